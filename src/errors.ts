@@ -1,0 +1,92 @@
+/** Every kind of error, its exit code, and what the code tells a script (the contract, section 1). */
+export const errorKinds = {
+  internal: { exitCode: 1, meaning: 'a fault of gw itself' },
+  usage: { exitCode: 2, meaning: 'bad flags, or a request that breaks the documented rules; nothing was sent' },
+  auth: { exitCode: 3, meaning: 'no gateway or key configured, HTTP 401 or 403' },
+  not_found: { exitCode: 4, meaning: 'HTTP 404, unknown task or asset, expired record' },
+  rejected: { exitCode: 5, meaning: 'HTTP 400 or 422, or another refusal of the gateway' },
+  balance: { exitCode: 6, meaning: 'HTTP 402, insufficient balance or quota' },
+  rate_limited: { exitCode: 7, meaning: 'HTTP 429 after all retries' },
+  unavailable: {
+    exitCode: 8,
+    meaning: 'HTTP 5xx, no connection, a broken or unreadable reply, or a redirect, after all retries',
+  },
+  task_failed: { exitCode: 9, meaning: 'the task ended failed or cancelled' },
+  wait_timeout: {
+    exitCode: 10,
+    meaning: '--wait-timeout ran out; the job goes on and stays in the ledger',
+  },
+  incomplete: { exitCode: 11, meaning: 'the reply holds no usable answer' },
+  download: {
+    exitCode: 12,
+    meaning: 'the job succeeded but an output could not be saved; gw jobs sync tries again',
+  },
+  partial: { exitCode: 13, meaning: 'some of several IDs or items failed' },
+  unknown_outcome: {
+    exitCode: 14,
+    meaning: 'a paid create was sent and no complete reply came; it may exist and was not sent again',
+  },
+} as const satisfies Record<string, { exitCode: number; meaning: string }>;
+
+export type ErrorKind = keyof typeof errorKinds;
+
+/** What is known about an error beside its sentence; absent facts are left out of `--json`. */
+export interface ErrorFacts {
+  /** What to do next, one sentence. */
+  hint?: string | undefined;
+  /** HTTP status, where there was a reply. */
+  status?: number | undefined;
+  /** The gateway's own `error.type` and `error.code`. */
+  type?: string | undefined;
+  code?: string | undefined;
+  requestId?: string | undefined;
+  taskId?: string | undefined;
+  /** When the gateway says it may be asked again, Unix milliseconds. */
+  retryAtMs?: number | undefined;
+}
+
+/** An error with a kind that decides the exit code, and one sentence for the user. */
+export class GwError extends Error {
+  override readonly name = 'GwError';
+  constructor(
+    readonly kind: ErrorKind,
+    message: string,
+    readonly facts: ErrorFacts = {},
+  ) {
+    super(message);
+  }
+  get exitCode(): number {
+    return errorKinds[this.kind].exitCode;
+  }
+}
+
+/** A usage error: bad flags or a request that breaks a documented rule; nothing was sent. */
+export function usage(message: string, hint?: string): GwError {
+  return new GwError('usage', message, { hint });
+}
+
+/** Exit codes of the signals that end a run (128 + the signal's number). */
+export const signalExitCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
+export type EndingSignal = keyof typeof signalExitCodes;
+
+/** The user or the system ended the run; carried as the abort reason of the one signal everything listens to. */
+export class Interrupted extends Error {
+  override readonly name = 'Interrupted';
+  constructor(readonly signal: EndingSignal) {
+    super(`interrupted by ${signal}`);
+  }
+  get exitCode(): number {
+    return signalExitCodes[this.signal];
+  }
+}
+
+/** stdout was closed by its reader (`| head -1`): the run ends quietly with exit 0. */
+export class ClosedPipe extends Error {
+  override readonly name = 'ClosedPipe';
+}
+
+/** The `code` of a system or library error (`ENOENT`, `UND_ERR_CONNECT_TIMEOUT`), if it has one. */
+export function errorCode(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === 'string' ? code : undefined;
+}

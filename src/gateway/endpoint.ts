@@ -1,0 +1,26 @@
+import type * as z from 'zod';
+
+/** How a request proves who sends it ("Authentication"). */
+export type Credential = 'bearer' | 'messages' | 'geo';
+
+/**
+ * Which row of the resend matrix a call belongs to:
+ * `read` may be sent again at will, `paid` creates something that costs money and is never sent twice on a guess.
+ */
+export type Resend = 'read' | 'paid';
+
+/** One endpoint as a row: everything the HTTP layer and the sandbox need to know about it. */
+export interface Endpoint<Reply = unknown> {
+  readonly name: string;
+  readonly method: 'GET' | 'POST';
+  /** Path below the base address, with `{task_id}`-style parameters. */
+  readonly path: string;
+  readonly credential: Credential;
+  readonly resend: Resend;
+  /** The request body, where there is one. */
+  readonly body?: z.ZodType;
+  /** A loose schema of what gw reads of a 2xx reply; the reply as it came travels beside it. */
+  readonly reply: z.ZodType<Reply>;
+  /** Largest request body in bytes, where documented. */
+  readonly maxBodyBytes?: number;
+}

@@ -1,0 +1,5 @@
+import { alphaCreate, alphaQuery } from './alpha.ts';
+import type { Endpoint } from './endpoint.ts';
+
+/** Every endpoint of the gateway that gw calls ("Endpoints", "Summary"); the sandbox serves the same rows. */
+export const endpoints = { alphaCreate, alphaQuery } as const satisfies Record<string, Endpoint>;

@@ -1,0 +1,62 @@
+import * as z from 'zod';
+
+/** `error.message`, `error.type`, `error.code` ("Errors"), read leniently: any of them may be missing or mistyped. */
+const ErrorObject = z.looseObject({
+  message: z.unknown().optional(),
+  type: z.unknown().optional(),
+  code: z.unknown().optional(),
+});
+
+const ErrorBody = z.looseObject({
+  error: z.unknown().optional(),
+  message: z.unknown().optional(),
+  code: z.unknown().optional(),
+  request_id: z.unknown().optional(),
+  ResponseMetadata: z
+    .looseObject({
+      RequestId: z.unknown().optional(),
+      Error: z.looseObject({ Code: z.unknown().optional(), Message: z.unknown().optional() }).optional(),
+    })
+    .optional()
+    .catch(undefined),
+});
+
+/** What an error body says, whichever of the documented shapes it has. */
+export interface GatewayErrorFacts {
+  readonly message?: string | undefined;
+  readonly type?: string | undefined;
+  readonly code?: string | undefined;
+  readonly requestId?: string | undefined;
+}
+
+const text = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : typeof value === 'number' ? String(value) : undefined;
+
+/**
+ * Reads an error body: `{error:{message,type,code}}`, the asset envelope `{ResponseMetadata:{RequestId,Error}}`,
+ * family B's `{code,message,request_id}`, or `{error:"…"}`. Anything else gives no facts.
+ */
+export function readGatewayError(body: unknown): GatewayErrorFacts {
+  const parsed = ErrorBody.safeParse(body);
+  if (!parsed.success) return {};
+  const { error, ResponseMetadata: envelope } = parsed.data;
+  if (envelope?.Error) {
+    return {
+      message: text(envelope.Error.Message),
+      code: text(envelope.Error.Code),
+      requestId: text(envelope.RequestId),
+    };
+  }
+  const requestId = text(parsed.data.request_id) ?? text(envelope?.RequestId);
+  if (typeof error === 'string') return { message: error, code: text(parsed.data.code), requestId };
+  const inner = ErrorObject.safeParse(error);
+  if (inner.success) {
+    return {
+      message: text(inner.data.message),
+      type: text(inner.data.type),
+      code: text(inner.data.code),
+      requestId,
+    };
+  }
+  return { message: text(parsed.data.message), code: text(parsed.data.code), requestId };
+}

@@ -1,0 +1,95 @@
+import * as z from 'zod';
+import type { Endpoint } from './endpoint.ts';
+
+/** What an ID of the gateway may look like: safe as a path segment, a file name and a line of output. */
+export const TaskId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/, 'not a usable task ID');
+
+/** Where a task stands, in gw's own three words; the gateway's word travels beside it. */
+export type TaskState = 'running' | 'succeeded' | 'failed';
+
+const badEnds = new Set(['failed', 'cancelled', 'canceled', 'expired', 'rejected']);
+
+/** The words that mean "not finished yet" in any family; another unfinished word deserves one warning. */
+const knownRunning = new Set(['queued', 'running', 'submitted', 'processing']);
+
+/**
+ * Reads a gateway status. `succeeded` ends well and five words end badly, in any case; every other word, or none,
+ * still runs ("States and transitions"; unknown states wait on).
+ */
+export function taskState(status: unknown): { state: TaskState; known: boolean } {
+  const word = typeof status === 'string' ? status.toLowerCase() : '';
+  if (word === 'succeeded') return { state: 'succeeded', known: true };
+  if (badEnds.has(word)) return { state: 'failed', known: true };
+  return { state: 'running', known: knownRunning.has(word) };
+}
+
+/** One file that a finished task offers. */
+export interface TaskOutput {
+  /** `video` for the main file; any other word becomes part of the saved name (`last-frame`). */
+  readonly role: string;
+  readonly type: 'video' | 'image' | 'audio';
+  /** A signed address that dies; a credential in its own right. */
+  readonly url: string;
+}
+
+/** What gw understands of a task record, whichever family it came from. */
+export interface TaskView {
+  readonly id: string;
+  /** The gateway's own word, as it came. */
+  readonly status: string;
+  readonly state: TaskState;
+  /** False for a status the document does not list. */
+  readonly statusKnown: boolean;
+  /** 0-100 where the gateway gives a figure. */
+  readonly progressPercent?: number | undefined;
+  readonly outputs: readonly TaskOutput[];
+  readonly error?: { readonly code?: string | undefined; readonly message?: string | undefined } | undefined;
+}
+
+/** What a finished task reported of the video it made, for estimates, lists and names. */
+export interface CreateReply {
+  readonly id: string;
+  readonly status?: string | undefined;
+}
+
+/** A field of `content` or `settings` that a note concerns, and the sentence. */
+export interface Note {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
+
+/**
+ * One family of asynchronous generation: its endpoints, pace and lifetimes, and how to read its replies.
+ * `jobs/` works on this and knows no family by name.
+ */
+export interface Family {
+  readonly name: 'alpha' | 'beta' | 'gamma';
+  readonly query: Endpoint;
+  /** Documented pace of looking at a task, in milliseconds. */
+  readonly pollIntervalMs: { readonly min: number; readonly max: number };
+  /** How long the gateway keeps a record and an output link, from the first sight of it, in milliseconds. */
+  readonly recordLifeMs: number;
+  readonly linkLifeMs: number;
+  /** How often an output may be fetched, where documented. */
+  readonly maxDownloads?: number | undefined;
+  /** Throws a ZodError where the reply of the create endpoint names no usable task. */
+  readCreateReply(reply: unknown): CreateReply;
+  /** Throws a ZodError where the record is not one. `reply` is the whole body of the query's reply. */
+  readTask(reply: unknown, taskId: string): TaskView;
+}
+
+const loose = z.looseObject({
+  code: z.unknown().optional(),
+  message: z.unknown().optional(),
+});
+
+/** An `error` field in any shape it may take: object, string, array, number or null. */
+export function readTaskError(error: unknown): TaskView['error'] {
+  if (error === null || error === undefined) return undefined;
+  if (typeof error === 'string') return { message: error };
+  const parsed = loose.safeParse(Array.isArray(error) ? error[0] : error);
+  if (!parsed.success) return { message: JSON.stringify(error) };
+  const text = (value: unknown) =>
+    typeof value === 'string' ? value : value === undefined || value === null ? undefined : JSON.stringify(value);
+  return { code: text(parsed.data.code), message: text(parsed.data.message) };
+}

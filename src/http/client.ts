@@ -1,0 +1,60 @@
+import type { Endpoint } from '../gateway/endpoint.ts';
+
+/** Where requests go and who sends them. The key stays with this origin. */
+export interface Gateway {
+  /** Without a trailing slash; may have a path. */
+  readonly baseUrl: string;
+  /** Absent only for `--dry-run`. */
+  readonly key: string | undefined;
+}
+
+/** What fills an endpoint's row: path parameters, query and body. */
+export interface RequestInput {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+}
+
+/** A request ready to be sent or shown; headers hold the real credential. */
+export interface PreparedRequest {
+  readonly method: 'GET' | 'POST';
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array | undefined;
+}
+
+export interface SendOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Retries of this one call; the client's own number when absent. */
+  readonly retries?: number;
+  /** Milliseconds of the steady clock after which no retry is begun; a `Retry-After` beyond it ends the call at once. */
+  readonly deadlineMs?: number | undefined;
+  /** A 404 is retried until this Unix millisecond (a task just created may not be known everywhere yet). */
+  readonly retryNotFoundUntilMs?: number | undefined;
+  /** Called just before the first byte of each attempt may leave (the ledger's `sent`). */
+  readonly onSend?: (() => void) | undefined;
+}
+
+export interface Reply<T = unknown> {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** What the endpoint's loose reply schema found. */
+  readonly value: T;
+  /** The JSON exactly as it came. */
+  readonly json: unknown;
+  readonly text: string;
+  readonly requestId: string | undefined;
+  /** The server's `Date`, Unix milliseconds, if it sent one. */
+  readonly serverDateMs: number | undefined;
+}
+
+export interface Client {
+  readonly gateway: Gateway;
+  prepare(endpoint: Endpoint, input: RequestInput): PreparedRequest;
+  /**
+   * Sends and, where the resend matrix allows, sends again. Resolves with a complete, readable 2xx reply.
+   * Throws GwError: `auth`, `not_found`, `rejected`, `balance`, `rate_limited`, `unavailable`, and for a paid endpoint
+   * `unknown_outcome`; or the signal's reason.
+   */
+  send<T>(endpoint: Endpoint<T>, input: RequestInput, options?: SendOptions): Promise<Reply<T>>;
+}

@@ -1,0 +1,56 @@
+/** One request on the wire, fully spelled out. */
+export interface WireRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH';
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array | undefined;
+  /** Open a connection of its own: a stale keep-alive must not make a create's outcome unknown. */
+  readonly freshConnection?: boolean;
+  /** Longest silence (no byte sent or received), in milliseconds. */
+  readonly silenceMs: number;
+  readonly connectMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface WireHead {
+  readonly status: number;
+  /** Lower-case names; a header sent several times is joined with ", ". */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface WireReply extends WireHead {
+  readonly bytes: Uint8Array;
+}
+
+/** Takes a reply as it comes. It is never paused: `onData` must take each chunk synchronously. */
+export interface WireHandler {
+  onHead(head: WireHead): void;
+  onData(chunk: Uint8Array): void;
+}
+
+/** What an exchange that brought no complete reply says of it. */
+export class ExchangeError extends Error {
+  override readonly name = 'ExchangeError';
+  constructor(
+    message: string,
+    /**
+     * `no`: certainly no byte of the request left this machine for the gateway (refused, name not found, connect
+     * timeout, TLS failure, closed with 0 bytes written). `maybe`: anything later.
+     */
+    readonly sent: 'no' | 'maybe',
+    readonly code: string | undefined,
+    /** What came of a cut reply: its head and the bytes so far (capped), for finding an ID in it. */
+    readonly partial?: WireReply | undefined,
+  ) {
+    super(message);
+  }
+}
+
+/** Moves requests and replies; no retry, no redirect, no opinion on statuses. */
+export interface Transport {
+  /** The whole reply. Throws ExchangeError, or the signal's reason when aborted. */
+  exchange(request: WireRequest): Promise<WireReply>;
+  /** The reply piece by piece; an exception from the handler ends the exchange and is thrown on. */
+  stream(request: WireRequest, handler: WireHandler): Promise<WireHead>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,114 @@
+// What the ledger writes: one JSON line an event, folded into jobs when read. Times are Unix milliseconds.
+
+/** The newest format this build reads and writes. */
+export const LEDGER_VERSION = 1;
+
+/** How and where a job's outputs are to be saved; kept so that `gw jobs sync` finishes what the create began. */
+export interface SavePlan {
+  /** Absolute file, directory (ends in the separator) or pattern. */
+  readonly target: string;
+  readonly force: boolean;
+  readonly download: boolean;
+}
+
+export interface IntentEvent {
+  readonly event: 'intent';
+  readonly family: string;
+  readonly endpoint: string;
+  readonly model: string | undefined;
+  /** Left out when GW_LEDGER_PROMPTS=off. */
+  readonly prompt?: string | undefined;
+  /** The body without prompt and media: scalars as sent. */
+  readonly settings: Readonly<Record<string, unknown>>;
+  /** Each reference as a name, a URL without query, or a digest. Base64 never. */
+  readonly media: readonly string[];
+  readonly bodySha256: string;
+  readonly profile: string;
+  /** The gateway's base URL without credentials. */
+  readonly gateway: string;
+  readonly externalId?: string | undefined;
+  readonly save: SavePlan;
+}
+
+export type LedgerEvent =
+  | IntentEvent
+  /** Written before the first byte of the request may leave. */
+  | { readonly event: 'sent' }
+  | { readonly event: 'accepted'; readonly id: string; readonly status?: string | undefined }
+  /** A complete refusal, or certainty that nothing was created: the job is over and cost nothing. */
+  | { readonly event: 'refused'; readonly kind: string; readonly message: string; readonly status?: number | undefined }
+  /** No complete reply came: it may exist. */
+  | { readonly event: 'unknown'; readonly message: string }
+  /** The gateway's status changed. */
+  | { readonly event: 'status'; readonly status: string }
+  /** The last record, whole, as it came; `serverDateMs` starts the life of its links. */
+  | {
+      readonly event: 'final';
+      readonly state: 'succeeded' | 'failed';
+      readonly status: string;
+      readonly record: unknown;
+      readonly serverDateMs: number;
+    }
+  /** The gateway no longer knows the task. */
+  | { readonly event: 'lost'; readonly message: string }
+  /** A download is about to be asked for (family A counts them). */
+  | { readonly event: 'get'; readonly role: string }
+  /** The one part file of an output; absent path: it is gone. */
+  | {
+      readonly event: 'part';
+      readonly role: string;
+      readonly path?: string | undefined;
+      readonly etag?: string | undefined;
+      readonly totalBytes?: number | undefined;
+    }
+  | {
+      readonly event: 'saved';
+      readonly role: string;
+      readonly path: string;
+      readonly bytes: number;
+      readonly sha256: string;
+      readonly type: string;
+    };
+
+/** A line as it stands in the file: `{"v":1,"t":…,"job":"gw-…","event":…}`. */
+export type LedgerLine = { readonly v: number; readonly t: number; readonly job: string } & LedgerEvent;
+
+/** Where a job stands, from its events alone. */
+export type JobState =
+  | 'intent' // durable, not sent
+  | 'sent' // sent, no reply recorded
+  | 'refused' // nothing was created
+  | 'unknown' // may exist
+  | 'running' // accepted, not finished
+  | 'succeeded'
+  | 'failed'
+  | 'lost'; // accepted, but the gateway no longer knows it
+
+export interface SavedFile {
+  readonly role: string;
+  readonly path: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly type: string;
+}
+
+/** The fold of one job's events. */
+export interface Job extends Omit<IntentEvent, 'event'> {
+  /** gw's own ID, `gw-…` with 128 random bits. */
+  readonly key: string;
+  /** The gateway's task ID. */
+  readonly id: string | undefined;
+  readonly state: JobState;
+  /** The gateway's last word. */
+  readonly status: string | undefined;
+  readonly message: string | undefined;
+  readonly createdAtMs: number;
+  readonly sentAtMs: number | undefined;
+  readonly acceptedAtMs: number | undefined;
+  readonly finishedAtMs: number | undefined;
+  readonly record: unknown;
+  readonly serverDateMs: number | undefined;
+  readonly downloads: number;
+  readonly parts: Readonly<Record<string, { path: string; etag?: string | undefined; totalBytes?: number | undefined; startedAtMs: number }>>;
+  readonly files: readonly SavedFile[];
+}

@@ -1,0 +1,29 @@
+import type { IntentEvent, Job, LedgerEvent } from './event.ts';
+
+/** The record of every paid job of this user; several processes use it at once. */
+export interface Ledger {
+  /** The directory, for messages. */
+  readonly dir: string;
+  /**
+   * Makes a job: its intent is durable when this returns. Throws GwError `internal`/`usage` naming the path when it
+   * cannot be written; then nothing may be sent.
+   */
+  begin(intent: IntentEvent): string;
+  /** Appends one fact to a job, durable when this returns. */
+  append(key: string, event: LedgerEvent): void;
+  /** One job by the gateway's task ID or gw's own, the newest first where an ID stands twice. */
+  find(idOrKey: string): Promise<Job | undefined>;
+  /** Jobs, newest first. */
+  list(filter?: { readonly sinceMs?: number | undefined; readonly family?: string | undefined }): Promise<Job[]>;
+  /** How many unreadable lines the last read skipped. */
+  readonly skippedLines: number;
+  /**
+   * Takes the exclusive right to poll and download a job; undefined when another living process has it.
+   * Losing it costs bandwidth, never data.
+   */
+  claim(key: string): Claim | undefined;
+}
+
+export interface Claim {
+  release(): void;
+}
