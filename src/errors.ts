@@ -1,7 +1,10 @@
 /** Every kind of error, its exit code, and what the code tells a script (the contract, section 1). */
 export const errorKinds = {
   internal: { exitCode: 1, meaning: 'a fault of gw itself' },
-  usage: { exitCode: 2, meaning: 'bad flags, or a request that breaks the documented rules; nothing was sent' },
+  usage: {
+    exitCode: 2,
+    meaning: 'bad flags, or a request that breaks the documented rules; nothing was sent',
+  },
   auth: { exitCode: 3, meaning: 'no gateway or key configured, HTTP 401 or 403' },
   not_found: { exitCode: 4, meaning: 'HTTP 404, unknown task or asset, expired record' },
   rejected: { exitCode: 5, meaning: 'HTTP 400 or 422, or another refusal of the gateway' },
@@ -72,7 +75,11 @@ export type EndingSignal = keyof typeof signalExitCodes;
 /** The user or the system ended the run; carried as the abort reason of the one signal everything listens to. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
-  constructor(readonly signal: EndingSignal) {
+  constructor(
+    readonly signal: EndingSignal,
+    /** How to go on from here. */
+    readonly hint?: string,
+  ) {
     super(`interrupted by ${signal}`);
   }
   get exitCode(): number {

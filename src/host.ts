@@ -6,12 +6,18 @@ export interface Host {
   readonly cwd: string;
   readonly platform: NodeJS.Platform;
   readonly homeDir: string | undefined;
+  /** Where the files that come with gw are: the sandbox's clips. */
+  readonly assetsDir: string;
   readonly stdin: Readable & { readonly isTTY?: boolean; readonly fd?: number };
   readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
   readonly stderr: Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
   readonly clock: Clock;
   /** Uniform in [0, 1). */
   readonly random: () => number;
+  /** Whether V8's flags may be tuned around the first request (they spoil a code cache that is still to be made). */
+  readonly mayTouchFlags: () => boolean;
+  /** Ends the process at once; for a second Ctrl-C only. */
+  readonly endNow: (exitCode: number) => void;
   /** Calls back at each SIGINT, SIGTERM or SIGHUP; returns the function that stops listening. */
   readonly onSignal: (heard: (signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP') => void) => () => void;
 }

@@ -91,7 +91,8 @@ export const ALPHA_MAX_DOWNLOADS = 100;
 const assetUri = /^asset:\/\/[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 // One test for each form that "Rules for content", 1 allows; none holds white space or control characters.
 const webUrl = /^https?:\/\/[^\s\p{Cc}]+$/u;
-const dataUri = (modality: string) => new RegExp(`^data:${modality}/[a-z0-9.+-]+;base64,[A-Za-z0-9+/]+={0,2}$`);
+const dataUri = (modality: string) =>
+  new RegExp(`^data:${modality}/[a-z0-9.+-]+;base64,[A-Za-z0-9+/]+={0,2}$`);
 
 /** Whether a string is what `content[].<modality>_url.url` takes: rules 1 and 2 for content. */
 function mediaUrl(modality: Modality, base64: boolean) {
@@ -140,7 +141,10 @@ function createBody(object: ObjectMaker) {
     output_format: z.enum(alphaFormats).optional().describe('container of the output (2.5)'),
     watermark: z.boolean().optional().describe('add an AI-generated mark in the lower-right corner'),
     return_last_frame: z.boolean().optional().describe("return the video's last frame too (2.0)"),
-    omni_reference_task_type: z.enum(alphaTaskTypes).optional().describe('what to do with the references (2.5)'),
+    omni_reference_task_type: z
+      .enum(alphaTaskTypes)
+      .optional()
+      .describe('what to do with the references (2.5)'),
     tools: z
       .array(object({ type: z.literal('web_search') }))
       .length(1)
@@ -196,7 +200,10 @@ export function countAlphaMedia(content: readonly AlphaContentItem[]): { readonl
 function* alphaBreaches(body: AlphaCreateBody): Generator<Note> {
   const model = alphaModels[body.model];
   if (!model) {
-    yield { path: ['model'], message: `not a model of family alpha; one of ${Object.keys(alphaModels).join(', ')}` };
+    yield {
+      path: ['model'],
+      message: `not a model of family alpha; one of ${Object.keys(alphaModels).join(', ')}`,
+    };
     return;
   }
   yield* outputBreaches(body, model);
@@ -225,7 +232,10 @@ function* outputBreaches(body: AlphaCreateBody, model: AlphaModel): Generator<No
     yield { path: ['ratio'], message: `${model.short} takes ${model.ratios.join(', ')}; ${only25}` };
   }
   if (format && model.version === '2.0') {
-    yield { path: ['output_format'], message: `2.0 output is always mp4 and the format cannot be set; ${only25}` };
+    yield {
+      path: ['output_format'],
+      message: `2.0 output is always mp4 and the format cannot be set; ${only25}`,
+    };
   }
   if (body.return_last_frame !== undefined && model.version === '2.5') {
     yield { path: ['return_last_frame'], message: 'only the 2.0 models return the last frame' };
@@ -306,14 +316,20 @@ function* taskBreaches(body: AlphaCreateBody): Generator<Note> {
     yield { path: ['ratio'], message: 'a first frame on 2.5 requires the ratio adaptive' };
   }
   if (task === 'reference' && content.every((item) => item.type === 'text')) {
-    yield { path: ['omni_reference_task_type'], message: 'reference needs at least one image, video or audio' };
+    yield {
+      path: ['omni_reference_task_type'],
+      message: 'reference needs at least one image, video or audio',
+    };
   }
   if (task !== 'edit' && task !== 'extend') return;
   const named = task === 'edit' ? 'editing' : 'extension';
   if (!hasVideo) yield { path: ['omni_reference_task_type'], message: `${named} needs a reference video` };
   if (ratio !== 'adaptive') yield { path: ['ratio'], message: `${named} requires the ratio adaptive` };
   if (task === 'edit' && duration !== AUTO_DURATION) {
-    yield { path: ['duration'], message: 'editing requires the duration -1 (the output follows the edited video)' };
+    yield {
+      path: ['duration'],
+      message: 'editing requires the duration -1 (the output follows the edited video)',
+    };
   }
 }
 
@@ -327,7 +343,8 @@ export function fillAlphaBody(body: Record<string, unknown>): Record<string, unk
   const content: unknown[] = Array.isArray(body.content) ? body.content : [];
   const hasFirstFrame = content.some((item) => (item as { role?: unknown } | null)?.role === 'first_frame');
   const implied: Record<string, unknown> = {};
-  if (body.ratio === undefined && (hasFirstFrame || task === 'edit' || task === 'extend')) implied.ratio = 'adaptive';
+  if (body.ratio === undefined && (hasFirstFrame || task === 'edit' || task === 'extend'))
+    implied.ratio = 'adaptive';
   if (body.duration === undefined && task === 'edit') implied.duration = AUTO_DURATION;
   return { ...body, ...implied };
 }
@@ -357,7 +374,10 @@ export function alphaWarnings(body: AlphaCreateBody): Note[] {
     });
   }
   if (body.output_format === 'mov') {
-    notes.push({ path: ['output_format'], message: 'mov uses professional encoding and may not play in all players' });
+    notes.push({
+      path: ['output_format'],
+      message: 'mov uses professional encoding and may not play in all players',
+    });
   }
   return notes;
 }

@@ -90,6 +90,10 @@ export function readTaskError(error: unknown): TaskView['error'] {
   const parsed = loose.safeParse(Array.isArray(error) ? error[0] : error);
   if (!parsed.success) return { message: JSON.stringify(error) };
   const text = (value: unknown) =>
-    typeof value === 'string' ? value : value === undefined || value === null ? undefined : JSON.stringify(value);
+    typeof value === 'string'
+      ? value
+      : value === undefined || value === null
+        ? undefined
+        : JSON.stringify(value);
   return { code: text(parsed.data.code), message: text(parsed.data.message) };
 }

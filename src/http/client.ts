@@ -6,6 +6,8 @@ export interface Gateway {
   readonly baseUrl: string;
   /** Absent only for `--dry-run`. */
   readonly key: string | undefined;
+  /** The date that native messages carry in `provider-version`. */
+  readonly providerVersion?: string | undefined;
 }
 
 /** What fills an endpoint's row: path parameters, query and body. */
@@ -24,6 +26,10 @@ export interface PreparedRequest {
 }
 
 export interface SendOptions {
+  /**
+   * Ends the call with its reason. Of a paid endpoint it ends waiting and connecting only: once a byte may have left, the
+   * reply is waited for, because it names what was paid for.
+   */
   readonly signal?: AbortSignal | undefined;
   /** Retries of this one call; the client's own number when absent. */
   readonly retries?: number;

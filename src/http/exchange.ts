@@ -10,6 +10,11 @@ export interface WireRequest {
   readonly silenceMs: number;
   readonly connectMs: number;
   readonly signal?: AbortSignal | undefined;
+  /**
+   * The signal ends the exchange only until its first byte may leave; then the reply is waited for, because it names
+   * what was paid for.
+   */
+  readonly seeThrough?: boolean;
 }
 
 export interface WireHead {

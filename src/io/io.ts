@@ -17,26 +17,62 @@ export interface Io {
   readonly stdinIsTerminal: boolean;
   readonly stdoutIsTerminal: boolean;
   readonly stderrIsTerminal: boolean;
-  /** Result text for people; newline added by the caller. Waits for back-pressure. Throws ClosedPipe. */
+  /**
+   * Result text for people; newline added by the caller. Waits for back-pressure. Throws ClosedPipe, or GwError
+   * `internal` when stdout cannot be written. A tail that may be the beginning of the key, or is half a surrogate
+   * pair, waits for the next call or for `drain`.
+   */
   out(text: string): Promise<void>;
   /** One JSON value as one line. */
   outJson(value: unknown): Promise<void>;
   /** A gateway reply that must reach stdout unchanged (`get --json`). */
   outRaw(text: string): Promise<void>;
-  /** `warning: …` on stderr, also when quiet is off only. */
+  /** A file's bytes (`-o -`), exactly; the key is not looked for in them. Throws GwError `usage` on a terminal. */
+  outBytes(bytes: Uint8Array): Promise<void>;
+  /** A list: aligned on a terminal, tab-separated in a pipe, only IDs when quiet. */
+  table(table: Table): Promise<void>;
+  /** `warning: …` on stderr; nothing when quiet. */
   warn(text: string): void;
   /** One plain line on stderr; nothing when quiet. */
   note(text: string): void;
-  /** The one error line (or JSON object) of a run. */
+  /** Text on stderr as it comes (a model's thoughts), treated like `out`; nothing when quiet. */
+  aside(text: string): void;
+  /** The one error line (or JSON object) of a run; takes down bars first. Prints nothing for ClosedPipe. */
   error(error: unknown): void;
   /** Verbose lines (`> POST …`); nothing unless --verbose. */
   trace(text: string): void;
   /** The exact key, from now on replaced in everything written. */
   hideSecret(secret: string): void;
-  /** Draws a job's progress; nothing when quiet. */
-  progress(): Progress;
-  /** Resolves when everything written has been taken. */
+  /** A text as it may be written elsewhere: the ledger. */
+  withoutSecrets(text: string): string;
+  /** Draws jobs' progress; nothing when quiet. Several may be open at once; they share the screen. */
+  progress(): RunProgress;
+  /**
+   * Takes down bars, lets go of what waited, and resolves when everything written has been taken. Throws as `out` does
+   * if what waited cannot be written; a failure that some call has already thrown is not thrown again.
+   */
   drain(): Promise<void>;
+}
+
+/** A list as a command hands it over; cells as they came, made safe when drawn. */
+export interface Table {
+  readonly columns: readonly TableColumn[];
+  readonly rows: readonly TableRow[];
+}
+
+export interface TableColumn {
+  /** The header, shown on a terminal only. */
+  readonly name: string;
+  readonly align?: 'left' | 'right' | undefined;
+  /** Kept whole while others can be cut: what a reader copies (an ID). */
+  readonly whole?: boolean | undefined;
+}
+
+export interface TableRow {
+  /** What `-q` prints. */
+  readonly id: string;
+  /** One a column, in their order. */
+  readonly cells: readonly string[];
 }
 
 /** What a wait and a download report; drawn as bars on a terminal, as plain lines elsewhere. */
@@ -44,10 +80,15 @@ export interface Progress {
   /** A new look at the task: its status, and 0-100 where known or estimated. */
   task(update: TaskProgress): void;
   /** Bytes of an output so far. */
-  download(update: { readonly name: string; readonly bytes: number; readonly totalBytes: number | undefined }): void;
+  download(update: DownloadProgress): void;
   /** A line that must not tear the bars. */
   line(text: string): void;
   stop(): void;
+}
+
+/** Progress of a run of many jobs, with one more bar for the whole. */
+export interface RunProgress extends Progress {
+  whole(update: WholeProgress): void;
 }
 
 export interface TaskProgress {
@@ -58,4 +99,21 @@ export interface TaskProgress {
   readonly percent?: number | undefined;
   /** How long jobs like this one took before, from the ledger. */
   readonly estimateMs?: number | undefined;
+  /** Where it stands, for statuses that are not a video task's (an asset's `Active`); else read from the status. */
+  readonly state?: 'running' | 'succeeded' | 'failed' | undefined;
+}
+
+export interface DownloadProgress {
+  readonly name: string;
+  readonly bytes: number;
+  readonly totalBytes: number | undefined;
+  /** True with the last update; needed only where the total is not known. */
+  readonly done?: boolean | undefined;
+}
+
+export interface WholeProgress {
+  /** Finished jobs, the failed ones among them. */
+  readonly done: number;
+  readonly failed: number;
+  readonly total: number;
 }

@@ -36,7 +36,12 @@ export type LedgerEvent =
   | { readonly event: 'sent' }
   | { readonly event: 'accepted'; readonly id: string; readonly status?: string | undefined }
   /** A complete refusal, or certainty that nothing was created: the job is over and cost nothing. */
-  | { readonly event: 'refused'; readonly kind: string; readonly message: string; readonly status?: number | undefined }
+  | {
+      readonly event: 'refused';
+      readonly kind: string;
+      readonly message: string;
+      readonly status?: number | undefined;
+    }
   /** No complete reply came: it may exist. */
   | { readonly event: 'unknown'; readonly message: string }
   /** The gateway's status changed. */
@@ -109,6 +114,11 @@ export interface Job extends Omit<IntentEvent, 'event'> {
   readonly record: unknown;
   readonly serverDateMs: number | undefined;
   readonly downloads: number;
-  readonly parts: Readonly<Record<string, { path: string; etag?: string | undefined; totalBytes?: number | undefined; startedAtMs: number }>>;
+  readonly parts: Readonly<
+    Record<
+      string,
+      { path: string; etag?: string | undefined; totalBytes?: number | undefined; startedAtMs: number }
+    >
+  >;
   readonly files: readonly SavedFile[];
 }

@@ -5,16 +5,22 @@ export interface Ledger {
   /** The directory, for messages. */
   readonly dir: string;
   /**
-   * Makes a job: its intent is durable when this returns. Throws GwError `internal`/`usage` naming the path when it
-   * cannot be written; then nothing may be sent.
+   * Makes a job: its intent is durable when this returns. Throws GwError `usage` naming the path when it cannot be
+   * written; then nothing may be sent.
    */
   begin(intent: IntentEvent): string;
-  /** Appends one fact to a job, durable when this returns. */
+  /**
+   * Appends one fact to a job, durable when this returns. Throws GwError naming the path: `usage` for `sent`, `download`
+   * for `get`, `part` and `saved`, `internal` for the others; an ID that could not be recorded is in its `taskId`.
+   */
   append(key: string, event: LedgerEvent): void;
   /** One job by the gateway's task ID or gw's own, the newest first where an ID stands twice. */
   find(idOrKey: string): Promise<Job | undefined>;
   /** Jobs, newest first. */
-  list(filter?: { readonly sinceMs?: number | undefined; readonly family?: string | undefined }): Promise<Job[]>;
+  list(filter?: {
+    readonly sinceMs?: number | undefined;
+    readonly family?: string | undefined;
+  }): Promise<Job[]>;
   /** How many unreadable lines the last read skipped. */
   readonly skippedLines: number;
   /**

@@ -1,0 +1,21 @@
+#!/usr/bin/env node
+// The launcher. Written for any Node, so that one that is too old gets a sentence instead of a syntax error.
+'use strict';
+var required = [20, 18];
+var have = process.versions.node.split('.').map(Number);
+var argv = process.argv.slice(2);
+if (have[0] < required[0] || (have[0] === required[0] && have[1] < required[1])) {
+  process.stderr.write(
+    'error: gw needs Node ' +
+      required.join('.') +
+      ' or later; this is Node ' +
+      process.versions.node +
+      '\nhint: install a current Node from your system or https://nodejs.org and run gw again\n',
+  );
+  process.exitCode = 1;
+} else if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) {
+  process.stdout.on('error', () => {});
+  process.stdout.write(`${require('../package.json').version}\n`);
+} else {
+  require('./start.js');
+}

@@ -1,0 +1,17 @@
+import { defineCommand } from '../../command.ts';
+import { type SettingRow, settingsTable } from '../../config/settings-table.ts';
+
+/** `gw config list`: each setting in force and where it comes from. */
+export const list = defineCommand<Record<string, never>, SettingRow[]>({
+  flags: {},
+  examples: ['gw config list', 'gw config list --json'],
+  sends: 'nothing',
+  run: async (_, ctx) => ({ value: settingsTable(await ctx.settings()) }),
+  human: (rows) => ({
+    columns: [{ name: 'name', whole: true }, { name: 'value' }, { name: 'source' }],
+    rows: rows.map(({ name, value, source }) => ({
+      id: name,
+      cells: [name, value === undefined ? '-' : String(value), source],
+    })),
+  }),
+});

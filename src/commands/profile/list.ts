@@ -1,0 +1,56 @@
+import { defineCommand } from '../../command.ts';
+import { readConfig } from '../../config/config-file.ts';
+import { keyOrigin } from '../../config/keys.ts';
+import { sandboxProfile } from '../../config/profile-name.ts';
+
+interface ProfileRow {
+  readonly name: string;
+  readonly current: boolean;
+  readonly base_url: string | null;
+  readonly account: string | null;
+  readonly has_key: boolean;
+}
+
+/** `gw profile list`: the stored gateways, and the built-in one. */
+export const list = defineCommand<Record<string, never>, ProfileRow[]>({
+  flags: {},
+  examples: ['gw profile list'],
+  sends: 'nothing',
+  async run(_, ctx) {
+    const current = (await ctx.settings()).profile.value;
+    const stored = Object.entries(readConfig(ctx.host).profiles).map(([name, profile]) => ({
+      name,
+      current: name === current,
+      base_url: profile.base_url ?? null,
+      account: profile.account ?? null,
+      has_key: keyOrigin(ctx.host, name) !== undefined,
+    }));
+    const builtIn = {
+      name: sandboxProfile,
+      current: current === sandboxProfile,
+      base_url: null,
+      account: null,
+      has_key: true,
+    };
+    return { value: [...stored, builtIn] };
+  },
+  human: (rows) => ({
+    columns: [
+      { name: 'name', whole: true },
+      { name: 'current' },
+      { name: 'gateway' },
+      { name: 'account' },
+      { name: 'key' },
+    ],
+    rows: rows.map((row) => ({
+      id: row.name,
+      cells: [
+        row.name,
+        row.current ? 'yes' : '-',
+        row.base_url ?? (row.name === sandboxProfile ? 'built in' : '-'),
+        row.account ?? '-',
+        row.has_key ? 'yes' : 'none',
+      ],
+    })),
+  }),
+});

@@ -1,0 +1,201 @@
+import { createHash } from 'node:crypto';
+import type * as z from 'zod';
+import { defineCommand, type Outcome } from '../../command.ts';
+import type { Settings } from '../../config/settings.ts';
+import type { Context } from '../../context.ts';
+import { breachesOf, refuseOrWarn } from '../../flags/breaches.ts';
+import type { FlagSet, FlagValues } from '../../flags/flag.ts';
+import { pollFlags, promptFlags, saveFlags, waitFlags } from '../../flags/job-flags.ts';
+import { applySets, readJsonBody } from '../../flags/json-body.ts';
+import { readPrompt } from '../../flags/prompt.ts';
+import type { Endpoint } from '../../gateway/endpoint.ts';
+import type { Family, Note } from '../../gateway/task.ts';
+import { createJob } from '../../jobs/create.ts';
+import { checkTarget } from '../../jobs/download/check-target.ts';
+import { planTarget } from '../../jobs/download/plan-target.ts';
+import type { IntentEvent } from '../../ledger/event.ts';
+import { type MediaInput, type ResolvedMedia, resolveMedia } from '../../media/resolve.ts';
+import { followFromFlags, type JobResult, jobLines, waitDeadlineMs } from './follow-job.ts';
+import { showInstead } from './show-instead.ts';
+
+// `gw video FAMILY create`, written once: what the families differ in arrives as data and pure functions.
+
+export interface BodyInput<F extends FlagSet> {
+  /** The body of --body, or empty. */
+  readonly base: Record<string, unknown>;
+  readonly flags: FlagValues<F>;
+  readonly prompt: string | undefined;
+  readonly media: readonly { readonly input: MediaInput; readonly url: string }[];
+  readonly model: string;
+}
+
+export interface VideoCreate<F extends FlagSet> {
+  readonly family: Family;
+  readonly flags: F;
+  endpointOf(flags: FlagValues<F>): Endpoint;
+  schemaOf(flags: FlagValues<F>): z.ZodType;
+  modelOf(flags: FlagValues<F>, base: Record<string, unknown>, settings: Settings): string;
+  media(flags: FlagValues<F>, model: string): MediaInput[];
+  /** Longest sum over all files of a kind that has a length, in seconds. */
+  totalReferenceS(model: string): number | undefined;
+  body(input: BodyInput<F>): Record<string, unknown>;
+  /** Adds what the documented rules imply. */
+  fill(body: Record<string, unknown>): Record<string, unknown>;
+  warnings(body: Record<string, unknown>): readonly Note[];
+  flagOf(path: readonly PropertyKey[], body: Record<string, unknown>): string | undefined;
+  readonly examples: readonly string[];
+  readonly notes?: readonly string[];
+}
+
+/** The create command of a family: argv -> body -> job on disk -> reply, and with --wait the outputs on disk. */
+export function videoCreate<F extends FlagSet>(spec: VideoCreate<F>) {
+  const flags = { ...promptFlags, ...spec.flags, ...waitFlags, ...pollFlags, ...saveFlags };
+  return defineCommand<typeof flags, JobResult | string>({
+    args: { name: 'PROMPT', summary: 'the prompt, as words', many: true },
+    flags,
+    examples: spec.examples,
+    ...(spec.notes && { notes: spec.notes }),
+    sends: 'body',
+    human: (result, _, failed) => (typeof result === 'string' ? result : jobLines(result, failed)),
+    async run({ args, flags: given, globals }, ctx) {
+      const flags = given as SharedValues;
+      const settings = await ctx.settings();
+      const typed = given as unknown as FlagValues<F>;
+      const base =
+        globals.body === undefined
+          ? {}
+          : await readJsonBody(globals.body, {
+              cwd: ctx.host.cwd,
+              stdin: ctx.host.stdin,
+              signal: ctx.signal,
+            });
+      const model = spec.modelOf(typed, base, settings);
+      const inputs = spec.media(typed, model);
+      const prompt = await readPrompt(
+        {
+          words: args,
+          flag: flags.prompt,
+          optional: inputs.length > 0 || globals.body !== undefined,
+          mayReadStdin: globals.body === undefined,
+        },
+        ctx,
+      );
+      const resolved = await resolveMedia(
+        inputs,
+        {
+          maxBodyBytes: spec.endpointOf(typed).maxBodyBytes,
+          totalS: spec.totalReferenceS(model),
+          validate: globals.validate === undefined,
+        },
+        { cwd: ctx.host.cwd },
+      );
+      const media = inputs.map((input, index) => ({ input, url: resolved.items[index]?.url ?? input.raw }));
+      const body = spec.fill(
+        applySets(spec.body({ base, flags: typed, prompt, media, model }), globals.set ?? []),
+      );
+      const breaches = breachesOf(spec.schemaOf(typed), body, (path) => spec.flagOf(path, body));
+      refuseOrWarn([...resolved.breaches, ...breaches], globals.validate === undefined, ctx.io);
+      for (const { path, message } of spec.warnings(body))
+        ctx.io.warn([spec.flagOf(path, body), message].filter(Boolean).join(': '));
+
+      const endpoint = spec.endpointOf(typed);
+      const shown = await showInstead(endpoint, { body }, ctx);
+      if (shown !== undefined) return { value: shown };
+      return sendAndFollow({ spec, endpoint, body, media: resolved.items, flags, settings }, ctx);
+    },
+  });
+}
+
+type SharedValues = FlagValues<typeof promptFlags & typeof waitFlags & typeof pollFlags & typeof saveFlags>;
+
+interface Ready {
+  readonly spec: Pick<VideoCreate<FlagSet>, 'family'>;
+  readonly endpoint: Endpoint;
+  readonly body: Record<string, unknown>;
+  readonly media: readonly ResolvedMedia[];
+  readonly flags: SharedValues;
+  readonly settings: Settings;
+}
+
+async function sendAndFollow(ready: Ready, ctx: Context): Promise<Outcome<JobResult>> {
+  const { spec, endpoint, body, flags, settings } = ready;
+  const { family } = spec;
+  const save = {
+    target: planTarget(flags.out ?? settings.out.value, ctx.host.cwd),
+    force: flags.force ?? false,
+    download: flags.download === undefined,
+  };
+  const { client, name: gatewayName } = await ctx.gateway();
+  if (save.download) {
+    checkTarget(save, {
+      family: family.name,
+      model: String(body.model ?? ''),
+      now: ctx.clock.now(),
+      outputsExpected: 1,
+    });
+  }
+  const ledger = await ctx.ledger();
+  const deadlineMs = waitDeadlineMs(flags, ctx);
+  const stopTelling = tellIfInterrupted(ctx);
+  const job = await createJob({
+    family,
+    endpoint,
+    body,
+    intent: intentOf(ready, gatewayName, save),
+    client,
+    ledger,
+    signal: ctx.signal,
+    ...(flags.queue && {
+      queue: { deadlineMs, clock: ctx.clock, random: ctx.host.random, onQueued: (text) => ctx.io.note(text) },
+    }),
+  }).finally(stopTelling);
+  const accepted: JobResult = {
+    family: family.name,
+    id: job.id,
+    status: job.status ?? '',
+    record: job.reply,
+    files: [],
+  };
+  if (!flags.wait) return { value: accepted, ...(ctx.signal.aborted && { error: ctx.signal.reason }) };
+  ctx.io.note(`task ${job.id}`);
+  return followFromFlags({ id: job.id, key: job.key, family, flags, save, deadlineMs, accepted }, ctx);
+}
+
+/** A paid request under way is not dropped: its reply holds the ID of what was paid for. */
+function tellIfInterrupted({ io, signal }: Context): () => void {
+  const tell = () => io.note('waiting for the answer to a paid request; interrupt again to end at once');
+  signal.addEventListener('abort', tell);
+  return () => signal.removeEventListener('abort', tell);
+}
+
+function intentOf(
+  { spec, endpoint, body, media, settings }: Ready,
+  gateway: string,
+  save: IntentEvent['save'],
+): IntentEvent {
+  const { content, contents, prompt, ...rest } = body;
+  const scalars = Object.entries(rest).filter(([, value]) => typeof value !== 'object');
+  return {
+    event: 'intent',
+    family: spec.family.name,
+    endpoint: endpoint.name,
+    model: typeof body.model === 'string' ? body.model : undefined,
+    prompt: promptIn(content ?? contents ?? prompt),
+    settings: Object.fromEntries(scalars),
+    media: media.map((item) => item.describe),
+    bodySha256: createHash('sha256').update(JSON.stringify(body)).digest('hex'),
+    profile: settings.profile.value,
+    gateway,
+    save,
+  };
+}
+
+/** The words of a request: a prompt field, or the text items of its content. */
+function promptIn(source: unknown): string | undefined {
+  if (typeof source === 'string') return source;
+  if (!Array.isArray(source)) return undefined;
+  const texts = source
+    .map((item: { text?: unknown } | null) => item?.text)
+    .filter((text) => typeof text === 'string');
+  return texts.length > 0 ? texts.join('\n') : undefined;
+}

@@ -1,0 +1,32 @@
+import { defineCommand, type Outcome } from '../../command.ts';
+import { pollFlags, saveFlags } from '../../flags/job-flags.ts';
+import { loadFamily } from '../../gateway/families.ts';
+import { followFromFlags, type JobResult, jobLines, waitDeadlineMs } from './follow-job.ts';
+import { showInstead } from './show-instead.ts';
+import { allIds, taskIds } from './task-ids.ts';
+import { trackJob } from './tracked-job.ts';
+
+/** `gw video FAMILY wait ID…`: the first half of `create --wait` later, on any machine; saves like it. */
+export function videoWait(familyName: string) {
+  const flags = { ...pollFlags, ...saveFlags };
+  return defineCommand<typeof flags, JobResult | string>({
+    args: { name: 'ID', summary: 'task ID', required: true, many: true },
+    flags,
+    examples: [
+      `gw video ${familyName} wait TASK_ID`,
+      `gw video ${familyName} wait TASK_ID --wait-timeout 20m -o clips/`,
+    ],
+    sends: 'query',
+    human: (result, _, failed) => (typeof result === 'string' ? result : jobLines(result, failed)),
+    async *run({ args, flags }, ctx) {
+      const family = await loadFamily(familyName);
+      const deadlineMs = waitDeadlineMs(flags, ctx);
+      yield* allIds(taskIds(args), async (id): Promise<Outcome<JobResult | string>> => {
+        const shown = await showInstead(family.query, { params: { task_id: id } }, ctx);
+        if (shown !== undefined) return { value: shown };
+        const { key, save } = await trackJob(id, family, flags, ctx);
+        return followFromFlags({ key, id, family, flags, save, deadlineMs, atOnce: true }, ctx);
+      });
+    },
+  });
+}

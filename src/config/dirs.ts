@@ -1,0 +1,71 @@
+import * as path from 'node:path';
+import { usage } from '../errors.ts';
+import type { Host } from '../host.ts';
+import { type EnvironmentVariable, readVariable } from './environment.ts';
+
+/** The parts of the host that decide where gw keeps its files. */
+export type DirHost = Pick<Host, 'env' | 'cwd' | 'platform' | 'homeDir'>;
+
+interface Place {
+  readonly own: EnvironmentVariable;
+  readonly xdg: EnvironmentVariable;
+  readonly home: readonly string[];
+  readonly windows: EnvironmentVariable;
+  readonly windowsHome: readonly string[];
+  readonly windowsLeaf: readonly string[];
+}
+
+/** Where profiles and keys are kept. Throws GwError `usage` where no directory can be told. */
+export function configDir(host: DirHost): string {
+  return resolveDir(host, {
+    own: 'GW_CONFIG_DIR',
+    xdg: 'XDG_CONFIG_HOME',
+    home: ['.config'],
+    windows: 'APPDATA',
+    windowsHome: ['AppData', 'Roaming'],
+    windowsLeaf: ['gw'],
+  });
+}
+
+/** Where the ledger and its locks are kept. Throws GwError `usage` where no directory can be told. */
+export function stateDir(host: DirHost): string {
+  return resolveDir(host, {
+    own: 'GW_STATE_DIR',
+    xdg: 'XDG_STATE_HOME',
+    home: ['.local', 'state'],
+    windows: 'LOCALAPPDATA',
+    windowsHome: ['AppData', 'Local'],
+    windowsLeaf: ['gw', 'state'],
+  });
+}
+
+/** Where things are kept that can be made again. Throws GwError `usage` where no directory can be told. */
+export function cacheDir(host: DirHost): string {
+  return resolveDir(host, {
+    own: 'GW_CACHE_DIR',
+    xdg: 'XDG_CACHE_HOME',
+    home: ['.cache'],
+    windows: 'LOCALAPPDATA',
+    windowsHome: ['AppData', 'Local'],
+    windowsLeaf: ['gw', 'cache'],
+  });
+}
+
+function resolveDir(host: DirHost, place: Place): string {
+  const windows = host.platform === 'win32';
+  const paths = windows ? path.win32 : path.posix;
+  const own = readVariable(host.env, place.own);
+  if (own !== undefined) return paths.resolve(host.cwd, own);
+  // The standard says that a relative base is to be ignored.
+  const base = readVariable(host.env, windows ? place.windows : place.xdg);
+  const leaf = windows ? place.windowsLeaf : ['gw'];
+  if (base !== undefined && paths.isAbsolute(base)) return paths.join(base, ...leaf);
+  const { homeDir } = host;
+  if (homeDir === undefined || !paths.isAbsolute(homeDir)) {
+    const problem = homeDir
+      ? `the home directory ${JSON.stringify(homeDir)} is not an absolute path`
+      : 'there is no home directory (HOME is not set)';
+    throw usage(problem, `Set HOME, or set ${place.own} to the directory to use.`);
+  }
+  return paths.join(homeDir, ...(windows ? place.windowsHome : place.home), ...leaf);
+}

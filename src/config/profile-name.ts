@@ -1,0 +1,31 @@
+import { usage } from '../errors.ts';
+
+/** The built-in profile of the embedded gateway; it cannot be stored or changed. */
+export const sandboxProfile = 'sandbox';
+
+/** The profile in force where none is chosen. */
+export const defaultProfile = 'default';
+
+/** Whether a text can name a profile. */
+export function isProfileName(text: string): boolean {
+  return /^[a-z0-9][a-z0-9._-]{0,63}$/.test(text);
+}
+
+/** Checks a profile's name. `what` is the flag or variable. Throws GwError `usage`. */
+export function parseProfileName(text: string, what: string): string {
+  if (isProfileName(text)) return text;
+  throw usage(
+    `${what} ${JSON.stringify(text.slice(0, 80))} cannot be a profile's name`,
+    'Use at most 64 of a-z, 0-9, dot, dash and underscore, starting with a letter or digit.',
+  );
+}
+
+/** As parseProfileName, for a profile that is to be stored: the built-in one is refused. */
+export function parseStoredProfileName(text: string, what: string): string {
+  const name = parseProfileName(text, what);
+  if (name !== sandboxProfile) return name;
+  throw usage(
+    `${what} ${sandboxProfile} is the built-in profile and cannot be changed`,
+    'Choose another name.',
+  );
+}

@@ -1,0 +1,25 @@
+import * as path from 'node:path';
+import { stateDir } from './config/dirs.ts';
+import { sandboxKey } from './config/settings.ts';
+import type { AccountType } from './gateway/limits.ts';
+import type { Host } from './host.ts';
+import { type Sandbox, startSandbox } from './sandbox/server.ts';
+
+/** How much faster than the real service the embedded one works: a five-second clip takes some eight seconds. */
+const EMBEDDED_SPEED = 10;
+
+/** Where the clips are that the sandbox makes its videos of. */
+export const clipsDir = (host: Host): string => path.join(host.assetsDir, 'clips');
+
+/** Starts the gateway behind --sandbox for this run; its tasks are remembered between runs. */
+export function startEmbedded(host: Host, account: AccountType): Promise<Sandbox> {
+  return startSandbox({
+    key: sandboxKey,
+    account,
+    speed: EMBEDDED_SPEED,
+    faults: [],
+    clipsDir: clipsDir(host),
+    stateDir: path.join(stateDir(host), 'sandbox'),
+    now: host.clock.now,
+  });
+}

@@ -1,0 +1,92 @@
+import * as z from 'zod';
+
+// A flag is data: parser, help, completion and messages read it from here.
+
+/** One flag of a command. `T` is the type of its value once parsed. */
+export interface Flag<T = unknown> {
+  /** One letter, for the few short flags of the contract. */
+  readonly short?: string | undefined;
+  /** Placeholder of the value in help; absent for a boolean. */
+  readonly value?: string | undefined;
+  /** May be given several times with different values. */
+  readonly list?: boolean | undefined;
+  /** `--no-NAME` exists too. */
+  readonly negatable?: boolean | undefined;
+  /** Only `--no-NAME` exists; the value is `false` when given. */
+  readonly negativeOnly?: boolean | undefined;
+  readonly summary: string;
+  /** The documented values, for help and completion; the schema checks them. */
+  readonly choices?: readonly string[] | undefined;
+  /** What was typed -> the value. Throws GwError `usage` that names the flag. */
+  readonly parse: (raw: string, flag: string) => T;
+}
+
+export type FlagSet = Readonly<Record<string, Flag>>;
+
+/** The values of a flag set: only what was typed, under the flags' camelCase names. */
+export type FlagValues<F extends FlagSet> = {
+  readonly [K in keyof F]?: F[K] extends Flag<infer T> ? T : never;
+};
+
+const asTyped = (raw: string) => raw;
+type Extra = Partial<Pick<Flag, 'short' | 'choices'>>;
+
+export const text = (value: string, summary: string, extra: Extra = {}): Flag<string> => ({
+  value,
+  summary,
+  parse: asTyped,
+  ...extra,
+});
+
+export const list = (value: string, summary: string, extra: Extra = {}): Flag<readonly string[]> => ({
+  value,
+  summary,
+  list: true,
+  parse: (raw) => [raw],
+  ...extra,
+});
+
+export const parsed = <T>(
+  value: string,
+  summary: string,
+  parse: Flag<T>['parse'],
+  extra: Extra = {},
+): Flag<T> => ({
+  value,
+  summary,
+  parse,
+  ...extra,
+});
+
+export const on = (summary: string, extra: Extra = {}): Flag<boolean> => ({
+  summary,
+  parse: () => true,
+  ...extra,
+});
+
+export const onOff = (summary: string): Flag<boolean> => ({ summary, negatable: true, parse: () => true });
+
+/** A flag that only exists as `--no-NAME`. */
+export const off = (summary: string): Flag<boolean> => ({ summary, negativeOnly: true, parse: () => true });
+
+/**
+ * A flag made from a field of a body schema: description and choices come from there, and only there.
+ * Values stay as typed; the schema looks at them with the rest of the body.
+ */
+export function fromField(field: z.ZodType, value?: string): Flag<string> {
+  const inner = field instanceof z.ZodOptional ? field.unwrap() : field;
+  const choices = inner instanceof z.ZodEnum ? inner.options.map(String) : undefined;
+  return {
+    value: value ?? choices?.join('|') ?? 'VALUE',
+    summary: field.description ?? '',
+    choices,
+    parse: asTyped,
+  };
+}
+
+/** As {@link fromField} for a boolean field. */
+export const switchFromField = (field: z.ZodType): Flag<boolean> => on(field.description ?? '');
+
+/** `firstFrame` -> `--first-frame`. */
+export const flagName = (key: string): string =>
+  `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;

@@ -1,0 +1,25 @@
+import { type FlagValues, list, off, on, text } from './flag.ts';
+
+// The options that every command takes (the contract, section 2).
+
+export const globalFlags = {
+  profile: text('NAME', 'which stored gateway and key to use [GW_PROFILE]'),
+  baseUrl: text('URL', "the gateway's address [GW_BASE_URL]"),
+  apiKeyFile: text('FILE', 'read the key from this file, - is stdin [GW_API_KEY holds the key itself]'),
+  insecureHttp: on('allow an http:// gateway that is not on this machine'),
+  sandbox: on('use the embedded gateway: this machine only, no key, no cost'),
+  json: on('JSON on stdout'),
+  quiet: on('only errors on stderr', { short: 'q' }),
+  verbose: on('each request and reply on stderr, keys hidden [GW_VERBOSE=1]', { short: 'v' }),
+  progress: off('plain lines instead of bars'),
+  color: off('no colour [NO_COLOR]'),
+  timeout: text('DURATION', 'longest silence of one request or download (default 60s) [GW_TIMEOUT]'),
+  retries: text('N', 'retries of a request that is safe to send again (default 4) [GW_RETRIES]'),
+  dryRun: on('validate, print the request and send nothing'),
+  curl: on('as --dry-run, as a curl command that reads the key from $GW_API_KEY'),
+  validate: off('send a request that breaks a documented rule; breaches become warnings'),
+  set: list('PATH=VALUE', 'set one field of the request body'),
+  body: text('FILE', 'start from this JSON body, - is stdin; flags and --set are laid over it'),
+} as const;
+
+export type GlobalFlags = FlagValues<typeof globalFlags>;

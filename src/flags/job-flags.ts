@@ -1,0 +1,46 @@
+import { parseDuration } from '../config/duration.ts';
+import { type FlagValues, off, on, onOff, parsed, text } from './flag.ts';
+
+// Groups shared by every command that creates, waits for or saves a job.
+
+export const promptFlags = {
+  prompt: text('TEXT', 'the prompt, instead of words after the command; @FILE reads a file, - reads stdin', {
+    short: 'p',
+  }),
+} as const;
+
+/** How long a wait may take unless --wait-timeout says otherwise. */
+export const DEFAULT_WAIT_TIMEOUT_MS = 2 * 3_600_000;
+
+export const pollFlags = {
+  waitTimeout: parsed(
+    'DURATION',
+    'longest wait for the job (default 2h); the job itself goes on',
+    parseDuration,
+  ),
+  interval: parsed(
+    'DURATION',
+    "time between two looks at the job (default: the gateway's documented pace)",
+    parseDuration,
+  ),
+} as const;
+
+export const saveFlags = {
+  download: off('do not save the output'),
+  out: text(
+    'PATH',
+    'file, directory (ends in /) or pattern with {id} {family} {model} {index} {date} {time} {ext} (default ./{id}.{ext})',
+    {
+      short: 'o',
+    },
+  ),
+  force: on('overwrite an existing file'),
+} as const;
+
+export const waitFlags = {
+  wait: onOff('poll to the end, then download'),
+  queue: on('wait for a free slot instead of meeting the limit of concurrent tasks'),
+} as const;
+
+export type PollFlags = FlagValues<typeof pollFlags>;
+export type SaveFlags = FlagValues<typeof saveFlags>;

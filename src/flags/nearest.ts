@@ -1,0 +1,36 @@
+/** Edit distance of two short words, transpositions counted once. */
+function distance(a: string, b: string): number {
+  const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, column) => column)];
+  const at = (row: number, column: number) => rows[row]?.[column] ?? Number.POSITIVE_INFINITY;
+  for (let i = 1; i <= a.length; i += 1) {
+    const row = [i];
+    rows.push(row);
+    for (let j = 1; j <= b.length; j += 1) {
+      const same = a[i - 1] === b[j - 1] ? 0 : 1;
+      const swapped =
+        a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? at(i - 2, j - 2) + 1 : Number.POSITIVE_INFINITY;
+      row[j] = Math.min(at(i - 1, j) + 1, (row[j - 1] ?? 0) + 1, at(i - 1, j - 1) + same, swapped);
+    }
+  }
+  return at(a.length, b.length);
+}
+
+/** The known words closest to a mistyped one, nearest first; none where nothing is near. */
+export function nearest(word: string, known: readonly string[], most = 3): string[] {
+  if (word.length > 100) return [];
+  const wanted = word.toLowerCase();
+  return known
+    .map((candidate) => {
+      const lower = candidate.toLowerCase();
+      const inside = wanted.length >= 3 && (lower.includes(wanted) || wanted.includes(lower));
+      return {
+        candidate,
+        far: inside ? 1 : distance(wanted, lower),
+        limit: Math.max(2, Math.ceil(candidate.length * 0.34)),
+      };
+    })
+    .filter(({ far, limit }) => far <= limit)
+    .sort((a, b) => a.far - b.far)
+    .slice(0, most)
+    .map(({ candidate }) => candidate);
+}

@@ -1,0 +1,44 @@
+import type { Context } from '../context.ts';
+import { usage } from '../errors.ts';
+import { readPipedPrompt, readTextInput } from '../media/text-input.ts';
+
+export interface PromptInput {
+  /** The words after the command. */
+  readonly words: readonly string[];
+  readonly flag: string | undefined;
+  /** Whether the command can go on without a prompt; then only stdin that holds something is taken. */
+  readonly optional: boolean;
+  /** False where something else already supplies the text, so that stdin is left alone. */
+  readonly mayReadStdin: boolean;
+}
+
+/**
+ * The prompt: `--prompt TEXT`, the words after the command (not both), or piped stdin where neither is given
+ * (the contract, section 3). Throws `usage` for an empty one, and for none where one is needed.
+ */
+export async function readPrompt(input: PromptInput, ctx: Context): Promise<string | undefined> {
+  const { words, flag } = input;
+  if (flag !== undefined && words.length > 0) {
+    throw usage('the prompt was given twice: by --prompt and as words after the command', 'give it once');
+  }
+  const typed = flag ?? (words.length > 0 ? words.join(' ') : undefined);
+  if (typed !== undefined) {
+    const where = flag === undefined ? 'the prompt' : '--prompt';
+    const prompt = await readTextInput(typed, where, {
+      cwd: ctx.host.cwd,
+      stdin: ctx.host.stdin,
+      signal: ctx.signal,
+    });
+    if (prompt.trim() === '') throw usage(`${where} is empty`, 'say what to generate');
+    return prompt;
+  }
+  if (!input.mayReadStdin) return undefined;
+  const piped = await readPipedPrompt(ctx.host.stdin, {
+    clock: ctx.clock,
+    signal: ctx.signal,
+    onWaiting: () => ctx.io.note('waiting for the prompt on stdin (--prompt TEXT gives it directly)'),
+  });
+  if (piped !== undefined && piped.trim() !== '') return piped;
+  if (input.optional) return undefined;
+  throw usage('no prompt', 'give it as words, with --prompt TEXT, or on stdin');
+}

@@ -1,0 +1,137 @@
+import type * as zlibModule from 'node:zlib';
+import { ExchangeError, type WireHandler, type WireHead } from './exchange.ts';
+import { exchangeCodes } from './exchange-codes.ts';
+
+// gw asks for `identity`; servers and proxies compress all the same. One layer is undone, more are refused.
+
+type Coding = 'gzip' | 'deflate' | 'br';
+
+// Loaded at the first compressed reply, and in one go: a piece of a reply cannot wait for an import.
+const zlib = (): typeof zlibModule => process.getBuiltinModule('node:zlib');
+
+const unreadable = (message: string) => new ExchangeError(message, 'maybe', exchangeCodes.unreadable);
+
+/** The one coding of a reply's body, if it has one. Throws ExchangeError `UNREADABLE` for several, or an unknown one. */
+export function codingOf({ status, headers }: WireHead): Coding | undefined {
+  const layers = (headers['content-encoding'] ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((layer) => layer.trim())
+    .filter((layer) => layer !== '' && layer !== 'identity');
+  if (layers.length === 0) return undefined;
+  if (layers.length > 1) throw unreadable(`the reply is encoded ${layers.length} times; gw undoes one layer`);
+  const coding = layers[0] === 'x-gzip' ? 'gzip' : layers[0];
+  if (coding !== 'gzip' && coding !== 'deflate' && coding !== 'br') {
+    throw unreadable(`the reply has a content encoding that gw cannot undo (${coding?.slice(0, 40)})`);
+  }
+  if (status === 206) throw unreadable('a part of an encoded reply cannot be undone on its own');
+  return coding;
+}
+
+/**
+ * Undoes a whole body. Throws ExchangeError `UNREADABLE` where it is broken or grows beyond `limitBytes`; with
+ * `cut`, takes what a broken-off body gives instead.
+ */
+export function decodeBody(bytes: Uint8Array, coding: Coding, limitBytes: number, cut = false): Uint8Array {
+  if (bytes.byteLength === 0) return bytes;
+  const { gunzipSync, inflateSync, inflateRawSync, brotliDecompressSync, constants } = zlib();
+  const options = {
+    maxOutputLength: limitBytes,
+    ...(cut
+      ? { finishFlush: coding === 'br' ? constants.BROTLI_OPERATION_FLUSH : constants.Z_SYNC_FLUSH }
+      : {}),
+  };
+  try {
+    if (coding === 'gzip') return gunzipSync(bytes, options);
+    if (coding === 'br') return brotliDecompressSync(bytes, options);
+    return hasZlibHeader(bytes) ? inflateSync(bytes, options) : inflateRawSync(bytes, options);
+  } catch (error) {
+    throw (error as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE'
+      ? unreadable(`the reply is larger than ${limitBytes} bytes when decoded`)
+      : unreadable(`the reply is not the ${coding} it claims to be`);
+  }
+}
+
+/** The head of a reply whose body was decoded: its length and coding were those of the encoded body. */
+export function decodedHead({ status, headers }: WireHead): WireHead {
+  const kept: Record<string, string> = Object.create(null);
+  for (const [name, value] of Object.entries(headers)) {
+    if (name !== 'content-encoding' && name !== 'content-length') kept[name] = value;
+  }
+  return { status, headers: kept };
+}
+
+/** A compressed text may grow this much before a large one counts as a bomb. */
+const LARGEST_RATIO = 200;
+
+/** A handler that decodes on the way; `finished` waits for what the decoder still holds and throws what went wrong. */
+export interface DecodingHandler extends WireHandler {
+  finished(): Promise<void>;
+  head(): WireHead | undefined;
+}
+
+/**
+ * Puts a decoder before a handler where the reply turns out to be compressed. More than `limitBytes` are let through
+ * only while they stay below 200 times what came in.
+ */
+export function decodingHandler(handler: WireHandler, limitBytes: number): DecodingHandler {
+  let decoder: zlibModule.Gunzip | zlibModule.BrotliDecompress | undefined;
+  let coding: Coding | undefined;
+  let head: WireHead | undefined;
+  let failure: { readonly error: unknown } | undefined;
+  let bytesIn = 0;
+  let bytesOut = 0;
+  let ended: Promise<void> = Promise.resolve();
+
+  const start = (first: Uint8Array, kind: Coding) => {
+    const { createGunzip, createInflate, createInflateRaw, createBrotliDecompress } = zlib();
+    if (kind === 'gzip') decoder = createGunzip();
+    else if (kind === 'br') decoder = createBrotliDecompress();
+    else decoder = hasZlibHeader(first) ? createInflate() : createInflateRaw();
+    const stream = decoder;
+    ended = new Promise((resolve) => {
+      stream.on('close', resolve);
+      stream.on('error', () => {
+        failure ??= { error: unreadable(`the reply is not the ${kind} it claims to be`) };
+      });
+      stream.on('data', (chunk: Uint8Array) => {
+        if (failure) return;
+        bytesOut += chunk.byteLength;
+        try {
+          if (bytesOut > limitBytes && bytesOut > bytesIn * LARGEST_RATIO) {
+            throw unreadable('the reply grows out of all proportion when decoded');
+          }
+          handler.onData(chunk);
+        } catch (error) {
+          failure = { error };
+          stream.destroy();
+        }
+      });
+    });
+    return stream;
+  };
+
+  return {
+    onHead(wireHead) {
+      coding = codingOf(wireHead);
+      head = coding ? decodedHead(wireHead) : wireHead;
+      handler.onHead(head);
+    },
+    onData(chunk) {
+      if (failure) throw failure.error;
+      if (!coding) return handler.onData(chunk);
+      bytesIn += chunk.byteLength;
+      // undici reuses nothing of the chunk, so the decoder may keep it.
+      (decoder ?? start(chunk, coding)).write(chunk);
+    },
+    async finished() {
+      decoder?.end();
+      await ended;
+      if (failure) throw failure.error;
+    },
+    head: () => head,
+  };
+}
+
+/** Some servers send `deflate` without the zlib header that the standard asks for. */
+const hasZlibHeader = (bytes: Uint8Array) => ((bytes[0] ?? 0) & 0x0f) === 8;

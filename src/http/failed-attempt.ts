@@ -1,0 +1,104 @@
+import { type ErrorFacts, GwError } from '../errors.ts';
+import type { Resend } from '../gateway/endpoint.ts';
+import type { PreparedRequest } from './client.ts';
+import type { ExchangeError, WireReply } from './exchange.ts';
+import { exchangeCodes, isCertificateTrouble } from './exchange-codes.ts';
+import { textOf } from './read-reply.ts';
+import { type Failure, type FailureKind, failureOfExchange, UnknownOutcome } from './retry.ts';
+import { parseRetryAfter, readDateMs } from './retry-after.ts';
+import { describeBody, replyFacts, statusError } from './status-error.ts';
+
+/** A failed attempt: what the table needs to decide, and the error for either way of giving up. */
+export interface Failed {
+  readonly failure: Failure;
+  /** Where it stops here. */
+  readonly stopped: GwError;
+  /** Where it may have created something. */
+  readonly unknown: GwError;
+}
+
+export interface AttemptContext {
+  readonly request: Pick<PreparedRequest, 'method' | 'url'>;
+  readonly resend: Resend;
+  /** Unix milliseconds. */
+  readonly nowMs: number;
+}
+
+// No word of trying again: the user must not pay twice on our advice.
+const unknownHint =
+  'it was not sent again, because it may have been created: look at gw jobs list and the console first';
+
+/** An attempt that brought no complete reply. */
+export function failedExchange(error: ExchangeError, context: AttemptContext): Failed {
+  const partial = error.partial;
+  const isAnswer = partial !== undefined && partial.status >= 200 && partial.status < 300;
+  return {
+    failure: { kind: failureOfExchange(error) },
+    stopped: new GwError('unavailable', `${nameOf(context)} failed: ${error.message}`, {
+      status: partial?.status,
+      hint: hintOf(error),
+    }),
+    unknown: unknownOutcome(
+      error.message,
+      { status: partial?.status },
+      isAnswer ? textOf(partial) : undefined,
+      context,
+    ),
+  };
+}
+
+/** A complete reply that is no success, or an unreadable one. */
+export function failedReply(kind: FailureKind, wire: WireReply, context: AttemptContext): Failed {
+  const text = textOf(wire);
+  const reply = { status: wire.status, headers: wire.headers, text };
+  // Dates are compared with the server's own clock where it shows it: ours may be years off.
+  const retryAfterMs = parseRetryAfter(
+    wire.headers['retry-after'],
+    readDateMs(wire.headers.date) ?? context.nowMs,
+  );
+  const facts = replyFacts(reply);
+  if (kind === 'unreadable') {
+    const what = `HTTP ${wire.status} with ${describeBody(text)}`;
+    return {
+      failure: { kind },
+      stopped: new GwError('unavailable', `${nameOf(context)} brought an unreadable reply: ${what}`, {
+        ...facts,
+        hint: 'if every call ends like this, check the base URL: something other than the gateway answers',
+      }),
+      unknown: unknownOutcome(`the reply is unreadable: ${what}`, facts, text, context),
+    };
+  }
+  const stopped = statusError(reply, {
+    request: nameOf(context),
+    nowMs: context.nowMs,
+    retryAtMs: retryAfterMs === undefined ? undefined : context.nowMs + retryAfterMs,
+  });
+  return {
+    failure: { kind, retryAfterMs },
+    stopped,
+    unknown: unknownOutcome(stopped.message, facts, undefined, context),
+  };
+}
+
+function unknownOutcome(
+  what: string,
+  facts: ErrorFacts,
+  partialText: string | undefined,
+  context: AttemptContext,
+): UnknownOutcome {
+  const message = `the outcome of ${nameOf(context)} is not known: ${what}`;
+  return new UnknownOutcome(message, { ...facts, hint: unknownHint }, partialText);
+}
+
+const nameOf = ({ request }: AttemptContext) => `${request.method} ${request.url.pathname}`;
+
+function hintOf({ code }: ExchangeError): string {
+  if (isCertificateTrouble(code)) {
+    return 'if the certificate is one of your own, name it in NODE_EXTRA_CA_CERTS';
+  }
+  if (code === exchangeCodes.silence) return 'a longer silence can be allowed with --timeout';
+  if (code === exchangeCodes.proxyRefused)
+    return 'check HTTPS_PROXY and HTTP_PROXY, or exempt the gateway with NO_PROXY';
+  if (code === 'ENOTFOUND') return 'check the base URL: gw config list shows it and where it comes from';
+  return 'gw doctor checks whether the gateway can be reached';
+}

@@ -1,0 +1,103 @@
+import { GwError, usage } from '../errors.ts';
+import type { Endpoint } from '../gateway/endpoint.ts';
+import type { Gateway, PreparedRequest, RequestInput } from './client.ts';
+import { credentialFor } from './credential.ts';
+
+/**
+ * Spells a request out. Throws `usage` for an unusable base URL or path parameter and for a body beyond the endpoint's
+ * limit, `auth` for a key that cannot be sent; a missing key is shown as `***` and stopped before sending.
+ */
+export function prepareRequest(
+  gateway: Gateway,
+  endpoint: Endpoint,
+  input: RequestInput,
+  userAgent: string,
+): PreparedRequest {
+  const url = urlOf(gateway.baseUrl, endpoint, input);
+  const body = input.body === undefined ? undefined : encodeBody(input.body, endpoint);
+  return {
+    method: endpoint.method,
+    url,
+    headers: {
+      ...credentialFor(endpoint.credential, gateway.key, gateway.providerVersion),
+      accept: 'application/json',
+      'accept-encoding': 'identity',
+      'user-agent': userAgent,
+      ...(body ? { 'content-type': 'application/json' } : {}),
+    },
+    body,
+  };
+}
+
+function urlOf(baseUrl: string, endpoint: Endpoint, { params = {}, query = {} }: RequestInput): URL {
+  const base = readBase(baseUrl);
+  const [route = '', fixedQuery = ''] = endpoint.path.split('?');
+  const path = route.replace(/\{(\w+)\}/g, (_, name: string) => segment(name, params[name]));
+  const url = new URL(base);
+  url.pathname = `${base.pathname.replace(/\/+$/, '')}${path}`;
+  url.search = fixedQuery;
+  for (const [name, value] of Object.entries(query)) url.searchParams.append(name, value);
+  if (url.origin !== base.origin)
+    throw new GwError('internal', `the path of ${endpoint.name} leaves the gateway`);
+  return url;
+}
+
+function readBase(baseUrl: string): URL {
+  let base: URL;
+  try {
+    base = new URL(baseUrl);
+  } catch {
+    throw usage(
+      `the base URL ${JSON.stringify(baseUrl)} is not a URL`,
+      'give it as https://host, with --base-url or GW_BASE_URL',
+    );
+  }
+  const wrong =
+    base.protocol !== 'https:' && base.protocol !== 'http:'
+      ? `has the scheme ${base.protocol.slice(0, -1)}`
+      : base.username !== '' || base.password !== ''
+        ? 'holds a user or password'
+        : base.search !== '' || base.hash !== ''
+          ? 'has a query or fragment'
+          : undefined;
+  if (wrong)
+    throw usage(
+      `the base URL ${wrong}`,
+      'give it as https://host or https://host/path, and the key apart from it',
+    );
+  return base;
+}
+
+/** A path parameter as one segment that cannot become another route. */
+function segment(name: string, value: string | undefined): string {
+  if (value === undefined) throw new GwError('internal', `the path parameter ${name} is missing`);
+  // Encoded dots count as dots in a URL, so these two cannot be written at all.
+  if (value === '' || value === '.' || value === '..') {
+    throw usage(`${JSON.stringify(value)} is not a usable ${name}`, 'give the ID as the gateway printed it');
+  }
+  try {
+    return encodeURIComponent(value);
+  } catch {
+    throw usage(`the ${name} holds half a character`, 'give the ID as the gateway printed it');
+  }
+}
+
+function encodeBody(body: unknown, { maxBodyBytes, name }: Endpoint): Uint8Array {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(body);
+  } catch (error) {
+    if (error instanceof RangeError)
+      throw usage('the request body is nested too deeply, or too large, to be written as JSON');
+    throw error;
+  }
+  if (text === undefined) throw new GwError('internal', `the body of ${name} cannot be written as JSON`);
+  const bytes = new TextEncoder().encode(text);
+  if (maxBodyBytes !== undefined && bytes.byteLength > maxBodyBytes) {
+    throw usage(
+      `the request body has ${bytes.byteLength} bytes; this endpoint takes at most ${maxBodyBytes}`,
+      'give large media by URL, or as an asset, instead of as a file',
+    );
+  }
+  return bytes;
+}

@@ -1,0 +1,45 @@
+import * as http from 'node:http';
+import type { Socket } from 'node:net';
+import { ExchangeError } from './exchange.ts';
+import { exchangeCodes } from './exchange-codes.ts';
+import { type Address, addressName, type Route } from './route.ts';
+import { reasonOf, systemCode } from './socket.ts';
+
+/**
+ * Asks a proxy, on an open socket, for a tunnel to the target (`CONNECT`). The socket that comes back leads to the target.
+ * Throws ExchangeError with `sent: 'no'`: what a proxy refuses never reached the gateway.
+ */
+export function openTunnel(
+  socket: Socket,
+  proxy: NonNullable<Route['proxy']>,
+  target: Address,
+): Promise<Socket> {
+  const name = addressName(target);
+  return new Promise((resolve, reject) => {
+    const refuse = (why: string, code: string | undefined) =>
+      reject(
+        new ExchangeError(`the proxy ${addressName(proxy)} opened no way to ${name}: ${why}`, 'no', code),
+      );
+    const request = http.request({
+      createConnection: () => socket,
+      method: 'CONNECT',
+      path: name,
+      setHost: false,
+      headers: {
+        host: name,
+        ...(proxy.authorization ? { 'proxy-authorization': proxy.authorization } : {}),
+      },
+    });
+    request.once('connect', ({ statusCode = 0 }, tunnel: Socket, early: Buffer) => {
+      if (statusCode < 200 || statusCode > 299) {
+        // A proxy's 5xx is about the way to the target and may pass; any other refusal stays.
+        refuse(`HTTP ${statusCode}`, statusCode >= 500 ? undefined : exchangeCodes.proxyRefused);
+        return;
+      }
+      if (early.length > 0) tunnel.unshift(early);
+      resolve(tunnel);
+    });
+    request.once('error', (error) => refuse(reasonOf(error, systemCode(error)), systemCode(error)));
+    request.end();
+  });
+}

@@ -1,0 +1,152 @@
+import { type ErrorFacts, GwError } from '../errors.ts';
+import type { Resend } from '../gateway/endpoint.ts';
+import type { ExchangeError } from './exchange.ts';
+import { isPermanent } from './exchange-codes.ts';
+
+/** The ways an attempt can fail, as far as sending again is concerned. */
+export type FailureKind =
+  /** No byte of the request left for the gateway. */
+  | 'not_sent'
+  /** The same, and no second try mends it: an untrusted certificate, a proxy that refuses. */
+  | 'barred'
+  /** 429. */
+  | 'rate_limited'
+  /** A complete 5xx or 408. */
+  | 'server_error'
+  /** Something left, and no complete reply came. */
+  | 'lost'
+  /** A complete 2xx that is not what the endpoint answers. */
+  | 'unreadable'
+  /** 303: the request was taken, and its result lies elsewhere. */
+  | 'see_other'
+  /** Any other 3xx. */
+  | 'redirect'
+  | 'not_found'
+  /** Any other 4xx. */
+  | 'refused';
+
+export type Action =
+  /** After a spread-out delay, or the server's if it gave one. */
+  | 'retry'
+  /** As `retry`, while the thing asked for may still be too young to be known everywhere. */
+  | 'retry_young'
+  | 'stop'
+  /** Never again; the outcome is not known. */
+  | 'unknown';
+
+const never = { barred: 'stop', redirect: 'stop', refused: 'stop' } as const;
+
+/** What may be sent again: a row a kind of call, a column a kind of failure. */
+export const resendTable: Readonly<Record<Resend, Readonly<Record<FailureKind, Action>>>> = {
+  read: {
+    ...never,
+    not_sent: 'retry',
+    rate_limited: 'retry',
+    server_error: 'retry',
+    lost: 'retry',
+    unreadable: 'retry',
+    see_other: 'stop',
+    not_found: 'retry_young',
+  },
+  paid: {
+    ...never,
+    not_sent: 'retry',
+    rate_limited: 'retry',
+    server_error: 'unknown',
+    lost: 'unknown',
+    unreadable: 'unknown',
+    see_other: 'unknown',
+    not_found: 'stop',
+  },
+};
+
+/** One failed attempt. */
+export interface Failure {
+  readonly kind: FailureKind;
+  /** The server's word on waiting, in milliseconds from now. */
+  readonly retryAfterMs?: number | undefined;
+}
+
+/** Where a call stands when an attempt has failed. Times are of the steady clock, in milliseconds. */
+export interface Attempt {
+  /** How often it was sent again before. */
+  readonly retriesDone: number;
+  readonly retries: number;
+  readonly nowMs: number;
+  readonly deadlineMs: number;
+  /** Until when a 404 may only mean "not known yet". */
+  readonly youngUntilMs?: number | undefined;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+}
+
+export type Decision =
+  | {
+      readonly action: 'retry';
+      readonly delayMs: number /** Told by the server, so free of the budget. */;
+      readonly told: boolean;
+    }
+  | {
+      readonly action: 'stop' /** Why a failure that may be retried is not. */;
+      readonly because?: 'retries' | 'deadline';
+    }
+  | { readonly action: 'unknown' };
+
+const BASE_MS = 500;
+const CAP_MS = 20_000;
+
+/** Full jitter: anything from nothing to the doubled base, at most 20 s. */
+export function backoffMs(retriesDone: number, random: () => number): number {
+  return random() * Math.min(CAP_MS, BASE_MS * 2 ** Math.min(retriesDone, 30));
+}
+
+/**
+ * What to do after a failed attempt: the table's action, bounded by the number of retries and the deadline. The server's
+ * `Retry-After` is obeyed exactly; where it passes the deadline the call stops at once.
+ */
+export function decide(resend: Resend, failure: Failure, attempt: Attempt): Decision {
+  const action = resendTable[resend][failure.kind];
+  if (action === 'stop' || action === 'unknown') return { action };
+  const { retriesDone, retries, nowMs, deadlineMs, youngUntilMs } = attempt;
+  const told = failure.retryAfterMs !== undefined && failure.retryAfterMs > 0;
+  const delayMs = told ? Number(failure.retryAfterMs) : backoffMs(retriesDone, attempt.random);
+  if (action === 'retry_young') {
+    // Bounded by age, not by number; --retries 0 switches it off like any other.
+    if (retries === 0 || youngUntilMs === undefined || nowMs + delayMs > youngUntilMs)
+      return { action: 'stop' };
+  } else if (retriesDone >= retries) {
+    return { action: 'stop', because: 'retries' };
+  }
+  if (nowMs + delayMs > deadlineMs) return { action: 'stop', because: 'deadline' };
+  return { action: 'retry', delayMs, told: told || action === 'retry_young' };
+}
+
+/** The kind of failure that an HTTP status is; undefined for 2xx. */
+export function failureOfStatus(status: number): FailureKind | undefined {
+  if (status >= 200 && status < 300) return undefined;
+  if (status === 303) return 'see_other';
+  if (status < 400) return 'redirect';
+  if (status === 404) return 'not_found';
+  if (status === 408 || status >= 500) return 'server_error';
+  return status === 429 ? 'rate_limited' : 'refused';
+}
+
+export function failureOfExchange(error: ExchangeError): FailureKind {
+  if (error.sent === 'maybe') return 'lost';
+  return isPermanent(error.code) ? 'barred' : 'not_sent';
+}
+
+/**
+ * A paid create left this machine and no complete, readable reply came: it may exist, and was not sent again. What did
+ * come is kept, so that its ID can be looked for.
+ */
+export class UnknownOutcome extends GwError {
+  constructor(
+    message: string,
+    facts: ErrorFacts,
+    /** The text of a cut or unreadable 2xx reply, as far as it came. */
+    readonly partialText: string | undefined,
+  ) {
+    super('unknown_outcome', message, facts);
+  }
+}

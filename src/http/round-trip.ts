@@ -1,0 +1,175 @@
+import type { Socket } from 'node:net';
+import type { Dispatcher } from 'undici';
+import { type Connection, destroyConnection } from './connection.ts';
+import { ExchangeError, type WireHandler, type WireHead, type WireRequest } from './exchange.ts';
+import { exchangeCodes } from './exchange-codes.ts';
+import { reasonOf, systemCode } from './socket.ts';
+
+/** What goes out in one write. Small enough that a slow uplink shows progress within any silence limit. */
+const SLICE_BYTES = 16 * 1024;
+
+/** What the route adds to a request: the whole URL and a proxy's credential, where it goes through one in the plain. */
+export interface Framing {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/**
+ * Sends a request on a connection and hands the reply to the handler as it comes; nothing is ever paused. Resolves with
+ * the head when the reply is complete. Throws ExchangeError, the signal's reason, or what the handler threw; after any
+ * of these the connection is gone.
+ */
+export function roundTrip(
+  connection: Connection,
+  request: WireRequest,
+  framing: Framing,
+  handler: WireHandler,
+): Promise<WireHead> {
+  const { client, socket } = connection;
+  const { silenceMs } = request;
+  const signal = request.seeThrough ? undefined : request.signal;
+  const bytesBefore = socket.bytesWritten;
+  return new Promise((resolve, reject) => {
+    let head: WireHead | undefined;
+    let begun = false;
+    let over = false;
+
+    const finish = () => {
+      over = true;
+      stopWatch();
+      signal?.removeEventListener('abort', onAbort);
+    };
+    const fail = (error: unknown) => {
+      if (over) return;
+      finish();
+      reject(error);
+      destroyConnection(connection);
+    };
+    const sent = () => (begun && socket.bytesWritten !== bytesBefore ? 'maybe' : 'no');
+    const onAbort = () => fail(signal?.reason);
+    const stopWatch = watchSilence(socket, silenceMs, () => {
+      const quiet = head ? 'its reply stopped' : 'it did not answer';
+      fail(
+        new ExchangeError(
+          `no word from ${request.url.host} for ${silenceMs / 1000} s: ${quiet}`,
+          sent(),
+          exchangeCodes.silence,
+        ),
+      );
+    });
+    const guarded = (step: () => void) => {
+      if (over) return;
+      try {
+        step();
+      } catch (error) {
+        fail(error);
+      }
+    };
+    if (signal?.aborted) return onAbort();
+    signal?.addEventListener('abort', onAbort, { once: true });
+
+    client.dispatch(dispatchOptions(request, framing), {
+      onRequestStart() {
+        begun = true;
+      },
+      onResponseStart(_controller, status, headers) {
+        // 1xx heads come before the one that counts.
+        if (status < 200) return;
+        head = { status, headers: flatHeaders(headers) };
+        guarded(() => head && handler.onHead(head));
+      },
+      onResponseData(_controller, chunk) {
+        guarded(() => handler.onData(chunk));
+      },
+      onResponseEnd() {
+        if (over) return;
+        finish();
+        if (head) resolve(head);
+        else reject(new ExchangeError(`${request.url.host} sent no reply`, sent(), exchangeCodes.unreadable));
+      },
+      onResponseError(_controller, error) {
+        fail(brokenReply(error, request.url.host, head !== undefined, sent()));
+      },
+    });
+  });
+}
+
+function dispatchOptions(request: WireRequest, { path, headers }: Framing): Dispatcher.DispatchOptions {
+  const { body } = request;
+  const sliced = body !== undefined && body.byteLength > SLICE_BYTES;
+  return {
+    path,
+    method: request.method,
+    headers: { ...headers, ...(sliced ? { 'content-length': String(body.byteLength) } : {}) },
+    // undici takes any iterable of bytes; its types name fewer kinds.
+    body: sliced ? (slices(body) as unknown as Uint8Array) : (body ?? null),
+    ...(request.freshConnection ? { reset: true } : {}),
+  };
+}
+
+function* slices(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.byteLength; at += SLICE_BYTES) yield bytes.subarray(at, at + SLICE_BYTES);
+}
+
+function flatHeaders(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): Record<string, string> {
+  // Without a prototype: a header named `constructor` is a header, and one that is absent is absent.
+  const flat: Record<string, string> = Object.create(null);
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) flat[name.toLowerCase()] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  return flat;
+}
+
+/** What the kernel may hold of an upload after it has left the process, at most. */
+const KERNEL_BUFFER_BYTES = 8 * 1024 * 1024;
+
+/**
+ * Calls `onSilence` when the socket has neither taken nor brought a byte for `silenceMs`. The socket's own counters are
+ * looked at, so a head that dribbles in and a body that drips out both count as life. The end of an upload travels on
+ * unseen in the kernel's buffer: until the reply begins it is given the time that as much of the upload took before.
+ */
+function watchSilence(socket: Socket, silenceMs: number, onSilence: () => void): () => void {
+  const startMs = performance.now();
+  const sentBefore = socket.bytesWritten - socket.writableLength;
+  const readBefore = socket.bytesRead;
+  let sentBytes = 0;
+  let readBytes = 0;
+  let lastSentMs = startMs;
+  let lastMs = startMs;
+  const unseenMs = () =>
+    readBytes > 0 ? 0 : (lastSentMs - startMs) * Math.min(1, KERNEL_BUFFER_BYTES / Math.max(sentBytes, 1));
+  const look = () => {
+    const nowMs = performance.now();
+    // After a close the counters may be gone.
+    const sent = (socket.bytesWritten ?? 0) - socket.writableLength - sentBefore;
+    const read = socket.bytesRead - readBefore;
+    if (sent > sentBytes) lastSentMs = nowMs;
+    if (sent > sentBytes || read > readBytes) lastMs = nowMs;
+    else if (nowMs - lastMs >= silenceMs + unseenMs()) onSilence();
+    sentBytes = Math.max(sent, sentBytes);
+    readBytes = read;
+  };
+  const timer = setInterval(look, Math.min(Math.max(silenceMs / 8, 5), 1000));
+  return () => clearInterval(timer);
+}
+
+const unreadableCodes = new Set([
+  'UND_ERR_HEADERS_OVERFLOW',
+  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+  'UND_ERR_RESPONSE',
+]);
+
+function brokenReply(error: Error, host: string, begun: boolean, sent: 'no' | 'maybe'): ExchangeError {
+  const code = systemCode(error);
+  if (code?.startsWith('HPE_') || (code && unreadableCodes.has(code)) || error.name === 'HTTPParserError') {
+    return new ExchangeError(
+      `the reply of ${host} breaks HTTP: ${reasonOf(error, code)}`,
+      sent,
+      exchangeCodes.unreadable,
+    );
+  }
+  const when = begun ? 'in the middle of its reply' : 'before it answered';
+  return new ExchangeError(`${host} broke off ${when}: ${reasonOf(error, code)}`, sent, code);
+}

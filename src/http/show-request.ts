@@ -1,0 +1,46 @@
+import type { PreparedRequest } from './client.ts';
+import { credentialHeaders, HIDDEN } from './credential.ts';
+
+export { curlCommand } from './curl-command.ts';
+
+export interface ShowOptions {
+  /** `short` tells the size of Base64 instead of printing it. */
+  readonly base64: 'full' | 'short';
+}
+
+/** A request as people read it, for --dry-run: method and URL, headers with the key hidden, indented JSON body. */
+export function showRequest(
+  { method, url, headers, body }: PreparedRequest,
+  options: ShowOptions = { base64: 'full' },
+): string {
+  const lines = [`${method} ${url.href}`];
+  for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${hideKey(name, value)}`);
+  if (body) {
+    const text = new TextDecoder().decode(body);
+    lines.push('', indented(text, options.base64 === 'short'));
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function hideKey(name: string, value: string): string {
+  if (!credentialHeaders.has(name.toLowerCase())) return value;
+  return value.startsWith('Bearer ') ? `Bearer ${HIDDEN}` : HIDDEN;
+}
+
+function indented(text: string, shortBase64: boolean): string {
+  try {
+    return JSON.stringify(JSON.parse(text, shortBase64 ? shortened : undefined), null, 2);
+  } catch {
+    return text;
+  }
+}
+
+const SHORT_FROM_CHARACTERS = 200;
+
+function shortened(_key: string, value: unknown): unknown {
+  if (typeof value !== 'string' || value.length < SHORT_FROM_CHARACTERS) return value;
+  const found = /^(data:[^,]{0,100};base64,)?[A-Za-z0-9+/_-]+={0,2}$/.exec(value);
+  return found
+    ? `${found[1] ?? ''}… (${value.length - (found[1]?.length ?? 0)} characters of Base64)`
+    : value;
+}

@@ -1,0 +1,139 @@
+import * as net from 'node:net';
+import type { SecureContext } from 'node:tls';
+import { errorCode } from '../errors.ts';
+import { ExchangeError } from './exchange.ts';
+import { exchangeCodes } from './exchange-codes.ts';
+import { type Address, addressName, type Route } from './route.ts';
+
+export interface OpenSocketOptions {
+  /** For name, TCP, proxy and TLS together, in milliseconds. */
+  readonly connectMs: number;
+  readonly signal: AbortSignal | undefined;
+  /** Certificates trusted beside the built-in ones (PEM). */
+  readonly ca: string | undefined;
+}
+
+const KEEP_ALIVE_PROBE_MS = 60_000;
+
+/**
+ * Opens a socket on which the next byte goes to the target (or, for a plain request, to its proxy): TCP, then the
+ * proxy's tunnel, then TLS. Throws ExchangeError, always with `sent: 'no'`, or the signal's reason.
+ */
+export async function openSocket(route: Route, options: OpenSocketOptions): Promise<net.Socket> {
+  const { connectMs, signal } = options;
+  signal?.throwIfAborted();
+  const opened: net.Socket[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let onAbort: (() => void) | undefined;
+  const cutShort = new Promise<never>((_, reject) => {
+    const named = addressName(route.proxy ?? route.target);
+    timer = setTimeout(
+      () =>
+        reject(
+          new ExchangeError(
+            `no connection to ${named} within ${connectMs / 1000} s`,
+            'no',
+            exchangeCodes.connectTimeout,
+          ),
+        ),
+      connectMs,
+    );
+    onAbort = () => reject(signal?.reason);
+    signal?.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([open(route, options.ca, opened), cutShort]);
+  } catch (error) {
+    for (const socket of opened) socket.destroy();
+    throw error;
+  } finally {
+    clearTimeout(timer);
+    if (onAbort) signal?.removeEventListener('abort', onAbort);
+  }
+}
+
+async function open(route: Route, ca: string | undefined, opened: net.Socket[]): Promise<net.Socket> {
+  const { target, proxy } = route;
+  const first = proxy ?? target;
+  let socket = net.connect({
+    host: first.host,
+    port: first.port,
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
+  });
+  opened.push(socket);
+  await settled(socket, 'connect', (reason) => `cannot connect to ${addressName(first)}: ${reason}`);
+  if (proxy?.secure) socket = await secure(socket, proxy, ca, opened);
+  if (proxy && !route.absoluteForm) {
+    const { openTunnel } = await import('./proxy-tunnel.ts');
+    socket = await openTunnel(socket, proxy, target);
+  }
+  if (target.secure) socket = await secure(socket, target, ca, opened);
+  return socket;
+}
+
+let context: { readonly ca: string | undefined; readonly value: SecureContext } | undefined;
+
+async function secure(under: net.Socket, address: Address, ca: string | undefined, opened: net.Socket[]) {
+  const tls = await import('node:tls');
+  // One context a process: each new one reads the trusted certificates again.
+  if (!context || context.ca !== ca) {
+    const all = ca === undefined ? undefined : [...tls.rootCertificates, ca];
+    context = { ca, value: tls.createSecureContext(all ? { ca: all } : {}) };
+  }
+  const socket = tls.connect({
+    socket: under,
+    host: address.host,
+    ...(net.isIP(address.host) === 0 ? { servername: address.host } : {}),
+    ALPNProtocols: ['http/1.1'],
+    secureContext: context.value,
+  });
+  opened.push(socket);
+  await settled(
+    socket,
+    'secureConnect',
+    (reason) => `no secure connection to ${addressName(address)}: ${reason}`,
+  );
+  return socket;
+}
+
+/** Waits for a socket's next stage; a failure is told in the words of `sentence`. */
+function settled(socket: net.Socket, event: string, sentence: (reason: string) => string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: unknown) => {
+      const code = systemCode(error);
+      reject(new ExchangeError(sentence(reasonOf(error, code)), 'no', code));
+    };
+    // Stays for the socket's life: an error after its request must not end the process.
+    socket.on('error', fail);
+    socket.once('close', () => fail(Object.assign(new Error('closed'), { code: 'ECONNRESET' })));
+    socket.once(event, () => resolve());
+  });
+}
+
+/** The system's code of an error, also where several addresses of one name failed. */
+export function systemCode(error: unknown): string | undefined {
+  const own = errorCode(error);
+  return own ?? (error instanceof AggregateError ? errorCode(error.errors[0]) : undefined);
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'the connection was reset',
+  EHOSTUNREACH: 'no route to the host',
+  ENETUNREACH: 'the network is unreachable',
+  ENOTFOUND: 'the name was not found',
+  EAI_AGAIN: 'the name could not be looked up now',
+  EPIPE: 'the connection was closed',
+  ETIMEDOUT: 'the connection timed out',
+  UND_ERR_SOCKET: 'the connection was closed',
+};
+
+/** A system error in words, without the addresses and causes that its own message may carry. */
+export function reasonOf(error: unknown, code: string | undefined): string {
+  const known = code === undefined ? undefined : reasons[code];
+  if (known) return known;
+  const message = error instanceof Error ? error.message.split('\n')[0]?.slice(0, 200) : undefined;
+  return message && code ? `${message} (${code})` : message || code || 'unknown failure';
+}

@@ -1,0 +1,159 @@
+import { type ErrorFacts, type ErrorKind, GwError } from '../errors.ts';
+import { type GatewayErrorFacts, readGatewayError } from '../gateway/gateway-error.ts';
+import type { WireHead } from './exchange.ts';
+
+/** A complete reply with a status other than 2xx. */
+export interface RefusedReply extends WireHead {
+  readonly text: string;
+}
+
+/** What is known beside the reply itself. */
+export interface ReplyContext {
+  /** The request, for messages: `POST /v1/images/generations`. */
+  readonly request: string;
+  /** When the gateway says it may be asked again, Unix milliseconds. */
+  readonly retryAtMs?: number | undefined;
+  readonly nowMs: number;
+}
+
+/** Text from outside is passed on as it came, but no longer than this. */
+const LONGEST_MESSAGE = 500;
+
+const kinds: Readonly<Record<number, ErrorKind>> = {
+  401: 'auth',
+  402: 'balance',
+  403: 'auth',
+  404: 'not_found',
+  407: 'unavailable',
+  408: 'unavailable',
+  429: 'rate_limited',
+};
+
+/** The gateway's statuses in words ("Errors"); the body's own message follows where there is one. */
+const sentences: Readonly<Record<number, string>> = {
+  400: 'the gateway refused the request',
+  401: 'the gateway does not accept the key',
+  402: 'the balance or quota does not cover this',
+  403: 'the key may not do this',
+  404: 'the gateway does not know this',
+  407: 'a proxy asks for a user and password',
+  408: 'the gateway waited too long for the request',
+  413: 'the request is too large for the gateway',
+  422: 'the content review refused the prompt or media',
+  429: 'the gateway is asked too often',
+};
+
+const hints: Readonly<Record<number, string>> = {
+  401: 'check the key: GW_API_KEY, --api-key-file, or store another one with gw login',
+  402: 'top up the account in the console; gw balance shows what is left',
+  403: 'the key is valid but restricted by model, address or quota: gw models lists what it may call',
+  404: 'check the ID; if every call ends like this, check the path of the base URL (gw config list)',
+  407: 'put the user into the address of the proxy: http://user:password@host:port',
+  422: 'change the prompt or the media that the message names',
+};
+
+/**
+ * Turns a refused reply into a GwError: the kind from the status, the sentence from the status and the body's own
+ * message, and every fact that the body or the headers give. Any body will do: HTML, empty, cut, `null`, `[]`.
+ */
+export function statusError(reply: RefusedReply, context: ReplyContext): GwError {
+  const { status } = reply;
+  const kind = kinds[status] ?? (status >= 400 && status < 500 ? 'rejected' : 'unavailable');
+  const said = readBody(reply.text);
+  const message = said.message ?? missingMessage(reply);
+  return new GwError(
+    kind,
+    `${sentenceOf(status)} (HTTP ${status}, ${context.request}): ${cutText(message)}`,
+    {
+      ...replyFacts(reply, said),
+      hint: hintOf(reply, context),
+      ...(context.retryAtMs === undefined ? {} : { retryAtMs: context.retryAtMs }),
+    },
+  );
+}
+
+/** Status, type, code and request ID of a reply, cut to a sane length. */
+export function replyFacts(reply: RefusedReply, said: GatewayErrorFacts = readBody(reply.text)): ErrorFacts {
+  const cut = (text: string | undefined) => (text === undefined ? undefined : cutText(text));
+  return {
+    status: reply.status,
+    type: cut(said.type),
+    code: cut(said.code),
+    requestId: cut(requestIdOf(reply.headers) ?? said.requestId),
+  };
+}
+
+const requestIdHeaders = ['x-request-id', 'request-id', 'x-requestid', 'x-trace-id', 'trace-id'];
+
+export function requestIdOf(headers: Readonly<Record<string, string>>): string | undefined {
+  const name = requestIdHeaders.find((header) => headers[header]);
+  return name === undefined ? undefined : headers[name];
+}
+
+/** Cuts a text at 500 characters, never inside one. */
+export function cutText(text: string): string {
+  if (text.length <= LONGEST_MESSAGE) return text;
+  const characters = [...text.slice(0, 2 * LONGEST_MESSAGE + 2)];
+  return characters.length <= LONGEST_MESSAGE ? text : `${characters.slice(0, LONGEST_MESSAGE).join('')}…`;
+}
+
+/** What a body that should have been JSON is instead, in a few words. */
+export function describeBody(text: string): string {
+  const trimmed = text.trimStart();
+  if (trimmed === '') return 'an empty body';
+  if (/^<(!doctype|html|head|body)/i.test(trimmed)) return 'an HTML page';
+  if (trimmed.startsWith('<')) return 'XML';
+  if (/^(null|true|false|-?\d+(\.\d+)?)\s*$/.test(trimmed))
+    return `the JSON value ${trimmed.trim().slice(0, 40)}`;
+  if (!/^[[{"]/.test(trimmed)) return 'plain text';
+  try {
+    JSON.parse(trimmed);
+    return Array.isArray(JSON.parse(trimmed)) ? 'a JSON list' : 'other JSON than documented';
+  } catch {
+    return 'broken JSON';
+  }
+}
+
+function readBody(text: string): GatewayErrorFacts {
+  try {
+    return readGatewayError(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}
+
+function missingMessage({ status, text, headers }: RefusedReply): string {
+  if (status >= 300 && status < 400) {
+    return headers.location ? `to ${withoutQuery(headers.location)}` : 'to nowhere';
+  }
+  return `it sent ${describeBody(text)} instead of a message`;
+}
+
+function sentenceOf(status: number): string {
+  const own = sentences[status];
+  if (own) return own;
+  if (status >= 300 && status < 400) return 'the gateway redirects, and gw follows no redirect with a key';
+  return status >= 400 && status < 500 ? 'the gateway refused the request' : 'the gateway is in trouble';
+}
+
+function hintOf({ status, headers }: RefusedReply, { retryAtMs, nowMs }: ReplyContext): string | undefined {
+  if (retryAtMs !== undefined) return `the gateway may be asked again ${describeWhen(retryAtMs, nowMs)}`;
+  if (status >= 300 && status < 400 && headers.location) {
+    return 'if the gateway has moved, give its new address with --base-url';
+  }
+  return hints[status];
+}
+
+const DAY_MS = 24 * 3_600_000;
+
+/** `in 90 s, at 2026-11-20T21:00:00Z`. */
+export function describeWhen(atMs: number, nowMs: number): string {
+  const aheadMs = Math.max(0, atMs - nowMs);
+  if (aheadMs > 366 * DAY_MS) return 'in more than a year';
+  return `in ${Math.ceil(aheadMs / 1000)} s, at ${new Date(atMs).toISOString().replace(/\.\d+Z$/, 'Z')}`;
+}
+
+/** An address from outside without what may be secret in it. */
+function withoutQuery(address: string): string {
+  return address.replace(/[?#].*$/s, '').replace(/\/\/[^/@]*@/, '//');
+}

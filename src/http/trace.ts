@@ -1,0 +1,86 @@
+import type { PreparedRequest } from './client.ts';
+import { HIDDEN } from './credential.ts';
+import type { WireReply } from './exchange.ts';
+
+/** Headers whose values are shown; a header is secret until it stands here. */
+const shownHeaders: ReadonlySet<string> = new Set([
+  'accept',
+  'accept-encoding',
+  'accept-ranges',
+  'age',
+  'cache-control',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-range',
+  'content-type',
+  'date',
+  'etag',
+  'last-modified',
+  'provider-version',
+  'range',
+  'request-id',
+  'retry-after',
+  'server',
+  'trace-id',
+  'transfer-encoding',
+  'user-agent',
+  'vary',
+  'x-request-id',
+  'x-requestid',
+  'x-trace-id',
+]);
+
+/** Query parameters of the gateway's own endpoints; any other may be part of a signature. */
+const shownParameters: ReadonlySet<string> = new Set([
+  'Action',
+  'Version',
+  'alt',
+  'cursor',
+  'external_task_ids',
+  'group_id',
+  'limit',
+  'name',
+  'offset',
+  'page',
+  'project',
+  'status',
+  'task_ids',
+]);
+
+/** The lines of a request for --verbose: method, URL, headers with secrets hidden, size of the body. */
+export function traceRequest({
+  method,
+  url,
+  headers,
+  body,
+}: Omit<PreparedRequest, 'method'> & { method: string }): string[] {
+  return [
+    `> ${method} ${shownUrl(url)}${body ? ` (${body.byteLength} bytes)` : ''}`,
+    ...shownLines('>', headers),
+  ];
+}
+
+/** The lines of a reply: status, time in milliseconds, size, headers with secrets hidden. */
+export function traceReply({ status, headers, bytes }: WireReply, tookMs: number): string[] {
+  return [
+    `< HTTP ${status} in ${Math.round(tookMs)} ms (${bytes.byteLength} bytes)`,
+    ...shownLines('<', headers),
+  ];
+}
+
+/** A header's value, or `***` where it is not known to be harmless. */
+export const shownHeader = (name: string, value: string): string =>
+  shownHeaders.has(name.toLowerCase()) ? value : HIDDEN;
+
+function shownLines(mark: string, headers: Readonly<Record<string, string>>): string[] {
+  return Object.entries(headers).map(([name, value]) => `${mark} ${name}: ${shownHeader(name, value)}`);
+}
+
+function shownUrl(url: URL): string {
+  const query = [...url.searchParams].map(
+    ([name, value]) =>
+      `${encodeURIComponent(name)}=${shownParameters.has(name) ? encodeURIComponent(value) : HIDDEN}`,
+  );
+  return `${url.origin}${url.pathname}${query.length > 0 ? `?${query.join('&')}` : ''}`;
+}

@@ -1,0 +1,206 @@
+import { type Connection, connectionOn, destroyConnection } from './connection.ts';
+import { codingOf, decodeBody, decodedHead, decodingHandler } from './content-coding.ts';
+import {
+  ExchangeError,
+  type Transport,
+  type WireHandler,
+  type WireHead,
+  type WireReply,
+  type WireRequest,
+} from './exchange.ts';
+import { exchangeCodes } from './exchange-codes.ts';
+import type { Proxies } from './proxy.ts';
+import { type Framing, roundTrip } from './round-trip.ts';
+import { type Route, routeTo } from './route.ts';
+import { openSocket } from './socket.ts';
+import { tuneFirstReply } from './wasm-tier.ts';
+
+export { proxiesFromEnv } from './proxy.ts';
+
+export interface TransportOptions {
+  readonly proxies: Proxies | undefined;
+  /** Told of each new connection: where it leads, through which proxy, and how long it took. */
+  readonly onConnect?: ((connected: Connected) => void) | undefined;
+  /** Largest reply of `exchange`, in bytes, as it came and decoded. */
+  readonly replyLimitBytes?: number;
+  /** Keep V8 of Node 20 from optimising the parser during the first reply; on unless told otherwise. */
+  readonly tuneWasm?: boolean;
+  /** Certificates trusted beside the built-in ones (PEM). */
+  readonly ca?: string | undefined;
+}
+
+export interface Connected {
+  readonly origin: string;
+  readonly address: string | undefined;
+  readonly viaProxy: boolean;
+  readonly tookMs: number;
+}
+
+const REPLY_LIMIT_BYTES = 64 * 1024 * 1024;
+
+/** How much of a cut reply is kept to look for an ID in it. */
+const PARTIAL_LIMIT_BYTES = 1024 * 1024;
+
+/**
+ * Moves requests over HTTP/1.1, one at a time on a connection; idle connections are kept a few seconds. Follows no
+ * redirect and sends nothing twice. Through a proxy where one applies: plain requests in absolute form, secure ones
+ * through a tunnel.
+ */
+export function createTransport(options: TransportOptions): Transport {
+  const { proxies, onConnect, replyLimitBytes = REPLY_LIMIT_BYTES, ca } = options;
+  const idle = new Map<string, Connection[]>();
+  const all = new Set<Connection>();
+  let closed = false;
+  let untuned = options.tuneWasm ?? true;
+
+  async function connect(request: WireRequest, route: Route): Promise<Connection> {
+    const began = performance.now();
+    const { connectMs, signal, url } = request;
+    const socket = await openSocket(route, { connectMs, signal, ca });
+    if (closed) {
+      socket.destroy();
+      throw new ExchangeError('the run is ending', 'no', exchangeCodes.closed);
+    }
+    onConnect?.({
+      origin: url.origin,
+      address: socket.remoteAddress,
+      viaProxy: route.proxy !== undefined,
+      tookMs: performance.now() - began,
+    });
+    const connection = connectionOn(socket, url.origin);
+    all.add(connection);
+    socket.once('close', () => {
+      all.delete(connection);
+      const kept = idle.get(route.key)?.filter((other) => other !== connection);
+      if (kept?.length) idle.set(route.key, kept);
+      else idle.delete(route.key);
+    });
+    return connection;
+  }
+
+  async function send(request: WireRequest, handler: WireHandler): Promise<WireHead> {
+    request.signal?.throwIfAborted();
+    if (closed) throw new ExchangeError('the run is ending', 'no', exchangeCodes.closed);
+    const route = routeTo(request.url, proxies);
+    const kept = request.freshConnection ? undefined : idle.get(route.key)?.pop();
+    const connection = kept && !kept.socket.destroyed ? kept : await connect(request, route);
+    if (request.signal?.aborted) {
+      destroyConnection(connection);
+      throw request.signal.reason;
+    }
+    const untune = untuned ? tuneFirstReply() : undefined;
+    untuned = false;
+    let head: WireHead;
+    try {
+      head = await roundTrip(connection, request, framingOf(request, route), {
+        onHead(head) {
+          untune?.();
+          if (route.absoluteForm && head.status === 407) {
+            throw new ExchangeError(
+              'the proxy asks for a user and password',
+              'no',
+              exchangeCodes.proxyRefused,
+            );
+          }
+          handler.onHead(head);
+        },
+        onData: (chunk) => handler.onData(chunk),
+      });
+    } finally {
+      untune?.();
+    }
+    if (request.freshConnection) destroyConnection(connection);
+    else if (!connection.socket.destroyed) {
+      idle.set(route.key, [...(idle.get(route.key) ?? []), connection]);
+    }
+    return head;
+  }
+
+  return {
+    async exchange(request) {
+      const chunks: Uint8Array[] = [];
+      let size = 0;
+      let head: WireHead | undefined;
+      try {
+        await send(request, {
+          onHead(wireHead) {
+            head = wireHead;
+            codingOf(wireHead);
+          },
+          onData(chunk) {
+            size += chunk.byteLength;
+            chunks.push(chunk);
+            if (size > replyLimitBytes) {
+              throw new ExchangeError(
+                `the reply is larger than ${replyLimitBytes} bytes`,
+                'maybe',
+                exchangeCodes.unreadable,
+              );
+            }
+          },
+        });
+        return wholeReply(head, Buffer.concat(chunks), replyLimitBytes);
+      } catch (error) {
+        throw withPartial(error, head, chunks);
+      }
+    },
+
+    async stream(request, handler) {
+      const decoding = decodingHandler(handler, replyLimitBytes);
+      try {
+        const head = await send(request, decoding);
+        await decoding.finished();
+        return decoding.head() ?? head;
+      } catch (error) {
+        // What came before the break has been handed over; the decoder may still hold some of it.
+        await decoding.finished().catch(() => {});
+        throw withPartial(error, decoding.head(), []);
+      }
+    },
+
+    async close() {
+      closed = true;
+      idle.clear();
+      const connections = [...all];
+      for (const connection of connections) destroyConnection(connection);
+      await Promise.all(connections.map(({ socket }) => closedSocket(socket)));
+    },
+  };
+}
+
+function framingOf({ url, headers }: WireRequest, { absoluteForm, proxy }: Route): Framing {
+  const path = `${url.pathname}${url.search}`;
+  if (!absoluteForm) return { path, headers };
+  return {
+    path: `${url.origin}${path}`,
+    headers: {
+      ...headers,
+      host: url.host,
+      ...(proxy?.authorization ? { 'proxy-authorization': proxy.authorization } : {}),
+    },
+  };
+}
+
+function wholeReply(head: WireHead | undefined, bytes: Uint8Array, limitBytes: number): WireReply {
+  if (!head) throw new ExchangeError('no reply came', 'maybe', exchangeCodes.unreadable);
+  const coding = codingOf(head);
+  if (!coding) return { ...head, bytes };
+  return { ...decodedHead(head), bytes: decodeBody(bytes, coding, limitBytes) };
+}
+
+/** The same error with what came before the break, decoded as far as it goes. Other errors pass as they are. */
+function withPartial(error: unknown, head: WireHead | undefined, chunks: readonly Uint8Array[]): unknown {
+  if (!(error instanceof ExchangeError) || !head || error.sent === 'no') return error;
+  let bytes: Uint8Array = Buffer.concat(chunks).subarray(0, PARTIAL_LIMIT_BYTES);
+  try {
+    const coding = codingOf(head);
+    if (coding) bytes = decodeBody(bytes, coding, PARTIAL_LIMIT_BYTES, true);
+  } catch {
+    // What cannot be decoded is kept as it came.
+  }
+  return new ExchangeError(error.message, error.sent, error.code, { ...head, bytes });
+}
+
+function closedSocket(socket: Connection['socket']): Promise<void> {
+  return socket.closed ? Promise.resolve() : new Promise((resolve) => socket.once('close', () => resolve()));
+}

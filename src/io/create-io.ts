@@ -1,0 +1,143 @@
+import { GwError } from '../errors.ts';
+import type { Host } from '../host.ts';
+import { errorJson, errorLines, reportError, stackLines } from './error-lines.ts';
+import { oneLine, safeJson } from './escape.ts';
+import type { Io, OutputMode, Table } from './io.ts';
+import { LiveRegion } from './live-region.ts';
+import { ProgressHub } from './progress.ts';
+import { ProgressLines } from './progress-lines.ts';
+import { ResultStream } from './result-stream.ts';
+import { SecretFilter } from './secret-filter.ts';
+import { SideStream } from './side-stream.ts';
+import { loadStyle, plainStyle, wantsColor } from './style.ts';
+import type { TerminalCursor } from './terminal-cursor.ts';
+
+export interface IoOptions {
+  readonly host: Pick<Host, 'stdin' | 'stdout' | 'stderr' | 'env' | 'platform' | 'clock'>;
+  readonly mode: OutputMode;
+  /** `--no-color`. */
+  readonly noColor?: boolean | undefined;
+}
+
+/** Verbose lines are longer than messages: a URL, a set of headers. */
+const MAX_TRACE = 2_000;
+
+/** Makes the run's one sink. Writes nothing and loads nothing until it is used. */
+export function createIo({ host, mode, noColor = false }: IoOptions): Io {
+  const { env, stdout, stderr } = host;
+  const stdoutIsTerminal = stdout.isTTY === true;
+  const stderrIsTerminal = stderr.isTTY === true;
+  const secrets = new SecretFilter();
+  const hide = (text: string) => secrets.hide(text);
+  const cursor: TerminalCursor = { atLineStart: true };
+  const size = () => ({ columns: stderr.columns || 80, rows: stderr.rows || 24 });
+  const region =
+    mode.bars && stderrIsTerminal
+      ? new LiveRegion((text) => void (stderr.destroyed || stderr.write(text)), size, cursor)
+      : undefined;
+  const sideColor = wantsColor(stderrIsTerminal, env, noColor);
+  // Results in a pipe are data: not even FORCE_COLOR colours them.
+  const resultColor = stdoutIsTerminal && wantsColor(true, env, noColor);
+  const side = new SideStream({ stream: stderr, secrets, cursor, color: sideColor, loadStyle, region });
+  const result = new ResultStream({
+    stream: stdout,
+    secrets,
+    before: () => {
+      region?.lift();
+      return side.settled();
+    },
+    after: (text) => {
+      if (stdoutIsTerminal) cursor.atLineStart = text.endsWith('\n');
+    },
+  });
+
+  const note = (text: string) => {
+    if (!mode.quiet) side.line(() => oneLine(hide(text)));
+  };
+  const progress = new ProgressHub({
+    mode,
+    hide,
+    note,
+    openLines: () => new ProgressLines((line) => side.line(() => line), host.clock),
+    openBars: async () => {
+      if (region === undefined) throw new Error('no terminal to draw on');
+      const { openProgressBars } = await import('./progress-bars.ts');
+      const style = sideColor ? await loadStyle() : plainStyle;
+      const hasUnicode = canShowUnicode(host.platform, env);
+      const print = (line: Parameters<SideStream['line']>[0]) => side.line(line, true);
+      return openProgressBars({ stream: stderr, region, size, clock: host.clock, print, style, hasUnicode });
+    },
+  });
+  const trace = (text: string) => {
+    if (mode.verbose && !mode.quiet) side.line((style) => style.faint(oneLine(hide(text), MAX_TRACE)), true);
+  };
+
+  return {
+    mode,
+    get stdinIsTerminal() {
+      return host.stdin.isTTY === true;
+    },
+    stdoutIsTerminal,
+    stderrIsTerminal,
+    out: (text) => result.text(text),
+    outJson: (value) => result.text(`${safeJson(value)}\n`),
+    outRaw: (text) => result.text(text),
+    outBytes: async (bytes) => {
+      if (stdoutIsTerminal) throw binaryOnTerminal();
+      await result.bytes(bytes);
+    },
+    table: async (table) => result.ownText(await tableText(table)),
+    warn: (text) => {
+      if (!mode.quiet) {
+        side.line((style) => `${style.caution('warning:')} ${oneLine(hide(text))}`, true);
+      }
+    },
+    note,
+    aside: (text) => {
+      if (!mode.quiet) side.text(text);
+    },
+    error: (error) => {
+      progress.clear();
+      const report = reportError(error);
+      if (report === undefined) return;
+      if (mode.json) side.line(() => errorJson(report, hide));
+      else for (const line of errorLines(report, hide)) side.line(line, true);
+      for (const line of stackLines(error)) trace(line);
+    },
+    trace,
+    hideSecret: (secret) => secrets.add(secret),
+    withoutSecrets: hide,
+    progress: () => progress.open(),
+    drain: async () => {
+      progress.clear();
+      await side.drain();
+      await result.drain();
+    },
+  };
+
+  async function tableText(table: Table): Promise<string> {
+    const { alignedLines, idLines, tabbedLines } = await import('./table-text.ts');
+    const safe = hideInTable(table, hide);
+    if (mode.quiet) return idLines(safe);
+    if (!stdoutIsTerminal) return tabbedLines(safe);
+    return alignedLines(safe, stdout.columns || 80, resultColor ? await loadStyle() : plainStyle);
+  }
+}
+
+/** Before cells are cut: half a key is no longer recognised. */
+function hideInTable(table: Table, hide: (text: string) => string): Table {
+  const rows = table.rows.map(({ id, cells }) => ({ id: hide(id), cells: cells.map(hide) }));
+  return { columns: table.columns, rows };
+}
+
+function binaryOnTerminal(): GwError {
+  return new GwError('usage', 'a file is not written to a terminal', {
+    hint: 'Give a file with -o, or send the output to a pipe or a file.',
+  });
+}
+
+/** Everything but the Linux console and the old Windows one shows block characters. */
+function canShowUnicode(platform: NodeJS.Platform, env: Host['env']): boolean {
+  if (platform !== 'win32') return env.TERM !== 'linux';
+  return env.WT_SESSION !== undefined || env.TERM_PROGRAM !== undefined || env.TERM === 'xterm-256color';
+}

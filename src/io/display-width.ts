@@ -1,0 +1,47 @@
+// How many columns text takes on a terminal: East Asian wide characters and emoji take two, marks none.
+
+const ascii = /^[\x20-\x7e]*$/;
+const wide =
+  /^(?:[\u1100-\u115f\u2329\u232a\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18dff}\u{1aff0}-\u{1b2ff}\u{1f200}-\u{1f2ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}|\p{Emoji}\u{fe0f})/u;
+const invisible = /^[\p{M}\p{Cf}\p{Cc}]+$/u;
+
+let segmenter: Intl.Segmenter | undefined;
+
+/** What a reader sees as one character each. */
+function graphemes(text: string): Iterable<Intl.SegmentData> {
+  segmenter ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+  return segmenter.segment(text);
+}
+
+function graphemeWidth(grapheme: string): number {
+  if (wide.test(grapheme)) return 2;
+  return invisible.test(grapheme) ? 0 : 1;
+}
+
+/** The columns that one line of plain text (no escape sequences) takes. */
+export function displayWidth(text: string): number {
+  if (ascii.test(text)) return text.length;
+  let columns = 0;
+  for (const { segment } of graphemes(text)) columns += graphemeWidth(segment);
+  return columns;
+}
+
+/** Cuts one line of plain text to at most `columns` columns, ending in `…` where something was lost. */
+export function cutToWidth(text: string, columns: number): string {
+  if (displayWidth(text) <= columns) return text;
+  if (columns < 1) return '';
+  let used = 0;
+  let kept = '';
+  for (const { segment } of graphemes(text)) {
+    used += graphemeWidth(segment);
+    if (used > columns - 1) break;
+    kept += segment;
+  }
+  return `${kept}…`;
+}
+
+/** Fills one line of plain text with blanks up to `columns` columns. */
+export function padToWidth(text: string, columns: number, align: 'left' | 'right' = 'left'): string {
+  const blanks = ' '.repeat(Math.max(0, columns - displayWidth(text)));
+  return align === 'left' ? text + blanks : blanks + text;
+}

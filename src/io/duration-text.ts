@@ -1,0 +1,21 @@
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** A length of time in milliseconds for people, in at most two units, rounded down: `1 min 20 s`. */
+export function durationText(durationMs: number): string {
+  if (!Number.isFinite(durationMs)) return 'unknown';
+  const ms = Math.max(0, durationMs);
+  if (ms < SECOND_MS) return ms < 100 ? '0 s' : `0.${Math.floor(ms / 100)} s`;
+  if (ms < MINUTE_MS) return `${Math.floor(ms / SECOND_MS)} s`;
+  if (ms < HOUR_MS) return twoUnits(ms, MINUTE_MS, 'min', SECOND_MS, 's');
+  if (ms < DAY_MS) return twoUnits(ms, HOUR_MS, 'h', MINUTE_MS, 'min');
+  return twoUnits(ms, DAY_MS, 'd', HOUR_MS, 'h');
+}
+
+function twoUnits(ms: number, largeMs: number, large: string, smallMs: number, small: string): string {
+  const rest = Math.floor((ms % largeMs) / smallMs);
+  const head = `${Math.floor(ms / largeMs)} ${large}`;
+  return rest === 0 ? head : `${head} ${rest} ${small}`;
+}

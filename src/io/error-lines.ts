@@ -1,0 +1,91 @@
+// An error as the user sees it is rebuilt from known facts; neither its cause nor its stack is printed, because they
+// can hold what must not be shown.
+import { ClosedPipe, errorKinds, GwError, Interrupted } from '../errors.ts';
+import { cutCodePoints, oneLine, safeJson } from './escape.ts';
+import type { Style } from './style.ts';
+
+/** The object under `error` in `--json` (the contract, section 1); absent facts are left out. */
+export interface ErrorReport {
+  readonly kind: string;
+  readonly message: string;
+  readonly hint?: string | undefined;
+  readonly exit_code: number;
+  readonly status?: number | undefined;
+  readonly type?: string | undefined;
+  readonly code?: string | undefined;
+  readonly request_id?: string | undefined;
+  readonly task_id?: string | undefined;
+}
+
+const MAX_CODE_POINTS = 500;
+const faultHint =
+  'This is a fault of gw: please report it, with the command you ran (without the key) and the output of "gw --version".';
+
+/** What is told of an error; `undefined` for ClosedPipe, which is none. Any thrown value will do. */
+export function reportError(error: unknown): ErrorReport | undefined {
+  if (error instanceof ClosedPipe) return undefined;
+  if (error instanceof Interrupted) {
+    return { kind: 'interrupted', message: error.message, hint: error.hint, exit_code: error.exitCode };
+  }
+  if (error instanceof GwError) {
+    const { hint, status, type, code, requestId, taskId } = error.facts;
+    return {
+      kind: error.kind,
+      message: error.message,
+      hint,
+      exit_code: error.exitCode,
+      status,
+      type,
+      code,
+      request_id: requestId,
+      task_id: taskId,
+    };
+  }
+  return {
+    kind: 'internal',
+    message: `unexpected error: ${thrownText(error)}`,
+    hint: faultHint,
+    exit_code: errorKinds.internal.exitCode,
+  };
+}
+
+/** The one line of `--json`, without its newline; `hide` masks secrets before anything is cut. */
+export function errorJson(report: ErrorReport, hide: (text: string) => string): string {
+  const safe = (value: string | number | undefined) =>
+    typeof value === 'string' ? cutCodePoints(hide(value), MAX_CODE_POINTS) : value;
+  return safeJson({
+    error: Object.fromEntries(Object.entries(report).map(([name, value]) => [name, safe(value)])),
+  });
+}
+
+/** The `error: …` line and, where something can be done, the `hint: …` line. */
+export function errorLines(
+  report: ErrorReport,
+  hide: (text: string) => string,
+): ((style: Style) => string)[] {
+  const lines = [
+    (style: Style) => `${style.bad('error:')} ${oneLine(hide(report.message), MAX_CODE_POINTS)}`,
+  ];
+  const { hint } = report;
+  if (hint !== undefined) {
+    lines.push((style) => `${style.active('hint:')} ${oneLine(hide(hint), MAX_CODE_POINTS)}`);
+  }
+  return lines;
+}
+
+/** The stack of an error that is a fault of gw, for --verbose; empty for the errors that are expected. */
+export function stackLines(error: unknown): string[] {
+  const isExpected = error instanceof GwError || error instanceof Interrupted || error instanceof ClosedPipe;
+  if (isExpected || !(error instanceof Error) || typeof error.stack !== 'string') return [];
+  return error.stack.split('\n');
+}
+
+/** The words of any thrown value, even of one that refuses to be made text. */
+function thrownText(thrown: unknown): string {
+  try {
+    if (thrown instanceof Error) return thrown.message === '' ? thrown.name : thrown.message;
+    return typeof thrown === 'string' ? thrown : (JSON.stringify(thrown) ?? String(thrown));
+  } catch {
+    return 'a value that cannot be shown';
+  }
+}

@@ -1,0 +1,91 @@
+// Text from a model or the gateway must not drive a terminal, forge a log line or turn words around. The sets of
+// characters here are the ones that can.
+
+/** C0 without newline and tab, DEL, C1, line and paragraph separator, bidirectional controls, and lone surrogates. */
+const unsafe =
+  /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+const lineBreaking = /[\t\n]/g;
+const unsafeInJson = /[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+const shortEscapes: Readonly<Record<string, string>> = { '\n': '\\n', '\t': '\\t', '\r': '\\r' };
+
+function escapeCharacter(character: string): string {
+  const short = shortEscapes[character];
+  if (short !== undefined) return short;
+  const code = character.charCodeAt(0);
+  if (code >= 0xd800 && code <= 0xdfff) return '\ufffd';
+  return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : unicodeEscape(character);
+}
+
+function unicodeEscape(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
+
+/**
+ * Makes text safe for a terminal: newline and tab pass, every other control character is shown escaped (`\x1b`,
+ * `\u202e`), half a surrogate pair becomes U+FFFD.
+ */
+export function visible(text: string): string {
+  return text.replace(unsafe, escapeCharacter);
+}
+
+/**
+ * Makes text from outside fit one line anywhere: as `visible`, newline and tab escaped too, and at most
+ * `maxCodePoints` code points long, the last one `…` where it was cut.
+ */
+export function oneLine(text: string, maxCodePoints = 500): string {
+  return cutCodePoints(visible(text).replace(lineBreaking, escapeCharacter), maxCodePoints);
+}
+
+/** Cuts text to `maxCodePoints` code points, the last one `…` where something was lost. */
+export function cutCodePoints(text: string, maxCodePoints: number): string {
+  if (text.length <= maxCodePoints) return text;
+  let count = 0;
+  let end = 0;
+  let lastStart = 0;
+  for (const character of text) {
+    count += 1;
+    if (count > maxCodePoints) return `${text.slice(0, lastStart)}…`;
+    lastStart = end;
+    end += character.length;
+  }
+  return text;
+}
+
+/** JSON on one line that also escapes U+007F-9F, U+2028/9 and the bidirectional controls; `undefined` is `null`. */
+export function safeJson(value: unknown): string {
+  return (JSON.stringify(value) ?? 'null').replace(unsafeInJson, unicodeEscape);
+}
+
+/** Keeps surrogate pairs whole: half a pair at the end of a piece waits for the next one. */
+export class PairJoiner {
+  #half = '';
+
+  /** Takes the next piece and returns what is complete. */
+  push(piece: string): string {
+    const text = this.#half + piece;
+    const last = text.charCodeAt(text.length - 1);
+    this.#half = last >= 0xd800 && last <= 0xdbff ? text.slice(-1) : '';
+    return this.#half === '' ? text : text.slice(0, -1);
+  }
+
+  /** Returns the half that waited in vain. */
+  end(): string {
+    const half = this.#half;
+    this.#half = '';
+    return half;
+  }
+}
+
+/** `visible` for text that comes in pieces: the pieces put together read as the whole would. */
+export class VisibleStream {
+  readonly #pairs = new PairJoiner();
+
+  push(piece: string): string {
+    return visible(this.#pairs.push(piece));
+  }
+
+  end(): string {
+    return visible(this.#pairs.end());
+  }
+}

@@ -1,0 +1,81 @@
+// The lines at the foot of the terminal that are drawn over again: bars. One write a frame, each line overwritten in
+// place, so that nothing flickers; all other writes to the terminal go above them.
+import { stripVTControlCharacters } from 'node:util';
+import { displayWidth } from './display-width.ts';
+import type { TerminalCursor } from './terminal-cursor.ts';
+
+export interface TerminalSize {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+const ESC = '\x1b[';
+
+export class LiveRegion {
+  /** What stands on the screen now; empty while lifted. */
+  #drawn: readonly string[] = [];
+  #wanted: readonly string[] = [];
+  #cursorIsHidden = false;
+
+  constructor(
+    private readonly write: (text: string) => void,
+    private readonly size: () => TerminalSize,
+    private readonly cursor: TerminalCursor,
+  ) {}
+
+  /** Puts these lines at the foot, in place of those that stood there; each must be narrower than the terminal. */
+  draw(lines: readonly string[]): void {
+    this.#wanted = lines;
+    const isSame = lines.length === this.#drawn.length && lines.every((line, at) => line === this.#drawn[at]);
+    if (!isSame) this.#emit('');
+  }
+
+  /** Writes text above the lines; they come back under it once it has ended its line. */
+  above(text: string): void {
+    this.#emit(text);
+  }
+
+  /** Takes the lines off the screen, so that something else may write; they come back with the next frame. */
+  lift(): void {
+    if (this.#drawn.length === 0) return;
+    const home = this.#home();
+    this.#drawn = [];
+    this.write(`${home}${ESC}J`);
+  }
+
+  /** Takes the lines off for good and gives the cursor back. */
+  end(): void {
+    this.#wanted = [];
+    const home = this.#home();
+    const erase = this.#drawn.length > 0 ? `${home}${ESC}J` : '';
+    const cursor = this.#cursorIsHidden ? `${ESC}?25h` : '';
+    this.#drawn = [];
+    this.#cursorIsHidden = false;
+    if (erase + cursor !== '') this.write(erase + cursor);
+  }
+
+  #emit(text: string): void {
+    const home = this.#home();
+    const hadLines = this.#drawn.length > 0;
+    // Lines under an unfinished line would be drawn into it.
+    const lines = this.cursor.atLineStart ? this.#wanted.slice(0, Math.max(1, this.size().rows - 1)) : [];
+    this.#drawn = lines;
+    const erase = hadLines && (text !== '' || lines.length === 0) ? `${ESC}J` : '';
+    const hide = lines.length > 0 && !this.#cursorIsHidden ? `${ESC}?25l` : '';
+    if (hide !== '') this.#cursorIsHidden = true;
+    const body = lines.length === 0 ? '' : `${lines.map((line) => `${line}${ESC}K`).join('\n')}${ESC}J`;
+    const frame = home + erase + text + hide + body;
+    if (frame !== '') this.write(frame);
+  }
+
+  /** To the first column of the first drawn line, counting the rows that lines take after the terminal got narrower. */
+  #home(): string {
+    if (this.#drawn.length === 0) return '';
+    const { columns } = this.size();
+    let rows = 0;
+    for (const line of this.#drawn) {
+      rows += Math.max(1, Math.ceil(displayWidth(stripVTControlCharacters(line)) / columns));
+    }
+    return rows > 1 ? `${ESC}${rows - 1}A\r` : '\r';
+  }
+}

@@ -1,0 +1,227 @@
+// Progress on a terminal: a bar a row, drawn by the bar library, with the spinner library's frames. Both are loaded
+// here and only here, when the first row is due.
+import type { MultiBar, Options, SingleBar } from 'cli-progress';
+import type { Clock, Host } from '../host.ts';
+import { bytesText } from './bytes-text.ts';
+import { durationText } from './duration-text.ts';
+import { FrameTerminal } from './frame-terminal.ts';
+import type { WholeProgress } from './io.ts';
+import type { LiveRegion } from './live-region.ts';
+import type { DownloadView, ProgressBoard, TaskView } from './progress-board.ts';
+import {
+  downloadRow,
+  fitPieces,
+  type Piece,
+  paintPieces,
+  type RowSetting,
+  taskRow,
+  wholeRow,
+} from './progress-rows.ts';
+import type { Line } from './side-stream.ts';
+import type { Style } from './style.ts';
+import { TransferRate } from './transfer-rate.ts';
+
+export interface BarsWorld {
+  readonly stream: Host['stderr'];
+  readonly region: LiveRegion;
+  readonly size: () => { readonly columns: number; readonly rows: number };
+  readonly clock: Pick<Clock, 'steady'>;
+  /** Prints a lasting line above the bars. */
+  readonly print: (line: Line) => void;
+  readonly style: Style;
+  /** Whether the terminal can be trusted with block characters and check marks. */
+  readonly hasUnicode: boolean;
+}
+
+const FRAMES_PER_SECOND = 10;
+const MAX_BAR_SIZE = 60;
+
+type Draw = (setting: RowSetting) => Piece[];
+
+interface Row {
+  readonly bar: SingleBar;
+  draw: Draw;
+}
+
+/** Loads the two libraries and opens the board. */
+export async function openProgressBars(world: BarsWorld): Promise<ProgressBoard> {
+  const [{ default: cliProgress }, { default: ora }] = await Promise.all([
+    import('cli-progress'),
+    import('ora'),
+  ]);
+  const spinner = ora({
+    stream: world.stream,
+    isEnabled: false,
+    discardStdin: false,
+    hideCursor: false,
+    color: false,
+  });
+  return new ProgressBars(world, cliProgress, () => spinner.frame().trim());
+}
+
+class ProgressBars implements ProgressBoard {
+  readonly #terminal: FrameTerminal;
+  readonly #multi: MultiBar;
+  readonly #format: typeof import('cli-progress').Format.BarFormat;
+  readonly #rows = new Map<string, Row>();
+  readonly #finished = new Set<string>();
+  readonly #downloads = new Map<string, { readonly startedAtMs: number; readonly rate: TransferRate }>();
+  readonly #onResize = (): void => this.#redraw();
+
+  constructor(
+    private readonly world: BarsWorld,
+    cliProgress: typeof import('cli-progress'),
+    private readonly spinner: () => string,
+  ) {
+    this.#terminal = new FrameTerminal(() => world.size().columns);
+    // `terminal` is where the library takes its terminal from; its types do not name it.
+    const options: Options & { terminal: FrameTerminal } = {
+      terminal: this.#terminal,
+      fps: FRAMES_PER_SECOND,
+      forceRedraw: true,
+      clearOnComplete: true,
+      gracefulExit: false,
+      barsize: MAX_BAR_SIZE,
+      barCompleteChar: world.hasUnicode ? '█' : '#',
+      barIncompleteChar: world.hasUnicode ? '░' : '-',
+    };
+    this.#multi = new cliProgress.MultiBar(options);
+    this.#multi.on('update-post', () => this.#show());
+    this.#format = cliProgress.Format.BarFormat;
+  }
+
+  task(key: string, view: TaskView): void {
+    if (view.state !== 'running') {
+      const isGood = view.state === 'succeeded';
+      this.#finish(key, isGood, `${view.id} ${view.status} after ${durationText(view.elapsedMs)}`);
+      return;
+    }
+    const seenAtMs = this.world.clock.steady();
+    this.#draw(key, (setting) =>
+      taskRow(view, view.elapsedMs + this.world.clock.steady() - seenAtMs, setting),
+    );
+  }
+
+  download(key: string, view: DownloadView): void {
+    const { clock } = this.world;
+    const transfer = this.#downloads.get(key) ?? { startedAtMs: clock.steady(), rate: new TransferRate() };
+    if (view.isDone) {
+      this.#downloads.delete(key);
+      const took = durationText(clock.steady() - transfer.startedAtMs);
+      this.#finish(key, true, `${view.name} ${bytesText(view.bytes)} in ${took}`);
+      return;
+    }
+    const { rate } = transfer;
+    rate.add(clock.steady(), view.bytes);
+    this.#downloads.set(key, transfer);
+    this.#draw(key, (setting) => {
+      const nowMs = clock.steady();
+      const remainingMs =
+        view.totalBytes === undefined ? undefined : rate.remainingMs(nowMs, view.totalBytes);
+      return downloadRow(view, { bytesPerSecond: rate.bytesPerSecond(nowMs), remainingMs }, setting);
+    });
+  }
+
+  whole(key: string, update: WholeProgress): void {
+    this.#draw(key, (setting) => wholeRow(update, setting));
+  }
+
+  drop(key: string): void {
+    this.#finished.delete(key);
+    this.#downloads.delete(key);
+    this.#remove(key);
+  }
+
+  clear(): void {
+    for (const key of [...this.#rows.keys()]) this.drop(key);
+    this.#end();
+  }
+
+  #draw(key: string, draw: Draw): void {
+    this.#finished.delete(key);
+    const row = this.#rows.get(key);
+    if (row !== undefined) {
+      row.draw = draw;
+      return;
+    }
+    if (this.#rows.size === 0) this.world.stream.on('resize', this.#onResize);
+    const bar = this.#multi.create(1, 0, {}, { format: (options) => this.#rowText(key, options) });
+    this.#rows.set(key, { bar, draw });
+    this.#letProcessEnd();
+  }
+
+  /** A finished row leaves the bars and stays as a line above them. */
+  #finish(key: string, isGood: boolean, text: string): void {
+    this.#remove(key);
+    if (this.#finished.has(key)) return;
+    this.#finished.add(key);
+    const mark = this.world.hasUnicode ? (isGood ? '✓' : '✗') : isGood ? '+' : 'x';
+    this.world.print((style) => `${(isGood ? style.good : style.bad)(mark)} ${text}`);
+  }
+
+  #remove(key: string): void {
+    const row = this.#rows.get(key);
+    if (row === undefined) return;
+    this.#rows.delete(key);
+    this.#multi.remove(row.bar);
+    if (this.#rows.size === 0) this.#end();
+  }
+
+  #end(): void {
+    this.#multi.stop();
+    this.world.stream.removeListener('resize', this.#onResize);
+    this.world.region.end();
+  }
+
+  #rowText(key: string, options: Options): string {
+    const pieces = this.#rows.get(key)?.draw({
+      columns: this.#columns(),
+      spinner: this.spinner(),
+      bar: (fraction, size) =>
+        fraction === undefined
+          ? this.#movingBar(size)
+          : this.#format(fraction, { ...options, barsize: size }),
+    });
+    return pieces === undefined ? '' : paintPieces(pieces, this.world.style);
+  }
+
+  /** A block that runs to and fro, for work whose length nobody knows. */
+  #movingBar(size: number): string {
+    const block = Math.max(2, Math.floor(size / 5));
+    const way = size - block;
+    const step = Math.floor(this.world.clock.steady() / 120) % (2 * way);
+    const at = step < way ? step : 2 * way - step;
+    const [full, empty] = this.world.hasUnicode ? ['█', '░'] : ['#', '-'];
+    return empty.repeat(at) + full.repeat(block) + empty.repeat(way - at);
+  }
+
+  /** One column stays free: a character in the last one leaves the cursor in a place that terminals disagree on. */
+  #columns(): number {
+    return Math.max(1, this.world.size().columns - 1);
+  }
+
+  #show(): void {
+    this.#letProcessEnd();
+    const lines = this.#terminal.lines();
+    const most = Math.max(1, this.world.size().rows - 1);
+    if (lines.length > most) {
+      const more = fitPieces(
+        [{ text: `… and ${lines.length - most + 1} more`, tone: 'faint' }],
+        this.#columns(),
+      );
+      lines.splice(most - 1, lines.length, paintPieces(more, this.world.style));
+    }
+    this.world.region.draw(lines);
+  }
+
+  #redraw(): void {
+    this.world.region.lift();
+    this.#multi.update();
+  }
+
+  /** The library's timer must not keep a run alive that has nothing else to do. */
+  #letProcessEnd(): void {
+    const timer: unknown = Reflect.get(this.#multi, 'timer');
+    if (timer instanceof Object && 'unref' in timer && typeof timer.unref === 'function') timer.unref();
+  }
+}

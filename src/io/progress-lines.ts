@@ -1,0 +1,152 @@
+// Progress where there is no terminal to draw on: one plain line for each change of state, and a sign of life at
+// least every 30 s while something is under way.
+import type { Clock } from '../host.ts';
+import { bytesText } from './bytes-text.ts';
+import { durationText } from './duration-text.ts';
+import type { WholeProgress } from './io.ts';
+import type { DownloadView, ProgressBoard, TaskView } from './progress-board.ts';
+import { TransferRate } from './transfer-rate.ts';
+
+/** Below the promised 30 s by more than the timer's own step. */
+const HEARTBEAT_MS = 25_000;
+const CHECK_MS = 1_000;
+
+interface TaskEntry {
+  readonly view: TaskView;
+  readonly seenAtMs: number;
+}
+
+interface DownloadEntry {
+  readonly view: DownloadView;
+  readonly startedAtMs: number;
+  readonly rate: TransferRate;
+}
+
+export class ProgressLines implements ProgressBoard {
+  readonly #tasks = new Map<string, TaskEntry>();
+  readonly #downloads = new Map<string, DownloadEntry>();
+  readonly #wholes = new Map<string, string>();
+  /** Finished rows, told once. */
+  readonly #finished = new Set<string>();
+  #lastLineAtMs = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly print: (line: string) => void,
+    private readonly clock: Pick<Clock, 'steady'>,
+  ) {}
+
+  task(key: string, view: TaskView): void {
+    const before = this.#tasks.get(key)?.view;
+    if (view.state !== 'running') {
+      this.#tasks.delete(key);
+      this.#finish(key, `${view.id}: ${view.status} after ${durationText(view.elapsedMs)}`);
+      return;
+    }
+    this.#finished.delete(key);
+    this.#tasks.set(key, { view, seenAtMs: this.clock.steady() });
+    if (before?.status !== view.status) this.#say(taskLine(view, view.elapsedMs));
+    this.#watch();
+  }
+
+  download(key: string, view: DownloadView): void {
+    const nowMs = this.clock.steady();
+    const before = this.#downloads.get(key);
+    if (view.isDone) {
+      this.#downloads.delete(key);
+      const took = before === undefined ? '' : ` in ${durationText(nowMs - before.startedAtMs)}`;
+      this.#finish(key, `${view.name}: ${bytesText(view.bytes)} downloaded${took}`);
+      return;
+    }
+    this.#finished.delete(key);
+    const entry = {
+      view,
+      startedAtMs: before?.startedAtMs ?? nowMs,
+      rate: before?.rate ?? new TransferRate(),
+    };
+    entry.rate.add(nowMs, view.bytes);
+    this.#downloads.set(key, entry);
+    if (before === undefined) this.#say(startLine(view));
+    this.#watch();
+  }
+
+  whole(key: string, { done, failed, total }: WholeProgress): void {
+    const line = `${done} of ${total} done${failed === 0 ? '' : `, ${failed} failed`}`;
+    if (this.#wholes.get(key) !== line) this.#say(line);
+    this.#wholes.set(key, line);
+  }
+
+  drop(key: string): void {
+    for (const rows of [this.#tasks, this.#downloads, this.#wholes, this.#finished]) rows.delete(key);
+    if (this.#tasks.size + this.#downloads.size === 0) this.#rest();
+  }
+
+  clear(): void {
+    for (const rows of [this.#tasks, this.#downloads, this.#wholes, this.#finished]) rows.clear();
+    this.#rest();
+  }
+
+  #finish(key: string, line: string): void {
+    if (!this.#finished.has(key)) this.#say(line);
+    this.#finished.add(key);
+    if (this.#tasks.size + this.#downloads.size === 0) this.#rest();
+  }
+
+  #say(line: string): void {
+    this.#lastLineAtMs = this.clock.steady();
+    this.print(line);
+  }
+
+  /** Looks at once, for callers whose clock is not the machine's, and then every second on its own. */
+  #watch(): void {
+    this.#beat();
+    if (this.#timer === undefined) {
+      this.#timer = setInterval(() => this.#beat(), CHECK_MS);
+      this.#timer.unref();
+    }
+  }
+
+  #rest(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #beat(): void {
+    const nowMs = this.clock.steady();
+    if (nowMs - this.#lastLineAtMs < HEARTBEAT_MS) return;
+    const tasks = [...this.#tasks.values()];
+    const [first] = tasks;
+    if (first !== undefined) {
+      this.#say(
+        tasks.length === 1
+          ? taskLine(first.view, first.view.elapsedMs + nowMs - first.seenAtMs)
+          : `waiting for ${tasks.length} tasks: ${countByStatus(tasks)}`,
+      );
+    }
+    for (const { view, rate } of this.#downloads.values()) this.#say(underWayLine(view, rate, nowMs));
+  }
+}
+
+function taskLine(view: TaskView, elapsedMs: number): string {
+  const percent = view.percent === undefined ? '' : `, ${Math.floor(view.percent)} %`;
+  const elapsed = elapsedMs > 0 ? `, ${durationText(elapsedMs)} so far` : '';
+  return `${view.id}: ${view.status}${percent}${elapsed}`;
+}
+
+function countByStatus(tasks: readonly TaskEntry[]): string {
+  const counts = new Map<string, number>();
+  for (const { view } of tasks) counts.set(view.status, (counts.get(view.status) ?? 0) + 1);
+  return [...counts].map(([status, count]) => `${count} ${status}`).join(', ');
+}
+
+function startLine({ name, bytes, totalBytes }: DownloadView): string {
+  const size = totalBytes === undefined ? '' : ` ${bytesText(totalBytes)}`;
+  return `${name}: downloading${size}${bytes > 0 ? `, ${bytesText(bytes)} already here` : ''}`;
+}
+
+function underWayLine({ name, bytes, totalBytes }: DownloadView, rate: TransferRate, nowMs: number): string {
+  const share = totalBytes === undefined ? '' : ` (${Math.floor((bytes * 100) / totalBytes)} %)`;
+  const of = totalBytes === undefined ? '' : ` of ${bytesText(totalBytes)}`;
+  const pace = rate.bytesPerSecond(nowMs);
+  return `${name}: ${bytesText(bytes)}${of}${share}${pace === undefined ? '' : `, ${bytesText(pace)}/s`}`;
+}

@@ -1,0 +1,113 @@
+// How one row of bars reads, as pieces of text with a tone each; pure, so that any width can be tested.
+import { bytesText } from './bytes-text.ts';
+import { cutToWidth, displayWidth } from './display-width.ts';
+import { durationText } from './duration-text.ts';
+import { estimatedFraction } from './estimate.ts';
+import type { WholeProgress } from './io.ts';
+import type { DownloadView, TaskView } from './progress-board.ts';
+import type { Style, Tone } from './style.ts';
+
+export interface Piece {
+  readonly text: string;
+  readonly tone?: Tone | undefined;
+}
+
+/** What a row needs besides its own facts. */
+export interface RowSetting {
+  /** Columns that the row may take. */
+  readonly columns: number;
+  /** The spinner's present frame. */
+  readonly spinner: string;
+  /** A bar of `size` columns; without a fraction, one that only shows that something moves. */
+  readonly bar: (fraction: number | undefined, size: number) => string;
+}
+
+const MAX_BAR = 30;
+const MIN_BAR = 6;
+const MAX_LABEL_SHARE = 0.5;
+
+/** How far a running task is, 0 to below 1: the gateway's figure, else the estimate; neither says 100 % too early. */
+export function taskFraction(view: TaskView, elapsedMs: number): number | undefined {
+  if (view.percent !== undefined) return Math.min(view.percent, 99) / 100;
+  return view.estimateMs === undefined ? undefined : estimatedFraction(elapsedMs, view.estimateMs);
+}
+
+/** `⠋ ID running ████░░░░ 45 % 1 min 20 s`, and what an estimate leaves. */
+export function taskRow(view: TaskView, elapsedMs: number, setting: RowSetting): Piece[] {
+  const fraction = taskFraction(view, elapsedMs);
+  const isEstimate = view.percent === undefined && fraction !== undefined;
+  const percent = fraction === undefined ? [] : [`${isEstimate ? '~' : ''}${Math.floor(fraction * 100)} %`];
+  const leftMs = (view.estimateMs ?? 0) - elapsedMs;
+  const left = leftMs > 0 ? [`about ${durationText(leftMs)} left`] : [];
+  return row(`${view.id} ${view.status}`, fraction, [...percent, durationText(elapsedMs), ...left], setting);
+}
+
+/** `⠋ clip.mp4 ████░░░░ 1.2 MB of 3.4 MB 35 % 400 kB/s 6 s left`. */
+export function downloadRow(
+  view: DownloadView,
+  pace: { readonly bytesPerSecond: number | undefined; readonly remainingMs: number | undefined },
+  setting: RowSetting,
+): Piece[] {
+  const { name, bytes, totalBytes } = view;
+  const fraction = totalBytes === undefined ? undefined : Math.min(1, bytes / totalBytes);
+  const parts = [
+    totalBytes === undefined ? bytesText(bytes) : `${bytesText(bytes)} of ${bytesText(totalBytes)}`,
+  ];
+  if (fraction !== undefined) parts.push(`${Math.floor(fraction * 100)} %`);
+  if (pace.bytesPerSecond !== undefined) parts.push(`${bytesText(pace.bytesPerSecond)}/s`);
+  if (pace.remainingMs !== undefined)
+    parts.push(`${durationText(Math.ceil(pace.remainingMs / 1000) * 1000)} left`);
+  return row(name, fraction, parts, setting);
+}
+
+/** `⠋ 3 of 10 done, 1 failed ████░░░░ 30 %`. */
+export function wholeRow({ done, failed, total }: WholeProgress, setting: RowSetting): Piece[] {
+  const fraction = total > 0 ? Math.min(1, done / total) : undefined;
+  const label = `${done} of ${total} done${failed > 0 ? `, ${failed} failed` : ''}`;
+  return row(label, fraction, fraction === undefined ? [] : [`${Math.floor(fraction * 100)} %`], setting);
+}
+
+/** Label, bar and facts in the width there is: the bar gives way first, then the facts from the end, then the label. */
+function row(
+  label: string,
+  fraction: number | undefined,
+  facts: readonly string[],
+  setting: RowSetting,
+): Piece[] {
+  const { columns, spinner } = setting;
+  const lead = `${spinner} `;
+  const kept = [...facts];
+  const tailWidth = () => kept.reduce((sum, fact) => sum + 2 + displayWidth(fact), 0);
+  const shortLabel = cutToWidth(label, Math.max(8, Math.floor(columns * MAX_LABEL_SHARE)));
+  const free = () => columns - displayWidth(lead) - displayWidth(shortLabel) - tailWidth();
+  while (kept.length > 1 && free() < 0) kept.pop();
+  const barSize = Math.min(MAX_BAR, free() - 2);
+  const bar = barSize >= MIN_BAR ? `  ${setting.bar(fraction, barSize)}` : '';
+  const tail = kept.map((fact) => `  ${fact}`).join('');
+  return fitPieces(
+    [
+      { text: lead, tone: 'active' },
+      { text: shortLabel },
+      { text: bar, tone: 'active' },
+      { text: tail, tone: 'faint' },
+    ],
+    columns,
+  );
+}
+
+/** Cuts a row to `columns`, piece by piece. */
+export function fitPieces(pieces: readonly Piece[], columns: number): Piece[] {
+  let free = columns;
+  return pieces.map(({ text, tone }) => {
+    const cut = cutToWidth(text, Math.max(0, free));
+    free -= displayWidth(cut);
+    return { text: cut, tone };
+  });
+}
+
+/** A row as text in the terminal's style. */
+export function paintPieces(pieces: readonly Piece[], style: Style): string {
+  return pieces
+    .map(({ text, tone }) => (tone === undefined || text === '' ? text : style[tone](text)))
+    .join('');
+}

@@ -1,0 +1,75 @@
+import { secretForms } from './secret-forms.ts';
+
+const MASK = '***';
+
+/** The secrets of a run: each known form of each is replaced by `***` in all text that leaves. */
+export class SecretFilter {
+  #forms: string[] = [];
+  #pattern: RegExp | undefined;
+  #longest = 0;
+
+  /** Hides a secret from now on, in all its forms; an empty one is ignored. */
+  add(secret: string): void {
+    // Longest first: where two forms begin at one place, the longer one is what stands there.
+    this.#forms = [...new Set([...this.#forms, ...secretForms(secret)])].sort((a, b) => b.length - a.length);
+    this.#longest = this.#forms[0]?.length ?? 0;
+    const alternatives = this.#forms.map((form) => form.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
+    this.#pattern = alternatives.length === 0 ? undefined : new RegExp(alternatives.join('|'), 'g');
+  }
+
+  /** Replaces every form of every secret in a complete text. */
+  hide(text: string): string {
+    return this.#pattern === undefined ? text : text.replace(this.#pattern, MASK);
+  }
+
+  /**
+   * Splits text of which more may come: what can be shown now, secrets replaced, and a tail that may be the beginning
+   * of a secret and has to wait for what follows.
+   */
+  split(text: string): { shown: string; held: string } {
+    const pattern = this.#pattern;
+    if (pattern === undefined) return { shown: text, held: '' };
+    let shown = '';
+    let position = 0;
+    for (;;) {
+      const heldFrom = this.#pendingFrom(text, position);
+      pattern.lastIndex = position;
+      const match = pattern.exec(text);
+      if (match === null || match.index >= heldFrom) {
+        return { shown: shown + text.slice(position, heldFrom), held: text.slice(heldFrom) };
+      }
+      shown += text.slice(position, match.index) + MASK;
+      position = match.index + match[0].length;
+    }
+  }
+
+  /** Where the earliest unfinished form begins, at or after `from`; the text's length if there is none. */
+  #pendingFrom(text: string, from: number): number {
+    for (let start = Math.max(from, text.length - this.#longest + 1); start < text.length; start++) {
+      const tail = text.slice(start);
+      if (this.#forms.some((form) => form.length > tail.length && form.startsWith(tail))) return start;
+    }
+    return text.length;
+  }
+}
+
+/** One stream through the filter: a secret is found across the borders of pieces too. */
+export class SecretStream {
+  #held = '';
+
+  constructor(private readonly filter: SecretFilter) {}
+
+  /** Takes the next piece and returns what can be shown of it and of what was held back. */
+  push(piece: string): string {
+    const { shown, held } = this.filter.split(this.#held + piece);
+    this.#held = held;
+    return shown;
+  }
+
+  /** Returns what was held back, as the end of a complete text. */
+  end(): string {
+    const held = this.#held;
+    this.#held = '';
+    return this.filter.hide(held);
+  }
+}

@@ -1,0 +1,99 @@
+// stderr: lines and text beside the result. Never throws and never waits; a broken stderr is no reason to stop.
+import type { Host } from '../host.ts';
+import { PairJoiner, VisibleStream } from './escape.ts';
+import type { LiveRegion } from './live-region.ts';
+import { type SecretFilter, SecretStream } from './secret-filter.ts';
+import { plainStyle, type Style } from './style.ts';
+import type { TerminalCursor } from './terminal-cursor.ts';
+
+export interface SideStreamOptions {
+  readonly stream: Host['stderr'];
+  readonly secrets: SecretFilter;
+  readonly cursor: TerminalCursor;
+  readonly color: boolean;
+  readonly loadStyle: () => Promise<Style>;
+  /** Where bars stand, on a terminal that has them. */
+  readonly region: LiveRegion | undefined;
+}
+
+/** A line of gw's own making; what it holds from outside must have been made safe. */
+export type Line = (style: Style) => string;
+
+export class SideStream {
+  readonly #options: SideStreamOptions;
+  readonly #cursor: TerminalCursor;
+  readonly #guard: PairJoiner | VisibleStream;
+  readonly #secrets: SecretStream;
+  #style: Style | undefined;
+  /** What waits for the colouring library, in order. */
+  #waiting: Line[] = [];
+  #styleLoaded: Promise<void> | undefined;
+
+  constructor(options: SideStreamOptions) {
+    this.#options = options;
+    const isTerminal = options.stream.isTTY === true;
+    this.#cursor = isTerminal ? options.cursor : { atLineStart: true };
+    this.#guard = isTerminal ? new VisibleStream() : new PairJoiner();
+    this.#secrets = new SecretStream(options.secrets);
+    this.#style = options.color ? undefined : plainStyle;
+    // A stderr that cannot be written has nobody to tell.
+    options.stream.on('error', () => {});
+  }
+
+  /** One line; a newline is added. `colored` tells that the style is really used and worth loading. */
+  line(line: Line, colored = false): void {
+    const whole: Line = (style) => {
+      const held = this.#release();
+      const isOpen = held === '' ? !this.#cursor.atLineStart : !held.endsWith('\n');
+      return `${held}${isOpen ? '\n' : ''}${this.#options.secrets.hide(line(style))}\n`;
+    };
+    if (this.#style === undefined && (colored || this.#waiting.length > 0)) this.#defer(whole);
+    else this.#put(whole(this.#style ?? plainStyle));
+  }
+
+  /** Text as it comes: visible on a terminal, exact elsewhere. */
+  text(text: string): void {
+    const piece: Line = () => this.#secrets.push(this.#guard.push(text));
+    if (this.#waiting.length > 0) this.#waiting.push(piece);
+    else this.#put(piece(plainStyle));
+  }
+
+  /** Resolves when no line waits for the colouring library any more. */
+  settled(): Promise<void> | void {
+    if (this.#waiting.length > 0) return this.#styleLoaded;
+  }
+
+  /** Lets go of what waited and resolves when all has been taken, or stderr is gone. */
+  async drain(): Promise<void> {
+    await this.settled();
+    this.#put(this.#release());
+    const { stream } = this.#options;
+    await new Promise<void>((resolve) => {
+      if (stream.destroyed || stream.writableLength === 0) resolve();
+      else stream.write('', () => resolve());
+    });
+  }
+
+  #defer(line: Line): void {
+    this.#waiting.push(line);
+    this.#styleLoaded ??= this.#options
+      .loadStyle()
+      .catch(() => plainStyle)
+      .then((style) => {
+        this.#style = style;
+        for (const waiting of this.#waiting.splice(0)) this.#put(waiting(style));
+      });
+  }
+
+  #release(): string {
+    return this.#secrets.push(this.#guard.end()) + this.#secrets.end();
+  }
+
+  #put(text: string): void {
+    if (text === '') return;
+    const { region, stream } = this.#options;
+    this.#cursor.atLineStart = text.endsWith('\n');
+    if (region !== undefined) region.above(text);
+    else if (!stream.destroyed) stream.write(text);
+  }
+}

@@ -1,0 +1,42 @@
+// Colour is meaning here, not decoration: the few tones that messages, tables and bars are drawn in.
+import type { Host } from '../host.ts';
+
+export type Tone = 'bad' | 'caution' | 'good' | 'active' | 'faint' | 'strong';
+export type Style = Readonly<Record<Tone, (text: string) => string>>;
+
+const same = (text: string): string => text;
+
+export const plainStyle: Style = {
+  bad: same,
+  caution: same,
+  good: same,
+  active: same,
+  faint: same,
+  strong: same,
+};
+
+/**
+ * Whether side talk on stderr is coloured: `--no-color`, then FORCE_COLOR (which also colours a pipe), then NO_COLOR,
+ * then TERM=dumb, then whether it is a terminal.
+ */
+export function wantsColor(isTerminal: boolean, env: Host['env'], noColor: boolean): boolean {
+  if (noColor) return false;
+  const force = env.FORCE_COLOR?.toLowerCase();
+  if (force !== undefined) return force !== '0' && force !== 'false';
+  if (env.NO_COLOR !== undefined && env.NO_COLOR !== '') return false;
+  return env.TERM !== 'dumb' && isTerminal;
+}
+
+/** Loads the colouring library: only where colour is on and something is coloured. */
+export async function loadStyle(): Promise<Style> {
+  const { Chalk } = await import('chalk');
+  const chalk = new Chalk({ level: 1 });
+  return {
+    bad: (text) => chalk.red.bold(text),
+    caution: (text) => chalk.yellow.bold(text),
+    good: (text) => chalk.green(text),
+    active: (text) => chalk.cyan(text),
+    faint: (text) => chalk.dim(text),
+    strong: (text) => chalk.bold(text),
+  };
+}

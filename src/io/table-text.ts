@@ -1,0 +1,66 @@
+import { cutToWidth, displayWidth, padToWidth } from './display-width.ts';
+import { oneLine } from './escape.ts';
+import type { Table, TableColumn } from './io.ts';
+import { plainStyle, type Style } from './style.ts';
+
+const GAP = '  ';
+/** A cut column keeps at least this many columns of the terminal. */
+const MIN_WIDTH = 6;
+
+/** One ID a line (`-q`). */
+export function idLines(table: Table): string {
+  return lines(table.rows.map(({ id }) => oneLine(id)));
+}
+
+/** Rows without a header, cells separated by tabs (pipes and files); tabs and newlines in a cell are escaped. */
+export function tabbedLines(table: Table): string {
+  return lines(
+    table.rows.map(({ cells }) => table.columns.map((_, at) => oneLine(cells[at] ?? '')).join('\t')),
+  );
+}
+
+/** An aligned table with a header, cut to the terminal's width; empty where there are no rows. */
+export function alignedLines(table: Table, terminalColumns: number, style: Style = plainStyle): string {
+  const { columns } = table;
+  if (table.rows.length === 0) return '';
+  const rows = table.rows.map(({ cells }) => columns.map((_, at) => oneLine(cells[at] ?? '')));
+  const header = columns.map(({ name }) => name.toUpperCase());
+  const natural = columns.map((_, at) =>
+    Math.max(...[header, ...rows].map((row) => displayWidth(row[at] ?? ''))),
+  );
+  const widths = fitWidths(columns, natural, terminalColumns);
+  const draw = (row: readonly string[]) => {
+    const cells = columns.map(({ align }, at) => {
+      const width = widths[at] ?? 0;
+      return padToWidth(cutToWidth(row[at] ?? '', width), width, align);
+    });
+    return cutToWidth(cells.join(GAP).trimEnd(), terminalColumns);
+  };
+  return lines([style.strong(draw(header)), ...rows.map(draw)]);
+}
+
+/** Takes columns from the widest that may be cut, one by one, until the row fits or nothing more can be taken. */
+function fitWidths(
+  columns: readonly TableColumn[],
+  natural: readonly number[],
+  terminalColumns: number,
+): number[] {
+  const widths = [...natural];
+  let excess =
+    widths.reduce((sum, width) => sum + width, 0) + GAP.length * (columns.length - 1) - terminalColumns;
+  while (excess > 0) {
+    let widest = -1;
+    for (const [at, width] of widths.entries()) {
+      const canGive = columns[at]?.whole !== true && width > MIN_WIDTH;
+      if (canGive && width > (widths[widest] ?? 0)) widest = at;
+    }
+    if (widest < 0) break;
+    widths[widest] = (widths[widest] ?? 0) - 1;
+    excess -= 1;
+  }
+  return widths;
+}
+
+function lines(texts: readonly string[]): string {
+  return texts.map((text) => `${text}\n`).join('');
+}

@@ -1,0 +1,93 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { type GwError, usage } from '../../errors.ts';
+import type { SavePlan } from '../../ledger/event.ts';
+import { faultReason } from './disk-fault.ts';
+import { kindOf } from './file-kind.ts';
+import { makeDirectory } from './make-directory.ts';
+import { knownBefore, render, splitTarget } from './output-path.ts';
+import { newPartName } from './part-name.ts';
+import { type PatternPiece, type Placeholder, parsePattern, placeholdersOf } from './target-pattern.ts';
+
+/** What is known of a job before it is paid for. */
+export interface BeforeTask {
+  readonly family: string;
+  readonly model: string | undefined;
+  /** Unix milliseconds, the job's `{date}`. */
+  readonly now: number;
+  /** Files of equal rank; a last frame that is saved beside the clip does not count. */
+  readonly outputsExpected: number;
+}
+
+/**
+ * Makes sure, before anything is paid, that the outputs can be saved: makes the directory as far as it is known,
+ * writes one byte there and removes it, and looks at what stands under a fixed name.
+ * Throws `usage` for a directory that cannot be made or written, a name that is a directory, a symbolic link, a
+ * device, a fifo or a socket, and one fixed name for several outputs.
+ */
+export function checkTarget(plan: SavePlan, before: BeforeTask): void {
+  if (!plan.download) return;
+  const split = splitTarget(plan.target);
+  const values = knownBefore({ family: before.family, model: before.model, atMs: before.now });
+  const { dir, whole } = knownDirectory(split.dir, values);
+  try {
+    makeDirectory(dir);
+    writeProbe(dir);
+  } catch (error) {
+    throw refused(plan.target, `files cannot be saved in ${dir}: ${faultReason(error)}`);
+  }
+  const name = parsePattern(split.name);
+  if (!whole || placeholdersOf(name).size > 0) return;
+  const fixed = render(name, {});
+  checkFixed(path.join(dir, fixed));
+  if (before.outputsExpected > 1) {
+    const suffix = path.extname(fixed);
+    throw usage(
+      `--out: one file name for ${before.outputsExpected} outputs (${fixed})`,
+      `put {index} into the name: ${path.basename(fixed, suffix)}-{index}${suffix}`,
+    );
+  }
+}
+
+/** The directory down to the first segment that only the task can tell. */
+function knownDirectory(pattern: string, values: Partial<Record<Placeholder, string>>) {
+  const segments: string[] = [];
+  for (const segment of pattern.split(path.sep)) {
+    const pieces: PatternPiece[] = parsePattern(segment);
+    if ([...placeholdersOf(pieces)].some((name) => values[name] === undefined)) {
+      return { dir: segments.join(path.sep) || path.sep, whole: false };
+    }
+    segments.push(render(pieces, values));
+  }
+  return { dir: segments.join(path.sep) || path.sep, whole: true };
+}
+
+function writeProbe(dir: string): void {
+  const probe = path.join(dir, newPartName());
+  const fd = fs.openSync(probe, 'wx', 0o600);
+  try {
+    fs.writeSync(fd, 'x');
+  } finally {
+    fs.closeSync(fd);
+    fs.unlinkSync(probe);
+  }
+}
+
+/** Refuses what cannot be a file of ours; an existing regular file is fine, the output gets the next free name. */
+function checkFixed(file: string): void {
+  let stats: fs.Stats | undefined;
+  try {
+    stats = fs.lstatSync(file, { throwIfNoEntry: false });
+  } catch (error) {
+    throw refused(file, faultReason(error));
+  }
+  if (!stats || stats.isFile()) return;
+  throw refused(file, `it is ${kindOf(stats)}`);
+}
+
+function refused(what: string, reason: string): GwError {
+  return usage(
+    `--out ${what}: ${reason}`,
+    'name a regular file or a directory that you can write to; nothing was sent',
+  );
+}

@@ -1,0 +1,180 @@
+import { GwError } from '../../errors.ts';
+import type { TaskOutput } from '../../gateway/task.ts';
+import type { Clock } from '../../host.ts';
+import { ExchangeError } from '../../http/exchange.ts';
+import { isPermanent } from '../../http/exchange-codes.ts';
+import { backoffMs } from '../../http/retry.ts';
+import { parseRetryAfter, readDateMs } from '../../http/retry-after.ts';
+import type { FileType } from '../../media/signatures.ts';
+import { MAX_GETS } from './get-budget.ts';
+import { type GetOptions, type GetResult, getOutput, outputUrl } from './get-output.ts';
+import type { PartFile } from './part-file.ts';
+import type { PartSink } from './part-sink.ts';
+import type { Verdict } from './reply-head.ts';
+import { verifyPart } from './verify-part.ts';
+
+/** A server that asks for a longer pause than this is left to `gw jobs sync`. */
+const LONGEST_PAUSE_MS = 120_000;
+
+export interface FetchOptions extends Omit<GetOptions, 'count' | 'onBody'> {
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** Records a GET and counts it against the documented downloads. */
+  readonly countGet: () => void;
+  /** Asks the task for a new link to this output; none where there is none. */
+  readonly refreshLink: () => Promise<string | undefined>;
+  /** Steady milliseconds after which no pause begins. */
+  readonly deadlineMs?: number | undefined;
+}
+
+export interface Fetched {
+  readonly part: PartFile;
+  readonly fileType: FileType;
+}
+
+/**
+ * Brings one output into its part file: whole and looked at, resumed after every break, with a pause between tries.
+ * Asked again after its part was lost, it goes on with what requests are left.
+ */
+export class OutputFetch {
+  private link: URL;
+  /** Where the last usable body came from: a link's redirects are not counted twice. */
+  private from: URL;
+  private gets = 0;
+  private failures = 0;
+  private broken = 0;
+  private isRenewed = false;
+  private lastReason = '';
+
+  constructor(
+    private readonly output: TaskOutput,
+    private readonly sink: PartSink,
+    private readonly options: FetchOptions,
+  ) {
+    this.link = usableLink(output.url);
+    this.from = this.link;
+  }
+
+  /** Throws `download`, DiskFault, the signal's reason, or what the journal threw. */
+  async run(): Promise<Fetched> {
+    for (;;) {
+      const { part } = this.sink;
+      if (part?.isComplete) {
+        const finding = verifyPart(part, this.output.type);
+        if (finding.is === 'whole') return { part, fileType: finding.fileType };
+        this.sink.discard();
+        this.lastReason = finding.reason;
+        if (finding.is === 'other') await this.renew(finding.reason, undefined);
+        else if (++this.broken > 1) throw failed(finding.reason);
+      }
+      await this.act(await this.get());
+    }
+  }
+
+  private async get(): Promise<GetResult> {
+    const { part } = this.sink;
+    const goesOn = part?.etag !== undefined && part.bytes > 0;
+    const asked = goesOn
+      ? { offset: part.bytes, etag: part.etag, totalBytes: part.totalBytes }
+      : { offset: 0 };
+    const count = () => {
+      if (this.gets >= MAX_GETS) throw this.exhausted();
+      this.options.countGet();
+      this.gets++;
+    };
+    try {
+      const onBody = (url: URL) => {
+        this.from = url;
+      };
+      return await getOutput(this.from, asked, this.sink, { ...this.options, count, onBody });
+    } catch (error) {
+      if (this.options.signal.aborted) throw this.options.signal.reason;
+      if (!(error instanceof ExchangeError)) throw error;
+      if (isPermanent(error.code)) return { do: 'refuse', reason: error.message };
+      return { do: 'wait', reason: error.message };
+    }
+  }
+
+  private async act(result: GetResult): Promise<void> {
+    const { sink } = this;
+    if ('reason' in result) this.lastReason = result.reason;
+    switch (result.do) {
+      case 'complete': {
+        const { part } = sink;
+        // A body without an announced length ends where the server ended it; another that is short goes on.
+        if (part && part.totalBytes === undefined) sink.setTotal(part.bytes);
+        else if (!part?.isComplete)
+          await this.pause({ do: 'wait', reason: 'the server ended the file early' });
+        return;
+      }
+      case 'finish':
+        if (sink.part) sink.setTotal(sink.part.bytes);
+        return;
+      case 'drop':
+        if (sink.part === undefined) return this.pause({ do: 'wait', reason: result.reason });
+        return sink.discard();
+      case 'renew':
+        // What was refused for its first bytes is no beginning of the output.
+        if (result.status === undefined) sink.discard();
+        return this.renew(result.reason, result.status);
+      case 'wait':
+        return this.pause(result);
+      default:
+        throw failed(this.lastReason, result.do === 'refuse' ? result.status : undefined);
+    }
+  }
+
+  /** A dead link: back from its redirects to the link itself, then once a new one from the task. */
+  private async renew(reason: string, status: number | undefined): Promise<void> {
+    if (this.from.href !== this.link.href) {
+      this.from = this.link;
+      return;
+    }
+    if (this.isRenewed) throw failed(reason, status);
+    this.isRenewed = true;
+    const fresh = await this.options.refreshLink();
+    const url = fresh === undefined ? undefined : usableLink(fresh);
+    if (url === undefined || url.href === this.link.href)
+      throw failed(`${reason}; the task has no other link`, status);
+    this.link = url;
+    this.from = url;
+  }
+
+  private async pause(verdict: Extract<Verdict, { do: 'wait' }>): Promise<void> {
+    this.lastReason = verdict.reason;
+    if (this.gets >= MAX_GETS) throw this.exhausted();
+    const { clock, random, signal, deadlineMs = Number.POSITIVE_INFINITY } = this.options;
+    const toldMs = parseRetryAfter(verdict.retryAfter, readDateMs(verdict.date) ?? clock.now()) ?? 0;
+    const pauseMs = Math.max(toldMs, backoffMs(this.failures++, random));
+    if (pauseMs > LONGEST_PAUSE_MS || clock.steady() + pauseMs > deadlineMs) {
+      if (toldMs === 0) throw failed(verdict.reason, verdict.status);
+      const retryAtMs = clock.now() + toldMs;
+      throw new GwError(
+        'download',
+        `${verdict.reason} and asks to wait until ${new Date(retryAtMs).toISOString()}`,
+        {
+          status: verdict.status,
+          retryAtMs,
+          hint: 'after that, gw jobs sync fetches it',
+        },
+      );
+    }
+    await clock.sleep(pauseMs, signal);
+  }
+
+  private exhausted(): GwError {
+    return failed(
+      `gave up after ${this.gets} requests: ${this.lastReason || 'the link was redirected too often'}`,
+    );
+  }
+}
+
+function failed(reason: string, status?: number): GwError {
+  return new GwError('download', reason, { status, hint: 'gw jobs sync tries again while the link lives' });
+}
+
+function usableLink(link: string): URL {
+  const url = outputUrl(link);
+  if (url === undefined) throw failed('the link of the output is not an http or https address');
+  return url;
+}

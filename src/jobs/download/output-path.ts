@@ -1,0 +1,125 @@
+import * as path from 'node:path';
+import type { TaskOutput } from '../../gateway/task.ts';
+import { cleanNameValue, guardDeviceName, MAX_STEM_BYTES } from './name-value.ts';
+import { type PatternPiece, type Placeholder, parsePattern, placeholdersOf } from './target-pattern.ts';
+
+/** What names are made of: facts of our own, never a header or the path of a link. */
+export interface Naming {
+  readonly id: string;
+  readonly family: string;
+  readonly model: string | undefined;
+  /** When the job was made, Unix milliseconds: a later run gives the same `{date}` and `{time}`. */
+  readonly atMs: number;
+}
+
+/** Where an output belongs: the extension is known only when its bytes are. */
+export interface OutputPath {
+  readonly dir: string;
+  /** A file name for bytes of this kind; `copy` 1, 2, … is the next free name. */
+  name(extension: string, copy: number): string;
+}
+
+export const DEFAULT_NAME = '{id}.{ext}';
+
+/** Room kept in the stem for `-1`, `-2`, … */
+const COPY_BYTES = 6;
+/** A value is not cut shorter than this to make room for others. */
+const SHORTEST_VALUE = 8;
+
+/** Splits a target into the pattern of its directory and that of the name. */
+export function splitTarget(target: string): { dir: string; name: string } {
+  const cut = target.search(path.sep === '\\' ? /[^\\/]*$/ : /[^/]*$/);
+  return { dir: target.slice(0, cut), name: target.slice(cut) || DEFAULT_NAME };
+}
+
+/** The target's path of one of a job's outputs; `index` counts from 1. */
+export function outputPath(target: string, naming: Naming, output: TaskOutput, index: number): OutputPath {
+  const split = splitTarget(target);
+  const values = valuesOf(naming, index);
+  const pieces = parsePattern(split.name);
+  const { stem, extension } = splitExtension(pieces);
+  const isMain = output.role === output.type;
+  const suffix = isMain || placeholdersOf(pieces).has('index') ? '' : `-${cleanNameValue(output.role)}`;
+  return {
+    dir: render(parsePattern(split.dir), values),
+    name(ext, copy) {
+      const all = { ...values, ext };
+      const room = MAX_STEM_BYTES - COPY_BYTES - Buffer.byteLength(suffix);
+      const copySuffix = copy === 0 ? '' : `-${copy}`;
+      const tail = extension.length === 0 ? '' : isMain ? render(extension, all) : `.${ext}`;
+      return fitStem(stem, all, room) + suffix + copySuffix + tail;
+    },
+  };
+}
+
+/** Fills in the placeholders that are known before there is a task. */
+export function knownBefore(naming: Omit<Naming, 'id'>): Partial<Record<Placeholder, string>> {
+  const { family, model, date } = valuesOf({ ...naming, id: '' }, 1);
+  return { family, model, date };
+}
+
+function valuesOf(naming: Naming, index: number): Record<Placeholder, string> {
+  const at = new Date(naming.atMs);
+  const two = (value: number) => String(value).padStart(2, '0');
+  return {
+    id: cleanNameValue(naming.id),
+    family: cleanNameValue(naming.family),
+    model: cleanNameValue(naming.model ?? 'unknown'),
+    index: String(index),
+    date: `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`,
+    time: `${two(at.getHours())}${two(at.getMinutes())}${two(at.getSeconds())}`,
+    ext: '',
+  };
+}
+
+/** Writes a pattern out. */
+export function render(
+  pieces: readonly PatternPiece[],
+  values: Partial<Record<Placeholder, string>>,
+): string {
+  return pieces
+    .map((piece) => ('literal' in piece ? piece.literal : (values[piece.placeholder] ?? '')))
+    .join('');
+}
+
+/** Writes a stem out, its values cut, the longest first, until the whole has at most `room` bytes. */
+function fitStem(stem: readonly PatternPiece[], values: Record<Placeholder, string>, room: number): string {
+  const used = placeholdersOf(stem);
+  if (used.size === 0) return render(stem, values);
+  const cut = { ...values };
+  for (;;) {
+    const rendered = render(stem, cut);
+    const excess = Buffer.byteLength(rendered) - room;
+    const longest = [...used].reduce((a, b) => (cut[a].length >= cut[b].length ? a : b));
+    const length = cut[longest].length;
+    if (excess <= 0 || length <= SHORTEST_VALUE) return guardDeviceName(rendered);
+    // One at a time: a value that stands twice in a pattern shrinks the stem by more than it is cut.
+    cut[longest] = cut[longest].slice(0, length - 1);
+  }
+}
+
+/** The pieces before and from the dot of the extension: `.{ext}`, or what follows the last dot that the user wrote. */
+function splitExtension(pieces: readonly PatternPiece[]): {
+  stem: PatternPiece[];
+  extension: PatternPiece[];
+} {
+  const none = { stem: [...pieces], extension: [] };
+  const ext = pieces.findLastIndex((piece) => 'placeholder' in piece);
+  const last = pieces.at(-1);
+  if (!last) return none;
+  const at = 'literal' in last ? pieces.length - 1 : ext === pieces.length - 1 && isExt(last) ? ext - 1 : -1;
+  const piece = pieces[at];
+  if (!piece || !('literal' in piece)) return none;
+  const dot = piece.literal.lastIndexOf('.');
+  if (dot === -1 || (dot === 0 && at === 0)) return none;
+  if ('placeholder' in last && dot !== piece.literal.length - 1) return none;
+  const head = piece.literal.slice(0, dot);
+  return {
+    stem: [...pieces.slice(0, at), ...(head === '' ? [] : [{ literal: head }])],
+    extension: [{ literal: piece.literal.slice(dot) }, ...pieces.slice(at + 1)],
+  };
+}
+
+function isExt(piece: PatternPiece): boolean {
+  return 'placeholder' in piece && piece.placeholder === 'ext';
+}

@@ -1,0 +1,174 @@
+import { createHash, type Hash } from 'node:crypto';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { errorCode } from '../../errors.ts';
+import { diskFault } from './disk-fault.ts';
+import type { DownloadJournal, PartFacts, RecordedPart } from './journal.ts';
+import { isPartName, newPartName } from './part-name.ts';
+
+const READ_BYTES = 1024 * 1024;
+
+/**
+ * The file that an output grows in, beside its target: hidden, 0600, made exclusively, and recorded before it exists.
+ * A part holds bytes of one version of the server's file only and is never cut short: a fresh start is a fresh part.
+ * So even two processes that write to one part write the same bytes at the same places.
+ */
+export class PartFile {
+  private constructor(
+    readonly fd: number,
+    readonly path: string,
+    /** Strong, or none. */
+    readonly etag: string | undefined,
+    public totalBytes: number | undefined,
+    /** Written so far. */
+    public bytes: number,
+    private readonly hash: Hash,
+    private isOpen = true,
+  ) {}
+
+  /** Makes an empty part in the directory. `record` stands before the file does. Throws DiskFault. */
+  static create(dir: string, facts: Omit<PartFacts, 'path'>, record: (part: PartFacts) => void): PartFile {
+    const file = path.join(dir, newPartName());
+    record({ ...facts, path: file });
+    try {
+      const fd = fs.openSync(file, 'wx+', 0o600);
+      return new PartFile(fd, file, facts.etag, facts.totalBytes, 0, createHash('sha256'));
+    } catch (error) {
+      throw diskFault(`${file} cannot be made`, error, false);
+    }
+  }
+
+  /**
+   * Opens what an earlier process left, if it can be gone on with: a part of ours in this directory, a regular file
+   * without other names (unless it is complete: then it may have been published already), with a strong tag or
+   * complete, and written since the machine was started, because bytes that a crash of the system lost read as zeros.
+   * Its digest is computed anew. Aborting throws the signal's reason.
+   */
+  static async reopen(
+    recorded: RecordedPart,
+    where: { readonly dir: string; readonly bootedAtMs: number; readonly signal: AbortSignal },
+  ): Promise<PartFile | undefined> {
+    const { path: file, etag, totalBytes } = recorded;
+    const isOurs = isPartName(path.basename(file)) && path.dirname(file) === path.resolve(where.dir);
+    if (!isOurs || recorded.startedAtMs <= where.bootedAtMs) return undefined;
+    const fd = openExisting(file);
+    if (fd === undefined) return undefined;
+    try {
+      const stats = fs.fstatSync(fd);
+      const isComplete = totalBytes !== undefined && stats.size === totalBytes;
+      const isUsable =
+        stats.isFile() &&
+        stats.uid === (process.getuid?.() ?? stats.uid) &&
+        (isComplete || (etag !== undefined && stats.nlink === 1 && stats.size <= (totalBytes ?? stats.size)));
+      if (isUsable) {
+        const hash = createHash('sha256');
+        await hashFile(fd, stats.size, hash, where.signal);
+        return new PartFile(fd, file, etag, totalBytes, stats.size, hash);
+      }
+    } catch (error) {
+      fs.closeSync(fd);
+      throw where.signal.aborted ? where.signal.reason : diskFault(`${file} cannot be read`, error);
+    }
+    fs.closeSync(fd);
+    return undefined;
+  }
+
+  get isComplete(): boolean {
+    return this.totalBytes !== undefined && this.bytes === this.totalBytes;
+  }
+
+  /** Whether a later process can go on with it. */
+  get isResumable(): boolean {
+    return this.etag !== undefined || this.isComplete;
+  }
+
+  /** Writes a chunk behind what there is; the system may take it in pieces. Throws DiskFault. */
+  append(chunk: Uint8Array): void {
+    let done = 0;
+    try {
+      while (done < chunk.length) {
+        const written = fs.writeSync(this.fd, chunk, done, chunk.length - done, this.bytes);
+        if (written === 0) throw Object.assign(new Error('no byte was written'), { code: 'ENOSPC' });
+        this.hash.update(chunk.subarray(done, done + written));
+        done += written;
+        this.bytes += written;
+      }
+    } catch (error) {
+      throw diskFault(`${path.dirname(this.path)} cannot be written`, error);
+    }
+  }
+
+  /** The first bytes, at most `count`. */
+  head(count: number): Uint8Array {
+    return this.read(0, count);
+  }
+
+  /** Bytes from a place in the file, fewer at its end. Throws DiskFault. */
+  read(offset: number, count: number): Uint8Array {
+    const buffer = Buffer.alloc(Math.max(0, Math.min(count, this.bytes - offset)));
+    try {
+      let done = 0;
+      while (done < buffer.length) {
+        const got = fs.readSync(this.fd, buffer, done, buffer.length - done, offset + done);
+        if (got === 0) break;
+        done += got;
+      }
+      return buffer.subarray(0, done);
+    } catch (error) {
+      throw diskFault(`${this.path} cannot be read`, error);
+    }
+  }
+
+  /** SHA-256 of everything written, in hexadecimal. */
+  sha256(): string {
+    return this.hash.copy().digest('hex');
+  }
+
+  /** Closes it; a second time does nothing. */
+  close(): void {
+    if (!this.isOpen) return;
+    this.isOpen = false;
+    fs.closeSync(this.fd);
+  }
+}
+
+/** Removes a part file of ours, if it is still there; another file is never touched. */
+export function removePart(file: string): void {
+  if (!isPartName(path.basename(file))) return;
+  try {
+    fs.unlinkSync(file);
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT' && errorCode(error) !== 'ENOTDIR') throw error;
+  }
+}
+
+/** Removes a part and records that it is gone. */
+export function forgetPart(file: string, role: string, journal: DownloadJournal): void {
+  removePart(file);
+  journal.part(role, undefined);
+}
+
+function openExisting(file: string): number | undefined {
+  const { O_RDWR, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
+  try {
+    return fs.openSync(file, O_RDWR | O_NOFOLLOW | O_NONBLOCK);
+  } catch {
+    return undefined; // gone, or no longer a file that can be written: the output is fetched from its start
+  }
+}
+
+/** Adds a file's first bytes to a digest, in constant memory. */
+export async function hashFile(fd: number, bytes: number, hash: Hash, signal: AbortSignal): Promise<void> {
+  const buffer = Buffer.allocUnsafe(READ_BYTES);
+  for (let done = 0; done < bytes; ) {
+    signal.throwIfAborted();
+    const got = await new Promise<number>((resolve, reject) => {
+      fs.read(fd, buffer, 0, Math.min(READ_BYTES, bytes - done), done, (error, count) =>
+        error ? reject(error) : resolve(count),
+      );
+    });
+    if (got === 0) throw Object.assign(new Error('the file became shorter'), { code: 'EIO' });
+    hash.update(buffer.subarray(0, got));
+    done += got;
+  }
+}

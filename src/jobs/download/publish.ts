@@ -1,0 +1,156 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { promisify } from 'node:util';
+import { errorCode } from '../../errors.ts';
+import { DiskFault, diskFault } from './disk-fault.ts';
+import { kindOf } from './file-kind.ts';
+import type { PartFile } from './part-file.ts';
+
+/** `-1`, `-2`, … are tried up to here. */
+const MAX_COPIES = 9_999;
+/** File systems without hard links say so in several ways; Android's storage denies them. */
+const noLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EXDEV', 'EACCES', 'EMLINK', 'EINVAL']);
+
+const fsync = promisify(fs.fsync);
+
+/** The part is no longer there under its name: another process took or removed it. */
+export class PartGone extends Error {
+  override readonly name = 'PartGone';
+}
+
+export interface PublishOptions {
+  readonly dir: string;
+  /** The name to be tried after `copy` others were taken; 0 is the first. */
+  readonly name: (copy: number) => string;
+  /** Replace a regular file that stands there. */
+  readonly force: boolean;
+  /** Permissions of the final file. */
+  readonly mode: number;
+  /** Makes a second name for a file, failing where one stands; a parameter for file systems that have none. */
+  readonly link?: (from: string, to: string) => void;
+}
+
+/**
+ * Brings a finished part under its final name: fsync, close, `link()` to the first free name (with `force`:
+ * `rename()` over a regular file), fsync of the directory. The part's own name stays, except after a rename.
+ * Where a kill came between this and the record, the same call finds the name that already is this very file.
+ * Returns the final path. Throws DiskFault, or PartGone.
+ */
+export async function publish(part: PartFile, options: PublishOptions): Promise<string> {
+  const identity = await settle(part, options.mode);
+  const final = options.force ? replace(part, options) : linkToFreeName(part, identity, options);
+  await syncDirectory(options.dir);
+  return final;
+}
+
+interface Identity {
+  readonly dev: bigint;
+  readonly ino: bigint;
+}
+
+/** Bytes and permissions reach the disk; afterwards the part is closed, come what may. */
+async function settle(part: PartFile, mode: number): Promise<Identity> {
+  let identity: Identity;
+  try {
+    fs.fchmodSync(part.fd, mode);
+  } catch (error) {
+    if (errorCode(error) !== 'EPERM' && errorCode(error) !== 'ENOTSUP') {
+      part.close();
+      throw diskFault(`${part.path} cannot be given its permissions`, error);
+    }
+  }
+  try {
+    await fsync(part.fd);
+    identity = fs.fstatSync(part.fd, { bigint: true });
+  } catch (error) {
+    part.close();
+    // What a failed fsync leaves is not known, and a second one would succeed without it.
+    throw diskFault(`${part.path} could not be brought safely to disk`, error, false);
+  }
+  try {
+    part.close();
+  } catch (error) {
+    throw diskFault(`${part.path} could not be brought safely to disk`, error, false);
+  }
+  return identity;
+}
+
+function linkToFreeName(part: PartFile, identity: Identity, options: PublishOptions): string {
+  const link = options.link ?? fs.linkSync;
+  for (let copy = 0; copy <= MAX_COPIES; copy++) {
+    const final = path.join(options.dir, options.name(copy));
+    try {
+      link(part.path, final);
+      return final;
+    } catch (error) {
+      const code = errorCode(error);
+      if (code === 'EEXIST') {
+        if (isSameFile(final, identity)) return final;
+        continue;
+      }
+      if (code === 'ENOENT') {
+        if (isSameFile(final, identity)) return final;
+        throw new PartGone(`${part.path} is gone`);
+      }
+      if (code === undefined || !noLinks.has(code)) throw diskFault(`${final} cannot be made`, error);
+      if (renameToFreeName(part.path, final)) return final;
+    }
+  }
+  throw new DiskFault(
+    `${path.join(options.dir, options.name(0))} and ${MAX_COPIES} names after it are taken`,
+    true,
+  );
+}
+
+/** Without hard links: an empty file takes the name exclusively, and the part is renamed over it. */
+function renameToFreeName(part: string, final: string): boolean {
+  try {
+    fs.closeSync(fs.openSync(final, 'wx', 0o600));
+  } catch (error) {
+    if (errorCode(error) === 'EEXIST') return false;
+    throw diskFault(`${final} cannot be made`, error);
+  }
+  try {
+    fs.renameSync(part, final);
+    return true;
+  } catch (error) {
+    fs.unlinkSync(final);
+    if (errorCode(error) === 'ENOENT') throw new PartGone(`${part} is gone`);
+    throw diskFault(`${final} cannot be made`, error);
+  }
+}
+
+function replace(part: PartFile, options: PublishOptions): string {
+  const final = path.join(options.dir, options.name(0));
+  try {
+    const there = fs.lstatSync(final, { throwIfNoEntry: false });
+    if (there && !there.isFile())
+      throw new DiskFault(`${final} is not replaced: it is ${kindOf(there)}`, true);
+    fs.renameSync(part.path, final);
+    return final;
+  } catch (error) {
+    if (error instanceof DiskFault) throw error;
+    if (errorCode(error) === 'ENOENT') throw new PartGone(`${part.path} is gone`);
+    throw diskFault(`${final} cannot be replaced`, error);
+  }
+}
+
+function isSameFile(file: string, identity: Identity): boolean {
+  const there = fs.lstatSync(file, { bigint: true, throwIfNoEntry: false });
+  return there !== undefined && there.dev === identity.dev && there.ino === identity.ino;
+}
+
+/** A new name is durable when its directory is; some systems cannot sync one. */
+async function syncDirectory(dir: string): Promise<void> {
+  const cannot = new Set(['EPERM', 'EACCES', 'EINVAL', 'EISDIR', 'ENOTSUP', 'EBADF']);
+  let fd: number | undefined;
+  try {
+    fd = fs.openSync(dir, 'r');
+    await fsync(fd);
+  } catch (error) {
+    if (!cannot.has(errorCode(error) ?? ''))
+      throw diskFault(`${dir} could not be brought safely to disk`, error);
+  } finally {
+    if (fd !== undefined) fs.closeSync(fd);
+  }
+}

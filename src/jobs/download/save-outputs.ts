@@ -1,0 +1,103 @@
+import * as os from 'node:os';
+import { errorCode, GwError } from '../../errors.ts';
+import type { TaskOutput } from '../../gateway/task.ts';
+import type { Clock } from '../../host.ts';
+import type { Transport } from '../../http/exchange.ts';
+import type { SavedFile, SavePlan } from '../../ledger/event.ts';
+import { DiskFault, faultReason } from './disk-fault.ts';
+import { GetBudget } from './get-budget.ts';
+import type { DownloadJournal } from './journal.ts';
+import type { Naming } from './output-path.ts';
+import { SaveOutput } from './save-output.ts';
+
+export interface SaveInput {
+  /** Each with a role of its own. */
+  readonly outputs: readonly TaskOutput[];
+  readonly plan: SavePlan;
+  readonly names: Naming;
+  readonly journal: DownloadJournal;
+  /** How often the gateway lets a task's output be fetched, where documented. */
+  readonly maxDownloads: number | undefined;
+  /** Looks at the task again for a new link to the output of a role; asked once an output. */
+  readonly refreshLink: (role: string) => Promise<string | undefined>;
+  readonly transport: Transport;
+  /** Longest silence of a transfer, milliseconds. */
+  readonly silenceMs: number;
+  readonly connectMs?: number | undefined;
+  readonly userAgent?: string | undefined;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly signal: AbortSignal;
+  /** Steady milliseconds after which no pause between tries begins. */
+  readonly deadlineMs?: number | undefined;
+  readonly onProgress?: ((update: DownloadProgress) => void) | undefined;
+  readonly onWarning?: ((text: string) => void) | undefined;
+  /** When the machine was started, Unix milliseconds; its own word when absent. */
+  readonly bootedAtMs?: number | undefined;
+}
+
+export interface DownloadProgress {
+  readonly role: string;
+  /** What people call it: the task's ID, with the role of a file beside the main one. */
+  readonly name: string;
+  readonly bytes: number;
+  readonly totalBytes: number | undefined;
+}
+
+export interface SaveFailure {
+  readonly role: string;
+  /** Of kind `download`. */
+  readonly error: GwError;
+}
+
+/**
+ * Brings a finished task's outputs home, one after the other; one that fails does not stop the others. A file that is
+ * on disk as recorded is not fetched again. Where something failed, at most one part file stays, for a later run.
+ * Aborting throws the signal's reason and leaves the part and its record.
+ */
+export async function saveOutputs(
+  input: SaveInput,
+): Promise<{ files: SavedFile[]; failures: SaveFailure[] }> {
+  const { clock, journal, maxDownloads, plan, signal } = input;
+  const warn = input.onWarning ?? (() => {});
+  const budget = new GetBudget({ journal, maxDownloads, force: plan.force, warn });
+  const bootedAtMs = input.bootedAtMs ?? clock.now() - os.uptime() * 1000;
+  const files: SavedFile[] = [];
+  const failures: SaveFailure[] = [];
+  let partIsKept = false;
+  for (const [at, output] of input.outputs.entries()) {
+    signal.throwIfAborted();
+    let saving: SaveOutput | undefined;
+    try {
+      saving = new SaveOutput(output, at + 1, input, { budget, bootedAtMs, warn });
+      files.push(await saving.run());
+    } catch (error) {
+      if (signal.aborted) {
+        saving?.abandon(!partIsKept);
+        throw signal.reason;
+      }
+      const mayKeep: boolean = !partIsKept && (!(error instanceof DiskFault) || error.keepsPart);
+      const kept: boolean =
+        saving?.abandon(mayKeep && (error instanceof DiskFault || saving.isResumable)) ?? false;
+      partIsKept ||= kept;
+      failures.push({ role: output.role, error: downloadError(error, output, input.names.id, kept) });
+    }
+  }
+  return { files, failures };
+}
+
+/** Any failure as an error of kind `download` that names the task and says how to go on. */
+function downloadError(error: unknown, output: TaskOutput, taskId: string, isKept: boolean): GwError {
+  const facts = error instanceof GwError ? error.facts : {};
+  const reason =
+    error instanceof Error && errorCode(error) === undefined ? error.message : faultReason(error);
+  const goesOn = isKept
+    ? 'what has arrived is kept: when there is room again, gw jobs sync goes on from there'
+    : 'when that is mended, gw jobs sync fetches it';
+  const hint = error instanceof DiskFault ? goesOn : facts.hint;
+  return new GwError('download', `the ${output.role} of task ${taskId} was not saved: ${reason}`, {
+    ...facts,
+    hint,
+    taskId,
+  });
+}

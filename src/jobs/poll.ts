@@ -1,0 +1,109 @@
+import { GwError } from '../errors.ts';
+import type { TaskView } from '../gateway/task.ts';
+import type { Clock } from '../host.ts';
+
+/** One look at a task: what it says, and the earliest moment the gateway wants to be asked again. */
+export interface Look {
+  readonly view: TaskView;
+}
+
+export interface PollOptions<L extends Look> {
+  /** Asks once. Its errors are judged here, so it must not retry by itself. */
+  readonly look: () => Promise<L>;
+  readonly intervalMs: { readonly min: number; readonly max: number };
+  /** Steady milliseconds at which the wait ends; the job goes on. */
+  readonly deadlineMs: number;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly signal: AbortSignal;
+  readonly onUpdate: (look: L) => void;
+  /** A look failed, and the wait goes on. */
+  readonly onTrouble: (error: GwError, failures: number) => void;
+  readonly taskId: string;
+  /** How long to wait before the first look; the pace's minimum when absent. */
+  readonly firstDelayMs?: number | undefined;
+}
+
+/** How many looks in a row may say "not found" (or refuse the ID, as family C does) before the task counts as unknown. */
+const MAX_NOT_FOUND = 3;
+/** How many more looks a finished task without an output gets. */
+const MAX_WITHOUT_OUTPUT = 3;
+/** A gateway that has not answered this often and this long is gone; the job stays in the ledger. */
+const MAX_FAILURES = 20;
+const MAX_FAILING_MS = 15 * 60_000;
+
+/**
+ * Looks at a task until it is finished. A failed look does not end the wait; 401 and 403 do, 404 after three in a row.
+ * Throws `wait_timeout` at the deadline, the fatal error of a look, or the signal's reason.
+ */
+export async function poll<L extends Look>(options: PollOptions<L>): Promise<L> {
+  const { clock, deadlineMs, signal, taskId } = options;
+  const startedMs = clock.steady();
+  let notFound = 0;
+  let withoutOutput = 0;
+  let failures = 0;
+  let failingSinceMs: number | undefined;
+  let waitMs = options.firstDelayMs ?? nextDelayMs(options, 0);
+  for (;;) {
+    if (clock.steady() + waitMs >= deadlineMs) {
+      await clock.sleep(Math.max(0, deadlineMs - clock.steady()), signal);
+      // One last look: a job that finished while we slept is not a timeout.
+      const last = await options.look().catch(() => undefined);
+      if (last && finished(last.view)) return last;
+      throw waitOver(taskId);
+    }
+    await clock.sleep(waitMs, signal);
+    waitMs = nextDelayMs(options, clock.steady() - startedMs);
+    try {
+      const look = await options.look();
+      notFound = 0;
+      failures = 0;
+      failingSinceMs = undefined;
+      options.onUpdate(look);
+      if (finished(look.view)) return look;
+      if (look.view.state === 'succeeded') {
+        withoutOutput += 1;
+        if (withoutOutput > MAX_WITHOUT_OUTPUT) return look;
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof GwError)) throw error;
+      notFound = error.kind === 'not_found' || error.kind === 'rejected' ? notFound + 1 : 0;
+      if (error.kind === 'auth' || notFound >= MAX_NOT_FOUND) throw error;
+      failures += 1;
+      failingSinceMs ??= clock.steady();
+      if (failures >= MAX_FAILURES && clock.steady() - failingSinceMs >= MAX_FAILING_MS) throw error;
+      options.onTrouble(error, failures);
+      const retryAtMs = error.facts.retryAtMs;
+      if (retryAtMs === undefined) continue;
+      waitMs = Math.max(waitMs, retryAtMs - clock.now());
+      if (clock.steady() + waitMs >= deadlineMs) throw waitOver(taskId, retryAtMs);
+    }
+  }
+}
+
+const finished = (view: TaskView): boolean =>
+  view.state === 'failed' || (view.state === 'succeeded' && view.outputs.length > 0);
+
+function waitOver(taskId: string, retryAtMs?: number): GwError {
+  const why =
+    retryAtMs === undefined
+      ? 'the wait is over'
+      : `the gateway asks not to be asked before ${new Date(retryAtMs).toISOString()}, after the end of the wait`;
+  return new GwError('wait_timeout', `task ${taskId} is not finished yet and ${why}; the job goes on`, {
+    taskId,
+    retryAtMs,
+  });
+}
+
+/**
+ * The next pause: from the pace's minimum towards its maximum as the wait grows, with 10 % of jitter, so that many
+ * waiters spread out.
+ */
+function nextDelayMs(
+  { intervalMs: { min, max }, random }: Pick<PollOptions<Look>, 'intervalMs' | 'random'>,
+  elapsedMs: number,
+) {
+  const base = Math.min(max, Math.max(min, elapsedMs / 10));
+  return Math.min(Math.max(max, min), Math.max(min, base * (1 + 0.1 * random())));
+}

@@ -1,0 +1,98 @@
+import { GwError } from '../errors.ts';
+import type { Family } from '../gateway/task.ts';
+import type { SavedFile, SavePlan } from '../ledger/event.ts';
+import type { Claim } from '../ledger/ledger.ts';
+import type { DownloadJournal } from './download/journal.ts';
+import { saveOutputs } from './download/save-outputs.ts';
+import type { FollowDeps } from './follow.ts';
+import { lookAtTask, recordLook, type TaskLook } from './look.ts';
+
+export interface SaveInput {
+  readonly key: string;
+  readonly id: string;
+  readonly family: Family;
+  readonly save: SavePlan;
+}
+
+/** How often to look whether another process has let go of a job. */
+const CLAIM_RETRY_MS = 500;
+
+/**
+ * Brings a finished job's outputs home, once over all processes: what another one is fetching is waited for, and what
+ * the ledger says is saved and still whole is not fetched again. Errors are of kind `download`.
+ */
+export async function saveJob(
+  look: TaskLook,
+  input: SaveInput,
+  deps: FollowDeps,
+): Promise<{ files: SavedFile[]; errors: unknown[] }> {
+  const { family, id, key, save } = input;
+  if (look.view.outputs.length === 0) {
+    const hint = `look at it with: gw video ${family.name} get ${id}`;
+    return {
+      files: [],
+      errors: [
+        new GwError('download', `task ${id} succeeded, but its record names no output`, { taskId: id, hint }),
+      ],
+    };
+  }
+  const claim = await claimOf(key, deps);
+  try {
+    const job = await deps.ledger.find(key);
+    const journal: DownloadJournal = {
+      downloadsSoFar: job?.downloads ?? 0,
+      parts: job?.parts ?? {},
+      files: job?.files ?? [],
+      aboutToGet: (role) => deps.ledger.append(key, { event: 'get', role }),
+      part: (role, part) => deps.ledger.append(key, { event: 'part', role, ...part }),
+      saved: (file) => deps.ledger.append(key, { event: 'saved', ...file }),
+    };
+    const { files, failures } = await saveOutputs({
+      outputs: look.view.outputs,
+      plan: save,
+      names: { id, family: family.name, model: job?.model, atMs: job?.createdAtMs ?? deps.clock.now() },
+      journal,
+      maxDownloads: family.maxDownloads,
+      refreshLink: (role) => freshLink(role, input, deps),
+      transport: deps.transport,
+      silenceMs: deps.silenceMs,
+      clock: deps.clock,
+      random: deps.random,
+      signal: deps.signal,
+      onProgress: (update) => deps.progress.download(update),
+      onWarning: deps.warn,
+    });
+    return { files, errors: failures.map(({ error }) => error) };
+  } finally {
+    claim?.release();
+  }
+}
+
+async function claimOf(
+  key: string,
+  { ledger, clock, signal, progress }: FollowDeps,
+): Promise<Claim | undefined> {
+  for (let waited = 0; ; waited += 1) {
+    const claim = ledger.claim(key);
+    if (claim) return claim;
+    if (waited === 0) progress.line(`another gw is saving ${key}; waiting for it`);
+    await clock.sleep(CLAIM_RETRY_MS, signal);
+  }
+}
+
+/** Asks the task once for a new link to an output whose link is dead. */
+async function freshLink(
+  role: string,
+  { id, family, key }: SaveInput,
+  deps: FollowDeps,
+): Promise<string | undefined> {
+  const look = await lookAtTask({
+    id,
+    family,
+    client: deps.client,
+    signal: deps.signal,
+    nowMs: deps.clock.now,
+  });
+  if (look.view.state === 'succeeded') recordLook(deps.ledger, key, look, undefined);
+  return look.view.outputs.find((output) => output.role === role)?.url;
+}

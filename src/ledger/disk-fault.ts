@@ -1,0 +1,39 @@
+import { errorCode } from '../errors.ts';
+
+/** What a system error means to the user, and what to do about it. */
+const faults: Readonly<Record<string, { reason: string; remedy: string }>> = {
+  ENOSPC: { reason: 'the disk is full', remedy: 'Free some space' },
+  EDQUOT: { reason: 'the disk quota is used up', remedy: 'Free some space or raise the quota' },
+  EFBIG: { reason: 'the file would pass the size limit', remedy: 'Raise the limit (ulimit -f)' },
+  EROFS: { reason: 'the file system is read-only', remedy: 'Choose a writable directory' },
+  EACCES: { reason: 'permission denied', remedy: 'Make it writable for this user' },
+  EPERM: { reason: 'the operation is not permitted', remedy: 'Make it writable for this user' },
+  EEXIST: { reason: 'a file stands where a directory is expected', remedy: 'Move that file away' },
+  ENOTDIR: { reason: 'a part of the path is not a directory', remedy: 'Move that file away' },
+  EISDIR: { reason: 'a directory stands where a file is expected', remedy: 'Move that directory away' },
+  ENOENT: { reason: 'a part of the path is missing', remedy: 'Create the directory' },
+  ELOOP: { reason: 'its symbolic links go in a circle', remedy: 'Correct the links' },
+  ENAMETOOLONG: { reason: 'the path is too long', remedy: 'Choose a shorter directory' },
+  EMFILE: { reason: 'too many files are open', remedy: 'Raise the limit (ulimit -n)' },
+  ENFILE: { reason: 'too many files are open', remedy: 'Close some programs' },
+  EIO: { reason: 'the disk reports an input/output error', remedy: 'Check the disk' },
+};
+
+/** A short write: the system took fewer bytes than it was given, which a full disk may do without an error. */
+export class ShortWrite extends Error {
+  override readonly name = 'ShortWrite';
+  readonly code = 'ENOSPC';
+}
+
+/** Why a file operation failed, in words with the system's code, and the remedy as the start of a sentence. */
+export function diskFault(error: unknown): { reason: string; remedy: string } {
+  const code = errorCode(error);
+  const fault = code === undefined ? undefined : faults[code];
+  if (fault) return { reason: `${fault.reason} (${code})`, remedy: fault.remedy };
+  return { reason: code ?? 'the system gave no reason', remedy: 'Check the path' };
+}
+
+/** True for an error that the system raised, false for a fault of gw's own. */
+export function isDiskFault(error: unknown): boolean {
+  return error instanceof ShortWrite || (error instanceof Error && 'syscall' in error);
+}

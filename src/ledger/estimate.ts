@@ -1,0 +1,38 @@
+import type { Job } from './event.ts';
+
+/** How many of the newest fitting jobs count: a service changes its pace. */
+const recentJobs = 15;
+/** A job whose end was seen more than this after its start was not being watched. */
+const longestBelievableMs = 6 * 3_600_000;
+
+/**
+ * How long a job like this one is likely to take, in milliseconds: the median from accepted to finished over the newest
+ * succeeded jobs of the same model, resolution and duration; else of the same model; undefined where there is none.
+ * `jobs` are newest first.
+ */
+export function estimateMs(
+  jobs: readonly Job[],
+  like: { family: string; model: string | undefined; settings: Readonly<Record<string, unknown>> },
+): number | undefined {
+  const sameModel = jobs.filter(
+    (job) => job.state === 'succeeded' && job.family === like.family && job.model === like.model,
+  );
+  const sameShape = sameModel.filter(
+    (job) =>
+      job.settings.resolution === like.settings.resolution &&
+      job.settings.duration === like.settings.duration,
+  );
+  return medianMs(sameShape) ?? medianMs(sameModel);
+}
+
+function medianMs(jobs: readonly Job[]): number | undefined {
+  const times = jobs
+    .map((job) => (job.finishedAtMs ?? Number.NaN) - (job.acceptedAtMs ?? Number.NaN))
+    .filter((time) => time > 0 && time <= longestBelievableMs)
+    .slice(0, recentJobs)
+    .sort((left, right) => left - right);
+  const middle = times.length >> 1;
+  const upper = times[middle];
+  if (upper === undefined) return undefined;
+  return times.length % 2 === 1 ? upper : (upper + (times[middle - 1] ?? upper)) / 2;
+}

@@ -1,0 +1,152 @@
+import type { IntentEvent, Job, JobState, LedgerLine, SavedFile } from './event.ts';
+
+/**
+ * How far a job has come. A state is only ever left for one of a higher rank, so the order of the lines cannot matter and
+ * a finished job never goes back: a late "unknown" cannot hide an accepted task, and "lost" cannot hide its result.
+ */
+const ranks: Readonly<Record<JobState, number>> = {
+  intent: 0,
+  sent: 1,
+  unknown: 2,
+  refused: 3,
+  running: 4,
+  lost: 5,
+  succeeded: 6,
+  failed: 6,
+};
+
+type Part = Job['parts'][string];
+type Fields<T> = { -readonly [K in keyof T]: T[K] };
+
+/** One job while its lines come in. */
+interface Draft {
+  readonly job: Fields<Omit<Job, keyof IntentEvent | 'parts' | 'files'>>;
+  intent: IntentEvent | undefined;
+  readonly parts: Map<string, Part>;
+  readonly files: Map<string, SavedFile>;
+}
+
+/** Gathers lines into jobs, one line at a time; never throws. */
+export class JobFold {
+  private readonly drafts = new Map<string, Draft>();
+
+  add(line: LedgerLine): void {
+    let draft = this.drafts.get(line.job);
+    if (draft === undefined) {
+      draft = newDraft(line.job);
+      this.drafts.set(line.job, draft);
+    }
+    apply(draft, line);
+  }
+
+  /** The jobs whose intent was seen, newest first; equal times: the later seen first. */
+  jobs(): Job[] {
+    const jobs: Job[] = [];
+    for (const { job, intent, parts, files } of this.drafts.values()) {
+      if (intent === undefined) continue;
+      const { event: _, ...facts } = intent;
+      jobs.push({ ...facts, ...job, parts: Object.fromEntries(parts), files: [...files.values()] });
+    }
+    return jobs.reverse().sort((left, right) => right.createdAtMs - left.createdAtMs);
+  }
+}
+
+/** Folds lines into jobs, newest first. Lines may come in any order and more than once. */
+export function foldJobs(lines: Iterable<LedgerLine>): Job[] {
+  const fold = new JobFold();
+  for (const line of lines) fold.add(line);
+  return fold.jobs();
+}
+
+function newDraft(key: string): Draft {
+  return {
+    job: {
+      key,
+      id: undefined,
+      state: 'intent',
+      status: undefined,
+      message: undefined,
+      createdAtMs: 0,
+      sentAtMs: undefined,
+      acceptedAtMs: undefined,
+      finishedAtMs: undefined,
+      record: undefined,
+      serverDateMs: undefined,
+      downloads: 0,
+    },
+    intent: undefined,
+    parts: new Map(),
+    files: new Map(),
+  };
+}
+
+function apply(draft: Draft, line: LedgerLine): void {
+  const { job } = draft;
+  switch (line.event) {
+    case 'intent': {
+      if (draft.intent !== undefined) return;
+      const { v: _v, t: _t, job: _job, ...intent } = line;
+      draft.intent = intent;
+      job.createdAtMs = line.t;
+      return;
+    }
+    case 'sent':
+      job.sentAtMs ??= line.t;
+      reach(draft, 'sent', undefined);
+      return;
+    case 'accepted':
+      job.id ??= line.id;
+      job.acceptedAtMs ??= line.t;
+      if (!isFinished(job.state)) job.status = line.status ?? job.status;
+      reach(draft, 'running', undefined);
+      return;
+    case 'refused':
+    case 'unknown':
+    case 'lost':
+      reach(draft, line.event, line.message);
+      return;
+    case 'status':
+      if (!isFinished(job.state)) job.status = line.status;
+      return;
+    case 'final':
+      if (isFinished(job.state) && job.state !== line.state) return;
+      reach(draft, line.state, undefined);
+      job.status = line.status;
+      job.record = line.record;
+      job.serverDateMs = line.serverDateMs;
+      job.finishedAtMs ??= line.t;
+      return;
+    case 'get':
+      job.downloads += 1;
+      return;
+    case 'part':
+      if (line.path === undefined) draft.parts.delete(line.role);
+      else draft.parts.set(line.role, partOf(line.path, line, draft.parts.get(line.role)));
+      return;
+    case 'saved': {
+      const { role, path, bytes, sha256, type } = line;
+      draft.parts.delete(role);
+      draft.files.set(JSON.stringify([role, path]), { role, path, bytes, sha256, type });
+      return;
+    }
+  }
+}
+
+function reach({ job }: Draft, state: JobState, message: string | undefined): void {
+  if (ranks[state] < ranks[job.state]) return;
+  job.state = state;
+  job.message = message;
+}
+
+function isFinished(state: JobState): boolean {
+  return state === 'succeeded' || state === 'failed';
+}
+
+function partOf(
+  path: string,
+  line: { t: number; etag?: string | undefined; totalBytes?: number | undefined },
+  before: Part | undefined,
+): Part {
+  const startedAtMs = before?.path === path ? before.startedAtMs : line.t;
+  return { path, etag: line.etag, totalBytes: line.totalBytes, startedAtMs };
+}

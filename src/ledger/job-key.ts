@@ -1,0 +1,22 @@
+import * as crypto from 'node:crypto';
+
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
+
+export type RandomBytes = (count: number) => Uint8Array;
+
+/** A new key for a job: `gw-` and 128 random bits as 26 characters of lower-case Crockford base32. */
+export function newJobKey(randomBytes: RandomBytes = crypto.randomBytes): string {
+  let bits = 0n;
+  for (const byte of randomBytes(16)) bits = (bits << 8n) | BigInt(byte);
+  let digits = '';
+  for (let place = 0; place < 26; place++) {
+    digits = alphabet.charAt(Number(bits & 31n)) + digits;
+    bits >>= 5n;
+  }
+  return `gw-${digits}`;
+}
+
+/** Whether a text has the form of a job's key; the first digit holds only three bits. */
+export function isJobKey(text: string): boolean {
+  return /^gw-[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(text);
+}

@@ -1,0 +1,129 @@
+import * as crypto from 'node:crypto';
+import * as fs from 'node:fs';
+import { errorCode } from '../errors.ts';
+import { isAlive, ownIdentity, type ProcessIdentity } from './process-identity.ts';
+
+// A lock is a file made with open(wx) that says who holds it. The lock of a dead process is taken over by whoever first
+// makes a marker named after that very lock, so a newer lock is never replaced by mistake.
+
+/** What another machine's process cannot be asked: its lock counts as left behind after this time. */
+const foreignLifeMs = 3_600_000;
+/** A lock that says nothing readable is one being written, unless it is older than this. */
+const unreadableLifeMs = 10_000;
+
+interface Holder extends ProcessIdentity {
+  readonly nonce: string;
+  readonly atMs: number;
+}
+
+export interface LockFile {
+  /** Removes the lock, if it is still this one. Never throws. */
+  release(): void;
+}
+
+/**
+ * Takes the lock at a path; undefined when another living process holds it. `nowMs` is the Unix time in milliseconds.
+ * Throws the system's error where the file cannot be made.
+ */
+export function tryLock(file: string, nowMs: number): LockFile | undefined {
+  const own: Holder = { ...ownIdentity(), nonce: crypto.randomBytes(12).toString('hex'), atMs: nowMs };
+  if (create(file, own)) return lockOf(file, own);
+  const found = readHolder(file);
+  if (found === 'gone') return create(file, own) ? lockOf(file, own) : undefined;
+  if (isHeld(found, file, own)) return undefined;
+  return takeOver(file, found, own) ? lockOf(file, own) : undefined;
+}
+
+function takeOver(file: string, stale: Holder | 'unreadable', own: Holder): boolean {
+  const marker = `${file}.${stale === 'unreadable' ? 'unreadable' : stale.nonce}`;
+  if (!create(marker, own)) {
+    const rival = readHolder(marker);
+    if (rival !== 'gone' && isHeld(rival, marker, own)) return false;
+    // Its maker died between two system calls: cleared for the next one who asks.
+    fs.rmSync(marker, { force: true });
+    return false;
+  }
+  const fresh = `${marker}.${own.nonce}`;
+  try {
+    const now = readHolder(file);
+    const unchanged =
+      now !== 'gone' &&
+      (now === 'unreadable' ? stale === 'unreadable' : stale !== 'unreadable' && now.nonce === stale.nonce);
+    if (!unchanged) return false;
+    if (!create(fresh, own)) return false;
+    fs.renameSync(fresh, file);
+    return isOwn(file, own);
+  } finally {
+    fs.rmSync(fresh, { force: true });
+    fs.rmSync(marker, { force: true });
+  }
+}
+
+function create(file: string, holder: Holder): boolean {
+  let fd: number;
+  try {
+    fd = fs.openSync(file, 'wx', 0o600);
+  } catch (error) {
+    if (errorCode(error) === 'EEXIST') return false;
+    throw error;
+  }
+  try {
+    fs.writeFileSync(fd, JSON.stringify(holder));
+  } catch (error) {
+    fs.rmSync(file, { force: true });
+    throw error;
+  } finally {
+    fs.closeSync(fd);
+  }
+  return true;
+}
+
+function isHeld(found: Holder | 'unreadable', file: string, own: Holder): boolean {
+  if (found === 'unreadable') return Math.abs(own.atMs - modifiedAtMs(file)) < unreadableLifeMs;
+  if (found.host !== own.host) return Math.abs(own.atMs - found.atMs) < foreignLifeMs;
+  return isAlive(found);
+}
+
+function readHolder(file: string): Holder | 'unreadable' | 'gone' {
+  let text: string;
+  try {
+    text = fs.readFileSync(file, 'utf8');
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return 'gone';
+    throw error;
+  }
+  try {
+    const { pid, host, started, nonce, atMs } = JSON.parse(text) as Partial<Holder>;
+    const readable =
+      typeof pid === 'number' &&
+      typeof host === 'string' &&
+      typeof started === 'string' &&
+      typeof nonce === 'string' &&
+      /^[0-9a-f]{1,64}$/.test(nonce) &&
+      typeof atMs === 'number';
+    return readable ? { pid, host, started, nonce, atMs } : 'unreadable';
+  } catch {
+    return 'unreadable';
+  }
+}
+
+function modifiedAtMs(file: string): number {
+  return fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+}
+
+function isOwn(file: string, own: Holder): boolean {
+  const found = readHolder(file);
+  return typeof found === 'object' && found.nonce === own.nonce;
+}
+
+function lockOf(file: string, own: Holder): LockFile {
+  return {
+    release() {
+      try {
+        if (isOwn(file, own)) fs.unlinkSync(file);
+      } catch {
+        // A lock that cannot be removed is one of a dead process soon, and taken over then.
+      }
+    },
+  };
+}

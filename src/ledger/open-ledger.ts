@@ -1,0 +1,98 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import type { Clock } from '../host.ts';
+import { type AppendCalls, appendLine, FailedSync } from './append-line.ts';
+import { ensureDirectory } from './durable-directory.ts';
+import type { IntentEvent, Job, LedgerEvent } from './event.ts';
+import { isJobKey, newJobKey, type RandomBytes } from './job-key.ts';
+import { currentJournal } from './journal-files.ts';
+import type { Claim, Ledger } from './ledger.ts';
+import { tryLock } from './lock-file.ts';
+import { refuseNewerJournal } from './newer-journal.ts';
+import { findJob, readJobs, type Skips } from './read-jobs.ts';
+import { serialize } from './serialize.ts';
+import { readError, writeError } from './write-error.ts';
+
+export interface LedgerOptions {
+  /** The state directory; journals are kept in `ledger/` below it and locks in `locks/`. */
+  readonly dir: string;
+  readonly clock: Pick<Clock, 'now'>;
+  /** Leaves prompts out of what is written when false (GW_LEDGER_PROMPTS=off). */
+  readonly keepPrompts: boolean;
+  /** Replaces the exact key in a text before it is written. */
+  readonly hideSecret?: ((text: string) => string) | undefined;
+  readonly randomBytes?: RandomBytes | undefined;
+  readonly calls?: AppendCalls | undefined;
+}
+
+/** Opens the ledger of a state directory. Nothing is touched on the disk before the first read or write. */
+export function openLedger(options: LedgerOptions): Ledger {
+  const { clock, calls = fs } = options;
+  const dir = path.join(options.dir, 'ledger');
+  const locks = path.join(options.dir, 'locks');
+  const serializing = {
+    hideSecret: options.hideSecret ?? ((text: string) => text),
+    keepPrompts: options.keepPrompts,
+  };
+  let skips: Skips = { lines: 0 };
+  let poison: FailedSync | undefined;
+
+  const append = (key: string, event: LedgerEvent): void => {
+    const now = clock.now();
+    const json = serialize(key, now, event, serializing);
+    let file = dir;
+    try {
+      if (poison) throw poison;
+      ensureDirectory(dir);
+      file = currentJournal(dir, now);
+      if (event.event === 'intent') refuseNewerJournal(file);
+      appendLine(file, json, calls);
+    } catch (error) {
+      if (error instanceof FailedSync) poison = error;
+      throw writeError(error, file, event);
+    }
+  };
+
+  const reading = async <T>(read: (skips: Skips) => T): Promise<T> => {
+    skips = { lines: 0 };
+    try {
+      return read(skips);
+    } catch (error) {
+      throw readError(error, dir);
+    }
+  };
+
+  return {
+    dir,
+    begin(intent: IntentEvent): string {
+      const key = newJobKey(options.randomBytes);
+      append(key, intent);
+      return key;
+    },
+    append,
+    find: (idOrKey) => reading((counted) => findJob(dir, idOrKey, counted)),
+    list: (filter = {}) =>
+      reading((counted) => {
+        const { sinceMs, family } = filter;
+        const wanted = (job: Job) =>
+          (sinceMs === undefined || job.createdAtMs >= sinceMs) &&
+          (family === undefined || job.family === family);
+        return readJobs(dir, counted, sinceMs).filter(wanted);
+      }),
+    get skippedLines() {
+      return skips.lines;
+    },
+    claim: (key) => claim(locks, key, clock.now()),
+  };
+}
+
+/** A lock that cannot be made counts as taken: two pollers cost bandwidth, a job nobody may finish costs money. */
+function claim(locks: string, key: string, nowMs: number): Claim | undefined {
+  try {
+    if (!isJobKey(key)) return { release() {} };
+    ensureDirectory(locks);
+    return tryLock(path.join(locks, `${key}.lock`), nowMs);
+  } catch {
+    return { release() {} };
+  }
+}

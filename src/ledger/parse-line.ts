@@ -1,0 +1,75 @@
+import { usage } from '../errors.ts';
+import { LEDGER_VERSION, type LedgerLine } from './event.ts';
+
+type Check = (value: unknown) => boolean;
+const text: Check = (value) => typeof value === 'string';
+const flag: Check = (value) => typeof value === 'boolean';
+const count: Check = (value) => typeof value === 'number' && Number.isFinite(value);
+const maybe =
+  (check: Check): Check =>
+  (value) =>
+    value === undefined || check(value);
+const fields: Check = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+const texts: Check = (value) => Array.isArray(value) && value.every(text);
+
+/** What each event must hold to be believed; plain checks, because every line of every journal passes here. */
+const shapes: Readonly<Record<LedgerLine['event'], Readonly<Record<string, Check>>>> = {
+  intent: {
+    family: text,
+    endpoint: text,
+    model: maybe(text),
+    prompt: maybe(text),
+    settings: fields,
+    media: texts,
+    bodySha256: text,
+    profile: text,
+    gateway: text,
+    externalId: maybe(text),
+    save: (value) => fields(value) && matches(value, { target: text, force: flag, download: flag }),
+  },
+  sent: {},
+  accepted: { id: text, status: maybe(text) },
+  refused: { kind: text, message: text, status: maybe(count) },
+  unknown: { message: text },
+  status: { status: text },
+  final: { state: (value) => value === 'succeeded' || value === 'failed', status: text, serverDateMs: count },
+  lost: { message: text },
+  get: { role: text },
+  part: { role: text, path: maybe(text), etag: maybe(text), totalBytes: maybe(count) },
+  saved: { role: text, path: text, bytes: count, sha256: text, type: text },
+};
+
+/**
+ * Reads one line of a journal. `bad`: torn or damaged, to be skipped and counted. `foreign`: an event this build does not
+ * know, to be skipped. Throws GwError `usage` for a line of a newer format, naming the file.
+ */
+export function parseLine(line: string, file: string): LedgerLine | 'bad' | 'foreign' {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return 'bad';
+  }
+  if (!matches(value, { v: count, t: count, job: text, event: text })) return 'bad';
+  const found = value as { v: number; event: string };
+  refuseNewer(found.v, file);
+  if (!Object.hasOwn(shapes, found.event)) return 'foreign';
+  return matches(value, shapes[found.event as LedgerLine['event']]) ? (value as LedgerLine) : 'bad';
+}
+
+/** Throws GwError `usage` where a line's format is newer than this build's. */
+export function refuseNewer(version: number, file: string): void {
+  if (version <= LEDGER_VERSION) return;
+  throw usage(
+    `the ledger ${file} was written by a newer gw (format ${version}, this gw reads format ${LEDGER_VERSION})`,
+    'Upgrade gw, or set GW_STATE_DIR to another directory.',
+  );
+}
+
+function matches(value: unknown, shape: Readonly<Record<string, Check>>): boolean {
+  if (!fields(value)) return false;
+  const record = value as Readonly<Record<string, unknown>>;
+  return Object.entries(shape).every(([name, check]) =>
+    check(Object.hasOwn(record, name) ? record[name] : undefined),
+  );
+}

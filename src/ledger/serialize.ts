@@ -1,0 +1,63 @@
+import * as crypto from 'node:crypto';
+import { GwError } from '../errors.ts';
+import { type IntentEvent, LEDGER_VERSION, type LedgerEvent } from './event.ts';
+
+export interface SerializeOptions {
+  /** Replaces the exact key in a text. */
+  readonly hideSecret: (text: string) => string;
+  readonly keepPrompts: boolean;
+}
+
+/**
+ * The JSON of one line. Every text and field name passes the secret filter; an intent loses what must not be kept.
+ * Throws GwError `unavailable` for a record nested too deep to be stored.
+ */
+export function serialize(
+  job: string,
+  timeMs: number,
+  event: LedgerEvent,
+  options: SerializeOptions,
+): string {
+  const kept = event.event === 'intent' ? trimIntent(event, options.keepPrompts) : event;
+  try {
+    return JSON.stringify({ v: LEDGER_VERSION, t: timeMs, job, ...kept }, hiding(options.hideSecret));
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new GwError('unavailable', `the gateway's record is nested too deep or too large to be stored`);
+  }
+}
+
+function hiding(hide: (text: string) => string): (key: string, value: unknown) => unknown {
+  return (_, value) => {
+    if (typeof value === 'string') return hide(value);
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+    if (Object.keys(value).every((name) => hide(name) === name)) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [hide(name), inner]));
+  };
+}
+
+/** Base64 never reaches the ledger, nor a query that may be a signature, nor credentials in an address. */
+function trimIntent(intent: IntentEvent, keepPrompts: boolean): IntentEvent {
+  const { prompt, ...rest } = intent;
+  return {
+    ...rest,
+    ...(keepPrompts && prompt !== undefined && { prompt }),
+    media: intent.media.map(nameOf),
+    settings: Object.fromEntries(
+      Object.entries(intent.settings).map(([name, value]) => [
+        name,
+        typeof value === 'string' ? nameOf(value) : value,
+      ]),
+    ),
+    gateway: nameOf(intent.gateway),
+  };
+}
+
+function nameOf(reference: string): string {
+  if (/^data:/i.test(reference)) {
+    const type = /^data:([\w.+/-]*)/i.exec(reference)?.[1] ?? '';
+    return `data:${type};sha256=${crypto.createHash('sha256').update(reference).digest('hex')}`;
+  }
+  if (!/^https?:\/\//i.test(reference)) return reference;
+  return reference.replace(/[?#].*$/s, '').replace(/^(https?:\/\/)[^/]*@/i, '$1');
+}

@@ -1,0 +1,43 @@
+import { GwError } from '../errors.ts';
+import { FailedSync } from './append-line.ts';
+import { diskFault, isDiskFault } from './disk-fault.ts';
+import type { LedgerEvent } from './event.ts';
+
+/** Facts that are written once a job has succeeded: what fails there is the saving of its output. */
+const savingEvents: ReadonlySet<LedgerEvent['event']> = new Set(['get', 'part', 'saved']);
+
+/**
+ * The error of a fact that could not be written, naming the path and the reason. Before the request leaves it is `usage`:
+ * nothing was sent, and the user can mend it. After the job has succeeded it is `download`; between the two no kind of
+ * the contract fits better than `internal`, and an ID that was to be recorded travels with it.
+ */
+export function writeError(error: unknown, path: string, event: LedgerEvent): unknown {
+  if (error instanceof GwError) return error;
+  const cause = error instanceof FailedSync ? error.cause : error;
+  if (!isDiskFault(cause)) return error;
+  const { reason, remedy } = diskFault(cause);
+  const failed = error instanceof FailedSync ? 'made durable' : 'written';
+  const what = `the ledger ${path} could not be ${failed}: ${reason}`;
+  if (event.event === 'intent' || event.event === 'sent') {
+    return new GwError('usage', `${what}; nothing was sent`, {
+      hint: `${remedy}, or set GW_STATE_DIR to a directory that can be written.`,
+    });
+  }
+  if (event.event === 'accepted') {
+    return new GwError('internal', `${what}; the task ${event.id} exists and is not recorded: note its ID`, {
+      hint: `${remedy}, then look the task up by its ID.`,
+      taskId: event.id,
+    });
+  }
+  const kind = savingEvents.has(event.event) ? 'download' : 'internal';
+  return new GwError(kind, what, { hint: `${remedy}, then run: gw jobs sync` });
+}
+
+/** The error of a ledger that could not be read, naming the path and the reason. */
+export function readError(error: unknown, path: string): unknown {
+  if (!isDiskFault(error)) return error;
+  const { reason, remedy } = diskFault(error);
+  return new GwError('usage', `the ledger ${path} could not be read: ${reason}`, {
+    hint: `${remedy}, or set GW_STATE_DIR to another directory.`,
+  });
+}

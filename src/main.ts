@@ -1,0 +1,117 @@
+import { type AnyCommand, HelpShown, type Invocation, type Outcome, parseArgv } from './command.ts';
+import type { Context } from './context.ts';
+import { makeContext } from './context.ts';
+import { ClosedPipe, type EndingSignal, GwError, Interrupted } from './errors.ts';
+import type { GlobalFlags } from './flags/global.ts';
+import type { Host } from './host.ts';
+import { createIo } from './io/create-io.ts';
+import type { Io } from './io/io.ts';
+import { readOutputMode } from './io/output-mode.ts';
+import { program } from './program.ts';
+
+/**
+ * One run of gw: argv (without node and script) in a given world -> the exit code. Holds the one catch.
+ */
+export async function main(argv: readonly string[], host: Host): Promise<number> {
+  let io = ioFor(argvGlobals(argv), host);
+  try {
+    const invocation = await parseArgv(helpLast(argv), program, { columns: host.stdout.columns });
+    io = ioFor(invocation.input.globals, host);
+    return await runCommand(invocation, io, host);
+  } catch (error) {
+    if (error instanceof HelpShown) return await finish(io, 0, () => io.out(error.text));
+    return await finish(io, exitCodeOf(error), () => report(error, io));
+  }
+}
+
+const ioFor = (globals: GlobalFlags, host: Host): Io =>
+  createIo({ host, mode: readOutputMode(globals, host), noColor: globals.color === false });
+
+async function runCommand({ command, input }: Invocation, io: Io, host: Host): Promise<number> {
+  const abort = new AbortController();
+  const stopListening = listen(abort, io, host);
+  const { ctx, close } = makeContext({ host, io, globals: input.globals, signal: abort.signal });
+  const codes: number[] = [];
+  const show = async (outcome: Outcome<unknown>) => {
+    if ('value' in outcome) await print(command, outcome, ctx);
+    if (outcome.error !== undefined) report(outcome.error, io);
+    codes.push(outcome.error === undefined ? 0 : exitCodeOf(outcome.error));
+  };
+  try {
+    const result = command.run(input, ctx);
+    if (Symbol.asyncIterator in result) for await (const outcome of result) await show(outcome);
+    else await show(await result);
+    return await finish(io, combine(codes));
+  } catch (error) {
+    return await finish(io, exitCodeOf(error), () => report(error, io));
+  } finally {
+    stopListening();
+    await close();
+  }
+}
+
+async function print(command: AnyCommand, { value, error }: Outcome<unknown>, ctx: Context): Promise<void> {
+  const { io } = ctx;
+  if (!io.mode.json) {
+    const shown = command.human(value, ctx, error !== undefined);
+    await (typeof shown === 'string' ? io.out(shown) : io.table(shown));
+  } else if (command.raw) await io.outRaw(command.raw(value));
+  else await io.outJson(value);
+}
+
+/** One code for several outcomes: 0 when all went well, their common code, else `partial`. */
+function combine(codes: readonly number[]): number {
+  const [first = 0, ...rest] = codes;
+  return rest.every((code) => code === first) ? first : new GwError('partial', '').exitCode;
+}
+
+/** The first interrupt aborts the one signal everything listens to; the second ends the process. */
+function listen(abort: AbortController, io: Io, host: Host): () => void {
+  return host.onSignal((signal: EndingSignal) => {
+    const reason = new Interrupted(signal);
+    if (abort.signal.aborted) {
+      // Takes bars down and restores the cursor before it returns.
+      void io.drain().catch(() => {});
+      return host.endNow(reason.exitCode);
+    }
+    abort.abort(reason);
+  });
+}
+
+function report(error: unknown, io: Io): void {
+  if (error instanceof ClosedPipe) return;
+  io.error(error);
+}
+
+function exitCodeOf(error: unknown): number {
+  if (error instanceof GwError || error instanceof Interrupted) return error.exitCode;
+  return error instanceof ClosedPipe ? 0 : 1;
+}
+
+/** Says what is left to say and waits until the streams have taken it: an early exit would cut a full pipe. */
+async function finish(io: Io, code: number, last?: () => Promise<void> | void): Promise<number> {
+  try {
+    await last?.();
+    await io.drain();
+    return code;
+  } catch (error) {
+    if (error instanceof ClosedPipe) return code;
+    report(error, io);
+    return code === 0 ? exitCodeOf(error) : code;
+  }
+}
+
+/** The few options that decide how an error of parsing itself is shown. */
+function argvGlobals(argv: readonly string[]) {
+  const before = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
+  return { json: before.includes('--json'), ...(before.includes('--no-color') && { color: false }) };
+}
+
+const helpTopics = new Set(['environment', 'exit-codes']);
+
+/** `gw help video alpha` is `gw video alpha --help`; the topics have a command of their own. */
+function helpLast(argv: readonly string[]): readonly string[] {
+  const [first, second, ...rest] = argv;
+  if (first !== 'help' || second === undefined) return first === 'help' ? ['--help'] : argv;
+  return helpTopics.has(second) ? argv : [second, ...rest, '--help'];
+}

@@ -1,0 +1,106 @@
+import { MB, type MediaLimits, type Modality, type Range } from '../gateway/media-limits.ts';
+import type { MediaFacts } from './probe.ts';
+import { modalityInWords, typeInWords } from './signatures.ts';
+
+/** Containers round lengths to their frames: a 30 s clip cut by any editor may say 30.03. */
+const DURATION_TOLERANCE_S = 0.05;
+/** Frame rates are averages; far finer than 23.976 against 24. */
+const FRAME_RATE_TOLERANCE = 0.01;
+
+/** Whether the bytes are of the kind that the flag takes; `what` begins the sentence: `--image photo.png`. */
+export function checkModality(facts: MediaFacts, wanted: Modality, what: string): string[] {
+  if (facts.modality === wanted) return [];
+  return [`${what}: is ${typeInWords(facts)}, not ${modalityInWords[wanted]}`];
+}
+
+/**
+ * Every documented limit that a file breaks, a sentence each with the rule's numbers; `what` begins each sentence.
+ * A limit about a fact that could not be read is a breach too: the gateway would not read it either.
+ */
+export function checkMedia(facts: MediaFacts, limits: MediaLimits, what: string): string[] {
+  return [...breaches(facts, limits)].map((breach) => `${what}: ${breach}`);
+}
+
+function* breaches(facts: MediaFacts, limits: MediaLimits): Generator<string> {
+  const { formats, bytes, durationS, framesPerS } = limits;
+  if (formats && !formats.includes(facts.format)) {
+    yield `is ${typeInWords(facts)}; the formats taken are ${formats.join(', ')}`;
+  }
+  if (bytes && (bytes.exclusive ? facts.bytes >= bytes.max : facts.bytes > bytes.max)) {
+    yield `has ${inMB(facts.bytes)}; it must be ${bytes.exclusive ? 'under' : 'at most'} ${inMB(bytes.max)}`;
+  }
+  yield* pictureBreaches(facts, limits);
+  if (durationS) {
+    if (facts.durationS === undefined) yield unreadable('length', facts);
+    else if (!within(facts.durationS, durationS, DURATION_TOLERANCE_S)) {
+      yield `is ${inSeconds(facts.durationS)} long; it must be ${rangeInWords(durationS)} s`;
+    }
+  }
+  if (framesPerS) {
+    if (facts.framesPerS === undefined) yield unreadable('frame rate', facts);
+    else if (!within(facts.framesPerS, framesPerS, FRAME_RATE_TOLERANCE)) {
+      yield `has ${trimmed(facts.framesPerS)} frames a second; it must be ${rangeInWords(framesPerS)}`;
+    }
+  }
+}
+
+function* pictureBreaches(facts: MediaFacts, { edgePx, aspect, pixels }: MediaLimits): Generator<string> {
+  if (!edgePx && !aspect && !pixels) return;
+  const { widthPx, heightPx } = facts;
+  if (widthPx === undefined || heightPx === undefined) {
+    yield unreadable('width and height', facts);
+    return;
+  }
+  const size = `is ${widthPx}x${heightPx} px`;
+  if (edgePx && !(within(widthPx, edgePx) && within(heightPx, edgePx))) {
+    yield `${size}; width and height must each be ${rangeInWords(edgePx)} px`;
+  }
+  if (aspect && !within(widthPx / heightPx, aspect)) {
+    yield `${size}, an aspect ratio of ${trimmed(widthPx / heightPx)}; width divided by height must be ${rangeInWords(aspect)}`;
+  }
+  if (pixels && !within(widthPx * heightPx, pixels)) {
+    yield `${size}, ${widthPx * heightPx} pixels; width times height must be ${rangeInWords(pixels)}`;
+  }
+}
+
+/**
+ * Sums of lengths over all videos, and over all audio, against the longest that a request may have, in seconds. Each
+ * sentence names the flag of the first file that counts. Lengths that are not known (URLs, assets) count as none.
+ */
+export function checkTotals(
+  items: readonly { readonly flag: string; readonly facts?: MediaFacts | undefined }[],
+  maxTotalS: number,
+): string[] {
+  return (['video', 'audio'] as const).flatMap((modality) => {
+    const counted = items.filter(({ facts }) => facts?.modality === modality);
+    const totalS = counted.reduce((sum, { facts }) => sum + (facts?.durationS ?? 0), 0);
+    if (totalS <= maxTotalS + DURATION_TOLERANCE_S) return [];
+    const together = `the ${counted.length} ${modality} files together are ${inSeconds(totalS)} long`;
+    return [`${counted[0]?.flag}: ${together}; at most ${maxTotalS} s are taken`];
+  });
+}
+
+function within(value: number, range: Range, tolerance = 0): boolean {
+  if (range.exclusive) return value > range.min && value < range.max;
+  return value >= range.min - tolerance && value <= range.max + tolerance;
+}
+
+function rangeInWords({ min, max, exclusive }: Range): string {
+  return exclusive ? `above ${min} and below ${max}` : `${min}-${max}`;
+}
+
+function unreadable(fact: string, facts: MediaFacts): string {
+  return `its ${fact} cannot be read: the ${facts.format.toUpperCase()} may be damaged`;
+}
+
+/** `31.5 MB (33030144 bytes)`: the rounded figure to read, the exact one where the limit is near. */
+export function inMB(bytes: number): string {
+  const megabytes = trimmed(bytes / MB, 1);
+  return bytes === Number(megabytes) * MB ? `${megabytes} MB` : `${megabytes} MB (${bytes} bytes)`;
+}
+
+const inSeconds = (lengthS: number) => `${trimmed(lengthS, 2)} s`;
+
+function trimmed(value: number, digits = 3): string {
+  return String(Number(value.toFixed(digits)));
+}

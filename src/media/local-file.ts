@@ -1,0 +1,98 @@
+import { constants } from 'node:fs';
+import * as fs from 'node:fs/promises';
+import { type GwError, usage } from '../errors.ts';
+import { fileFault, oddKind } from './file-fault.ts';
+
+/** Bytes that can be read in pieces: a file, or a data URI once decoded. */
+export interface ByteSource {
+  readonly bytes: number;
+  /** The bytes from `start` up to but without `end`; fewer where the source ends before. */
+  read(start: number, end: number): Promise<Uint8Array>;
+}
+
+/** An open media file, held at the size it had when it was opened. */
+export interface LocalFile extends ByteSource {
+  /** The whole content. Throws `usage` when the file is no longer what it was. */
+  readAll(): Promise<Uint8Array>;
+  /** Throws `usage` when size or time of change differ from when it was opened. */
+  assertUnchanged(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * The size in bytes of a media file, without opening it: opening a pipe or a device can hang.
+ * Throws `usage`, naming the flag, the path and the reason, for what is missing, unreadable, empty or no file.
+ */
+export async function mediaFileBytes(path: string, named: string, hintIfMissing?: string): Promise<number> {
+  const stats = await fs.stat(path).catch((error: unknown) => {
+    throw fileFault(error, named, hintIfMissing);
+  });
+  const odd = oddKind(stats);
+  if (odd) throw usage(`${named}: is ${odd}, not a media file`, hintFor(odd));
+  if (stats.size === 0) throw usage(`${named}: the file is empty`);
+  return stats.size;
+}
+
+function hintFor(odd: string): string {
+  return odd === 'a directory' ? 'name the file in it' : 'save the data to a file and name that';
+}
+
+/** Opens a media file for reading. Errors as {@link mediaFileBytes}. */
+export async function openMediaFile(path: string, named: string): Promise<LocalFile> {
+  await mediaFileBytes(path, named);
+  // O_NONBLOCK: should a pipe have taken the file's place by now, open still returns at once. Windows has none.
+  const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+  const handle = await fs.open(path, flags).catch((error: unknown) => {
+    throw fileFault(error, named);
+  });
+  try {
+    const opened = await handle.stat({ bigint: true });
+    if (!opened.isFile()) throw changed(named);
+    return localFile(handle, opened, named);
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+type BigStats = { readonly size: bigint; readonly mtimeNs: bigint };
+
+function localFile(handle: fs.FileHandle, opened: BigStats, named: string): LocalFile {
+  const bytes = Number(opened.size);
+  const read = (start: number, end: number) => readRange(handle, start, end, named);
+  const assertUnchanged = async () => {
+    const now = await handle.stat({ bigint: true });
+    if (now.size !== opened.size || now.mtimeNs !== opened.mtimeNs) throw changed(named);
+  };
+  const readAll = async () => {
+    const content = await read(0, bytes);
+    await assertUnchanged();
+    if (content.length !== bytes) throw changed(named);
+    return content;
+  };
+  return { bytes, read, readAll, assertUnchanged, close: () => handle.close() };
+}
+
+async function readRange(
+  handle: fs.FileHandle,
+  start: number,
+  end: number,
+  named: string,
+): Promise<Uint8Array> {
+  const buffer = new Uint8Array(end - start);
+  let filled = 0;
+  while (filled < buffer.length) {
+    const { bytesRead } = await handle
+      .read(buffer, filled, buffer.length - filled, start + filled)
+      .catch((error: unknown) => {
+        throw fileFault(error, named);
+      });
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return buffer.subarray(0, filled);
+}
+
+function changed(named: string): GwError {
+  return usage(`${named}: the file changed while it was read`, 'run it again once the file is complete');
+}

@@ -1,0 +1,190 @@
+import { createHash } from 'node:crypto';
+import * as path from 'node:path';
+import { usage } from '../errors.ts';
+import type { MediaLimits, Modality } from '../gateway/media-limits.ts';
+import { bodySizeBreach } from './body-size.ts';
+import { checkMedia, checkModality, checkTotals } from './check.ts';
+import { dataUriBytes, parseDataUri, toDataUri } from './data-uri.ts';
+import { fileNotTaken, formsTaken, hintIfMissing } from './forms-taken.ts';
+import { mediaFileBytes, openMediaFile } from './local-file.ts';
+import { type MediaFacts, probe, probeBytes } from './probe.ts';
+import { parseReference, type Reference, type ReferenceScheme, shorten } from './reference.ts';
+
+/** A reference as typed, and what the place in the body that it is for takes. */
+export interface MediaInput {
+  readonly raw: string;
+  /** `--image`, for messages. */
+  readonly flag: string;
+  readonly modality: Modality;
+  readonly takes: {
+    readonly url: boolean;
+    readonly base64: boolean;
+    readonly schemes: readonly ReferenceScheme[];
+  };
+  readonly limits?: MediaLimits | undefined;
+}
+
+/** A reference made ready for the body. */
+export interface ResolvedMedia {
+  readonly kind: Reference['kind'];
+  /** What is sent: the URL, `asset://ID`, `file_id:ID`, or the file as a data URI. */
+  readonly url: string;
+  /** For the ledger and for people: a file's name, a URL without its query, a digest. Never the data itself. */
+  readonly describe: string;
+  /** Known for files and data URIs only. */
+  readonly facts?: MediaFacts | undefined;
+  /** Bytes that `url` takes in the body. */
+  readonly bytes: number;
+}
+
+export interface ResolveOptions {
+  /** The endpoint's `maxBodyBytes`. */
+  readonly maxBodyBytes?: number | undefined;
+  /** Longest sum over all videos, and over all audio, in seconds. */
+  readonly totalS?: number | undefined;
+  /** False under --no-validate: a body over the limit is then read all the same, and a breach. Default true. */
+  readonly validate?: boolean | undefined;
+}
+
+export interface ResolveDeps {
+  /** Relative paths start here. */
+  readonly cwd: string;
+}
+
+/** A reference told apart, with its size in the body, before anything of it is read. */
+interface Planned {
+  readonly input: MediaInput;
+  readonly reference: Reference;
+  /** `--image photo.png`. */
+  readonly named: string;
+  readonly bodyBytes: number;
+}
+
+interface Outcome {
+  readonly item: ResolvedMedia;
+  readonly breaches: readonly string[];
+}
+
+/**
+ * Makes typed references into what goes in the body, in the same order. First all of them are looked at without being
+ * read, so that a body that would be too large costs nothing; then each is read, probed and checked.
+ * Throws `usage` for what cannot be sent at all: a malformed reference, a file that is missing or changes, a file where
+ * only addresses are taken. What breaks a documented limit is returned, a whole sentence each: a usage error, or under
+ * --no-validate a warning.
+ */
+export async function resolveMedia(
+  inputs: readonly MediaInput[],
+  options: ResolveOptions,
+  deps: ResolveDeps,
+): Promise<{ items: ResolvedMedia[]; breaches: string[] }> {
+  const planned: Planned[] = [];
+  for (const input of inputs) planned.push(await plan(input, deps));
+  const items: ResolvedMedia[] = [];
+  const breaches: string[] = [];
+  const tooLarge = bodySizeBreach(planned, options.maxBodyBytes);
+  if (tooLarge) {
+    if (options.validate !== false || tooLarge.unsendable) throw usage(tooLarge.message, tooLarge.hint);
+    breaches.push(tooLarge.message);
+  }
+  for (const each of planned) {
+    const { item, breaches: found } = await resolve(each, deps);
+    items.push(item);
+    breaches.push(...found);
+  }
+  if (options.totalS !== undefined) {
+    const timed = items.map(({ facts }, index) => ({ flag: inputs[index]?.flag ?? '', facts }));
+    breaches.push(...checkTotals(timed, options.totalS));
+  }
+  return { items, breaches };
+}
+
+async function plan(input: MediaInput, deps: ResolveDeps): Promise<Planned> {
+  const reference = parseReference(input.raw, input.flag);
+  const named = `${input.flag} ${shorten(input.raw, reference.kind === 'data' ? 40 : 200)}`;
+  if (reference.kind !== 'file') {
+    return { input, reference, named, bodyBytes: Buffer.byteLength(input.raw) };
+  }
+  const bytes = await mediaFileBytes(path.resolve(deps.cwd, reference.path), named, hintIfMissing(input));
+  if (!input.takes.base64) throw fileNotTaken(input, named, 'a file');
+  return { input, reference, named, bodyBytes: dataUriBytes(bytes) };
+}
+
+async function resolve({ input, reference, named }: Planned, deps: ResolveDeps): Promise<Outcome> {
+  switch (reference.kind) {
+    case 'file':
+      return fromFile(input, path.resolve(deps.cwd, reference.path), named);
+    case 'data':
+      return fromDataUri(input, reference.uri, named);
+    case 'url': {
+      const { origin, pathname } = new URL(reference.url);
+      return fromAddress(
+        input,
+        reference.kind,
+        reference.url,
+        `${origin}${pathname}`,
+        input.takes.url,
+        named,
+      );
+    }
+    case 'file_id': {
+      const address = `file_id:${reference.id}`;
+      // No URL field can carry it, so nothing could be sent even unchecked.
+      if (!input.takes.schemes.includes('file_id')) {
+        throw usage(`${named}: file_id: is not taken here`, `give ${formsTaken(input.takes)}`);
+      }
+      return fromAddress(input, reference.kind, address, address, true, named);
+    }
+    default: {
+      const address = `${reference.kind}://${reference.id}`;
+      const taken = input.takes.schemes.includes(reference.kind);
+      return fromAddress(input, reference.kind, address, address, taken, named);
+    }
+  }
+}
+
+function fromAddress(
+  { takes }: MediaInput,
+  kind: Reference['kind'],
+  url: string,
+  describe: string,
+  isTaken: boolean,
+  named: string,
+): Outcome {
+  const breaches = isTaken ? [] : [`${named}: this form is not taken here; give ${formsTaken(takes)}`];
+  return { item: { kind, url, describe, bytes: Buffer.byteLength(url) }, breaches };
+}
+
+async function fromFile(input: MediaInput, absolutePath: string, named: string): Promise<Outcome> {
+  const file = await openMediaFile(absolutePath, named);
+  try {
+    const facts = await probe(file);
+    const url = toDataUri(facts.mime, await file.readAll());
+    const describe = path.basename(absolutePath);
+    return {
+      item: { kind: 'file', url, describe, facts, bytes: url.length },
+      breaches: check(input, facts, named),
+    };
+  } finally {
+    await file.close();
+  }
+}
+
+async function fromDataUri(input: MediaInput, uri: string, named: string): Promise<Outcome> {
+  const { mime, content } = parseDataUri(uri, named);
+  const facts = await probeBytes(content);
+  // The type that is sent is what the bytes are; what was declared counts only where they do not say.
+  const url = toDataUri(facts.format === 'unknown' && mime !== '' ? mime : facts.mime, content);
+  const describe = `sha256:${createHash('sha256').update(content).digest('hex')}`;
+  const breaches = check(input, facts, named);
+  if (!input.takes.base64) {
+    const { message, facts: about } = fileNotTaken(input, named, 'Base64 data');
+    breaches.unshift(`${message}: ${about.hint}`);
+  }
+  return { item: { kind: 'data', url, describe, facts, bytes: url.length }, breaches };
+}
+
+function check({ modality, limits }: MediaInput, facts: MediaFacts, named: string): string[] {
+  const wrongKind = checkModality(facts, modality, named);
+  // A page of HTML has no width: one sentence says what is wrong.
+  return wrongKind.length > 0 ? wrongKind : checkMedia(facts, limits ?? {}, named);
+}

@@ -1,0 +1,161 @@
+import type { Modality } from '../gateway/media-limits.ts';
+import { sniffText } from './text-signatures.ts';
+
+/** What a file is by its first bytes. `format` is the gateway's name where the gateway has one. */
+export interface FileType {
+  readonly format: string;
+  readonly modality: Modality | 'text' | 'other';
+  readonly mime: string;
+  /** Without the dot. */
+  readonly extension: string;
+}
+
+/** As many first bytes as {@link sniff} can make use of. */
+export const SNIFF_BYTES = 4096;
+
+interface Signature extends FileType {
+  readonly matches: (bytes: Uint8Array) => boolean;
+}
+
+/** Whether the ASCII text stands at the offset. */
+function at(bytes: Uint8Array, offset: number, text: string): boolean {
+  for (let index = 0; index < text.length; index += 1) {
+    if (bytes[offset + index] !== text.charCodeAt(index)) return false;
+  }
+  return true;
+}
+
+const starts = (text: string) => (bytes: Uint8Array) => at(bytes, 0, text);
+const riff = (kind: string) => (bytes: Uint8Array) =>
+  (at(bytes, 0, 'RIFF') || at(bytes, 0, 'RF64')) && at(bytes, 8, kind);
+
+/** "BM" begins many a text too, so the size of the second header must be one that exists. */
+const bmpHeaderBytes = [12, 16, 40, 52, 56, 64, 108, 124];
+const isBmp = (bytes: Uint8Array) =>
+  at(bytes, 0, 'BM') && bmpHeaderBytes.includes(bytes[14] ?? 0) && at(bytes, 15, '\0\0\0');
+
+const isTiff = (bytes: Uint8Array) => ['II*\0', 'MM\0*', 'II+\0', 'MM\0+'].some((mark) => at(bytes, 0, mark));
+
+/** An ID3 tag, or the header of an MPEG layer III frame with a rate that exists. */
+function isMp3(bytes: Uint8Array): boolean {
+  if (at(bytes, 0, 'ID3')) return true;
+  const [first = 0, second = 0, third = 0] = bytes;
+  const isLayer3 = first === 0xff && (second & 0xe6) === 0xe2 && (second & 0x18) !== 0x08;
+  return isLayer3 && third >> 4 !== 0 && third >> 4 !== 15 && (third & 0x0c) !== 0x0c;
+}
+
+/** The brands of an ISO base media file: the major one first, then the compatible ones. */
+function brandsOf(bytes: Uint8Array): string[] {
+  if (!at(bytes, 4, 'ftyp')) return [];
+  const boxBytes = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0);
+  const end = Math.min(boxBytes, bytes.length, 256);
+  const brands: string[] = [];
+  for (let offset = 8; offset + 4 <= end; offset += 4) {
+    if (offset !== 12) brands.push(String.fromCharCode(...bytes.subarray(offset, offset + 4)));
+  }
+  return brands;
+}
+
+const majorBrand =
+  (...names: string[]) =>
+  (bytes: Uint8Array) =>
+    names.includes(brandsOf(bytes)[0] ?? '');
+
+const isAvif = (bytes: Uint8Array) =>
+  majorBrand('avif', 'avis')(bytes) ||
+  (majorBrand('mif1', 'msf1')(bytes) && brandsOf(bytes).includes('avif'));
+
+/** QuickTime from before there were brands begins with one of its own boxes. */
+const isOldQuickTime = (bytes: Uint8Array) =>
+  ['moov', 'mdat', 'wide', 'pnot', 'skip', 'free'].some((box) => at(bytes, 4, box)) && (bytes[0] ?? 1) < 0x20;
+
+const isMatroska = (bytes: Uint8Array) => at(bytes, 0, '\x1aE\xdf\xa3');
+const isWebm = (bytes: Uint8Array) =>
+  isMatroska(bytes) &&
+  Array.from({ length: 60 }, (_, index) => index).some((index) => at(bytes, index, 'webm'));
+
+const isTransportStream = (bytes: Uint8Array) =>
+  bytes[0] === 0x47 && bytes[188] === 0x47 && bytes[376] === 0x47;
+
+function type(
+  modality: FileType['modality'],
+  format: string,
+  mime: string,
+  matches: Signature['matches'],
+  extension = format,
+): Signature {
+  return { format, modality, mime, extension, matches };
+}
+
+// The first that matches counts: narrow ones stand before wide ones.
+const signatures: readonly Signature[] = [
+  type('image', 'png', 'image/png', starts('\x89PNG\r\n\x1a\n')),
+  type('image', 'jpeg', 'image/jpeg', starts('\xff\xd8\xff'), 'jpg'),
+  type('image', 'gif', 'image/gif', (bytes) => at(bytes, 0, 'GIF87a') || at(bytes, 0, 'GIF89a')),
+  type('image', 'webp', 'image/webp', riff('WEBP')),
+  type('image', 'bmp', 'image/bmp', isBmp),
+  type('other', 'cr2', 'image/x-canon-cr2', (bytes) => isTiff(bytes) && at(bytes, 8, 'CR')),
+  type('image', 'tiff', 'image/tiff', isTiff),
+  type('image', 'avif', 'image/avif', isAvif),
+  type(
+    'image',
+    'heic',
+    'image/heic',
+    majorBrand('heic', 'heix', 'heim', 'heis', 'hevc', 'hevx', 'hevm', 'hevs'),
+  ),
+  type('image', 'heif', 'image/heif', majorBrand('mif1', 'msf1')),
+  type('image', 'jxl', 'image/jxl', (bytes) => at(bytes, 0, '\xff\x0a') || at(bytes, 4, 'JXL \r\n\x87\n')),
+  type('image', 'psd', 'image/vnd.adobe.photoshop', starts('8BPS')),
+  type(
+    'image',
+    'ico',
+    'image/x-icon',
+    (bytes) => at(bytes, 0, '\0\0\x01\0') && (bytes[4] ?? 0) > 0 && bytes[5] === 0,
+  ),
+  type('video', 'mov', 'video/quicktime', majorBrand('qt  ')),
+  type('audio', 'm4a', 'audio/mp4', majorBrand('M4A ', 'M4B ', 'M4P ')),
+  type('other', 'cr3', 'image/x-canon-cr3', majorBrand('crx ')),
+  type('video', '3gp', 'video/3gpp', (bytes) => /^3g/.test(brandsOf(bytes)[0] ?? '')),
+  type('video', 'mp4', 'video/mp4', (bytes) => brandsOf(bytes).length > 0),
+  type('video', 'mov', 'video/quicktime', isOldQuickTime),
+  type('video', 'webm', 'video/webm', isWebm),
+  type('video', 'mkv', 'video/x-matroska', isMatroska),
+  type('video', 'avi', 'video/x-msvideo', riff('AVI ')),
+  type('video', 'flv', 'video/x-flv', starts('FLV\x01')),
+  type('video', 'mpeg', 'video/mpeg', starts('\0\0\x01\xba'), 'mpg'),
+  type('video', 'ts', 'video/mp2t', isTransportStream),
+  type('audio', 'wav', 'audio/wav', riff('WAVE')),
+  type('audio', 'mp3', 'audio/mpeg', isMp3),
+  type('audio', 'aac', 'audio/aac', (bytes) => bytes[0] === 0xff && ((bytes[1] ?? 0) & 0xf6) === 0xf0),
+  type('audio', 'flac', 'audio/flac', starts('fLaC')),
+  type('audio', 'ogg', 'audio/ogg', starts('OggS')),
+  type('audio', 'aiff', 'audio/aiff', (bytes) => at(bytes, 0, 'FORM') && at(bytes, 8, 'AIF')),
+  type('audio', 'amr', 'audio/amr', starts('#!AMR')),
+  type('other', 'pdf', 'application/pdf', starts('%PDF-')),
+  type('other', 'zip', 'application/zip', starts('PK\x03\x04')),
+  type('other', 'gzip', 'application/gzip', starts('\x1f\x8b\x08'), 'gz'),
+];
+
+/** What a file is, from its first bytes (best {@link SNIFF_BYTES} of them); none where they say nothing known. */
+export function sniff(firstBytes: Uint8Array): FileType | undefined {
+  const found = signatures.find((signature) => signature.matches(firstBytes));
+  if (!found) return sniffText(firstBytes.subarray(0, SNIFF_BYTES));
+  const { format, modality, mime, extension } = found;
+  return { format, modality, mime, extension };
+}
+
+/** A modality with its article, as sentences need it. */
+export const modalityInWords: Readonly<Record<Modality, string>> = {
+  image: 'an image',
+  video: 'a video',
+  audio: 'audio',
+};
+
+/** A file type in words: `HTML`, `plain text`, `JPEG (an image)`. */
+export function typeInWords(fileType: Pick<FileType, 'format' | 'modality'> | undefined): string {
+  if (!fileType || fileType.format === 'unknown') return 'data of no known type';
+  if (fileType.format === 'text') return 'plain text';
+  const name = fileType.format.toUpperCase();
+  if (fileType.modality === 'text' || fileType.modality === 'other') return name;
+  return `${name} (${modalityInWords[fileType.modality]})`;
+}

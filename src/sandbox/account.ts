@@ -1,0 +1,63 @@
+import { type AccountType, accountLimits, fourKLimits } from '../gateway/limits.ts';
+import { Refusal } from './reply.ts';
+import { requestRow, type SandboxStore } from './store.ts';
+import type { Pool, SandboxTask } from './task.ts';
+
+const MINUTE_MS = 60_000;
+const sweepRow = 'sweeps';
+
+/** The limits that a pool has on this account ("Limits"). */
+export const limitsOf = (pool: Pool, account: AccountType) =>
+  pool === '4k' ? fourKLimits : accountLimits[account];
+
+/**
+ * Counts a request against the rate of its pool: so many in any 60 s. Throws Refusal (429, `Retry-After`) where the
+ * window is full; a refused request does not count.
+ */
+export function countRequest(store: SandboxStore, pool: Pool, account: AccountType, nowMs: number): void {
+  const most = limitsOf(pool, account).requestsPerMinute;
+  const minute = Math.floor(nowMs / MINUTE_MS);
+  /** The requests of the last 60 s, without those that came after the first `upTo` of this minute. */
+  const windowBefore = (upTo?: number) =>
+    [
+      ...store.marks(requestRow(pool, minute - 1)),
+      ...store.marks(requestRow(pool, minute)).slice(0, upTo),
+    ].filter((atMs) => atMs > nowMs - MINUTE_MS);
+  const refuseWhenFull = (window: number[]) => {
+    const freedBy = window[window.length - most];
+    if (freedBy === undefined) return;
+    const waitS = Math.max(1, Math.ceil((freedBy + MINUTE_MS - nowMs) / 1000));
+    const what = `${most} ${pool === '4k' ? '4k requests' : 'requests'} a minute`;
+    throw new Refusal(429, `This account takes ${what}: wait ${waitS} s.`, 'RateLimitExceeded', {
+      'retry-after': String(waitS),
+    });
+  };
+  refuseWhenFull(windowBefore());
+  // Another process may have taken the last place since; the order of the marks says who was first.
+  refuseWhenFull(windowBefore(store.append(requestRow(pool, minute), nowMs)));
+}
+
+/**
+ * Takes a task in where the account still has a place for it; throws Refusal (429) where it has none. Two processes
+ * that take the last place at once may both be refused, but never both let in.
+ */
+export function admitTask(store: SandboxStore, task: SandboxTask, account: AccountType): void {
+  const most = limitsOf(task.pool, account).concurrentTasks;
+  store.add(task);
+  const others = store.unfinished(task.pool, task.createdAtMs).filter((id) => id !== task.id);
+  if (others.length < most) return;
+  store.remove(task);
+  throw new Refusal(
+    429,
+    `${others.length} ${task.pool === '4k' ? '4k ' : ''}tasks are queued or running; this account runs ${most} at once.`,
+    'ConcurrencyLimitExceeded',
+  );
+}
+
+/** Drops outlived records, at most once an hour. */
+export function sweepWhenDue(store: SandboxStore, nowMs: number, recordLifeMs: number): void {
+  const last = store.marks(sweepRow).at(-1) ?? 0;
+  if (Math.abs(nowMs - last) < 60 * MINUTE_MS) return;
+  store.append(sweepRow, nowMs);
+  store.sweep(nowMs, recordLifeMs);
+}

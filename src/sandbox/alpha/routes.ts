@@ -1,0 +1,42 @@
+import {
+  type AlphaCreateBody,
+  AlphaStrictCreateBody,
+  alphaCreate,
+  alphaFamily,
+  alphaQuery,
+} from '../../gateway/alpha.ts';
+import { admitTask, sweepWhenDue } from '../account.ts';
+import { jsonReply, Refusal } from '../reply.ts';
+import type { Route } from '../route.ts';
+import { planTask, poolOf } from './plan.ts';
+import { createReply, taskRecord } from './record.ts';
+import { checkReferences } from './references.ts';
+
+/** Family A: create and query ("Family A: create task", "Family A: query task"). */
+export const alphaRoutes: readonly Route[] = [
+  {
+    endpoint: alphaCreate,
+    body: AlphaStrictCreateBody,
+    pool: poolOf,
+    async answer({ body }, world) {
+      const request = body as AlphaCreateBody;
+      await checkReferences(request);
+      const task = await planTask(request, world);
+      sweepWhenDue(world.store, task.createdAtMs, alphaFamily.recordLifeMs);
+      admitTask(world.store, task, world.account);
+      return { ...jsonReply(200, createReply(task)), acceptedTaskId: task.id };
+    },
+  },
+  {
+    endpoint: alphaQuery,
+    pool: () => 'standard',
+    answer({ params }, world) {
+      const id = params.task_id ?? '';
+      const task = world.store.task(id);
+      if (task?.family !== alphaFamily.name || world.now() >= task.createdAtMs + alphaFamily.recordLifeMs) {
+        throw new Refusal(404, `There is no task ${id}; records are kept for 7 days.`, 'ResourceNotFound');
+      }
+      return jsonReply(200, taskRecord(task, world));
+    },
+  },
+];

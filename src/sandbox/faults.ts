@@ -1,0 +1,128 @@
+/** Where a fault can strike: creates and queries of the API, fetches of outputs, or a task's own end. */
+export type FaultPlace = 'create' | 'query' | 'output' | 'task';
+const requestPlaces = ['create', 'query', 'output'] as const;
+const wheres = {
+  create: ['create'],
+  query: ['query'],
+  output: ['output'],
+  any: requestPlaces,
+  task: ['task'],
+} as const satisfies Record<string, readonly FaultPlace[]>;
+
+/** Every fault: how it is written, where it applies, and what it does. The help text and the parser read this table. */
+const table = {
+  status: {
+    form: /^[45]\d\d(\+\d{1,6})?$/,
+    written: 'STATUS[+S]',
+    at: requestPlaces,
+    does: 'that status (400-599) with an error body, with Retry-After: S; nothing is taken',
+  },
+  'reset-before': { at: requestPlaces, does: 'the connection is reset before the request is taken' },
+  'reset-after': { at: requestPlaces, does: 'the request is taken, then the connection is reset' },
+  cut: { at: requestPlaces, does: 'the request is taken, the reply ends in the middle of its body' },
+  hang: { at: requestPlaces, does: 'no answer ever; nothing is taken' },
+  slow: { at: requestPlaces, does: 'the reply comes one small piece at a time' },
+  html: { at: requestPlaces, does: '200 with an HTML page; nothing is taken' },
+  empty: { at: requestPlaces, does: 'the request is taken, 200 without a body' },
+  garbage: { at: requestPlaces, does: 'the request is taken, 200 with broken JSON' },
+  'wrong-length': { at: requestPlaces, does: 'Content-Length promises more than comes' },
+  redirect: { at: requestPlaces, does: 'a redirect to another origin; nothing is taken' },
+  expired: { at: ['output'], does: 'the link is dead: 403' },
+  'no-range': { at: ['output'], does: 'Range is ignored' },
+  'new-etag': { at: ['output'], does: 'other bytes and another ETag each time' },
+  fail: {
+    form: /^fail=[\w.-]{1,64}$/,
+    written: 'fail=CODE',
+    at: ['task'],
+    does: 'the task ends failed with that code',
+  },
+} as const satisfies Record<
+  string,
+  { form?: RegExp; written?: string; at: readonly FaultPlace[]; does: string }
+>;
+export type FaultKind = keyof typeof table;
+
+export interface Fault {
+  readonly where: keyof typeof wheres;
+  readonly kind: FaultKind;
+  /** As it stood in the SPEC. */
+  readonly spec: string;
+  /** Where it strikes: what `where` and `kind` have in common. */
+  readonly places: readonly FaultPlace[];
+  readonly status?: number;
+  readonly retryAfterS?: number;
+  /** Failure code of `fail=CODE`. */
+  readonly code?: string;
+  /** Strikes only so many times. */
+  readonly times?: number;
+  /** Strikes in so many of a hundred requests. */
+  readonly percent?: number;
+}
+
+/** A SPEC of faults that cannot be read; the message gives the grammar. */
+export class FaultSpecError extends Error {
+  override readonly name = 'FaultSpecError';
+}
+
+const kinds = Object.entries(table) as [
+  FaultKind,
+  (typeof table)[FaultKind] & { form?: RegExp; written?: string },
+][];
+const whereList = Object.keys(wheres).join('|');
+const written = ([kind, row]: (typeof kinds)[number]) => row.written ?? kind;
+const grammar = `WHERE:WHAT[:xCOUNT|:P%], comma separated; WHERE is ${whereList}, WHAT is ${kinds.map(written).join('|')}`;
+
+/** The grammar of a SPEC for help texts, a line each. */
+export const faultHelp: readonly string[] = [
+  'SPEC is WHERE:WHAT[:xCOUNT|:P%], comma separated; the first fault that applies strikes.',
+  `WHERE is ${whereList}. xCOUNT: only the first COUNT times. P%: in P of 100 requests, the same ones each run.`,
+  ...kinds.map(
+    (row) => `  ${written(row).padEnd(13)} ${row[1].does}${row[1].at.length === 1 ? ` (${row[1].at})` : ''}`,
+  ),
+];
+
+/**
+ * Reads a SPEC such as `create:503+3:x2,output:cut:20%`.
+ * Throws FaultSpecError with one sentence that names the part and lists the grammar.
+ */
+export function parseFaults(spec: string): Fault[] {
+  return spec.split(',').map((part) => parseFault(part.trim()));
+}
+
+function parseFault(spec: string): Fault {
+  const bad = (why: string) => new FaultSpecError(`fault "${spec}": ${why}; a SPEC is ${grammar}`);
+  const [where, what, limit, ...rest] = spec.split(':');
+  if (what === undefined || rest.length > 0) throw bad('not WHERE:WHAT[:xCOUNT|:P%]');
+  if (!isWhere(where)) throw bad(`"${where}" is not a place`);
+  const kind = kinds.find(([name, row]) => (row.form ? row.form.test(what) : name === what));
+  if (!kind) throw bad(`"${what}" is not a fault`);
+  const [name, row] = kind;
+  const places = wheres[where].filter((place) => (row.at as readonly FaultPlace[]).includes(place));
+  if (places.length === 0) throw bad(`${what} does not apply to ${where} (only to ${row.at.join(', ')})`);
+  const [, status, retryAfterS] = /^(\d{3})(?:\+(\d+))?$/.exec(what) ?? [];
+  return {
+    where,
+    kind: name,
+    spec,
+    places,
+    ...(status === undefined ? {} : { status: Number(status) }),
+    ...(retryAfterS === undefined ? {} : { retryAfterS: Number(retryAfterS) }),
+    ...(name === 'fail' ? { code: what.slice('fail='.length) } : {}),
+    ...readLimit(limit, bad),
+  };
+}
+
+const isWhere = (where: string | undefined): where is keyof typeof wheres =>
+  where !== undefined && Object.hasOwn(wheres, where);
+
+function readLimit(
+  limit: string | undefined,
+  bad: (why: string) => Error,
+): { times?: number; percent?: number } {
+  if (limit === undefined) return {};
+  const [, times] = /^x([1-9]\d{0,5})$/.exec(limit) ?? [];
+  if (times !== undefined) return { times: Number(times) };
+  const [, percent] = /^(\d{1,3}(?:\.\d+)?)%$/.exec(limit) ?? [];
+  if (percent !== undefined && Number(percent) <= 100) return { percent: Number(percent) };
+  throw bad(`"${limit}" is neither xCOUNT (from 1) nor P% (0-100)`);
+}

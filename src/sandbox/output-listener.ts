@@ -1,0 +1,125 @@
+import { createHash } from 'node:crypto';
+import type { IncomingMessage, RequestListener } from 'node:http';
+import { ALPHA_MAX_DOWNLOADS } from '../gateway/alpha.ts';
+import { type ByteRange, rangeStillHolds, readRange } from './byte-range.ts';
+import { deliver, htmlReply, mangle, vanish } from './deliver.ts';
+import type { Struck } from './fault-draw.ts';
+import { listen, type NoteRequest } from './listener.ts';
+import { type OutputFile, OutputFiles } from './output-files.ts';
+import { type SandboxReply, xmlErrorReply } from './reply.ts';
+import { checkLink } from './signed-link.ts';
+import { downloadRow } from './store.ts';
+import { statusAt } from './task.ts';
+import type { World } from './world.ts';
+
+const redirectedMark = 'redirected';
+
+/** The object store that holds the outputs: signed links, ranges, strong tags, and the documented cap of downloads. */
+export function outputListener(world: World, note: NoteRequest): RequestListener {
+  const files = new OutputFiles(world.clipsDir);
+  return listen(
+    'output',
+    () => world.now(),
+    note,
+    async (request, response, url, entry) => {
+      const redirected = url.searchParams.has(redirectedMark);
+      const struck = world.faults.draw('output', (fault) => redirected && fault.kind === 'redirect');
+      if (struck) entry.fault = struck.fault.spec;
+      if (vanish(struck, request)) return;
+      const reply = mangle(
+        struck,
+        insteadOf(struck, url, world) ?? (await answer(request, url, struck, world, files)),
+      );
+      await deliver(reply, {
+        request,
+        response,
+        entry,
+        struck,
+        nowMs: world.now(),
+        slowGapMs: world.slowGapMs,
+      });
+    },
+  );
+}
+
+const expiredReply = () => xmlErrorReply(403, 'AccessDenied', 'Request has expired');
+
+async function answer(
+  request: IncomingMessage,
+  url: URL,
+  struck: Struck | undefined,
+  world: World,
+  files: OutputFiles,
+): Promise<SandboxReply> {
+  const isHead = request.method === 'HEAD';
+  if (request.method !== 'GET' && !isHead) {
+    const said = 'The specified method is not allowed against this resource.';
+    return xmlErrorReply(405, 'MethodNotAllowed', said, { allow: 'GET, HEAD' });
+  }
+  const missing = () => xmlErrorReply(404, 'NoSuchKey', 'The specified key does not exist.');
+  const [, taskId, name] = /^\/outputs\/([^/]+)\/([^/]+)$/.exec(url.pathname) ?? [];
+  if (taskId === undefined || name === undefined) return missing();
+  const nowMs = world.now();
+  const link = checkLink(world.store.secret, url, nowMs);
+  if (link === 'expired') return expiredReply();
+  if (link === 'bad')
+    return xmlErrorReply(403, 'SignatureDoesNotMatch', 'The signature of this link is not valid.');
+  const task = world.store.task(taskId);
+  if (!task || statusAt(task, nowMs).status !== 'succeeded') return missing();
+  const file = await files.get(task, name, struck?.fault.kind === 'new-etag' ? struck.nth : 0);
+  if (!file) return missing();
+  if (!isHead && world.store.append(downloadRow(taskId, name), nowMs) >= ALPHA_MAX_DOWNLOADS) {
+    return xmlErrorReply(
+      403,
+      'AccessDenied',
+      `The file was downloaded ${ALPHA_MAX_DOWNLOADS} times, which is the limit.`,
+    );
+  }
+  return fileReply(file, request.headers, struck?.fault.kind === 'no-range');
+}
+
+function fileReply(file: OutputFile, asked: IncomingMessage['headers'], ignoresRange: boolean): SandboxReply {
+  const { bytes, type } = file;
+  const etag = `"${createHash('sha256').update(bytes).digest('hex').slice(0, 32)}"`;
+  const headers = { 'content-type': type, etag, ...(ignoresRange ? {} : { 'accept-ranges': 'bytes' }) };
+  const ifRange = asked['if-range'];
+  const wantsPart = !ignoresRange && rangeStillHolds(typeof ifRange === 'string' ? ifRange : undefined, etag);
+  const range: ByteRange | 'unsatisfiable' | undefined = wantsPart
+    ? readRange(asked.range, bytes.length)
+    : undefined;
+  if (range === 'unsatisfiable') {
+    const said = 'The requested range is not satisfiable';
+    return xmlErrorReply(416, 'InvalidRange', said, { etag, 'content-range': `bytes */${bytes.length}` });
+  }
+  if (!range) return { status: 200, headers, body: bytes };
+  const { start, end } = range;
+  return {
+    status: 206,
+    headers: { ...headers, 'content-range': `bytes ${start}-${end}/${bytes.length}` },
+    body: bytes.subarray(start, end + 1),
+  };
+}
+
+/** The reply of the faults that answer in the file's place. */
+function insteadOf(struck: Struck | undefined, url: URL, world: World): SandboxReply | undefined {
+  const fault = struck?.fault;
+  if (fault?.kind === 'html') return htmlReply();
+  if (fault?.kind === 'expired') return expiredReply();
+  if (fault?.kind === 'redirect') {
+    // The same listener by its other name is another origin to a client.
+    const target = new URL(
+      `${url.pathname}${url.search}`,
+      world.outputUrl().replace('127.0.0.1', 'localhost'),
+    );
+    target.searchParams.set(redirectedMark, '1');
+    return { ...xmlErrorReply(302, 'Found', 'The file is elsewhere.'), headers: { location: target.href } };
+  }
+  if (fault?.status === undefined) return undefined;
+  const after = fault.retryAfterS === undefined ? undefined : { 'retry-after': String(fault.retryAfterS) };
+  return xmlErrorReply(
+    fault.status,
+    fault.status >= 500 ? 'InternalError' : 'AccessDenied',
+    'Please try again.',
+    after,
+  );
+}

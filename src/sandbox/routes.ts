@@ -1,0 +1,6 @@
+import { alphaRoutes } from './alpha/routes.ts';
+import { modelsRoute } from './models-route.ts';
+import type { Route } from './route.ts';
+
+/** Everything the embedded gateway answers, a list for each family. */
+export const routes: readonly Route[] = [modelsRoute, ...alphaRoutes];

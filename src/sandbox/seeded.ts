@@ -1,0 +1,17 @@
+import { createHash } from 'node:crypto';
+
+/** An integer in [0, 2^31) that depends on the words alone. */
+export function seededInt(...words: readonly string[]): number {
+  return createHash('sha256').update(words.join('\0')).digest().readUInt32BE(0) >>> 1;
+}
+
+/** A generator of numbers in [0, 1) that gives the same row for the same seed (mulberry32). */
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

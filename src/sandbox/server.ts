@@ -1,0 +1,136 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { AccountType } from '../gateway/limits.ts';
+import { apiListener } from './api-listener.ts';
+import { diskStore } from './disk-store.ts';
+import { FaultDraw } from './fault-draw.ts';
+import type { Fault } from './faults.ts';
+import { memoryStore } from './memory-store.ts';
+import { outputListener } from './output-listener.ts';
+import type { SandboxRequest } from './request-log.ts';
+import { routes } from './routes.ts';
+import { type SandboxStatus, statusAt } from './task.ts';
+import type { World } from './world.ts';
+
+export interface SandboxOptions {
+  /** The one key that is let in; a key that ends in `-restricted` gets 403. */
+  readonly key: string;
+  readonly account: AccountType;
+  /** How many times faster than the service tasks run; above 0, may be Infinity. */
+  readonly speed: number;
+  readonly faults: readonly Fault[];
+  /** Folder of the clips that outputs are made of (`src/sandbox/clips`, or its copy beside the bundle). */
+  readonly clipsDir: string;
+  /** Where tasks are remembered between runs, shared by any number of servers; without it all is forgotten at the end. */
+  readonly stateDir?: string | undefined;
+  /** Ports of the API and of the outputs; 0 or none: any free one. */
+  readonly port?: number | undefined;
+  readonly outputPort?: number | undefined;
+  /** Unix milliseconds; the system's clock when absent. */
+  readonly now?: (() => number) | undefined;
+  /** Called when a request is over, with or without a reply. */
+  readonly log?: ((request: SandboxRequest) => void) | undefined;
+  /** Whether `requests` keeps what came, bodies included; only without a `stateDir` unless said. */
+  readonly keepRequests?: boolean | undefined;
+  /** Shortest life of a task, in milliseconds (default 0). */
+  readonly minTaskMs?: number | undefined;
+  /** Decides which requests a `P%` fault strikes (default 1). */
+  readonly faultSeed?: number | undefined;
+  /** Gap between the pieces of a `slow` reply, in milliseconds (default 250). */
+  readonly slowGapMs?: number | undefined;
+}
+
+/** A task as the sandbox sees it now. */
+export interface SandboxTaskView {
+  readonly id: string;
+  readonly model: string;
+  readonly status: SandboxStatus;
+  readonly createdAtMs: number;
+}
+
+export interface Sandbox {
+  /** `http://127.0.0.1:PORT` of the API, and of the outputs: another origin. */
+  readonly baseUrl: string;
+  readonly outputUrl: string;
+  /** Every request so far, oldest first; empty where they are not kept. */
+  readonly requests: readonly SandboxRequest[];
+  tasks(): SandboxTaskView[];
+  /** Drops all connections and stops. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts the embedded gateway: two real HTTP servers on 127.0.0.1 that answer as the gateway's document says.
+ * Throws RangeError for a speed that is not above 0, and the system's error where a port or the state directory cannot
+ * be used (`EADDRINUSE`, `EACCES`).
+ */
+export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
+  if (!(options.speed > 0)) throw new RangeError(`the speed must be a number above 0, not ${options.speed}`);
+  const { stateDir, keepRequests = stateDir === undefined } = options;
+  const requests: SandboxRequest[] = [];
+  const note = (entry: SandboxRequest, done: boolean) => {
+    if (done) options.log?.(entry);
+    else if (keepRequests) requests.push(entry);
+  };
+  let outputUrl = '';
+  const world: World = {
+    store: stateDir === undefined ? memoryStore() : diskStore(stateDir),
+    key: options.key,
+    account: options.account,
+    speed: options.speed,
+    minTaskMs: options.minTaskMs ?? 0,
+    faults: new FaultDraw(options.faults, options.faultSeed ?? 1),
+    slowGapMs: options.slowGapMs ?? 250,
+    clipsDir: options.clipsDir,
+    now: options.now ?? Date.now,
+    outputUrl: () => outputUrl,
+  };
+  const outputs = await open(outputListener(world, note), options.outputPort ?? 0);
+  outputUrl = outputs.origin;
+  const api = await open(apiListener(routes, world, note), options.port ?? 0).catch(
+    async (error: unknown) => {
+      await outputs.close();
+      throw error;
+    },
+  );
+  return {
+    baseUrl: api.origin,
+    outputUrl,
+    requests,
+    tasks: () =>
+      world.store.tasks().map((task) => ({
+        id: task.id,
+        model: task.model,
+        status: statusAt(task, world.now()).status,
+        createdAtMs: task.createdAtMs,
+      })),
+    close: async () => {
+      await Promise.all([api.close(), outputs.close()]);
+    },
+  };
+}
+
+interface OpenServer {
+  readonly origin: string;
+  close(): Promise<void>;
+}
+
+async function open(listener: RequestListener, port: number): Promise<OpenServer> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  const { port: taken } = server.address() as AddressInfo;
+  return { origin: `http://127.0.0.1:${taken}`, close: () => closeServer(server) };
+}
+
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}

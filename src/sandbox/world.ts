@@ -1,0 +1,22 @@
+import type { AccountType } from '../gateway/limits.ts';
+import type { FaultDraw } from './fault-draw.ts';
+import type { SandboxStore } from './store.ts';
+
+/** What every part of a running sandbox shares. */
+export interface World {
+  readonly store: SandboxStore;
+  readonly key: string;
+  readonly account: AccountType;
+  /** How many times faster than the service tasks run. */
+  readonly speed: number;
+  /** Shortest life of a task from `queued` to its end, in milliseconds. */
+  readonly minTaskMs: number;
+  readonly faults: FaultDraw;
+  /** How long the gaps of a `slow` reply are, in milliseconds. */
+  readonly slowGapMs: number;
+  readonly clipsDir: string;
+  /** Unix milliseconds. */
+  now(): number;
+  /** Origin of the output listener, `http://127.0.0.1:PORT`. */
+  outputUrl(): string;
+}

@@ -1,0 +1,80 @@
+import * as http from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface SeenGet {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: http.IncomingHttpHeaders;
+}
+
+/** Answers the GET of this number, counted from 1. */
+export type Answer = (request: http.IncomingMessage, response: http.ServerResponse, number: number) => void;
+
+export interface OutputServer {
+  readonly url: string;
+  readonly gets: SeenGet[];
+  /** Changes what is answered from now on. */
+  answer: Answer;
+  close(): Promise<void>;
+}
+
+/** A server of outputs on loopback that answers as it is told and remembers what it was asked. */
+export async function startOutputServer(answer: Answer): Promise<OutputServer> {
+  const gets: SeenGet[] = [];
+  const server = http.createServer((request, response) => {
+    gets.push({ method: request.method ?? '', path: request.url ?? '', headers: request.headers });
+    response.on('error', () => {});
+    handle.answer(request, response, gets.length);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const handle: OutputServer = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    gets,
+    answer,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+  return handle;
+}
+
+export interface ServeOptions {
+  readonly etag?: string;
+  readonly type?: string;
+  /** Destroy the connection after so many bytes of this body. */
+  readonly cutAfter?: number;
+  /** Close in good order after so many bytes, without having announced a length. */
+  readonly unannounced?: boolean;
+  readonly ignoreRange?: boolean;
+}
+
+/** Sends a file as an object store would: ranges, `If-Range`, strong tags; or cut, or without a length. */
+export function serveFile(
+  bytes: Buffer,
+  request: http.IncomingMessage,
+  response: http.ServerResponse,
+  options: ServeOptions = {},
+): void {
+  const { etag, type = 'video/mp4', cutAfter, unannounced, ignoreRange } = options;
+  const range = /^bytes=(\d+)-$/.exec(request.headers.range ?? '');
+  const ifRange = request.headers['if-range'];
+  const start = range && !ignoreRange && (ifRange === undefined || ifRange === etag) ? Number(range[1]) : 0;
+  if (start > 0 && start >= bytes.length) {
+    response.writeHead(416, { 'content-range': `bytes */${bytes.length}` }).end();
+    return;
+  }
+  const body = bytes.subarray(start);
+  response.writeHead(start > 0 ? 206 : 200, {
+    'content-type': type,
+    ...(etag ? { etag } : {}),
+    ...(unannounced ? {} : { 'content-length': String(body.length) }),
+    ...(start > 0 ? { 'content-range': `bytes ${start}-${bytes.length - 1}/${bytes.length}` } : {}),
+  });
+  if (cutAfter === undefined) {
+    response.end(body);
+    return;
+  }
+  response.write(body.subarray(0, cutAfter), () => setTimeout(() => response.destroy(), 5));
+}

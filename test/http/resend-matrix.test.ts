@@ -1,0 +1,344 @@
+import { afterEach, expect, test } from 'vitest';
+import type { GwError } from '../../src/errors.ts';
+import { UnknownOutcome } from '../../src/http/retry.ts';
+import {
+  close,
+  closedPort,
+  cut,
+  type FaultServerOptions,
+  json,
+  raw,
+  reply,
+  replyBytes,
+  reset,
+  type Step,
+  silence,
+  startFaultServer,
+} from '../helpers/fault-server.ts';
+import { create, errorOf, paidEndpoint, read, readEndpoint, testClient } from './test-client.ts';
+
+// Every fault against a read and a paid create. What counts is what the server took: a paid create never twice.
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const end of closers.splice(0)) await end();
+});
+
+async function serve(steps: readonly Step[], more: Partial<FaultServerOptions> = {}) {
+  const server = await startFaultServer({ steps, ...more });
+  closers.push(server.close);
+  return server;
+}
+
+function clientOf(url: string, settings: Parameters<typeof testClient>[1] = {}) {
+  const made = testClient(url, settings);
+  closers.push(made.transport.close);
+  return made;
+}
+
+const fine = json(200, { id: 't-1' });
+const failure = (promise: Promise<unknown>) => errorOf<GwError>(promise);
+
+/** Each fault: what a read gives up with, and what a paid create ends as at once. */
+const faults: [name: string, step: Step, read: string, paid: string, partialText?: string][] = [
+  ['reset after the request', reset, 'unavailable', 'unknown_outcome'],
+  ['close after the request', close, 'unavailable', 'unknown_outcome'],
+  ['silence', silence, 'unavailable', 'unknown_outcome'],
+  [
+    'silence in the reply',
+    raw('HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\n{"id":"t-1"'),
+    'unavailable',
+    'unknown_outcome',
+    '{"id":"t-1"',
+  ],
+  [
+    'length too long',
+    (socket) => void socket.end(replyBytes(200, '{"id":"t-1"}', { 'content-length': '99' })),
+    'unavailable',
+    'unknown_outcome',
+    '{"id":"t-1"}',
+  ],
+  [
+    'length too short',
+    reply(200, '{"id":"t-1"}', { 'content-length': '11' }),
+    'unavailable',
+    'unknown_outcome',
+    '{"id":"t-1"',
+  ],
+  ['HTTP 408', json(408, {}), 'unavailable', 'unknown_outcome'],
+  [
+    'HTTP 500',
+    json(500, { error: { message: 'upstream', type: 'x', code: 'y' } }),
+    'unavailable',
+    'unknown_outcome',
+  ],
+  ['HTTP 502', reply(502, '<html>bad gateway</html>'), 'unavailable', 'unknown_outcome'],
+  ['HTTP 503', reply(503), 'unavailable', 'unknown_outcome'],
+  ['HTTP 503 with Retry-After', reply(503, '', { 'retry-after': '1' }), 'unavailable', 'unknown_outcome'],
+  ['HTTP 504', reply(504, 'timeout'), 'unavailable', 'unknown_outcome'],
+  [
+    'HTML with 200',
+    reply(200, '<!doctype html><p>hello'),
+    'unavailable',
+    'unknown_outcome',
+    '<!doctype html><p>hello',
+  ],
+  ['an empty 200', reply(200), 'unavailable', 'unknown_outcome', ''],
+  ['204', raw('HTTP/1.1 204 No Content\r\n\r\n'), 'unavailable', 'unknown_outcome', ''],
+  ['null', reply(200, 'null'), 'unavailable', 'unknown_outcome', 'null'],
+  ['a list', reply(200, '[]'), 'unavailable', 'unknown_outcome', '[]'],
+  ['cut JSON with 200', reply(200, '{"id":"t-1","sta'), 'unavailable', 'unknown_outcome', '{"id":"t-1","sta'],
+  ['mistyped JSON', json(200, { id: 7 }), 'unavailable', 'unknown_outcome', '{"id":7}'],
+  ['no HTTP at all', raw('SSH-2.0\r\n\r\n'), 'unavailable', 'unknown_outcome'],
+  [
+    'six encodings',
+    reply(200, 'x', { 'content-encoding': 'gzip,gzip,gzip,gzip,gzip,gzip' }),
+    'unavailable',
+    'unknown_outcome',
+  ],
+];
+
+test.each(faults)('%s: a read is sent again and goes well', async (_name, step) => {
+  const server = await serve([step, fine]);
+  const { client, clock } = clientOf(server.url, { silenceMs: 60 });
+  expect(await client.send(readEndpoint, read)).toMatchObject({ value: { id: 't-1' } });
+  expect([server.requests.length, clock.sleeps.length]).toEqual([2, 1]);
+});
+
+test.each(faults)('%s: a read gives up after its retries', async (_name, step, kind) => {
+  const server = await serve([step]);
+  const { client } = clientOf(server.url, { silenceMs: 40, retries: 2 });
+  const error = await failure(client.send(readEndpoint, read));
+  expect([error.kind, server.requests.length]).toEqual([kind, 3]);
+  expect(error.message).toContain('tried 3 times');
+});
+
+test.each(faults)(
+  '%s: a paid create is taken once, and its outcome told as it is',
+  async (_name, step, _, kind, partialText) => {
+    const server = await serve([step, fine]);
+    const { client } = clientOf(server.url, { silenceMs: 60 });
+    const error = await failure(client.send(paidEndpoint, create));
+    expect([error.kind, server.requests.length]).toEqual([kind, 1]);
+    expect(error).toBeInstanceOf(UnknownOutcome);
+    expect((error as UnknownOutcome).partialText ?? '').toContain(partialText ?? '');
+    expect(`${error.message} ${error.facts.hint}`).not.toMatch(/try again|retry/i);
+  },
+);
+
+test('a reply cut at every byte: a paid create is taken once each time, and unknown until it is whole', async () => {
+  const whole = replyBytes(200, '{"id":"t-1"}', { 'x-request-id': 'r-1' });
+  let at = 0;
+  let how: 'close' | 'reset' = 'close';
+  const server = await serve([(socket, request) => cut(whole, at, how)(socket, request)]);
+  const { client } = clientOf(server.url);
+  let sends = 0;
+  for (how of ['close', 'reset'] as const) {
+    for (at = 0; at < whole.length; at += 1) {
+      const error = await failure(client.send(paidEndpoint, create));
+      sends += 1;
+      expect([at, error.kind, server.requests.length]).toEqual([at, 'unknown_outcome', sends]);
+    }
+    expect(await client.send(paidEndpoint, create)).toMatchObject({ requestId: 'r-1' });
+    sends += 1;
+  }
+});
+
+test('a reply cut at every byte: a read is retried to its whole', async () => {
+  const whole = replyBytes(200, '{"id":"t-1"}');
+  let at = 0;
+  let count = 0;
+  const server = await serve([
+    (socket, request) => cut(whole, count++ % 2 ? whole.length : at, 'close')(socket, request),
+  ]);
+  const { client } = clientOf(server.url);
+  for (at = 0; at < whole.length; at += 1) {
+    expect((await client.send(readEndpoint, read)).value).toEqual({ id: 't-1' });
+  }
+  expect(server.requests).toHaveLength(2 * whole.length);
+});
+
+test.each([
+  [readEndpoint, read],
+  [paidEndpoint, create],
+] as const)('connection refused: sent again, then unavailable (%#)', async (endpoint, input) => {
+  const { client, clock } = clientOf(`http://127.0.0.1:${await closedPort()}`);
+  const error = await failure(client.send(endpoint, input));
+  expect(error.kind).toBe('unavailable');
+  expect(error.message).toMatch(/connection refused.*tried 5 times/);
+  expect(clock.sleeps).toEqual([250, 500, 1000, 2000]);
+});
+
+test.each([
+  [readEndpoint, read],
+  [paidEndpoint, create],
+] as const)('429 with every form of Retry-After: waited for exactly (%#)', async (endpoint, input) => {
+  const forms: [value: string, sleptMs: number][] = [
+    ['3', 3_000],
+    ['110', 110_000],
+    ['0', 250],
+    ['-5', 250],
+    ['soon', 250],
+    ['Fri, 20 Nov 2026 12:01:00 GMT', 60_000],
+    ['Thu, 19 Nov 2026 12:00:00 GMT', 250],
+  ];
+  for (const [value, sleptMs] of forms) {
+    const server = await serve([json(429, {}, { 'retry-after': value }), fine]);
+    const { client, clock } = clientOf(server.url);
+    await client.send(endpoint, input);
+    expect([value, clock.sleeps, server.requests.length]).toEqual([value, [sleptMs], 2]);
+  }
+});
+
+test.each(['3600', '1000000000', 'Fri, 20 Nov 2026 13:00:00 GMT'])(
+  '429 with Retry-After %s passes the deadline: stops at once and says when',
+  async (value) => {
+    const server = await serve([json(429, { error: { message: 'slow down' } }, { 'retry-after': value })]);
+    const { client, clock } = clientOf(server.url);
+    const error = await failure(client.send(paidEndpoint, create));
+    expect([error.kind, clock.sleeps, server.requests.length]).toEqual(['rate_limited', [], 1]);
+    expect(error.facts.hint).toMatch(
+      /may be asked again in (3600 s, at 2026-11-20T13:00:00Z|more than a year)/,
+    );
+    expect(error.facts.retryAtMs).toBeGreaterThan(clock.now() + 3_599_000);
+  },
+);
+
+test('the server’s own clock measures its dates: ours may be years off', async () => {
+  const dates = { date: 'Mon, 01 Jan 2018 00:00:00 GMT', 'retry-after': 'Mon, 01 Jan 2018 00:00:07 GMT' };
+  const server = await serve([json(429, {}, dates), fine]);
+  const { client, clock } = clientOf(server.url);
+  await client.send(readEndpoint, read);
+  expect(clock.sleeps).toEqual([7_000]);
+});
+
+test('a deadline of the caller’s bounds every wait', async () => {
+  const server = await serve([json(429, {}, { 'retry-after': '30' })]);
+  const { client, clock } = clientOf(server.url);
+  const error = await failure(client.send(paidEndpoint, create, { deadlineMs: clock.steady() + 70_000 }));
+  expect([error.kind, clock.sleeps, server.requests.length]).toEqual(['rate_limited', [30_000, 30_000], 3]);
+});
+
+test('429 for ever ends as rate_limited after all retries', async () => {
+  const server = await serve([json(429, { error: { message: 'slow down' } })]);
+  const error = await failure(clientOf(server.url).client.send(paidEndpoint, create));
+  expect([error.kind, error.exitCode, server.requests.length]).toEqual(['rate_limited', 7, 5]);
+});
+
+test.each([
+  [400, 'rejected'],
+  [401, 'auth'],
+  [402, 'balance'],
+  [403, 'auth'],
+  [404, 'not_found'],
+  [409, 'rejected'],
+  [422, 'rejected'],
+])('HTTP %d is a refusal: never sent again, %s', async (status, kind) => {
+  const server = await serve([json(status, { error: { message: 'no' } })]);
+  const { client } = clientOf(server.url);
+  for (const sent of [client.send(readEndpoint, read), client.send(paidEndpoint, create)]) {
+    expect((await failure(sent)).kind).toBe(kind);
+  }
+  expect(server.requests).toHaveLength(2);
+});
+
+test('redirects are never followed: 302 and 307 are unavailable, and the other origin sees nothing', async () => {
+  const other = await serve([fine]);
+  for (const status of [301, 302, 307, 308]) {
+    const server = await serve([reply(status, '', { location: `${other.url}/x?sig=secret` })]);
+    const { client } = clientOf(server.url);
+    for (const sent of [client.send(readEndpoint, read), client.send(paidEndpoint, create)]) {
+      const error = await failure(sent);
+      expect(error.kind).toBe('unavailable');
+      expect(error.message).toContain(`${other.url}/x`);
+      expect(error.message).not.toContain('secret');
+    }
+    expect(server.requests).toHaveLength(2);
+  }
+  expect(other.connections()).toBe(0);
+});
+
+test('303 says that the request was taken: a paid create is unknown', async () => {
+  const server = await serve([reply(303, '', { location: '/elsewhere' })]);
+  const { client } = clientOf(server.url);
+  expect((await failure(client.send(paidEndpoint, create))).kind).toBe('unknown_outcome');
+  expect((await failure(client.send(readEndpoint, read))).kind).toBe('unavailable');
+  expect(server.requests).toHaveLength(2);
+});
+
+test('a young task’s 404 is retried until it is known', async () => {
+  const missing = json(404, { error: { message: 'no such task' } });
+  const server = await serve([missing, missing, missing, missing, missing, missing, fine]);
+  const { client, clock } = clientOf(server.url);
+  await client.send(readEndpoint, read, { retryNotFoundUntilMs: clock.now() + 60_000 });
+  expect(server.requests).toHaveLength(7);
+  const late = await serve([missing]);
+  const again = clientOf(late.url);
+  const error = await failure(
+    again.client.send(readEndpoint, read, { retryNotFoundUntilMs: again.clock.now() + 10_000 }),
+  );
+  expect(error.kind).toBe('not_found');
+  expect(again.clock.sleeps.reduce((sum, ms) => sum + ms, 0)).toBeLessThanOrEqual(10_000);
+});
+
+test('a paid create takes a connection of its own', async () => {
+  const server = await serve([fine]);
+  const { client } = clientOf(server.url);
+  await client.send(readEndpoint, read);
+  await client.send(paidEndpoint, create);
+  expect(server.requests.map(({ connection }) => connection)).toEqual([1, 2]);
+});
+
+test('onSend comes before each attempt; where it fails nothing is sent', async () => {
+  const server = await serve([reset, fine]);
+  const { client } = clientOf(server.url);
+  const seen: number[] = [];
+  await client.send(readEndpoint, read, { onSend: () => seen.push(server.requests.length) });
+  expect(seen).toEqual([0, 1]);
+  const broken = new Error('disk full');
+  const onSend = () => {
+    throw broken;
+  };
+  expect(await failure(client.send(paidEndpoint, create, { onSend }))).toBe(broken);
+  expect(server.requests).toHaveLength(2);
+});
+
+test('an abort ends a read at once; a paid create under way is waited for', async () => {
+  const reason = new Error('interrupted');
+  const aborting = new AbortController();
+  const server = await serve([
+    (socket, request) => {
+      aborting.abort(reason);
+      if (request.method === 'POST') setTimeout(() => fine(socket, request), 10);
+    },
+  ]);
+  const { client } = clientOf(server.url);
+  expect((await client.send(paidEndpoint, create, { signal: aborting.signal })).value).toEqual({ id: 't-1' });
+  expect(await failure(client.send(paidEndpoint, create, { signal: aborting.signal }))).toBe(reason);
+  const other = new AbortController();
+  const second = await serve([() => other.abort(reason)]);
+  const reading = clientOf(second.url).client.send(readEndpoint, read, { signal: other.signal });
+  expect(await failure(reading)).toBe(reason);
+  expect([server.requests.length, second.requests.length]).toEqual([1, 1]);
+});
+
+test('an interrupt during a paid create that is then lost leaves the outcome unknown, not interrupted', async () => {
+  const aborting = new AbortController();
+  const server = await serve([
+    (socket, request) => {
+      aborting.abort(new Error('interrupted'));
+      reset(socket, request);
+    },
+  ]);
+  const error = await failure(
+    clientOf(server.url).client.send(paidEndpoint, create, { signal: aborting.signal }),
+  );
+  expect(error.kind).toBe('unknown_outcome');
+});
+
+test('one budget bounds the retries of a thousand calls', async () => {
+  const server = await serve([reply(500)]);
+  const { client } = clientOf(server.url, { random: () => 0 });
+  for (let calls = 0; calls < 100; calls += 1) await failure(client.send(readEndpoint, read));
+  expect(server.requests).toHaveLength(160);
+});

@@ -1,0 +1,170 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  type Attempt,
+  backoffMs,
+  decide,
+  type FailureKind,
+  failureOfStatus,
+  resendTable,
+} from '../../src/http/retry.ts';
+import { parseRetryAfter } from '../../src/http/retry-after.ts';
+import { createRetryBudget } from '../../src/http/retry-budget.ts';
+
+const at = (more: Partial<Attempt> = {}): Attempt => ({
+  retriesDone: 0,
+  retries: 4,
+  nowMs: 1000,
+  deadlineMs: 121_000,
+  random: () => 0.5,
+  ...more,
+});
+
+describe('the resend table, cell by cell', () => {
+  const cells: [FailureKind, read: string, paid: string][] = [
+    ['not_sent', 'retry', 'retry'],
+    ['barred', 'stop', 'stop'],
+    ['rate_limited', 'retry', 'retry'],
+    ['server_error', 'retry', 'unknown'],
+    ['lost', 'retry', 'unknown'],
+    ['unreadable', 'retry', 'unknown'],
+    ['see_other', 'stop', 'unknown'],
+    ['redirect', 'stop', 'stop'],
+    ['not_found', 'stop', 'stop'],
+    ['refused', 'stop', 'stop'],
+  ];
+  test.each(cells)('%s: read %s, paid %s', (kind, read, paid) => {
+    expect(decide('read', { kind }, at()).action).toBe(read);
+    expect(decide('paid', { kind }, at()).action).toBe(paid);
+  });
+  test('has no other cell', () => {
+    for (const row of Object.values(resendTable))
+      expect(Object.keys(row).sort()).toEqual(cells.map(([kind]) => kind).sort());
+  });
+});
+
+test('a paid call is never sent again after anything that may have reached the gateway', async () => {
+  const kinds: FailureKind[] = ['server_error', 'lost', 'unreadable', 'see_other'];
+  await fc.assert(
+    fc.property(
+      fc.constantFrom(...kinds),
+      fc.nat(10),
+      fc.nat(10),
+      fc.option(fc.nat()),
+      (kind, done, retries, told) => {
+        const decision = decide(
+          'paid',
+          { kind, retryAfterMs: told ?? undefined },
+          at({ retriesDone: done, retries }),
+        );
+        expect(decision).toEqual({ action: 'unknown' });
+      },
+    ),
+  );
+});
+
+test.each([
+  [200, undefined],
+  [204, undefined],
+  [301, 'redirect'],
+  [303, 'see_other'],
+  [307, 'redirect'],
+  [400, 'refused'],
+  [401, 'refused'],
+  [402, 'refused'],
+  [403, 'refused'],
+  [404, 'not_found'],
+  [408, 'server_error'],
+  [409, 'refused'],
+  [422, 'refused'],
+  [429, 'rate_limited'],
+  [500, 'server_error'],
+  [504, 'server_error'],
+  [599, 'server_error'],
+])('HTTP %d is %s', (status, kind) => {
+  expect(failureOfStatus(status)).toBe(kind);
+});
+
+const now = Date.parse('2026-11-20T12:00:00Z');
+test.each([
+  ['0', 0],
+  ['3', 3_000],
+  [' 3600 ', 3_600_000],
+  ['1.5', 1_500],
+  ['Fri, 20 Nov 2026 12:00:30 GMT', 30_000],
+  ['Friday, 20-Nov-26 12:00:30 GMT', 30_000],
+  ['Fri, 20 Nov 2026 11:00:00 GMT', 0],
+  ['1000000000', 1e12],
+  ['1e9', 1e12],
+  ['999999999999999999999', 100 * 365 * 24 * 3_600_000],
+  ['-5', undefined],
+  ['', undefined],
+  ['soon', undefined],
+  ['3 s', undefined],
+  ['Fri, 99 Foo 2026', undefined],
+  ['NaN', undefined],
+  [undefined, undefined],
+])('Retry-After %j is %s ms', (value, expected) => {
+  expect(parseRetryAfter(value, now)).toBe(expected);
+});
+
+test('jitter is full: from nothing to the doubled base, at most 20 s', () => {
+  expect([0, 1, 2, 3, 4, 5, 6, 7, 1000].map((done) => backoffMs(done, () => 1))).toEqual([
+    500, 1000, 2000, 4000, 8000, 16_000, 20_000, 20_000, 20_000,
+  ]);
+  expect(backoffMs(3, () => 0)).toBe(0);
+  expect(backoffMs(3, () => 0.25)).toBe(1000);
+});
+
+test('Retry-After is obeyed exactly; nothing, zero and the past fall back to jitter', () => {
+  const wait = (retryAfterMs: number | undefined) =>
+    decide('paid', { kind: 'rate_limited', retryAfterMs }, at());
+  expect(wait(3000)).toEqual({ action: 'retry', delayMs: 3000, told: true });
+  expect(wait(1)).toEqual({ action: 'retry', delayMs: 1, told: true });
+  for (const nothing of [undefined, 0])
+    expect(wait(nothing)).toEqual({ action: 'retry', delayMs: 250, told: false });
+});
+
+test('a wait beyond the deadline stops at once; one that ends on it does not', () => {
+  const wait = (retryAfterMs: number) => decide('read', { kind: 'rate_limited', retryAfterMs }, at());
+  expect(wait(120_000).action).toBe('retry');
+  expect(wait(120_001)).toEqual({ action: 'stop', because: 'deadline' });
+});
+
+test('retries are counted', () => {
+  expect(decide('read', { kind: 'lost' }, at({ retriesDone: 3 })).action).toBe('retry');
+  expect(decide('read', { kind: 'lost' }, at({ retriesDone: 4 }))).toEqual({
+    action: 'stop',
+    because: 'retries',
+  });
+  expect(decide('paid', { kind: 'not_sent' }, at({ retries: 0 }))).toEqual({
+    action: 'stop',
+    because: 'retries',
+  });
+});
+
+test('a 404 is retried while the task is young, beyond the number of retries, but not with none', () => {
+  const young = (more: Partial<Attempt>) =>
+    decide('read', { kind: 'not_found' }, at({ youngUntilMs: 61_000, ...more })).action;
+  expect(young({})).toBe('retry');
+  expect(young({ retriesDone: 9 })).toBe('retry');
+  expect(young({ nowMs: 60_900 })).toBe('stop');
+  expect(young({ retries: 0 })).toBe('stop');
+});
+
+test('the budget gives 60 at once, one a second after, and half of one for each success', () => {
+  let nowMs = 0;
+  const budget = createRetryBudget({ steady: () => nowMs });
+  const takeAll = () => {
+    let taken = 0;
+    while (taken < 1000 && budget.take()) taken += 1;
+    return taken;
+  };
+  expect(takeAll()).toBe(60);
+  nowMs += 3_000;
+  expect(takeAll()).toBe(3);
+  for (let count = 0; count < 10; count += 1) budget.earn();
+  expect(takeAll()).toBe(5);
+  nowMs += 3_600_000;
+  expect(takeAll()).toBe(60);
+});

@@ -1,0 +1,73 @@
+import * as z from 'zod';
+import type { Endpoint } from '../../src/gateway/endpoint.ts';
+import { createClient } from '../../src/http/http-client.ts';
+import { createRetryBudget } from '../../src/http/retry-budget.ts';
+import { createTransport } from '../../src/http/transport.ts';
+import { scriptedClock } from './scripted-clock.ts';
+
+export const KEY = 'sk-canary-0123456789';
+
+/** A read with a path parameter, and a paid create; both answer an object with an ID. */
+export const readEndpoint: Endpoint<{ id: string }> = {
+  name: 'test.read',
+  method: 'GET',
+  path: '/v1/tasks/{task_id}',
+  credential: 'bearer',
+  resend: 'read',
+  reply: z.looseObject({ id: z.string() }),
+};
+
+export const paidEndpoint: Endpoint<{ id: string }> = {
+  name: 'test.create',
+  method: 'POST',
+  path: '/v1/tasks',
+  credential: 'bearer',
+  resend: 'paid',
+  body: z.looseObject({}),
+  reply: z.looseObject({ id: z.string() }),
+  maxBodyBytes: 1000,
+};
+
+interface Settings {
+  readonly retries?: number;
+  readonly silenceMs?: number;
+  readonly key?: string | undefined;
+  readonly providerVersion?: string;
+  readonly trace?: (line: string) => void;
+  readonly random?: () => number;
+}
+
+/** A client of a gateway on loopback, with scripted time and half-way jitter. */
+export function testClient(baseUrl: string, settings: Settings = {}) {
+  const clock = scriptedClock();
+  const transport = createTransport({ proxies: undefined });
+  const key = 'key' in settings ? settings.key : KEY;
+  const client = createClient({
+    transport,
+    gateway: { baseUrl, key, providerVersion: settings.providerVersion },
+    retries: settings.retries ?? 4,
+    silenceMs: settings.silenceMs ?? 5_000,
+    connectMs: 5_000,
+    clock,
+    random: settings.random ?? (() => 0.5),
+    budget: createRetryBudget(clock),
+    trace: settings.trace,
+    userAgent: 'gw/test',
+  });
+  return { client, transport, clock, [Symbol.asyncDispose]: () => transport.close() };
+}
+
+export const read = { params: { task_id: 'task-1' } };
+export const create = { body: { prompt: 'a fox' } };
+
+/** The error that a promise ends with; fails where it ends well. */
+export async function errorOf<E = Error & { kind?: string; facts?: Record<string, unknown> }>(
+  promise: Promise<unknown>,
+): Promise<E> {
+  const value = await promise.then(
+    (done) => ({ done }),
+    (error: E) => ({ error }),
+  );
+  if ('error' in value) return value.error;
+  throw new Error(`expected a failure, got ${JSON.stringify(value.done)}`);
+}

@@ -1,0 +1,430 @@
+import * as zlib from 'node:zlib';
+import { afterEach, expect, test } from 'vitest';
+import type { ExchangeError, WireHead, WireRequest } from '../../src/http/exchange.ts';
+import { type Connected, createTransport, type TransportOptions } from '../../src/http/transport.ts';
+import {
+  close,
+  closedPort,
+  cut,
+  dribble,
+  type FaultServerOptions,
+  json,
+  raw,
+  reply,
+  replyBytes,
+  reset,
+  silence,
+  startFaultServer,
+} from '../helpers/fault-server.ts';
+import { errorOf } from './test-client.ts';
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const end of closers.splice(0)) await end();
+});
+
+async function serve(options: FaultServerOptions) {
+  const server = await startFaultServer(options);
+  closers.push(server.close);
+  return server;
+}
+
+function open(options: Partial<TransportOptions> = {}) {
+  const transport = createTransport({ proxies: undefined, ...options });
+  closers.push(transport.close);
+  return transport;
+}
+
+const get = (url: string, more: Partial<WireRequest> = {}): WireRequest => ({
+  method: 'GET',
+  url: new URL(url),
+  headers: { accept: 'application/json' },
+  silenceMs: 3_000,
+  connectMs: 3_000,
+  ...more,
+});
+
+const failure = (promise: Promise<unknown>) => errorOf<ExchangeError>(promise);
+const text = (bytes: Uint8Array) => Buffer.from(bytes).toString();
+
+test('a reply comes whole, with lower-case headers, repeated ones joined', async () => {
+  const server = await serve({
+    steps: [raw('HTTP/1.1 200 OK\r\nX-A: 1\r\nx-a: 2\r\nContent-Length: 2\r\n\r\nhi')],
+  });
+  const got = await open().exchange(get(`${server.url}/a?b=c`));
+  expect([got.status, got.headers['x-a'], text(got.bytes)]).toEqual([200, '1, 2', 'hi']);
+  expect(server.requests[0]).toMatchObject({ method: 'GET', target: '/a?b=c' });
+  expect(server.requests[0]?.headers.host).toBe(`127.0.0.1:${server.port}`);
+});
+
+test('an absent header is absent, whatever its name', async () => {
+  const server = await serve({ steps: [reply(200, 'x')] });
+  const { headers } = await open().exchange(get(server.url));
+  expect([headers.constructor, headers.toString]).toEqual([undefined, undefined]);
+});
+
+test('a 1xx head is passed over', async () => {
+  const server = await serve({
+    steps: [raw('HTTP/1.1 103 Early\r\nlink: x\r\n\r\nHTTP/1.1 201 OK\r\ncontent-length: 1\r\n\r\ny')],
+  });
+  expect(await open().exchange(get(server.url))).toMatchObject({ status: 201 });
+});
+
+test('idle connections are kept; a fresh one is its own and is closed after', async () => {
+  const server = await serve({ steps: [reply(200, 'x')] });
+  const transport = open();
+  await transport.exchange(get(server.url));
+  await transport.exchange(get(server.url));
+  expect(server.connections()).toBe(1);
+  await transport.exchange(get(server.url, { freshConnection: true }));
+  await transport.exchange(get(server.url));
+  expect(server.requests.map(({ connection }) => connection)).toEqual([1, 1, 2, 1]);
+  expect(server.requests[2]?.headers.connection).toBe('close');
+});
+
+test('requests at the same time take connections of their own', async () => {
+  const server = await serve({ steps: [dribble(replyBytes(200, 'x'), 2), reply(200, 'y')] });
+  const transport = open();
+  const all = await Promise.all([transport.exchange(get(server.url)), transport.exchange(get(server.url))]);
+  expect(all.map(({ bytes }) => text(bytes)).sort()).toEqual(['x', 'y']);
+  expect(server.connections()).toBe(2);
+});
+
+test('a connection that the server closed while idle is not used again', async () => {
+  const server = await serve({
+    steps: [
+      (socket) => {
+        socket.end(replyBytes(200, 'x'));
+      },
+      reply(200, 'y'),
+    ],
+  });
+  const transport = open();
+  await transport.exchange(get(server.url));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(text((await transport.exchange(get(server.url))).bytes)).toBe('y');
+});
+
+test('refused: certainly not sent', async () => {
+  const error = await failure(open().exchange(get(`http://127.0.0.1:${await closedPort()}`)));
+  expect([error.name, error.sent, error.code]).toEqual(['ExchangeError', 'no', 'ECONNREFUSED']);
+  expect(error.message).toContain('connection refused');
+});
+
+test('a name that does not exist: certainly not sent', async () => {
+  const error = await failure(open().exchange(get('http://gateway.invalid/')));
+  expect(error.sent).toBe('no');
+  expect(['ENOTFOUND', 'EAI_AGAIN']).toContain(error.code);
+});
+
+test('reset before a byte of the reply, and after the request: may have been sent', async () => {
+  const server = await serve({ steps: [reset, close] });
+  const transport = open();
+  for (const _ of [1, 2]) {
+    const error = await failure(transport.exchange(get(server.url)));
+    expect([error.sent, error.partial]).toEqual(['maybe', undefined]);
+  }
+  // undici sends some requests again by itself; here it must not.
+  expect(server.requests).toHaveLength(2);
+});
+
+test('a reply cut at any byte is never taken for whole, and keeps what came', async () => {
+  const whole = replyBytes(200, '{"id":"t-1"}', { 'content-type': 'application/json' });
+  const bodyAt = whole.indexOf('\r\n\r\n') + 4;
+  let at = 0;
+  let how: 'close' | 'reset' = 'close';
+  const server = await serve({ steps: [(socket, request) => cut(whole, at, how)(socket, request)] });
+  const transport = open();
+  let calls = 0;
+  for (how of ['close', 'reset'] as const) {
+    for (at = 0; at < whole.length; at += 1) {
+      const error = await failure(transport.exchange(get(server.url, { method: 'POST' })));
+      calls += 1;
+      expect([at, error.sent]).toEqual([at, 'maybe']);
+      const kept = error.partial && text(error.partial.bytes);
+      expect([at, kept]).toEqual([at, at < bodyAt ? undefined : whole.subarray(bodyAt, at).toString()]);
+    }
+  }
+  expect(server.requests).toHaveLength(calls);
+});
+
+test('chunked replies that end early or break the coding fail', async () => {
+  const head = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
+  for (const body of ['5\r\nhel', '5\r\nhello\r\n', 'zz\r\n', '-1\r\n']) {
+    const server = await serve({ steps: [(socket) => void socket.end(head + body)] });
+    expect((await failure(open().exchange(get(server.url)))).sent).toBe('maybe');
+  }
+});
+
+test('a body longer or shorter than announced', async () => {
+  const longer = await serve({ steps: [reply(200, 'hello', { 'content-length': '3' })] });
+  expect(text((await open().exchange(get(longer.url))).bytes)).toBe('hel');
+  const shorter = await serve({
+    steps: [(socket) => void socket.end(replyBytes(200, 'hello', { 'content-length': '9' }))],
+  });
+  const error = await failure(open().exchange(get(shorter.url)));
+  expect([error.sent, error.partial && text(error.partial.bytes)]).toEqual(['maybe', 'hello']);
+});
+
+test('huge headers and nonsense are unreadable', async () => {
+  for (const bytes of [
+    replyBytes(200, 'x', { 'x-big': 'a'.repeat(100_000) }),
+    Buffer.from('SSH-2.0-OpenSSH\r\n\r\n'),
+  ]) {
+    const server = await serve({ steps: [raw(bytes)] });
+    const error = await failure(open().exchange(get(server.url)));
+    expect([error.sent, error.code]).toEqual(['maybe', 'UNREADABLE']);
+  }
+});
+
+test('a reply beyond the limit is unreadable, with a short piece kept', async () => {
+  const server = await serve({ steps: [reply(200, 'a'.repeat(3_000_000))] });
+  const error = await failure(open({ replyLimitBytes: 2_000_000 }).exchange(get(server.url)));
+  expect([error.code, error.partial?.bytes.byteLength]).toEqual(['UNREADABLE', 1024 * 1024]);
+});
+
+test('silence ends a request, before and within the reply', async () => {
+  const server = await serve({ steps: [silence, raw('HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhe')] });
+  const transport = open();
+  const first = await failure(transport.exchange(get(server.url, { silenceMs: 60 })));
+  expect([first.sent, first.code, first.partial]).toEqual(['maybe', 'SILENCE', undefined]);
+  const second = await failure(transport.exchange(get(server.url, { silenceMs: 60 })));
+  expect([second.code, second.partial && text(second.partial.bytes)]).toEqual(['SILENCE', 'he']);
+});
+
+test('bytes that dribble in, also within the head, are not silence', async () => {
+  const bytes = replyBytes(200, '{"id":1}');
+  const server = await serve({ steps: [dribble(bytes, 10)] });
+  const got = await open().exchange(get(server.url, { silenceMs: 200 }));
+  // The whole took several times the limit.
+  expect(bytes.length * 10).toBeGreaterThan(2 * 200);
+  expect(text(got.bytes)).toBe('{"id":1}');
+});
+
+test('a large body that a slow server takes is not silence, and arrives exactly', async () => {
+  const body = Buffer.alloc(12 * 1024 * 1024, 'gw-upload-');
+  const server = await serve({ steps: [json(200, { id: 'x' })], readDelayMs: 2 });
+  const began = performance.now();
+  await open().exchange(get(server.url, { method: 'POST', body, silenceMs: 250 }));
+  const tookMs = performance.now() - began;
+  // Only an upload longer than the limit shows anything.
+  expect(tookMs).toBeGreaterThan(250);
+  expect(server.requests[0]?.headers['content-length']).toBe(String(body.length));
+  expect(server.requests[0]?.headers['transfer-encoding']).toBeUndefined();
+  expect(server.requests[0]?.body.equals(body)).toBe(true);
+});
+
+test('an upload that the server stops taking is silence', async () => {
+  const server = await serve({ steps: [silence], onConnection: (socket) => Boolean(socket.pause()) });
+  const body = new Uint8Array(32 * 1024 * 1024);
+  const error = await failure(open().exchange(get(server.url, { method: 'POST', body, silenceMs: 150 })));
+  expect([error.code, error.sent]).toEqual(['SILENCE', 'maybe']);
+});
+
+test('an answer given before the upload ends is taken', async () => {
+  const server = await serve({
+    steps: [silence],
+    onConnection: (socket) => {
+      socket.once('data', () => socket.write(replyBytes(413, 'too large')));
+      return true;
+    },
+  });
+  const body = new Uint8Array(8 * 1024 * 1024);
+  expect(await open().exchange(get(server.url, { method: 'POST', body }))).toMatchObject({ status: 413 });
+});
+
+test('an abort rejects with its reason and ends the connection, before, while and after connecting', async () => {
+  let ended = 0;
+  const server = await serve({
+    steps: [silence],
+    onConnection: (socket) => {
+      socket.on('close', () => {
+        ended += 1;
+      });
+      return false;
+    },
+  });
+  const transport = open();
+  const reason = new Error('enough');
+  for (const delayMs of [undefined, 0, 30]) {
+    const aborting = new AbortController();
+    if (delayMs === undefined) aborting.abort(reason);
+    else setTimeout(() => aborting.abort(reason), delayMs);
+    expect(await failure(transport.exchange(get(server.url, { signal: aborting.signal })))).toBe(reason);
+  }
+  await transport.close();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(ended).toBe(server.connections());
+});
+
+test('seeThrough waits for a reply that is under way', async () => {
+  const aborting = new AbortController();
+  const server = await serve({
+    steps: [
+      (socket) => {
+        aborting.abort(new Error('enough'));
+        setTimeout(() => socket.write(replyBytes(200, 'paid')), 10);
+      },
+    ],
+  });
+  const got = await open().exchange(get(server.url, { signal: aborting.signal, seeThrough: true }));
+  expect(text(got.bytes)).toBe('paid');
+});
+
+test('redirects are never followed, and the other origin sees nothing', async () => {
+  const other = await serve({ steps: [json(200, {})] });
+  const server = await serve({
+    steps: [302, 307].map((status) => reply(status, '', { location: `${other.url}/x` })),
+  });
+  const transport = open();
+  for (const status of [302, 307]) {
+    const got = await transport.exchange(get(server.url, { method: 'POST', body: Buffer.from('paid') }));
+    expect(got.status).toBe(status);
+  }
+  expect([server.requests.length, other.connections()]).toEqual([2, 0]);
+});
+
+test('close ends what is under way, and refuses what comes after', async () => {
+  const server = await serve({ steps: [silence] });
+  const transport = open();
+  const hanging = failure(transport.exchange(get(server.url)));
+  while (server.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+  await transport.close();
+  expect((await hanging).sent).toBe('maybe');
+  expect(await failure(transport.exchange(get(server.url)))).toMatchObject({
+    sent: 'no',
+    code: 'TRANSPORT_CLOSED',
+  });
+});
+
+test('onConnect hears of each new connection once', async () => {
+  const heard: Connected[] = [];
+  const server = await serve({ steps: [reply(200, 'x')] });
+  const transport = open({ onConnect: (connected) => heard.push(connected) });
+  await transport.exchange(get(server.url));
+  await transport.exchange(get(server.url));
+  expect(heard).toMatchObject([{ origin: server.url, address: '127.0.0.1', viaProxy: false }]);
+});
+
+const secret = '{"id":"t-1","text":"hello hello hello"}';
+const encoded: Readonly<Record<string, Buffer>> = {
+  gzip: zlib.gzipSync(secret),
+  'x-gzip': zlib.gzipSync(secret),
+  GZIP: zlib.gzipSync(secret),
+  'identity, br': zlib.brotliCompressSync(secret),
+  deflate: zlib.deflateSync(secret),
+};
+
+test.each([...Object.entries(encoded), ['deflate', zlib.deflateRawSync(secret)] as const])(
+  'one layer of %s is undone, whole and streamed',
+  async (coding, body) => {
+    const server = await serve({ steps: [reply(200, body, { 'content-encoding': coding })] });
+    const transport = open();
+    const got = await transport.exchange(get(server.url));
+    expect(text(got.bytes)).toBe(secret);
+    expect(got.headers).not.toHaveProperty('content-encoding');
+    let streamed = '';
+    const head = await transport.stream(get(server.url), {
+      onHead: () => {},
+      onData: (chunk) => {
+        streamed += text(chunk);
+      },
+    });
+    expect([streamed, head.headers['content-length']]).toEqual([secret, undefined]);
+  },
+);
+
+test('several layers, unknown codings and broken bodies are unreadable', async () => {
+  const six = Array.from({ length: 6 }, () => 'gzip').join(', ');
+  const cases: [string, Buffer][] = [
+    [six, encoded.gzip as Buffer],
+    ['gzip, br', encoded.gzip as Buffer],
+    ['zstd', encoded.gzip as Buffer],
+    ['gzip', Buffer.from('not gzip at all')],
+    ['gzip', (encoded.gzip as Buffer).subarray(0, 20)],
+  ];
+  for (const [coding, body] of cases) {
+    const server = await serve({ steps: [reply(200, body, { 'content-encoding': coding })] });
+    const transport = open();
+    expect([coding, (await failure(transport.exchange(get(server.url)))).code]).toEqual([
+      coding,
+      'UNREADABLE',
+    ]);
+    const streamed = transport.stream(get(server.url), { onHead: () => {}, onData: () => {} });
+    expect([coding, (await failure(streamed)).code]).toEqual([coding, 'UNREADABLE']);
+  }
+});
+
+test('a gzip bomb is unreadable, whole and streamed', async () => {
+  const bomb = zlib.gzipSync(Buffer.alloc(50_000_000));
+  const server = await serve({ steps: [reply(200, bomb, { 'content-encoding': 'gzip' })] });
+  const transport = open({ replyLimitBytes: 1_000_000 });
+  expect((await failure(transport.exchange(get(server.url)))).code).toBe('UNREADABLE');
+  let taken = 0;
+  const streamed = transport.stream(get(server.url), {
+    onHead: () => {},
+    onData: (chunk) => {
+      taken += chunk.byteLength;
+    },
+  });
+  expect((await failure(streamed)).code).toBe('UNREADABLE');
+  expect(taken).toBeLessThan(50_000_000 / 2);
+});
+
+test('the start of a cut gzip reply is decoded for the search of its ID', async () => {
+  const whole = replyBytes(200, encoded.gzip, { 'content-encoding': 'gzip' });
+  const server = await serve({ steps: [cut(whole, whole.length - 9, 'close')] });
+  const { partial } = await failure(open().exchange(get(server.url)));
+  expect(partial && text(partial.bytes)).toContain('"id":"t-1"');
+});
+
+test('a stream hands over the head, then each piece as it comes', async () => {
+  const server = await serve({
+    steps: [
+      (socket) => {
+        socket.write(
+          'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n',
+        );
+        const pieces = ['one', 'two', 'three'];
+        const next = () => {
+          const piece = pieces.shift();
+          socket.write(piece === undefined ? '0\r\n\r\n' : `${piece.length.toString(16)}\r\n${piece}\r\n`);
+          if (piece !== undefined) setTimeout(next, 10);
+        };
+        next();
+      },
+    ],
+  });
+  const seen: string[] = [];
+  let head: WireHead | undefined;
+  await open().stream(get(server.url), {
+    onHead: (came) => {
+      head = came;
+    },
+    onData: (chunk) => seen.push(text(chunk)),
+  });
+  expect([head?.status, seen]).toEqual([200, ['one', 'two', 'three']]);
+});
+
+test('what a handler throws ends the exchange and is thrown on', async () => {
+  const server = await serve({ steps: [raw('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhi')] });
+  const transport = open();
+  const mine = new Error('mine');
+  const fail = () => {
+    throw mine;
+  };
+  expect(await failure(transport.stream(get(server.url), { onHead: fail, onData: () => {} }))).toBe(mine);
+  expect(await failure(transport.stream(get(server.url), { onHead: () => {}, onData: fail }))).toBe(mine);
+});
+
+test('a closing connection never ends the process when a large reply is cut at its end', async () => {
+  const body = Buffer.alloc(4 * 1024 * 1024, 1);
+  const whole = replyBytes(200, body);
+  const server = await serve({
+    steps: [cut(whole, whole.length - 1, 'close'), cut(whole, whole.length - 1, 'reset')],
+  });
+  for (let round = 0; round < 12; round += 1) {
+    const error = await failure(open().stream(get(server.url), { onHead: () => {}, onData: () => {} }));
+    expect(error.sent).toBe('maybe');
+  }
+});

@@ -1,0 +1,267 @@
+import { execFileSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { GwError } from '../../../src/errors.ts';
+import { checkTarget } from '../../../src/jobs/download/check-target.ts';
+import { cleanNameValue } from '../../../src/jobs/download/name-value.ts';
+import { type Naming, outputPath } from '../../../src/jobs/download/output-path.ts';
+import { planTarget } from '../../../src/jobs/download/plan-target.ts';
+import { serveFile } from '../../helpers/output-server.ts';
+import { listing, outputServer, run, tempDir, video } from './harness.ts';
+import { tinyMp4, tinyPng } from './tiny-media.ts';
+
+const names: Naming = {
+  id: 'cgt-1',
+  family: 'alpha',
+  model: 'alpha-video-2-5-260628',
+  atMs: Date.parse('2026-11-20T09:05:03'),
+};
+const lastFrame = { role: 'last-frame', type: 'image', url: '' } as const;
+
+/** The path that an output gets in an empty directory. */
+function pathOf(out: string | undefined, output = video(''), ext = 'mp4', index = 1, naming = names): string {
+  const place = outputPath(planTarget(out, '/work/{x}'), naming, output, index);
+  return path.join(place.dir, place.name(ext, 0));
+}
+
+function usageOf(act: () => unknown): GwError {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof GwError && error.kind === 'usage') return error;
+    throw error;
+  }
+  throw new Error('nothing was refused');
+}
+
+describe('names', () => {
+  it.each([
+    [undefined, '/work/{x}/cgt-1.mp4'],
+    ['fox.mp4', '/work/{x}/fox.mp4'],
+    ['fox', '/work/{x}/fox'],
+    ['.fox', '/work/{x}/.fox'],
+    ['/out/', '/out/cgt-1.mp4'],
+    ['/', '/cgt-1.mp4'],
+    ['/out/{family}/{model}/', '/out/alpha/alpha-video-2-5-260628/cgt-1.mp4'],
+    ['/out/{date}/{time}-{index}.{ext}', '/out/2026-11-20/090503-1.mp4'],
+    ['{id}', '/work/{x}/cgt-1'],
+    ['{{id}}-{id}.{ext}', '/work/{x}/{id}-cgt-1.mp4'],
+    ['a}b.{ext}', '/work/{x}/a}b.mp4'],
+    ['..//up.mp4', '/work/up.mp4'],
+    ['naïve — 狐.mp4', '/work/{x}/naïve — 狐.mp4'],
+    ['-dash.mp4', '/work/{x}/-dash.mp4'],
+  ])('--out %j gives %s', (out, expected) => expect(pathOf(out)).toBe(expected));
+
+  it.each([
+    [undefined, '/work/{x}/cgt-1-last-frame.png'],
+    ['fox.mp4', '/work/{x}/fox-last-frame.png'],
+    ['fox', '/work/{x}/fox-last-frame'],
+    ['/out/', '/out/cgt-1-last-frame.png'],
+    ['{id}-{index}.{ext}', '/work/{x}/cgt-1-2.png'],
+    ['clip-{index}.mp4', '/work/{x}/clip-2.png'],
+  ])('a last frame with --out %j gives %s', (out, expected) => {
+    expect(pathOf(out, lastFrame, 'png', 2)).toBe(expected);
+  });
+
+  it.each([
+    ['{nope}.mp4', '{nope} is not a placeholder'],
+    ['{ID}.mp4', '{ID} is not a placeholder'],
+    ['{}.mp4', '{} is not a placeholder'],
+    ['{__proto__}', '{__proto__} is not a placeholder'],
+    ['{id.mp4', 'is not closed'],
+    ['clip{', 'is not closed'],
+    ['{ext}/{id}.mp4', 'cannot stand in a directory'],
+    ['', 'is empty'],
+    ['a\0b', 'NUL'],
+    ['-', 'not written to stdout'],
+  ])('--out %j is a usage error', (out, said) => {
+    const error = usageOf(() => planTarget(out, '/work'));
+    expect(error.message).toContain(said);
+    expect(error.facts.hint).not.toBe('');
+    if (said.includes('placeholder')) {
+      expect(error.facts.hint).toContain('{id} {family} {model} {index} {date} {time} {ext}');
+    }
+  });
+
+  it('an existing directory is one, with a separator or without, also through a link', () => {
+    const dir = tempDir();
+    fs.mkdirSync(path.join(dir, 'clips'));
+    fs.symlinkSync('clips', path.join(dir, 'linked'));
+    fs.mkdirSync(path.join(dir, 'with{brace'));
+    for (const name of ['clips', 'clips/', 'linked']) {
+      expect(planTarget(name, dir)).toBe(`${path.join(dir, name.replace('/', ''))}/`);
+    }
+    expect(planTarget('with{{brace', dir)).toBe(`${path.join(dir, 'with{{brace')}/`);
+    expect(planTarget('.', dir)).toBe(`${dir}/`);
+  });
+
+  it.each([
+    ['../../etc/passwd', '_.._etc_passwd'],
+    ['-rf', 'rf'],
+    ['.hidden', 'hidden'],
+    ['', 'unnamed'],
+    ['...', 'unnamed'],
+    ['CON', '_CON'],
+    ['nul.txt', '_nul.txt'],
+    ['Com7', '_Com7'],
+    ['console', 'console'],
+    ['a b\n\x1b[31mc', 'a_b_31mc'],
+    ['a:b', 'a_b'],
+    ['tail.', 'tail'],
+    ['狐', '_'],
+  ])('the value %j becomes %s', (value, expected) => expect(cleanNameValue(value)).toBe(expected));
+
+  it('a copy gets its number before the extension', () => {
+    const place = outputPath('/out/fox.tar.mp4', names, video(''), 1);
+    expect([place.name('mp4', 0), place.name('mp4', 1), place.name('mp4', 12)]).toEqual([
+      'fox.tar.mp4',
+      'fox.tar-1.mp4',
+      'fox.tar-12.mp4',
+    ]);
+  });
+
+  it('from hostile values stay one plain, short name inside the directory', () => {
+    const hostile = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 300 }),
+      fc.constantFrom(
+        '..',
+        '../',
+        '/etc/passwd',
+        'CON',
+        'aux.mp4',
+        '\0',
+        '-o',
+        '.',
+        'C:\\x',
+        '‮gpj',
+        `${'x'.repeat(400)}`,
+      ),
+      fc.string({ unit: fc.constantFrom('.', '-', '/', '\\', 'c', 'o', 'n', ' '), maxLength: 200 }),
+    );
+    const patterns = fc.constantFrom(
+      undefined,
+      '{id}',
+      '{model}.{ext}',
+      '{family}{id}-{model}-{id}.{ext}',
+      '{index}{id}.mp4',
+    );
+    fc.assert(
+      fc.property(
+        hostile,
+        hostile,
+        patterns,
+        fc.boolean(),
+        fc.nat(9_999),
+        (id, model, out, isFrame, copy) => {
+          const naming = { ...names, id, model, family: id };
+          const place = outputPath(planTarget(out, '/work'), naming, isFrame ? lastFrame : video(''), 1);
+          const name = place.name('mp4', copy);
+          expect(path.resolve(place.dir)).toBe('/work');
+          expect(name).toMatch(/^[A-Za-z0-9_][A-Za-z0-9._-]*$/);
+          expect(name).not.toMatch(/^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i);
+          expect(Buffer.byteLength(name.replace(/\.mp4$/, ''))).toBeLessThanOrEqual(120);
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  it('of a directory from hostile values stay below it', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (id) => {
+        const { dir } = outputPath('/out/{id}/{model}/', { ...names, id, model: id }, video(''), 1);
+        expect(dir).toMatch(/^\/out\/[A-Za-z0-9_][A-Za-z0-9._-]*\/[A-Za-z0-9_][A-Za-z0-9._-]*\/$/);
+        expect(path.resolve(dir)).toBe(dir.slice(0, -1));
+      }),
+    );
+  });
+});
+
+describe('what a server says', () => {
+  it('never names a file', async () => {
+    const file = tinyMp4(500);
+    const dir = tempDir();
+    for (const id of ['../../../tmp/x', 'a/b', '.bashrc', 'CON', 'a\nb', '狐狐', `${'long'.repeat(60)}`]) {
+      const server = await outputServer((request, response) => {
+        response.setHeader('content-disposition', 'attachment; filename="../../evil.sh"');
+        serveFile(request.url === '/..%2f..%2fevil.sh' ? file : tinyPng, request, response, {
+          type: 'image/x-evil',
+        });
+      });
+      const outputs = [
+        video(`${server.url}/..%2f..%2fevil.sh`),
+        { role: 'last-frame', type: 'image', url: `${server.url}/x.php` },
+      ] as const;
+      const { files } = await run({ dir, outputs, names: { ...names, id } });
+      expect(files).toHaveLength(2);
+    }
+    for (const name of listing(dir)) expect(name).toMatch(/^[A-Za-z0-9_][A-Za-z0-9._-]{0,119}\.(mp4|png)$/);
+    expect(listing(dir)).toHaveLength(14);
+  });
+});
+
+describe('the check before anything is paid', () => {
+  const plan = (target: string) => ({ target, force: false, download: true });
+  const before = { family: 'alpha', model: 'm', now: names.atMs, outputsExpected: 1 };
+  const check = (target: string, changes = {}) => checkTarget(plan(target), { ...before, ...changes });
+
+  it('makes the directory and leaves nothing in it', () => {
+    const dir = tempDir();
+    check(path.join(dir, 'a', 'b', 'fox.mp4'));
+    check(path.join(dir, 'c/'));
+    check(path.join(dir, '{family}-{date}', '{id}', '{id}.{ext}'));
+    expect(listing(dir)).toEqual(['a', 'alpha-2026-11-20', 'c']);
+    for (const name of ['a/b', 'c', 'alpha-2026-11-20']) expect(listing(path.join(dir, name))).toEqual([]);
+  });
+
+  it('does nothing where nothing is to be saved', () => {
+    const dir = tempDir();
+    checkTarget({ ...plan(path.join(dir, 'new', 'x.mp4')), download: false }, before);
+    expect(listing(dir)).toEqual([]);
+  });
+
+  it('passes an existing file, which is kept', () => {
+    const dir = tempDir();
+    fs.writeFileSync(path.join(dir, 'fox.mp4'), 'mine');
+    check(path.join(dir, 'fox.mp4'));
+    expect(fs.readFileSync(path.join(dir, 'fox.mp4'), 'utf8')).toBe('mine');
+  });
+
+  it.each([
+    ['/dev/null', 'a device'],
+    ['/dev/null/x.mp4', 'not a directory|a file stands'],
+    ['/proc/nowhere/x.mp4', 'does not exist|permission|not permitted'],
+  ])('refuses %s', (target, said) => expect(usageOf(() => check(target)).message).toMatch(new RegExp(said)));
+
+  it('refuses a symbolic link, a directory, a fifo, and a path through a file', () => {
+    const dir = tempDir();
+    const at = (name: string) => path.join(dir, name);
+    fs.symlinkSync('nowhere', at('link.mp4'));
+    fs.mkdirSync(at('dir.mp4'));
+    execFileSync('mkfifo', [at('fifo.mp4')]);
+    fs.writeFileSync(at('file'), '');
+    for (const [name, said] of [
+      ['link.mp4', 'a symbolic link'],
+      ['dir.mp4', 'a directory'],
+      ['fifo.mp4', 'a fifo'],
+      ['file/x.mp4', 'directory'],
+      [`${'n'.repeat(300)}.mp4`, 'too long'],
+    ] as const) {
+      const error = usageOf(() => check(at(name)));
+      expect(error.message).toContain(said);
+      expect(error.message).toContain(dir);
+      expect(error.facts.hint).toContain('nothing was sent');
+    }
+    expect(listing(dir)).toEqual(['dir.mp4', 'fifo.mp4', 'file', 'link.mp4']);
+  });
+
+  it('suggests {index} for one name and several outputs', () => {
+    const dir = tempDir();
+    const error = usageOf(() => check(path.join(dir, 'fox.mp4'), { outputsExpected: 3 }));
+    expect(error.facts.hint).toContain('fox-{index}.mp4');
+    check(path.join(dir, 'fox-{index}.mp4'), { outputsExpected: 3 });
+    check(`${dir}/`, { outputsExpected: 3 });
+  });
+});

@@ -1,0 +1,55 @@
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { onTestFinished } from 'vitest';
+import type { IntentEvent, LedgerEvent, LedgerLine } from '../../src/ledger/event.ts';
+
+export const novemberMs = Date.UTC(2026, 10, 20, 12);
+
+/** A directory of this test alone, removed when it ends. */
+export function tempDir(): string {
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'gw-ledger-'));
+  onTestFinished(() => fs.rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+/** A wall clock that the test sets. */
+export function handClock(startMs = novemberMs) {
+  let nowMs = startMs;
+  return {
+    now: () => nowMs,
+    set: (ms: number) => {
+      nowMs = ms;
+    },
+  };
+}
+
+export function intent(changes: Partial<IntentEvent> = {}): IntentEvent {
+  return {
+    event: 'intent',
+    family: 'alpha',
+    endpoint: 'alphaCreate',
+    model: 'alpha-video-2-5-260628',
+    prompt: 'a fox in the snow',
+    settings: { resolution: '720p', duration: 5 },
+    media: [],
+    bodySha256: '0'.repeat(64),
+    profile: 'default',
+    gateway: 'https://gateway.example',
+    save: { target: '/videos/{id}.{ext}', force: false, download: true },
+    ...changes,
+  };
+}
+
+export function line(job: string, t: number, event: LedgerEvent): LedgerLine {
+  return { v: 1, t, job, ...event };
+}
+
+/** The text of every journal of a state directory. */
+export function journalText(dir: string): string {
+  const journals = path.join(dir, 'ledger');
+  return fs
+    .readdirSync(journals)
+    .map((name) => fs.readFileSync(path.join(journals, name), 'utf8'))
+    .join('');
+}

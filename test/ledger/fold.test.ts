@@ -1,0 +1,195 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { JobState, LedgerEvent, LedgerLine } from '../../src/ledger/event.ts';
+import { foldJobs } from '../../src/ledger/fold.ts';
+import { intent, line } from './fixtures.ts';
+
+const key = 'gw-00000000000000000000000001';
+const stateAfter = (...events: LedgerEvent[]) =>
+  foldJobs([intent(), ...events].map((event, index) => line(key, 1000 + index, event)))[0];
+
+const sent: LedgerEvent = { event: 'sent' };
+const accepted: LedgerEvent = { event: 'accepted', id: 'task-1', status: 'queued' };
+const unknown: LedgerEvent = { event: 'unknown', message: 'no reply' };
+const refused: LedgerEvent = { event: 'refused', kind: 'rejected', message: 'no', status: 400 };
+const lost: LedgerEvent = { event: 'lost', message: 'expired' };
+const succeeded: LedgerEvent = {
+  event: 'final',
+  state: 'succeeded',
+  status: 'succeeded',
+  record: { a: 1 },
+  serverDateMs: 7,
+};
+const failed: LedgerEvent = {
+  event: 'final',
+  state: 'failed',
+  status: 'failed',
+  record: { b: 1 },
+  serverDateMs: 8,
+};
+
+describe('the state of a job', () => {
+  const cases: [string, LedgerEvent[], JobState][] = [
+    ['an intent alone', [], 'intent'],
+    ['sent', [sent], 'sent'],
+    ['sent and refused', [sent, refused], 'refused'],
+    ['sent without a reply', [sent, unknown], 'unknown'],
+    ['unknown and sent again', [sent, unknown, sent], 'unknown'],
+    ['unknown and found after all', [sent, unknown, accepted], 'running'],
+    ['accepted wins over a late unknown', [sent, accepted, unknown], 'running'],
+    ['accepted wins over refused', [refused, accepted], 'running'],
+    ['accepted and gone', [sent, accepted, lost], 'lost'],
+    ['gone and finished after all', [accepted, lost, succeeded], 'succeeded'],
+    ['finished and gone', [accepted, succeeded, lost], 'succeeded'],
+    ['succeeded, then a failed look', [accepted, succeeded, failed], 'succeeded'],
+    ['failed', [sent, accepted, failed], 'failed'],
+    ['a status after the end', [accepted, failed, { event: 'status', status: 'running' }], 'failed'],
+  ];
+  it.each(cases)('%s', (_, events, state) => {
+    expect(stateAfter(...events)?.state).toBe(state);
+  });
+
+  it('keeps the last word, the times and the record', () => {
+    const job = stateAfter(sent, accepted, { event: 'status', status: 'running' }, succeeded);
+    expect(job).toMatchObject({
+      key,
+      id: 'task-1',
+      status: 'succeeded',
+      message: undefined,
+      createdAtMs: 1000,
+      sentAtMs: 1001,
+      acceptedAtMs: 1002,
+      finishedAtMs: 1004,
+      record: { a: 1 },
+      serverDateMs: 7,
+    });
+    expect(job).not.toHaveProperty('event');
+    expect(job).not.toHaveProperty('v');
+  });
+
+  it('takes the newer record of a link that was renewed, and the first end', () => {
+    const again: LedgerEvent = {
+      event: 'final',
+      state: 'succeeded',
+      status: 'succeeded',
+      record: { a: 2 },
+      serverDateMs: 99,
+    };
+    expect(stateAfter(accepted, succeeded, again)).toMatchObject({
+      record: { a: 2 },
+      serverDateMs: 99,
+      finishedAtMs: 1002,
+    });
+  });
+
+  it('keeps what went wrong until something better is known', () => {
+    expect(stateAfter(sent, unknown)?.message).toBe('no reply');
+    expect(stateAfter(sent, unknown, accepted)?.message).toBeUndefined();
+  });
+});
+
+describe('outputs', () => {
+  const part = (path?: string, etag?: string): LedgerEvent => ({
+    event: 'part',
+    role: 'video',
+    path,
+    etag,
+    totalBytes: 9,
+  });
+  const saved = (path: string): LedgerEvent => ({
+    event: 'saved',
+    role: 'video',
+    path,
+    bytes: 9,
+    sha256: 'ab',
+    type: 'video',
+  });
+
+  it('counts every GET', () => {
+    const get: LedgerEvent = { event: 'get', role: 'video' };
+    expect(stateAfter(get, get, get)?.downloads).toBe(3);
+  });
+
+  it('knows the one part file and its first moment, and forgets it when it is gone or saved', () => {
+    expect(stateAfter(part('/p'), part('/p', '"e"'))?.parts).toEqual({
+      video: { path: '/p', etag: '"e"', totalBytes: 9, startedAtMs: 1001 },
+    });
+    expect(stateAfter(part('/p'), part('/q'))?.parts.video).toMatchObject({ path: '/q', startedAtMs: 1002 });
+    expect(stateAfter(part('/p'), part())?.parts).toEqual({});
+    expect(stateAfter(part('/p'), saved('/v'))?.parts).toEqual({});
+  });
+
+  it('lists each saved file once', () => {
+    const files = stateAfter(saved('/a'), saved('/b'), saved('/a'))?.files;
+    expect(files?.map((file) => file.path)).toEqual(['/a', '/b']);
+  });
+
+  it('is not led astray by a role named like a property of every object', () => {
+    const job = stateAfter({ event: 'part', role: '__proto__', path: '/p' });
+    expect(Object.getPrototypeOf(job?.parts)).toBe(Object.prototype);
+    expect(Object.keys(job?.parts ?? {})).toEqual(['__proto__']);
+  });
+});
+
+it('lists jobs newest first and leaves out those without an intent', () => {
+  const jobs = foldJobs([
+    line('gw-a', 10, intent()),
+    line('gw-b', 30, intent()),
+    line('gw-c', 20, intent()),
+    line('gw-d', 40, accepted),
+  ]);
+  expect(jobs.map((job) => job.key)).toEqual(['gw-b', 'gw-c', 'gw-a']);
+});
+
+describe('for any lines', () => {
+  const event = fc.oneof(
+    fc.constantFrom<LedgerEvent>(sent, accepted, unknown, refused, lost, succeeded, failed, intent()),
+    fc.record({ event: fc.constant('status' as const), status: fc.string() }),
+    fc.record({
+      event: fc.constant('part' as const),
+      role: fc.string(),
+      path: fc.option(fc.string(), { nil: undefined }),
+    }),
+  );
+  const anyLine: fc.Arbitrary<LedgerLine> = fc
+    .record({ job: fc.constantFrom('gw-a', 'gw-b', 'gw-c'), t: fc.nat(1000), event })
+    .map(({ job, t, event }) => line(job, t, event));
+  const ends = new Set<JobState>(['succeeded', 'failed']);
+
+  it('no prefix makes the fold fail, and no finished job goes back', () => {
+    void fc.assert(
+      fc.property(fc.array(anyLine, { maxLength: 40 }), (lines) => {
+        const ended = new Map<string, JobState>();
+        for (let length = 0; length <= lines.length; length++) {
+          for (const job of foldJobs(lines.slice(0, length))) {
+            const before = ended.get(job.key);
+            if (before) expect(job.state).toBe(before);
+            if (ends.has(job.state)) ended.set(job.key, job.state);
+          }
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it('neither order nor repetition changes a state', () => {
+    const oneEnd = anyLine.filter((found) => !(found.event === 'final' && found.state === 'failed'));
+    void fc.assert(
+      fc.property(
+        fc
+          .array(oneEnd, { maxLength: 25 })
+          .chain((lines) =>
+            fc.tuple(
+              fc.constant(lines),
+              fc.shuffledSubarray([...lines, ...lines], { minLength: lines.length * 2 }),
+            ),
+          ),
+        ([lines, shuffled]) => {
+          const states = (found: LedgerLine[]) =>
+            Object.fromEntries(foldJobs(found).map((job) => [job.key, job.state]));
+          expect(states(shuffled)).toEqual(states(lines));
+        },
+      ),
+    );
+  });
+});

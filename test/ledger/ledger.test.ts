@@ -1,0 +1,272 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { GwError } from '../../src/errors.ts';
+import { isJobKey, newJobKey } from '../../src/ledger/job-key.ts';
+import { openLedger } from '../../src/ledger/open-ledger.ts';
+import { handClock, intent, journalText, novemberMs, tempDir } from './fixtures.ts';
+
+function setUp(options: Partial<Parameters<typeof openLedger>[0]> = {}) {
+  const dir = tempDir();
+  const clock = handClock();
+  return {
+    dir,
+    clock,
+    journal: path.join(dir, 'ledger', '2026-11.jsonl'),
+    ledger: openLedger({ dir, clock, keepPrompts: true, ...options }),
+  };
+}
+
+function thrown(act: () => unknown): GwError {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof GwError) return error;
+    throw error;
+  }
+  throw new Error('nothing was thrown');
+}
+
+describe('keys', () => {
+  it('hold 128 bits in 26 digits', () => {
+    expect(newJobKey(() => new Uint8Array(16))).toBe(`gw-${'0'.repeat(26)}`);
+    expect(newJobKey(() => new Uint8Array(16).fill(255))).toBe('gw-7zzzzzzzzzzzzzzzzzzzzzzzzz');
+    expect(
+      newJobKey((count) => Uint8Array.from({ length: count }, (_, place) => (place === 15 ? 33 : 0))),
+    ).toMatch(/011$/);
+    expect(isJobKey(newJobKey())).toBe(true);
+    expect(new Set(Array.from({ length: 1000 }, () => newJobKey())).size).toBe(1000);
+  });
+  it.each(['gw-', 'gw-../../etc', `gw-${'i'.repeat(26)}`, `GW-${'0'.repeat(26)}`, `gw-8${'0'.repeat(25)}`])(
+    '%s is none',
+    (text) => {
+      expect(isJobKey(text)).toBe(false);
+    },
+  );
+});
+
+describe('writing', () => {
+  it('touches nothing before the first write, then makes private directories and files', () => {
+    const { dir, ledger, journal } = setUp();
+    const nested = path.join(dir, 'a', 'b');
+    const inner = openLedger({ dir: nested, clock: handClock(), keepPrompts: true });
+    expect(fs.readdirSync(dir)).toEqual([]);
+    ledger.begin(intent());
+    inner.begin(intent());
+    expect(fs.statSync(journal).mode & 0o777).toBe(0o600);
+    for (const made of [path.dirname(journal), path.join(dir, 'a'), nested, path.join(nested, 'ledger')]) {
+      expect(fs.statSync(made).mode & 0o777).toBe(0o700);
+    }
+  });
+
+  it('puts each event on a line of its own with version, time and key', () => {
+    const { ledger, journal, clock } = setUp();
+    const key = ledger.begin(intent());
+    clock.set(novemberMs + 5);
+    ledger.append(key, { event: 'accepted', id: 'task-1', status: 'queued' });
+    const text = fs.readFileSync(journal, 'utf8');
+    expect(text.startsWith('\n{')).toBe(true);
+    const lines = text
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line));
+    expect(lines[0]).toMatchObject({
+      v: 1,
+      t: novemberMs,
+      job: key,
+      event: 'intent',
+      prompt: 'a fox in the snow',
+    });
+    expect(lines[1]).toEqual({
+      v: 1,
+      t: novemberMs + 5,
+      job: key,
+      event: 'accepted',
+      id: 'task-1',
+      status: 'queued',
+    });
+  });
+
+  it('leaves prompts out when they are not to be kept', () => {
+    const { dir, ledger } = setUp({ keepPrompts: false });
+    ledger.begin(intent());
+    expect(journalText(dir)).not.toContain('fox');
+  });
+
+  it('keeps no Base64, no query of a URL and no credentials of an address', () => {
+    const { dir, ledger } = setUp();
+    ledger.begin(
+      intent({
+        media: [
+          'data:image/png;base64,aGVsbG8=',
+          'https://u:pw@cdn.example/a.png?signature=s3cr3t#x',
+          'fox.png',
+          'asset://a-1',
+        ],
+        settings: { mask: 'data:image/png;base64,aGVsbG8=', duration: 5 },
+        gateway: 'https://user:pw@gateway.example/api',
+      }),
+    );
+    const text = journalText(dir);
+    for (const secret of ['aGVsbG8', 's3cr3t', 'pw', 'user']) expect(text).not.toContain(secret);
+    for (const kept of [
+      'data:image/png;sha256=',
+      'https://cdn.example/a.png"',
+      'fox.png',
+      'asset://a-1',
+      'https://gateway.example/api',
+    ]) {
+      expect(text).toContain(kept);
+    }
+  });
+
+  it('replaces the key in every text and field name, whatever JSON makes of it', () => {
+    void fc.assert(
+      fc.property(fc.stringMatching(/^[\x21-\x7e]{6,20}$/), (tail) => {
+        const secret = `k"\\${tail}`;
+        const { dir, ledger } = setUp({ hideSecret: (text) => text.replaceAll(secret, '***') });
+        const key = ledger.begin(intent({ prompt: `say ${secret}`, settings: { [secret]: secret } }));
+        ledger.append(key, {
+          event: 'final',
+          state: 'succeeded',
+          status: 'succeeded',
+          record: { deep: [{ [`x${secret}`]: { url: `https://o.example/?k=${secret}` } }] },
+          serverDateMs: 0,
+        });
+        const text = journalText(dir);
+        expect(text).not.toContain(JSON.stringify(secret).slice(1, -1));
+        expect(text).toContain('***');
+        for (const line of text.split('\n').filter(Boolean)) JSON.parse(line);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it('never writes to an older journal than the newest, when the clock steps back', async () => {
+    const { dir, clock, ledger } = setUp();
+    clock.set(Date.UTC(2036, 0, 2));
+    const key = ledger.begin(intent());
+    clock.set(novemberMs);
+    ledger.append(key, { event: 'accepted', id: 'task-1' });
+    expect(fs.readdirSync(path.join(dir, 'ledger'))).toEqual(['2036-01.jsonl']);
+    expect(await ledger.find('task-1')).toMatchObject({ key, state: 'running' });
+  });
+
+  it('refuses a record nested too deep with a sentence', () => {
+    const { ledger } = setUp();
+    let record: unknown = 1;
+    for (let depth = 0; depth < 100_000; depth++) record = [record];
+    const key = ledger.begin(intent());
+    const error = thrown(() =>
+      ledger.append(key, { event: 'final', state: 'succeeded', status: 's', record, serverDateMs: 0 }),
+    );
+    expect(error).toMatchObject({ kind: 'unavailable', message: expect.stringContaining('nested too deep') });
+  });
+});
+
+describe('reading', () => {
+  it('finds a job by either ID over a change of month', async () => {
+    const { clock, ledger } = setUp();
+    const key = ledger.begin(intent());
+    ledger.append(key, { event: 'sent' });
+    clock.set(Date.UTC(2026, 11, 1));
+    ledger.append(key, { event: 'accepted', id: 'task-1' });
+    clock.set(Date.UTC(2027, 0, 1));
+    const other = ledger.begin(intent());
+    for (const id of [key, 'task-1'])
+      expect(await ledger.find(id)).toMatchObject({ key, id: 'task-1', state: 'running' });
+    expect(await ledger.find(other)).toMatchObject({ key: other, state: 'intent' });
+    expect(await ledger.find('task-2')).toBeUndefined();
+    expect(await ledger.find('')).toBeUndefined();
+    expect(await ledger.find('"}\n')).toBeUndefined();
+  });
+
+  it('finds the newest of two jobs with one ID, and is not misled by an ID inside a record', async () => {
+    const { clock, ledger } = setUp();
+    const first = ledger.begin(intent());
+    ledger.append(first, { event: 'accepted', id: 'task-1' });
+    clock.set(novemberMs + 1);
+    const second = ledger.begin(intent());
+    ledger.append(second, { event: 'accepted', id: 'task-1' });
+    const third = ledger.begin(intent());
+    ledger.append(third, {
+      event: 'final',
+      state: 'succeeded',
+      status: 's',
+      record: { event: 'accepted', id: 'task-1' },
+      serverDateMs: 0,
+    });
+    expect((await ledger.find('task-1'))?.key).toBe(second);
+  });
+
+  it('reads no older journal than it must', async () => {
+    const { dir, clock, ledger } = setUp();
+    clock.set(Date.UTC(2020, 0, 1));
+    ledger.begin(intent());
+    clock.set(novemberMs);
+    const key = ledger.begin(intent());
+    fs.rmSync(path.join(dir, 'ledger', '2020-01.jsonl'));
+    fs.mkdirSync(path.join(dir, 'ledger', '2020-01.jsonl'));
+    expect((await ledger.find(key))?.key).toBe(key);
+    expect(await ledger.list({ sinceMs: novemberMs })).toHaveLength(1);
+    await expect(ledger.list()).rejects.toMatchObject({
+      kind: 'usage',
+      message: expect.stringContaining('EISDIR'),
+    });
+  });
+
+  it('lists newest first, by time and family', async () => {
+    const { clock, ledger } = setUp();
+    const old = ledger.begin(intent());
+    clock.set(novemberMs + 10);
+    const recent = ledger.begin(intent({ family: 'gamma' }));
+    expect((await ledger.list()).map((job) => job.key)).toEqual([recent, old]);
+    expect((await ledger.list({ sinceMs: novemberMs + 1 })).map((job) => job.key)).toEqual([recent]);
+    expect((await ledger.list({ family: 'alpha' })).map((job) => job.key)).toEqual([old]);
+  });
+
+  it('is empty where nothing was ever written', async () => {
+    const { dir, ledger } = setUp();
+    expect(await ledger.list()).toEqual([]);
+    expect(await ledger.find('task-1')).toBeUndefined();
+    expect(fs.readdirSync(dir)).toEqual([]);
+  });
+
+  it('skips torn and damaged lines and counts them, and passes over events it does not know', async () => {
+    const { ledger, journal } = setUp();
+    const key = ledger.begin(intent());
+    fs.appendFileSync(journal, '\n{"v":1,"t":5,"job":"gw-torn","ev');
+    fs.appendFileSync(journal, `\n\0\0\0\n[]\nnull\n{"v":1,"t":"x","job":"a","event":"sent"}\n`);
+    fs.appendFileSync(journal, `\n{"v":1,"t":5,"job":"${key}","event":"accepted"}\n`);
+    fs.appendFileSync(journal, `\n{"v":1,"t":5,"job":"${key}","event":"toString"}\n`);
+    fs.appendFileSync(journal, `\n{"v":1,"t":5,"job":"${key}","event":"from-a-later-build"}\n`);
+    ledger.append(key, { event: 'accepted', id: 'task-1' });
+    expect(await ledger.list()).toMatchObject([{ key, state: 'running' }]);
+    expect(ledger.skippedLines).toBe(6);
+    await ledger.list({ sinceMs: Date.UTC(2030, 0) });
+    expect(ledger.skippedLines).toBe(0);
+  });
+
+  it('reads lines that lie across the borders of what is read at once', async () => {
+    const { ledger } = setUp();
+    const prompts = Array.from({ length: 40 }, (_, index) => 'ü€😀'.repeat(4000 + index * 37));
+    const keys = prompts.map((prompt) => ledger.begin(intent({ prompt })));
+    const found = new Map((await ledger.list()).map((job) => [job.key, job.prompt]));
+    expect(keys.map((key) => found.get(key))).toEqual(prompts);
+    expect(ledger.skippedLines).toBe(0);
+    expect((await ledger.find(keys[3] ?? ''))?.prompt).toBe(prompts[3]);
+  });
+
+  it('refuses a newer format by name, when reading and before a job is begun', async () => {
+    const { ledger, journal } = setUp();
+    ledger.begin(intent());
+    fs.appendFileSync(journal, '\n{"v":2,"t":5,"job":"gw-x","event":"intent"}\n');
+    const expected = {
+      kind: 'usage',
+      message: expect.stringMatching(/2026-11\.jsonl was written by a newer gw \(format 2/),
+    };
+    await expect(ledger.list()).rejects.toMatchObject(expected);
+    expect(thrown(() => ledger.begin(intent()))).toMatchObject(expected);
+  });
+});

@@ -1,0 +1,153 @@
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { newJobKey } from '../../src/ledger/job-key.ts';
+import { openLedger } from '../../src/ledger/open-ledger.ts';
+import { isAlive, ownIdentity } from '../../src/ledger/process-identity.ts';
+import { bundle, Running, runNode } from './bundle.ts';
+import { handClock, novemberMs, tempDir } from './fixtures.ts';
+
+const claimAll = bundle(path.join(import.meta.dirname, 'scripts', 'claim-all.ts'));
+const key = newJobKey();
+
+function setUp() {
+  const dir = tempDir();
+  const clock = handClock();
+  const lock = path.join(dir, 'locks', `${key}.lock`);
+  fs.mkdirSync(path.dirname(lock));
+  const put = (holder: object) =>
+    fs.writeFileSync(lock, JSON.stringify({ nonce: 'ab', atMs: novemberMs, ...holder }));
+  return { dir, clock, lock, put, ledger: openLedger({ dir, clock, keepPrompts: true }) };
+}
+const locks = (dir: string) => fs.readdirSync(path.join(dir, 'locks'));
+/** A process ID that was in use a moment ago and is not now. */
+async function deadPid(): Promise<number> {
+  const ended = runNode('-e', '0');
+  await ended.finished;
+  return ended.child.pid ?? 0;
+}
+
+it('a claim excludes others until it is released', () => {
+  const { dir, lock, ledger } = setUp();
+  const claim = ledger.claim(key);
+  expect(claim).toBeDefined();
+  expect(fs.statSync(lock).mode & 0o777).toBe(0o600);
+  expect(ledger.claim(key)).toBeUndefined();
+  expect(ledger.claim(newJobKey())).toBeDefined();
+  claim?.release();
+  claim?.release();
+  const again = ledger.claim(key);
+  expect(again).toBeDefined();
+  claim?.release();
+  expect(ledger.claim(key)).toBeUndefined();
+  expect(locks(dir)).toHaveLength(2);
+});
+
+it('another living process holds what it claimed, until it is killed', async () => {
+  const { dir, ledger } = setUp();
+  const other = runNode(claimAll, dir, key);
+  await other.printed('ready');
+  other.child.stdin?.write('go\n');
+  await other.printed('done');
+  expect(other.out).toContain(key);
+  expect(ledger.claim(key)).toBeUndefined();
+  other.child.kill('SIGKILL');
+  await other.finished;
+  expect(ledger.claim(key)).toBeDefined();
+  expect(locks(dir)).toHaveLength(1);
+});
+
+describe('a lock left behind', () => {
+  it('of a dead process is taken over', async () => {
+    const { dir, put, ledger } = setUp();
+    put({ pid: await deadPid(), host: os.hostname(), started: '' });
+    expect(ledger.claim(key)).toBeDefined();
+    expect(ledger.claim(key)).toBeUndefined();
+    expect(locks(dir)).toHaveLength(1);
+  });
+
+  it('of a process whose ID another has now is taken over', (test) => {
+    if (ownIdentity().started === '') return test.skip('the system does not tell when a process started');
+    const { put, ledger } = setUp();
+    put({ ...ownIdentity(), started: 'another-boot:1' });
+    expect(ledger.claim(key)).toBeDefined();
+  });
+
+  it('of a living process is kept', () => {
+    const { put, ledger } = setUp();
+    put(ownIdentity());
+    expect(ledger.claim(key)).toBeUndefined();
+    put({ pid: process.ppid, host: os.hostname(), started: '' });
+    expect(ledger.claim(key)).toBeUndefined();
+  });
+
+  it('of another machine counts for an hour', () => {
+    const { put, ledger, clock } = setUp();
+    put({ pid: 1, host: 'elsewhere', started: 'x' });
+    clock.set(novemberMs + 3_599_000);
+    expect(ledger.claim(key)).toBeUndefined();
+    clock.set(novemberMs + 3_601_000);
+    expect(ledger.claim(key)).toBeDefined();
+  });
+
+  it('that says nothing is one being written, for ten seconds', () => {
+    const { lock, ledger, clock } = setUp();
+    fs.writeFileSync(lock, '');
+    const madeMs = fs.statSync(lock).mtimeMs;
+    clock.set(madeMs + 9_000);
+    expect(ledger.claim(key)).toBeUndefined();
+    clock.set(madeMs + 11_000);
+    expect(ledger.claim(key)).toBeDefined();
+  });
+
+  it('is not lost for ever when its taker died on the way', async () => {
+    const { put, lock, ledger } = setUp();
+    const dead = { pid: await deadPid(), host: os.hostname(), started: '' };
+    put(dead);
+    fs.writeFileSync(`${lock}.ab`, JSON.stringify({ ...dead, nonce: 'cd', atMs: novemberMs }));
+    expect([ledger.claim(key), ledger.claim(key)].filter(Boolean)).toHaveLength(1);
+  });
+});
+
+it('a lock that cannot be made counts as taken', () => {
+  const dir = tempDir();
+  fs.writeFileSync(path.join(dir, 'locks'), 'a file');
+  const ledger = openLedger({ dir, clock: handClock(), keepPrompts: true });
+  expect(ledger.claim(key)).toBeDefined();
+  expect(() => ledger.claim(key)?.release()).not.toThrow();
+});
+
+it('four processes that find the same dead locks share them without a double', async () => {
+  const { dir } = setUp();
+  const dead = await deadPid();
+  const keys = Array.from({ length: 150 }, () => newJobKey());
+  for (const [index, each] of keys.entries()) {
+    const holder = { pid: dead, host: os.hostname(), started: '', nonce: `a${index}`, atMs: Date.now() };
+    fs.writeFileSync(path.join(dir, 'locks', `${each}.lock`), JSON.stringify(holder));
+  }
+  const rivals = Array.from({ length: 4 }, () => runNode(claimAll, dir, ...keys));
+  await Promise.all(rivals.map((rival) => rival.printed('ready')));
+  for (const rival of rivals) rival.child.stdin?.write('go\n');
+  await Promise.all(rivals.map((rival) => rival.printed('done')));
+  const got = rivals.flatMap((rival) => JSON.parse(rival.out.split('\n')[1] ?? '') as string[]);
+  for (const rival of rivals) rival.child.stdin?.end();
+  await Promise.all(rivals.map((rival) => rival.finished));
+  expect(got.toSorted()).toEqual(keys.toSorted());
+  expect(locks(dir)).toHaveLength(150);
+});
+
+it('knows a process that only waits to be collected for a dead one', async (test) => {
+  expect(isAlive(ownIdentity())).toBe(true);
+  for (const pid of [0, -1, 1.5, Number.NaN]) expect(isAlive({ pid, host: '', started: '' })).toBe(false);
+  if (ownIdentity().started === '') return test.skip('the system does not tell the state of a process');
+  // The shell starts a child and becomes a program that never collects it.
+  const parent = new Running('sh', ['-c', 'sleep 0.05 & echo "pid $!"; exec sleep 30']);
+  await parent.printed('\n');
+  const pid = Number(/pid (\d+)/.exec(parent.out)?.[1]);
+  while (!/\) Z /.test(fs.readFileSync(`/proc/${pid}/stat`, 'latin1')))
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  expect(isAlive({ pid, host: '', started: '' })).toBe(false);
+  parent.child.kill('SIGKILL');
+  await parent.finished;
+});

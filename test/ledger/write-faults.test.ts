@@ -1,0 +1,252 @@
+import { spawnSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { AppendCalls } from '../../src/ledger/append-line.ts';
+import type { LedgerEvent } from '../../src/ledger/event.ts';
+import { openLedger } from '../../src/ledger/open-ledger.ts';
+import { bundle, missing, Running } from './bundle.ts';
+import { handClock, intent, tempDir } from './fixtures.ts';
+
+const calls: AppendCalls = {
+  openSync: fs.openSync,
+  fstatSync: fs.fstatSync,
+  writeSync: fs.writeSync,
+  fdatasyncSync: fs.fdatasyncSync,
+  fsyncSync: fs.fsyncSync,
+  closeSync: fs.closeSync,
+};
+
+function failing(code: string): never {
+  throw Object.assign(new Error(code), { code, syscall: 'test' });
+}
+
+function open(dir: string, changed: Partial<AppendCalls> = {}) {
+  return openLedger({ dir, clock: handClock(), keepPrompts: true, calls: { ...calls, ...changed } });
+}
+
+function thrownBy(act: () => unknown): {
+  kind?: string;
+  message: string;
+  facts: { hint?: string; taskId?: string };
+} {
+  try {
+    act();
+  } catch (error) {
+    return error as ReturnType<typeof thrownBy>;
+  }
+  throw new Error('nothing was thrown');
+}
+
+describe('a write that fails before the request', () => {
+  it.each(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EFBIG', 'EIO', 'EMFILE'])(
+    '%s stops it with the path and the reason',
+    (code) => {
+      const dir = tempDir();
+      const error = thrownBy(() => open(dir, { writeSync: () => failing(code) }).begin(intent()));
+      expect(error).toMatchObject({
+        kind: 'usage',
+        facts: { hint: expect.stringContaining('GW_STATE_DIR') },
+      });
+      expect(error.message).toContain(path.join(dir, 'ledger', '2026-11.jsonl'));
+      expect(error.message).toContain(code);
+      expect(error.message).toContain('nothing was sent');
+    },
+  );
+
+  it('so does a state directory that is a file, or lies below one', () => {
+    const file = path.join(tempDir(), 'file');
+    fs.writeFileSync(file, '');
+    expect(thrownBy(() => open(file).begin(intent()))).toMatchObject({
+      kind: 'usage',
+      message: expect.stringContaining('ENOTDIR'),
+    });
+    fs.mkdirSync(`${file}-dir`);
+    fs.writeFileSync(`${file}-dir/ledger`, '');
+    expect(thrownBy(() => open(`${file}-dir`).begin(intent()))).toMatchObject({
+      kind: 'usage',
+      message: expect.stringContaining('a file stands where a directory is expected'),
+    });
+  });
+
+  it('and one where no directory can be made, or that is a link to nothing', () => {
+    expect(thrownBy(() => open('/proc/gw-test').begin(intent())).kind).toBe('usage');
+    const link = path.join(tempDir(), 'link');
+    fs.symlinkSync('/nowhere/at/all', link);
+    expect(thrownBy(() => open(link).begin(intent())).kind).toBe('usage');
+  });
+
+  it('a journal that is a directory is named when it is written and when it is read', async () => {
+    const dir = tempDir();
+    fs.mkdirSync(path.join(dir, 'ledger', '2026-11.jsonl'), { recursive: true });
+    expect(thrownBy(() => open(dir).begin(intent()))).toMatchObject({
+      kind: 'usage',
+      message: expect.stringContaining('EISDIR'),
+    });
+    await expect(open(dir).list()).rejects.toMatchObject({ kind: 'usage' });
+  });
+});
+
+it('a short write is a failure, the torn line is skipped, and the next event is whole', async () => {
+  const dir = tempDir();
+  let short = false;
+  const writeSync = ((fd: number, bytes: Buffer, offset: number, length: number) =>
+    fs.writeSync(fd, bytes, offset, short ? length - 40 : length)) as typeof fs.writeSync;
+  const ledger = open(dir, { writeSync });
+  const first = ledger.begin(intent());
+  short = true;
+  expect(thrownBy(() => ledger.begin(intent()))).toMatchObject({
+    kind: 'usage',
+    message: expect.stringContaining('the disk is full'),
+  });
+  short = false;
+  const third = ledger.begin(intent());
+  expect(new Set((await ledger.list()).map((job) => job.key))).toEqual(new Set([first, third]));
+  expect(ledger.skippedLines).toBe(1);
+});
+
+describe('a failed sync', () => {
+  it('is never repeated as if nothing had happened', async () => {
+    const dir = tempDir();
+    let syncs = 0;
+    const ledger = open(dir, {
+      fdatasyncSync: (fd) => (++syncs === 2 ? failing('EIO') : fs.fdatasyncSync(fd)),
+    });
+    const first = ledger.begin(intent());
+    expect(thrownBy(() => ledger.append(first, { event: 'sent' }))).toMatchObject({
+      kind: 'usage',
+      message: expect.stringContaining('EIO'),
+    });
+    const before = fs.readFileSync(path.join(dir, 'ledger', '2026-11.jsonl'), 'utf8');
+    expect(thrownBy(() => ledger.begin(intent())).message).toContain('could not be made durable');
+    expect(syncs).toBe(2);
+    expect(fs.readFileSync(path.join(dir, 'ledger', '2026-11.jsonl'), 'utf8')).toBe(before);
+    expect(await ledger.list()).toHaveLength(1);
+  });
+
+  it('of the directory of a new journal counts as well; one that cannot be synced at all does not', () => {
+    expect(
+      thrownBy(() => open(tempDir(), { fsyncSync: () => failing('EIO') }).begin(intent())).message,
+    ).toContain('EIO');
+    expect(open(tempDir(), { fsyncSync: () => failing('EINVAL') }).begin(intent())).toMatch(/^gw-/);
+  });
+
+  it('the directory is synced for a new journal before its first line, and only then', () => {
+    const order: string[] = [];
+    const ledger = open(tempDir(), {
+      fsyncSync: () => void order.push('directory'),
+      writeSync: ((fd: number, bytes: Buffer) => {
+        order.push('write');
+        return fs.writeSync(fd, bytes);
+      }) as typeof fs.writeSync,
+      fdatasyncSync: () => void order.push('data'),
+    });
+    ledger.begin(intent());
+    ledger.begin(intent());
+    expect(order).toEqual(['directory', 'write', 'data', 'write', 'data']);
+  });
+});
+
+describe('what a failure means depends on the moment', () => {
+  const cases: [LedgerEvent, string, string][] = [
+    [{ event: 'sent' }, 'usage', 'nothing was sent'],
+    [{ event: 'accepted', id: 'task-7' }, 'internal', 'task-7'],
+    [
+      { event: 'final', state: 'succeeded', status: 's', record: {}, serverDateMs: 0 },
+      'internal',
+      'the disk is full',
+    ],
+    [{ event: 'get', role: 'video' }, 'download', 'the disk is full'],
+    [
+      { event: 'saved', role: 'video', path: '/v', bytes: 1, sha256: '', type: 'video' },
+      'download',
+      'the disk is full',
+    ],
+  ];
+  it.each(cases)('%o', (event, kind, words) => {
+    const ledger = open(tempDir(), { writeSync: () => failing('ENOSPC') });
+    const error = thrownBy(() => ledger.append('gw-x', event));
+    expect(error).toMatchObject({ kind, message: expect.stringContaining(words) });
+    if (event.event === 'accepted') expect(error.facts.taskId).toBe('task-7');
+  });
+});
+
+const appendMany = bundle(path.join(import.meta.dirname, 'scripts', 'append-many.ts'));
+const appendEach = bundle(path.join(import.meta.dirname, 'scripts', 'append-each.ts'));
+
+/** Mounts a small file system of its own; undefined where that is not allowed. */
+function mountSmall(): string | undefined {
+  const dir = tempDir();
+  const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', dir], { stdio: 'ignore' });
+  if (status !== 0) return undefined;
+  onTestFinished(() => void spawnSync('umount', [dir]));
+  return dir;
+}
+
+it('a full disk loses nothing that was acknowledged, and works again when it has space', async (test) => {
+  const mounted = mountSmall();
+  if (mounted === undefined) return test.skip('mounting a tmpfs needs root');
+  fs.writeFileSync(path.join(mounted, 'ballast'), Buffer.alloc(700_000));
+  const { out } = await new Running(process.execPath, [appendMany, mounted, '100000', 'full']).finished;
+  const printed = out.trim().split('\n');
+  expect(JSON.parse(printed.pop() ?? '')).toMatchObject({
+    kind: 'usage',
+    message: expect.stringContaining('the disk is full'),
+  });
+  const ledger = openLedger({ dir: mounted, clock: { now: () => Date.now() }, keepPrompts: true });
+  const kept = new Set((await ledger.list()).map((job) => job.key));
+  expect(printed.length).toBeGreaterThan(100);
+  expect(printed.filter((key) => !kept.has(key))).toEqual([]);
+  expect(ledger.skippedLines).toBeLessThanOrEqual(1);
+  fs.rmSync(path.join(mounted, 'ballast'));
+  expect(await ledger.find(ledger.begin(intent()))).toBeDefined();
+});
+
+it('a read-only file system stops the request', (test) => {
+  const mounted = mountSmall();
+  if (mounted === undefined) return test.skip('mounting a tmpfs needs root');
+  spawnSync('mount', ['-o', 'remount,ro', mounted]);
+  expect(thrownBy(() => open(mounted).begin(intent()))).toMatchObject({
+    kind: 'usage',
+    message: expect.stringContaining('EROFS'),
+  });
+});
+
+it('a limit on the size of files loses nothing that was acknowledged', async () => {
+  const dir = tempDir();
+  const { out } = await new Running('sh', [
+    '-c',
+    `ulimit -f 128; exec "$0" "$@"`,
+    process.execPath,
+    appendMany,
+    dir,
+    '100000',
+    'limit',
+  ]).finished;
+  const printed = out.trim().split('\n');
+  expect(JSON.parse(printed.pop() ?? '')).toMatchObject({ kind: 'usage' });
+  const kept = new Set((await open(dir).list()).map((job) => job.key));
+  expect(printed.length).toBeGreaterThan(50);
+  expect(printed.filter((key) => !kept.has(key))).toEqual([]);
+});
+
+it('a sync that the system fails once ends every later write of that process', async (test) => {
+  const reason = missing('strace', '-o', '/dev/null', 'true');
+  if (reason) return test.skip(reason);
+  const dir = tempDir();
+  const inject = [
+    '-f',
+    '-o',
+    '/dev/null',
+    '-e',
+    'trace=fdatasync',
+    '-e',
+    'inject=fdatasync:error=EIO:when=3',
+  ];
+  const { out } = await new Running('strace', [...inject, process.execPath, appendEach, dir, '5']).finished;
+  const lines = out.trim().split('\n');
+  expect(lines.slice(0, 2)).toEqual(['ok', 'ok']);
+  expect(lines).toHaveLength(5);
+  for (const line of lines.slice(2))
+    expect(line).toMatch(/^usage: the ledger .* could not be made durable: .*EIO/);
+});

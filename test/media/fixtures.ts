@@ -1,0 +1,85 @@
+import { spawnSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { onTestFinished } from 'vitest';
+
+/** A directory of one test, removed after it. */
+export function temporaryDirectory(): string {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'gw-media-'));
+  onTestFinished(() => fs.rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+/** False where ffmpeg is missing: the tests that need real clips are then skipped. */
+export const hasFfmpeg = spawnSync('ffmpeg', ['-version']).status === 0;
+if (!hasFfmpeg) console.warn('ffmpeg is not installed: tests with real clips are skipped');
+
+/** Runs ffmpeg into a file of the directory and returns its path. */
+export function make(directory: string, name: string, ...options: string[]): string {
+  const file = path.join(directory, name);
+  const { status, stderr } = spawnSync('ffmpeg', ['-v', 'error', '-nostdin', '-y', ...options, file]);
+  if (status !== 0) throw new Error(`ffmpeg could not make ${name}: ${stderr}`);
+  return file;
+}
+
+/** Arguments of a moving picture without sound. */
+export const picture = (size: string, seconds: number, rate = 24) => [
+  ...['-f', 'lavfi', '-i', `testsrc=size=${size}:rate=${rate}:duration=${seconds}`],
+  ...['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p'],
+];
+
+/** Arguments of a tone. */
+export const tone = (seconds: number) => ['-f', 'lavfi', '-i', `sine=frequency=440:duration=${seconds}`];
+
+export const ascii = (text: string) => Buffer.from(text, 'latin1');
+
+/** The beginning of a PNG of the size: enough for its facts. */
+export function pngHead(width: number, height: number): Buffer {
+  const head = Buffer.alloc(33);
+  ascii('\x89PNG\r\n\x1a\n\0\0\0\rIHDR').copy(head);
+  head.writeUInt32BE(width, 16);
+  head.writeUInt32BE(height, 20);
+  head.set([8, 2, 0, 0, 0], 24);
+  return head;
+}
+
+function box(name: string, ...content: Uint8Array[]): Buffer {
+  const body = Buffer.concat(content);
+  const head = Buffer.alloc(8);
+  head.writeUInt32BE(8 + body.length);
+  head.write(name, 4, 'latin1');
+  return Buffer.concat([head, body]);
+}
+
+/** The boxes of a HEIF image that say what it is and how large. */
+export function heif(brand: string, compatible: string, width: number, height: number): Buffer {
+  const size = Buffer.alloc(12);
+  size.writeUInt32BE(width, 4);
+  size.writeUInt32BE(height, 8);
+  return Buffer.concat([
+    box('ftyp', ascii(brand), Buffer.alloc(4), ascii(compatible)),
+    box('meta', Buffer.alloc(4), box('iprp', box('ipco', box('ispe', size)))),
+  ]);
+}
+
+/** A JPEG whose size stands behind so many bytes of other segments. */
+export function jpegWithAppData(width: number, height: number, appBytes: number): Buffer {
+  const segments: Buffer[] = [Buffer.from([0xff, 0xd8])];
+  for (let left = appBytes; left > 0; left -= 65_533) {
+    const head = Buffer.from([0xff, 0xe2, 0, 0]);
+    head.writeUInt16BE(65_535, 2);
+    segments.push(head, Buffer.alloc(65_533));
+  }
+  const frame = Buffer.from([0xff, 0xc0, 0, 11, 8, 0, 0, 0, 0, 1, 1, 0x11, 0]);
+  frame.writeUInt16BE(height, 5);
+  frame.writeUInt16BE(width, 7);
+  return Buffer.concat([...segments, frame, Buffer.from([0xff, 0xd9])]);
+}
+
+/** A file that begins with the bytes and is a hole from there to its length. */
+export function sparse(file: string, head: Uint8Array, bytes: number): string {
+  fs.writeFileSync(file, head);
+  fs.truncateSync(file, bytes);
+  return file;
+}

@@ -1,0 +1,195 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { MB } from '../../src/gateway/media-limits.ts';
+import { probeBytes, probeFile } from '../../src/media/probe.ts';
+import {
+  hasFfmpeg,
+  heif,
+  jpegWithAppData,
+  make,
+  picture,
+  pngHead,
+  sparse,
+  temporaryDirectory,
+  tone,
+} from './fixtures.ts';
+
+describe('probeBytes', () => {
+  it('reads the size of a PNG head', async () => {
+    expect(await probeBytes(pngHead(640, 480))).toEqual({
+      ...{ modality: 'image', format: 'png', mime: 'image/png', bytes: 33, widthPx: 640, heightPx: 480 },
+    });
+  });
+
+  it.each([
+    ['heic', heif('heic', 'mif1heic', 1200, 800)],
+    ['heif', heif('mif1', 'mif1', 1200, 800)],
+  ])('reads the size of %s', async (format, bytes) => {
+    expect(await probeBytes(bytes)).toMatchObject({ format, widthPx: 1200, heightPx: 800 });
+  });
+
+  it.each([100, 200_000, 2 * MB])(
+    'finds the size of a JPEG behind %i bytes of other data',
+    async (appBytes) => {
+      const bytes = jpegWithAppData(1600, 900, appBytes);
+      expect(await probeBytes(bytes)).toMatchObject({ format: 'jpeg', widthPx: 1600, heightPx: 900 });
+    },
+  );
+
+  it('says what text is and knows nothing of noise', async () => {
+    expect(await probeBytes(Buffer.from('<!doctype html>'))).toMatchObject({
+      modality: 'text',
+      format: 'html',
+    });
+    expect(await probeBytes(Buffer.alloc(500))).toEqual({
+      ...{ modality: 'other', format: 'unknown', mime: 'application/octet-stream', bytes: 500 },
+    });
+  });
+
+  it('leaves out what a damaged file does not say', async () => {
+    const facts = await probeBytes(pngHead(10, 10).subarray(0, 14));
+    expect(facts).toMatchObject({ format: 'png' });
+    expect(facts.widthPx).toBeUndefined();
+  });
+
+  it('never throws on damaged media', async () => {
+    const heads = [
+      '\xff\xd8\xff',
+      'II*\0',
+      'RIFF\0\0\0\0WEBP',
+      'RIFF\0\0\0\0WAVE',
+      '\0\0\0\x14ftypisom',
+      '\0\0\0\x14ftypheic',
+      'ID3\x03\0',
+    ];
+    const damaged = fc
+      .tuple(fc.constantFrom(...heads), fc.uint8Array({ maxLength: 300 }))
+      .map(([head, noise]) => Buffer.concat([Buffer.from(head, 'latin1'), noise]));
+    await fc.assert(
+      fc.asyncProperty(damaged, async (bytes) => {
+        expect((await probeBytes(bytes)).bytes).toBe(bytes.length);
+      }),
+    );
+  });
+});
+
+describe('probeFile', () => {
+  it('reads only the head of a large image', async () => {
+    const directory = temporaryDirectory();
+    const file = sparse(path.join(directory, 'big.png'), pngHead(3000, 2000), 31 * MB);
+    expect(await probeFile(file, '--image big.png')).toMatchObject({
+      bytes: 31 * MB,
+      widthPx: 3000,
+      heightPx: 2000,
+    });
+  });
+
+  it('gives up in bounded time on a large JPEG without a size', async () => {
+    const directory = temporaryDirectory();
+    const file = sparse(path.join(directory, 'hole.jpg'), Buffer.from([0xff, 0xd8, 0xff, 0xe0]), 40 * MB);
+    const facts = await probeFile(file, '--image hole.jpg');
+    expect(facts).toMatchObject({ format: 'jpeg', bytes: 40 * MB });
+    expect(facts.widthPx).toBeUndefined();
+  });
+
+  it('names a file that is not there', async () => {
+    await expect(probeFile('/nowhere/x.png', '--image x.png')).rejects.toThrow('--image x.png: no such file');
+  });
+});
+
+describe.skipIf(!hasFfmpeg)('probeFile on real files', () => {
+  const still = ['-f', 'lavfi', '-i', 'testsrc=size=320x240:rate=1:duration=1', '-frames:v', '1'];
+  it.each([
+    ['jpeg', 'a.jpg', still],
+    ['png', 'a.png', still],
+    ['webp', 'a.webp', [...still, '-c:v', 'libwebp']],
+    ['gif', 'a.gif', still],
+    ['tiff', 'a.tiff', still],
+    ['bmp', 'a.bmp', still],
+  ])('%s', async (format, name, options) => {
+    const file = make(temporaryDirectory(), name, ...options);
+    expect(await probeFile(file, name)).toMatchObject({
+      ...{ modality: 'image', format, widthPx: 320, heightPx: 240, bytes: fs.statSync(file).size },
+    });
+  });
+
+  it('mp4 with sound', async () => {
+    const file = make(
+      temporaryDirectory(),
+      'a.mp4',
+      ...tone(2),
+      ...picture('320x240', 2),
+      '-c:a',
+      'aac',
+      '-shortest',
+    );
+    const facts = await probeFile(file, 'a.mp4');
+    expect(facts).toMatchObject({
+      modality: 'video',
+      format: 'mp4',
+      mime: 'video/mp4',
+      widthPx: 320,
+      heightPx: 240,
+    });
+    expect(facts).toMatchObject({ videoCodec: 'avc', audioCodec: 'aac' });
+    expect(facts.durationS).toBeCloseTo(2, 1);
+    expect(facts.framesPerS).toBeCloseTo(24, 2);
+  });
+
+  it.each([
+    ['fragmented mp4', 'a.mp4', ['-movflags', 'frag_keyframe+empty_moov'], 'mp4'],
+    ['mp4 with its index in front', 'a.mp4', ['-movflags', '+faststart'], 'mp4'],
+    ['mov', 'a.mov', [], 'mov'],
+  ])('%s at 30 frames a second', async (_name, name, options, format) => {
+    const file = make(temporaryDirectory(), name, ...picture('160x120', 3, 30), ...options);
+    const facts = await probeFile(file, name);
+    expect(facts).toMatchObject({ modality: 'video', format, widthPx: 160, heightPx: 120 });
+    expect(facts.durationS).toBeCloseTo(3, 1);
+    expect(facts.framesPerS).toBeCloseTo(30, 2);
+  });
+
+  it('tells 23.976 frames a second from 24', async () => {
+    const rate = ['-f', 'lavfi', '-i', 'testsrc=size=160x120:rate=24000/1001:duration=2'];
+    const facts = await probeFile(make(temporaryDirectory(), 'a.mp4', ...rate), 'a.mp4');
+    expect(facts.framesPerS).toBeCloseTo(23.976, 3);
+  });
+
+  it('gives the size as shown where a clip is turned', async () => {
+    const directory = temporaryDirectory();
+    const turned = make(directory, 'b.mp4', ...picture('320x240', 1));
+    const bytes = fs.readFileSync(turned);
+    const matrix = [0, 0x10000, 0, -0x10000, 0, 0, 0, 0, 0x40000000];
+    const start = bytes.indexOf('tkhd') + 44;
+    for (const [index, value] of matrix.entries()) bytes.writeInt32BE(value, start + 4 * index);
+    fs.writeFileSync(turned, bytes);
+    expect(await probeFile(turned, 'b.mp4')).toMatchObject({ widthPx: 240, heightPx: 320 });
+  });
+
+  it.each([
+    ['wav', 'a.wav', [], 'audio/wav'],
+    ['mp3', 'a.mp3', ['-c:a', 'libmp3lame'], 'audio/mpeg'],
+    ['mp3', 'no-tag.mp3', ['-c:a', 'libmp3lame', '-id3v2_version', '0', '-write_xing', '0'], 'audio/mpeg'],
+  ])('%s (%s)', async (format, name, options, mime) => {
+    const facts = await probeFile(make(temporaryDirectory(), name, ...tone(3), ...options), name);
+    expect(facts).toMatchObject({ modality: 'audio', format, mime });
+    expect(facts.durationS).toBeGreaterThan(2.95);
+    expect(facts.durationS).toBeLessThan(3.1);
+  });
+
+  it('goes by the bytes, not by the name', async () => {
+    const directory = temporaryDirectory();
+    const file = path.join(directory, 'clip.mp4');
+    fs.renameSync(make(directory, 'a.jpg', ...still), file);
+    expect(await probeFile(file, 'clip.mp4')).toMatchObject({ modality: 'image', format: 'jpeg' });
+  });
+
+  it('keeps the type of a clip that is cut', async () => {
+    const file = make(temporaryDirectory(), 'a.mp4', ...picture('160x120', 1));
+    fs.truncateSync(file, Math.floor(fs.statSync(file).size / 2));
+    const facts = await probeFile(file, 'a.mp4');
+    expect(facts).toMatchObject({ modality: 'video', format: 'mp4' });
+    expect(facts.durationS).toBeUndefined();
+  });
+});

@@ -1,0 +1,64 @@
+import { writeFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { breachesOf } from '../../src/flags/breaches.ts';
+import { AlphaCreateBody } from '../../src/gateway/alpha.ts';
+import { KEY, World } from '../helpers/gw.ts';
+import { alphaExamples } from './alpha-examples.ts';
+
+let world: World;
+beforeAll(async () => {
+  // Fast enough that no example meets the limit of concurrent tasks.
+  world = await World.open({ speed: 1e9 });
+});
+afterAll(() => world.close());
+
+const post = async (body: unknown) => {
+  world.clock.ms += 10_000;
+  return fetch(`${world.sandbox.baseUrl}/api/v3/contents/generations/tasks`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+};
+
+describe('literal requests of family A', () => {
+  test.each(alphaExamples.filter((example) => !example.refused))('accepted: $rule', async ({ body }) => {
+    expect(breachesOf(AlphaCreateBody, body, () => undefined)).toEqual([]);
+    const reply = await post(body);
+    expect({ status: reply.status, body: await reply.json() }).toMatchObject({
+      status: 200,
+      body: { status: 'queued', progress: 0 },
+    });
+    const file = path.join(world.cwd, 'body.json');
+    writeFileSync(file, JSON.stringify(body));
+    world.clock.ms += 10_000;
+    const run = await world.gw(['video', 'alpha', 'create', '--body', file]);
+    expect(run).toMatchObject({ code: 0, out: expect.stringMatching(/^[\w.-]+\n$/) });
+    // What was sent is what was written, to the letter.
+    expect(world.sandbox.requests.at(-1)?.body).toEqual(body);
+  });
+
+  test.each(alphaExamples.filter((example) => example.refused))(
+    'refused: $rule',
+    async ({ body, refused }) => {
+      expect(breachesOf(AlphaCreateBody, body, () => undefined).join('\n')).toMatch(refused as RegExp);
+      const reply = await post(body);
+      expect(reply.status).toBe(400);
+      expect(await reply.json()).toMatchObject({
+        error: { message: expect.any(String), code: expect.any(String) },
+      });
+      // Through the command: a usage error, and not one request. What gw fills in for the user is pinned by null.
+      const file = path.join(world.cwd, 'body.json');
+      writeFileSync(file, JSON.stringify(body));
+      const before = world.sandbox.requests.length;
+      const noModel = (body as { model?: unknown }).model === undefined;
+      const run = await world.gw(['video', 'alpha', 'create', '--body', file]);
+      if (noModel) return; // the command has a default model
+      expect(run.code, run.err).toBe(2);
+      expect(run.out).toBe('');
+      expect(run.err).toMatch(/^error: /);
+      expect(world.sandbox.requests.length).toBe(before);
+    },
+  );
+});
