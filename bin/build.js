@@ -1,6 +1,7 @@
 // Builds dist/: the bundle in parts, one for each command and shared ones between them, as CommonJS so that the
-// launcher can load each part through V8's code cache. esbuild splits ES modules only, hence the second pass.
+// launcher can load them through V8's code cache. esbuild splits ES modules only, hence the second pass.
 'use strict';
+const crypto = require('node:crypto');
 const fs = require('node:fs');
 const path = require('node:path');
 const esbuild = require('esbuild');
@@ -8,12 +9,31 @@ const esbuild = require('esbuild');
 const root = path.join(__dirname, '..');
 const distDir = path.join(root, 'dist');
 const target = 'node20.18';
+/** Parts up to this size share a file: each stays a function of its own, run when it is asked for. */
+const SHARED_FILE_BYTES = 60_000;
+
+/**
+ * What dependencies load and gw never uses: HTTP/2 in undici, which costs 7 ms, and the starting of subcommands as
+ * programs in commander, which costs 2 ms.
+ */
+const withoutUnused = {
+  name: 'without-unused',
+  setup({ onResolve, onLoad }) {
+    const namespace = 'without-unused';
+    onResolve({ filter: /client-h2\.js$/ }, () => ({ path: 'HTTP/2', namespace }));
+    onResolve({ filter: /^node:child_process$/ }, ({ importer }) =>
+      /node_modules.commander/.test(importer) ? { path: 'node:child_process', namespace } : undefined,
+    );
+    onLoad({ filter: /.*/, namespace }, ({ path: what }) => ({
+      contents: `module.exports = () => { throw new Error(${JSON.stringify(`${what} is left out of the bundle`)}) };`,
+    }));
+  },
+};
 
 async function build() {
   const { outputFiles, metafile } = await esbuild.build({
     absWorkingDir: root,
     entryPoints: { main: 'src/entry.ts' },
-    chunkNames: '[name]-[hash]',
     outdir: distDir,
     write: false,
     bundle: true,
@@ -24,29 +44,53 @@ async function build() {
     minify: true,
     legalComments: 'none',
     metafile: true,
-    // The whole of undici costs 40 ms at start; gw needs three files of it.
+    // The whole of undici costs 40 ms at start; gw needs one class of it.
     alias: { undici: './src/http/lean-undici.ts' },
+    plugins: [withoutUnused],
     logLevel: 'warning',
   });
+  const parts = await Promise.all(outputFiles.map(toCommonJs));
   fs.rmSync(distDir, { recursive: true, force: true });
   fs.mkdirSync(distDir, { recursive: true });
   fs.writeFileSync(path.join(distDir, 'package.json'), '{ "type": "commonjs" }\n');
-  for (const { path: file, text } of outputFiles) {
-    const { code } = await esbuild.transform(text, {
-      format: 'cjs',
-      platform: 'node',
-      target,
-      minify: true,
-      legalComments: 'none',
-      supported: { 'dynamic-import': false },
-    });
-    fs.writeFileSync(file, code);
-  }
+  writeParts(parts);
   fs.cpSync(path.join(root, 'src', 'sandbox', 'clips'), path.join(distDir, 'clips'), {
     recursive: true,
     filter: (file) => !file.endsWith('.md'),
   });
   fs.writeFileSync(path.join(distDir, 'LICENSES.txt'), licencesOf(Object.keys(metafile.inputs)));
+}
+
+async function toCommonJs({ path: file, text }) {
+  const { code } = await esbuild.transform(text, {
+    format: 'cjs',
+    platform: 'node',
+    target,
+    minify: true,
+    legalComments: 'none',
+    supported: { 'dynamic-import': false },
+  });
+  return { name: path.basename(file), code };
+}
+
+/** Writes the parts, small ones together, and `parts.json`: the file that each part is in. */
+function writeParts(parts) {
+  const isSmall = ({ code }) => code.length <= SHARED_FILE_BYTES;
+  const files = [parts.filter(isSmall), ...parts.filter((part) => !isSmall(part)).map((part) => [part])];
+  const fileOf = {};
+  for (const together of files) {
+    const factories = together.map(
+      ({ name, code }) => `${JSON.stringify(name)}:function(exports,require,module){${code}\n}`,
+    );
+    const source = `({${factories.join(',\n')}})`;
+    // The name holds the content's hash: a code cache made for it fits no other.
+    const hash = crypto.createHash('sha256').update(source).digest('hex').slice(0, 12);
+    const stem = together.length > 1 ? 'gw' : path.basename(together[0].name, '.js').replace(/-.*/, '');
+    const file = `${stem}-${hash}.js`;
+    fs.writeFileSync(path.join(distDir, file), source);
+    for (const { name } of together) fileOf[name] = file;
+  }
+  fs.writeFileSync(path.join(distDir, 'parts.json'), `${JSON.stringify(fileOf)}\n`);
 }
 
 /** The licence texts of what is bundled, as those licences ask. */

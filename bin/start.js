@@ -1,5 +1,5 @@
-// Loads the bundle's parts, each through V8's code cache. The cache only ever saves time: whatever is wrong with it,
-// the part is compiled as usual.
+// Loads the bundle's parts, through V8's code cache where there is one. The cache only ever saves time: whatever is
+// wrong with it, the part is compiled as usual.
 'use strict';
 const crypto = require('node:crypto');
 const fs = require('node:fs');
@@ -7,61 +7,85 @@ const path = require('node:path');
 const vm = require('node:vm');
 
 const distDir = path.join(__dirname, '..', 'dist');
-const HASH_BYTES = 20;
+const fileOf = require('../dist/parts.json');
 
 function cacheDirOf(env) {
-  if (env.GW_CODE_CACHE === 'off') return undefined;
   const absolute = (dir) => (dir && path.isAbsolute(dir) ? dir : undefined);
   const base =
-    absolute(env.XDG_CACHE_HOME) ??
-    (process.platform === 'win32' ? absolute(env.LOCALAPPDATA) : undefined) ??
-    (absolute(env.HOME) && path.join(env.HOME, '.cache'));
-  if (!base) return undefined;
-  const { version } = require('../package.json');
-  const build = crypto.createHash('sha1').update(distDir).digest('hex').slice(0, 8);
-  return path.join(base, 'gw', 'code', `${version}-${process.versions.v8}-${process.arch}-${build}`);
+    absolute(env.GW_CACHE_DIR) ??
+    (absolute(env.XDG_CACHE_HOME) && path.join(env.XDG_CACHE_HOME, 'gw')) ??
+    (process.platform === 'win32' && absolute(env.LOCALAPPDATA)
+      ? path.join(env.LOCALAPPDATA, 'gw', 'cache')
+      : undefined) ??
+    (absolute(env.HOME) && path.join(env.HOME, '.cache', 'gw'));
+  return base && path.join(base, 'code', `${process.versions.v8}-${process.arch}`);
 }
 
-// V8 checks that a cache fits the source's length, not that its bytes are whole: a hash stands in front of each.
-function readCache(file, source) {
+// A cache file: a hash of all that follows (V8 does not check that a cache's bytes are whole), the length of a list,
+// the list of the parts whose functions are in it, and V8's data.
+const HASH_BYTES = 20;
+const LENGTH_BYTES = 4;
+const hashOf = (bytes) => crypto.createHash('sha1').update(bytes).digest();
+
+function readCache(file) {
   try {
     const bytes = fs.readFileSync(file);
-    const hash = crypto.createHash('sha1').update(bytes.subarray(HASH_BYTES)).update(source).digest();
-    return hash.equals(bytes.subarray(0, HASH_BYTES)) ? bytes.subarray(HASH_BYTES) : undefined;
+    const rest = bytes.subarray(HASH_BYTES);
+    if (!hashOf(rest).equals(bytes.subarray(0, HASH_BYTES))) return undefined;
+    const dataAt = LENGTH_BYTES + rest.readUInt32LE(0);
+    const parts = rest.toString('utf8', LENGTH_BYTES, dataAt).split('\n');
+    return { parts: new Set(parts), data: rest.subarray(dataAt) };
   } catch {
     return undefined;
   }
 }
 
-function writeCache(file, source, data) {
-  const part = `${file}.${process.pid}`;
+function writeCache(file, parts, data) {
+  const own = `${file}.${process.pid}`;
   try {
     fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
-    const hash = crypto.createHash('sha1').update(data).update(source).digest();
-    fs.writeFileSync(part, Buffer.concat([hash, data]), { mode: 0o600, flag: 'wx' });
-    fs.renameSync(part, file);
+    const list = Buffer.from([...parts].join('\n'));
+    const length = Buffer.alloc(LENGTH_BYTES);
+    length.writeUInt32LE(list.length);
+    const rest = Buffer.concat([length, list, data]);
+    fs.writeFileSync(own, Buffer.concat([hashOf(rest), rest]), { mode: 0o600, flag: 'wx' });
+    fs.renameSync(own, file);
   } catch {
-    fs.rmSync(part, { force: true });
+    try {
+      fs.rmSync(own, { force: true });
+    } catch {
+      // A cache that cannot be written is a cache that is not there.
+    }
   }
 }
 
 const cacheDir = cacheDirOf(process.env);
+/** File -> its script, its parts as functions, and what its cache holds. */
+const files = new Map();
 const loaded = new Map();
-const fresh = [];
 let flagsTouched = false;
 
-function load(name) {
-  const known = loaded.get(name);
-  if (known) return known.exports;
-  const file = path.join(distDir, name);
-  const source = `(function (exports, require, module) {${fs.readFileSync(file, 'utf8')}\n})`;
+function open(name) {
+  const known = files.get(name);
+  if (known) return known;
+  const filename = path.join(distDir, name);
   const cacheFile = cacheDir && path.join(cacheDir, `${name}.bin`);
-  const cachedData = cacheFile && readCache(cacheFile, source);
-  const script = new vm.Script(source, { filename: file, cachedData });
-  if (cacheFile && (!cachedData || script.cachedDataRejected)) fresh.push({ script, source, cacheFile });
+  const cache = cacheFile && readCache(cacheFile);
+  const script = new vm.Script(fs.readFileSync(filename, 'utf8'), { filename, cachedData: cache?.data });
+  const cached = script.cachedDataRejected ? undefined : cache?.parts;
+  const file = { script, cacheFile, cached, used: new Set(cached), factories: script.runInThisContext() };
+  files.set(name, file);
+  return file;
+}
+
+function load(part) {
+  const known = loaded.get(part);
+  if (known) return known.exports;
+  const file = open(fileOf[part]);
+  file.used.add(part);
   const module = { exports: {} };
-  loaded.set(name, module);
-  script.runInThisContext()(module.exports, partOrBuiltin, module);
+  loaded.set(part, module);
+  file.factories[part](module.exports, partOrBuiltin, module);
   return module.exports;
 }
 
@@ -69,12 +93,16 @@ function partOrBuiltin(id) {
   return id.startsWith('./') ? load(id.slice(2)) : require(id);
 }
 
+/** The files whose cache lacks something that this run had to compile. */
+const toCache = () =>
+  [...files.values()].filter((file) => file.cacheFile && file.used.size > (file.cached?.size ?? 0));
+
 /**
  * Whether V8's flags may be touched in this run: only when every part so far came from the cache, because a cache made
- * after that is always rejected. The first run of a version pays for the next ones.
+ * after that is always rejected. The first run of a command pays for the next ones.
  */
 function mayTouchFlags() {
-  flagsTouched ||= fresh.length === 0;
+  flagsTouched ||= toCache().length === 0;
   return flagsTouched;
 }
 
@@ -82,6 +110,6 @@ load('main.js')
   .run({ distDir, mayTouchFlags })
   .finally(() => {
     if (flagsTouched) return;
-    for (const { script, source, cacheFile } of fresh)
-      writeCache(cacheFile, source, script.createCachedData());
+    for (const { script, cacheFile, used } of toCache())
+      writeCache(cacheFile, used, script.createCachedData());
   });

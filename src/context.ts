@@ -8,6 +8,7 @@ import type { Transport } from './http/exchange.ts';
 import type { Io } from './io/io.ts';
 import type { Job } from './ledger/event.ts';
 import type { Ledger } from './ledger/ledger.ts';
+import { once } from './once.ts';
 
 /** Everything a command may use. The costly parts are made when they are first asked for. */
 export interface Context {
@@ -44,15 +45,6 @@ const EMBEDDED = 'sandbox:';
 
 /** Longest wait for a connection, apart from the silence that --timeout bounds. */
 const CONNECT_MS = 10_000;
-
-/** A value made at its first use. */
-function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined;
-  return () => {
-    made ??= make();
-    return made;
-  };
-}
 
 interface Parts {
   readonly host: Host;

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { usage } from '../errors.ts';
 import { accountTypes } from '../gateway/limits.ts';
 import type { Clock } from '../host.ts';
+import { once } from '../once.ts';
 import { configDir, type DirHost } from './dirs.ts';
 import { readJsonFile, withWriterLock, writeJsonFile } from './json-file.ts';
 import { isProfileName, sandboxProfile } from './profile-name.ts';
@@ -10,35 +11,32 @@ import { isProfileName, sandboxProfile } from './profile-name.ts';
 /** The newest format of the configuration file that this build reads and writes. */
 export const CONFIG_VERSION = 1;
 
-/** The models used where a command names none. */
-export const ModelDefaults = z.strictObject({
-  chat: z.string().min(1).optional(),
-  image: z.string().min(1).optional(),
-  alpha: z.string().min(1).optional(),
-  gamma: z.string().min(1).optional(),
+/** The schema of the file, made when there is a file to read: most runs in CI have none. */
+const configSchema = once(() => {
+  const text = z.string().min(1).optional();
+  /** Texts are as typed, their meaning is checked where they are used. */
+  const profile = z.strictObject({
+    base_url: z.string().optional(),
+    account: z.enum(accountTypes).optional(),
+    provider_version: text,
+    out: text,
+    timeout: z.string().optional(),
+    retries: z.int().min(0).optional(),
+    models: z.strictObject({ chat: text, image: text, alpha: text, gamma: text }).optional(),
+  });
+  return z.strictObject({
+    version: z.literal(CONFIG_VERSION),
+    current: z.string().refine(isProfileName, 'not a profile name').optional(),
+    profiles: z.record(
+      z.string().refine((name) => isProfileName(name) && name !== sandboxProfile, 'not a profile name'),
+      profile,
+    ),
+  });
 });
 
-/** What a profile may hold; texts are as typed, their meaning is checked where they are used. */
-export const Profile = z.strictObject({
-  base_url: z.string().optional(),
-  account: z.enum(accountTypes).optional(),
-  provider_version: z.string().min(1).optional(),
-  out: z.string().min(1).optional(),
-  timeout: z.string().optional(),
-  retries: z.int().min(0).optional(),
-  models: ModelDefaults.optional(),
-});
-export type Profile = z.infer<typeof Profile>;
-
-export const ConfigFile = z.strictObject({
-  version: z.literal(CONFIG_VERSION),
-  current: z.string().refine(isProfileName, 'not a profile name').optional(),
-  profiles: z.record(
-    z.string().refine((name) => isProfileName(name) && name !== sandboxProfile, 'not a profile name'),
-    Profile,
-  ),
-});
-export type ConfigFile = z.infer<typeof ConfigFile>;
+export type ConfigFile = z.infer<ReturnType<typeof configSchema>>;
+/** What a profile may hold. */
+export type Profile = ConfigFile['profiles'][string];
 
 /** The path of the configuration file. */
 export function configFilePath(host: DirHost): string {
@@ -85,7 +83,7 @@ function parseConfig(value: unknown, file: string): ConfigFile {
       'Upgrade gw, or set GW_CONFIG_DIR to another directory.',
     );
   }
-  const parsed = ConfigFile.safeParse(value);
+  const parsed = configSchema().safeParse(value);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   const where = issue?.path.join('.') || 'the top level';

@@ -4,6 +4,7 @@ import * as z from 'zod';
 import { errorCode, GwError } from '../errors.ts';
 import type { Clock } from '../host.ts';
 import { diskFault } from '../ledger/disk-fault.ts';
+import { once } from '../once.ts';
 import { checkKey } from './check-key.ts';
 import { configDir, type DirHost } from './dirs.ts';
 import { readJsonFile, withWriterLock, writeJsonFile } from './json-file.ts';
@@ -13,14 +14,16 @@ import { isProfileName, parseStoredProfileName } from './profile-name.ts';
 // Keys stand apart from the settings, so that a configuration can be shown, copied and versioned without them. Each
 // belongs to one profile and to one origin, and never goes to another.
 
-const KeyFile = z.strictObject({
-  version: z.literal(1),
-  keys: z.record(
-    z.string().refine(isProfileName, 'not a profile name'),
-    z.strictObject({ origin: z.string(), key: z.string() }),
-  ),
-});
-type KeyFile = z.infer<typeof KeyFile>;
+const keySchema = once(() =>
+  z.strictObject({
+    version: z.literal(1),
+    keys: z.record(
+      z.string().refine(isProfileName, 'not a profile name'),
+      z.strictObject({ origin: z.string(), key: z.string() }),
+    ),
+  }),
+);
+type KeyFile = z.infer<ReturnType<typeof keySchema>>;
 
 /** The path of the file that holds the stored keys. */
 export function keyFilePath(host: DirHost): string {
@@ -93,9 +96,9 @@ function readKeys(host: DirHost): KeyFile {
     if (error instanceof GwError) throw error;
     throw new GwError('auth', `the key file ${file} cannot be read: ${diskFault(error).reason}`);
   }
-  let parsed: ReturnType<typeof KeyFile.safeParse>;
+  let parsed: ReturnType<ReturnType<typeof keySchema>['safeParse']>;
   try {
-    parsed = KeyFile.safeParse(readJsonFile(file, 'key file'));
+    parsed = keySchema().safeParse(readJsonFile(file, 'key file'));
   } catch (error) {
     if (error instanceof GwError) throw new GwError('auth', error.message, error.facts);
     throw error;

@@ -1,6 +1,7 @@
 import { GwError, usage } from '../errors.ts';
 import type { AccountType } from '../gateway/limits.ts';
 import type { Host } from '../host.ts';
+import { once } from '../once.ts';
 import { originOf, parseBaseUrl } from './base-url.ts';
 import { checkKey } from './check-key.ts';
 import { type ConfigFile, configFilePath, type Profile, profileOf, readConfig } from './config-file.ts';
@@ -146,10 +147,8 @@ export function resolveSettings(input: { readonly flags: SettingsFlags; readonly
     verbose: chooseVerbose(flags, host),
     keySource: () => keySource({ flags, host, profile: profile.value, sandbox, baseUrl: baseUrl.value }),
     gatewayUrl,
-    key: once(() =>
-      sandbox
-        ? Promise.resolve(sandboxKey)
-        : readAnyKey({ flags, host, profile: profile.value, baseUrl: gatewayUrl() }),
+    key: once(async () =>
+      sandbox ? sandboxKey : readAnyKey({ flags, host, profile: profile.value, baseUrl: gatewayUrl() }),
     ),
   };
 }
@@ -248,12 +247,4 @@ function noGateway(sandbox: boolean): never {
   throw new GwError('auth', 'no gateway is configured', {
     hint: 'Pass --base-url URL, set GW_BASE_URL, store one with gw login, or try --sandbox, which needs no gateway and no key.',
   });
-}
-
-function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined;
-  return () => {
-    made ??= Promise.resolve().then(make);
-    return made;
-  };
 }

@@ -1,7 +1,8 @@
 import * as z from 'zod';
+import { AlphaCreateReply, alphaTasksPath } from './alpha-task.ts';
 import type { Endpoint } from './endpoint.ts';
 import { MB, type MediaLimits, type Modality, mediaFormats } from './media-limits.ts';
-import { type Family, type Note, readTaskError, TaskId, type TaskOutput, taskState } from './task.ts';
+import type { Note } from './task.ts';
 
 // Family A video ("Family A video task", "Family A: create task", "Family A: query task", "Limits").
 
@@ -80,13 +81,10 @@ export const alphaModels: Readonly<Record<string, AlphaModel>> = {
   },
 };
 
-export const alphaDefaultModel = 'alpha-video-2-5-260628';
-
 /** A reference video that is edited must be at least this long ("Rules for content", 5). */
 export const alphaEditMinS = 4;
 
 export const ALPHA_MAX_BODY_BYTES = 64 * MB;
-export const ALPHA_MAX_DOWNLOADS = 100;
 
 const assetUri = /^asset:\/\/[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 // One test for each form that "Rules for content", 1 allows; none holds white space or control characters.
@@ -382,22 +380,6 @@ export function alphaWarnings(body: AlphaCreateBody): Note[] {
   return notes;
 }
 
-const AlphaCreateReply = z
-  .looseObject({ id: TaskId.optional(), task_id: TaskId.optional(), status: z.unknown().optional() })
-  .refine((reply) => reply.task_id ?? reply.id, { error: 'the reply names no task' });
-
-const AlphaTask = z.looseObject({
-  status: z.unknown().optional(),
-  progress: z.unknown().optional(),
-  content: z
-    .looseObject({ video_url: z.unknown().optional(), last_frame_url: z.unknown().optional() })
-    .optional()
-    .catch(undefined),
-  error: z.unknown().optional(),
-});
-
-const alphaTasksPath = '/api/v3/contents/generations/tasks';
-
 export const alphaCreate: Endpoint = {
   name: 'alpha.create',
   method: 'POST',
@@ -407,51 +389,4 @@ export const alphaCreate: Endpoint = {
   body: AlphaCreateBody,
   reply: AlphaCreateReply,
   maxBodyBytes: ALPHA_MAX_BODY_BYTES,
-};
-
-export const alphaQuery: Endpoint = {
-  name: 'alpha.query',
-  method: 'GET',
-  path: `${alphaTasksPath}/{task_id}`,
-  credential: 'bearer',
-  resend: 'read',
-  reply: AlphaTask,
-};
-
-const HOUR_MS = 3_600_000;
-
-export const alphaFamily: Family = {
-  name: 'alpha',
-  query: alphaQuery,
-  pollIntervalMs: { min: 10_000, max: 30_000 },
-  recordLifeMs: 7 * 24 * HOUR_MS,
-  linkLifeMs: 24 * HOUR_MS,
-  maxDownloads: ALPHA_MAX_DOWNLOADS,
-  readCreateReply(reply) {
-    const parsed = AlphaCreateReply.parse(reply);
-    return {
-      id: parsed.task_id ?? (parsed.id as string),
-      status: typeof parsed.status === 'string' ? parsed.status : undefined,
-    };
-  },
-  readTask(reply, taskId) {
-    const task = AlphaTask.parse(reply);
-    const { state, known } = taskState(task.status);
-    const outputs: TaskOutput[] = [];
-    const { video_url: video, last_frame_url: lastFrame } = task.content ?? {};
-    if (typeof video === 'string' && video !== '') outputs.push({ role: 'video', type: 'video', url: video });
-    // The document names the request field only; the public record of this API family carries the frame here.
-    if (typeof lastFrame === 'string' && lastFrame !== '') {
-      outputs.push({ role: 'last-frame', type: 'image', url: lastFrame });
-    }
-    return {
-      id: taskId,
-      status: typeof task.status === 'string' ? task.status : '',
-      state,
-      statusKnown: known,
-      progressPercent: typeof task.progress === 'number' ? task.progress : undefined,
-      outputs,
-      error: readTaskError(task.error),
-    };
-  },
 };

@@ -2,7 +2,7 @@ import type { Family } from './task.ts';
 
 /** The families of asynchronous generation by name, each loaded when it is asked for. */
 const loaders: Readonly<Record<string, () => Promise<Family>>> = {
-  alpha: async () => (await import('./alpha.ts')).alphaFamily,
+  alpha: async () => (await import('./alpha-task.ts')).alphaFamily,
 };
 
 export const familyNames = Object.keys(loaders);

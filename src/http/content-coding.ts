@@ -56,7 +56,8 @@ export function decodeBody(bytes: Uint8Array, coding: Coding, limitBytes: number
 export function decodedHead({ status, headers }: WireHead): WireHead {
   const kept: Record<string, string> = Object.create(null);
   for (const [name, value] of Object.entries(headers)) {
-    if (name !== 'content-encoding' && name !== 'content-length') kept[name] = value;
+    // The tag and the length belong to the coded bytes.
+    if (!['content-encoding', 'content-length', 'etag'].includes(name)) kept[name] = value;
   }
   return { status, headers: kept };
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, RequestListener } from 'node:http';
-import { ALPHA_MAX_DOWNLOADS } from '../gateway/alpha.ts';
+import { ALPHA_MAX_DOWNLOADS } from '../gateway/alpha-task.ts';
 import { type ByteRange, rangeStillHolds, readRange } from './byte-range.ts';
 import { deliver, htmlReply, mangle, vanish } from './deliver.ts';
 import type { Struck } from './fault-draw.ts';

@@ -148,7 +148,7 @@ describe('create --wait', () => {
   });
 
   test('the first Ctrl-C leaves the job going, says how to pick it up, and exits 130', async () => {
-    const world = await open({ speed: 0.01 });
+    const world = await open({ speed: 0.05 });
     let interrupt: (signal: EndingSignal) => void = () => {};
     const { sleep } = world.clock;
     world.clock.sleep = async (ms, signal) => {

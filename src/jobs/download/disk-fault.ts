@@ -1,4 +1,5 @@
 import * as fs from 'node:fs';
+import * as os from 'node:os';
 import { errorCode } from '../../errors.ts';
 
 const reasons: Readonly<Record<string, string>> = {
@@ -20,9 +21,15 @@ const reasons: Readonly<Record<string, string>> = {
 
 /** Why a file-system call failed, in words. */
 export function faultReason(error: unknown): string {
-  const code = errorCode(error);
+  const code = isQuota(error) ? 'EDQUOT' : errorCode(error);
   if (code === undefined) return error instanceof Error ? error.message : String(error);
   return reasons[code] ?? code;
+}
+
+/** Node has no name for EDQUOT and says UNKNOWN. */
+function isQuota(error: unknown): boolean {
+  const { errno } = error as { errno?: unknown };
+  return errno === -os.constants.errno.EDQUOT;
 }
 
 /** The disk failed, or has too little room: what has arrived stays for `gw jobs sync`. */

@@ -134,8 +134,8 @@ export class OutputFetch {
     this.isRenewed = true;
     const fresh = await this.options.refreshLink();
     const url = fresh === undefined ? undefined : usableLink(fresh);
-    if (url === undefined || url.href === this.link.href)
-      throw failed(`${reason}; the task has no other link`, status);
+    // The same link again is worth one more GET: the task has just vouched for it.
+    if (url === undefined) throw failed(`${reason}; the task has no other link`, status);
     this.link = url;
     this.from = url;
   }

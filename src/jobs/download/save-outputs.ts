@@ -92,8 +92,8 @@ function downloadError(error: unknown, output: TaskOutput, taskId: string, isKep
   const reason =
     error instanceof Error && errorCode(error) === undefined ? error.message : faultReason(error);
   const goesOn = isKept
-    ? 'what has arrived is kept: when there is room again, gw jobs sync goes on from there'
-    : 'when that is mended, gw jobs sync fetches it';
+    ? 'what has arrived is kept: once that is mended, gw jobs sync goes on from there'
+    : 'once that is mended, gw jobs sync fetches it';
   const hint = error instanceof DiskFault ? goesOn : facts.hint;
   return new GwError('download', `the ${output.role} of task ${taskId} was not saved: ${reason}`, {
     ...facts,

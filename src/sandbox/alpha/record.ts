@@ -1,4 +1,4 @@
-import { alphaFamily } from '../../gateway/alpha.ts';
+import { alphaFamily } from '../../gateway/alpha-task.ts';
 import { framesPerS, pictureSize } from '../clip.ts';
 import { lastFrameFile, videoFile } from '../output-files.ts';
 import { signedLink } from '../signed-link.ts';

@@ -1,10 +1,5 @@
-import {
-  type AlphaCreateBody,
-  AlphaStrictCreateBody,
-  alphaCreate,
-  alphaFamily,
-  alphaQuery,
-} from '../../gateway/alpha.ts';
+import { type AlphaCreateBody, AlphaStrictCreateBody, alphaCreate } from '../../gateway/alpha.ts';
+import { alphaFamily, alphaQuery } from '../../gateway/alpha-task.ts';
 import { admitTask, sweepWhenDue } from '../account.ts';
 import { jsonReply, Refusal } from '../reply.ts';
 import type { Route } from '../route.ts';

@@ -67,6 +67,21 @@ describe('redirects', () => {
     expect([server.gets.length, target.gets.length]).toEqual([1, 4]);
   });
 
+  it('are gone through again where their target dies, before the task is asked', async () => {
+    const target = await outputServer((request, response, number) => {
+      if (number === 1) serveFile(file, request, response, { etag, cutAfter: 3000 });
+      else if (request.url === '/2') serveFile(file, request, response, { etag });
+      else response.writeHead(403).end();
+    });
+    const server = await outputServer((_, response, number) =>
+      response.writeHead(302, { location: `${target.url}/${number}` }).end(),
+    );
+    const { files, refreshed } = await run({ dir: tempDir(), url: server.url });
+    expect(files[0]?.sha256).toBe(sha256(file));
+    expect(refreshed()).toBe(0);
+    expect(target.gets.map(({ path }) => path)).toEqual(['/1', '/1', '/2']);
+  });
+
   it('end in a loop after five', async () => {
     const dir = tempDir();
     const server = await outputServer((_, response) => response.writeHead(302, { location: '/again' }).end());
@@ -128,7 +143,7 @@ describe('a dead link', () => {
 
   it.each([
     ['the new one is dead too', (url: string) => `${url}/new`, 2],
-    ['the task has the same one', (url: string) => `${url}/old`, 1],
+    ['the task has only the same one', (url: string) => `${url}/old`, 2],
     ['the task has none', () => undefined, 1],
   ])('ends the download where %s', async (_, fresh, gets) => {
     const dir = tempDir();
@@ -419,6 +434,10 @@ describe('judgeHead', () => {
     [201, {}, 'refuse'],
     [204, {}, 'refuse'],
     [206, { etag, 'content-range': 'bytes 10-99/100' }, 'append'],
+    [206, { etag, 'content-range': 'bytes 9-99/100' }, 'drop'],
+    [206, { etag, 'content-range': 'bytes 11-99/100' }, 'drop'],
+    [206, { etag, 'content-range': 'bytes 10-99/101' }, 'drop'],
+    [206, { 'content-range': 'bytes 10-99/100' }, 'drop'],
     [206, { etag, 'content-range': 'bytes 10-100/100' }, 'drop'],
     [206, { etag, 'content-range': 'bytes 10-99/*' }, 'drop'],
     [206, { etag, 'content-range': 'items 10-99/100' }, 'drop'],

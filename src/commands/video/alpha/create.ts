@@ -1,11 +1,11 @@
 import {
   AlphaCreateBody,
   alphaCreate,
-  alphaFamily,
   alphaModels,
   alphaWarnings,
   fillAlphaBody,
 } from '../../../gateway/alpha.ts';
+import { alphaFamily } from '../../../gateway/alpha-task.ts';
 import { videoCreate } from '../create-video.ts';
 import { alphaBody, alphaFlagOf, alphaFlags, alphaMedia, alphaModelId } from './body.ts';
 
