@@ -20,6 +20,8 @@ export interface Context {
   readonly signal: AbortSignal;
   /** The settings in force, each with where it comes from. */
   settings(): Promise<Settings>;
+  /** As `settings`, where the profile that is named need not be there yet. */
+  settingsOfNewProfile(): Promise<Settings>;
   /** The gateway in force. Throws GwError `auth` where none is configured or its key cannot be read. */
   gateway(): Promise<Access>;
   /** A gateway with a key that is not stored yet. */
@@ -29,6 +31,17 @@ export interface Context {
   /** The gateway that a job of the ledger belongs to. Throws GwError `auth` where it cannot be reached from here. */
   gatewayOf(job: Job): Promise<Access>;
   ledger(): Promise<Ledger>;
+}
+
+/** A command line that goes on from here: the words, with the gateway that this run was given. */
+export function commandFor(words: string, { globals }: Pick<Context, 'globals'>): string {
+  if (globals.sandbox) return `${words} --sandbox`;
+  const { profile, baseUrl } = globals;
+  return [
+    words,
+    ...(profile ? ['--profile', profile] : []),
+    ...(baseUrl ? ['--base-url', baseUrl] : []),
+  ].join(' ');
 }
 
 /** A gateway, ready to be used. */
@@ -59,7 +72,7 @@ export function makeContext({ host, io, globals, signal }: Parts): {
   close: () => Promise<void>;
 } {
   const closers: (() => Promise<void>)[] = [];
-  const settingsWith = async (flags: GlobalFlags) => {
+  const settingsWith = async (flags: GlobalFlags & { profileMayBeNew?: boolean }) => {
     const { resolveSettings } = await import('./config/settings.ts');
     return resolveSettings({ flags, host });
   };
@@ -137,8 +150,9 @@ export function makeContext({ host, io, globals, signal }: Parts): {
     signal,
     clock: host.clock,
     settings,
+    settingsOfNewProfile: () => settingsWith({ ...globals, profileMayBeNew: true }),
     gateway,
-    gatewayWith: async (made) => accessWith(made, await settings()),
+    gatewayWith: async (made) => accessWith(made, await settingsWith({ ...globals, profileMayBeNew: true })),
     ownsJob: async (job) => {
       const named =
         globals.profile !== undefined || globals.baseUrl !== undefined || globals.sandbox === true;

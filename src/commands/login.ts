@@ -1,10 +1,10 @@
 import { defineCommand } from '../command.ts';
-import { originOf, parseBaseUrl } from '../config/base-url.ts';
+import { originOf } from '../config/base-url.ts';
 import { checkKey } from '../config/check-key.ts';
 import { profileOf, updateConfig } from '../config/config-file.ts';
 import { readKeyFile } from '../config/key-file.ts';
 import { storeKey } from '../config/keys.ts';
-import { defaultProfile, parseStoredProfileName } from '../config/profile-name.ts';
+import { parseStoredProfileName } from '../config/profile-name.ts';
 import type { Context } from '../context.ts';
 import { usage } from '../errors.ts';
 import { on } from '../flags/flag.ts';
@@ -22,20 +22,15 @@ interface LoggedIn {
 export const login = defineCommand<typeof flags, LoggedIn>({
   flags,
   examples: [
-    'gw login --base-url https://gateway.example.com',
-    'gw login --profile work --base-url https://gateway.example.com --with-key < key.txt',
+    'gw sandbox serve --port 4010 --key demo & sleep 1; echo demo | gw login --profile demo --base-url http://127.0.0.1:4010 --with-key && kill $!',
   ],
   notes: ['The key is stored readable by this user only, and is sent to that address and to no other.'],
   sends: 'nothing',
   async run({ flags, globals }, ctx) {
-    const settings = await ctx.settings();
+    const settings = await ctx.settingsOfNewProfile();
     if (settings.sandbox) throw usage('the sandbox needs no login', 'use it with --sandbox');
-    const profile = parseStoredProfileName(
-      globals.profile ?? ctx.host.env.GW_PROFILE ?? settings.profile.value ?? defaultProfile,
-      '--profile',
-    );
+    const profile = parseStoredProfileName(settings.profile.value, '--profile');
     const baseUrl = settings.gatewayUrl();
-    parseBaseUrl(baseUrl, '--base-url', { insecureHttp: globals.insecureHttp ?? false });
     const key = flags.withKey
       ? await readKeyFile('-', ctx.host)
       : globals.apiKeyFile

@@ -5,7 +5,7 @@ import { GwError } from '../errors.ts';
 /** `gw logout`: forgets the stored key of a profile; its settings stay. */
 export const logout = defineCommand<Record<string, never>, { profile: string }>({
   flags: {},
-  examples: ['gw logout', 'gw logout --profile work'],
+  examples: ['gw logout --profile demo'],
   sends: 'nothing',
   async run(_, ctx) {
     const profile = (await ctx.settings()).profile.value;

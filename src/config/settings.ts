@@ -34,6 +34,8 @@ export interface SettingsFlags {
   readonly timeout?: string | undefined;
   readonly retries?: string | number | undefined;
   readonly verbose?: boolean | undefined;
+  /** `gw login` makes the profile it names. */
+  readonly profileMayBeNew?: boolean | undefined;
 }
 
 export const modelKinds = ['chat', 'image', 'alpha', 'gamma'] as const;
@@ -85,7 +87,7 @@ export function resolveSettings(input: { readonly flags: SettingsFlags; readonly
       'Leave one of them out.',
     );
   }
-  const stored = sandbox ? {} : storedProfile(profile, host);
+  const stored = sandbox ? {} : storedProfile(profile, host, flags.profileMayBeNew ?? false);
   const inProfile = `of profile ${profile.value} in ${fileName(host)}`;
   const pick = <T>(
     parse: (text: string, what: string) => T,
@@ -169,10 +171,10 @@ function chooseProfile(flags: SettingsFlags, host: Host): Sourced<string> {
 }
 
 /** A profile that was asked for must be there; the default one need not. */
-function storedProfile(profile: Sourced<string>, host: Host): Profile {
+function storedProfile(profile: Sourced<string>, host: Host, mayBeNew: boolean): Profile {
   const found = profileOf(readConfigIfThere(host), profile.value);
   if (found !== undefined) return found;
-  if (profile.source === 'default' || profile.value === defaultProfile) return {};
+  if (mayBeNew || profile.source === 'default' || profile.value === defaultProfile) return {};
   throw usage(
     `there is no profile ${profile.value} in ${fileName(host)}`,
     `See gw profile list, or make it: gw login --profile ${profile.value}`,

@@ -32,6 +32,8 @@ export interface FollowInput {
   /** Steady milliseconds at which the wait ends. */
   readonly deadlineMs: number;
   readonly firstDelayMs?: number | undefined;
+  /** The gateway's word so far, shown until the first look. */
+  readonly status?: string | undefined;
   readonly estimateMs?: number | undefined;
   /** Where the outputs go; nothing is saved where `download` is false. */
   readonly save: SavePlan;
@@ -52,6 +54,15 @@ export async function followJob(input: FollowInput, deps: FollowDeps): Promise<F
   const startedMs = clock.steady();
   let status: string | undefined;
   let last: TaskLook | undefined;
+  const show = (word: string, percent?: number) =>
+    progress.task({
+      id,
+      status: word,
+      elapsedMs: clock.steady() - startedMs,
+      percent,
+      estimateMs: input.estimateMs,
+    });
+  if (input.status !== undefined) show(input.status);
   try {
     const look = await poll({
       ...input,
@@ -64,13 +75,7 @@ export async function followJob(input: FollowInput, deps: FollowDeps): Promise<F
         if (!seen.view.statusKnown && seen.view.status !== status) {
           deps.warn(`task ${id}: unknown status "${seen.view.status}", taken as still running`);
         }
-        progress.task({
-          id,
-          status: seen.view.status,
-          elapsedMs: clock.steady() - startedMs,
-          percent: seen.view.progressPercent,
-          estimateMs: input.estimateMs,
-        });
+        show(seen.view.status, seen.view.progressPercent);
         recordLook(ledger, key, seen, status);
         status = seen.view.status;
         last = seen;

@@ -9,7 +9,7 @@ type ShownJob = JobView & { readonly record: unknown };
 export const show = defineCommand<Record<string, never>, ShownJob>({
   args: { name: 'ID', summary: "the gateway's task ID, or gw's own", required: true },
   flags: {},
-  examples: ['gw jobs show TASK_ID', 'gw jobs show TASK_ID --json'],
+  examples: ['gw jobs show $(gw jobs list -q --limit 1)', 'gw jobs show $(gw jobs list -q --limit 1) --json'],
   sends: 'nothing',
   async run({ args }, ctx) {
     const [id = ''] = args;

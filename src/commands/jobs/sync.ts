@@ -58,7 +58,7 @@ async function syncOne(job: Job, ctx: Context): Promise<Outcome<JobResult> | und
     }
     const deps = await followDeps(ctx, await ctx.gatewayOf(job));
     const followed = await syncJob({ ...job, id: job.id }, await loadFamily(job.family), deps);
-    if (followed) return outcomeOf(followed, { family: job.family, id: job.id });
+    if (followed) return outcomeOf(followed, { family: job.family, id: job.id }, ctx);
     io.note(`task ${job.id} is still ${job.status ?? 'running'}`);
     return undefined;
   } catch (error) {

@@ -13,7 +13,7 @@ const flags = { account: text('TYPE', 'account type, for its limits', { choices:
 export const add = defineCommand<typeof flags, { profile: string; base_url: string }>({
   args: { name: 'NAME', summary: 'letters, digits, dots, dashes', required: true },
   flags,
-  examples: ['gw profile add work --base-url https://gateway.example.com --account enterprise'],
+  examples: ['gw profile add studio --base-url https://gateway.example.com --account enterprise'],
   sends: 'nothing',
   async run({ args: [name = ''], flags, globals }, ctx) {
     const profile = parseStoredProfileName(name, 'profile');

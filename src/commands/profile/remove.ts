@@ -7,7 +7,7 @@ import { usage } from '../../errors.ts';
 export const remove = defineCommand<Record<string, never>, { profile: string }>({
   args: { name: 'NAME', summary: 'a name from gw profile list', required: true },
   flags: {},
-  examples: ['gw profile remove work'],
+  examples: ['gw profile remove studio'],
   sends: 'nothing',
   async run({ args: [name = ''] }, ctx) {
     await updateConfig(ctx.host, ({ current, ...config }) => {

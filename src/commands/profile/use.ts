@@ -7,7 +7,7 @@ import { usage } from '../../errors.ts';
 export const use = defineCommand<Record<string, never>, { profile: string }>({
   args: { name: 'NAME', summary: 'a name from gw profile list', required: true },
   flags: {},
-  examples: ['gw profile use work', 'gw profile use sandbox'],
+  examples: ['gw profile use sandbox'],
   sends: 'nothing',
   async run({ args: [name = ''] }, ctx) {
     await updateConfig(ctx.host, (config) => {

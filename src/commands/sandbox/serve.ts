@@ -57,8 +57,8 @@ interface Served {
 export const serve = defineCommand<typeof flags, Served>({
   flags,
   examples: [
-    'gw sandbox serve --port 4010 --speed 10',
-    'gw sandbox serve --port 4010 --speed 100 --fault "create:503:x1,output:cut:20%"',
+    'gw sandbox serve --port 4010 --speed 10 & sleep 1; kill $!',
+    'gw sandbox serve --port 4010 --speed 100 --fault "create:503:x1,output:cut:20%" & sleep 1; kill $!',
   ],
   notes: [
     `Faults:\n${faultHelp.map((line) => `  ${line}`).join('\n')}`,

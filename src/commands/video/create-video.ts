@@ -15,7 +15,7 @@ import { checkTarget } from '../../jobs/download/check-target.ts';
 import { planTarget } from '../../jobs/download/plan-target.ts';
 import type { IntentEvent } from '../../ledger/event.ts';
 import { type MediaInput, type ResolvedMedia, resolveMedia } from '../../media/resolve.ts';
-import { followFromFlags, type JobResult, jobLines, waitDeadlineMs } from './follow-job.ts';
+import { followFromFlags, type JobResult, jobLines, outcomeOf, waitDeadlineMs } from './follow-job.ts';
 import { showInstead } from './show-instead.ts';
 
 // `gw video FAMILY create`, written once: what the families differ in arrives as data and pure functions.
@@ -156,7 +156,11 @@ async function sendAndFollow(ready: Ready, ctx: Context): Promise<Outcome<JobRes
     record: job.reply,
     files: [],
   };
-  if (!flags.wait) return { value: accepted, ...(ctx.signal.aborted && { error: ctx.signal.reason }) };
+  if (!flags.wait) {
+    if (!ctx.signal.aborted) return { value: accepted };
+    const followed = { ...accepted, files: [], error: ctx.signal.reason };
+    return outcomeOf(followed, { family: family.name, id: job.id, accepted }, ctx);
+  }
   ctx.io.note(`task ${job.id}`);
   return followFromFlags({ id: job.id, key: job.key, family, flags, save, deadlineMs, accepted }, ctx);
 }

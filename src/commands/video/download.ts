@@ -1,4 +1,5 @@
 import { defineCommand, type Outcome } from '../../command.ts';
+import { commandFor } from '../../context.ts';
 import { GwError } from '../../errors.ts';
 import { saveFlags } from '../../flags/job-flags.ts';
 import { loadFamily } from '../../gateway/families.ts';
@@ -17,8 +18,8 @@ export function videoDownload(familyName: string) {
     args: { name: 'ID', summary: 'task ID', required: true, many: true },
     flags,
     examples: [
-      `gw video ${familyName} download TASK_ID`,
-      `gw video ${familyName} download TASK_ID -o "clips/{date}-{id}.{ext}"`,
+      `gw video ${familyName} download $(gw jobs list -q --status succeeded --limit 1) --sandbox`,
+      `gw video ${familyName} download $(gw jobs list -q --status succeeded --limit 1) --sandbox -o "clips/{date}-{id}.{ext}"`,
     ],
     sends: 'query',
     human: (result, _, failed) => (typeof result === 'string' ? result : jobLines(result, failed)),
@@ -43,13 +44,13 @@ export function videoDownload(familyName: string) {
             `task ${id} is ${look.view.status || 'not finished'}; there is nothing to save yet`,
             {
               taskId: id,
-              hint: `wait for it with: gw video ${familyName} wait ${id}`,
+              hint: `wait for it with: ${commandFor(`gw video ${familyName} wait ${id}`, ctx)}`,
             },
           );
         }
         const followed = await endOf(look, { key, id, family, save }, deps);
         deps.progress.stop();
-        return outcomeOf(followed, { family: familyName, id });
+        return outcomeOf(followed, { family: familyName, id }, ctx);
       });
     },
   });

@@ -1,5 +1,5 @@
 import type { Outcome } from '../../command.ts';
-import type { Access, Context } from '../../context.ts';
+import { type Access, type Context, commandFor } from '../../context.ts';
 import { GwError, Interrupted } from '../../errors.ts';
 import { DEFAULT_WAIT_TIMEOUT_MS, type PollFlags } from '../../flags/job-flags.ts';
 import type { Family } from '../../gateway/task.ts';
@@ -70,11 +70,12 @@ export async function followFromFlags(request: FollowRequest, ctx: Context): Pro
       deadlineMs: request.deadlineMs,
       intervalMs: interval === undefined ? family.pollIntervalMs : { min: interval, max: interval },
       ...(request.atOnce && { firstDelayMs: 0 }),
+      status: request.accepted?.status,
       estimateMs: await estimateOf(key, ctx),
     },
     deps,
   );
-  return outcomeOf(followed, { family: family.name, id, accepted: request.accepted });
+  return outcomeOf(followed, { family: family.name, id, accepted: request.accepted }, ctx);
 }
 
 /** How long jobs like this one took; an estimate must never cost a wait, so a ledger that cannot be read gives none. */
@@ -93,6 +94,7 @@ async function estimateOf(key: string, ctx: Context): Promise<number | undefined
 export function outcomeOf(
   followed: Followed,
   { family, id, accepted }: { family: string; id: string; accepted?: JobResult | undefined },
+  ctx: Context,
 ): Outcome<JobResult> {
   const files = followed.files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type }));
   const value: JobResult = {
@@ -102,11 +104,14 @@ export function outcomeOf(
     record: followed.record ?? accepted?.record ?? null,
     files,
   };
-  return { value, ...(followed.error !== undefined && { error: withWayBack(followed.error, family, id) }) };
+  return {
+    value,
+    ...(followed.error !== undefined && { error: withWayBack(followed.error, family, id, ctx) }),
+  };
 }
 
-function withWayBack(error: unknown, family: string, id: string): unknown {
-  const hint = `the job goes on; pick it up with: gw video ${family} wait ${id}`;
+function withWayBack(error: unknown, family: string, id: string, ctx: Context): unknown {
+  const hint = `the job goes on; pick it up with: ${commandFor(`gw video ${family} wait ${id}`, ctx)}`;
   if (error instanceof Interrupted) return new Interrupted(error.signal, hint);
   if (!(error instanceof GwError) || error.kind === 'task_failed') return error;
   const next = error.kind === 'download' ? 'gw jobs sync tries again' : hint;

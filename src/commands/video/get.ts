@@ -1,5 +1,5 @@
 import { defineCommand, type Outcome } from '../../command.ts';
-import type { Context } from '../../context.ts';
+import { type Context, commandFor } from '../../context.ts';
 import { GwError } from '../../errors.ts';
 import { loadFamily } from '../../gateway/families.ts';
 import { lookAtTask, type TaskLook } from '../../jobs/look.ts';
@@ -17,7 +17,7 @@ export function videoGet(familyName: string) {
   return defineCommand<Record<string, never>, Seen>({
     args: { name: 'ID', summary: 'task ID', required: true, many: true },
     flags: {},
-    examples: [`gw video ${familyName} get TASK_ID --json`],
+    examples: [`gw video ${familyName} get $(gw jobs list -q --limit 1) --sandbox --json`],
     notes: ['Links to outputs are credentials and die: they are shown with --json only.'],
     sends: 'query',
     async *run({ args }, ctx) {
@@ -36,7 +36,10 @@ export function videoGet(familyName: string) {
         return { value: { look, many: ids.length > 1 } };
       });
     },
-    human: (seen) => (typeof seen === 'string' ? seen : recordLines(seen.look, familyName)),
+    human: (seen, ctx) =>
+      typeof seen === 'string'
+        ? seen
+        : recordLines(seen.look, (id) => commandFor(`gw video ${familyName} download ${id}`, ctx)),
     // One reply goes out as it came; of several each must stay on its line.
     raw: (seen) => {
       if (typeof seen === 'string') return seen;

@@ -1,10 +1,9 @@
 import type { TaskLook } from '../../jobs/look.ts';
 
 /** A task record for people: one field a line, without the links, which are credentials. */
-export function recordLines({ view, record }: TaskLook, family: string): string {
+export function recordLines({ view, record }: TaskLook, saveCommand: (id: string) => string): string {
   const rows = [...fieldsOf(record, '')].filter(([, value]) => !/^https?:\/\//.test(value));
-  for (const output of view.outputs)
-    rows.push([output.role, `ready; save it with: gw video ${family} download ${view.id}`]);
+  for (const output of view.outputs) rows.push([output.role, `ready; save it with: ${saveCommand(view.id)}`]);
   const width = Math.max(...rows.map(([name]) => name.length), 0);
   return rows.map(([name, value]) => `${name.padEnd(width)}  ${value}\n`).join('');
 }

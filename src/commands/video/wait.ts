@@ -13,8 +13,8 @@ export function videoWait(familyName: string) {
     args: { name: 'ID', summary: 'task ID', required: true, many: true },
     flags,
     examples: [
-      `gw video ${familyName} wait TASK_ID`,
-      `gw video ${familyName} wait TASK_ID --wait-timeout 20m -o clips/`,
+      `gw video ${familyName} wait $(gw jobs list -q --limit 1) --sandbox`,
+      `gw video ${familyName} wait $(gw jobs list -q --limit 2) --sandbox --wait-timeout 20m -o clips/`,
     ],
     sends: 'query',
     human: (result, _, failed) => (typeof result === 'string' ? result : jobLines(result, failed)),

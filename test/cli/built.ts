@@ -1,0 +1,67 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import * as fs from 'node:fs';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+
+// The gw that is spawned: built from the sources as they are now, in a directory of its own, so that a build that
+// somebody starts beside the tests cannot take dist/ away under a running gw. Made once for one state of the sources,
+// by whichever test file comes first.
+
+const root = path.join(import.meta.dirname, '../..');
+const sources = ['bin', 'src', 'package.json', 'tsconfig.json'];
+const OLD_MS = 3_600_000;
+const LONGEST_BUILD_MS = 60_000;
+
+export interface Built {
+  /** `bin/gw.js`. */
+  readonly script: string;
+  /** A code cache that all runs share, as all runs of one user do. */
+  readonly cacheDir: string;
+}
+
+let built: Built | undefined;
+
+/** Builds gw where that is not done yet; safe in several processes at once. */
+export function builtGw(): Built {
+  built ??= build();
+  return built;
+}
+
+function build(): Built {
+  const dir = path.join(tmpdir(), `gw-built-${process.getuid?.() ?? 0}-${digestOfSources()}`);
+  const result = { script: path.join(dir, 'bin', 'gw.js'), cacheDir: path.join(dir, 'cache') };
+  if (fs.existsSync(dir)) return result;
+  const fresh = fs.mkdtempSync(path.join(tmpdir(), 'gw-building-'));
+  for (const name of sources) fs.cpSync(path.join(root, name), path.join(fresh, name), { recursive: true });
+  fs.symlinkSync(path.join(root, 'node_modules'), path.join(fresh, 'node_modules'));
+  execFileSync(process.execPath, ['bin/build.js'], { cwd: fresh, timeout: LONGEST_BUILD_MS });
+  try {
+    fs.renameSync(fresh, dir);
+  } catch {
+    // Another test file was faster; its build is as good.
+    fs.rmSync(fresh, { recursive: true });
+  }
+  removeOld(dir);
+  return result;
+}
+
+function digestOfSources(): string {
+  const hash = createHash('sha256');
+  const add = (file: string): void => {
+    const stats = fs.statSync(file);
+    if (!stats.isDirectory()) hash.update(`${file} ${stats.mtimeMs} ${stats.size}\n`);
+    else for (const name of fs.readdirSync(file).sort()) add(path.join(file, name));
+  };
+  for (const name of sources) add(path.join(root, name));
+  return hash.digest('hex').slice(0, 16);
+}
+
+function removeOld(kept: string): void {
+  for (const name of fs.readdirSync(tmpdir())) {
+    const dir = path.join(tmpdir(), name);
+    if (!/^gw-built-\d+-[0-9a-f]{16}$/.test(name) || dir === kept) continue;
+    const stats = fs.statSync(dir, { throwIfNoEntry: false });
+    if (stats && stats.mtimeMs < Date.now() - OLD_MS) fs.rmSync(dir, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,342 @@
+import { spawnSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Sandbox } from '../../src/sandbox/server.ts';
+import {
+  canMount,
+  canTrace,
+  create,
+  creates,
+  type Ended,
+  openPlace,
+  type Place,
+  sha256AtServer,
+  sha256Of,
+  strace,
+  until,
+} from './place.ts';
+
+// Promise 8: every file-system call may fail. Before the request leaves that costs nothing (exit 2); afterwards the job
+// is told, and `gw jobs sync` saves it once the disk is mended.
+
+type World = Place & { readonly sandbox: Sandbox };
+
+const words: Record<string, RegExp> = {
+  ENOSPC: /the disk is full/,
+  EIO: /input\/output error/,
+  EDQUOT: /the disk quota is used up/,
+  EROFS: /the file system is read-only/,
+};
+
+/** One sentence as an error and perhaps a hint; no stack, no code of Node's alone. */
+function expectOneError({ err }: Ended): string {
+  const [said = '', ...more] = err.split('\n').filter((line) => line.startsWith('error: '));
+  expect(more, err).toEqual([]);
+  expect(err).not.toMatch(/\n {4}at |UNKNOWN|unexpected error|undefined/);
+  return said;
+}
+
+/** Refused before it was paid for: exit 2, the reason in words, nothing sent. */
+function expectNothingPaid(place: World, ended: Ended, reason: RegExp): void {
+  expect(ended.code, ended.err).toBe(2);
+  expect(expectOneError(ended)).toMatch(reason);
+  expect(ended.err).toMatch(/\nhint: /);
+  expect(creates(place.sandbox)).toEqual([]);
+}
+
+/** With the disk mended, sync brings home what was paid for, and nothing else lies about. */
+async function expectMended(place: World, files = 1, state = place.state): Promise<void> {
+  const [task, ...others] = place.sandbox.tasks();
+  expect(others, 'paid once').toEqual([]);
+  await until('the task ends', () => place.sandbox.tasks()[0]?.status === 'succeeded');
+  const sync = await place.run(['jobs', 'sync'], { env: { GW_STATE_DIR: state } });
+  expect(sync.code, sync.err).toBe(0);
+  const [job] = await place.jobs(state);
+  expect(job).toMatchObject({ id: task?.id, state: 'succeeded', files: [{ role: 'video' }] });
+  expect(sha256Of(job?.files[0]?.path ?? '')).toBe(await sha256AtServer(place.sandbox, task?.id ?? ''));
+  expect(place.files(path.dirname(job?.files[0]?.path ?? ''))).toHaveLength(files);
+}
+
+const errnos = ['ENOSPC', 'EIO', 'EDQUOT', 'EROFS'];
+
+describe.skipIf(!canTrace())('an injected failure', () => {
+  describe('of the ledger before the request', () => {
+    const calls = [
+      { call: 'openat', when: '1..2' },
+      { call: 'write', when: '1' },
+      { call: 'write', when: '2' },
+      { call: 'fdatasync', when: '1' },
+      { call: 'fdatasync', when: '2' },
+    ];
+    test.each(calls.flatMap((each) => errnos.map((errno) => ({ ...each, errno }))))(
+      '$call number $when says $errno',
+      async ({ call, when, errno }) => {
+        const place = await openPlace();
+        const wrap = strace(`${call}:error=${errno}:when=${when}`, [place.journal]);
+        const ended = await place.run([...create, 'a fox'], { wrap });
+        const reason = words[errno] ?? /./;
+        expectNothingPaid(place, ended, reason);
+        expect(ended.err).toContain(place.journal);
+        expect(ended.err).toContain('nothing was sent');
+        const again = await place.run([...create, 'a fox']);
+        expect(again.code, again.err).toBe(0);
+        expect(place.files()).toHaveLength(1);
+      },
+    );
+
+    test.each(errnos)('making its directory says %s', async (errno) => {
+      const place = await openPlace();
+      const wrap = strace(`mkdir,mkdirat:error=${errno}:when=1`);
+      const ended = await place.run([...create, 'a fox'], { wrap });
+      expectNothingPaid(place, ended, words[errno] ?? /./);
+    });
+
+    test.each(['EIO', 'ENOSPC'])('the sync of its directory says %s', async (errno) => {
+      const place = await openPlace();
+      const wrap = strace(`fsync:error=${errno}:when=1`);
+      expectNothingPaid(place, await place.run([...create, 'a fox'], { wrap }), words[errno] ?? /./);
+    });
+  });
+
+  describe('of the ledger after the request', () => {
+    test.each(errnos)('the ID cannot be recorded (%s): it is told', async (errno) => {
+      const place = await openPlace();
+      const wrap = strace(`write:error=${errno}:when=3`, [place.journal]);
+      const ended = await place.run([...create, 'a fox'], { wrap });
+      const [task] = place.sandbox.tasks();
+      expect(ended.code).toBe(1);
+      expect(expectOneError(ended)).toMatch(words[errno] ?? /./);
+      expect(ended.err).toContain(`the task ${task?.id} exists and is not recorded: note its ID`);
+      expect(creates(place.sandbox)).toHaveLength(1);
+    });
+
+    // The journal's writes: 1 intent, 2 sent, 3 accepted, then status lines, final, get, part, saved, part.
+    test.each([
+      { at: 4, call: 'write' },
+      { at: 5, call: 'write' },
+      { at: 6, call: 'write' },
+      { at: 7, call: 'write' },
+      { at: 8, call: 'write' },
+      { at: 5, call: 'fdatasync' },
+      { at: 7, call: 'fdatasync' },
+    ])('$call number $at and all after it fail: sync mends it', async ({ at, call }) => {
+      const place = await openPlace({ minTaskMs: 1 });
+      const wrap = strace(`${call}:error=ENOSPC:when=${at}+`, [place.journal]);
+      const ended = await place.run([...create, 'a fox'], { wrap });
+      if (ended.code !== 0) {
+        expect([1, 12], ended.err).toContain(ended.code);
+        expect(expectOneError(ended)).toMatch(words.ENOSPC ?? /./);
+        expect(ended.err).toMatch(/gw jobs sync/);
+        await expectMended(place);
+      }
+      expect(creates(place.sandbox)).toHaveLength(1);
+    });
+  });
+
+  describe('of the output', () => {
+    const calls = [
+      { call: 'pwrite64', when: '1' },
+      { call: 'pwrite64', when: '2+' },
+      { call: 'link,linkat', when: '1' },
+      { call: 'fsync', when: '1' },
+    ];
+    test.each(calls.flatMap((each) => ['ENOSPC', 'EIO', 'EDQUOT'].map((errno) => ({ ...each, errno }))))(
+      '$call $when says $errno',
+      async ({ call, when, errno }) => {
+        const place = await openPlace({ fault: 'output:slow:x1', slowGapMs: 5 });
+        // With a ledger that is there already, only the output's own syncs are left to fail.
+        fs.mkdirSync(path.dirname(place.journal), { recursive: true, mode: 0o700 });
+        fs.writeFileSync(place.journal, '\n', { mode: 0o600 });
+        fs.mkdirSync(path.join(place.state, 'locks'));
+        const wrap = strace(`${call}:error=${errno}:when=${when}`);
+        const ended = await place.run([...create, 'a fox'], { wrap });
+        expect(ended.code, ended.err).toBe(12);
+        expect(expectOneError(ended)).toMatch(words[errno] ?? /./);
+        expect(ended.err).toContain('gw jobs sync');
+        expect(place.files().filter((name) => !name.endsWith('.part'))).toEqual([]);
+        await expectMended(place);
+      },
+    );
+
+    test.each(errnos)('the rename of --force says %s: the old file stays', async (errno) => {
+      const place = await openPlace();
+      const target = path.join(place.cwd, 'fox.mp4');
+      fs.writeFileSync(target, 'what was there before');
+      const wrap = strace(`rename,renameat,renameat2:error=${errno}:when=1`);
+      const ended = await place.run([...create, 'a fox', '-o', 'fox.mp4', '--force'], { wrap });
+      expect(ended.code, ended.err).toBe(12);
+      expect(expectOneError(ended)).toMatch(words[errno] ?? /./);
+      expect(fs.readFileSync(target, 'utf8')).toBe('what was there before');
+      await expectMended(place);
+    });
+
+    test('the probe of the directory fails: nothing is paid', async () => {
+      const place = await openPlace();
+      const dir = path.join(place.dir, 'clips');
+      const wrap = strace('mkdir,mkdirat:error=EROFS:when=1');
+      const ended = await place.run([...create, 'a fox', '-o', `${dir}/`], { wrap });
+      expectNothingPaid(place, ended, /read-only/);
+    });
+
+    test('the part cannot be removed: the file is saved all the same, with a warning', async () => {
+      const place = await openPlace();
+      // The first unlink is the probe's, the next ones are the lock's and the part's.
+      const wrap = strace('unlink,unlinkat:error=EIO:when=2+');
+      const ended = await place.run([...create, 'a fox'], { wrap });
+      expect(ended.code, ended.err).toBe(0);
+      expect(ended.err).toMatch(
+        /warning: .*\.part could not be removed: the disk reports an input\/output error/,
+      );
+      const [job] = await place.jobs();
+      expect(sha256Of(job?.files[0]?.path ?? '')).toBe(job?.files[0]?.sha256);
+    });
+  });
+});
+
+describe.skipIf(!canMount())('a small disk', () => {
+  function mountAt(dir: string): (...options: string[]) => void {
+    fs.mkdirSync(dir, { recursive: true });
+    const mount = (...args: string[]) => {
+      const { status, stderr } = spawnSync('mount', args, { encoding: 'utf8' });
+      if (status !== 0) throw new Error(stderr);
+    };
+    mount('-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', dir);
+    onTestFinished(() => void spawnSync('umount', ['-l', dir]));
+    return (...options) => mount('-o', `remount,${options.join(',')}`, dir);
+  }
+
+  /** Takes all but so many bytes of a disk; returns the file that holds them. */
+  function fill(dir: string, left: number): string {
+    const { bavail, bsize } = fs.statfsSync(dir);
+    const file = path.join(dir, 'ballast');
+    fs.writeFileSync(file, Buffer.alloc(bavail * bsize - left));
+    return file;
+  }
+
+  test('full in mid-life: the output waits until there is room', async () => {
+    const place = await openPlace();
+    const dir = path.join(place.dir, 'disk');
+    mountAt(dir);
+    const ballast = fill(dir, 12_288);
+    const ended = await place.run([...create, 'a fox', '-o', `${dir}/`]);
+    expect(ended.code, ended.err).toBe(12);
+    expect(expectOneError(ended)).toMatch(/free, and the file needs|the disk is full/);
+    expect(ended.err).toContain('gw jobs sync');
+    fs.unlinkSync(ballast);
+    await expectMended(place);
+  });
+
+  test('full from the start: nothing is paid', async () => {
+    const place = await openPlace();
+    const dir = path.join(place.dir, 'disk');
+    mountAt(dir);
+    fill(dir, 0);
+    expectNothingPaid(place, await place.run([...create, 'a fox', '-o', `${dir}/`]), /the disk is full/);
+    expect(place.files(dir)).toEqual(['ballast']);
+  });
+
+  test('as the state directory, full: nothing is paid; with room again it works', async () => {
+    const place = await openPlace();
+    const state = path.join(place.dir, 'disk');
+    mountAt(state);
+    const ballast = fill(state, 0);
+    const env = { GW_STATE_DIR: state };
+    expectNothingPaid(place, await place.run([...create, 'a fox'], { env }), /the disk is full/);
+    fs.unlinkSync(ballast);
+    const again = await place.run([...create, 'a fox'], { env });
+    expect(again.code, again.err).toBe(0);
+    await expectMended(place, 1, state);
+  });
+
+  test('as the state directory, full after the create: sync mends it', async () => {
+    const place = await openPlace({ speed: 60 });
+    const state = path.join(place.dir, 'disk');
+    mountAt(state);
+    const env = { GW_STATE_DIR: state };
+    const running = place.start([...create, 'a fox'], { env });
+    await until('the ID is shown', () => running.err().includes('task vt-'));
+    const ballast = fill(state, 0);
+    // What is left of the journal's last page would take a line or two.
+    const journal = path.join(state, 'ledger', path.basename(place.journal));
+    fs.appendFileSync(journal, `${' '.repeat(4096 - (fs.statSync(journal).size % 4096) - 1)}\n`);
+    const ended = await running.ended;
+    expect([1, 12], ended.err).toContain(ended.code);
+    expect(expectOneError(ended)).toMatch(/the disk is full/);
+    expect(ended.err).toContain('gw jobs sync');
+    fs.unlinkSync(ballast);
+    await expectMended(place, 1, state);
+  });
+
+  test('read-only from the start: nothing is paid', async () => {
+    const place = await openPlace();
+    const dir = path.join(place.dir, 'disk');
+    const remount = mountAt(dir);
+    remount('ro');
+    expectNothingPaid(place, await place.run([...create, 'a fox'], { cwd: dir }), /read-only/);
+    const env = { GW_STATE_DIR: path.join(dir, 'state') };
+    expectNothingPaid(place, await place.run([...create, 'a fox'], { env }), /read-only/);
+  });
+
+  test('read-only in mid-life: sync mends it', async () => {
+    const place = await openPlace({ speed: 60 });
+    const dir = path.join(place.dir, 'disk');
+    const remount = mountAt(dir);
+    const running = place.start([...create, 'a fox', '-o', `${dir}/`]);
+    await until('the ID is shown', () => running.err().includes('task vt-'));
+    remount('ro');
+    const ended = await running.ended;
+    expect(ended.code, ended.err).toBe(12);
+    expect(expectOneError(ended)).toMatch(/read-only/);
+    remount('rw');
+    await expectMended(place);
+  });
+});
+
+describe('a limit on the size of files', () => {
+  test('ulimit -f: the output is not saved, and sync saves it without the limit', async () => {
+    const place = await openPlace();
+    const ended = await place.shell(
+      'ulimit -f 16; exec $GW video alpha create a fox --wait --interval 100ms',
+    );
+    expect(ended.code, ended.err).toBe(12);
+    expect(expectOneError(ended)).toMatch(/larger than this file system or the process limit allows/);
+    expect(ended.err).toContain('gw jobs sync');
+    await expectMended(place);
+  });
+
+  test('ulimit -f 0: nothing is paid', async () => {
+    const place = await openPlace();
+    const ended = await place.shell('ulimit -f 0; exec $GW video alpha create a fox --wait --interval 100ms');
+    expectNothingPaid(place, ended, /limit/);
+  });
+});
+
+describe('a state directory that cannot be', () => {
+  test('a file in its place is named, and nothing is paid', async () => {
+    const place = await openPlace();
+    const file = path.join(place.dir, 'state');
+    fs.writeFileSync(file, '');
+    for (const state of [file, path.join(file, 'below')]) {
+      const ended = await place.run([...create, 'a fox'], { env: { GW_STATE_DIR: state } });
+      expectNothingPaid(place, ended, /not a directory|a file stands where a directory is expected/);
+      expect(ended.err).toContain(file);
+    }
+    expect(fs.readFileSync(file, 'utf8')).toBe('');
+  });
+
+  test('no HOME: said so, and nothing is paid; with GW_STATE_DIR it works', async () => {
+    const place = await openPlace();
+    const env = { HOME: undefined };
+    expectNothingPaid(place, await place.run([...create, 'a fox'], { env }), /HOME is not set/);
+    const list = await place.run(['jobs', 'list'], { env });
+    expect(list.code).toBe(2);
+    expect(expectOneError(list)).toMatch(/HOME is not set/);
+    const state = path.join(place.dir, 'state');
+    const config = path.join(place.dir, 'config');
+    const ended = await place.run([...create, 'a fox'], {
+      env: { ...env, GW_STATE_DIR: state, GW_CONFIG_DIR: config },
+    });
+    expect(ended.code, ended.err).toBe(0);
+  });
+});

@@ -1,0 +1,243 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { alphaFamily } from '../../src/gateway/alpha-task.ts';
+import { isOpen } from '../../src/jobs/sync.ts';
+import type { Sandbox } from '../../src/sandbox/server.ts';
+import {
+  canTrace,
+  create,
+  creates,
+  type Ended,
+  fetches,
+  openPlace,
+  type Place,
+  pause,
+  sha256AtServer,
+  sha256Of,
+  strace,
+  until,
+} from './place.ts';
+
+// Promise 7: a kill at any moment is mended by `gw jobs sync`, and nothing is paid for twice.
+
+type World = Place & { readonly sandbox: Sandbox };
+
+/** Runs `gw jobs sync` until nothing is open, as cron would; returns all it printed. */
+async function syncAll(place: World): Promise<string> {
+  let printed = '';
+  for (let round = 0; round < 60; round++) {
+    const { code, out, err } = await place.run(['jobs', 'sync']);
+    printed += out + err;
+    expect([0, 14], err).toContain(code);
+    const jobs = await place.jobs();
+    if (!jobs.some((job) => isOpen(job, alphaFamily))) return printed;
+    await pause(50);
+  }
+  throw new Error(`jobs stay open after sixty rounds: ${printed}`);
+}
+
+/** What must hold after a kill at any moment and the syncs after it. */
+async function expectMended(place: World, killed: Ended, when: string): Promise<string | undefined> {
+  const printed = killed.out + killed.err + (await syncAll(place));
+  const jobs = await place.jobs();
+  const tasks = place.sandbox.tasks();
+  expect(tasks.length, `${when}: paid at most once`).toBeLessThanOrEqual(1);
+  expect(creates(place.sandbox).length, `${when}: sent at most once`).toBeLessThanOrEqual(1);
+  expect(jobs.length, `${when}: one job at most`).toBeLessThanOrEqual(1);
+  const [job] = jobs;
+  const [task] = tasks;
+  if (task && job?.id === undefined) {
+    expect(job?.state, `${when}: paid without an answer`).toBe('unknown');
+    expect(printed, `${when}: an ID was shown that is not recorded`).not.toContain(task.id);
+  }
+  if (creates(place.sandbox).length > 0) expect(job, `${when}: sent without an intent`).toBeDefined();
+  if (job?.id !== undefined) {
+    expect(job.id).toBe(task?.id);
+    const [file] = job.files;
+    expect(job, when).toMatchObject({ state: 'succeeded', files: [{ role: 'video' }] });
+    expect(sha256Of(file?.path ?? ''), `${when}: bytes`).toBe(await sha256AtServer(place.sandbox, job.id));
+    expect(file?.sha256).toBe(sha256Of(file?.path ?? ''));
+    expect(place.files(), `${when}: nothing but the file`).toEqual([path.basename(file?.path ?? '')]);
+  }
+  for (const [id] of printed.matchAll(/vt-\d{14}-[0-9a-f]{20}/g)) {
+    expect(
+      jobs.map((each) => each.id),
+      `${when}: a printed ID`,
+    ).toContain(id);
+  }
+  return job?.state;
+}
+
+async function inPairs<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const waiting = [...items];
+  const worker = async () => {
+    for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) await work(item);
+  };
+  await Promise.all([worker(), worker(), worker()]);
+}
+
+const part = (place: Place) => place.files().find((name) => name.endsWith('.part'));
+
+describe('a kill -9', () => {
+  test('at twenty moments of its life', async () => {
+    const calibrated = await openPlace();
+    const startMs = performance.now();
+    expect((await calibrated.run([...create, 'a fox'])).code).toBe(0);
+    const lifeMs = performance.now() - startMs;
+    const states: (string | undefined)[] = [];
+    await inPairs(
+      Array.from({ length: 20 }, (_, at) => (lifeMs * 1.2 * (at + 0.5)) / 20),
+      async (afterMs) => {
+        const place = await openPlace();
+        const running = place.start([...create, 'a fox']);
+        await pause(afterMs);
+        running.child.kill('SIGKILL');
+        states.push(await expectMended(place, await running.ended, `after ${Math.round(afterMs)} ms`));
+      },
+    );
+    expect(states).toHaveLength(20);
+    expect(states).toContain('succeeded');
+  });
+
+  const phases: {
+    when: string;
+    fault?: string;
+    state: (string | undefined)[];
+    reached: (place: World, err: () => string, out: () => string) => unknown;
+  }[] = [
+    {
+      when: 'as soon as there is a ledger',
+      state: [undefined, 'refused', 'unknown', 'succeeded'],
+      reached: (place) => fs.existsSync(path.join(place.state, 'ledger')),
+    },
+    {
+      when: 'when the create has arrived and the answer is under way',
+      fault: 'create:slow:x1',
+      state: ['unknown'],
+      reached: ({ sandbox }) => sandbox.tasks().length === 1,
+    },
+    {
+      when: 'when the create was just answered',
+      state: ['unknown', 'succeeded'],
+      reached: ({ sandbox }) => creates(sandbox).some((request) => request.acceptedTaskId !== undefined),
+    },
+    {
+      when: 'when the ID was shown',
+      state: ['succeeded'],
+      reached: (_, err) => err().includes('task vt-'),
+    },
+    {
+      when: 'while a look is in flight',
+      fault: 'query:slow:x1',
+      state: ['succeeded'],
+      reached: ({ sandbox }) => sandbox.requests.some((request) => request.method === 'GET'),
+    },
+    {
+      when: 'when the output was asked for',
+      fault: 'output:hang:x1',
+      state: ['succeeded'],
+      reached: ({ sandbox }) => fetches(sandbox).length === 1,
+    },
+    {
+      when: 'in the middle of the output',
+      fault: 'output:slow:x1',
+      state: ['succeeded'],
+      reached: (place) => {
+        const name = part(place);
+        return name !== undefined && fs.statSync(path.join(place.cwd, name)).size > 8000;
+      },
+    },
+    {
+      when: 'when the last byte of the output was sent',
+      state: ['succeeded'],
+      reached: ({ sandbox }) => fetches(sandbox).some((request) => request.status === 200),
+    },
+    {
+      when: 'when the path was printed',
+      state: ['succeeded'],
+      reached: (_, __, out) => out().includes('.mp4'),
+    },
+  ];
+  test.each(phases)('$when', async ({ when, fault, state, reached }) => {
+    const place = await openPlace({ ...(fault !== undefined && { fault }), slowGapMs: 60 });
+    const running = place.start([...create, 'a fox']);
+    await until(when, () => reached(place, running.err, running.out));
+    running.child.kill('SIGKILL');
+    expect(state).toContain(await expectMended(place, await running.ended, when));
+  });
+
+  test('in the middle of the output, five times: it goes on from where it was', async () => {
+    const place = await openPlace({ fault: 'output:slow:x5', slowGapMs: 60 });
+    const grown: number[] = [];
+    let argv: readonly string[] = [...create, 'a fox'];
+    for (let kill = 0; kill < 5; kill++) {
+      const running = place.start(argv);
+      const least = grown.at(-1) ?? 0;
+      const size = () => {
+        const name = part(place);
+        return name === undefined ? 0 : fs.statSync(path.join(place.cwd, name)).size;
+      };
+      await until('the part grows', () => size() > least);
+      running.child.kill('SIGKILL');
+      await running.ended;
+      grown.push(size());
+      argv = ['jobs', 'sync'];
+    }
+    expect(grown).toEqual([...grown].sort((left, right) => left - right));
+    await expectMended(place, await place.run(['jobs', 'sync']), 'after five kills');
+    const asked = fetches(place.sandbox).map((request) => request.headers.range);
+    expect(asked[0]).toBeUndefined();
+    expect(asked.slice(1, 6).every((range) => /^bytes=[1-9]\d*-$/.test(String(range)))).toBe(true);
+  });
+
+  test('of a sync that is saving is mended by the next one', async () => {
+    const place = await openPlace({ fault: 'output:slow:x1', slowGapMs: 60 });
+    const made = await place.run(['video', 'alpha', 'create', 'a fox']);
+    await until('the task ends', () => place.sandbox.tasks()[0]?.status === 'succeeded');
+    const running = place.start(['jobs', 'sync']);
+    await until('a part', () => part(place));
+    running.child.kill('SIGKILL');
+    await running.ended;
+    expect(await expectMended(place, made, 'in a sync')).toBe('succeeded');
+  });
+});
+
+describe.skipIf(!canTrace())('a kill at the Nth call of', () => {
+  const ledgerPaths = (place: Place) => [place.journal, path.dirname(place.journal)];
+  const all = () => [];
+  test.each([
+    { call: 'write', paths: ledgerPaths, most: 14, least: 6 },
+    { call: 'fdatasync', paths: ledgerPaths, most: 14, least: 6 },
+    { call: 'pwrite64', paths: all, most: 4, least: 1 },
+    { call: 'fsync', paths: all, most: 10, least: 3 },
+    { call: 'link,linkat', paths: all, most: 3, least: 1 },
+    { call: 'unlink,unlinkat', paths: all, most: 6, least: 2 },
+  ])('$call', async ({ call, paths, most, least }) => {
+    const numbers = Array.from({ length: most }, (_, at) => at + 1);
+    let kills = 0;
+    await inPairs(numbers, async (number) => {
+      const place = await openPlace();
+      const wrap = strace(`${call}:signal=KILL:when=${number}`, paths(place));
+      const ended = await place.run([...create, 'a fox'], { wrap });
+      if (ended.code !== 0) {
+        expect(ended, `${call} ${number}`).toMatchObject({ signal: 'SIGKILL' });
+        kills += 1;
+      }
+      await expectMended(place, ended, `at ${call} number ${number}`);
+    });
+    expect(kills, 'the calls were met').toBeGreaterThanOrEqual(least);
+  });
+
+  test('rename, where --force replaces a file: the old one or the new one, whole', async () => {
+    const place = await openPlace();
+    const target = path.join(place.cwd, 'fox.mp4');
+    fs.writeFileSync(target, 'what was there before');
+    const wrap = strace('rename,renameat,renameat2:signal=KILL:when=1');
+    const ended = await place.run([...create, 'a fox', '-o', 'fox.mp4', '--force'], { wrap });
+    expect(ended.signal).toBe('SIGKILL');
+    expect(fs.readFileSync(target, 'utf8')).toBe('what was there before');
+    expect(await expectMended(place, ended, 'at the rename')).toBe('succeeded');
+    expect(place.files()).toEqual(['fox.mp4']);
+  });
+});

@@ -1,0 +1,225 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import * as fs from 'node:fs';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+import { onTestFinished } from 'vitest';
+import { alphaTasksPath } from '../../src/gateway/alpha-task.ts';
+import type { Job } from '../../src/ledger/event.ts';
+import { journalNameAt } from '../../src/ledger/journal-files.ts';
+import { openLedger } from '../../src/ledger/open-ledger.ts';
+import { parseFaults } from '../../src/sandbox/faults.ts';
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts';
+import { builtGw } from './built.ts';
+
+// gw as a process of its own: a home, a working directory, a gateway in the test's process, and runs of the built gw.
+
+export const KEY = 'canary-key-5f1d8c7e9ab24d60';
+export const create = ['video', 'alpha', 'create', '--interval', '100ms', '--wait'];
+const clipsDir = path.join(import.meta.dirname, '../../src/sandbox/clips');
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+export interface StartOptions {
+  readonly env?: Record<string, string | undefined>;
+  /** Text for stdin; `open`: a pipe that stays open; absent: none. */
+  readonly stdin?: string | 'open';
+  /** A command that runs gw: `strace …`. */
+  readonly wrap?: readonly string[];
+  readonly cwd?: string;
+}
+
+export interface Running {
+  readonly child: ChildProcess;
+  /** Of gw, or of the command that runs it. */
+  readonly pid: number;
+  readonly out: () => string;
+  readonly err: () => string;
+  readonly ended: Promise<Ended>;
+}
+
+export class Place {
+  readonly dir = fs.mkdtempSync(path.join(tmpdir(), 'gw-cli-'));
+  readonly home = path.join(this.dir, 'home');
+  readonly cwd = path.join(this.dir, 'work');
+  readonly temp = path.join(this.dir, 'temp');
+  readonly state = path.join(this.home, '.local/state/gw');
+
+  constructor(readonly sandbox?: Pick<Sandbox, 'baseUrl'>) {
+    for (const dir of [this.home, this.cwd, this.temp]) fs.mkdirSync(dir);
+  }
+
+  /** The environment of a run, and nothing of the test's own. */
+  env(more: StartOptions['env'] = {}): Record<string, string> {
+    const { script, cacheDir } = builtGw();
+    const all = {
+      PATH: process.env.PATH,
+      HOME: this.home,
+      TMPDIR: this.temp,
+      XDG_CACHE_HOME: cacheDir,
+      GW: `${process.execPath} ${script}`,
+      ...(this.sandbox && { GW_BASE_URL: this.sandbox.baseUrl, GW_API_KEY: KEY }),
+      ...more,
+    };
+    return Object.fromEntries(
+      Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined),
+    );
+  }
+
+  start(argv: readonly string[], options: StartOptions = {}): Running {
+    const [command = '', ...args] = [...(options.wrap ?? []), process.execPath, builtGw().script, ...argv];
+    return this.spawn(command, args, options);
+  }
+
+  run(argv: readonly string[], options: StartOptions = {}): Promise<Ended> {
+    return this.start(argv, options).ended;
+  }
+
+  /** A line for bash, in which `$GW` is gw. */
+  shell(line: string, options: StartOptions = {}): Promise<Ended> {
+    return this.spawn('bash', ['-c', line], options).ended;
+  }
+
+  private spawn(command: string, args: string[], options: StartOptions): Running {
+    const { stdin } = options;
+    const child = spawn(command, args, {
+      cwd: options.cwd ?? this.cwd,
+      env: this.env(options.env),
+      stdio: [stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    });
+    let [out, err] = ['', ''];
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      out += text;
+    });
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      err += text;
+    });
+    child.stdin?.on('error', () => {});
+    if (stdin !== undefined && stdin !== 'open') child.stdin?.end(stdin);
+    const ended = new Promise<Ended>((resolve, reject) => {
+      child.on('error', reject);
+      child.on('close', (code, signal) => resolve({ code, signal, out, err }));
+    });
+    return { child, pid: child.pid ?? 0, out: () => out, err: () => err, ended };
+  }
+
+  /** This month's journal. */
+  get journal(): string {
+    return path.join(this.state, 'ledger', journalNameAt(Date.now()));
+  }
+
+  /** The jobs in the ledger, newest first. */
+  jobs(state = this.state): Promise<Job[]> {
+    return openLedger({ dir: state, clock: { now: Date.now }, keepPrompts: true }).list();
+  }
+
+  /** Names in the working directory. */
+  files(dir = this.cwd): string[] {
+    return fs.readdirSync(dir).sort();
+  }
+
+  close(): void {
+    fs.rmSync(this.dir, { recursive: true, force: true });
+  }
+}
+
+/** A sandbox that keeps its requests, closed after the test. */
+export async function openSandbox(
+  options: Partial<SandboxOptions> & { readonly fault?: string } = {},
+): Promise<Sandbox> {
+  const { fault, ...rest } = options;
+  const sandbox = await startSandbox({
+    key: KEY,
+    account: 'enterprise',
+    speed: 300,
+    faults: fault === undefined ? [] : parseFaults(fault),
+    clipsDir,
+    keepRequests: true,
+    slowGapMs: 20,
+    ...rest,
+  });
+  onTestFinished(() => sandbox.close());
+  return sandbox;
+}
+
+/** A place of its own with a sandbox of its own, removed after the test. */
+export async function openPlace(
+  options: Parameters<typeof openSandbox>[0] = {},
+): Promise<Place & { readonly sandbox: Sandbox }> {
+  const sandbox = await openSandbox(options);
+  const place = new Place(sandbox);
+  onTestFinished(() => place.close());
+  return Object.assign(place, { sandbox });
+}
+
+/** Tasks that the gateway was asked to create. */
+export const creates = (sandbox: Sandbox) =>
+  sandbox.requests.filter((request) => request.server === 'api' && request.method === 'POST');
+
+/** Fetches of outputs. */
+export const fetches = (sandbox: Sandbox) =>
+  sandbox.requests.filter((request) => request.server === 'output' && request.method === 'GET');
+
+/** SHA-256 of a task's video as the server has it. */
+export async function sha256AtServer(sandbox: Sandbox, id: string): Promise<string> {
+  const headers = { authorization: `Bearer ${KEY}` };
+  const reply = await fetch(`${sandbox.baseUrl}${alphaTasksPath}/${id}`, { headers });
+  const { content } = (await reply.json()) as { content?: { video_url?: string } };
+  if (content?.video_url === undefined) throw new Error(`task ${id} has no video`);
+  const output = await fetch(content.video_url);
+  return sha256(Buffer.from(await output.arrayBuffer()));
+}
+
+export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+export const sha256Of = (file: string): string => sha256(fs.readFileSync(file));
+
+/** Resolves as soon as something holds; rejects when it never does. */
+export async function until(what: string, holds: () => unknown, longestMs = 20_000): Promise<void> {
+  const endMs = performance.now() + longestMs;
+  while (!holds()) {
+    if (performance.now() > endMs) throw new Error(`never happened: ${what}`);
+    await pause(2);
+  }
+}
+
+export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Whether a Debian tool is there; says so where it is not. */
+export function has(tool: string): boolean {
+  const isThere = spawnSync('sh', ['-c', `command -v ${tool}`]).status === 0;
+  if (!isThere) console.warn(`tests are skipped: ${tool} is not installed (apt-get install ${tool})`);
+  return isThere;
+}
+
+/** Whether strace can hold a process here: containers may forbid it. */
+export function canTrace(): boolean {
+  if (!has('strace')) return false;
+  const { status } = spawnSync('strace', ['-f', '-o', '/dev/null', 'true'], { stdio: 'ignore' });
+  if (status !== 0) console.warn('tests are skipped: strace may not trace here');
+  return status === 0;
+}
+
+/** Runs gw under strace, with what is injected (`write:error=ENOSPC:when=1`) into the calls that name these paths. */
+export function strace(inject: string, paths: readonly string[] = []): string[] {
+  const [calls = ''] = inject.split(':');
+  return [
+    ...['strace', '-f', '-qq', '-o', '/dev/null', '-e', `trace=${calls}`],
+    ...['-e', `inject=${inject}`],
+    ...paths.flatMap((each) => ['-P', each]),
+  ];
+}
+
+/** Whether file systems can be mounted here; says so where they cannot. */
+export function canMount(): boolean {
+  const dir = fs.mkdtempSync(path.join(tmpdir(), 'gw-mount-'));
+  const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', dir], { stdio: 'ignore' });
+  if (status === 0) spawnSync('umount', [dir]);
+  else console.warn('tests are skipped: mounting a tmpfs needs root');
+  fs.rmdirSync(dir);
+  return status === 0;
+}

@@ -1,0 +1,110 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { create, creates, fetches, openPlace, Place, sha256AtServer, sha256Of, until } from './place.ts';
+
+// Several gw at once on one ledger, one target, one configuration.
+
+const times = <T>(count: number, make: (at: number) => T): T[] =>
+  Array.from({ length: count }, (_, at) => make(at));
+
+test('two and eight syncs at once fetch each file once', async () => {
+  for (const count of [2, 8]) {
+    const place = await openPlace({ fault: 'output:slow', slowGapMs: 15 });
+    for (let made = 0; made < 3; made++) await place.run(['video', 'alpha', 'create', `fox ${made}`]);
+    await until('the tasks end', () => place.sandbox.tasks().every((task) => task.status === 'succeeded'));
+    const syncs = await Promise.all(times(count, () => place.run(['jobs', 'sync'])));
+    for (const { code, err } of syncs) expect(code, err).toBe(0);
+    const fetched = fetches(place.sandbox).map((request) => request.path.split('?')[0]);
+    expect(fetched.length, `${count} syncs`).toBe(3);
+    expect(new Set(fetched).size).toBe(3);
+    const ids = place.sandbox.tasks().map((task) => task.id);
+    expect(place.files()).toEqual(ids.map((id) => `${id}.mp4`).sort());
+    for (const id of ids) {
+      expect(sha256Of(path.join(place.cwd, `${id}.mp4`))).toBe(await sha256AtServer(place.sandbox, id));
+    }
+  }
+});
+
+test('eight creates at once lose nothing from the ledger', async () => {
+  const place = await openPlace();
+  const runs = await Promise.all(times(8, (at) => place.run([...create, `fox ${at}`])));
+  for (const { code, err } of runs) expect(code, err).toBe(0);
+  const jobs = await place.jobs();
+  const ids = place.sandbox.tasks().map((task) => task.id);
+  expect(creates(place.sandbox)).toHaveLength(8);
+  expect(jobs.map((job) => job.id).sort()).toEqual(ids.sort());
+  expect(jobs.map((job) => job.prompt).sort()).toEqual(times(8, (at) => `fox ${at}`));
+  expect(place.files()).toEqual(ids.map((id) => `${id}.mp4`).sort());
+  for (const job of jobs) expect(sha256Of(job.files[0]?.path ?? '')).toBe(job.files[0]?.sha256);
+});
+
+test('two downloads to one name keep both files', async () => {
+  const place = await openPlace();
+  for (const prompt of ['fox', 'hare']) await place.run(['video', 'alpha', 'create', prompt]);
+  const ids = place.sandbox.tasks().map((task) => task.id);
+  await until('the tasks end', () => place.sandbox.tasks().every((task) => task.status === 'succeeded'));
+  for (let round = 0; round < 6; round++) {
+    const dir = path.join(place.dir, `round-${round}`);
+    fs.mkdirSync(dir);
+    fs.writeFileSync(path.join(dir, 'same.mp4'), 'of the user');
+    const runs = await Promise.all(
+      ids.map((id) => place.run(['video', 'alpha', 'download', id, '-o', 'same.mp4'], { cwd: dir })),
+    );
+    for (const { code, err } of runs) expect(code, err).toBe(0);
+    expect(place.files(dir)).toEqual(['same-1.mp4', 'same-2.mp4', 'same.mp4']);
+    expect(fs.readFileSync(path.join(dir, 'same.mp4'), 'utf8')).toBe('of the user');
+    for (const [at, { out }] of runs.entries()) {
+      expect(sha256Of(out.trim())).toBe(await sha256AtServer(place.sandbox, ids[at] ?? ''));
+    }
+  }
+});
+
+test('one task downloaded by two processes to one name is one file, or two whole ones', async () => {
+  const place = await openPlace({ fault: 'output:slow', slowGapMs: 10 });
+  await place.run(['video', 'alpha', 'create', 'fox']);
+  const [id = ''] = place.sandbox.tasks().map((task) => task.id);
+  await until('the task ends', () => place.sandbox.tasks()[0]?.status === 'succeeded');
+  const download = ['video', 'alpha', 'download', id, '-o', 'same.mp4'];
+  const runs = await Promise.all([place.run(download), place.run(download)]);
+  for (const { code, err } of runs) expect(code, err).toBe(0);
+  const whole = await sha256AtServer(place.sandbox, id);
+  for (const { out } of runs) expect(sha256Of(out.trim())).toBe(whole);
+  expect(place.files().every((name) => /^same(-1)?\.mp4$/.test(name))).toBe(true);
+});
+
+test('two writers of thirty settings each keep all', async () => {
+  const place = new Place();
+  onTestFinished(() => place.close());
+  const writer = async (name: string) => {
+    for (let at = 0; at < 30; at++) {
+      const profile = ['--profile', `${name}${at % 6}`];
+      const setting = [
+        ['timeout', `${at + 1}s`],
+        ['retries', `${at}`],
+        ['models.alpha', `model-${at}`],
+        ['out', `dir-${at}/`],
+        ['models.chat', `chat-${at}`],
+      ][Math.floor(at / 6)];
+      const { code, err } = await place.run(['config', 'set', ...(setting ?? []), ...profile]);
+      expect(code, err).toBe(0);
+    }
+  };
+  await Promise.all([writer('a'), writer('b')]);
+  const file = path.join(place.home, '.config/gw/config.json');
+  const { profiles } = JSON.parse(fs.readFileSync(file, 'utf8'));
+  expect(Object.keys(profiles).sort()).toEqual(
+    ['a', 'b'].flatMap((name) => times(6, (at) => `${name}${at}`)),
+  );
+  for (const name of ['a', 'b']) {
+    for (let at = 0; at < 6; at++) {
+      expect(profiles[`${name}${at}`]).toEqual({
+        timeout: `${at + 1}s`,
+        retries: at + 6,
+        models: { alpha: `model-${at + 12}`, chat: `chat-${at + 24}` },
+        out: `dir-${at + 18}/`,
+      });
+    }
+  }
+  expect(fs.readdirSync(path.dirname(file))).toEqual(['config.json']);
+});

@@ -1,0 +1,104 @@
+import { describe, expect, test } from 'vitest';
+import { create, creates, openPlace, pause, until } from './place.ts';
+
+describe('a signal while gw waits', () => {
+  test.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const)('%s ends it with %i, and says how to pick the job up', async (signal, code) => {
+    const place = await openPlace({ speed: 1 });
+    const running = place.start([...create, 'a fox']);
+    await until('it polls', () => /: (queued|running)/.test(running.err()));
+    running.child.kill(signal);
+    const ended = await running.ended;
+    const [task] = place.sandbox.tasks();
+    expect(ended).toMatchObject({ code, signal: null, out: '' });
+    expect(ended.err).toContain(`error: interrupted by ${signal}\n`);
+    expect(ended.err).toContain(`pick it up with: gw video alpha wait ${task?.id}\n`);
+    expect(await place.jobs()).toMatchObject([{ id: task?.id, state: 'running' }]);
+  });
+
+  test('with --json the error is one line of JSON, and the job is printed in full', async () => {
+    const place = await openPlace({ speed: 1 });
+    const running = place.start([...create, 'a fox', '--json']);
+    await until('it polls', () => /: (queued|running)/.test(running.err()));
+    running.child.kill('SIGINT');
+    const { code, out, err } = await running.ended;
+    expect(code).toBe(130);
+    expect(JSON.parse(out)).toMatchObject({ id: place.sandbox.tasks()[0]?.id, files: [] });
+    expect(JSON.parse(err.trim().split('\n').at(-1) ?? '')).toMatchObject({ error: { exit_code: 130 } });
+  });
+
+  test('and the way that the message names really picks it up', async () => {
+    const place = await openPlace({ speed: 30 });
+    const running = place.start([...create, 'a fox']);
+    await until('it polls', () => /: (queued|running)/.test(running.err()));
+    running.child.kill('SIGTERM');
+    const { err } = await running.ended;
+    const [, words = ''] = /pick it up with: gw (.*)\n/.exec(err) ?? [];
+    const again = await place.run([...words.split(' '), '--interval', '100ms']);
+    expect(again.code, again.err).toBe(0);
+    expect(place.files()).toEqual([`${place.sandbox.tasks()[0]?.id}.mp4`]);
+    expect(creates(place.sandbox)).toHaveLength(1);
+  });
+});
+
+describe('a signal while the create is in flight', () => {
+  test.each(['SIGINT', 'SIGTERM'] as const)('%s waits for the answer and records its ID', async (signal) => {
+    const place = await openPlace({ fault: 'create:slow', slowGapMs: 50 });
+    const running = place.start(['video', 'alpha', 'create', 'a fox']);
+    await until('the create arrived', () => place.sandbox.tasks().length === 1);
+    running.child.kill(signal);
+    const ended = await running.ended;
+    const [task] = place.sandbox.tasks();
+    expect(ended.code).toBe(signal === 'SIGINT' ? 130 : 143);
+    expect(ended.out).toBe('');
+    expect(ended.err).toContain(`pick it up with: gw video alpha wait ${task?.id}\n`);
+    expect(ended.err).toContain('waiting for the answer to a paid request');
+    expect(await place.jobs()).toMatchObject([{ id: task?.id, state: 'running' }]);
+    expect(creates(place.sandbox)).toHaveLength(1);
+  });
+
+  test('with --wait the ID is recorded and shown, and nothing is waited for', async () => {
+    const place = await openPlace({ fault: 'create:slow', slowGapMs: 50, speed: 1 });
+    const running = place.start([...create, 'a fox']);
+    await until('the create arrived', () => place.sandbox.tasks().length === 1);
+    running.child.kill('SIGINT');
+    const ended = await running.ended;
+    expect(ended.code).toBe(130);
+    const [task] = place.sandbox.tasks();
+    expect(ended.err).toContain(`gw video alpha wait ${task?.id}`);
+    expect(await place.jobs()).toMatchObject([{ id: task?.id, state: 'running' }]);
+  });
+
+  test('a second one ends gw at once, and the job is not forgotten', async () => {
+    const place = await openPlace({ fault: 'create:hang' });
+    const running = place.start([...create, 'a fox']);
+    await until('the create arrived', () => creates(place.sandbox).length === 1);
+    running.child.kill('SIGINT');
+    await until('the first was heard', () => running.err().includes('interrupt again'));
+    await pause(20);
+    expect(running.child.exitCode).toBeNull();
+    running.child.kill('SIGINT');
+    const ended = await running.ended;
+    expect(ended.code).toBe(130);
+    expect(await place.jobs()).toMatchObject([{ id: undefined, state: 'sent' }]);
+    const sync = await place.run(['jobs', 'sync']);
+    expect(sync.code).toBe(14);
+    expect(sync.err).not.toMatch(/try again|run .* again/i);
+    expect(await place.jobs()).toMatchObject([{ state: 'unknown' }]);
+    expect(creates(place.sandbox)).toHaveLength(1);
+  });
+});
+
+test('a signal before anything is sent costs nothing', async () => {
+  const place = await openPlace();
+  const running = place.start(['video', 'alpha', 'create'], { stdin: 'open' });
+  await until('it waits for the prompt', () => running.err().includes('waiting for the prompt'));
+  running.child.kill('SIGINT');
+  const ended = await running.ended;
+  expect(ended.code).toBe(130);
+  expect(creates(place.sandbox)).toEqual([]);
+  expect(await place.jobs()).toEqual([]);
+});
