@@ -1,5 +1,6 @@
-import type { Context } from '../context.ts';
 import { usage } from '../errors.ts';
+import type { Clock, Host } from '../host.ts';
+import type { Io } from '../io/io.ts';
 import { readPipedPrompt, readTextInput } from '../media/text-input.ts';
 
 export interface PromptInput {
@@ -12,11 +13,19 @@ export interface PromptInput {
   readonly mayReadStdin: boolean;
 }
 
+/** The part of a run that a prompt comes from. */
+export interface PromptWorld {
+  readonly host: Pick<Host, 'cwd' | 'stdin'>;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly io: Pick<Io, 'note'>;
+}
+
 /**
  * The prompt: `--prompt TEXT`, the words after the command (not both), or piped stdin where neither is given
  * (the contract, section 3). Throws `usage` for an empty one, and for none where one is needed.
  */
-export async function readPrompt(input: PromptInput, ctx: Context): Promise<string | undefined> {
+export async function readPrompt(input: PromptInput, ctx: PromptWorld): Promise<string | undefined> {
   const { words, flag } = input;
   if (flag !== undefined && words.length > 0) {
     throw usage('the prompt was given twice: by --prompt and as words after the command', 'give it once');

@@ -1,4 +1,4 @@
-import { alphaModels } from '../gateway/alpha.ts';
+import { alphaModels } from '../gateway/alpha-models.ts';
 import { modelsList } from '../gateway/models.ts';
 import { jsonReply } from './reply.ts';
 import type { Route } from './route.ts';

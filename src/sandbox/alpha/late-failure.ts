@@ -1,4 +1,5 @@
-import { type AlphaCreateBody, AUTO_DURATION, alphaModels } from '../../gateway/alpha.ts';
+import type { AlphaCreateBody } from '../../gateway/alpha.ts';
+import { AUTO_DURATION, alphaModels } from '../../gateway/alpha-models.ts';
 
 /** A failure that shows only after the task was accepted. */
 export interface LateFailure {

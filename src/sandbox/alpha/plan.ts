@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { type AlphaCreateBody, AUTO_DURATION, alphaModels } from '../../gateway/alpha.ts';
+import type { AlphaCreateBody } from '../../gateway/alpha.ts';
+import { AUTO_DURATION, alphaModels } from '../../gateway/alpha-models.ts';
 import { nearestRatio } from '../clip.ts';
 import { seededInt } from '../seeded.ts';
 import type { Pool, SandboxTask, TaskOutputPlan } from '../task.ts';

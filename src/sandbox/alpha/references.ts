@@ -1,10 +1,6 @@
-import {
-  type AlphaContentItem,
-  type AlphaCreateBody,
-  type AlphaModel,
-  alphaModels,
-  mediaUrlOf,
-} from '../../gateway/alpha.ts';
+import type { AlphaContentItem, AlphaCreateBody } from '../../gateway/alpha.ts';
+import { type AlphaModel, alphaModels } from '../../gateway/alpha-models.ts';
+import { mediaUrlOf } from '../../gateway/alpha-rules.ts';
 import type { MediaLimits, Modality, Range } from '../../gateway/media-limits.ts';
 import { Refusal } from '../reply.ts';
 

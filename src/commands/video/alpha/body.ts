@@ -1,13 +1,12 @@
 import { usage } from '../../../errors.ts';
 import { fromField, list, parsed, switchFromField, text } from '../../../flags/flag.ts';
+import { type AlphaContentItem, AlphaCreateBody } from '../../../gateway/alpha.ts';
 import {
-  type AlphaContentItem,
-  AlphaCreateBody,
   type AlphaModel,
   AUTO_DURATION,
   alphaModels,
   alphaTaskTypes,
-} from '../../../gateway/alpha.ts';
+} from '../../../gateway/alpha-models.ts';
 import type { MediaInput } from '../../../media/resolve.ts';
 import type { BodyInput } from '../create-video.ts';
 

@@ -1,10 +1,6 @@
-import {
-  AlphaCreateBody,
-  alphaCreate,
-  alphaModels,
-  alphaWarnings,
-  fillAlphaBody,
-} from '../../../gateway/alpha.ts';
+import { AlphaCreateBody, alphaCreate } from '../../../gateway/alpha.ts';
+import { alphaModels } from '../../../gateway/alpha-models.ts';
+import { alphaWarnings, fillAlphaBody } from '../../../gateway/alpha-rules.ts';
 import { alphaFamily } from '../../../gateway/alpha-task.ts';
 import { videoCreate } from '../create-video.ts';
 import { alphaBody, alphaFlagOf, alphaFlags, alphaMedia, alphaModelId } from './body.ts';

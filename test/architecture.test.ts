@@ -1,0 +1,63 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+// Imports run one way. A layer may import itself and what its line names; types count like values.
+
+const src = path.join(import.meta.dirname, '../src');
+const leaves = ['errors.ts', 'host.ts', 'once.ts'];
+const allowed: Record<string, readonly string[]> = {
+  gateway: [],
+  sandbox: ['gateway'],
+  io: [...leaves, 'gateway'],
+  ledger: [...leaves, 'gateway'],
+  config: [...leaves, 'gateway', 'ledger'],
+  http: [...leaves, 'gateway'],
+  media: [...leaves, 'gateway'],
+  jobs: [...leaves, 'gateway', 'http', 'io', 'ledger', 'media'],
+  chat: [...leaves, 'gateway', 'http', 'io', 'ledger', 'media', 'config', 'context.ts'],
+  flags: [...leaves, 'gateway', 'io', 'media', 'config'],
+  commands: ['*'],
+};
+/** Packages that a layer may import; elsewhere dependencies are free. */
+const packages: Record<string, readonly string[]> = {
+  gateway: ['zod'],
+  sandbox: ['mediabunny', 'image-size', 'zod'],
+};
+
+const files = (readdirSync(src, { recursive: true }) as string[]).filter((file) => file.endsWith('.ts'));
+const importsOf = (file: string): string[] => {
+  const text = readFileSync(path.join(src, file), 'utf8');
+  const fixed = text.matchAll(/^(?:import|export)\b[^;']*?\bfrom '([^']+)'/gm);
+  const late = text.matchAll(/\bimport\('([^']+)'\)/g);
+  return [...fixed, ...late].map((match) => String(match[1])).filter((target) => !target.includes(' '));
+};
+const layerOf = (file: string): string => file.split(path.sep)[0] ?? file;
+
+describe.each(Object.keys(allowed))('%s', (layer) => {
+  test.each(files.filter((file) => layerOf(file) === layer))('%s imports only what it may', (file) => {
+    for (const target of importsOf(file)) {
+      if (target.startsWith('.')) {
+        const to = layerOf(path.relative(src, path.resolve(src, path.dirname(file), target)));
+        // The lean entry into undici is the one import past src.
+        if (to === '..' && file === path.join('http', 'lean-undici.ts')) continue;
+        const may = allowed[layer] ?? [];
+        expect(to === layer || may.includes('*') || may.includes(to), `${file} imports ${target}`).toBe(true);
+      } else if (packages[layer] && !target.startsWith('node:')) {
+        const [name = ''] = target.split('/');
+        expect(packages[layer], `${file} imports ${target}`).toContain(name);
+      }
+    }
+  });
+});
+
+test('only the adapter and the tree know Commander', () => {
+  expect(files.filter((file) => importsOf(file).includes('commander'))).toEqual(['command.ts']);
+});
+
+test('nothing in the product reads the process but the entry', () => {
+  const reads = files.filter((file) =>
+    /\bprocess\.(env|argv|exit|cwd|std(in|out|err))\b/.test(readFileSync(path.join(src, file), 'utf8')),
+  );
+  expect(reads).toEqual(['entry.ts']);
+});
