@@ -3,6 +3,7 @@ import type { Context } from './context.ts';
 import { usage } from './errors.ts';
 import { type Flag, type FlagSet, type FlagValues, flagName } from './flags/flag.ts';
 import { type GlobalFlags, globalFlags } from './flags/global.ts';
+import { nearest } from './flags/nearest.ts';
 import type { Table } from './io/io.ts';
 
 // A command as one typed value, and the one adapter between such values and Commander.
@@ -263,10 +264,9 @@ function usageOf(node: { readonly children?: unknown; readonly args?: AnyCommand
 
 function unknownCommand(word: string, known: readonly string[], path: readonly string[]) {
   const where = ['gw', ...path].join(' ');
-  return usage(
-    `unknown command: ${where} ${word}`,
-    `${where} takes ${known.join(', ')}; see ${where} --help`,
-  );
+  const [near] = nearest(word, known, 1);
+  const hint = near ? `did you mean ${where} ${near}?` : `${where} takes ${known.join(', ')}`;
+  return usage(`unknown command: ${where} ${word}`, `${hint}; see ${where} --help`);
 }
 
 /** Commander's message without its prefix; its own suggestion becomes the hint. */

@@ -1,0 +1,213 @@
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { KEY, World } from '../helpers/gw.ts';
+
+const worlds: World[] = [];
+const open = async (...args: Parameters<typeof World.open>) => {
+  const world = await World.open(...args);
+  worlds.push(world);
+  return world;
+};
+afterEach(async () => {
+  for (const world of worlds.splice(0)) await world.close();
+});
+const bare = { bare: true } as const;
+const keyFile = (world: World) => path.join(world.dir, '.config/gw/keys.json');
+
+describe('login and logout', () => {
+  test('stores a key that the gateway accepts, readable by this user only, and uses it from then on', async () => {
+    const world = await open();
+    const login = await world.gw(['login', '--base-url', `${world.sandbox.baseUrl}/`, '--with-key'], {
+      ...bare,
+      stdin: `${KEY}\n`,
+    });
+    expect(login.code, login.err).toBe(0);
+    expect(world.requests()).toEqual(['GET /v1/models']);
+    expect(statSync(keyFile(world)).mode & 0o777).toBe(0o600);
+    expect(statSync(path.dirname(keyFile(world))).mode & 0o777).toBe(0o700);
+    const created = await world.gw(['video', 'alpha', 'create', 'a fox'], bare);
+    expect(created.code, created.err).toBe(0);
+    expect(login.out + login.err + created.out + created.err).not.toContain(KEY);
+    expect(await world.gw(['logout'], bare)).toMatchObject({ code: 0 });
+    expect(await world.gw(['video', 'alpha', 'create', 'a fox'], bare)).toMatchObject({ code: 3 });
+    expect(await world.gw(['logout'], bare)).toMatchObject({ code: 4 });
+  });
+
+  test('a wrong key is exit 3 and nothing is stored', async () => {
+    const world = await open();
+    const run = await world.gw(['login', '--base-url', world.sandbox.baseUrl, '--with-key'], {
+      ...bare,
+      stdin: 'wrong-key',
+    });
+    expect(run.code).toBe(3);
+    expect(existsSync(keyFile(world))).toBe(false);
+    expect(existsSync(path.join(world.dir, '.config/gw/config.json'))).toBe(false);
+  });
+
+  test('asks on a terminal only', async () => {
+    const world = await open();
+    const run = await world.gw(['login', '--base-url', world.sandbox.baseUrl], { ...bare, stdin: 'key' });
+    expect(run).toMatchObject({ code: 2, err: expect.stringContaining('--with-key') });
+  });
+
+  test('a stored key goes to its own origin and to no other', async () => {
+    const world = await open();
+    await world.gw(['login', '--base-url', world.sandbox.baseUrl, '--with-key'], { ...bare, stdin: KEY });
+    const before = world.requests().length;
+    const run = await world.gw(['video', 'alpha', 'get', 'x', '--base-url', world.sandbox.outputUrl], bare);
+    expect(run).toMatchObject({ code: 3, err: expect.stringContaining('is for http') });
+    expect(world.requests()).toHaveLength(before);
+  });
+
+  test.each([
+    ['with a newline in it', 'two\nlines'],
+    ['blank', '  '],
+    ['non-ASCII', 'clé'],
+  ])('a key %s is refused without being shown', async (_, key) => {
+    const world = await open();
+    const run = await world.gw(['login', '--base-url', world.sandbox.baseUrl, '--with-key'], {
+      ...bare,
+      stdin: key,
+    });
+    expect(run.code).toBe(3);
+    expect(run.err).not.toContain(key.trim() || '   ');
+    expect(world.requests()).toEqual([]);
+  });
+});
+
+describe('profiles and settings', () => {
+  test('add, use, list, set, get, unset, remove', async () => {
+    const world = await open();
+    const run = (...argv: string[]) => world.gw(argv, bare);
+    expect(
+      await run(
+        'profile',
+        'add',
+        'studio',
+        '--base-url',
+        'https://gateway.example.com/v/',
+        '--account',
+        'enterprise',
+      ),
+    ).toMatchObject({ code: 0 });
+    expect(await run('profile', 'add', 'studio', '--base-url', 'https://other.example.com')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('there already'),
+    });
+    expect(await run('profile', 'use', 'studio')).toMatchObject({ code: 0 });
+    expect((await run('profile', 'list', '--json')).out).toContain(
+      '"name":"studio","current":true,"base_url":"https://gateway.example.com/v","account":"enterprise"',
+    );
+    expect(await run('config', 'set', 'timeout', '90s')).toMatchObject({ code: 0 });
+    expect(await run('config', 'get', 'timeout')).toMatchObject({ code: 0, out: '90000ms\n' });
+    expect(await run('config', 'set', 'timout', '90s')).toMatchObject({ code: 2 });
+    expect(await run('config', 'set', 'timeout', 'soon')).toMatchObject({ code: 2 });
+    expect((await run('config', 'list')).out).toMatch(/^timeout\t90000ms\tprofile$/m);
+    expect(await run('config', 'unset', 'timeout')).toMatchObject({ code: 0 });
+    expect((await run('config', 'list')).out).toMatch(/^timeout\t60000ms\tdefault$/m);
+    expect(await run('profile', 'remove', 'studio')).toMatchObject({ code: 0 });
+    expect((await run('profile', 'list', '-q')).out).toBe('sandbox\n');
+  });
+
+  test('flag over environment over profile over default', async () => {
+    const world = await open();
+    await world.gw(['config', 'set', 'retries', '1'], bare);
+    const source = async (argv: string[], env: Record<string, string>) =>
+      (await world.gw(['config', 'list', ...argv], { ...bare, env })).out
+        .split('\n')
+        .find((line) => line.startsWith('retries'));
+    expect(await source(['--retries', '3'], { GW_RETRIES: '2' })).toBe('retries\t3\tflag');
+    expect(await source([], { GW_RETRIES: '2' })).toBe('retries\t2\tenvironment');
+    expect(await source([], {})).toBe('retries\t1\tprofile');
+  });
+
+  test('the model of a profile is used where none is named', async () => {
+    const world = await open();
+    await world.gw(['config', 'set', 'models.alpha', 'alpha-video-2-0-mini-260615'], bare);
+    await world.gw(['video', 'alpha', 'create', 'a fox']);
+    expect(world.sandbox.requests[0]?.body).toMatchObject({ model: 'alpha-video-2-0-mini-260615' });
+  });
+
+  test.each([
+    ['corrupt', '{"version":1,'],
+    ['empty', ''],
+    ['with a field nobody knows', '{"version":1,"profiles":{},"colour":"red"}'],
+  ])('a configuration that is %s is named and left as it is', async (_, text) => {
+    const world = await open();
+    const file = path.join(world.dir, '.config/gw/config.json');
+    mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+    writeFileSync(file, text);
+    expect(await world.gw(['config', 'list'], bare)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining(file),
+    });
+    expect(await world.gw(['config', 'set', 'retries', '2'], bare)).toMatchObject({ code: 2 });
+    expect(readFileSync(file, 'utf8')).toBe(text);
+  });
+
+  test.each([
+    ['without a scheme', 'gateway.example.com'],
+    ['ftp', 'ftp://gateway.example.com'],
+    ['with user info', 'https://me:secret@gateway.example.com'],
+    ['plain http elsewhere', 'http://gateway.example.com'],
+  ])('a base URL %s', async (_, url) => {
+    const world = await open();
+    const run = await world.gw(['video', 'alpha', 'get', 'x', '--base-url', url]);
+    expect(run.code).toBe(2);
+    expect(run.err).not.toContain('secret');
+  });
+
+  test('a base URL with a path and a trailing slash is joined once', async () => {
+    const world = await open();
+    const run = await world.gw([
+      'video',
+      'alpha',
+      'get',
+      'x',
+      '--dry-run',
+      '--base-url',
+      'https://gateway.example.com/proxy/',
+    ]);
+    expect(run.out).toContain('GET https://gateway.example.com/proxy/api/v3/contents/generations/tasks/x');
+  });
+});
+
+describe('help', () => {
+  test('gw alone, gw help, and gw help COMMAND print help and exit 0', async () => {
+    const world = await open();
+    for (const argv of [[], ['help'], ['--help'], ['video'], ['help', 'video', 'alpha', 'create']]) {
+      const run = await world.gw(argv, bare);
+      expect(run, argv.join(' ')).toMatchObject({
+        code: 0,
+        err: '',
+        out: expect.stringMatching(/^Usage: gw/),
+      });
+    }
+  });
+
+  test('the topics', async () => {
+    const world = await open();
+    expect((await world.gw(['help', 'exit-codes'], bare)).out).toMatch(/^14 +unknown_outcome/m);
+    expect((await world.gw(['help', 'environment'], bare)).out).toMatch(/^GW_API_KEY/m);
+  });
+
+  test('an unknown command names what there is', async () => {
+    const world = await open();
+    expect(await world.gw(['vidoe'], bare)).toMatchObject({
+      code: 2,
+      out: '',
+      err: expect.stringContaining('did you mean gw video?'),
+    });
+    expect(await world.gw(['video', 'alpha', 'creat'], bare)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('create'),
+    });
+  });
+
+  test('shared options that mean nothing to a command are refused, not ignored', async () => {
+    const world = await open();
+    expect(await world.gw(['jobs', 'list', '--dry-run'], bare)).toMatchObject({ code: 2 });
+    expect(await world.gw(['video', 'alpha', 'get', 'x', '--set', 'a=1'])).toMatchObject({ code: 2 });
+  });
+});
