@@ -107,7 +107,7 @@ function mayTouchFlags() {
 }
 
 load('main.js')
-  .run({ distDir, mayTouchFlags })
+  .run({ version: require('../package.json').version, distDir, mayTouchFlags })
   .finally(() => {
     if (flagsTouched) return;
     for (const { script, cacheFile, used } of toCache())

@@ -8,9 +8,17 @@ import type { Table } from './io/io.ts';
 
 // A command as one typed value, and the one adapter between such values and Commander.
 
+/** A request that is shown in place of being sent: as text, and as what --json prints. */
+export class ShownRequest {
+  constructor(
+    readonly text: string,
+    readonly json: unknown,
+  ) {}
+}
+
 /** One result of a command: what came of it, and what went wrong; either may be missing. */
 export interface Outcome<R> {
-  readonly value?: R;
+  readonly value?: R | ShownRequest;
   readonly error?: unknown;
 }
 
@@ -155,7 +163,7 @@ function addFlag(command: Command, key: string, flag: Flag, typed: Typed, shared
 export async function parseArgv(
   argv: readonly string[],
   root: Node,
-  host: { readonly columns: number | undefined },
+  host: { readonly columns: number | undefined; readonly version: string },
 ): Promise<Invocation> {
   const typed = new Typed();
   let found: Invocation | undefined;
@@ -176,6 +184,11 @@ export async function parseArgv(
       .helpCommand(false)
       .helpOption('-h, --help', 'show this help')
       .enablePositionalOptions();
+    command
+      .addOption(new Option('-V, --version', 'print the version of gw').helpGroup(GLOBAL_GROUP))
+      .on('option:version', () => {
+        throw new HelpShown(`${host.version}\n`);
+      });
     // A group's help is a list of commands; the shared options stand in the help of gw itself and of each command.
     const shared = node.children && path.length > 0 ? 'hidden' : 'shown';
     for (const [key, flag] of Object.entries(globalFlags)) addFlag(command, key, flag, typed, shared);
@@ -273,6 +286,9 @@ function unknownCommand(word: string, known: readonly string[], path: readonly s
 function fromCommander(error: CommanderError) {
   const [first = '', ...rest] = error.message.replace(/^error: /, '').split('\n');
   const suggestion = rest.join(' ').match(/\(Did you mean (.*)\?\)/)?.[1];
+  const switched = first.match(/^unknown option '(--[a-z-]+)=/)?.[1];
+  if (switched && !suggestion)
+    return usage(first, `${switched} takes no value, or is not an option here; see --help`);
   return usage(first, suggestion ? `did you mean ${suggestion}?` : 'see --help');
 }
 

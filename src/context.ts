@@ -1,5 +1,5 @@
 import { readSwitch } from './config/environment.ts';
-import type { Settings } from './config/settings.ts';
+import type { Settings, SettingsFlags } from './config/settings.ts';
 import { GwError } from './errors.ts';
 import type { GlobalFlags } from './flags/global.ts';
 import type { Clock, Host } from './host.ts';
@@ -72,7 +72,7 @@ export function makeContext({ host, io, globals, signal }: Parts): {
   close: () => Promise<void>;
 } {
   const closers: (() => Promise<void>)[] = [];
-  const settingsWith = async (flags: GlobalFlags & { profileMayBeNew?: boolean }) => {
+  const settingsWith = async (flags: SettingsFlags) => {
     const { resolveSettings } = await import('./config/settings.ts');
     return resolveSettings({ flags, host });
   };
@@ -120,7 +120,10 @@ export function makeContext({ host, io, globals, signal }: Parts): {
       userAgent: 'gw',
       ...(io.mode.verbose && { trace: (line: string) => io.trace(line) }),
     });
-    return { name: nameOf(inForce), client, transport };
+    if (!io.mode.verbose) return { name: nameOf(inForce), client, transport };
+    const { tracedTransport } = await import('./http/traced-transport.ts');
+    const told = tracedTransport(transport, host.clock, (line) => io.trace(line));
+    return { name: nameOf(inForce), client, transport: told };
   };
   const gateway = once(async () => accessTo(await settings()));
   const others = new Map<string, Promise<Access>>();
@@ -129,14 +132,17 @@ export function makeContext({ host, io, globals, signal }: Parts): {
   const settingsOf = async (job: Job): Promise<Settings> => {
     const inForce = await settings();
     if (nameOf(inForce) === job.gateway) return inForce;
-    const { profile: _, baseUrl: __, ...rest } = globals;
-    const made = await settingsWith(
-      job.gateway === EMBEDDED ? { ...rest, sandbox: true } : { ...rest, profile: job.profile },
-    );
+    const { insecureHttp, timeout, retries } = globals;
+    const made = await settingsWith({
+      insecureHttp,
+      timeout,
+      retries,
+      ...(job.gateway === EMBEDDED ? { sandbox: true } : { profile: job.profile, storedOnly: true }),
+    });
     if (nameOf(made) === job.gateway) return made;
     throw new GwError(
       'auth',
-      `job ${job.id ?? job.key} belongs to ${job.gateway}, which profile ${job.profile} no longer names`,
+      `job ${job.id ?? job.key} belongs to ${job.gateway}, and profile ${job.profile} is not stored with that address`,
       {
         hint: `give that gateway with --base-url ${job.gateway} and its key with GW_API_KEY`,
       },

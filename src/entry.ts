@@ -4,12 +4,13 @@ import { main } from './main.ts';
 
 /** What the launcher knows and the bundle does not. */
 interface Launch {
+  readonly version: string;
   readonly distDir: string;
   readonly mayTouchFlags: () => boolean;
 }
 
 /** Runs gw in the real process; the exit code is set, never forced, so that pipes take all that was written. */
-export async function run({ distDir, mayTouchFlags }: Launch): Promise<void> {
+export async function run({ version, distDir, mayTouchFlags }: Launch): Promise<void> {
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   const host: Host = {
     env: process.env,
@@ -18,6 +19,7 @@ export async function run({ distDir, mayTouchFlags }: Launch): Promise<void> {
     },
     platform: process.platform,
     homeDir: process.env.HOME ?? process.env.USERPROFILE,
+    version,
     assetsDir: distDir,
     // Opened at first use: a stream that nobody asks for costs time and may hold the process.
     get stdin() {

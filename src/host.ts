@@ -6,9 +6,15 @@ export interface Host {
   readonly cwd: string;
   readonly platform: NodeJS.Platform;
   readonly homeDir: string | undefined;
+  readonly version: string;
   /** Where the files that come with gw are: the sandbox's clips. */
   readonly assetsDir: string;
-  readonly stdin: Readable & { readonly isTTY?: boolean; readonly fd?: number };
+  readonly stdin: Readable & {
+    readonly isTTY?: boolean;
+    readonly fd?: number;
+    /** On a terminal: whether each key arrives as it is pressed, Ctrl-C among them, without echo. */
+    readonly setRawMode?: (on: boolean) => unknown;
+  };
   readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
   readonly stderr: Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
   readonly clock: Clock;

@@ -1,4 +1,11 @@
-import { type AnyCommand, HelpShown, type Invocation, type Outcome, parseArgv } from './command.ts';
+import {
+  type AnyCommand,
+  HelpShown,
+  type Invocation,
+  type Outcome,
+  parseArgv,
+  ShownRequest,
+} from './command.ts';
 import type { Context } from './context.ts';
 import { makeContext } from './context.ts';
 import { ClosedPipe, type EndingSignal, GwError, Interrupted } from './errors.ts';
@@ -15,7 +22,10 @@ import { program } from './program.ts';
 export async function main(argv: readonly string[], host: Host): Promise<number> {
   let io = ioFor(argvGlobals(argv), host);
   try {
-    const invocation = await parseArgv(helpLast(argv), program, { columns: host.stdout.columns });
+    const invocation = await parseArgv(helpLast(argv), program, {
+      columns: host.stdout.columns,
+      version: host.version,
+    });
     io = ioFor(invocation.input.globals, host);
     return await runCommand(invocation, io, host);
   } catch (error) {
@@ -52,6 +62,10 @@ async function runCommand({ command, input }: Invocation, io: Io, host: Host): P
 
 async function print(command: AnyCommand, { value, error }: Outcome<unknown>, ctx: Context): Promise<void> {
   const { io } = ctx;
+  if (value instanceof ShownRequest) {
+    await (io.mode.json ? io.outJson(value.json) : io.out(value.text));
+    return;
+  }
   if (!io.mode.json) {
     const shown = command.human(value, ctx, error !== undefined);
     await (typeof shown === 'string' ? io.out(shown) : io.table(shown));

@@ -22,9 +22,12 @@ export function settingsTable(settings: Settings): SettingRow[] {
     row('account', settings.account),
     row('provider_version', settings.providerVersion),
     row('out', settings.out),
-    row('timeout', { ...settings.timeoutMs, value: `${settings.timeoutMs.value}ms` }),
+    row('timeout', { ...settings.timeoutMs, value: durationWord(settings.timeoutMs.value) }),
     row('retries', settings.retries),
     ...modelKinds.map((kind) => row(`models.${kind}`, settings.models[kind])),
     row('verbose', settings.verbose),
   ];
 }
+
+/** A duration as it may be typed. */
+const durationWord = (ms: number): string => (ms % 1000 === 0 ? `${ms / 1000}s` : `${ms}ms`);

@@ -5,6 +5,7 @@ import { once } from '../once.ts';
 import { originOf, parseBaseUrl } from './base-url.ts';
 import { checkKey } from './check-key.ts';
 import { type ConfigFile, configFilePath, type Profile, profileOf, readConfig } from './config-file.ts';
+import { DEFAULT_RETRIES, DEFAULT_TIMEOUT } from './defaults.ts';
 import type { DirHost } from './dirs.ts';
 import { parseDuration } from './duration.ts';
 import { type EnvironmentVariable, readSwitch, readVariable } from './environment.ts';
@@ -36,6 +37,11 @@ export interface SettingsFlags {
   readonly verbose?: boolean | undefined;
   /** `gw login` makes the profile it names. */
   readonly profileMayBeNew?: boolean | undefined;
+  /**
+   * Only what is stored under the profile counts: the address and key of flags and environment belong to the gateway
+   * in force, never to another one.
+   */
+  readonly storedOnly?: boolean | undefined;
 }
 
 export const modelKinds = ['chat', 'image', 'alpha', 'gamma'] as const;
@@ -116,7 +122,7 @@ export function resolveSettings(input: { readonly flags: SettingsFlags; readonly
         undefined,
         {
           flag: ['--base-url', flags.baseUrl],
-          env: 'GW_BASE_URL',
+          ...(flags.storedOnly ? {} : { env: 'GW_BASE_URL' as const }),
           field: 'base_url',
           stored: stored.base_url,
         },
@@ -133,13 +139,13 @@ export function resolveSettings(input: { readonly flags: SettingsFlags; readonly
       stored: stored.provider_version,
     }),
     out: pick<string | undefined>(asIs, undefined, { field: 'out', stored: stored.out }),
-    timeoutMs: pick(parseDuration, 60_000, {
+    timeoutMs: pick(parseDuration, parseDuration(DEFAULT_TIMEOUT, '--timeout'), {
       flag: ['--timeout', flags.timeout],
       env: 'GW_TIMEOUT',
       field: 'timeout',
       stored: stored.timeout,
     }),
-    retries: pick(parseRetries, 4, {
+    retries: pick(parseRetries, DEFAULT_RETRIES, {
       flag: ['--retries', flags.retries?.toString()],
       env: 'GW_RETRIES',
       field: 'retries',
@@ -220,7 +226,7 @@ async function readAnyKey({
   baseUrl,
 }: KeyPlaces & { baseUrl: string }): Promise<string> {
   if (flags.apiKeyFile !== undefined) return readKeyFile(flags.apiKeyFile, host);
-  const fromEnv = readVariable(host.env, 'GW_API_KEY');
+  const fromEnv = flags.storedOnly ? undefined : readVariable(host.env, 'GW_API_KEY');
   if (fromEnv !== undefined) return checkKey(fromEnv, 'GW_API_KEY');
   const stored = hasConfigDir(host) ? readKey(host, profile, originOf(baseUrl)) : undefined;
   if (stored !== undefined) return stored;

@@ -31,7 +31,9 @@ function ruleOf(issue: z.core.$ZodIssue, value: unknown): string {
   if (issue.code === 'invalid_type')
     return value === undefined ? 'is required' : `must be ${wordOf(issue.expected)}`;
   if (issue.code === 'invalid_union' && issue.discriminator) return 'not a known type of content item';
-  return issue.message;
+  const known = issue.code === 'custom' ? (issue.params?.known as readonly string[] | undefined) : undefined;
+  const [near] = known ? nearest(String(value), known, 1) : [];
+  return near ? `${issue.message}; did you mean ${near}?` : issue.message;
 }
 
 const wordOf = (expected: string): string =>
@@ -57,7 +59,8 @@ const MAX_SHOWN = 60;
 
 /** A value as it may stand in a sentence; long ones and objects are left out. */
 function shortValue(value: unknown): string {
-  if (value === undefined || (typeof value === 'object' && value !== null)) return '';
+  // A switch's value was never typed, and an object is no word.
+  if (value === undefined || value === true || (typeof value === 'object' && value !== null)) return '';
   const text = String(value);
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }

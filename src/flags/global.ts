@@ -1,3 +1,4 @@
+import { DEFAULT_RETRIES, DEFAULT_TIMEOUT } from '../config/defaults.ts';
 import { type FlagValues, list, off, on, text } from './flag.ts';
 
 // The options that every command takes (the contract, section 2).
@@ -13,8 +14,14 @@ export const globalFlags = {
   verbose: on('each request and reply on stderr, keys hidden [GW_VERBOSE=1]', { short: 'v' }),
   progress: off('plain lines instead of bars'),
   color: off('no colour [NO_COLOR]'),
-  timeout: text('DURATION', 'longest silence of one request or download (default 60s) [GW_TIMEOUT]'),
-  retries: text('N', 'retries of a request that is safe to send again (default 4) [GW_RETRIES]'),
+  timeout: text(
+    'DURATION',
+    `longest silence of one request or download (default ${DEFAULT_TIMEOUT}) [GW_TIMEOUT]`,
+  ),
+  retries: text(
+    'N',
+    `retries of a request that is safe to send again (default ${DEFAULT_RETRIES}) [GW_RETRIES]`,
+  ),
   dryRun: on('validate, print the request and send nothing'),
   curl: on('as --dry-run, as a curl command that reads the key from $GW_API_KEY'),
   validate: off('send a request that breaks a documented rule; breaches become warnings'),

@@ -1,3 +1,4 @@
+import { DEFAULT_WAIT_TIMEOUT } from '../config/defaults.ts';
 import { parseDuration } from '../config/duration.ts';
 import { type FlagValues, off, on, onOff, parsed, text } from './flag.ts';
 
@@ -9,13 +10,10 @@ export const promptFlags = {
   }),
 } as const;
 
-/** How long a wait may take unless --wait-timeout says otherwise. */
-export const DEFAULT_WAIT_TIMEOUT_MS = 2 * 3_600_000;
-
 export const pollFlags = {
   waitTimeout: parsed(
     'DURATION',
-    'longest wait for the job (default 2h); the job itself goes on',
+    `longest wait for the job (default ${DEFAULT_WAIT_TIMEOUT}); the job itself goes on`,
     parseDuration,
   ),
   interval: parsed(

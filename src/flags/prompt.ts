@@ -21,6 +21,15 @@ export interface PromptWorld {
   readonly io: Pick<Io, 'note'>;
 }
 
+/** Stdin can be read once. Throws `usage` where two flags ask for it. */
+export function refuseSharedStdin(values: Readonly<Record<string, string | undefined>>): void {
+  const readers = Object.entries(values).flatMap(([name, value]) =>
+    value === '-' || value === '@-' ? [name] : [],
+  );
+  if (readers.length < 2) return;
+  throw usage(`${readers.join(' and ')} both read stdin`, 'give all but one of them a file');
+}
+
 /**
  * The prompt: `--prompt TEXT`, the words after the command (not both), or piped stdin where neither is given
  * (the contract, section 3). Throws `usage` for an empty one, and for none where one is needed.
@@ -33,20 +42,25 @@ export async function readPrompt(input: PromptInput, ctx: PromptWorld): Promise<
   const typed = flag ?? (words.length > 0 ? words.join(' ') : undefined);
   if (typed !== undefined) {
     const where = flag === undefined ? 'the prompt' : '--prompt';
-    const prompt = await readTextInput(typed, where, {
-      cwd: ctx.host.cwd,
-      stdin: ctx.host.stdin,
-      signal: ctx.signal,
-    });
+    // Words are words: only the flag's value may name a file. A lone dash asks for stdin, as everywhere.
+    const prompt =
+      flag === undefined && typed !== '-'
+        ? typed
+        : await readTextInput(typed, where, {
+            cwd: ctx.host.cwd,
+            stdin: ctx.host.stdin,
+            signal: ctx.signal,
+          });
     if (prompt.trim() === '') throw usage(`${where} is empty`, 'say what to generate');
     return prompt;
   }
-  if (!input.mayReadStdin) return undefined;
-  const piped = await readPipedPrompt(ctx.host.stdin, {
-    clock: ctx.clock,
-    signal: ctx.signal,
-    onWaiting: () => ctx.io.note('waiting for the prompt on stdin (--prompt TEXT gives it directly)'),
-  });
+  const piped = input.mayReadStdin
+    ? await readPipedPrompt(ctx.host.stdin, {
+        clock: ctx.clock,
+        signal: ctx.signal,
+        onWaiting: () => ctx.io.note('waiting for the prompt on stdin (--prompt TEXT gives it directly)'),
+      })
+    : undefined;
   if (piped !== undefined && piped.trim() !== '') return piped;
   if (input.optional) return undefined;
   throw usage('no prompt', 'give it as words, with --prompt TEXT, or on stdin');

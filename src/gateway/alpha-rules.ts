@@ -27,6 +27,7 @@ export function* alphaBreaches(body: AlphaCreateBody): Generator<Note> {
     yield {
       path: ['model'],
       message: `not a model of family alpha; one of ${Object.keys(alphaModels).join(', ')}`,
+      known: [...Object.keys(alphaModels), ...Object.values(alphaModels).map((known) => known.short)],
     };
     return;
   }
@@ -107,6 +108,9 @@ function* contentBreaches(body: AlphaCreateBody, model: AlphaModel): Generator<N
   yield* assetIdsInPrompt(content);
 }
 
+/** An ID that cannot be mistaken for a word of the prompt. */
+const isDistinct = (id: string): boolean => id.length >= 6 && /[\d._-]/.test(id);
+
 function* assetIdsInPrompt(content: readonly AlphaContentItem[]): Generator<Note> {
   const ids = content
     .map((item) => mediaUrlOf(item))
@@ -114,7 +118,7 @@ function* assetIdsInPrompt(content: readonly AlphaContentItem[]): Generator<Note
     .map((url) => String(url).slice('asset://'.length));
   for (const [index, item] of content.entries()) {
     if (item.type !== 'text') continue;
-    const named = ids.find((id) => item.text.includes(id));
+    const named = ids.find((id) => isDistinct(id) && item.text.includes(id));
     if (named || item.text.includes('asset://')) {
       yield {
         path: ['content', index, 'text'],

@@ -51,7 +51,7 @@ export const alphaFamily: Family = {
   },
   readTask(reply, taskId) {
     const task = AlphaTask.parse(reply);
-    const { state, known } = taskState(task.status);
+    const { state, known, word } = taskState(task.status);
     const outputs: TaskOutput[] = [];
     const { video_url: video, last_frame_url: lastFrame } = task.content ?? {};
     if (typeof video === 'string' && video !== '') outputs.push({ role: 'video', type: 'video', url: video });
@@ -61,7 +61,7 @@ export const alphaFamily: Family = {
     }
     return {
       id: taskId,
-      status: typeof task.status === 'string' ? task.status : '',
+      status: word,
       state,
       statusKnown: known,
       progressPercent: typeof task.progress === 'number' ? task.progress : undefined,

@@ -57,7 +57,7 @@ function createBody(object: ObjectMaker) {
     }),
   ]);
   return object({
-    model: z.string().min(1).describe('model ID, or short'),
+    model: z.string().min(1, 'is empty').describe('model ID, or short'),
     content: z.array(item).min(1, 'a prompt or at least one image, video or audio is needed'),
     generate_audio: z.boolean().optional().describe('generate audio with the video'),
     resolution: z.enum(alphaResolutions).optional().describe('output resolution'),
@@ -76,8 +76,8 @@ function createBody(object: ObjectMaker) {
       .optional()
       .describe('let the model search the web (2.0, prompt only)'),
   }).superRefine((body, ctx) => {
-    for (const { path, message } of alphaBreaches(body as AlphaCreateBody)) {
-      ctx.addIssue({ code: 'custom', path: [...path], message });
+    for (const { path, message, known } of alphaBreaches(body as AlphaCreateBody)) {
+      ctx.addIssue({ code: 'custom', path: [...path], message, ...(known && { params: { known } }) });
     }
   });
 }

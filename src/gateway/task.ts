@@ -16,11 +16,13 @@ const knownRunning = new Set(['queued', 'running', 'submitted', 'processing']);
  * Reads a gateway status. `succeeded` ends well and five words end badly, in any case; every other word, or none,
  * still runs ("States and transitions"; unknown states wait on).
  */
-export function taskState(status: unknown): { state: TaskState; known: boolean } {
-  const word = typeof status === 'string' ? status.toLowerCase() : '';
-  if (word === 'succeeded') return { state: 'succeeded', known: true };
-  if (badEnds.has(word)) return { state: 'failed', known: true };
-  return { state: 'running', known: knownRunning.has(word) };
+export function taskState(status: unknown): { state: TaskState; known: boolean; word: string } {
+  const raw = typeof status === 'string' ? status : '';
+  const word = raw.toLowerCase();
+  if (word === 'succeeded') return { state: 'succeeded', known: true, word };
+  if (badEnds.has(word)) return { state: 'failed', known: true, word };
+  const known = knownRunning.has(word);
+  return { state: 'running', known, word: known ? word : raw };
 }
 
 /** One file that a finished task offers. */
@@ -35,7 +37,7 @@ export interface TaskOutput {
 /** What gw understands of a task record, whichever family it came from. */
 export interface TaskView {
   readonly id: string;
-  /** The gateway's own word, as it came. */
+  /** The gateway's word; one that gw knows in lower case, as documented. */
   readonly status: string;
   readonly state: TaskState;
   /** False for a status the document does not list. */
@@ -56,6 +58,8 @@ export interface CreateReply {
 export interface Note {
   readonly path: readonly (string | number)[];
   readonly message: string;
+  /** The values that would do, where the nearest one is worth naming. */
+  readonly known?: readonly string[];
 }
 
 /**

@@ -28,6 +28,8 @@ export interface AttemptContext {
 const unknownHint =
   'it was not sent again, because it may have been created: look at gw jobs list and the console first';
 
+const cutAnswerHint = 'what came is kept; nothing was sent again';
+
 /** An attempt that brought no complete reply. */
 export function failedExchange(error: ExchangeError, context: AttemptContext): Failed {
   const partial = error.partial;
@@ -36,7 +38,7 @@ export function failedExchange(error: ExchangeError, context: AttemptContext): F
     failure: { kind: failureOfExchange(error) },
     stopped: new GwError('unavailable', `${nameOf(context)} failed: ${error.message}`, {
       status: partial?.status,
-      hint: hintOf(error),
+      hint: isAnswer && context.resend === 'chat' ? cutAnswerHint : hintOf(error),
     }),
     unknown: unknownOutcome(
       error.message,
@@ -76,7 +78,8 @@ export function failedReply(kind: FailureKind, wire: WireReply, context: Attempt
   return {
     failure: { kind, retryAfterMs },
     stopped,
-    unknown: unknownOutcome(stopped.message, facts, undefined, context),
+    // Not in the server's own words: they may say to send it again.
+    unknown: unknownOutcome(`HTTP ${wire.status}`, facts, undefined, context),
   };
 }
 
@@ -100,5 +103,5 @@ function hintOf({ code }: ExchangeError): string {
   if (code === exchangeCodes.proxyRefused)
     return 'check HTTPS_PROXY and HTTP_PROXY, or exempt the gateway with NO_PROXY';
   if (code === 'ENOTFOUND') return 'check the base URL: gw config list shows it and where it comes from';
-  return 'gw doctor checks whether the gateway can be reached';
+  return 'check the network and the base URL: gw config list shows it and where it comes from';
 }

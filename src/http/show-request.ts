@@ -22,6 +22,17 @@ export function showRequest(
   return `${lines.join('\n')}\n`;
 }
 
+/** A request as --dry-run --json prints it. */
+export function requestJson({ method, url, headers, body }: PreparedRequest): Record<string, unknown> {
+  const shown = Object.entries(headers).map(([name, value]) => [name, hideKey(name, value)]);
+  return {
+    method,
+    url: url.href,
+    headers: Object.fromEntries(shown),
+    ...(body && { body: JSON.parse(new TextDecoder().decode(body)) }),
+  };
+}
+
 function hideKey(name: string, value: string): string {
   if (!credentialHeaders.has(name.toLowerCase())) return value;
   return value.startsWith('Bearer ') ? `Bearer ${HIDDEN}` : HIDDEN;

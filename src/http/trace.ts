@@ -1,6 +1,6 @@
 import type { PreparedRequest } from './client.ts';
 import { HIDDEN } from './credential.ts';
-import type { WireReply } from './exchange.ts';
+import type { WireHead } from './exchange.ts';
 
 /** Headers whose values are shown; a header is secret until it stands here. */
 const shownHeaders: ReadonlySet<string> = new Set([
@@ -61,10 +61,13 @@ export function traceRequest({
   ];
 }
 
-/** The lines of a reply: status, time in milliseconds, size, headers with secrets hidden. */
-export function traceReply({ status, headers, bytes }: WireReply, tookMs: number): string[] {
+/** The lines of a reply: status, time in milliseconds, size where all of it is there, headers with secrets hidden. */
+export function traceReply(
+  { status, headers, bytes }: WireHead & { readonly bytes?: { readonly byteLength: number } },
+  tookMs: number,
+): string[] {
   return [
-    `< HTTP ${status} in ${Math.round(tookMs)} ms (${bytes.byteLength} bytes)`,
+    `< HTTP ${status} in ${Math.round(tookMs)} ms${bytes ? ` (${bytes.byteLength} bytes)` : ''}`,
     ...shownLines('<', headers),
   ];
 }

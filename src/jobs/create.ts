@@ -4,7 +4,7 @@ import { type Family, TaskId } from '../gateway/task.ts';
 import type { Clock } from '../host.ts';
 import type { Client } from '../http/client.ts';
 import { UnknownOutcome } from '../http/retry.ts';
-import type { IntentEvent } from '../ledger/event.ts';
+import type { IntentEvent, LedgerEvent } from '../ledger/event.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 
 /** What is needed to create a paid job. */
@@ -113,15 +113,22 @@ async function confirmCutReply(error: UnknownOutcome, { client, family }: Create
 }
 
 function recordFailure(error: unknown, sent: boolean, key: string, { ledger, family }: CreateInput): unknown {
+  const record = (event: LedgerEvent) => {
+    try {
+      ledger.append(key, event);
+    } catch {
+      // What happened to the request says more than that it could not be written down; sync calls the job unknown.
+    }
+  };
   if (error instanceof GwError && error.kind === 'unknown_outcome') {
-    ledger.append(key, { event: 'unknown', message: error.message });
+    record({ event: 'unknown', message: error.message });
     return new GwError('unknown_outcome', error.message, {
       ...error.facts,
       hint: `the job may exist and was not sent again; it stands in the ledger as ${key}: gw jobs show ${key}`,
     });
   }
   if (error instanceof GwError) {
-    ledger.append(key, {
+    record({
       event: 'refused',
       kind: error.kind,
       message: error.message,
@@ -131,13 +138,13 @@ function recordFailure(error: unknown, sent: boolean, key: string, { ledger, fam
   }
   // Interrupted between attempts: the last attempt was refused, or none was made.
   if (error instanceof Interrupted) {
-    ledger.append(key, { event: 'refused', kind: 'interrupted', message: error.message });
+    record({ event: 'refused', kind: 'interrupted', message: error.message });
     return error;
   }
   // A 2xx reply that names no usable task: something was paid for, and we do not know what.
   if (sent) {
     const message = `the ${family.name} create was answered, but the reply names no usable task`;
-    ledger.append(key, { event: 'unknown', message });
+    record({ event: 'unknown', message });
     return new GwError('unknown_outcome', message, { hint: `gw jobs show ${key}` });
   }
   return error;

@@ -62,6 +62,15 @@ export async function followJob(input: FollowInput, deps: FollowDeps): Promise<F
       percent,
       estimateMs: input.estimateMs,
     });
+  const record = (seen: TaskLook) => {
+    try {
+      recordLook(ledger, key, seen, status);
+    } catch (error) {
+      // A status on the way is for reading only; the end of a job is not.
+      if (seen.view.state !== 'running' || !(error instanceof GwError)) throw error;
+      deps.warn(`${error.message}; still waiting`);
+    }
+  };
   if (input.status !== undefined) show(input.status);
   try {
     const look = await poll({
@@ -70,13 +79,14 @@ export async function followJob(input: FollowInput, deps: FollowDeps): Promise<F
       random: deps.random,
       signal,
       taskId: id,
-      look: () => lookAtTask({ id, family, client: deps.client, signal, nowMs: clock.now, retries: 0 }),
+      look: (bounded) =>
+        lookAtTask({ id, family, client: deps.client, signal: bounded, nowMs: clock.now, retries: 0 }),
       onUpdate: (seen) => {
         if (!seen.view.statusKnown && seen.view.status !== status) {
           deps.warn(`task ${id}: unknown status "${seen.view.status}", taken as still running`);
         }
         show(seen.view.status, seen.view.progressPercent);
-        recordLook(ledger, key, seen, status);
+        record(seen);
         status = seen.view.status;
         last = seen;
       },
@@ -102,9 +112,9 @@ export async function endOf(
   const seen = { status: view.status, record, files: [] };
   if (view.state === 'failed') return { ...seen, error: taskFailed(look) };
   if (!input.save.download) return seen;
-  const { files, errors } = await saveJob(look, input, deps);
+  const { files, errors, record: last } = await saveJob(look, input, deps);
   const [error] = errors;
-  return { ...seen, files, ...(error !== undefined && { error }) };
+  return { ...seen, record: last, files, ...(error !== undefined && { error }) };
 }
 
 function taskFailed({ view }: TaskLook): GwError {

@@ -8,8 +8,8 @@ export interface Look {
 }
 
 export interface PollOptions<L extends Look> {
-  /** Asks once. Its errors are judged here, so it must not retry by itself. */
-  readonly look: () => Promise<L>;
+  /** Asks once, until the signal ends it. Its errors are judged here, so it must not retry by itself. */
+  readonly look: (signal: AbortSignal) => Promise<L>;
   readonly intervalMs: { readonly min: number; readonly max: number };
   /** Steady milliseconds at which the wait ends; the job goes on. */
   readonly deadlineMs: number;
@@ -24,10 +24,13 @@ export interface PollOptions<L extends Look> {
   readonly firstDelayMs?: number | undefined;
 }
 
-/** How many looks in a row may say "not found" (or refuse the ID, as family C does) before the task counts as unknown. */
+/** How many looks in a row may say "not found" before the task counts as unknown. */
 const MAX_NOT_FOUND = 3;
 /** How many more looks a finished task without an output gets. */
 const MAX_WITHOUT_OUTPUT = 3;
+/** How long the look after the end of the wait may take. */
+const LAST_LOOK_MS = 2_000;
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** A gateway that has not answered this often and this long is gone; the job stays in the ledger. */
 const MAX_FAILURES = 20;
 const MAX_FAILING_MS = 15 * 60_000;
@@ -48,28 +51,22 @@ export async function poll<L extends Look>(options: PollOptions<L>): Promise<L> 
     if (clock.steady() + waitMs >= deadlineMs) {
       await clock.sleep(Math.max(0, deadlineMs - clock.steady()), signal);
       // One last look: a job that finished while we slept is not a timeout.
-      const last = await options.look().catch(() => undefined);
-      if (last && finished(last.view)) return last;
-      throw waitOver(taskId);
+      const last = await lookWithin(LAST_LOOK_MS, options).catch(() => undefined);
+      signal.throwIfAborted();
+      if (!last || !finished(last.view)) throw waitOver(taskId);
+      options.onUpdate(last);
+      return last;
     }
     await clock.sleep(waitMs, signal);
     waitMs = nextDelayMs(options, clock.steady() - startedMs);
+    let look: L;
     try {
-      const look = await options.look();
-      notFound = 0;
-      failures = 0;
-      failingSinceMs = undefined;
-      options.onUpdate(look);
-      if (finished(look.view)) return look;
-      if (look.view.state === 'succeeded') {
-        withoutOutput += 1;
-        if (withoutOutput > MAX_WITHOUT_OUTPUT) return look;
-      }
+      look = await lookWithin(deadlineMs - clock.steady(), options);
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof GwError)) throw error;
-      notFound = error.kind === 'not_found' || error.kind === 'rejected' ? notFound + 1 : 0;
-      if (error.kind === 'auth' || notFound >= MAX_NOT_FOUND) throw error;
+      notFound = error.kind === 'not_found' ? notFound + 1 : 0;
+      if (error.kind === 'auth' || error.kind === 'wait_timeout' || notFound >= MAX_NOT_FOUND) throw error;
       failures += 1;
       failingSinceMs ??= clock.steady();
       if (failures >= MAX_FAILURES && clock.steady() - failingSinceMs >= MAX_FAILING_MS) throw error;
@@ -78,7 +75,36 @@ export async function poll<L extends Look>(options: PollOptions<L>): Promise<L> 
       if (retryAtMs === undefined) continue;
       waitMs = Math.max(waitMs, retryAtMs - clock.now());
       if (clock.steady() + waitMs >= deadlineMs) throw waitOver(taskId, retryAtMs);
+      continue;
     }
+    notFound = 0;
+    failures = 0;
+    failingSinceMs = undefined;
+    // Not a look's trouble: a record that cannot be written down ends the wait.
+    options.onUpdate(look);
+    if (finished(look.view)) return look;
+    if (look.view.state === 'succeeded') {
+      withoutOutput += 1;
+      if (withoutOutput > MAX_WITHOUT_OUTPUT) return look;
+    }
+  }
+}
+
+/** A look that the end of the wait ends too: a gateway that never answers must not hold it. */
+async function lookWithin<L extends Look>(limitMs: number, options: PollOptions<L>): Promise<L> {
+  const { signal, taskId } = options;
+  const bound = new AbortController();
+  const timer = setTimeout(
+    () => bound.abort(waitOver(taskId)),
+    Math.min(Math.max(limitMs, 1), LONGEST_TIMER_MS),
+  );
+  const interrupt = () => bound.abort(signal.reason);
+  signal.addEventListener('abort', interrupt, { once: true });
+  try {
+    return await options.look(bound.signal);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', interrupt);
   }
 }
 
@@ -90,7 +116,7 @@ function waitOver(taskId: string, retryAtMs?: number): GwError {
     retryAtMs === undefined
       ? 'the wait is over'
       : `the gateway asks not to be asked before ${new Date(retryAtMs).toISOString()}, after the end of the wait`;
-  return new GwError('wait_timeout', `task ${taskId} is not finished yet and ${why}; the job goes on`, {
+  return new GwError('wait_timeout', `task ${taskId} is not finished yet and ${why}`, {
     taskId,
     retryAtMs,
   });

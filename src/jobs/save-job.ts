@@ -25,17 +25,19 @@ export async function saveJob(
   look: TaskLook,
   input: SaveInput,
   deps: FollowDeps,
-): Promise<{ files: SavedFile[]; errors: unknown[] }> {
+): Promise<{ files: SavedFile[]; errors: unknown[]; record: unknown }> {
   const { family, id, key, save } = input;
   if (look.view.outputs.length === 0) {
     const hint = `look at it with: gw video ${family.name} get ${id}`;
     return {
+      record: look.record,
       files: [],
       errors: [
         new GwError('download', `task ${id} succeeded, but its record names no output`, { taskId: id, hint }),
       ],
     };
   }
+  let { record } = look;
   const claim = await claimOf(key, deps);
   try {
     const job = await deps.ledger.find(key);
@@ -53,7 +55,11 @@ export async function saveJob(
       names: { id, family: family.name, model: job?.model, atMs: job?.createdAtMs ?? deps.clock.now() },
       journal,
       maxDownloads: family.maxDownloads,
-      refreshLink: (role) => freshLink(role, input, deps),
+      refreshLink: async (role) => {
+        const fresh = await freshLook(input, deps);
+        record = fresh.record;
+        return fresh.view.outputs.find((output) => output.role === role)?.url;
+      },
       transport: deps.transport,
       silenceMs: deps.silenceMs,
       clock: deps.clock,
@@ -62,7 +68,7 @@ export async function saveJob(
       onProgress: (update) => deps.progress.download(update),
       onWarning: deps.warn,
     });
-    return { files, errors: failures.map(({ error }) => error) };
+    return { files, errors: failures.map(({ error }) => error), record };
   } finally {
     claim?.release();
   }
@@ -80,12 +86,8 @@ async function claimOf(
   }
 }
 
-/** Asks the task once for a new link to an output whose link is dead. */
-async function freshLink(
-  role: string,
-  { id, family, key }: SaveInput,
-  deps: FollowDeps,
-): Promise<string | undefined> {
+/** Looks at the task again, because the link to an output is dead. */
+async function freshLook({ id, family, key }: SaveInput, deps: FollowDeps): Promise<TaskLook> {
   const look = await lookAtTask({
     id,
     family,
@@ -94,5 +96,5 @@ async function freshLink(
     nowMs: deps.clock.now,
   });
   if (look.view.state === 'succeeded') recordLook(deps.ledger, key, look, undefined);
-  return look.view.outputs.find((output) => output.role === role)?.url;
+  return look;
 }

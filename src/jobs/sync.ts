@@ -2,13 +2,37 @@ import { GwError } from '../errors.ts';
 import type { Family } from '../gateway/task.ts';
 import type { Job } from '../ledger/event.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { removePart } from './download/part-file.ts';
 import { endOf, type FollowDeps, type Followed } from './follow.ts';
 import { lookAtTask, recordLook } from './look.ts';
 
-/** Whether a job still needs something: an answer, a look, or its outputs saved. */
+/** Whether a job still needs something: an answer, a look, its outputs saved, or a part file put away. */
 export function isOpen(job: Job, family: Family): boolean {
   if (job.state === 'intent' || job.state === 'sent' || job.state === 'running') return true;
-  return job.state === 'succeeded' && job.save.download && unsavedRoles(job, family).length > 0;
+  return (
+    job.state === 'succeeded' &&
+    job.save.download &&
+    (unsavedRoles(job, family).length > 0 || Object.keys(job.parts).length > 0)
+  );
+}
+
+/**
+ * Puts away the part files that a process left which died between the record of a saved file and the end of its part.
+ * Returns whether that was all that the job needed. Throws what the ledger throws, or the system's error.
+ */
+export function tidyParts(job: Job, family: Family, ledger: Ledger): boolean {
+  if (job.state !== 'succeeded' || unsavedRoles(job, family).length > 0) return false;
+  const claim = ledger.claim(job.key);
+  if (!claim) return true;
+  try {
+    for (const [role, { path }] of Object.entries(job.parts)) {
+      removePart(path);
+      ledger.append(job.key, { event: 'part', role });
+    }
+    return true;
+  } finally {
+    claim.release();
+  }
 }
 
 /** The outputs that a finished job's record names and the ledger does not have. */

@@ -1,3 +1,4 @@
+import * as os from 'node:os';
 import { errorCode } from '../errors.ts';
 
 /** What a system error means to the user, and what to do about it. */
@@ -27,10 +28,16 @@ export class ShortWrite extends Error {
 
 /** Why a file operation failed, in words with the system's code, and the remedy as the start of a sentence. */
 export function diskFault(error: unknown): { reason: string; remedy: string } {
-  const code = errorCode(error);
+  const code = isQuota(error) ? 'EDQUOT' : errorCode(error);
   const fault = code === undefined ? undefined : faults[code];
   if (fault) return { reason: `${fault.reason} (${code})`, remedy: fault.remedy };
   return { reason: code ?? 'the system gave no reason', remedy: 'Check the path' };
+}
+
+/** Node has no name for EDQUOT and says UNKNOWN. */
+function isQuota(error: unknown): boolean {
+  const { errno } = (error ?? {}) as { errno?: unknown };
+  return errno === -os.constants.errno.EDQUOT;
 }
 
 /** True for an error that the system raised, false for a fault of gw's own. */

@@ -125,7 +125,6 @@ function apply(draft: Draft, line: LedgerLine): void {
       return;
     case 'saved': {
       const { role, path, bytes, sha256, type } = line;
-      draft.parts.delete(role);
       draft.files.set(JSON.stringify([role, path]), { role, path, bytes, sha256, type });
       return;
     }

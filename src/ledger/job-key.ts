@@ -16,6 +16,11 @@ export function newJobKey(randomBytes: RandomBytes = crypto.randomBytes): string
   return `gw-${digits}`;
 }
 
+/** The key of a job that another gw may take in at the same moment: the same gateway and task give the same key. */
+export function adoptedJobKey(gateway: string, id: string): string {
+  return newJobKey(() => crypto.createHash('sha256').update(`${gateway}\n${id}`).digest().subarray(0, 16));
+}
+
 /** Whether a text has the form of a job's key; the first digit holds only three bits. */
 export function isJobKey(text: string): boolean {
   return /^gw-[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(text);

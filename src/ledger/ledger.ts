@@ -6,16 +6,19 @@ export interface Ledger {
   readonly dir: string;
   /**
    * Makes a job: its intent is durable when this returns. Throws GwError `usage` naming the path when it cannot be
-   * written; then nothing may be sent.
+   * written; then nothing may be sent. `key` where the job must be the same one however often it is begun.
    */
-  begin(intent: IntentEvent): string;
+  begin(intent: IntentEvent, key?: string): string;
   /**
    * Appends one fact to a job, durable when this returns. Throws GwError naming the path: `usage` for `sent`, `download`
    * for `get`, `part` and `saved`, `internal` for the others; an ID that could not be recorded is in its `taskId`.
    */
   append(key: string, event: LedgerEvent): void;
-  /** One job by the gateway's task ID or gw's own, the newest first where an ID stands twice. */
-  find(idOrKey: string): Promise<Job | undefined>;
+  /**
+   * One job by the gateway's task ID or gw's own, the newest first where an ID stands twice. Two gateways may give out
+   * the same ID: with `gateway`, only a job of that one is found by it.
+   */
+  find(idOrKey: string, gateway?: string): Promise<Job | undefined>;
   /** Jobs, newest first. */
   list(filter?: {
     readonly sinceMs?: number | undefined;

@@ -116,13 +116,22 @@ function isOwn(file: string, own: Holder): boolean {
   return typeof found === 'object' && found.nonce === own.nonce;
 }
 
+/** A lock that cannot be removed says that nobody holds it, or this very process would wait for itself. */
+function giveUp(file: string, own: Holder): void {
+  try {
+    fs.writeFileSync(file, JSON.stringify({ ...own, pid: 0 }));
+  } catch {
+    // It is one of a dead process soon, and taken over then.
+  }
+}
+
 function lockOf(file: string, own: Holder): LockFile {
   return {
     release() {
       try {
         if (isOwn(file, own)) fs.unlinkSync(file);
       } catch {
-        // A lock that cannot be removed is one of a dead process soon, and taken over then.
+        giveUp(file, own);
       }
     },
   };

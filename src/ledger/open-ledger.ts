@@ -64,13 +64,12 @@ export function openLedger(options: LedgerOptions): Ledger {
 
   return {
     dir,
-    begin(intent: IntentEvent): string {
-      const key = newJobKey(options.randomBytes);
+    begin(intent: IntentEvent, key: string = newJobKey(options.randomBytes)): string {
       append(key, intent);
       return key;
     },
     append,
-    find: (idOrKey) => reading((counted) => findJob(dir, idOrKey, counted)),
+    find: (idOrKey, gateway) => reading((counted) => findJob(dir, idOrKey, counted, gateway)),
     list: (filter = {}) =>
       reading((counted) => {
         const { sinceMs, family } = filter;

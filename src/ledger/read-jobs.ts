@@ -19,24 +19,30 @@ export function readJobs(dir: string, skips: Skips, sinceMs?: number): Job[] {
   return fold.jobs();
 }
 
-/** One job by gw's key or the gateway's task ID; the newest journal is looked into first and the search ends with it. */
-export function findJob(dir: string, idOrKey: string, skips: Skips): Job | undefined {
+/**
+ * One job by gw's key or the gateway's task ID; the newest journal is looked into first and the search ends with it.
+ * Two gateways may give out the same ID: with `gateway`, only its own job is found.
+ */
+export function findJob(dir: string, idOrKey: string, skips: Skips, gateway?: string): Job | undefined {
   const newestFirst = journalPaths(dir).reverse();
   const known = isJobKey(idOrKey) ? jobOfKey(newestFirst, idOrKey, skips) : undefined;
   if (known) return known;
-  const key = keyOfTask(newestFirst, idOrKey, skips);
-  return key === undefined ? undefined : jobOfKey(newestFirst, key, skips);
-}
-
-function keyOfTask(newestFirst: readonly string[], id: string, skips: Skips): string | undefined {
-  for (const file of newestFirst) {
-    let key: string | undefined;
-    for (const line of parsedLines(file, skips, `"id":${JSON.stringify(id)}`)) {
-      if (line.event === 'accepted' && line.id === id) key = line.job;
-    }
-    if (key !== undefined) return key;
+  for (const key of keysOfTask(newestFirst, idOrKey, skips)) {
+    const job = jobOfKey(newestFirst, key, skips);
+    if (job && (gateway === undefined || job.gateway === gateway)) return job;
   }
   return undefined;
+}
+
+/** The keys of the jobs that were accepted under an ID, newest first. */
+function* keysOfTask(newestFirst: readonly string[], id: string, skips: Skips): Generator<string> {
+  for (const file of newestFirst) {
+    const keys = new Set<string>();
+    for (const line of parsedLines(file, skips, `"id":${JSON.stringify(id)}`)) {
+      if (line.event === 'accepted' && line.id === id) keys.add(line.job);
+    }
+    yield* [...keys].reverse();
+  }
 }
 
 /** A job's later lines never stand in an older journal than its intent, so the search ends where that is found. */

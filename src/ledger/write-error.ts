@@ -8,7 +8,7 @@ const savingEvents: ReadonlySet<LedgerEvent['event']> = new Set(['get', 'part', 
 
 /**
  * The error of a fact that could not be written, naming the path and the reason. Before the request leaves it is `usage`:
- * nothing was sent, and the user can mend it. After the job has succeeded it is `download`; between the two no kind of
+ * nothing was sent, and the user can mend it. Once the job has succeeded it is `download`; between the two no kind of
  * the contract fits better than `internal`, and an ID that was to be recorded travels with it.
  */
 export function writeError(error: unknown, path: string, event: LedgerEvent): unknown {
@@ -29,7 +29,8 @@ export function writeError(error: unknown, path: string, event: LedgerEvent): un
       taskId: event.id,
     });
   }
-  const kind = savingEvents.has(event.event) ? 'download' : 'internal';
+  const saving = savingEvents.has(event.event) || (event.event === 'final' && event.state === 'succeeded');
+  const kind = saving ? 'download' : 'internal';
   return new GwError(kind, what, { hint: `${remedy}, then run: gw jobs sync` });
 }
 

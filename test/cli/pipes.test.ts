@@ -70,7 +70,7 @@ test('a closed stdout is no error', async () => {
   expect(await place.shell(`${list} 2>&- | wc -l`)).toMatchObject({ code: 0, out: `${JOBS}\n` });
 });
 
-test.skipIf(!fs.existsSync('/dev/full')).each([list, '$GW --help', '$GW jobs list --json'])(
+test.skipIf(!fs.existsSync('/dev/full')).each([list, '$GW --help', '$GW jobs list -q'])(
   '%s > /dev/full says so and exits 1',
   async (command) => {
     const place = placeWithJobs();
@@ -118,9 +118,8 @@ test('a closed stdin is no stdin', async () => {
 test('a stdin that never closes holds nothing up where a prompt is given', async () => {
   const place = await openPlace();
   const running = place.start([...create, 'a fox'], { stdin: 'open' });
-  const ended = await running.ended;
-  expect(ended.code, ended.err).toBe(0);
-  expect(running.child.stdin?.writable).toBe(true);
+  const { code, err } = await running.ended;
+  expect(code, err).toBe(0);
   const fifo = await place.shell(
     'mkfifo f && exec 3<>f && $GW video alpha create --wait --interval 100ms fox <&3 && $GW jobs list -q <&3',
   );

@@ -50,6 +50,8 @@ export class Place {
   readonly temp = path.join(this.dir, 'temp');
   readonly state = path.join(this.home, '.local/state/gw');
 
+  private readonly running = new Set<ChildProcess>();
+
   constructor(readonly sandbox?: Pick<Sandbox, 'baseUrl'>) {
     for (const dir of [this.home, this.cwd, this.temp]) fs.mkdirSync(dir);
   }
@@ -82,7 +84,11 @@ export class Place {
 
   /** A line for bash, in which `$GW` is gw. */
   shell(line: string, options: StartOptions = {}): Promise<Ended> {
-    return this.spawn('bash', ['-c', line], options).ended;
+    return this.command('bash', ['-c', line], options);
+  }
+
+  command(name: string, args: string[], options: StartOptions = {}): Promise<Ended> {
+    return this.spawn(name, args, options).ended;
   }
 
   private spawn(command: string, args: string[], options: StartOptions): Running {
@@ -100,6 +106,8 @@ export class Place {
       err += text;
     });
     child.stdin?.on('error', () => {});
+    this.running.add(child);
+    child.on('close', () => this.running.delete(child));
     if (stdin !== undefined && stdin !== 'open') child.stdin?.end(stdin);
     const ended = new Promise<Ended>((resolve, reject) => {
       child.on('error', reject);
@@ -123,7 +131,16 @@ export class Place {
     return fs.readdirSync(dir).sort();
   }
 
+  /** Bytes of the part file in the working directory; none where there is none. */
+  partBytes(): number {
+    const name = this.files().find((each) => each.endsWith('.part'));
+    if (name === undefined) return 0;
+    return fs.statSync(path.join(this.cwd, name), { throwIfNoEntry: false })?.size ?? 0;
+  }
+
+  /** Ends what a failed test left running, and removes everything. */
   close(): void {
+    for (const child of this.running) child.kill('SIGKILL');
     fs.rmSync(this.dir, { recursive: true, force: true });
   }
 }

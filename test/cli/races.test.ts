@@ -76,7 +76,9 @@ test('one task downloaded by two processes to one name is one file, or two whole
 test('two writers of thirty settings each keep all', async () => {
   const place = new Place();
   onTestFinished(() => place.close());
+  const gateway = ['--base-url', 'https://gateway.example.com'];
   const writer = async (name: string) => {
+    for (let at = 0; at < 6; at++) await place.run(['profile', 'add', `${name}${at}`, ...gateway]);
     for (let at = 0; at < 30; at++) {
       const profile = ['--profile', `${name}${at % 6}`];
       const setting = [
@@ -99,6 +101,7 @@ test('two writers of thirty settings each keep all', async () => {
   for (const name of ['a', 'b']) {
     for (let at = 0; at < 6; at++) {
       expect(profiles[`${name}${at}`]).toEqual({
+        base_url: 'https://gateway.example.com',
         timeout: `${at + 1}s`,
         retries: at + 6,
         models: { alpha: `model-${at + 12}`, chat: `chat-${at + 24}` },

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { create, creates, openPlace, pause, until } from './place.ts';
+import { signalExitCodes } from '../../src/errors.ts';
+import { create, creates, fetches, openPlace, pause, sha256AtServer, sha256Of, until } from './place.ts';
 
 describe('a signal while gw waits', () => {
   test.each([
@@ -91,6 +92,65 @@ describe('a signal while the create is in flight', () => {
     expect(creates(place.sandbox)).toHaveLength(1);
   });
 });
+
+/** Before a job is paid for a byte is written beside its target: more than that is a part of the output. */
+const PROBE_BYTES = 1;
+
+describe('a signal while an output is saved', () => {
+  test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+    '%s keeps the part, and sync goes on from it',
+    async (signal) => {
+      const place = await openPlace({ fault: 'output:slow:x1', slowGapMs: 60 });
+      const running = place.start([...create, 'a fox']);
+      await until('a part grows', () => place.partBytes() > PROBE_BYTES);
+      running.child.kill(signal);
+      const ended = await running.ended;
+      expect(ended, ended.err).toMatchObject({ code: signalExitCodes[signal], out: '' });
+      expect(place.files()).toEqual([expect.stringMatching(/\.part$/)]);
+      const sync = await place.run(['jobs', 'sync']);
+      expect(sync.code, sync.err).toBe(0);
+      const [task] = place.sandbox.tasks();
+      expect(place.files()).toEqual([`${task?.id}.mp4`]);
+      const [, again] = fetches(place.sandbox);
+      expect(again?.headers.range).toMatch(/^bytes=[1-9]\d*-$/);
+      expect(sha256Of(sync.out.trim())).toBe(await sha256AtServer(place.sandbox, task?.id ?? ''));
+    },
+  );
+
+  test('a sync that is interrupted exits 130, once for all its jobs', async () => {
+    const place = await openPlace({ fault: 'output:slow', slowGapMs: 60 });
+    for (const prompt of ['fox', 'hare', 'owl']) await place.run(['video', 'alpha', 'create', prompt]);
+    await until('the tasks end', () => place.sandbox.tasks().every((task) => task.status === 'succeeded'));
+    const running = place.start(['jobs', 'sync']);
+    await until('a part', () => place.partBytes() > 0);
+    running.child.kill('SIGINT');
+    const ended = await running.ended;
+    expect(ended.code, ended.err).toBe(130);
+    expect(ended.err).not.toMatch(/unexpected|\n {4}at /);
+    expect((await place.run(['jobs', 'sync'])).code).toBe(0);
+    expect(place.files()).toEqual(
+      place.sandbox
+        .tasks()
+        .map(({ id }) => `${id}.mp4`)
+        .sort(),
+    );
+  });
+});
+
+test.each(['SIGINT', 'SIGTERM'] as const)(
+  'gw sandbox serve ends on %s, also with a client connected',
+  async (signal) => {
+    const place = await openPlace();
+    const running = place.start(['sandbox', 'serve', '--fresh', '--json']);
+    await until('it serves', () => running.out().includes('\n'));
+    const { base_url } = JSON.parse(running.out());
+    await fetch(`${base_url}/v1/models`);
+    running.child.kill(signal);
+    const { code, err } = await running.ended;
+    expect(err).not.toMatch(/unexpected/);
+    expect([0, signalExitCodes[signal]]).toContain(code);
+  },
+);
 
 test('a signal before anything is sent costs nothing', async () => {
   const place = await openPlace();

@@ -100,12 +100,12 @@ describe('profiles and settings', () => {
       '"name":"studio","current":true,"base_url":"https://gateway.example.com/v","account":"enterprise"',
     );
     expect(await run('config', 'set', 'timeout', '90s')).toMatchObject({ code: 0 });
-    expect(await run('config', 'get', 'timeout')).toMatchObject({ code: 0, out: '90000ms\n' });
+    expect(await run('config', 'get', 'timeout')).toMatchObject({ code: 0, out: '90s\n' });
     expect(await run('config', 'set', 'timout', '90s')).toMatchObject({ code: 2 });
     expect(await run('config', 'set', 'timeout', 'soon')).toMatchObject({ code: 2 });
-    expect((await run('config', 'list')).out).toMatch(/^timeout\t90000ms\tprofile$/m);
+    expect((await run('config', 'list')).out).toMatch(/^timeout\t90s\tprofile$/m);
     expect(await run('config', 'unset', 'timeout')).toMatchObject({ code: 0 });
-    expect((await run('config', 'list')).out).toMatch(/^timeout\t60000ms\tdefault$/m);
+    expect((await run('config', 'list')).out).toMatch(/^timeout\t60s\tdefault$/m);
     expect(await run('profile', 'remove', 'studio')).toMatchObject({ code: 0 });
     expect((await run('profile', 'list', '-q')).out).toBe('sandbox\n');
   });

@@ -608,3 +608,91 @@ describe('get, wait, download', () => {
     expect(gets()).toBe(before);
   });
 });
+
+describe('what a hostile, careful user tries', () => {
+  test('a key from stdin is never taken for the prompt', async () => {
+    const world = await open();
+    const options = { bare: true, stdin: KEY, env: { GW_BASE_URL: world.sandbox.baseUrl } };
+    const run = await world.gw([...create, '--api-key-file', '-'], options);
+    expect(run).toMatchObject({ code: 2, err: expect.stringContaining('no prompt') });
+    expect(run.out + run.err).not.toContain(KEY);
+    const both = await world.gw([...create, '--api-key-file', '-', '--prompt', '-'], options);
+    expect(both).toMatchObject({ code: 2, err: expect.stringContaining('both read stdin') });
+    expect(world.requests()).toEqual([]);
+  });
+
+  test('a prompt of words may begin with @; only a flag names a file', async () => {
+    const world = await open();
+    await world.gw([...create, '@alice', 'waves']);
+    expect(world.sandbox.requests[0]?.body).toMatchObject({
+      content: [{ type: 'text', text: '@alice waves' }],
+    });
+  });
+
+  test('an asset ID that is an ordinary word may stand in the prompt', async () => {
+    const world = await open();
+    const run = await world.gw([...create, 'a fox', '--image', 'asset://fox', '--dry-run']);
+    expect(run.code, run.err).toBe(0);
+  });
+
+  test('a content that is no list is named, and sent as it is when asked to', async () => {
+    const world = await open();
+    writeFileSync(path.join(world.cwd, 'odd.json'), '{"content":"weird"}');
+    expect(await world.gw([...create, '--body', 'odd.json'])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('must be a list'),
+    });
+    await world.gw([...create, '--body', 'odd.json', '--no-validate']);
+    expect(world.sandbox.requests[0]?.body).toMatchObject({ content: 'weird' });
+  });
+
+  test('--dry-run --json prints the request as an object', async () => {
+    const world = await open();
+    const run = await world.gw([...create, 'a fox', '--dry-run', '--json']);
+    expect(JSON.parse(run.out)).toMatchObject({
+      method: 'POST',
+      url: `${world.sandbox.baseUrl}/api/v3/contents/generations/tasks`,
+      headers: { authorization: 'Bearer ***' },
+      body: { content: [{ type: 'text', text: 'a fox' }] },
+    });
+  });
+
+  test('-v shows the fetch of the output too, without its signature', async () => {
+    const world = await open();
+    const run = await world.gw([...create, 'a fox', '--wait', '-v']);
+    expect(run.err).toMatch(/> GET \S+\/outputs\/\S+/);
+    expect(run.err).toMatch(/signature=\*\*\*/);
+  });
+
+  test('an error of one of several IDs says which', async () => {
+    const world = await open();
+    const run = await world.gw(['video', 'alpha', 'get', 'n-1', 'n-2', '--json']);
+    expect(
+      run.err
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).error.task_id),
+    ).toEqual(['n-1', 'n-2']);
+  });
+
+  test('-V and --version work wherever they stand', async () => {
+    const world = await open();
+    for (const argv of [['-V'], ['--json', '--version'], ['video', 'alpha', 'create', '-V']]) {
+      expect(await world.gw(argv)).toMatchObject({ code: 0, out: '0.0.0-test\n' });
+    }
+  });
+
+  test('a gateway that never answers does not hold a wait beyond its end', { timeout: 20_000 }, async () => {
+    const world = await open({ fault: 'query:hang' });
+    const run = await world.gw([
+      ...create,
+      'a fox',
+      '--wait',
+      '--interval',
+      '10ms',
+      '--wait-timeout',
+      '300ms',
+    ]);
+    expect(run.code, run.err).toBe(10);
+  });
+});

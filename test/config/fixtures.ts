@@ -20,6 +20,7 @@ export function testHost(
     cwd: home,
     platform: 'linux',
     homeDir: home,
+    version: '0.0.0-test',
     assetsDir: home,
     stdin: Readable.from([]),
     stdout: sink(),

@@ -168,6 +168,6 @@ it('the table shows every setting with its source, and never the key', () => {
     out: 'not set',
     'models.chat': 'default',
   });
-  expect(rows.find((row) => row.name === 'timeout')?.value).toBe('7000ms');
+  expect(rows.find((row) => row.name === 'timeout')?.value).toBe('7s');
   expect(JSON.stringify(rows)).not.toContain('canary');
 });

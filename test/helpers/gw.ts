@@ -111,6 +111,7 @@ export class World {
       cwd: this.cwd,
       platform: process.platform,
       homeDir: this.dir,
+      version: '0.0.0-test',
       assetsDir: path.dirname(clipsDir),
       stdin,
       stdout,

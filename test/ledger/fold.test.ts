@@ -116,7 +116,8 @@ describe('outputs', () => {
     });
     expect(stateAfter(part('/p'), part('/q'))?.parts.video).toMatchObject({ path: '/q', startedAtMs: 1002 });
     expect(stateAfter(part('/p'), part())?.parts).toEqual({});
-    expect(stateAfter(part('/p'), saved('/v'))?.parts).toEqual({});
+    expect(stateAfter(part('/p'), saved('/v'))?.parts).toMatchObject({ video: { path: '/p' } });
+    expect(stateAfter(part('/p'), saved('/v'), part())?.parts).toEqual({});
   });
 
   it('lists each saved file once', () => {

@@ -153,7 +153,7 @@ describe('what a failure means depends on the moment', () => {
     [{ event: 'accepted', id: 'task-7' }, 'internal', 'task-7'],
     [
       { event: 'final', state: 'succeeded', status: 's', record: {}, serverDateMs: 0 },
-      'internal',
+      'download',
       'the disk is full',
     ],
     [{ event: 'get', role: 'video' }, 'download', 'the disk is full'],

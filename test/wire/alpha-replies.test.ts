@@ -38,7 +38,7 @@ describe('a task record', () => {
       },
       { state: 'failed', error: { code: 'OutputVideoSensitiveContentDetected', message: 'no' } },
     ],
-    ['SUCCEEDED', { ...succeeded, status: 'SUCCEEDED' }, { state: 'succeeded', status: 'SUCCEEDED' }],
+    ['SUCCEEDED', { ...succeeded, status: 'SUCCEEDED' }, { state: 'succeeded', status: 'succeeded' }],
     ['cancelled', { status: 'cancelled' }, { state: 'failed' }],
     ['canceled', { status: 'canceled' }, { state: 'failed' }],
     ['expired', { status: 'expired' }, { state: 'failed' }],

@@ -3,15 +3,17 @@ import { parseDuration } from '../../config/duration.ts';
 import { usage } from '../../errors.ts';
 import { parsed, text } from '../../flags/flag.ts';
 import { familyNames, loadFamily } from '../../gateway/families.ts';
+import type { Family } from '../../gateway/task.ts';
 import { durationText } from '../../io/duration-text.ts';
 import { type JobView, jobView, linkExpiresAtMs, statusWord } from '../../jobs/job-view.ts';
+import { unsavedRoles } from '../../jobs/sync.ts';
 import type { Job } from '../../ledger/event.ts';
 
 const flags = {
   status: text('STATUS', 'only jobs in this state (running, succeeded, failed, unknown, …)'),
   family: text('FAMILY', 'only this family', { choices: familyNames }),
   since: parsed('SPAN', 'only jobs of the last … (24h, 7d)', parseSpan),
-  limit: parsed('N', 'at most this many, newest first (default 50)', wholeNumber),
+  limit: parsed('N', 'at most this many, newest first', wholeNumber),
   expiring: parsed('DURATION', 'only finished, unsaved jobs whose links die within this time', parseSpan),
 } as const;
 
@@ -31,6 +33,9 @@ export const list = defineCommand<typeof flags, JobView[]>({
   sends: 'nothing',
   async run({ flags }, ctx) {
     const nowMs = ctx.clock.now();
+    if (flags.family !== undefined && !familyNames.includes(flags.family)) {
+      throw usage(`--family ${flags.family}: one of ${familyNames.join(', ')}`);
+    }
     const ledger = await ctx.ledger();
     const jobs = await ledger.list({
       ...(flags.since !== undefined && { sinceMs: nowMs - flags.since }),
@@ -43,13 +48,9 @@ export const list = defineCommand<typeof flags, JobView[]>({
       const family = await loadFamily(job.family);
       if (flags.status !== undefined && flags.status !== job.state && flags.status !== statusWord(job))
         continue;
-      if (
-        flags.expiring !== undefined &&
-        !diesWithin(job, linkExpiresAtMs(job, family), nowMs, flags.expiring)
-      )
-        continue;
+      if (flags.expiring !== undefined && !diesWithin(job, family, nowMs, flags.expiring)) continue;
       views.push(jobView(job, family));
-      if (views.length >= (flags.limit ?? 50)) break;
+      if (views.length >= (flags.limit ?? Number.POSITIVE_INFINITY)) break;
     }
     return { value: views };
   },
@@ -82,11 +83,8 @@ export const list = defineCommand<typeof flags, JobView[]>({
 
 const linkText = (leftMs: number): string => (leftMs > 0 ? `${durationText(leftMs)} left` : 'dead');
 
-function diesWithin(job: Job, expiresAtMs: number | undefined, nowMs: number, spanMs: number): boolean {
-  return (
-    expiresAtMs !== undefined &&
-    job.files.length === 0 &&
-    expiresAtMs > nowMs &&
-    expiresAtMs - nowMs <= spanMs
-  );
+function diesWithin(job: Job, family: Family, nowMs: number, spanMs: number): boolean {
+  const expiresAtMs = linkExpiresAtMs(job, family);
+  if (expiresAtMs === undefined || unsavedRoles(job, family).length === 0) return false;
+  return expiresAtMs > nowMs && expiresAtMs - nowMs <= spanMs;
 }

@@ -1,7 +1,11 @@
 import { defineCommand } from '../../command.ts';
 import { GwError } from '../../errors.ts';
 import { loadFamily } from '../../gateway/families.ts';
+import { oneLine } from '../../io/escape.ts';
 import { type JobView, jobView } from '../../jobs/job-view.ts';
+
+/** Prompts and records come from outside: whatever they hold, they stay on their line, and are not cut. */
+const whole = (text: string): string => oneLine(text, Number.POSITIVE_INFINITY);
 
 type ShownJob = JobView & { readonly record: unknown };
 
@@ -26,7 +30,7 @@ export const show = defineCommand<Record<string, never>, ShownJob>({
       .filter(([, value]) => value !== null && !(Array.isArray(value) && value.length === 0))
       .map(
         ([name, value]) =>
-          `${name.padEnd(18)}${typeof value === 'object' ? JSON.stringify(value) : String(value)}\n`,
+          `${name.padEnd(18)}${whole(typeof value === 'object' ? JSON.stringify(value) : String(value))}\n`,
       )
       .join(''),
 });

@@ -2,7 +2,7 @@ import { defineCommand, type Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError } from '../../errors.ts';
 import { loadFamily } from '../../gateway/families.ts';
-import { isOpen, settleUnanswered, syncJob } from '../../jobs/sync.ts';
+import { isOpen, settleUnanswered, syncJob, tidyParts } from '../../jobs/sync.ts';
 import type { Job } from '../../ledger/event.ts';
 import { followDeps, type JobResult, outcomeOf } from '../video/follow-job.ts';
 
@@ -51,13 +51,15 @@ async function syncOne(job: Job, ctx: Context): Promise<Outcome<JobResult> | und
   try {
     if (job.id === undefined) {
       if (settleUnanswered(job, await ctx.ledger()) && job.state === 'sent') {
-        const message = `${job.key}: sent, but never answered; a ${job.family} task may exist that cannot be looked up`;
+        const message = `${job.key}: sent, but never answered; a task of family ${job.family} may exist that cannot be looked up`;
         return { error: new GwError('unknown_outcome', message, { hint: `gw jobs show ${job.key}` }) };
       }
       return undefined;
     }
+    const family = await loadFamily(job.family);
+    if (tidyParts(job, family, await ctx.ledger())) return undefined;
     const deps = await followDeps(ctx, await ctx.gatewayOf(job));
-    const followed = await syncJob({ ...job, id: job.id }, await loadFamily(job.family), deps);
+    const followed = await syncJob({ ...job, id: job.id }, family, deps);
     if (followed) return outcomeOf(followed, { family: job.family, id: job.id }, ctx);
     io.note(`task ${job.id} is still ${job.status ?? 'running'}`);
     return undefined;

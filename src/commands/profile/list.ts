@@ -1,4 +1,5 @@
 import { defineCommand } from '../../command.ts';
+import { originOf } from '../../config/base-url.ts';
 import { readConfig } from '../../config/config-file.ts';
 import { keyOrigin } from '../../config/keys.ts';
 import { sandboxProfile } from '../../config/profile-name.ts';
@@ -23,7 +24,7 @@ export const list = defineCommand<Record<string, never>, ProfileRow[]>({
       current: name === current,
       base_url: profile.base_url ?? null,
       account: profile.account ?? null,
-      has_key: keyOrigin(ctx.host, name) !== undefined,
+      has_key: profile.base_url !== undefined && keyOrigin(ctx.host, name) === originOf(profile.base_url),
     }));
     const builtIn = {
       name: sandboxProfile,

@@ -3,11 +3,11 @@ import type * as z from 'zod';
 import { defineCommand, type Outcome } from '../../command.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
-import { breachesOf, refuseOrWarn } from '../../flags/breaches.ts';
-import type { FlagSet, FlagValues } from '../../flags/flag.ts';
+import { breachesOf, type FlagOfPath, refuseOrWarn } from '../../flags/breaches.ts';
+import { type FlagSet, type FlagValues, flagName } from '../../flags/flag.ts';
 import { pollFlags, promptFlags, saveFlags, waitFlags } from '../../flags/job-flags.ts';
 import { applySets, readJsonBody } from '../../flags/json-body.ts';
-import { readPrompt } from '../../flags/prompt.ts';
+import { readPrompt, refuseSharedStdin } from '../../flags/prompt.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Family, Note } from '../../gateway/task.ts';
 import { createJob } from '../../jobs/create.ts';
@@ -50,17 +50,19 @@ export interface VideoCreate<F extends FlagSet> {
 /** The create command of a family: argv -> body -> job on disk -> reply, and with --wait the outputs on disk. */
 export function videoCreate<F extends FlagSet>(spec: VideoCreate<F>) {
   const flags = { ...promptFlags, ...spec.flags, ...waitFlags, ...pollFlags, ...saveFlags };
-  return defineCommand<typeof flags, JobResult | string>({
+  return defineCommand<typeof flags, JobResult>({
     args: { name: 'PROMPT', summary: 'the prompt, as words', many: true },
     flags,
     examples: spec.examples,
     ...(spec.notes && { notes: spec.notes }),
     sends: 'body',
-    human: (result, _, failed) => (typeof result === 'string' ? result : jobLines(result, failed)),
+    human: (result, _, failed) => jobLines(result, failed),
     async run({ args, flags: given, globals }, ctx) {
       const flags = given as SharedValues;
       const settings = await ctx.settings();
       const typed = given as unknown as FlagValues<F>;
+      const { body: bodyFile, apiKeyFile } = globals;
+      refuseSharedStdin({ '--api-key-file': apiKeyFile, '--body': bodyFile, '--prompt': flags.prompt });
       const base =
         globals.body === undefined
           ? {}
@@ -75,8 +77,8 @@ export function videoCreate<F extends FlagSet>(spec: VideoCreate<F>) {
         {
           words: args,
           flag: flags.prompt,
-          optional: inputs.length > 0 || globals.body !== undefined,
-          mayReadStdin: globals.body === undefined,
+          optional: inputs.length > 0 || bodyFile !== undefined || globals.set !== undefined,
+          mayReadStdin: bodyFile === undefined && apiKeyFile !== '-',
         },
         ctx,
       );
@@ -93,10 +95,18 @@ export function videoCreate<F extends FlagSet>(spec: VideoCreate<F>) {
       const body = spec.fill(
         applySets(spec.body({ base, flags: typed, prompt, media, model }), globals.set ?? []),
       );
-      const breaches = breachesOf(spec.schemaOf(typed), body, (path) => spec.flagOf(path, body));
-      refuseOrWarn([...resolved.breaches, ...breaches], globals.validate === undefined, ctx.io);
-      for (const { path, message } of spec.warnings(body))
-        ctx.io.warn([spec.flagOf(path, body), message].filter(Boolean).join(': '));
+      const validate = globals.validate === undefined;
+      // A flag is named only where it was typed: a body or a profile may have set the field.
+      const flagOf: FlagOfPath = (path) => {
+        const name = spec.flagOf(path, body);
+        const isTyped = Object.keys(given).some((key) => flagName(key) === name);
+        return isTyped || (name === '--prompt' && args.length > 0) ? name : undefined;
+      };
+      refuseOrWarn(resolved.breaches, validate, ctx.io);
+      refuseOrWarn(breachesOf(spec.schemaOf(typed), body, flagOf), validate, ctx.io);
+      for (const { path, message } of spec.warnings(body)) {
+        ctx.io.warn([flagOf(path), message].filter(Boolean).join(': '));
+      }
 
       const endpoint = spec.endpointOf(typed);
       const shown = await showInstead(endpoint, { body }, ctx);

@@ -7,14 +7,14 @@ import { endOf } from '../../jobs/follow.ts';
 import { lookAtTask, recordLook } from '../../jobs/look.ts';
 import { followDeps, type JobResult, jobLines, outcomeOf } from './follow-job.ts';
 import { showInstead } from './show-instead.ts';
-import { eachId, taskIds } from './task-ids.ts';
+import { eachId, refuseSharedName, taskIds } from './task-ids.ts';
 import { trackJob } from './tracked-job.ts';
 
 /** `gw video FAMILY download ID…`: the second half of `create --wait`: saves what is finished, waits for nothing. */
 export function videoDownload(familyName: string) {
   const { out, force } = saveFlags;
   const flags = { out, force };
-  return defineCommand<typeof flags, JobResult | string>({
+  return defineCommand<typeof flags, JobResult>({
     args: { name: 'ID', summary: 'task ID', required: true, many: true },
     flags,
     examples: [
@@ -22,10 +22,12 @@ export function videoDownload(familyName: string) {
       `gw video ${familyName} download $(gw jobs list -q --status succeeded --limit 1) --sandbox -o "clips/{date}-{id}.{ext}"`,
     ],
     sends: 'query',
-    human: (result, _, failed) => (typeof result === 'string' ? result : jobLines(result, failed)),
+    human: (result, _, failed) => jobLines(result, failed),
     async *run({ args, flags }, ctx) {
       const family = await loadFamily(familyName);
-      yield* eachId(taskIds(args), async (id): Promise<Outcome<JobResult | string>> => {
+      const ids = taskIds(args);
+      refuseSharedName(ids, flags.out, ctx.host.cwd);
+      yield* eachId(ids, async (id): Promise<Outcome<JobResult>> => {
         const shown = await showInstead(family.query, { params: { task_id: id } }, ctx);
         if (shown !== undefined) return { value: shown };
         const { key, save } = await trackJob(id, family, flags, ctx);

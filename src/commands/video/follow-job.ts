@@ -1,7 +1,9 @@
 import type { Outcome } from '../../command.ts';
+import { DEFAULT_WAIT_TIMEOUT } from '../../config/defaults.ts';
+import { parseDuration } from '../../config/duration.ts';
 import { type Access, type Context, commandFor } from '../../context.ts';
 import { GwError, Interrupted } from '../../errors.ts';
-import { DEFAULT_WAIT_TIMEOUT_MS, type PollFlags } from '../../flags/job-flags.ts';
+import type { PollFlags } from '../../flags/job-flags.ts';
 import type { Family } from '../../gateway/task.ts';
 import { type FollowDeps, type Followed, followJob } from '../../jobs/follow.ts';
 import { estimateMs } from '../../ledger/estimate.ts';
@@ -25,7 +27,7 @@ export const jobLines = (result: JobResult, failed: boolean): string =>
 
 /** The steady moment at which a wait ends. */
 export const waitDeadlineMs = (flags: PollFlags, ctx: Context): number =>
-  ctx.clock.steady() + (flags.waitTimeout ?? DEFAULT_WAIT_TIMEOUT_MS);
+  ctx.clock.steady() + (flags.waitTimeout ?? parseDuration(DEFAULT_WAIT_TIMEOUT, '--wait-timeout'));
 
 /** What following and saving need, from the context. */
 export async function followDeps(ctx: Context, access?: Access): Promise<FollowDeps> {

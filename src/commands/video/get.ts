@@ -2,6 +2,7 @@ import { defineCommand, type Outcome } from '../../command.ts';
 import { type Context, commandFor } from '../../context.ts';
 import { GwError } from '../../errors.ts';
 import { loadFamily } from '../../gateway/families.ts';
+import { compactJson } from '../../io/compact-json.ts';
 import { lookAtTask, type TaskLook } from '../../jobs/look.ts';
 import { recordLines } from './record-lines.ts';
 import { showInstead } from './show-instead.ts';
@@ -10,7 +11,10 @@ import { eachId, taskIds } from './task-ids.ts';
 /** A task that was created this recently may not be known everywhere yet: its 404 is asked again. */
 const YOUNG_MS = 60_000;
 
-type Seen = { readonly look: TaskLook; readonly many: boolean } | string;
+interface Seen {
+  readonly look: TaskLook;
+  readonly many: boolean;
+}
 
 /** `gw video FAMILY get ID…`: the record as the gateway gives it. */
 export function videoGet(familyName: string) {
@@ -37,21 +41,19 @@ export function videoGet(familyName: string) {
       });
     },
     human: (seen, ctx) =>
-      typeof seen === 'string'
-        ? seen
-        : recordLines(seen.look, (id) => commandFor(`gw video ${familyName} download ${id}`, ctx)),
+      recordLines(seen.look, (id) => commandFor(`gw video ${familyName} download ${id}`, ctx)),
     // One reply goes out as it came; of several each must stay on its line.
     raw: (seen) => {
-      if (typeof seen === 'string') return seen;
-      const { text, json } = seen.look.reply;
-      return seen.many ? `${text.trim().includes('\n') ? JSON.stringify(json) : text.trim()}\n` : text;
+      const { text } = seen.look.reply;
+      return seen.many ? `${compactJson(text)}\n` : text;
     },
   });
 }
 
 async function youngUntilMs(error: unknown, id: string, ctx: Context): Promise<number | undefined> {
   if (!(error instanceof GwError) || error.kind !== 'not_found') return undefined;
-  const job = await (await ctx.ledger()).find(id);
+  const { name } = await ctx.gateway();
+  const job = await (await ctx.ledger()).find(id, name);
   const untilMs = (job?.acceptedAtMs ?? 0) + YOUNG_MS;
   return untilMs > ctx.clock.now() ? untilMs : undefined;
 }

@@ -1,11 +1,16 @@
+import { oneLine } from '../../io/escape.ts';
 import type { TaskLook } from '../../jobs/look.ts';
 
-/** A task record for people: one field a line, without the links, which are credentials. */
+/**
+ * A task record for people: one field a line, without the links, which are credentials. What the gateway wrote can begin no
+ * line of its own.
+ */
 export function recordLines({ view, record }: TaskLook, saveCommand: (id: string) => string): string {
   const rows = [...fieldsOf(record, '')].filter(([, value]) => !/^https?:\/\//.test(value));
   for (const output of view.outputs) rows.push([output.role, `ready; save it with: ${saveCommand(view.id)}`]);
-  const width = Math.max(...rows.map(([name]) => name.length), 0);
-  return rows.map(([name, value]) => `${name.padEnd(width)}  ${value}\n`).join('');
+  const safe = rows.map((row) => row.map((text) => oneLine(text)));
+  const width = Math.max(...safe.map(([name = '']) => name.length), 0);
+  return safe.map(([name = '', value]) => `${name.padEnd(width)}  ${value}\n`).join('');
 }
 
 function* fieldsOf(value: unknown, name: string): Generator<[string, string]> {

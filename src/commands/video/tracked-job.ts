@@ -2,7 +2,9 @@ import type { Context } from '../../context.ts';
 import type { SaveFlags } from '../../flags/job-flags.ts';
 import type { Family } from '../../gateway/task.ts';
 import { planTarget } from '../../jobs/download/plan-target.ts';
+import { lookAtTask } from '../../jobs/look.ts';
 import type { Job, SavePlan } from '../../ledger/event.ts';
+import { adoptedJobKey } from '../../ledger/job-key.ts';
 
 /** A job that is in the ledger, and where its outputs are to go this time. */
 export interface TrackedJob {
@@ -22,22 +24,28 @@ export async function trackJob(
 ): Promise<TrackedJob> {
   const ledger = await ctx.ledger();
   const settings = await ctx.settings();
-  const known = await ledger.find(id);
+  const { client, name: gateway } = await ctx.gateway();
+  const known = await ledger.find(id, gateway);
   const save = savePlan(flags, known, settings.out.value, ctx);
   if (known) return { key: known.key, save };
-  const key = ledger.begin({
-    event: 'intent',
-    family: family.name,
-    endpoint: family.query.name,
-    model: undefined,
-    settings: {},
-    media: [],
-    bodySha256: '',
-    profile: settings.profile.value,
-    gateway: (await ctx.gateway()).name,
-    save,
-  });
-  ledger.append(key, { event: 'accepted', id });
+  // A mistyped ID must not become a job: the gateway confirms the task first.
+  const look = await lookAtTask({ id, family, client, signal: ctx.signal, nowMs: ctx.clock.now });
+  const key = ledger.begin(
+    {
+      event: 'intent',
+      family: family.name,
+      endpoint: family.query.name,
+      model: undefined,
+      settings: {},
+      media: [],
+      bodySha256: '',
+      profile: settings.profile.value,
+      gateway,
+      save,
+    },
+    adoptedJobKey(gateway, id),
+  );
+  ledger.append(key, { event: 'accepted', id, status: look.view.status });
   return { key, save };
 }
 

@@ -3,13 +3,13 @@ import { pollFlags, saveFlags } from '../../flags/job-flags.ts';
 import { loadFamily } from '../../gateway/families.ts';
 import { followFromFlags, type JobResult, jobLines, waitDeadlineMs } from './follow-job.ts';
 import { showInstead } from './show-instead.ts';
-import { allIds, taskIds } from './task-ids.ts';
+import { allIds, refuseSharedName, taskIds } from './task-ids.ts';
 import { trackJob } from './tracked-job.ts';
 
 /** `gw video FAMILY wait ID…`: the first half of `create --wait` later, on any machine; saves like it. */
 export function videoWait(familyName: string) {
   const flags = { ...pollFlags, ...saveFlags };
-  return defineCommand<typeof flags, JobResult | string>({
+  return defineCommand<typeof flags, JobResult>({
     args: { name: 'ID', summary: 'task ID', required: true, many: true },
     flags,
     examples: [
@@ -17,11 +17,13 @@ export function videoWait(familyName: string) {
       `gw video ${familyName} wait $(gw jobs list -q --limit 2) --sandbox --wait-timeout 20m -o clips/`,
     ],
     sends: 'query',
-    human: (result, _, failed) => (typeof result === 'string' ? result : jobLines(result, failed)),
+    human: (result, _, failed) => jobLines(result, failed),
     async *run({ args, flags }, ctx) {
       const family = await loadFamily(familyName);
       const deadlineMs = waitDeadlineMs(flags, ctx);
-      yield* allIds(taskIds(args), async (id): Promise<Outcome<JobResult | string>> => {
+      const ids = taskIds(args);
+      refuseSharedName(ids, flags.out, ctx.host.cwd);
+      yield* allIds(ids, async (id): Promise<Outcome<JobResult>> => {
         const shown = await showInstead(family.query, { params: { task_id: id } }, ctx);
         if (shown !== undefined) return { value: shown };
         const { key, save } = await trackJob(id, family, flags, ctx);

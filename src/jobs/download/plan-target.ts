@@ -30,6 +30,11 @@ export function planTarget(out: string | undefined, cwd: string): string {
   return absolute;
 }
 
+/** Whether a planned target is one file name, whatever task it is for. */
+export function isFixedName(target: string): boolean {
+  return !target.endsWith(path.sep) && placeholdersOf(parsePattern(target)).size === 0;
+}
+
 /** A directory is chosen before the bytes are known. */
 function parseDirectory(pattern: string): void {
   if (placeholdersOf(parsePattern(pattern)).has('ext')) {

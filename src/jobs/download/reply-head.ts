@@ -79,6 +79,10 @@ function judgeRange(headers: WireHead['headers'], asked: Asked): Verdict {
     return { do: 'drop', reason: 'the server sent a part of the file without saying which' };
   }
   const length = wholeNumber(headers['content-length']);
+  // A whole file under 206, though no part was asked for, is a whole file.
+  if (asked.offset === 0 && start === 0 && end === total - 1 && (length === undefined || length === total)) {
+    return { do: 'restart', etag: strongEtag(headers.etag), totalBytes: total };
+  }
   if (asked.offset === 0 || start !== asked.offset || (length !== undefined && length !== end - start + 1)) {
     return { do: 'drop', reason: 'the server sent another part of the file than was asked for' };
   }

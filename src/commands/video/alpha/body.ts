@@ -105,10 +105,13 @@ export function alphaBody({
       return !replaced.has((item as { role?: string } | null)?.role);
     },
   );
+  // A content that is no list is left as it is: the schema says what is wrong with it.
+  const isOdd =
+    base.content !== undefined && !Array.isArray(base.content) && prompt === undefined && items.length === 0;
   const textItem = prompt === undefined ? [] : [{ type: 'text', text: prompt }];
   const given: Record<string, unknown> = {
     model,
-    content: [...textItem, ...kept, ...items],
+    content: isOdd ? base.content : [...textItem, ...kept, ...items],
     generate_audio: flags.generateAudio,
     resolution: flags.resolution,
     ratio: flags.ratio,

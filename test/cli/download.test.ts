@@ -1,0 +1,90 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { openGateway, openServer, TASK_ID } from './fake-gateway.ts';
+import { create, creates, fetches, openPlace, Place, pause, sha256AtServer, sha256Of } from './place.ts';
+
+const GB = 1024 ** 3;
+
+function box(type: string, body: Buffer): Buffer {
+  const head = Buffer.alloc(8);
+  head.writeUInt32BE(8 + body.length, 0);
+  head.write(type, 4, 'latin1');
+  return Buffer.concat([head, body]);
+}
+
+/** What stands before the frames of a film of so many bytes; the rest of it is zeros. */
+function movieHead(bytes: number): Buffer {
+  const brand = box('ftyp', Buffer.from('isom\0\0\x02\0isommp42', 'latin1'));
+  const index = box('moov', box('mvhd', Buffer.alloc(100)));
+  const frames = Buffer.alloc(16);
+  frames.writeUInt32BE(1, 0);
+  frames.write('mdat', 4, 'latin1');
+  frames.writeBigUInt64BE(BigInt(bytes - brand.length - index.length), 8);
+  return Buffer.concat([brand, index, frames]);
+}
+
+test('an output that is cut five times is the file that came uncut', async () => {
+  const place = await openPlace({ fault: 'output:cut:x5' });
+  const { code, out, err } = await place.run([...create, 'a fox', '-m', '2.0', '--resolution', '4k']);
+  expect(code, err).toBe(0);
+  const [task] = place.sandbox.tasks();
+  expect(sha256Of(out.trim())).toBe(await sha256AtServer(place.sandbox, task?.id ?? ''));
+  const [first, ...more] = fetches(place.sandbox).slice(0, 6);
+  expect(first?.headers.range).toBeUndefined();
+  const starts = more.map((each) => Number(/^bytes=(\d+)-$/.exec(String(each.headers.range))?.[1]));
+  expect(starts).toHaveLength(5);
+  expect(starts).toEqual([...starts].sort((left, right) => left - right));
+  expect(starts[0]).toBeGreaterThan(0);
+  expect(creates(place.sandbox)).toHaveLength(1);
+  expect(place.files()).toEqual([path.basename(out.trim())]);
+});
+
+test.skipIf(!fs.existsSync('/proc/self/status'))(
+  'an output of two gigabytes takes less than 150 MB of memory',
+  async () => {
+    const bytes = 2 * GB;
+    const head = movieHead(bytes);
+    const zeros = Buffer.alloc(1024 * 1024);
+    const store = await openServer((_, response) => {
+      response.writeHead(200, { 'content-type': 'video/mp4', 'content-length': bytes, etag: '"large"' });
+      let at = 0;
+      const more = (): void => {
+        while (at < bytes) {
+          const piece =
+            at < head.length ? head.subarray(at) : zeros.subarray(0, Math.min(zeros.length, bytes - at));
+          at += piece.length;
+          if (!response.write(piece)) return void response.once('drain', more);
+        }
+        response.end();
+      };
+      more();
+    });
+    const place = new Place(await openGateway(`${store.url}/video.mp4?signature=s`));
+    onTestFinished(() => place.close());
+    const { bavail, bsize } = fs.statfsSync(place.cwd);
+    if (bavail * bsize < 3 * GB) return console.warn('skipped: a download of 2 GB needs 3 GB of disk');
+    const running = place.start([...create, 'a fox']);
+    let [peakKb, isOver] = [0, false];
+    void running.ended.then(() => {
+      isOver = true;
+    });
+    while (!isOver) {
+      try {
+        const status = fs.readFileSync(`/proc/${running.pid}/status`, 'utf8');
+        peakKb = Math.max(peakKb, Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0));
+      } catch {
+        // It has just ended.
+      }
+      await pause(25);
+    }
+    const { code, out, err } = await running.ended;
+    expect(code, err).toBe(0);
+    expect(out).toBe(`${path.join(place.cwd, TASK_ID)}.mp4\n`);
+    expect(fs.statSync(out.trim()).size).toBe(bytes);
+    expect(store.seen).toHaveLength(1);
+    expect(peakKb).toBeGreaterThan(20_000);
+    expect(peakKb).toBeLessThan(150 * 1024);
+  },
+  120_000,
+);

@@ -1,0 +1,174 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { errorKinds } from '../../src/errors.ts';
+import { create, creates, type Ended, KEY, openPlace, Place, until } from './place.ts';
+
+// Promise 18: the exit code says what to do next; one run of the real program a code, as a person and with --json.
+
+type Act = (more: string[]) => Promise<Ended>;
+type Row = {
+  readonly kind: keyof typeof errorKinds;
+  readonly when: string;
+  readonly act: () => Promise<Act>;
+};
+
+/** A run against a sandbox with a fault. */
+const withFault =
+  (fault: string, argv: string[], options: object = {}) =>
+  async (): Promise<Act> => {
+    const place = await openPlace({ fault, ...options });
+    return (more) => place.run([...argv, '--retries', '0', ...more]);
+  };
+
+const makeFox = [...create, 'a fox'];
+
+const rows: Row[] = [
+  {
+    kind: 'usage',
+    when: 'a duration that the model does not have',
+    act: withFault('task:fail=X', [...create, 'a fox', '--duration', '3']),
+  },
+  {
+    kind: 'auth',
+    when: 'a key that the gateway does not know',
+    act: async () => {
+      const place = await openPlace();
+      return (more) => place.run([...makeFox, ...more], { env: { GW_API_KEY: 'wrong-key' } });
+    },
+  },
+  {
+    kind: 'auth',
+    when: 'no gateway at all',
+    act: async () => {
+      const place = new Place();
+      onTestFinished(() => place.close());
+      return (more) => place.run([...makeFox, ...more]);
+    },
+  },
+  {
+    kind: 'not_found',
+    when: 'a task that the gateway does not know',
+    act: async () => {
+      const place = await openPlace();
+      return (more) =>
+        place.run([
+          'video',
+          'alpha',
+          'get',
+          'vt-20260101000000-0123456789abcdef0123',
+          '--retries',
+          '0',
+          ...more,
+        ]);
+    },
+  },
+  { kind: 'rejected', when: 'a 400', act: withFault('create:400', makeFox) },
+  { kind: 'balance', when: 'a 402', act: withFault('create:402', makeFox) },
+  { kind: 'rate_limited', when: 'a 429', act: withFault('create:429', makeFox) },
+  {
+    kind: 'unavailable',
+    when: 'nobody listens',
+    act: async () => {
+      const place = await openPlace();
+      await place.sandbox.close();
+      return (more) => place.run([...makeFox, '--retries', '0', ...more]);
+    },
+  },
+  {
+    kind: 'task_failed',
+    when: 'the task fails',
+    act: withFault('task:fail=OutputVideoSensitiveContentDetected', makeFox),
+  },
+  {
+    kind: 'wait_timeout',
+    when: 'the wait is over before the task',
+    act: withFault('task:fail=X', [...makeFox, '--wait-timeout', '200ms'], { speed: 1 }),
+  },
+  { kind: 'download', when: 'the output cannot be had', act: withFault('output:404', makeFox) },
+  {
+    kind: 'partial',
+    when: 'one of two tasks is not known',
+    act: async () => {
+      const place = await openPlace();
+      await place.run(['video', 'alpha', 'create', 'a fox']);
+      const ids = [place.sandbox.tasks()[0]?.id ?? '', 'vt-20260101000000-0123456789abcdef0123'];
+      return (more) => place.run(['video', 'alpha', 'get', ...ids, '--retries', '0', ...more]);
+    },
+  },
+  {
+    kind: 'unknown_outcome',
+    when: 'the create is answered by a reset',
+    act: withFault('create:reset-after', makeFox),
+  },
+  { kind: 'unknown_outcome', when: 'the create is answered by 503', act: withFault('create:503', makeFox) },
+];
+
+describe.each(rows)('$kind: $when', ({ kind, act }) => {
+  const { exitCode } = errorKinds[kind];
+
+  test(`exits ${exitCode} with one error line`, async () => {
+    const { code, signal, err } = await (await act())([]);
+    expect({ code, signal }, err).toEqual({ code: exitCode, signal: null });
+    const errors = err.split('\n').filter((line) => line.startsWith('error: '));
+    expect(errors).toHaveLength(1);
+    expect(err).not.toMatch(/unexpected error|\n {4}at |undefined|\[object/);
+    expect(err).not.toContain(KEY);
+  });
+
+  test(`with --json exits ${exitCode} with one line of JSON`, async () => {
+    const { code, err } = await (await act())(['--json']);
+    expect(code, err).toBe(exitCode);
+    const lines = err.split('\n').filter((line) => line.startsWith('{'));
+    expect(lines).toHaveLength(1);
+    const { error, ...rest } = JSON.parse(lines[0] ?? '');
+    expect(rest).toEqual({});
+    if (kind !== 'partial') expect(error).toMatchObject({ kind, exit_code: exitCode });
+    expect(error.message).toEqual(expect.stringMatching(/\S/));
+    const known = ['kind', 'message', 'hint', 'exit_code', 'status', 'type', 'code', 'request_id', 'task_id'];
+    expect(known).toEqual(expect.arrayContaining(Object.keys(error)));
+    expect(Object.values(error)).not.toContain(null);
+  });
+});
+
+test('0: done, and nothing is said to be wrong', async () => {
+  const place = await openPlace();
+  const { code, out, err } = await place.run(makeFox);
+  expect(code).toBe(0);
+  expect(fs.existsSync(out.trim())).toBe(true);
+  expect(err).not.toMatch(/error|warning/);
+});
+
+test('1: a fault of gw itself or of the world around it', async () => {
+  const place = await openPlace();
+  const { code, err } = await place.shell('$GW jobs list --json > /dev/full');
+  expect(code).toBe(1);
+  expect(JSON.parse(err)).toMatchObject({ error: { kind: 'internal', exit_code: 1 } });
+});
+
+test('130 with --json: one line of JSON, the task in it', async () => {
+  const place = await openPlace({ speed: 1 });
+  const running = place.start([...makeFox, '--json']);
+  await until('it polls', () => running.err().includes('task vt-'));
+  running.child.kill('SIGINT');
+  const { code, err } = await running.ended;
+  expect(code).toBe(130);
+  const { error } = JSON.parse(err.split('\n').findLast((line) => line.startsWith('{')) ?? '');
+  expect(error).toMatchObject({ exit_code: 130, hint: expect.stringContaining('gw video alpha wait vt-') });
+});
+
+test('the codes of the contract are the codes of the program', async () => {
+  const place = new Place();
+  onTestFinished(() => place.close());
+  const { out } = await place.run(['help', 'exit-codes']);
+  for (const { exitCode } of Object.values(errorKinds))
+    expect(out).toMatch(new RegExp(`^\\s*${exitCode}\\b`, 'm'));
+});
+
+test('a refused create leaves nothing behind but its record', async () => {
+  const place = await openPlace({ fault: 'create:402' });
+  await place.run(makeFox);
+  expect(creates(place.sandbox)).toHaveLength(1);
+  expect(await place.jobs()).toMatchObject([{ state: 'refused' }]);
+  expect(place.files().map((name) => path.join(place.cwd, name))).toEqual([]);
+});

@@ -1,0 +1,188 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { openGateway, openServer, sendJson } from './fake-gateway.ts';
+import { create, type Ended, fetches, KEY, openPlace, Place } from './place.ts';
+
+// Promises 15 and 16: the key goes to its gateway and nowhere else, and stands in no byte that a run leaves.
+
+/** How a key may stand in text. */
+const forms = [
+  KEY,
+  Buffer.from(KEY).toString('base64').replace(/=+$/, ''),
+  encodeURIComponent(KEY),
+  KEY.slice(0, 20),
+];
+
+function expectNoKey(place: Place, runs: readonly Ended[], allowed: readonly string[] = []): void {
+  for (const { out, err } of runs) {
+    for (const form of forms) expect(out + err).not.toContain(form);
+  }
+  let read = 0;
+  const search = (dir: string): void => {
+    for (const entry of fs.readdirSync(dir, { withFileTypes: true })) {
+      const file = path.join(dir, entry.name);
+      for (const form of forms) expect(file).not.toContain(form);
+      if (entry.isDirectory()) search(file);
+      if (!entry.isFile()) continue;
+      read += 1;
+      if (allowed.includes(file)) continue;
+      const bytes = fs.readFileSync(file);
+      for (const form of forms) expect(bytes.includes(form), `${file} holds the key`).toBe(false);
+    }
+  };
+  search(place.dir);
+  expect(read).toBeGreaterThan(0);
+}
+
+test('the search finds a key where there is one', () => {
+  const place = new Place();
+  onTestFinished(() => place.close());
+  fs.writeFileSync(path.join(place.home, 'leak'), `x${KEY}x`);
+  expect(() => expectNoKey(place, [])).toThrow(/holds the key/);
+  fs.writeFileSync(path.join(place.home, 'leak'), '');
+  expect(() => expectNoKey(place, [{ code: 0, signal: null, out: '', err: KEY }])).toThrow();
+});
+
+test.each([
+  ['plain', []],
+  ['--verbose', ['--verbose']],
+  ['--json', ['--json']],
+  ['--dry-run', ['--dry-run']],
+  ['--curl', ['--curl']],
+  ['--dry-run --json --verbose', ['--dry-run', '--json', '--verbose']],
+])('a create, %s', async (_, flags) => {
+  const place = await openPlace();
+  const env = { XDG_CACHE_HOME: path.join(place.home, 'cache') };
+  const runs = [
+    await place.run([...create, 'a fox', ...flags], { env }),
+    await place.run(['jobs', 'list', '--json'], { env }),
+    await place.run(['config', 'list'], { env }),
+  ];
+  for (const { code, err } of runs) expect(code, err).toBe(0);
+  expect(place.sandbox.requests.length > 0).toBe(!flags.some((flag) => /dry-run|curl/.test(flag)));
+  if (flags.length === 0) fs.writeFileSync(path.join(place.temp, 'x'), '');
+  fs.writeFileSync(path.join(place.home, 'x'), '');
+  expectNoKey(place, runs);
+});
+
+test('the store of the outputs never sees the key, nor does where it redirects to', async () => {
+  const place = await openPlace({ fault: 'output:redirect:x1' });
+  const run = await place.run([...create, 'a fox', '--verbose']);
+  expect(run.code, run.err).toBe(0);
+  const asked = fetches(place.sandbox);
+  expect(asked.length).toBeGreaterThan(1);
+  for (const { headers, path: target } of asked) {
+    expect(JSON.stringify(headers) + target).not.toContain(KEY);
+    expect(Object.keys(headers)).not.toEqual(expect.arrayContaining(['authorization']));
+    expect(Object.keys(headers)).not.toEqual(expect.arrayContaining(['cookie']));
+  }
+  expectNoKey(place, [run]);
+});
+
+test.each(['create', 'query'])('a gateway that redirects a %s takes the key nowhere', async (where) => {
+  const elsewhere = await openServer((_, response) =>
+    sendJson(response, 200, { id: 'vt-x', task_id: 'vt-x' }),
+  );
+  const gateway = await openServer((request, response) => {
+    if ((request.method === 'POST') !== (where === 'create'))
+      return sendJson(response, 200, { id: 'vt-1', task_id: 'vt-1', status: 'queued' });
+    sendJson(response, 307, {}, { location: `${elsewhere.url}${request.url}` });
+  });
+  const place = new Place(gateway);
+  onTestFinished(() => place.close());
+  const argv = where === 'create' ? [...create, 'a fox'] : ['video', 'alpha', 'get', 'vt-1'];
+  const run = await place.run([...argv, '--retries', '0', '--verbose']);
+  expect(run.code, run.err).not.toBe(0);
+  expect(elsewhere.seen).toEqual([]);
+  fs.writeFileSync(path.join(place.home, 'x'), '');
+  expectNoKey(place, [run]);
+});
+
+test('a store that redirects to a third server tells it nothing', async () => {
+  const third = await openServer((_, response) => response.writeHead(404).end());
+  const store = await openServer((_, response) =>
+    response.writeHead(302, { location: `${third.url}/v.mp4` }).end(),
+  );
+  const place = new Place(await openGateway(`${store.url}/v.mp4?signature=s`));
+  onTestFinished(() => place.close());
+  const run = await place.run([...create, 'a fox', '--verbose']);
+  expect(run.code).toBe(12);
+  expect(third.seen.length).toBeGreaterThan(0);
+  for (const { headers } of [...store.seen, ...third.seen]) {
+    expect(JSON.stringify(headers)).not.toContain(KEY);
+    expect(headers.authorization).toBeUndefined();
+  }
+  expectNoKey(place, [run]);
+});
+
+test.each([400, 401, 402, 403, 404, 422, 429, 500, 503])(
+  'a gateway that echoes the key in a %i does not bring it to the screen',
+  async (status) => {
+    const echo = await openServer((request, response) => {
+      const key = String(request.headers.authorization);
+      const error = { message: `key ${KEY} (${key}) is bad`, type: KEY, code: `c-${KEY}` };
+      sendJson(response, status, { error }, { 'x-request-id': KEY, 'x-echo': KEY });
+    });
+    const place = new Place(echo);
+    onTestFinished(() => place.close());
+    const argvs = [
+      [...create, 'a fox'],
+      ['video', 'alpha', 'get', 'vt-1'],
+      ['video', 'alpha', 'wait', 'vt-1', '--interval', '50ms', '--wait-timeout', '200ms'],
+    ];
+    const runs: Ended[] = [];
+    for (const argv of argvs) {
+      for (const more of [['--verbose'], ['--json']]) {
+        runs.push(await place.run([...argv, '--retries', '0', ...more]));
+      }
+    }
+    for (const run of runs) expect(run.code).not.toBe(0);
+    expect(runs[0]?.err).toContain('***');
+    expectNoKey(place, runs);
+  },
+);
+
+test('a gateway that echoes the key in a good reply brings it neither to the screen nor into the ledger', async () => {
+  const echo = await openServer((request, response) => {
+    const id = 'vt-1';
+    if (request.method === 'POST')
+      return sendJson(response, 200, { id, task_id: id, status: 'queued', echo: KEY });
+    const error = { code: KEY, message: `your key ${KEY}` };
+    sendJson(response, 200, { id, status: 'failed', error, [KEY]: KEY, long: `${'x'.repeat(490)}${KEY}` });
+  });
+  const place = new Place(echo);
+  onTestFinished(() => place.close());
+  const runs = [
+    await place.run([...create, 'a fox', '--verbose']),
+    await place.run([...create, 'a fox', '--json']),
+    await place.run(['video', 'alpha', 'get', 'vt-1', '--json']),
+    await place.run(['video', 'alpha', 'get', 'vt-1']),
+    await place.run(['jobs', 'show', 'vt-1', '--json']),
+  ];
+  expect(runs.map((run) => run.code)).toEqual([9, 9, 0, 0, 0]);
+  expectNoKey(place, runs);
+});
+
+test('a stored key stands in its own file alone, which nobody else can read', async () => {
+  const place = await openPlace();
+  const env = { GW_API_KEY: undefined };
+  const login = await place.run(['login', '--with-key'], { env, stdin: `${KEY}\n` });
+  expect(login.code, login.err).toBe(0);
+  const runs = [
+    login,
+    await place.run([...create, 'a fox', '--verbose'], { env }),
+    await place.run(['config', 'list', '--json'], { env }),
+    await place.run(['profile', 'list', '--json'], { env }),
+  ];
+  for (const { code, err } of runs) expect(code, err).toBe(0);
+  const file = path.join(place.home, '.config/gw/keys.json');
+  expect(fs.readFileSync(file, 'utf8')).toContain(KEY);
+  expect(fs.statSync(file).mode & 0o777).toBe(0o600);
+  expect(fs.statSync(path.dirname(file)).mode & 0o777).toBe(0o700);
+  expectNoKey(place, runs, [file]);
+  const other = await openServer((_, response) => sendJson(response, 200, {}));
+  const elsewhere = await place.run([...create, 'a fox', '--base-url', other.url], { env });
+  expect(elsewhere.code).toBe(3);
+  expect(other.seen).toEqual([]);
+});

@@ -1,0 +1,26 @@
+# Runs a command on a pseudo-terminal: `python3 terminal.py ORDER`, where ORDER is JSON with `argv`, `columns`, `rows`
+# and `types`, a list of [text to wait for, text to type]. Copies what the terminal gets to stdout; ends as the command.
+import fcntl, json, os, pty, struct, sys, termios
+
+order = json.loads(sys.argv[1])
+pid, terminal = pty.fork()
+if pid == 0:
+    size = struct.pack('HHHH', order['rows'], order['columns'], 0, 0)
+    fcntl.ioctl(1, termios.TIOCSWINSZ, size)
+    os.execvp(order['argv'][0], order['argv'])
+seen = b''
+types = list(order['types'])
+while True:
+    try:
+        piece = os.read(terminal, 65536)
+    except OSError:
+        break
+    if not piece:
+        break
+    seen += piece
+    os.write(1, piece)
+    while types and types[0][0].encode() in seen:
+        seen = seen.split(types[0][0].encode(), 1)[1]
+        os.write(terminal, types.pop(0)[1].encode())
+_, status = os.waitpid(pid, 0)
+sys.exit(128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status))

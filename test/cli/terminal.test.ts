@@ -1,0 +1,194 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { Screen } from '../io/screen.ts';
+import { builtGw } from './built.ts';
+import { openServer, sendJson } from './fake-gateway.ts';
+import { create, type Ended, has, KEY, openPlace, Place } from './place.ts';
+
+const COLUMNS = 100;
+
+interface Shown extends Ended {
+  /** Every byte that the terminal got. */
+  readonly bytes: string;
+  /** The lines that are left on it. */
+  readonly lines: string[];
+  readonly screen: Screen;
+}
+
+/** Runs gw on a pseudo-terminal; `types` is what somebody types as soon as a text appears. */
+async function onTerminal(
+  place: Place,
+  argv: readonly string[],
+  types: readonly (readonly [string, string])[] = [],
+  env: Record<string, string | undefined> = {},
+): Promise<Shown> {
+  const order = {
+    argv: [process.execPath, builtGw().script, ...argv],
+    columns: COLUMNS,
+    rows: 30,
+    types,
+  };
+  const script = path.join(import.meta.dirname, 'terminal.py');
+  const ended = await place.command('python3', [script, JSON.stringify(order)], {
+    env: { TERM: 'xterm-256color', LANG: 'C.UTF-8', ...env },
+  });
+  expect(ended.err).toBe('');
+  const screen = new Screen(COLUMNS).write(ended.out.replaceAll('\r\n', '\n'));
+  return { ...ended, bytes: ended.out, lines: screen.shown(), screen };
+}
+
+/** What gw itself may send: colours, cursor moves and erasing, and a CR before those or a line's end. */
+function expectNoForeignControls(shown: Shown): void {
+  const rest = shown.bytes.replaceAll(/\x1b\[(?:\?25[lh]|[0-9;]*[mAKJ])/g, '').replaceAll(/\r(?=\n)/g, '');
+  // A CR of gw's own begins a frame, which erases or moves.
+  const frames = rest.replaceAll('\r', '');
+  expect(frames).not.toMatch(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/);
+  expect(shown.screen.unknown).toEqual([]);
+}
+
+/** A window title, a C1 control, a lone CR that would overwrite, a bidirectional override, a fake CI command. */
+const hostile = 'a\x1b]0;owned\x07b\x1b[2Jc\u009b31md\rOVERWRITTEN\u202Eevil\u2066x\n::error::y\x08\x7f\0end';
+
+describe.skipIf(!has('python3'))('on a terminal', () => {
+  test('bars are drawn, and the screen is clean at the end', async () => {
+    const place = await openPlace({ speed: 40, fault: 'output:slow:x1', slowGapMs: 20 });
+    const shown = await onTerminal(place, [...create, 'a fox']);
+    const id = place.sandbox.tasks()[0]?.id;
+    expect(shown.code, shown.bytes).toBe(0);
+    expect(shown.bytes).toContain('\x1b[?25l');
+    expect(shown.bytes).toMatch(/queued|running/);
+    expect(shown.bytes).toMatch(/[█▓░▉▏⠁-⣿━╸]/);
+    expect(shown.screen.cursorIsHidden).toBe(false);
+    expect(shown.lines.filter((line) => /[█▓░⠁-⣿]/.test(line))).toEqual([]);
+    expect(shown.lines).toContain(`task ${id}`);
+    expect(shown.lines.join('')).toContain(`${place.cwd}/${id}.mp4`);
+    expectNoForeignControls(shown);
+  });
+
+  test.each([
+    ['CI', { CI: 'true' }],
+    ['TERM=dumb', { TERM: 'dumb' }],
+    ['--no-progress', {}],
+  ])('%s: plain lines in place of bars', async (word, env) => {
+    const place = await openPlace();
+    const flags = word.startsWith('--') ? [word] : [];
+    const shown = await onTerminal(place, [...create, 'a fox', ...flags], [], env);
+    expect(shown.code, shown.bytes).toBe(0);
+    expect(shown.bytes).not.toContain('\x1b[?25l');
+    expect(shown.bytes).not.toMatch(/\x1b\[[0-9]*[AKJ]/);
+    expect(shown.lines.join('\n')).toMatch(/: succeeded after/);
+  });
+
+  test('Ctrl-C takes the bars down, shows the cursor, and says how to go on', async () => {
+    const place = await openPlace({ speed: 1 });
+    const shown = await onTerminal(place, [...create, 'a fox'], [['\x1b[?25l', '\x03']]);
+    expect(shown.code, shown.bytes).toBe(130);
+    expect(shown.screen.cursorIsHidden).toBe(false);
+    expect(shown.lines.filter((line) => /[█▓░⠁-⣿]/.test(line))).toEqual([]);
+    expect(shown.lines.join('')).toContain(`gw video alpha wait ${place.sandbox.tasks()[0]?.id}`);
+    expectNoForeignControls(shown);
+  });
+
+  test('two Ctrl-C leave a clean terminal too', async () => {
+    const place = await openPlace({ fault: 'create:hang' });
+    const shown = await onTerminal(
+      place,
+      [...create, 'a fox', '-v'],
+      [
+        ['POST', '\x03'],
+        ['interrupt again', '\x03'],
+      ],
+    );
+    expect(shown.code, shown.bytes).toBe(130);
+    expect(shown.screen.cursorIsHidden).toBe(false);
+  });
+
+  test('hostile text of the gateway never reaches it raw', async () => {
+    const error = { code: hostile, type: hostile, message: hostile };
+    const gateway = await openServer((request, response) => {
+      if (request.method === 'POST') return sendJson(response, 200, { task_id: 'vt-1', status: hostile });
+      if (gateway.seen.length < 5) return sendJson(response, 200, { id: 'vt-1', status: hostile });
+      sendJson(response, 200, { id: 'vt-1', status: 'failed', error, model: hostile, ratio: hostile });
+    });
+    const place = new Place(gateway);
+    onTestFinished(() => place.close());
+    const waited = await onTerminal(place, [...create, hostile.replaceAll('\0', ''), '-v']);
+    expect(waited.code, waited.bytes).toBe(9);
+    expect(waited.lines.join('')).toContain('\\x1b]0;owned\\x07');
+    for (const argv of [
+      ['video', 'alpha', 'get', 'vt-1'],
+      ['video', 'alpha', 'get', 'vt-1', '--json'],
+      ['jobs', 'list'],
+      ['jobs', 'list', '--json'],
+      ['jobs', 'show', 'vt-1'],
+      ['video', 'alpha', 'wait', 'vt-1', '--json'],
+    ]) {
+      const shown = await onTerminal(place, argv);
+      expectNoForeignControls(shown);
+      expect(shown.lines.some((line) => line.startsWith('::error::'))).toBe(false);
+      expect(shown.lines.some((line) => line.startsWith('OVERWRITTEN'))).toBe(false);
+    }
+    expectNoForeignControls(waited);
+    expect(waited.lines.some((line) => line.startsWith('::error::'))).toBe(false);
+  });
+
+  test.each([400, 500])('nor does that of a %i', async (status) => {
+    const headers = { 'x-request-id': 'r\u009b31m' };
+    const gateway = await openServer((_, response) =>
+      sendJson(response, status, { error: { message: hostile, type: hostile, code: hostile } }, headers),
+    );
+    const place = new Place(gateway);
+    onTestFinished(() => place.close());
+    for (const flags of [[], ['-v'], ['--json']]) {
+      const shown = await onTerminal(place, [...create, 'a fox', '--retries', '0', ...flags]);
+      expect([5, 14], shown.bytes).toContain(shown.code);
+      expectNoForeignControls(shown);
+      expect(shown.lines.some((line) => /^(::error::|OVERWRITTEN)/.test(line))).toBe(false);
+    }
+  });
+
+  describe('gw login', () => {
+    const ask = 'API key for ';
+    const bare = { GW_API_KEY: undefined };
+    const keys = (place: Place) => path.join(place.home, '.config/gw/keys.json');
+
+    test('reads the key without echo, checks it, and stores it for this user only', async () => {
+      const place = await openPlace();
+      const shown = await onTerminal(place, ['login'], [[ask, `${KEY}\r`]], bare);
+      expect(shown.code, shown.bytes).toBe(0);
+      expect(shown.bytes).not.toContain(KEY.slice(0, 6));
+      expect(place.sandbox.requests.map(({ method, path: target }) => `${method} ${target}`)).toEqual([
+        'GET /v1/models',
+      ]);
+      expect(fs.readFileSync(keys(place), 'utf8')).toContain(KEY);
+      expect(fs.statSync(keys(place)).mode & 0o777).toBe(0o600);
+      const after = await place.run([...create, 'a fox'], { env: { ...bare, GW_BASE_URL: undefined } });
+      expect(after.code, after.err).toBe(0);
+    });
+
+    test('a wrong key: exit 3, and nothing is stored', async () => {
+      const place = await openPlace();
+      const shown = await onTerminal(place, ['login'], [[ask, 'wrong-key\r']], bare);
+      expect(shown.code, shown.bytes).toBe(3);
+      expect(shown.bytes).not.toContain('wrong-key');
+      expect(fs.existsSync(path.join(place.home, '.config/gw'))).toBe(false);
+    });
+
+    test('Ctrl-C: exit 130, and nothing is stored or asked', async () => {
+      const place = await openPlace();
+      const shown = await onTerminal(place, ['login'], [[ask, 'half\x03']], bare);
+      expect(shown.code, shown.bytes).toBe(130);
+      expect(shown.bytes).not.toContain('half');
+      expect(place.sandbox.requests).toEqual([]);
+      expect(fs.existsSync(path.join(place.home, '.config/gw'))).toBe(false);
+    });
+
+    test('Ctrl-D: exit 3, and nothing is stored or asked', async () => {
+      const place = await openPlace();
+      const shown = await onTerminal(place, ['login'], [[ask, '\x04']], bare);
+      expect(shown.code, shown.bytes).toBe(3);
+      expect(place.sandbox.requests).toEqual([]);
+    });
+  });
+});
