@@ -63,7 +63,11 @@ async function open(route: Route, ca: string | undefined, opened: net.Socket[]):
     keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
   });
   opened.push(socket);
-  await settled(socket, 'connect', (reason) => `cannot connect to ${proxy ? 'the proxy ' : ''}${addressName(first)}: ${reason}`);
+  await settled(
+    socket,
+    'connect',
+    (reason) => `cannot connect to ${proxy ? 'the proxy ' : ''}${addressName(first)}: ${reason}`,
+  );
   if (proxy?.secure) socket = await secure(socket, proxy, ca, opened);
   if (proxy && !route.absoluteForm) {
     const { openTunnel } = await import('./proxy-tunnel.ts');
