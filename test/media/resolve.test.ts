@@ -152,7 +152,7 @@ describe('files', () => {
     expect(error.message).toBe(
       '--video clip.mp4: is a file, and a video is sent here by address only (an https:// URL or asset://ID)',
     );
-    expect(error.facts.hint).toMatch(/gw asset create --type Video --url URL .* asset:\/\/ID/);
+    expect(error.facts.hint).toMatch(/asset library as Video and give asset:\/\/ID/);
     expect((await refusal([video('none.mp4')], cwd)).message).toBe('--video none.mp4: no such file');
   });
 });
@@ -179,7 +179,7 @@ describe('data URIs', () => {
 
   it('of videos break the rule where videos go by address', async () => {
     const { breaches } = await resolve([video('data:video/mp4;base64,AAAAGGZ0eXBpc29tAAACAGlzb21tcDQx')]);
-    expect(breaches[0]).toMatch(/is Base64 data, and a video is sent here by address only .*gw asset create/);
+    expect(breaches[0]).toMatch(/is Base64 data, and a video is sent here by address only .*asset library/);
   });
 
   it.each([
