@@ -1,8 +1,8 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { diskFault } from '../disk/disk-fault.ts';
 import { errorCode, GwError } from '../errors.ts';
 import type { Host } from '../host.ts';
-import { diskFault } from '../ledger/disk-fault.ts';
 import { checkKey } from './check-key.ts';
 import { refuseOpenToOthers } from './open-to-others.ts';
 

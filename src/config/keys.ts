@@ -1,9 +1,9 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import * as z from 'zod';
+import { diskFault } from '../disk/disk-fault.ts';
 import { errorCode, GwError } from '../errors.ts';
 import type { Clock } from '../host.ts';
-import { diskFault } from '../ledger/disk-fault.ts';
 import { once } from '../once.ts';
 import { checkKey } from './check-key.ts';
 import { configDir, type DirHost } from './dirs.ts';

@@ -1,13 +1,13 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { type AppendCalls, appendLine, FailedSync } from '../disk/append-line.ts';
+import { ensureDirectory } from '../disk/durable-directory.ts';
+import { tryLock } from '../disk/lock-file.ts';
 import type { Clock } from '../host.ts';
-import { type AppendCalls, appendLine, FailedSync } from './append-line.ts';
-import { ensureDirectory } from './durable-directory.ts';
 import type { IntentEvent, Job, LedgerEvent } from './event.ts';
 import { isJobKey, newJobKey, type RandomBytes } from './job-key.ts';
 import { currentJournal } from './journal-files.ts';
 import type { Claim, Ledger } from './ledger.ts';
-import { tryLock } from './lock-file.ts';
 import { refuseNewerJournal } from './newer-journal.ts';
 import { findJob, readJobs, type Skips } from './read-jobs.ts';
 import { serialize } from './serialize.ts';

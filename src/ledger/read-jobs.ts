@@ -3,7 +3,7 @@ import { JobFold } from './fold.ts';
 import { isJobKey } from './job-key.ts';
 import { journalPaths } from './journal-files.ts';
 import { parseLine } from './parse-line.ts';
-import { readLines } from './read-lines.ts';
+import { readLines } from '../disk/read-lines.ts';
 
 /** Counts the lines that could not be read. */
 export interface Skips {

@@ -1,6 +1,6 @@
+import { FailedSync } from '../disk/append-line.ts';
+import { diskFault, isDiskFault } from '../disk/disk-fault.ts';
 import { GwError } from '../errors.ts';
-import { FailedSync } from './append-line.ts';
-import { diskFault, isDiskFault } from './disk-fault.ts';
 import type { LedgerEvent } from './event.ts';
 
 /** Facts that are written once a job has succeeded: what fails there is the saving of its output. */

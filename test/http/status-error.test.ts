@@ -85,7 +85,7 @@ test('a message from outside is kept as it came, but cut at 500 characters, neve
 test('hints say what to do next: 401 and 403 differ, 429 says when', () => {
   expect(of(401, '').facts.hint).toMatch(/GW_API_KEY, --api-key-file.*gw login/);
   expect(of(403, '').facts.hint).toMatch(/restricted.*console/);
-  expect(of(402, '').facts.hint).toContain('gw balance');
+  expect(of(402, '').facts.hint).toContain('console');
   expect(of(422, '').facts.hint).toMatch(/prompt or the media/);
   const limited = of(429, '', {}, nowMs + 90_000);
   expect([limited.facts.hint, limited.facts.retryAtMs]).toEqual([

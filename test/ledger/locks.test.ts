@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { newJobKey } from '../../src/ledger/job-key.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
-import { isAlive, ownIdentity } from '../../src/ledger/process-identity.ts';
+import { isAlive, ownIdentity } from '../../src/disk/process-identity.ts';
 import { bundle, Running, runNode } from './bundle.ts';
 import { handClock, novemberMs, tempDir } from './fixtures.ts';
 

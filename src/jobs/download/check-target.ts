@@ -1,10 +1,10 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { type GwError, usage } from '../../errors.ts';
 import type { SavePlan } from '../../ledger/event.ts';
 import { faultReason } from './disk-fault.ts';
 import { kindOf } from './file-kind.ts';
-import { makeDirectory } from './make-directory.ts';
 import { knownBefore, render, splitTarget } from './output-path.ts';
 import { newPartName } from './part-name.ts';
 import { type PatternPiece, type Placeholder, parsePattern, placeholdersOf } from './target-pattern.ts';
@@ -31,7 +31,7 @@ export function checkTarget(plan: SavePlan, before: BeforeTask): void {
   const values = knownBefore({ family: before.family, model: before.model, atMs: before.now });
   const { dir, whole } = knownDirectory(split.dir, values);
   try {
-    makeDirectory(dir);
+    ensureDirectory(dir, 0o777);
     writeProbe(dir);
   } catch (error) {
     throw refused(plan.target, `files cannot be saved in ${dir}: ${faultReason(error)}`);

@@ -1,7 +1,8 @@
 import * as path from 'node:path';
 import type { TaskOutput } from '../../gateway/task.ts';
+import { bytesText } from '../../io/bytes-text.ts';
 import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
-import { DiskFault, freeBytes, sayBytes } from './disk-fault.ts';
+import { DiskFault, freeBytes } from './disk-fault.ts';
 import { type OutputSink, Unwanted } from './get-output.ts';
 import type { DownloadJournal } from './journal.ts';
 import { forgetPart, PartFile } from './part-file.ts';
@@ -83,7 +84,7 @@ export class PartSink implements OutputSink {
     if (bytes === undefined || free === undefined || bytes <= free) return;
     const where = path.resolve(dir);
     throw new DiskFault(
-      `${where} has ${sayBytes(free)} free, and the file needs ${sayBytes(bytes)} more`,
+      `${where} has ${bytesText(free)} free, and the file needs ${bytesText(bytes)} more`,
       true,
     );
   }

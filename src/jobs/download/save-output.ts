@@ -1,5 +1,6 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { GwError } from '../../errors.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import type { SavedFile } from '../../ledger/event.ts';
@@ -8,7 +9,6 @@ import { diskFault, faultReason } from './disk-fault.ts';
 import { OutputFetch } from './fetch-output.ts';
 import type { GetBudget } from './get-budget.ts';
 import type { RecordedPart } from './journal.ts';
-import { makeDirectory } from './make-directory.ts';
 import { type OutputPath, outputPath } from './output-path.ts';
 import { forgetPart, PartFile } from './part-file.ts';
 import { PartSink } from './part-sink.ts';
@@ -63,7 +63,7 @@ export class SaveOutput {
     const there = await this.savedBefore();
     if (there) return there;
     try {
-      makeDirectory(place.dir);
+      ensureDirectory(place.dir, 0o777);
     } catch (error) {
       throw diskFault(`${place.dir} cannot be made`, error);
     }
@@ -126,7 +126,7 @@ export class SaveOutput {
 
   private async copy(fd: number, saved: SavedFile): Promise<SavedFile> {
     const { place, sink, input } = this;
-    makeDirectory(place.dir);
+    ensureDirectory(place.dir, 0o777);
     sink.begin({ do: 'restart', etag: undefined, totalBytes: saved.bytes });
     const buffer = Buffer.allocUnsafe(COPY_BYTES);
     for (let done = 0; done < saved.bytes; ) {

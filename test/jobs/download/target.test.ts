@@ -232,7 +232,7 @@ describe('the check before anything is paid', () => {
   it.each([
     ['/dev/null', 'a device'],
     ['/dev/null/x.mp4', 'not a directory|a file stands'],
-    ['/proc/nowhere/x.mp4', 'does not exist|permission|not permitted'],
+    ['/proc/nowhere/x.mp4', 'is missing|permission|not permitted'],
   ])('refuses %s', (target, said) => expect(usageOf(() => check(target)).message).toMatch(new RegExp(said)));
 
   it('refuses a symbolic link, a directory, a fifo, and a path through a file', () => {

@@ -23,17 +23,20 @@ export function syncDirectory(dir: string, files: Pick<typeof fs, 'fsyncSync'> =
   }
 }
 
+/** For what is gw's own. */
+const PRIVATE = 0o700;
+
 /**
- * Makes a directory (0700) with its parents, durably; one that is there already is left as it is. Throws the system's
- * error. One level at a time, because Node's recursive mkdir calls a read-only file system a missing path and never ends
+ * Makes a directory (0700 unless said) with its parents, durably; one that is there already is left as it is. Throws the
+ * system's error. One level at a time, because Node's recursive mkdir calls a read-only file system a missing path and never ends
  * on file systems that make no directories.
  */
-export function ensureDirectory(dir: string): void {
+export function ensureDirectory(dir: string, mode: number = PRIVATE): void {
   if (isDirectory(dir)) return;
   const parent = path.dirname(dir);
-  if (parent !== dir) ensureDirectory(parent);
+  if (parent !== dir) ensureDirectory(parent, mode);
   try {
-    fs.mkdirSync(dir, { mode: 0o700 });
+    fs.mkdirSync(dir, { mode });
   } catch (error) {
     if (errorCode(error) !== 'EEXIST' || !isDirectory(dir)) throw error;
     return;
