@@ -5,6 +5,7 @@ export const program: Node = group(
   'gw',
   'Chat, images and asynchronous video through one gateway. A paid job is on disk before it is sent, and its output before its link expires.',
   [
+    leaf('chat', 'ask a model, or talk with it', async () => (await import('./commands/chat.ts')).chat),
     group('video', 'generate video', [
       group('alpha', 'family A video', [
         leaf(

@@ -1,12 +1,11 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { diskFault, isDiskFault } from '../disk/disk-fault.ts';
+import { ensureDirectory, syncDirectory } from '../disk/durable-directory.ts';
+import type { LockFile } from '../disk/lock-file.ts';
+import { waitForLock } from '../disk/wait-for-lock.ts';
 import { errorCode, GwError, usage } from '../errors.ts';
 import type { Clock } from '../host.ts';
-import { diskFault, isDiskFault } from '../ledger/disk-fault.ts';
-import { ensureDirectory, syncDirectory } from '../ledger/durable-directory.ts';
-import { type LockFile, tryLock } from '../ledger/lock-file.ts';
-
-const lockWaitMs = 10_000;
 
 /** Reads a JSON file; undefined where it is missing. Throws GwError `usage` naming the path where it is not readable JSON. */
 export function readJsonFile(file: string, what: string): unknown {
@@ -46,22 +45,6 @@ export async function withWriterLock<T>(
     throw isDiskFault(error) ? cannotWrite(dir, error) : error;
   } finally {
     lock?.release();
-  }
-}
-
-async function waitForLock(file: string, clock: Pick<Clock, 'now' | 'steady' | 'sleep'>): Promise<LockFile> {
-  const endMs = clock.steady() + lockWaitMs;
-  for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 1.5, 50)) {
-    const lock = tryLock(file, clock.now());
-    if (lock) return lock;
-    if (clock.steady() >= endMs) {
-      throw usage(
-        `another gw has held ${file} for 10 s`,
-        'Wait for it to end; if none runs, remove that file.',
-      );
-    }
-    // Two that wait must not stay in step.
-    await clock.sleep(pauseMs * (0.5 + Math.random()));
   }
 }
 

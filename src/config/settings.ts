@@ -81,6 +81,9 @@ export interface Settings {
 /** What the sandbox is given in place of a key. */
 export const sandboxKey = 'sandbox';
 
+/** The date that native messages carry to the sandbox, which takes any. */
+const sandboxProviderVersion = '2023-06-01';
+
 /** Resolves what was typed against the environment and the stored profile. Throws GwError `usage` for an unusable value. */
 export function resolveSettings(input: { readonly flags: SettingsFlags; readonly host: Host }): Settings {
   const { flags, host } = input;
@@ -134,7 +137,7 @@ export function resolveSettings(input: { readonly flags: SettingsFlags; readonly
     sandbox,
     baseUrl,
     account: { value: stored.account ?? 'personal', source: stored.account ? 'profile' : 'default' },
-    providerVersion: pick<string | undefined>(asIs, undefined, {
+    providerVersion: pick<string | undefined>(asIs, sandbox ? sandboxProviderVersion : undefined, {
       field: 'provider_version',
       stored: stored.provider_version,
     }),

@@ -25,6 +25,12 @@ export interface JsonBodyDeps {
  * column), JSON that is no object, nested over 64 levels, or with a field name that is not taken.
  */
 export async function readJsonBody(source: string, deps: JsonBodyDeps, flag = '--body'): Promise<JsonObject> {
+  const value = await readJsonFile(source, deps, flag);
+  return checkedObject(value, `${flag} ${source}`);
+}
+
+/** As {@link readJsonBody}, for a file whose JSON need not be an object. */
+export async function readJsonFile(source: string, deps: JsonBodyDeps, flag: string): Promise<unknown> {
   const named = `${flag} ${source}`;
   const options = { named, maxBytes: MAX_BODY_FILE_BYTES, signal: deps.signal };
   if (source === '') throw usage(`${flag} is empty`, 'give the name of a JSON file, or - for stdin');
@@ -34,17 +40,21 @@ export async function readJsonBody(source: string, deps: JsonBodyDeps, flag = '-
   const bytes = await (source === '-'
     ? readInputStream(deps.stdin, options)
     : readInputFile(path.resolve(deps.cwd, source), options));
-  return parseJsonObject(decodeUtf8(bytes, named), named);
+  const value = parseJson(decodeUtf8(bytes, named), named);
+  assertSafeJson(value, named);
+  return value;
 }
 
 /** A JSON text that must be an object. Throws `usage` as {@link readJsonBody}. */
 export function parseJsonObject(text: string, named: string): JsonObject {
-  const value = parseJson(text, named);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw usage(`${named}: must be a JSON object, not ${kindOf(value)}`, 'a body begins with {');
-  }
+  const value = checkedObject(parseJson(text, named), named);
   assertSafeJson(value, named);
-  return value as JsonObject;
+  return value;
+}
+
+function checkedObject(value: unknown, named: string): JsonObject {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
+  throw usage(`${named}: must be a JSON object, not ${kindOf(value)}`, 'a body begins with {');
 }
 
 function parseJson(text: string, named: string): unknown {

@@ -5,9 +5,10 @@ export type Credential = 'bearer' | 'messages' | 'geo';
 
 /**
  * Which row of the resend matrix a call belongs to:
- * `read` may be sent again at will, `paid` creates something that costs money and is never sent twice on a guess.
+ * `read` may be sent again at will, `paid` creates something that costs money and is never sent twice on a guess,
+ * `chat` is answered at once: a complete refusal may be sent again, a lost answer is not.
  */
-export type Resend = 'read' | 'paid';
+export type Resend = 'read' | 'paid' | 'chat';
 
 /** One endpoint as a row: everything the HTTP layer and the sandbox need to know about it. */
 export interface Endpoint<Reply = unknown> {

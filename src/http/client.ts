@@ -15,6 +15,8 @@ export interface RequestInput {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: unknown;
+  /** Asks for an event stream; the field of the body that does so is the caller's. */
+  readonly stream?: boolean;
 }
 
 /** A request ready to be sent or shown; headers hold the real credential. */
@@ -37,6 +39,8 @@ export interface SendOptions {
   readonly deadlineMs?: number | undefined;
   /** A 404 is retried until this Unix millisecond (a task just created may not be known everywhere yet). */
   readonly retryNotFoundUntilMs?: number | undefined;
+  /** Longest silence of this call, in milliseconds; the client's own when absent. */
+  readonly silenceMs?: number | undefined;
   /** Called just before the first byte of each attempt may leave (the ledger's `sent`). */
   readonly onSend?: (() => void) | undefined;
 }
@@ -54,6 +58,16 @@ export interface Reply<T = unknown> {
   readonly serverDateMs: number | undefined;
 }
 
+/** Takes an event stream as it comes; as WireHandler's `onData`, a promise holds the rest back. */
+export type TakeChunk = (chunk: Uint8Array) => void | Promise<void>;
+
+/** How a call that asked for an event stream ended. */
+export type StreamEnd<T = unknown> =
+  /** Every byte has been handed over; what the taker still holds is its own affair. */
+  | { readonly streamed: true; readonly requestId: string | undefined }
+  /** A whole reply came in place of a stream. */
+  | { readonly streamed: false; readonly reply: Reply<T> };
+
 export interface Client {
   readonly gateway: Gateway;
   prepare(endpoint: Endpoint, input: RequestInput): PreparedRequest;
@@ -63,4 +77,14 @@ export interface Client {
    * `unknown_outcome`; or the signal's reason.
    */
   send<T>(endpoint: Endpoint<T>, input: RequestInput, options?: SendOptions): Promise<Reply<T>>;
+  /**
+   * Sends, asking for an event stream, and hands over the stream's bytes. Sends again only what the resend matrix allows
+   * and only before the first byte of an answer. Throws as `send`, and `unavailable` for a stream that breaks off.
+   */
+  stream<T>(
+    endpoint: Endpoint<T>,
+    input: RequestInput,
+    takeChunk: TakeChunk,
+    options?: SendOptions,
+  ): Promise<StreamEnd<T>>;
 }

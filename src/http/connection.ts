@@ -1,10 +1,12 @@
 import type { Socket } from 'node:net';
 import { Client } from 'undici';
+import { gateOn, type ReadGate } from './read-gate.ts';
 
 /** One socket and the HTTP client on it. It carries one request at a time and is never opened anew. */
 export interface Connection {
   readonly client: Client;
   readonly socket: Socket;
+  readonly gate: ReadGate;
 }
 
 /**
@@ -26,10 +28,10 @@ export function connectionOn(socket: Socket, origin: string): Connection {
       });
     },
   });
-  return { client, socket };
+  return { client, socket, gate: gateOn(socket) };
 }
 
-export function destroyConnection({ client, socket }: Connection): void {
+export function destroyConnection({ client, socket }: Pick<Connection, 'client' | 'socket'>): void {
   socket.destroy();
   if (!client.destroyed) void client.destroy();
 }

@@ -80,6 +80,8 @@ export function decodingHandler(handler: WireHandler, limitBytes: number): Decod
   let coding: Coding | undefined;
   let head: WireHead | undefined;
   let failure: { readonly error: unknown } | undefined;
+  /** Settles when the decoder takes more. */
+  let full: Promise<void> | undefined;
   let bytesIn = 0;
   let bytesOut = 0;
   let ended: Promise<void> = Promise.resolve();
@@ -90,6 +92,10 @@ export function decodingHandler(handler: WireHandler, limitBytes: number): Decod
     else if (kind === 'br') decoder = createBrotliDecompress();
     else decoder = hasZlibHeader(first) ? createInflate() : createInflateRaw();
     const stream = decoder;
+    const fail = (error: unknown) => {
+      failure ??= { error };
+      stream.destroy();
+    };
     ended = new Promise((resolve) => {
       stream.on('close', resolve);
       stream.on('error', () => {
@@ -102,10 +108,12 @@ export function decodingHandler(handler: WireHandler, limitBytes: number): Decod
           if (bytesOut > limitBytes && bytesOut > bytesIn * LARGEST_RATIO) {
             throw unreadable('the reply grows out of all proportion when decoded');
           }
-          handler.onData(chunk);
+          const busy = handler.onData(chunk);
+          if (!busy) return;
+          stream.pause();
+          busy.then(() => stream.resume(), fail);
         } catch (error) {
-          failure = { error };
-          stream.destroy();
+          fail(error);
         }
       });
     });
@@ -123,7 +131,18 @@ export function decodingHandler(handler: WireHandler, limitBytes: number): Decod
       if (!coding) return handler.onData(chunk);
       bytesIn += chunk.byteLength;
       // undici reuses nothing of the chunk, so the decoder may keep it.
-      (decoder ?? start(chunk, coding)).write(chunk);
+      const stream = decoder ?? start(chunk, coding);
+      if (stream.write(chunk)) return;
+      full ??= new Promise<void>((resolve, reject) => {
+        const settle = () => {
+          full = undefined;
+          stream.off('drain', settle).off('close', settle);
+          if (failure) reject(failure.error);
+          else resolve();
+        };
+        stream.on('drain', settle).on('close', settle);
+      });
+      return full;
     },
     async finished() {
       decoder?.end();

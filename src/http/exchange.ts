@@ -27,10 +27,14 @@ export interface WireReply extends WireHead {
   readonly bytes: Uint8Array;
 }
 
-/** Takes a reply as it comes. It is never paused: `onData` must take each chunk synchronously. */
+/** Takes a reply as it comes. */
 export interface WireHandler {
   onHead(head: WireHead): void;
-  onData(chunk: Uint8Array): void;
+  /**
+   * Takes each chunk synchronously. A promise that it returns holds the reply back: what has been read off the socket
+   * (64 KiB or so) still comes, more is read when the promise resolves; if it rejects, the exchange ends with its reason.
+   */
+  onData(chunk: Uint8Array): void | Promise<void>;
 }
 
 /** What an exchange that brought no complete reply says of it. */

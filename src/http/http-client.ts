@@ -1,14 +1,16 @@
 import { GwError } from '../errors.ts';
 import type { Endpoint } from '../gateway/endpoint.ts';
 import type { Clock } from '../host.ts';
-import type { Client, Gateway, PreparedRequest, Reply, SendOptions } from './client.ts';
+import type { Client, Gateway, PreparedRequest, Reply, RequestInput, SendOptions } from './client.ts';
 import { missingKey } from './credential.ts';
-import { ExchangeError, type Transport, type WireReply } from './exchange.ts';
+import { ExchangeError, type Transport, type WireReply, type WireRequest } from './exchange.ts';
 import { type Failed, failedExchange, failedReply } from './failed-attempt.ts';
 import { prepareRequest } from './prepare.ts';
 import { readReply } from './read-reply.ts';
 import { decide, failureOfStatus } from './retry.ts';
 import type { RetryBudget } from './retry-budget.ts';
+import { requestIdOf } from './status-error.ts';
+import { type StreamedReply, streamOnce } from './stream-once.ts';
 import { traceReply, traceRequest } from './trace.ts';
 
 export interface ClientOptions {
@@ -36,55 +38,60 @@ const DEFAULT_DEADLINE_MS = 120_000;
 export function createClient(options: ClientOptions): Client {
   const { gateway, transport, clock, budget, random, userAgent } = options;
 
-  function attempt(
+  function wireRequest(
     request: PreparedRequest,
-    endpoint: Endpoint,
-    signal: AbortSignal | undefined,
-  ): Promise<WireReply> {
-    const paid = endpoint.resend === 'paid';
-    return transport.exchange({
+    { resend }: Endpoint,
+    { signal, silenceMs = options.silenceMs }: SendOptions,
+  ): WireRequest {
+    return {
       ...request,
       signal,
-      freshConnection: paid,
-      seeThrough: paid,
-      silenceMs: options.silenceMs,
+      // A stale keep-alive would make the outcome of what is not sent twice unknown.
+      freshConnection: resend !== 'read',
+      seeThrough: resend === 'paid',
+      silenceMs,
       connectMs: options.connectMs,
-    });
+    };
   }
 
-  /** One attempt, read and judged: a reply to return, or a failure with its error. */
+  /** One attempt, read and judged: a reply or a stream to return, or a failure with its error. */
   async function tryOnce<T>(
     request: PreparedRequest,
     endpoint: Endpoint<T>,
-    { signal }: SendOptions,
-  ): Promise<{ readonly reply: Reply<T> } | { readonly failed: Failed }> {
+    exchange: () => Promise<WireReply | StreamedReply>,
+  ): Promise<Success<T> | { readonly failed: Failed }> {
     const beganMs = clock.steady();
     const context = { request, resend: endpoint.resend, nowMs: clock.now() };
-    let wire: WireReply;
+    let wire: WireReply | StreamedReply;
     try {
-      wire = await attempt(request, endpoint, signal);
+      wire = await exchange();
     } catch (error) {
       if (!(error instanceof ExchangeError)) throw error;
       options.trace?.(`< ${error.message}`);
       return { failed: failedExchange(error, context) };
     }
     const now = { ...context, nowMs: clock.now() };
+    if (!(wire.bytes instanceof Uint8Array)) return { streamed: wire };
     for (const line of traceReply(wire, clock.steady() - beganMs)) options.trace?.(line);
+    const whole = { ...wire, bytes: wire.bytes };
     const kind = failureOfStatus(wire.status);
-    if (kind) return { failed: failedReply(kind, wire, now) };
-    const read = readReply(wire, endpoint);
-    return read.ok ? { reply: read.reply } : { failed: failedReply('unreadable', wire, now) };
+    if (kind) return { failed: failedReply(kind, whole, now) };
+    const read = readReply(whole, endpoint);
+    return read.ok ? { reply: read.reply } : { failed: failedReply('unreadable', whole, now) };
   }
 
-  async function send<T>(
+  /** Attempts, until one is to be returned or the resend table says stop. */
+  async function attempts<T>(
     endpoint: Endpoint<T>,
-    input: Parameters<Client['send']>[1],
-    sendOptions: SendOptions = {},
-  ) {
+    input: RequestInput,
+    sendOptions: SendOptions,
+    exchange: (wire: WireRequest) => Promise<WireReply | StreamedReply>,
+  ): Promise<Success<T>> {
     const { signal, onSend, retryNotFoundUntilMs } = sendOptions;
     if (gateway.key === undefined) throw missingKey();
     signal?.throwIfAborted();
     const request = prepareRequest(gateway, endpoint, input, userAgent);
+    const wire = wireRequest(request, endpoint, sendOptions);
     const startMs = clock.steady();
     const limits = {
       retries: sendOptions.retries ?? options.retries,
@@ -97,10 +104,10 @@ export function createClient(options: ClientOptions): Client {
     for (let retriesDone = 0; ; retriesDone += 1) {
       for (const line of options.trace ? traceRequest(request) : []) options.trace?.(line);
       onSend?.();
-      const outcome = await tryOnce(request, endpoint, sendOptions);
-      if ('reply' in outcome) {
+      const outcome = await tryOnce(request, endpoint, () => exchange(wire));
+      if (!('failed' in outcome)) {
         budget.earn();
-        return outcome.reply;
+        return outcome;
       }
       const { failure, stopped, unknown } = outcome.failed;
       const decision = decide(endpoint.resend, failure, { ...limits, retriesDone, nowMs: clock.steady() });
@@ -117,9 +124,25 @@ export function createClient(options: ClientOptions): Client {
   return {
     gateway,
     prepare: (endpoint, input) => prepareRequest(gateway, endpoint, input, userAgent),
-    send,
+    async send(endpoint, input, sendOptions = {}) {
+      const outcome = await attempts(endpoint, input, sendOptions, (wire) => transport.exchange(wire));
+      if ('streamed' in outcome) throw new Error('a whole reply was asked for');
+      return outcome.reply;
+    },
+    async stream(endpoint, input, takeChunk, sendOptions = {}) {
+      const outcome = await attempts(endpoint, { ...input, stream: true }, sendOptions, (wire) => {
+        const beganMs = clock.steady();
+        return streamOnce(transport, wire, takeChunk, (head) => {
+          for (const line of traceReply(head, clock.steady() - beganMs)) options.trace?.(line);
+        });
+      });
+      if ('reply' in outcome) return { streamed: false, reply: outcome.reply };
+      return { streamed: true, requestId: requestIdOf(outcome.streamed.headers) };
+    },
   };
 }
+
+type Success<T> = { readonly reply: Reply<T> } | { readonly streamed: StreamedReply };
 
 /** Says how often it was tried, where that was more than once. */
 function withCount(error: GwError, retriesDone: number): GwError {

@@ -20,7 +20,7 @@ export function prepareRequest(
     url,
     headers: {
       ...credentialFor(endpoint.credential, gateway.key, gateway.providerVersion),
-      accept: 'application/json',
+      accept: input.stream ? 'text/event-stream' : 'application/json',
       'accept-encoding': 'identity',
       'user-agent': userAgent,
       ...(body ? { 'content-type': 'application/json' } : {}),

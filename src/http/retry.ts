@@ -58,6 +58,17 @@ export const resendTable: Readonly<Record<Resend, Readonly<Record<FailureKind, A
     see_other: 'unknown',
     not_found: 'stop',
   },
+  // Before the first byte of the answer; after it nothing is sent again.
+  chat: {
+    ...never,
+    not_sent: 'retry',
+    rate_limited: 'retry',
+    server_error: 'retry',
+    lost: 'stop',
+    unreadable: 'stop',
+    see_other: 'stop',
+    not_found: 'stop',
+  },
 };
 
 /** One failed attempt. */

@@ -15,8 +15,8 @@ export interface Framing {
 }
 
 /**
- * Sends a request on a connection and hands the reply to the handler as it comes; nothing is ever paused. Resolves with
- * the head when the reply is complete. Throws ExchangeError, the signal's reason, or what the handler threw; after any
+ * Sends a request on a connection and hands the reply to the handler as it comes; undici is never paused, the socket is
+ * held back where the handler asks for it. Resolves with the head when the reply is complete. Throws ExchangeError, the signal's reason, or what the handler threw; after any
  * of these the connection is gone.
  */
 export function roundTrip(
@@ -25,7 +25,7 @@ export function roundTrip(
   framing: Framing,
   handler: WireHandler,
 ): Promise<WireHead> {
-  const { client, socket } = connection;
+  const { client, socket, gate } = connection;
   const { silenceMs } = request;
   const signal = request.seeThrough ? undefined : request.signal;
   const bytesBefore = socket.bytesWritten;
@@ -47,7 +47,7 @@ export function roundTrip(
     };
     const sent = () => (begun && socket.bytesWritten !== bytesBefore ? 'maybe' : 'no');
     const onAbort = () => fail(signal?.reason);
-    const stopWatch = watchSilence(socket, silenceMs, () => {
+    const stopWatch = watchSilence(connection, silenceMs, () => {
       const quiet = head ? 'its reply stopped' : 'it did not answer';
       fail(
         new ExchangeError(
@@ -79,7 +79,12 @@ export function roundTrip(
         guarded(() => head && handler.onHead(head));
       },
       onResponseData(_controller, chunk) {
-        guarded(() => handler.onData(chunk));
+        guarded(() => {
+          const busy = handler.onData(chunk);
+          if (!busy) return;
+          gate.hold(busy);
+          busy.catch(fail);
+        });
       },
       onResponseEnd() {
         if (over) return;
@@ -88,7 +93,8 @@ export function roundTrip(
         else reject(new ExchangeError(`${request.url.host} sent no reply`, sent(), exchangeCodes.unreadable));
       },
       onResponseError(_controller, error) {
-        fail(brokenReply(error, request.url.host, head !== undefined, sent()));
+        const told = error.name === 'HTTPParserError' ? (earlyEnd(socket, error) ?? error) : error;
+        fail(brokenReply(told, request.url.host, head !== undefined, sent()));
       },
     });
   });
@@ -128,9 +134,14 @@ const KERNEL_BUFFER_BYTES = 8 * 1024 * 1024;
 /**
  * Calls `onSilence` when the socket has neither taken nor brought a byte for `silenceMs`. The socket's own counters are
  * looked at, so a head that dribbles in and a body that drips out both count as life. The end of an upload travels on
- * unseen in the kernel's buffer: until the reply begins it is given the time that as much of the upload took before.
+ * unseen in the kernel's buffer: until the reply begins it is given the time that as much of the upload took before. Time
+ * in which the reply is held back is nobody's silence.
  */
-function watchSilence(socket: Socket, silenceMs: number, onSilence: () => void): () => void {
+function watchSilence(
+  { socket, gate }: Pick<Connection, 'socket' | 'gate'>,
+  silenceMs: number,
+  onSilence: () => void,
+): () => void {
   const startMs = performance.now();
   const sentBefore = socket.bytesWritten - socket.writableLength;
   const readBefore = socket.bytesRead;
@@ -146,7 +157,7 @@ function watchSilence(socket: Socket, silenceMs: number, onSilence: () => void):
     const sent = (socket.bytesWritten ?? 0) - socket.writableLength - sentBefore;
     const read = socket.bytesRead - readBefore;
     if (sent > sentBytes) lastSentMs = nowMs;
-    if (sent > sentBytes || read > readBytes) lastMs = nowMs;
+    if (sent > sentBytes || read > readBytes || gate.isHeld()) lastMs = nowMs;
     else if (nowMs - lastMs >= silenceMs + unseenMs()) onSilence();
     sentBytes = Math.max(sent, sentBytes);
     readBytes = read;
@@ -160,6 +171,12 @@ const unreadableCodes = new Set([
   'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
   'UND_ERR_RESPONSE',
 ]);
+
+/** undici takes a connection that ends in mid-reply for broken HTTP; what really happened, where that is so. */
+function earlyEnd(socket: Socket, told: Error): Error | undefined {
+  if (socket.errored) return socket.errored === told ? undefined : socket.errored;
+  return socket.readableEnded ? Object.assign(new Error('closed'), { code: 'UND_ERR_SOCKET' }) : undefined;
+}
 
 function brokenReply(error: Error, host: string, begun: boolean, sent: 'no' | 'maybe'): ExchangeError {
   const code = systemCode(error);

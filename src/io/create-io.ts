@@ -4,6 +4,7 @@ import { errorJson, errorLines, reportError, stackLines } from './error-lines.ts
 import { oneLine, safeJson } from './escape.ts';
 import type { Io, OutputMode, Table } from './io.ts';
 import { LiveRegion } from './live-region.ts';
+import type { TerminalPage } from './page.ts';
 import { ProgressHub } from './progress.ts';
 import { ProgressLines } from './progress-lines.ts';
 import { ResultStream } from './result-stream.ts';
@@ -38,7 +39,16 @@ export function createIo({ host, mode, noColor = false }: IoOptions): Io {
   const sideColor = wantsColor(stderrIsTerminal, env, noColor);
   // Results in a pipe are data: not even FORCE_COLOR colours them.
   const resultColor = stdoutIsTerminal && wantsColor(true, env, noColor);
-  const side = new SideStream({ stream: stderr, secrets, cursor, color: sideColor, loadStyle, region });
+  let page: TerminalPage | undefined;
+  const side = new SideStream({
+    stream: stderr,
+    secrets,
+    cursor,
+    color: sideColor,
+    loadStyle,
+    region,
+    page: () => (stderrIsTerminal ? page : undefined),
+  });
   const result = new ResultStream({
     stream: stdout,
     secrets,
@@ -108,8 +118,21 @@ export function createIo({ host, mode, noColor = false }: IoOptions): Io {
     hideSecret: (secret) => secrets.add(secret),
     withoutSecrets: hide,
     progress: () => progress.open(),
+    page: async () => {
+      const { TerminalPage } = await import('./page.ts');
+      page ??= new TerminalPage({
+        stream: stdout,
+        secrets,
+        cursor,
+        hasColor: resultColor,
+        hasUnicode: canShowUnicode(host.platform, env),
+        canRedraw: stdoutIsTerminal && env.TERM !== 'dumb',
+      });
+      return page;
+    },
     drain: async () => {
       progress.clear();
+      page?.close();
       await side.drain();
       await result.drain();
     },

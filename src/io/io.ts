@@ -1,3 +1,5 @@
+import type { Page } from './page.ts';
+
 /** How results and side talk reach the user; made once from the flags, the environment and the streams. */
 export interface OutputMode {
   readonly json: boolean;
@@ -47,6 +49,8 @@ export interface Io {
   withoutSecrets(text: string): string;
   /** Draws jobs' progress; nothing when quiet. Several may be open at once; they share the screen. */
   progress(): RunProgress;
+  /** The terminal that stdout is, as a conversation uses it; one a run. Use it in place of `out`, never beside it. */
+  page(): Promise<Page>;
   /**
    * Takes down bars, lets go of what waited, and resolves when everything written has been taken. Throws as `out` does
    * if what waited cannot be written; a failure that some call has already thrown is not thrown again.

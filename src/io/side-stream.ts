@@ -2,6 +2,7 @@
 import type { Host } from '../host.ts';
 import { PairJoiner, VisibleStream } from './escape.ts';
 import type { LiveRegion } from './live-region.ts';
+import type { Above } from './page.ts';
 import { type SecretFilter, SecretStream } from './secret-filter.ts';
 import { plainStyle, type Style } from './style.ts';
 import type { TerminalCursor } from './terminal-cursor.ts';
@@ -14,6 +15,8 @@ export interface SideStreamOptions {
   readonly loadStyle: () => Promise<Style>;
   /** Where bars stand, on a terminal that has them. */
   readonly region: LiveRegion | undefined;
+  /** What else stands on the same terminal now and must not be torn: a conversation's page. */
+  readonly page?: (() => Above | undefined) | undefined;
 }
 
 /** A line of gw's own making; what it holds from outside must have been made safe. */
@@ -93,7 +96,8 @@ export class SideStream {
     if (text === '') return;
     const { region, stream } = this.#options;
     this.#cursor.atLineStart = text.endsWith('\n');
-    if (region !== undefined) region.above(text);
+    const above = this.#options.page?.() ?? region;
+    if (above !== undefined) above.above(text);
     else if (!stream.destroyed) stream.write(text);
   }
 }

@@ -49,6 +49,8 @@ export interface PipedPromptOptions {
   readonly clock: Clock;
   /** Called once, when stdin has been silent for 2 s. */
   readonly onWaiting: () => void;
+  /** The most that is read, in bytes (default 16 MB). */
+  readonly maxBytes?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -61,7 +63,7 @@ export async function readPipedPrompt(
   options: PipedPromptOptions,
 ): Promise<string | undefined> {
   if (!holdsText(stdin)) return undefined;
-  const { clock, onWaiting, signal } = options;
+  const { clock, onWaiting, signal, maxBytes = MAX_TEXT_BYTES } = options;
   const ended = new AbortController();
   let lastHeardMs = clock.steady();
   const watch = async () => {
@@ -76,7 +78,7 @@ export async function readPipedPrompt(
   try {
     const bytes = await readInputStream(stdin, {
       named: 'stdin',
-      maxBytes: MAX_TEXT_BYTES,
+      maxBytes,
       signal,
       onChunk: () => {
         lastHeardMs = clock.steady();

@@ -1,8 +1,10 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
+import type { Resend } from '../gateway/endpoint.ts';
 import { countRequest } from './account.ts';
 import { checkCredential } from './credentials.ts';
 import { deliver, htmlReply, mangle, vanish } from './deliver.ts';
 import type { Struck } from './fault-draw.ts';
+import type { FaultPlace } from './faults.ts';
 import { listen, type NoteRequest } from './listener.ts';
 import { errorReply, Refusal, type SandboxReply } from './reply.ts';
 import { checkBody, readJsonBody } from './request-body.ts';
@@ -18,8 +20,8 @@ export function apiListener(routes: readonly Route[], world: World, note: NoteRe
     note,
     async (request, response, url, entry) => {
       const found = findRoute(routes, entry.method, url.pathname);
-      const place = 'route' in found && found.route.endpoint.resend === 'paid' ? 'create' : 'query';
-      const struck = 'route' in found ? world.faults.draw(place) : undefined;
+      const struck =
+        'route' in found ? world.faults.draw(faultPlaces[found.route.endpoint.resend]) : undefined;
       if (struck) entry.fault = struck.fault.spec;
       if (vanish(struck, request)) return;
       const answer = async () => {
@@ -46,6 +48,8 @@ export function apiListener(routes: readonly Route[], world: World, note: NoteRe
     },
   );
 }
+
+const faultPlaces: Readonly<Record<Resend, FaultPlace>> = { paid: 'create', read: 'query', chat: 'chat' };
 
 function notRouted(method: string, path: string, methods: readonly string[]): Refusal {
   if (methods.length === 0) return new Refusal(404, `There is nothing at the path ${path}.`, 'NotFound');

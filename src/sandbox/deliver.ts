@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Struck } from './fault-draw.ts';
-import type { SandboxReply } from './reply.ts';
+import type { ReplyEvent, SandboxReply } from './reply.ts';
 import type { SandboxRequest } from './request-log.ts';
+import { bendEvents, isStreamFault } from './stream-faults.ts';
 
 const SLOW_PIECES = 20;
 const MISSING_BYTES = 17;
@@ -15,14 +16,28 @@ export function vanish(struck: Struck | undefined, request: IncomingMessage): bo
   return true;
 }
 
-/** What `empty` and `garbage` make of the reply to a request that was taken. */
+/** What `empty`, `garbage` and the faults of streams make of the reply to a request that was taken. */
 export function mangle(struck: Struck | undefined, reply: SandboxReply): SandboxReply {
   const kind = struck?.fault.kind;
-  if (kind === 'empty') return { ...reply, status: 200, body: Buffer.alloc(0) };
-  if (kind !== 'garbage') return reply;
-  const half = reply.body.subarray(0, Math.ceil(reply.body.length / 2));
-  return { ...reply, status: 200, body: Buffer.concat([half, Buffer.from('\u0000}]garbage')]) };
+  if (kind === 'empty') return { ...withoutEvents(reply), status: 200, body: Buffer.alloc(0) };
+  if (kind === 'garbage') {
+    const whole = wholeBody(reply);
+    const half = whole.subarray(0, Math.ceil(whole.length / 2));
+    const body = Buffer.concat([half, Buffer.from('\u0000}]garbage')]);
+    return { ...withoutEvents(reply), status: 200, body };
+  }
+  if (!reply.events || kind === undefined || !isStreamFault(kind)) return reply;
+  if (kind !== 'plain-json') return { ...reply, events: bendEvents(kind, reply.events) };
+  const headers = { ...reply.headers, 'content-type': 'application/json; charset=utf-8' };
+  return { ...withoutEvents(reply), headers };
 }
+
+function withoutEvents({ events: _, ...reply }: SandboxReply): SandboxReply {
+  return reply;
+}
+
+const wholeBody = ({ events, body }: SandboxReply): Uint8Array =>
+  events ? Buffer.from([...events].map((event) => event.text).join('')) : body;
 
 /** An HTML page, as something between client and gateway would answer. */
 export const htmlReply = (): SandboxReply => ({
@@ -32,8 +47,8 @@ export const htmlReply = (): SandboxReply => ({
 });
 
 /**
- * Sends a reply with `Date` (the sandbox's clock) and `x-request-id`, and with what `reset-after`, `cut`, `slow` and
- * `wrong-length` do to it.
+ * Sends a reply with `Date` (the sandbox's clock) and `x-request-id`, at its own pace, and with what `reset-after`,
+ * `cut`, `slow` and `wrong-length` do to it.
  */
 export async function deliver(
   reply: SandboxReply,
@@ -47,24 +62,35 @@ export async function deliver(
   },
 ): Promise<void> {
   const { request, response, entry, struck } = to;
+  const wait = waiting(response);
   if (reply.acceptedTaskId !== undefined) entry.acceptedTaskId = reply.acceptedTaskId;
   const kind = struck?.fault.kind;
   if (kind === 'reset-after') {
     request.socket.resetAndDestroy();
     return;
   }
+  await wait(reply.readyAfterMs ?? 0);
+  if (response.destroyed) return;
   entry.status = reply.status;
-  const { body } = reply;
-  const promised = body.length + (kind === 'wrong-length' ? MISSING_BYTES : 0);
   response.sendDate = false;
-  response.writeHead(reply.status, {
+  const head = {
     date: new Date(to.nowMs).toUTCString(),
     'x-request-id': randomBytes(12).toString('hex'),
-    'content-length': reply.headers['content-length'] ?? String(promised),
     ...reply.headers,
-  });
-  const write = (bytes: Uint8Array) =>
+  };
+  const write = (bytes: string | Uint8Array) =>
     new Promise<void>((resolve) => void response.write(bytes, () => resolve()));
+  const isBroken = kind === 'cut' || kind === 'wrong-length' || kind === 'slow';
+  if (reply.events && !isBroken) {
+    response.writeHead(reply.status, head);
+    await writeEvents(reply.events, response, write, wait);
+    return;
+  }
+  const body = wholeBody(reply);
+  // A stream has no length unless a wrong one is asked for.
+  const promised = body.length + (kind === 'wrong-length' ? MISSING_BYTES : 0);
+  const length = reply.events && kind !== 'wrong-length' ? {} : { 'content-length': String(promised) };
+  response.writeHead(reply.status, { ...length, ...head });
   if (request.method === 'HEAD') response.end();
   else if (kind === 'cut' || kind === 'wrong-length') {
     response.flushHeaders();
@@ -74,8 +100,41 @@ export async function deliver(
     const pieceBytes = Math.max(1, Math.ceil(body.length / SLOW_PIECES));
     for (let at = 0; at < body.length && !response.destroyed; at += pieceBytes) {
       await write(body.subarray(at, at + pieceBytes));
-      await new Promise((resolve) => setTimeout(resolve, to.slowGapMs));
+      await wait(to.slowGapMs);
     }
     response.end();
   } else response.end(body);
+}
+
+type Wait = (ms: number) => Promise<void>;
+
+/** A pause that ends early when the client goes; of Infinity, only then. One at a time. */
+function waiting(response: ServerResponse): Wait {
+  let wake: (() => void) | undefined;
+  response.once('close', () => wake?.());
+  return async (ms) => {
+    if (!(ms > 0) || response.destroyed) return;
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve) => {
+      wake = resolve;
+      if (Number.isFinite(ms)) timer = setTimeout(resolve, ms);
+    });
+    clearTimeout(timer);
+  };
+}
+
+/** Writes each event by itself when it is due; stops when the client has gone. */
+async function writeEvents(
+  events: Iterable<ReplyEvent>,
+  response: ServerResponse,
+  write: (text: string) => Promise<void>,
+  wait: Wait,
+): Promise<void> {
+  const startMs = performance.now();
+  for (const { text, atMs } of events) {
+    await wait(atMs - (performance.now() - startMs));
+    if (response.destroyed) return;
+    await write(text);
+  }
+  response.end();
 }

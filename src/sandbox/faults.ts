@@ -1,9 +1,10 @@
-/** Where a fault can strike: creates and queries of the API, fetches of outputs, or a task's own end. */
-export type FaultPlace = 'create' | 'query' | 'output' | 'task';
-const requestPlaces = ['create', 'query', 'output'] as const;
+/** Where a fault can strike: creates, queries and chats of the API, fetches of outputs, or a task's own end. */
+export type FaultPlace = 'create' | 'query' | 'chat' | 'output' | 'task';
+const requestPlaces = ['create', 'query', 'chat', 'output'] as const;
 const wheres = {
   create: ['create'],
   query: ['query'],
+  chat: ['chat'],
   output: ['output'],
   any: requestPlaces,
   task: ['task'],
@@ -30,6 +31,15 @@ const table = {
   expired: { at: ['output'], does: 'the link is dead: 403' },
   'no-range': { at: ['output'], does: 'Range is ignored' },
   'new-etag': { at: ['output'], does: 'other bytes and another ETag each time' },
+  'plain-json': { at: ['chat'], does: 'the whole reply as JSON where a stream was asked for' },
+  'odd-form': { at: ['chat'], does: 'a stream in rare legal form: BOM, comments, CRLF' },
+  'unknown-event': { at: ['chat'], does: 'an event of an unknown type in the middle of a stream' },
+  'bad-event': { at: ['chat'], does: 'an event with broken JSON in the middle of a stream' },
+  'error-event': { at: ['chat'], does: 'an error event in the middle of a stream, then its end' },
+  'long-line': { at: ['chat'], does: 'a comment line of 10 MiB in the middle of a stream' },
+  stall: { at: ['chat'], does: 'a stream that falls silent in its middle and stays open' },
+  'no-end': { at: ['chat'], does: 'a stream without its last event' },
+  'end-twice': { at: ['chat'], does: 'a stream with its last event twice' },
   fail: {
     form: /^fail=[\w.-]{1,64}$/,
     written: 'fail=CODE',
@@ -41,6 +51,10 @@ const table = {
   { form?: RegExp; written?: string; at: readonly FaultPlace[]; does: string }
 >;
 export type FaultKind = keyof typeof table;
+/** The faults of a stream's events; a reply that was not asked to stream they leave alone. */
+export type StreamFaultKind = {
+  [Kind in FaultKind]: (typeof table)[Kind]['at'] extends readonly ['chat'] ? Kind : never;
+}[FaultKind];
 
 export interface Fault {
   readonly where: keyof typeof wheres;

@@ -5,6 +5,17 @@ export interface SandboxReply {
   readonly body: Uint8Array;
   /** The task that this reply created. */
   readonly acceptedTaskId?: string;
+  /** How long after the request the reply begins, in milliseconds; at once where absent. */
+  readonly readyAfterMs?: number;
+  /** A streamed reply: its events. `body` is then what the same request would have got unstreamed. */
+  readonly events?: Iterable<ReplyEvent>;
+}
+
+/** A piece of a streamed reply that is sent on its own. */
+export interface ReplyEvent {
+  readonly text: string;
+  /** When it is due, in milliseconds after the request; never where Infinity. */
+  readonly atMs: number;
 }
 
 /** The words that go with a status ("Errors"); the document does not list types and codes, these are plausible ones. */
@@ -64,6 +75,12 @@ export function jsonReply(
     headers: { 'content-type': 'application/json; charset=utf-8', ...headers },
     body: Buffer.from(JSON.stringify(value)),
   };
+}
+
+/** A stream of events; `body` is the JSON that the same request would have got unstreamed. */
+export function eventReply(events: Iterable<ReplyEvent>, body: unknown): SandboxReply {
+  const headers = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' };
+  return { ...jsonReply(200, body, headers), events };
 }
 
 /** An error body `{error:{message,type,code}}` ("Errors"); `code` and `message` default to the status's own words. */

@@ -53,5 +53,9 @@ export function checkBody(schema: z.ZodType, body: unknown): void {
       'InvalidParameter',
     );
   }
-  throw new Refusal(400, `Invalid parameter ${field || 'body'}: ${issue.message}.`, 'InvalidParameter');
+  throw refuseField(issue.path, issue.message);
 }
+
+/** The refusal (400 `InvalidParameter`) of a field for a rule that it breaks; an empty path is the body. */
+export const refuseField = (path: readonly PropertyKey[], rule: string): Refusal =>
+  new Refusal(400, `Invalid parameter ${fieldName(path) || 'body'}: ${rule}.`, 'InvalidParameter');

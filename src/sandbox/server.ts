@@ -2,6 +2,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { AccountType } from '../gateway/limits.ts';
 import { apiListener } from './api-listener.ts';
+import { TOKENS_PER_S } from './chat/pace.ts';
 import { diskStore } from './disk-store.ts';
 import { FaultDraw } from './fault-draw.ts';
 import type { Fault } from './faults.ts';
@@ -16,7 +17,7 @@ export interface SandboxOptions {
   /** The one key that is let in; a key that ends in `-restricted` gets 403. */
   readonly key: string;
   readonly account: AccountType;
-  /** How many times faster than the service tasks run; above 0, may be Infinity. */
+  /** How many times faster than the service tasks run and chat models write; above 0, may be Infinity. */
   readonly speed: number;
   readonly faults: readonly Fault[];
   /** Folder of the clips that outputs are made of (`src/sandbox/clips`, or its copy beside the bundle). */
@@ -32,6 +33,8 @@ export interface SandboxOptions {
   readonly log?: ((request: SandboxRequest) => void) | undefined;
   /** Whether `requests` keeps what came, bodies included; only without a `stateDir` unless said. */
   readonly keepRequests?: boolean | undefined;
+  /** How many tokens a second a chat model writes at speed 1 (default 50). */
+  readonly tokensPerS?: number | undefined;
   /** Shortest life of a task, in milliseconds (default 0). */
   readonly minTaskMs?: number | undefined;
   /** Decides which requests a `P%` fault strikes (default 1). */
@@ -78,6 +81,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     key: options.key,
     account: options.account,
     speed: options.speed,
+    tokensPerS: (options.tokensPerS ?? TOKENS_PER_S) * options.speed,
     minTaskMs: options.minTaskMs ?? 0,
     faults: new FaultDraw(options.faults, options.faultSeed ?? 1),
     slowGapMs: options.slowGapMs ?? 250,

@@ -9,6 +9,8 @@ export interface World {
   readonly account: AccountType;
   /** How many times faster than the service tasks run. */
   readonly speed: number;
+  /** How many tokens of an answer a chat model writes in a second, the speed counted in. */
+  readonly tokensPerS: number;
   /** Shortest life of a task from `queued` to its end, in milliseconds. */
   readonly minTaskMs: number;
   readonly faults: FaultDraw;

@@ -401,7 +401,7 @@ test('a stream hands over the head, then each piece as it comes', async () => {
     onHead: (came) => {
       head = came;
     },
-    onData: (chunk) => seen.push(text(chunk)),
+    onData: (chunk) => void seen.push(text(chunk)),
   });
   expect([head?.status, seen]).toEqual([200, ['one', 'two', 'three']]);
 });

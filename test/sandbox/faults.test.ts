@@ -13,7 +13,13 @@ describe('a SPEC', () => {
     ['create:503', { where: 'create', kind: 'status', status: 503, places: ['create'] }],
     [
       'any:429+3:x2',
-      { kind: 'status', status: 429, retryAfterS: 3, times: 2, places: ['create', 'query', 'output'] },
+      {
+        kind: 'status',
+        status: 429,
+        retryAfterS: 3,
+        times: 2,
+        places: ['create', 'query', 'chat', 'output'],
+      },
     ],
     ['query:reset-before:30%', { kind: 'reset-before', percent: 30 }],
     ['output:cut:0.5%', { kind: 'cut', percent: 0.5 }],
@@ -44,6 +50,7 @@ describe('a SPEC', () => {
     ['create:explode', '"explode" is not a fault'],
     ['task:fail', '"fail" is not a fault'],
     ['task:fail=', '"fail=" is not a fault'],
+    ['create:stall', 'stall does not apply to create (only to chat)'],
     ['create:expired', 'expired does not apply to create (only to output)'],
     ['any:fail=X', 'does not apply to any (only to task)'],
     ['task:503', 'does not apply to task'],
@@ -54,7 +61,9 @@ describe('a SPEC', () => {
     const read = () => parseFaults(spec);
     expect(read).toThrow(FaultSpecError);
     expect(read).toThrow(why);
-    expect(read).toThrow('WHERE:WHAT[:xCOUNT|:P%], comma separated; WHERE is create|query|output|any|task');
+    expect(read).toThrow(
+      'WHERE:WHAT[:xCOUNT|:P%], comma separated; WHERE is create|query|chat|output|any|task',
+    );
     expect(read).toThrow(/^[^\n]+$/);
   });
 
@@ -75,6 +84,15 @@ describe('a SPEC', () => {
       'no-range',
       'new-etag',
       'redirect',
+      'plain-json',
+      'odd-form',
+      'unknown-event',
+      'bad-event',
+      'error-event',
+      'long-line',
+      'stall',
+      'no-end',
+      'end-twice',
       'fail=CODE',
     ]) {
       expect(help).toContain(word);

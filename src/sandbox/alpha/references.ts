@@ -2,6 +2,7 @@ import type { AlphaContentItem, AlphaCreateBody } from '../../gateway/alpha.ts';
 import { type AlphaModel, alphaModels } from '../../gateway/alpha-models.ts';
 import { mediaUrlOf } from '../../gateway/alpha-rules.ts';
 import type { MediaLimits, Modality, Range } from '../../gateway/media-limits.ts';
+import { base64Bytes, readImageSize } from '../base64-image.ts';
 import { Refusal } from '../reply.ts';
 
 /** Assets that exist in the embedded gateway: any ID that begins so, of any modality and always active. */
@@ -45,20 +46,6 @@ export async function firstImageSize(
   const first = content.find((item) => item.type === 'image_url');
   const bytes = base64Bytes((first && mediaUrlOf(first)) ?? '');
   return bytes && (await readImageSize(bytes));
-}
-
-function base64Bytes(url: string): Uint8Array | undefined {
-  if (!url.startsWith('data:')) return undefined;
-  return Buffer.from(url.slice(url.indexOf(',') + 1), 'base64');
-}
-
-async function readImageSize(bytes: Uint8Array) {
-  const { imageSize } = await import('image-size');
-  try {
-    return imageSize(bytes);
-  } catch {
-    return undefined;
-  }
 }
 
 const outside = (value: number, range: Range | undefined) =>

@@ -1,0 +1,125 @@
+import { CompletionsBody, chatCompletions, completionsWarnings } from '../../gateway/chat-completions.ts';
+import { isGeoModel } from '../../gateway/chat-models.ts';
+import type { ChatPart, ChatSettings, ChatTurn } from '../chat.ts';
+import { given, itemsOf } from '../json-value.ts';
+import { type BodyRequest, bySet, type JsonObject, type Surface } from '../surface.ts';
+import { CompletionsReader } from './reader.ts';
+
+// Chat completions ("Chat completions", "Function calling").
+
+export const completions: Surface = {
+  api: 'completions',
+  historyField: 'messages',
+  endpoint: () => chatCompletions,
+  input: (_, body) => ({ body }),
+  body,
+  schema: () => CompletionsBody,
+  warnings: (_, sent) => {
+    const parsed = CompletionsBody.safeParse(sent);
+    return parsed.success ? completionsWarnings(parsed.data as CompletionsBody) : [];
+  },
+  undocumented: ({ topP, topK, stop, thinking }) => [
+    ...bySet('--top-p', 'top_p', topP),
+    ...bySet('--top-k', 'top_k', topK),
+    ...bySet('--stop', 'stop', stop),
+    ...(thinking === undefined || thinking === 'off'
+      ? []
+      : [{ flag: `--thinking ${thinking}`, hint: 'say --reasoning-effort or --thinking-level here' }]),
+  ],
+  flagOf: ([field, inner]) => {
+    if (field === 'messages' && typeof inner === 'number') return undefined;
+    return field === 'extra_body' ? '--thinking-level' : flagOfField[String(field)];
+  },
+  reader: (keepWhole) => new CompletionsReader(keepWhole),
+};
+
+const flagOfField: Record<string, string> = {
+  model: '--model',
+  temperature: '--temperature',
+  max_completion_tokens: '--max-tokens',
+  max_tokens: '--max-tokens',
+  reasoning_effort: '--reasoning-effort',
+  tools: '--tool',
+  tool_choice: '--tool-choice',
+  response_format: '--response-format',
+};
+
+function body({ base = {}, model, system, turns, settings = {}, stream }: BodyRequest): JsonObject {
+  const history = itemsOf(base.messages);
+  const isSystem = (message: unknown) => (message as { role?: unknown } | null)?.role === 'system';
+  const told = system === undefined ? history : history.filter((message) => !isSystem(message));
+  const messages = [
+    ...(system === undefined ? [] : [{ role: 'system', content: system }]),
+    ...told,
+    ...turns.map(message),
+  ];
+  return {
+    ...base,
+    ...given({
+      model,
+      messages: messages.length > 0 || base.messages === undefined ? messages : undefined,
+      temperature: settings.temperature,
+      ...limit(settings),
+      tools: settings.tools?.map((tool) => ({ type: 'function', function: given({ ...tool }) })),
+      tool_choice: toolChoice(settings.toolChoice),
+      response_format: responseFormat(settings.responseFormat),
+      ...thinking(model, settings, base),
+      stream: stream || base.stream !== undefined ? stream : undefined,
+      stream_options: stream && settings.usage ? { include_usage: true } : undefined,
+    }),
+  };
+}
+
+const limit = ({ maxTokens, compatMaxTokens }: ChatSettings): JsonObject =>
+  compatMaxTokens ? { max_tokens: maxTokens } : { max_completion_tokens: maxTokens };
+
+function thinking(model: string, settings: ChatSettings, base: Readonly<JsonObject>): JsonObject {
+  const { reasoningEffort, thinking: mode, thinkingLevel, showThoughts } = settings;
+  const effort = reasoningEffort ?? (mode === 'off' ? 'none' : undefined);
+  // Thoughts have to be asked for, but the service refuses that together with an effort.
+  const asks =
+    showThoughts && isGeoModel(model) && effort === undefined && base.reasoning_effort === undefined;
+  const config = given({
+    thinking_level: thinkingLevel?.toLowerCase(),
+    include_thoughts: asks ? true : undefined,
+  });
+  if (Object.keys(config).length === 0) return { reasoning_effort: effort };
+  const outer = (base.extra_body ?? {}) as { geo?: { thinking_config?: JsonObject } };
+  const geo = { ...outer.geo, thinking_config: { ...outer.geo?.thinking_config, ...config } };
+  return { reasoning_effort: effort, extra_body: { ...outer, geo } };
+}
+
+function toolChoice(choice: string | undefined): unknown {
+  if (choice === undefined || ['auto', 'none', 'required'].includes(choice)) return choice;
+  return { type: 'function', function: { name: choice } };
+}
+
+function responseFormat(format: ChatSettings['responseFormat']): JsonObject | undefined {
+  if (format === undefined) return undefined;
+  if (format === 'json_object') return { type: 'json_object' };
+  const title = typeof format.title === 'string' ? format.title.replace(/[^\w-]/g, '_').slice(0, 64) : '';
+  return { type: 'json_schema', json_schema: { name: title || 'answer', schema: format } };
+}
+
+function message(turn: ChatTurn): JsonObject {
+  if (turn.role === 'tool') {
+    return { role: 'tool', tool_call_id: turn.toolCallId, content: turn.content };
+  }
+  if (turn.role === 'user') return { role: 'user', content: content(turn.parts) };
+  const calls = turn.toolCalls?.map(({ id, name, arguments: text }) => ({
+    id,
+    type: 'function',
+    function: { name, arguments: text },
+  }));
+  if (!calls || calls.length === 0) return { role: 'assistant', content: turn.text };
+  return { role: 'assistant', content: turn.text === '' ? null : turn.text, tool_calls: calls };
+}
+
+function content(parts: readonly ChatPart[]): unknown {
+  if (parts.every((part) => part.type === 'text')) return parts.map(({ text }) => text).join('\n\n');
+  return parts.map((part) =>
+    part.type === 'text'
+      ? { type: 'text', text: part.text }
+      : { type: 'image_url', image_url: { url: part.url } },
+  );
+}

@@ -1,0 +1,130 @@
+import { GwError } from '../errors.ts';
+import { readGatewayError } from '../gateway/gateway-error.ts';
+import type { Client } from '../http/client.ts';
+import { eventStream } from '../http/event-stream.ts';
+import type { ChatAnswer, ChatEvent, ChatRequest } from './chat.ts';
+import { EventQueue } from './event-queue.ts';
+import { type ReplyReader, StreamedError } from './reply-reader.ts';
+import { loadSurface } from './surface.ts';
+
+export interface ConverseDeps {
+  readonly client: Pick<Client, 'send' | 'stream'>;
+}
+
+/** Takes what comes of an answer. A promise holds the stream back: the server waits, and nothing piles up here. */
+export type OnChatEvent = (event: ChatEvent) => void | Promise<void>;
+
+/**
+ * Puts a conversation to the gateway and tells of the answer as it comes. Text of one piece off the wire is told as one
+ * event. Resolves with the answer, whatever its reason to finish: whether it is usable is the verdict's to say.
+ * Throws GwError as Client's `send` and `stream` do, `unavailable` where a stream breaks off or ends before the answer does
+ * (what came has been told), what `onEvent` throws, or the signal's reason.
+ */
+export async function converse(
+  request: ChatRequest,
+  deps: ConverseDeps,
+  onEvent: OnChatEvent,
+): Promise<ChatAnswer> {
+  const surface = await loadSurface(request.api);
+  const { model, stream, signal, silenceMs } = request;
+  const body = request.body ?? surface.body(request);
+  const reader = surface.reader(request.keep !== 'calls' || !stream);
+  const queue = new EventQueue(onEvent, request.keep !== 'calls' || !stream);
+  const endpoint = surface.endpoint(stream);
+  const input = surface.input(model, body, stream);
+  const options = { signal, silenceMs };
+  if (!stream) {
+    const reply = await deps.client.send(endpoint, input, options);
+    return await readWhole(reply, reader, queue);
+  }
+
+  const events = eventStream({
+    onEvent(data) {
+      if (data === '[DONE]') return;
+      if (request.raw) queue.raw(data);
+      readEvent(data, reader, queue);
+    },
+    onPause: () => queue.flush(),
+  });
+  let end: Awaited<ReturnType<Client['stream']>>;
+  try {
+    end = await deps.client.stream(endpoint, input, events.takeChunk, options);
+  } catch (error) {
+    // What came before the break is told first; a failure to tell it says more than the break.
+    await events.finish(false);
+    throw error;
+  }
+  if (!end.streamed) return await readWhole(end.reply, reader, queue);
+  await events.finish(true);
+  if (events.count === 0) throw notAStream(end.requestId);
+  if (!reader.isFinished()) throw cutShort(end.requestId);
+  return answerOf(reader, queue, reader.reply());
+}
+
+/** What goes wrong in an event is told after what came before it. */
+function readEvent(data: string, reader: ReplyReader, queue: EventQueue): void {
+  try {
+    reader.event(data, queue);
+  } catch (error) {
+    if (error instanceof StreamedError) queue.fail(toldError(error.body));
+    else if (error instanceof SyntaxError) queue.fail(badEvent(data));
+    else throw error;
+  }
+}
+
+async function readWhole(
+  { json, text }: { readonly json: unknown; readonly text: string },
+  reader: ReplyReader,
+  queue: EventQueue,
+): Promise<ChatAnswer> {
+  reader.whole(json, queue);
+  await queue.flush();
+  return { ...answerOf(reader, queue, json), replyText: text };
+}
+
+function answerOf(reader: ReplyReader, queue: EventQueue, reply: unknown): ChatAnswer {
+  const { toolCalls, finishReason, usage } = reader;
+  const native = reader.native() as ChatAnswer['turn']['native'];
+  return {
+    text: queue.text,
+    hasText: queue.hasText,
+    toolCalls,
+    finishReason,
+    usage,
+    reply,
+    turn: {
+      role: 'assistant',
+      text: queue.text,
+      ...(toolCalls.length > 0 && { toolCalls }),
+      ...(native && { native }),
+    },
+  };
+}
+
+const kept = 'what came is kept; nothing was sent again';
+
+function toldError(body: unknown): GwError {
+  const { message, type, code, requestId } = readGatewayError(body);
+  const said = (message ?? type ?? code ?? 'without a message').slice(0, 500);
+  return new GwError('unavailable', `the gateway broke off the answer with an error: ${said}`, {
+    type,
+    code,
+    requestId,
+    hint: kept,
+  });
+}
+
+function badEvent(data: string): GwError {
+  return new GwError('unavailable', `the stream brought an event that is not JSON: ${data.slice(0, 120)}`, {
+    hint: kept,
+  });
+}
+
+const notAStream = (requestId: string | undefined): GwError =>
+  new GwError('unavailable', 'the gateway answered with an event stream that holds no event', {
+    requestId,
+    hint: 'ask for the answer in one piece with --no-stream, or look at what comes with --verbose',
+  });
+
+const cutShort = (requestId: string | undefined): GwError =>
+  new GwError('unavailable', 'the stream ended before the answer did', { requestId, hint: kept });

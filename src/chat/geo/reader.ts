@@ -1,0 +1,122 @@
+import type { ChatUsage, ToolCall } from '../chat.ts';
+import { argumentsText, fieldsOf, itemsOf, numberOf, textOf } from '../json-value.ts';
+import { type Heard, type ReplyReader, StreamedError } from '../reply-reader.ts';
+
+type Part = Record<string, unknown>;
+
+/** Reads a Gemini-style reply; an event of a stream has the shape of a whole one. */
+export class GeoReader implements ReplyReader {
+  finishReason: string | undefined;
+  usage: ChatUsage = {};
+  readonly toolCalls: ToolCall[] = [];
+  readonly #candidates = new Map<number, { fields: Record<string, unknown>; role: unknown; parts: Part[] }>();
+  #top: Record<string, unknown> = {};
+
+  constructor(private readonly keepWhole: boolean) {}
+
+  event(data: string, heard: Heard): void {
+    this.#take(JSON.parse(data), heard);
+  }
+
+  whole(reply: unknown, heard: Heard): void {
+    // Services of this style answer a stream that was not asked for as events with one list of all of them.
+    if (Array.isArray(reply)) for (const each of reply) this.#take(each, heard);
+    else this.#take(reply, heard);
+  }
+
+  isFinished(): boolean {
+    return this.finishReason !== undefined;
+  }
+
+  reply(): unknown {
+    if (!this.keepWhole) return undefined;
+    const candidates = [...this.#candidates].map(([index, { fields, role, parts }]) => ({
+      content: { parts, role },
+      ...fields,
+      index,
+    }));
+    return { ...(candidates.length > 0 && { candidates }), ...this.#top };
+  }
+
+  /** Parts may carry signatures that have to come back with the calls that they led to. */
+  native(): unknown {
+    const parts = this.#candidates.get(0)?.parts ?? [];
+    return parts.some(({ thoughtSignature }) => thoughtSignature !== undefined)
+      ? { api: 'geo', content: parts }
+      : undefined;
+  }
+
+  #take(value: unknown, heard: Heard): void {
+    const { candidates, error, ...top } = fieldsOf(value);
+    if (error !== undefined && error !== null) throw new StreamedError(value);
+    const { usageMetadata, promptFeedback } = top;
+    if (this.keepWhole) Object.assign(this.#top, top);
+    if (usageMetadata) this.#count(fieldsOf(usageMetadata));
+    const blocked = fieldsOf(promptFeedback).blockReason;
+    if (typeof blocked === 'string' && blocked !== '') this.finishReason = blocked;
+    for (const each of itemsOf(candidates)) this.#takeCandidate(fieldsOf(each), heard);
+  }
+
+  #takeCandidate({ index: at, content, ...fields }: Readonly<Record<string, unknown>>, heard: Heard): void {
+    const index = numberOf(at) ?? 0;
+    const { parts, role } = fieldsOf(content);
+    // Only the first of several answers is shown; the reply holds them all.
+    if (index === 0) {
+      const { finishReason: reason } = fields;
+      if (typeof reason === 'string' && reason !== '') this.finishReason = reason;
+      for (const part of itemsOf(parts)) this.#hear(fieldsOf(part), heard);
+    }
+    if (!this.keepWhole) return;
+    const kept = this.#candidates.get(index) ?? { fields: {}, role: 'model', parts: [] };
+    Object.assign(kept.fields, fields);
+    if (typeof role === 'string') kept.role = role;
+    for (const part of itemsOf(parts)) addPart(kept.parts, { ...fieldsOf(part) });
+    this.#candidates.set(index, kept);
+  }
+
+  #hear({ text, thought, functionCall }: Readonly<Part>, heard: Heard): void {
+    if (typeof text === 'string') heard.hear(thought === true ? 'thinking' : 'text', text);
+    if (!functionCall) return;
+    const { id, name: called, args } = fieldsOf(functionCall);
+    const name = textOf(called);
+    const before = this.toolCalls.filter((call) => call.name === name).length;
+    this.toolCalls.push({
+      // A call may come without an ID; its result is then matched by name and place.
+      id: textOf(id) || (before === 0 ? name : `${name}-${before + 1}`),
+      name,
+      arguments: argumentsText(args),
+    });
+  }
+
+  #count({
+    promptTokenCount,
+    candidatesTokenCount,
+    thoughtsTokenCount,
+    totalTokenCount,
+  }: Readonly<Part>): void {
+    const reasoningTokens = numberOf(thoughtsTokenCount);
+    const shown = numberOf(candidatesTokenCount);
+    this.usage = {
+      inputTokens: numberOf(promptTokenCount),
+      // Unlike on the other surfaces, the candidates' count leaves the thoughts out.
+      outputTokens:
+        shown === undefined && reasoningTokens === undefined
+          ? undefined
+          : (shown ?? 0) + (reasoningTokens ?? 0),
+      reasoningTokens,
+      totalTokens: numberOf(totalTokenCount),
+    };
+  }
+}
+
+/** Pieces of one text, or of one thought, are one part. */
+function addPart(parts: Part[], part: Part): void {
+  const last = parts.at(-1);
+  const isPlain = ({ text, thought: _, ...rest }: Part) =>
+    typeof text === 'string' && Object.keys(rest).length === 0;
+  if (last && isPlain(last) && isPlain(part) && last.thought === part.thought) {
+    last.text = textOf(last.text) + textOf(part.text);
+  } else {
+    parts.push(part);
+  }
+}

@@ -1,0 +1,149 @@
+import type { ChatUsage, ToolCall } from '../chat.ts';
+import { argumentsOf, argumentsText, fieldsOf, itemsOf, numberOf, textOf } from '../json-value.ts';
+import { type Heard, type ReplyReader, StreamedError } from '../reply-reader.ts';
+
+type Block = Record<string, unknown>;
+
+interface MessageEvent {
+  readonly type?: unknown;
+  readonly index?: unknown;
+  readonly delta?: { readonly type?: unknown; readonly text?: unknown };
+}
+
+/**
+ * Reads native messages, whole or as events: message_start, then content_block_start, _delta and _stop a block,
+ * message_delta, message_stop, and ping or error in between.
+ */
+export class MessagesReader implements ReplyReader {
+  finishReason: string | undefined;
+  #usage: Record<string, unknown> = {};
+  #message: Record<string, unknown> = {};
+  #isOver = false;
+  readonly #blocks = new Map<number, Block>();
+  /** The arguments of a call as they come, by block. */
+  readonly #inputs = new Map<number, string>();
+
+  constructor(private readonly keepWhole: boolean) {}
+
+  event(data: string, heard: Heard): void {
+    const event = JSON.parse(data) as MessageEvent | null;
+    switch (event?.type) {
+      case 'content_block_delta': {
+        const { delta } = event;
+        if (delta?.type === 'text_delta' && typeof delta.text === 'string') heard.hear('text', delta.text);
+        if (this.keepWhole || delta?.type !== 'text_delta') this.#grow(event, heard);
+        break;
+      }
+      case 'content_block_start':
+        this.#open(fieldsOf(event), heard);
+        break;
+      case 'message_start': {
+        const { usage, ...message } = fieldsOf(fieldsOf(event).message);
+        this.#message = message;
+        this.#count(usage);
+        break;
+      }
+      case 'message_delta': {
+        const { delta, usage } = fieldsOf(event);
+        this.#message = { ...this.#message, ...fieldsOf(delta) };
+        this.#finish(fieldsOf(delta).stop_reason);
+        this.#count(usage);
+        break;
+      }
+      case 'message_stop':
+        this.#isOver = true;
+        break;
+      case 'error':
+        throw new StreamedError(event);
+      default:
+        if (fieldsOf(event).error) throw new StreamedError(event);
+    }
+  }
+
+  whole(reply: unknown, heard: Heard): void {
+    const { content, stop_reason, usage } = fieldsOf(reply);
+    for (const [index, block] of itemsOf(content).entries()) {
+      this.#open({ index, content_block: block }, heard);
+    }
+    this.#finish(stop_reason);
+    this.#count(usage);
+  }
+
+  isFinished(): boolean {
+    return this.#isOver || this.finishReason !== undefined;
+  }
+
+  get toolCalls(): readonly ToolCall[] {
+    return [...this.#blocks]
+      .filter(([, { type }]) => type === 'tool_use')
+      .map(([index, { id, name, input }]) => ({
+        id: textOf(id),
+        name: textOf(name),
+        arguments: this.#inputs.get(index) || argumentsText(input),
+      }));
+  }
+
+  get usage(): ChatUsage {
+    const { input_tokens, output_tokens, output_tokens_details } = this.#usage;
+    const inputTokens = numberOf(input_tokens);
+    const outputTokens = numberOf(output_tokens);
+    return {
+      inputTokens,
+      outputTokens,
+      reasoningTokens: numberOf(fieldsOf(output_tokens_details).thinking_tokens),
+      totalTokens:
+        inputTokens === undefined || outputTokens === undefined ? undefined : inputTokens + outputTokens,
+    };
+  }
+
+  reply(): unknown {
+    if (!this.keepWhole) return undefined;
+    const { content: _, ...message } = this.#message;
+    return { ...message, content: this.#content(), usage: this.#usage };
+  }
+
+  /** Thoughts carry a signature and have to come back with the calls that they led to. */
+  native(): unknown {
+    const isPlain = [...this.#blocks.values()].every(({ type }) => type === 'text' || type === 'tool_use');
+    return this.keepWhole && !isPlain ? { api: 'messages', content: this.#content() } : undefined;
+  }
+
+  #content(): Block[] {
+    return [...this.#blocks]
+      .sort(([a], [b]) => a - b)
+      .map(([index, block]) => {
+        const input = this.#inputs.get(index);
+        return input ? { ...block, input: argumentsOf(input) } : block;
+      });
+  }
+
+  #open({ index, content_block: came }: Readonly<Record<string, unknown>>, heard: Heard): void {
+    const at = numberOf(index) ?? this.#blocks.size;
+    const block = { ...fieldsOf(came) };
+    if (block.type === 'text') heard.hear('text', textOf(block.text));
+    if (block.type === 'thinking') heard.hear('thinking', textOf(block.thinking));
+    if (this.keepWhole || block.type === 'tool_use') this.#blocks.set(at, block);
+  }
+
+  /** A delta's field of the same name grows: `text`, `thinking`, `signature`; a call's arguments come as pieces of JSON. */
+  #grow({ index, delta }: MessageEvent, heard: Heard): void {
+    const at = numberOf(index) ?? this.#blocks.size - 1;
+    const block = this.#blocks.get(at);
+    for (const [name, value] of Object.entries(fieldsOf(delta))) {
+      if (name === 'type' || typeof value !== 'string') continue;
+      if (name === 'thinking') heard.hear('thinking', value);
+      if (name === 'partial_json') this.#inputs.set(at, (this.#inputs.get(at) ?? '') + value);
+      else if (block && this.keepWhole) block[name] = textOf(block[name]) + value;
+    }
+  }
+
+  #finish(reason: unknown): void {
+    if (typeof reason === 'string' && reason !== '') this.finishReason = reason;
+  }
+
+  #count(usage: unknown): void {
+    for (const [name, value] of Object.entries(fieldsOf(usage))) {
+      if (value !== null || this.#usage[name] === undefined) this.#usage[name] = value;
+    }
+  }
+}

@@ -1,0 +1,150 @@
+import {
+  chatMessages,
+  MessagesBody,
+  MIN_THINKING_BUDGET,
+  messagesWarnings,
+} from '../../gateway/chat-messages.ts';
+import type { ChatPart, ChatSettings, ChatTurn } from '../chat.ts';
+import { splitDataUri } from '../data-uri.ts';
+import { argumentsOf, given, itemsOf } from '../json-value.ts';
+import { type BodyRequest, bySet, type JsonObject, type Surface } from '../surface.ts';
+import { DEFAULT_MAX_TOKENS } from './default-limit.ts';
+import { MessagesReader } from './reader.ts';
+
+// Native messages ("Native messages"). The blocks of a request are not shown in the document; they are those of the
+// public API of this name.
+
+export const messages: Surface = {
+  api: 'messages',
+  historyField: 'messages',
+  endpoint: () => chatMessages,
+  input: (_, body) => ({ body }),
+  body,
+  schema: () => MessagesBody,
+  warnings: (_, sent) => {
+    const parsed = MessagesBody.safeParse(sent);
+    return parsed.success ? messagesWarnings(parsed.data as MessagesBody) : [];
+  },
+  undocumented: ({ reasoningEffort, thinkingLevel, responseFormat, compatMaxTokens }) => [
+    ...(reasoningEffort === undefined ? [] : [{ flag: '--reasoning-effort', hint: sayThinking }]),
+    ...(thinkingLevel === undefined ? [] : [{ flag: '--thinking-level', hint: sayThinking }]),
+    ...bySet('--response-format', 'response_format', responseFormat),
+    ...(compatMaxTokens ? [{ flag: '--compat-max-tokens', hint: '--max-tokens is spelled so here' }] : []),
+  ],
+  flagOf: ([field, inner]) => {
+    if (field === 'messages' && typeof inner === 'number') return undefined;
+    return flagOfField[String(field)];
+  },
+  reader: (keepWhole) => new MessagesReader(keepWhole),
+};
+
+const sayThinking =
+  'say --thinking adaptive or --thinking N here; any other field goes through --set PATH=VALUE';
+
+const flagOfField: Record<string, string> = {
+  model: '--model',
+  max_tokens: '--max-tokens',
+  system: '--system',
+  temperature: '--temperature',
+  top_p: '--top-p',
+  top_k: '--top-k',
+  stop_sequences: '--stop',
+  thinking: '--thinking',
+  tools: '--tool',
+  tool_choice: '--tool-choice',
+};
+
+function body({ base = {}, model, system, turns, settings = {}, stream }: BodyRequest): JsonObject {
+  const sent = [...itemsOf(base.messages), ...joinResults(turns.map(message))];
+  return {
+    ...base,
+    ...given({
+      model,
+      max_tokens: settings.maxTokens ?? (base.max_tokens === undefined ? defaultLimit(settings) : undefined),
+      messages: sent.length > 0 || base.messages === undefined ? sent : undefined,
+      system,
+      temperature: settings.temperature,
+      top_p: settings.topP,
+      top_k: settings.topK,
+      stop_sequences: settings.stop,
+      thinking: thinking(settings.thinking),
+      tools: settings.tools?.map(({ name, description, parameters }) =>
+        given({ name, description, input_schema: parameters ?? { type: 'object', properties: {} } }),
+      ),
+      tool_choice: toolChoice(settings.toolChoice),
+      stream: stream || base.stream !== undefined ? stream : undefined,
+    }),
+  };
+}
+
+const defaultLimit = ({ thinking: budget }: ChatSettings): number =>
+  DEFAULT_MAX_TOKENS + (typeof budget === 'number' && budget >= MIN_THINKING_BUDGET ? budget : 0);
+
+function thinking(mode: ChatSettings['thinking']): JsonObject | undefined {
+  // Thinking is off where nothing asks for it; the document has no word for it.
+  if (mode === undefined || mode === 'off') return undefined;
+  return mode === 'adaptive' ? { type: 'adaptive' } : { type: 'enabled', budget_tokens: mode };
+}
+
+function toolChoice(choice: string | undefined): JsonObject | undefined {
+  if (choice === undefined) return undefined;
+  if (choice === 'auto' || choice === 'none') return { type: choice };
+  return choice === 'required' ? { type: 'any' } : { type: 'tool', name: choice };
+}
+
+interface Message {
+  readonly role: 'user' | 'assistant';
+  readonly content: unknown;
+}
+
+function message(turn: ChatTurn): Message {
+  if (turn.role === 'tool') {
+    const result = { type: 'tool_result', tool_use_id: turn.toolCallId, content: turn.content };
+    return { role: 'user', content: [result] };
+  }
+  if (turn.role === 'user') return { role: 'user', content: content(turn.parts) };
+  if (turn.native?.api === 'messages') return { role: 'assistant', content: turn.native.content };
+  if (!turn.toolCalls?.length) return { role: 'assistant', content: turn.text };
+  const calls = turn.toolCalls.map(({ id, name, arguments: text }) => ({
+    type: 'tool_use',
+    id,
+    name,
+    input: argumentsOf(text),
+  }));
+  return {
+    role: 'assistant',
+    content: [...(turn.text === '' ? [] : [{ type: 'text', text: turn.text }]), ...calls],
+  };
+}
+
+/** All results of one round of calls, and the words after them, stand in one message. */
+function joinResults(all: readonly Message[]): Message[] {
+  const joined: Message[] = [];
+  for (const each of all) {
+    const last = joined.at(-1);
+    if (last?.role !== 'user' || each.role !== 'user' || !holdsResult(last)) joined.push(each);
+    else
+      joined[joined.length - 1] = {
+        role: 'user',
+        content: [...blocks(last.content), ...blocks(each.content)],
+      };
+  }
+  return joined;
+}
+
+const blocks = (content: unknown): readonly unknown[] =>
+  typeof content === 'string' ? [{ type: 'text', text: content }] : itemsOf(content);
+const holdsResult = ({ content }: Message): boolean =>
+  itemsOf(content).some((block) => (block as { type?: unknown }).type === 'tool_result');
+
+function content(parts: readonly ChatPart[]): unknown {
+  if (parts.every((part) => part.type === 'text')) return parts.map(({ text }) => text).join('\n\n');
+  return parts.map((part) =>
+    part.type === 'text' ? { type: 'text', text: part.text } : { type: 'image', source: source(part.url) },
+  );
+}
+
+function source(url: string): JsonObject {
+  const data = splitDataUri(url);
+  return data ? { type: 'base64', media_type: data.mime, data: data.base64 } : { type: 'url', url };
+}

@@ -1,0 +1,150 @@
+import { usage } from '../../errors.ts';
+import { nearest } from '../../flags/nearest.ts';
+import { oneLine } from '../../io/escape.ts';
+import type { ChatPart } from '../chat.ts';
+import type { Conversation } from './conversation.ts';
+import { asIs } from './markdown/ink.ts';
+import { wrap } from './markdown/wrap.ts';
+import { splitWords } from './split-words.ts';
+
+/** What a command may use. */
+export interface CommandContext {
+  readonly conversation: Conversation;
+  /** Shows a text, made safe. */
+  show(text: string): void;
+  /** The terminal's width. */
+  columns(): number;
+  /** A reference as typed -> what is sent. Throws GwError `usage`. */
+  readImage(reference: string): Promise<ChatPart>;
+  /** The value of a setting, read from a file where it begins with @. Throws GwError `usage`. */
+  readText(value: string): Promise<string>;
+  /** Writes the conversation to a file that was not there, and returns its path. Throws GwError `usage`. */
+  save(file: string | undefined): Promise<string>;
+}
+
+interface Command {
+  readonly usage: string;
+  readonly summary: string;
+  /** True ends the conversation. */
+  run(rest: string, ctx: CommandContext): unknown;
+}
+
+/** The word that takes a setting away. */
+const NONE = 'none';
+
+export const commands: Readonly<Record<string, Command>> = {
+  model: {
+    usage: '/model [NAME]',
+    summary: 'show the model, or go on with another one',
+    run(rest, { conversation, show }) {
+      const [name, ...more] = splitWords(rest);
+      if (more.length > 0) throw usage(`/model takes one name, not ${more.length + 1}`);
+      if (name !== undefined) conversation.model = name;
+      show(`model: ${conversation.model ?? 'none is set; name one with /model NAME'}`);
+    },
+  },
+  system: {
+    usage: '/system [TEXT|@FILE|none]',
+    summary: 'show the system prompt, set it, or go without one',
+    async run(rest, { conversation, show, readText }) {
+      if (rest === NONE) conversation.system = undefined;
+      else if (rest !== '') conversation.system = await readText(rest);
+      show(conversation.system === undefined ? 'no system prompt' : `system prompt: ${conversation.system}`);
+    },
+  },
+  image: {
+    usage: '/image [REF…|none]',
+    summary: 'attach images (a path, URL or data URI) to the next message, or drop them',
+    async run(rest, { conversation, show, readImage }) {
+      if (rest === NONE) conversation.images = [];
+      else {
+        // All or none: a typing error in the second path must not leave the first attached twice.
+        const added: ChatPart[] = [];
+        for (const reference of splitWords(rest)) added.push(await readImage(reference));
+        conversation.images = [...conversation.images, ...added];
+      }
+      const { length } = conversation.images;
+      show(
+        length === 0 ? 'no image is attached' : `attached to the next message: ${counted(length, 'image')}`,
+      );
+    },
+  },
+  save: {
+    usage: '/save [FILE]',
+    summary: 'write the conversation to a file: Markdown, or JSON for --messages where it ends in .json',
+    async run(rest, { save, show }) {
+      const [file, ...more] = splitWords(rest);
+      if (more.length > 0) throw usage('/save takes one file', 'put a name with blanks in quotes');
+      show(`saved: ${await save(file)}`);
+    },
+  },
+  clear: {
+    usage: '/clear',
+    summary: 'start over; a stored conversation is kept aside',
+    run(_, { conversation, show }) {
+      conversation.startOver();
+      show('the conversation starts over');
+    },
+  },
+  help: {
+    usage: '/help',
+    summary: 'show this list',
+    run: (_, { show, columns }) => show(helpText(columns())),
+  },
+  exit: { usage: '/exit', summary: 'leave (as Ctrl-D)', run: () => true },
+};
+
+const names = Object.keys(commands).map((name) => `/${name}`);
+
+/** A line that is a command, told apart from a message: `/word`, alone or with a blank behind it. */
+export function parseCommand(line: string): { readonly name: string; readonly rest: string } | undefined {
+  const found = /^\/([A-Za-z]*)(?:\s+([\s\S]*))?$/.exec(line);
+  return found ? { name: found[1] ?? '', rest: (found[2] ?? '').trim() } : undefined;
+}
+
+/** Runs a command; true ends the conversation. Throws GwError `usage` for one that is not known. */
+export async function runCommand(name: string, rest: string, ctx: CommandContext): Promise<boolean> {
+  const known = name.toLowerCase();
+  const command = Object.hasOwn(commands, known) ? commands[known] : undefined;
+  if (command === undefined) {
+    const [near] = nearest(`/${name}`, names, 1);
+    throw usage(
+      `there is no command /${oneLine(name, 40)}`,
+      `${near ? `did you mean ${near}? ` : ''}/help lists them; a message that begins with / is sent with a blank before it`,
+    );
+  }
+  return (await command.run(rest, ctx)) === true;
+}
+
+/** The commands that a line may be the beginning of. */
+export function matchingCommands(line: string): string[] {
+  return names.filter((name) => name.startsWith(line));
+}
+
+const keys = [
+  [
+    '\\ Enter',
+    'a backslash at the end of a line, or Alt-Enter, begins another line; a pasted block stays one message',
+  ],
+  ['Tab', 'completes commands and paths'],
+  ['Up, Ctrl-R', 'goes back to earlier lines'],
+  ['Ctrl-C', 'stops the answer, or clears the line'],
+  ['Ctrl-D', 'leaves'],
+] as const;
+
+function helpText(columns: number): string {
+  const rows = [
+    ...Object.values(commands).map((command) => [command.usage, command.summary] as const),
+    ...keys,
+  ];
+  const width = Math.max(...rows.map(([left]) => left.length)) + 2;
+  return rows
+    .flatMap(([left, right]) =>
+      wrap([{ text: right, paint: asIs }], Math.max(20, columns - width)).map(
+        (line, index) => `${(index === 0 ? left : '').padEnd(width)}${line}`,
+      ),
+    )
+    .join('\n');
+}
+
+const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;

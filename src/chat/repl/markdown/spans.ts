@@ -1,0 +1,86 @@
+import type { Token, Tokens } from 'marked';
+import { visible } from '../../../io/escape.ts';
+import { asIs, type Ink, type Paint } from './ink.ts';
+
+/** A piece of text that is painted in one way; a newline in it is a line break that was meant. */
+export interface Span {
+  readonly text: string;
+  readonly paint: Paint;
+}
+
+/** Inline Markdown -> painted pieces, safe for a terminal. */
+export function spansOf(tokens: readonly Token[], ink: Ink): Span[] {
+  return [...spans(tokens, ink, asIs)];
+}
+
+export function plainText(spans: readonly Span[]): string {
+  return spans.map(({ text }) => text).join('');
+}
+
+function* spans(tokens: readonly Token[], ink: Ink, paint: Paint): Generator<Span> {
+  for (const token of tokens as readonly Tokens.Generic[]) yield* span(token, ink, paint);
+}
+
+function* span(token: Tokens.Generic, ink: Ink, paint: Paint): Generator<Span> {
+  const inner = token.tokens ?? [];
+  switch (token.type) {
+    case 'strong':
+      return yield* marked(inner, '**', ink.strong, ink, paint);
+    case 'em':
+      return yield* marked(inner, '*', ink.emphasis, ink, paint);
+    case 'del':
+      return yield* marked(inner, '~~', ink.deleted, ink, paint);
+    case 'codespan': {
+      const mark = ink.hasColor ? '' : '`';
+      return yield { text: `${mark}${safe(token.text)}${mark}`, paint: within(paint, ink.code) };
+    }
+    case 'br':
+      return yield { text: '\n', paint };
+    case 'checkbox':
+      return yield { text: token.checked === true ? '[x] ' : '[ ] ', paint };
+    case 'link':
+      return yield* link(token as Tokens.Link, ink, paint);
+    case 'image':
+      return yield { text: `[${safe(token.text) || 'image'}] (${safe(token.href)})`, paint };
+    case 'html':
+      return yield { text: /^<br\s*\/?>$/i.test(token.raw) ? '\n' : safe(token.raw), paint };
+    case 'escape':
+      return yield { text: safe(token.text), paint };
+    default:
+      // The lexer has resolved `&#27;` and its like by now, so that what was safe before need not be safe here.
+      if (inner.length > 0) yield* spans(inner, ink, paint);
+      else yield { text: softened(safe(token.text ?? token.raw)), paint };
+  }
+}
+
+function* marked(inner: readonly Token[], mark: string, own: Paint, ink: Ink, paint: Paint): Generator<Span> {
+  const marks = ink.hasColor ? [] : [{ text: mark, paint }];
+  yield* marks;
+  yield* spans(inner, ink, within(paint, own));
+  yield* marks;
+}
+
+/** An address stands beside its text: a link that cannot be seen is one that deceives. */
+function* link(token: Tokens.Link, ink: Ink, paint: Paint): Generator<Span> {
+  const inner = [...spans(token.tokens, ink, within(paint, ink.link))];
+  yield* inner;
+  const href = safe(token.href);
+  const text = plainText(inner);
+  if (href !== text && href !== `mailto:${text}` && href !== `http://${text}`) {
+    yield { text: ` (${href})`, paint: within(paint, ink.faint) };
+  }
+}
+
+const within =
+  (outer: Paint, inner: Paint): Paint =>
+  (text) =>
+    outer(inner(text));
+
+function safe(text: unknown): string {
+  return visible(typeof text === 'string' ? text : '');
+}
+
+/** A line's end within a paragraph is a blank; lines are broken anew. */
+function softened(text: string): string {
+  return text.replace(/[ \t]*\n[ \t]*/g, ' ');
+}

@@ -1,0 +1,131 @@
+import type { Clock } from '../../host.ts';
+import type { Page } from '../../io/page.ts';
+import type { Drawing } from './markdown/blocks.ts';
+import type { Ink } from './markdown/ink.ts';
+import { type Lex, MarkdownStream } from './markdown/markdown-stream.ts';
+
+export interface AnswerView {
+  /** The next piece of the answer, as it came. */
+  text(piece: string): void;
+  /** Shows what is left. */
+  end(): void;
+}
+
+/** Lines longer than this are hard to read. */
+const MAX_COLUMNS = 100;
+const FRAME_MS = 40;
+/** Drawing takes at most a fifth of the time, however long a block gets. */
+const REST = 4;
+
+export interface AnswerViewOptions {
+  readonly page: Page;
+  readonly clock: Pick<Clock, 'steady' | 'sleep'>;
+  readonly lex: Lex;
+  readonly ink: Ink;
+}
+
+/** Shows an answer while it comes: finished blocks for good, and below them the one that is being written. */
+export function showAnswer(options: AnswerViewOptions): AnswerView {
+  return options.page.canRedraw ? new MarkdownView(options) : new PlainView(options.page);
+}
+
+/** Where lines cannot be drawn over again the text goes out as it comes, unformatted. */
+class PlainView implements AnswerView {
+  readonly #safe: ReturnType<Page['safeText']>;
+  #last = '\n';
+
+  constructor(private readonly page: Page) {
+    this.#safe = page.safeText();
+  }
+
+  text(piece: string): void {
+    this.#print(this.#safe.push(piece));
+  }
+
+  end(): void {
+    this.#print(this.#safe.end());
+    if (this.#last !== '\n') this.#print('\n');
+  }
+
+  /** The page ends an open line before it prints; a text that goes on is written past it. */
+  #print(text: string): void {
+    if (text === '') return;
+    this.#last = text.slice(-1);
+    this.page.above(text);
+  }
+}
+
+class MarkdownView implements AnswerView {
+  readonly #options: AnswerViewOptions;
+  readonly #safe: ReturnType<Page['safeText']>;
+  readonly #markdown: MarkdownStream;
+  readonly #ended = new AbortController();
+  #carriageReturn = '';
+  #drawnAtMs = Number.NEGATIVE_INFINITY;
+  #frameMs = FRAME_MS;
+  #isWaiting = false;
+
+  constructor(options: AnswerViewOptions) {
+    this.#options = options;
+    this.#safe = options.page.safeText();
+    this.#markdown = new MarkdownStream(options.lex);
+  }
+
+  text(piece: string): void {
+    // A pair that ends a line may come in two pieces.
+    const whole = this.#carriageReturn + piece;
+    this.#carriageReturn = whole.endsWith('\r') ? '\r' : '';
+    const text = this.#carriageReturn === '' ? whole : whole.slice(0, -1);
+    this.#push(this.#safe.push(text.replaceAll('\r\n', '\n')));
+    this.#drawSoon();
+  }
+
+  end(): void {
+    this.#ended.abort();
+    this.#push(this.#safe.push(this.#carriageReturn) + this.#safe.end());
+    this.#options.page.draw([]);
+    this.#print(this.#markdown.end(this.#drawing(false)));
+  }
+
+  #push(text: string): void {
+    const lines = this.#markdown.push(text, this.#drawing(false));
+    if (lines.length === 0) return;
+    this.#options.page.draw([]);
+    this.#print(lines);
+  }
+
+  #print(lines: readonly string[]): void {
+    if (lines.length > 0) this.#options.page.print(`${lines.join('\n')}\n`);
+  }
+
+  #drawSoon(): void {
+    const { clock } = this.#options;
+    const waitMs = this.#drawnAtMs + this.#frameMs - clock.steady();
+    if (waitMs <= 0) this.#draw();
+    else if (!this.#isWaiting) {
+      this.#isWaiting = true;
+      clock
+        .sleep(waitMs, this.#ended.signal)
+        .then(() => this.#draw())
+        .catch(() => {})
+        .finally(() => {
+          this.#isWaiting = false;
+        });
+    }
+  }
+
+  #draw(): void {
+    if (this.#ended.signal.aborted) return;
+    const { clock, page } = this.#options;
+    const startMs = clock.steady();
+    page.draw(this.#markdown.live(this.#drawing(true)));
+    this.#drawnAtMs = clock.steady();
+    this.#frameMs = Math.max(FRAME_MS, (this.#drawnAtMs - startMs) * REST);
+  }
+
+  #drawing(cutCode: boolean): Drawing {
+    const { page, ink } = this.#options;
+    const columns = Math.max(20, Math.min(page.size().columns - 1, MAX_COLUMNS));
+    return { ink, columns, hasUnicode: page.hasUnicode, cutCode };
+  }
+}

@@ -1,0 +1,161 @@
+import type { Context } from '../../context.ts';
+import { GwError, usage } from '../../errors.ts';
+import { oneLine, visible } from '../../io/escape.ts';
+import type { ChatAnswer, ChatApi, ChatPart, ChatTurn } from '../chat.ts';
+import type { Session } from '../session/session.ts';
+import { type Ask, askAndShow } from './ask.ts';
+import { makeCommandContext } from './command-context.ts';
+import { parseCommand, runCommand } from './commands.ts';
+import { completerFor } from './complete.ts';
+import { Conversation } from './conversation.ts';
+import { openHistory } from './history.ts';
+import { LineEditor } from './line-editor.ts';
+import { loadInk } from './markdown/ink.ts';
+import { loadLex } from './markdown/markdown-stream.ts';
+import { showAnswer } from './show-answer.ts';
+
+export interface ConversationOptions {
+  readonly api: ChatApi;
+  /** Undefined where neither flag nor profile names one: `/model` then does. */
+  readonly model: string | undefined;
+  readonly system?: string | undefined;
+  /** The turns to go on from (`--messages`); those of a session come from the session. */
+  readonly turns?: readonly ChatTurn[] | undefined;
+  /** Attached to the first question (`--image`). */
+  readonly images?: readonly ChatPart[] | undefined;
+  readonly session?: Session | undefined;
+  readonly showThoughts?: boolean | undefined;
+  /** Puts a question: `converse` with what the flags say beside the conversation. */
+  readonly ask: Ask;
+  /** Called with each answer once it has been shown: figures and warnings on stderr. Throws GwError `incomplete`. */
+  readonly judge?: ((answer: ChatAnswer) => void) | undefined;
+}
+
+/**
+ * Holds a conversation on the terminal until the user leaves it. Throws GwError `usage` where stdin or stdout is no
+ * terminal or JSON is asked for, and the reason of the run's signal.
+ */
+export async function startConversation(
+  options: ConversationOptions,
+  ctx: Context,
+): Promise<{ readonly error?: unknown }> {
+  const { io, host } = ctx;
+  if (!io.stdinIsTerminal || !io.stdoutIsTerminal) {
+    throw usage('a conversation needs a terminal', 'give the prompt as words, with --prompt, or on stdin');
+  }
+  if (io.mode.json) {
+    throw usage('--json: a conversation on a terminal has no JSON form', 'give a prompt');
+  }
+  const conversation = new Conversation(options.api, options, options.session);
+  conversation.images = options.images ?? [];
+  const page = await io.page();
+  const [ink, lex] = [await loadInk(page.hasColor), await loadLex()];
+  const history = openHistory(ctx);
+  let answering: AbortController | undefined;
+  const editor = new LineEditor({
+    host,
+    page,
+    history: history.lines,
+    complete: completerFor(host),
+    onInterrupt: () => answering?.abort(),
+  });
+  const close = () => editor.close();
+  ctx.signal.addEventListener('abort', close, { once: true });
+  const show = (text: string) => page.print(`${ink.faint(visible(text))}\n`);
+  const commandContext = makeCommandContext(conversation, { show, columns: () => page.size().columns }, ctx);
+
+  /** Undefined where the user left. */
+  const read = async (prompt: string) => {
+    for (;;) {
+      const entered = await editor.read(ink.strong(prompt));
+      if (entered.kind === 'interrupted') show('Ctrl-D or /exit leaves');
+      else return entered.kind === 'left' ? undefined : entered;
+    }
+  };
+
+  /** Puts the turns, shows the answer, and answers the model's calls as the user says. */
+  const put = async (asked: readonly ChatTurn[]): Promise<void> => {
+    const { model, system } = conversation;
+    if (model === undefined) throw usage('no model is set', 'name one with /model NAME');
+    answering = new AbortController();
+    const signal = AbortSignal.any([answering.signal, ctx.signal]);
+    const view = showAnswer({ page, clock: ctx.clock, lex, ink });
+    const turns = [...conversation.turns, ...asked];
+    const { turn, answer } = await askAndShow(
+      { turns, model, system, signal },
+      { ask: options.ask, view, io, showThoughts: options.showThoughts === true },
+    );
+    answering = undefined;
+    if (turn && turn.text !== '') page.print('\n');
+    // What is no answer is not gone on from.
+    if (turn === undefined || (answer && !isUsable(answer))) return;
+    const calls = answer?.toolCalls ?? [];
+    if (calls.length === 0) {
+      if (turn.text !== '') await conversation.add([...asked, turn]);
+      return;
+    }
+    const results: ChatTurn[] = [];
+    for (const { id, name, arguments: given } of calls) {
+      show(`the model calls ${oneLine(name, 100)} with ${oneLine(given, 2_000)}`);
+      const entered = await editor.read(ink.strong(`result of ${oneLine(name, 40)}> `));
+      if (entered.kind !== 'line' || entered.text === '') {
+        show('no result was given: the question is taken back');
+        return;
+      }
+      results.push({ role: 'tool', toolCallId: id, name, content: entered.text });
+    }
+    await put([...asked, turn, ...results]);
+  };
+
+  const isUsable = (answer: ChatAnswer): boolean => {
+    try {
+      options.judge?.(answer);
+      return true;
+    } catch (error) {
+      if (!(error instanceof GwError)) throw error;
+      io.error(error);
+      return false;
+    }
+  };
+
+  const take = async (text: string): Promise<boolean> => {
+    const command = parseCommand(text);
+    if (command) return runCommand(command.name, command.rest, commandContext);
+    const parts: ChatPart[] = [{ type: 'text', text: messageOf(text) }, ...conversation.images];
+    await put([{ role: 'user', parts }]);
+    return false;
+  };
+
+  try {
+    show(welcome(conversation));
+    for (let entered = await read('> '); entered !== undefined; entered = await read('> ')) {
+      if (entered.text.trim() === '') continue;
+      if (!entered.hasFoldedPaste) history.add(entered.text);
+      try {
+        if (await take(entered.text)) break;
+      } catch (error) {
+        // What the user can mend does not end the conversation.
+        if (!(error instanceof GwError) || ctx.signal.aborted) throw error;
+        io.error(error);
+      }
+    }
+    ctx.signal.throwIfAborted();
+    return {};
+  } finally {
+    ctx.signal.removeEventListener('abort', close);
+    editor.close();
+    page.close();
+  }
+}
+
+/** A message that begins with / is typed with a blank before it, so that it is no command. */
+const messageOf = (typed: string) => typed.replace(/^ (?=\/)/, '').trimEnd();
+
+function welcome({ model, session }: Conversation): string {
+  const parts = [model ?? 'no model yet: /model NAME'];
+  if (session) {
+    const turns = session.turns.length;
+    parts.push(`session ${session.name}${turns === 0 ? '' : `, ${turns} turns so far`}`);
+  }
+  return [...parts, '/help, or Ctrl-D to leave'].join(' · ');
+}

@@ -1,0 +1,85 @@
+import { usage } from '../../errors.ts';
+import type { ChatApi, ChatPart, ChatTurn, ToolCall } from '../chat.ts';
+
+/** The format of a line; a line of a newer one is refused, never guessed at. */
+export const SESSION_VERSION = 1;
+
+/** What a conversation was held with; a later run goes on with it where it is told nothing else. */
+export interface SessionSettings {
+  readonly api?: ChatApi | undefined;
+  readonly model?: string | undefined;
+  readonly system?: string | undefined;
+}
+
+/** A question with all that came of it: what is stored together or not at all. */
+export interface Exchange {
+  readonly turns: readonly ChatTurn[];
+  readonly settings: SessionSettings;
+}
+
+/** The JSON of one line; `hide` replaces the key in every text. */
+export function exchangeLine(exchange: Exchange, timeMs: number, hide: (text: string) => string): string {
+  const { turns, settings } = exchange;
+  const line = { v: SESSION_VERSION, t: timeMs, ...settings, turns };
+  return JSON.stringify(line, (_, value: unknown) => (typeof value === 'string' ? hide(value) : value));
+}
+
+/**
+ * Reads one line; undefined for one that is torn or damaged.
+ * Throws GwError `usage` for a line of a newer format, naming the file.
+ */
+export function parseExchange(line: string, file: string): Exchange | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+  if (!isRecord(value) || typeof value.v !== 'number') return undefined;
+  if (value.v > SESSION_VERSION) {
+    throw usage(
+      `the session ${file} was written by a newer gw (format ${value.v}, this gw reads format ${SESSION_VERSION})`,
+      'Upgrade gw, or give another name with --session.',
+    );
+  }
+  const { turns, api, model, system } = value;
+  if (!Array.isArray(turns) || !turns.every(isTurn)) return undefined;
+  return {
+    turns,
+    settings: {
+      ...(isApi(api) && { api }),
+      ...(typeof model === 'string' && { model }),
+      ...(typeof system === 'string' && { system }),
+    },
+  };
+}
+
+function isTurn(value: unknown): value is ChatTurn {
+  if (!isRecord(value)) return false;
+  const { role, parts, text, toolCalls, toolCallId, content } = value;
+  if (role === 'user') return Array.isArray(parts) && parts.every(isPart);
+  if (role === 'tool') return typeof toolCallId === 'string' && typeof content === 'string';
+  if (role !== 'assistant' || typeof text !== 'string') return false;
+  return toolCalls === undefined || (Array.isArray(toolCalls) && toolCalls.every(isToolCall));
+}
+
+function isPart(value: unknown): value is ChatPart {
+  if (!isRecord(value)) return false;
+  return value.type === 'text' ? typeof value.text === 'string' : typeof value.url === 'string';
+}
+
+function isToolCall(value: unknown): value is ToolCall {
+  return (
+    isRecord(value) &&
+    typeof value.id === 'string' &&
+    typeof value.name === 'string' &&
+    typeof value.arguments === 'string'
+  );
+}
+
+const isApi = (value: unknown): value is ChatApi =>
+  value === 'completions' || value === 'messages' || value === 'geo';
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

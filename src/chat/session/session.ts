@@ -1,0 +1,135 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { stateDir } from '../../config/dirs.ts';
+import type { Context } from '../../context.ts';
+import { appendLine } from '../../disk/append-line.ts';
+import { ensureDirectory } from '../../disk/durable-directory.ts';
+import { waitForLock } from '../../disk/wait-for-lock.ts';
+import type { ChatTurn } from '../chat.ts';
+import { exchangeLine, type SessionSettings } from './exchange.ts';
+import { readExchanges } from './read-exchanges.ts';
+import { cannotOpen, cannotStore } from './session-fault.ts';
+import { parseSessionName } from './session-name.ts';
+import { setAside } from './set-aside.ts';
+
+/** A conversation on disk: one JSONL file, a line an exchange, whoever of several processes wrote it. */
+export interface Session {
+  readonly name: string;
+  readonly file: string;
+  /** All turns so far, in the order of the file, as they were when it was last read. */
+  readonly turns: readonly ChatTurn[];
+  /** What the last exchange was held with; empty for a new session. */
+  readonly settings: SessionSettings;
+  /** Reads what other processes have added since. Throws GwError `usage` where the file cannot be read. */
+  reload(): void;
+  /**
+   * Stores a question with all that came of it, durable when this resolves. Several processes take turns; their
+   * exchanges stand one after the other, never mixed. Throws GwError `usage` where the lock cannot be had within 10 s,
+   * `internal` where the disk fails.
+   */
+  append(turns: readonly ChatTurn[], settings?: SessionSettings): Promise<void>;
+  /** Forgets the turns; the next `append` begins a new file and keeps the old one under a name of its own. */
+  startOver(): void;
+}
+
+export type SessionContext = Pick<Context, 'clock'> & {
+  readonly host: Pick<Context['host'], 'env' | 'cwd' | 'platform' | 'homeDir'>;
+  readonly io: Pick<Context['io'], 'note' | 'warn' | 'withoutSecrets'>;
+};
+
+/**
+ * Opens a stored conversation, or one that begins with its first `append`. `fresh` starts it over: the old one stays
+ * as it is until there is a first exchange to put in its place, and is then kept under a name of its own.
+ * Throws GwError `usage` for a name that cannot be, and where the file cannot be read or its directory not be written.
+ */
+export async function openSession(
+  rawName: string,
+  { fresh = false }: { readonly fresh?: boolean | undefined },
+  ctx: SessionContext,
+): Promise<Session> {
+  const name = parseSessionName(rawName);
+  const dir = path.join(stateDir(ctx.host), 'chat', 'sessions');
+  const file = path.join(dir, `${name}.jsonl`);
+  try {
+    ensureDirectory(dir);
+    fs.accessSync(dir, fs.constants.W_OK);
+    if (fs.existsSync(file)) fs.accessSync(file, fs.constants.R_OK | fs.constants.W_OK);
+  } catch (error) {
+    throw cannotOpen(error, file);
+  }
+  const session = new StoredSession(name, file, ctx);
+  if (fresh) session.startOver();
+  else session.reload();
+  return session;
+}
+
+class StoredSession implements Session {
+  turns: readonly ChatTurn[] = [];
+  settings: SessionSettings = {};
+  #startsOver = false;
+  /** Which state of the file `turns` shows. */
+  #seen = '';
+
+  constructor(
+    readonly name: string,
+    readonly file: string,
+    private readonly ctx: SessionContext,
+  ) {}
+
+  reload(): void {
+    if (this.#startsOver) return;
+    try {
+      const state = stateOf(this.file);
+      if (state === this.#seen) return;
+      const { exchanges, damaged } = readExchanges(this.file);
+      this.turns = exchanges.flatMap(({ turns }) => turns);
+      this.settings = exchanges.at(-1)?.settings ?? {};
+      this.#seen = state;
+      if (damaged > 0) this.#warnOf(damaged);
+    } catch (error) {
+      throw cannotOpen(error, this.file);
+    }
+  }
+
+  async append(turns: readonly ChatTurn[], settings: SessionSettings = this.settings): Promise<void> {
+    const { clock, io } = this.ctx;
+    const line = exchangeLine({ turns, settings }, clock.now(), (text) => io.withoutSecrets(text));
+    try {
+      const lock = await waitForLock(path.join(path.dirname(this.file), `${this.name}.lock`), clock);
+      try {
+        if (this.#startsOver) this.#setAside();
+        appendLine(this.file, line);
+      } finally {
+        lock.release();
+      }
+    } catch (error) {
+      throw cannotStore(error, this.file);
+    }
+    this.reload();
+  }
+
+  startOver(): void {
+    this.#startsOver = true;
+    this.turns = [];
+  }
+
+  #setAside(): void {
+    const kept = setAside(this.file, this.ctx.clock.now());
+    this.#startsOver = false;
+    this.#seen = '';
+    if (kept !== undefined) {
+      this.ctx.io.note(`the old conversation is kept: gw chat --session ${kept}`);
+    }
+  }
+
+  #warnOf(damaged: number): void {
+    const exchanges = damaged === 1 ? '1 exchange' : `${damaged} exchanges`;
+    this.ctx.io.warn(`session ${this.name}: ${exchanges} of ${this.file} cannot be read and are left out`);
+  }
+}
+
+/** Changes whenever the file does. */
+function stateOf(file: string): string {
+  const stats = fs.statSync(file, { throwIfNoEntry: false, bigint: true });
+  return stats === undefined ? 'none' : `${stats.ino} ${stats.size} ${stats.mtimeNs}`;
+}

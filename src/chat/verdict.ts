@@ -1,0 +1,109 @@
+import { GwError } from '../errors.ts';
+import type { ChatAnswer, ChatUsage } from './chat.ts';
+
+/** What is to be said of a finished answer: an error (exit 11), or a warning, or nothing. */
+export interface Verdict {
+  readonly error?: GwError;
+  readonly warning?: string;
+}
+
+/** The output limit was used up, in each surface's word. */
+const limitReasons: ReadonlySet<string> = new Set([
+  'length',
+  'max_tokens',
+  'MAX_TOKENS',
+  'model_context_window_exceeded',
+]);
+
+/** A filter or the model's own safety ended the answer; "safety-related reasons" are those of the public API. */
+const filterReasons: ReadonlySet<string> = new Set([
+  'content_filter',
+  'refusal',
+  'SAFETY',
+  'RECITATION',
+  'LANGUAGE',
+  'BLOCKLIST',
+  'PROHIBITED_CONTENT',
+  'SPII',
+  'IMAGE_SAFETY',
+  'IMAGE_PROHIBITED_CONTENT',
+  'OTHER',
+]);
+
+/**
+ * Text and finish reason together decide ("Errors": success is judged from content and finish reason). An answer with
+ * tool calls needs no text; one that a filter ended is none, whatever came of it.
+ */
+export function judgeAnswer(answer: ChatAnswer): Verdict {
+  const { hasText, toolCalls, finishReason: reason, usage } = answer;
+  if (reason !== undefined && filterReasons.has(reason)) {
+    return {
+      error: new GwError('incomplete', `a filter ended the answer (${reason})`, {
+        code: reason,
+        hint: hasText ? 'what came before is on stdout; change the prompt' : 'change the prompt',
+      }),
+    };
+  }
+  const wasCut = reason !== undefined && limitReasons.has(reason);
+  if (toolCalls.some(({ arguments: text }) => !isJson(text))) {
+    return {
+      error: new GwError('incomplete', 'a tool call came with arguments that are not whole JSON', {
+        code: reason,
+        hint: wasCut ? raiseLimit : undefined,
+      }),
+    };
+  }
+  if (!hasText && toolCalls.length === 0) {
+    return { error: wasCut ? usedUp(reason, usage) : withoutText(reason) };
+  }
+  if (wasCut)
+    return { warning: `the answer is cut short: the output limit was reached (${reason}); ${raiseLimit}` };
+  return {};
+}
+
+const raiseLimit = 'raise it with --max-tokens';
+
+function usedUp(reason: string, { outputTokens, reasoningTokens }: ChatUsage): GwError {
+  const spent =
+    reasoningTokens === undefined
+      ? outputTokens === undefined
+        ? ''
+        : `: ${outputTokens} tokens were used`
+      : `: ${reasoningTokens} of ${outputTokens ?? '?'} tokens went into reasoning`;
+  return new GwError('incomplete', `the output limit was used up before any text came (${reason})${spent}`, {
+    code: reason,
+    hint: 'raise the limit with --max-tokens, or let the model reason less (--reasoning-effort, --thinking, --thinking-level)',
+  });
+}
+
+const withoutText = (reason: string | undefined): GwError =>
+  new GwError('incomplete', `the answer holds no text${reason === undefined ? '' : ` (${reason})`}`, {
+    code: reason,
+    hint: 'see the whole reply with --json',
+  });
+
+function isJson(text: string): boolean {
+  if (text === '') return true;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** `tokens: 12 in, 34 out (20 of them reasoning), 46 in all`; undefined where the reply named none. */
+export function usageLine({
+  inputTokens,
+  outputTokens,
+  reasoningTokens,
+  totalTokens,
+}: ChatUsage): string | undefined {
+  const reasoning = reasoningTokens === undefined ? '' : ` (${reasoningTokens} of them reasoning)`;
+  const parts = [
+    ...(inputTokens === undefined ? [] : [`${inputTokens} in`]),
+    ...(outputTokens === undefined ? [] : [`${outputTokens} out${reasoning}`]),
+    ...(totalTokens === undefined ? [] : [`${totalTokens} in all`]),
+  ];
+  return parts.length === 0 ? undefined : `tokens: ${parts.join(', ')}`;
+}

@@ -1,0 +1,97 @@
+import type { ChatPart, ChatTurn } from '../../chat/chat.ts';
+import type { Context } from '../../context.ts';
+import { usage } from '../../errors.ts';
+import { refuseOrWarn } from '../../flags/breaches.ts';
+import { readPrompt } from '../../flags/prompt.ts';
+import { MB } from '../../gateway/media-limits.ts';
+import { readPipedPrompt } from '../../media/text-input.ts';
+import type { ChatFlags } from './read-settings.ts';
+import type { Start } from './read-start.ts';
+import { readToolResults } from './read-tools.ts';
+
+/** A log or a book goes in whole; what a model takes of it is for the gateway to say. */
+const MAX_PIPED_BYTES = 64 * MB;
+
+/** The turns that this run adds; undefined where nothing was asked and a conversation can be held instead. */
+export async function readQuestion(
+  words: readonly string[],
+  flags: ChatFlags,
+  { surface, base, history }: Start,
+  ctx: Context,
+): Promise<ChatTurn[] | undefined> {
+  const { globals, io, host } = ctx;
+  const results = readToolResults(flags.toolResult ?? []);
+  const prompt = await readPrompt({ words, flag: flags.prompt, optional: true, mayReadStdin: false }, ctx);
+  const hasTurns = Object.keys(history).length > 0 || base[surface.historyField] !== undefined;
+  const hasQuestion = hasTurns || results.length > 0;
+  const takesStdin = [globals.body, globals.apiKeyFile, flags.messages, flags.system, flags.prompt].every(
+    (value) => value !== '-' && value !== '@-',
+  );
+  const piped =
+    takesStdin && (prompt !== undefined || !hasQuestion)
+      ? await readPipedPrompt(host.stdin, {
+          clock: ctx.clock,
+          signal: ctx.signal,
+          maxBytes: MAX_PIPED_BYTES,
+          onWaiting: () =>
+            io.note(
+              prompt === undefined
+                ? 'waiting for the prompt on stdin (--prompt TEXT gives it directly)'
+                : 'waiting for the end of stdin, the text that the prompt is about (< /dev/null leaves it out)',
+            ),
+        })
+      : undefined;
+  const texts = [prompt, piped].filter((text) => text !== undefined && text.trim() !== '');
+  const isInteractive = io.stdinIsTerminal && io.stdoutIsTerminal && !globals.dryRun && !globals.curl;
+  if (texts.length === 0 && !hasQuestion) {
+    if (isInteractive) return undefined;
+    if (!flags.image) throw usage('no prompt', 'give it as words, with --prompt TEXT, or on stdin');
+  }
+  const parts: ChatPart[] = [
+    ...texts.map((text) => ({ type: 'text', text: String(text) }) as const),
+    ...(await readImages(flags.image ?? [], ctx)),
+  ];
+  return [...results, ...(parts.length > 0 ? [{ role: 'user', parts } as const] : [])];
+}
+
+/** Images as typed -> what is sent. Throws `usage`. */
+export async function readImages(
+  references: readonly string[],
+  { globals, host, io }: Context,
+): Promise<ChatPart[]> {
+  if (references.length === 0) return [];
+  const { resolveMedia } = await import('../../media/resolve.ts');
+  const validate = globals.validate === undefined;
+  const inputs = references.map((raw) => ({
+    raw,
+    flag: '--image',
+    modality: 'image' as const,
+    takes: { url: true, base64: true, schemes: [] },
+  }));
+  const { items, breaches } = await resolveMedia(inputs, { validate }, { cwd: host.cwd });
+  refuseOrWarn(breaches, validate, io);
+  return items.map(({ url }) => ({ type: 'image', url }));
+}
+
+/** A result answers a call that the conversation holds. */
+export function checkResults(
+  added: readonly ChatTurn[],
+  before: readonly ChatTurn[],
+  { base, history, surface }: Start,
+): void {
+  const results = added.filter((turn) => turn.role === 'tool');
+  if (results.length === 0) return;
+  const own = history.own ?? base[surface.historyField];
+  // A conversation in the surface's own form is for the gateway to match.
+  if (own !== undefined) return;
+  const calls = before.flatMap((turn) => (turn.role === 'assistant' ? (turn.toolCalls ?? []) : []));
+  for (const { toolCallId } of results) {
+    if (calls.some(({ id }) => id === toolCallId)) continue;
+    throw usage(
+      `--tool-result ${toolCallId}: the conversation holds no such call`,
+      calls.length === 0
+        ? 'give the conversation that holds the call with --session or --messages'
+        : `it holds ${calls.map(({ id }) => id).join(', ')}`,
+    );
+  }
+}

@@ -1,0 +1,42 @@
+// What the document says of the geo chat models' thinking ("Chat completions", "Gemini-style generation").
+
+/** Values of `reasoning_effort` for geo models. */
+export const reasoningEfforts = ['none', 'minimal', 'low', 'medium', 'high'] as const;
+export type ReasoningEffort = (typeof reasoningEfforts)[number];
+
+export const thinkingLevels = ['minimal', 'low', 'medium', 'high'] as const;
+
+export interface GeoModel {
+  readonly efforts: readonly ReasoningEffort[];
+  /** Whether a thinking budget of 0 really ends thinking. */
+  readonly budgetZero: 'works' | 'unreliable';
+  /** Thinking levels that are refused with HTTP 400. */
+  readonly refusedLevels: readonly (typeof thinkingLevels)[number][];
+}
+
+const byBudget: GeoModel = { efforts: reasoningEfforts, budgetZero: 'works', refusedLevels: [] };
+
+/** The models whose behaviour was verified; other IDs that begin with `geo-` share the general rules only. */
+export const geoModels: Readonly<Record<string, GeoModel>> = {
+  'geo-3.5-flash': byBudget,
+  'geo-3.6-flash': byBudget,
+  'geo-3.1-pro-preview': byBudget,
+  'geo-3.7-flash': {
+    efforts: ['low', 'medium', 'high'],
+    budgetZero: 'unreliable',
+    refusedLevels: ['minimal'],
+  },
+};
+
+export const isGeoModel = (model: string): boolean => model.startsWith('geo-');
+
+/** What is verified of a model; undefined for one that the document does not name. */
+export const geoModel = (model: string): GeoModel | undefined =>
+  Object.hasOwn(geoModels, model) ? geoModels[model] : undefined;
+
+/** Models of the table that take a level or an effort, for messages. */
+export const geoModelsWhere = (fits: (model: GeoModel) => boolean): string =>
+  Object.entries(geoModels)
+    .filter(([, model]) => fits(model))
+    .map(([id]) => id)
+    .join(', ');

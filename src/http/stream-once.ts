@@ -1,0 +1,64 @@
+import type { TakeChunk } from './client.ts';
+import {
+  ExchangeError,
+  type Transport,
+  type WireHead,
+  type WireReply,
+  type WireRequest,
+} from './exchange.ts';
+import { exchangeCodes } from './exchange-codes.ts';
+
+/** A reply whose body has been handed over as it came. */
+export interface StreamedReply extends WireHead {
+  readonly bytes: { readonly byteLength: number };
+}
+
+/** Largest whole reply that comes in place of a stream. */
+const WHOLE_LIMIT_BYTES = 64 * 1024 * 1024;
+
+const isBlank = (byte: number) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
+/** No line of an event stream that means anything begins with one of these: JSON, or a page. */
+const wholeFrom = new Set(['{', '[', '<'].map((mark) => mark.charCodeAt(0)));
+
+/**
+ * One attempt at an event stream. Hands over the body of a 2xx reply as it comes; an error's body, and a JSON text or a
+ * page in place of a stream (whatever its content type says), is brought home whole. `onStream` is told when a stream begins. Throws as Transport's `stream`.
+ */
+export async function streamOnce(
+  transport: Transport,
+  request: WireRequest,
+  takeChunk: TakeChunk,
+  onStream: (head: WireHead) => void,
+): Promise<WireReply | StreamedReply> {
+  const whole: Uint8Array[] = [];
+  let byteLength = 0;
+  let isStream: boolean | undefined;
+  let begun: WireHead | undefined;
+  const head = await transport.stream(request, {
+    onHead(came) {
+      begun = came;
+      if (came.status < 200 || came.status >= 300) isStream = false;
+    },
+    onData(chunk) {
+      byteLength += chunk.byteLength;
+      if (isStream === undefined) {
+        isStream = looksLikeStream(chunk);
+        if (isStream && begun) onStream(begun);
+      }
+      if (isStream) return takeChunk(chunk);
+      whole.push(chunk);
+      if (byteLength > WHOLE_LIMIT_BYTES) {
+        const message = `the reply is larger than ${WHOLE_LIMIT_BYTES} bytes`;
+        throw new ExchangeError(message, 'maybe', exchangeCodes.unreadable);
+      }
+    },
+  });
+  return isStream ? { ...head, bytes: { byteLength } } : { ...head, bytes: Buffer.concat(whole) };
+}
+
+/** Undefined while only blanks have come. */
+function looksLikeStream(chunk: Uint8Array): boolean | undefined {
+  // A byte order mark is no blank, and after it comes a line of a stream in all that has been seen.
+  const first = chunk.find((byte) => !isBlank(byte));
+  return first === undefined ? undefined : !wholeFrom.has(first);
+}

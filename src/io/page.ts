@@ -1,0 +1,141 @@
+// stdout as the terminal that a conversation is held on: finished text, lines below it that are still being made, and
+// the line that is being typed, all written through one hand so that none tears another.
+import type { Host } from '../host.ts';
+import { VisibleStream } from './escape.ts';
+import { LiveRegion, type TerminalSize } from './live-region.ts';
+import { type SecretFilter, SecretStream } from './secret-filter.ts';
+import type { TerminalCursor } from './terminal-cursor.ts';
+
+export interface Page {
+  readonly hasColor: boolean;
+  readonly hasUnicode: boolean;
+  /** Whether lines can be drawn over again. */
+  readonly canRedraw: boolean;
+  size(): TerminalSize;
+  /**
+   * Text of gw's own making that may hold colour, above whatever is still being made; what it holds from outside must
+   * have been made safe. The key is replaced in it.
+   */
+  print(text: string): void;
+  /** As `print` for a piece of a text that goes on, where no line is to be begun. */
+  above(text: string): void;
+  /** The lines that are being made, each narrower than the terminal, in place of those that stood there. */
+  draw(lines: readonly string[]): void;
+  /** While set, the line being typed: what is printed meanwhile goes above it. */
+  setTyped(line: TypedLine | undefined): void;
+  /** Makes text safe that comes in pieces: controls shown escaped, the key replaced. */
+  safeText(): { push(piece: string): string; end(): string };
+  /** Takes down what is drawn and gives the terminal back. */
+  close(): void;
+}
+
+/** A line that is being typed, as the page needs it. */
+export interface TypedLine {
+  /** Takes the line off the screen and leaves the cursor where it began. */
+  lift(): void;
+  /** Puts it back below what was written meanwhile. */
+  restore(): void;
+}
+
+export interface PageOptions {
+  readonly stream: Host['stdout'];
+  readonly secrets: SecretFilter;
+  readonly cursor: TerminalCursor;
+  readonly hasColor: boolean;
+  readonly hasUnicode: boolean;
+  readonly canRedraw: boolean;
+}
+
+/** Where side talk goes while the page is open. */
+export interface Above {
+  above(text: string): void;
+}
+
+export class TerminalPage implements Page {
+  readonly #options: PageOptions;
+  readonly #region: LiveRegion;
+  #typed: TypedLine | undefined;
+
+  constructor(options: PageOptions) {
+    this.#options = options;
+    this.#region = new LiveRegion(
+      (text) => this.#write(text),
+      () => this.size(),
+      options.cursor,
+    );
+    // A terminal that is gone is noticed by whoever reads from it.
+    options.stream.on('error', () => {});
+  }
+
+  get hasColor(): boolean {
+    return this.#options.hasColor;
+  }
+
+  get hasUnicode(): boolean {
+    return this.#options.hasUnicode;
+  }
+
+  get canRedraw(): boolean {
+    return this.#options.canRedraw;
+  }
+
+  size(): TerminalSize {
+    const { columns, rows } = this.#options.stream;
+    return { columns: columns || 80, rows: rows || 24 };
+  }
+
+  print(text: string): void {
+    const { cursor, secrets } = this.#options;
+    const start = cursor.atLineStart || this.#typed !== undefined ? '' : '\n';
+    cursor.atLineStart = text.endsWith('\n');
+    this.#above(start + secrets.hide(text));
+  }
+
+  above(text: string): void {
+    this.#options.cursor.atLineStart = text.endsWith('\n');
+    this.#above(text);
+  }
+
+  #above(text: string): void {
+    const typed = this.#typed;
+    if (typed === undefined) {
+      this.#region.above(text);
+      return;
+    }
+    typed.lift();
+    this.#write(text.endsWith('\n') ? text : `${text}\n`);
+    this.#options.cursor.atLineStart = true;
+    typed.restore();
+  }
+
+  draw(lines: readonly string[]): void {
+    if (!this.canRedraw) return;
+    const { rows } = this.size();
+    this.#region.draw(lines.slice(-Math.max(1, rows - 1)).map((line) => this.#options.secrets.hide(line)));
+  }
+
+  setTyped(line: TypedLine | undefined): void {
+    this.#typed = line;
+    // Whoever ends the typing ends its line too.
+    this.#options.cursor.atLineStart = true;
+  }
+
+  safeText(): { push(piece: string): string; end(): string } {
+    const visible = new VisibleStream();
+    const secrets = new SecretStream(this.#options.secrets);
+    return {
+      push: (piece) => secrets.push(visible.push(piece)),
+      end: () => secrets.push(visible.end()) + secrets.end(),
+    };
+  }
+
+  close(): void {
+    this.#typed = undefined;
+    this.#region.end();
+  }
+
+  #write(text: string): void {
+    const { stream } = this.#options;
+    if (!stream.destroyed) stream.write(text);
+  }
+}

@@ -1,0 +1,133 @@
+import { type GeoBody, geoBreaches } from '../../gateway/chat-geo.ts';
+import { geoModel } from '../../gateway/chat-models.ts';
+import { refuseField } from '../request-body.ts';
+import { listField, textField } from './field.ts';
+import { Input } from './input.ts';
+import { chatModel } from './models.ts';
+import type { Question, Reasoning, ToolOffer, ToolResult } from './question.ts';
+import {
+  tokensForBudget,
+  tokensForEffort,
+  UNASKED_REASONING_TOKENS,
+  UNRELIABLE_REASONING_TOKENS,
+} from './reasoning.ts';
+import { checkedChoice } from './tool-choice.ts';
+
+type Content = GeoBody['contents'][number];
+
+/**
+ * Reads the body of a Gemini-style request ("Gemini-style generation"); throws Refusal (400) where it breaks a rule.
+ * @param model from the path
+ */
+export async function readGeo(model: string, body: GeoBody): Promise<Question> {
+  chatModel(model, ({ native }) => native);
+  for (const { path, message } of geoBreaches(model, body)) throw refuseField(path, message);
+  const config = body.generationConfig;
+  if ((config?.candidateCount ?? 1) > 1) {
+    throw refuseField(['generationConfig', 'candidateCount'], 'the models here give one candidate');
+  }
+  const tools = readTools(body.tools);
+  const input = new Input();
+  input.json(body.tools);
+  if (body.systemInstruction) {
+    input.message(false);
+    for (const part of body.systemInstruction.parts) input.text(part.text ?? '');
+  }
+  let toolResults: ToolResult[] = [];
+  for (const [nth, content] of body.contents.entries()) {
+    input.message();
+    toolResults = readContent(content, nth, input);
+  }
+  return {
+    ...(await input.seen()),
+    model,
+    ...readToolConfig(body.toolConfig, tools),
+    toolResults,
+    json: readFormat(config),
+    maxTokens: config?.maxOutputTokens,
+    stops: config?.stopSequences ?? [],
+    reasoning: readReasoning(model, config?.thinkingConfig),
+  };
+}
+
+/** Reads one content; returns the function responses in it. */
+function readContent({ role, parts }: Content, nth: number, input: Input): ToolResult[] {
+  const texts: string[] = [];
+  const results: ToolResult[] = [];
+  for (const [at, part] of parts.entries()) {
+    const path = ['contents', nth, 'parts', at];
+    if (part.text !== undefined) texts.push(part.text);
+    if (part.inlineData) {
+      const { mimeType, data } = part.inlineData;
+      input.image(`data:${mimeType};base64,${data}`, [...path, 'inlineData', 'data']);
+    }
+    if (part.fileData) input.image(part.fileData.fileUri, [...path, 'fileData', 'fileUri']);
+    input.json(part.functionCall);
+    if (part.functionResponse) {
+      const { name, response } = part.functionResponse;
+      input.json(response);
+      results.push({ name, content: JSON.stringify(response) });
+    }
+  }
+  if (role === 'model') input.text(texts.join('\n'));
+  else input.userText(texts.join('\n'));
+  return results;
+}
+
+/** The declared functions; tools of other kinds are taken and never used. */
+const readTools = (tools: GeoBody['tools']): ToolOffer[] =>
+  (tools ?? []).flatMap((tool, nth) =>
+    listField(tool, 'functionDeclarations').map((declared, at) => {
+      const name = textField(declared, 'name');
+      if (!name) throw refuseField(['tools', nth, 'functionDeclarations', at, 'name'], 'it is missing');
+      const { parameters, parametersJsonSchema } = declared as Record<string, unknown>;
+      return { name, parameters: parameters ?? parametersJsonSchema };
+    }),
+  );
+
+const modes: Readonly<Record<string, Question['toolChoice']>> = { AUTO: 'auto', ANY: 'any', NONE: 'none' };
+
+function readToolConfig(
+  config: GeoBody['toolConfig'],
+  tools: readonly ToolOffer[],
+): Pick<Question, 'tools' | 'toolChoice'> {
+  const mode = textField(config, 'functionCallingConfig', 'mode')?.toUpperCase() ?? 'AUTO';
+  const allowed = listField(config, 'functionCallingConfig', 'allowedFunctionNames');
+  const offered = allowed.length > 0 ? tools.filter(({ name }) => allowed.includes(name)) : tools;
+  const choice = Object.hasOwn(modes, mode) ? modes[mode] : undefined;
+  const path = ['toolConfig', 'functionCallingConfig', 'mode'];
+  return { tools: offered, toolChoice: checkedChoice(choice, offered, path) };
+}
+
+function readFormat(config: GeoBody['generationConfig']): Question['json'] {
+  const type = config?.responseMimeType ?? 'text/plain';
+  if (type === 'application/json') return { schema: config?.responseSchema };
+  if (type !== 'text/plain') {
+    throw refuseField(['generationConfig', 'responseMimeType'], 'text/plain and application/json are taken');
+  }
+  if (!config?.responseSchema) return undefined;
+  throw refuseField(
+    ['generationConfig', 'responseSchema'],
+    'it goes with responseMimeType application/json only',
+  );
+}
+
+type ThinkingConfig = NonNullable<GeoBody['generationConfig']>['thinkingConfig'];
+
+function readReasoning(model: string, config: ThinkingConfig): Reasoning {
+  return { tokens: reasoningTokens(model, config), shown: config?.includeThoughts === true };
+}
+
+/** "Disabling thinking": a budget of 0 works on some models and is not reliable on others; -1 leaves it to the model. */
+function reasoningTokens(model: string, config: ThinkingConfig): number {
+  const { thinkingLevel, thinkingBudget } = config ?? {};
+  if (thinkingBudget === 0) {
+    return geoModel(model)?.budgetZero === 'works' ? 0 : UNRELIABLE_REASONING_TOKENS;
+  }
+  if (thinkingBudget !== undefined && thinkingBudget > 0) return tokensForBudget(thinkingBudget);
+  const tokens = tokensForEffort(thinkingLevel);
+  if (thinkingLevel !== undefined && tokens === undefined) {
+    throw refuseField(['generationConfig', 'thinkingConfig', 'thinkingLevel'], 'not a thinking level');
+  }
+  return tokens ?? UNASKED_REASONING_TOKENS;
+}

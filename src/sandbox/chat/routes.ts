@@ -1,0 +1,54 @@
+import {
+  type CompletionsBody,
+  CompletionsStrictBody,
+  chatCompletions,
+} from '../../gateway/chat-completions.ts';
+import { type GeoBody, GeoStrictBody, geoGenerate, geoStream } from '../../gateway/chat-geo.ts';
+import { chatMessages, type MessagesBody, MessagesStrictBody } from '../../gateway/chat-messages.ts';
+import { refuseField } from '../request-body.ts';
+import type { Call, Route } from '../route.ts';
+import type { World } from '../world.ts';
+import { answer } from './answer.ts';
+import { readCompletions } from './completions.ts';
+import { completionsReply } from './completions-reply.ts';
+import { readGeo } from './geo.ts';
+import { geoReply } from './geo-reply.ts';
+import { readMessages } from './messages.ts';
+import { messagesReply } from './messages-reply.ts';
+import { paceOf } from './pace.ts';
+
+const geoAnswer =
+  (isStreamed: boolean) =>
+  async ({ params, url, body }: Call, world: World) => {
+    const alt = url.searchParams.get('alt');
+    if (isStreamed && alt !== null && alt !== 'sse') {
+      throw refuseField(['alt'], 'only sse is taken');
+    }
+    const question = await readGeo(params.model ?? '', body as GeoBody);
+    return geoReply(question, answer(question), paceOf(world), isStreamed);
+  };
+
+/** Chat on its three surfaces ("Chat completions", "Native messages", "Gemini-style generation"). */
+export const chatRoutes: readonly Route[] = [
+  {
+    endpoint: chatCompletions,
+    body: CompletionsStrictBody,
+    async answer({ body }, world) {
+      const request = body as CompletionsBody;
+      const question = await readCompletions(request);
+      const createdS = Math.floor(world.now() / 1000);
+      return completionsReply(request, question, answer(question), paceOf(world), createdS);
+    },
+  },
+  {
+    endpoint: chatMessages,
+    body: MessagesStrictBody,
+    async answer({ body }, world) {
+      const request = body as MessagesBody;
+      const question = await readMessages(request);
+      return messagesReply(request, question, answer(question), paceOf(world));
+    },
+  },
+  { endpoint: geoGenerate, body: GeoStrictBody, answer: geoAnswer(false) },
+  { endpoint: geoStream, body: GeoStrictBody, answer: geoAnswer(true) },
+];

@@ -1,0 +1,253 @@
+import { describe, expect, test } from 'vitest';
+import type { ChatAnswer, ChatApi, ChatEvent, ChatRequest } from '../../src/chat/chat.ts';
+import { converse } from '../../src/chat/converse.ts';
+import { GwError } from '../../src/errors.ts';
+import type { Client } from '../../src/http/client.ts';
+import { recordedStreams } from './recorded-streams.ts';
+
+// Promise 12: a recorded stream, cut at every byte.
+
+interface Came {
+  readonly text: string;
+  readonly thinking: string;
+  readonly raw: string[];
+  readonly answer?: ChatAnswer;
+  readonly error?: unknown;
+}
+
+/** A client whose stream brings these pieces, then ends well or with an error. */
+const clientOf = (pieces: readonly Uint8Array[], failure?: Error): Pick<Client, 'send' | 'stream'> => ({
+  send: () => Promise.reject(new Error('not asked for')),
+  async stream(_endpoint, _input, takeChunk) {
+    for (const piece of pieces) await takeChunk(piece);
+    if (failure) throw failure;
+    return { streamed: true, requestId: undefined };
+  },
+});
+
+async function talk(
+  api: ChatApi,
+  client: Pick<Client, 'send' | 'stream'>,
+  more: Partial<ChatRequest> = {},
+): Promise<Came> {
+  const came = { text: '', thinking: '', raw: [] as string[] };
+  const take = (event: ChatEvent) => {
+    if (event.type === 'raw') came.raw.push(event.data);
+    else came[event.type] += event.text;
+  };
+  const turns = [{ role: 'user' as const, parts: [{ type: 'text' as const, text: 'hi' }] }];
+  try {
+    const answer = await converse({ api, model: 'm', turns, stream: true, ...more }, { client }, take);
+    return { ...came, answer };
+  } catch (error) {
+    return { ...came, error };
+  }
+}
+
+describe.each(recordedStreams)('$name', (recorded) => {
+  const { api, wire, text, thinking, toolCalls, finishReason, usage, reply } = recorded;
+  const bytes = Buffer.from(wire);
+  const whole = { text, thinking, answer: { text, toolCalls, finishReason, usage, reply } };
+
+  test('says what it says, in two pieces cut at every byte', async () => {
+    for (let at = 0; at <= bytes.length; at += 1) {
+      const came = await talk(api, clientOf([bytes.subarray(0, at), bytes.subarray(at)]));
+      expect(came, `cut at byte ${at}`).toMatchObject(whole);
+      expect(came.answer?.reply, `cut at byte ${at}`).toEqual(reply);
+    }
+  });
+
+  test('says it byte by byte', async () => {
+    expect(await talk(api, clientOf([...bytes].map((byte) => Uint8Array.of(byte))))).toMatchObject(whole);
+  });
+
+  test('keeps only what the verdict needs where no more is asked for', async () => {
+    const { answer, ...came } = await talk(api, clientOf([bytes]), { keep: 'calls' });
+    expect(came).toMatchObject({ text, thinking });
+    expect(answer).toMatchObject({ text: '', hasText: text !== '', toolCalls, finishReason, usage });
+  });
+
+  test('broken off at every byte: what came is told, then the break', async () => {
+    const broken = new GwError('unavailable', 'broken off');
+    for (let at = 0; at <= bytes.length; at += 1) {
+      const came = await talk(api, clientOf([bytes.subarray(0, at)], broken));
+      expect(came.error, `cut at byte ${at}`).toBe(broken);
+      expect(text.startsWith(came.text), `cut at byte ${at}: ${came.text}`).toBe(true);
+    }
+  });
+
+  test('ended in order at every byte: a whole answer, or an error that says so', async () => {
+    let wholes = 0;
+    for (let at = 0; at <= bytes.length; at += 1) {
+      const came = await talk(api, clientOf([bytes.subarray(0, at)]));
+      expect(text.startsWith(came.text), `cut at byte ${at}: ${came.text}`).toBe(true);
+      if (came.answer) {
+        wholes += 1;
+        expect(came.answer, `cut at byte ${at}`).toMatchObject({ text, toolCalls, finishReason });
+      } else {
+        expect(came.error, `cut at byte ${at}`).toMatchObject({ kind: 'unavailable' });
+      }
+    }
+    // At least without the last blank line, and less than from the middle on.
+    expect(wholes).toBeGreaterThan(1);
+    expect(wholes).toBeLessThan(bytes.length / 2);
+  });
+
+  test('gives each event as it came', async () => {
+    const { raw } = await talk(api, clientOf([bytes]), { raw: true });
+    const sent = wire
+      .replaceAll('\r\n', '\n')
+      .split('\n\n')
+      .map((lines) => lines.split('\n').flatMap((line) => /^data: ?(.*)$/s.exec(line)?.[1] ?? []))
+      .filter((lines) => lines.length > 0 && lines[0] !== '[DONE]')
+      .map((lines) => lines.join('\n'));
+    expect(raw).toEqual(sent);
+  });
+});
+
+const errors: [ChatApi, string][] = [
+  ['completions', '{"error":{"message":"upstream is gone","type":"server_error","code":"E7"}}'],
+  ['messages', '{"type":"error","error":{"type":"server_error","message":"upstream is gone","code":"E7"}}'],
+  ['geo', '{"error":{"code":"E7","message":"upstream is gone","type":"server_error"}}'],
+];
+const firstEvents: Record<ChatApi, string> = {
+  completions: '{"choices":[{"delta":{"content":"half"}}]}',
+  messages: '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"half"}}',
+  geo: '{"candidates":[{"content":{"parts":[{"text":"half"}]}}]}',
+};
+
+test.each(errors)('%s: an error event in mid-stream comes after what was said', async (api, error) => {
+  const wire = `data: ${firstEvents[api]}\n\nevent: error\ndata: ${error}\n\ndata: ${firstEvents[api]}\n\n`;
+  const bytes = Buffer.from(wire);
+  for (let at = 0; at <= bytes.length; at += 1) {
+    const came = await talk(api, clientOf([bytes.subarray(0, at), bytes.subarray(at)]));
+    expect(came.text).toBe('half');
+    expect(came.error).toMatchObject({
+      kind: 'unavailable',
+      message: 'the gateway broke off the answer with an error: upstream is gone',
+      facts: { type: 'server_error', code: 'E7', hint: 'what came is kept; nothing was sent again' },
+    });
+  }
+});
+
+test('an event that is not JSON ends the answer with what came', async () => {
+  const wire = `data: ${firstEvents.completions}\n\ndata: {"choices":[\n\n`;
+  const came = await talk('completions', clientOf([Buffer.from(wire)]));
+  expect(came.text).toBe('half');
+  expect(came.error).toMatchObject({
+    kind: 'unavailable',
+    message: 'the stream brought an event that is not JSON: {"choices":[',
+  });
+});
+
+const odd = [
+  ['null', 'null'],
+  ['a number', '7'],
+  ['an unknown event', '{"type":"weather","sunny":true}'],
+  ['choices of another kind', '{"choices":{"a":1}}'],
+  ['a null choice', '{"choices":[null]}'],
+  ['a delta that is a text', '{"choices":[{"delta":"x"}]}'],
+  ['content of another kind', '{"choices":[{"delta":{"content":7}}]}'],
+  ['a tool call far away', '{"choices":[{"delta":{"tool_calls":[{"index":1e9,"id":"x"}]}}]}'],
+  ['blocks of another kind', '{"type":"content_block_delta","index":"x","delta":null}'],
+  ['candidates of another kind', '{"candidates":[7,{"content":7},{"content":{"parts":[null,7]}}]}'],
+] as const;
+const lastEvents: Record<ChatApi, string> = {
+  completions: '{"choices":[{"delta":{},"finish_reason":"stop"}]}',
+  messages: '{"type":"message_delta","delta":{"stop_reason":"end_turn"}}',
+  geo: '{"candidates":[{"finishReason":"STOP"}]}',
+};
+describe.each(['completions', 'messages', 'geo'] as const)('%s', (api) => {
+  test.each(odd)('is not thrown by %s in the stream', async (_, event) => {
+    const wire = [firstEvents[api], event, firstEvents[api], lastEvents[api]]
+      .map((line) => `data: ${line}\n\n`)
+      .join('');
+    const { text, error } = await talk(api, clientOf([Buffer.from(wire)]));
+    expect({ text, error }).toEqual({ text: 'halfhalf', error: undefined });
+  });
+
+  test('a reply that comes whole in place of a stream is the answer', async () => {
+    const recorded = recordedStreams.filter((stream) => stream.api === api);
+    for (const { reply, text, thinking, toolCalls, finishReason, usage } of recorded) {
+      const client: Pick<Client, 'send' | 'stream'> = {
+        ...clientOf([]),
+        stream: async () => ({
+          streamed: false,
+          reply: {
+            status: 200,
+            headers: {},
+            value: reply as never,
+            json: reply,
+            text: JSON.stringify(reply),
+            requestId: undefined,
+            serverDateMs: undefined,
+          },
+        }),
+      };
+      const came = await talk(api, client);
+      const calls = toolCalls.map((call) => ({
+        ...call,
+        arguments: JSON.stringify(JSON.parse(call.arguments)),
+      }));
+      expect(came).toMatchObject({ text, thinking, answer: { text, finishReason, usage, reply } });
+      expect(came.answer?.toolCalls).toEqual(calls);
+    }
+  });
+
+  test('a stream without an event is an error', async () => {
+    for (const wire of ['', '\n\n', ': only a comment\n\n', 'data: [DONE]\n\n', 'hello\n\n']) {
+      const came = await talk(api, clientOf([Buffer.from(wire)]));
+      expect(came.error, wire).toMatchObject({ kind: 'unavailable' });
+    }
+  });
+});
+
+test('invalid UTF-8 becomes U+FFFD, once a character', async () => {
+  const [before, after] = ['data: {"choices":[{"delta":{"content":"a', 'b"},"finish_reason":"stop"}]}\n\n'];
+  const bytes = Buffer.concat([
+    Buffer.from(before ?? ''),
+    Buffer.from([0xff, 0xc3]),
+    Buffer.from(after ?? ''),
+  ]);
+  expect((await talk('completions', clientOf([bytes]))).text).toBe('a\ufffd\ufffdb');
+});
+
+test('an event that does not end is refused before it fills the memory', async () => {
+  const piece = Buffer.alloc(4 * 1024 * 1024, 'x');
+  const pieces = Array.from({ length: 40 }, () => piece);
+  const came = await talk('completions', clientOf([Buffer.from('data: '), ...pieces]));
+  expect(came.error).toMatchObject({
+    kind: 'unavailable',
+    message: 'the stream brought an event that does not end',
+  });
+});
+
+test('a listener that is busy holds the stream back', async () => {
+  const order: string[] = [];
+  const client: Pick<Client, 'send' | 'stream'> = {
+    ...clientOf([]),
+    async stream(_endpoint, _input, takeChunk) {
+      for (const line of [firstEvents.completions, lastEvents.completions]) {
+        order.push('read');
+        await takeChunk(Buffer.from(`data: ${line}\n\n`));
+      }
+      return { streamed: true, requestId: undefined };
+    },
+  };
+  const turns = [{ role: 'user' as const, parts: [{ type: 'text' as const, text: 'hi' }] }];
+  await converse({ api: 'completions', model: 'm', turns, stream: true }, { client }, async () => {
+    await new Promise((resolve) => setImmediate(resolve));
+    order.push('written');
+  });
+  expect(order).toEqual(['read', 'written', 'read']);
+});
+
+test('what the listener throws ends the answer and is thrown on', async () => {
+  const closed = new Error('closed');
+  const turns = [{ role: 'user' as const, parts: [{ type: 'text' as const, text: 'hi' }] }];
+  const client = clientOf([Buffer.from(`data: ${firstEvents.completions}\n\n`)]);
+  const talking = converse({ api: 'completions', model: 'm', turns, stream: true }, { client }, () => {
+    throw closed;
+  });
+  await expect(talking).rejects.toBe(closed);
+});

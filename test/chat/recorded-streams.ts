@@ -1,0 +1,291 @@
+import type { ChatApi, ChatUsage, ToolCall } from '../../src/chat/chat.ts';
+
+/** A stream as it came off the wire, and what it says. */
+export interface RecordedStream {
+  readonly name: string;
+  readonly api: ChatApi;
+  readonly wire: string;
+  readonly text: string;
+  readonly thinking: string;
+  readonly toolCalls: readonly ToolCall[];
+  readonly finishReason: string;
+  readonly usage: ChatUsage;
+  /** As it would have come unstreamed. */
+  readonly reply: unknown;
+}
+
+const data = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`;
+const event = (value: { readonly type: string; readonly [field: string]: unknown }) =>
+  `event: ${value.type}\n${data(value)}`;
+
+const chunk = (delta: unknown, finish_reason: string | null = null, more: object = {}) =>
+  data({
+    id: 'chatcmpl-1',
+    object: 'chat.completion.chunk',
+    created: 1795190400,
+    model: 'geo-3.6-flash',
+    choices: [{ index: 0, delta, finish_reason }],
+    ...more,
+  });
+
+const completion = (message: object, finish_reason: string, usage?: object) => ({
+  id: 'chatcmpl-1',
+  object: 'chat.completion',
+  created: 1795190400,
+  model: 'geo-3.6-flash',
+  choices: [{ index: 0, message: { role: 'assistant', content: null, ...message }, finish_reason }],
+  ...(usage && { usage }),
+});
+
+const emoji = 'Grüße 🦊 und\n„mehr“ 👩‍👩‍👧';
+const pieces = ['Grüße ', '🦊 und\n', '„mehr“ ', '👩‍👩‍👧'];
+
+export const recordedStreams: readonly RecordedStream[] = [
+  {
+    name: 'completions: text with emoji, usage in a chunk of its own',
+    api: 'completions',
+    wire: [
+      chunk({ role: 'assistant', content: '' }),
+      ...pieces.map((content) => chunk({ content })),
+      chunk({}, 'stop'),
+      data({
+        id: 'chatcmpl-1',
+        object: 'chat.completion.chunk',
+        created: 1795190400,
+        model: 'geo-3.6-flash',
+        choices: [],
+        usage: {
+          prompt_tokens: 3,
+          completion_tokens: 9,
+          total_tokens: 12,
+          completion_tokens_details: { reasoning_tokens: 4 },
+        },
+      }),
+      'data: [DONE]\n\n',
+    ].join(''),
+    text: emoji,
+    thinking: '',
+    toolCalls: [],
+    finishReason: 'stop',
+    usage: { inputTokens: 3, outputTokens: 9, reasoningTokens: 4, totalTokens: 12 },
+    reply: completion({ content: emoji }, 'stop', {
+      prompt_tokens: 3,
+      completion_tokens: 9,
+      total_tokens: 12,
+      completion_tokens_details: { reasoning_tokens: 4 },
+    }),
+  },
+  {
+    name: 'completions: CRLF, comments, a byte order mark, data in several lines, no [DONE]',
+    api: 'completions',
+    wire: `\uFEFF${[
+      ': keep-alive\n\n',
+      chunk({ role: 'assistant', content: 'one ' }),
+      ':\n\nretry: 10\nid: 7\nevent: message\n',
+      'data: {"id":"chatcmpl-1",\ndata:  "choices":[{"index":0,\ndata:"delta":{"content":"two"},\ndata: "finish_reason":null}]}\n\n',
+      ': almost there\n',
+      chunk({ content: '\u2028three' }, 'stop'),
+    ]
+      .join('')
+      .replaceAll('\n', '\r\n')}`,
+    text: 'one two\u2028three',
+    thinking: '',
+    toolCalls: [],
+    finishReason: 'stop',
+    usage: {},
+    reply: completion({ content: 'one two\u2028three' }, 'stop'),
+  },
+  {
+    name: 'completions: reasoning, then two tool calls in fragments',
+    api: 'completions',
+    wire: [
+      chunk({ role: 'assistant', content: null, reasoning_content: 'let me ' }),
+      chunk({ reasoning_content: 'look' }),
+      chunk({
+        tool_calls: [
+          { index: 0, id: 'call_a', type: 'function', function: { name: 'weather', arguments: '' } },
+        ],
+      }),
+      chunk({ tool_calls: [{ index: 0, function: { arguments: '{"city":"K' } }] }),
+      chunk({ tool_calls: [{ index: 0, function: { arguments: 'öln"}' } }] }),
+      chunk({
+        tool_calls: [
+          { index: 1, id: 'call_b', type: 'function', function: { name: 'time', arguments: '{}' } },
+        ],
+      }),
+      chunk({}, 'tool_calls'),
+      'data: [DONE]\n\n',
+      'data: [DONE]\n\n',
+    ].join(''),
+    text: '',
+    thinking: 'let me look',
+    toolCalls: [
+      { id: 'call_a', name: 'weather', arguments: '{"city":"Köln"}' },
+      { id: 'call_b', name: 'time', arguments: '{}' },
+    ],
+    finishReason: 'tool_calls',
+    usage: {},
+    reply: completion(
+      {
+        reasoning_content: 'let me look',
+        tool_calls: [
+          { id: 'call_a', type: 'function', function: { name: 'weather', arguments: '{"city":"Köln"}' } },
+          { id: 'call_b', type: 'function', function: { name: 'time', arguments: '{}' } },
+        ],
+      },
+      'tool_calls',
+    ),
+  },
+  {
+    name: 'messages: the full sequence, with thinking, text, a tool call and pings',
+    api: 'messages',
+    wire: [
+      event({
+        type: 'message_start',
+        message: {
+          id: 'msg_1',
+          type: 'message',
+          role: 'assistant',
+          model: 'm',
+          content: [],
+          stop_reason: null,
+          stop_sequence: null,
+          usage: { input_tokens: 11, output_tokens: 1 },
+        },
+      }),
+      event({ type: 'content_block_start', index: 0, content_block: { type: 'thinking', thinking: '' } }),
+      event({ type: 'ping' }),
+      event({
+        type: 'content_block_delta',
+        index: 0,
+        delta: { type: 'thinking_delta', thinking: 'hm ' },
+      }),
+      event({
+        type: 'content_block_delta',
+        index: 0,
+        delta: { type: 'thinking_delta', thinking: 'yes' },
+      }),
+      event({
+        type: 'content_block_delta',
+        index: 0,
+        delta: { type: 'signature_delta', signature: 'c2ln' },
+      }),
+      event({ type: 'content_block_stop', index: 0 }),
+      event({ type: 'content_block_start', index: 1, content_block: { type: 'text', text: '' } }),
+      ...pieces.map((text) =>
+        event({ type: 'content_block_delta', index: 1, delta: { type: 'text_delta', text } }),
+      ),
+      event({ type: 'content_block_stop', index: 1 }),
+      event({
+        type: 'content_block_start',
+        index: 2,
+        content_block: { type: 'tool_use', id: 'toolu_1', name: 'weather', input: {} },
+      }),
+      event({
+        type: 'content_block_delta',
+        index: 2,
+        delta: { type: 'input_json_delta', partial_json: '{"city": "K' },
+      }),
+      event({
+        type: 'content_block_delta',
+        index: 2,
+        delta: { type: 'input_json_delta', partial_json: 'öln"}' },
+      }),
+      event({ type: 'content_block_stop', index: 2 }),
+      event({
+        type: 'message_delta',
+        delta: { stop_reason: 'tool_use', stop_sequence: null },
+        usage: { output_tokens: 40, output_tokens_details: { thinking_tokens: 7 } },
+      }),
+      event({ type: 'message_stop' }),
+    ].join(''),
+    text: emoji,
+    thinking: 'hm yes',
+    toolCalls: [{ id: 'toolu_1', name: 'weather', arguments: '{"city": "Köln"}' }],
+    finishReason: 'tool_use',
+    usage: { inputTokens: 11, outputTokens: 40, reasoningTokens: 7, totalTokens: 51 },
+    reply: {
+      id: 'msg_1',
+      type: 'message',
+      role: 'assistant',
+      model: 'm',
+      content: [
+        { type: 'thinking', thinking: 'hm yes', signature: 'c2ln' },
+        { type: 'text', text: emoji },
+        { type: 'tool_use', id: 'toolu_1', name: 'weather', input: { city: 'Köln' } },
+      ],
+      stop_reason: 'tool_use',
+      stop_sequence: null,
+      usage: { input_tokens: 11, output_tokens: 40, output_tokens_details: { thinking_tokens: 7 } },
+    },
+  },
+  {
+    name: 'geo: thoughts, text with emoji, two calls of one function, figures at the end',
+    api: 'geo',
+    wire: [
+      data({
+        candidates: [{ content: { parts: [{ text: 'first ', thought: true }], role: 'model' }, index: 0 }],
+        modelVersion: 'geo-3.6-flash',
+        responseId: 'r1',
+      }),
+      data({
+        candidates: [{ content: { parts: [{ text: 'look', thought: true }], role: 'model' }, index: 0 }],
+      }),
+      ...pieces.map((text) => data({ candidates: [{ content: { parts: [{ text }], role: 'model' } }] })),
+      data({
+        candidates: [
+          {
+            content: {
+              parts: [
+                { functionCall: { name: 'weather', args: { city: 'Köln' } } },
+                { functionCall: { name: 'weather', args: { city: 'Bonn' } } },
+              ],
+              role: 'model',
+            },
+            finishReason: 'STOP',
+            index: 0,
+          },
+        ],
+        usageMetadata: {
+          promptTokenCount: 5,
+          candidatesTokenCount: 8,
+          thoughtsTokenCount: 3,
+          totalTokenCount: 16,
+        },
+      }),
+    ].join(''),
+    text: emoji,
+    thinking: 'first look',
+    toolCalls: [
+      { id: 'weather', name: 'weather', arguments: '{"city":"Köln"}' },
+      { id: 'weather-2', name: 'weather', arguments: '{"city":"Bonn"}' },
+    ],
+    finishReason: 'STOP',
+    usage: { inputTokens: 5, outputTokens: 11, reasoningTokens: 3, totalTokens: 16 },
+    reply: {
+      candidates: [
+        {
+          content: {
+            parts: [
+              { text: 'first look', thought: true },
+              { text: emoji },
+              { functionCall: { name: 'weather', args: { city: 'Köln' } } },
+              { functionCall: { name: 'weather', args: { city: 'Bonn' } } },
+            ],
+            role: 'model',
+          },
+          finishReason: 'STOP',
+          index: 0,
+        },
+      ],
+      modelVersion: 'geo-3.6-flash',
+      responseId: 'r1',
+      usageMetadata: {
+        promptTokenCount: 5,
+        candidatesTokenCount: 8,
+        thoughtsTokenCount: 3,
+        totalTokenCount: 16,
+      },
+    },
+  },
+];

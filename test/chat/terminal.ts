@@ -1,0 +1,92 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { onTestFinished } from 'vitest';
+import { pause } from '../cli/place.ts';
+import { tempDir } from './fixtures.ts';
+
+const LONGEST_MS = 15_000;
+let count = 0;
+
+/** A program on a terminal of its own (tmux), to be typed at and looked at. */
+export class Terminal {
+  readonly #socket: string;
+
+  constructor(command: string, { columns = 60, rows = 24 } = {}) {
+    count += 1;
+    this.#socket = `gw-test-${process.pid}-${count}`;
+    // What the program leaves of the terminal is shown behind it, and the screen stays.
+    const shown = `${command}; echo "[exit $?]"; stty -a | grep -o '.icanon'; exec sleep 1000`;
+    this.#tmux('-f', '/dev/null', 'new-session', '-d', '-x', `${columns}`, '-y', `${rows}`, shown);
+    onTestFinished(() => void spawnSync('tmux', ['-L', this.#socket, 'kill-server'], { stdio: 'ignore' }));
+  }
+
+  /** Keys by their names (`Enter`, `C-c`), everything else as text. */
+  keys(...keys: string[]): void {
+    for (const key of keys) {
+      const isName = /^(?:[CM]-.+|Enter|Tab|Up|Down|Home|End|Left)$/.test(key);
+      this.#tmux('send-keys', ...(isName ? [] : ['-l']), '--', key);
+    }
+  }
+
+  /** Types a line and ends it. */
+  line(text: string): void {
+    this.keys(...(text === '' ? [] : [text]), 'Enter');
+  }
+
+  /** Pastes as a terminal does, between the marks that tell it from typing where the program asked for them. */
+  paste(text: string): void {
+    this.#tmux('set-buffer', '--', text);
+    this.#tmux('paste-buffer', '-p', '-r');
+  }
+
+  resize(columns: number, rows = 24): void {
+    this.#tmux('resize-window', '-x', `${columns}`, '-y', `${rows}`);
+  }
+
+  /** The lines on the screen, the last empty ones left out. */
+  screen(): string {
+    return this.#tmux('capture-pane', '-p')
+      .replace(/[ \t]+$/gm, '')
+      .trimEnd();
+  }
+
+  /** Everything since the start, lines that were wrapped joined, with what has left the screen. */
+  all(): string {
+    return this.#tmux('capture-pane', '-p', '-J', '-S', '-')
+      .replace(/[ \t]+$/gm, '')
+      .trimEnd();
+  }
+
+  /** Resolves with the screen as soon as it matches; rejects, showing it, when it never does. */
+  async shows(wanted: RegExp | string): Promise<string> {
+    const endMs = performance.now() + LONGEST_MS;
+    for (;;) {
+      const screen = this.screen();
+      if (typeof wanted === 'string' ? screen.includes(wanted) : wanted.test(screen)) return screen;
+      if (performance.now() > endMs) throw new Error(`never shown: ${wanted}\n${screen}`);
+      await pause(20);
+    }
+  }
+
+  #tmux(...args: string[]): string {
+    return execFileSync('tmux', ['-L', this.#socket, ...args], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+  }
+}
+
+/** A home for conversations, and the way to start one there. */
+export function openPlaceFor(script: string) {
+  const dir = tempDir();
+  const stateDir = path.join(dir, 'state');
+  const start = (
+    args = '',
+    { env = '', ...size }: { env?: string; columns?: number; rows?: number } = {},
+  ): Terminal => {
+    const own = `HOME=${dir} GW_STATE_DIR=${stateDir} ${env}`;
+    return new Terminal(`cd ${dir} && env ${own} ${process.execPath} ${script} ${args}`, size);
+  };
+  return { dir, stateDir, start, file: (name: string) => fs.readFileSync(path.join(dir, name), 'utf8') };
+}

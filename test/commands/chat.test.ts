@@ -1,0 +1,743 @@
+import { writeFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { KEY, World } from '../helpers/gw.ts';
+
+let world: World;
+beforeEach(async () => {
+  world = await World.open({ speed: 1e9 });
+});
+afterEach(() => world.close());
+
+const surfaces = [
+  ['completions', []],
+  ['messages', ['--api', 'messages', '-m', 'sandbox-chat-1']],
+  ['geo', ['--api', 'geo']],
+] as const;
+const setUp = () => world.gw(['config', 'set', 'provider_version', '2026-01-31']);
+const file = (name: string, value: unknown): string => {
+  writeFileSync(path.join(world.cwd, name), typeof value === 'string' ? value : JSON.stringify(value));
+  return name;
+};
+/** The request that a command line makes, and no request is sent. */
+async function shown(words: readonly string[], stdin?: string) {
+  const run = await world.gw(['chat', ...words, '--dry-run', '--json'], stdin === undefined ? {} : { stdin });
+  expect(run, run.err).toMatchObject({ code: 0 });
+  expect(world.requests()).toEqual([]);
+  return JSON.parse(run.out) as {
+    method: string;
+    url: string;
+    headers: Record<string, string>;
+    body: Record<string, unknown>;
+  };
+}
+/** The first line that a refused command line says; nothing is sent. */
+async function refusal(words: readonly string[], stdin?: string): Promise<string> {
+  const run = await world.gw(['chat', ...words], stdin === undefined ? {} : { stdin });
+  expect(run, run.out + run.err).toMatchObject({ code: 2, out: '' });
+  expect(world.requests()).toEqual([]);
+  return run.err;
+}
+const weather = {
+  name: 'get_weather',
+  description: 'Weather of a city',
+  parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+};
+const pixel = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+);
+
+describe.each(surfaces)('on %s', (api, words) => {
+  beforeEach(setUp);
+
+  test('streams the answer, byte for byte what the whole reply holds', async () => {
+    const streamed = await world.gw(['chat', 'why is the sky blue?', ...words]);
+    const whole = await world.gw(['chat', 'why is the sky blue?', ...words, '--no-stream']);
+    expect(streamed).toMatchObject({ code: 0, err: '' });
+    expect(streamed.out).toMatch(/sky blue/);
+    expect(whole).toEqual(streamed);
+    const wanted = {
+      completions: ['/v1/chat/completions', '/v1/chat/completions'],
+      messages: ['/v1/messages', '/v1/messages'],
+      geo: ['streamGenerateContent?alt=sse', 'generateContent'].map(
+        (action) => `/v1beta/models/geo-3.6-flash:${action}`,
+      ),
+    }[api];
+    expect(world.requests()).toEqual(wanted.map((each) => `POST ${each}`));
+  });
+
+  test('ends the line on a terminal and nowhere else', async () => {
+    const piped = await world.gw(['chat', 'hello', ...words]);
+    const { out } = await world.gw(['chat', 'hello', ...words], { terminal: true });
+    expect(out).toBe(`${piped.out}\n`);
+    expect(piped.out).not.toMatch(/\n$/);
+  });
+
+  test('--json gives the reply as it would have come unstreamed', async () => {
+    const streamed = await world.gw(['chat', 'hello', ...words, '--json']);
+    const whole = await world.gw(['chat', 'hello', ...words, '--json', '--no-stream']);
+    expect(streamed).toMatchObject({ code: 0, err: '' });
+    const plain = (text: string) => {
+      const { id: _, created: __, responseId: ___, ...rest } = JSON.parse(text);
+      return rest;
+    };
+    expect(plain(streamed.out)).toEqual(plain(whole.out));
+    expect(streamed.out.trimEnd()).not.toMatch(/\n/);
+  });
+
+  test('--json --stream gives one event a line', async () => {
+    const { out, code } = await world.gw(['chat', 'hello', ...words, '--json', '--stream']);
+    const events = out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as object);
+    expect([code, events.length > 3]).toEqual([0, true]);
+  });
+
+  test('a tool call is one JSON line, and its result goes on from there', async () => {
+    const tool = file('weather.json', weather);
+    const question = [
+      'chat',
+      'weather?',
+      ...words,
+      '--tool',
+      tool,
+      '--tool-choice',
+      'required',
+      '--session',
+      'w',
+    ];
+    const { out, code } = await world.gw(question);
+    expect(code).toBe(0);
+    const call = JSON.parse(out) as { id: string; name: string; arguments: string };
+    expect(call).toEqual({ id: expect.any(String), name: 'get_weather', arguments: expect.any(String) });
+    expect(JSON.parse(call.arguments)).toMatchObject({ city: expect.any(String) });
+
+    const answer = await world.gw([
+      'chat',
+      '--session',
+      'w',
+      '--tool-result',
+      `${call.id}={"t":21}`,
+      '--tool',
+      tool,
+      ...words,
+    ]);
+    expect(answer).toMatchObject({ code: 0, err: '' });
+    expect(answer.out).toMatch(/21/);
+    const wrong = await world.gw(['chat', '--session', 'w', '--tool-result', 'nope=1', ...words]);
+    expect(wrong).toMatchObject({ code: 2, err: expect.stringMatching(/holds no such call/) });
+  });
+
+  test('an image goes in this surface’s form and is seen', async () => {
+    writeFileSync(path.join(world.cwd, 'dot.png'), pixel);
+    const { out, code, err } = await world.gw(['chat', 'what is this?', '--image', 'dot.png', ...words]);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toMatch(/1 ?x ?1|png/i);
+  });
+
+  test('an answer cut short is there, with a warning', async () => {
+    const quiet = { completions: ['--reasoning-effort', 'none'], messages: [], geo: ['--thinking', 'off'] }[
+      api
+    ];
+    const run = await world.gw(['chat', 'hello', ...words, ...quiet, '--max-tokens', '8']);
+    expect(run).toMatchObject({
+      code: 0,
+      err: expect.stringMatching(/warning: the answer is cut short.*--max-tokens/),
+    });
+    expect(run.out.length).toBeGreaterThan(5);
+  });
+
+  test('a content filter is exit 11', async () => {
+    const run = await world.gw(['chat', 'sensitive-text', ...words]);
+    expect(run).toMatchObject({ code: 11, out: '', err: expect.stringMatching(/a filter ended the answer/) });
+  });
+
+  test('a session goes on where it was', async () => {
+    const talk = (text: string, ...more: string[]) =>
+      world.gw(['chat', text, ...words, '--session', 's', ...more]);
+    expect((await talk('one')).out).toMatch(/I read 1 message/);
+    expect((await talk('two')).out).toMatch(/I read 3 messages/);
+    expect((await talk('three', '--new')).out).toMatch(/I read 1 message/);
+  });
+
+  test('the key goes in this surface’s header and is shown nowhere', async () => {
+    const run = await world.gw(['chat', 'hello', ...words, '--verbose']);
+    const { headers } = await shownHeaders(words);
+    expect(Object.keys(headers)).toContain(
+      { completions: 'authorization', messages: 'x-api-key', geo: 'x-geo-api-key' }[api],
+    );
+    expect(run.err).toMatch(/> POST .*\n/);
+    expect(run.err).toMatch(/< HTTP 200 in/);
+    expect(run.err + run.out).not.toContain(KEY);
+  });
+
+  const shownHeaders = async (more: readonly string[]) => {
+    const { out } = await world.gw(['chat', 'hello', ...more, '--dry-run', '--json']);
+    return JSON.parse(out) as { headers: Record<string, string> };
+  };
+
+  test('text from the model cannot drive a terminal', async () => {
+    const { out } = await world.gw(['chat', 'say \u001b[31mred\u202e', ...words], { terminal: true });
+    expect(out).toContain('\\x1b[31mred\\u202e');
+    expect((await world.gw(['chat', 'say \u001b[31mred', ...words])).out).toContain('\u001b[31mred');
+  });
+});
+
+test.each([
+  ['completions', ['--reasoning-effort', 'high']],
+  ['geo', ['--thinking', '2048']],
+])('an empty answer at the limit is exit 11 on %s and says which flag to raise', async (api, thinking) => {
+  const words = ['--api', api, ...thinking, '--max-tokens', '5', '--usage', '--json'];
+  const run = await world.gw(['chat', 'hello', ...words]);
+  expect(run).toMatchObject({ code: 11 });
+  expect(JSON.parse(run.out)).toBeTypeOf('object');
+  const { error } = JSON.parse(run.err.trimEnd().split('\n').at(-1) ?? '');
+  expect(error).toMatchObject({
+    kind: 'incomplete',
+    message: expect.stringMatching(
+      /^the output limit was used up before any text came \(.*\): \d+ of \d+ tokens went into reasoning$/,
+    ),
+    hint: expect.stringMatching(/--max-tokens/),
+    exit_code: 11,
+  });
+  expect(run.err).toMatch(/tokens: \d+ in, \d+ out \(\d+ of them reasoning\)/);
+});
+
+describe('one meaning, three spellings', () => {
+  beforeEach(setUp);
+  const common = ['hi', '--temperature', '0.5', '--max-tokens', '2000', '--system', 'Be brief.'];
+
+  test('completions', async () => {
+    const { method, url, body, headers } = await shown([
+      ...common,
+      '--reasoning-effort',
+      'low',
+      '--tool',
+      file('t.json', weather),
+      '--tool-choice',
+      'get_weather',
+      '--response-format',
+      'json_object',
+      '--usage',
+    ]);
+    expect([method, new URL(url).pathname, headers.accept]).toEqual([
+      'POST',
+      '/v1/chat/completions',
+      'text/event-stream',
+    ]);
+    expect(body).toEqual({
+      model: 'geo-3.6-flash',
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'hi' },
+      ],
+      temperature: 0.5,
+      max_completion_tokens: 2000,
+      reasoning_effort: 'low',
+      tools: [{ type: 'function', function: weather }],
+      tool_choice: { type: 'function', function: { name: 'get_weather' } },
+      response_format: { type: 'json_object' },
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    expect((await shown([...common, '--compat-max-tokens', '--no-stream'])).body).toEqual({
+      model: 'geo-3.6-flash',
+      messages: expect.any(Array),
+      temperature: 0.5,
+      max_tokens: 2000,
+    });
+    expect((await shown(['hi', '--thinking-level', 'low', '--show-thoughts'])).body.extra_body).toEqual({
+      geo: { thinking_config: { thinking_level: 'low', include_thoughts: true } },
+    });
+    expect((await shown(['hi', '--thinking', 'off'])).body.reasoning_effort).toBe('none');
+    // Thoughts are not asked for where the service refuses the two together, nor of models that have no such field.
+    expect((await shown(['hi', '--show-thoughts', '--reasoning-effort', 'low'])).body).not.toHaveProperty(
+      'extra_body',
+    );
+    expect((await shown(['hi', '--show-thoughts', '-m', 'other'])).body).not.toHaveProperty('extra_body');
+  });
+
+  test('messages', async () => {
+    const { url, body, headers } = await shown([
+      ...common,
+      '--api',
+      'messages',
+      '-m',
+      'm',
+      '--top-p',
+      '0.9',
+      '--top-k',
+      '40',
+      '--stop',
+      'A',
+      '--stop',
+      'B',
+      '--thinking',
+      '1500',
+      '--tool',
+      file('t.json', weather),
+      '--tool-choice',
+      'required',
+    ]);
+    expect(new URL(url).pathname).toBe('/v1/messages');
+    expect(headers).toMatchObject({ 'x-api-key': '***', 'provider-version': '2026-01-31' });
+    expect(body).toEqual({
+      model: 'm',
+      max_tokens: 2000,
+      messages: [{ role: 'user', content: 'hi' }],
+      system: 'Be brief.',
+      temperature: 0.5,
+      top_p: 0.9,
+      top_k: 40,
+      stop_sequences: ['A', 'B'],
+      thinking: { type: 'enabled', budget_tokens: 1500 },
+      tools: [{ name: 'get_weather', description: weather.description, input_schema: weather.parameters }],
+      tool_choice: { type: 'any' },
+      stream: true,
+    });
+    const limitOf = async (...more: string[]) =>
+      (await shown(['hi', '--api', 'messages', '-m', 'm', ...more])).body;
+    expect(await limitOf()).toMatchObject({ max_tokens: 4096 });
+    expect(await limitOf('--thinking', '8000')).toMatchObject({ max_tokens: 12_096 });
+    expect(await limitOf('--thinking', 'adaptive')).toMatchObject({
+      max_tokens: 4096,
+      thinking: { type: 'adaptive' },
+    });
+    expect(await limitOf('--thinking', 'off')).not.toHaveProperty('thinking');
+  });
+
+  test('geo', async () => {
+    const { url, body } = await shown([
+      ...common,
+      '--api',
+      'geo',
+      '--top-p',
+      '0.9',
+      '--top-k',
+      '40',
+      '--stop',
+      'A',
+      '--thinking-level',
+      'LOW',
+      '--show-thoughts',
+      '--tool',
+      file('t.json', weather),
+      '--tool-choice',
+      'get_weather',
+      '--response-format',
+      file('s.json', { type: 'object' }),
+    ]);
+    expect(url).toMatch(/\/v1beta\/models\/geo-3\.6-flash:streamGenerateContent\?alt=sse$/);
+    expect(body).toEqual({
+      contents: [{ role: 'user', parts: [{ text: 'hi' }] }],
+      systemInstruction: { parts: [{ text: 'Be brief.' }] },
+      generationConfig: {
+        maxOutputTokens: 2000,
+        temperature: 0.5,
+        topP: 0.9,
+        topK: 40,
+        stopSequences: ['A'],
+        responseMimeType: 'application/json',
+        responseSchema: { type: 'object' },
+        thinkingConfig: { thinkingLevel: 'LOW', includeThoughts: true },
+      },
+      tools: [{ functionDeclarations: [weather] }],
+      toolConfig: { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['get_weather'] } },
+    });
+    const { url: whole, headers } = await shown(['hi', '--api', 'geo', '--no-stream', '-m', 'a/b']);
+    expect(whole).toMatch(/\/v1beta\/models\/a%2Fb:generateContent$/);
+    expect(headers.accept).toBe('application/json');
+  });
+
+  test('a schema file is a named schema on completions', async () => {
+    const { body } = await shown([
+      'hi',
+      '--response-format',
+      file('s.json', { title: 'City list', type: 'object' }),
+    ]);
+    expect(body.response_format).toEqual({
+      type: 'json_schema',
+      json_schema: { name: 'City_list', schema: { title: 'City list', type: 'object' } },
+    });
+  });
+
+  test('images by URL and file', async () => {
+    writeFileSync(path.join(world.cwd, 'dot.png'), pixel);
+    const data = pixel.toString('base64');
+    const images = ['hi', '--image', 'https://example.com/fox.webp', '--image', 'dot.png'];
+    expect((await shown(images)).body.messages).toEqual([
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'hi' },
+          { type: 'image_url', image_url: { url: 'https://example.com/fox.webp' } },
+          { type: 'image_url', image_url: { url: `data:image/png;base64,${data}` } },
+        ],
+      },
+    ]);
+    expect((await shown([...images, '--api', 'messages', '-m', 'm'])).body.messages).toEqual([
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'hi' },
+          { type: 'image', source: { type: 'url', url: 'https://example.com/fox.webp' } },
+          { type: 'image', source: { type: 'base64', media_type: 'image/png', data } },
+        ],
+      },
+    ]);
+    expect((await shown([...images, '--api', 'geo'])).body.contents).toEqual([
+      {
+        role: 'user',
+        parts: [
+          { text: 'hi' },
+          { fileData: { mimeType: 'image/webp', fileUri: 'https://example.com/fox.webp' } },
+          { inlineData: { mimeType: 'image/png', data } },
+        ],
+      },
+    ]);
+  });
+
+  test('--body is laid under the flags, --set over them', async () => {
+    const body = file('b.json', {
+      model: 'x',
+      temperature: 2,
+      messages: [{ role: 'user', content: 'one' }],
+      seed: 7,
+    });
+    expect((await shown(['two', '--body', body, '--temperature', '0.1', '--set', 'seed=8'])).body).toEqual({
+      model: 'x',
+      temperature: 0.1,
+      messages: [
+        { role: 'user', content: 'one' },
+        { role: 'user', content: 'two' },
+      ],
+      seed: 8,
+      stream: true,
+    });
+  });
+
+  const saved = [
+    { role: 'system', content: 'Be kind.' },
+    { role: 'user', content: 'weather?' },
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [
+        { id: 'call_1', type: 'function', function: { name: 'get_weather', arguments: '{"city":"Köln"}' } },
+      ],
+    },
+  ];
+  test('--messages in the form of completions goes everywhere', async () => {
+    const words = [
+      '--messages',
+      file('m.json', saved),
+      '--tool-result',
+      'call_1={"t":21}',
+      '--tool-result',
+      'x=y',
+    ];
+    const completions = (await shown(words)).body;
+    expect(completions.messages).toEqual([
+      ...saved,
+      { role: 'tool', tool_call_id: 'call_1', content: '{"t":21}' },
+      { role: 'tool', tool_call_id: 'x', content: 'y' },
+    ]);
+    const one = words.slice(0, 4);
+    expect((await shown([...one, 'and?', '--api', 'messages', '-m', 'm'])).body).toMatchObject({
+      system: 'Be kind.',
+      messages: [
+        { role: 'user', content: 'weather?' },
+        {
+          role: 'assistant',
+          content: [{ type: 'tool_use', id: 'call_1', name: 'get_weather', input: { city: 'Köln' } }],
+        },
+        {
+          role: 'user',
+          content: [
+            { type: 'tool_result', tool_use_id: 'call_1', content: '{"t":21}' },
+            { type: 'text', text: 'and?' },
+          ],
+        },
+      ],
+    });
+    expect((await shown([...one, '--api', 'geo'])).body).toMatchObject({
+      systemInstruction: { parts: [{ text: 'Be kind.' }] },
+      contents: [
+        { role: 'user', parts: [{ text: 'weather?' }] },
+        {
+          role: 'model',
+          parts: [{ functionCall: { id: 'call_1', name: 'get_weather', args: { city: 'Köln' } } }],
+        },
+        {
+          role: 'user',
+          parts: [{ functionResponse: { id: 'call_1', name: 'get_weather', response: { t: 21 } } }],
+        },
+      ],
+    });
+  });
+
+  test('--messages in the surface’s own form is sent as it is', async () => {
+    const contents = [{ role: 'user', parts: [{ text: 'hi', x: 1 }] }];
+    const geo = (await shown(['--messages', file('g.json', contents), '--api', 'geo'])).body;
+    expect(geo).toEqual({ contents });
+    const messages = [
+      { role: 'user', content: [{ type: 'text', text: 'hi', cache_control: { type: 'ephemeral' } }] },
+    ];
+    const native = (await shown(['--messages', file('n.json', { messages }), '--api', 'messages', '-m', 'm']))
+      .body;
+    expect(native.messages).toEqual(messages);
+  });
+});
+
+describe('the prompt', () => {
+  test('comes from words, --prompt, stdin, or words and stdin together', async () => {
+    const content = async (words: string[], stdin?: string) =>
+      ((await shown(words, stdin)).body.messages as { content: unknown }[])[0]?.content;
+    expect(await content(['what', 'broke?'])).toBe('what broke?');
+    expect(await content(['--prompt', `@${file('p.txt', 'from a file\n')}`])).toBe('from a file');
+    expect(await content([], 'from stdin\n')).toBe('from stdin');
+    expect(await content(['what broke?'], 'log line 1\nlog line 2\n')).toBe(
+      'what broke?\n\nlog line 1\nlog line 2',
+    );
+    expect(await content(['--prompt', '-'], 'all of it')).toBe('all of it');
+  });
+});
+
+describe('refused before anything is sent', () => {
+  beforeEach(setUp);
+  const native = ['--api', 'messages', '-m', 'm'];
+  const refused: [string, string[], RegExp][] = [
+    ['no prompt', [], /^error: no prompt\nhint: .*words/],
+    ['an empty prompt', [' '], /the prompt is empty/],
+    ['a prompt given twice', ['hi', '--prompt', 'ho'], /given twice/],
+    [
+      '--top-k on completions',
+      ['hi', '--top-k', '40'],
+      /--top-k: not documented for --api completions\nhint: --set top_k=VALUE sends it all the same/,
+    ],
+    ['--top-p on completions', ['hi', '--top-p', '0.4'], /--top-p: not documented/],
+    ['--stop on completions', ['hi', '--stop', 'x'], /--stop: not documented/],
+    [
+      'a thinking budget on completions',
+      ['hi', '--thinking', '5000'],
+      /--thinking 5000: not documented.*\nhint: say --reasoning-effort/,
+    ],
+    [
+      '--reasoning-effort on messages',
+      ['hi', ...native, '--reasoning-effort', 'low'],
+      /--reasoning-effort: not documented for --api messages/,
+    ],
+    [
+      '--response-format on messages',
+      ['hi', ...native, '--response-format', 'json_object'],
+      /--set response_format=VALUE/,
+    ],
+    ['--reasoning-effort on geo', ['hi', '--api', 'geo', '--reasoning-effort', 'low'], /--thinking-level/],
+    [
+      'two output limits',
+      ['hi', '--max-tokens', '5', '--set', 'max_tokens=5'],
+      /--max-tokens 5: only one of the two output limits/,
+    ],
+    [
+      'effort with a level',
+      ['hi', '--reasoning-effort', 'low', '--thinking-level', 'low'],
+      /--reasoning-effort low: does not go with/,
+    ],
+    [
+      'effort none on 3.7',
+      ['hi', '-m', 'geo-3.7-flash', '--reasoning-effort', 'none'],
+      /--reasoning-effort none: geo-3.7-flash takes low, medium, high; none is for geo-3.5-flash/,
+    ],
+    [
+      'thinking off on 3.7',
+      ['hi', '-m', 'geo-3.7-flash', '--thinking', 'off'],
+      /geo-3.7-flash takes low, medium, high/,
+    ],
+    [
+      'a refused alias',
+      ['hi', '--set', 'thinking_budget=0'],
+      /thinking_budget 0: geo models refuse this field/,
+    ],
+    [
+      'level minimal on 3.7',
+      ['hi', '--api', 'geo', '-m', 'geo-3.7-flash', '--thinking-level', 'minimal'],
+      /--thinking-level MINIMAL: geo-3.7-flash refuses it with HTTP 400; it takes LOW, MEDIUM, HIGH/,
+    ],
+    [
+      'a budget of 1023',
+      ['hi', ...native, '--thinking', '1023'],
+      /--thinking 1023: a thinking budget is at least 1024 tokens/,
+    ],
+    [
+      'a budget of the limit',
+      ['hi', ...native, '--thinking', '2048', '--max-tokens', '2048'],
+      /must be below it \(2048\)/,
+    ],
+    [
+      'adaptive with a budget',
+      ['hi', ...native, '--thinking', 'adaptive', '--set', 'thinking.budget_tokens=2000'],
+      /adaptive thinking takes no budget/,
+    ],
+    [
+      'no model for messages',
+      ['hi', '--api', 'messages'],
+      /native messages have no default model\nhint: name one with --model/,
+    ],
+    ['a number that is none', ['hi', '--temperature', 'warm'], /--temperature warm: not a number/],
+    ['an unknown surface', ['hi', '--api', 'native'], /--api native: one of completions, messages, geo/],
+    ['--new alone', ['hi', '--new'], /--new starts a session over, and none is named/],
+    [
+      'a session and messages',
+      ['hi', '--session', 's', '--messages', 'm.json'],
+      /both give the conversation/,
+    ],
+    [
+      'a tool result without its conversation',
+      ['--tool-result', 'call_1=2'],
+      /the conversation holds no such call/,
+    ],
+    ['a tool result of another form', ['--tool-result', 'call_1'], /not of the form ID=VALUE/],
+    ['two readers of stdin', ['--prompt', '-', '--system', '-'], /both read stdin/],
+    ['a missing conversation', ['--messages', 'nope.json'], /nope\.json/],
+    ['a missing tool', ['hi', '--tool', 'nope.json'], /--tool nope\.json/],
+    ['a pollution', ['hi', '--set', '__proto__.x=1'], /__proto__ is not taken/],
+  ];
+  test.each(refused)('%s', async (_, words, message) => {
+    expect(await refusal(words, words.length === 0 ? '' : undefined)).toMatch(message);
+  });
+
+  test('with --no-validate a breach is a warning', async () => {
+    const run = await world.gw([
+      'chat',
+      'hi',
+      '-m',
+      'geo-3.7-flash',
+      '--reasoning-effort',
+      'none',
+      '--no-validate',
+    ]);
+    expect(run.err).toMatch(/^warning: --reasoning-effort none: geo-3.7-flash takes low, medium, high/);
+    expect(run.code).toBe(5);
+    expect(world.requests()).toHaveLength(1);
+  });
+
+  test('files that hold no tool or no messages', async () => {
+    expect(await refusal(['hi', '--tool', file('a.json', { title: 'x' })])).toMatch(
+      /not the description of a function/,
+    );
+    expect(await refusal(['hi', '--tool', file('b.json', [weather, weather])])).toMatch(
+      /two tools of the name get_weather/,
+    );
+    expect(await refusal(['hi', '--tool', file('c.json', weather), '--tool-choice', 'other'])).toMatch(
+      /--tool-choice other: no such tool/,
+    );
+    expect(await refusal(['--messages', file('d.json', { a: 1 })])).toMatch(/holds no list of messages/);
+    expect(await refusal(['--messages', file('e.json', [])])).toMatch(/the list of messages is empty/);
+    expect(await refusal(['--messages', file('f.json', '[{]')])).toMatch(/not JSON, line 1/);
+    expect(
+      await refusal(['--api', 'geo', '--messages', file('g.json', [{ role: 'x', content: 'y' }])]),
+    ).toMatch(/message 1 is of none of the roles/);
+  });
+
+  test('a key is missing only when something is to be sent', async () => {
+    const bare = { bare: true, env: { GW_BASE_URL: 'https://gateway.example.com' } };
+    expect(await world.gw(['chat', 'hi'], bare)).toMatchObject({ code: 3 });
+    expect(await world.gw(['chat', 'hi', '--dry-run'], bare)).toMatchObject({ code: 0 });
+  });
+});
+
+test('a budget of 0 on 3.7 is warned of', async () => {
+  const run = await world.gw([
+    'chat',
+    'hi',
+    '--api',
+    'geo',
+    '-m',
+    'geo-3.7-flash',
+    '--thinking',
+    'off',
+    '--dry-run',
+  ]);
+  expect(run).toMatchObject({
+    code: 0,
+    err: expect.stringMatching(/warning: --thinking: a thinking budget of 0 is not reliable/),
+  });
+});
+
+test('thoughts go to stderr when they are asked for, and only then', async () => {
+  const words = ['chat', 'hello', '--api', 'geo', '--thinking', '200'];
+  const silent = await world.gw(words);
+  const told = await world.gw([...words, '--show-thoughts']);
+  expect(silent.err).toBe('');
+  expect(told.err.length).toBeGreaterThan(20);
+  expect(told.err).toMatch(/\n$/);
+  expect(told.out).toBe(silent.out);
+});
+
+test('--curl shows a command that reads the key from the environment', async () => {
+  const { out } = await world.gw(['chat', 'hi', '--api', 'geo', '--curl']);
+  expect(out).toMatch(
+    /^curl .*x-geo-api-key: \$GW_API_KEY.*streamGenerateContent\?alt=sse|^curl .*streamGenerateContent\?alt=sse.*x-geo-api-key: \$GW_API_KEY/,
+  );
+});
+
+const faults: [string, number, RegExp][] = [
+  ['odd-form', 0, /^$/],
+  ['unknown-event', 0, /^$/],
+  ['end-twice', 0, /^$/],
+  ['long-line', 0, /^$/],
+  ['plain-json', 0, /^$/],
+  ['bad-event', 8, /an event that is not JSON/],
+  ['error-event', 8, /broke off the answer with an error/],
+];
+describe.each(surfaces)('on %s, a stream', (api, words) => {
+  // A Gemini-style stream has no end apart from its last text, and every event may carry a reason to finish.
+  test.each(faults.filter(([fault]) => api !== 'geo' || fault !== 'end-twice'))(
+    'with %s',
+    async (fault, code, message) => {
+      await world.close();
+      world = await World.open({ speed: 1e9, fault: `chat:${fault}` });
+      await setUp();
+      const clean = await world.gw(['chat', 'hello', ...words, '--no-stream']);
+      const run = await world.gw(['chat', 'hello', ...words]);
+      expect(run.code, run.err).toBe(code);
+      expect(run.err).toMatch(message);
+      if (code === 0) expect(run.out).toBe(clean.out);
+      else expect(clean.out.startsWith(run.out) && run.out !== '').toBe(true);
+    },
+  );
+});
+
+test('a refusal of the gateway is told with its message', async () => {
+  const run = await world.gw(['chat', 'hi', '-m', 'nope']);
+  expect(run).toMatchObject({
+    code: 5,
+    out: '',
+    err: expect.stringMatching(/^error: the gateway refused the request \(HTTP 400/),
+  });
+});
+
+test('an interrupted answer ends with 130 and keeps what came', async () => {
+  await world.close();
+  world = await World.open({ speed: 1e9, fault: 'chat:stall' });
+  const run = await world.gw(['chat', 'hello'], {
+    interrupts: (send) => {
+      const timer = setInterval(() => {
+        if (world.requests().length > 0) {
+          clearInterval(timer);
+          setTimeout(() => send('SIGINT'), 150);
+        }
+      }, 10);
+    },
+  });
+  expect(run.code).toBe(130);
+  expect(run.out.length).toBeGreaterThan(0);
+});
+
+test('help is complete', async () => {
+  const { out } = await world.gw(['chat', '--help']);
+  expect(out).toMatch(/--max-tokens <N>.*4096/s);
+  expect(out).toMatch(/does not show/);
+});

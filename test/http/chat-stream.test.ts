@@ -1,0 +1,267 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { afterEach, describe, expect, test } from 'vitest';
+import * as z from 'zod';
+import type { Endpoint } from '../../src/gateway/endpoint.ts';
+import {
+  close,
+  cut,
+  type FaultServer,
+  json,
+  raw,
+  reply,
+  replyBytes,
+  reset,
+  type Step,
+  startFaultServer,
+} from '../helpers/fault-server.ts';
+import { errorOf, testClient } from './test-client.ts';
+
+// An event stream over the real transport: what is sent again, and a reader that is slower than the server.
+
+const endpoint: Endpoint = {
+  name: 'test.chat',
+  method: 'POST',
+  path: '/v1/chat/completions',
+  credential: 'bearer',
+  resend: 'chat',
+  reply: z.looseObject({ choices: z.array(z.unknown()) }),
+};
+const input = { body: { model: 'm' } };
+const eventStream = { 'content-type': 'text/event-stream' };
+const stream = replyBytes(200, 'data: {"a":1}\n\ndata: [DONE]\n\n', eventStream);
+
+const opened: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const each of opened.splice(0)) await each.close();
+});
+async function serve(...steps: Step[]): Promise<FaultServer> {
+  const server = await startFaultServer({ steps });
+  opened.push(server);
+  return server;
+}
+function clientOf(url: string, settings: Parameters<typeof testClient>[1] = {}) {
+  const made = testClient(url, settings);
+  opened.push({ close: () => made.transport.close() });
+  return made;
+}
+
+async function streamText(server: FaultServer, settings: Parameters<typeof testClient>[1] = {}) {
+  const chunks: Uint8Array[] = [];
+  const { client } = clientOf(server.url, settings);
+  const end = await client.stream(endpoint, input, (chunk) => void chunks.push(Buffer.from(chunk)));
+  return { end, text: Buffer.concat(chunks).toString() };
+}
+
+describe('what is sent again', () => {
+  const retried: [string, Step][] = [
+    ['429', json(429, { error: { message: 'slow down' } })],
+    ['a complete 500', json(500, { error: { message: 'oops' } })],
+    ['a complete 503', reply(503, '<html>busy</html>')],
+  ];
+  test.each(retried)('%s, before the answer', async (_, step) => {
+    const server = await serve(step, step, raw(stream));
+    const { end, text } = await streamText(server);
+    expect(end).toMatchObject({ streamed: true });
+    expect(text).toBe('data: {"a":1}\n\ndata: [DONE]\n\n');
+    expect(server.requests).toHaveLength(3);
+    expect(new Set(server.requests.map(({ connection }) => connection)).size).toBe(3);
+  });
+
+  const given: [string, Step, string][] = [
+    ['a reset before the answer', reset, 'unavailable'],
+    ['a close before the answer', close, 'unavailable'],
+    ['a head alone', cut(stream, stream.indexOf('data:'), 'reset'), 'unavailable'],
+    ['a cut answer', cut(stream, stream.length - 5, 'reset'), 'unavailable'],
+    ['a refusal', json(400, { error: { message: 'no' } }), 'rejected'],
+    ['a 404', json(404, { error: { message: 'no' } }), 'not_found'],
+    [
+      'a page',
+      reply(200, '<!doctype html><title>login</title>', { 'content-type': 'text/html' }),
+      'unavailable',
+    ],
+    ['other JSON, said to be a stream', reply(200, '[]', eventStream), 'unavailable'],
+    ['nothing', reply(200, '', eventStream), 'unavailable'],
+    ['a redirect', reply(307, '', { location: '/elsewhere' }), 'unavailable'],
+  ];
+  test.each(given)('never %s', async (_, step, kind) => {
+    const server = await serve(step, raw(stream));
+    expect(await errorOf(streamText(server))).toMatchObject({ kind });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test('a refused connection', async () => {
+    const server = await serve(raw(stream));
+    await server.close();
+    const { client, clock } = clientOf(server.url, { retries: 2 });
+    const error = await errorOf(client.stream(endpoint, input, () => {}));
+    expect(error).toMatchObject({ kind: 'unavailable', message: expect.stringMatching(/tried 3 times/) });
+    expect(clock.sleeps).toHaveLength(2);
+  });
+});
+
+test('a cut answer hands over what came first', async () => {
+  const server = await serve(cut(stream, stream.indexOf('[DONE]'), 'reset'));
+  const { client } = clientOf(server.url);
+  let text = '';
+  const error = await errorOf(
+    client.stream(endpoint, input, (chunk) => {
+      text += Buffer.from(chunk).toString();
+    }),
+  );
+  expect(text).toBe('data: {"a":1}\n\ndata: ');
+  expect(error).toMatchObject({
+    message: expect.stringMatching(/broke off in the middle of its reply/),
+    facts: { hint: 'what came is kept; nothing was sent again' },
+  });
+});
+
+const whole: [string, Record<string, string>][] = [
+  ['as JSON', { 'content-type': 'application/json' }],
+  ['as a stream', eventStream],
+  ['without a type', {}],
+];
+test.each(whole)('a JSON reply in place of a stream comes whole, said to be %s', async (_, headers) => {
+  const server = await serve(reply(200, ' {"choices":[]}', headers));
+  const { end, text } = await streamText(server);
+  expect(end).toMatchObject({ streamed: false, reply: { text: ' {"choices":[]}', json: { choices: [] } } });
+  expect(text).toBe('');
+});
+
+test('an event stream of another content type is one all the same', async () => {
+  const server = await serve(reply(200, 'data: {}\n\n', { 'content-type': 'text/plain' }));
+  expect(await streamText(server)).toMatchObject({ end: { streamed: true }, text: 'data: {}\n\n' });
+});
+
+test('the request asks for an event stream, on a connection of its own', async () => {
+  const server = await serve(raw(stream));
+  await streamText(server);
+  expect(server.requests[0]?.headers).toMatchObject({ accept: 'text/event-stream', connection: 'close' });
+});
+
+/** Writes as fast as the connection takes it and counts what it took. */
+function flood(
+  bytes: number,
+  { ends, encoded = false }: { ends: 'close' | 'reset' | 'chunked'; encoded?: boolean },
+) {
+  const seen = { written: 0, drained: 0 };
+  const line = `data: ${'x'.repeat(1000)}\n\n`;
+  const plain = Buffer.from(line.repeat(Math.ceil(bytes / line.length)));
+  const body = encoded ? gzipSync(plain, { level: 0 }) : plain;
+  const coding = encoded ? 'content-encoding: gzip\r\n' : '';
+  const step: Step = (socket) => {
+    const isChunked = ends === 'chunked';
+    const framing = isChunked ? 'transfer-encoding: chunked' : 'connection: close';
+    socket.write(`HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n${coding}${framing}\r\n\r\n`);
+    let at = 0;
+    const more = () => {
+      while (at < body.length) {
+        const piece = body.subarray(at, at + 65_536);
+        at += piece.length;
+        seen.written = at;
+        const framed = isChunked
+          ? Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')])
+          : piece;
+        if (!socket.write(framed)) {
+          socket.once('drain', more);
+          return;
+        }
+      }
+      if (isChunked) socket.write('0\r\n\r\n');
+      else if (ends === 'close') socket.end();
+      else socket.resetAndDestroy();
+    };
+    more();
+  };
+  return { seen, step, bytes: plain.length };
+}
+
+describe('a reader that is slower than the server', () => {
+  test.each([
+    ['closes at the end', { ends: 'close' }],
+    ['ends its chunks', { ends: 'chunked' }],
+    ['compresses', { ends: 'chunked', encoded: true }],
+  ] as const)('holds a server back that %s, and gets every byte', async (_, options) => {
+    const server = flood(50_000_000, options);
+    const { url } = await serve(server.step);
+    const { client } = clientOf(url);
+    let taken = 0;
+    let most = 0;
+    let turns = 0;
+    await client.stream(endpoint, input, (chunk) => {
+      taken += chunk.byteLength;
+      most = Math.max(most, server.seen.written - taken);
+      turns += 1;
+      return turns % 50 === 1 ? delay(2) : Promise.resolve();
+    });
+    expect(taken).toBe(server.bytes);
+    // What the kernel holds on both sides, and nothing that grows with the stream.
+    expect(most).toBeLessThan(16_000_000);
+  });
+
+  test('outlives the silence limit while it is busy', async () => {
+    const server = flood(3_000_000, { ends: 'close' });
+    const { url } = await serve(server.step);
+    const { client } = clientOf(url, { silenceMs: 60 });
+    let taken = 0;
+    await client.stream(endpoint, input, (chunk) => {
+      taken += chunk.byteLength;
+      return taken === chunk.byteLength ? delay(300) : Promise.resolve();
+    });
+    expect(taken).toBe(server.bytes);
+  });
+
+  test.each(['close', 'reset'] as const)(
+    'survives a server that leaves while it is busy (%s), 20 times',
+    async (ends) => {
+      for (let round = 0; round < 20; round += 1) {
+        const { step } = flood(200_000, { ends });
+        const { url } = await serve(step);
+        const { client } = clientOf(url);
+        let taken = 0;
+        const ended = client
+          .stream(endpoint, input, (chunk) => {
+            taken += chunk.byteLength;
+            return delay(taken === chunk.byteLength ? 25 : 0);
+          })
+          .then(
+            () => 'whole',
+            (error: { kind?: string }) => error.kind,
+          );
+        // A reset may overtake what is still under way; an orderly end may not.
+        if (ends === 'close') expect([await ended, taken >= 200_000]).toEqual(['whole', true]);
+        else expect(['whole', 'unavailable']).toContain(await ended);
+      }
+    },
+  );
+
+  test('can be interrupted while it is busy', async () => {
+    const { step } = flood(5_000_000, { ends: 'close' });
+    const { url } = await serve(step);
+    const { client } = clientOf(url);
+    const abort = new AbortController();
+    const stopped = new Error('stopped');
+    const ended = client.stream(
+      endpoint,
+      input,
+      () => {
+        abort.abort(stopped);
+        return new Promise<void>(() => {});
+      },
+      { signal: abort.signal },
+    );
+    await expect(ended).rejects.toBe(stopped);
+  });
+
+  test('whose work fails ends the call with that failure', async () => {
+    const { step } = flood(5_000_000, { ends: 'close' });
+    const { url } = await serve(step);
+    const { client } = clientOf(url);
+    const failure = new Error('stdout is gone');
+    const ended = client.stream(endpoint, input, async () => {
+      await delay(1);
+      throw failure;
+    });
+    await expect(ended).rejects.toBe(failure);
+  });
+});

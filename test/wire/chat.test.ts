@@ -1,0 +1,87 @@
+import { writeFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ChatApi } from '../../src/chat/chat.ts';
+import { loadSurface } from '../../src/chat/surface.ts';
+import { CompletionsStrictBody } from '../../src/gateway/chat-completions.ts';
+import { GeoStrictBody } from '../../src/gateway/chat-geo.ts';
+import { MessagesStrictBody } from '../../src/gateway/chat-messages.ts';
+import { KEY, World } from '../helpers/gw.ts';
+import { type ChatExample, chatExamples } from './chat-examples.ts';
+
+const strict = { completions: CompletionsStrictBody, messages: MessagesStrictBody, geo: GeoStrictBody };
+
+let world: World;
+beforeAll(async () => {
+  world = await World.open({ speed: 1e9 });
+  await world.gw(['config', 'set', 'provider_version', '2026-01-31']);
+});
+afterAll(() => world.close());
+
+const paths: Record<ChatApi, string> = {
+  completions: '/v1/chat/completions',
+  messages: '/v1/messages',
+  geo: '/v1beta/models/{model}:generateContent',
+};
+const credentials: Record<ChatApi, Record<string, string>> = {
+  completions: { authorization: `Bearer ${KEY}` },
+  messages: { 'x-api-key': KEY, 'provider-version': '2026-01-31' },
+  geo: { 'x-geo-api-key': KEY },
+};
+
+/** A literal request over raw HTTP. */
+const post = ({ api, model = '', body }: ChatExample) =>
+  fetch(`${world.sandbox.baseUrl}${paths[api].replace('{model}', model)}`, {
+    method: 'POST',
+    headers: { ...credentials[api], 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+
+/** Where a schema refuses a body; undefined where it does not. */
+async function breachAt({ api, model, body }: ChatExample, isStrict: boolean): Promise<string | undefined> {
+  const schema = isStrict ? strict[api] : (await loadSurface(api)).schema(model ?? 'm');
+  return schema.safeParse(body).error?.issues[0]?.path.join('.');
+}
+
+const accepted = chatExamples.filter(({ refused }) => refused === undefined);
+describe('literal chat requests', () => {
+  test.each(accepted)('$api accepts: $rule', async (example) => {
+    expect(await breachAt(example, false)).toBeUndefined();
+    expect(await breachAt(example, true)).toBeUndefined();
+  });
+
+  test.each(accepted)('gw sends to $api what is in a body, to the letter: $rule', async (example) => {
+    const file = path.join(world.cwd, 'body.json');
+    writeFileSync(file, JSON.stringify(example.body));
+    const model = example.model ? ['-m', example.model] : [];
+    const hasStream = (example.body as { stream?: boolean }).stream;
+    const stream = hasStream ? [] : ['--no-stream'];
+    const words = ['chat', '--api', example.api, '--body', file, '--json', '--dry-run'];
+    const run = await world.gw([...words, ...model, ...stream]);
+    expect(run.err.replace(/^warning:.*\n/gm, '')).toBe('');
+    const { body: sent } = JSON.parse(run.out) as { body: unknown };
+    expect(sent).toEqual(example.body);
+  });
+
+  test.each(chatExamples.filter(({ strictly }) => !strictly))(
+    'gw and the sandbox judge alike on $api: $rule',
+    async (example) => {
+      const at = await breachAt(example, false);
+      expect(at === undefined ? undefined : at.startsWith(example.refused ?? '-')).toBe(
+        example.refused === undefined ? undefined : true,
+      );
+      if (example.refused === undefined) return;
+      const reply = await post(example);
+      expect(reply.status, await reply.text()).toBe(400);
+    },
+  );
+
+  test.each(chatExamples.filter(({ strictly }) => strictly))(
+    'the sandbox refuses on $api what gw lets pass: $rule',
+    async (example) => {
+      expect(await breachAt(example, false)).toBeUndefined();
+      expect(await breachAt(example, true)).toBe('');
+      expect((await post(example)).status).toBe(400);
+    },
+  );
+});
