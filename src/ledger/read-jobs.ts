@@ -1,9 +1,9 @@
+import { readLines } from '../disk/read-lines.ts';
 import type { Job, LedgerLine } from './event.ts';
 import { JobFold } from './fold.ts';
 import { isJobKey } from './job-key.ts';
 import { journalPaths } from './journal-files.ts';
 import { parseLine } from './parse-line.ts';
-import { readLines } from '../disk/read-lines.ts';
 
 /** Counts the lines that could not be read. */
 export interface Skips {

@@ -72,3 +72,6 @@ for (const [name, values] of Object.entries(times)) {
     `${name.padEnd(36)}${ms.toFixed(1).padStart(8)}${(ms / floor).toFixed(2).padStart(14)}${curl ? (ms / curl).toFixed(1).padStart(10) : ''}`,
   );
 }
+
+console.log();
+await import('./chat.js');

@@ -2,9 +2,9 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { isAlive, ownIdentity } from '../../src/disk/process-identity.ts';
 import { newJobKey } from '../../src/ledger/job-key.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
-import { isAlive, ownIdentity } from '../../src/disk/process-identity.ts';
 import { bundle, Running, runNode } from './bundle.ts';
 import { handClock, novemberMs, tempDir } from './fixtures.ts';
 

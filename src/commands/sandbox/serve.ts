@@ -14,7 +14,11 @@ const DEFAULT_KEY = 'sandbox-key';
 const flags = {
   port: parsed('PORT', 'port of the API (default: any free one)', portOf),
   key: text('KEY', `the key that is let in (default ${DEFAULT_KEY}; not a secret: it opens nothing else)`),
-  speed: parsed('N', 'how many times faster than the service tasks run and chat models write (default 1)', speedOf),
+  speed: parsed(
+    'N',
+    'how many times faster than the service tasks run and chat models write (default 1)',
+    speedOf,
+  ),
   account: parsed('TYPE', 'whose limits hold (default enterprise)', accountOf, { choices: accountTypes }),
   fault: parsed('SPEC', 'misbehave: see below', faultsOf),
   fresh: on('remember nothing between runs'),
