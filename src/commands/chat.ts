@@ -102,7 +102,7 @@ function judge(answer: ChatAnswer, flags: ChatFlags, { io }: Context) {
 const noModel = () =>
   usage(
     'native messages have no default model',
-    'name one with --model (gw models lists them), or store it: gw config set models.chat MODEL',
+    'name one with --model, or store it: gw config set models.chat MODEL',
   );
 
 async function converseOnTerminal(flags: ChatFlags, start: Start, ctx: Context): Promise<Outcome<never>> {

@@ -33,7 +33,7 @@ export const chatFlags = {
     },
     { choices: chatApis },
   ),
-  model: text('MODEL', 'model ID (gw models lists them)', { short: 'm' }),
+  model: text('MODEL', 'model ID', { short: 'm' }),
   prompt: text('TEXT', 'the prompt, instead of words after the command; @FILE reads a file, - reads stdin', {
     short: 'p',
   }),
