@@ -266,7 +266,7 @@ function wrapped(note: string, columns: number | undefined): string {
     .join('\n');
 }
 
-const helpWidth = (columns: number | undefined): number => Math.min(columns ?? 80, 120);
+const helpWidth = (columns: number | undefined): number => Math.min(columns || 80, 120);
 
 function usageOf(node: { readonly children?: unknown; readonly args?: AnyCommand['args'] }): string {
   if (node.children) return 'COMMAND [options]';
