@@ -306,7 +306,7 @@ describe('a limit on the size of files', () => {
       'ulimit -f 16; exec $GW video alpha create a fox --wait --interval 100ms',
     );
     expect(ended.code, ended.err).toBe(12);
-    expect(expectOneError(ended)).toMatch(/larger than this file system or the process limit allows/);
+    expect(expectOneError(ended)).toMatch(/would pass the size limit/);
     expect(ended.err).toContain('gw jobs sync');
     await expectMended(place);
   });
