@@ -1,11 +1,4 @@
-import {
-  type AnyCommand,
-  HelpShown,
-  type Invocation,
-  type Outcome,
-  parseArgv,
-  ShownRequest,
-} from './command.ts';
+import { type AnyCommand, type Outcome, ShownRequest } from './command.ts';
 import type { Context } from './context.ts';
 import { makeContext } from './context.ts';
 import { ClosedPipe, type EndingSignal, GwError, Interrupted } from './errors.ts';
@@ -14,6 +7,7 @@ import type { Host } from './host.ts';
 import { createIo } from './io/create-io.ts';
 import type { Io } from './io/io.ts';
 import { readOutputMode } from './io/output-mode.ts';
+import { HelpShown, type Invocation, parseArgv } from './parse-argv.ts';
 import { program } from './program.ts';
 
 /**

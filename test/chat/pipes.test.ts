@@ -120,7 +120,9 @@ test('bytes go into a pipe and a file unchanged', async () => {
     write('');
   });
   expect(await run('$GW chat hi', url)).toEqual({ code: 0, out: text, err: '' });
-  expect(await run('F=$(mktemp); $GW chat hi > "$F"; cat "$F"; rm "$F"', url).then(({ out }) => out)).toBe(text);
+  expect(await run('F=$(mktemp); $GW chat hi > "$F"; cat "$F"; rm "$F"', url).then(({ out }) => out)).toBe(
+    text,
+  );
 });
 
 test('a prompt of 30 MB from stdin is sent whole', async () => {

@@ -132,7 +132,7 @@ describe('directories', () => {
   const linux = { cwd: '/work', platform: 'linux' as const, homeDir: '/home/u' };
   it('own variable, then XDG, then home', () => {
     expect(configDir({ ...linux, env: { GW_CONFIG_DIR: '/c', XDG_CONFIG_HOME: '/x' } })).toBe('/c');
-    expect(configDir({ ...linux, env: { GW_CONFIG_DIR: 'c' } })).toBe('/work/c');
+    expect(configDir({ ...linux, env: { GW_CONFIG_DIR: 'c' } })).toBe('/home/me/c');
     expect(configDir({ ...linux, env: { GW_CONFIG_DIR: '', XDG_CONFIG_HOME: '/x' } })).toBe('/x/gw');
     expect(configDir({ ...linux, env: { XDG_CONFIG_HOME: 'relative' } })).toBe('/home/u/.config/gw');
     expect(stateDir({ ...linux, env: { GW_STATE_DIR: '/s' } })).toBe('/s');

@@ -22,7 +22,7 @@ const lastFrame = { role: 'last-frame', type: 'image', url: '' } as const;
 
 /** The path that an output gets in an empty directory. */
 function pathOf(out: string | undefined, output = video(''), ext = 'mp4', index = 1, naming = names): string {
-  const place = outputPath(planTarget(out, '/work/{x}'), naming, output, index);
+  const place = outputPath(planTarget(out, '/home/me/{x}'), naming, output, index);
   return path.join(place.dir, place.name(ext, 0));
 }
 
@@ -38,29 +38,29 @@ function usageOf(act: () => unknown): GwError {
 
 describe('names', () => {
   it.each([
-    [undefined, '/work/{x}/cgt-1.mp4'],
-    ['fox.mp4', '/work/{x}/fox.mp4'],
-    ['fox', '/work/{x}/fox'],
-    ['.fox', '/work/{x}/.fox'],
+    [undefined, '/home/me/{x}/cgt-1.mp4'],
+    ['fox.mp4', '/home/me/{x}/fox.mp4'],
+    ['fox', '/home/me/{x}/fox'],
+    ['.fox', '/home/me/{x}/.fox'],
     ['/out/', '/out/cgt-1.mp4'],
     ['/', '/cgt-1.mp4'],
     ['/out/{family}/{model}/', '/out/alpha/alpha-video-2-5-260628/cgt-1.mp4'],
     ['/out/{date}/{time}-{index}.{ext}', '/out/2026-11-20/090503-1.mp4'],
-    ['{id}', '/work/{x}/cgt-1'],
-    ['{{id}}-{id}.{ext}', '/work/{x}/{id}-cgt-1.mp4'],
-    ['a}b.{ext}', '/work/{x}/a}b.mp4'],
-    ['..//up.mp4', '/work/up.mp4'],
-    ['naïve — 狐.mp4', '/work/{x}/naïve — 狐.mp4'],
-    ['-dash.mp4', '/work/{x}/-dash.mp4'],
+    ['{id}', '/home/me/{x}/cgt-1'],
+    ['{{id}}-{id}.{ext}', '/home/me/{x}/{id}-cgt-1.mp4'],
+    ['a}b.{ext}', '/home/me/{x}/a}b.mp4'],
+    ['..//up.mp4', '/home/me/up.mp4'],
+    ['naïve — 狐.mp4', '/home/me/{x}/naïve — 狐.mp4'],
+    ['-dash.mp4', '/home/me/{x}/-dash.mp4'],
   ])('--out %j gives %s', (out, expected) => expect(pathOf(out)).toBe(expected));
 
   it.each([
-    [undefined, '/work/{x}/cgt-1-last-frame.png'],
-    ['fox.mp4', '/work/{x}/fox-last-frame.png'],
-    ['fox', '/work/{x}/fox-last-frame'],
+    [undefined, '/home/me/{x}/cgt-1-last-frame.png'],
+    ['fox.mp4', '/home/me/{x}/fox-last-frame.png'],
+    ['fox', '/home/me/{x}/fox-last-frame'],
     ['/out/', '/out/cgt-1-last-frame.png'],
-    ['{id}-{index}.{ext}', '/work/{x}/cgt-1-2.png'],
-    ['clip-{index}.mp4', '/work/{x}/clip-2.png'],
+    ['{id}-{index}.{ext}', '/home/me/{x}/cgt-1-2.png'],
+    ['clip-{index}.mp4', '/home/me/{x}/clip-2.png'],
   ])('a last frame with --out %j gives %s', (out, expected) => {
     expect(pathOf(out, lastFrame, 'png', 2)).toBe(expected);
   });

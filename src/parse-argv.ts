@@ -1,0 +1,231 @@
+import { Command, CommanderError, Option } from 'commander';
+import type { AnyCommand, CommandInput, Node } from './command.ts';
+import { usage } from './errors.ts';
+import { type Flag, type FlagSet, flagName } from './flags/flag.ts';
+import { type GlobalFlags, globalFlags } from './flags/global.ts';
+import { nearest } from './flags/nearest.ts';
+
+// argv -> the command that is meant and what was typed: the one adapter between commands and Commander.
+
+/** Everything argv said, before anything is done about it. */
+export interface Invocation {
+  readonly path: readonly string[];
+  readonly command: AnyCommand;
+  readonly input: CommandInput<FlagSet>;
+}
+
+/** Thrown by parsing when help is asked for: the text for stdout. */
+export class HelpShown extends Error {
+  constructor(readonly text: string) {
+    super('help');
+  }
+}
+
+class Typed {
+  private readonly values = new Map<string, { raw: string; value: unknown }>();
+
+  add(key: string, flag: Flag, raw: string | undefined, negated: boolean): void {
+    const name = negated || flag.negativeOnly ? `--no-${flagName(key).slice(2)}` : flagName(key);
+    const value = raw === undefined ? !(negated || flag.negativeOnly) : flag.parse(raw, name);
+    const before = this.values.get(key);
+    if (flag.list && before) {
+      this.values.set(key, { raw: '', value: [...(before.value as unknown[]), ...(value as unknown[])] });
+      return;
+    }
+    const shown = raw ?? String(value);
+    if (before && before.raw !== shown) {
+      throw usage(
+        raw === undefined
+          ? `${flagName(key)} and --no-${flagName(key).slice(2)} contradict each other`
+          : `${name} was given twice with different values: ${before.raw} and ${shown}`,
+        'give it once',
+      );
+    }
+    this.values.set(key, { raw: shown, value });
+  }
+
+  of(flags: FlagSet): Record<string, unknown> {
+    const found: Record<string, unknown> = {};
+    for (const key of Object.keys(flags)) {
+      const typed = this.values.get(key);
+      if (typed) found[key] = typed.value;
+    }
+    return found;
+  }
+}
+
+const GLOBAL_GROUP = 'Options of every command:';
+
+function addFlag(command: Command, key: string, flag: Flag, typed: Typed, shared?: 'shown' | 'hidden'): void {
+  const short = flag.short ? `-${flag.short}, ` : '';
+  const name = flagName(key);
+  const value = flag.value ? ` <${flag.value}>` : '';
+  const add = (flags: string, summary: string, negated: boolean) => {
+    const option = new Option(flags, summary);
+    if (shared) option.helpGroup(GLOBAL_GROUP).hideHelp(shared === 'hidden');
+    command.addOption(option);
+    command.on(`option:${option.name()}`, (raw: string | null | undefined) =>
+      typed.add(key, flag, flag.value ? (raw ?? '') : undefined, negated),
+    );
+  };
+  const choices =
+    flag.choices && flag.value !== flag.choices.join('|') ? ` (${flag.choices.join(', ')})` : '';
+  if (!flag.negativeOnly)
+    add(`${short}${name}${value}`, `${flag.summary}${choices}${flag.list ? ' (repeatable)' : ''}`, false);
+  if (flag.negatable) add(`--no-${name.slice(2)}`, `the opposite of ${name}`, true);
+  if (flag.negativeOnly) add(`${short}--no-${name.slice(2)}`, flag.summary, false);
+}
+
+/**
+ * argv (without node and script) -> what to run. Loads only the commands on the way.
+ * Throws GwError `usage` for an unknown command or flag, with a suggestion, and HelpShown for help.
+ */
+export async function parseArgv(
+  argv: readonly string[],
+  root: Node,
+  host: { readonly columns: number | undefined; readonly version: string },
+): Promise<Invocation> {
+  const typed = new Typed();
+  let found: Invocation | undefined;
+  let helpText = '';
+  const top = new Command(root.name).exitOverride().configureOutput({
+    writeOut: (text) => {
+      helpText += text;
+    },
+    writeErr: () => {},
+    outputError: () => {},
+    getOutHelpWidth: () => helpWidth(host.columns),
+    getOutHasColors: () => false,
+  });
+
+  const grow = (command: Command, node: Node, path: readonly string[]): void => {
+    command
+      .description(node.summary)
+      .helpCommand(false)
+      .helpOption('-h, --help', 'show this help')
+      .enablePositionalOptions();
+    command
+      .addOption(new Option('-V, --version', 'print the version of gw').helpGroup(GLOBAL_GROUP))
+      .on('option:version', () => {
+        throw new HelpShown(`${host.version}\n`);
+      });
+    // A group's help is a list of commands; the shared options stand in the help of gw itself and of each command.
+    const shared = node.children && path.length > 0 ? 'hidden' : 'shown';
+    for (const [key, flag] of Object.entries(globalFlags)) addFlag(command, key, flag, typed, shared);
+    const children = new Map((node.children ?? []).map((child) => [child.name, child]));
+    for (const child of children.values())
+      command.command(child.name).description(child.summary).usage(usageOf(child));
+    command.hook('preSubcommand', async (_, sub) => {
+      const child = children.get(sub.name());
+      if (!child) return;
+      const childPath = [...path, child.name];
+      if (child.load) await equip(sub, child, child.load, childPath);
+      grow(sub, child, childPath);
+    });
+    if (!node.load) {
+      command.action(() => {
+        const word = command.args[0];
+        if (word === undefined) throw new HelpShown(command.helpInformation());
+        throw unknownCommand(word, [...children.keys()], path);
+      });
+      command.argument('[command]').allowExcessArguments();
+      command.usage(`${node.children ? 'COMMAND ' : ''}[options]`);
+    }
+  };
+
+  const equip = async (
+    command: Command,
+    node: Node,
+    load: NonNullable<Node['load']>,
+    path: readonly string[],
+  ) => {
+    const spec = await load();
+    for (const [key, flag] of Object.entries(spec.flags)) addFlag(command, key, flag, typed);
+    if (spec.args) {
+      const { name, summary, required, many } = spec.args;
+      const word = `${name}${many ? '...' : ''}`;
+      command.argument(required ? `<${word}>` : `[${word}]`, summary);
+    }
+    command.usage(`${usageOf({ ...node, ...spec })}`);
+    const example = spec.examples.map((line) => `  $ ${line}`).join('\n');
+    const notes = (spec.notes ?? []).map((note) => `\n${wrapped(note, host.columns)}`).join('\n');
+    command.addHelpText('after', `${notes}${notes && '\n'}\nExamples:\n${example}`);
+    command.action(() => {
+      const input = {
+        args: command.args,
+        flags: typed.of(spec.flags),
+        globals: typed.of(globalFlags) as GlobalFlags,
+      };
+      found = { path, command: spec, input };
+    });
+  };
+
+  grow(top, root, []);
+  try {
+    await top.parseAsync([...argv], { from: 'user' });
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      if (error.code === 'commander.helpDisplayed' || error.code === 'commander.help')
+        throw new HelpShown(helpText);
+      throw fromCommander(error);
+    }
+    throw error;
+  }
+  if (!found) throw new HelpShown(top.helpInformation());
+  checkSharedOptions(found);
+  return found;
+}
+
+/** A note in lines of the help's width; lines that are already broken stay as they are. */
+function wrapped(note: string, columns: number | undefined): string {
+  const width = helpWidth(columns);
+  return note
+    .split('\n')
+    .flatMap((line) => line.match(new RegExp(`.{1,${width}}(?:\\s+|$)`, 'g')) ?? [line])
+    .map((line) => line.trimEnd())
+    .join('\n');
+}
+
+const helpWidth = (columns: number | undefined): number => Math.min(columns || 80, 120);
+
+function usageOf(node: { readonly children?: unknown; readonly args?: AnyCommand['args'] }): string {
+  if (node.children) return 'COMMAND [options]';
+  const { name, required, many } = node.args ?? { name: '' };
+  const word = name && `${name}${many ? '...' : ''}`;
+  return word ? `[options] ${required ? word : `[${word}]`}` : '[options]';
+}
+
+function unknownCommand(word: string, known: readonly string[], path: readonly string[]) {
+  const where = ['gw', ...path].join(' ');
+  const [near] = nearest(word, known, 1);
+  const hint = near ? `did you mean ${where} ${near}?` : `${where} takes ${known.join(', ')}`;
+  return usage(`unknown command: ${where} ${word}`, `${hint}; see ${where} --help`);
+}
+
+/** Commander's message without its prefix; its own suggestion becomes the hint. */
+function fromCommander(error: CommanderError) {
+  const [first = '', ...rest] = error.message.replace(/^error: /, '').split('\n');
+  const suggestion = rest.join(' ').match(/\(Did you mean (.*)\?\)/)?.[1];
+  const switched = first.match(/^unknown option '(--[a-z-]+)=/)?.[1];
+  if (switched && !suggestion)
+    return usage(first, `${switched} takes no value, or is not an option here; see --help`);
+  return usage(first, suggestion ? `did you mean ${suggestion}?` : 'see --help');
+}
+
+/** Options of every command that have no meaning for this one are refused, never ignored. */
+function checkSharedOptions({ command, input, path }: Invocation): void {
+  const name = `gw ${path.join(' ')}`;
+  const { globals } = input;
+  if (command.sends !== 'body') {
+    for (const key of ['set', 'body'] as const) {
+      if (globals[key] !== undefined)
+        throw usage(`${flagName(key)}: ${name} sends no request body`, 'leave it out');
+    }
+  }
+  if (command.sends === 'nothing') {
+    for (const key of ['dryRun', 'curl'] as const) {
+      if (globals[key])
+        throw usage(`${flagName(key)}: ${name} sends no request that could be shown`, 'leave it out');
+    }
+  }
+}
