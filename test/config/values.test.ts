@@ -129,7 +129,7 @@ describe('names and numbers', () => {
 });
 
 describe('directories', () => {
-  const linux = { cwd: '/work', platform: 'linux' as const, homeDir: '/home/u' };
+  const linux = { cwd: '/home/me', platform: 'linux' as const, homeDir: '/home/u' };
   it('own variable, then XDG, then home', () => {
     expect(configDir({ ...linux, env: { GW_CONFIG_DIR: '/c', XDG_CONFIG_HOME: '/x' } })).toBe('/c');
     expect(configDir({ ...linux, env: { GW_CONFIG_DIR: 'c' } })).toBe('/home/me/c');

@@ -77,7 +77,7 @@ describe('names', () => {
     ['a\0b', 'NUL'],
     ['-', 'not written to stdout'],
   ])('--out %j is a usage error', (out, said) => {
-    const error = usageOf(() => planTarget(out, '/work'));
+    const error = usageOf(() => planTarget(out, '/home/me'));
     expect(error.message).toContain(said);
     expect(error.facts.hint).not.toBe('');
     if (said.includes('placeholder')) {
@@ -156,9 +156,9 @@ describe('names', () => {
         fc.nat(9_999),
         (id, model, out, isFrame, copy) => {
           const naming = { ...names, id, model, family: id };
-          const place = outputPath(planTarget(out, '/work'), naming, isFrame ? lastFrame : video(''), 1);
+          const place = outputPath(planTarget(out, '/home/me'), naming, isFrame ? lastFrame : video(''), 1);
           const name = place.name('mp4', copy);
-          expect(path.resolve(place.dir)).toBe('/work');
+          expect(path.resolve(place.dir)).toBe('/home/me');
           expect(name).toMatch(/^[A-Za-z0-9_][A-Za-z0-9._-]*$/);
           expect(name).not.toMatch(/^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i);
           expect(Buffer.byteLength(name.replace(/\.mp4$/, ''))).toBeLessThanOrEqual(120);
