@@ -1,6 +1,6 @@
 import { GwError } from '../errors.ts';
 import { readGatewayError } from '../gateway/gateway-error.ts';
-import type { Client } from '../http/client.ts';
+import type { Client, Reply } from '../http/client.ts';
 import { eventStream } from '../http/event-stream.ts';
 import type { ChatAnswer, ChatEvent, ChatRequest } from './chat.ts';
 import { EventQueue } from './event-queue.ts';
@@ -38,9 +38,15 @@ export async function converse(
     return await readWhole(reply, reader, queue);
   }
 
+  let said = 0;
+  let isDone = false;
   const events = eventStream({
     onEvent(data) {
-      if (data === '[DONE]') return;
+      if (data === '[DONE]') {
+        isDone = true;
+        return;
+      }
+      said += 1;
       if (request.raw) queue.raw(data);
       readEvent(data, reader, queue);
     },
@@ -56,8 +62,10 @@ export async function converse(
   }
   if (!end.streamed) return await readWhole(end.reply, reader, queue);
   await events.finish(true);
-  if (events.count === 0) throw notAStream(end.requestId);
-  if (!reader.isFinished()) throw cutShort(end.requestId);
+  if (said === 0) throw notAStream(end.requestId);
+  // The mark ends a stream of completions, with or without a reason to finish.
+  const isOver = reader.isFinished() || (isDone && request.api === 'completions');
+  if (!isOver) throw cutShort(end.requestId);
   return answerOf(reader, queue, reader.reply());
 }
 
@@ -73,11 +81,16 @@ function readEvent(data: string, reader: ReplyReader, queue: EventQueue): void {
 }
 
 async function readWhole(
-  { json, text }: { readonly json: unknown; readonly text: string },
+  { json, text, requestId }: Pick<Reply, 'json' | 'text' | 'requestId'>,
   reader: ReplyReader,
   queue: EventQueue,
 ): Promise<ChatAnswer> {
-  reader.whole(json, queue);
+  try {
+    reader.whole(json, queue);
+  } catch (error) {
+    if (!(error instanceof StreamedError)) throw error;
+    queue.fail(errorReply(error.body, requestId));
+  }
   await queue.flush();
   return { ...answerOf(reader, queue, json), replyText: text };
 }
@@ -104,14 +117,21 @@ function answerOf(reader: ReplyReader, queue: EventQueue, reply: unknown): ChatA
 const kept = 'what came is kept; nothing was sent again';
 
 function toldError(body: unknown): GwError {
+  const { said, ...facts } = readTold(body);
+  const message = `the gateway broke off the answer with an error: ${said}`;
+  return new GwError('unavailable', message, { ...facts, hint: kept });
+}
+
+/** An error that came with status 200 in place of a whole reply. */
+function errorReply(body: unknown, requestId: string | undefined): GwError {
+  const { said, ...facts } = readTold(body);
+  const message = `the gateway answered with an error: ${said}`;
+  return new GwError('unavailable', message, { ...facts, requestId: requestId ?? facts.requestId });
+}
+
+function readTold(body: unknown) {
   const { message, type, code, requestId } = readGatewayError(body);
-  const said = (message ?? type ?? code ?? 'without a message').slice(0, 500);
-  return new GwError('unavailable', `the gateway broke off the answer with an error: ${said}`, {
-    type,
-    code,
-    requestId,
-    hint: kept,
-  });
+  return { said: (message ?? type ?? code ?? 'without a message').slice(0, 500), type, code, requestId };
 }
 
 function badEvent(data: string): GwError {

@@ -61,7 +61,7 @@ export function judgeAnswer(answer: ChatAnswer): Verdict {
   return {};
 }
 
-const raiseLimit = 'raise it with --max-tokens';
+const raiseLimit = 'raise the output limit with --max-tokens';
 
 function usedUp(reason: string, { outputTokens, reasoningTokens }: ChatUsage): GwError {
   const spent =

@@ -69,7 +69,6 @@ async function askOnce(
   const printer = answerPrinter(io, {
     form: !io.mode.json ? 'text' : request.raw ? 'events' : 'reply',
     showThoughts: flags.showThoughts === true,
-    mayCallTools: request.body.tools !== undefined,
   });
   const { client } = await ctx.gateway();
   const { converse } = await import('../chat/converse.ts');

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { ChatErrorReply } from './chat-error.ts';
 import { isImageUrl } from './chat-media.ts';
 import { geoModel, geoModelsWhere, isGeoModel, reasoningEfforts, thinkingLevels } from './chat-models.ts';
 import type { Endpoint } from './endpoint.ts';
@@ -138,7 +139,7 @@ export function completionsWarnings({ temperature }: CompletionsBody): Note[] {
 }
 
 /** What gw reads of a complete reply; each field is looked at again where it is used. */
-export const CompletionsReply = z.looseObject({ choices: z.array(z.unknown()) });
+export const CompletionsReply = z.union([z.looseObject({ choices: z.array(z.unknown()) }), ChatErrorReply]);
 
 export const chatCompletions: Endpoint = {
   name: 'chat.completions',

@@ -120,10 +120,13 @@ export function geoWarnings(model: string, { generationConfig }: GeoBody): Note[
 }
 
 /** What gw reads of a complete reply; each field is looked at again where it is used. */
-export const GeoReply = z.looseObject({
+const GeoReplyObject = z.looseObject({
   candidates: z.array(z.unknown()).optional(),
   promptFeedback: z.unknown().optional(),
 });
+
+/** One reply, an error in its place, or what would be the events of a stream in one list. */
+export const GeoReply = z.union([GeoReplyObject, z.array(GeoReplyObject).min(1)]);
 
 const row = {
   method: 'POST',

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { ChatErrorReply } from './chat-error.ts';
 import { isBase64, isWebUrl } from './chat-media.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { Note } from './task.ts';
@@ -132,7 +133,11 @@ export function messagesWarnings({ temperature, top_p, top_k, thinking }: Messag
 }
 
 /** What gw reads of a complete reply; each field is looked at again where it is used. */
-export const MessagesReply = z.looseObject({ content: z.array(z.unknown()) });
+export const MessagesReply = z.union([
+  // An answer without content may say so with null.
+  z.looseObject({ content: z.array(z.unknown()).nullable() }),
+  ChatErrorReply,
+]);
 
 export const chatMessages: Endpoint = {
   name: 'chat.messages',

@@ -174,8 +174,9 @@ const unreadableCodes = new Set([
 
 /** undici takes a connection that ends in mid-reply for broken HTTP; what really happened, where that is so. */
 function earlyEnd(socket: Socket, told: Error): Error | undefined {
-  if (socket.errored) return socket.errored === told ? undefined : socket.errored;
-  return socket.readableEnded ? Object.assign(new Error('closed'), { code: 'UND_ERR_SOCKET' }) : undefined;
+  if (socket.errored && socket.errored !== told) return socket.errored;
+  const isClosed = systemCode(told) === 'HPE_INVALID_EOF_STATE' || (!socket.errored && socket.readableEnded);
+  return isClosed ? Object.assign(new Error('closed'), { code: 'UND_ERR_SOCKET' }) : undefined;
 }
 
 function brokenReply(error: Error, host: string, begun: boolean, sent: 'no' | 'maybe'): ExchangeError {

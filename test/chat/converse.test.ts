@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ChatAnswer, ChatApi, ChatEvent, ChatRequest } from '../../src/chat/chat.ts';
 import { converse } from '../../src/chat/converse.ts';
+import { judgeAnswer } from '../../src/chat/verdict.ts';
 import { GwError } from '../../src/errors.ts';
 import type { Client } from '../../src/http/client.ts';
 import { recordedStreams } from './recorded-streams.ts';
@@ -250,4 +251,96 @@ test('what the listener throws ends the answer and is thrown on', async () => {
     throw closed;
   });
   await expect(talking).rejects.toBe(closed);
+});
+
+/** What comes of a reply in one piece, through the endpoint's own schema. */
+function talkWhole(api: ChatApi, json: unknown, stream: boolean): Promise<Came> {
+  const reply = (endpoint: { readonly reply: { parse(value: unknown): unknown } }) => ({
+    status: 200,
+    headers: {},
+    value: endpoint.reply.parse(json) as never,
+    json,
+    text: JSON.stringify(json),
+    requestId: 'r-1',
+    serverDateMs: undefined,
+  });
+  const client: Pick<Client, 'send' | 'stream'> = {
+    send: async (endpoint) => reply(endpoint),
+    stream: async (endpoint) => ({ streamed: false, reply: reply(endpoint) }),
+  };
+  return talk(api, client, { stream });
+}
+
+describe.each([true, false])('in one piece, a stream asked for: %s', (stream) => {
+  test.each(errors)(
+    '%s: an error with status 200 is told in the words of the gateway',
+    async (api, error) => {
+      expect((await talkWhole(api, JSON.parse(error), stream)).error).toMatchObject({
+        kind: 'unavailable',
+        message: 'the gateway answered with an error: upstream is gone',
+        facts: { type: 'server_error', code: 'E7', requestId: 'r-1' },
+      });
+    },
+  );
+
+  test('geo: a list of replies is one answer, and an error in it comes after what was said', async () => {
+    const list = [JSON.parse(firstEvents.geo), JSON.parse(firstEvents.geo), JSON.parse(lastEvents.geo)];
+    const came = await talkWhole('geo', list, stream);
+    expect(came).toMatchObject({ text: 'halfhalf', answer: { text: 'halfhalf', finishReason: 'STOP' } });
+    const broken = await talkWhole('geo', [list[0], { error: { message: 'gone' } }], stream);
+    expect(broken).toMatchObject({ text: 'half', error: { kind: 'unavailable' } });
+  });
+
+  test('messages: content null is an empty answer', async () => {
+    const { answer, error } = await talkWhole('messages', { content: null, stop_reason: 'end_turn' }, stream);
+    expect(error).toBeUndefined();
+    expect(answer && judgeAnswer(answer).error).toMatchObject({
+      kind: 'incomplete',
+      facts: { code: 'end_turn' },
+    });
+  });
+});
+
+test('completions: the mark at the end ends an answer without a finish_reason, an end without it does not', async () => {
+  const said = `data: ${firstEvents.completions}\n\n`;
+  const came = await talk('completions', clientOf([Buffer.from(`${said}data: [DONE]\n\n`)]));
+  expect(came).toMatchObject({ text: 'half', answer: { text: 'half', finishReason: undefined } });
+  expect(came.answer && judgeAnswer(came.answer)).toEqual({});
+  const cut = await talk('completions', clientOf([Buffer.from(said)]));
+  expect(cut).toMatchObject({ text: 'half', error: { kind: 'unavailable' } });
+});
+
+test('completions: a name that comes with every fragment of a call is taken once', async () => {
+  const named = (fields: object) => ({ choices: [{ delta: { tool_calls: [{ index: 0, ...fields }] } }] });
+  const events = [
+    named({ id: 'c1', type: 'function', function: { name: 'f', arguments: '{"a"' } }),
+    named({ function: { name: 'f', arguments: ':1}' } }),
+    { choices: [{ delta: {}, finish_reason: 'tool_calls' }] },
+  ];
+  const wire = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
+  const { answer } = await talk('completions', clientOf([Buffer.from(wire)]));
+  expect(answer?.toolCalls).toEqual([{ id: 'c1', name: 'f', arguments: '{"a":1}' }]);
+  const called = { name: 'f', arguments: '{"a":1}' };
+  expect(answer?.reply).toMatchObject({ choices: [{ message: { tool_calls: [{ function: called }] } }] });
+});
+
+test.each(['completions', 'messages', 'geo'] as const)(
+  '%s: an error event with no more than a message',
+  async (api) => {
+    for (const error of [{ message: 'too busy' }, { type: 'error', message: 'too busy' }]) {
+      const wire = `data: ${firstEvents[api]}\n\nevent: error\ndata: ${JSON.stringify(error)}\n\n`;
+      expect(await talk(api, clientOf([Buffer.from(wire)]))).toMatchObject({
+        text: 'half',
+        error: { message: 'the gateway broke off the answer with an error: too busy' },
+      });
+    }
+  },
+);
+
+test('geo: a reply put together from events has an index only where one came', async () => {
+  const wire = `data: ${firstEvents.geo}\n\ndata: ${lastEvents.geo}\n\n`;
+  const { answer } = await talk('geo', clientOf([Buffer.from(wire)]));
+  expect(answer?.reply).toEqual({
+    candidates: [{ content: { parts: [{ text: 'half' }], role: 'model' }, finishReason: 'STOP' }],
+  });
 });

@@ -60,7 +60,7 @@ describe.each(surfaces)('on %s', (api, words) => {
     const wanted = {
       completions: ['/v1/chat/completions', '/v1/chat/completions'],
       messages: ['/v1/messages', '/v1/messages'],
-      geo: ['streamGenerateContent?alt=sse', 'generateContent'].map(
+      geo: ['streamGenerateContent', 'generateContent'].map(
         (action) => `/v1beta/models/geo-3.6-flash:${action}`,
       ),
     }[api];
@@ -240,7 +240,6 @@ describe('one meaning, three spellings', () => {
       tool_choice: { type: 'function', function: { name: 'get_weather' } },
       response_format: { type: 'json_object' },
       stream: true,
-      stream_options: { include_usage: true },
     });
     expect((await shown([...common, '--compat-max-tokens', '--no-stream'])).body).toEqual({
       model: 'geo-3.6-flash',
@@ -329,7 +328,7 @@ describe('one meaning, three spellings', () => {
       '--response-format',
       file('s.json', { type: 'object' }),
     ]);
-    expect(url).toMatch(/\/v1beta\/models\/geo-3\.6-flash:streamGenerateContent\?alt=sse$/);
+    expect(url).toMatch(/\/v1beta\/models\/geo-3\.6-flash:streamGenerateContent$/);
     expect(body).toEqual({
       contents: [{ role: 'user', parts: [{ text: 'hi' }] }],
       systemInstruction: { parts: [{ text: 'Be brief.' }] },
@@ -435,16 +434,15 @@ describe('one meaning, three spellings', () => {
       file('m.json', saved),
       '--tool-result',
       'call_1={"t":21}',
-      '--tool-result',
-      'x=y',
+      '--tool',
+      file('t.json', weather),
     ];
     const completions = (await shown(words)).body;
     expect(completions.messages).toEqual([
       ...saved,
       { role: 'tool', tool_call_id: 'call_1', content: '{"t":21}' },
-      { role: 'tool', tool_call_id: 'x', content: 'y' },
     ]);
-    const one = words.slice(0, 4);
+    const one = words;
     expect((await shown([...one, 'and?', '--api', 'messages', '-m', 'm'])).body).toMatchObject({
       system: 'Be kind.',
       messages: [
@@ -679,7 +677,7 @@ test('thoughts go to stderr when they are asked for, and only then', async () =>
 test('--curl shows a command that reads the key from the environment', async () => {
   const { out } = await world.gw(['chat', 'hi', '--api', 'geo', '--curl']);
   expect(out).toMatch(
-    /^curl .*x-geo-api-key: \$GW_API_KEY.*streamGenerateContent\?alt=sse|^curl .*streamGenerateContent\?alt=sse.*x-geo-api-key: \$GW_API_KEY/,
+    /^curl .*x-geo-api-key: \$GW_API_KEY.*streamGenerateContent|^curl .*streamGenerateContent.*x-geo-api-key: \$GW_API_KEY/,
   );
 });
 
@@ -740,4 +738,113 @@ test('help is complete', async () => {
   const { out } = await world.gw(['chat', '--help']);
   expect(out).toMatch(/--max-tokens <N>.*4096/s);
   expect(out).toMatch(/does not show/);
+});
+
+describe('conversations and limits that do not fit', () => {
+  beforeEach(setUp);
+  const native = ['--api', 'messages', '-m', 'm'];
+  const calls = ['call_1', 'call_2'].map((id) => ({
+    id,
+    type: 'function',
+    function: { name: 'get_weather', arguments: '{}' },
+  }));
+  const asked = [
+    { role: 'user', content: 'weather?' },
+    { role: 'assistant', content: null, tool_calls: calls },
+  ];
+  const history = () => ['--messages', file('asked.json', asked)];
+  const tool = () => ['--tool', file('weather.json', weather)];
+  const both = ['--tool-result', 'call_1=1', '--tool-result', 'call_2=2'];
+
+  test('the system prompt beside the list of --messages is sent, and --system goes before it', async () => {
+    const system = [{ type: 'text', text: 'Be kind.', cache_control: { type: 'ephemeral' } }];
+    const messages = [{ role: 'user', content: 'hi' }];
+    const n = ['--messages', file('n.json', { system, messages }), ...native];
+    expect((await shown(n)).body).toMatchObject({ system, messages });
+    expect((await shown([...n, '--system', 'Be brief.'])).body.system).toBe('Be brief.');
+    const systemInstruction = { parts: [{ text: 'Be kind.' }] };
+    const contents = [{ role: 'user', parts: [{ text: 'hi' }] }];
+    const g = ['--messages', file('g.json', { systemInstruction, contents }), '--api', 'geo'];
+    expect((await shown(g)).body).toEqual({ systemInstruction, contents });
+    expect((await shown(n.slice(0, 2))).body.messages).toEqual([
+      { role: 'system', content: 'Be kind.' },
+      ...messages,
+    ]);
+  });
+
+  test.each([
+    ['model', []],
+    ['max_tokens', native],
+    ['generationConfig', ['--api', 'geo']],
+  ])('%s beside the list of --messages is refused', async (field, words) => {
+    const name = file('m.json', { messages: [{ role: 'user', content: 'hi' }], [field]: 'x' });
+    expect(await refusal(['--messages', name, ...words])).toMatch(
+      new RegExp(`holds ${field} beside messages.*\\nhint: --body FILE takes whole bodies`),
+    );
+  });
+
+  test('a typed limit takes the place of the other limit of a body', async () => {
+    const old = file('b.json', { max_tokens: 5 });
+    const { body } = await shown(['hi', '--body', old, '--max-tokens', '9']);
+    expect(body).toMatchObject({ max_completion_tokens: 9 });
+    expect(body).not.toHaveProperty('max_tokens');
+    const fresh = file('c.json', { max_completion_tokens: 5 });
+    const compat = await shown(['hi', '--body', fresh, '--max-tokens', '9', '--compat-max-tokens']);
+    expect(compat.body).toMatchObject({ max_tokens: 9 });
+    expect(compat.body).not.toHaveProperty('max_completion_tokens');
+    expect(await refusal(['hi', '--body', old, '--set', 'max_completion_tokens=5'])).toMatch(
+      /only one of the two output limits/,
+    );
+  });
+
+  test.each(surfaces)('calls without a result are named on %s', async (_, words) => {
+    const one = [...history(), ...tool(), ...words, '--tool-result', 'call_1=1'];
+    expect(await refusal(one)).toMatch(
+      /^error: call_2: a tool call without a result.*--tool-result ID=VALUE/,
+    );
+    expect(await refusal([...history(), ...tool(), ...words, 'and?'])).toMatch(
+      /^error: call_1, call_2: tool calls/,
+    );
+    await shown([...history(), ...tool(), ...words, ...both]);
+    const run = await world.gw(['chat', ...one, '--no-validate', '--dry-run']);
+    expect(run).toMatchObject({ code: 0, err: expect.stringMatching(/^warning: call_2: a tool call/) });
+  });
+
+  test.each(surfaces)('a conversation with calls wants its tools again on %s', async (_, words) => {
+    expect(await refusal([...history(), ...both, ...words])).toMatch(/give the same --tool files again/);
+    const run = await world.gw(['chat', ...history(), ...both, ...words, '--no-validate', '--dry-run']);
+    expect(run).toMatchObject({ code: 0, err: expect.stringMatching(/^warning: --tool: the conversation/) });
+  });
+
+  test.each(surfaces)(
+    'a result of a call that --messages does not hold is refused on %s',
+    async (_, words) => {
+      expect(await refusal([...history(), ...tool(), ...words, ...both, '--tool-result', 'x=y'])).toMatch(
+        /--tool-result x: the conversation holds no such call\nhint: it holds call_1, call_2/,
+      );
+    },
+  );
+
+  test('a Gemini-style call without an ID is answered by its name', async () => {
+    const contents = [{ role: 'model', parts: [{ functionCall: { name: 'get_weather', args: {} } }] }];
+    const geo = ['--messages', file('g.json', { contents }), '--api', 'geo', ...tool()];
+    expect(await refusal(geo)).toMatch(/^error: get_weather: a tool call without a result/);
+    await shown([...geo, '--tool-result', 'get_weather=1']);
+  });
+
+  test.each([
+    ['--thinking adaptive', ['--thinking', 'adaptive']],
+    ['--compat-max-tokens', ['--compat-max-tokens', ...native]],
+    ['--compat-max-tokens', ['--compat-max-tokens', '--api', 'geo']],
+  ])('the way around for %s is --set (%j)', async (flag, words) => {
+    expect(await refusal(['hi', ...words])).toMatch(
+      new RegExp(`${flag}: not documented.*\\nhint: .*--set PATH=VALUE`),
+    );
+  });
+
+  test('--compat-max-tokens alone is refused', async () => {
+    expect(await refusal(['hi', '--compat-max-tokens'])).toMatch(
+      /spells the limit.*\nhint: add --max-tokens N/,
+    );
+  });
 });

@@ -1,3 +1,4 @@
+import { isBareError } from '../../gateway/chat-error.ts';
 import type { ChatUsage, ToolCall } from '../chat.ts';
 import { argumentsText, fieldsOf, itemsOf, numberOf, textOf } from '../json-value.ts';
 import { type Heard, type ReplyReader, StreamedError } from '../reply-reader.ts';
@@ -35,6 +36,7 @@ export class CompletionsReader implements ReplyReader {
     const chunk = JSON.parse(data) as CompletionChunk | null;
     if (typeof chunk !== 'object' || chunk === null) return;
     if (chunk.error !== undefined && chunk.error !== null) throw new StreamedError(chunk);
+    if (chunk.choices === undefined && isBareError(chunk)) throw new StreamedError(chunk);
     this.#rebuilder?.add(chunk);
     if (chunk.usage) this.#count(chunk.usage);
     if (!Array.isArray(chunk.choices)) return;
@@ -45,7 +47,8 @@ export class CompletionsReader implements ReplyReader {
   }
 
   whole(reply: unknown, heard: Heard): void {
-    const { choices, usage } = fieldsOf(reply);
+    const { choices, usage, error } = fieldsOf(reply);
+    if (error) throw new StreamedError(reply);
     if (usage) this.#count(usage);
     this.#hear(itemsOf(choices)[0], heard);
   }
@@ -89,7 +92,8 @@ export class CompletionsReader implements ReplyReader {
       this.#calls[at] ??= { id: '', name: '', arguments: '' };
       const call = this.#calls[at];
       call.id ||= textOf(id);
-      call.name += textOf(name);
+      // Some services send the whole name with every fragment.
+      if (name !== call.name) call.name += textOf(name);
       if (text !== undefined && text !== null) call.arguments += argumentsText(text);
     }
   }

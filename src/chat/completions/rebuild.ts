@@ -64,8 +64,8 @@ function merged(before: unknown, value: unknown, name: string): unknown {
   return grows ? before + value : value;
 }
 
-function mergeCalls(before: unknown, value: unknown): unknown {
-  const calls = [...itemsOf(before)] as Record<string, unknown>[];
+function mergeCalls(came: unknown, value: unknown): unknown {
+  const calls = [...itemsOf(came)] as Record<string, unknown>[];
   for (const fragment of itemsOf(value)) {
     const { index, function: called, ...rest } = fieldsOf(fragment);
     const isNew = typeof rest.id === 'string' && !calls.some((call) => call.id === rest.id);
@@ -73,13 +73,14 @@ function mergeCalls(before: unknown, value: unknown): unknown {
     const call = calls[Math.max(at, 0)] ?? {};
     const { name, arguments: text, ...others } = fieldsOf(called);
     const inner = fieldsOf(call.function);
+    const before = `${inner.name ?? ''}`;
     calls[Math.max(at, 0)] = {
       ...call,
       ...rest,
       function: {
         ...inner,
         ...others,
-        name: `${inner.name ?? ''}${name ?? ''}`,
+        name: name === before ? before : `${before}${name ?? ''}`,
         arguments: `${inner.arguments ?? ''}${text ?? ''}`,
       },
     };

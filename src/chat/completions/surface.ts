@@ -2,6 +2,7 @@ import { CompletionsBody, chatCompletions, completionsWarnings } from '../../gat
 import { isGeoModel } from '../../gateway/chat-models.ts';
 import type { ChatPart, ChatSettings, ChatTurn } from '../chat.ts';
 import { given, itemsOf } from '../json-value.ts';
+import { wrappedSchema } from '../response-format.ts';
 import { type BodyRequest, bySet, type JsonObject, type Surface } from '../surface.ts';
 import { CompletionsReader } from './reader.ts';
 
@@ -65,7 +66,6 @@ function body({ base = {}, model, system, turns, settings = {}, stream }: BodyRe
       response_format: responseFormat(settings.responseFormat),
       ...thinking(model, settings, base),
       stream: stream || base.stream !== undefined ? stream : undefined,
-      stream_options: stream && settings.usage ? { include_usage: true } : undefined,
     }),
   };
 }
@@ -97,6 +97,7 @@ function toolChoice(choice: string | undefined): unknown {
 function responseFormat(format: ChatSettings['responseFormat']): JsonObject | undefined {
   if (format === undefined) return undefined;
   if (format === 'json_object') return { type: 'json_object' };
+  if (wrappedSchema(format)) return { ...format };
   const title = typeof format.title === 'string' ? format.title.replace(/[^\w-]/g, '_').slice(0, 64) : '';
   return { type: 'json_schema', json_schema: { name: title || 'answer', schema: format } };
 }

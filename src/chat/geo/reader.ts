@@ -1,15 +1,24 @@
+import { isBareError } from '../../gateway/chat-error.ts';
 import type { ChatUsage, ToolCall } from '../chat.ts';
 import { argumentsText, fieldsOf, itemsOf, numberOf, textOf } from '../json-value.ts';
 import { type Heard, type ReplyReader, StreamedError } from '../reply-reader.ts';
 
 type Part = Record<string, unknown>;
 
+interface Candidate {
+  /** Where the candidate's own index came. */
+  isNumbered: boolean;
+  readonly fields: Record<string, unknown>;
+  role: unknown;
+  readonly parts: Part[];
+}
+
 /** Reads a Gemini-style reply; an event of a stream has the shape of a whole one. */
 export class GeoReader implements ReplyReader {
   finishReason: string | undefined;
   usage: ChatUsage = {};
   readonly toolCalls: ToolCall[] = [];
-  readonly #candidates = new Map<number, { fields: Record<string, unknown>; role: unknown; parts: Part[] }>();
+  readonly #candidates = new Map<number, Candidate>();
   #top: Record<string, unknown> = {};
 
   constructor(private readonly keepWhole: boolean) {}
@@ -30,10 +39,10 @@ export class GeoReader implements ReplyReader {
 
   reply(): unknown {
     if (!this.keepWhole) return undefined;
-    const candidates = [...this.#candidates].map(([index, { fields, role, parts }]) => ({
+    const candidates = [...this.#candidates].map(([index, { isNumbered, fields, role, parts }]) => ({
       content: { parts, role },
       ...fields,
-      index,
+      ...(isNumbered && { index }),
     }));
     return { ...(candidates.length > 0 && { candidates }), ...this.#top };
   }
@@ -49,6 +58,7 @@ export class GeoReader implements ReplyReader {
   #take(value: unknown, heard: Heard): void {
     const { candidates, error, ...top } = fieldsOf(value);
     if (error !== undefined && error !== null) throw new StreamedError(value);
+    if (candidates === undefined && isBareError(value)) throw new StreamedError(value);
     const { usageMetadata, promptFeedback } = top;
     if (this.keepWhole) Object.assign(this.#top, top);
     if (usageMetadata) this.#count(fieldsOf(usageMetadata));
@@ -67,7 +77,8 @@ export class GeoReader implements ReplyReader {
       for (const part of itemsOf(parts)) this.#hear(fieldsOf(part), heard);
     }
     if (!this.keepWhole) return;
-    const kept = this.#candidates.get(index) ?? { fields: {}, role: 'model', parts: [] };
+    const kept = this.#candidates.get(index) ?? { isNumbered: false, fields: {}, role: 'model', parts: [] };
+    if (at !== undefined) kept.isNumbered = true;
     Object.assign(kept.fields, fields);
     if (typeof role === 'string') kept.role = role;
     for (const part of itemsOf(parts)) addPart(kept.parts, { ...fieldsOf(part) });

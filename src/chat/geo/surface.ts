@@ -1,6 +1,7 @@
 import { type GeoBody, geoBodyFor, geoGenerate, geoStream, geoWarnings } from '../../gateway/chat-geo.ts';
 import type { ChatSettings } from '../chat.ts';
 import { fieldsOf, given, itemsOf } from '../json-value.ts';
+import { wrappedSchema } from '../response-format.ts';
 import type { BodyRequest, JsonObject, Surface } from '../surface.ts';
 import { contentsOf } from './contents.ts';
 import { GeoReader } from './reader.ts';
@@ -12,11 +13,10 @@ export const geo: Surface = {
   api: 'geo',
   historyField: 'contents',
   endpoint: (stream) => (stream ? geoStream : geoGenerate),
-  // Services of this style stream one long JSON list unless events are asked for. The model stands in the path.
-  input: (model, { stream: _, model: __, ...body }, stream) => ({
+  // The model and the way of answering stand in the path.
+  input: (model, { stream: _, model: __, ...body }) => ({
     params: { model },
     body,
-    ...(stream && { query: { alt: 'sse' } }),
   }),
   body,
   schema: geoBodyFor,
@@ -108,7 +108,7 @@ function responseFormat(format: ChatSettings['responseFormat']): JsonObject {
   if (format === undefined) return {};
   return {
     responseMimeType: 'application/json',
-    responseSchema: format === 'json_object' ? undefined : format,
+    responseSchema: format === 'json_object' ? undefined : (wrappedSchema(format) ?? format),
   };
 }
 

@@ -1,3 +1,4 @@
+import { isBareError } from '../../gateway/chat-error.ts';
 import type { ChatUsage, ToolCall } from '../chat.ts';
 import { argumentsOf, argumentsText, fieldsOf, itemsOf, numberOf, textOf } from '../json-value.ts';
 import { type Heard, type ReplyReader, StreamedError } from '../reply-reader.ts';
@@ -56,12 +57,13 @@ export class MessagesReader implements ReplyReader {
       case 'error':
         throw new StreamedError(event);
       default:
-        if (fieldsOf(event).error) throw new StreamedError(event);
+        if (fieldsOf(event).error || isBareError(event)) throw new StreamedError(event);
     }
   }
 
   whole(reply: unknown, heard: Heard): void {
-    const { content, stop_reason, usage } = fieldsOf(reply);
+    const { content, stop_reason, usage, error } = fieldsOf(reply);
+    if (error) throw new StreamedError(reply);
     for (const [index, block] of itemsOf(content).entries()) {
       this.#open({ index, content_block: block }, heard);
     }

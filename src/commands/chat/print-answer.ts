@@ -5,8 +5,6 @@ export interface PrintOptions {
   /** Each event as it came, one a line; the whole reply; or text. */
   readonly form: 'events' | 'reply' | 'text';
   readonly showThoughts: boolean;
-  /** Text waits for the end of the answer: where the model calls tools, stdout is for the calls. */
-  readonly mayCallTools: boolean;
 }
 
 /** Prints an answer as it comes. */
@@ -18,9 +16,8 @@ export interface AnswerPrinter {
   breakOff(): Promise<void>;
 }
 
-export function answerPrinter(io: Io, { form, showThoughts, mayCallTools }: PrintOptions): AnswerPrinter {
+export function answerPrinter(io: Io, { form, showThoughts }: PrintOptions): AnswerPrinter {
   let last = '\n';
-  let held = '';
   let thoughtIsOpen = false;
 
   const print = (text: string) => {
@@ -50,9 +47,7 @@ export function answerPrinter(io: Io, { form, showThoughts, mayCallTools }: Prin
         return form === 'events' ? io.outRaw(`${event.data.replaceAll('\n', ' ')}\n`) : undefined;
       }
       closeThought();
-      if (form !== 'text') return undefined;
-      if (!mayCallTools) return print(event.text);
-      held += event.text;
+      return form === 'text' ? print(event.text) : undefined;
     },
     async finish({ toolCalls, reply, replyText }) {
       closeThought();
@@ -62,18 +57,15 @@ export function answerPrinter(io: Io, { form, showThoughts, mayCallTools }: Prin
       }
       if (form === 'events' && replyText !== undefined) await io.outJson(reply);
       if (form !== 'text') return;
-      if (toolCalls.length === 0) {
-        await print(held);
-        return closeLine();
-      }
-      if (held !== '') io.aside(held.endsWith('\n') ? held : `${held}\n`);
+      if (toolCalls.length === 0) return closeLine();
+      // Words may come before the calls: each call stands on a line of its own all the same.
+      if (!last.endsWith('\n')) await print('\n');
       for (const { id, name, arguments: text } of toolCalls) {
         await io.outJson({ id, name, arguments: text });
       }
     },
     async breakOff() {
       closeThought();
-      await print(held);
       await closeLine();
     },
   };

@@ -1,31 +1,55 @@
 import type { ChatPart, ChatTurn, ToolCall } from '../../chat/chat.ts';
-import { fieldsOf, itemsOf, textOf } from '../../chat/json-value.ts';
+import { fieldsOf, given, itemsOf, textOf } from '../../chat/json-value.ts';
 import type { Surface } from '../../chat/surface.ts';
 import { usage } from '../../errors.ts';
-import { type JsonBodyDeps, readJsonFile } from '../../flags/json-body.ts';
+import { type JsonBodyDeps, type JsonObject, readJsonFile } from '../../flags/json-body.ts';
 
 /** The conversation of `--messages`: as the surface's own list, or as turns where it had to be translated. */
 export interface History {
   readonly own?: readonly unknown[];
+  /** The system prompt that stood beside the list, in the surface's own form. */
+  readonly ownSystem?: JsonObject;
   readonly turns?: readonly ChatTurn[];
   readonly system?: string;
 }
 
 /**
  * Reads `--messages FILE`: a list in the surface's own form, which is sent as it is, or in that of chat completions,
- * which every surface understands. Throws `usage` for a file that cannot be read or holds neither.
+ * which every surface understands; a system prompt beside the list is taken too. Throws `usage` for a file that cannot
+ * be read, holds neither, or holds any other field beside the list.
  */
 export async function readHistory(file: string, surface: Surface, deps: JsonBodyDeps): Promise<History> {
   const named = `--messages ${file}`;
   const value = await readJsonFile(file, deps, '--messages');
-  const list = Array.isArray(value)
-    ? value
-    : (fieldsOf(value).messages ?? fieldsOf(value)[surface.historyField]);
+  const fields = Array.isArray(value) ? { messages: value } : fieldsOf(value);
+  const field = fields.messages === undefined ? surface.historyField : 'messages';
+  const { [field]: list, system, systemInstruction, ...others } = fields;
   if (!Array.isArray(list)) {
     throw usage(`${named}: holds no list of messages`, 'write [{"role": "user", "content": "…"}, …]');
   }
   if (list.length === 0) throw usage(`${named}: the list of messages is empty`);
-  return isOwn(list, surface) ? { own: list } : translated(list, named);
+  const [other] = Object.keys(others);
+  if (other !== undefined) {
+    throw usage(
+      `${named}: holds ${other} beside ${field}, and only a system prompt is taken from there`,
+      '--body FILE takes whole bodies',
+    );
+  }
+  const text = [system, systemInstruction].map(systemText).filter(Boolean).join('\n\n');
+  if (!isOwn(list, surface)) return translated(list, named, text);
+  const foreign = { completions: system ?? systemInstruction, messages: systemInstruction, geo: system }[
+    surface.api
+  ];
+  if (foreign === undefined) return { own: list, ownSystem: given({ system, systemInstruction }) };
+  if (surface.api !== 'completions') return { own: list, system: text };
+  return { own: [...(text === '' ? [] : [{ role: 'system', content: text }]), ...list] };
+}
+
+/** The words of a system prompt: a text, a list of blocks, or a content with parts. */
+function systemText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  const parts = Array.isArray(value) ? value : itemsOf(fieldsOf(value).parts);
+  return parts.map((part) => textOf(fieldsOf(part).text)).join('\n\n');
 }
 
 /** Whether a list is in the surface's own form already. What both forms allow counts as own. */
@@ -39,8 +63,8 @@ function isOwn(list: readonly unknown[], { api }: Surface): boolean {
   });
 }
 
-function translated(list: readonly unknown[], named: string): History {
-  const system: string[] = [];
+function translated(list: readonly unknown[], named: string, before: string): History {
+  const system: string[] = before === '' ? [] : [before];
   const turns: ChatTurn[] = [];
   for (const [index, item] of list.entries()) {
     const { role, content, tool_calls, tool_call_id } = fieldsOf(item);
@@ -79,4 +103,52 @@ function callOf(value: unknown): ToolCall {
   const { id, function: called } = fieldsOf(value);
   const { name, arguments: text } = fieldsOf(called);
   return { id: textOf(id), name: textOf(name), arguments: textOf(text) };
+}
+
+/** A call of a tool; `name` only where a result may go by it. */
+export interface CallRef {
+  readonly id: string;
+  readonly name?: string;
+}
+
+/** What one message has to do with tools. */
+export interface ToolUse {
+  readonly calls: readonly CallRef[];
+  /** The calls that it answers. */
+  readonly results: readonly string[];
+}
+
+/** The calls and results of a conversation, message by message: those of the surface's own list, then the turns. */
+export const toolUses = (own: readonly unknown[], turns: readonly ChatTurn[]): ToolUse[] => [
+  ...own.map(toolUseOfMessage),
+  ...turns.map(toolUseOfTurn),
+];
+
+function toolUseOfTurn(turn: ChatTurn): ToolUse {
+  if (turn.role === 'tool') return { calls: [], results: [turn.toolCallId] };
+  return {
+    calls: turn.role === 'assistant' ? (turn.toolCalls ?? []).map(({ id }) => ({ id })) : [],
+    results: [],
+  };
+}
+
+function toolUseOfMessage(message: unknown): ToolUse {
+  const { role, tool_calls, tool_call_id, content, parts } = fieldsOf(message);
+  const calls: CallRef[] = itemsOf(tool_calls).map((call) => ({ id: textOf(fieldsOf(call).id) }));
+  const results = role === 'tool' ? [textOf(tool_call_id)] : [];
+  for (const block of itemsOf(content)) {
+    const { type, id, tool_use_id } = fieldsOf(block);
+    if (type === 'tool_use') calls.push({ id: textOf(id) });
+    if (type === 'tool_result') results.push(textOf(tool_use_id));
+  }
+  for (const part of itemsOf(parts)) {
+    const { functionCall, functionResponse } = fieldsOf(part);
+    const called = fieldsOf(functionCall);
+    const answered = fieldsOf(functionResponse);
+    // A Gemini-style call need not have an ID: its result goes by the name then.
+    const name = textOf(called.name);
+    if (functionCall !== undefined) calls.push({ id: textOf(called.id) || name, name });
+    if (functionResponse !== undefined) results.push(textOf(answered.id) || textOf(answered.name));
+  }
+  return { calls, results };
 }

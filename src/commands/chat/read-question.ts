@@ -1,10 +1,12 @@
 import type { ChatPart, ChatTurn } from '../../chat/chat.ts';
+import { itemsOf } from '../../chat/json-value.ts';
 import type { Context } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { refuseOrWarn } from '../../flags/breaches.ts';
 import { readPrompt } from '../../flags/prompt.ts';
 import { MB } from '../../gateway/media-limits.ts';
 import { readPipedPrompt } from '../../media/text-input.ts';
+import { toolUses } from './read-history.ts';
 import type { ChatFlags } from './read-settings.ts';
 import type { Start } from './read-start.ts';
 import { readToolResults } from './read-tools.ts';
@@ -81,10 +83,8 @@ export function checkResults(
 ): void {
   const results = added.filter((turn) => turn.role === 'tool');
   if (results.length === 0) return;
-  const own = history.own ?? base[surface.historyField];
-  // A conversation in the surface's own form is for the gateway to match.
-  if (own !== undefined) return;
-  const calls = before.flatMap((turn) => (turn.role === 'assistant' ? (turn.toolCalls ?? []) : []));
+  const own = itemsOf(history.own ?? base[surface.historyField]);
+  const calls = toolUses(own, before).flatMap((each) => each.calls);
   for (const { toolCallId } of results) {
     if (calls.some(({ id }) => id === toolCallId)) continue;
     throw usage(

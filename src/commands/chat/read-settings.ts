@@ -36,7 +36,13 @@ export async function readSettings(
     usage: flags.usage,
   };
   const [first] = surface.undocumented(settings);
-  if (first) throw usage(`${first.flag}: not documented for --api ${surface.api}`, first.hint);
+  if (first) throw usage(`${first.flag}: not documented for --api ${surface.api}`, withSet(first.hint));
+  if (flags.compatMaxTokens && flags.maxTokens === undefined) {
+    throw usage(
+      '--compat-max-tokens spells the limit of --max-tokens, and none is given',
+      'add --max-tokens N',
+    );
+  }
   if (flags.thinking === 'off' && flags.reasoningEffort !== undefined && flags.reasoningEffort !== 'none') {
     throw usage(
       `--thinking off and --reasoning-effort ${flags.reasoningEffort} contradict each other`,
@@ -45,6 +51,10 @@ export async function readSettings(
   }
   return settings;
 }
+
+/** What a surface does not document can still be sent. */
+const withSet = (hint: string): string =>
+  hint.includes('--set ') ? hint : `${hint}; any other field goes through --set PATH=VALUE`;
 
 function checkedChoice(
   choice: string | undefined,

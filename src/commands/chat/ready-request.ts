@@ -1,7 +1,9 @@
 import type { ChatRequest } from '../../chat/chat.ts';
+import { itemsOf } from '../../chat/json-value.ts';
 import type { Context } from '../../context.ts';
 import { breachesOf, refuseOrWarn } from '../../flags/breaches.ts';
 import { applySets, type JsonObject } from '../../flags/json-body.ts';
+import { type ToolUse, toolUses } from './read-history.ts';
 import type { ChatFlags } from './read-settings.ts';
 import type { Start } from './read-start.ts';
 
@@ -13,7 +15,9 @@ export function readyRequest(
   ctx: Context,
 ): ChatRequest & { readonly body: JsonObject } {
   const { globals, io } = ctx;
-  const own = history.own ? { ...base, [surface.historyField]: history.own } : base;
+  const under =
+    surface.api === 'completions' && settings.maxTokens !== undefined ? withoutLimits(base) : base;
+  const own = history.own ? { ...under, ...history.ownSystem, [surface.historyField]: history.own } : under;
   const body = applySets(
     surface.body({ ...asked, settings, base: own, stream: flags.stream ?? true }),
     globals.set ?? [],
@@ -21,7 +25,16 @@ export function readyRequest(
   const model = typeof body.model === 'string' ? body.model : asked.model;
   const stream = surface.api === 'geo' ? (flags.stream ?? true) : body.stream === true;
   const validate = globals.validate === undefined;
-  refuseOrWarn([...breachesOf(surface.schema(model), body, surface.flagOf)], validate, io);
+  const uses = toolUses(itemsOf(own[surface.historyField]), asked.turns);
+  refuseOrWarn(
+    [
+      ...breachesOf(surface.schema(model), body, surface.flagOf),
+      ...unansweredCalls(uses),
+      ...missingTools(uses, body),
+    ],
+    validate,
+    io,
+  );
   for (const { path, message } of surface.warnings(model, body)) {
     io.warn([surface.flagOf(path), message].filter(Boolean).join(': '));
   }
@@ -36,4 +49,38 @@ export function readyRequest(
     keep: session || (io.mode.json && !isEvents) ? 'whole' : 'calls',
     raw: isEvents,
   };
+}
+
+/** The limit has two spellings of which one may be sent: a typed one takes the place of whichever the body holds. */
+function withoutLimits({
+  max_tokens: _,
+  max_completion_tokens: __,
+  ...rest
+}: Readonly<JsonObject>): JsonObject {
+  return rest;
+}
+
+/** The results of all calls of a message come right after it ("Function calling"). */
+function unansweredCalls(uses: readonly ToolUse[]): string[] {
+  const missing = uses.flatMap(({ calls }, index) => {
+    const after = uses.slice(index + 1);
+    const end = after.findIndex(({ results }) => results.length === 0);
+    const answered = new Set((end < 0 ? after : after.slice(0, end)).flatMap(({ results }) => results));
+    return calls.filter(({ id, name }) => !answered.has(id) && !(name !== undefined && answered.has(name)));
+  });
+  if (missing.length === 0) return [];
+  const ids = [...new Set(missing.map(({ id }) => id))];
+  return [
+    `${ids.join(', ')}: ${ids.length === 1 ? 'a tool call' : 'tool calls'} without a result right after; ` +
+      'give each one with --tool-result ID=VALUE',
+  ];
+}
+
+/** What follows a call goes "with the same tools" ("Function calling"). */
+function missingTools(uses: readonly ToolUse[], { tools }: Readonly<JsonObject>): string[] {
+  const usesTools = uses.some(({ calls, results }) => calls.length > 0 || results.length > 0);
+  if (!usesTools || itemsOf(tools).length > 0) return [];
+  return [
+    '--tool: the conversation holds tool calls, and the request has no tools; give the same --tool files again',
+  ];
 }

@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest';
+import type { ChatAnswer } from '../../src/chat/chat.ts';
+import { wrappedSchema } from '../../src/chat/response-format.ts';
+import { answerPrinter } from '../../src/commands/chat/print-answer.ts';
+import type { Io } from '../../src/io/io.ts';
+
+function printing(stdoutIsTerminal = false) {
+  const written: string[] = [];
+  const io = {
+    stdoutIsTerminal,
+    out: async (text: string) => void written.push(text),
+    outJson: async (value: unknown) => void written.push(`${JSON.stringify(value)}\n`),
+    outRaw: async (text: string) => void written.push(text),
+    aside: () => {},
+  } as unknown as Io;
+  return { written, printer: answerPrinter(io, { form: 'text', showThoughts: false }) };
+}
+const answer = { text: '', toolCalls: [], reply: {} } as unknown as ChatAnswer;
+const call = { id: 'c1', name: 'f', arguments: '{}' };
+
+test('text goes out as it comes, tools or not', async () => {
+  const { written, printer } = printing();
+  await printer.onEvent({ type: 'text', text: 'Let me ' });
+  expect(written).toEqual(['Let me ']);
+  await printer.onEvent({ type: 'text', text: 'look' });
+  await printer.finish(answer);
+  expect(written.join('')).toBe('Let me look');
+});
+
+test('a call after words stands on a line of its own', async () => {
+  const { written, printer } = printing();
+  await printer.onEvent({ type: 'text', text: 'Let me look' });
+  await printer.finish({ ...answer, toolCalls: [call] });
+  expect(written.join('').split('\n')).toEqual(['Let me look', JSON.stringify(call), '']);
+});
+
+test('a call alone is one line', async () => {
+  const { written, printer } = printing();
+  await printer.finish({ ...answer, toolCalls: [call] });
+  expect(written.join('')).toBe(`${JSON.stringify(call)}\n`);
+});
+
+test('a file that is a whole response_format is told from a schema', () => {
+  const schema = { type: 'object', properties: {} };
+  expect(wrappedSchema({ type: 'json_schema', json_schema: { name: 'n', strict: true, schema } })).toEqual(
+    schema,
+  );
+  expect(wrappedSchema(schema)).toBeUndefined();
+});
