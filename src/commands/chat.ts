@@ -10,7 +10,7 @@ import { checkResults, readImages, readQuestion } from './chat/read-question.ts'
 import type { ChatFlags } from './chat/read-settings.ts';
 import { readStart, type Start } from './chat/read-start.ts';
 import { readyRequest } from './chat/ready-request.ts';
-import { showInstead } from './video/show-instead.ts';
+import { showInstead } from './show-instead.ts';
 
 // gw chat: argv -> one question to one surface -> its answer on stdout as it comes. Without a prompt on a terminal: a
 // conversation.

@@ -68,7 +68,7 @@ function mergeCalls(came: unknown, value: unknown): unknown {
   const calls = [...itemsOf(came)] as Record<string, unknown>[];
   for (const fragment of itemsOf(value)) {
     const { index, function: called, ...rest } = fieldsOf(fragment);
-    const isNew = typeof rest.id === 'string' && !calls.some((call) => call.id === rest.id);
+    const isNew = typeof rest.id === 'string' && rest.id !== '' && !calls.some((call) => call.id === rest.id);
     const at = Math.min(numberOf(index) ?? (isNew ? calls.length : calls.length - 1), calls.length);
     const call = calls[Math.max(at, 0)] ?? {};
     const { name, arguments: text, ...others } = fieldsOf(called);
@@ -77,6 +77,8 @@ function mergeCalls(came: unknown, value: unknown): unknown {
     calls[Math.max(at, 0)] = {
       ...call,
       ...rest,
+      // The first fragment names the call; later ones may carry an empty ID.
+      ...(call.id ? { id: call.id } : {}),
       function: {
         ...inner,
         ...others,

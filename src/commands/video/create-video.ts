@@ -15,8 +15,8 @@ import { checkTarget } from '../../jobs/download/check-target.ts';
 import { planTarget } from '../../jobs/download/plan-target.ts';
 import type { IntentEvent } from '../../ledger/event.ts';
 import { type MediaInput, type ResolvedMedia, resolveMedia } from '../../media/resolve.ts';
+import { showInstead } from '../show-instead.ts';
 import { followFromFlags, type JobResult, jobLines, outcomeOf, waitDeadlineMs } from './follow-job.ts';
-import { showInstead } from './show-instead.ts';
 
 // `gw video FAMILY create`, written once: what the families differ in arrives as data and pure functions.
 

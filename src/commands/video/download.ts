@@ -5,8 +5,8 @@ import { saveFlags } from '../../flags/job-flags.ts';
 import { loadFamily } from '../../gateway/families.ts';
 import { endOf } from '../../jobs/follow.ts';
 import { lookAtTask, recordLook } from '../../jobs/look.ts';
+import { showInstead } from '../show-instead.ts';
 import { followDeps, type JobResult, jobLines, outcomeOf } from './follow-job.ts';
-import { showInstead } from './show-instead.ts';
 import { eachId, refuseSharedName, taskIds } from './task-ids.ts';
 import { trackJob } from './tracked-job.ts';
 

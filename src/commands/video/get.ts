@@ -4,8 +4,8 @@ import { GwError } from '../../errors.ts';
 import { loadFamily } from '../../gateway/families.ts';
 import { compactJson } from '../../io/compact-json.ts';
 import { lookAtTask, type TaskLook } from '../../jobs/look.ts';
+import { showInstead } from '../show-instead.ts';
 import { recordLines } from './record-lines.ts';
-import { showInstead } from './show-instead.ts';
 import { eachId, taskIds } from './task-ids.ts';
 
 /** A task that was created this recently may not be known everywhere yet: its 404 is asked again. */

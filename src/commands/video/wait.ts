@@ -1,8 +1,8 @@
 import { defineCommand, type Outcome } from '../../command.ts';
 import { pollFlags, saveFlags } from '../../flags/job-flags.ts';
 import { loadFamily } from '../../gateway/families.ts';
+import { showInstead } from '../show-instead.ts';
 import { followFromFlags, type JobResult, jobLines, waitDeadlineMs } from './follow-job.ts';
-import { showInstead } from './show-instead.ts';
 import { allIds, refuseSharedName, taskIds } from './task-ids.ts';
 import { trackJob } from './tracked-job.ts';
 
