@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Endpoint } from './endpoint.ts';
-import { type Family, readTaskError, TaskId, type TaskOutput, taskState } from './task.ts';
+import { readTaskError, type TaskFamily, TaskId, type TaskOutput, taskState } from './task.ts';
 
 // Family A as it is followed ("Family A: query task", "Retention"): apart from the create body, so that a look at a task
 // does not load it.
@@ -15,6 +15,8 @@ export const AlphaCreateReply = z
 const AlphaTask = z.looseObject({
   status: z.unknown().optional(),
   progress: z.unknown().optional(),
+  duration: z.unknown().optional(),
+  usage: z.looseObject({ total_tokens: z.unknown().optional() }).optional().catch(undefined),
   content: z
     .looseObject({ video_url: z.unknown().optional(), last_frame_url: z.unknown().optional() })
     .optional()
@@ -35,9 +37,17 @@ export const alphaQuery: Endpoint = {
 
 const HOUR_MS = 3_600_000;
 
-export const alphaFamily: Family = {
+const amount = (value: unknown): number | undefined =>
+  typeof value === 'number' && value >= 0 ? value : undefined;
+
+export const alphaFamily: TaskFamily = {
   name: 'alpha',
-  query: alphaQuery,
+  query: {
+    endpoint: alphaQuery,
+    maxIds: 1,
+    input: ([id = '']) => ({ params: { task_id: id } }),
+    records: (reply, [id = '']) => new Map([[id, reply]]),
+  },
   pollIntervalMs: { min: 10_000, max: 30_000 },
   recordLifeMs: 7 * 24 * HOUR_MS,
   linkLifeMs: 24 * HOUR_MS,
@@ -67,6 +77,7 @@ export const alphaFamily: Family = {
       progressPercent: typeof task.progress === 'number' ? task.progress : undefined,
       outputs,
       error: readTaskError(task.error),
+      usage: { outputS: amount(task.duration), tokens: amount(task.usage?.total_tokens) },
     };
   },
 };

@@ -1,4 +1,5 @@
 import type * as z from 'zod';
+import type { GatewayErrorFacts } from './gateway-error.ts';
 
 /** How a request proves who sends it ("Authentication"). */
 export type Credential = 'bearer' | 'messages' | 'geo';
@@ -6,9 +7,11 @@ export type Credential = 'bearer' | 'messages' | 'geo';
 /**
  * Which row of the resend matrix a call belongs to:
  * `read` may be sent again at will, `paid` creates something that costs money and is never sent twice on a guess,
- * `chat` is answered at once: a complete refusal may be sent again, a lost answer is not.
+ * `chat` is answered at once: a complete refusal may be sent again, a lost answer is not,
+ * `upload` makes an asset or a group: a lost one is looked for before it is sent again,
+ * `change` renames or deletes, and may be done twice.
  */
-export type Resend = 'read' | 'paid' | 'chat';
+export type Resend = 'read' | 'paid' | 'chat' | 'upload' | 'change';
 
 /** One endpoint as a row: everything the HTTP layer and the sandbox need to know about it. */
 export interface Endpoint<Reply = unknown> {
@@ -24,4 +27,8 @@ export interface Endpoint<Reply = unknown> {
   readonly reply: z.ZodType<Reply>;
   /** Largest request body in bytes, where documented. */
   readonly maxBodyBytes?: number;
+  /** Another status than 404 that says "unknown task" here. */
+  readonly notFoundStatus?: number;
+  /** What a 2xx reply says that is a refusal all the same (family B: `code` other than 0); undefined for success. */
+  readonly refusal?: (reply: unknown) => GatewayErrorFacts | undefined;
 }

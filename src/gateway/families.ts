@@ -1,15 +1,29 @@
-import type { Family } from './task.ts';
+import type { Family, TaskFamily } from './task.ts';
 
-/** The families of asynchronous generation by name, each loaded when it is asked for. */
-const loaders: Readonly<Record<string, () => Promise<Family>>> = {
+// What jobs there are, by the name that stands in the ledger and on the command line; each loaded when it is asked for.
+
+/** The families of asynchronous generation. */
+const taskLoaders: Readonly<Record<string, () => Promise<TaskFamily>>> = {
   alpha: async () => (await import('./alpha-task.ts')).alphaFamily,
+};
+
+const loaders: Readonly<Record<string, () => Promise<Family>>> = {
+  ...taskLoaders,
 };
 
 export const familyNames = Object.keys(loaders);
 
-/** A family by its name, as it stands in the ledger and on the command line. Throws for a name that is none. */
-export async function loadFamily(name: string): Promise<Family> {
-  const load = loaders[name];
-  if (!load) throw new Error(`no family is called ${name}`);
-  return load();
+/** A family by its name. Throws for a name that is none. */
+export const loadFamily = (name: string): Promise<Family> => load(loaders, name);
+
+/** A family of asynchronous generation by its name. Throws for a name that is none. */
+export const loadTaskFamily = (name: string): Promise<TaskFamily> => load(taskLoaders, name);
+
+/** A family of asynchronous generation by its name; undefined where it is another or none. */
+export const findTaskFamily = async (name: string): Promise<TaskFamily | undefined> => taskLoaders[name]?.();
+
+async function load<F>(from: Readonly<Record<string, () => Promise<F>>>, name: string): Promise<F> {
+  const found = from[name];
+  if (!found) throw new Error(`no family is called ${name}`);
+  return found();
 }

@@ -46,6 +46,25 @@ export interface TaskView {
   readonly progressPercent?: number | undefined;
   readonly outputs: readonly TaskOutput[];
   readonly error?: { readonly code?: string | undefined; readonly message?: string | undefined } | undefined;
+  /** What it came to, as far as the record says; for lists and sums. */
+  readonly usage?: TaskUsage | undefined;
+}
+
+/** What a finished job made and cost, where its record says so. */
+export interface TaskUsage {
+  /** Seconds of video made. */
+  readonly outputS?: number | undefined;
+  readonly tokens?: number | undefined;
+  /** What was deducted, item by item; a family that reports no charges has none. */
+  readonly charges?: readonly Charge[] | undefined;
+}
+
+export interface Charge {
+  readonly amount: number;
+  /** `CNY`, `USD`, or the package that points were taken from: `video points`. */
+  readonly unit: string;
+  /** Test credit costs nothing. */
+  readonly isTest?: boolean | undefined;
 }
 
 /** What a finished task reported of the video it made, for estimates, lists and names. */
@@ -63,23 +82,66 @@ export interface Note {
 }
 
 /**
- * One family of asynchronous generation: its endpoints, pace and lifetimes, and how to read its replies.
- * `jobs/` works on this and knows no family by name.
+ * What the ledger's jobs have in common, whichever way they are made: how long they live and how to read their last
+ * record. `jobs/` works on this and knows no family by name.
  */
 export interface Family {
-  readonly name: 'alpha' | 'beta' | 'gamma';
-  readonly query: Endpoint;
-  /** Documented pace of looking at a task, in milliseconds. */
-  readonly pollIntervalMs: { readonly min: number; readonly max: number };
-  /** How long the gateway keeps a record and an output link, from the first sight of it, in milliseconds. */
-  readonly recordLifeMs: number;
+  readonly name: 'alpha' | 'beta' | 'gamma' | 'image';
+  /** How long the gateway keeps a record, from its creation, in milliseconds; absent where it keeps none. */
+  readonly recordLifeMs?: number | undefined;
+  /** How long an output link lives, from the first sight of it, in milliseconds. */
   readonly linkLifeMs: number;
   /** How often an output may be fetched, where documented. */
   readonly maxDownloads?: number | undefined;
+  /** Reads one task's record as it came. Throws a ZodError where the record is not one. */
+  readTask(record: unknown, taskId: string): TaskView;
+}
+
+/** A family of asynchronous generation: its endpoints and pace beside what every family has. */
+export interface TaskFamily extends Family {
+  readonly name: 'alpha' | 'beta' | 'gamma';
+  readonly recordLifeMs: number;
+  readonly query: TaskQuery;
+  /** Documented pace of looking at a task, in milliseconds. */
+  readonly pollIntervalMs: { readonly min: number; readonly max: number };
   /** Throws a ZodError where the reply of the create endpoint names no usable task. */
   readCreateReply(reply: unknown): CreateReply;
-  /** Throws a ZodError where the record is not one. `reply` is the whole body of the query's reply. */
-  readTask(reply: unknown, taskId: string): TaskView;
+  /** How a create whose reply was lost can be found again; absent where the gateway offers no way. */
+  readonly externalIds?: ExternalIds | undefined;
+}
+
+/** One request that asks for tasks by ID. */
+export interface TaskQuery {
+  readonly endpoint: Endpoint;
+  /** How many tasks one request asks for. */
+  readonly maxIds: number;
+  /** What fills the endpoint's row for these IDs. */
+  input(ids: readonly string[]): {
+    readonly params?: Readonly<Record<string, string>>;
+    readonly query?: Readonly<Record<string, string>>;
+  };
+  /** Each task's record as it came, by ID; a task that the reply does not name is not in it. */
+  records(reply: unknown, ids: readonly string[]): ReadonlyMap<string, unknown>;
+}
+
+/** A caller's own ID on a create, unique in the account, by which a lost create is found. */
+export interface ExternalIds {
+  /** The external ID that a create body carries; undefined where it carries none. */
+  idOf(body: unknown): string | undefined;
+  /** The body with that external ID. */
+  withId(body: Readonly<Record<string, unknown>>, externalId: string): Record<string, unknown>;
+  readonly endpoint: Endpoint;
+  input(externalId: string): { readonly query: Readonly<Record<string, string>> };
+  /**
+   * The task that a complete reply of `endpoint` names. Undefined means that there certainly is none: `code` 0 and an
+   * empty list. Throws a ZodError for a reply that says neither.
+   */
+  find(reply: unknown, externalId: string): { readonly id: string; readonly record: unknown } | undefined;
+  /** Whether a refusal of the create says that its external ID is taken. */
+  isDuplicate(refusal: {
+    readonly code?: string | undefined;
+    readonly message?: string | undefined;
+  }): boolean;
 }
 
 const loose = z.looseObject({

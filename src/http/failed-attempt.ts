@@ -1,12 +1,13 @@
 import { type ErrorFacts, GwError } from '../errors.ts';
 import type { Resend } from '../gateway/endpoint.ts';
+import type { GatewayErrorFacts } from '../gateway/gateway-error.ts';
 import type { PreparedRequest } from './client.ts';
 import type { ExchangeError, WireReply } from './exchange.ts';
 import { exchangeCodes, isCertificateTrouble } from './exchange-codes.ts';
 import { textOf } from './read-reply.ts';
 import { type Failure, type FailureKind, failureOfExchange, UnknownOutcome } from './retry.ts';
 import { parseRetryAfter, readDateMs } from './retry-after.ts';
-import { describeBody, replyFacts, statusError } from './status-error.ts';
+import { cutText, describeBody, replyFacts, statusError } from './status-error.ts';
 
 /** A failed attempt: what the table needs to decide, and the error for either way of giving up. */
 export interface Failed {
@@ -70,7 +71,7 @@ export function failedReply(kind: FailureKind, wire: WireReply, context: Attempt
       unknown: unknownOutcome(`the reply is unreadable: ${what}`, facts, text, context),
     };
   }
-  const stopped = statusError(reply, {
+  const stopped = statusError(reply, kind, {
     request: nameOf(context),
     nowMs: context.nowMs,
     retryAtMs: retryAfterMs === undefined ? undefined : context.nowMs + retryAfterMs,
@@ -81,6 +82,15 @@ export function failedReply(kind: FailureKind, wire: WireReply, context: Attempt
     // Not in the server's own words: they may say to send it again.
     unknown: unknownOutcome(`HTTP ${wire.status}`, facts, undefined, context),
   };
+}
+
+/** A 2xx reply that refuses in its body. */
+export function refusedReply(said: GatewayErrorFacts, wire: WireReply, context: AttemptContext): Failed {
+  const facts = replyFacts({ status: wire.status, headers: wire.headers, text: '' }, said);
+  const reason = [said.code, said.message].filter(Boolean).join(': ');
+  const message = `the gateway refused the request (${nameOf(context)}): ${cutText(reason)}`;
+  const stopped = new GwError('rejected', message, facts);
+  return { failure: { kind: 'refused' }, stopped, unknown: stopped };
 }
 
 function unknownOutcome(

@@ -4,7 +4,7 @@ import type { Clock } from '../host.ts';
 import type { Client, Gateway, PreparedRequest, Reply, RequestInput, SendOptions } from './client.ts';
 import { missingKey } from './credential.ts';
 import { ExchangeError, type Transport, type WireReply, type WireRequest } from './exchange.ts';
-import { type Failed, failedExchange, failedReply } from './failed-attempt.ts';
+import { type Failed, failedExchange, failedReply, refusedReply } from './failed-attempt.ts';
 import { prepareRequest } from './prepare.ts';
 import { readReply } from './read-reply.ts';
 import { decide, failureOfStatus } from './retry.ts';
@@ -74,10 +74,12 @@ export function createClient(options: ClientOptions): Client {
     if (!(wire.bytes instanceof Uint8Array)) return { streamed: wire };
     for (const line of traceReply(wire, clock.steady() - beganMs)) options.trace?.(line);
     const whole = { ...wire, bytes: wire.bytes };
-    const kind = failureOfStatus(wire.status);
+    const kind = failureOfStatus(wire.status, endpoint.notFoundStatus);
     if (kind) return { failed: failedReply(kind, whole, now) };
     const read = readReply(whole, endpoint);
-    return read.ok ? { reply: read.reply } : { failed: failedReply('unreadable', whole, now) };
+    if (!read.ok) return { failed: failedReply('unreadable', whole, now) };
+    const refusal = endpoint.refusal?.(read.reply.json);
+    return refusal ? { failed: refusedReply(refusal, whole, now) } : { reply: read.reply };
   }
 
   /** Attempts, until one is to be returned or the resend table says stop. */

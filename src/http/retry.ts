@@ -69,6 +69,26 @@ export const resendTable: Readonly<Record<Resend, Readonly<Record<FailureKind, A
     see_other: 'stop',
     not_found: 'stop',
   },
+  upload: {
+    ...never,
+    not_sent: 'retry',
+    rate_limited: 'retry',
+    server_error: 'unknown',
+    lost: 'unknown',
+    unreadable: 'unknown',
+    see_other: 'unknown',
+    not_found: 'stop',
+  },
+  change: {
+    ...never,
+    not_sent: 'retry',
+    rate_limited: 'retry',
+    server_error: 'retry',
+    lost: 'retry',
+    unreadable: 'retry',
+    see_other: 'stop',
+    not_found: 'stop',
+  },
 };
 
 /** One failed attempt. */
@@ -132,9 +152,10 @@ export function decide(resend: Resend, failure: Failure, attempt: Attempt): Deci
   return { action: 'retry', delayMs, told: told || action === 'retry_young' };
 }
 
-/** The kind of failure that an HTTP status is; undefined for 2xx. */
-export function failureOfStatus(status: number): FailureKind | undefined {
+/** The kind of failure that an HTTP status is; undefined for 2xx. `notFoundStatus` as on the endpoint's row. */
+export function failureOfStatus(status: number, notFoundStatus?: number): FailureKind | undefined {
   if (status >= 200 && status < 300) return undefined;
+  if (status === notFoundStatus) return 'not_found';
   if (status === 303) return 'see_other';
   if (status < 400) return 'redirect';
   if (status === 404) return 'not_found';

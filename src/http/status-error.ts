@@ -1,6 +1,7 @@
 import { type ErrorFacts, type ErrorKind, GwError } from '../errors.ts';
 import { type GatewayErrorFacts, readGatewayError } from '../gateway/gateway-error.ts';
 import type { WireHead } from './exchange.ts';
+import type { FailureKind } from './retry.ts';
 
 /** A complete reply with a status other than 2xx. */
 export interface RefusedReply extends WireHead {
@@ -56,17 +57,20 @@ const hints: Readonly<Record<number, string>> = {
  * Turns a refused reply into a GwError: the kind from the status, the sentence from the status and the body's own
  * message, and every fact that the body or the headers give. Any body will do: HTML, empty, cut, `null`, `[]`.
  */
-export function statusError(reply: RefusedReply, context: ReplyContext): GwError {
+export function statusError(reply: RefusedReply, failure: FailureKind, context: ReplyContext): GwError {
   const { status } = reply;
-  const kind = kinds[status] ?? (status >= 400 && status < 500 ? 'rejected' : 'unavailable');
+  const kind =
+    failure === 'not_found'
+      ? 'not_found'
+      : (kinds[status] ?? (status >= 400 && status < 500 ? 'rejected' : 'unavailable'));
   const said = readBody(reply.text);
   const message = said.message ?? missingMessage(reply);
   return new GwError(
     kind,
-    `${sentenceOf(status)} (HTTP ${status}, ${context.request}): ${cutText(message)}`,
+    `${sentenceOf(kind === 'not_found' ? 404 : status)} (HTTP ${status}, ${context.request}): ${cutText(message)}`,
     {
       ...replyFacts(reply, said),
-      hint: hintOf(reply, context),
+      hint: hintOf(reply, kind, context),
       ...(context.retryAtMs === undefined ? {} : { retryAtMs: context.retryAtMs }),
     },
   );
@@ -136,12 +140,16 @@ function sentenceOf(status: number): string {
   return status >= 400 && status < 500 ? 'the gateway refused the request' : 'the gateway is in trouble';
 }
 
-function hintOf({ status, headers }: RefusedReply, { retryAtMs, nowMs }: ReplyContext): string | undefined {
+function hintOf(
+  { status, headers }: RefusedReply,
+  kind: ErrorKind,
+  { retryAtMs, nowMs }: ReplyContext,
+): string | undefined {
   if (retryAtMs !== undefined) return `the gateway may be asked again ${describeWhen(retryAtMs, nowMs)}`;
   if (status >= 300 && status < 400 && headers.location) {
     return 'if the gateway has moved, give its new address with --base-url';
   }
-  return hints[status];
+  return hints[kind === 'not_found' ? 404 : status];
 }
 
 const DAY_MS = 24 * 3_600_000;

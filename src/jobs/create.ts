@@ -1,6 +1,6 @@
 import { GwError, Interrupted } from '../errors.ts';
 import type { Endpoint } from '../gateway/endpoint.ts';
-import { type Family, TaskId } from '../gateway/task.ts';
+import { type TaskFamily, TaskId } from '../gateway/task.ts';
 import type { Clock } from '../host.ts';
 import type { Client } from '../http/client.ts';
 import { UnknownOutcome } from '../http/retry.ts';
@@ -9,7 +9,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 
 /** What is needed to create a paid job. */
 export interface CreateInput {
-  readonly family: Family;
+  readonly family: TaskFamily;
   readonly endpoint: Endpoint;
   readonly body: unknown;
   readonly intent: IntentEvent;
@@ -105,8 +105,10 @@ async function confirmCutReply(error: UnknownOutcome, { client, family }: Create
   const id = TaskId.safeParse(error.partialText?.match(/"(?:task_id|id)"\s*:\s*"([^"\\]+)"/)?.[1]);
   if (!id.success) return undefined;
   try {
-    const reply = await client.send(family.query, { params: { task_id: id.data } });
-    return { id: id.data, status: family.readTask(reply.json, id.data).status, reply: reply.json };
+    const { query } = family;
+    const reply = await client.send(query.endpoint, query.input([id.data]));
+    const record = query.records(reply.json, [id.data]).get(id.data);
+    return { id: id.data, status: family.readTask(record, id.data).status, reply: reply.json };
   } catch {
     return undefined;
   }

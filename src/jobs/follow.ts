@@ -1,5 +1,5 @@
 import { GwError } from '../errors.ts';
-import type { Family } from '../gateway/task.ts';
+import type { TaskFamily } from '../gateway/task.ts';
 import type { Clock } from '../host.ts';
 import type { Client } from '../http/client.ts';
 import type { Transport } from '../http/exchange.ts';
@@ -27,7 +27,7 @@ export interface FollowDeps {
 export interface FollowInput {
   readonly key: string;
   readonly id: string;
-  readonly family: Family;
+  readonly family: TaskFamily;
   readonly intervalMs: { readonly min: number; readonly max: number };
   /** Steady milliseconds at which the wait ends. */
   readonly deadlineMs: number;

@@ -39,7 +39,9 @@ export const linkExpiresAtMs = (job: Job, family: Family): number | undefined =>
 
 /** When the gateway forgets a task, Unix milliseconds. */
 export const recordExpiresAtMs = (job: Job, family: Family): number | undefined =>
-  job.acceptedAtMs === undefined ? undefined : job.acceptedAtMs + family.recordLifeMs;
+  job.acceptedAtMs === undefined || family.recordLifeMs === undefined
+    ? undefined
+    : job.acceptedAtMs + family.recordLifeMs;
 
 /** A job's word for lists: the gateway's status, unless gw knows more. */
 export const statusWord = (job: Job): string =>

@@ -1,4 +1,5 @@
-import type { Family, TaskView } from '../gateway/task.ts';
+import { GwError } from '../errors.ts';
+import type { TaskFamily, TaskView } from '../gateway/task.ts';
 import type { Client, Reply } from '../http/client.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 
@@ -14,7 +15,7 @@ export interface TaskLook {
 
 export interface LookInput {
   readonly id: string;
-  readonly family: Family;
+  readonly family: TaskFamily;
   readonly client: Client;
   readonly signal: AbortSignal;
   readonly nowMs: () => number;
@@ -26,19 +27,19 @@ export interface LookInput {
 /** Asks for one task's record. Throws what the client throws, and `unavailable` for a record that cannot be read. */
 export async function lookAtTask(input: LookInput): Promise<TaskLook> {
   const { family, id, client } = input;
-  const reply = await client.send(
-    family.query,
-    { params: { task_id: id } },
-    {
-      signal: input.signal,
-      ...(input.retries !== undefined && { retries: input.retries }),
-      ...(input.retryNotFoundUntilMs !== undefined && { retryNotFoundUntilMs: input.retryNotFoundUntilMs }),
-    },
-  );
+  const reply = await client.send(family.query.endpoint, family.query.input([id]), {
+    signal: input.signal,
+    ...(input.retries !== undefined && { retries: input.retries }),
+    ...(input.retryNotFoundUntilMs !== undefined && { retryNotFoundUntilMs: input.retryNotFoundUntilMs }),
+  });
+  const record = family.query.records(reply.json, [id]).get(id);
+  if (record === undefined) {
+    throw new GwError('not_found', `the gateway does not know task ${id}`, { taskId: id });
+  }
   return {
-    view: family.readTask(reply.json, id),
+    view: family.readTask(record, id),
     reply,
-    record: reply.json,
+    record,
     serverDateMs: reply.serverDateMs ?? input.nowMs(),
   };
 }

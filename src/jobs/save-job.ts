@@ -1,5 +1,5 @@
 import { GwError } from '../errors.ts';
-import type { Family } from '../gateway/task.ts';
+import type { TaskFamily } from '../gateway/task.ts';
 import type { SavedFile, SavePlan } from '../ledger/event.ts';
 import type { Claim } from '../ledger/ledger.ts';
 import type { DownloadJournal } from './download/journal.ts';
@@ -10,7 +10,7 @@ import { lookAtTask, recordLook, type TaskLook } from './look.ts';
 export interface SaveInput {
   readonly key: string;
   readonly id: string;
-  readonly family: Family;
+  readonly family: TaskFamily;
   readonly save: SavePlan;
 }
 

@@ -1,5 +1,5 @@
 import { GwError } from '../errors.ts';
-import type { Family } from '../gateway/task.ts';
+import type { Family, TaskFamily } from '../gateway/task.ts';
 import type { Job } from '../ledger/event.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { removePart } from './download/part-file.ts';
@@ -75,7 +75,7 @@ export function settleUnanswered(job: Job, ledger: Ledger): boolean {
  */
 export async function syncJob(
   job: Job & { id: string },
-  family: Family,
+  family: TaskFamily,
   deps: FollowDeps,
 ): Promise<Followed | undefined> {
   const { id, key } = job;

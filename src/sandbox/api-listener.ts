@@ -49,7 +49,13 @@ export function apiListener(routes: readonly Route[], world: World, note: NoteRe
   );
 }
 
-const faultPlaces: Readonly<Record<Resend, FaultPlace>> = { paid: 'create', read: 'query', chat: 'chat' };
+const faultPlaces: Readonly<Record<Resend, FaultPlace>> = {
+  paid: 'create',
+  upload: 'create',
+  read: 'query',
+  change: 'query',
+  chat: 'chat',
+};
 
 function notRouted(method: string, path: string, methods: readonly string[]): Refusal {
   if (methods.length === 0) return new Refusal(404, `There is nothing at the path ${path}.`, 'NotFound');

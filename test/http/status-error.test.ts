@@ -1,9 +1,14 @@
 import { expect, test } from 'vitest';
+import { failureOfStatus } from '../../src/http/retry.ts';
 import { cutText, describeBody, statusError } from '../../src/http/status-error.ts';
 
 const nowMs = Date.parse('2026-11-20T12:00:00Z');
 const of = (status: number, text: string, headers: Record<string, string> = {}, retryAtMs?: number) =>
-  statusError({ status, headers, text }, { request: 'POST /v1/tasks', nowMs, retryAtMs });
+  statusError({ status, headers, text }, failureOfStatus(status) ?? 'refused', {
+    request: 'POST /v1/tasks',
+    nowMs,
+    retryAtMs,
+  });
 
 test.each([
   [300, 'unavailable', 8],

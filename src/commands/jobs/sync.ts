@@ -1,7 +1,7 @@
 import { defineCommand, type Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError } from '../../errors.ts';
-import { loadFamily } from '../../gateway/families.ts';
+import { loadFamily, loadTaskFamily } from '../../gateway/families.ts';
 import { isOpen, settleUnanswered, syncJob, tidyParts } from '../../jobs/sync.ts';
 import type { Job } from '../../ledger/event.ts';
 import { followDeps, type JobResult, outcomeOf } from '../video/follow-job.ts';
@@ -56,7 +56,7 @@ async function syncOne(job: Job, ctx: Context): Promise<Outcome<JobResult> | und
       }
       return undefined;
     }
-    const family = await loadFamily(job.family);
+    const family = await loadTaskFamily(job.family);
     if (tidyParts(job, family, await ctx.ledger())) return undefined;
     const deps = await followDeps(ctx, await ctx.gatewayOf(job));
     const followed = await syncJob({ ...job, id: job.id }, family, deps);

@@ -9,7 +9,7 @@ import { pollFlags, promptFlags, saveFlags, waitFlags } from '../../flags/job-fl
 import { applySets, readJsonBody } from '../../flags/json-body.ts';
 import { readPrompt, refuseSharedStdin } from '../../flags/prompt.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
-import type { Family, Note } from '../../gateway/task.ts';
+import type { Note, TaskFamily } from '../../gateway/task.ts';
 import { createJob } from '../../jobs/create.ts';
 import { checkTarget } from '../../jobs/download/check-target.ts';
 import { planTarget } from '../../jobs/download/plan-target.ts';
@@ -30,7 +30,7 @@ export interface BodyInput<F extends FlagSet> {
 }
 
 export interface VideoCreate<F extends FlagSet> {
-  readonly family: Family;
+  readonly family: TaskFamily;
   readonly flags: F;
   endpointOf(flags: FlagValues<F>): Endpoint;
   schemaOf(flags: FlagValues<F>): z.ZodType;

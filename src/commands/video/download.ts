@@ -2,7 +2,7 @@ import { defineCommand, type Outcome } from '../../command.ts';
 import { commandFor } from '../../context.ts';
 import { GwError } from '../../errors.ts';
 import { saveFlags } from '../../flags/job-flags.ts';
-import { loadFamily } from '../../gateway/families.ts';
+import { loadTaskFamily } from '../../gateway/families.ts';
 import { endOf } from '../../jobs/follow.ts';
 import { lookAtTask, recordLook } from '../../jobs/look.ts';
 import { showInstead } from '../show-instead.ts';
@@ -24,11 +24,11 @@ export function videoDownload(familyName: string) {
     sends: 'query',
     human: (result, _, failed) => jobLines(result, failed),
     async *run({ args, flags }, ctx) {
-      const family = await loadFamily(familyName);
+      const family = await loadTaskFamily(familyName);
       const ids = taskIds(args);
       refuseSharedName(ids, flags.out, ctx.host.cwd);
       yield* eachId(ids, async (id): Promise<Outcome<JobResult>> => {
-        const shown = await showInstead(family.query, { params: { task_id: id } }, ctx);
+        const shown = await showInstead(family.query.endpoint, family.query.input([id]), ctx);
         if (shown !== undefined) return { value: shown };
         const { key, save } = await trackJob(id, family, flags, ctx);
         const deps = await followDeps(ctx);

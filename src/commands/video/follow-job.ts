@@ -4,7 +4,7 @@ import { parseDuration } from '../../config/duration.ts';
 import { type Access, type Context, commandFor } from '../../context.ts';
 import { GwError, Interrupted } from '../../errors.ts';
 import type { PollFlags } from '../../flags/job-flags.ts';
-import type { Family } from '../../gateway/task.ts';
+import type { TaskFamily } from '../../gateway/task.ts';
 import { type FollowDeps, type Followed, followJob } from '../../jobs/follow.ts';
 import { estimateMs } from '../../ledger/estimate.ts';
 import type { SavedFile, SavePlan } from '../../ledger/event.ts';
@@ -48,7 +48,7 @@ export async function followDeps(ctx: Context, access?: Access): Promise<FollowD
 export interface FollowRequest {
   readonly key: string;
   readonly id: string;
-  readonly family: Family;
+  readonly family: TaskFamily;
   readonly flags: PollFlags;
   readonly save: SavePlan;
   readonly deadlineMs: number;

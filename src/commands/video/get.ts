@@ -1,7 +1,7 @@
 import { defineCommand, type Outcome } from '../../command.ts';
 import { type Context, commandFor } from '../../context.ts';
 import { GwError } from '../../errors.ts';
-import { loadFamily } from '../../gateway/families.ts';
+import { loadTaskFamily } from '../../gateway/families.ts';
 import { compactJson } from '../../io/compact-json.ts';
 import { lookAtTask, type TaskLook } from '../../jobs/look.ts';
 import { showInstead } from '../show-instead.ts';
@@ -25,10 +25,10 @@ export function videoGet(familyName: string) {
     notes: ['Links to outputs are credentials and die: they are shown with --json only.'],
     sends: 'query',
     async *run({ args }, ctx) {
-      const family = await loadFamily(familyName);
+      const family = await loadTaskFamily(familyName);
       const ids = taskIds(args);
       yield* eachId(ids, async (id): Promise<Outcome<Seen>> => {
-        const shown = await showInstead(family.query, { params: { task_id: id } }, ctx);
+        const shown = await showInstead(family.query.endpoint, family.query.input([id]), ctx);
         if (shown !== undefined) return { value: shown };
         const { client } = await ctx.gateway();
         const input = { id, family, client, signal: ctx.signal, nowMs: ctx.clock.now };

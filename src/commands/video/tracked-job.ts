@@ -1,6 +1,6 @@
 import type { Context } from '../../context.ts';
 import type { SaveFlags } from '../../flags/job-flags.ts';
-import type { Family } from '../../gateway/task.ts';
+import type { TaskFamily } from '../../gateway/task.ts';
 import { planTarget } from '../../jobs/download/plan-target.ts';
 import { lookAtTask } from '../../jobs/look.ts';
 import type { Job, SavePlan } from '../../ledger/event.ts';
@@ -18,7 +18,7 @@ export interface TrackedJob {
  */
 export async function trackJob(
   id: string,
-  family: Family,
+  family: TaskFamily,
   flags: SaveFlags,
   ctx: Context,
 ): Promise<TrackedJob> {
@@ -34,7 +34,7 @@ export async function trackJob(
     {
       event: 'intent',
       family: family.name,
-      endpoint: family.query.name,
+      endpoint: family.query.endpoint.name,
       model: undefined,
       settings: {},
       media: [],

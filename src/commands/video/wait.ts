@@ -1,6 +1,6 @@
 import { defineCommand, type Outcome } from '../../command.ts';
 import { pollFlags, saveFlags } from '../../flags/job-flags.ts';
-import { loadFamily } from '../../gateway/families.ts';
+import { loadTaskFamily } from '../../gateway/families.ts';
 import { showInstead } from '../show-instead.ts';
 import { followFromFlags, type JobResult, jobLines, waitDeadlineMs } from './follow-job.ts';
 import { allIds, refuseSharedName, taskIds } from './task-ids.ts';
@@ -19,12 +19,12 @@ export function videoWait(familyName: string) {
     sends: 'query',
     human: (result, _, failed) => jobLines(result, failed),
     async *run({ args, flags }, ctx) {
-      const family = await loadFamily(familyName);
+      const family = await loadTaskFamily(familyName);
       const deadlineMs = waitDeadlineMs(flags, ctx);
       const ids = taskIds(args);
       refuseSharedName(ids, flags.out, ctx.host.cwd);
       yield* allIds(ids, async (id): Promise<Outcome<JobResult>> => {
-        const shown = await showInstead(family.query, { params: { task_id: id } }, ctx);
+        const shown = await showInstead(family.query.endpoint, family.query.input([id]), ctx);
         if (shown !== undefined) return { value: shown };
         const { key, save } = await trackJob(id, family, flags, ctx);
         return followFromFlags({ key, id, family, flags, save, deadlineMs, atOnce: true }, ctx);
