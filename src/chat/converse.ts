@@ -9,6 +9,8 @@ import { loadSurface } from './surface.ts';
 
 export interface ConverseDeps {
   readonly client: Pick<Client, 'send' | 'stream'>;
+  /** Takes what came of an answer that broke off, as the reply so far; told after its last event, where all is kept. */
+  readonly onBroken?: (reply: unknown) => void;
 }
 
 /** Takes what comes of an answer. A promise holds the stream back: the server waits, and nothing piles up here. */
@@ -52,20 +54,22 @@ export async function converse(
     },
     onPause: () => queue.flush(),
   });
-  let end: Awaited<ReturnType<Client['stream']>>;
   try {
-    end = await deps.client.stream(endpoint, input, events.takeChunk, options);
+    const end = await deps.client.stream(endpoint, input, events.takeChunk, options).catch(async (error) => {
+      // What came before the break is told first; a failure to tell it says more than the break.
+      await events.finish(false);
+      throw error;
+    });
+    if (!end.streamed) return await readWhole(end.reply, reader, queue);
+    await events.finish(true);
+    if (said === 0) throw notAStream(end.requestId);
+    // The mark ends a stream of completions, with or without a reason to finish.
+    const isOver = reader.isFinished() || (isDone && request.api === 'completions');
+    if (!isOver) throw cutShort(end.requestId);
   } catch (error) {
-    // What came before the break is told first; a failure to tell it says more than the break.
-    await events.finish(false);
+    if (said > 0 && request.keep !== 'calls') deps.onBroken?.(reader.reply());
     throw error;
   }
-  if (!end.streamed) return await readWhole(end.reply, reader, queue);
-  await events.finish(true);
-  if (said === 0) throw notAStream(end.requestId);
-  // The mark ends a stream of completions, with or without a reason to finish.
-  const isOver = reader.isFinished() || (isDone && request.api === 'completions');
-  if (!isOver) throw cutShort(end.requestId);
   return answerOf(reader, queue, reader.reply());
 }
 

@@ -73,10 +73,14 @@ async function askOnce(
   const { client } = await ctx.gateway();
   const { converse } = await import('../chat/converse.ts');
   let answer: ChatAnswer;
+  let came: unknown;
+  const onBroken = (reply: unknown) => {
+    came = reply;
+  };
   try {
-    answer = await converse(request, { client }, (event) => printer.onEvent(event));
+    answer = await converse(request, { client, onBroken }, (event) => printer.onEvent(event));
   } catch (error) {
-    if (!(error instanceof ClosedPipe)) await printer.breakOff();
+    if (!(error instanceof ClosedPipe)) await printer.breakOff(came);
     throw error;
   }
   await printer.finish(answer);

@@ -704,6 +704,13 @@ describe.each(surfaces)('on %s, a stream', (api, words) => {
       expect(run.err).toMatch(message);
       if (code === 0) expect(run.out).toBe(clean.out);
       else expect(clean.out.startsWith(run.out) && run.out !== '').toBe(true);
+      if (code === 0) return;
+      // What came is printed as JSON too: the reply so far, with the same words.
+      const json = await world.gw(['chat', 'hello', ...words, '--json']);
+      expect(json.code).toBe(code);
+      expect(JSON.stringify(JSON.parse(json.out))).toContain(
+        JSON.stringify(run.out.slice(0, 20)).slice(1, -1),
+      );
     },
   );
 });

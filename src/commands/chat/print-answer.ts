@@ -12,8 +12,8 @@ export interface AnswerPrinter {
   onEvent(event: ChatEvent): void | Promise<void>;
   /** The end of a finished answer. */
   finish(answer: ChatAnswer): Promise<void>;
-  /** The end of one that broke off: what came is let go. */
-  breakOff(): Promise<void>;
+  /** The end of one that broke off; `came` is the reply as far as it came, if it did. */
+  breakOff(came?: unknown): Promise<void>;
 }
 
 export function answerPrinter(io: Io, { form, showThoughts }: PrintOptions): AnswerPrinter {
@@ -64,8 +64,9 @@ export function answerPrinter(io: Io, { form, showThoughts }: PrintOptions): Ans
         await io.outJson({ id, name, arguments: text });
       }
     },
-    async breakOff() {
+    async breakOff(came) {
       closeThought();
+      if (form === 'reply' && came !== undefined) await io.outJson(came);
       await closeLine();
     },
   };

@@ -1,7 +1,7 @@
 import * as path from 'node:path';
 import { defineCommand } from '../../command.ts';
 import { stateDir } from '../../config/dirs.ts';
-import { clipsDir } from '../../embedded-sandbox.ts';
+import { clipsDir, wasmDir } from '../../embedded-sandbox.ts';
 import { errorCode, GwError, usage } from '../../errors.ts';
 import { on, parsed, text } from '../../flags/flag.ts';
 import { type AccountType, accountTypes } from '../../gateway/limits.ts';
@@ -77,6 +77,7 @@ export const serve = defineCommand<typeof flags, Served>({
       speed: flags.speed ?? 1,
       faults: flags.fault ?? [],
       clipsDir: clipsDir(ctx.host),
+      wasmDir: wasmDir(ctx.host),
       ...(!flags.fresh && { stateDir: path.join(stateDir(ctx.host), 'sandbox-serve') }),
       keepRequests: false,
       port: flags.port ?? 0,
@@ -99,6 +100,7 @@ export const serve = defineCommand<typeof flags, Served>({
     } finally {
       await sandbox.close();
     }
+    throw ctx.signal.reason;
   },
   human: ({ base_url, key }) => `GW_BASE_URL=${base_url}\nGW_API_KEY=${key}\n`,
 });
