@@ -13,10 +13,14 @@ export type Credential = 'bearer' | 'messages' | 'geo';
  */
 export type Resend = 'read' | 'paid' | 'chat' | 'upload' | 'change';
 
+/** What the document's endpoints use, and what others may use (`gw api`). */
+export const httpMethods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+export type HttpMethod = (typeof httpMethods)[number];
+
 /** One endpoint as a row: everything the HTTP layer and the sandbox need to know about it. */
 export interface Endpoint<Reply = unknown> {
   readonly name: string;
-  readonly method: 'GET' | 'POST';
+  readonly method: HttpMethod;
   /** Path below the base address, with `{task_id}`-style parameters. */
   readonly path: string;
   readonly credential: Credential;

@@ -1,4 +1,6 @@
-import type { Endpoint } from '../gateway/endpoint.ts';
+import type { Endpoint, HttpMethod } from '../gateway/endpoint.ts';
+import type { WireHead } from './exchange.ts';
+import type { MultipartBody } from './multipart-body.ts';
 
 /** Where requests go and who sends them. The key stays with this origin. */
 export interface Gateway {
@@ -15,16 +17,20 @@ export interface RequestInput {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: unknown;
+  /** A form with files, in place of `body`. */
+  readonly multipart?: MultipartBody;
   /** Asks for an event stream; the field of the body that does so is the caller's. */
   readonly stream?: boolean;
 }
 
 /** A request ready to be sent or shown; headers hold the real credential. */
 export interface PreparedRequest {
-  readonly method: 'GET' | 'POST';
+  readonly method: HttpMethod;
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Uint8Array | undefined;
+  /** In place of `body`: a form, whose files are read when it is sent. */
+  readonly multipart?: MultipartBody;
 }
 
 export interface SendOptions {
@@ -43,6 +49,8 @@ export interface SendOptions {
   readonly silenceMs?: number | undefined;
   /** Called just before the first byte of each attempt may leave (the ledger's `sent`). */
   readonly onSend?: (() => void) | undefined;
+  /** Called when an attempt may have done its work and no complete, readable 2xx reply came, before what follows from it. */
+  readonly onLost?: (() => void) | undefined;
 }
 
 export interface Reply<T = unknown> {
@@ -68,6 +76,16 @@ export type StreamEnd<T = unknown> =
   /** A whole reply came in place of a stream. */
   | { readonly streamed: false; readonly reply: Reply<T> };
 
+/** Takes the body of a 2xx reply as it comes. */
+export interface ReplyTaker {
+  /** Before the first byte; at most once, whatever was sent how often. */
+  onHead(head: WireHead): void;
+  readonly takeChunk: TakeChunk;
+}
+
+/** The head of a reply whose body has been handed over. */
+export type ReceivedHead = Pick<Reply, 'status' | 'headers' | 'requestId' | 'serverDateMs'>;
+
 export interface Client {
   readonly gateway: Gateway;
   prepare(endpoint: Endpoint, input: RequestInput): PreparedRequest;
@@ -87,4 +105,15 @@ export interface Client {
     takeChunk: TakeChunk,
     options?: SendOptions,
   ): Promise<StreamEnd<T>>;
+  /**
+   * Sends, and hands over the body of a 2xx reply as it comes, whatever it holds: for replies too large to be held, whose
+   * meaning is the taker's to find. Throws as `send` for every other reply and for one that breaks off (what came has
+   * been handed over), and what the taker threw; after a 2xx head nothing is sent again.
+   */
+  receive(
+    endpoint: Endpoint,
+    input: RequestInput,
+    taker: ReplyTaker,
+    options?: SendOptions,
+  ): Promise<ReceivedHead>;
 }

@@ -8,14 +8,21 @@ export const exchangeCodes = {
   unreadable: 'UNREADABLE',
   /** The proxy would not pass the request on. */
   proxyRefused: 'PROXY_REFUSED',
+  /** The body of the request could not be made to its end. */
+  bodyFault: 'BODY_FAULT',
   /** The transport was closed under the request. */
   closed: 'TRANSPORT_CLOSED',
 } as const;
 
-/** Failures that no second try mends: what answers is not trusted, or the proxy said no. */
-const permanentCodes: ReadonlySet<string> = new Set([
+const ownPermanent: ReadonlySet<string> = new Set([
   exchangeCodes.proxyRefused,
   exchangeCodes.closed,
+  exchangeCodes.bodyFault,
+]);
+
+/** Failures that no second try mends: what answers is not trusted, or the proxy said no. */
+const permanentCodes: ReadonlySet<string> = new Set([
+  ...ownPermanent,
   'CERT_HAS_EXPIRED',
   'CERT_NOT_YET_VALID',
   'CERT_REVOKED',
@@ -33,4 +40,4 @@ export const isPermanent = (code: string | undefined): boolean =>
 
 /** Whether the other side's certificate was the trouble: its hint differs. */
 export const isCertificateTrouble = (code: string | undefined): boolean =>
-  isPermanent(code) && code !== exchangeCodes.proxyRefused && code !== exchangeCodes.closed;
+  isPermanent(code) && !ownPermanent.has(code ?? '');

@@ -3,7 +3,7 @@ export interface WireRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH';
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: Uint8Array | undefined;
+  readonly body?: Uint8Array | StreamedBody | undefined;
   /** Open a connection of its own: a stale keep-alive must not make a create's outcome unknown. */
   readonly freshConnection?: boolean;
   /** Longest silence (no byte sent or received), in milliseconds. */
@@ -15,6 +15,20 @@ export interface WireRequest {
    * what was paid for.
    */
   readonly seeThrough?: boolean;
+}
+
+/** A body that is made while it is sent. */
+export interface StreamedBody {
+  readonly byteLength: number;
+  /** Throws GwError `usage` where it cannot be made; asked before each attempt, when nothing has been sent. */
+  check(): Promise<void>;
+  /** The bytes from their beginning, asked for as the socket takes them. Throws BodyFault where they end too early. */
+  open(): AsyncIterable<Uint8Array>;
+}
+
+/** A body that cannot be sent to its end; the message says why. */
+export class BodyFault extends Error {
+  override readonly name = 'BodyFault';
 }
 
 export interface WireHead {

@@ -3,11 +3,18 @@ import type { Endpoint } from '../gateway/endpoint.ts';
 import type { Clock } from '../host.ts';
 import type { Client, Gateway, PreparedRequest, Reply, RequestInput, SendOptions } from './client.ts';
 import { missingKey } from './credential.ts';
-import { ExchangeError, type Transport, type WireReply, type WireRequest } from './exchange.ts';
+import {
+  ExchangeError,
+  type Transport,
+  type WireHead,
+  type WireReply,
+  type WireRequest,
+} from './exchange.ts';
 import { type Failed, failedExchange, failedReply, refusedReply } from './failed-attempt.ts';
 import { prepareRequest } from './prepare.ts';
 import { readReply } from './read-reply.ts';
-import { decide, failureOfStatus } from './retry.ts';
+import { decide, failureOfStatus, mayHaveWorked } from './retry.ts';
+import { readDateMs } from './retry-after.ts';
 import type { RetryBudget } from './retry-budget.ts';
 import { requestIdOf } from './status-error.ts';
 import { type StreamedReply, streamOnce } from './stream-once.ts';
@@ -38,13 +45,15 @@ const DEFAULT_DEADLINE_MS = 120_000;
 export function createClient(options: ClientOptions): Client {
   const { gateway, transport, clock, budget, random, userAgent } = options;
 
-  function wireRequest(
+  async function wireRequest(
     request: PreparedRequest,
     { resend }: Endpoint,
     { signal, silenceMs = options.silenceMs }: SendOptions,
-  ): WireRequest {
+  ): Promise<WireRequest> {
+    const { multipart, ...rest } = request;
     return {
-      ...request,
+      ...rest,
+      ...(multipart && { body: (await import('./stream-form.ts')).streamForm(multipart) }),
       signal,
       // A stale keep-alive would make the outcome of what is not sent twice unknown.
       freshConnection: resend !== 'read',
@@ -89,11 +98,11 @@ export function createClient(options: ClientOptions): Client {
     sendOptions: SendOptions,
     exchange: (wire: WireRequest) => Promise<WireReply | StreamedReply>,
   ): Promise<Success<T>> {
-    const { signal, onSend, retryNotFoundUntilMs } = sendOptions;
+    const { signal, onSend, onLost, retryNotFoundUntilMs } = sendOptions;
     if (gateway.key === undefined) throw missingKey();
     signal?.throwIfAborted();
     const request = prepareRequest(gateway, endpoint, input, userAgent);
-    const wire = wireRequest(request, endpoint, sendOptions);
+    const wire = await wireRequest(request, endpoint, sendOptions);
     const startMs = clock.steady();
     const limits = {
       retries: sendOptions.retries ?? options.retries,
@@ -104,7 +113,8 @@ export function createClient(options: ClientOptions): Client {
       random,
     };
     for (let retriesDone = 0; ; retriesDone += 1) {
-      for (const line of options.trace ? traceRequest(request) : []) options.trace?.(line);
+      for (const line of options.trace ? traceRequest(wire) : []) options.trace?.(line);
+      if (wire.body && 'check' in wire.body) await wire.body.check();
       onSend?.();
       const outcome = await tryOnce(request, endpoint, () => exchange(wire));
       if (!('failed' in outcome)) {
@@ -112,6 +122,7 @@ export function createClient(options: ClientOptions): Client {
         return outcome;
       }
       const { failure, stopped, unknown } = outcome.failed;
+      if (mayHaveWorked(failure.kind)) onLost?.();
       const decision = decide(endpoint.resend, failure, { ...limits, retriesDone, nowMs: clock.steady() });
       if (decision.action === 'unknown') throw unknown;
       if (decision.action === 'stop') throw withCount(stopped, retriesDone);
@@ -140,6 +151,19 @@ export function createClient(options: ClientOptions): Client {
       });
       if ('reply' in outcome) return { streamed: false, reply: outcome.reply };
       return { streamed: true, requestId: requestIdOf(outcome.streamed.headers) };
+    },
+    async receive(endpoint, input, taker, sendOptions = {}) {
+      const outcome = await attempts(endpoint, input, sendOptions, (wire) => {
+        const beganMs = clock.steady();
+        const onHead = (head: WireHead) => {
+          for (const line of traceReply(head, clock.steady() - beganMs)) options.trace?.(line);
+          taker.onHead(head);
+        };
+        return streamOnce(transport, wire, taker.takeChunk, onHead, 'anything');
+      });
+      if ('reply' in outcome) throw new Error('a reply was to be handed over');
+      const { status, headers } = outcome.streamed;
+      return { status, headers, requestId: requestIdOf(headers), serverDateMs: readDateMs(headers.date) };
     },
   };
 }

@@ -2,6 +2,7 @@ import { GwError, usage } from '../errors.ts';
 import type { Endpoint } from '../gateway/endpoint.ts';
 import type { Gateway, PreparedRequest, RequestInput } from './client.ts';
 import { credentialFor } from './credential.ts';
+import { formBytes } from './form-encoding.ts';
 
 /**
  * Spells a request out. Throws `usage` for an unusable base URL or path parameter and for a body beyond the endpoint's
@@ -14,7 +15,9 @@ export function prepareRequest(
   userAgent: string,
 ): PreparedRequest {
   const url = urlOf(gateway.baseUrl, endpoint, input);
+  const { multipart } = input;
   const body = input.body === undefined ? undefined : encodeBody(input.body, endpoint);
+  if (multipart) checkLength(formBytes(multipart), endpoint);
   return {
     method: endpoint.method,
     url,
@@ -24,8 +27,10 @@ export function prepareRequest(
       'accept-encoding': 'identity',
       'user-agent': userAgent,
       ...(body ? { 'content-type': 'application/json' } : {}),
+      ...(multipart ? { 'content-type': `multipart/form-data; boundary=${multipart.boundary}` } : {}),
     },
     body,
+    ...(multipart && { multipart }),
   };
 }
 
@@ -82,7 +87,7 @@ function segment(name: string, value: string | undefined): string {
   }
 }
 
-function encodeBody(body: unknown, { maxBodyBytes, name }: Endpoint): Uint8Array {
+function encodeBody(body: unknown, endpoint: Endpoint): Uint8Array {
   let text: string | undefined;
   try {
     text = JSON.stringify(body);
@@ -91,13 +96,17 @@ function encodeBody(body: unknown, { maxBodyBytes, name }: Endpoint): Uint8Array
       throw usage('the request body is nested too deeply, or too large, to be written as JSON');
     throw error;
   }
-  if (text === undefined) throw new GwError('internal', `the body of ${name} cannot be written as JSON`);
+  if (text === undefined)
+    throw new GwError('internal', `the body of ${endpoint.name} cannot be written as JSON`);
   const bytes = new TextEncoder().encode(text);
-  if (maxBodyBytes !== undefined && bytes.byteLength > maxBodyBytes) {
-    throw usage(
-      `the request body has ${bytes.byteLength} bytes; this endpoint takes at most ${maxBodyBytes}`,
-      'give large media by URL, or as an asset, instead of as a file',
-    );
-  }
+  checkLength(bytes.byteLength, endpoint);
   return bytes;
+}
+
+function checkLength(bodyBytes: number, { maxBodyBytes }: Endpoint): void {
+  if (maxBodyBytes === undefined || bodyBytes <= maxBodyBytes) return;
+  throw usage(
+    `the request body has ${bodyBytes} bytes; this endpoint takes at most ${maxBodyBytes}`,
+    'give large media by URL, or as an asset, instead of as a file',
+  );
 }

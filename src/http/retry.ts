@@ -123,6 +123,9 @@ export type Decision =
     }
   | { readonly action: 'unknown' };
 
+/** Whether a request that failed so may have done its work all the same: what is unknown of a paid one. */
+export const mayHaveWorked = (kind: FailureKind): boolean => resendTable.paid[kind] === 'unknown';
+
 const BASE_MS = 500;
 const CAP_MS = 20_000;
 

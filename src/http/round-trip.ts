@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Dispatcher } from 'undici';
 import { type Connection, destroyConnection } from './connection.ts';
-import { ExchangeError, type WireHandler, type WireHead, type WireRequest } from './exchange.ts';
+import { BodyFault, ExchangeError, type WireHandler, type WireHead, type WireRequest } from './exchange.ts';
 import { exchangeCodes } from './exchange-codes.ts';
 import { reasonOf, systemCode } from './socket.ts';
 
@@ -102,13 +102,15 @@ export function roundTrip(
 
 function dispatchOptions(request: WireRequest, { path, headers }: Framing): Dispatcher.DispatchOptions {
   const { body } = request;
-  const sliced = body !== undefined && body.byteLength > SLICE_BYTES;
+  const whole = body instanceof Uint8Array || body === undefined;
+  const sliced = whole && body !== undefined && body.byteLength > SLICE_BYTES;
+  const made = sliced ? slices(body) : whole ? undefined : body.open();
   return {
     path,
     method: request.method,
-    headers: { ...headers, ...(sliced ? { 'content-length': String(body.byteLength) } : {}) },
+    headers: { ...headers, ...(made ? { 'content-length': String(body?.byteLength) } : {}) },
     // undici takes any iterable of bytes; its types name fewer kinds.
-    body: sliced ? (slices(body) as unknown as Uint8Array) : (body ?? null),
+    body: made ? (made as unknown as Uint8Array) : ((body as Uint8Array | undefined) ?? null),
     ...(request.freshConnection ? { reset: true } : {}),
   };
 }
@@ -180,6 +182,7 @@ function earlyEnd(socket: Socket, told: Error): Error | undefined {
 }
 
 function brokenReply(error: Error, host: string, begun: boolean, sent: 'no' | 'maybe'): ExchangeError {
+  if (error instanceof BodyFault) return new ExchangeError(error.message, sent, exchangeCodes.bodyFault);
   const code = systemCode(error);
   if (code?.startsWith('HPE_') || (code && unreadableCodes.has(code)) || error.name === 'HTTPParserError') {
     return new ExchangeError(

@@ -1,5 +1,6 @@
 import type { PreparedRequest } from './client.ts';
 import { credentialHeaders, HIDDEN } from './credential.ts';
+import type { MultipartField } from './multipart-body.ts';
 
 export { curlCommand } from './curl-command.ts';
 
@@ -8,9 +9,9 @@ export interface ShowOptions {
   readonly base64: 'full' | 'short';
 }
 
-/** A request as people read it, for --dry-run: method and URL, headers with the key hidden, indented JSON body. */
+/** A request as people read it, for --dry-run: method and URL, headers with the key hidden, indented JSON body or the fields of a form. */
 export function showRequest(
-  { method, url, headers, body }: PreparedRequest,
+  { method, url, headers, body, multipart }: PreparedRequest,
   options: ShowOptions = { base64: 'full' },
 ): string {
   const lines = [`${method} ${url.href}`];
@@ -19,18 +20,35 @@ export function showRequest(
     const text = new TextDecoder().decode(body);
     lines.push('', indented(text, options.base64 === 'short'));
   }
+  if (multipart) lines.push('', ...multipart.fields.map(fieldLine));
   return `${lines.join('\n')}\n`;
 }
 
 /** A request as --dry-run --json prints it. */
-export function requestJson({ method, url, headers, body }: PreparedRequest): Record<string, unknown> {
+export function requestJson({
+  method,
+  url,
+  headers,
+  body,
+  multipart,
+}: PreparedRequest): Record<string, unknown> {
   const shown = Object.entries(headers).map(([name, value]) => [name, hideKey(name, value)]);
   return {
     method,
     url: url.href,
     headers: Object.fromEntries(shown),
     ...(body && { body: JSON.parse(new TextDecoder().decode(body)) }),
+    ...(multipart && { multipart: multipart.fields }),
   };
+}
+
+/** `image[]: fox.png (image/png, 1234 bytes) from /home/me/fox.png`; a text of several lines is quoted. */
+function fieldLine(field: MultipartField): string {
+  if (!('file' in field)) {
+    return `${field.name}: ${/[\r\n]/.test(field.value) ? JSON.stringify(field.value) : field.value}`;
+  }
+  const { name, type, bytes, path } = field.file;
+  return `${field.name}: ${name} (${type}, ${bytes} bytes) from ${path}`;
 }
 
 function hideKey(name: string, value: string): string {

@@ -83,7 +83,8 @@ export function replyFacts(reply: RefusedReply, said: GatewayErrorFacts = readBo
     status: reply.status,
     type: cut(said.type),
     code: cut(said.code),
-    requestId: cut(requestIdOf(reply.headers) ?? said.requestId),
+    // The body's own ID is the documented one (family B, the asset library).
+    requestId: cut(said.requestId ?? requestIdOf(reply.headers)),
   };
 }
 

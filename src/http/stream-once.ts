@@ -22,13 +22,15 @@ const wholeFrom = new Set(['{', '[', '<'].map((mark) => mark.charCodeAt(0)));
 
 /**
  * One attempt at an event stream. Hands over the body of a 2xx reply as it comes; an error's body, and a JSON text or a
- * page in place of a stream (whatever its content type says), is brought home whole. `onStream` is told when a stream begins. Throws as Transport's `stream`.
+ * page in place of a stream (whatever its content type says), is brought home whole; where the caller takes anything, every
+ * 2xx reply is handed over. `onStream` is told when a stream begins. Throws as Transport's `stream`.
  */
 export async function streamOnce(
   transport: Transport,
   request: WireRequest,
   takeChunk: TakeChunk,
   onStream: (head: WireHead) => void,
+  takes: 'events' | 'anything' = 'events',
 ): Promise<WireReply | StreamedReply> {
   const whole: Uint8Array[] = [];
   let byteLength = 0;
@@ -38,6 +40,10 @@ export async function streamOnce(
     onHead(came) {
       begun = came;
       if (came.status < 200 || came.status >= 300) isStream = false;
+      else if (takes === 'anything') {
+        isStream = true;
+        onStream(came);
+      }
     },
     onData(chunk) {
       byteLength += chunk.byteLength;

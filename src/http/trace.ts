@@ -54,7 +54,10 @@ export function traceRequest({
   url,
   headers,
   body,
-}: Omit<PreparedRequest, 'method'> & { method: string }): string[] {
+}: Pick<PreparedRequest, 'url' | 'headers'> & {
+  readonly method: string;
+  readonly body?: { readonly byteLength: number } | undefined;
+}): string[] {
   return [
     `> ${method} ${shownUrl(url)}${body ? ` (${body.byteLength} bytes)` : ''}`,
     ...shownLines('>', headers),
