@@ -58,7 +58,25 @@ async function build() {
     recursive: true,
     filter: (file) => !file.endsWith('.md'),
   });
+  copyWasm();
   fs.writeFileSync(path.join(distDir, 'LICENSES.txt'), licencesOf(Object.keys(metafile.inputs)));
+}
+
+/** The image codecs, which no bundle can hold: read from dist/wasm by their names when an image is drawn. */
+function copyWasm() {
+  const codecs = path.join(root, 'node_modules', '@jsquash');
+  const wasmDir = path.join(distDir, 'wasm');
+  fs.mkdirSync(wasmDir, { recursive: true });
+  for (const file of [
+    'jpeg/codec/dec/mozjpeg_dec.wasm',
+    'jpeg/codec/enc/mozjpeg_enc.wasm',
+    'png/codec/pkg/squoosh_png_bg.wasm',
+    'webp/codec/dec/webp_dec.wasm',
+    'webp/codec/enc/webp_enc.wasm',
+    'webp/codec/enc/webp_enc_simd.wasm',
+  ]) {
+    fs.copyFileSync(path.join(codecs, file), path.join(wasmDir, path.basename(file)));
+  }
 }
 
 async function toCommonJs({ path: file, text }) {

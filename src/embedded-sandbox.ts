@@ -11,6 +11,9 @@ const EMBEDDED_SPEED = 10;
 /** Where the clips are that the sandbox makes its videos of. */
 export const clipsDir = (host: Host): string => path.join(host.assetsDir, 'clips');
 
+/** Where the codecs are that the sandbox draws its images with. */
+export const wasmDir = (host: Host): string => path.join(host.assetsDir, 'wasm');
+
 /** Starts the gateway behind --sandbox for this run; its tasks are remembered between runs. */
 export function startEmbedded(host: Host, account: AccountType): Promise<Sandbox> {
   return startSandbox({
@@ -19,6 +22,7 @@ export function startEmbedded(host: Host, account: AccountType): Promise<Sandbox
     speed: EMBEDDED_SPEED,
     faults: [],
     clipsDir: clipsDir(host),
+    wasmDir: wasmDir(host),
     stateDir: path.join(stateDir(host), 'sandbox'),
     now: host.clock.now,
   });

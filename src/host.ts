@@ -7,7 +7,7 @@ export interface Host {
   readonly platform: NodeJS.Platform;
   readonly homeDir: string | undefined;
   readonly version: string;
-  /** Where the files that come with gw are: the sandbox's clips. */
+  /** Where the files that come with gw are: the sandbox's clips, the image codecs. */
   readonly assetsDir: string;
   readonly stdin: Readable & {
     readonly isTTY?: boolean;

@@ -1,0 +1,77 @@
+import * as path from 'node:path';
+import { usage } from '../../errors.ts';
+import { EDIT_IMAGE_FIELD, EDIT_MASK_FIELD, editFormTexts } from '../../gateway/image-edit-form.ts';
+import { type MultipartBody, type MultipartField, multipartBody } from '../../http/multipart-body.ts';
+import { checkModality } from '../../media/check.ts';
+import { probeFile } from '../../media/probe.ts';
+import { parseReference, shorten } from '../../media/reference.ts';
+import type { MediaInput } from '../../media/resolve.ts';
+import { isLocalFile } from './references.ts';
+
+// `gw image edit` as form data: files go out from disk as they are, so a request of any size takes little memory.
+
+export interface FormChoice {
+  /** `--multipart`, `--no-multipart`, or neither. */
+  readonly asked: boolean | undefined;
+  readonly references: readonly MediaInput[];
+  /** Images or a mask that --body or --set put into the body. */
+  readonly hasOthers: boolean;
+}
+
+/**
+ * Whether an edit goes out as a form: asked for, or by default where every image and the mask are local files.
+ * Throws `usage` where --multipart is asked for and something is no local file.
+ */
+export function goesAsForm({ asked, references, hasOthers }: FormChoice): boolean {
+  if (asked === false) return false;
+  const remote = references.find((input) => !isLocalFile(input));
+  if (asked && remote) {
+    throw usage(
+      `${remote.flag} ${shorten(remote.raw)}: a form takes local files only`,
+      'leave out --multipart, or give a file',
+    );
+  }
+  if (asked && hasOthers) {
+    throw usage(
+      '--multipart: a form takes images from --image and --mask only, not from --body or --set',
+      'leave out --multipart',
+    );
+  }
+  return references.length > 0 && !remote && !hasOthers;
+}
+
+/** The form of an edit, what the ledger keeps of its files, and what is wrong with them, a sentence each. */
+export interface EditForm {
+  readonly multipart: MultipartBody;
+  readonly media: readonly string[];
+  readonly breaches: readonly string[];
+}
+
+/**
+ * Looks at each file and lays out the form: text fields, then the images in their order, then the mask.
+ * Throws `usage` for a file that is missing, unreadable, empty or no regular file.
+ */
+export async function editForm(
+  body: Readonly<Record<string, unknown>>,
+  references: readonly MediaInput[],
+  cwd: string,
+): Promise<EditForm> {
+  const fields: MultipartField[] = editFormTexts(body).map(([name, value]) => ({ name, value }));
+  const media: string[] = [];
+  const breaches: string[] = [];
+  for (const { raw, flag } of references) {
+    const reference = parseReference(raw, flag);
+    if (reference.kind !== 'file') continue;
+    const named = `${flag} ${shorten(raw, 200)}`;
+    const file = path.resolve(cwd, reference.path);
+    const { bytes, mime, ...facts } = await probeFile(file, named);
+    breaches.push(...checkModality({ bytes, mime, ...facts }, 'image', named));
+    const name = path.basename(file);
+    media.push(name);
+    fields.push({
+      name: flag === '--mask' ? EDIT_MASK_FIELD : EDIT_IMAGE_FIELD,
+      file: { path: file, name, type: mime, bytes },
+    });
+  }
+  return { multipart: multipartBody(fields), media, breaches };
+}

@@ -1,0 +1,50 @@
+import type { Context } from '../../context.ts';
+import { usage } from '../../errors.ts';
+import { planTarget } from '../../jobs/download/plan-target.ts';
+import type { SavePlan } from '../../ledger/event.ts';
+
+const NUMBERED = '{id}-{index}.{ext}';
+
+export interface OutputFlags {
+  readonly out?: string | undefined;
+  readonly force?: boolean | undefined;
+  readonly preview?: boolean | undefined;
+  readonly keepPartials?: boolean | undefined;
+}
+
+export interface OutputPlan {
+  readonly save: SavePlan;
+  readonly toStdout: boolean;
+}
+
+/**
+ * Where the images of a request go. One image is `{id}.{ext}`, several are numbered, unless `--out` names them.
+ * Throws `usage` for what does not go with `--out -`, and for a target that cannot be read.
+ */
+export function planOutput(
+  flags: OutputFlags,
+  images: number,
+  defaultOut: string | undefined,
+  { host, globals }: Pick<Context, 'host' | 'globals'>,
+): OutputPlan {
+  const force = flags.force ?? false;
+  if (flags.out === '-') {
+    refuseWithStdout(flags, images, globals.json === true);
+    return { save: { target: planTarget(undefined, host.cwd), force, download: false }, toStdout: true };
+  }
+  const out = flags.out ?? defaultOut;
+  const target = planTarget(out ?? (images > 1 ? NUMBERED : undefined), host.cwd);
+  // A directory ends in its separator.
+  const numbered = images > 1 && /[/\\]$/.test(target) ? target + NUMBERED : target;
+  return { save: { target: numbered, force, download: true }, toStdout: false };
+}
+
+function refuseWithStdout(flags: OutputFlags, images: number, json: boolean): void {
+  if (json)
+    throw usage('--out -: stdout holds the image, and --json prints there too', 'leave one of them out');
+  if (images > 1) {
+    throw usage(`--out -: stdout takes one image, and ${images} are asked for`, 'name a directory instead');
+  }
+  const flag = flags.keepPartials ? '--keep-partials' : flags.preview ? '--preview' : undefined;
+  if (flag) throw usage(`--out -: ${flag} needs the image on disk`, `leave out ${flag}, or name a file`);
+}

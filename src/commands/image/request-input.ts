@@ -1,0 +1,52 @@
+import type { RequestInput } from '../../http/client.ts';
+import { type MediaInput, resolveMedia } from '../../media/resolve.ts';
+import { editForm, goesAsForm } from './edit-form.ts';
+
+export interface InputPlan {
+  /** The body with a stand-in for each file. */
+  readonly planned: Readonly<Record<string, unknown>>;
+  /** The body with the address of each reference. */
+  bodyWith(urls: readonly string[]): Record<string, unknown>;
+  readonly references: readonly MediaInput[];
+  /** `--multipart`, `--no-multipart`, neither; false where the endpoint takes no form. */
+  readonly asForm: boolean | undefined;
+  /** What --body and --set say, which a form cannot carry where they name images. */
+  readonly base: Readonly<Record<string, unknown>>;
+  readonly sets: readonly string[];
+  readonly params: Readonly<Record<string, string>> | undefined;
+  readonly validate: boolean;
+  readonly cwd: string;
+}
+
+export interface ReadyInput {
+  readonly input: RequestInput;
+  /** Each input image as a name, a URL without query, or a digest. */
+  readonly media: readonly string[];
+  readonly breaches: readonly string[];
+}
+
+/**
+ * What is sent: a form with the files as they are, or JSON with their Base64. Throws `usage` for a reference that cannot
+ * be sent: malformed, missing, unreadable, or no local file where --multipart asks for one.
+ */
+export async function requestInput(plan: InputPlan): Promise<ReadyInput> {
+  const { planned, references, params, cwd } = plan;
+  const shared = { ...(params && { params }), ...(planned.stream === true && { stream: true }) };
+  if (goesAsForm({ asked: plan.asForm, references, hasOthers: hasOtherImages(plan) })) {
+    const { multipart, media, breaches } = await editForm(planned, references, cwd);
+    return { input: { ...shared, multipart }, media, breaches };
+  }
+  const { items, breaches } = await resolveMedia(references, { validate: plan.validate }, { cwd });
+  const body = plan.bodyWith(items.map((item) => item.url));
+  return { input: { ...shared, body }, media: items.map((item) => item.describe), breaches };
+}
+
+/** Whether images or a mask stand in the body that no flag has put there. */
+function hasOtherImages({ base, sets, references }: InputPlan): boolean {
+  const typed = new Set(references.map((input) => input.flag));
+  return (
+    (base.images !== undefined && !typed.has('--image')) ||
+    (base.mask !== undefined && !typed.has('--mask')) ||
+    sets.some((set) => /^(images|mask)[.=]/.test(set))
+  );
+}

@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto';
+import type { Outcome } from '../../command.ts';
+import type { Settings } from '../../config/settings.ts';
+import type { Context } from '../../context.ts';
+import { usage } from '../../errors.ts';
+import type { Endpoint } from '../../gateway/endpoint.ts';
+import type { RequestInput } from '../../http/client.ts';
+import { checkTarget } from '../../jobs/download/check-target.ts';
+import { createImages } from '../../jobs/image/create-images.ts';
+import type { ImageRequest } from '../../jobs/image/image-request.ts';
+import type { SavedFile } from '../../ledger/event.ts';
+import { followDeps, type JobResult } from '../video/follow-job.ts';
+import type { OutputPlan } from './plan-output.ts';
+
+/**
+ * An image is answered when it is finished, and a large one takes minutes: the silence of one image request ends later
+ * than that of others, unless the user or the profile says when. Ended too early, it would be paid for and lost.
+ */
+const IMAGE_SILENCE_MS = 300_000;
+
+/** For help. */
+export const silenceNote = `Waits up to ${IMAGE_SILENCE_MS / 1000}s for the answer, unless --timeout or the profile says how long.`;
+
+export interface ReadyRequest {
+  readonly endpoint: Endpoint;
+  readonly input: RequestInput;
+  /** The body with stand-ins for files; the ledger keeps its settings. */
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly model: string;
+  readonly prompt: string | undefined;
+  /** Each input image as a name, a URL without query, or a digest. */
+  readonly media: readonly string[];
+  readonly images: number;
+  readonly plan: OutputPlan;
+  readonly keepPartials: boolean;
+  readonly settings: Settings;
+}
+
+export interface SentImages {
+  readonly result: Outcome<JobResult>;
+  readonly files: readonly SavedFile[];
+}
+
+/** Makes sure that the images can be kept, sends the request, and gives back what came of it. */
+export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<SentImages> {
+  const { endpoint, input, body, plan, model, images } = ready;
+  const { name: gateway } = await ctx.gateway();
+  if (plan.toStdout && ctx.io.stdoutIsTerminal) {
+    throw usage('--out -: an image is not written to a terminal', 'send stdout to a file or a pipe');
+  }
+  checkTarget(plan.save, { family: 'image', model, now: ctx.clock.now(), outputsExpected: images });
+  const deps = await followDeps(ctx);
+  const silence = ready.settings.timeoutMs;
+  const stopTelling = tellIfInterrupted(ctx);
+  const outcome = await createImages(
+    {
+      endpoint,
+      input,
+      streams: body.stream === true,
+      partialsExpected: typeof body.partial_images === 'number' ? body.partial_images : 0,
+      outputsExpected: images,
+      keepPartials: ready.keepPartials,
+      intent: intentOf(ready, gateway),
+      ...(plan.toStdout && { toStdout: (bytes: Uint8Array) => ctx.io.outBytes(bytes) }),
+    },
+    { ...deps, silenceMs: silence.source === 'default' ? IMAGE_SILENCE_MS : silence.value },
+  ).finally(() => {
+    stopTelling();
+    deps.progress.stop();
+  });
+  for (const partial of outcome.partials) ctx.io.note(`partial image kept: ${partial}`);
+  const value: JobResult = {
+    family: 'image',
+    id: outcome.id,
+    status: outcome.status,
+    record: outcome.record,
+    files: outcome.files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type })),
+  };
+  return {
+    files: outcome.files,
+    result: { value, ...(outcome.error !== undefined && { error: outcome.error }) },
+  };
+}
+
+/** A paid request under way is not dropped: its reply is what was paid for. */
+function tellIfInterrupted({ io, signal }: Context): () => void {
+  const tell = () => io.note('waiting for the answer to a paid request; interrupt again to end at once');
+  signal.addEventListener('abort', tell);
+  return () => signal.removeEventListener('abort', tell);
+}
+
+/** Fields that hold what the ledger keeps apart, or not at all: images can be megabytes, and their URLs credentials. */
+const keptApart = new Set(['prompt', 'image', 'images', 'mask', 'contents']);
+
+function intentOf(
+  { endpoint, input, body, model, prompt, media, plan, settings }: ReadyRequest,
+  gateway: string,
+): ImageRequest['intent'] {
+  const scalars = Object.entries(body).filter(
+    ([field, value]) => typeof value !== 'object' && !keptApart.has(field),
+  );
+  return {
+    event: 'intent',
+    family: 'image',
+    endpoint: endpoint.name,
+    model,
+    prompt,
+    settings: Object.fromEntries(scalars),
+    media,
+    bodySha256: createHash('sha256')
+      .update(JSON.stringify(input.multipart?.fields ?? input.body))
+      .digest('hex'),
+    profile: settings.profile.value,
+    gateway,
+    save: plan.save,
+  };
+}

@@ -1,0 +1,29 @@
+import { IMAGE_LINK_LIFE_MS } from './image-models.ts';
+import { ImageReply, readImages, readImageUsage } from './image-reply.ts';
+import type { Family, TaskOutput } from './task.ts';
+
+/** What an image is called in the ledger: `image`, `image-2`, `image-3`, …; `index` counts from 0. */
+export const imageRole = (index: number): string => (index === 0 ? 'image' : `image-${index + 1}`);
+
+/**
+ * Image jobs in the ledger. Their record is the reply itself with Base64 left out; the gateway keeps nothing to look
+ * at, so only images that came as a URL can still be fetched from it.
+ */
+export const imageFamily: Family = {
+  name: 'image',
+  linkLifeMs: IMAGE_LINK_LIFE_MS,
+  readTask(record, taskId) {
+    const reply = ImageReply.parse(record);
+    const outputs = readImages(reply).flatMap(({ index, kind, url }): TaskOutput[] =>
+      kind === 'url' && url ? [{ role: imageRole(index), type: 'image', url }] : [],
+    );
+    return {
+      id: taskId,
+      status: 'succeeded',
+      state: 'succeeded',
+      statusKnown: true,
+      outputs,
+      usage: readImageUsage(reply),
+    };
+  },
+};

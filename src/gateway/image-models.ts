@@ -1,0 +1,149 @@
+// The image models and what each takes ("Image endpoints", "Limits"): the one place for their limits.
+
+export const imageQualities = ['standard', 'hd', 'low', 'medium', 'high', 'xhigh', 'max', 'auto'] as const;
+/** As {@link imageQualities}, for `POST /v1/images/edits`. */
+export const imageEditQualities = ['low', 'medium', 'high', 'xhigh', 'max', 'auto'] as const;
+export const imageFormats = ['png', 'jpeg', 'webp'] as const;
+export const imageBackgrounds = ['transparent', 'opaque', 'auto'] as const;
+export const imageModerations = ['low', 'auto'] as const;
+export const imageStyles = ['vivid', 'natural'] as const;
+export const imageResponseFormats = ['url', 'b64_json'] as const;
+export const imageFidelities = ['high', 'low'] as const;
+
+export const MAX_IMAGES_PER_REQUEST = 10;
+export const MAX_INPUT_IMAGES = 16;
+export const MAX_PARTIAL_IMAGES = 3;
+export const MAX_COMPRESSION = 100;
+/** What the service takes where a field is left out, as far as documented. */
+export const imageDefaults = {
+  quality: 'auto',
+  background: 'auto',
+  moderation: 'auto',
+  compression: MAX_COMPRESSION,
+} as const;
+/** Longest prompt of an edit, for every model ("Image endpoints", edits). */
+export const MAX_EDIT_PROMPT_CHARACTERS = 32_000;
+/** Above so many pixels (2560x1440) an img model is experimental. */
+export const EXPERIMENTAL_ABOVE_PIXELS = 2560 * 1440;
+/** Legacy URLs are valid 60 minutes; the others are "temporary", which is taken for the same. */
+export const IMAGE_LINK_LIFE_MS = 60 * 60_000;
+
+type Quality = (typeof imageQualities)[number];
+
+/** Sizes that follow rules instead of standing in a list. */
+export interface FreeSizes {
+  /** Width and height are each a multiple of it. */
+  readonly multipleOf: number;
+  /** The longer edge divided by the shorter one, at most. */
+  readonly maxAspect: number;
+  readonly maxEdgePx?: number;
+  readonly pixels: { readonly min: number; readonly max: number };
+}
+
+/** What `size` may be. */
+export interface SizeRule {
+  /** Words: `auto`, or presets. */
+  readonly words: readonly string[];
+  /** Fixed `WIDTHxHEIGHT`. */
+  readonly list?: readonly string[];
+  readonly free?: FreeSizes;
+}
+
+export type ImageModelFamily = 'img' | 'legacy' | 'delta';
+
+/** What differs by model. */
+export interface ImageModel {
+  readonly family: ImageModelFamily;
+  /** In code points; absent where the document states none. */
+  readonly maxPromptCharacters?: number;
+  readonly size: SizeRule;
+  /** Where documented. */
+  readonly defaultSize?: string;
+  /** `auto` is the documented default, so every model takes it. */
+  readonly qualities: readonly Quality[];
+  /** Most images of one request. */
+  readonly maxImages: number;
+  /** Whether `background` is supported; absent: not a parameter of this model. */
+  readonly background?: 'supported' | 'preview';
+  /** Whether `style` is a parameter. */
+  readonly styles: boolean;
+  /** Whether `POST /v1/images/edits` takes it. */
+  readonly edits: boolean;
+}
+
+/** Qualities of the common variant, which also hold for models that no table of the document lists. */
+export const commonQualities: readonly Quality[] = ['low', 'medium', 'high', 'auto'];
+
+const img = {
+  family: 'img',
+  maxPromptCharacters: 32_000,
+  size: {
+    // The listed 1024x1024, 1536x1024 and 1024x1536 follow the rules too.
+    words: ['auto'],
+    // The document calls the maximum 3840x2160: taken for the longer edge and for the pixels, in either orientation.
+    free: { multipleOf: 16, maxAspect: 3, maxEdgePx: 3840, pixels: { min: 1, max: 3840 * 2160 } },
+  },
+  maxImages: MAX_IMAGES_PER_REQUEST,
+  styles: false,
+  edits: true,
+} as const;
+const img2: ImageModel = { ...img, qualities: ['low', 'medium', 'high', 'auto'], background: 'preview' };
+const img25: ImageModel = {
+  ...img,
+  qualities: ['low', 'medium', 'high', 'xhigh', 'max', 'auto'],
+  background: 'supported',
+};
+
+const delta = (presets: readonly string[], pixels: FreeSizes['pixels'], defaultSize: string): ImageModel => ({
+  family: 'delta',
+  size: { words: presets, free: { multipleOf: 1, maxAspect: 16, pixels } },
+  defaultSize,
+  qualities: commonQualities,
+  maxImages: MAX_IMAGES_PER_REQUEST,
+  styles: false,
+  edits: false,
+});
+
+export const imageModels: Readonly<Record<string, ImageModel>> = {
+  'img-2': img2,
+  'img-2-2026-04-21': img2,
+  'img-2.5-sunburst': img25,
+  'img-2.5-sunburst-2026-09-08': img25,
+  'img-2.5-flare': img25,
+  'img-2.5-flare-2026-09-08': img25,
+  'legacy-image-2': {
+    family: 'legacy',
+    maxPromptCharacters: 1000,
+    size: { words: [], list: ['256x256', '512x512', '1024x1024'] },
+    qualities: ['standard', 'auto'],
+    maxImages: MAX_IMAGES_PER_REQUEST,
+    styles: false,
+    edits: true,
+  },
+  'legacy-image-3': {
+    family: 'legacy',
+    maxPromptCharacters: 4000,
+    size: { words: [], list: ['1024x1024', '1792x1024', '1024x1792'] },
+    qualities: ['standard', 'hd', 'auto'],
+    maxImages: 1,
+    styles: true,
+    edits: false,
+  },
+  'delta-image-4-0-250828': delta(['1K', '2K', '4K'], { min: 921_600, max: 16_777_216 }, '2048x2048'),
+  'delta-image-4-5-251128': delta(['2K', '4K'], { min: 3_686_400, max: 16_777_216 }, '2048x2048'),
+  'delta-image-5-0-lite-260128': delta(['2K', '3K', '4K'], { min: 3_686_400, max: 16_777_216 }, '2048x2048'),
+  'delta-image-5-0-pro-260628': delta(['1K', '1.5K', '2K'], { min: 921_600, max: 4_624_220 }, '2K'),
+};
+
+/**
+ * What the document says of a model; undefined for one that no table lists. The common variant has no closed list of
+ * models, so such an ID is not refused: it is held to the rules that name no model.
+ */
+export const imageModel = (id: string): ImageModel | undefined =>
+  Object.hasOwn(imageModels, id) ? imageModels[id] : undefined;
+
+/** The IDs of the models that fit, for messages. */
+export const imageModelsWhere = (fits: (model: ImageModel) => boolean): string[] =>
+  Object.entries(imageModels)
+    .filter(([, model]) => fits(model))
+    .map(([id]) => id);

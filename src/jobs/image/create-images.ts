@@ -1,0 +1,79 @@
+import { ensureDirectory } from '../../disk/durable-directory.ts';
+import type { ReceivedHead } from '../../http/client.ts';
+import { type Answer, answered } from './answered.ts';
+import { brokenOff } from './broken-off.ts';
+import { imageJournal } from './image-journal.ts';
+import type { ImageDeps, ImageOutcome, ImageRequest } from './image-request.ts';
+import { IncomingImage } from './incoming-image.ts';
+import { imagePath } from './publish-image.ts';
+import { ImageReader } from './read-images.ts';
+
+/**
+ * Makes images: intent durable -> sent -> each image durable in its part file as it comes -> the reply, Base64 left out,
+ * durable as the job's last record -> each image under its name, and recorded (promises, sections 2 to 4). Images that
+ * come as a URL are downloaded like any output. Nothing is sent a second time once a byte may have left.
+ * Throws the GwError of a refusal, `unknown_outcome` where nothing came of a request that may have been taken, or what
+ * ended the run before anything was sent; where something came, the error is in the outcome. The ledger holds either.
+ */
+export async function createImages(request: ImageRequest, deps: ImageDeps): Promise<ImageOutcome> {
+  const { ledger, client, clock, progress, signal, silenceMs } = deps;
+  const { endpoint, input, intent, streams, outputsExpected, partialsExpected } = request;
+  const key = ledger.begin(intent);
+  const claim = ledger.claim(key);
+  const startedMs = clock.steady();
+  const names = { id: key, family: 'image', model: intent.model, atMs: clock.now() };
+  const journal = imageJournal(key, ledger, deps.warn);
+  const show = (status: string) =>
+    progress.task({ id: key, status, state: 'running', elapsedMs: clock.steady() - startedMs });
+  let begun = 0;
+  let wasSent = false;
+  const reader = new ImageReader({
+    begin(role) {
+      const { dir } = imagePath(intent.save, names, begun);
+      begun += 1;
+      return new IncomingImage({ dir: madeDirectory(dir), role, journal });
+    },
+    onPartial: (count) => show(`partial ${count}${partialsExpected > 0 ? ` of ${partialsExpected}` : ''}`),
+  });
+  const answer: Answer = { key, names, journal, reader, request };
+  try {
+    show('waiting for the image');
+    let head: ReceivedHead | undefined;
+    try {
+      head = await client.receive(
+        endpoint,
+        { ...input, ...(streams && { stream: true }) },
+        { onHead: () => {}, takeChunk: (chunk) => reader.push(chunk) },
+        {
+          signal,
+          silenceMs,
+          onSend() {
+            ledger.append(key, { event: 'sent' });
+            wasSent = true;
+          },
+        },
+      );
+    } catch (error) {
+      reader.end(false);
+      const hasAll = streams && reader.wholeCount >= outputsExpected && reader.reading.record !== undefined;
+      if (!hasAll) return await brokenOff(error, wasSent, answer, deps);
+      deps.warn('the stream broke off after its last image');
+      return await answered(answer, undefined, deps);
+    }
+    reader.end(true);
+    return await answered(answer, head, deps);
+  } finally {
+    progress.stop();
+    claim?.release();
+  }
+}
+
+/** A directory that cannot be made fails when the part is made in it. */
+function madeDirectory(dir: string): string {
+  try {
+    ensureDirectory(dir, 0o777);
+  } catch {
+    // Said where it matters.
+  }
+  return dir;
+}

@@ -1,0 +1,149 @@
+import { fdatasyncSync } from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
+import { DiskFault, faultReason } from '../download/disk-fault.ts';
+import type { DownloadJournal } from '../download/journal.ts';
+import { forgetPart, PartFile, removePart } from '../download/part-file.ts';
+import { refusalOf } from '../download/verify-part.ts';
+import { Base64Decoder, NotBase64 } from './base64-decoder.ts';
+import type { LiftedText } from './json-lifter.ts';
+
+export interface IncomingOptions {
+  /** Where the image will lie. */
+  readonly dir: string;
+  /** What the ledger calls it until it is known what it is. */
+  readonly role: string;
+  /** Never throws: a ledger that cannot be written is no reason to lose an image. */
+  readonly journal: DownloadJournal;
+  /** Takes the part where `dir` cannot: Base64 comes once. The system's temporary directory when absent. */
+  readonly refuge?: string | undefined;
+}
+
+/** Far beyond any image; what goes on after it fills the disk. */
+const LONGEST_IMAGE_BYTES = 512 * 1024 * 1024;
+const COPY_BYTES = 1024 * 1024;
+
+/**
+ * One image on its way from Base64 to its part file. What goes wrong with it is kept as its `problem` and ends neither
+ * the reply nor the other images; a disk that fails or is full is left for the refuge, once.
+ */
+export class IncomingImage implements LiftedText {
+  private readonly decoder = new Base64Decoder((bytes) => this.write(bytes));
+  private file: PartFile | undefined;
+  private role: string;
+  private refused: string | undefined;
+  private isEnded = false;
+  /** Why it lies in the refuge, where it does. */
+  detour: string | undefined;
+
+  constructor(private readonly options: IncomingOptions) {
+    this.role = options.role;
+  }
+
+  /** Why there will be no image; a clause. */
+  get problem(): string | undefined {
+    return this.refused;
+  }
+
+  /** The part, once all of it has come and it is an image. */
+  get part(): PartFile | undefined {
+    return this.isEnded && this.refused === undefined ? this.file : undefined;
+  }
+
+  push(text: Uint8Array): void {
+    this.guard(() => this.decoder.push(text));
+  }
+
+  /** The text has ended: what there is must be an image. */
+  end(): void {
+    this.guard(() => {
+      this.decoder.end();
+      if (this.file === undefined) throw new NotBase64('it is empty');
+      const other = refusalOf(sniff(this.file.head(SNIFF_BYTES)), 'image');
+      if (other !== undefined) this.refuse(other.replace('the server', 'the gateway'));
+    });
+    this.isEnded = true;
+  }
+
+  /**
+   * The image is wanted: its bytes reach the disk, and the ledger learns that the part is whole, so that a later process
+   * can bring it under its name.
+   */
+  keepAs(role: string): void {
+    const { part } = this;
+    if (part === undefined) return;
+    const { journal } = this.options;
+    const before = this.role;
+    if (part.totalBytes === undefined) {
+      try {
+        fdatasyncSync(part.fd);
+      } catch (error) {
+        this.refuse(faultReason(error));
+        return;
+      }
+      part.totalBytes = part.bytes;
+    } else if (before === role) return;
+    this.role = role;
+    journal.part(role, { path: part.path, totalBytes: part.totalBytes });
+    if (before !== role) journal.part(before, undefined);
+  }
+
+  /** The image is not wanted, or cannot be had: its part goes. */
+  discard(): void {
+    const { file } = this;
+    this.file = undefined;
+    if (!file) return;
+    file.close();
+    forgetPart(file.path, this.role, this.options.journal);
+  }
+
+  private guard(step: () => void): void {
+    if (this.refused !== undefined) return;
+    try {
+      step();
+    } catch (error) {
+      if (error instanceof NotBase64) this.refuse(`the gateway sent no valid Base64: ${error.message}`);
+      else if (error instanceof DiskFault) this.refuse(error.message);
+      else throw error;
+    }
+  }
+
+  private refuse(reason: string): void {
+    this.refused = reason;
+    this.discard();
+  }
+
+  private write(bytes: Uint8Array): void {
+    const bytesBefore = this.file?.bytes ?? 0;
+    try {
+      this.file ??= this.create(this.options.dir);
+      this.file.append(bytes);
+    } catch (error) {
+      if (!(error instanceof DiskFault) || this.detour !== undefined) throw error;
+      this.file = this.flee(error, bytesBefore);
+      this.file.append(bytes);
+    }
+    if (this.file.bytes > LONGEST_IMAGE_BYTES) throw new NotBase64('it does not end');
+  }
+
+  private create(dir: string): PartFile {
+    const { journal } = this.options;
+    return PartFile.create(dir, {}, (facts) => journal.part(this.role, facts));
+  }
+
+  /** Begins a part in the refuge with the bytes that had found their place. */
+  private flee(why: DiskFault, bytes: number): PartFile {
+    const { dir, refuge = os.tmpdir() } = this.options;
+    if (path.resolve(refuge) === path.resolve(dir)) throw why;
+    this.detour = why.message;
+    const before = this.file;
+    const after = this.create(refuge);
+    for (let done = 0; before && done < bytes; done += COPY_BYTES) {
+      after.append(before.read(done, Math.min(COPY_BYTES, bytes - done)));
+    }
+    before?.close();
+    if (before) removePart(before.path);
+    return after;
+  }
+}

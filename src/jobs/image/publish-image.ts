@@ -1,0 +1,66 @@
+import * as path from 'node:path';
+import { GwError } from '../../errors.ts';
+import { imageRole } from '../../gateway/image-job.ts';
+import type { SavedFile, SavePlan } from '../../ledger/event.ts';
+import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
+import { faultReason } from '../download/disk-fault.ts';
+import type { DownloadJournal } from '../download/journal.ts';
+import { type Naming, outputPath } from '../download/output-path.ts';
+import { forgetPart, type PartFile } from '../download/part-file.ts';
+import { publish } from '../download/publish.ts';
+
+export interface PublishImage {
+  readonly part: PartFile;
+  /** Its place among the outputs, from 0. */
+  readonly index: number;
+  readonly plan: Pick<SavePlan, 'target' | 'force'>;
+  readonly names: Naming;
+  readonly journal: DownloadJournal;
+}
+
+/** The path of one of a job's images: its directory, and its name once the bytes are known. */
+export const imagePath = (plan: Pick<SavePlan, 'target'>, names: Naming, index: number) =>
+  outputPath(plan.target, names, { role: imageRole(index), type: 'image', url: '' }, index + 1);
+
+/**
+ * Brings a whole image under its final name and records it; only then its part goes. It stays in the directory where its
+ * part lies. Throws GwError `download`.
+ */
+export async function publishImage(input: PublishImage): Promise<SavedFile> {
+  const { part, plan, names, index, journal } = input;
+  const role = imageRole(index);
+  const fileType = sniff(part.head(SNIFF_BYTES));
+  const type = fileType?.mime ?? 'application/octet-stream';
+  const place = imagePath(plan, names, index);
+  const sha256 = part.sha256();
+  const final = await publishPart(part, (copy) => place.name(fileType?.extension ?? 'bin', copy), plan.force);
+  const file: SavedFile = { role, path: final, bytes: part.bytes, sha256, type };
+  try {
+    journal.saved(file);
+  } catch (error) {
+    throw new GwError(
+      'download',
+      `${final} is whole, but that could not be recorded: ${faultReason(error)}`,
+      {
+        hint: 'when the ledger can be written again, gw jobs sync records it',
+      },
+    );
+  }
+  forgetPart(part.path, role, journal);
+  return file;
+}
+
+/** Gives a part the first free name in its directory; beside that it keeps its own. Throws GwError `download`. */
+export async function publishPart(
+  part: PartFile,
+  name: (copy: number) => string,
+  force: boolean,
+): Promise<string> {
+  try {
+    return await publish(part, { dir: path.dirname(part.path), name, force, mode: 0o666 & ~process.umask() });
+  } catch (error) {
+    throw new GwError('download', `an image was not saved: ${faultReason(error)}`, {
+      hint: `its bytes are in ${part.path}: once that is mended, gw jobs sync gives them their name`,
+    });
+  }
+}

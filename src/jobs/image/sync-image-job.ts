@@ -1,0 +1,127 @@
+import * as path from 'node:path';
+import { imageFamily } from '../../gateway/image-job.ts';
+import type { Job, SavedFile } from '../../ledger/event.ts';
+import type { DownloadJournal, RecordedPart } from '../download/journal.ts';
+import { forgetPart, PartFile, removePart } from '../download/part-file.ts';
+import type { Followed } from '../follow.ts';
+import { imageJournal } from './image-journal.ts';
+import type { ImageDeps } from './image-request.ts';
+import { publishImage } from './publish-image.ts';
+import { downloadImages } from './save-images.ts';
+
+/** Links are called temporary and may outlive the documented hour; after a day nobody need ask any more. */
+const LINKS_TRIED_MS = 24 * 3_600_000;
+
+/** Whether an image job still needs something: an answer settled, a part file put where it belongs, a link fetched. */
+export function isOpenImageJob(job: Job, nowMs: number): boolean {
+  if (job.state === 'intent' || job.state === 'sent' || Object.keys(job.parts).length > 0) return true;
+  const isYoung = job.serverDateMs !== undefined && nowMs < job.serverDateMs + LINKS_TRIED_MS;
+  return job.state === 'succeeded' && job.save.download && isYoung && unsavedLinks(job).length > 0;
+}
+
+/**
+ * Brings an image job as far as it goes. Images that came whole get their names, whatever became of the request: they
+ * came once and were paid for. A part that is not whole goes. A request whose answer its process did not live to record is
+ * `unknown`: the gateway offers nothing to look it up by. Images that came as URLs are downloaded while their links live.
+ * Undefined where another process has the job. Throws for an interrupt only; what failed is in `error`.
+ */
+export async function syncImageJob(
+  { key }: Pick<Job, 'key'>,
+  deps: Omit<ImageDeps, 'client'>,
+): Promise<Followed | undefined> {
+  const { ledger, signal, warn } = deps;
+  const claim = ledger.claim(key);
+  if (!claim) return undefined;
+  try {
+    // Read under the claim: its process may have come further since the job was listed.
+    const job = await ledger.find(key);
+    if (!job) return undefined;
+    const journal = imageJournal(key, ledger, warn, job);
+    const { files, error } = await settleParts(job, journal, signal);
+    const errors: unknown[] = error === undefined ? [] : [error];
+    let { state } = job;
+    if (state === 'intent') {
+      const message = 'gw ended before the request was sent';
+      ledger.append(key, { event: 'refused', kind: 'interrupted', message });
+      state = 'refused';
+    } else if (state === 'sent') {
+      const message = `gw ended before it had the whole answer; ${sayHowMany(files.length)}`;
+      ledger.append(key, { event: 'unknown', message });
+      state = 'unknown';
+    } else if (state === 'succeeded' && job.save.download) {
+      const where = { names: namesOf(job), journal, plan: job.save };
+      const downloaded = await downloadImages(unsavedLinks(job), where, deps);
+      files.push(...downloaded.files);
+      errors.push(...downloaded.failures.map((failure) => failure.error));
+    }
+    const [wrong] = errors;
+    const status = state === 'succeeded' || state === 'failed' ? (job.status ?? state) : state;
+    return { status, record: job.record ?? null, files, ...(wrong !== undefined && { error: wrong }) };
+  } catch (error) {
+    signal.throwIfAborted();
+    return { status: '', record: null, files: [], error };
+  } finally {
+    claim.release();
+  }
+}
+
+/** Gives whole parts their names and removes the others. */
+async function settleParts(job: Job, journal: DownloadJournal, signal: AbortSignal) {
+  const files: SavedFile[] = [];
+  const saved = new Set(job.files.map(({ role }) => role));
+  let error: unknown;
+  const parts = Object.entries(job.parts);
+  const kept = new Set<string>();
+  for (const [role, recorded] of parts.filter(([, { totalBytes }]) => totalBytes !== undefined)) {
+    try {
+      const file = saved.has(role) ? undefined : await publishPartOf(job, role, recorded, journal, signal);
+      if (file) files.push(file);
+      else forgetPart(recorded.path, role, journal);
+    } catch (failure) {
+      signal.throwIfAborted();
+      error ??= failure;
+      kept.add(recorded.path);
+    }
+  }
+  for (const [role, { path: part }] of parts.filter(([, { totalBytes }]) => totalBytes === undefined)) {
+    // The same part stands under two names for a moment, while it learns which image it is.
+    if (!kept.has(part)) removePart(part);
+    journal.part(role, undefined);
+  }
+  return { files, error };
+}
+
+async function publishPartOf(
+  job: Job,
+  role: string,
+  recorded: RecordedPart,
+  journal: DownloadJournal,
+  signal: AbortSignal,
+): Promise<SavedFile | undefined> {
+  // Recorded as whole only once its bytes were on the disk, so a restart of the machine since then does not matter.
+  const part = await PartFile.reopen(recorded, { dir: path.dirname(recorded.path), bootedAtMs: 0, signal });
+  if (!part?.isComplete) {
+    part?.close();
+    return undefined;
+  }
+  return publishImage({ part, index: indexOf(role), plan: job.save, names: namesOf(job), journal });
+}
+
+const indexOf = (role: string): number => Number(/^image-(\d+)$/.exec(role)?.[1] ?? 1) - 1;
+
+const namesOf = (job: Job) => ({
+  id: job.key,
+  family: 'image',
+  model: job.model,
+  atMs: job.createdAtMs,
+});
+
+function unsavedLinks(job: Job) {
+  const saved = new Set(job.files.map(({ role }) => role));
+  return imageFamily.readTask(job.record, job.key).outputs.filter(({ role }) => !saved.has(role));
+}
+
+const sayHowMany = (files: number): string =>
+  files === 0
+    ? 'images may have been made'
+    : `${files === 1 ? 'the image' : `the ${files} images`} that had come whole ${files === 1 ? 'is' : 'are'} saved`;

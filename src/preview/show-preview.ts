@@ -1,0 +1,81 @@
+import { readFile } from 'node:fs/promises';
+import * as path from 'node:path';
+import type { Host } from '../host.ts';
+import type { ColorDepth } from './half-blocks.ts';
+
+/** Where images are drawn: stderr, because stdout holds the result. */
+export interface PreviewTerminal {
+  readonly host: Pick<Host, 'env' | 'stderr' | 'assetsDir'>;
+  /** Whether side talk is coloured; half blocks without colour show nothing. */
+  readonly hasColor: boolean;
+  /** What the terminal draws by itself; found out when absent. */
+  readonly supports?: Graphics | undefined;
+}
+
+export interface Graphics {
+  readonly kitty: boolean;
+  readonly iterm2: boolean;
+  readonly sixel: boolean;
+}
+
+/** Lines left for the path below the picture and the command above it. */
+const SPARE_ROWS = 4;
+/** A preview, not a poster. */
+const MAX_COLUMNS = 100;
+
+/**
+ * Draws an image file on stderr: by the terminal's own graphics (kitty, iTerm2, sixel) where it has them, in coloured
+ * half blocks elsewhere and inside tmux and screen, which pass no graphics on. Nothing where stderr is no terminal.
+ * Resolves with a clause where the image cannot be drawn; never throws.
+ */
+export async function showPreview(file: string, terminal: PreviewTerminal): Promise<string | undefined> {
+  const { stderr } = terminal.host;
+  if (stderr.isTTY !== true || terminal.host.env.TERM === 'dumb') return undefined;
+  try {
+    const text = await previewText(await readFile(file), terminal);
+    if (text === undefined) return 'the terminal shows no colours';
+    await new Promise<void>((resolve) => stderr.write(text, () => resolve()));
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : 'it cannot be read';
+  }
+}
+
+/** What draws the image on this terminal; undefined where it has neither graphics nor colours. */
+export async function previewText(
+  content: Uint8Array,
+  terminal: PreviewTerminal,
+): Promise<string | undefined> {
+  const { host, hasColor } = terminal;
+  const graphics = inMultiplexer(host.env) ? undefined : (terminal.supports ?? (await supportedBy(host)));
+  const draws = graphics && (graphics.kitty || graphics.iterm2 || graphics.sixel);
+  if (!draws && !hasColor) return undefined;
+  const { decodeImage } = await import('./decode-image.ts');
+  const picture = await decodeImage(content, path.join(host.assetsDir, 'wasm'));
+  const columns = Math.max(1, Math.min(host.stderr.columns || 80, MAX_COLUMNS));
+  const rows = Math.max(1, (host.stderr.rows || 24) - SPARE_ROWS);
+  if (!draws) {
+    const { halfBlocks } = await import('./half-blocks.ts');
+    return halfBlocks(picture, columns, rows, depthOf(host.env));
+  }
+  const { itermImage, kittyGraphics, sixelGraphics } = await import('./graphics.ts');
+  if (graphics.kitty) return kittyGraphics(picture, { columns, rows });
+  if (graphics.iterm2) return itermImage(content, picture, { columns, rows });
+  return sixelGraphics(picture, { columns, rows });
+}
+
+async function supportedBy({ stderr }: Pick<Host, 'stderr'>): Promise<Graphics> {
+  const { createSupportsTerminalGraphics } = await import('supports-terminal-graphics');
+  return createSupportsTerminalGraphics({ isTTY: stderr.isTTY === true });
+}
+
+const inMultiplexer = (env: Host['env']): boolean =>
+  Boolean(env.TMUX || env.STY) || /^(tmux|screen)/.test(env.TERM ?? '');
+
+/** How many colours the terminal says it has; FORCE_COLOR says it for it. */
+export function depthOf(env: Host['env']): ColorDepth {
+  const forced = ({ '1': '16', '2': '256', '3': 'true' } as const)[env.FORCE_COLOR ?? ''];
+  if (forced) return forced;
+  if (/^(truecolor|24bit)$/i.test(env.COLORTERM ?? '')) return 'true';
+  return /256/.test(env.TERM ?? '') ? '256' : '16';
+}

@@ -1,0 +1,613 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { imageSize } from 'image-size';
+import { afterEach, describe, expect, test } from 'vitest';
+import { World } from '../helpers/gw.ts';
+
+const png = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+);
+const dataUrl = `data:image/png;base64,${png.toString('base64')}`;
+const id = 'gw-[A-Za-z0-9]+';
+
+let worlds: World[] = [];
+afterEach(async () => {
+  await Promise.all(worlds.map((world) => world.close()));
+  worlds = [];
+});
+
+async function open(options: Parameters<typeof World.open>[0] = {}): Promise<World> {
+  const world = await World.open({ speed: 1e9, ...options });
+  worlds.push(world);
+  writeFileSync(path.join(world.cwd, 'fox.png'), png);
+  return world;
+}
+
+const bodies = (world: World) => world.sandbox.requests.map((request) => request.body);
+const creates = (world: World) => world.requests().filter((request) => request.startsWith('POST'));
+const small = ['--size', '64x48'];
+
+describe('gw image create', () => {
+  test.each([true, false])('saves the image and prints its path (terminal: %s)', async (terminal) => {
+    const world = await open();
+    const run = await world.gw(['image', 'create', 'a', 'fox', ...small], { terminal });
+    expect(run.code, run.err).toBe(0);
+    const file = run.out.trimEnd();
+    expect(path.dirname(file)).toBe(world.cwd);
+    expect(path.basename(file)).toMatch(new RegExp(`^${id}\\.png$`));
+    expect(imageSize(readFileSync(file))).toMatchObject({ type: 'png', width: 64, height: 48 });
+    expect(bodies(world)).toEqual([{ model: 'img-2', prompt: 'a fox', size: '64x48' }]);
+  });
+
+  test('--json prints one object, its record without Base64', async () => {
+    const world = await open();
+    const run = await world.gw(['image', 'create', 'a fox', ...small, '--json']);
+    expect(run.code, run.err).toBe(0);
+    const result = JSON.parse(run.out);
+    expect(Object.keys(result)).toEqual(['family', 'id', 'status', 'record', 'files']);
+    expect(result).toMatchObject({
+      family: 'image',
+      id: expect.stringMatching(new RegExp(`^${id}$`)),
+      status: 'succeeded',
+      record: { data: [{ b64_json: '' }], size: '64x48', output_format: 'png' },
+      files: [{ path: expect.any(String), bytes: expect.any(Number), type: 'image/png' }],
+    });
+    expect(readFileSync(result.files[0].path)).toHaveLength(result.files[0].bytes);
+    const job = JSON.parse((await world.gw(['jobs', 'show', result.id, '--json'])).out);
+    expect(job).toMatchObject({
+      family: 'image',
+      model: 'img-2',
+      prompt: 'a fox',
+      settings: { size: '64x48' },
+    });
+  });
+
+  test('every flag stands in the body under its field', async () => {
+    const world = await open();
+    const run = await world.gw([
+      ...[
+        'image',
+        'create',
+        'a fox',
+        '-m',
+        'img-2.5-flare',
+        '--size',
+        '64x64',
+        '--quality',
+        'xhigh',
+        '--n',
+        '2',
+      ],
+      ...['--background', 'opaque', '--moderation', 'low', '--format', 'webp', '--compression', '70'],
+      ...[
+        '--partial-images',
+        '1',
+        '--input-fidelity',
+        'low',
+        '--user',
+        'me',
+        '--image',
+        'fox.png',
+        '-o',
+        'foxes/',
+      ],
+    ]);
+    expect(run.code, run.err).toBe(0);
+    expect(bodies(world)).toEqual([
+      {
+        model: 'img-2.5-flare',
+        prompt: 'a fox',
+        size: '64x64',
+        quality: 'xhigh',
+        n: 2,
+        background: 'opaque',
+        moderation: 'low',
+        output_format: 'webp',
+        output_compression: 70,
+        partial_images: 1,
+        // Partial images come in a stream.
+        stream: true,
+        input_fidelity: 'low',
+        user: 'me',
+        image: [dataUrl],
+      },
+    ]);
+  });
+
+  test('legacy flags stand in the body, and an image that comes as a URL is saved', async () => {
+    const world = await open();
+    const run = await world.gw([
+      ...['image', 'create', 'a fox', '-m', 'legacy-image-3', '--style', 'vivid', '--quality', 'hd'],
+      ...['--response-format', 'url', '-o', 'fox.{ext}'],
+    ]);
+    expect(run.code, run.err).toBe(0);
+    expect(bodies(world)[0]).toEqual({
+      model: 'legacy-image-3',
+      prompt: 'a fox',
+      style: 'vivid',
+      quality: 'hd',
+      response_format: 'url',
+    });
+    expect(path.basename(run.out.trimEnd())).toMatch(/^fox(-1)?\.png$/);
+  });
+
+  test('several images are numbered', async () => {
+    const world = await open();
+    const run = await world.gw(['image', 'create', 'a fox', ...small, '--n', '2']);
+    expect(run.code, run.err).toBe(0);
+    expect(run.out).toMatch(new RegExp(`/(${id})-1\\.png\n.*/\\1-2\\.png\n$`));
+    const inDir = await world.gw(['image', 'create', 'a fox', ...small, '--n', '2', '-o', 'foxes/']);
+    expect(inDir.out).toMatch(new RegExp(`/foxes/(${id})-1\\.png\n.*/foxes/\\1-2\\.png\n$`));
+    const named = await world.gw(['image', 'create', 'a fox', ...small, '--n', '2', '-o', 'f{index}.png']);
+    expect(named.out).toMatch(/\/f1\.png\n.*\/f2\.png\n$/);
+  });
+
+  test('one name for several images is refused before anything is sent', async () => {
+    const world = await open();
+    const run = await world.gw(['image', 'create', 'a fox', '--n', '2', '-o', 'new.png']);
+    expect(run.code).toBe(2);
+    expect(run.err).toContain('new-{index}.png');
+    expect(world.requests()).toEqual([]);
+  });
+
+  test('--out - writes the image to stdout and nothing else', async () => {
+    const world = await open();
+    const run = await world.gw(['image', 'create', 'a fox', ...small, '-o', '-']);
+    expect(run.code, run.err).toBe(0);
+    expect(run.out).toMatch(/^\uFFFDPNG\r\n/);
+    expect(run.out).toMatch(/IEND/);
+    expect(run.out.includes('gw-')).toBe(false);
+    expect(Object.keys(world.files())).toEqual(['fox.png']);
+  });
+
+  test.each([
+    [['--json'], /--out -: stdout holds the image, and --json prints there too/],
+    [['--n', '2'], /--out -: stdout takes one image, and 2 are asked for/],
+    [['--partial-images', '1', '--keep-partials'], /--out -: --keep-partials needs the image on disk/],
+    [['--preview'], /--out -: --preview needs the image on disk/],
+  ])('--out - with %j is refused', async (more, message) => {
+    const world = await open();
+    const run = await world.gw(['image', 'create', 'a fox', '-o', '-', ...more]);
+    expect(run.code).toBe(2);
+    expect(run.err).toMatch(more[0] === '--json' ? /stdout holds the image/ : message);
+    expect(world.requests()).toEqual([]);
+  });
+
+  test('--out - to a terminal is refused before anything is sent', async () => {
+    const world = await open();
+    const run = await world.gw(['image', 'create', 'a fox', '-o', '-'], { terminal: true });
+    expect(run.code).toBe(2);
+    expect(run.err).toContain('not written to a terminal');
+    expect(world.requests()).toEqual([]);
+  });
+
+  test('partial images are told of, and kept only where that is asked for', async () => {
+    const world = await open();
+    const told = await world.gw(['image', 'create', 'a fox', ...small, '--partial-images', '2']);
+    expect(told.code, told.err).toBe(0);
+    expect(told.err).toMatch(/partial 1 of 2/);
+    expect(Object.keys(world.files())).toHaveLength(2);
+    const kept = await world.gw([
+      ...['image', 'create', 'a fox', ...small, '--partial-images', '2', '--keep-partials', '-o', 'kept.png'],
+    ]);
+    expect(kept.code, kept.err).toBe(0);
+    expect(kept.out).toBe(`${path.join(world.cwd, 'kept.png')}\n`);
+    expect(kept.err).toMatch(/partial image kept: .*kept\.partial-1\.png/);
+    expect(Object.keys(world.files())).toContain('kept.partial-2.png');
+  });
+
+  test('a delta model takes one reference as a text and several as a list', async () => {
+    const world = await open();
+    const shown = async (...refs: string[]) => {
+      const images = refs.flatMap((ref) => ['--image', ref]);
+      const run = await world.gw([
+        ...['image', 'create', 'a fox', '-m', 'delta-image-4-0-250828', ...images, '--dry-run', '--json'],
+      ]);
+      expect(run.code, run.err).toBe(0);
+      return JSON.parse(run.out).body;
+    };
+    expect(await shown('fox.png')).toMatchObject({ image: dataUrl });
+    expect(await shown('fox.png', 'https://example.com/a.png')).toMatchObject({
+      image: [dataUrl, 'https://example.com/a.png'],
+    });
+    expect(world.requests()).toEqual([]);
+  });
+
+  test('the ledger keeps the settings and names the images, without data and without what signs a URL', async () => {
+    const world = await open();
+    const refs = ['--image', 'https://example.com/a.png?signature=canary', '-m', 'delta-image-4-0-250828'];
+    const run = await world.gw(['image', 'create', 'a fox', ...refs, '--size', '1K', '--json']);
+    expect(run.code, run.err).toBe(0);
+    const one = await world.gw(['image', 'edit', 'x', ...small, '--image', 'fox.png', '--json']);
+    expect(one.code, one.err).toBe(0);
+    const state = path.join(world.dir, '.local/state/gw/ledger');
+    const lines = (readdirSync(state, { recursive: true }) as string[])
+      .filter((name) => name.endsWith('.jsonl'))
+      .flatMap((name) => readFileSync(path.join(state, name), 'utf8').trim().split('\n'));
+    const intents = lines
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line))
+      .filter(({ event }) => event === 'intent');
+    expect(intents).toMatchObject([
+      {
+        endpoint: 'image.generate',
+        prompt: 'a fox',
+        settings: { model: 'delta-image-4-0-250828', size: '1K' },
+        media: ['https://example.com/a.png'],
+      },
+      { endpoint: 'image.edit', settings: { model: 'img-2', size: '64x48' }, media: ['fox.png'] },
+    ]);
+    expect(lines.join()).not.toContain('canary');
+    expect(lines.join()).not.toContain(png.toString('base64').slice(0, 40));
+  });
+
+  test('--preview draws on a terminal, and nowhere else', async () => {
+    const world = await open();
+    const argv = ['image', 'create', 'a fox', ...small, '--preview'];
+    const drawn = await world.gw(argv, { terminal: true, env: { TERM: 'xterm-256color', TMUX: 'x' } });
+    expect(drawn.code, drawn.err).toBe(0);
+    expect(drawn.err).toContain('▀');
+    expect(drawn.out).toMatch(/^\/.*\.png\n$/);
+    const plain = await world.gw([...argv, '--no-color'], { terminal: true, env: { TMUX: 'x' } });
+    expect(plain.err).toMatch(/warning: no preview of .*: the terminal shows no colours/);
+    for (const more of [{ terminal: false }, { terminal: true, env: { TMUX: 'x' } }]) {
+      const run = await world.gw(more.terminal ? [...argv, '-q'] : argv, more);
+      expect(run.code, run.err).toBe(0);
+      expect(run.err).not.toContain('▀');
+    }
+  });
+
+  test.each([
+    [
+      ['--size', '1000x1000'],
+      /--size 1000x1000: img-2 takes auto or WIDTHxHEIGHT .* the nearest is 1008x1008/,
+    ],
+    [['-m', 'delta-image-4-0-250828', '--size', '2k'], /--size 2k: .*the nearest is 2K/],
+    [['-m', 'delta-image-4-5-251128', '--size', '1K'], /--size 1K: .*1K is for delta-image-4-0-250828/],
+    [['--n', '11'], /--n 11: a whole number from 1 to 10/],
+    [['--n', 'two'], /--n two: not a whole number/],
+    [['--n', '-1'], /--n -1: a whole number from 1 to 10/],
+    [['--background', 'transparent', '--format', 'jpeg'], /--background transparent: .*png or webp/],
+    [['--compression', '50'], /--compression 50: .*webp and jpeg/],
+    [['--response-format', 'url'], /--response-format url: img models always return Base64/],
+    [
+      ['--quality', 'xhigh'],
+      /--quality xhigh: img-2 takes low, medium, high, auto; xhigh is for img-2.5-sunburst/,
+    ],
+    [['--quality', 'hig'], /--quality hig: one of .*; did you mean high\?/],
+    [['--style', 'vivid'], /--style vivid: only legacy-image-3/],
+    [['--partial-images', '4'], /--partial-images 4: a whole number from 0 to 3/],
+    [['--keep-partials'], /--keep-partials: no partial images are asked for/],
+    [['--image', 'nothing.png'], /--image nothing.png: no such file/],
+    [['--image', 'asset://a-1'], /--image asset:\/\/a-1: this form is not taken here/],
+    [['--image', 'file_id:file-1'], /--image file_id:file-1: file_id: is not taken here/],
+    [['--image', 'words.png'], /--image words.png: is .*not an image/],
+    [['--mask', 'fox.png'], /unknown option '--mask'/],
+    [['-o', 'fox.png/'], /--out/],
+  ])('refused with nothing sent: %j', async (more, message) => {
+    const world = await open();
+    writeFileSync(path.join(world.cwd, 'words.png'), '<!doctype html><p>not an image');
+    const run = await world.gw(['image', 'create', 'a fox', ...more]);
+    expect(run.err).toMatch(message);
+    expect({ code: run.code, out: run.out }).toEqual({ code: 2, out: '' });
+    expect(world.requests()).toEqual([]);
+  });
+
+  test('an empty prompt, and none on a terminal, are refused', async () => {
+    const world = await open();
+    expect((await world.gw(['image', 'create', '  '])).err).toMatch(/the prompt is empty/);
+    expect((await world.gw(['image', 'create'], { terminal: true })).err).toMatch(/no prompt/);
+    expect(world.requests()).toEqual([]);
+  });
+
+  test('--no-validate sends what breaks a rule, with a warning', async () => {
+    const world = await open();
+    const run = await world.gw(['image', 'create', 'a fox', '--size', '1000x1000', '--no-validate']);
+    expect(run.err).toMatch(/warning: --size 1000x1000: .*the nearest is 1008x1008/);
+    // The sandbox holds to the same rules.
+    expect(run.code).toBe(5);
+    expect(creates(world)).toEqual(['POST /v1/images/generations']);
+  });
+
+  test('what is allowed but likely not meant is a warning', async () => {
+    const world = await open();
+    const warned = async (...more: string[]) =>
+      (await world.gw(['image', 'create', 'a fox', '--dry-run', ...more])).err;
+    expect(await warned('--background', 'transparent')).toMatch(/warning: --background: .*preview on img-2/);
+    expect(await warned('--size', '3840x2160')).toMatch(/warning: --size: above 2560x1440 is experimental/);
+    expect(await warned('--size', '2560x1440')).toBe('');
+    expect(await warned('-m', 'img-2.5-flair')).toMatch(
+      /warning: --model img-2.5-flair: not an image model that the document lists.*did you mean img-2.5-flare\?/,
+    );
+  });
+
+  test('the prompt comes from stdin where there is none, and --set and --body are laid under the flags', async () => {
+    const world = await open();
+    writeFileSync(
+      path.join(world.cwd, 'body.json'),
+      JSON.stringify({ prompt: 'old', quality: 'low', later: 1 }),
+    );
+    const run = await world.gw([
+      ...[
+        'image',
+        'create',
+        '--body',
+        'body.json',
+        '--prompt',
+        'new',
+        '--set',
+        'user=u',
+        '--dry-run',
+        '--json',
+      ],
+    ]);
+    expect(run.code, run.err).toBe(0);
+    expect(JSON.parse(run.out).body).toEqual({
+      prompt: 'new',
+      quality: 'low',
+      later: 1,
+      model: 'img-2',
+      user: 'u',
+    });
+    const piped = await world.gw(['image', 'create', '--dry-run', '--json'], { stdin: 'from a pipe' });
+    expect(JSON.parse(piped.out).body).toEqual({ model: 'img-2', prompt: 'from a pipe' });
+  });
+
+  test('--set partial_images asks for a stream too', async () => {
+    const world = await open();
+    const run = await world.gw([
+      'image',
+      'create',
+      'a fox',
+      '--set',
+      'partial_images=1',
+      '--dry-run',
+      '--json',
+    ]);
+    expect(JSON.parse(run.out)).toMatchObject({
+      headers: { accept: 'text/event-stream' },
+      body: { partial_images: 1, stream: true },
+    });
+  });
+
+  test.each([
+    ['create:401', 3, 'auth', 1],
+    ['create:402', 6, 'balance', 1],
+    ['create:400', 5, 'rejected', 1],
+    ['create:503', 14, 'unknown_outcome', 1],
+    ['create:reset-after', 14, 'unknown_outcome', 1],
+    ['create:cut', 14, 'unknown_outcome', 1],
+  ])('%s exits %i as %s, and is sent once', async (fault, code, kind, sent) => {
+    const world = await open({ fault });
+    const run = await world.gw(['image', 'create', 'a fox', ...small, '--json']);
+    expect({ code: run.code, sent: creates(world).length }, run.err).toEqual({ code, sent });
+    expect(JSON.parse(run.err.trim().split('\n').at(-1) ?? '')).toMatchObject({ error: { kind } });
+  });
+
+  test('a 429 is waited out', async () => {
+    const world = await open({ fault: 'create:429+7:x2' });
+    const run = await world.gw(['image', 'create', 'a fox', ...small]);
+    expect(run.code, run.err).toBe(0);
+    expect(creates(world)).toHaveLength(3);
+    expect(world.clock.slept.filter((ms) => ms >= 7000)).toHaveLength(2);
+  });
+
+  test('the default model is a setting', async () => {
+    const world = await open();
+    await world.gw(['config', 'set', 'models.image', 'img-2.5-flare']);
+    const run = await world.gw(['image', 'create', 'a fox', '--dry-run', '--json']);
+    expect(JSON.parse(run.out).body.model).toBe('img-2.5-flare');
+  });
+});
+
+describe('gw image edit', () => {
+  const edit = ['image', 'edit', 'put a hat on it', ...small];
+
+  test('local files go out as a form', async () => {
+    const world = await open();
+    writeFileSync(path.join(world.cwd, 'mask.png'), png);
+    const run = await world.gw([...edit, '--image', 'fox.png', '--mask', 'mask.png', '--n', '2']);
+    expect(run.code, run.err).toBe(0);
+    const [request] = world.sandbox.requests;
+    expect(request?.path).toBe('/v1/images/edits');
+    expect(String(request?.headers['content-type'])).toMatch(/^multipart\/form-data; boundary=/);
+    expect(request?.body).toMatchObject({
+      fields: { model: ['img-2'], prompt: ['put a hat on it'], size: ['64x48'], n: ['2'] },
+      files: [
+        { field: 'image[]', name: 'fox.png', type: 'image/png' },
+        { field: 'mask', name: 'mask.png', type: 'image/png' },
+      ],
+    });
+    expect(run.out).toMatch(/-1\.png\n.*-2\.png\n$/);
+    const shown = await world.gw([...edit, '--image', 'fox.png', '--mask', 'mask.png', '--dry-run']);
+    expect(shown.out).toContain('prompt: put a hat on it\n');
+    expect(shown.out).toContain(
+      `image[]: fox.png (image/png, ${png.length} bytes) from ${world.cwd}/fox.png\n`,
+    );
+    expect(shown.out).toContain(
+      `mask: mask.png (image/png, ${png.length} bytes) from ${world.cwd}/mask.png\n`,
+    );
+    const curl = await world.gw([...edit, '--image', 'fox.png', '--curl']);
+    expect(curl.out).toContain(`image[]=@"${world.cwd}/fox.png";type=image/png;filename="fox.png"`);
+    expect(curl.out).toContain('--form-string');
+  });
+
+  test.each<[string[], unknown]>([
+    [['--image', 'fox.png', '--no-multipart'], { images: [{ image_url: dataUrl }] }],
+    [['--image', 'https://example.com/fox.png'], { images: [{ image_url: 'https://example.com/fox.png' }] }],
+    [
+      ['--image', 'fox.png', '--image', 'file_id:file-1'],
+      { images: [{ image_url: dataUrl }, { file_id: 'file-1' }] },
+    ],
+    [
+      ['--image', 'fox.png', '--mask', 'file_id:file-hat'],
+      { images: [{ image_url: dataUrl }], mask: { file_id: 'file-hat' } },
+    ],
+    [['--image', dataUrl], { images: [{ image_url: dataUrl }] }],
+    [['--image', 'fox.png', '--set', 'mask.file_id=file-hat'], { mask: { file_id: 'file-hat' } }],
+  ])('%j goes out as JSON', async (more, body) => {
+    const world = await open();
+    const run = await world.gw([...edit, ...more]);
+    expect(run.code, run.err).toBe(0);
+    expect(bodies(world)).toEqual([
+      expect.objectContaining({ model: 'img-2', prompt: 'put a hat on it', ...(body as object) }),
+    ]);
+  });
+
+  test.each([
+    [
+      ['--image', 'https://example.com/a.png', '--multipart'],
+      /--image https:\/\/example.com\/a.png: a form takes local files only/,
+    ],
+    [
+      ['--image', 'fox.png', '--mask', 'file_id:f', '--multipart'],
+      /--mask file_id:f: a form takes local files only/,
+    ],
+    [
+      ['--image', 'fox.png', '--set', 'mask.file_id=f', '--multipart'],
+      /--multipart: a form takes images from --image/,
+    ],
+    [['--image', 'fox.png', '--multipart', '--no-multipart'], /contradict each other/],
+    [[], /--image: is required/],
+    [
+      Array.from({ length: 17 }, (_, index) => ['--image', `missing-${index}.png`]).flat(),
+      /--image: up to 16 input images, 17 given/,
+    ],
+    [['--image', 'missing.png'], /--image missing.png: no such file/],
+    [['--image', 'words.png'], /--image words.png: is .*not an image/],
+    [['--image', 'fox.png', '-m', 'legacy-image-3'], /--model legacy-image-3: the edits endpoint takes/],
+    [['--image', 'fox.png', '-m', 'delta-image-4-0-250828'], /gw image create --image/],
+    [['--image', 'fox.png', '--quality', 'hd'], /--quality hd: one of low/],
+  ])('refused with nothing sent: %j', async (more, message) => {
+    const world = await open();
+    writeFileSync(path.join(world.cwd, 'words.png'), '{"not": "an image"}');
+    mkdirSync(path.join(world.cwd, 'dir'));
+    const run = await world.gw(['image', 'edit', 'put a hat on it', ...more]);
+    expect(run.err).toMatch(message);
+    expect({ code: run.code, out: run.out }).toEqual({ code: 2, out: '' });
+    expect(world.requests()).toEqual([]);
+  });
+
+  test('a lost reply is not sent again', async () => {
+    const world = await open({ fault: 'create:reset-after' });
+    const run = await world.gw([...edit, '--image', 'fox.png']);
+    expect(run.code).toBe(14);
+    expect(creates(world)).toHaveLength(1);
+    expect((await world.gw(['jobs', 'list', '--family', 'image'])).out).toMatch(/unknown/);
+  });
+
+  test('--json prints the object of every image command', async () => {
+    const world = await open();
+    const run = await world.gw([...edit, '--image', 'fox.png', '--partial-images', '1', '--json']);
+    expect(run.code, run.err).toBe(0);
+    expect(JSON.parse(run.out)).toMatchObject({
+      family: 'image',
+      status: 'succeeded',
+      files: [{ type: 'image/png' }],
+    });
+  });
+});
+
+describe('gw image native', () => {
+  test('sends the public shape and saves the Base64 parts of the reply', async () => {
+    const world = await open();
+    const run = await world.gw(['image', 'native', 'a fox', '--image', 'fox.png', '-o', 'n.png']);
+    expect(run.code, run.err).toBe(0);
+    expect(run.out).toBe(`${path.join(world.cwd, 'n.png')}\n`);
+    expect(world.requests()).toEqual(['POST /v1/models/img-2:generateContent']);
+    expect(bodies(world)).toEqual([
+      {
+        contents: [
+          {
+            role: 'user',
+            parts: [
+              { text: 'a fox' },
+              { inlineData: { mimeType: 'image/png', data: png.toString('base64') } },
+            ],
+          },
+        ],
+      },
+    ]);
+  });
+
+  test('an image URL in the reply is downloaded', async () => {
+    const world = await open();
+    const run = await world.gw(['image', 'native', 'a fox', '-m', 'sandbox-image-url-1', '--json']);
+    expect(run.code, run.err).toBe(0);
+    const [file] = JSON.parse(run.out).files;
+    expect(imageSize(readFileSync(file.path)).width).toBeGreaterThan(0);
+  });
+
+  test('a URL is a file part, and --set reaches every other field', async () => {
+    const world = await open();
+    const run = await world.gw([
+      ...['image', 'native', 'a fox', '--image', 'https://example.com/a.png', '--dry-run', '--json'],
+      ...['--set', 'generationConfig.responseModalities=["IMAGE"]'],
+    ]);
+    expect(JSON.parse(run.out)).toMatchObject({
+      body: {
+        contents: [{ parts: [{ text: 'a fox' }, { fileData: { fileUri: 'https://example.com/a.png' } }] }],
+        generationConfig: { responseModalities: ['IMAGE'] },
+      },
+    });
+  });
+
+  test('a body of another shape passes', async () => {
+    const world = await open();
+    const body = { contents: [{ parts: [{ text: 'a fox' }, { later: true }] }], later: 1 };
+    writeFileSync(path.join(world.cwd, 'body.json'), JSON.stringify(body));
+    const run = await world.gw(['image', 'native', '--body', 'body.json', '--dry-run', '--json']);
+    expect(JSON.parse(run.out).body).toEqual(body);
+  });
+
+  test.each([
+    [['--set', 'contents=[]'], /a prompt or an image is needed/],
+    [['a fox', '-m', '..'], /not a usable model/],
+    [['a fox', '--size', '2K'], /unknown option '--size'/],
+  ])('refused with nothing sent: %j', async (more, message) => {
+    const world = await open();
+    const run = await world.gw(['image', 'native', ...more]);
+    expect(run.err).toMatch(message);
+    expect(run.code).toBe(2);
+    expect(world.requests()).toEqual([]);
+  });
+
+  test.each([
+    ['create:401', 3],
+    ['create:503', 14],
+  ])('%s exits %i', async (fault, code) => {
+    const world = await open({ fault });
+    expect((await world.gw(['image', 'native', 'a fox'])).code).toBe(code);
+    expect(creates(world)).toHaveLength(1);
+  });
+});
+
+test.each(['create', 'edit', 'native'])('the help of %s is complete', async (name) => {
+  const world = await open();
+  const { out, code } = await world.gw(['image', name, '--help']);
+  expect(code).toBe(0);
+  for (const flag of ['--prompt', '--model', '--image', '--out', '--preview', '--force'])
+    expect(out).toContain(flag);
+  const settings = [
+    '--size',
+    '--quality',
+    '--n ',
+    '--background',
+    '--moderation',
+    '--format',
+    '--compression',
+  ];
+  const more = [
+    '--style',
+    '--response-format',
+    '--stream',
+    '--partial-images',
+    '--keep-partials',
+    '--input-fidelity',
+  ];
+  if (name !== 'native') for (const flag of [...settings, ...more, '--user']) expect(out).toContain(flag);
+  if (name === 'edit') expect(out).toMatch(/--mask[\s\S]*--multipart[\s\S]*--no-multipart/);
+  if (name === 'create') expect(out).toMatch(/delta-image-5-0-pro-260628: 1K, 1\.5K, 2K or WIDTHxHEIGHT/);
+  if (name === 'native') expect(out).toMatch(/does\s+not\s+document\s+the\s+body/);
+});

@@ -1,0 +1,269 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { ClosedPipe, type GwError } from '../../../src/errors.ts';
+import {
+  close,
+  cut,
+  json,
+  raw,
+  reply,
+  replyBytes,
+  reset,
+  type Step,
+  silence,
+} from '../../helpers/fault-server.ts';
+import { serveFile, startOutputServer } from '../../helpers/output-server.ts';
+import { errorOf } from '../../http/test-client.ts';
+import { sha256, tinyPng } from '../download/tiny-media.ts';
+import { fakePng, saveTo, serve, world } from './harness.ts';
+
+const read = (file: string | undefined): Buffer => fs.readFileSync(file ?? '');
+const b64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64');
+const imageReply = (...images: Uint8Array[]) => ({
+  created: 1,
+  data: images.map((image) => ({ b64_json: b64(image) })),
+  usage: { total_tokens: 7 },
+});
+
+test('an image is saved whole, and the ledger has all but its data', async () => {
+  const png = fakePng(300_000);
+  const server = await serve([json(200, imageReply(png), { date: 'Fri, 20 Nov 2026 12:00:00 GMT' })]);
+  const here = world(server.url);
+  const outcome = await here.create();
+  expect(outcome).toMatchObject({
+    status: 'succeeded',
+    record: { created: 1, data: [{ b64_json: '' }], usage: { total_tokens: 7 } },
+    files: [
+      {
+        role: 'image',
+        path: path.join(here.dir, 'fox.png'),
+        bytes: png.length,
+        sha256: sha256(png),
+        type: 'image/png',
+      },
+    ],
+    partials: [],
+  });
+  expect(outcome.error).toBeUndefined();
+  expect(read(outcome.files[0]?.path).equals(png)).toBe(true);
+  expect(await here.job()).toMatchObject({
+    key: outcome.id,
+    state: 'succeeded',
+    parts: {},
+    files: outcome.files,
+    record: outcome.record,
+    serverDateMs: Date.parse('2026-11-20T12:00:00Z'),
+  });
+  expect(here.listing()).toEqual(['fox.png']);
+  expect(server.requests).toHaveLength(1);
+  expect(JSON.parse(String(server.requests[0]?.body))).toEqual({ model: 'img-2', prompt: 'a fox' });
+});
+
+test('several images have their numbers, and a taken name is left alone', async () => {
+  const images = [fakePng(3_000, 1), fakePng(4_000, 2)];
+  const server = await serve([json(200, imageReply(...images))]);
+  const here = world(server.url);
+  fs.writeFileSync(path.join(here.dir, 'fox-1.png'), 'mine');
+  const { files, error } = await here.create({ outputsExpected: 2, ...saveTo(here, 'fox-{index}.{ext}') });
+  expect(error).toBeUndefined();
+  expect(files.map((file) => path.basename(file.path))).toEqual(['fox-1-1.png', 'fox-2.png']);
+  expect(files.map(({ role }) => role)).toEqual(['image', 'image-2']);
+  expect(files.map((file) => read(file.path))).toEqual(images);
+  expect(String(read(path.join(here.dir, 'fox-1.png')))).toBe('mine');
+});
+
+test('images of a native reply are saved, those of its thoughts are not', async () => {
+  const [thought, png] = [fakePng(900, 1), fakePng(1_000, 2)];
+  const parts = [
+    { thought: true, inlineData: { mimeType: 'image/png', data: b64(thought) } },
+    { text: 'here it is' },
+    { inlineData: { mimeType: 'image/png', data: b64(png) } },
+  ];
+  const server = await serve([json(200, { candidates: [{ content: { parts } }] })]);
+  const here = world(server.url);
+  const { files } = await here.create();
+  expect(files.map(({ role, sha256 }) => [role, sha256])).toEqual([['image', sha256(png)]]);
+  expect(here.listing()).toEqual(['fox.png']);
+  expect((await here.job()).parts).toEqual({});
+});
+
+test('an image that comes as a data URI is saved', async () => {
+  const server = await serve([json(200, { data: [{ url: `data:image/png;base64,${b64(tinyPng)}` }] })]);
+  const here = world(server.url);
+  expect((await here.create()).files.map(({ sha256 }) => sha256)).toEqual([sha256(tinyPng)]);
+});
+
+test('images that come as URLs are downloaded, without the key', async () => {
+  const outputs = await startOutputServer((request, response) =>
+    serveFile(tinyPng, request, response, { type: 'image/png' }),
+  );
+  const server = await serve([json(200, { data: [{ url: `${outputs.url}/a?sig=1`, b64_json: '' }] })]);
+  const here = world(server.url);
+  const { files, error, record } = await here.create();
+  await outputs.close();
+  expect(error).toBeUndefined();
+  expect(files.map(({ role, sha256 }) => [role, sha256])).toEqual([['image', sha256(tinyPng)]]);
+  expect(record).toMatchObject({ data: [{ url: `${outputs.url}/a?sig=1` }] });
+  expect((await here.job()).downloads).toBe(1);
+  expect(outputs.gets.map(({ headers }) => headers.authorization)).toEqual([undefined]);
+});
+
+describe('what is no image', () => {
+  test.each([
+    ['HTML', b64(Buffer.from('<!doctype html><p>no')), /HTML/],
+    ['no Base64', '<html>', /no valid Base64: character 1 is "<"/],
+    ['cut in mid-byte', 'AAAAA', /cut/],
+    ['a video', b64(Buffer.concat([Buffer.from('\0\0\0\x18ftypisom\0\0\0\0isommp41', 'latin1')])), /MP4/],
+    ['an empty text', '', /no data/],
+  ])('%s is a download error, and leaves no file', async (_, data, message) => {
+    const server = await serve([json(200, { data: [{ b64_json: data }] })]);
+    const here = world(server.url);
+    const { error, files, status } = await here.create();
+    expect([(error as GwError).kind, files, status]).toEqual(['download', [], 'succeeded']);
+    expect((error as GwError).message).toMatch(message);
+    expect(here.listing()).toEqual([]);
+    expect((await here.job()).parts).toEqual({});
+  });
+
+  test('one bad image does not cost the good one', async () => {
+    const server = await serve([json(200, { data: [{ b64_json: '???' }, { b64_json: b64(tinyPng) }] })]);
+    const here = world(server.url);
+    const { error, files } = await here.create({ outputsExpected: 2, ...saveTo(here, 'x-{index}.{ext}') });
+    expect((error as GwError).message).toContain('the image of gw-');
+    expect(files.map(({ role }) => role)).toEqual(['image-2']);
+    expect(here.listing()).toEqual(['x-2.png']);
+  });
+
+  test('a reply without an image is incomplete, and says why', async () => {
+    const refusal = {
+      candidates: [{ content: { parts: [{ text: 'I cannot draw that' }] }, finishReason: 'STOP' }],
+    };
+    const server = await serve([json(200, refusal)]);
+    const here = world(server.url);
+    const { error, status, record } = await here.create();
+    expect(error).toMatchObject({
+      kind: 'incomplete',
+      message: 'the reply holds no image: I cannot draw that',
+    });
+    expect([status, record]).toEqual(['no image', refusal]);
+    expect((await here.job()).state).toBe('failed');
+  });
+});
+
+const cutAt = (bytes: number, how: 'close' | 'reset'): Step =>
+  cut(replyBytes(200, JSON.stringify(imageReply(fakePng(30_000)))), bytes, how);
+
+describe('faults: the gateway has accepted one request, and nothing was sent again', () => {
+  const fine = json(200, imageReply(tinyPng));
+  test.each<[string, Step]>([
+    ['reset', reset],
+    ['close', close],
+    ['silence', silence],
+    ['HTTP 500', json(500, { error: { message: 'try again' } })],
+    ['HTTP 502', reply(502, '<html>')],
+    ['HTTP 503 with Retry-After', reply(503, '', { 'retry-after': '1' })],
+    ['HTML with 200', reply(200, '<!doctype html>')],
+    ['an empty 200', reply(200)],
+    ['null', reply(200, 'null')],
+    ['a list', reply(200, '[]')],
+    ['broken JSON', reply(200, '{"data":[')],
+    ['an error with 200', json(200, { error: { message: 'upstream failed' } })],
+    [
+      'silence in the reply',
+      raw('HTTP/1.1 200 OK\r\ncontent-length: 999\r\n\r\n{"data":[{"b64_json":"iVBOR'),
+    ],
+    ...[0, 1, 17, 40, 60, 90, 1_000, 20_000, 40_000].flatMap((at): [string, Step][] => [
+      [`closed after ${at} bytes`, cutAt(at, 'close')],
+      [`reset after ${at} bytes`, cutAt(at, 'reset')],
+    ]),
+  ])('%s', async (_, step) => {
+    const server = await serve([step, fine]);
+    const here = world(server.url, { silenceMs: 80 });
+    const error = await errorOf<GwError>(here.create());
+    expect(error.kind).toBe('unknown_outcome');
+    expect(error.facts.hint).toContain('gw jobs show gw-');
+    expect(`${error.message} ${error.facts.hint}`).not.toMatch(/try again/);
+    expect(server.requests).toHaveLength(1);
+    expect(here.listing()).toEqual([]);
+    expect(await here.job()).toMatchObject({ state: 'unknown', parts: {} });
+  });
+
+  test('a 429 is waited out, and a refusal stops', async () => {
+    const server = await serve([json(429, {}, { 'retry-after': '3' }), fine]);
+    const here = world(server.url);
+    expect((await here.create()).files).toHaveLength(1);
+    expect(server.requests).toHaveLength(2);
+    const refusing = await serve([json(400, { error: { message: 'bad size' } })]);
+    const there = world(refusing.url);
+    expect((await errorOf<GwError>(there.create())).kind).toBe('rejected');
+    expect([(await there.job()).state, refusing.requests.length]).toEqual(['refused', 1]);
+  });
+
+  test('images that came whole before the break are saved and listed', async () => {
+    const images = [fakePng(3_000, 1), fakePng(4_000, 2)];
+    const whole = replyBytes(200, JSON.stringify(imageReply(...images)));
+    const server = await serve([cut(whole, whole.length - 1_000, 'reset')]);
+    const here = world(server.url);
+    const { files, error, status, record } = await here.create({
+      outputsExpected: 2,
+      ...saveTo(here, 'x-{index}.{ext}'),
+    });
+    expect(error).toMatchObject({ kind: 'unknown_outcome' });
+    expect((error as GwError).message).toContain('the image that came whole before it is saved');
+    expect([status, record]).toEqual(['unknown', null]);
+    expect(files.map((file) => read(file.path))).toEqual([images[0]]);
+    expect(here.listing()).toEqual(['x-1.png']);
+    expect(await here.job()).toMatchObject({ state: 'unknown', parts: {}, files });
+  });
+});
+
+describe('-o -', () => {
+  const stdout = () => {
+    const taken: Buffer[] = [];
+    return { taken, toStdout: async (bytes: Uint8Array) => void taken.push(Buffer.from(bytes)) };
+  };
+  const unsaved = (here: ReturnType<typeof world>) => {
+    const { intent } = here.request();
+    return { intent: { ...intent, save: { ...intent.save, download: false } } };
+  };
+
+  test('the bytes and nothing else', async () => {
+    const png = fakePng(3_000_000);
+    const server = await serve([json(200, imageReply(png))]);
+    const here = world(server.url);
+    const { taken, toStdout } = stdout();
+    const outcome = await here.create({ toStdout, ...unsaved(here) });
+    expect(Buffer.concat(taken).equals(png)).toBe(true);
+    expect([outcome.files, outcome.error, here.listing()]).toEqual([[], undefined, []]);
+    expect(await here.job()).toMatchObject({ state: 'succeeded', parts: {}, files: [] });
+  });
+
+  test('what stdout does not take is kept, because it is paid for', async () => {
+    const server = await serve([json(200, imageReply(tinyPng))]);
+    const here = world(server.url);
+    const full = new Error('ENOSPC');
+    const outcome = await here.create({
+      ...unsaved(here),
+      toStdout: async () => {
+        throw full;
+      },
+    });
+    expect(outcome.error).toBe(full);
+    expect(outcome.files.map(({ path: file }) => read(file))).toEqual([tinyPng]);
+    expect(here.warnings.join()).toContain('it is saved as');
+  });
+
+  test('a reader that has left wants no more', async () => {
+    const server = await serve([json(200, imageReply(tinyPng))]);
+    const here = world(server.url);
+    const outcome = await here.create({
+      ...unsaved(here),
+      toStdout: async () => {
+        throw new ClosedPipe();
+      },
+    });
+    expect(outcome.error).toBeInstanceOf(ClosedPipe);
+    expect(here.listing()).toEqual([]);
+  });
+});

@@ -1,0 +1,124 @@
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { onTestFinished } from 'vitest';
+import * as z from 'zod';
+import type { Endpoint } from '../../../src/gateway/endpoint.ts';
+import { createImages } from '../../../src/jobs/image/create-images.ts';
+import type { ImageDeps, ImageOutcome, ImageRequest } from '../../../src/jobs/image/image-request.ts';
+import type { Job } from '../../../src/ledger/event.ts';
+import { openLedger } from '../../../src/ledger/open-ledger.ts';
+import { type FaultServerOptions, type Step, startFaultServer } from '../../helpers/fault-server.ts';
+import { testClient } from '../../http/test-client.ts';
+import { noise } from '../download/tiny-media.ts';
+
+export const generate: Endpoint = {
+  name: 'image.generate',
+  method: 'POST',
+  path: '/v1/images/generations',
+  credential: 'bearer',
+  resend: 'paid',
+  reply: z.looseObject({}),
+};
+
+/** Bytes that begin and end as a PNG does. */
+export const fakePng = (length: number, seed = 1): Buffer =>
+  Buffer.concat([
+    Buffer.from('89504e470d0a1a0a', 'hex'),
+    noise(Math.max(0, length - 20), seed),
+    Buffer.from('0000000049454e44ae426082', 'hex'),
+  ]);
+
+export async function serve(steps: readonly Step[], more: Partial<FaultServerOptions> = {}) {
+  const server = await startFaultServer({ steps, ...more });
+  onTestFinished(server.close);
+  return server;
+}
+
+export interface World {
+  readonly dir: string;
+  readonly deps: ImageDeps;
+  readonly shown: string[];
+  readonly warnings: string[];
+  readonly abort: AbortController;
+  request(changes?: Partial<ImageRequest>): ImageRequest;
+  create(changes?: Partial<ImageRequest>): Promise<ImageOutcome>;
+  /** The one job of the ledger. */
+  job(): Promise<Job>;
+  /** What lies in the working directory, hidden files too. */
+  listing(): string[];
+}
+
+/** A working directory, a ledger and a client of a gateway on loopback. */
+export function world(baseUrl: string, settings: { silenceMs?: number } = {}): World {
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'gw-image-test-'));
+  onTestFinished(() => fs.rmSync(dir, { recursive: true, force: true }));
+  const work = path.join(dir, 'work');
+  fs.mkdirSync(work);
+  const silenceMs = settings.silenceMs ?? 5_000;
+  const { client, transport, clock } = testClient(baseUrl, { silenceMs });
+  onTestFinished(() => transport.close());
+  const ledger = openLedger({ dir: path.join(dir, 'state'), clock, keepPrompts: true });
+  const shown: string[] = [];
+  const warnings: string[] = [];
+  const abort = new AbortController();
+  const deps: ImageDeps = {
+    client,
+    transport,
+    ledger,
+    clock,
+    random: () => 0.5,
+    signal: abort.signal,
+    silenceMs,
+    warn: (text) => warnings.push(text),
+    progress: {
+      task: ({ status }) => shown.push(status),
+      download: () => {},
+      line: (text) => shown.push(text),
+      stop: () => {},
+    },
+  };
+  const request = (changes: Partial<ImageRequest> = {}): ImageRequest => ({
+    endpoint: generate,
+    input: { body: { model: 'img-2', prompt: 'a fox' } },
+    streams: false,
+    outputsExpected: 1,
+    partialsExpected: 0,
+    keepPartials: false,
+    intent: {
+      event: 'intent',
+      family: 'image',
+      endpoint: 'image.generate',
+      model: 'img-2',
+      prompt: 'a fox',
+      settings: {},
+      media: [],
+      bodySha256: '0'.repeat(64),
+      profile: 'default',
+      gateway: baseUrl,
+      save: { target: path.join(work, 'fox.png'), force: false, download: true },
+    },
+    ...changes,
+  });
+  return {
+    dir: work,
+    deps,
+    shown,
+    warnings,
+    abort,
+    request,
+    create: (changes) => createImages(request(changes), deps),
+    async job() {
+      const jobs = await ledger.list();
+      if (jobs.length !== 1 || !jobs[0]) throw new Error(`expected one job, got ${jobs.length}`);
+      return jobs[0];
+    },
+    listing: () => fs.readdirSync(work).sort(),
+  };
+}
+
+/** A plan for this name, or directory, in the world's working directory. */
+export const saveTo = (world: World, name: string): Partial<ImageRequest> => {
+  const { intent } = world.request();
+  return { intent: { ...intent, save: { ...intent.save, target: path.join(world.dir, name) } } };
+};

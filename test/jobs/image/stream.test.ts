@@ -1,0 +1,149 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { expect, test } from 'vitest';
+import type { GwError } from '../../../src/errors.ts';
+import { cut, json, replyBytes, type Step } from '../../helpers/fault-server.ts';
+import { errorOf } from '../../http/test-client.ts';
+import { tinyPng } from '../download/tiny-media.ts';
+import { fakePng, saveTo, serve, world } from './harness.ts';
+
+const b64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64');
+const partial = (index: number, image: Uint8Array) => ({
+  type: 'image_generation.partial_image',
+  partial_image_index: index,
+  b64_json: b64(image),
+});
+const completed = (image: Uint8Array) => ({
+  type: 'image_generation.completed',
+  b64_json: b64(image),
+  usage: { total_tokens: 5 },
+});
+const events = (...all: { type: string }[]): string =>
+  all.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('');
+const sse = (text: string): Buffer => replyBytes(200, text, { 'content-type': 'text/event-stream' });
+const send =
+  (bytes: Buffer): Step =>
+  (socket) =>
+    void socket.write(bytes);
+const streamed = { streams: true, partialsExpected: 2 };
+
+const [first, second, final] = [fakePng(5_000, 1), fakePng(6_000, 2), fakePng(9_000, 3)];
+
+test('the final image is saved, the partial ones are told of', async () => {
+  const server = await serve([send(sse(events(partial(0, first), partial(1, second), completed(final))))]);
+  const here = world(server.url);
+  const outcome = await here.create(streamed);
+  expect(here.shown).toEqual(['waiting for the image', 'partial 1 of 2', 'partial 2 of 2']);
+  expect(outcome).toMatchObject({
+    status: 'succeeded',
+    record: { type: 'image_generation.completed', b64_json: '', usage: { total_tokens: 5 } },
+    partials: [],
+  });
+  expect(outcome.error).toBeUndefined();
+  expect(fs.readFileSync(path.join(here.dir, 'fox.png')).equals(final)).toBe(true);
+  expect(here.listing()).toEqual(['fox.png']);
+  expect((await here.job()).parts).toEqual({});
+  expect(server.requests[0]?.headers.accept).toBe('text/event-stream');
+});
+
+test('the final image may come before the partial ones, which are kept beside it', async () => {
+  const server = await serve([send(sse(events(completed(final), partial(0, first), partial(1, second))))]);
+  const here = world(server.url);
+  fs.writeFileSync(path.join(here.dir, 'fox.png'), 'mine');
+  const { files, partials } = await here.create({ ...streamed, keepPartials: true });
+  expect(files.map((file) => path.basename(file.path))).toEqual(['fox-1.png']);
+  expect(partials.map((file) => path.basename(file))).toEqual(['fox-1.partial-1.png', 'fox-1.partial-2.png']);
+  expect(partials.map((file) => fs.readFileSync(file))).toEqual([first, second]);
+  expect(here.listing()).toEqual(['fox-1.partial-1.png', 'fox-1.partial-2.png', 'fox-1.png', 'fox.png']);
+});
+
+test('plain JSON in place of a stream is read', async () => {
+  const server = await serve([json(200, { data: [{ b64_json: b64(tinyPng) }] })]);
+  const here = world(server.url);
+  expect((await here.create(streamed)).files).toHaveLength(1);
+});
+
+test('a stream where JSON was expected is read', async () => {
+  const server = await serve([send(sse(events(completed(tinyPng))))]);
+  const here = world(server.url);
+  expect((await here.create()).files).toHaveLength(1);
+});
+
+test('several final images are numbered, and their record holds each', async () => {
+  const server = await serve([send(sse(`${events(completed(first), completed(second))}data: [DONE]\n\n`))]);
+  const here = world(server.url);
+  const { files, record } = await here.create({
+    ...streamed,
+    outputsExpected: 2,
+    ...saveTo(here, 'x-{index}.{ext}'),
+  });
+  expect(files.map(({ role }) => role)).toEqual(['image', 'image-2']);
+  expect(here.listing()).toEqual(['x-1.png', 'x-2.png']);
+  expect(record).toMatchObject({ data: [{ b64_json: '' }, { b64_json: '' }], usage: { total_tokens: 5 } });
+});
+
+test('an error event ends it, and the outcome is not known', async () => {
+  const failed = { type: 'error', error: { message: 'the upstream hiccuped', code: 'x1' } };
+  const server = await serve([send(sse(events(partial(0, first), failed)))]);
+  const here = world(server.url);
+  const error = await errorOf<GwError>(here.create(streamed));
+  expect(error).toMatchObject({ kind: 'unknown_outcome', facts: { code: 'x1' } });
+  expect(error.message).toContain('the gateway broke off with an error: the upstream hiccuped');
+  expect(here.listing()).toEqual([]);
+  expect(await here.job()).toMatchObject({ state: 'unknown', parts: {} });
+});
+
+test('a stream that is cut at any place is taken once; an image that is whole by then is saved', async () => {
+  const text = events(partial(0, fakePng(300, 1)), completed(fakePng(400, 2)));
+  const whole = sse(text);
+  const head = whole.length - text.length;
+  for (let at = head; at < whole.length; at += 23) {
+    const server = await serve([cut(whole, at, 'close'), json(200, {})]);
+    const here = world(server.url);
+    const error = await errorOf<GwError>(here.create(streamed));
+    expect([error.kind, server.requests.length, here.listing()]).toEqual(['unknown_outcome', 1, []]);
+  }
+  const server = await serve([
+    (socket) => {
+      // More was announced than came, but the final image had come whole.
+      socket.end(replyBytes(200, text, { 'content-type': 'text/event-stream', 'content-length': '99999' }));
+    },
+  ]);
+  const here = world(server.url);
+  const { files, error, status } = await here.create(streamed);
+  expect([files.length, error, status]).toEqual([1, undefined, 'succeeded']);
+  expect(here.warnings).toEqual(['the stream broke off after its last image']);
+});
+
+test('where the chunks of a stream end does not matter', async () => {
+  const text = events(partial(0, fakePng(100, 1)), completed(fakePng(120, 2))).replaceAll('\n', '\r\n');
+  const bytes = sse(text);
+  const head = bytes.length - Buffer.byteLength(text);
+  for (const size of [1, 2, 3, 7, 16]) {
+    const server = await serve([
+      (socket) => {
+        let at = 0;
+        const next = () => {
+          if (at >= bytes.length) return;
+          const end = at < head ? head : Math.min(at + size, bytes.length);
+          const piece = bytes.subarray(at, end);
+          at = end;
+          socket.write(piece, () => setImmediate(next));
+        };
+        next();
+      },
+    ]);
+    const here = world(server.url);
+    const { files, error } = await here.create(streamed);
+    expect([error, files.map((file) => file.bytes)]).toEqual([undefined, [120]]);
+  }
+});
+
+test('one event of many megabytes is read in time that grows with its length', async () => {
+  const large = fakePng(24 * 1024 * 1024, 4);
+  const server = await serve([send(sse(events(completed(large))))]);
+  const here = world(server.url);
+  const { files, error } = await here.create(streamed);
+  expect(error).toBeUndefined();
+  expect(files[0]?.bytes).toBe(large.length);
+});

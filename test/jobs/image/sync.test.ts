@@ -1,0 +1,112 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { expect, test } from 'vitest';
+import { newPartName } from '../../../src/jobs/download/part-name.ts';
+import { isOpenImageJob, syncImageJob } from '../../../src/jobs/image/sync-image-job.ts';
+import { serveFile, startOutputServer } from '../../helpers/output-server.ts';
+import { tinyPng } from '../download/tiny-media.ts';
+import { fakePng, saveTo, world } from './harness.ts';
+
+// What a process left that was killed at some place of its work, as its ledger and its directory tell.
+
+const left = (here: ReturnType<typeof world>, changes = {}) => {
+  const { ledger } = here.deps;
+  const key = ledger.begin(here.request({ ...saveTo(here, 'x-{index}.{ext}'), ...changes }).intent);
+  const part = (role: string, bytes: Uint8Array, totalBytes?: number) => {
+    const file = path.join(here.dir, newPartName());
+    fs.writeFileSync(file, bytes);
+    ledger.append(key, { event: 'part', role, path: file, totalBytes });
+    return file;
+  };
+  return { key, part, append: (event: Parameters<typeof ledger.append>[1]) => ledger.append(key, event) };
+};
+const final = (record: unknown) =>
+  ({ event: 'final', state: 'succeeded', status: 'succeeded', record, serverDateMs: Date.now() }) as const;
+
+test('before the request: nothing was created', async () => {
+  const here = world('http://127.0.0.1:1');
+  const { key } = left(here);
+  expect(isOpenImageJob(await here.job(), Date.now())).toBe(true);
+  await syncImageJob({ key }, here.deps);
+  const job = await here.job();
+  expect([job.state, isOpenImageJob(job, Date.now())]).toEqual(['refused', false]);
+});
+
+test('in the middle of the reply: whole images are saved, halves go, the outcome is unknown', async () => {
+  const here = world('http://127.0.0.1:1');
+  const { key, part, append } = left(here);
+  append({ event: 'sent' });
+  const whole = fakePng(500, 1);
+  part('image', whole, whole.length);
+  part('image-2', fakePng(500, 2).subarray(0, 200));
+  const synced = await syncImageJob({ key }, here.deps);
+  expect(synced).toMatchObject({ status: 'unknown', files: [{ role: 'image', bytes: 500 }] });
+  expect(here.listing()).toEqual(['x-1.png']);
+  expect(fs.readFileSync(path.join(here.dir, 'x-1.png')).equals(whole)).toBe(true);
+  const job = await here.job();
+  expect(job).toMatchObject({ state: 'unknown', parts: {} });
+  expect(job.message).toContain('the image that had come whole is saved');
+  expect(isOpenImageJob(job, Date.now())).toBe(false);
+});
+
+test('a part that stands under two names while it learns which image it is', async () => {
+  const here = world('http://127.0.0.1:1');
+  const { key, part, append } = left(here);
+  append({ event: 'sent' });
+  const file = part('event-image-1', tinyPng);
+  append({ event: 'part', role: 'image', path: file, totalBytes: tinyPng.length });
+  await syncImageJob({ key }, here.deps);
+  expect([here.listing(), (await here.job()).parts]).toEqual([['x-1.png'], {}]);
+});
+
+test('after the last record: the second image gets its name, and again finds nothing to do', async () => {
+  const here = world('http://127.0.0.1:1');
+  const { key, part, append } = left(here);
+  append({ event: 'sent' });
+  part('image-2', tinyPng, tinyPng.length);
+  append(final({ data: [{ b64_json: '' }, { b64_json: '' }] }));
+  expect(isOpenImageJob(await here.job(), Date.now())).toBe(true);
+  expect(await syncImageJob({ key }, here.deps)).toMatchObject({
+    status: 'succeeded',
+    files: [{ role: 'image-2' }],
+  });
+  expect(here.listing()).toEqual(['x-2.png']);
+  expect(isOpenImageJob(await here.job(), Date.now())).toBe(false);
+});
+
+test('between the name and its record: no second copy', async () => {
+  const here = world('http://127.0.0.1:1');
+  const { key, part, append } = left(here);
+  append({ event: 'sent' });
+  const file = part('image', tinyPng, tinyPng.length);
+  append(final({ data: [{ b64_json: '' }] }));
+  fs.linkSync(file, path.join(here.dir, 'x-1.png'));
+  await syncImageJob({ key }, here.deps);
+  expect(here.listing()).toEqual(['x-1.png']);
+  expect((await here.job()).files).toHaveLength(1);
+});
+
+test('links are followed while they live', async () => {
+  const outputs = await startOutputServer((request, response) =>
+    serveFile(tinyPng, request, response, { type: 'image/png' }),
+  );
+  const here = world('http://127.0.0.1:1');
+  const { key, append } = left(here);
+  append({ event: 'sent' });
+  append(final({ data: [{ url: `${outputs.url}/a` }] }));
+  const job = await here.job();
+  expect(isOpenImageJob(job, Date.now())).toBe(true);
+  expect(isOpenImageJob(job, Date.now() + 25 * 3_600_000)).toBe(false);
+  expect(await syncImageJob({ key }, here.deps)).toMatchObject({ files: [{ role: 'image' }] });
+  await outputs.close();
+  expect(isOpenImageJob(await here.job(), Date.now())).toBe(false);
+});
+
+test('a job whose process lives is left alone', async () => {
+  const here = world('http://127.0.0.1:1');
+  const { key } = left(here);
+  const claim = here.deps.ledger.claim(key);
+  expect(await syncImageJob({ key }, here.deps)).toBeUndefined();
+  claim?.release();
+  expect((await here.job()).state).toBe('intent');
+});
