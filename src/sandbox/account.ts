@@ -42,8 +42,9 @@ export function countRequest(store: SandboxStore, pool: Pool, account: AccountTy
  * that take the last place at once may both be refused, but never both let in.
  */
 export function admitTask(store: SandboxStore, task: SandboxTask, account: AccountType): void {
-  const most = limitsOf(task.pool, account).concurrentTasks;
   store.add(task);
+  if (task.pool === undefined) return;
+  const most = limitsOf(task.pool, account).concurrentTasks;
   const others = store.unfinished(task.pool, task.createdAtMs).filter((id) => id !== task.id);
   if (others.length < most) return;
   store.remove(task);
@@ -54,10 +55,10 @@ export function admitTask(store: SandboxStore, task: SandboxTask, account: Accou
   );
 }
 
-/** Drops outlived records, at most once an hour. */
-export function sweepWhenDue(store: SandboxStore, nowMs: number, recordLifeMs: number): void {
+/** Drops what has outlived its time, at most once an hour. */
+export function sweepWhenDue(store: SandboxStore, nowMs: number): void {
   const last = store.marks(sweepRow).at(-1) ?? 0;
   if (Math.abs(nowMs - last) < 60 * MINUTE_MS) return;
   store.append(sweepRow, nowMs);
-  store.sweep(nowMs, recordLifeMs);
+  store.sweep(nowMs);
 }

@@ -1,15 +1,16 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type { Resend } from '../gateway/endpoint.ts';
-import { countRequest } from './account.ts';
+import { countRequest, sweepWhenDue } from './account.ts';
 import { checkCredential } from './credentials.ts';
 import { deliver, htmlReply, mangle, vanish } from './deliver.ts';
 import type { Struck } from './fault-draw.ts';
 import type { FaultPlace } from './faults.ts';
+import { formNote } from './form-body.ts';
 import { listen, type NoteRequest } from './listener.ts';
 import { errorReply, Refusal, type SandboxReply } from './reply.ts';
-import { checkBody, readJsonBody } from './request-body.ts';
+import { checkBody, type RequestBody, readBody } from './request-body.ts';
 import type { SandboxRequest } from './request-log.ts';
-import { findRoute, type Route } from './route.ts';
+import { type Call, findRoute, type Route } from './route.ts';
 import type { World } from './world.ts';
 
 /** The gateway's own address: routes, credentials, bodies, rates, then the endpoint. */
@@ -29,12 +30,16 @@ export function apiListener(routes: readonly Route[], world: World, note: NoteRe
         const { route, params } = found;
         const instead = insteadOf(struck, url, world);
         if (instead) {
-          if (route.body)
-            await readJsonBody(request, route.endpoint.maxBodyBytes).then((body) => noteBody(entry, body));
+          await readRouteBody(request, route, entry);
           return instead;
         }
-        const body = await letIn(request, route, world, entry);
-        return route.answer({ params, url, body }, world);
+        checkCredential(route.endpoint.credential, request.headers, world.key);
+        return await letIn(request, route, world, entry)
+          .then((carried) => route.answer({ params, url, ...carried }, world))
+          .catch((error: unknown) => {
+            if (!(error instanceof Refusal && route.refuse)) throw error;
+            return route.refuse(error, { url, codeOnly: struck?.fault.kind === 'code-only' });
+          });
       };
       const reply = mangle(struck, await answer().catch(refused));
       await deliver(reply, {
@@ -63,23 +68,32 @@ function notRouted(method: string, path: string, methods: readonly string[]): Re
   return new Refusal(405, `${path} takes ${allow}, not ${method}.`, 'MethodNotAllowed', { allow });
 }
 
-/** Checks credential, body and rate in this order; returns the body. Throws Refusal. */
+/** Reads a request's body, counts it against its rate and checks it, in this order. Throws Refusal. */
 async function letIn(
   request: IncomingMessage,
   route: Route,
   world: World,
   entry: SandboxRequest,
-): Promise<unknown> {
-  checkCredential(route.endpoint.credential, request.headers, world.key);
-  const body = route.body ? await readJsonBody(request, route.endpoint.maxBodyBytes) : undefined;
-  noteBody(entry, body);
-  if (route.pool) countRequest(world.store, route.pool(body), world.account, world.now());
-  if (route.body) checkBody(route.body, body);
-  return body;
+): Promise<Pick<Call, 'body' | 'form'>> {
+  const { json, form } = await readRouteBody(request, route, entry);
+  const nowMs = world.now();
+  if (route.pool) countRequest(world.store, route.pool(json), world.account, nowMs);
+  if (route.body && !form) checkBody(route.body, json);
+  if (faultPlaces[route.endpoint.resend] === 'create') sweepWhenDue(world.store, nowMs);
+  return { body: json, ...(form && { form }) };
 }
 
-function noteBody(entry: SandboxRequest, body: unknown): void {
-  if (body !== undefined) entry.body = body;
+/** The body of a request whose route takes one, also kept in the log. Throws Refusal. */
+async function readRouteBody(
+  request: IncomingMessage,
+  { endpoint, body, multipart }: Route,
+  entry: SandboxRequest,
+): Promise<RequestBody> {
+  if (!body && !multipart) return {};
+  const read = await readBody(request, { maxBytes: endpoint.maxBodyBytes, takesForm: multipart ?? false });
+  if (read.json !== undefined) entry.body = read.json;
+  else if (read.form) entry.body = formNote(read.form);
+  return read;
 }
 
 /** The reply of the faults that answer in the endpoint's place. */

@@ -14,12 +14,15 @@ export function aspectOf(ratio: string): number {
   return width / height;
 }
 
-/** Picture size in pixels: the short edge has the resolution's number (`4k`: 2160), the long edge is even. */
+/** Short edges of the resolutions that do not have their number in pixels. */
+const edges: Readonly<Record<string, number>> = { '2k': 1440, '4k': 2160 };
+
+/** Picture size in pixels: the short edge has the resolution's number, or that of `2k` and `4k`; the long edge is even. */
 export function pictureSize(
   resolution: string,
   ratio: string,
 ): { readonly widthPx: number; readonly heightPx: number } {
-  const edge = resolution === '4k' ? 2160 : Number.parseInt(resolution, 10);
+  const edge = edges[resolution] ?? Number.parseInt(resolution, 10);
   const aspect = aspectOf(ratio);
   return aspect >= 1
     ? { widthPx: even(edge * aspect), heightPx: edge }

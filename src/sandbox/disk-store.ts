@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { isDownloadRowOf, minuteOfRow, type SandboxStore } from './store.ts';
+import { hasOutlived, isDownloadRowOf, type KeptDocument, minuteOfRow, type SandboxStore } from './store.ts';
 import type { SandboxTask } from './task.ts';
 
 // state directory/
@@ -9,6 +9,7 @@ import type { SandboxTask } from './task.ts';
 //   tasks/ID.json                      one task each, put there by rename
 //   unfinished/ENDS_AT_MS.POOL.ID      empty; lets a create count the running tasks without reading all records
 //   marks/ROW                          16 bytes a mark: the time (float64) and 8 random bytes
+//   documents/KIND/NAME.json           one document each, put there by rename, or by link where it must be new
 
 const markBytes = 16;
 const idForm = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
@@ -33,11 +34,14 @@ const unlink = (path: string) => ifThere(() => fs.unlinkSync(path), undefined);
  */
 export function diskStore(stateDir: string): SandboxStore {
   const folder = (name: string) => join(stateDir, name);
-  for (const name of ['', 'tasks', 'unfinished', 'marks'])
+  for (const name of ['', 'tasks', 'unfinished', 'marks', 'documents'])
     fs.mkdirSync(folder(name), { recursive: true, mode: 0o700 });
   const taskPath = (id: string) => join(folder('tasks'), `${id}.json`);
   const markPath = (row: string) => join(folder('marks'), row);
   const unfinishedName = (task: SandboxTask) => `${Math.ceil(task.endsAtMs)}.${task.pool}.${task.id}`;
+  const unfinishedPath = (task: SandboxTask) => join(folder('unfinished'), unfinishedName(task));
+  const kindPath = (kind: string) => join(folder('documents'), kind);
+  const documentPath = (kind: string, id: string) => join(kindPath(kind), `${documentName(id)}.json`);
 
   const writeWhole = (
     path: string,
@@ -53,23 +57,32 @@ export function diskStore(stateDir: string): SandboxStore {
     }
   };
   const readTask = (path: string): SandboxTask | undefined => {
-    const text = ifThere(() => fs.readFileSync(path, 'utf8'), '');
-    try {
-      return JSON.parse(text) as SandboxTask;
-    } catch {
-      return undefined; // gone, or cut by a machine that went down
-    }
+    const task = readJson(path) as SandboxTask | undefined;
+    return task?.plan === undefined ? undefined : task; // an older sandbox kept its tasks in another form
   };
+  const readDocument = (path: string) => readJson(path) as KeptDocument | undefined;
+  const writeDocument = (
+    kind: string,
+    document: KeptDocument,
+    publish: (from: string, to: string) => void,
+  ) => {
+    fs.mkdirSync(kindPath(kind), { recursive: true, mode: 0o700 });
+    writeWhole(documentPath(kind, document.id), JSON.stringify(document), publish);
+  };
+  const documentPaths = (kind: string) =>
+    ifThere(() => fs.readdirSync(kindPath(kind)), [])
+      .filter((name) => name.endsWith('.json'))
+      .map((name) => join(kindPath(kind), name));
   const readMarks = (row: string) => ifThere(() => fs.readFileSync(markPath(row)), Buffer.alloc(0));
   const store: SandboxStore = {
     secret: loadSecret(join(stateDir, 'secret'), writeWhole),
     add(task) {
-      fs.writeFileSync(join(folder('unfinished'), unfinishedName(task)), '', { mode: 0o600 });
+      if (task.pool !== undefined) fs.writeFileSync(unfinishedPath(task), '', { mode: 0o600 });
       writeWhole(taskPath(task.id), JSON.stringify(task), fs.renameSync);
     },
     remove(task) {
       unlink(taskPath(task.id));
-      unlink(join(folder('unfinished'), unfinishedName(task)));
+      unlink(unfinishedPath(task));
     },
     task: (id) => (idForm.test(id) ? readTask(taskPath(id)) : undefined),
     tasks: () =>
@@ -104,20 +117,60 @@ export function diskStore(stateDir: string): SandboxStore {
         bytes.readDoubleBE(index * markBytes),
       );
     },
-    sweep(nowMs, recordLifeMs) {
+    put(kind, id, value, life) {
+      writeDocument(kind, { id, value, ...life }, fs.renameSync);
+    },
+    putNew(kind, id, value, life) {
+      try {
+        // A link fails where a file is there already.
+        writeDocument(kind, { id, value, ...life }, fs.linkSync);
+        return true;
+      } catch (error) {
+        if (errorCode(error) === 'EEXIST') return false;
+        throw error;
+      }
+    },
+    get: (kind, id) => readDocument(documentPath(kind, id))?.value,
+    all(kind) {
+      const documents = documentPaths(kind).map(readDocument);
+      return new Map(documents.flatMap((one) => (one === undefined ? [] : [[one.id, one.value]])));
+    },
+    drop: (kind, id) =>
+      ifThere(() => {
+        fs.unlinkSync(documentPath(kind, id));
+        return true;
+      }, false),
+    sweep(nowMs) {
       const rows = fs.readdirSync(folder('marks'));
       for (const row of rows) {
         if ((minuteOfRow(row) ?? Number.POSITIVE_INFINITY) < nowMs / 60_000 - 3) unlink(markPath(row));
       }
       for (const task of store.tasks()) {
-        if (nowMs < task.createdAtMs + recordLifeMs) continue;
+        if (nowMs < task.expiresAtMs) continue;
         store.remove(task);
         for (const row of rows) if (isDownloadRowOf(row, task.id)) unlink(markPath(row));
+      }
+      for (const path of fs.readdirSync(folder('documents')).flatMap(documentPaths)) {
+        if (hasOutlived(readDocument(path) ?? {}, nowMs)) unlink(path);
       }
     },
   };
   return store;
 }
+
+/** What a JSON file holds; undefined where it is gone, or was cut by a machine that went down. */
+function readJson(path: string): unknown {
+  const text = ifThere(() => fs.readFileSync(path, 'utf8'), '');
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A file name for any ID: itself where it can be one in any file system, else its digest. */
+const documentName = (id: string): string =>
+  /^[a-z0-9][a-z0-9_-]{0,99}$/.test(id) ? id : `~${createHash('sha256').update(id).digest('hex')}`;
 
 function loadSecret(
   path: string,

@@ -1,6 +1,8 @@
 /** Where a fault can strike: creates, queries and chats of the API, fetches of outputs, or a task's own end. */
 export type FaultPlace = 'create' | 'query' | 'chat' | 'output' | 'task';
 const requestPlaces = ['create', 'query', 'chat', 'output'] as const;
+/** Where replies are streamed: chats, and images. */
+const streamPlaces = ['chat', 'create'] as const;
 const wheres = {
   create: ['create'],
   query: ['query'],
@@ -28,24 +30,29 @@ const table = {
   garbage: { at: requestPlaces, does: 'the request is taken, 200 with broken JSON' },
   'wrong-length': { at: requestPlaces, does: 'Content-Length promises more than comes' },
   redirect: { at: requestPlaces, does: 'a redirect to another origin; nothing is taken' },
+  'code-only': {
+    at: ['create', 'query'],
+    does: 'a refusal of family B comes with status 200, so that only its code says it',
+  },
   expired: { at: ['output'], does: 'the link is dead: 403' },
   'no-range': { at: ['output'], does: 'Range is ignored' },
   'new-etag': { at: ['output'], does: 'other bytes and another ETag each time' },
-  'plain-json': { at: ['chat'], does: 'the whole reply as JSON where a stream was asked for' },
-  'odd-form': { at: ['chat'], does: 'a stream in rare legal form: BOM, comments, CRLF' },
-  'unknown-event': { at: ['chat'], does: 'an event of an unknown type in the middle of a stream' },
-  'bad-event': { at: ['chat'], does: 'an event with broken JSON in the middle of a stream' },
-  'error-event': { at: ['chat'], does: 'an error event in the middle of a stream, then its end' },
-  'long-line': { at: ['chat'], does: 'a comment line of 10 MiB in the middle of a stream' },
-  stall: { at: ['chat'], does: 'a stream that falls silent in its middle and stays open' },
-  'no-end': { at: ['chat'], does: 'a stream without its last event' },
-  'end-twice': { at: ['chat'], does: 'a stream with its last event twice' },
+  'plain-json': { at: streamPlaces, does: 'the whole reply as JSON where a stream was asked for' },
+  'odd-form': { at: streamPlaces, does: 'a stream in rare legal form: BOM, comments, CRLF' },
+  'unknown-event': { at: streamPlaces, does: 'an event of an unknown type in the middle of a stream' },
+  'bad-event': { at: streamPlaces, does: 'an event with broken JSON in the middle of a stream' },
+  'error-event': { at: streamPlaces, does: 'an error event in the middle of a stream, then its end' },
+  'long-line': { at: streamPlaces, does: 'a comment line of 10 MiB in the middle of a stream' },
+  stall: { at: streamPlaces, does: 'a stream that falls silent in its middle and stays open' },
+  'no-end': { at: streamPlaces, does: 'a stream without its last event' },
+  'end-twice': { at: streamPlaces, does: 'a stream with its last event twice' },
   fail: {
     form: /^fail=[\w.-]{1,64}$/,
     written: 'fail=CODE',
     at: ['task'],
     does: 'the task ends failed with that code',
   },
+  cancel: { at: ['task'], does: 'the task ends cancelled, where its family knows that end (C)' },
 } as const satisfies Record<
   string,
   { form?: RegExp; written?: string; at: readonly FaultPlace[]; does: string }
@@ -53,7 +60,7 @@ const table = {
 export type FaultKind = keyof typeof table;
 /** The faults of a stream's events; a reply that was not asked to stream they leave alone. */
 export type StreamFaultKind = {
-  [Kind in FaultKind]: (typeof table)[Kind]['at'] extends readonly ['chat'] ? Kind : never;
+  [Kind in FaultKind]: (typeof table)[Kind]['at'] extends typeof streamPlaces ? Kind : never;
 }[FaultKind];
 
 export interface Fault {
@@ -91,7 +98,8 @@ export const faultHelp: readonly string[] = [
   'SPEC is WHERE:WHAT[:xCOUNT|:P%], comma separated; the first fault that applies strikes.',
   `WHERE is ${whereList}. xCOUNT: only the first COUNT times. P%: in P of 100 requests, the same ones each run.`,
   ...kinds.map(
-    (row) => `  ${written(row).padEnd(13)} ${row[1].does}${row[1].at.length === 1 ? ` (${row[1].at})` : ''}`,
+    (row) =>
+      `  ${written(row).padEnd(13)} ${row[1].does}${row[1].at.length < requestPlaces.length ? ` (${row[1].at.join(', ')})` : ''}`,
   ),
 ];
 

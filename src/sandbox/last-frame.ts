@@ -1,12 +1,12 @@
 import { clipFrames, framesPerS, pictureSize } from './clip.ts';
+import type { Film } from './film.ts';
 import { makePng } from './png.ts';
-import type { TaskOutputPlan } from './task.ts';
 
 /**
  * Draws the last frame of an output as a PNG of the video's size, from the formula that the clips are made with
  * (`clips/README.md`): a still gradient and a disc that goes round in two seconds.
  */
-export function makeLastFrame(output: TaskOutputPlan): Promise<Uint8Array> {
+export function makeLastFrame(output: Pick<Film, 'resolution' | 'ratio' | 'durationS'>): Promise<Uint8Array> {
   const { widthPx, heightPx } = pictureSize(output.resolution, output.ratio);
   const angle = (Math.PI * ((output.durationS * framesPerS - 1) % clipFrames)) / framesPerS;
   const edgePx = Math.min(widthPx, heightPx);

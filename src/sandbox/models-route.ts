@@ -1,6 +1,8 @@
 import { alphaModels } from '../gateway/alpha-models.ts';
+import { gammaModels } from '../gateway/gamma-models.ts';
 import { modelsList } from '../gateway/models.ts';
 import { chatModels } from './chat/models.ts';
+import { sandboxImageModels } from './image/models.ts';
 import { jsonReply } from './reply.ts';
 import type { Route } from './route.ts';
 
@@ -23,7 +25,9 @@ export const modelsRoute: Route = {
       object: 'list',
       data: [
         ...Object.entries(chatModels).map(([id, model]) => entry(id, model.ownedBy, model.endpointTypes)),
+        ...Object.entries(sandboxImageModels).map(([id, ownedBy]) => entry(id, ownedBy, ['openai'])),
         ...Object.keys(alphaModels).map((id) => entry(id, 'alpha', ['openai'])),
+        ...Object.keys(gammaModels).map((id) => entry(id, 'gamma', ['openai'])),
       ],
     }),
 };

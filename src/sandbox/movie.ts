@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { EncodedPacket, InputTrack } from 'mediabunny';
 import { freeBox, setBoxTimes } from './box-times.ts';
 import { clipFile, clipFrames, framesPerS } from './clip.ts';
+import type { Film } from './film.ts';
 import type { SandboxTask } from './task.ts';
 
 const tone = {
@@ -15,13 +16,22 @@ const tone = {
 
 /**
  * Makes the video of a task: its clip looped to the asked length, with a tone when audio was asked for, without
- * encoding anything. The same task and variant give the same bytes.
- * @param clipsDir folder of the clips
- * @param variant 0 for the task's file; another number gives an equal film in other bytes
+ * encoding anything. The same task, variant and mark give the same bytes.
+ * @param of the task it belongs to, the folder of the clips, and what makes an equal film in other bytes: a variant
+ *   other than 0, a mark
  */
-export async function makeMovie(task: SandboxTask, clipsDir: string, variant = 0): Promise<Uint8Array> {
+export async function makeMovie(
+  film: Film,
+  of: {
+    readonly task: Pick<SandboxTask, 'id' | 'createdAtMs'>;
+    readonly clipsDir: string;
+    readonly variant?: number;
+    readonly mark?: string;
+  },
+): Promise<Uint8Array> {
+  const { task, clipsDir, variant = 0, mark = '' } = of;
   const media = await import('mediabunny');
-  const { durationS, format, resolution, ratio, audio } = task.output;
+  const { durationS, format, resolution, ratio, audio } = film;
   const open = async (file: string) => {
     const source = new media.BufferSource(await fs.readFile(join(clipsDir, file)));
     return new media.Input({ formats: [media.MP4], source });
@@ -70,10 +80,10 @@ export async function makeMovie(task: SandboxTask, clipsDir: string, variant = 0
   }
   await output.finalize();
 
-  const film = Buffer.from(target.buffer ?? new ArrayBuffer(0));
+  const file = Buffer.from(target.buffer ?? new ArrayBuffer(0));
   setBoxTimes(
-    new DataView(film.buffer, film.byteOffset, film.byteLength),
+    new DataView(file.buffer, file.byteOffset, file.byteLength),
     Math.floor(task.createdAtMs / 1000) + variant,
   );
-  return Buffer.concat([film, freeBox(`${task.id} ${variant}`)]);
+  return Buffer.concat([file, freeBox(`${task.id} ${variant}${mark && ` ${mark}`}`)]);
 }

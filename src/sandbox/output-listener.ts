@@ -1,22 +1,25 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, RequestListener } from 'node:http';
-import { ALPHA_MAX_DOWNLOADS } from '../gateway/alpha-task.ts';
 import { type ByteRange, rangeStillHolds, readRange } from './byte-range.ts';
 import { deliver, htmlReply, mangle, vanish } from './deliver.ts';
 import type { Struck } from './fault-draw.ts';
 import { listen, type NoteRequest } from './listener.ts';
-import { type OutputFile, OutputFiles } from './output-files.ts';
+import { OutputFiles } from './output-files.ts';
+import type { OutputSource } from './output-source.ts';
 import { type SandboxReply, xmlErrorReply } from './reply.ts';
 import { checkLink } from './signed-link.ts';
 import { downloadRow } from './store.ts';
-import { statusAt } from './task.ts';
 import type { World } from './world.ts';
 
 const redirectedMark = 'redirected';
 
-/** The object store that holds the outputs: signed links, ranges, strong tags, and the documented cap of downloads. */
-export function outputListener(world: World, note: NoteRequest): RequestListener {
-  const files = new OutputFiles(world.clipsDir);
+/** The object store that holds the outputs: signed links, ranges, strong tags, and documented caps of downloads. */
+export function outputListener(
+  sources: readonly OutputSource[],
+  world: World,
+  note: NoteRequest,
+): RequestListener {
+  const kept = new OutputFiles();
   return listen(
     'output',
     () => world.now(),
@@ -28,7 +31,7 @@ export function outputListener(world: World, note: NoteRequest): RequestListener
       if (vanish(struck, request)) return;
       const reply = mangle(
         struck,
-        insteadOf(struck, url, world) ?? (await answer(request, url, struck, world, files)),
+        insteadOf(struck, url, world) ?? (await answer(request, url, struck, world, sources, kept)),
       );
       await deliver(reply, {
         request,
@@ -49,7 +52,8 @@ async function answer(
   url: URL,
   struck: Struck | undefined,
   world: World,
-  files: OutputFiles,
+  sources: readonly OutputSource[],
+  kept: OutputFiles,
 ): Promise<SandboxReply> {
   const isHead = request.method === 'HEAD';
   if (request.method !== 'GET' && !isHead) {
@@ -57,29 +61,38 @@ async function answer(
     return xmlErrorReply(405, 'MethodNotAllowed', said, { allow: 'GET, HEAD' });
   }
   const missing = () => xmlErrorReply(404, 'NoSuchKey', 'The specified key does not exist.');
-  const [, taskId, name] = /^\/outputs\/([^/]+)\/([^/]+)$/.exec(url.pathname) ?? [];
-  if (taskId === undefined || name === undefined) return missing();
+  const [, id, name] = /^\/outputs\/([^/]+)\/([^/]+)$/.exec(url.pathname) ?? [];
+  if (id === undefined || name === undefined) return missing();
   const nowMs = world.now();
   const link = checkLink(world.store.secret, url, nowMs);
   if (link === 'expired') return expiredReply();
   if (link === 'bad')
     return xmlErrorReply(403, 'SignatureDoesNotMatch', 'The signature of this link is not valid.');
-  const task = world.store.task(taskId);
-  if (!task || statusAt(task, nowMs).status !== 'succeeded') return missing();
-  const file = await files.get(task, name, struck?.fault.kind === 'new-etag' ? struck.nth : 0);
+  const file = findFile(sources, id, name, world);
   if (!file) return missing();
-  if (!isHead && world.store.append(downloadRow(taskId, name), nowMs) >= ALPHA_MAX_DOWNLOADS) {
-    return xmlErrorReply(
-      403,
-      'AccessDenied',
-      `The file was downloaded ${ALPHA_MAX_DOWNLOADS} times, which is the limit.`,
-    );
+  const { maxDownloads: most } = file;
+  const variant = struck?.fault.kind === 'new-etag' ? struck.nth : 0;
+  const bytes = await kept.get(`${id} ${name} ${variant}`, () => file.make(variant));
+  if (most !== undefined && !isHead && world.store.append(downloadRow(id, name), nowMs) >= most) {
+    return xmlErrorReply(403, 'AccessDenied', `The file was downloaded ${most} times, which is the limit.`);
   }
-  return fileReply(file, request.headers, struck?.fault.kind === 'no-range');
+  return fileReply(bytes, file.type, request.headers, struck?.fault.kind === 'no-range');
 }
 
-function fileReply(file: OutputFile, asked: IncomingMessage['headers'], ignoresRange: boolean): SandboxReply {
-  const { bytes, type } = file;
+function findFile(sources: readonly OutputSource[], id: string, name: string, world: World) {
+  for (const source of sources) {
+    const file = source.find(id, name, world);
+    if (file) return file;
+  }
+  return undefined;
+}
+
+function fileReply(
+  bytes: Uint8Array,
+  type: string,
+  asked: IncomingMessage['headers'],
+  ignoresRange: boolean,
+): SandboxReply {
   const etag = `"${createHash('sha256').update(bytes).digest('hex').slice(0, 32)}"`;
   const headers = { 'content-type': type, etag, ...(ignoresRange ? {} : { 'accept-ranges': 'bytes' }) };
   const ifRange = asked['if-range'];

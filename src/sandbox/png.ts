@@ -13,15 +13,16 @@ function chunk(type: string, data: Uint8Array): Buffer {
 }
 
 /**
- * An 8-bit RGB PNG.
- * @param paintRow fills the row `y` with `3 * widthPx` bytes
+ * An 8-bit PNG, RGB or with a fourth channel RGBA.
+ * @param paintRow fills the row `y` with `channels * widthPx` bytes
  */
 export async function makePng(
   widthPx: number,
   heightPx: number,
   paintRow: (row: Uint8Array, y: number) => void,
+  channels: 3 | 4 = 3,
 ): Promise<Uint8Array> {
-  const rowBytes = 3 * widthPx;
+  const rowBytes = channels * widthPx;
   const raw = Buffer.alloc((1 + rowBytes) * heightPx);
   let above = new Uint8Array(rowBytes);
   let row = new Uint8Array(rowBytes);
@@ -35,7 +36,7 @@ export async function makePng(
   const head = Buffer.alloc(13);
   head.writeUInt32BE(widthPx);
   head.writeUInt32BE(heightPx, 4);
-  head.set([8, 2, 0, 0, 0], 8);
+  head.set([8, channels === 4 ? 6 : 2, 0, 0, 0], 8);
   const packed = await promisify(deflate)(raw, { level: 3 });
   return Buffer.concat([
     signature,

@@ -1,18 +1,40 @@
 import type { IncomingMessage } from 'node:http';
 import type * as z from 'zod';
 import { MB } from '../gateway/media-limits.ts';
+import { type FormBody, isFormType, MAX_FORM_BYTES, readForm } from './form-body.ts';
 import { Refusal } from './reply.ts';
 
+/** What a request carries: JSON, or a form where the route takes one. */
+export interface RequestBody {
+  readonly json?: unknown;
+  readonly form?: FormBody;
+}
+
 /**
- * Reads a JSON body. Throws Refusal (400) for another content type, a body over `maxBytes`, or what is not JSON. A body
- * that is too large is taken to its end and thrown away, so that a client that is still writing gets to read the refusal.
+ * Reads a body by its content type. Throws Refusal (400) for another type than the route takes, a body over `maxBytes`,
+ * or what is not of its type.
  */
-export async function readJsonBody(request: IncomingMessage, maxBytes: number | undefined): Promise<unknown> {
+export async function readBody(
+  request: IncomingMessage,
+  { maxBytes, takesForm }: { readonly maxBytes: number | undefined; readonly takesForm: boolean },
+): Promise<RequestBody> {
   const type = request.headers['content-type'] ?? '';
+  if (takesForm && isFormType(type)) {
+    return { form: await readForm(await readBytes(request, maxBytes ?? MAX_FORM_BYTES), type) };
+  }
   if (!/^application\/json\s*(;|$)/i.test(type)) {
     const sent = type === '' ? 'none was sent' : `${type} was sent`;
-    throw new Refusal(400, `The Content-Type must be application/json; ${sent}.`, 'InvalidContentType');
+    const taken = `application/json${takesForm ? ' or multipart/form-data' : ''}`;
+    throw new Refusal(400, `The Content-Type must be ${taken}; ${sent}.`, 'InvalidContentType');
   }
+  return { json: parseJson(await readBytes(request, maxBytes)) };
+}
+
+/**
+ * Reads a body to its end. One over `maxBytes` is thrown away meanwhile and refused (400), so that a client that is
+ * still writing gets to read the refusal.
+ */
+async function readBytes(request: IncomingMessage, maxBytes: number | undefined): Promise<Buffer> {
   const most = maxBytes ?? Number.POSITIVE_INFINITY;
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -28,8 +50,12 @@ export async function readJsonBody(request: IncomingMessage, maxBytes: number | 
       'RequestTooLarge',
     );
   }
+  return Buffer.concat(chunks);
+}
+
+function parseJson(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks)));
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
     throw new Refusal(400, 'The request body is not valid JSON.', 'InvalidRequest');
   }

@@ -7,7 +7,7 @@ export interface SandboxRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Unix milliseconds. */
   readonly atMs: number;
-  /** The JSON body, once it was read. */
+  /** The JSON body, once it was read; of a form its fields, and its files by their sizes. */
   body?: unknown;
   /** Missing where no reply was begun. */
   status?: number;

@@ -2,12 +2,14 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { AccountType } from '../gateway/limits.ts';
 import { apiListener } from './api-listener.ts';
+import { Callbacks } from './callbacks.ts';
 import { TOKENS_PER_S } from './chat/pace.ts';
 import { diskStore } from './disk-store.ts';
 import { FaultDraw } from './fault-draw.ts';
 import type { Fault } from './faults.ts';
 import { memoryStore } from './memory-store.ts';
 import { outputListener } from './output-listener.ts';
+import { outputSources } from './output-sources.ts';
 import type { SandboxRequest } from './request-log.ts';
 import { routes } from './routes.ts';
 import { type SandboxStatus, statusAt } from './task.ts';
@@ -22,6 +24,8 @@ export interface SandboxOptions {
   readonly faults: readonly Fault[];
   /** Folder of the clips that outputs are made of (`src/sandbox/clips`, or its copy beside the bundle). */
   readonly clipsDir: string;
+  /** Folder of the WebAssembly files of the image codecs, by their names (`dist/wasm`). */
+  readonly wasmDir: string;
   /** Where tasks are remembered between runs, shared by any number of servers; without it all is forgotten at the end. */
   readonly stateDir?: string | undefined;
   /** Ports of the API and of the outputs; 0 or none: any free one. */
@@ -58,7 +62,7 @@ export interface Sandbox {
   /** Every request so far, oldest first; empty where they are not kept. */
   readonly requests: readonly SandboxRequest[];
   tasks(): SandboxTaskView[];
-  /** Drops all connections and stops. */
+  /** Drops all connections and all callbacks, and stops. */
   close(): Promise<void>;
 }
 
@@ -75,6 +79,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     if (done) options.log?.(entry);
     else if (keepRequests) requests.push(entry);
   };
+  const now = options.now ?? Date.now;
+  const callbacks = new Callbacks(now);
   let outputUrl = '';
   const world: World = {
     store: stateDir === undefined ? memoryStore() : diskStore(stateDir),
@@ -86,10 +92,12 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     faults: new FaultDraw(options.faults, options.faultSeed ?? 1),
     slowGapMs: options.slowGapMs ?? 250,
     clipsDir: options.clipsDir,
-    now: options.now ?? Date.now,
+    wasmDir: options.wasmDir,
+    callbacks,
+    now,
     outputUrl: () => outputUrl,
   };
-  const outputs = await open(outputListener(world, note), options.outputPort ?? 0);
+  const outputs = await open(outputListener(outputSources, world, note), options.outputPort ?? 0);
   outputUrl = outputs.origin;
   const api = await open(apiListener(routes, world, note), options.port ?? 0).catch(
     async (error: unknown) => {
@@ -109,6 +117,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
         createdAtMs: task.createdAtMs,
       })),
     close: async () => {
+      callbacks.close();
       await Promise.all([api.close(), outputs.close()]);
     },
   };

@@ -14,9 +14,39 @@ export interface SandboxStore {
   append(row: string, atMs: number): number;
   /** The times of a row of marks, in order. */
   marks(row: string): number[];
-  /** Drops what has outlived its time at `nowMs`: records after `recordLifeMs`, minutes of requests after two. */
-  sweep(nowMs: number, recordLifeMs: number): void;
+  /**
+   * Keeps a document, in place of the one that is there under this kind and ID.
+   * @param kind `[a-z][a-z0-9-]*`; what belongs to one part of the sandbox
+   * @param id any text
+   * @param value what JSON can hold
+   */
+  put(kind: string, id: string, value: object, life?: DocumentLife): void;
+  /** As `put`, where there is none yet: false, and nothing kept, where there is one. Exact between processes. */
+  putNew(kind: string, id: string, value: object, life?: DocumentLife): boolean;
+  /** The document under this kind and ID. Not for changing: `put` the changed one. */
+  get(kind: string, id: string): unknown;
+  /** Every document of a kind by its ID, in no order that means anything. */
+  all(kind: string): ReadonlyMap<string, unknown>;
+  /** Forgets a document; false where there was none. */
+  drop(kind: string, id: string): boolean;
+  /** Drops what has outlived its time at `nowMs`: tasks and documents, and minutes of requests after two. */
+  sweep(nowMs: number): void;
 }
+
+export interface DocumentLife {
+  /** A sweep after this moment drops the document; without it, it stays. */
+  readonly expiresAtMs?: number;
+}
+
+/** A document as it is kept. */
+export interface KeptDocument extends DocumentLife {
+  readonly id: string;
+  readonly value: unknown;
+}
+
+/** Whether a sweep drops it at `nowMs`. */
+export const hasOutlived = ({ expiresAtMs }: DocumentLife, nowMs: number): boolean =>
+  expiresAtMs !== undefined && nowMs >= expiresAtMs;
 
 /** The row of marks of a pool's requests within one minute. */
 export const requestRow = (pool: Pool, minute: number): string => `requests.${pool}.${minute}`;

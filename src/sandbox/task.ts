@@ -1,35 +1,41 @@
-/** What a finished task offers for download, in the gateway's words. */
-export interface TaskOutputPlan {
-  readonly durationS: number;
-  readonly ratio: string;
-  readonly resolution: string;
-  readonly format: 'mp4' | 'mov';
-  readonly audio: boolean;
-  readonly lastFrame: boolean;
-}
+import { randomBytes } from 'node:crypto';
+import type { World } from './world.ts';
 
 /** Which limits a task and its create request count against ("Limits": standard 2.0 4K has its own). */
 export type Pool = 'standard' | '4k';
 export const pools = ['standard', '4k'] as const satisfies readonly Pool[];
 
-/** An accepted task. Everything that will happen to it is decided when it is accepted. Times are Unix milliseconds. */
-export interface SandboxTask {
-  readonly id: string;
-  readonly family: string;
-  readonly model: string;
-  readonly pool: Pool;
+/** How a task ends that does not succeed. */
+export interface TaskFailure {
+  readonly code: string;
+  readonly message: string;
+  /** It ends `cancelled`, which only family C documents. */
+  readonly cancelled?: true;
+}
+
+/** When a task was taken, starts and ends. Unix milliseconds. */
+export interface TaskTimes {
   readonly createdAtMs: number;
   readonly startsAtMs: number;
   readonly endsAtMs: number;
-  /** Present: the task ends `failed` with this. */
-  readonly failure?: { readonly code: string; readonly message: string };
-  readonly output: TaskOutputPlan;
-  readonly seed: number;
-  /** Number of searches of a web search task. */
-  readonly webSearches?: number;
 }
 
-export type SandboxStatus = 'queued' | 'running' | 'succeeded' | 'failed';
+/** An accepted task. Everything that will happen to it is decided when it is accepted. Times are Unix milliseconds. */
+export interface SandboxTask<Plan = unknown> extends TaskTimes {
+  readonly id: string;
+  readonly family: string;
+  readonly model: string;
+  /** Absent where the document limits neither rate nor number. */
+  readonly pool?: Pool;
+  /** From then on there is no such task. */
+  readonly expiresAtMs: number;
+  /** Present: the task ends with this. */
+  readonly failure?: TaskFailure;
+  /** What its family knows of it: what it will offer, and what its record says. JSON. */
+  readonly plan: Plan;
+}
+
+export type SandboxStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled';
 
 /** Where a task stands at `nowMs`, and since when. */
 export function statusAt(
@@ -38,5 +44,56 @@ export function statusAt(
 ): { readonly status: SandboxStatus; readonly sinceMs: number } {
   if (nowMs < task.startsAtMs) return { status: 'queued', sinceMs: task.createdAtMs };
   if (nowMs < task.endsAtMs) return { status: 'running', sinceMs: task.startsAtMs };
-  return { status: task.failure ? 'failed' : 'succeeded', sinceMs: task.endsAtMs };
+  const { failure } = task;
+  const status = !failure ? 'succeeded' : failure.cancelled ? 'cancelled' : 'failed';
+  return { status, sinceMs: task.endsAtMs };
+}
+
+/**
+ * A family's task whose record still lives.
+ * @template Plan what that family keeps in its tasks
+ */
+export function findTask<Plan>(world: World, family: string, id: string): SandboxTask<Plan> | undefined {
+  const task = world.store.task(id);
+  const lives = task?.family === family && world.now() < task.expiresAtMs;
+  return lives ? (task as SandboxTask<Plan>) : undefined;
+}
+
+/** The task that a file belongs to: a family's, that has succeeded. */
+export function findFinished<Plan>(world: World, family: string, id: string): SandboxTask<Plan> | undefined {
+  const task = findTask<Plan>(world, family, id);
+  return task && statusAt(task, world.now()).status === 'succeeded' ? task : undefined;
+}
+
+/** `PREFIX-20261120212137-` and 80 random bits: the time makes lists readable. */
+export function makeTaskId(prefix: string, nowMs: number): string {
+  const time = new Date(nowMs).toISOString().replaceAll(/\D/g, '').slice(0, 14);
+  return `${prefix}-${time}-${randomBytes(10).toString('hex')}`;
+}
+
+/** Scales a queue and a run to the sandbox's speed; together they last no less than its shortest life of a task. */
+export function taskTimes(
+  createdAtMs: number,
+  { queueMs, runMs }: { readonly queueMs: number; readonly runMs: number },
+  { speed, minTaskMs }: Pick<World, 'speed' | 'minTaskMs'>,
+): TaskTimes {
+  const scale = Math.max(1 / speed, minTaskMs / (queueMs + runMs));
+  return {
+    createdAtMs,
+    startsAtMs: createdAtMs + Math.round(queueMs * scale),
+    endsAtMs: createdAtMs + Math.round((queueMs + runMs) * scale),
+  };
+}
+
+/**
+ * How the sandbox's faults want a new task to end; undefined where they leave it alone.
+ * @param endings whether the family documents `cancelled`; `task:cancel` passes over the others
+ */
+export function forcedFailure(world: World, endings: 'failed' | 'or cancelled'): TaskFailure | undefined {
+  const fault = world.faults.draw('task', ({ kind }) => kind === 'cancel' && endings === 'failed')?.fault;
+  if (fault?.kind === 'cancel') {
+    return { code: 'TaskCancelled', message: 'The task was cancelled (sandbox fault).', cancelled: true };
+  }
+  if (fault?.code === undefined) return undefined;
+  return { code: fault.code, message: 'The task failed on request (sandbox fault).' };
 }

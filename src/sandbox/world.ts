@@ -1,4 +1,5 @@
 import type { AccountType } from '../gateway/limits.ts';
+import type { Callbacks } from './callbacks.ts';
 import type { FaultDraw } from './fault-draw.ts';
 import type { SandboxStore } from './store.ts';
 
@@ -14,9 +15,13 @@ export interface World {
   /** Shortest life of a task from `queued` to its end, in milliseconds. */
   readonly minTaskMs: number;
   readonly faults: FaultDraw;
+  /** Posts status callbacks of families B and C. */
+  readonly callbacks: Callbacks;
   /** How long the gaps of a `slow` reply are, in milliseconds. */
   readonly slowGapMs: number;
   readonly clipsDir: string;
+  /** Folder of the WebAssembly files of the image codecs, by their names. */
+  readonly wasmDir: string;
   /** Unix milliseconds. */
   now(): number;
   /** Origin of the output listener, `http://127.0.0.1:PORT`. */

@@ -10,6 +10,7 @@ import { journalNameAt } from '../../src/ledger/journal-files.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { parseFaults } from '../../src/sandbox/faults.ts';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts';
+import { wasmDir } from '../helpers/assets-dir.ts';
 import { builtGw } from './built.ts';
 
 // gw as a process of its own: a home, a working directory, a gateway in the test's process, and runs of the built gw.
@@ -156,6 +157,7 @@ export async function openSandbox(
     speed: 300,
     faults: fault === undefined ? [] : parseFaults(fault),
     clipsDir,
+    wasmDir,
     keepRequests: true,
     slowGapMs: 20,
     ...rest,

@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { afterEach, describe, expect, test } from 'vitest';
 import { startSandbox } from '../../src/sandbox/server.ts';
+import { wasmDir } from '../helpers/assets-dir.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { clipsDir, KEY, World } from '../helpers/gw.ts';
 
@@ -19,6 +20,7 @@ test('jobs sync serves a stored profile with its stored key, never with the key 
     speed: 10,
     faults: [],
     clipsDir,
+    wasmDir,
     now: world.clock.now,
   });
   open.push(world, other);
@@ -46,6 +48,7 @@ test('a job of a gateway that nothing here can reach is named, and the others ar
     speed: 10,
     faults: [],
     clipsDir,
+    wasmDir,
     now: world.clock.now,
   });
   open.push(world, other);

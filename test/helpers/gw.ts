@@ -7,6 +7,7 @@ import type { Clock, Host } from '../../src/host.ts';
 import { main } from '../../src/main.ts';
 import { parseFaults } from '../../src/sandbox/faults.ts';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts';
+import { assetsDir, wasmDir } from './assets-dir.ts';
 
 // A whole command in process: memory streams, a temporary home, a scripted clock, and a sandbox that counts.
 
@@ -77,6 +78,7 @@ export class World {
       speed: 10,
       faults: fault === undefined ? [] : parseFaults(fault),
       clipsDir,
+      wasmDir,
       now: world.clock.now,
       ...rest,
     });
@@ -112,7 +114,7 @@ export class World {
       platform: process.platform,
       homeDir: this.dir,
       version: '0.0.0-test',
-      assetsDir: path.dirname(clipsDir),
+      assetsDir,
       stdin,
       stdout,
       stderr,

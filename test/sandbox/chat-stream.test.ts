@@ -86,7 +86,7 @@ describe('a SPEC for chat', () => {
   it.each<[string, Partial<Fault>]>([
     ['chat:503', { where: 'chat', kind: 'status', status: 503, places: ['chat'] }],
     ['chat:cut:x1', { kind: 'cut', times: 1, places: ['chat'] }],
-    ['any:stall', { kind: 'stall', places: ['chat'] }],
+    ['any:stall', { kind: 'stall', places: ['create', 'chat'] }],
   ])('%s is read', (spec, fault) => {
     expect(parseFaults(spec)).toEqual([expect.objectContaining({ spec, ...fault })]);
   });

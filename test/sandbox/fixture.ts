@@ -1,9 +1,13 @@
 import { execFile } from 'node:child_process';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
 import { makePng } from '../../src/sandbox/png.ts';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts';
+import { wasmDir } from '../helpers/assets-dir.ts';
 
 export const key = 'sk-test';
 export const clipsDir = new URL('../../src/sandbox/clips', import.meta.url).pathname;
@@ -36,6 +40,7 @@ export async function sandbox(options: Partial<SandboxOptions> = {}): Promise<Sa
     speed: 1,
     faults: [],
     clipsDir,
+    wasmDir,
     ...options,
   });
   onTestFinished(() => started.close());
@@ -114,14 +119,18 @@ export const bodyOf = (over: Record<string, unknown> = {}) => ({
 
 export const auth = { authorization: `Bearer ${key}` };
 
-export const create = (at: Sandbox, body: unknown = bodyOf()) =>
-  ask(`${at.baseUrl}${tasksPath}`, {
+export const post = (at: Sandbox, path: string, body: unknown) =>
+  ask(`${at.baseUrl}${path}`, {
     method: 'POST',
     headers: { ...auth, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });
 
-export const query = (at: Sandbox, id: string) => ask(`${at.baseUrl}${tasksPath}/${id}`, { headers: auth });
+export const get = (at: Sandbox, path: string) => ask(`${at.baseUrl}${path}`, { headers: auth });
+
+export const create = (at: Sandbox, body: unknown = bodyOf()) => post(at, tasksPath, body);
+
+export const query = (at: Sandbox, id: string) => get(at, `${tasksPath}/${id}`);
 
 // biome-ignore lint/suspicious/noExplicitAny: replies are looked at field by field, each expectation is the check
 export const json = (answer: Answer): any => JSON.parse(answer.text);
@@ -162,6 +171,31 @@ export function wavUri(seconds: number): string {
 }
 
 export const run = promisify(execFile);
+
+/** A directory that ends with the test, and in it the path of a state directory that is not made yet. */
+export async function newStateDir(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'gw-sandbox-'));
+  onTestFinished(async () => {
+    await chmod(folder, 0o700);
+    await rm(folder, { recursive: true, force: true });
+  });
+  return join(folder, 'state');
+}
+
+export interface Probe {
+  readonly streams: readonly Readonly<Record<string, unknown>>[];
+  readonly format: Readonly<Record<string, unknown>>;
+}
+
+/** What ffprobe says of a file. */
+export async function probe(path: string): Promise<Probe> {
+  const args = ['-v', 'error', '-show_streams', '-show_format', '-of', 'json', path];
+  return JSON.parse((await run('ffprobe', args)).stdout);
+}
+
+/** Decodes every frame; ffmpeg says nothing where all is well. */
+export const decode = async (path: string) =>
+  (await run('ffmpeg', ['-v', 'error', '-i', path, '-f', 'null', '-'])).stderr;
 
 /** Whether the programs that judge the media are here. */
 export const hasFfmpeg = await Promise.all([run('ffprobe', ['-version']), run('ffmpeg', ['-version'])]).then(

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { alphaFixedRatios, alphaResolutions } from '../../src/gateway/alpha-models.ts';
 import { nearestRatio, pictureSize } from '../../src/sandbox/clip.ts';
+import type { Film } from '../../src/sandbox/film.ts';
 import { makeMovie } from '../../src/sandbox/movie.ts';
-import type { SandboxTask, TaskOutputPlan } from '../../src/sandbox/task.ts';
-import { ask, bodyOf, clipsDir, finished, hasFfmpeg, models, run, sandbox } from './fixture.ts';
+import { ask, bodyOf, clipsDir, decode, finished, hasFfmpeg, probe, run, sandbox } from './fixture.ts';
 
 let folder = '';
 beforeAll(async () => {
@@ -14,25 +14,15 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-const taskOf = (output: Partial<TaskOutputPlan> = {}, id = 'vt-1'): SandboxTask => ({
-  id,
-  family: 'alpha',
-  model: models.standard,
-  pool: 'standard',
-  createdAtMs: Date.UTC(2026, 10, 20),
-  startsAtMs: 0,
-  endsAtMs: 0,
-  output: {
-    durationS: 5,
-    ratio: '16:9',
-    resolution: '480p',
-    format: 'mp4',
-    audio: false,
-    lastFrame: false,
-    ...output,
-  },
-  seed: 1,
+const filmOf = (over: Partial<Film> = {}): Film => ({
+  durationS: 5,
+  ratio: '16:9',
+  resolution: '480p',
+  format: 'mp4',
+  audio: false,
+  ...over,
 });
+const of = { task: { id: 'vt-1', createdAtMs: Date.UTC(2026, 10, 20) }, clipsDir };
 
 async function saved(name: string, bytes: Uint8Array): Promise<string> {
   const path = join(folder, name);
@@ -40,29 +30,7 @@ async function saved(name: string, bytes: Uint8Array): Promise<string> {
   return path;
 }
 
-interface Probe {
-  readonly streams: readonly Readonly<Record<string, unknown>>[];
-  readonly format: Readonly<Record<string, unknown>>;
-}
-
-async function probe(path: string): Promise<Probe> {
-  const { stdout } = await run('ffprobe', [
-    '-v',
-    'error',
-    '-show_streams',
-    '-show_format',
-    '-of',
-    'json',
-    path,
-  ]);
-  return JSON.parse(stdout);
-}
-
-/** Decodes every frame; ffmpeg says nothing where all is well. */
-const decode = async (path: string) =>
-  (await run('ffmpeg', ['-v', 'error', '-i', path, '-f', 'null', '-'])).stderr;
-
-const sizes = alphaResolutions.flatMap((resolution) =>
+const sizes = [...alphaResolutions, '768p', '2k'].flatMap((resolution) =>
   alphaFixedRatios.map((ratio) => [resolution, ratio] as const),
 );
 
@@ -71,7 +39,7 @@ describe.skipIf(!hasFfmpeg)('the made video, as ffprobe sees it (skipped where f
     const durationS = 4 + (sizes.findIndex((size) => size[0] === resolution && size[1] === ratio) % 5);
     const path = await saved(
       `${resolution}-${ratio}.mp4`,
-      await makeMovie(taskOf({ resolution, ratio, durationS }), clipsDir),
+      await makeMovie(filmOf({ resolution, ratio, durationS }), of),
     );
     const { streams, format } = await probe(path);
     const { widthPx, heightPx } = pictureSize(resolution, ratio);
@@ -93,7 +61,7 @@ describe.skipIf(!hasFfmpeg)('the made video, as ffprobe sees it (skipped where f
     ['mov', false, 5],
     ['mov', true, 7],
   ] as const)('%s with audio %s and %d s plays to its end', async (container, audio, durationS) => {
-    const bytes = await makeMovie(taskOf({ format: container, audio, durationS }), clipsDir);
+    const bytes = await makeMovie(filmOf({ format: container, audio, durationS }), of);
     const path = await saved(`play.${container}`, bytes);
     const { streams, format } = await probe(path);
     expect(Buffer.from(bytes).subarray(8, 10).toString()).toBe(container === 'mov' ? 'qt' : 'is');
@@ -105,7 +73,7 @@ describe.skipIf(!hasFfmpeg)('the made video, as ffprobe sees it (skipped where f
   });
 
   it('moves, and loops into the second round', async () => {
-    const path = await saved('moves.mp4', await makeMovie(taskOf(), clipsDir));
+    const path = await saved('moves.mp4', await makeMovie(filmOf(), of));
     const { stdout } = await run('ffmpeg', ['-v', 'error', '-i', path, '-f', 'framemd5', '-']);
     const frames = [...stdout.matchAll(/, ([0-9a-f]{32})$/gm)].map(([, hash]) => hash);
     expect(frames).toHaveLength(120);
@@ -165,12 +133,14 @@ describe.skipIf(!hasFfmpeg)('the made video, as ffprobe sees it (skipped where f
 
 describe('the made video as bytes', () => {
   it('is the same for the same task at any time, and another for another task or variant', async () => {
-    const make = (id: string, variant?: number) => makeMovie(taskOf({}, id), clipsDir, variant);
+    const make = (id: string, variant = 0, mark = '') =>
+      makeMovie(filmOf(), { ...of, task: { ...of.task, id }, variant, mark });
     const first = await make('vt-1');
     vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2030, 0, 1) });
     onTestFinished(() => void vi.useRealTimers());
     expect(Buffer.compare(first, await make('vt-1'))).toBe(0);
     expect(Buffer.compare(first, await make('vt-2'))).not.toBe(0);
+    expect(Buffer.compare(first, await make('vt-1', 0, 'watermarked'))).not.toBe(0);
     const variant = await make('vt-1', 1);
     expect(variant.length).toBe(first.length);
     expect(Buffer.compare(first.subarray(0, 1000), variant.subarray(0, 1000))).not.toBe(0);
@@ -178,7 +148,7 @@ describe('the made video as bytes', () => {
   });
 
   it('is made of top-level boxes that add up to the file', async () => {
-    const bytes = Buffer.from(await makeMovie(taskOf({ audio: true }), clipsDir));
+    const bytes = Buffer.from(await makeMovie(filmOf({ audio: true }), of));
     const types: string[] = [];
     let at = 0;
     while (at < bytes.length) {
@@ -196,6 +166,8 @@ it.each([
   ['720p', '9:16', 720, 1280],
   ['1080p', '21:9', 2520, 1080],
   ['1080p', '1:1', 1080, 1080],
+  ['768p', '4:3', 1024, 768],
+  ['2k', '16:9', 2560, 1440],
   ['4k', '16:9', 3840, 2160],
   ['4k', '4:3', 2880, 2160],
 ])('%s %s is %dx%d', (resolution, ratio, widthPx, heightPx) => {

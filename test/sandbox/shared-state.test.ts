@@ -1,21 +1,11 @@
-import { chmod, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { diskStore } from '../../src/sandbox/disk-store.ts';
-import { ask, bodyOf, create, createdId, handClock, json, query, sandbox } from './fixture.ts';
+import { ask, bodyOf, create, createdId, handClock, json, newStateDir, query, sandbox } from './fixture.ts';
 
 const fast = { speed: Number.POSITIVE_INFINITY };
 const small = bodyOf({ resolution: '480p', ratio: '1:1', duration: 4 });
-
-async function newStateDir(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'gw-sandbox-'));
-  onTestFinished(async () => {
-    await chmod(folder, 0o700);
-    await rm(folder, { recursive: true, force: true });
-  });
-  return join(folder, 'state');
-}
 
 it('two servers know the same tasks and take the same links, each by its own port', async () => {
   const stateDir = await newStateDir();
@@ -88,6 +78,16 @@ it('keeps its files to this user, leaves no temporary ones, and drops what has o
     (name) => /vt-/.test(name) && !/^unfinished/.test(name),
   );
   expect(left).toEqual([join('tasks', `${next}.json`)]);
+});
+
+it('a record of an older sandbox, kept in another form, is as good as none', async () => {
+  const stateDir = await newStateDir();
+  const at = await sandbox({ stateDir, ...fast });
+  const id = await createdId(at, small);
+  const old = { id, family: 'alpha', model: 'x', createdAtMs: 0, startsAtMs: 0, endsAtMs: 0, output: {} };
+  await writeFile(join(stateDir, 'tasks', `${id}.json`), JSON.stringify(old));
+  expect((await query(at, id)).status).toBe(404);
+  expect(at.tasks()).toEqual([]);
 });
 
 it('a record that was cut is as good as none', async () => {

@@ -7,6 +7,7 @@ import { afterAll, beforeAll } from 'vitest';
 import { makePng } from '../../src/sandbox/png.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { builtGw } from '../cli/built.ts';
+import { wasmDir } from '../helpers/assets-dir.ts';
 
 // The official SDKs talk to the sandbox as they talk to their own services: in this process, and as `gw sandbox serve`.
 
@@ -31,6 +32,7 @@ const ways: Readonly<Record<string, () => Promise<Running>>> = {
       speed: Number.POSITIVE_INFINITY,
       faults: [],
       clipsDir,
+      wasmDir,
       keepRequests: false,
     }),
   'gw sandbox serve': spawnServe,

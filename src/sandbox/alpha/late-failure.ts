@@ -1,5 +1,6 @@
 import type { AlphaCreateBody } from '../../gateway/alpha.ts';
 import { AUTO_DURATION, alphaModels } from '../../gateway/alpha-models.ts';
+import { SENSITIVE_OUTPUT_WORD } from '../prompt-words.ts';
 
 /** A failure that shows only after the task was accepted. */
 export interface LateFailure {
@@ -8,9 +9,6 @@ export interface LateFailure {
   /** Whether it ends the task early in its run, or at the end. */
   readonly when: 'early' | 'end';
 }
-
-/** A prompt with this word passes the request's checks and fails the review of the output. */
-export const SENSITIVE_OUTPUT_WORD = 'sensitive-output';
 
 const promptOf = (body: AlphaCreateBody) =>
   body.content.map((item) => (item.type === 'text' ? item.text : '')).join('\n');

@@ -1,12 +1,22 @@
-import { randomBytes } from 'node:crypto';
 import type { AlphaCreateBody } from '../../gateway/alpha.ts';
 import { AUTO_DURATION, alphaModels } from '../../gateway/alpha-models.ts';
+import { alphaFamily } from '../../gateway/alpha-task.ts';
 import { nearestRatio } from '../clip.ts';
+import type { Film } from '../film.ts';
 import { seededInt } from '../seeded.ts';
-import type { Pool, SandboxTask, TaskOutputPlan } from '../task.ts';
+import { forcedFailure, makeTaskId, type Pool, type SandboxTask, taskTimes } from '../task.ts';
 import type { World } from '../world.ts';
 import { lateFailure } from './late-failure.ts';
 import { firstImageSize } from './references.ts';
+
+/** What a task of family A keeps. */
+export interface AlphaPlan {
+  readonly film: Film;
+  readonly lastFrame: boolean;
+  readonly seed: number;
+  /** Number of searches of a web search task. */
+  readonly webSearches?: number;
+}
 
 /** What a field left out becomes; the document states no defaults, these are the sandbox's choice. */
 const defaults = { durationS: 5, resolution: '720p', ratio: '16:9', format: 'mp4' } as const;
@@ -26,48 +36,41 @@ export function poolOf(body: unknown): Pool {
 }
 
 /** Decides everything about a task: its ID, what it will offer, when it starts and ends, and whether it fails. */
-export async function planTask(body: AlphaCreateBody, world: World): Promise<SandboxTask> {
+export async function planTask(body: AlphaCreateBody, world: World): Promise<SandboxTask<AlphaPlan>> {
   const createdAtMs = world.now();
-  const id = makeId(createdAtMs);
-  const output = await planOutput(body, id);
-  const forced = world.faults.draw('task');
-  const failure = forced?.fault.code
-    ? {
-        code: forced.fault.code,
-        message: 'The task failed on request (sandbox fault).',
-        when: 'end' as const,
-      }
-    : lateFailure(body);
+  const id = makeTaskId('vt', createdAtMs);
+  const film = await planFilm(body, id);
+  const forced = forcedFailure(world, 'failed');
+  const failure = forced ? { ...forced, when: 'end' } : lateFailure(body);
 
   const { queueMs, runMs } = pace;
-  const factor = resolutionFactor[output.resolution] ?? 1;
-  const queue = queueMs.least + (seededInt(id, 'queue') % queueMs.spread);
-  const fullRun =
-    (runMs.least + (seededInt(id, 'run') % runMs.spread) + runMs.perOutputS * output.durationS) * factor;
-  const run = failure?.when === 'early' ? fullRun / 4 : fullRun;
-  const scale = Math.max(1 / world.speed, world.minTaskMs / (queue + run));
+  const factor = resolutionFactor[film.resolution] ?? 1;
+  const taskQueueMs = queueMs.least + (seededInt(id, 'queue') % queueMs.spread);
+  const fullRunMs =
+    (runMs.least + (seededInt(id, 'run') % runMs.spread) + runMs.perOutputS * film.durationS) * factor;
+  const times = taskTimes(
+    createdAtMs,
+    { queueMs: taskQueueMs, runMs: failure?.when === 'early' ? fullRunMs / 4 : fullRunMs },
+    world,
+  );
   return {
     id,
-    family: 'alpha',
+    family: alphaFamily.name,
     model: body.model,
     pool: poolOf(body),
-    createdAtMs,
-    startsAtMs: createdAtMs + Math.round(queue * scale),
-    endsAtMs: createdAtMs + Math.round((queue + run) * scale),
+    ...times,
+    expiresAtMs: createdAtMs + alphaFamily.recordLifeMs,
     ...(failure ? { failure: { code: failure.code, message: failure.message } } : {}),
-    output,
-    seed: seededInt(id, 'seed'),
-    ...(body.tools ? { webSearches: 1 + (seededInt(id, 'search') % 3) } : {}),
+    plan: {
+      film,
+      lastFrame: body.return_last_frame ?? false,
+      seed: seededInt(id, 'seed'),
+      ...(body.tools ? { webSearches: 1 + (seededInt(id, 'search') % 3) } : {}),
+    },
   };
 }
 
-/** `vt-20261120212137-` and 80 random bits: the time makes lists readable. */
-function makeId(nowMs: number): string {
-  const time = new Date(nowMs).toISOString().replaceAll(/\D/g, '').slice(0, 14);
-  return `vt-${time}-${randomBytes(10).toString('hex')}`;
-}
-
-async function planOutput(body: AlphaCreateBody, id: string): Promise<TaskOutputPlan> {
+async function planFilm(body: AlphaCreateBody, id: string): Promise<Film> {
   const { duration = defaults.durationS, ratio = defaults.ratio } = body;
   const least = alphaModels[body.model]?.durationS.min ?? defaults.durationS;
   const image = ratio === 'adaptive' ? await firstImageSize(body.content) : undefined;
@@ -78,6 +81,5 @@ async function planOutput(body: AlphaCreateBody, id: string): Promise<TaskOutput
     resolution: body.resolution ?? defaults.resolution,
     format: body.output_format ?? defaults.format,
     audio: body.generate_audio ?? false,
-    lastFrame: body.return_last_frame ?? false,
   };
 }

@@ -1,9 +1,11 @@
 import { alphaFamily } from '../../gateway/alpha-task.ts';
 import { framesPerS, pictureSize } from '../clip.ts';
-import { lastFrameFile, videoFile } from '../output-files.ts';
+import { videoFile } from '../film.ts';
 import { signedLink } from '../signed-link.ts';
 import { type SandboxTask, statusAt } from '../task.ts';
 import type { World } from '../world.ts';
+import { lastFrameFile } from './outputs.ts';
+import type { AlphaPlan } from './plan.ts';
 
 const seconds = (unixMs: number) => Math.floor(unixMs / 1000);
 
@@ -27,14 +29,15 @@ export const createReply = (task: SandboxTask) => ({
 });
 
 /** The task record at this moment ("Task record (query response) fields"); a failed one has only its six fields. */
-export function taskRecord(task: SandboxTask, world: World): Record<string, unknown> {
+export function taskRecord(task: SandboxTask<AlphaPlan>, world: World): Record<string, unknown> {
   const { status, sinceMs } = statusAt(task, world.now());
   const head = { id: task.id, model: task.model, status };
   const times = { created_at: seconds(task.createdAtMs), updated_at: seconds(sinceMs) };
   if (status === 'failed') return { ...head, error: task.failure, ...times };
   if (status !== 'succeeded') return { ...head, ...times, ...serviceSettings };
 
-  const { durationS, ratio, resolution, format, audio, lastFrame } = task.output;
+  const { film, lastFrame, seed, webSearches } = task.plan;
+  const { durationS, ratio, resolution, format, audio } = film;
   const expiresS = seconds(task.endsAtMs + alphaFamily.linkLifeMs);
   const link = (file: string) => signedLink(world.store.secret, world.outputUrl(), task.id, file, expiresS);
   const { widthPx, heightPx } = pictureSize(resolution, ratio);
@@ -43,7 +46,7 @@ export function taskRecord(task: SandboxTask, world: World): Record<string, unkn
     ...head,
     ...times,
     content: {
-      video_url: link(videoFile(task.output)),
+      video_url: link(videoFile(film)),
       ...(lastFrame ? { last_frame_url: link(lastFrameFile) } : {}),
     },
     duration: durationS,
@@ -52,11 +55,11 @@ export function taskRecord(task: SandboxTask, world: World): Record<string, unkn
     output_format: format,
     framespersecond: framesPerS,
     generate_audio: audio,
-    seed: task.seed,
+    seed,
     usage: {
       completion_tokens: tokens,
       total_tokens: tokens,
-      ...(task.webSearches === undefined ? {} : { tool_usage: { web_search: task.webSearches } }),
+      ...(webSearches === undefined ? {} : { tool_usage: { web_search: webSearches } }),
     },
     ...serviceSettings,
   };

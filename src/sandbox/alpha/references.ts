@@ -1,8 +1,9 @@
 import type { AlphaContentItem, AlphaCreateBody } from '../../gateway/alpha.ts';
 import { type AlphaModel, alphaModels } from '../../gateway/alpha-models.ts';
 import { mediaUrlOf } from '../../gateway/alpha-rules.ts';
-import type { MediaLimits, Modality, Range } from '../../gateway/media-limits.ts';
+import type { Modality } from '../../gateway/media-limits.ts';
 import { base64Bytes, readImageSize } from '../base64-image.ts';
+import { checkMedia } from '../media-check.ts';
 import { Refusal } from '../reply.ts';
 
 /** Assets that exist in the embedded gateway: any ID that begins so, of any modality and always active. */
@@ -31,10 +32,11 @@ export async function checkReferences(body: AlphaCreateBody): Promise<void> {
       );
     }
     const bytes = base64Bytes(url);
-    const limits = model?.media[modalityOf(item)];
+    const modality = modalityOf(item);
+    const limits = model?.media[modality];
     if (!bytes || !limits) continue;
-    if (item.type === 'image_url') await checkImage(nth, item, bytes, limits);
-    else audioS += await checkAudio(nth, item, bytes, limits);
+    const { durationS = 0 } = await checkMedia(modality, bytes, limits, (rule) => refuse(nth, item, rule));
+    audioS += durationS;
     refuseLongAudio(audioS, model);
   }
 }
@@ -46,60 +48,6 @@ export async function firstImageSize(
   const first = content.find((item) => item.type === 'image_url');
   const bytes = base64Bytes((first && mediaUrlOf(first)) ?? '');
   return bytes && (await readImageSize(bytes));
-}
-
-const outside = (value: number, range: Range | undefined) =>
-  range !== undefined &&
-  (range.exclusive ? value <= range.min || value >= range.max : value < range.min || value > range.max);
-const inWords = ({ min, max }: Range) => `${min}-${max}`;
-
-function checkBytes(
-  nth: number,
-  item: AlphaContentItem,
-  bytes: Uint8Array,
-  { bytes: limit }: MediaLimits,
-): void {
-  if (!limit) return;
-  if (bytes.length > limit.max || (limit.exclusive && bytes.length === limit.max)) {
-    const most = `${limit.exclusive ? 'under' : 'up to'} ${limit.max} bytes`;
-    throw refuse(nth, item, `${bytes.length} bytes, ${most} are taken`);
-  }
-}
-
-async function checkImage(
-  nth: number,
-  item: AlphaContentItem,
-  bytes: Uint8Array,
-  limits: MediaLimits,
-): Promise<void> {
-  checkBytes(nth, item, bytes, limits);
-  const size = await readImageSize(bytes);
-  if (!size) throw refuse(nth, item, `not an image (${limits.formats?.join(', ')} are taken)`);
-  const { width, height } = size;
-  if (limits.edgePx && (outside(width, limits.edgePx) || outside(height, limits.edgePx))) {
-    throw refuse(nth, item, `${width}x${height}; width and height must be ${inWords(limits.edgePx)} px`);
-  }
-  if (limits.aspect && outside(width / height, limits.aspect)) {
-    throw refuse(nth, item, `${width}x${height}; width divided by height must be ${inWords(limits.aspect)}`);
-  }
-}
-
-/** Checks one audio file and returns its length in seconds. */
-async function checkAudio(
-  nth: number,
-  item: AlphaContentItem,
-  bytes: Uint8Array,
-  limits: MediaLimits,
-): Promise<number> {
-  checkBytes(nth, item, bytes, limits);
-  const media = await import('mediabunny');
-  const input = new media.Input({ formats: [media.WAVE, media.MP3], source: new media.BufferSource(bytes) });
-  const durationS = await input.computeDuration().catch(() => undefined);
-  if (durationS === undefined) throw refuse(nth, item, `not audio (${limits.formats?.join(', ')} are taken)`);
-  if (limits.durationS && outside(durationS, limits.durationS)) {
-    throw refuse(nth, item, `${durationS.toFixed(1)} s long, ${inWords(limits.durationS)} s are taken`);
-  }
-  return durationS;
 }
 
 function refuseLongAudio(audioS: number, model: AlphaModel | undefined): void {

@@ -1,9 +1,10 @@
 import { type AlphaCreateBody, AlphaStrictCreateBody, alphaCreate } from '../../gateway/alpha.ts';
 import { alphaFamily, alphaQuery } from '../../gateway/alpha-task.ts';
-import { admitTask, sweepWhenDue } from '../account.ts';
+import { admitTask } from '../account.ts';
 import { jsonReply, Refusal } from '../reply.ts';
 import type { Route } from '../route.ts';
-import { planTask, poolOf } from './plan.ts';
+import { findTask } from '../task.ts';
+import { type AlphaPlan, planTask, poolOf } from './plan.ts';
 import { createReply, taskRecord } from './record.ts';
 import { checkReferences } from './references.ts';
 
@@ -17,7 +18,6 @@ export const alphaRoutes: readonly Route[] = [
       const request = body as AlphaCreateBody;
       await checkReferences(request);
       const task = await planTask(request, world);
-      sweepWhenDue(world.store, task.createdAtMs, alphaFamily.recordLifeMs);
       admitTask(world.store, task, world.account);
       return { ...jsonReply(200, createReply(task)), acceptedTaskId: task.id };
     },
@@ -27,8 +27,8 @@ export const alphaRoutes: readonly Route[] = [
     pool: () => 'standard',
     answer({ params }, world) {
       const id = params.task_id ?? '';
-      const task = world.store.task(id);
-      if (task?.family !== alphaFamily.name || world.now() >= task.createdAtMs + alphaFamily.recordLifeMs) {
+      const task = findTask<AlphaPlan>(world, alphaFamily.name, id);
+      if (!task) {
         throw new Refusal(404, `There is no task ${id}; records are kept for 7 days.`, 'ResourceNotFound');
       }
       return jsonReply(200, taskRecord(task, world));

@@ -1,0 +1,101 @@
+import { alphaFixedRatios, alphaResolutions } from '../../gateway/alpha-models.ts';
+import { BETA_DEFAULT_DURATION_S, type BetaVariant } from '../../gateway/beta-modes.ts';
+import { betaFamily } from '../../gateway/beta-task.ts';
+import type { Film } from '../film.ts';
+import { SENSITIVE_OUTPUT_WORD } from '../prompt-words.ts';
+import { seededInt } from '../seeded.ts';
+import { forcedFailure, makeTaskId, type SandboxTask, type TaskFailure, taskTimes } from '../task.ts';
+import type { World } from '../world.ts';
+import type { BetaRequest } from './request.ts';
+
+/** What a task of family B can make ("Output items by `type`"). */
+export const betaProducts = ['video', 'image', 'audio', 'voice', 'element'] as const;
+export type BetaProduct = (typeof betaProducts)[number];
+
+/** Words in a prompt that make the sandbox offer this instead of a video: `output-audio`; several may stand in one. */
+export const productWord = (product: BetaProduct): string => `output-${product}`;
+
+/** What a task of family B keeps. */
+export interface BetaPlan {
+  readonly film: Film;
+  readonly products: readonly BetaProduct[];
+  readonly watermark: boolean;
+  readonly prompt: string;
+  readonly externalId?: string;
+}
+
+/** At speed 1, from create to its end some 50-110 s. */
+const pace = {
+  queueMs: { least: 2000, spread: 6000 },
+  runMs: { least: 35_000, spread: 15_000, perOutputS: 3500 },
+};
+const resolutionFactor: Readonly<Record<string, number>> = { '720p': 1, '1080p': 1.4, '4k': 2.5 };
+
+/** How long the sandbox keeps records of family B, which is not documented: longer than their outputs live. */
+export const BETA_RECORD_DAYS = 60;
+const DAY_MS = 24 * 3_600_000;
+
+/** One task in so many is never seen `processing` ("any of the three may follow"). */
+const STRAIGHT_ONE_IN = 5;
+
+/** What a setting left out becomes ("Family B endpoints"), also where the document shows no body. */
+const defaults = { resolution: '720p', ratio: '16:9' } as const;
+const MAX_FILM_S = 60;
+
+const oneOf = (known: readonly string[], value: unknown): string | undefined =>
+  typeof value === 'string' && known.includes(value) ? value : undefined;
+
+/** Decides everything about a task of family B. */
+export function planTask(request: BetaRequest, variant: BetaVariant, world: World): SandboxTask<BetaPlan> {
+  const createdAtMs = world.now();
+  const id = makeTaskId('vb', createdAtMs);
+  const { settings, prompt, imageRatio, watermark, externalId } = request;
+  const durationS = typeof settings.duration === 'number' ? settings.duration : BETA_DEFAULT_DURATION_S;
+  const film: Film = {
+    durationS: Math.min(MAX_FILM_S, Math.max(1, Math.round(durationS))),
+    ratio: oneOf(alphaFixedRatios, settings.aspect_ratio) ?? imageRatio ?? defaults.ratio,
+    resolution: oneOf(alphaResolutions, settings.resolution) ?? defaults.resolution,
+    format: 'mp4',
+    audio: settings.audio !== undefined && settings.audio !== 'off',
+  };
+  const failure = forcedFailure(world, 'failed') ?? reviewFailure(prompt);
+  const queueMs = pace.queueMs.least + (seededInt(id, 'queue') % pace.queueMs.spread);
+  const runMs =
+    (pace.runMs.least + (seededInt(id, 'run') % pace.runMs.spread) + pace.runMs.perOutputS * film.durationS) *
+    (resolutionFactor[film.resolution] ?? 1);
+  const isStraight = seededInt(id, 'straight') % STRAIGHT_ONE_IN === 0;
+  return {
+    id,
+    family: betaFamily.name,
+    model: variant.model,
+    ...taskTimes(
+      createdAtMs,
+      isStraight ? { queueMs: queueMs + runMs, runMs: 0 } : { queueMs, runMs },
+      world,
+    ),
+    expiresAtMs: createdAtMs + BETA_RECORD_DAYS * DAY_MS,
+    ...(failure && { failure }),
+    plan: {
+      film,
+      products: productsOf(prompt),
+      watermark,
+      prompt,
+      ...(externalId !== undefined && { externalId }),
+    },
+  };
+}
+
+/** The products that the prompt names, in its order; a video where it names none. */
+function productsOf(prompt: string): BetaProduct[] {
+  const named = betaProducts
+    .map((product) => ({ product, at: prompt.indexOf(productWord(product)) }))
+    .filter(({ at }) => at >= 0)
+    .sort((a, b) => a.at - b.at)
+    .map(({ product }) => product);
+  return named.length > 0 ? named : ['video'];
+}
+
+const reviewFailure = (prompt: string): TaskFailure | undefined =>
+  prompt.includes(SENSITIVE_OUTPUT_WORD)
+    ? { code: 'ContentReviewFailed', message: 'The output may contain sensitive content.' }
+    : undefined;

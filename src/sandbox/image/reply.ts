@@ -1,0 +1,108 @@
+import { eventReply, jsonReply, type ReplyEvent, type SandboxReply } from '../reply.ts';
+import type { World } from '../world.ts';
+import type { InputImage } from './inputs.ts';
+import { linksOf, newImageId } from './links.ts';
+import { familyOf } from './models.ts';
+import { type ImageOrder, Picture } from './order.ts';
+import type { ImageSettings } from './request.ts';
+import { usageField, usageOf } from './usage.ts';
+
+/** How long an image takes at speed 1, however many are made. */
+export const IMAGE_S = 4;
+
+/** A prompt with this text gets its finished image before the unfinished ones. */
+export const FINAL_FIRST_TEXT = 'final-first';
+
+/** The words of the document for `quality` in a response; legacy qualities are not among them. */
+const shownQualities = ['low', 'medium', 'high', 'xhigh', 'max'];
+
+export interface ImageJob {
+  readonly action: 'generation' | 'edit';
+  readonly order: ImageOrder;
+  readonly images: readonly InputImage[];
+  readonly request: ImageSettings;
+}
+
+/** The reply to a generation or an edit ("Image response"), whole or as events. */
+export async function imageReply(job: ImageJob, world: World): Promise<SandboxReply> {
+  const { order, request } = job;
+  const id = newImageId();
+  const family = familyOf(order.model);
+  const asUrls = family !== 'img' && !request.stream && request.response_format !== 'b64_json';
+  const imageTokens = job.images.reduce((sum, { tokens }) => sum + tokens, 0);
+  const drawn = asUrls ? [] : await drawAll(order, request.stream ? (request.partial_images ?? 0) : 0, world);
+  const about = {
+    ...(family === 'img' && { background: order.background }),
+    output_format: order.format,
+    ...(shownQualities.includes(order.quality) && { quality: order.quality }),
+    size: `${order.widthPx}x${order.heightPx}`,
+  };
+  const usage = usageOf(order, imageTokens, order.count, request.partial_images ?? 0);
+  const revised = order.model === 'legacy-image-3' && {
+    revised_prompt: `${order.prompt}, in plain letters on a soft gradient`,
+  };
+  const whole = {
+    created: Math.floor(world.now() / 1000),
+    ...about,
+    data: asUrls
+      ? linksOf(id, order, world).map((url) => ({ url, b64_json: '', ...revised }))
+      : drawn.map(({ finished }) => ({ b64_json: finished, ...revised })),
+    ...(family !== 'legacy' && { usage: usageField(usage) }),
+  };
+  const readyAfterMs = (IMAGE_S * 1000) / world.speed;
+  if (!request.stream) return { ...jsonReply(200, whole), readyAfterMs, acceptedTaskId: id };
+  return { ...eventReply(streamOf(job, drawn, { about, imageTokens }, world), whole), acceptedTaskId: id };
+}
+
+/** An image in Base64, and how it looked on the way. */
+interface Drawn {
+  readonly finished: string;
+  readonly unfinished: readonly string[];
+}
+
+/** Draws the images of an order one after the other: each is some 30 MB while it is drawn. */
+async function drawAll(order: ImageOrder, partials: number, world: World): Promise<Drawn[]> {
+  const drawn: Drawn[] = [];
+  for (let nth = 0; nth < order.count; nth++) {
+    const picture = await Picture.of(order, nth, world.wasmDir);
+    const unfinished: string[] = [];
+    for (let step = 0; step < partials; step++) {
+      unfinished.push(base64(await picture.unfinished(step, partials)));
+    }
+    drawn.push({ finished: base64(await picture.file()), unfinished });
+  }
+  return drawn;
+}
+
+/**
+ * The images as events: for each, `partial_images` unfinished ones and the finished one. The document does not show
+ * their shape; this is the public one.
+ */
+function* streamOf(
+  { action, order }: ImageJob,
+  drawn: readonly Drawn[],
+  { about, imageTokens }: { readonly about: object; readonly imageTokens: number },
+  world: World,
+): Generator<ReplyEvent> {
+  const createdAt = Math.floor(world.now() / 1000);
+  const event = (name: string, fields: object, atMs: number): ReplyEvent => {
+    const type = `image_${action}.${name}`;
+    const json = JSON.stringify({ type, created_at: createdAt, ...about, ...fields });
+    return { text: `event: ${type}\ndata: ${json}\n\n`, atMs };
+  };
+  const isFinalFirst = order.prompt.includes(FINAL_FIRST_TEXT);
+  for (const { finished, unfinished } of drawn) {
+    const partials = unfinished.length;
+    const stepMs = (IMAGE_S * 1000) / (partials + 1) / world.speed;
+    const usage = usageField(usageOf(order, imageTokens, 1, partials));
+    const final = (atMs: number) => event('completed', { b64_json: finished, usage }, atMs);
+    if (isFinalFirst) yield final(stepMs);
+    for (const [step, b64_json] of unfinished.entries()) {
+      yield event('partial_image', { b64_json, partial_image_index: step }, stepMs * (step + 1));
+    }
+    if (!isFinalFirst) yield final(stepMs * (partials + 1));
+  }
+}
+
+const base64 = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');

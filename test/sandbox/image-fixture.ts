@@ -1,0 +1,100 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+import { imageSize } from 'image-size';
+import { onTestFinished } from 'vitest';
+import { makePng } from '../../src/sandbox/png.ts';
+import type { Sandbox } from '../../src/sandbox/server.ts';
+import { type Answer, ask, auth, json, run } from './fixture.ts';
+
+export const generationsPath = '/v1/images/generations';
+export const editsPath = '/v1/images/edits';
+export const nativePath = (model: string) => `/v1/models/${model}:generateContent`;
+
+export const prompt = 'a paper boat on a calm sea at dawn';
+
+export const post = (at: Sandbox, to: string, body: unknown): Promise<Answer> =>
+  ask(`${at.baseUrl}${to}`, {
+    method: 'POST',
+    headers: { ...auth, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+
+export const generate = (at: Sandbox, body: object) => post(at, generationsPath, { prompt, ...body });
+
+/** A form as a client sends it; a file is its bytes and its name. */
+export async function postForm(
+  at: Sandbox,
+  parts: readonly (readonly [field: string, value: string | Uint8Array])[],
+): Promise<Answer> {
+  const form = new FormData();
+  for (const [field, value] of parts) {
+    if (typeof value === 'string') form.append(field, value);
+    else form.append(field, new Blob([new Uint8Array(value)], { type: 'image/png' }), 'image.png');
+  }
+  const request = new Request('http://sandbox', { method: 'POST', body: form });
+  return ask(`${at.baseUrl}${editsPath}`, {
+    method: 'POST',
+    headers: { ...auth, 'content-type': request.headers.get('content-type') ?? '' },
+    body: new Uint8Array(await request.arrayBuffer()),
+  });
+}
+
+/** A PNG of one colour. */
+export const png = (widthPx = 320, heightPx = 200) => makePng(widthPx, heightPx, (row) => row.fill(90));
+
+/** The images of a reply of 200, wherever they are. */
+export async function imagesOf(answer: Answer): Promise<Buffer[]> {
+  if (answer.status !== 200) throw new Error(`refused: ${answer.status} ${answer.text}`);
+  const { data, candidates } = json(answer);
+  const found: Buffer[] = [];
+  for (const item of data ?? []) {
+    found.push(item.b64_json ? Buffer.from(item.b64_json, 'base64') : (await ask(item.url)).bytes);
+  }
+  for (const part of candidates?.[0].content.parts ?? []) {
+    if (part.inlineData) found.push(Buffer.from(part.inlineData.data, 'base64'));
+    if (part.fileData) found.push((await ask(part.fileData.fileUri)).bytes);
+  }
+  return found;
+}
+
+/** What an image library, ffprobe and the program `file` say of an image, each as `png 1024x1024`. */
+export async function judged(bytes: Uint8Array): Promise<readonly string[]> {
+  const { type, width, height } = imageSize(bytes);
+  const at = await saved(bytes);
+  const probed = await run('ffprobe', [
+    ...['-v', 'error', '-select_streams', 'v:0', '-of', 'csv=p=0'],
+    ...['-show_entries', 'stream=codec_name,width,height', at],
+  ]);
+  const [codec, widthPx, heightPx] = probed.stdout.trim().split(',');
+  const judgements = [
+    `${type} ${width}x${height}`,
+    `${codec === 'mjpeg' ? 'jpg' : codec} ${widthPx}x${heightPx}`,
+  ];
+  if (!hasFile) return judgements;
+  const { stdout: words } = await run('file', ['--brief', at]);
+  const kind = { PNG: 'png', JPEG: 'jpg', 'Web/P': 'webp' }[/PNG|JPEG|Web\/P/.exec(words)?.[0] ?? ''];
+  const [, across, down] = [...words.matchAll(/(\d+) ?x ?(\d+)/g)].at(-1) ?? [];
+  return [...judgements, `${kind} ${across}x${down}`];
+}
+
+const hasFile = await run('file', ['--version']).then(
+  () => true,
+  () => false,
+);
+
+async function saved(bytes: Uint8Array): Promise<string> {
+  const dir = mkdtempSync(path.join(tmpdir(), 'gw-image-'));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  const at = path.join(dir, 'image');
+  await writeFile(at, bytes);
+  return at;
+}
+
+/** The pixels of an image as RGBA. */
+export async function pixels(bytes: Uint8Array): Promise<Buffer> {
+  const at = await saved(bytes);
+  await run('ffmpeg', ['-v', 'error', '-i', at, '-f', 'rawvideo', '-pix_fmt', 'rgba', `${at}.raw`]);
+  return readFile(`${at}.raw`);
+}

@@ -1,0 +1,238 @@
+import { describe, expect, it } from 'vitest';
+import { ask, auth, json, key, sandbox } from './fixture.ts';
+import {
+  editsPath,
+  generate,
+  generationsPath,
+  nativePath,
+  png,
+  post,
+  postForm,
+  prompt,
+} from './image-fixture.ts';
+
+// What the image endpoints refuse, over raw HTTP: status, code, and the field that the message names.
+
+const fast = { speed: Number.POSITIVE_INFINITY };
+const url = 'https://example.com/a.png';
+const file = await png();
+const notAnImage = `data:image/png;base64,${Buffer.from('<html>not found</html>').toString('base64')}`;
+
+describe('a generation is refused', () => {
+  const refused: readonly (readonly [why: string, body: object, message: RegExp])[] = [
+    ['a model that is misspelled', { model: 'img-22' }, /model: img-22 is not an image model; img-2, /],
+    ['no model', {}, /^Invalid parameter model/],
+    ['an empty prompt', { model: 'img-2', prompt: ' ' }, /^Invalid parameter prompt: the prompt is empty/],
+    ['a prompt too long', { model: 'legacy-image-2', prompt: 'x'.repeat(1001) }, /prompt: .*1000/],
+    ['a field that is not listed', { model: 'img-2', seed: 1 }, /seed: not a parameter/],
+    ['an odd size', { model: 'img-2', size: '1000x1000' }, /size: .*divisible by 16.*1008x1008/],
+    ['a size of another model', { model: 'delta-image-4-5-251128', size: '1K' }, /size: /],
+    ['a size that cannot be read', { model: 'sandbox-image-1', size: 'huge' }, /size: not auto/],
+    ['a size beyond all models', { model: 'sandbox-image-1', size: '9000x9000' }, /size: at most 16777216/],
+    [
+      'an edge beyond all formats',
+      { model: 'sandbox-image-1', size: '16384x16' },
+      /size: edges of at most 16383/,
+    ],
+    ['a model of another kind', { model: 'geo-3.6-flash' }, /model: geo-3.6-flash is not an image model/],
+    ['too many images', { model: 'img-2', n: 11 }, /^Invalid parameter n: /],
+    ['a second image', { model: 'legacy-image-3', n: 2 }, /^Invalid parameter n: /],
+    ['a quality of others', { model: 'img-2', quality: 'max' }, /quality: /],
+    [
+      'transparent as jpeg',
+      { model: 'img-2.5-flare', background: 'transparent', output_format: 'jpeg' },
+      /background: /,
+    ],
+    ['compression of png', { model: 'img-2', output_compression: 50 }, /output_compression: /],
+    ['response_format of an img model', { model: 'img-2', response_format: 'url' }, /response_format: /],
+    ['a style of others', { model: 'legacy-image-2', style: 'vivid' }, /style: /],
+    ['a stream of others', { model: 'legacy-image-3', stream: true }, /stream: /],
+    ['four partial images', { model: 'img-2', stream: true, partial_images: 4 }, /partial_images: /],
+    ['partial images without a stream', { model: 'img-2', partial_images: 1 }, /partial_images: /],
+    ['an image that is none', { model: 'sandbox-image-1', image: [url, 'a.png'] }, /image\[1\]: /],
+    [
+      'Base64 that is no image',
+      { model: 'sandbox-image-1', image: [notAnImage] },
+      /image\[0\]: the data are not an image/,
+    ],
+    [
+      'plain Base64 that is no image',
+      { model: 'delta-image-4-0-250828', image: 'A'.repeat(80) },
+      /image: the data are not/,
+    ],
+    ['17 images', { model: 'sandbox-image-1', image: Array(17).fill(url) }, /image: up to 16/],
+    [
+      'a prompt that moderation blocks',
+      { model: 'img-2', prompt: 'a sensitive-prompt' },
+      /content moderation/,
+    ],
+  ];
+  it.each(refused)('for %s', async (_, body, message) => {
+    const at = await sandbox(fast);
+    const answer = await generate(at, body);
+    expect(answer.status, answer.text.slice(0, 300)).toBe(400);
+    expect(json(answer).error).toMatchObject({
+      message: expect.stringMatching(message),
+      type: 'invalid_request_error',
+    });
+    expect(at.requests.map(({ acceptedTaskId }) => acceptedTaskId)).toEqual([undefined]);
+  });
+
+  it('for a wrong key, a wrong method, and a form', async () => {
+    const at = await sandbox(fast);
+    const headers = { 'content-type': 'application/json' };
+    const body = JSON.stringify({ model: 'img-2', prompt });
+    const wrong = { ...headers, authorization: 'Bearer no' };
+    const restricted = { ...headers, authorization: `Bearer ${key}-restricted` };
+    const to = `${at.baseUrl}${generationsPath}`;
+    expect((await ask(to, { method: 'POST', headers, body })).status).toBe(401);
+    expect((await ask(to, { method: 'POST', headers: wrong, body })).status).toBe(401);
+    expect((await ask(to, { method: 'POST', headers: restricted, body })).status).toBe(403);
+    expect((await ask(to, { headers: auth })).status).toBe(405);
+    const form = { ...auth, 'content-type': 'multipart/form-data; boundary=x' };
+    const asForm = await ask(to, { method: 'POST', headers: form, body: '--x--\r\n' });
+    expect([asForm.status, json(asForm).error.code]).toEqual([400, 'InvalidContentType']);
+  });
+});
+
+describe('an edit is refused', () => {
+  const images = [{ image_url: url }];
+  const refused: readonly (readonly [why: string, body: object, message: RegExp])[] = [
+    ['no images', { model: 'img-2' }, /images: /],
+    ['an empty list', { model: 'img-2', images: [] }, /images: at least one/],
+    ['17 images', { model: 'img-2', images: Array(17).fill(images[0]) }, /images: up to 16/],
+    [
+      'an image with two sources',
+      { model: 'img-2', images: [{ image_url: url, file_id: 'file-a' }] },
+      /images\[0\]: .*exactly one/,
+    ],
+    ['an image with no source', { model: 'img-2', images: [{}] }, /images\[0\]: .*exactly one/],
+    [
+      'a mask with two sources',
+      { model: 'img-2', images, mask: { image_url: url, file_id: 'file-a' } },
+      /mask: .*exactly one/,
+    ],
+    [
+      'a file that is not known',
+      { model: 'img-2', images: [{ file_id: 'upload-1' }] },
+      /images\[0\]\.file_id: there is no file upload-1/,
+    ],
+    ['a mask that is not known', { model: 'img-2', images, mask: { file_id: 'x' } }, /mask\.file_id: /],
+    [
+      'a mask that is no image',
+      { model: 'img-2', images, mask: { image_url: notAnImage } },
+      /mask\.image_url: the data/,
+    ],
+    [
+      'an image that is none',
+      { model: 'img-2', images: [{ image_url: notAnImage }] },
+      /images\[0\]\.image_url: the data/,
+    ],
+    ['a model that does not edit', { model: 'legacy-image-3', images }, /model: /],
+    ['a delta model', { model: 'delta-image-4-0-250828', images }, /model: /],
+    ['a quality of generation', { model: 'legacy-image-2', images, quality: 'standard' }, /quality: /],
+    ['another fidelity', { model: 'img-2', images, input_fidelity: 'medium' }, /input_fidelity: /],
+  ];
+  it.each(refused)('for %s', async (_, body, message) => {
+    const at = await sandbox(fast);
+    const answer = await post(at, editsPath, { prompt, ...body });
+    expect(answer.status, answer.text.slice(0, 300)).toBe(400);
+    expect(json(answer).error.message).toMatch(message);
+  });
+
+  type Parts = Parameters<typeof postForm>[1];
+  const base: Parts = [
+    ['model', 'img-2'],
+    ['prompt', prompt],
+  ];
+  const forms: readonly (readonly [why: string, parts: Parts, message: RegExp])[] = [
+    ['no image', base, /image\[\]: at least one/],
+    [
+      'an image under another name',
+      [...base, ['image', file]],
+      /image: no file is taken here; images go into image\[\]/,
+    ],
+    ['an image as text', [...base, ['image[]', 'a.png']], /image\[\]: not a file/],
+    ['two masks', [...base, ['image[]', file], ['mask', file], ['mask', file]], /mask: one mask/],
+    ['a mask that is no image', [...base, ['image[]', file], ['mask', Buffer.from('x')]], /mask: the data/],
+    [
+      'a second image that is none',
+      [...base, ['image[]', file], ['image[]', Buffer.from('x')]],
+      /image\[\]\[1\]: the data/,
+    ],
+    ['a field twice', [...base, ['image[]', file], ['n', '1'], ['n', '2']], /n: given 2 times/],
+    ['a field that is not listed', [...base, ['image[]', file], ['seed', '1']], /seed: not a parameter/],
+    ['a number in words', [...base, ['image[]', file], ['n', 'two']], /^Invalid parameter n: /],
+    ['a switch in words', [...base, ['image[]', file], ['stream', 'yes']], /stream: /],
+    [
+      '17 images',
+      [...base, ...Array.from({ length: 17 }, () => ['image[]', file] as const)],
+      /images: up to 16/,
+    ],
+    [
+      'no prompt',
+      [
+        ['model', 'img-2'],
+        ['image[]', file],
+      ],
+      /prompt: /,
+    ],
+  ];
+  it.each(forms)('as a form for %s', async (_, parts, message) => {
+    const at = await sandbox(fast);
+    const answer = await postForm(at, parts);
+    expect(answer.status, answer.text.slice(0, 300)).toBe(400);
+    expect(json(answer).error.message).toMatch(message);
+  });
+
+  it('as a form that breaks off', async () => {
+    const at = await sandbox(fast);
+    const headers = { ...auth, 'content-type': 'multipart/form-data; boundary=x' };
+    const body = '--x\r\nContent-Disposition: form-data; name="model"\r\n\r\nimg-2';
+    const answer = await ask(`${at.baseUrl}${editsPath}`, { method: 'POST', headers, body });
+    expect([answer.status, json(answer).error.code]).toEqual([400, 'InvalidRequest']);
+  });
+});
+
+describe('a native image is refused', () => {
+  const parts = [{ text: 'a boat' }];
+  const refused: readonly (readonly [why: string, body: object, message: RegExp])[] = [
+    ['no contents', {}, /contents: /],
+    ['no parts', { contents: [{ parts: [] }] }, /contents\[0\]\.parts: /],
+    ['no prompt', { contents: [{ parts: [{ text: ' ' }] }] }, /contents: a prompt/],
+    ['an unknown role', { contents: [{ role: 'system', parts }] }, /contents\[0\]\.role: /],
+    ['a part of nothing', { contents: [{ parts: [...parts, {}] }] }, /contents\[0\]\.parts\[1\]: /],
+    [
+      'Base64 that is none',
+      { contents: [{ parts: [{ inlineData: { mimeType: 'image/png', data: '%' } }] }] },
+      /inlineData\.data: /,
+    ],
+    [
+      'data that are no image',
+      { contents: [{ parts: [...parts, { inlineData: { mimeType: 'image/png', data: 'AAAA' } }] }] },
+      /parts\[1\]\.inlineData\.data: the data/,
+    ],
+    [
+      'a size in lower case',
+      { contents: [{ parts }], generationConfig: { imageConfig: { imageSize: '2k' } } },
+      /imageSize: /,
+    ],
+    [
+      'a shape that is none',
+      { contents: [{ parts }], generationConfig: { imageConfig: { aspectRatio: 'wide' } } },
+      /aspectRatio: /,
+    ],
+  ];
+  it.each(refused)('for %s', async (_, body, message) => {
+    const at = await sandbox(fast);
+    const answer = await post(at, nativePath('img-2'), body);
+    expect(answer.status, answer.text.slice(0, 300)).toBe(400);
+    expect(json(answer).error.message).toMatch(message);
+  });
+
+  it('for a model that is none', async () => {
+    const at = await sandbox(fast);
+    const answer = await post(at, nativePath('img-0'), { contents: [{ parts }] });
+    expect([answer.status, json(answer).error.code]).toEqual([400, 'ModelNotFound']);
+  });
+});
