@@ -19,7 +19,14 @@ export interface MediaLimits {
   readonly pixels?: Range;
   readonly durationS?: Range;
   readonly framesPerS?: Range;
+  readonly videoCodecs?: readonly Codec[];
+  /** Of a video's sound; a silent video has none. */
+  readonly audioCodecs?: readonly Codec[];
 }
+
+/** Codecs by their short names, with the document's words for them. */
+export const codecWords = { avc: 'H.264', hevc: 'H.265', aac: 'AAC', mp3: 'MP3' } as const;
+export type Codec = keyof typeof codecWords;
 
 export type Modality = 'image' | 'video' | 'audio';
 

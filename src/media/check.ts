@@ -1,5 +1,5 @@
-import { MB, type MediaLimits, type Modality, type Range } from '../gateway/media-limits.ts';
-import type { MediaFacts } from './probe.ts';
+import { codecWords, MB, type MediaLimits, type Modality, type Range } from '../gateway/media-limits.ts';
+import { type MediaFacts, UNKNOWN_CODEC } from './probe.ts';
 import { modalityInWords, typeInWords } from './signatures.ts';
 
 /** Containers round lengths to their frames: a 30 s clip cut by any editor may say 30.03. */
@@ -30,6 +30,7 @@ function* breaches(facts: MediaFacts, limits: MediaLimits): Generator<string> {
     yield `has ${inMB(facts.bytes)}; it must be ${bytes.exclusive ? 'under' : 'at most'} ${inMB(bytes.max)}`;
   }
   yield* pictureBreaches(facts, limits);
+  yield* codecBreaches(facts, limits);
   if (durationS) {
     if (facts.durationS === undefined) yield unreadable('length', facts);
     else if (!within(facts.durationS, durationS, DURATION_TOLERANCE_S)) {
@@ -63,6 +64,27 @@ function* pictureBreaches(facts: MediaFacts, { edgePx, aspect, pixels }: MediaLi
   }
 }
 
+function* codecBreaches(facts: MediaFacts, { videoCodecs, audioCodecs }: MediaLimits): Generator<string> {
+  const { videoCodec, audioCodec } = facts;
+  if (videoCodecs) {
+    if (videoCodec === undefined) yield unreadable('picture', facts);
+    else if (!includes(videoCodecs, videoCodec)) {
+      yield `its picture is ${codecInWords(videoCodec)}; the codecs taken are ${videoCodecs.map(codecInWords).join(', ')}`;
+    }
+  }
+  // No sound at all is no breach.
+  if (audioCodecs && audioCodec !== undefined && !includes(audioCodecs, audioCodec)) {
+    yield `its sound is ${codecInWords(audioCodec)}; the codecs taken are ${audioCodecs.map(codecInWords).join(', ')}`;
+  }
+}
+
+const includes = (names: readonly string[], name: string): boolean => names.includes(name);
+
+const codecInWords = (codec: string): string =>
+  codec === UNKNOWN_CODEC
+    ? 'of an unknown codec'
+    : ((codecWords as Readonly<Record<string, string>>)[codec] ?? codec.toUpperCase());
+
 /**
  * Sums of lengths over all videos, and over all audio, against the longest that a request may have, in seconds. Each
  * sentence names the flag of the first file that counts. Lengths that are not known (URLs, assets) count as none.
@@ -86,6 +108,7 @@ function within(value: number, range: Range, tolerance = 0): boolean {
 }
 
 function rangeInWords({ min, max, exclusive }: Range): string {
+  if (max === Number.POSITIVE_INFINITY) return `at least ${min}`;
   return exclusive ? `above ${min} and below ${max}` : `${min}-${max}`;
 }
 

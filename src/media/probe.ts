@@ -14,10 +14,13 @@ export interface MediaFacts {
   readonly durationS?: number | undefined;
   /** The average over the track. */
   readonly framesPerS?: number | undefined;
-  /** As the probing library spells them: `avc`, `hevc`, `aac`, `mp3`, …. */
+  /** As the probing library spells them: `avc`, `hevc`, `aac`, `mp3`, …; {@link UNKNOWN_CODEC} for a track it cannot name. */
   readonly videoCodec?: string | undefined;
   readonly audioCodec?: string | undefined;
 }
+
+/** The codec of a track that is there, but of no known kind. */
+export const UNKNOWN_CODEC = 'unknown';
 
 const unknownType = { format: 'unknown', modality: 'other', mime: 'application/octet-stream' } as const;
 

@@ -1,7 +1,7 @@
 import type { Input, InputVideoTrack } from 'mediabunny';
 import { MB } from '../gateway/media-limits.ts';
 import type { ByteSource } from './local-file.ts';
-import type { MediaFacts } from './probe.ts';
+import { type MediaFacts, UNKNOWN_CODEC } from './probe.ts';
 
 type TrackFacts = Pick<
   MediaFacts,
@@ -18,9 +18,10 @@ const COUNTED_FRAMES = 3600;
  * Facts that a damaged or foreign file does not give are left out; errors of `source.read` are thrown.
  */
 export async function readTrackFacts(source: ByteSource, format: string): Promise<TrackFacts> {
-  const { ADTS, CustomSource, FLAC, Input, MATROSKA, MP3, MP4, OGG, QTFF, WAVE, WEBM } = await import(
-    'mediabunny'
-  );
+  const { ADTS, CustomSource, FLAC, Input, Logging, LogLevel, MATROSKA, MP3, MP4, OGG, QTFF, WAVE, WEBM } =
+    await import('mediabunny');
+  // It would write what a file holds straight to the terminal; what matters of it stands in the facts.
+  Logging.level = LogLevel.Silent;
   let readError: unknown;
   const read = async (start: number, end: number) => {
     try {
@@ -63,9 +64,9 @@ async function collect(
   if (video) {
     facts.widthPx = await video.getDisplayWidth();
     facts.heightPx = await video.getDisplayHeight();
-    facts.videoCodec = (await video.getCodec()) ?? undefined;
+    facts.videoCodec = (await video.getCodec()) ?? UNKNOWN_CODEC;
   }
-  if (audio) facts.audioCodec = (await audio.getCodec()) ?? undefined;
+  if (audio) facts.audioCodec = (await audio.getCodec()) ?? UNKNOWN_CODEC;
   const timed = video ?? audio;
   if (!timed) return facts;
   facts.durationS = roughly

@@ -1,0 +1,463 @@
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { gammaFlagOf, gammaFlags } from '../../src/commands/video/gamma/body.ts';
+import { flagName } from '../../src/flags/flag.ts';
+import { GammaCreateBody } from '../../src/gateway/gamma.ts';
+import { KEY, World } from '../helpers/gw.ts';
+import { hasFfmpeg, make, picture, pngHead, sparse, tone } from '../media/fixtures.ts';
+
+const worlds: World[] = [];
+const open = async (options: Parameters<typeof World.open>[0] = {}) => {
+  const world = await World.open(options);
+  worlds.push(world);
+  return world;
+};
+afterEach(async () => {
+  for (const world of worlds.splice(0)) await world.close();
+});
+
+const create = ['video', 'gamma', 'create'];
+const sized = ['--resolution', '768P', '--duration', '5'];
+const text = ['a fox', ...sized, '--ratio', '16:9'];
+const hasLedger = (world: World) => {
+  const dir = path.join(world.dir, '.local/state/gw/ledger');
+  return existsSync(dir) && readdirSync(dir).length > 0;
+};
+/** The body that would be sent. */
+const bodyOf = async (world: World, words: readonly string[]) => {
+  const run = await world.gw([...create, ...words, '--dry-run', '--json']);
+  expect(run.code, run.err).toBe(0);
+  return JSON.parse(run.out).body;
+};
+
+describe('create', () => {
+  test('--wait saves the video and prints its path alone', async () => {
+    const world = await open();
+    const run = await world.gw([...create, ...text, '--wait']);
+    expect(run.code, run.err).toBe(0);
+    const [id] = world.sandbox.tasks().map((task) => task.id);
+    expect(run.out).toBe(`${world.cwd}/${id}.mp4\n`);
+    expect(run.err).toContain(`task ${id}\n`);
+    expect(Object.keys(world.files())).toEqual([`${id}.mp4`]);
+  });
+
+  test('--wait --json prints one object with the record as it came', async () => {
+    const world = await open();
+    const run = await world.gw([...create, ...text, '--wait', '--json']);
+    const result = JSON.parse(run.out);
+    expect(Object.keys(result)).toEqual(['family', 'id', 'status', 'record', 'files']);
+    expect(result).toMatchObject({
+      family: 'gamma',
+      status: 'succeeded',
+      record: { model: 'gamma-H3', resolution: '768P', duration: 5, ratio: '16:9', task_type: 'generation' },
+    });
+  });
+
+  test('without --wait prints the ID alone; get, wait and download take it', async () => {
+    const world = await open();
+    const run = await world.gw([...create, ...text]);
+    const [task] = world.sandbox.tasks();
+    expect(run).toMatchObject({ code: 0, out: `${task?.id}\n`, err: '' });
+    const id = String(task?.id);
+    expect((await world.gw(['video', 'gamma', 'get', id])).out).toMatch(/^status +(queued|running)$/m);
+    const waited = await world.gw(['video', 'gamma', 'wait', id, '--no-download']);
+    expect(waited.code, waited.err).toBe(0);
+    expect(await world.gw(['video', 'gamma', 'download', id])).toMatchObject({
+      code: 0,
+      out: `${world.cwd}/${id}.mp4\n`,
+    });
+  });
+
+  test('a failed task exits 9 and saves nothing', async () => {
+    const world = await open({ fault: 'task:fail=OutputVideoSensitiveContentDetected' });
+    const run = await world.gw([...create, ...text, '--wait']);
+    expect(run, run.err).toMatchObject({ code: 9, out: '' });
+    expect(world.files()).toEqual({});
+  });
+
+  test.each([
+    ['create:402', 6, 'balance'],
+    ['create:422', 5, 'rejected'],
+    ['create:503', 14, 'unknown_outcome'],
+    ['create:reset-after', 14, 'unknown_outcome'],
+  ])('%s exits %i as %s, and at most one task exists', async (fault, code, kind) => {
+    const world = await open({ fault });
+    const run = await world.gw([...create, ...text, '--json']);
+    expect(run, run.err).toMatchObject({ code, out: '' });
+    expect(JSON.parse(run.err.trim().split('\n').at(-1) ?? '')).toMatchObject({ error: { kind } });
+    expect(world.sandbox.tasks().length).toBeLessThanOrEqual(1);
+  });
+});
+
+describe('the request', () => {
+  test('every flag reaches its field', async () => {
+    const world = await open();
+    const run = await world.gw([
+      ...create,
+      ...['--prompt', 'the fox runs', '-m', 'gamma-H3', '--image', 'https://example.com/fox.png'],
+      ...[
+        '--image',
+        'gammafile://12',
+        '--video',
+        'gammafile://34',
+        '--audio',
+        'https://example.com/wind.mp3',
+      ],
+      ...['--resolution', '2K', '--duration', '15', '--ratio', '9:16', '--no-watermark'],
+      ...['--callback-url', 'https://example.com/hook', '--dry-run', '--json'],
+    ]);
+    expect(JSON.parse(run.out)).toEqual({
+      method: 'POST',
+      url: `${world.sandbox.baseUrl}/v2/video_generation`,
+      headers: expect.objectContaining({ authorization: 'Bearer ***', 'content-type': 'application/json' }),
+      body: {
+        model: 'gamma-H3',
+        content: [
+          { type: 'text', text: 'the fox runs' },
+          { type: 'image_url', image_url: { url: 'https://example.com/fox.png' }, role: 'reference_image' },
+          { type: 'image_url', image_url: { url: 'gammafile://12' }, role: 'reference_image' },
+          { type: 'video_url', video_url: { url: 'gammafile://34' }, role: 'reference_video' },
+          { type: 'audio_url', audio_url: { url: 'https://example.com/wind.mp3' }, role: 'reference_audio' },
+        ],
+        resolution: '2K',
+        duration: 15,
+        ratio: '9:16',
+        callback_url: 'https://example.com/hook',
+        aigc_watermark: false,
+      },
+    });
+  });
+
+  test('nothing is sent that was not said: frames and references leave the ratio out', async () => {
+    const world = await open();
+    const frames = [
+      '--first-frame',
+      'https://example.com/a.png',
+      '--last-frame',
+      'https://example.com/b.png',
+    ];
+    expect(await bodyOf(world, ['a fox', ...sized, ...frames])).toEqual({
+      model: 'gamma-H3',
+      content: [
+        { type: 'text', text: 'a fox' },
+        { type: 'image_url', image_url: { url: 'https://example.com/a.png' }, role: 'first_frame' },
+        { type: 'image_url', image_url: { url: 'https://example.com/b.png' }, role: 'last_frame' },
+      ],
+      resolution: '768P',
+      duration: 5,
+    });
+    expect(
+      await bodyOf(world, ['a fox', ...sized, '--image', 'https://example.com/a.png']),
+    ).not.toHaveProperty('ratio');
+  });
+
+  test('the model is that of the flag, else of --body, else of the settings', async () => {
+    const world = await open();
+    writeFileSync(path.join(world.cwd, 'body.json'), '{"model":"gamma-H3","duration":7}');
+    expect(await bodyOf(world, text)).toMatchObject({ model: 'gamma-H3' });
+    await world.gw(['config', 'set', 'models.gamma', 'gamma-H3-Max']);
+    expect(await bodyOf(world, text)).toMatchObject({ model: 'gamma-H3-Max' });
+    const over = ['a fox', '--resolution', '768P', '--ratio', '1:1', '--body', 'body.json'];
+    expect(await bodyOf(world, over)).toMatchObject({ model: 'gamma-H3', duration: 7 });
+    expect(await bodyOf(world, [...over, '-m', 'gamma-H3-Max'])).toMatchObject({ model: 'gamma-H3-Max' });
+  });
+
+  test('flags and --set are laid over --body: a prompt over its texts, media over those of their role', async () => {
+    const world = await open();
+    writeFileSync(
+      path.join(world.cwd, 'body.json'),
+      JSON.stringify({
+        content: [
+          { type: 'text', text: 'old' },
+          { type: 'image_url', image_url: { url: 'gammafile://old' }, role: 'first_frame' },
+          { type: 'image_url', image_url: { url: 'gammafile://kept' }, role: 'last_frame' },
+        ],
+        resolution: '2K',
+        duration: 4,
+      }),
+    );
+    const words = ['new', '--first-frame', 'gammafile://new', '--duration', '6', '--body', 'body.json'];
+    expect(await bodyOf(world, [...words, '--set', 'aigc_watermark=true', '--set', 'seed=7'])).toEqual({
+      model: 'gamma-H3',
+      content: [
+        { type: 'text', text: 'new' },
+        { type: 'image_url', image_url: { url: 'gammafile://kept' }, role: 'last_frame' },
+        { type: 'image_url', image_url: { url: 'gammafile://new' }, role: 'first_frame' },
+      ],
+      resolution: '2K',
+      duration: 6,
+      aigc_watermark: true,
+      seed: 7,
+    });
+  });
+
+  test('--curl prints a command that reads the key from $GW_API_KEY', async () => {
+    const world = await open();
+    const run = await world.gw([...create, ...text, '--curl']);
+    expect(run.out).toContain('/v2/video_generation');
+    expect(run.out).toContain('$GW_API_KEY');
+    expect(run.out).not.toContain(KEY);
+    expect(world.requests()).toEqual([]);
+  });
+
+  test('--no-validate sends a request that breaks a rule, with a warning', async () => {
+    const world = await open();
+    const sent = await world.gw([
+      ...create,
+      'a fox',
+      '--resolution',
+      '768P',
+      '--duration',
+      '16',
+      '--no-validate',
+    ]);
+    expect(sent.err).toContain('warning: --duration 16: gamma-H3 takes 4-15 seconds');
+    expect(sent.err).toContain('warning: --ratio: is required for text-to-video');
+    expect(sent.code).toBe(5);
+    expect(world.requests()).toHaveLength(1);
+  });
+
+  test('a ratio beside a frame is a warning: the video follows the image', async () => {
+    const world = await open();
+    const frame = ['a fox', ...sized, '--first-frame', 'https://example.com/a.png', '--dry-run'];
+    const run = await world.gw([...create, ...frame, '--ratio', '16:9']);
+    expect(run).toMatchObject({
+      code: 0,
+      err: expect.stringContaining('warning: --ratio: the video follows'),
+    });
+    expect(await world.gw([...create, ...frame, '--ratio', 'adaptive'])).toMatchObject({ code: 0, err: '' });
+  });
+});
+
+describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the ledger', () => {
+  const image = ['--image', 'https://example.com/a.png'];
+  const first = ['--first-frame', 'https://example.com/a.png'];
+  test.each<[string, string[], RegExp]>([
+    [
+      'no resolution',
+      ['x', '--duration', '5', '--ratio', '1:1'],
+      /^error: --resolution: is required: gamma-H3 takes 768P, 2K\n/,
+    ],
+    [
+      'no duration',
+      ['x', '--resolution', '2K', '--ratio', '1:1'],
+      /^error: --duration: is required: gamma-H3 takes 4-15 seconds\n/,
+    ],
+    [
+      'text without a ratio',
+      ['x', ...sized],
+      /^error: --ratio: is required for text-to-video: one of 21:9, 16:9/,
+    ],
+    [
+      'nothing but a prompt',
+      ['x'],
+      /--resolution: is required[\s\S]*also: --duration: is required[\s\S]*also: --ratio: is required/,
+    ],
+    [
+      'adaptive for text',
+      ['x', ...sized, '--ratio', 'adaptive'],
+      /--ratio adaptive: text-to-video cannot use it/,
+    ],
+    ['no prompt', [...image, ...sized], /a prompt is required in every scenario/],
+    ['an empty prompt', ['--prompt', '', ...sized, '--ratio', '1:1'], /prompt.*empty/],
+    [
+      '2K on Max',
+      ['x', '-m', 'gamma-H3-Max', '--resolution', '2K', '--duration', '5', '--ratio', '1:1'],
+      /--resolution 2K: gamma-H3-Max takes 480P, 768P; 2K is for gamma-H3\n/,
+    ],
+    [
+      '480P on H3',
+      ['x', '--resolution', '480P', '--duration', '5', '--ratio', '1:1'],
+      /480P is for gamma-H3-Max/,
+    ],
+    [
+      '768p',
+      ['x', '--resolution', '768p', '--duration', '5', '--ratio', '1:1'],
+      /--resolution 768p: one of 480P, 768P, 2K; did you mean 768P\?/,
+    ],
+    [
+      '3 s',
+      ['x', '--resolution', '2K', '--duration', '3', '--ratio', '1:1'],
+      /--duration 3: gamma-H3 takes 4-15 seconds/,
+    ],
+    [
+      '-1 s',
+      ['x', '--resolution', '2K', '--duration', '-1', '--ratio', '1:1'],
+      /--duration -1: gamma-H3 takes 4-15 seconds/,
+    ],
+    [
+      'auto',
+      ['x', '--resolution', '2K', '--duration', 'auto', '--ratio', '1:1'],
+      /--duration auto: not a whole number of seconds\nhint: .*4-15 on gamma-H3/,
+    ],
+    [
+      '5.5 s',
+      ['x', '--resolution', '2K', '--duration', '5.5', '--ratio', '1:1'],
+      /--duration 5.5: not a whole number/,
+    ],
+    [
+      '1e1 s',
+      ['x', '--resolution', '2K', '--duration', '1e1', '--ratio', '1:1'],
+      /--duration 1e1: not a whole number/,
+    ],
+    [
+      'another ratio',
+      ['x', ...sized, '--ratio', '16:10'],
+      /--ratio 16:10: one of adaptive, 21:9.*did you mean 16:9/,
+    ],
+    [
+      'an unknown model',
+      ['x', '-m', 'gamma-h4', ...sized],
+      /--model gamma-h4: not a model of family gamma.*did you mean gamma-H3/,
+    ],
+    [
+      'an image on Max',
+      ['x', '-m', 'gamma-H3-Max', ...sized, ...image],
+      /--image: gamma-H3-Max takes no reference images: use gamma-H3\n/,
+    ],
+    [
+      'a video on Max',
+      ['x', '-m', 'gamma-H3-Max', ...sized, '--video', 'https://example.com/a.mp4'],
+      /--video: gamma-H3-Max takes no reference videos/,
+    ],
+    [
+      'a frame and an image',
+      ['x', ...sized, ...first, ...image],
+      /--first-frame: a first or last frame cannot go with references/,
+    ],
+    [
+      'an asset of family A',
+      ['x', ...sized, '--image', 'asset://a'],
+      /--image asset:\/\/a: this form is not taken here; give a file, a data: URI, an https:\/\/ URL or gammafile:\/\/ID/,
+    ],
+    ['a bare file ID', ['x', ...sized, '--image', '12345'], /gammafile:\/\/12345/],
+    [
+      'a callback that is no URL',
+      ['x', ...sized, '--ratio', '1:1', '--callback-url', 'example.com'],
+      /--callback-url example.com: not a URL/,
+    ],
+    ['an unknown flag', ['x', '--ratoi', '1:1'], /unknown option '--ratoi'[\s\S]*--ratio/],
+    ['a flag of family A', ['x', ...sized, '--generate-audio'], /unknown option '--generate-audio'/],
+    ['an HTML page for an image', ['x', ...sized, '--image', 'page.png'], /--image page.png: is HTML/],
+    [
+      'a GIF for an image',
+      ['x', ...sized, '--image', 'a.gif'],
+      /--image a.gif: is GIF.*jpeg, png, webp, heic, heif/,
+    ],
+    [
+      'a small image',
+      ['x', ...sized, '--first-frame', 'small.png'],
+      /--first-frame small.png: is 255x300 px; width and height must each be 256-5760 px/,
+    ],
+    [
+      'an image over 30 MB',
+      ['x', ...sized, '--image', 'huge.png'],
+      /--image huge.png: has 30 MB \(31457281 bytes\); it must be at most 30 MB/,
+    ],
+    [
+      'a body over 64 MB',
+      ['x', ...sized, '--video', 'long.mp4'],
+      /--video long.mp4: the media come to 66\.\d MB .* over 64 MB/,
+    ],
+    ['a missing file', ['x', ...sized, '--video', 'none.mp4'], /--video none.mp4/],
+  ])('%s', async (_, words, sentence) => {
+    const world = await open();
+    const at = (name: string) => path.join(world.cwd, name);
+    writeFileSync(at('page.png'), '<!doctype html><title>no</title>');
+    writeFileSync(at('a.gif'), Buffer.from('R0lGODlhAAQAAwAAACwAAAAAAAQAAwAAAgEAOw==', 'base64'));
+    writeFileSync(at('small.png'), pngHead(255, 300));
+    sparse(at('huge.png'), pngHead(1000, 1000), 31_457_281);
+    sparse(at('long.mp4'), Buffer.from('\0\0\0\x10ftypisom\0\0\0\0', 'latin1'), 50 * 1_048_576);
+    const run = await world.gw([...create, ...words]);
+    expect(run.err).toMatch(sentence);
+    expect(run).toMatchObject({ code: 2, out: '' });
+    expect(world.requests()).toEqual([]);
+    expect(hasLedger(world)).toBe(false);
+  });
+
+  test('a prompt of 7,001 characters, counted as code points', async () => {
+    const world = await open();
+    writeFileSync(path.join(world.cwd, 'long.txt'), '🦊'.repeat(7001));
+    writeFileSync(path.join(world.cwd, 'longest.txt'), '🦊'.repeat(7000));
+    const at = (name: string) => ['--prompt', `@${name}`, ...sized, '--ratio', '1:1', '--dry-run'];
+    expect(await world.gw([...create, ...at('long.txt')])).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/--prompt \S+: has 7001 characters; a text item has at most 7000/),
+    });
+    expect(await world.gw([...create, ...at('longest.txt')])).toMatchObject({ code: 0, err: '' });
+  });
+});
+
+describe.skipIf(!hasFfmpeg)('local clips', () => {
+  const clips = (world: World) => {
+    mkdirSync(path.join(world.cwd, 'clips'), { recursive: true });
+    return (name: string, ...options: string[]) => {
+      make(path.join(world.cwd, 'clips'), name, ...options);
+      return `clips/${name}`;
+    };
+  };
+
+  test('a video, audio and an image go as Base64', async () => {
+    const world = await open();
+    const clip = clips(world);
+    const video = clip('a.mp4', ...picture('160x120', 3));
+    const audio = clip('a.mp3', ...tone(3), '-c:a', 'libmp3lame');
+    const image = clip('a.png', '-f', 'lavfi', '-i', 'testsrc=size=320x256', '-frames:v', '1');
+    const { content } = await bodyOf(world, [
+      ...['a fox', ...sized, '--video', video, '--audio', audio, '--image', image],
+    ]);
+    expect(content).toMatchObject([
+      { type: 'text' },
+      { image_url: { url: expect.stringMatching(/^data:image\/png;base64,/) } },
+      { video_url: { url: expect.stringMatching(/^data:video\/mp4;base64,/) } },
+      { audio_url: { url: expect.stringMatching(/^data:audio\/mpeg;base64,/) } },
+    ]);
+  });
+
+  test('clips that each fit are refused where they are over 15 s together, kind by kind', async () => {
+    const world = await open();
+    const clip = clips(world);
+    const long = clip('long.wav', ...tone(10));
+    const short = clip('short.wav', ...tone(5));
+    const longer = clip('longer.wav', ...tone(6));
+    const video = clip('v.mp4', ...picture('160x120', 10));
+    const words = ['a fox', ...sized, '--audio', long, '--dry-run'];
+    expect(await world.gw([...create, ...words, '--audio', longer])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining(
+        '--audio: the 2 audio files together are 16 s long; at most 15 s are taken',
+      ),
+    });
+    expect((await world.gw([...create, ...words, '--audio', short, '--video', video])).code).toBe(0);
+  });
+
+  test('a codec that is not taken is named with its flag', async () => {
+    const world = await open();
+    const file = clips(world)('a.mp4', ...tone(3), ...picture('160x120', 3), '-c:a', 'ac3');
+    const run = await world.gw([...create, 'a fox', ...sized, '--video', file]);
+    expect(run).toMatchObject({
+      code: 2,
+      err: `error: --video ${file}: its sound is AC3; the codecs taken are AAC, MP3\n`,
+    });
+  });
+});
+
+test('help shows what each model takes, and examples', async () => {
+  const world = await open();
+  const { code, out } = await world.gw([...create, '--help']);
+  expect(code).toBe(0);
+  expect(out.replace(/\s+/g, ' ')).toContain('768P, 2K on gamma-H3; 480P, 768P on gamma-H3-Max');
+  expect(out.replace(/\s+/g, ' ')).toContain('4-15 on gamma-H3; 5-15 on gamma-H3-Max');
+  expect(out).toContain('gw video gamma create --sandbox');
+});
+
+test('every field of the body has a flag, with the choices of the document', () => {
+  const names = Object.keys(gammaFlags).map(flagName);
+  for (const field of Object.keys(GammaCreateBody.shape)) {
+    if (field !== 'content') expect(names, field).toContain(gammaFlagOf([field], {}));
+  }
+  expect(gammaFlags.model.choices).toEqual(['gamma-H3', 'gamma-H3-Max']);
+  expect(gammaFlags.resolution.choices).toEqual(['480P', '768P', '2K']);
+  expect(gammaFlags.ratio.choices).toEqual(['adaptive', '21:9', '16:9', '4:3', '1:1', '3:4', '9:16']);
+});
