@@ -1,0 +1,183 @@
+import { defineCommand, type Outcome } from '../../../command.ts';
+import { commandFor } from '../../../context.ts';
+import { GwError, usage } from '../../../errors.ts';
+import { breachesOf, refuseOrWarn } from '../../../flags/breaches.ts';
+import { type FlagValues, flagName, list as listFlag, on, parsed, text } from '../../../flags/flag.ts';
+import { applySets, type JsonObject, readJsonBody } from '../../../flags/json-body.ts';
+import {
+  BETA_LIST_MAX,
+  BetaListBody,
+  BetaPage,
+  betaList,
+  betaProductTypes,
+  betaStatuses,
+} from '../../../gateway/beta-list.ts';
+import type { Reply } from '../../../http/client.ts';
+import { type Moment, parseMoment } from '../../jobs/moment.ts';
+import { showInstead } from '../../show-instead.ts';
+import { taskTable } from './task-table.ts';
+
+const { shape } = BetaListBody;
+
+const flags = {
+  status: listFlag('STATUS', 'only tasks in this state', { choices: betaStatuses }),
+  type: listFlag('TYPE', 'only tasks of this kind', { choices: betaProductTypes }),
+  since: parsed(
+    'TIME',
+    'created since: a span back from now (7d), a date or Unix milliseconds (default 30d)',
+    time,
+  ),
+  until: parsed('TIME', 'created until, written alike (default now)', time),
+  limit: parsed('N', `${shape.limit.description}`, wholeNumber),
+  cursor: text('CURSOR', 'go on where another page ended; the time range is that of the first page'),
+  all: on('every page, each as it comes'),
+} as const;
+
+type ListFlags = FlagValues<typeof flags>;
+
+interface Listed {
+  readonly reply: Reply;
+  readonly page: BetaPage;
+  readonly all: boolean;
+}
+
+/** `gw video beta list`: the tasks of the account, whoever made them ("Cursor query"). */
+export const list = defineCommand<typeof flags, Listed>({
+  flags,
+  examples: [
+    'gw video beta list --sandbox',
+    'gw video beta list --sandbox --status succeeded --status failed --since 7d',
+    'gw video beta list --sandbox --all --json',
+  ],
+  notes: [
+    'Only asynchronous tasks are listed. Links to outputs are credentials and die: they are shown with --json only.',
+  ],
+  sends: 'body',
+  async *run({ flags, globals }, ctx): AsyncGenerator<Outcome<Listed>> {
+    const from = { cwd: ctx.host.cwd, stdin: ctx.host.stdin, signal: ctx.signal };
+    const base = globals.body === undefined ? {} : await readJsonBody(globals.body, from);
+    const typed = listBody(base, flags, ctx.clock.now());
+    let body: JsonObject = applySets(typed, globals.set ?? []);
+    const breaches = breachesOf(BetaListBody, body, (path) => flagOf(path, flags, body));
+    refuseOrWarn(breaches, globals.validate === undefined, ctx.io);
+    const shown = await showInstead(betaList, { body }, ctx);
+    if (shown !== undefined) return yield { value: shown };
+    const { client } = await ctx.gateway();
+    const seen = new Set(flags.cursor === undefined ? [] : [flags.cursor]);
+    for (;;) {
+      const reply = await client.send(betaList, { body }, { signal: ctx.signal });
+      const page = BetaPage.parse(reply.json);
+      const all = flags.all ?? false;
+      yield { value: { reply, page, all } };
+      const next = nextCursor(page, seen);
+      if (next === undefined) return;
+      if (!all) {
+        ctx.io.note(`more tasks follow: ${commandFor(nextCommand(next, flags), ctx)}`);
+        return;
+      }
+      const { start_time: _start, end_time: _end, ...rest } = body;
+      body = { ...rest, cursor: next };
+    }
+  },
+  human: ({ page }, ctx) => taskTable(page.data.result, ctx.clock.now()),
+  raw: ({ reply, page, all }) =>
+    all ? page.data.result.map((record) => `${JSON.stringify(record)}\n`).join('') : reply.text,
+});
+
+/** Twelve digits of milliseconds are in 1973: anything shorter was meant in seconds, or as a year. */
+const milliseconds = /^\d{12,15}$/;
+
+function time(raw: string, flag: string): Moment {
+  return milliseconds.test(raw) ? () => Number(raw) : parseMoment(raw, flag);
+}
+
+function wholeNumber(raw: string, flag: string): number {
+  if (!/^\d{1,9}$/.test(raw))
+    throw usage(`${flag} ${raw}: not a whole number`, `1-${BETA_LIST_MAX} are taken`);
+  return Number(raw);
+}
+
+/** Lays the flags over the body of --body; a filter replaces the one of its key. Throws `usage` for a time that is none. */
+function listBody(base: JsonObject, flags: ListFlags, nowMs: number): JsonObject {
+  const { since, until, cursor } = flags;
+  for (const key of ['since', 'until'] as const) {
+    if (flags[key] === undefined || cursor === undefined) continue;
+    throw usage(
+      `${flagName(key)}: with --cursor the time range is the cursor's own`,
+      'leave one of them out',
+    );
+  }
+  const startMs = since?.(nowMs);
+  const endMs = until?.(nowMs);
+  if (startMs !== undefined && startMs >= (endMs ?? nowMs)) {
+    const start = new Date(startMs).toISOString();
+    throw usage(
+      `--since: ${start} is not earlier than ${endMs === undefined ? 'now' : `--until, ${new Date(endMs).toISOString()}`}`,
+    );
+  }
+  const filters = [
+    ...(flags.status ? [{ key: 'status', values: [...new Set(flags.status)] }] : []),
+    ...(flags.type ? [{ key: 'product_type', values: [...new Set(flags.type)] }] : []),
+  ];
+  const replaced = new Set(filters.map(({ key }) => key));
+  const kept = (Array.isArray(base.filters) ? base.filters : []).filter(
+    (filter: { key?: unknown } | null) => !replaced.has(String(filter?.key)),
+  );
+  // All of them are wanted: as few requests as the endpoint allows.
+  const limit = flags.limit ?? (flags.all && base.limit === undefined ? BETA_LIST_MAX : undefined);
+  return {
+    ...base,
+    ...(startMs !== undefined && { start_time: String(startMs) }),
+    ...(endMs !== undefined && { end_time: String(endMs) }),
+    ...(cursor !== undefined && { cursor }),
+    ...(limit !== undefined && { limit }),
+    ...(filters.length > 0 && { filters: [...kept, ...filters] }),
+  };
+}
+
+/** The cursor of the next page; undefined after the last. Throws `unavailable` where paging can get no further. */
+function nextCursor({ data }: BetaPage, seen: Set<string>): string | undefined {
+  const { next_cursor: next, has_more: hasMore } = data;
+  if (hasMore === false || (!hasMore && !next)) return undefined;
+  if (!next || seen.has(next)) {
+    const what = next ? 'gives the same cursor twice' : 'says that more tasks follow and gives no cursor';
+    throw new GwError('unavailable', `the gateway ${what}, so the list is not complete`, {
+      hint: 'narrow it with --since and --until',
+    });
+  }
+  seen.add(next);
+  return next;
+}
+
+/** The command that shows the next page. */
+function nextCommand(cursor: string, { status = [], type = [], limit }: ListFlags): string {
+  const quoted = /^[\w.=+/-]+$/.test(cursor) ? cursor : `'${cursor.replaceAll("'", "'\\''")}'`;
+  return [
+    'gw video beta list',
+    ...status.map((each) => `--status ${each}`),
+    ...type.map((each) => `--type ${each}`),
+    ...(limit === undefined ? [] : [`--limit ${limit}`]),
+    `--cursor ${quoted}`,
+  ].join(' ');
+}
+
+const flagOfField: Record<string, keyof ListFlags> = {
+  start_time: 'since',
+  end_time: 'until',
+  cursor: 'cursor',
+  limit: 'limit',
+  status: 'status',
+  product_type: 'type',
+};
+
+/** The flag that a field comes from; none where --body or --set gave it. */
+function flagOf(
+  [field, index]: readonly PropertyKey[],
+  flags: ListFlags,
+  body: JsonObject,
+): string | undefined {
+  const filters = field === 'filters' && Array.isArray(body.filters) ? body.filters : [];
+  const filter = filters[Number(index)] as { key?: unknown } | null | undefined;
+  const key = flagOfField[String(field === 'filters' ? filter?.key : field)];
+  return key !== undefined && flags[key] !== undefined ? flagName(key) : undefined;
+}

@@ -1,0 +1,510 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { betaFlagOf } from '../../src/commands/video/beta/body.ts';
+import { betaFlags } from '../../src/commands/video/beta/flags.ts';
+import { flagName } from '../../src/flags/flag.ts';
+import { BetaTextBody } from '../../src/gateway/beta-text.ts';
+import { makePng } from '../../src/sandbox/png.ts';
+import { type Answer, fakeGateway } from '../helpers/fake-gateway.ts';
+import { clipsDir, World } from '../helpers/gw.ts';
+
+const closers: (() => Promise<void> | void)[] = [];
+const open = async (options: Parameters<typeof World.open>[0] = {}) => {
+  const world = await World.open(options);
+  closers.push(() => world.close());
+  return world;
+};
+const openFake = async (answer: (method: string, url: string) => Answer) => {
+  const gateway = await fakeGateway(answer);
+  closers.push(() => gateway.close());
+  return gateway;
+};
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+const create = ['video', 'beta', 'create'];
+
+/** What would be sent: the path and the body, without the external ID that gw makes. */
+async function shown(world: World, argv: readonly string[]) {
+  const run = await world.gw([...create, ...argv, '--dry-run', '--json']);
+  expect(run.code, run.err).toBe(0);
+  const { method, url, body } = JSON.parse(run.out);
+  const { external_task_id: id, ...options } = body.options ?? {};
+  if (id?.startsWith('gw-')) body.options = options;
+  if (Object.keys(body.options ?? { none: true }).length === 0) delete body.options;
+  return { method, path: new URL(url).pathname, body };
+}
+
+const png = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+);
+
+describe('argv becomes the body', () => {
+  test.each<[string, string[], string, unknown]>([
+    ['a prompt alone', ['a', 'fox'], '/text-to-video/beta-3.0', { prompt: 'a fox' }],
+    [
+      'every flag of text',
+      // biome-ignore format: a command line
+      ['a fox', '--no-multi-shot', '--audio', 'native', '--resolution', '4k', '--ratio', '1:1', '--duration', '15', '--watermark', '--callback-url', 'https://example.com/hook', '--external-id', 'mine'],
+      '/text-to-video/beta-3.0',
+      {
+        prompt: 'a fox',
+        settings: {
+          multi_shot: false,
+          audio: 'native',
+          resolution: '4k',
+          aspect_ratio: '1:1',
+          duration: 15,
+        },
+        options: {
+          callback_url: 'https://example.com/hook',
+          external_task_id: 'mine',
+          watermark_info: { enabled: true },
+        },
+      },
+    ],
+    [
+      'shots make the prompt and the duration',
+      ['--turbo', '--shot', '3:a fox wakes, slowly', '--shot', '4: it runs'],
+      '/text-to-video/beta-3.0-turbo',
+      { prompt: 'shot 1, 3, a fox wakes, slowly; shot 2, 4, it runs;', settings: { duration: 7 } },
+    ],
+    [
+      'shots that make the default duration leave it out',
+      ['--turbo', '--shot', '5:a fox'],
+      '/text-to-video/beta-3.0-turbo',
+      { prompt: 'shot 1, 5, a fox;' },
+    ],
+    [
+      'a prompt of shots makes the duration too',
+      ['--turbo', 'shot 1, 2, a; shot 2, 1, b;'],
+      '/text-to-video/beta-3.0-turbo',
+      { prompt: 'shot 1, 2, a; shot 2, 1, b;', settings: { duration: 3 } },
+    ],
+    [
+      'what O1 refers to, in order',
+      // biome-ignore format: a command line
+      ['--mode', 'o1', '@fox and @element2', '--element', 'el-1', '--element', 'el-2', '--image', 'fox=https://example.com/a.png?x=1', '--image', 'https://example.com/b.jpg?y=2', '--ratio', '9:16'],
+      '/omni-video/beta-o1',
+      {
+        contents: [
+          { type: 'prompt', text: '@fox and @element2' },
+          { type: 'refer_image', url: 'https://example.com/a.png?x=1', id: 'fox' },
+          { type: 'refer_image', url: 'https://example.com/b.jpg?y=2' },
+          { type: 'element', id: 'element1', element_id: 'el-1' },
+          { type: 'element', id: 'element2', element_id: 'el-2' },
+        ],
+        settings: { aspect_ratio: '9:16' },
+      },
+    ],
+    [
+      'frames of O1',
+      // biome-ignore format: a command line
+      ['--mode', 'o1', '--last-frame', 'https://example.com/z.png', '--first-frame', 'start=https://example.com/a.png'],
+      '/omni-video/beta-o1',
+      {
+        contents: [
+          { type: 'first_frame', url: 'https://example.com/a.png', id: 'start' },
+          { type: 'last_frame', url: 'https://example.com/z.png' },
+        ],
+      },
+    ],
+    [
+      'a base video of O1 and its sound',
+      ['--mode', 'o1', 'snow', '--base-video', 'clip=https://example.com/v.mp4', '--audio', 'original'],
+      '/omni-video/beta-o1',
+      {
+        contents: [
+          { type: 'prompt', text: 'snow' },
+          { type: 'base_video', url: 'https://example.com/v.mp4', id: 'clip' },
+        ],
+        settings: { audio: 'original' },
+      },
+    ],
+    [
+      'a feature video of O1',
+      ['--mode', 'o1', 'snow', '--feature-video', 'https://example.com/v.mov'],
+      '/omni-video/beta-o1',
+      {
+        contents: [
+          { type: 'prompt', text: 'snow' },
+          { type: 'feature_video', url: 'https://example.com/v.mov' },
+        ],
+      },
+    ],
+    [
+      'a mode that is not documented is sent as given',
+      // biome-ignore format: a command line
+      ['--mode', 'image', '--turbo', 'a fox', '--audio', 'original', '--duration', '99', '--set', 'image.url=https://example.com/a.png'],
+      '/image-to-video/beta-3.0-turbo',
+      {
+        prompt: 'a fox',
+        settings: { audio: 'original', duration: 99 },
+        image: { url: 'https://example.com/a.png' },
+      },
+    ],
+    [
+      'shots in a mode that is not documented are words',
+      ['--mode', 'image', '--turbo', 'shot 1, 9, a;'],
+      '/image-to-video/beta-3.0-turbo',
+      { prompt: 'shot 1, 9, a;' },
+    ],
+    ['omni', ['--mode', 'omni', 'a fox'], '/omni-video/beta-3.0-omni', { prompt: 'a fox' }],
+    ['motion', ['--mode', 'motion', '--set', 'x=1'], '/motion-control/beta-3.0', { x: 1 }],
+    ['image', ['--mode', 'image', 'a fox'], '/image-to-video/beta-3.0', { prompt: 'a fox' }],
+  ])('%s', async (_, argv, at, body) => {
+    const world = await open();
+    expect(await shown(world, argv)).toEqual({ method: 'POST', path: at, body });
+    expect(world.requests()).toEqual([]);
+  });
+
+  test('a file of O1 goes as Base64, and the ID before it is not part of its name', async () => {
+    const world = await open();
+    writeFileSync(path.join(world.cwd, 'fox.png'), png);
+    const { body } = await shown(world, [
+      '--mode',
+      'o1',
+      '@fox',
+      '--image',
+      'fox=fox.png',
+      '--ratio',
+      '1:1',
+      '--no-validate',
+    ]);
+    expect(body.contents[1]).toEqual({
+      type: 'refer_image',
+      url: `data:image/png;base64,${png.toString('base64')}`,
+      id: 'fox',
+    });
+  });
+
+  test('flags are laid over --body: a typed setting, the prompt item, and items of a type', async () => {
+    const world = await open();
+    const body = {
+      contents: [
+        { type: 'prompt', text: 'old' },
+        { type: 'refer_image', url: 'https://example.com/old.png' },
+        { type: 'element', id: 'owl', element_id: 'el-1' },
+      ],
+      settings: { aspect_ratio: '1:1', duration: 4 },
+      options: { watermark_info: { enabled: true } },
+    };
+    writeFileSync(path.join(world.cwd, 'body.json'), JSON.stringify(body));
+    const run = await shown(world, [
+      '--mode',
+      'o1',
+      '--body',
+      'body.json',
+      '-p',
+      'new',
+      '--image',
+      'https://example.com/new.png',
+      '--duration',
+      '8',
+      '--no-watermark',
+    ]);
+    expect(run.body).toEqual({
+      contents: [
+        { type: 'prompt', text: 'new' },
+        { type: 'element', id: 'owl', element_id: 'el-1' },
+        { type: 'refer_image', url: 'https://example.com/new.png' },
+      ],
+      settings: { aspect_ratio: '1:1', duration: 8 },
+      options: { watermark_info: { enabled: false } },
+    });
+  });
+
+  test('shots leave stdin alone', async () => {
+    const world = await open();
+    const run = await world.gw([...create, '--turbo', '--shot', '5:a fox', '--dry-run', '--json'], {
+      stdin: 'the next line of a loop',
+    });
+    expect(JSON.parse(run.out).body.prompt).toBe('shot 1, 5, a fox;');
+  });
+});
+
+describe('refused before anything is sent', () => {
+  test.each<[string, string[], RegExp]>([
+    ['no prompt', [], /no prompt/],
+    ['a prompt of 3,073 characters', ['🦊'.repeat(3073)], /has 3073 characters; at most 3072/],
+    ['a mode that is none', ['a', '--mode', 'audio'], /--mode audio: one of text, image, omni, motion, o1/],
+    [
+      'turbo where there is none',
+      ['a', '--mode', 'omni', '--turbo'],
+      /--turbo: the mode omni .*text, image/s,
+    ],
+    ['a duration of another mode', ['a', '--duration', '16'], /--duration 16: 3-15 seconds/],
+    ['a duration that is a word', ['a', '--duration', 'abc'], /--duration abc: not a whole .*3-15/],
+    ['half a second', ['a', '--duration', '5.5'], /--duration 5.5: not a whole number/],
+    ['4k on turbo', ['a', '--turbo', '--resolution', '4k'], /--resolution 4k: one of 720p, 1080p/],
+    ['4K', ['a', '--resolution', '4K'], /--resolution 4K: .*did you mean 4k/],
+    ['sound on turbo', ['a', '--turbo', '--audio', 'native'], /--audio native: not a setting of the turbo/],
+    ['original sound of text', ['a', '--audio', 'original'], /--audio original: one of native, off/],
+    ['--multi-shot on turbo', ['a', '--turbo', '--multi-shot'], /--multi-shot: not a setting of the turbo/],
+    ['--shot without turbo', ['--shot', '5:a'], /--shot: only the turbo endpoint.*add --turbo/s],
+    ['--shot with a prompt', ['a', '--turbo', '--shot', '5:a'], /prompt was given twice/],
+    ['--shot on o1', ['--mode', 'o1', '--shot', '5:a'], /--shot: not for the mode o1/],
+    [
+      '--shot on image',
+      ['--mode', 'image', '--turbo', '--shot', '5:a'],
+      /--shot: shots are for the mode text/,
+    ],
+    ['a shot without words', ['--turbo', '--shot', '5:'], /--shot 5:: not of the form SECONDS:WORDS/],
+    ['a shot of 1.5 s', ['--turbo', '--shot', '1.5:a'], /--shot 1.5:a: not of the form/],
+    ['a shot with a ;', ['--turbo', '--shot', '5:a; b'], /a ";" ends a shot/],
+    ['a shot of no length', ['--turbo', '--shot', '0:a', '--shot', '5:b'], /shot 1 has the length "0"/],
+    // biome-ignore format: a command line
+    ['seven shots', ['--turbo', '--shot', '1:a', '--shot', '1:b', '--shot', '1:c', '--shot', '1:d', '--shot', '1:e', '--shot', '1:f', '--shot', '1:g'], /at most 6 shots/],
+    // biome-ignore format: a command line
+    ['a sum that differs', ['--turbo', '--shot', '2:a', '--shot', '2:b', '--duration', '5'], /--duration 5: the shots are 4 s together and the video 5 s/],
+    ['shots longer than any video', ['--turbo', '--shot', '16:a'], /16: 3-15 seconds/],
+    [
+      'an image for text',
+      ['a', '--image', 'https://example.com/a.png'],
+      /--image: the mode text .*--mode o1/s,
+    ],
+    [
+      'an image for image',
+      ['a', '--mode', 'image', '--image', 'x.png'],
+      /--image: how .*not documented.*--body/s,
+    ],
+    // biome-ignore format: a command line
+    ['a first frame alone for 7 s', ['a', '--mode', 'o1', '--first-frame', 'https://example.com/a.png', '--duration', '7'], /--duration 7: .*5 or 10/],
+    // biome-ignore format: a command line
+    ['IDs within one another', ['a', '--mode', 'o1', '--ratio', '1:1', '--image', 'a=https://example.com/a.png', '--image', 'ab=https://example.com/b.png'], /--image ab: holds the ID a/],
+    // biome-ignore format: a command line
+    ['a last frame alone', ['a', '--mode', 'o1', '--ratio', '1:1', '--last-frame', 'https://example.com/a.png'], /--last-frame: a last frame needs a first frame/],
+    ['no ratio', ['a', '--mode', 'o1'], /--ratio: is required where there is neither/],
+    [
+      'a video file',
+      ['a', '--mode', 'o1', '--base-video', 'clip.mp4'],
+      /--base-video clip.mp4: .*address only/,
+    ],
+    [
+      'an asset',
+      ['a', '--mode', 'o1', '--ratio', '1:1', '--image', 'asset://a1'],
+      /this form is not taken here/,
+    ],
+    [
+      'a small picture',
+      ['a', '--mode', 'o1', '--ratio', '1:1', '--image', 'dot.png'],
+      /1x1 px.*at least 300 px/,
+    ],
+    ['a callback that is no URL', ['a', '--callback-url', 'hook'], /--callback-url hook: not a URL/],
+    ['an external ID with a comma', ['a', '--external-id', 'a,b'], /--external-id a,b: .*no comma/],
+    ['a model', ['a', '-m', 'beta-3.0'], /unknown option '-m'/],
+  ])('%s', async (_, argv, message) => {
+    const world = await open();
+    writeFileSync(path.join(world.cwd, 'dot.png'), png);
+    writeFileSync(path.join(world.cwd, 'clip.mp4'), readFileSync(path.join(clipsDir, '480p-16x9.mp4')));
+    const run = await world.gw([...create, ...argv]);
+    expect(run.code, run.err).toBe(2);
+    expect(run.err).toMatch(message);
+    expect(run.out).toBe('');
+    expect(world.requests()).toEqual([]);
+  });
+
+  test('with --no-validate the breach is a warning, and the request is sent', async () => {
+    const world = await open();
+    const run = await world.gw([...create, 'a', '--duration', '16', '--no-validate']);
+    expect(run.err).toMatch(/warning: --duration 16: 3-15 seconds/);
+    expect(world.requests()[0]).toBe('POST /text-to-video/beta-3.0');
+  });
+
+  test('a prompt above the recommended length is warned of', async () => {
+    const world = await open();
+    const run = await world.gw([...create, 'a'.repeat(2501)]);
+    expect(run.code).toBe(0);
+    expect(run.err).toMatch(/warning: --prompt: has 2501 characters; at most 2500 are recommended/);
+    expect((await world.gw([...create, 'a'.repeat(2500)])).err).not.toMatch(/recommended/);
+  });
+
+  test('a name that the prompt says and no item has is warned of', async () => {
+    const world = await open();
+    const run = await world.gw([...create, '--mode', 'o1', '@fox runs', '--ratio', '1:1', '--dry-run']);
+    expect(run.err).toMatch(/the prompt says @fox, and no item has that ID/);
+  });
+});
+
+describe('O1 looks at the files it is given', () => {
+  const black = () => {};
+  test.each<[string, () => Promise<Uint8Array>, RegExp | undefined]>([
+    ['300x300 px', () => makePng(300, 300, black), undefined],
+    [
+      '299 px',
+      () => makePng(299, 400, black),
+      /is 299x400 px; width and height must each be at least 300 px/,
+    ],
+    ['2.5:1', () => makePng(750, 300, black), undefined],
+    ['more than 2.5:1', () => makePng(751, 300, black), /aspect ratio of 2.503; .* must be 0.4-2.5/],
+    ['1:2.5', () => makePng(300, 750, black), undefined],
+    ['less than 1:2.5', () => makePng(300, 751, black), /aspect ratio of 0.399/],
+    ['a GIF', async () => Buffer.from('GIF89a\x2c\x01\x2c\x01\0\0\0;', 'latin1'), /gif.*jpeg, png/i],
+    [
+      'more than 50 MB',
+      async () => Buffer.concat([await makePng(300, 300, black), Buffer.alloc(50 * 1_048_576)]),
+      /it must be at most 50 MB/,
+    ],
+  ])('%s', async (_, make, refused) => {
+    const world = await open();
+    writeFileSync(path.join(world.cwd, 'fox.png'), await make());
+    const argv = ['--mode', 'o1', 'a fox', '--ratio', '1:1', '--image', 'fox.png'];
+    const run = await world.gw([...create, ...argv]);
+    if (refused) {
+      expect(run).toMatchObject({ code: 2, out: '', err: expect.stringMatching(refused) });
+      expect(world.requests()).toEqual([]);
+    } else {
+      expect(run.code, run.err).toBe(0);
+    }
+  });
+});
+
+describe('create', () => {
+  test('--wait saves the video; the external ID is sent and stands in the ledger', async () => {
+    const world = await open();
+    const run = await world.gw([...create, 'a fox', '--duration', '3', '--wait']);
+    expect(run.code, run.err).toBe(0);
+    const [task] = world.sandbox.tasks();
+    expect(run.out).toBe(`${world.cwd}/${task?.id}.mp4\n`);
+    expect(world.sandbox.requests[0]?.body).toEqual({
+      prompt: 'a fox',
+      settings: { duration: 3 },
+      options: { external_task_id: expect.stringMatching(/^gw-/) },
+    });
+    const list = JSON.parse((await world.gw(['jobs', 'list', '--json'])).out);
+    expect([list].flat()[0]).toMatchObject({ family: 'beta', model: 'beta-3.0', prompt: 'a fox' });
+  });
+
+  test('the watermarked result is saved beside the clean one', async () => {
+    const world = await open();
+    const run = await world.gw([...create, 'a fox', '--watermark', '--wait', '-o', 'clips/']);
+    const [task] = world.sandbox.tasks();
+    expect(run.out.trim().split('\n')).toEqual([
+      `${world.cwd}/clips/${task?.id}.mp4`,
+      `${world.cwd}/clips/${task?.id}-watermarked.mp4`,
+    ]);
+  });
+
+  test.each([
+    ['output-image', ['.png']],
+    ['output-audio', ['-mp3.mp3', '-wav.wav']],
+    ['output-voice', ['-voice.mp3']],
+    ['output-video output-image', ['.mp4', '-image-1.png']],
+  ])('%s is saved', async (words, endings) => {
+    const world = await open();
+    const run = await world.gw([...create, words, '--wait', '-o', 'out/']);
+    expect(run.code, run.err).toBe(0);
+    const [task] = world.sandbox.tasks();
+    expect(run.out.trim().split('\n')).toEqual(
+      endings.map((ending) => `${world.cwd}/out/${task?.id}${ending}`),
+    );
+    expect(Object.values(world.files()).every((bytes) => bytes > 0)).toBe(true);
+  });
+
+  test('an element has nothing to save, and that is no failure', async () => {
+    const world = await open();
+    const run = await world.gw([...create, 'output-element', '--wait', '--json']);
+    expect(run.code, run.err).toBe(0);
+    expect(JSON.parse(run.out)).toMatchObject({ status: 'succeeded', files: [] });
+    expect(world.files()).toEqual({});
+  });
+
+  test('a failed task exits 9 with the reason that stands in its message', async () => {
+    const world = await open({ fault: 'task:fail=Whatever' });
+    const run = await world.gw([...create, 'a fox', '--wait', '--json']);
+    expect(run.code).toBe(9);
+    expect(JSON.parse(run.out)).toMatchObject({ status: 'failed', files: [] });
+    expect(run.err).toMatch(/Whatever/);
+  });
+
+  test('an external ID that is taken is reported as that, with the task that has it', async () => {
+    const world = await open();
+    const id = (await world.gw([...create, 'a fox', '--external-id', 'order-17'])).out.trim();
+    const run = await world.gw([...create, 'an owl', '--external-id', 'order-17']);
+    expect(run).toMatchObject({ code: 5, out: '' });
+    expect(run.err).toContain(id);
+    expect(world.sandbox.tasks()).toHaveLength(1);
+  });
+
+  test('code 5 with HTTP 200 is a refusal, said once and not sent again', async () => {
+    const world = await open();
+    const gateway = await openFake(() => ({
+      body: { code: 5, message: 'no such style', request_id: 'r-1' },
+    }));
+    const run = await world.gw([...create, 'a fox', '--json'], { env: { GW_BASE_URL: gateway.url } });
+    expect(run.code, run.err).toBe(5);
+    expect(JSON.parse(run.err.trim().split('\n').at(-1) ?? '')).toMatchObject({
+      error: {
+        kind: 'rejected',
+        code: '5',
+        message: expect.stringContaining('no such style'),
+        request_id: 'r-1',
+      },
+    });
+    expect(gateway.requests).toEqual(['POST /text-to-video/beta-3.0']);
+  });
+
+  test.each<[string, object, RegExp]>([
+    ['"0"', { code: '0' }, /warning: .*code "0", a text; it is taken for 0/],
+    ['none', {}, /warning: .*without a code/],
+  ])('the code %s is accepted with a warning', async (_, code, warning) => {
+    const world = await open();
+    const gateway = await openFake(() => ({ body: { ...code, data: { id: 't-1', status: 'submitted' } } }));
+    const run = await world.gw([...create, 'a fox'], { env: { GW_BASE_URL: gateway.url } });
+    expect(run).toMatchObject({ code: 0, out: 't-1\n', err: expect.stringMatching(warning) });
+  });
+
+  test.each([
+    ['no ID', {}],
+    ['an ID that is a number', { id: 17 }],
+    ['an ID of 10 KB', { id: 'a'.repeat(10_240) }],
+    ['an ID that is a path', { id: '../x' }],
+  ])('a 200 with %s is looked up by the external ID', async (_, data) => {
+    const world = await open();
+    const gateway = await openFake((method, url) => ({
+      body: {
+        code: 0,
+        data:
+          method === 'POST' ? data : [{ id: 't-9', status: 'processing', external_id: externalIdIn(url) }],
+      },
+    }));
+    const run = await world.gw([...create, 'a fox'], { env: { GW_BASE_URL: gateway.url } });
+    expect(run, run.err).toMatchObject({ code: 0, out: 't-9\n' });
+    expect(gateway.requests.map((line) => line.replace(/gw-.*/, 'ID'))).toEqual([
+      'POST /text-to-video/beta-3.0',
+      'GET /tasks?external_task_ids=ID',
+    ]);
+  });
+
+  const externalIdIn = (url: string) => new URL(url, 'http://host').searchParams.get('external_task_ids');
+});
+
+test('every setting and option can be reached by a typed flag, with the choices of the document', () => {
+  const { settings, options } = BetaTextBody.shape;
+  const paths = [
+    ...Object.keys(settings.unwrap().shape).map((field) => ['settings', field]),
+    ...Object.keys(options.unwrap().shape).map((field) => ['options', field]),
+  ];
+  expect(paths).toHaveLength(8);
+  const names = Object.keys(betaFlags).map(flagName);
+  for (const at of paths) expect(names, at.join('.')).toContain(betaFlagOf(at, {}));
+  expect(betaFlags.resolution.choices).toEqual(['720p', '1080p', '4k']);
+  expect(betaFlags.ratio.choices).toEqual(['16:9', '9:16', '1:1']);
+  expect(betaFlags.audio.choices).toEqual(['native', 'original', 'off']);
+});
+
+test('help names every mode, what each takes, and that some bodies are not documented', async () => {
+  const world = await open();
+  const { out, code } = await world.gw([...create, '--help']);
+  expect(code).toBe(0);
+  const text = out.replace(/\s+/g, ' ');
+  expect(text).toContain('--mode <text|image|omni|motion|o1>');
+  expect(text).toContain('length in seconds: 3-15 (text, text --turbo); 3-10 (o1)');
+  expect(text).toContain('sound: native, off (text); original, off (o1)');
+  expect(text).toContain('720p, 1080p, 4k (text); 720p, 1080p (text --turbo, o1)');
+  expect(text).toContain('The bodies of the modes image, omni and motion are not documented');
+  expect(text).toContain('--shot <SECONDS:WORDS>');
+});

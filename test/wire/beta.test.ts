@@ -1,0 +1,83 @@
+import { writeFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { breachesOf } from '../../src/flags/breaches.ts';
+import { betaCreates } from '../../src/gateway/beta.ts';
+import { KEY, World } from '../helpers/gw.ts';
+import { betaExamples, flagsOfPath } from './beta-examples.ts';
+
+// External IDs are unique in an account: what is sent raw and what the command sends go to an account each.
+let raw: World;
+let world: World;
+beforeAll(async () => {
+  raw = await World.open({ speed: 1e9 });
+  world = await World.open({ speed: 1e9 });
+});
+afterAll(async () => {
+  await raw.close();
+  await world.close();
+});
+
+const post = (at: string, body: unknown) => {
+  raw.clock.ms += 10_000;
+  return fetch(`${raw.sandbox.baseUrl}${at}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+};
+
+const create = (at: string, body: unknown) => {
+  const file = path.join(world.cwd, 'body.json');
+  writeFileSync(file, JSON.stringify(body));
+  world.clock.ms += 10_000;
+  return world.gw(['video', 'beta', 'create', ...(flagsOfPath[at] ?? []), '--body', file]);
+};
+
+const schemaOf = (at: string) => {
+  const endpoint = betaCreates.find((each) => each.path === at);
+  if (!endpoint) throw new Error(`no endpoint has the path ${at}`);
+  return endpoint.body;
+};
+
+describe('literal requests of family B', () => {
+  test.each(betaExamples.filter((example) => !example.refused))(
+    'accepted: $rule',
+    async ({ path: at, body }) => {
+      expect(breachesOf(schemaOf(at), body, () => undefined)).toEqual([]);
+      const reply = await post(at, body);
+      expect({ status: reply.status, body: await reply.json() }).toMatchObject({
+        status: 200,
+        body: { code: 0, data: { id: expect.any(String), status: 'submitted' } },
+      });
+      const run = await create(at, body);
+      expect(run, run.err).toMatchObject({ code: 0, out: expect.stringMatching(/^[\w.:-]+\n$/) });
+      // What was sent is what was written, to the letter, and the ID by which a lost reply is found.
+      const sent = world.sandbox.requests.at(-1);
+      expect(sent?.path).toBe(at);
+      const { options, ...rest } = body as { options?: { external_task_id?: string } };
+      expect(sent?.body).toEqual({
+        ...rest,
+        options: { ...options, external_task_id: options?.external_task_id ?? expect.stringMatching(/^gw-/) },
+      });
+    },
+  );
+
+  test.each(betaExamples.filter((example) => example.refused))(
+    'refused: $rule',
+    async ({ path: at, body, refused }) => {
+      expect(breachesOf(schemaOf(at), body, () => undefined).join('\n')).toMatch(refused as RegExp);
+      const reply = await post(at, body);
+      const answer = (await reply.json()) as { code: unknown; message: unknown };
+      expect(answer.code).not.toBe(0);
+      expect(answer.message).toEqual(expect.any(String));
+      const before = world.sandbox.requests.length;
+      const run = await create(at, body);
+      // A length that the shots imply is filled in; nothing else is.
+      expect(run.code, run.err).toBe(2);
+      expect(run.out).toBe('');
+      expect(run.err).toMatch(/^error: /);
+      expect(world.sandbox.requests.length).toBe(before);
+    },
+  );
+});
