@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { type AnyCommand, type Outcome, ShownRequest } from './command.ts';
 import type { Context } from './context.ts';
 import { makeContext } from './context.ts';
@@ -33,6 +34,8 @@ const ioFor = (globals: GlobalFlags, host: Host): Io =>
 
 async function runCommand({ command, input }: Invocation, io: Io, host: Host): Promise<number> {
   const abort = new AbortController();
+  // Hundreds of jobs may wait on it; that is no leak.
+  setMaxListeners(0, abort.signal);
   const stopListening = listen(abort, io, host);
   const { ctx, close } = makeContext({ host, io, globals: input.globals, signal: abort.signal });
   const codes: number[] = [];

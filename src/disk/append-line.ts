@@ -19,19 +19,22 @@ export class FailedSync extends Error {
 
 /**
  * Appends one line to a journal, durable when this returns. One write() of "\n"+json+"\n" on an O_APPEND descriptor:
- * lines of several processes never mix, and a torn line never reaches into the next one.
+ * lines of several processes never mix, and a torn line never reaches into the next one. Returns the number of the file
+ * (its inode) that took it, which may have lost its name meanwhile.
  * Throws the system's error, ShortWrite, or FailedSync.
  */
-export function appendLine(file: string, json: string, calls: AppendCalls = fs): void {
+export function appendLine(file: string, json: string, calls: AppendCalls = fs): number {
   const { O_APPEND, O_CREAT, O_WRONLY } = fs.constants;
   const fd = calls.openSync(file, O_APPEND | O_CREAT | O_WRONLY, 0o600);
   try {
     // An empty file is new, so its name may not be durable yet; nobody writes to it before the directory is synced.
-    if (calls.fstatSync(fd).size === 0) syncOrThrow(() => syncDirectory(path.dirname(file), calls));
+    const { size, ino } = calls.fstatSync(fd);
+    if (size === 0) syncOrThrow(() => syncDirectory(path.dirname(file), calls));
     const bytes = Buffer.from(`\n${json}\n`);
     const written = calls.writeSync(fd, bytes, 0, bytes.length);
     if (written !== bytes.length) throw new ShortWrite(`${written} of ${bytes.length} bytes written`);
     syncOrThrow(() => calls.fdatasyncSync(fd));
+    return ino;
   } finally {
     calls.closeSync(fd);
   }

@@ -7,9 +7,14 @@ const maxLineBytes = 96 << 20;
 
 /**
  * The non-empty lines of a file in order, read in pieces, so that the size of the file does not matter. With a needle only the
- * lines that contain it, the rest passed over without being decoded. A missing file has no lines.
+ * lines that contain it, the rest passed over without being decoded; with `firstBytes` only those before that byte.
+ * A missing file has no lines.
  */
-export function* readLines(file: string, needle?: string): Generator<string> {
+export function* readLines(
+  file: string,
+  needle?: string,
+  firstBytes = Number.POSITIVE_INFINITY,
+): Generator<string> {
   let fd: number;
   try {
     fd = fs.openSync(file, 'r');
@@ -22,8 +27,10 @@ export function* readLines(file: string, needle?: string): Generator<string> {
     const chunk = Buffer.allocUnsafe(chunkBytes);
     let carried: Buffer[] = [];
     let carriedBytes = 0;
+    let leftBytes = firstBytes;
     for (;;) {
-      const count = fs.readSync(fd, chunk, 0, chunkBytes, null);
+      const count = fs.readSync(fd, chunk, 0, Math.min(chunkBytes, leftBytes), null);
+      leftBytes -= count;
       const piece = chunk.subarray(0, count);
       const end = count === 0 ? -1 : piece.lastIndexOf(0x0a);
       if (count > 0 && end === -1) {

@@ -5,16 +5,23 @@ import type { Family, TaskFamily } from './task.ts';
 /** The families of asynchronous generation. */
 const taskLoaders: Readonly<Record<string, () => Promise<TaskFamily>>> = {
   alpha: async () => (await import('./alpha-task.ts')).alphaFamily,
+  beta: async () => (await import('./beta-task.ts')).betaFamily,
+  gamma: async () => (await import('./gamma-task.ts')).gammaFamily,
 };
 
 const loaders: Readonly<Record<string, () => Promise<Family>>> = {
   ...taskLoaders,
+  image: async () => (await import('./image-job.ts')).imageFamily,
 };
 
 export const familyNames = Object.keys(loaders);
 
 /** A family by its name. Throws for a name that is none. */
 export const loadFamily = (name: string): Promise<Family> => load(loaders, name);
+
+/** A family by its name; undefined for a name that this build does not know. */
+export const findFamily = async (name: string): Promise<Family | undefined> =>
+  Object.hasOwn(loaders, name) ? loaders[name]?.() : undefined;
 
 /** A family of asynchronous generation by its name. Throws for a name that is none. */
 export const loadTaskFamily = (name: string): Promise<TaskFamily> => load(taskLoaders, name);

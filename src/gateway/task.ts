@@ -45,6 +45,8 @@ export interface TaskView {
   /** 0-100 where the gateway gives a figure. */
   readonly progressPercent?: number | undefined;
   readonly outputs: readonly TaskOutput[];
+  /** True where what was made is no file (an element of family B): nothing is missing, and nothing is saved. */
+  readonly hasNoFiles?: boolean | undefined;
   readonly error?: { readonly code?: string | undefined; readonly message?: string | undefined } | undefined;
   /** What it came to, as far as the record says; for lists and sums. */
   readonly usage?: TaskUsage | undefined;

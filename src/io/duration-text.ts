@@ -14,6 +14,15 @@ export function durationText(durationMs: number): string {
   return twoUnits(ms, DAY_MS, 'd', HOUR_MS, 'h');
 }
 
+/** As short as it can be told, as durations are typed, rounded down: `45s`, `12m`, `23h`, `6d`. */
+export function shortDuration(durationMs: number): string {
+  const ms = Math.max(0, durationMs);
+  if (ms < MINUTE_MS) return `${Math.floor(ms / SECOND_MS)}s`;
+  if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)}m`;
+  if (ms < DAY_MS) return `${Math.floor(ms / HOUR_MS)}h`;
+  return `${Math.floor(ms / DAY_MS)}d`;
+}
+
 function twoUnits(ms: number, largeMs: number, large: string, smallMs: number, small: string): string {
   const rest = Math.floor((ms % largeMs) / smallMs);
   const head = `${Math.floor(ms / largeMs)} ${large}`;

@@ -70,6 +70,8 @@ export interface TableColumn {
   readonly align?: 'left' | 'right' | undefined;
   /** Kept whole while others can be cut: what a reader copies (an ID). */
   readonly whole?: boolean | undefined;
+  /** Left out on a terminal that has no room for it, the last such column first. */
+  readonly optional?: boolean | undefined;
 }
 
 export interface TableRow {

@@ -38,9 +38,14 @@ const MAX_BAR_SIZE = 60;
 
 type Draw = (setting: RowSetting) => Piece[];
 
+/** Rows are shown in this order; where there are too many, tasks give way first. */
+type RowKind = 'whole' | 'task' | 'download';
+
 interface Row {
-  readonly bar: SingleBar;
+  readonly kind: RowKind;
   draw: Draw;
+  /** Of a task: rows that have no room are counted by it. */
+  status?: string | undefined;
 }
 
 /** Loads the two libraries and opens the board. */
@@ -63,7 +68,18 @@ class ProgressBars implements ProgressBoard {
   readonly #terminal: FrameTerminal;
   readonly #multi: MultiBar;
   readonly #format: typeof import('cli-progress').Format.BarFormat;
-  readonly #rows = new Map<string, Row>();
+  readonly #rows: Readonly<Record<RowKind, Map<string, Row>>> = {
+    whole: new Map(),
+    task: new Map(),
+    download: new Map(),
+  };
+  /** The rows that have room, and a bar of the library for each: thousands of jobs cost a frame no more than a screenful. */
+  #shown: readonly Row[] = [];
+  readonly #bars: SingleBar[] = [];
+  /** How many rows have no room and where they stand; made anew when one of them changes. */
+  #hiddenText: string | undefined;
+  /** The library draws at each bar it lets go; what it would draw then is not the whole. */
+  #isArranging = false;
   readonly #finished = new Set<string>();
   readonly #downloads = new Map<string, { readonly startedAtMs: number; readonly rate: TransferRate }>();
   readonly #onResize = (): void => this.#redraw();
@@ -97,9 +113,9 @@ class ProgressBars implements ProgressBoard {
       return;
     }
     const seenAtMs = this.world.clock.steady();
-    this.#draw(key, (setting) =>
-      taskRow(view, view.elapsedMs + this.world.clock.steady() - seenAtMs, setting),
-    );
+    const draw: Draw = (setting) =>
+      taskRow(view, view.elapsedMs + this.world.clock.steady() - seenAtMs, setting);
+    this.#draw('task', key, draw, view.status);
   }
 
   download(key: string, view: DownloadView): void {
@@ -114,7 +130,7 @@ class ProgressBars implements ProgressBoard {
     const { rate } = transfer;
     rate.add(clock.steady(), view.bytes);
     this.#downloads.set(key, transfer);
-    this.#draw(key, (setting) => {
+    this.#draw('download', key, (setting) => {
       const nowMs = clock.steady();
       const remainingMs =
         view.totalBytes === undefined ? undefined : rate.remainingMs(nowMs, view.totalBytes);
@@ -123,7 +139,7 @@ class ProgressBars implements ProgressBoard {
   }
 
   whole(key: string, update: WholeProgress): void {
-    this.#draw(key, (setting) => wholeRow(update, setting));
+    this.#draw('whole', key, (setting) => wholeRow(update, setting));
   }
 
   drop(key: string): void {
@@ -133,21 +149,57 @@ class ProgressBars implements ProgressBoard {
   }
 
   clear(): void {
-    for (const key of [...this.#rows.keys()]) this.drop(key);
+    for (const rows of Object.values(this.#rows)) rows.clear();
+    this.#finished.clear();
+    this.#downloads.clear();
+    this.#arrange();
     this.#end();
   }
 
-  #draw(key: string, draw: Draw): void {
+  #draw(kind: RowKind, key: string, draw: Draw, status?: string): void {
     this.#finished.delete(key);
-    const row = this.#rows.get(key);
+    const row = this.#rows[kind].get(key);
     if (row !== undefined) {
       row.draw = draw;
+      if (row.status !== status) this.#hiddenText = undefined;
+      row.status = status;
       return;
     }
-    if (this.#rows.size === 0) this.world.stream.on('resize', this.#onResize);
-    const bar = this.#multi.create(1, 0, {}, { format: (options) => this.#rowText(key, options) });
-    this.#rows.set(key, { bar, draw });
+    if (this.#count() === 0) this.world.stream.on('resize', this.#onResize);
+    this.#rows[kind].set(key, { kind, draw, status });
+    this.#arrange();
     this.#letProcessEnd();
+  }
+
+  #count(): number {
+    return Object.values(this.#rows).reduce((sum, rows) => sum + rows.size, 0);
+  }
+
+  /** Gives the rows that have room a bar each; one line is kept for those that have none. */
+  #arrange(): void {
+    const most = Math.max(1, this.world.size().rows - 1);
+    const count = this.#count();
+    const { whole, task, download } = this.#rows;
+    let room = count > most ? most - 1 : count;
+    const take = (rows: Map<string, Row>): Row[] => {
+      const taken: Row[] = [];
+      for (const row of rows.values()) {
+        if (taken.length >= room) break;
+        taken.push(row);
+      }
+      room -= taken.length;
+      return taken;
+    };
+    const [wholes, downloads, tasks] = [take(whole), take(download), take(task)];
+    this.#shown = [...wholes, ...tasks, ...downloads];
+    while (this.#bars.length < this.#shown.length) {
+      const at = this.#bars.length;
+      this.#bars.push(this.#multi.create(1, 0, {}, { format: (options) => this.#rowText(at, options) }));
+    }
+    this.#hiddenText = undefined;
+    this.#isArranging = true;
+    for (const bar of this.#bars.splice(this.#shown.length)) this.#multi.remove(bar);
+    this.#isArranging = false;
   }
 
   /** A finished row leaves the bars and stays as a line above them. */
@@ -160,11 +212,10 @@ class ProgressBars implements ProgressBoard {
   }
 
   #remove(key: string): void {
-    const row = this.#rows.get(key);
-    if (row === undefined) return;
-    this.#rows.delete(key);
-    this.#multi.remove(row.bar);
-    if (this.#rows.size === 0) this.#end();
+    const rows = Object.values(this.#rows).find((each) => each.delete(key));
+    if (rows === undefined) return;
+    this.#arrange();
+    if (this.#count() === 0) this.#end();
   }
 
   #end(): void {
@@ -173,8 +224,8 @@ class ProgressBars implements ProgressBoard {
     this.world.region.end();
   }
 
-  #rowText(key: string, options: Options): string {
-    const pieces = this.#rows.get(key)?.draw({
+  #rowText(at: number, options: Options): string {
+    const pieces = this.#shown[at]?.draw({
       columns: this.#columns(),
       spinner: this.spinner(),
       bar: (fraction, size) =>
@@ -202,20 +253,32 @@ class ProgressBars implements ProgressBoard {
 
   #show(): void {
     this.#letProcessEnd();
+    if (this.#isArranging) return;
     const lines = this.#terminal.lines();
-    const most = Math.max(1, this.world.size().rows - 1);
-    if (lines.length > most) {
-      const more = fitPieces(
-        [{ text: `… and ${lines.length - most + 1} more`, tone: 'faint' }],
-        this.#columns(),
-      );
-      lines.splice(most - 1, lines.length, paintPieces(more, this.world.style));
+    const hidden = this.#count() - this.#shown.length;
+    if (hidden > 0) {
+      this.#hiddenText ??= `… and ${hidden} more${this.#hiddenStatuses()}`;
+      const more = fitPieces([{ text: this.#hiddenText, tone: 'faint' }], this.#columns());
+      lines.splice(this.#shown.length, lines.length, paintPieces(more, this.world.style));
     }
     this.world.region.draw(lines);
   }
 
+  /** `: 180 running, 34 queued` of the tasks that have no row. */
+  #hiddenStatuses(): string {
+    const counts = new Map<string, number>();
+    let toSkip = this.#shown.filter((row) => row.kind === 'task').length;
+    for (const { status } of this.#rows.task.values()) {
+      toSkip -= 1;
+      if (toSkip < 0 && status) counts.set(status, (counts.get(status) ?? 0) + 1);
+    }
+    const most = [...counts].sort((left, right) => right[1] - left[1]);
+    return most.length === 0 ? '' : `: ${most.map(([status, count]) => `${count} ${status}`).join(', ')}`;
+  }
+
   #redraw(): void {
     this.world.region.lift();
+    this.#arrange();
     this.#multi.update();
   }
 

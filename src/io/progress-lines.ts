@@ -1,5 +1,5 @@
 // Progress where there is no terminal to draw on: one plain line for each change of state, and a sign of life at
-// least every 30 s while something is under way.
+// least every 30 s while something is under way: one line for all of it.
 import type { Clock } from '../host.ts';
 import { bytesText } from './bytes-text.ts';
 import { durationText } from './duration-text.ts';
@@ -114,17 +114,25 @@ export class ProgressLines implements ProgressBoard {
   #beat(): void {
     const nowMs = this.clock.steady();
     if (nowMs - this.#lastLineAtMs < HEARTBEAT_MS) return;
-    const tasks = [...this.#tasks.values()];
-    const [first] = tasks;
-    if (first !== undefined) {
-      this.#say(
-        tasks.length === 1
-          ? taskLine(first.view, first.view.elapsedMs + nowMs - first.seenAtMs)
-          : `waiting for ${tasks.length} tasks: ${countByStatus(tasks)}`,
-      );
-    }
-    for (const { view, rate } of this.#downloads.values()) this.#say(underWayLine(view, rate, nowMs));
+    const parts = [tasksPart([...this.#tasks.values()], nowMs), this.#downloadsPart(nowMs)].filter(Boolean);
+    if (parts.length > 0) this.#say(parts.join('; '));
   }
+
+  #downloadsPart(nowMs: number): string {
+    const downloads = [...this.#downloads.values()];
+    const [first] = downloads;
+    if (first === undefined) return '';
+    if (downloads.length === 1) return underWayLine(first.view, first.rate, nowMs);
+    const bytes = downloads.reduce((sum, { view }) => sum + view.bytes, 0);
+    return `downloading ${downloads.length} files: ${bytesText(bytes)} so far`;
+  }
+}
+
+function tasksPart(tasks: readonly TaskEntry[], nowMs: number): string {
+  const [first] = tasks;
+  if (first === undefined) return '';
+  if (tasks.length > 1) return `waiting for ${tasks.length} tasks: ${countByStatus(tasks)}`;
+  return taskLine(first.view, first.view.elapsedMs + nowMs - first.seenAtMs);
 }
 
 function taskLine(view: TaskView, elapsedMs: number): string {

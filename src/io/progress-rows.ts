@@ -24,7 +24,10 @@ export interface RowSetting {
 
 const MAX_BAR = 30;
 const MIN_BAR = 6;
-const MAX_LABEL_SHARE = 0.5;
+/** Room for a task's ID and its status on 80 columns. */
+const MAX_LABEL_SHARE = 0.62;
+/** So many facts stay where a bar of the least size would have no room otherwise. */
+const FACTS_BESIDE_BAR = 2;
 
 /** How far a running task is, 0 to below 1: the gateway's figure, else the estimate; neither says 100 % too early. */
 export function taskFraction(view: TaskView, elapsedMs: number): number | undefined {
@@ -32,12 +35,12 @@ export function taskFraction(view: TaskView, elapsedMs: number): number | undefi
   return view.estimateMs === undefined ? undefined : estimatedFraction(elapsedMs, view.estimateMs);
 }
 
-/** `⠋ ID running ████░░░░ 45 % 1 min 20 s`, and what an estimate leaves. */
+/** `⠋ ID running ████░░░░ 45 % 1 min 20 s`, and what an estimate leaves where the gateway has no figure of its own. */
 export function taskRow(view: TaskView, elapsedMs: number, setting: RowSetting): Piece[] {
   const fraction = taskFraction(view, elapsedMs);
   const isEstimate = view.percent === undefined && fraction !== undefined;
   const percent = fraction === undefined ? [] : [`${isEstimate ? '~' : ''}${Math.floor(fraction * 100)} %`];
-  const leftMs = (view.estimateMs ?? 0) - elapsedMs;
+  const leftMs = isEstimate ? (view.estimateMs ?? 0) - elapsedMs : 0;
   const left = leftMs > 0 ? [`about ${durationText(leftMs)} left`] : [];
   return row(`${view.id} ${view.status}`, fraction, [...percent, durationText(elapsedMs), ...left], setting);
 }
@@ -67,7 +70,10 @@ export function wholeRow({ done, failed, total }: WholeProgress, setting: RowSet
   return row(label, fraction, fraction === undefined ? [] : [`${Math.floor(fraction * 100)} %`], setting);
 }
 
-/** Label, bar and facts in the width there is: the bar gives way first, then the facts from the end, then the label. */
+/**
+ * Label, bar and facts in the width there is: the bar gets smaller first, then the facts from the third on go, then the
+ * bar, then the facts from the end; the label is cut where it would take most of the row.
+ */
 function row(
   label: string,
   fraction: number | undefined,
@@ -80,6 +86,7 @@ function row(
   const tailWidth = () => kept.reduce((sum, fact) => sum + 2 + displayWidth(fact), 0);
   const shortLabel = cutToWidth(label, Math.max(8, Math.floor(columns * MAX_LABEL_SHARE)));
   const free = () => columns - displayWidth(lead) - displayWidth(shortLabel) - tailWidth();
+  while (kept.length > FACTS_BESIDE_BAR && free() < MIN_BAR + 2) kept.pop();
   while (kept.length > 1 && free() < 0) kept.pop();
   const barSize = Math.min(MAX_BAR, free() - 2);
   const bar = barSize >= MIN_BAR ? `  ${setting.bar(fraction, barSize)}` : '';

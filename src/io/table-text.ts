@@ -6,6 +6,8 @@ import { plainStyle, type Style } from './style.ts';
 const GAP = '  ';
 /** A cut column keeps at least this many columns of the terminal. */
 const MIN_WIDTH = 6;
+/** Below this width a cut column does not tell enough to be worth an optional one beside it. */
+const READABLE_WIDTH = 20;
 
 /** One ID a line (`-q`). */
 export function idLines(table: Table): string {
@@ -21,13 +23,20 @@ export function tabbedLines(table: Table): string {
 
 /** An aligned table with a header, cut to the terminal's width; empty where there are no rows. */
 export function alignedLines(table: Table, terminalColumns: number, style: Style = plainStyle): string {
-  const { columns } = table;
   if (table.rows.length === 0) return '';
-  const rows = table.rows.map(({ cells }) => columns.map((_, at) => oneLine(cells[at] ?? '')));
-  const header = columns.map(({ name }) => name.toUpperCase());
-  const natural = columns.map((_, at) =>
-    Math.max(...[header, ...rows].map((row) => displayWidth(row[at] ?? ''))),
-  );
+  const texts = [
+    table.columns.map(({ name }) => name.toUpperCase()),
+    ...table.rows.map(({ cells }) => table.columns.map((_, at) => oneLine(cells[at] ?? ''))),
+  ];
+  const all = table.columns.map((column, at) => ({
+    column,
+    at,
+    width: texts.reduce((widest, row) => Math.max(widest, displayWidth(row[at] ?? '')), 0),
+  }));
+  const kept = withRoom(all, terminalColumns);
+  const columns = kept.map(({ column }) => column);
+  const natural = kept.map(({ width }) => width);
+  const [header = [], ...rows] = texts.map((row) => kept.map(({ at }) => row[at] ?? ''));
   const widths = fitWidths(columns, natural, terminalColumns);
   const draw = (row: readonly string[]) => {
     const cells = columns.map(({ align }, at) => {
@@ -37,6 +46,20 @@ export function alignedLines(table: Table, terminalColumns: number, style: Style
     return cutToWidth(cells.join(GAP).trimEnd(), terminalColumns);
   };
   return lines([style.strong(draw(header)), ...rows.map(draw)]);
+}
+
+/** Leaves optional columns out, the last first, until the others have the width that makes them worth reading. */
+function withRoom<C extends { readonly column: TableColumn; readonly width: number }>(
+  columns: readonly C[],
+  terminalColumns: number,
+): readonly C[] {
+  const least = columns.reduce(
+    (sum, { column, width }) => sum + (column.whole ? width : Math.min(width, READABLE_WIDTH)) + GAP.length,
+    -GAP.length,
+  );
+  const last = columns.findLastIndex(({ column }) => column.optional);
+  if (least <= terminalColumns || last < 0) return columns;
+  return withRoom(columns.toSpliced(last, 1), terminalColumns);
 }
 
 /** Takes columns from the widest that may be cut, one by one, until the row fits or nothing more can be taken. */

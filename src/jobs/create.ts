@@ -1,32 +1,41 @@
-import { GwError, Interrupted } from '../errors.ts';
+import { createHash } from 'node:crypto';
 import type { Endpoint } from '../gateway/endpoint.ts';
-import { type TaskFamily, TaskId } from '../gateway/task.ts';
+import type { RatePool } from '../gateway/limits.ts';
+import type { TaskFamily } from '../gateway/task.ts';
 import type { Clock } from '../host.ts';
 import type { Client } from '../http/client.ts';
-import { UnknownOutcome } from '../http/retry.ts';
-import type { IntentEvent, LedgerEvent } from '../ledger/event.ts';
+import type { IntentEvent } from '../ledger/event.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { CreateAttempt } from './create-attempt.ts';
+import type { IdentifiedBody } from './external-id.ts';
+import type { Looker } from './looker.ts';
+import { recordFailure } from './record-failure.ts';
 
 /** What is needed to create a paid job. */
-export interface CreateInput {
+export interface CreateInput extends IdentifiedBody {
   readonly family: TaskFamily;
   readonly endpoint: Endpoint;
-  readonly body: unknown;
-  readonly intent: IntentEvent;
+  /** What was asked; the digest and the external ID are taken from the body that is sent. */
+  readonly intent: Omit<IntentEvent, 'bodySha256' | 'externalId'>;
   readonly client: Client;
   readonly ledger: Ledger;
+  readonly clock: Clock;
   /** Ends waiting between attempts, never an exchange under way: its reply holds the ID of what was paid for. */
   readonly signal: AbortSignal;
-  /** With `--queue`: a 429 means no free slot yet, and is waited out. */
+  /** Tells that the answer was lost and the job is being looked for. */
+  readonly note: (text: string) => void;
+  /** With `--queue`: a slot is waited for before anything is sent, and a 429 means that there is none yet. */
   readonly queue?: QueueOptions | undefined;
 }
 
 export interface QueueOptions {
   /** Steady milliseconds at which the wait for a slot ends. */
   readonly deadlineMs: number;
-  readonly clock: Clock;
   readonly random: () => number;
   readonly onQueued: (message: string) => void;
+  /** The account's pool, where tasks at once are limited; looks at what runs in it. */
+  readonly pool: RatePool;
+  readonly looker: Looker;
 }
 
 /** A job that the gateway has accepted. */
@@ -34,120 +43,44 @@ export interface AcceptedJob {
   readonly key: string;
   readonly id: string;
   readonly status?: string | undefined;
-  /** The create reply as it came. */
+  /** The create reply as it came; the record, where the reply was lost and the job was found again. */
   readonly reply: unknown;
 }
 
+/** What the gateway said when it accepted a job. */
+export type Accepted = Omit<AcceptedJob, 'key'>;
+
 /**
- * Creates a paid job: intent durable -> sent -> accepted with its ID durable (promises, section 3).
+ * Creates a paid job: intent durable -> sent -> accepted with its ID durable (promises, section 3). A body with an
+ * external ID is sent exactly once: where the answer is lost, the job is looked up by it (promises, section 2).
  * Throws the GwError of the refusal, or `unknown_outcome` where the job may exist; the ledger holds either.
  */
 export async function createJob(input: CreateInput): Promise<AcceptedJob> {
-  const { client, endpoint, body, ledger, family } = input;
-  const key = ledger.begin(input.intent);
-  const claim = ledger.claim(key);
-  let sent = false;
-  let accepted: AcceptedJob;
+  const { ledger, queue, key } = input;
+  const begin = () => {
+    ledger.begin({ ...input.intent, bodySha256: digestOf(input.body), externalId: input.externalId }, key);
+    return ledger.claim(key);
+  };
+  const claim = queue ? await beginInSlot(input, queue, begin) : begin();
+  const attempt = new CreateAttempt(input);
   try {
-    const send = () =>
-      client.send(
-        endpoint,
-        { body },
-        {
-          signal: input.signal,
-          onSend: () => {
-            ledger.append(key, { event: 'sent' });
-            sent = true;
-          },
-        },
-      );
-    const reply = input.queue ? await whenSlotIsFree(send, input.queue, input) : await send();
-    accepted = { key, ...family.readCreateReply(reply.json), reply: reply.json };
-  } catch (error) {
-    const found = error instanceof UnknownOutcome ? await confirmCutReply(error, input) : undefined;
-    if (!found) {
-      claim?.release();
-      throw recordFailure(error, sent, key, input);
+    let accepted: Accepted;
+    try {
+      accepted = await attempt.run();
+    } catch (error) {
+      throw recordFailure(error, attempt, input);
     }
-    accepted = { key, ...found };
-  }
-  try {
     ledger.append(key, { event: 'accepted', id: accepted.id, status: accepted.status });
-    return accepted;
+    return { key, ...accepted };
   } finally {
     claim?.release();
   }
 }
 
-/** Tries again after each 429, at the family's pace and never before the gateway allows it, until the deadline. */
-async function whenSlotIsFree<T>(
-  send: () => Promise<T>,
-  { deadlineMs, clock, random, onQueued }: QueueOptions,
-  { family, signal }: CreateInput,
-): Promise<T> {
-  const { min, max } = family.pollIntervalMs;
-  for (let tries = 0; ; tries += 1) {
-    try {
-      return await send();
-    } catch (error) {
-      if (!(error instanceof GwError) || error.kind !== 'rate_limited') throw error;
-      const paceMs = min + random() * (max - min);
-      const waitMs = Math.max(paceMs, (error.facts.retryAtMs ?? 0) - clock.now());
-      if (clock.steady() + waitMs >= deadlineMs) throw error;
-      if (tries === 0) onQueued('no free slot; waiting for one (--wait-timeout bounds the wait)');
-      await clock.sleep(waitMs, signal);
-    }
-  }
+/** Begins the job once the account has room for it; loaded where it is asked for. */
+async function beginInSlot<T>(input: CreateInput, queue: QueueOptions, begin: () => T): Promise<T> {
+  const { takeSlot } = await import('./slots.ts');
+  return takeSlot({ ...input, ...queue }, begin);
 }
 
-/** A cut 2xx reply is searched for its ID, and the ID confirmed by a query, before the outcome is called unknown. */
-async function confirmCutReply(error: UnknownOutcome, { client, family }: CreateInput) {
-  const id = TaskId.safeParse(error.partialText?.match(/"(?:task_id|id)"\s*:\s*"([^"\\]+)"/)?.[1]);
-  if (!id.success) return undefined;
-  try {
-    const { query } = family;
-    const reply = await client.send(query.endpoint, query.input([id.data]));
-    const record = query.records(reply.json, [id.data]).get(id.data);
-    return { id: id.data, status: family.readTask(record, id.data).status, reply: reply.json };
-  } catch {
-    return undefined;
-  }
-}
-
-function recordFailure(error: unknown, sent: boolean, key: string, { ledger, family }: CreateInput): unknown {
-  const record = (event: LedgerEvent) => {
-    try {
-      ledger.append(key, event);
-    } catch {
-      // What happened to the request says more than that it could not be written down; sync calls the job unknown.
-    }
-  };
-  if (error instanceof GwError && error.kind === 'unknown_outcome') {
-    record({ event: 'unknown', message: error.message });
-    return new GwError('unknown_outcome', error.message, {
-      ...error.facts,
-      hint: `the job may exist and was not sent again; it stands in the ledger as ${key}: gw jobs show ${key}`,
-    });
-  }
-  if (error instanceof GwError) {
-    record({
-      event: 'refused',
-      kind: error.kind,
-      message: error.message,
-      status: error.facts.status,
-    });
-    return error;
-  }
-  // Interrupted between attempts: the last attempt was refused, or none was made.
-  if (error instanceof Interrupted) {
-    record({ event: 'refused', kind: 'interrupted', message: error.message });
-    return error;
-  }
-  // A 2xx reply that names no usable task: something was paid for, and we do not know what.
-  if (sent) {
-    const message = `the ${family.name} create was answered, but the reply names no usable task`;
-    record({ event: 'unknown', message });
-    return new GwError('unknown_outcome', message, { hint: `gw jobs show ${key}` });
-  }
-  return error;
-}
+const digestOf = (body: unknown): string => createHash('sha256').update(JSON.stringify(body)).digest('hex');

@@ -1,4 +1,5 @@
 import { GwError } from '../errors.ts';
+import type { RatePool } from '../gateway/limits.ts';
 import type { TaskFamily } from '../gateway/task.ts';
 import type { Clock } from '../host.ts';
 import type { Client } from '../http/client.ts';
@@ -6,12 +7,14 @@ import type { Transport } from '../http/exchange.ts';
 import type { Progress } from '../io/io.ts';
 import type { SavedFile, SavePlan } from '../ledger/event.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { lookAtTask, recordLook, type TaskLook } from './look.ts';
+import { recordLook, type TaskLook, YOUNG_MS } from './look.ts';
+import type { Looker } from './looker.ts';
 import { poll } from './poll.ts';
-import { saveJob } from './save-job.ts';
+import { type SaveInput, saveJob } from './save-job.ts';
+import type { Turns } from './turns.ts';
 
-/** What following a job needs; it knows no command and draws nothing. */
-export interface FollowDeps {
+/** What every job needs to be worked on; it knows no command and draws nothing. */
+export interface JobDeps {
   readonly client: Client;
   readonly transport: Transport;
   readonly ledger: Ledger;
@@ -24,6 +27,16 @@ export interface FollowDeps {
   readonly silenceMs: number;
 }
 
+/** What following a task needs. */
+export interface FollowDeps extends JobDeps {
+  /** Of the job's family and gateway; shared by all that are followed. */
+  readonly looker: Looker;
+  /** Where many jobs are followed: whose outputs are saved first, and how many at once. */
+  readonly turns?: Turns | undefined;
+  /** A look failed for the nth time in a row, and the wait goes on; a line of progress when absent. */
+  readonly onTrouble?: ((id: string, error: GwError, failures: number) => void) | undefined;
+}
+
 export interface FollowInput {
   readonly key: string;
   readonly id: string;
@@ -32,12 +45,19 @@ export interface FollowInput {
   /** Steady milliseconds at which the wait ends. */
   readonly deadlineMs: number;
   readonly firstDelayMs?: number | undefined;
+  /** When the gateway took it, Unix milliseconds: a task just created may not be known everywhere yet. */
+  readonly acceptedAtMs?: number | undefined;
+  /** The rate that looks at it count against. */
+  readonly pool?: RatePool | undefined;
   /** The gateway's word so far, shown until the first look. */
   readonly status?: string | undefined;
   readonly estimateMs?: number | undefined;
   /** Where the outputs go; nothing is saved where `download` is false. */
   readonly save: SavePlan;
 }
+
+/** How much of the pace a look may spend on waiting for others to share its request. */
+const PATIENCE = 0.2;
 
 /** Where a job stands when gw is done with it, and what went wrong, if anything. */
 export interface Followed {
@@ -49,8 +69,9 @@ export interface Followed {
 
 /** Polls a job to its end, keeps the final record, and saves its outputs. Never throws: what failed is in `error`. */
 export async function followJob(input: FollowInput, deps: FollowDeps): Promise<Followed> {
-  const { family, id, key } = input;
-  const { clock, ledger, progress, signal } = deps;
+  const { id, key, pool, acceptedAtMs } = input;
+  const { clock, ledger, looker, progress, signal } = deps;
+  const unfollow = looker.follow(id);
   const startedMs = clock.steady();
   let status: string | undefined;
   let last: TaskLook | undefined;
@@ -80,7 +101,9 @@ export async function followJob(input: FollowInput, deps: FollowDeps): Promise<F
       signal,
       taskId: id,
       look: (bounded) =>
-        lookAtTask({ id, family, client: deps.client, signal: bounded, nowMs: clock.now, retries: 0 }),
+        looker.look(id, { signal: bounded, retries: 0, pool, patienceMs: input.intervalMs.max * PATIENCE }),
+      youngUntilMs:
+        acceptedAtMs === undefined ? undefined : startedMs + (acceptedAtMs + YOUNG_MS - clock.now()),
       onUpdate: (seen) => {
         if (!seen.view.statusKnown && seen.view.status !== status) {
           deps.warn(`task ${id}: unknown status "${seen.view.status}", taken as still running`);
@@ -91,28 +114,29 @@ export async function followJob(input: FollowInput, deps: FollowDeps): Promise<F
         last = seen;
       },
       onTrouble: (error, failures) => {
-        if (failures === 1) progress.line(`task ${id}: ${error.message}; still waiting`);
+        if (deps.onTrouble) deps.onTrouble(id, error, failures);
+        else if (failures === 1) progress.line(`task ${id}: ${error.message}; still waiting`);
       },
     });
+    unfollow();
     return await endOf(look, input, deps);
   } catch (error) {
     return { status: last?.view.status ?? '', record: last?.record, files: [], error };
   } finally {
+    unfollow();
     progress.stop();
   }
 }
 
 /** What a finished look leads to: the outputs saved, or the task's failure as an error. */
-export async function endOf(
-  look: TaskLook,
-  input: Pick<FollowInput, 'key' | 'family' | 'save' | 'id'>,
-  deps: FollowDeps,
-): Promise<Followed> {
+export async function endOf(look: TaskLook, input: SaveInput, deps: FollowDeps): Promise<Followed> {
   const { view, record } = look;
   const seen = { status: view.status, record, files: [] };
   if (view.state === 'failed') return { ...seen, error: taskFailed(look) };
   if (!input.save.download) return seen;
-  const { files, errors, record: last } = await saveJob(look, input, deps);
+  const save = () => saveJob(look, input, deps);
+  const diesAtMs = look.serverDateMs + input.family.linkLifeMs;
+  const { files, errors, record: last } = await (deps.turns ? deps.turns.take(diesAtMs, save) : save());
   const [error] = errors;
   return { ...seen, record: last, files, ...(error !== undefined && { error }) };
 }

@@ -1,7 +1,7 @@
-import type { Family } from '../gateway/task.ts';
+import type { Family, TaskUsage, TaskView } from '../gateway/task.ts';
 import type { Job } from '../ledger/event.ts';
 
-/** A job of the ledger as it is listed: what was asked, where it stands, and how long it still lives. */
+/** A job of the ledger as it is listed: what was asked, where it stands, what it cost, and how long it still lives. */
 export interface JobView {
   /** The gateway's task ID, or gw's own where there is none. */
   readonly id: string;
@@ -14,13 +14,22 @@ export interface JobView {
   readonly prompt: string | null;
   readonly settings: Readonly<Record<string, unknown>>;
   readonly profile: string;
+  readonly gateway: string;
   readonly created_at: string;
   readonly finished_at: string | null;
   /** When the output links die, and when the gateway forgets the record; null where neither applies. */
   readonly link_expires_at: string | null;
   readonly record_expires_at: string | null;
+  /** Whether every output is on disk; null where there is none yet, or none that is to be saved. */
+  readonly saved: boolean | null;
   readonly downloads: number;
   readonly message: string | null;
+  /** What the record says it made and cost; null where it says nothing. */
+  readonly usage: {
+    readonly output_s: number | null;
+    readonly tokens: number | null;
+    readonly charges: TaskUsage['charges'] | null;
+  } | null;
   readonly files: readonly {
     readonly path: string;
     readonly bytes: number;
@@ -29,11 +38,24 @@ export interface JobView {
   }[];
 }
 
+/** From this share of its life on, what is not saved yet deserves a warning (promises, section 4). */
+const OLD_AGE = 0.8;
+
 const iso = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString());
+
+/** What the record of a job says; undefined where there is none, or none that this build can read. */
+export function taskOf(job: Job, family: Family | undefined): TaskView | undefined {
+  if (family === undefined || job.record === undefined) return undefined;
+  try {
+    return family.readTask(job.record, job.id ?? job.key);
+  } catch {
+    return undefined;
+  }
+}
 
 /** When the output links of a finished job die, Unix milliseconds, counted from the server's clock at first sight. */
 export const linkExpiresAtMs = (job: Job, family: Family): number | undefined =>
-  job.state === 'succeeded' && job.serverDateMs !== undefined
+  job.state === 'succeeded' && job.serverDateMs !== undefined && taskOf(job, family)?.outputs.length !== 0
     ? job.serverDateMs + family.linkLifeMs
     : undefined;
 
@@ -43,13 +65,43 @@ export const recordExpiresAtMs = (job: Job, family: Family): number | undefined 
     ? undefined
     : job.acceptedAtMs + family.recordLifeMs;
 
+/**
+ * Whether a succeeded job that is to be saved has an output that is not. A task whose record names none, or cannot be
+ * read, has one all the same.
+ */
+export function isUnsaved(job: Job, family: Family): boolean {
+  if (job.state !== 'succeeded' || !job.save.download) return false;
+  const { outputs = [], hasNoFiles } = taskOf(job, family) ?? {};
+  if (hasNoFiles) return false;
+  if (outputs.length === 0) return family.recordLifeMs !== undefined && job.files.length === 0;
+  return outputs.some(({ role }) => !job.files.some((file) => file.role === role));
+}
+
+/**
+ * When the link or the record of a job dies, Unix milliseconds, if that is soon and the job still needs it: it is not
+ * finished, or not saved.
+ */
+export function diesSoonAtMs(job: Job, family: Family, nowMs: number): number | undefined {
+  const link = linkExpiresAtMs(job, family);
+  const record = recordExpiresAtMs(job, family);
+  const soon = [
+    ...(link !== undefined ? [{ atMs: link, lifeMs: family.linkLifeMs }] : []),
+    ...(record !== undefined ? [{ atMs: record, lifeMs: family.recordLifeMs ?? 0 }] : []),
+  ]
+    .filter(({ atMs, lifeMs }) => nowMs < atMs && nowMs >= atMs - lifeMs * (1 - OLD_AGE))
+    .map(({ atMs }) => atMs);
+  if (soon.length === 0 || (job.state !== 'running' && !isUnsaved(job, family))) return undefined;
+  return Math.min(...soon);
+}
+
 /** A job's word for lists: the gateway's status, unless gw knows more. */
 export const statusWord = (job: Job): string =>
   job.state === 'running' || job.state === 'succeeded' || job.state === 'failed'
     ? (job.status ?? job.state)
     : job.state;
 
-export function jobView(job: Job, family: Family): JobView {
+/** A job as it is listed; one of a family that this build does not know has no life and no usage. */
+export function jobView(job: Job, family: Family | undefined): JobView {
   return {
     id: job.id ?? job.key,
     job: job.key,
@@ -59,12 +111,21 @@ export function jobView(job: Job, family: Family): JobView {
     prompt: job.prompt ?? null,
     settings: job.settings,
     profile: job.profile,
+    gateway: job.gateway,
     created_at: new Date(job.createdAtMs).toISOString(),
     finished_at: iso(job.finishedAtMs),
-    link_expires_at: iso(linkExpiresAtMs(job, family)),
-    record_expires_at: iso(recordExpiresAtMs(job, family)),
+    link_expires_at: iso(family && linkExpiresAtMs(job, family)),
+    record_expires_at: iso(family && recordExpiresAtMs(job, family)),
+    saved: family && isUnsaved(job, family) ? false : job.files.length > 0 ? true : null,
     downloads: job.downloads,
     message: job.message ?? null,
+    usage: usageOf(taskOf(job, family)?.usage),
     files: job.files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type })),
   };
+}
+
+function usageOf(usage: TaskUsage | undefined): JobView['usage'] {
+  const { outputS, tokens, charges } = usage ?? {};
+  if (outputS === undefined && tokens === undefined && charges === undefined) return null;
+  return { output_s: outputS ?? null, tokens: tokens ?? null, charges: charges ?? null };
 }

@@ -22,6 +22,8 @@ export interface PollOptions<L extends Look> {
   readonly taskId: string;
   /** How long to wait before the first look; the pace's minimum when absent. */
   readonly firstDelayMs?: number | undefined;
+  /** Steady milliseconds until when "not found" may only mean "not known yet". */
+  readonly youngUntilMs?: number | undefined;
 }
 
 /** How many looks in a row may say "not found" before the task counts as unknown. */
@@ -36,7 +38,8 @@ const MAX_FAILURES = 20;
 const MAX_FAILING_MS = 15 * 60_000;
 
 /**
- * Looks at a task until it is finished. A failed look does not end the wait; 401 and 403 do, 404 after three in a row.
+ * Looks at a task until it is finished. A failed look does not end the wait; 401 and 403 do, 404 after three in a row
+ * of a task that is no longer young.
  * Throws `wait_timeout` at the deadline, the fatal error of a look, or the signal's reason.
  */
 export async function poll<L extends Look>(options: PollOptions<L>): Promise<L> {
@@ -65,8 +68,10 @@ export async function poll<L extends Look>(options: PollOptions<L>): Promise<L> 
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof GwError)) throw error;
+      const isYoung = clock.steady() < (options.youngUntilMs ?? 0);
       notFound = error.kind === 'not_found' ? notFound + 1 : 0;
-      if (error.kind === 'auth' || error.kind === 'wait_timeout' || notFound >= MAX_NOT_FOUND) throw error;
+      const isGone = notFound >= MAX_NOT_FOUND && !isYoung;
+      if (error.kind === 'auth' || error.kind === 'wait_timeout' || isGone) throw error;
       failures += 1;
       failingSinceMs ??= clock.steady();
       if (failures >= MAX_FAILURES && clock.steady() - failingSinceMs >= MAX_FAILING_MS) throw error;
@@ -109,7 +114,8 @@ async function lookWithin<L extends Look>(limitMs: number, options: PollOptions<
 }
 
 const finished = (view: TaskView): boolean =>
-  view.state === 'failed' || (view.state === 'succeeded' && view.outputs.length > 0);
+  view.state === 'failed' ||
+  (view.state === 'succeeded' && (view.outputs.length > 0 || view.hasNoFiles === true));
 
 function waitOver(taskId: string, retryAtMs?: number): GwError {
   const why =

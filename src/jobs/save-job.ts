@@ -1,17 +1,20 @@
 import { GwError } from '../errors.ts';
+import type { RatePool } from '../gateway/limits.ts';
 import type { TaskFamily } from '../gateway/task.ts';
 import type { SavedFile, SavePlan } from '../ledger/event.ts';
 import type { Claim } from '../ledger/ledger.ts';
 import type { DownloadJournal } from './download/journal.ts';
 import { saveOutputs } from './download/save-outputs.ts';
 import type { FollowDeps } from './follow.ts';
-import { lookAtTask, recordLook, type TaskLook } from './look.ts';
+import { recordLook, type TaskLook } from './look.ts';
 
 export interface SaveInput {
   readonly key: string;
   readonly id: string;
   readonly family: TaskFamily;
   readonly save: SavePlan;
+  /** The rate that looks at it count against. */
+  readonly pool?: RatePool | undefined;
 }
 
 /** How often to look whether another process has let go of a job. */
@@ -27,6 +30,7 @@ export async function saveJob(
   deps: FollowDeps,
 ): Promise<{ files: SavedFile[]; errors: unknown[]; record: unknown }> {
   const { family, id, key, save } = input;
+  if (look.view.hasNoFiles) return { record: look.record, files: [], errors: [] };
   if (look.view.outputs.length === 0) {
     const hint = `look at it with: gw video ${family.name} get ${id}`;
     return {
@@ -87,14 +91,8 @@ async function claimOf(
 }
 
 /** Looks at the task again, because the link to an output is dead. */
-async function freshLook({ id, family, key }: SaveInput, deps: FollowDeps): Promise<TaskLook> {
-  const look = await lookAtTask({
-    id,
-    family,
-    client: deps.client,
-    signal: deps.signal,
-    nowMs: deps.clock.now,
-  });
+async function freshLook({ id, key, pool }: SaveInput, deps: FollowDeps): Promise<TaskLook> {
+  const look = await deps.looker.look(id, { signal: deps.signal, pool });
   if (look.view.state === 'succeeded') recordLook(deps.ledger, key, look, undefined);
   return look;
 }

@@ -1,14 +1,24 @@
 import { GwError } from '../errors.ts';
+import type { RatePool } from '../gateway/limits.ts';
 import type { Family, TaskFamily } from '../gateway/task.ts';
 import type { Job } from '../ledger/event.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { asTheyEnd } from './as-they-end.ts';
+import { childSignals } from './child-signals.ts';
 import { removePart } from './download/part-file.ts';
-import { endOf, type FollowDeps, type Followed } from './follow.ts';
-import { lookAtTask, recordLook } from './look.ts';
+import { endOf, type FollowDeps, type Followed, type JobDeps } from './follow.ts';
+import { SAVES_AT_ONCE } from './follow-many.ts';
+import { isOpenImageJob, syncImageJob } from './image/sync-image-job.ts';
+import { recordLook } from './look.ts';
+import type { Looker } from './looker.ts';
+import { canBeLookedUp, settleUnanswered } from './settle-unanswered.ts';
+import { createTurns, type Turns } from './turns.ts';
 
 /** Whether a job still needs something: an answer, a look, its outputs saved, or a part file put away. */
-export function isOpen(job: Job, family: Family): boolean {
+export function isOpen(job: Job, family: Family, nowMs: number): boolean {
+  if (family.name === 'image') return isOpenImageJob(job, nowMs);
   if (job.state === 'intent' || job.state === 'sent' || job.state === 'running') return true;
+  if (job.state === 'unknown') return canBeLookedUp(job, family, nowMs);
   return (
     job.state === 'succeeded' &&
     job.save.download &&
@@ -38,67 +48,137 @@ export function tidyParts(job: Job, family: Family, ledger: Ledger): boolean {
 /** The outputs that a finished job's record names and the ledger does not have. */
 export function unsavedRoles(job: Job, family: Family): string[] {
   const saved = new Set(job.files.map((file) => file.role));
-  const roles = family.readTask(job.record, job.id ?? job.key).outputs.map((output) => output.role);
-  return (roles.length > 0 ? roles : ['video']).filter((role) => !saved.has(role));
+  const { outputs, hasNoFiles } = family.readTask(job.record, job.id ?? job.key);
+  const roles = outputs.map((output) => output.role);
+  // A succeeded task has a file even where its record names none; an image's record names only what has a link.
+  const isMissing = roles.length === 0 && !hasNoFiles && isTaskFamily(family);
+  return (isMissing ? ['video'] : roles).filter((role) => !saved.has(role));
 }
 
+const isTaskFamily = (family: Family): family is TaskFamily => 'query' in family;
+
+/** A job to be brought as far as it goes, with what that needs. */
+export interface SyncInput {
+  readonly job: Job;
+  readonly family: Family;
+  readonly deps: JobDeps;
+  /** Absent for a family that has no tasks to look at. */
+  readonly looks?: Looks | undefined;
+}
+
+interface Looks {
+  readonly family: TaskFamily;
+  readonly looker: Looker;
+  readonly pool: RatePool;
+}
+
+export type Synced =
+  /** Nothing came of it that is worth a word. */
+  | { readonly outcome: 'quiet' }
+  | { readonly outcome: 'running'; readonly id: string; readonly status: string }
+  /** It was sent, was never answered, and may exist. */
+  | { readonly outcome: 'unknown' }
+  /** It is finished, or something went wrong with it. */
+  | { readonly outcome: 'ended'; readonly id: string; readonly followed: Followed };
+
 /**
- * Settles what a dead process left between its intent and the gateway's answer: an intent that was never sent is over;
- * a request without an answer may have created something, and family A and C offer nothing to look it up by.
- * A job whose process still lives is left alone. Returns whether the job was settled.
+ * Brings jobs as far as they go without waiting, all at once: what was never answered is settled, running tasks are
+ * looked at together, and outputs are saved a few at a time, those first whose links die soonest.
+ * Yields each job as it is done with. Throws for an interrupt only.
  */
-export function settleUnanswered(job: Job, ledger: Ledger): boolean {
-  const claim = ledger.claim(job.key);
-  if (!claim) return false;
-  try {
-    if (job.state === 'intent') {
-      ledger.append(job.key, {
-        event: 'refused',
-        kind: 'interrupted',
-        message: 'gw ended before the request was sent',
-      });
-    } else {
-      ledger.append(job.key, {
-        event: 'unknown',
-        message: 'gw ended before the gateway answered; the job may exist',
-      });
+export async function* syncJobs(
+  inputs: readonly SyncInput[],
+  signal: AbortSignal,
+): AsyncGenerator<{ readonly job: Job; readonly synced: Synced }> {
+  const turns = createTurns(SAVES_AT_ONCE);
+  const children = childSignals(signal);
+  // All are told of before the first is looked at, so that they are asked for together.
+  const unfollow = inputs.map(({ job, looks }) =>
+    job.id === undefined ? undefined : looks?.looker.follow(job.id),
+  );
+  const sync = async (input: SyncInput, at: number) => {
+    const child = children.open();
+    try {
+      const own = { ...input, deps: { ...input.deps, signal: child.signal } };
+      return { job: input.job, synced: await syncJob(own, turns, unfollow[at]) };
+    } finally {
+      child.close();
+      unfollow[at]?.();
+      input.deps.progress.stop();
     }
-    return true;
+  };
+  try {
+    yield* asTheyEnd(inputs.map(sync));
   } finally {
-    claim.release();
+    children.close();
   }
 }
 
-/**
- * Brings one accepted job as far as it goes without waiting: looks at it, keeps a final record, saves its outputs.
- * Undefined where it still runs. Never throws but for an interrupt.
- */
-export async function syncJob(
-  job: Job & { id: string },
-  family: TaskFamily,
-  deps: FollowDeps,
-): Promise<Followed | undefined> {
-  const { id, key } = job;
-  const { ledger, clock, signal } = deps;
+/** Brings one job as far as it goes without waiting. Throws for an interrupt only. */
+async function syncJob(input: SyncInput, turns: Turns, looked = () => {}): Promise<Synced> {
+  const { job, family, deps, looks } = input;
+  let { id } = job;
   try {
-    const look = await lookAtTask({ id, family, client: deps.client, signal, nowMs: clock.now });
-    recordLook(ledger, key, look, job.status);
-    if (look.view.state === 'running') return undefined;
-    return await endOf(look, { id, key, family, save: job.save }, deps);
-  } catch (error) {
-    signal.throwIfAborted();
-    const gone = error instanceof GwError && error.kind === 'not_found';
-    const expiredAtMs = (job.acceptedAtMs ?? job.createdAtMs) + family.recordLifeMs;
-    if (gone && clock.now() >= expiredAtMs) {
-      const message = 'the gateway no longer keeps the record';
-      ledger.append(key, { event: 'lost', message });
-      return {
-        status: job.status ?? '',
-        record: job.record,
-        files: [],
-        error: new GwError('not_found', `task ${id}: ${message}`, { taskId: id }),
-      };
+    if (family.name === 'image') return await syncImage(job, family, deps, turns);
+    if (id === undefined && isUnanswered(job)) {
+      const settled = await settleUnanswered(job, family, { ...deps, client: async () => deps.client });
+      if (settled.outcome === 'unknown' && job.state === 'sent') return { outcome: 'unknown' };
+      if (settled.outcome !== 'adopted') return { outcome: 'quiet' };
+      id = settled.id;
     }
-    return { status: job.status ?? '', record: job.record, files: [], error };
+    if (id === undefined || !looks || tidyParts(job, family, deps.ledger)) return { outcome: 'quiet' };
+    return await syncTask({ job, id, looks }, { ...deps, turns, looker: looks.looker }, looked);
+  } catch (error) {
+    deps.signal.throwIfAborted();
+    const followed = { status: job.status ?? '', record: job.record, files: [], error };
+    return { outcome: 'ended', id: id ?? job.key, followed };
   }
+}
+
+async function syncImage(job: Job, family: Family, deps: JobDeps, turns: Turns): Promise<Synced> {
+  const diesAtMs = (job.serverDateMs ?? job.createdAtMs) + family.linkLifeMs;
+  const followed = await turns.take(diesAtMs, () => syncImageJob(job, deps));
+  if (!followed) return { outcome: 'quiet' };
+  const isMute = followed.files.length === 0 && followed.error === undefined;
+  if (isMute) return { outcome: followed.status === 'unknown' && job.state === 'sent' ? 'unknown' : 'quiet' };
+  return { outcome: 'ended', id: job.key, followed };
+}
+
+const isUnanswered = ({ state }: Job): boolean =>
+  state === 'intent' || state === 'sent' || state === 'unknown';
+
+interface Task {
+  readonly job: Job;
+  readonly id: string;
+  readonly looks: Looks;
+}
+
+async function syncTask({ job, id, looks }: Task, deps: FollowDeps, looked: () => void): Promise<Synced> {
+  const { key } = job;
+  const { family, pool } = looks;
+  const { ledger, clock, looker, signal } = deps;
+  try {
+    const look = await looker.look(id, { signal, pool, patienceMs: SHARE_MS });
+    looked();
+    recordLook(ledger, key, look, job.status);
+    const { state, status } = look.view;
+    if (state === 'running') return { outcome: 'running', id, status };
+    const followed = await endOf(look, { id, key, family, save: job.save, pool }, deps);
+    return { outcome: 'ended', id, followed };
+  } catch (error) {
+    if (!isExpired(error, job, family, clock.now())) throw error;
+    const message = 'the gateway no longer keeps the record';
+    ledger.append(key, { event: 'lost', message });
+    const lost = new GwError('not_found', `task ${id}: ${message}`, { taskId: id });
+    const followed = { status: job.status ?? '', record: job.record, files: [], error: lost };
+    return { outcome: 'ended', id, followed };
+  }
+}
+
+/** Others may be settled before they are looked at; a look waits for them no longer than this. */
+const SHARE_MS = 1_000;
+
+function isExpired(error: unknown, job: Job, family: TaskFamily, nowMs: number): boolean {
+  const isGone = error instanceof GwError && error.kind === 'not_found';
+  return isGone && nowMs >= (job.acceptedAtMs ?? job.createdAtMs) + family.recordLifeMs;
 }

@@ -21,7 +21,9 @@ type Fields<T> = { -readonly [K in keyof T]: T[K] };
 /** One job while its lines come in. */
 interface Draft {
   readonly job: Fields<Omit<Job, keyof IntentEvent | 'parts' | 'files'>>;
-  intent: IntentEvent | undefined;
+  intent: Omit<IntentEvent, 'event'> | undefined;
+  /** When each download was asked for: a line that stands twice counts once. */
+  readonly gets: Set<string>;
   readonly parts: Map<string, Part>;
   readonly files: Map<string, SavedFile>;
 }
@@ -44,8 +46,7 @@ export class JobFold {
     const jobs: Job[] = [];
     for (const { job, intent, parts, files } of this.drafts.values()) {
       if (intent === undefined) continue;
-      const { event: _, ...facts } = intent;
-      jobs.push({ ...facts, ...job, parts: Object.fromEntries(parts), files: [...files.values()] });
+      jobs.push({ ...intent, ...job, parts: Object.fromEntries(parts), files: [...files.values()] });
     }
     return jobs.reverse().sort((left, right) => right.createdAtMs - left.createdAtMs);
   }
@@ -75,6 +76,7 @@ function newDraft(key: string): Draft {
       downloads: 0,
     },
     intent: undefined,
+    gets: new Set(),
     parts: new Map(),
     files: new Map(),
   };
@@ -85,7 +87,7 @@ function apply(draft: Draft, line: LedgerLine): void {
   switch (line.event) {
     case 'intent': {
       if (draft.intent !== undefined) return;
-      const { v: _v, t: _t, job: _job, ...intent } = line;
+      const { v: _v, t: _t, job: _job, event: _event, ...intent } = line;
       draft.intent = intent;
       job.createdAtMs = line.t;
       return;
@@ -117,7 +119,8 @@ function apply(draft: Draft, line: LedgerLine): void {
       job.finishedAtMs ??= line.t;
       return;
     case 'get':
-      job.downloads += 1;
+      draft.gets.add(`${line.t} ${line.role}`);
+      job.downloads = draft.gets.size;
       return;
     case 'part':
       if (line.path === undefined) draft.parts.delete(line.role);

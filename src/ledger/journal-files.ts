@@ -3,6 +3,8 @@ import * as path from 'node:path';
 import { errorCode } from '../errors.ts';
 
 const journalName = /^\d{4,6}-\d{2}\.jsonl$/;
+/** What a journal was before it was rewritten; it is there only while that is under way, or after a crash of it. */
+const formerName = /^(\d{4,6}-\d{2}\.jsonl)\.[0-9a-f]+\.old$/;
 
 /** `2026-11.jsonl`, the journal of the UTC month of a Unix millisecond. */
 export function journalNameAt(timeMs: number): string {
@@ -10,25 +12,41 @@ export function journalNameAt(timeMs: number): string {
   return `${String(date.getUTCFullYear()).padStart(4, '0')}-${String(date.getUTCMonth() + 1).padStart(2, '0')}.jsonl`;
 }
 
-/** The names of the journals in a directory, oldest first; none where the directory is missing. */
-export function journalNames(dir: string): string[] {
+/** One month's events: its journal, and what earlier forms of it a crashed rewriting left, which come first. */
+export interface Journal {
+  readonly path: string;
+  /** All files that are to be read, in order. */
+  readonly files: readonly string[];
+}
+
+/** The journals that may hold events from a Unix millisecond on, oldest first; none where the directory is missing. */
+export function journals(dir: string, sinceMs?: number): Journal[] {
+  const first = sinceMs === undefined ? undefined : journalNameAt(sinceMs);
+  const months = new Map<string, string[]>();
+  for (const name of namesIn(dir).sort()) {
+    const month = formerName.exec(name)?.[1] ?? name;
+    if (!journalName.test(month) || (first !== undefined && byAge(month, first) < 0)) continue;
+    const files = months.get(month) ?? [];
+    if (name === month) files.push(name);
+    else files.unshift(name);
+    months.set(month, files);
+  }
+  return [...months.keys()].sort(byAge).map((month) => ({
+    path: path.join(dir, month),
+    files: (months.get(month) ?? []).map((name) => path.join(dir, name)),
+  }));
+}
+
+/** A name for what a journal was, beside it, which `journals` finds again. */
+export const formerPath = (journal: string, nonce: string): string => `${journal}.${nonce}.old`;
+
+function namesIn(dir: string): string[] {
   try {
-    return fs
-      .readdirSync(dir)
-      .filter((name) => journalName.test(name))
-      .sort(byAge);
+    return fs.readdirSync(dir);
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return [];
     throw error;
   }
-}
-
-/** The paths of the journals that may hold events from a Unix millisecond on, oldest first. */
-export function journalPaths(dir: string, sinceMs?: number): string[] {
-  const names = journalNames(dir);
-  if (sinceMs === undefined) return names.map((name) => path.join(dir, name));
-  const first = journalNameAt(sinceMs);
-  return names.filter((name) => byAge(name, first) >= 0).map((name) => path.join(dir, name));
 }
 
 /**
@@ -37,7 +55,10 @@ export function journalPaths(dir: string, sinceMs?: number): string[] {
  */
 export function currentJournal(dir: string, nowMs: number): string {
   const thisMonth = journalNameAt(nowMs);
-  const newest = journalNames(dir).at(-1);
+  const newest = namesIn(dir)
+    .filter((name) => journalName.test(name))
+    .sort(byAge)
+    .at(-1);
   return path.join(dir, newest !== undefined && byAge(newest, thisMonth) > 0 ? newest : thisMonth);
 }
 

@@ -19,6 +19,8 @@ export interface Ledger {
    * the same ID: with `gateway`, only a job of that one is found by it.
    */
   find(idOrKey: string, gateway?: string): Promise<Job | undefined>;
+  /** As `find` for many at once, by what each was asked for under; the journals are read once for all of them. */
+  findMany(idsOrKeys: Iterable<string>, gateway?: string): Promise<ReadonlyMap<string, Job>>;
   /** Jobs, newest first. */
   list(filter?: {
     readonly sinceMs?: number | undefined;
@@ -26,6 +28,11 @@ export interface Ledger {
   }): Promise<Job[]>;
   /** How many unreadable lines the last read skipped. */
   readonly skippedLines: number;
+  /**
+   * Forgets jobs for good; other processes may go on appending. Throws GwError `usage` while another process removes
+   * jobs, and where a journal cannot be rewritten; then nothing is lost.
+   */
+  remove(keys: ReadonlySet<string>): Promise<void>;
   /**
    * Takes the exclusive right to poll and download a job; undefined when another living process has it.
    * Losing it costs bandwidth, never data.

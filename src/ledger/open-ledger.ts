@@ -9,7 +9,8 @@ import { isJobKey, newJobKey, type RandomBytes } from './job-key.ts';
 import { currentJournal } from './journal-files.ts';
 import type { Claim, Ledger } from './ledger.ts';
 import { refuseNewerJournal } from './newer-journal.ts';
-import { findJob, readJobs, type Skips } from './read-jobs.ts';
+import { findJob, findJobs, readJobs, type Skips } from './read-jobs.ts';
+import { removeJobs } from './remove-jobs.ts';
 import { serialize } from './serialize.ts';
 import { readError, writeError } from './write-error.ts';
 
@@ -24,6 +25,12 @@ export interface LedgerOptions {
   readonly randomBytes?: RandomBytes | undefined;
   readonly calls?: AppendCalls | undefined;
 }
+
+/**
+ * How often a line is appended whose journal was rewritten under it; on a file system that numbers its files anew at each
+ * look a line stands there as often, which says no more than once.
+ */
+const MAX_APPENDS = 3;
 
 /** Opens the ledger of a state directory. Nothing is touched on the disk before the first read or write. */
 export function openLedger(options: LedgerOptions): Ledger {
@@ -44,9 +51,11 @@ export function openLedger(options: LedgerOptions): Ledger {
     try {
       if (poison) throw poison;
       ensureDirectory(dir);
-      file = currentJournal(dir, now);
-      if (event.event === 'intent') refuseNewerJournal(file);
-      appendLine(file, json, calls);
+      for (let tries = 0; tries < MAX_APPENDS; tries += 1) {
+        file = currentJournal(dir, now);
+        if (event.event === 'intent') refuseNewerJournal(file);
+        if (isStill(file, appendLine(file, json, calls))) return;
+      }
     } catch (error) {
       if (error instanceof FailedSync) poison = error;
       throw writeError(error, file, event);
@@ -70,6 +79,7 @@ export function openLedger(options: LedgerOptions): Ledger {
     },
     append,
     find: (idOrKey, gateway) => reading((counted) => findJob(dir, idOrKey, counted, gateway)),
+    findMany: (idsOrKeys, gateway) => reading((counted) => findJobs(dir, idsOrKeys, counted, gateway)),
     list: (filter = {}) =>
       reading((counted) => {
         const { sinceMs, family } = filter;
@@ -81,8 +91,18 @@ export function openLedger(options: LedgerOptions): Ledger {
     get skippedLines() {
       return skips.lines;
     },
+    remove: (keys) => reading(() => removeJobs(dir, locks, keys, clock.now())),
     claim: (key) => claim(locks, key, clock.now()),
   };
+}
+
+/** Whether a name still belongs to the file of that number; where that cannot be told, it does. */
+function isStill(file: string, number: number): boolean {
+  try {
+    return fs.statSync(file, { throwIfNoEntry: false })?.ino === number;
+  } catch {
+    return true;
+  }
 }
 
 /** A lock that cannot be made counts as taken: two pollers cost bandwidth, a job nobody may finish costs money. */

@@ -2,6 +2,7 @@ import { usage } from '../errors.ts';
 import { LEDGER_VERSION, type LedgerLine } from './event.ts';
 
 type Check = (value: unknown) => boolean;
+type Shape = Readonly<Record<string, Check>>;
 const text: Check = (value) => typeof value === 'string';
 const flag: Check = (value) => typeof value === 'boolean';
 const count: Check = (value) => typeof value === 'number' && Number.isFinite(value);
@@ -12,8 +13,11 @@ const maybe =
 const fields: Check = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const texts: Check = (value) => Array.isArray(value) && value.every(text);
 
+/** What every line must hold. */
+const common: Shape = { v: count, t: count, job: text, event: text };
+
 /** What each event must hold to be believed; plain checks, because every line of every journal passes here. */
-const shapes: Readonly<Record<LedgerLine['event'], Readonly<Record<string, Check>>>> = {
+const shapes: Readonly<Record<LedgerLine['event'], Shape>> = {
   intent: {
     family: text,
     endpoint: text,
@@ -50,12 +54,17 @@ export function parseLine(line: string, file: string): LedgerLine | 'bad' | 'for
   } catch {
     return 'bad';
   }
-  if (!matches(value, { v: count, t: count, job: text, event: text })) return 'bad';
+  if (!matches(value, common)) return 'bad';
   const found = value as { v: number; event: string };
   refuseNewer(found.v, file);
   if (!Object.hasOwn(shapes, found.event)) return 'foreign';
   return matches(value, shapes[found.event as LedgerLine['event']]) ? (value as LedgerLine) : 'bad';
 }
+
+const head = /^\{"v":\d+,"t":[\d.e+-]+,"job":"([^"\\]*)"/;
+
+/** Whose line it is, without reading it whole; undefined for a line that gw did not write in its own order. */
+export const jobOfLine = (line: string): string | undefined => head.exec(line)?.[1];
 
 /** Throws GwError `usage` where a line's format is newer than this build's. */
 export function refuseNewer(version: number, file: string): void {
@@ -66,10 +75,11 @@ export function refuseNewer(version: number, file: string): void {
   );
 }
 
-function matches(value: unknown, shape: Readonly<Record<string, Check>>): boolean {
+function matches(value: unknown, shape: Shape): boolean {
   if (!fields(value)) return false;
   const record = value as Readonly<Record<string, unknown>>;
-  return Object.entries(shape).every(([name, check]) =>
-    check(Object.hasOwn(record, name) ? record[name] : undefined),
-  );
+  for (const name in shape) {
+    if (shape[name]?.(Object.hasOwn(record, name) ? record[name] : undefined) !== true) return false;
+  }
+  return true;
 }

@@ -1,9 +1,9 @@
 import { readLines } from '../disk/read-lines.ts';
 import type { Job, LedgerLine } from './event.ts';
-import { JobFold } from './fold.ts';
+import { foldJobs, JobFold } from './fold.ts';
 import { isJobKey } from './job-key.ts';
-import { journalPaths } from './journal-files.ts';
-import { parseLine } from './parse-line.ts';
+import { type Journal, journals } from './journal-files.ts';
+import { jobOfLine, parseLine } from './parse-line.ts';
 
 /** Counts the lines that could not be read. */
 export interface Skips {
@@ -13,8 +13,8 @@ export interface Skips {
 /** The jobs of all journals that may hold one created at `sinceMs` or later, newest first; lines are read one at a time. */
 export function readJobs(dir: string, skips: Skips, sinceMs?: number): Job[] {
   const fold = new JobFold();
-  for (const file of journalPaths(dir, sinceMs)) {
-    for (const line of parsedLines(file, skips)) fold.add(line);
+  for (const journal of journals(dir, sinceMs)) {
+    for (const line of parsedLines(journal, skips)) fold.add(line);
   }
   return fold.jobs();
 }
@@ -24,44 +24,89 @@ export function readJobs(dir: string, skips: Skips, sinceMs?: number): Job[] {
  * Two gateways may give out the same ID: with `gateway`, only its own job is found.
  */
 export function findJob(dir: string, idOrKey: string, skips: Skips, gateway?: string): Job | undefined {
-  const newestFirst = journalPaths(dir).reverse();
-  const known = isJobKey(idOrKey) ? jobOfKey(newestFirst, idOrKey, skips) : undefined;
+  const newestFirst = journals(dir).reverse();
+  const known = isJobKey(idOrKey) ? jobsOfKeys(newestFirst, new Set([idOrKey]), skips)[0] : undefined;
   if (known) return known;
   for (const key of keysOfTask(newestFirst, idOrKey, skips)) {
-    const job = jobOfKey(newestFirst, key, skips);
+    const [job] = jobsOfKeys(newestFirst, new Set([key]), skips);
     if (job && (gateway === undefined || job.gateway === gateway)) return job;
   }
   return undefined;
 }
 
+/** As `findJob` for many at once: each journal is read at most twice, however many are asked for. */
+export function findJobs(
+  dir: string,
+  idsOrKeys: Iterable<string>,
+  skips: Skips,
+  gateway?: string,
+): Map<string, Job> {
+  const asked = new Set(idsOrKeys);
+  const newestFirst = journals(dir).reverse();
+  const wanted = new Set([...asked].filter(isJobKey));
+  const keysOfId = new Map<string, string[]>();
+  for (const { id, job } of acceptedNewestFirst(newestFirst, skips)) {
+    if (!asked.has(id)) continue;
+    wanted.add(job);
+    keysOfId.set(id, [...(keysOfId.get(id) ?? []), job]);
+  }
+  const jobs = new Map(jobsOfKeys(newestFirst, wanted, skips).map((job) => [job.key, job]));
+  const found = new Map<string, Job>();
+  for (const id of asked) {
+    const named = (keysOfId.get(id) ?? []).map((key) => jobs.get(key));
+    const job = jobs.get(id) ?? named.find((each) => each && (gateway ?? each.gateway) === each.gateway);
+    if (job) found.set(id, job);
+  }
+  return found;
+}
+
 /** The keys of the jobs that were accepted under an ID, newest first. */
-function* keysOfTask(newestFirst: readonly string[], id: string, skips: Skips): Generator<string> {
-  for (const file of newestFirst) {
-    const keys = new Set<string>();
-    for (const line of parsedLines(file, skips, `"id":${JSON.stringify(id)}`)) {
-      if (line.event === 'accepted' && line.id === id) keys.add(line.job);
-    }
-    yield* [...keys].reverse();
+function* keysOfTask(newestFirst: readonly Journal[], id: string, skips: Skips): Generator<string> {
+  for (const { job, id: accepted } of acceptedNewestFirst(newestFirst, skips, id)) {
+    if (accepted === id) yield job;
   }
 }
 
-/** A job's later lines never stand in an older journal than its intent, so the search ends where that is found. */
-function jobOfKey(newestFirst: readonly string[], key: string, skips: Skips): Job | undefined {
+/** What was accepted, under any ID or one; each journal is read only when the one after it has been seen. */
+function* acceptedNewestFirst(newestFirst: readonly Journal[], skips: Skips, id?: string) {
+  const needle = id === undefined ? '"event":"accepted"' : `"id":${JSON.stringify(id)}`;
+  for (const journal of newestFirst) {
+    const accepted = [...parsedLines(journal, skips, needle)].filter((line) => line.event === 'accepted');
+    yield* accepted.reverse();
+  }
+}
+
+/** A job's later lines never stand in an older journal than its intent, so the search ends where the last one is found. */
+function jobsOfKeys(newestFirst: readonly Journal[], keys: ReadonlySet<string>, skips: Skips): Job[] {
+  const [only] = keys;
+  const needle = keys.size === 1 ? `"job":"${only}"` : undefined;
+  const missing = new Set(keys);
   let lines: LedgerLine[] = [];
-  for (const file of newestFirst) {
-    const here = [...parsedLines(file, skips, `"job":"${key}"`)].filter((line) => line.job === key);
-    lines = [...here, ...lines];
-    if (here.some((line) => line.event === 'intent')) break;
+  for (const journal of newestFirst) {
+    if (missing.size === 0) break;
+    const here: LedgerLine[] = [];
+    for (const line of parsedLines(journal, skips, needle, keys)) {
+      here.push(line);
+      if (line.event === 'intent') missing.delete(line.job);
+    }
+    lines = here.concat(lines);
   }
-  const fold = new JobFold();
-  for (const line of lines) fold.add(line);
-  return fold.jobs()[0];
+  return foldJobs(lines);
 }
 
-function* parsedLines(file: string, skips: Skips, needle?: string): Generator<LedgerLine> {
-  for (const text of readLines(file, needle)) {
-    const line = parseLine(text, file);
-    if (line === 'bad') skips.lines += 1;
-    else if (line !== 'foreign') yield line;
+function* parsedLines(
+  { files }: Journal,
+  skips: Skips,
+  needle?: string,
+  keys?: ReadonlySet<string>,
+): Generator<LedgerLine> {
+  for (const file of files) {
+    for (const text of readLines(file, needle)) {
+      const key = keys && jobOfLine(text);
+      if (key !== undefined && !keys?.has(key)) continue;
+      const line = parseLine(text, file);
+      if (line === 'bad') skips.lines += 1;
+      else if (line !== 'foreign' && keys?.has(line.job) !== false) yield line;
+    }
   }
 }

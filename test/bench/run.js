@@ -75,3 +75,8 @@ for (const [name, values] of Object.entries(times)) {
 
 console.log();
 await import('./chat.js');
+
+console.log();
+await import('./jobs.js');
+console.log();
+await import('./images.js');

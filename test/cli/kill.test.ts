@@ -31,7 +31,7 @@ async function syncAll(place: World): Promise<string> {
     printed += out + err;
     expect([0, 14], err).toContain(code);
     const jobs = await place.jobs();
-    if (!jobs.some((job) => isOpen(job, alphaFamily))) return printed;
+    if (!jobs.some((job) => isOpen(job, alphaFamily, Date.now()))) return printed;
     await pause(50);
   }
   throw new Error(`jobs stay open after sixty rounds: ${printed}`);

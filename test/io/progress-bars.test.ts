@@ -143,15 +143,52 @@ describe('bars on a terminal', () => {
     progress.stop();
   });
 
-  test('more rows than the terminal has are counted', async () => {
+  test('more rows than the terminal has are counted by where they stand', async () => {
+    const world = testIo({ ...bars, rows: 5 });
+    const progress = world.io.progress();
+    for (let number = 1; number <= 9; number++) running(progress, `task-${number}`, number);
+    for (const id of ['task-7', 'task-9']) progress.task({ id, status: 'queued', elapsedMs: 10_000 });
+    await frame(world);
+    expect(screenOf(world).shown()).toHaveLength(4);
+    expect(screenOf(world).shown()[3]).toBe('… and 6 more: 4 running, 2 queued');
+    running(progress, 'task-9', 10);
+    await frame(world);
+    expect(screenOf(world).shown()[3]).toBe('… and 6 more: 5 running, 1 queued');
+    progress.stop();
+    expect(screenOf(world).shown()).toEqual([]);
+  });
+
+  test('a row that ends makes room for the next, and what is downloaded is shown before what waits', async () => {
+    const world = testIo({ ...bars, rows: 5 });
+    const progress = world.io.progress();
+    for (let number = 1; number <= 5; number++) running(progress, `task-${number}`, number);
+    await frame(world);
+    progress.task({ id: 'task-1', status: 'succeeded', elapsedMs: 10_000 });
+    progress.download({ name: 'one.mp4', bytes: 1, totalBytes: 2 });
+    await frame(world);
+    const shown = screenOf(world).shown();
+    expect(shown[0]).toBe('✓ task-1 succeeded after 10 s');
+    expect(shown.slice(1).map((line) => line.split(' ').slice(0, 4).join(' '))).toEqual([
+      expect.stringMatching(/ task-2 running/),
+      expect.stringMatching(/ task-3 running/),
+      expect.stringMatching(/ one\.mp4 /),
+      '… and 2 more:',
+    ]);
+    expect(shown).toHaveLength(5);
+    progress.stop();
+  });
+
+  test('a taller terminal shows more rows', async () => {
     const world = testIo({ ...bars, rows: 5 });
     const progress = world.io.progress();
     for (let number = 1; number <= 9; number++) running(progress, `task-${number}`, number);
     await frame(world);
-    const shown = screenOf(world).shown();
-    expect(shown).toHaveLength(4);
-    expect(shown[3]).toBe('… and 6 more');
+    world.stderr.rows = 20;
+    world.stderr.emit('resize');
+    await frame(world);
+    expect(screenOf(world).shown()).toHaveLength(9);
     progress.stop();
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   test('a narrower terminal is redrawn clean, also where lines were wrapped', async () => {

@@ -161,3 +161,17 @@ test("one reporter's stop leaves another's rows", () => {
   two.stop();
   expect(vi.getTimerCount()).toBe(0);
 });
+
+test('tasks and downloads share one sign of life', () => {
+  const world = testIo();
+  const progress = world.io.progress();
+  for (const id of ['task-1', 'task-2']) progress.task({ id, status: 'running', elapsedMs: 0 });
+  for (const name of ['a.mp4', 'b.mp4']) progress.download({ name, bytes: 1_000_000, totalBytes: 9_000_000 });
+  world.clock.nowMs += 26_000;
+  vi.advanceTimersByTime(26_000);
+  expect(world.stderr.text.split('\n').slice(4)).toEqual([
+    'waiting for 2 tasks: 2 running; downloading 2 files: 2.0 MB so far',
+    '',
+  ]);
+  progress.stop();
+});

@@ -42,12 +42,22 @@ describe('a task', () => {
   test.each([
     [40, '* task-1 running  #####-----  50 %  10 s'],
     [34, '* task-1 running  50 %  10 s'],
-    [24, '* task-1 runn…  50 %'],
+    [24, '* task-1 running  50 %'],
     [12, '* task-1 … …'],
   ])('in %i columns', (columns, expected) => {
     const row = text(taskRow(task({ percent: 50 }), 10_000, setting(columns)));
     expect(row).toBe(expected);
     expect(displayWidth(row)).toBeLessThanOrEqual(columns);
+  });
+
+  test.each([
+    [79, { percent: 50 }, '  ########---------  50 %  10 s'],
+    [79, { estimateMs: 20_000 }, '  ########--------  ~50 %  10 s'],
+    [119, { percent: 50, estimateMs: 20_000 }, '  ###############---------------  50 %  10 s'],
+    [119, { estimateMs: 20_000 }, '  ###############---------------  ~50 %  10 s  about 10 s left'],
+  ])('in %i columns an ID and its status are whole, with a bar: %j', (columns, facts, rest) => {
+    const id = 'vt-20261121001503-f06187473128fb8a7000';
+    expect(text(taskRow(task({ id, ...facts }), 10_000, setting(columns)))).toBe(`* ${id} running${rest}`);
   });
 
   test('never claims the end while it runs', () => {

@@ -270,3 +270,57 @@ describe('reading', () => {
     expect(thrown(() => ledger.begin(intent()))).toMatchObject(expected);
   });
 });
+
+describe('finding many', () => {
+  it('finds each by what it was asked for under, over several months', async () => {
+    const { ledger, clock } = setUp();
+    const [first = '', second = '', third = ''] = ['t-1', 't-2', 't-3'].map((id, at) => {
+      clock.set(novemberMs + at * 31 * 86_400_000);
+      const key = ledger.begin(intent());
+      ledger.append(key, { event: 'accepted', id });
+      return key;
+    });
+    ledger.append(first, { event: 'final', state: 'failed', status: 'failed', record: {}, serverDateMs: 1 });
+    const found = await ledger.findMany(['t-1', second, 't-3', 'nope', 't-1']);
+    expect([...found].map(([asked, job]) => [asked, job.key, job.state])).toEqual([
+      ['t-1', first, 'failed'],
+      [second, second, 'running'],
+      ['t-3', third, 'running'],
+    ]);
+    expect((await ledger.findMany([])).size).toBe(0);
+  });
+
+  it('agrees with finding one, also where two gateways gave out the same ID', async () => {
+    const { ledger } = setUp();
+    for (const gateway of ['https://one.example', 'https://two.example']) {
+      ledger.append(ledger.begin(intent({ gateway })), { event: 'accepted', id: 't-1' });
+    }
+    for (const gateway of [
+      undefined,
+      'https://one.example',
+      'https://two.example',
+      'https://three.example',
+    ]) {
+      const many = (await ledger.findMany(['t-1'], gateway)).get('t-1');
+      expect(many).toEqual(await ledger.find('t-1', gateway));
+      expect(many?.gateway).toBe(
+        gateway === undefined ? 'https://two.example' : gateway.includes('three') ? undefined : gateway,
+      );
+    }
+  });
+
+  it('takes no text inside another line for an ID or a key', async () => {
+    const { ledger } = setUp();
+    const key = ledger.begin(intent({ prompt: '"event":"accepted","id":"t-9"' }));
+    ledger.append(key, { event: 'accepted', id: 't-1' });
+    ledger.append(key, {
+      event: 'final',
+      state: 'failed',
+      status: 'failed',
+      record: { id: 't-9' },
+      serverDateMs: 1,
+    });
+    expect((await ledger.findMany(['t-9'])).size).toBe(0);
+    expect((await ledger.findMany(['t-1'])).get('t-1')?.state).toBe('failed');
+  });
+});

@@ -192,10 +192,10 @@ describe('through the command', () => {
     expect(gateway.requests.filter((line) => line.startsWith('GET'))).toHaveLength(3 + 1 + 3);
   });
 
-  test('401 ends a wait at once; 404 only after three in a row', async () => {
+  test('401 ends a wait at once; 404 only after the first minute of the task', async () => {
     for (const [status, looks, code] of [
       [401, 1, 3],
-      [404, 3, 4],
+      [404, 6, 4],
     ] as const) {
       const { world, gateway, env } = await start((method) =>
         method === 'POST' ? { body: { id: 'task-1' } } : { status, body: { error: { message: 'no' } } },

@@ -1,18 +1,26 @@
 import { defineCommand } from '../../command.ts';
 import { parseDuration } from '../../config/duration.ts';
+import { type Context, commandFor } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { parsed, text } from '../../flags/flag.ts';
-import { familyNames, loadFamily } from '../../gateway/families.ts';
-import type { Family } from '../../gateway/task.ts';
+import { familyNames } from '../../gateway/families.ts';
 import { durationText } from '../../io/duration-text.ts';
-import { type JobView, jobView, linkExpiresAtMs, statusWord } from '../../jobs/job-view.ts';
-import { unsavedRoles } from '../../jobs/sync.ts';
-import type { Job } from '../../ledger/event.ts';
+import {
+  diesSoonAtMs,
+  isUnsaved,
+  type JobView,
+  jobView,
+  linkExpiresAtMs,
+  statusWord,
+} from '../../jobs/job-view.ts';
+import { jobTable } from './job-table.ts';
+import { parseMoment } from './moment.ts';
+import { type KnownJob, readJobs } from './read-jobs.ts';
 
 const flags = {
   status: text('STATUS', 'only jobs in this state (running, succeeded, failed, unknown, …)'),
   family: text('FAMILY', 'only this family', { choices: familyNames }),
-  since: parsed('SPAN', 'only jobs of the last … (24h, 7d)', parseSpan),
+  since: parsed('SPAN|DATE', 'only jobs of the last … (24h, 7d), or since a date', parseMoment),
   limit: parsed('N', 'at most this many, newest first', wholeNumber),
   expiring: parsed('DURATION', 'only finished, unsaved jobs whose links die within this time', parseSpan),
 } as const;
@@ -30,61 +38,41 @@ function wholeNumber(raw: string, flag: string): number {
 export const list = defineCommand<typeof flags, JobView[]>({
   flags,
   examples: ['gw jobs list', 'gw jobs list --status running -q', 'gw jobs list --expiring 2h --json'],
+  notes: [
+    'LINK and RECORD say how long the links to the outputs and the record on the gateway still live. Jobs that are not ' +
+      'saved and have used up most of that are warned of.',
+  ],
   sends: 'nothing',
-  async run({ flags }, ctx) {
+  async *run({ flags }, ctx) {
     const nowMs = ctx.clock.now();
-    if (flags.family !== undefined && !familyNames.includes(flags.family)) {
-      throw usage(`--family ${flags.family}: one of ${familyNames.join(', ')}`);
-    }
-    const ledger = await ctx.ledger();
-    const jobs = await ledger.list({
-      ...(flags.since !== undefined && { sinceMs: nowMs - flags.since }),
-      ...(flags.family !== undefined && { family: flags.family }),
-    });
-    if (ledger.skippedLines > 0)
-      ctx.io.warn(`${ledger.skippedLines} unreadable lines of the ledger were skipped`);
-    const views: JobView[] = [];
-    for (const job of jobs) {
-      const family = await loadFamily(job.family);
-      if (flags.status !== undefined && flags.status !== job.state && flags.status !== statusWord(job))
-        continue;
-      if (flags.expiring !== undefined && !diesWithin(job, family, nowMs, flags.expiring)) continue;
-      views.push(jobView(job, family));
-      if (views.length >= (flags.limit ?? Number.POSITIVE_INFINITY)) break;
-    }
-    return { value: views };
+    const jobs = await readJobs({ sinceMs: flags.since?.(nowMs), family: flags.family }, ctx);
+    const shown = jobs.filter(
+      ({ job, family }) =>
+        (flags.status === undefined || flags.status === job.state || flags.status === statusWord(job)) &&
+        (flags.expiring === undefined || diesWithin({ job, family }, nowMs, flags.expiring)),
+    );
+    yield { value: shown.slice(0, flags.limit).map(({ job, family }) => jobView(job, family)) };
+    // Under a long list, where it is seen.
+    warnOfEnds(jobs, nowMs, ctx);
   },
-  human: (views, ctx) => ({
-    columns: [
-      { name: 'id', whole: true },
-      { name: 'family', whole: true },
-      { name: 'status', whole: true },
-      { name: 'age', align: 'right', whole: true },
-      { name: 'link', whole: true },
-      { name: 'prompt' },
-      { name: 'model' },
-      { name: 'file' },
-    ],
-    rows: views.map((view) => ({
-      id: view.id,
-      cells: [
-        view.id,
-        view.family,
-        view.status,
-        durationText(ctx.clock.now() - Date.parse(view.created_at)),
-        view.link_expires_at === null ? '-' : linkText(Date.parse(view.link_expires_at) - ctx.clock.now()),
-        view.prompt ?? '-',
-        view.model ?? '-',
-        view.files.map((file) => file.path).join(' ') || '-',
-      ],
-    })),
-  }),
+  human: (views, ctx) => jobTable(views, ctx.clock.now()),
 });
 
-const linkText = (leftMs: number): string => (leftMs > 0 ? `${durationText(leftMs)} left` : 'dead');
+/** One warning for all jobs whose links or records are about to die. */
+function warnOfEnds(jobs: readonly KnownJob[], nowMs: number, ctx: Context): void {
+  const ends = jobs
+    .map(({ job, family }) => family && diesSoonAtMs(job, family, nowMs))
+    .filter((atMs) => atMs !== undefined);
+  if (ends.length === 0) return;
+  const first = durationText(ends.reduce((least, atMs) => Math.min(least, atMs)) - nowMs);
+  const what = ends.length === 1 ? '1 job is' : `${ends.length} jobs are`;
+  ctx.io.warn(
+    `${what} not saved, and the links or records die soon, the first in ${first}; save what is finished with: ${commandFor('gw jobs sync', ctx)}`,
+  );
+}
 
-function diesWithin(job: Job, family: Family, nowMs: number, spanMs: number): boolean {
-  const expiresAtMs = linkExpiresAtMs(job, family);
-  if (expiresAtMs === undefined || unsavedRoles(job, family).length === 0) return false;
+function diesWithin({ job, family }: KnownJob, nowMs: number, spanMs: number): boolean {
+  const expiresAtMs = family && linkExpiresAtMs(job, family);
+  if (family === undefined || expiresAtMs === undefined || !isUnsaved(job, family)) return false;
   return expiresAtMs > nowMs && expiresAtMs - nowMs <= spanMs;
 }

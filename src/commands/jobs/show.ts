@@ -1,8 +1,10 @@
 import { defineCommand } from '../../command.ts';
 import { GwError } from '../../errors.ts';
-import { loadFamily } from '../../gateway/families.ts';
+import { findFamily } from '../../gateway/families.ts';
+import { durationText } from '../../io/duration-text.ts';
 import { oneLine } from '../../io/escape.ts';
 import { type JobView, jobView } from '../../jobs/job-view.ts';
+import { spendText } from './spend-text.ts';
 
 /** Prompts and records come from outside: whatever they hold, they stay on their line, and are not cut. */
 const whole = (text: string): string => oneLine(text, Number.POSITIVE_INFINITY);
@@ -11,7 +13,7 @@ type ShownJob = JobView & { readonly record: unknown };
 
 /** `gw jobs show ID`: everything the ledger knows of one job, its record and links among it. */
 export const show = defineCommand<Record<string, never>, ShownJob>({
-  args: { name: 'ID', summary: "the gateway's task ID, or gw's own", required: true },
+  args: { name: 'ID', summary: "the gateway's task ID, or gw's own", required: true, completes: 'task' },
   flags: {},
   examples: ['gw jobs show $(gw jobs list -q --limit 1)', 'gw jobs show $(gw jobs list -q --limit 1) --json'],
   sends: 'nothing',
@@ -23,14 +25,52 @@ export const show = defineCommand<Record<string, never>, ShownJob>({
         hint: 'gw jobs list shows the jobs this user created',
       });
     }
-    return { value: { ...jobView(job, await loadFamily(job.family)), record: job.record ?? null } };
+    return { value: { ...jobView(job, await findFamily(job.family)), record: job.record ?? null } };
   },
-  human: (job) =>
-    Object.entries(job)
-      .filter(([, value]) => value !== null && !(Array.isArray(value) && value.length === 0))
-      .map(
-        ([name, value]) =>
-          `${name.padEnd(18)}${whole(typeof value === 'object' ? JSON.stringify(value) : String(value))}\n`,
-      )
+  human: (job, ctx) =>
+    [...rowsOf(job, ctx.clock.now())]
+      .filter(([, value]) => value !== '')
+      .map(([name, value]) => `${name.padEnd(12)}${whole(value)}\n`)
       .join(''),
 });
+
+function* rowsOf(job: ShownJob, nowMs: number): Generator<readonly [string, string]> {
+  yield ['id', job.id];
+  if (job.job !== job.id) yield ['job', job.job];
+  yield ['status', job.status];
+  yield ['message', job.message ?? ''];
+  yield ['family', job.family];
+  yield ['model', job.model ?? ''];
+  yield ['prompt', job.prompt ?? ''];
+  yield [
+    'settings',
+    Object.entries(job.settings)
+      .map(([name, value]) => `${name}=${value}`)
+      .join(' '),
+  ];
+  yield ['gateway', `${job.gateway} (profile ${job.profile})`];
+  yield ['created', job.created_at];
+  yield ['finished', job.finished_at ?? ''];
+  yield ['link', lifeText(job.link_expires_at, nowMs, 'lives', 'died')];
+  yield ['record', lifeText(job.record_expires_at, nowMs, 'is kept', 'was kept until')];
+  yield ['downloads', job.downloads > 0 ? String(job.downloads) : ''];
+  const { output_s: outputS, tokens, charges } = job.usage ?? {};
+  yield ['seconds', numberText(outputS)];
+  yield ['tokens', numberText(tokens)];
+  for (const { isTest, ...charge } of charges ?? [])
+    yield [isTest ? 'test credit' : 'cost', spendText([charge])];
+  for (const { path, bytes, sha256 } of job.files)
+    yield ['file', `${path} (${bytes} bytes, sha256 ${sha256})`];
+  yield ['reply', job.record === null ? '' : JSON.stringify(job.record)];
+}
+
+const numberText = (value: number | null | undefined): string =>
+  value === null || value === undefined ? '' : String(value);
+
+function lifeText(expiresAt: string | null, nowMs: number, alive: string, over: string): string {
+  if (expiresAt === null) return '';
+  const leftMs = Date.parse(expiresAt) - nowMs;
+  return leftMs > 0
+    ? `${alive} for another ${durationText(leftMs)}, until ${expiresAt}`
+    : `${over} ${expiresAt}`;
+}

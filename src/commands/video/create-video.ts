@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type * as z from 'zod';
 import { defineCommand, type Outcome } from '../../command.ts';
 import type { Settings } from '../../config/settings.ts';
@@ -10,13 +9,15 @@ import { applySets, readJsonBody } from '../../flags/json-body.ts';
 import { readPrompt, refuseSharedStdin } from '../../flags/prompt.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Note, TaskFamily } from '../../gateway/task.ts';
-import { createJob } from '../../jobs/create.ts';
+import { type CreateInput, createJob } from '../../jobs/create.ts';
 import { checkTarget } from '../../jobs/download/check-target.ts';
 import { planTarget } from '../../jobs/download/plan-target.ts';
+import { type IdentifiedBody, identifyBody } from '../../jobs/external-id.ts';
 import type { IntentEvent } from '../../ledger/event.ts';
 import { type MediaInput, type ResolvedMedia, resolveMedia } from '../../media/resolve.ts';
 import { showInstead } from '../show-instead.ts';
 import { followFromFlags, type JobResult, jobLines, outcomeOf, waitDeadlineMs } from './follow-job.ts';
+import { createFollowers } from './followers.ts';
 
 // `gw video FAMILY create`, written once: what the families differ in arrives as data and pure functions.
 
@@ -39,9 +40,13 @@ export interface VideoCreate<F extends FlagSet> {
   /** Longest sum over all files of a kind that has a length, in seconds. */
   totalReferenceS(model: string): number | undefined;
   body(input: BodyInput<F>): Record<string, unknown>;
+  /** Whether a prompt is needed beside these flags, may be left out, or is given by one of them; needed when absent. */
+  promptNeed?(flags: FlagValues<F>): 'required' | 'optional' | 'given';
   /** Adds what the documented rules imply. */
-  fill(body: Record<string, unknown>): Record<string, unknown>;
-  warnings(body: Record<string, unknown>): readonly Note[];
+  fill(body: Record<string, unknown>, flags: FlagValues<F>): Record<string, unknown>;
+  warnings(body: Record<string, unknown>, flags: FlagValues<F>): readonly Note[];
+  /** What is odd about the reply to a create that was accepted. */
+  replyWarning?(reply: unknown): string | undefined;
   flagOf(path: readonly PropertyKey[], body: Record<string, unknown>): string | undefined;
   readonly examples: readonly string[];
   readonly notes?: readonly string[];
@@ -73,12 +78,14 @@ export function videoCreate<F extends FlagSet>(spec: VideoCreate<F>) {
             });
       const model = spec.modelOf(typed, base, settings);
       const inputs = spec.media(typed, model);
+      const need = spec.promptNeed?.(typed) ?? 'required';
       const prompt = await readPrompt(
         {
           words: args,
           flag: flags.prompt,
-          optional: inputs.length > 0 || bodyFile !== undefined || globals.set !== undefined,
-          mayReadStdin: bodyFile === undefined && apiKeyFile !== '-',
+          optional:
+            need !== 'required' || inputs.length > 0 || bodyFile !== undefined || globals.set !== undefined,
+          mayReadStdin: need !== 'given' && bodyFile === undefined && apiKeyFile !== '-',
         },
         ctx,
       );
@@ -94,41 +101,46 @@ export function videoCreate<F extends FlagSet>(spec: VideoCreate<F>) {
       const media = inputs.map((input, index) => ({ input, url: resolved.items[index]?.url ?? input.raw }));
       const body = spec.fill(
         applySets(spec.body({ base, flags: typed, prompt, media, model }), globals.set ?? []),
+        typed,
       );
       const validate = globals.validate === undefined;
-      // A flag is named only where it was typed: a body or a profile may have set the field.
+      // A flag is named only where it was typed, or is missing: a body or a profile may have set the field.
       const flagOf: FlagOfPath = (path) => {
         const name = spec.flagOf(path, body);
         const isTyped = Object.keys(given).some((key) => flagName(key) === name);
-        return isTyped || (name === '--prompt' && args.length > 0) ? name : undefined;
+        const isMissing = isAbsent(body, path);
+        return isTyped || isMissing || (name === '--prompt' && args.length > 0) ? name : undefined;
       };
       refuseOrWarn(resolved.breaches, validate, ctx.io);
       refuseOrWarn(breachesOf(spec.schemaOf(typed), body, flagOf), validate, ctx.io);
-      for (const { path, message } of spec.warnings(body)) {
+      for (const { path, message } of spec.warnings(body, typed)) {
         ctx.io.warn([flagOf(path), message].filter(Boolean).join(': '));
       }
 
       const endpoint = spec.endpointOf(typed);
-      const shown = await showInstead(endpoint, { body }, ctx);
+      const identified = identifyBody(spec.family, body);
+      const shown = await showInstead(endpoint, { body: identified.body }, ctx);
       if (shown !== undefined) return { value: shown };
-      return sendAndFollow({ spec, endpoint, body, media: resolved.items, flags, settings }, ctx);
+      const ready = { spec, endpoint, model, ...identified, media: resolved.items, flags, settings };
+      return sendAndFollow(ready, ctx);
     },
   });
 }
 
 type SharedValues = FlagValues<typeof promptFlags & typeof waitFlags & typeof pollFlags & typeof saveFlags>;
 
-interface Ready {
-  readonly spec: Pick<VideoCreate<FlagSet>, 'family'>;
+interface Ready extends IdentifiedBody {
+  readonly spec: Pick<VideoCreate<FlagSet>, 'family' | 'replyWarning'>;
   readonly endpoint: Endpoint;
-  readonly body: Record<string, unknown>;
+  /** What the flags say the model is; the body's own word goes before it. */
+  readonly model: string;
   readonly media: readonly ResolvedMedia[];
   readonly flags: SharedValues;
   readonly settings: Settings;
 }
 
 async function sendAndFollow(ready: Ready, ctx: Context): Promise<Outcome<JobResult>> {
-  const { spec, endpoint, body, flags, settings } = ready;
+  const { spec, endpoint, key, body, externalId, flags, settings } = ready;
   const { family } = spec;
   const save = {
     target: planTarget(flags.out ?? settings.out.value, ctx.host.cwd),
@@ -139,26 +151,40 @@ async function sendAndFollow(ready: Ready, ctx: Context): Promise<Outcome<JobRes
   if (save.download) {
     checkTarget(save, {
       family: family.name,
-      model: String(body.model ?? ''),
+      model: String(body.model ?? ready.model),
       now: ctx.clock.now(),
       outputsExpected: 1,
     });
   }
   const ledger = await ctx.ledger();
   const deadlineMs = waitDeadlineMs(flags, ctx);
+  const followers = createFollowers(ctx);
+  const intent = intentOf(ready, gatewayName, save);
   const stopTelling = tellIfInterrupted(ctx);
   const job = await createJob({
     family,
     endpoint,
+    key,
     body,
-    intent: intentOf(ready, gatewayName, save),
+    externalId,
+    intent,
     client,
     ledger,
+    clock: ctx.clock,
     signal: ctx.signal,
+    note: (text) => ctx.io.note(text),
     ...(flags.queue && {
-      queue: { deadlineMs, clock: ctx.clock, random: ctx.host.random, onQueued: (text) => ctx.io.note(text) },
+      queue: {
+        deadlineMs,
+        random: ctx.host.random,
+        onQueued: (text) => ctx.io.note(text),
+        pool: await followers.poolOf(intent),
+        looker: await followers.looker(family),
+      },
     }),
   }).finally(stopTelling);
+  const odd = spec.replyWarning?.(job.reply);
+  if (odd !== undefined) ctx.io.warn(odd);
   const accepted: JobResult = {
     family: family.name,
     id: job.id,
@@ -172,7 +198,7 @@ async function sendAndFollow(ready: Ready, ctx: Context): Promise<Outcome<JobRes
     return outcomeOf(followed, { family: family.name, id: job.id, accepted }, ctx);
   }
   ctx.io.note(`task ${job.id}`);
-  return followFromFlags({ id: job.id, key: job.key, family, flags, save, deadlineMs, accepted }, ctx);
+  return followFromFlags({ id: job.id, key, family, flags, save, deadlineMs, accepted }, followers, ctx);
 }
 
 /** A paid request under way is not dropped: its reply holds the ID of what was paid for. */
@@ -183,25 +209,40 @@ function tellIfInterrupted({ io, signal }: Context): () => void {
 }
 
 function intentOf(
-  { spec, endpoint, body, media, settings }: Ready,
+  { spec, endpoint, model, body, media, settings }: Ready,
   gateway: string,
   save: IntentEvent['save'],
-): IntentEvent {
+): CreateInput['intent'] {
   const { content, contents, prompt, ...rest } = body;
-  const scalars = Object.entries(rest).filter(([, value]) => typeof value !== 'object');
   return {
     event: 'intent',
     family: spec.family.name,
     endpoint: endpoint.name,
-    model: typeof body.model === 'string' ? body.model : undefined,
+    model: typeof body.model === 'string' ? body.model : model,
     prompt: promptIn(content ?? contents ?? prompt),
-    settings: Object.fromEntries(scalars),
+    settings: { ...scalarsOf(rest), ...scalarsOf(rest.settings) },
     media: media.map((item) => item.describe),
-    bodySha256: createHash('sha256').update(JSON.stringify(body)).digest('hex'),
     profile: settings.profile.value,
     gateway,
     save,
   };
+}
+
+/** The plain values of an object; none where it is no object. */
+const scalarsOf = (value: unknown): Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).filter(([, each]) => typeof each !== 'object'))
+    : {};
+
+/** Whether nothing stands at a path of fields; what lies in a list is not asked for. */
+function isAbsent(body: unknown, path: readonly PropertyKey[]): boolean {
+  let here = body;
+  for (const key of path) {
+    if (here === undefined) return true;
+    if (typeof here !== 'object' || here === null || Array.isArray(here)) return false;
+    here = Object.hasOwn(here, key) ? (here as Record<PropertyKey, unknown>)[key] : undefined;
+  }
+  return here === undefined;
 }
 
 /** The words of a request: a prompt field, or the text items of its content. */

@@ -4,41 +4,48 @@ import { GwError } from '../../errors.ts';
 import { saveFlags } from '../../flags/job-flags.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
 import { endOf } from '../../jobs/follow.ts';
-import { lookAtTask, recordLook } from '../../jobs/look.ts';
-import { showInstead } from '../show-instead.ts';
-import { followDeps, type JobResult, jobLines, outcomeOf } from './follow-job.ts';
-import { eachId, refuseSharedName, taskIds } from './task-ids.ts';
-import { trackJob } from './tracked-job.ts';
+import { SAVES_AT_ONCE } from '../../jobs/follow-many.ts';
+import { recordLook } from '../../jobs/look.ts';
+import { createTurns } from '../../jobs/turns.ts';
+import { type JobResult, jobLines, outcomeOf } from './follow-job.ts';
+import { createFollowers } from './followers.ts';
+import { eachId, refuseSharedName, showQueries, taskIds } from './task-ids.ts';
+import { trackJobs } from './tracked-job.ts';
 
 /** `gw video FAMILY download ID…`: the second half of `create --wait`: saves what is finished, waits for nothing. */
 export function videoDownload(familyName: string) {
   const { out, force } = saveFlags;
   const flags = { out, force };
+  const latest = `$(gw jobs list -q --family ${familyName} --status succeeded --limit 1)`;
   return defineCommand<typeof flags, JobResult>({
-    args: { name: 'ID', summary: 'task ID', required: true, many: true },
+    args: { name: 'ID', summary: 'task ID', required: true, many: true, completes: `output:${familyName}` },
     flags,
     examples: [
-      `gw video ${familyName} download $(gw jobs list -q --status succeeded --limit 1) --sandbox`,
-      `gw video ${familyName} download $(gw jobs list -q --status succeeded --limit 1) --sandbox -o "clips/{date}-{id}.{ext}"`,
+      `gw video ${familyName} download ${latest} --sandbox`,
+      `gw video ${familyName} download ${latest} --sandbox -o "clips/{date}-{id}.{ext}"`,
     ],
     sends: 'query',
     human: (result, _, failed) => jobLines(result, failed),
-    async *run({ args, flags }, ctx) {
+    async *run({ args, flags, globals }, ctx) {
       const family = await loadTaskFamily(familyName);
       const ids = taskIds(args);
       refuseSharedName(ids, flags.out, ctx.host.cwd);
-      yield* eachId(ids, async (id): Promise<Outcome<JobResult>> => {
-        const shown = await showInstead(family.query.endpoint, family.query.input([id]), ctx);
-        if (shown !== undefined) return { value: shown };
-        const { key, save } = await trackJob(id, family, flags, ctx);
-        const deps = await followDeps(ctx);
-        const look = await lookAtTask({
-          id,
-          family,
-          client: deps.client,
+      if (globals.dryRun || globals.curl) {
+        yield* showQueries(family, ids, ctx);
+        return;
+      }
+      const followers = createFollowers(ctx);
+      const turns = createTurns(SAVES_AT_ONCE);
+      const tracked = await trackJobs(ids, family, flags, followers, ctx);
+      const looker = await followers.looker(family);
+      const download = async (id: string): Promise<Outcome<JobResult>> => {
+        const { key, save, job } = (await tracked.get(id)) ?? {};
+        if (key === undefined || save === undefined) throw new Error(`${id} is not tracked`);
+        const look = await looker.look(id, {
           signal: ctx.signal,
-          nowMs: ctx.clock.now,
+          ...(job && { pool: await followers.poolOf(job) }),
         });
+        const deps = { ...(await followers.followDeps(family)), turns };
         recordLook(deps.ledger, key, look, undefined);
         if (look.view.state === 'running') {
           throw new GwError(
@@ -53,7 +60,8 @@ export function videoDownload(familyName: string) {
         const followed = await endOf(look, { key, id, family, save }, deps);
         deps.progress.stop();
         return outcomeOf(followed, { family: familyName, id }, ctx);
-      });
+      };
+      yield* eachId(ids, download);
     },
   });
 }

@@ -5,9 +5,11 @@ import { type Access, type Context, commandFor } from '../../context.ts';
 import { GwError, Interrupted } from '../../errors.ts';
 import type { PollFlags } from '../../flags/job-flags.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
-import { type FollowDeps, type Followed, followJob } from '../../jobs/follow.ts';
+import type { Followed, FollowInput, JobDeps } from '../../jobs/follow.ts';
+import { followMany } from '../../jobs/follow-many.ts';
 import { estimateMs } from '../../ledger/estimate.ts';
-import type { SavedFile, SavePlan } from '../../ledger/event.ts';
+import type { Job, SavedFile, SavePlan } from '../../ledger/event.ts';
+import { createFollowers, type Followers } from './followers.ts';
 
 /** The one object that a command prints which creates, waits or saves (the contract, section 1). */
 export interface JobResult {
@@ -29,21 +31,8 @@ export const jobLines = (result: JobResult, failed: boolean): string =>
 export const waitDeadlineMs = (flags: PollFlags, ctx: Context): number =>
   ctx.clock.steady() + (flags.waitTimeout ?? parseDuration(DEFAULT_WAIT_TIMEOUT, '--wait-timeout'));
 
-/** What following and saving need, from the context. */
-export async function followDeps(ctx: Context, access?: Access): Promise<FollowDeps> {
-  const { client, transport } = access ?? (await ctx.gateway());
-  return {
-    client,
-    transport,
-    ledger: await ctx.ledger(),
-    clock: ctx.clock,
-    random: ctx.host.random,
-    signal: ctx.signal,
-    progress: ctx.io.progress(),
-    warn: (text) => ctx.io.warn(text),
-    silenceMs: (await ctx.settings()).timeoutMs.value,
-  };
-}
+/** What making and saving a job need, from the context. */
+export const followDeps = (ctx: Context): Promise<JobDeps> => createFollowers(ctx).jobDeps();
 
 export interface FollowRequest {
   readonly key: string;
@@ -52,6 +41,10 @@ export interface FollowRequest {
   readonly flags: PollFlags;
   readonly save: SavePlan;
   readonly deadlineMs: number;
+  /** As the ledger knows it. */
+  readonly job?: Job | undefined;
+  /** The job's gateway; the one in force when absent. */
+  readonly access?: Access | undefined;
   /** Look at once: the job is not a new one. */
   readonly atOnce?: boolean;
   /** What is known before the first look. */
@@ -59,36 +52,74 @@ export interface FollowRequest {
 }
 
 /** Waits for one job as the flags say, and saves its outputs. The result is there also where the wait failed. */
-export async function followFromFlags(request: FollowRequest, ctx: Context): Promise<Outcome<JobResult>> {
-  const { family, id, key, flags, save } = request;
-  const deps = await followDeps(ctx);
-  const interval = flags.interval;
-  const followed = await followJob(
-    {
+export async function followFromFlags(
+  request: FollowRequest,
+  followers: Followers,
+  ctx: Context,
+): Promise<Outcome<JobResult>> {
+  for await (const outcome of followAll([request], followers, ctx)) return outcome;
+  throw new Error('a followed job has an outcome');
+}
+
+/** Waits for many jobs at once, as the flags say, and saves their outputs; one outcome a job, as they end. */
+export async function* followAll(
+  requests: readonly FollowRequest[],
+  followers: Followers,
+  ctx: Context,
+): AsyncGenerator<Outcome<JobResult>> {
+  const estimateOf = await estimates(requests, ctx);
+  const inputs: (FollowInput & { readonly request: FollowRequest })[] = [];
+  for (const request of requests) {
+    const { family, flags, job, save, accepted, deadlineMs, id, key } = request;
+    const { interval } = flags;
+    inputs.push({
+      request,
       key,
       id,
       family,
       save,
-      deadlineMs: request.deadlineMs,
+      deadlineMs,
       intervalMs: interval === undefined ? family.pollIntervalMs : { min: interval, max: interval },
       ...(request.atOnce && { firstDelayMs: 0 }),
-      status: request.accepted?.status,
-      estimateMs: await estimateOf(key, ctx),
-    },
-    deps,
-  );
-  return outcomeOf(followed, { family: family.name, id, accepted: request.accepted }, ctx);
+      status: accepted?.status ?? job?.status,
+      acceptedAtMs: accepted ? ctx.clock.now() : job?.acceptedAtMs,
+      estimateMs: estimateOf(key),
+      ...(job && { pool: await followers.poolOf(job) }),
+    });
+  }
+  const depsOf = ({ family, request }: (typeof inputs)[number]) =>
+    followers.followDeps(family, request.access);
+  for await (const { input, followed } of followMany(inputs, depsOf, ctx.signal)) {
+    const { family, id, accepted } = input.request;
+    yield outcomeOf(followed, { family: family.name, id, accepted }, ctx);
+  }
 }
 
-/** How long jobs like this one took; an estimate must never cost a wait, so a ledger that cannot be read gives none. */
-async function estimateOf(key: string, ctx: Context): Promise<number | undefined> {
-  if (!ctx.io.mode.bars) return undefined;
+/**
+ * How long jobs like these took, by their keys; an estimate must never cost a wait, so a ledger that cannot be read
+ * gives none.
+ */
+async function estimates(
+  requests: readonly FollowRequest[],
+  ctx: Context,
+): Promise<(key: string) => number | undefined> {
+  if (!ctx.io.mode.bars) return () => undefined;
   try {
-    const ledger = await ctx.ledger();
-    const job = await ledger.find(key);
-    return job && estimateMs(await ledger.list({ family: job.family }), job);
+    const jobs = await (await ctx.ledger()).list();
+    const wanted = new Set(requests.map(({ key }) => key));
+    const found = new Map<string, number | undefined>();
+    // Jobs of one kind are estimated once.
+    const byKind = new Map<string, number | undefined>();
+    for (const job of jobs) {
+      if (!wanted.has(job.key)) continue;
+      const { family, model, settings } = job;
+      const kind = JSON.stringify([family, model, settings.resolution, settings.duration]);
+      if (!byKind.has(kind)) byKind.set(kind, estimateMs(jobs, job));
+      found.set(job.key, byKind.get(kind));
+    }
+    return (key) => found.get(key);
   } catch {
-    return undefined;
+    return () => undefined;
   }
 }
 
@@ -113,7 +144,8 @@ export function outcomeOf(
 }
 
 function withWayBack(error: unknown, family: string, id: string, ctx: Context): unknown {
-  const hint = `the job goes on; pick it up with: ${commandFor(`gw video ${family} wait ${id}`, ctx)}`;
+  const words = family === 'image' ? `gw jobs wait ${id}` : `gw video ${family} wait ${id}`;
+  const hint = `the job goes on; pick it up with: ${commandFor(words, ctx)}`;
   if (error instanceof Interrupted) return new Interrupted(error.signal, hint);
   if (!(error instanceof GwError) || error.kind === 'task_failed') return error;
   const next = error.kind === 'download' ? 'gw jobs sync tries again' : hint;

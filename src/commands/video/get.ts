@@ -1,59 +1,103 @@
 import { defineCommand, type Outcome } from '../../command.ts';
 import { type Context, commandFor } from '../../context.ts';
-import { GwError } from '../../errors.ts';
+import { GwError, usage } from '../../errors.ts';
+import { on } from '../../flags/flag.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
+import type { TaskFamily } from '../../gateway/task.ts';
 import { compactJson } from '../../io/compact-json.ts';
-import { lookAtTask, type TaskLook } from '../../jobs/look.ts';
+import { type TaskLook, YOUNG_MS } from '../../jobs/look.ts';
+import { createTurns } from '../../jobs/turns.ts';
+import { once } from '../../once.ts';
 import { showInstead } from '../show-instead.ts';
+import { createFollowers } from './followers.ts';
 import { recordLines } from './record-lines.ts';
-import { eachId, taskIds } from './task-ids.ts';
-
-/** A task that was created this recently may not be known everywhere yet: its 404 is asked again. */
-const YOUNG_MS = 60_000;
+import { eachId, readExternalIds, showQueries, taskIds } from './task-ids.ts';
 
 interface Seen {
   readonly look: TaskLook;
+  /** Whether the reply is this task's alone. */
+  readonly isOwnReply: boolean;
   readonly many: boolean;
 }
 
-/** `gw video FAMILY get ID…`: the record as the gateway gives it. */
-export function videoGet(familyName: string) {
-  return defineCommand<Record<string, never>, Seen>({
-    args: { name: 'ID', summary: 'task ID', required: true, many: true },
-    flags: {},
-    examples: [`gw video ${familyName} get $(gw jobs list -q --limit 1) --sandbox --json`],
-    notes: ['Links to outputs are credentials and die: they are shown with --json only.'],
+const external = { external: on('the IDs are external ones, given with --external-id or made by gw') };
+
+/** `gw video FAMILY get ID…`: the record as the gateway gives it; where one request takes many IDs, they share it. */
+export async function videoGet(familyName: string) {
+  const family = await loadTaskFamily(familyName);
+  const flags: Partial<typeof external> = family.externalIds ? external : {};
+  const latest = `$(gw jobs list -q --family ${familyName} --limit 1)`;
+  return defineCommand<typeof flags, Seen>({
+    args: { name: 'ID', summary: 'task ID', required: true, many: true, completes: `task:${familyName}` },
+    flags,
+    examples: [`gw video ${familyName} get ${latest} --sandbox --json`],
+    notes: [
+      'Links to outputs are credentials and die: they are shown with --json only.',
+      ...(family.query.maxIds > 1
+        ? [
+            `Up to ${family.query.maxIds} IDs are asked for in one request. --json prints the gateway's reply for one ` +
+              'ID, and for several the record of each on a line of its own.',
+          ]
+        : []),
+    ],
     sends: 'query',
-    async *run({ args }, ctx) {
-      const family = await loadTaskFamily(familyName);
-      const ids = taskIds(args);
-      yield* eachId(ids, async (id): Promise<Outcome<Seen>> => {
-        const shown = await showInstead(family.query.endpoint, family.query.input([id]), ctx);
-        if (shown !== undefined) return { value: shown };
-        const { client } = await ctx.gateway();
-        const input = { id, family, client, signal: ctx.signal, nowMs: ctx.clock.now };
-        const look = await lookAtTask(input).catch(async (error) => {
-          const retryNotFoundUntilMs = await youngUntilMs(error, id, ctx);
-          if (retryNotFoundUntilMs === undefined) throw error;
-          return lookAtTask({ ...input, retryNotFoundUntilMs });
-        });
-        return { value: { look, many: ids.length > 1 } };
-      });
-    },
+    run: ({ args, flags }, ctx) =>
+      flags.external ? getExternal(args, family, ctx) : getByIds(taskIds(args), family, ctx),
     human: (seen, ctx) =>
       recordLines(seen.look, (id) => commandFor(`gw video ${familyName} download ${id}`, ctx)),
     // One reply goes out as it came; of several each must stay on its line.
-    raw: (seen) => {
-      const { text } = seen.look.reply;
-      return seen.many ? `${compactJson(text)}\n` : text;
+    raw: ({ look, isOwnReply, many }) => {
+      if (!many) return look.reply.text;
+      return `${isOwnReply ? compactJson(look.reply.text) : JSON.stringify(look.record)}\n`;
     },
   });
 }
 
-async function youngUntilMs(error: unknown, id: string, ctx: Context): Promise<number | undefined> {
-  if (!(error instanceof GwError) || error.kind !== 'not_found') return undefined;
-  const { name } = await ctx.gateway();
-  const job = await (await ctx.ledger()).find(id, name);
-  const untilMs = (job?.acceptedAtMs ?? 0) + YOUNG_MS;
-  return untilMs > ctx.clock.now() ? untilMs : undefined;
+async function* getByIds(
+  ids: readonly string[],
+  family: TaskFamily,
+  ctx: Context,
+): AsyncGenerator<Outcome<Seen>> {
+  if (ctx.globals.dryRun || ctx.globals.curl) {
+    yield* showQueries(family, ids, ctx);
+    return;
+  }
+  const looker = await createFollowers(ctx).looker(family);
+  const known = once(async () => (await ctx.ledger()).findMany(ids, (await ctx.gateway()).name));
+  const { signal } = ctx;
+  const get = async (id: string): Promise<Outcome<Seen>> => {
+    const look = await looker.look(id, { signal }).catch(async (error) => {
+      if (!(error instanceof GwError) || error.kind !== 'not_found') throw error;
+      // A task created just now may not be known everywhere yet.
+      const untilMs = ((await known()).get(id)?.acceptedAtMs ?? 0) + YOUNG_MS;
+      if (untilMs <= ctx.clock.now()) throw error;
+      return looker.look(id, { signal, retryNotFoundUntilMs: untilMs });
+    });
+    return { value: { look, isOwnReply: family.query.maxIds === 1, many: ids.length > 1 } };
+  };
+  yield* eachId(ids, get);
+}
+
+async function* getExternal(
+  args: readonly string[],
+  family: TaskFamily,
+  ctx: Context,
+): AsyncGenerator<Outcome<Seen>> {
+  const { externalIds } = family;
+  if (!externalIds) throw usage(`--external: family ${family.name} has no external IDs`);
+  const ids = readExternalIds(args);
+  const { lookAtExternalId } = await import('../../jobs/external-id.ts');
+  // One after the other: the gateway bounds nothing here, and a script's list of IDs may be long.
+  const turns = createTurns(1);
+  yield* eachId(ids, (id) =>
+    turns.take(0, async () => {
+      const shown = await showInstead(externalIds.endpoint, externalIds.input(id), ctx);
+      if (shown) return { value: shown };
+      const { client } = await ctx.gateway();
+      const request = { client, externalIds, externalId: id, signal: ctx.signal, clock: ctx.clock };
+      return {
+        value: { look: await lookAtExternalId(request, family), isOwnReply: false, many: ids.length > 1 },
+      };
+    }),
+  );
 }

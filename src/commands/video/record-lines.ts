@@ -18,17 +18,15 @@ function* fieldsOf(value: unknown, name: string): Generator<[string, string]> {
     for (const [key, inner] of Object.entries(value))
       yield* fieldsOf(inner, name === '' ? key : `${name}.${key}`);
   } else if (value !== undefined && value !== null) {
-    yield [
-      name,
-      /(^|[._])(created|updated)_at$/.test(name) && typeof value === 'number'
-        ? timeText(value)
-        : String(value),
-    ];
+    yield [name, typeof value === 'number' ? numberText(name, value) : String(value)];
   }
 }
 
-/** Unix seconds as a date; anything that is none is shown as it came. */
-function timeText(seconds: number): string {
-  const plausible = seconds > 0 && seconds < 1e11;
-  return plausible ? `${seconds} (${new Date(seconds * 1000).toISOString()})` : String(seconds);
+/** A moment as a date too: `created_at` in Unix seconds, `create_time` of family B in milliseconds. */
+function numberText(name: string, value: number): string {
+  const field = name.slice(name.lastIndexOf('.') + 1);
+  const unitMs = /^(created|updated)_at$/.test(field) ? 1000 : /^(create|update)_time$/.test(field) ? 1 : 0;
+  // Anything that is no moment is shown as it came.
+  const isMoment = unitMs > 0 && value > 0 && value * unitMs < 1e14;
+  return isMoment ? `${value} (${new Date(value * unitMs).toISOString()})` : String(value);
 }

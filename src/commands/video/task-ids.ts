@@ -1,7 +1,9 @@
 import type { Outcome } from '../../command.ts';
+import type { Context } from '../../context.ts';
 import { GwError, Interrupted, usage } from '../../errors.ts';
-import { TaskId } from '../../gateway/task.ts';
+import { type TaskFamily, TaskId } from '../../gateway/task.ts';
 import { isFixedName, planTarget } from '../../jobs/download/plan-target.ts';
+import { showInstead } from '../show-instead.ts';
 
 /** The IDs of a command line, each once, in order. Throws `usage` for one that no gateway gives out. */
 export function taskIds(args: readonly string[]): string[] {
@@ -16,6 +18,18 @@ export function taskIds(args: readonly string[]): string[] {
   return [...new Set(args)];
 }
 
+/** The external IDs of a command line, each once, in order. Throws `usage` for one that could not be asked for. */
+export function readExternalIds(args: readonly string[]): string[] {
+  for (const id of args) {
+    if (/^[^,\s\p{Cc}]+$/u.test(id)) continue;
+    throw usage(
+      `"${id}": not an external ID`,
+      'an external ID has no comma, no white space and is not empty',
+    );
+  }
+  return [...new Set(args)];
+}
+
 /** Several tasks cannot share one file name. Throws `usage` before anything is asked. */
 export function refuseSharedName(ids: readonly string[], out: string | undefined, cwd: string): void {
   if (ids.length < 2 || out === undefined || !isFixedName(planTarget(out, cwd))) return;
@@ -25,14 +39,23 @@ export function refuseSharedName(ids: readonly string[], out: string | undefined
   );
 }
 
-/** One outcome an ID, in order; what fails for one does not stop the others, an interrupt does. */
+/**
+ * One outcome an ID, in the order of the IDs; all are begun at once. What fails for one does not stop the others, an
+ * interrupt does.
+ */
 export async function* eachId<R>(
   ids: readonly string[],
   run: (id: string) => Promise<Outcome<R>>,
 ): AsyncGenerator<Outcome<R>> {
-  for (const id of ids) {
+  const running = ids.map((id) => {
+    const outcome = run(id);
+    // Its failure is heard of when its turn comes.
+    outcome.catch(() => {});
+    return { id, outcome };
+  });
+  for (const { id, outcome } of running) {
     try {
-      yield await run(id);
+      yield await outcome;
     } catch (error) {
       if (error instanceof Interrupted || ids.length === 1) throw ofTask(error, id);
       yield { error: ofTask(error, id) };
@@ -40,29 +63,21 @@ export async function* eachId<R>(
   }
 }
 
-/** One outcome an ID, all at once, each as it ends. */
-export async function* allIds<R>(
+/** With --dry-run or --curl: the requests that would ask for these IDs. */
+export async function* showQueries(
+  family: TaskFamily,
   ids: readonly string[],
-  run: (id: string) => Promise<Outcome<R>>,
-): AsyncGenerator<Outcome<R>> {
-  const running = new Map(
-    ids.map((id) => [
-      id,
-      run(id).then(
-        (outcome) => ({ id, outcome }),
-        (error: unknown) => ({ id, outcome: { error: ofTask(error, id) } as Outcome<R> }),
-      ),
-    ]),
-  );
-  while (running.size > 0) {
-    const { id, outcome } = await Promise.race(running.values());
-    running.delete(id);
-    yield outcome;
+  ctx: Context,
+): AsyncGenerator<Outcome<never>> {
+  const { endpoint, maxIds, input } = family.query;
+  for (let at = 0; at < ids.length; at += maxIds) {
+    const value = await showInstead(endpoint, input(ids.slice(at, at + maxIds)), ctx);
+    if (value) yield { value };
   }
 }
 
 /** An error that says which task it concerns. */
-function ofTask(error: unknown, taskId: string): unknown {
+export function ofTask(error: unknown, taskId: string): unknown {
   if (!(error instanceof GwError) || error.facts.taskId !== undefined) return error;
   return new GwError(error.kind, error.message, { ...error.facts, taskId });
 }

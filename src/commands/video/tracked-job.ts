@@ -2,51 +2,70 @@ import type { Context } from '../../context.ts';
 import type { SaveFlags } from '../../flags/job-flags.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { planTarget } from '../../jobs/download/plan-target.ts';
-import { lookAtTask } from '../../jobs/look.ts';
 import type { Job, SavePlan } from '../../ledger/event.ts';
 import { adoptedJobKey } from '../../ledger/job-key.ts';
+import type { Followers } from './followers.ts';
 
 /** A job that is in the ledger, and where its outputs are to go this time. */
 export interface TrackedJob {
   readonly key: string;
   readonly save: SavePlan;
+  /** As the ledger knew it; absent where it did not. */
+  readonly job?: Job | undefined;
 }
 
 /**
- * Finds a task in the ledger, or takes it in: one made on another machine has its downloads counted and its parts
- * remembered from here on like any other.
+ * Finds tasks in the ledger, or takes them in: one made on another machine has its downloads counted and its parts
+ * remembered from here on like any other. The ledger is read once for all; each ID has a result of its own, which
+ * fails with what asking for its task failed with.
  */
-export async function trackJob(
-  id: string,
+export async function trackJobs(
+  ids: readonly string[],
   family: TaskFamily,
   flags: SaveFlags,
+  followers: Followers,
   ctx: Context,
-): Promise<TrackedJob> {
+): Promise<ReadonlyMap<string, Promise<TrackedJob>>> {
   const ledger = await ctx.ledger();
   const settings = await ctx.settings();
-  const { client, name: gateway } = await ctx.gateway();
-  const known = await ledger.find(id, gateway);
-  const save = savePlan(flags, known, settings.out.value, ctx);
-  if (known) return { key: known.key, save };
-  // A mistyped ID must not become a job: the gateway confirms the task first.
-  const look = await lookAtTask({ id, family, client, signal: ctx.signal, nowMs: ctx.clock.now });
-  const key = ledger.begin(
-    {
-      event: 'intent',
-      family: family.name,
-      endpoint: family.query.endpoint.name,
-      model: undefined,
-      settings: {},
-      media: [],
-      bodySha256: '',
-      profile: settings.profile.value,
-      gateway,
-      save,
-    },
-    adoptedJobKey(gateway, id),
+  const { name: gateway } = await ctx.gateway();
+  const looker = await followers.looker(family);
+  const known = await ledger.findMany(ids, gateway);
+  const takeIn = async (id: string): Promise<TrackedJob> => {
+    const save = savePlan(flags, undefined, settings.out.value, ctx);
+    // A mistyped ID must not become a job: the gateway confirms the task first.
+    const look = await looker.look(id, { signal: ctx.signal });
+    const key = ledger.begin(
+      {
+        event: 'intent',
+        family: family.name,
+        endpoint: family.query.endpoint.name,
+        model: undefined,
+        settings: {},
+        media: [],
+        bodySha256: '',
+        profile: settings.profile.value,
+        gateway,
+        save,
+      },
+      adoptedJobKey(gateway, id),
+    );
+    ledger.append(key, { event: 'accepted', id, status: look.view.status });
+    return { key, save };
+  };
+  const track = async (id: string): Promise<TrackedJob> => {
+    const job = known.get(id);
+    if (!job) return takeIn(id);
+    return { key: job.key, save: savePlan(flags, job, settings.out.value, ctx), job };
+  };
+  return new Map(
+    ids.map((id) => {
+      const tracked = track(id);
+      // Whoever asks for it hears of a failure; nobody may have asked yet when it happens.
+      tracked.catch(() => {});
+      return [id, tracked];
+    }),
   );
-  ledger.append(key, { event: 'accepted', id, status: look.view.status });
-  return { key, save };
 }
 
 /** What was said at the create holds unless this command says otherwise. */

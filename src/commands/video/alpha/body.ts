@@ -16,7 +16,7 @@ const { shape } = AlphaCreateBody;
 const shortNames = Object.values(alphaModels).map((model) => model.short);
 
 export const alphaFlags = {
-  model: text('MODEL', 'model ID, or short', { short: 'm', choices: shortNames }),
+  model: text('MODEL', 'model ID, or short', { short: 'm', choices: shortNames, completes: 'model:alpha' }),
   image: list('REF', 'reference image: file, URL, data URI or asset://ID'),
   video: list('REF', 'reference video: URL or asset://ID'),
   audio: list('REF', 'reference audio: file, URL, data URI or asset://ID'),

@@ -1,0 +1,89 @@
+import { defineCommand, type Outcome } from '../../command.ts';
+import { type Context, commandFor } from '../../context.ts';
+import { GwError } from '../../errors.ts';
+import type { SaveFlags } from '../../flags/job-flags.ts';
+import { endOf } from '../../jobs/follow.ts';
+import { SAVES_AT_ONCE } from '../../jobs/follow-many.ts';
+import { recordLook } from '../../jobs/look.ts';
+import { createTurns, type Turns } from '../../jobs/turns.ts';
+import { type JobResult, jobLines, outcomeOf } from '../video/follow-job.ts';
+import { createFollowers, type Followers } from '../video/followers.ts';
+import { eachId, refuseSharedName } from '../video/task-ids.ts';
+import { refuseSavingAnew, syncImages } from './image-jobs.ts';
+import { laterSaveFlags } from './later-save-flags.ts';
+import { namedJobs, notInLedger } from './named-jobs.ts';
+import type { KnownJob } from './read-jobs.ts';
+import { showJobQueries } from './show-queries.ts';
+import { endedOutcome, savePlanOf, taskJob } from './task-job.ts';
+
+const { out, force } = laterSaveFlags;
+const flags = { out, force } as const;
+const latest = '$(gw jobs list -q --family alpha --status succeeded --limit 1)';
+
+/** `gw jobs download ID…`: saves the outputs of finished jobs of any family and gateway; waits for nothing. */
+export const download = defineCommand<typeof flags, JobResult>({
+  args: { name: 'ID', summary: "the gateway's task ID, or gw's own", required: true, many: true, completes: 'output' },
+  flags,
+  examples: [
+    `gw jobs download ${latest} --sandbox`,
+    `gw jobs download ${latest} --sandbox -o "clips/{date}-{id}.{ext}"`,
+  ],
+  sends: 'query',
+  human: (result, _, failed) => jobLines(result, failed),
+  async *run({ args, flags, globals }, ctx) {
+    const named = await namedJobs(args, ctx);
+    const ids = named.map(({ id }) => id);
+    refuseSharedName(ids, flags.out, ctx.host.cwd);
+    if (globals.dryRun || globals.curl) {
+      yield* showJobQueries(
+        named.map(({ known }) => known).filter((known) => known !== undefined),
+        ctx,
+      );
+      return;
+    }
+    const byId = new Map(named.map(({ id, known }) => [id, known]));
+    const world = { flags, followers: createFollowers(ctx), turns: createTurns(SAVES_AT_ONCE), ctx };
+    yield* eachId(ids, (id) => downloadOne(id, byId.get(id), world));
+  },
+});
+
+interface DownloadWorld {
+  readonly flags: SaveFlags;
+  readonly followers: Followers;
+  readonly turns: Turns;
+  readonly ctx: Context;
+}
+
+async function downloadOne(
+  id: string,
+  known: KnownJob | undefined,
+  { flags, followers, turns, ctx }: DownloadWorld,
+): Promise<Outcome<JobResult>> {
+  if (!known) throw notInLedger(id);
+  if (known.family?.name === 'image') refuseSavingAnew(known, flags);
+  const ended = flags.out === undefined && flags.force === undefined ? endedOutcome(known) : undefined;
+  if (ended) return ended;
+  if (known.family?.name === 'image') {
+    for await (const outcome of syncImages([known], followers, ctx)) return outcome;
+  }
+  const { job, family, access } = await taskJob(known, ctx);
+  const pool = await followers.poolOf(job);
+  const looker = await followers.looker(family, access);
+  const look = await looker.look(job.id, { signal: ctx.signal, pool });
+  const deps = { ...(await followers.followDeps(family, access)), turns };
+  recordLook(deps.ledger, job.key, look, job.status);
+  if (look.view.state === 'running') {
+    throw new GwError(
+      'wait_timeout',
+      `task ${job.id} is ${look.view.status || 'not finished'}; there is nothing to save yet`,
+      { taskId: job.id, hint: `wait for it with: ${commandFor(`gw jobs wait ${job.id}`, ctx)}` },
+    );
+  }
+  const followed = await endOf(
+    look,
+    { key: job.key, id: job.id, family, save: savePlanOf(job, flags, ctx), pool },
+    deps,
+  );
+  deps.progress.stop();
+  return outcomeOf(followed, { family: family.name, id: job.id }, ctx);
+}

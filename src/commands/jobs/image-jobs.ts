@@ -1,0 +1,62 @@
+import * as fs from 'node:fs';
+import type { Outcome } from '../../command.ts';
+import type { Context } from '../../context.ts';
+import { GwError, usage } from '../../errors.ts';
+import type { SaveFlags } from '../../flags/job-flags.ts';
+import { syncJobs } from '../../jobs/sync.ts';
+import { type JobResult, outcomeOf } from '../video/follow-job.ts';
+import type { Followers } from '../video/followers.ts';
+import { ofTask } from '../video/task-ids.ts';
+import type { KnownJob } from './read-jobs.ts';
+import { syncInput } from './sync-inputs.ts';
+import { resultOf } from './task-job.ts';
+
+/** Image jobs are not waited for: what can still be fetched of them is, and where they stand is said. */
+export async function* syncImages(
+  images: readonly KnownJob[],
+  followers: Followers,
+  ctx: Context,
+): AsyncGenerator<Outcome<JobResult>> {
+  for (const known of images) {
+    try {
+      const input = await syncInput(known, followers, ctx);
+      if (!input) continue;
+      for await (const { job, synced } of syncJobs([input], ctx.signal)) {
+        const failed = synced.outcome === 'ended' && synced.followed.error !== undefined;
+        if (failed) yield outcomeOf(synced.followed, { family: job.family, id: synced.id }, ctx);
+        else yield await settledOutcome(job.key, ctx);
+      }
+    } catch (error) {
+      ctx.signal.throwIfAborted();
+      yield { error: ofTask(error, known.job.key) };
+    }
+  }
+}
+
+/** Throws GwError `usage` for flags that would save an image job once more: its images came with the reply, or with links to it. */
+export function refuseSavingAnew({ job }: KnownJob, { out, force }: SaveFlags): void {
+  if (out === undefined && !force) return;
+  const [file] = job.files;
+  throw usage(
+    `${out === undefined ? '--force' : `--out ${out}`}: images of job ${job.key} are saved where its create said`,
+    file ? `They are saved already: copy ${file.path}` : `Leave it out: gw jobs download ${job.key}`,
+  );
+}
+
+/** Where an image job stands once nothing more can be done for it. */
+async function settledOutcome(key: string, ctx: Context): Promise<Outcome<JobResult>> {
+  const job = await (await ctx.ledger()).find(key);
+  const facts = { taskId: key, hint: `gw jobs show ${key}` };
+  if (job?.state !== 'succeeded') {
+    return { error: new GwError('unknown_outcome', `image job ${key} was not answered, or not yet`, facts) };
+  }
+  const gone = job.files.find((file) => !fs.existsSync(file.path));
+  if (gone === undefined && job.files.length > 0) return { value: resultOf(job, key) };
+  const what = gone ? `${gone.path} is gone` : 'no image was saved';
+  const error = new GwError(
+    'download',
+    `image job ${key}: ${what}, and the gateway keeps none to fetch again`,
+    facts,
+  );
+  return { value: resultOf(job, key), error };
+}

@@ -1,0 +1,101 @@
+import { defineCommand } from '../../command.ts';
+import { usage } from '../../errors.ts';
+import { parsed } from '../../flags/flag.ts';
+import { taskOf } from '../../jobs/job-view.ts';
+import { countJobs, jobStats, type StatsGroup, type StatsKey, statsKeys } from '../../jobs/stats.ts';
+import { parseMoment } from './moment.ts';
+import { readJobs } from './read-jobs.ts';
+import { spendText } from './spend-text.ts';
+
+const flags = {
+  since: parsed('SPAN|DATE', 'only jobs of the last … (24h, 7d), or since a date', parseMoment),
+  by: parsed('KEY[,KEY…]', 'count by these (default model)', parseKeys, { choices: statsKeys }),
+} as const;
+
+function parseKeys(raw: string, flag: string): readonly StatsKey[] {
+  const isKey = (word: string): word is StatsKey => statsKeys.some((key) => key === word);
+  const words = raw.split(',');
+  const keys = words.filter(isKey);
+  if (keys.length < words.length || new Set(keys).size < words.length) {
+    throw usage(
+      `${flag} ${raw}: one or several of ${statsKeys.join(', ')}, each once, with commas between them`,
+    );
+  }
+  return keys;
+}
+
+interface Stats {
+  readonly by: readonly StatsKey[];
+  readonly total: StatsGroup;
+  readonly groups: readonly StatsGroup[];
+}
+
+/** `gw jobs stats`: how many jobs ended how, and what they made and cost, as far as their records say. */
+export const stats = defineCommand<typeof flags, Stats>({
+  flags,
+  examples: ['gw jobs stats', 'gw jobs stats --since 7d --by model,day', 'gw jobs stats --by family --json'],
+  notes: [
+    'Seconds, tokens and spend are what the records of the gateway say, and nothing else: a family whose records name no ' +
+      'charges has none here. Test credit is counted apart. Days are those of UTC, by the time of creation.',
+  ],
+  sends: 'nothing',
+  async run({ flags }, ctx) {
+    const { by = ['model'] } = flags;
+    const known = await readJobs({ sinceMs: flags.since?.(ctx.clock.now()) }, ctx);
+    const jobs = known.map(({ job, family }) => ({ job, usage: taskOf(job, family)?.usage }));
+    const value = { by, total: countJobs(jobs), groups: jobStats(jobs, by) };
+    if (!ctx.io.mode.json && value.groups.length > 1) ctx.io.note(`total: ${totalText(value.total)}`);
+    return { value };
+  },
+  human: ({ by, groups }) => ({
+    columns: [
+      ...by.map((name) => ({ name, whole: true })),
+      figure('jobs'),
+      figure('done'),
+      figure('failed'),
+      figure('open'),
+      { ...figure('other'), optional: true },
+      { ...figure('seconds'), optional: true },
+      figure('tokens'),
+      { name: 'spend' },
+      { name: 'test credit', optional: true },
+    ],
+    rows: groups.map((group) => {
+      const keys = by.map((key) => group[key] ?? '-');
+      const { succeeded, failed, running, other } = endsOf(group);
+      return {
+        id: keys.join(' '),
+        cells: [
+          ...keys,
+          ...[group.jobs, succeeded, failed, running, other].map(String),
+          String(group.output_s ?? '-'),
+          String(group.tokens ?? '-'),
+          spendText(group.spend) || '-',
+          spendText(group.test_spend) || '-',
+        ],
+      };
+    }),
+  }),
+});
+
+const figure = (name: string) => ({ name, align: 'right', whole: true }) as const;
+
+/** The ledger's eight states as a table has room for: what was never created, or cannot be told, is `other`. */
+function endsOf({ jobs, states }: StatsGroup) {
+  const { succeeded = 0, failed = 0, intent = 0, sent = 0, running: accepted = 0 } = states;
+  const running = intent + sent + accepted;
+  return { succeeded, failed, running, other: jobs - succeeded - failed - running };
+}
+
+function totalText(total: StatsGroup): string {
+  const { succeeded, failed, running } = endsOf(total);
+  return [
+    `${total.jobs} jobs`,
+    `${succeeded} succeeded`,
+    `${failed} failed`,
+    `${running} running`,
+    ...(total.output_s === null ? [] : [`${total.output_s} seconds`]),
+    ...(total.tokens === null ? [] : [`${total.tokens} tokens`]),
+    ...(total.spend.length === 0 ? [] : [spendText(total.spend)]),
+  ].join(', ');
+}

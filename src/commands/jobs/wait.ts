@@ -1,0 +1,151 @@
+import { defineCommand, type Outcome } from '../../command.ts';
+import { type Context, commandFor } from '../../context.ts';
+import { Interrupted, usage } from '../../errors.ts';
+import { on } from '../../flags/flag.ts';
+import { pollFlags, type SaveFlags } from '../../flags/job-flags.ts';
+import { isUnsaved } from '../../jobs/job-view.ts';
+import {
+  type FollowRequest,
+  followAll,
+  type JobResult,
+  jobLines,
+  waitDeadlineMs,
+} from '../video/follow-job.ts';
+import { createFollowers } from '../video/followers.ts';
+import { ofTask, refuseSharedName } from '../video/task-ids.ts';
+import { refuseSavingAnew, syncImages } from './image-jobs.ts';
+import { laterSaveFlags } from './later-save-flags.ts';
+import { namedJobs, notInLedger } from './named-jobs.ts';
+import { type KnownJob, readJobs } from './read-jobs.ts';
+import { showJobQueries } from './show-queries.ts';
+import { endedOutcome, savePlanOf, taskJob } from './task-job.ts';
+
+const flags = {
+  all: on('every job that is not finished or not saved'),
+  ...pollFlags,
+  ...laterSaveFlags,
+} as const;
+
+/** `gw jobs wait ID…|--all`: waits for jobs of any family and gateway, all at once, and saves their outputs. */
+export const wait = defineCommand<typeof flags, JobResult>({
+  args: { name: 'ID', summary: "the gateway's task ID, or gw's own", many: true, completes: 'task' },
+  flags,
+  examples: [
+    'gw jobs wait --all --sandbox --wait-timeout 20m',
+    'gw jobs list -q --status succeeded --limit 5 | xargs gw jobs wait --sandbox',
+  ],
+  notes: [
+    'Jobs of several gateways are waited for together: each is asked for where it was made. What is already saved is ' +
+      'printed at once. gw jobs sync does the same without waiting.',
+  ],
+  sends: 'query',
+  human: (result, _, failed) => jobLines(result, failed),
+  async *run({ args, flags, globals }, ctx) {
+    const deadlineMs = waitDeadlineMs(flags, ctx);
+    const named = await jobsToWaitFor(args, flags.all ?? false, ctx);
+    refuseSharedName(
+      named.map(({ id }) => id),
+      flags.out,
+      ctx.host.cwd,
+    );
+    if (globals.dryRun || globals.curl) {
+      yield* showJobQueries(knownOf(named), ctx);
+      return;
+    }
+    const followers = createFollowers(ctx);
+    const requests: FollowRequest[] = [];
+    const images: KnownJob[] = [];
+    const tell = teller(named.length, ctx);
+    for (const { id, known } of named) {
+      try {
+        if (!known) throw notInLedger(id);
+        if (known.family?.name === 'image') refuseSavingAnew(known, flags);
+        const ended = isAsBefore(flags) ? endedOutcome(known) : undefined;
+        if (ended) yield tell(ended);
+        else if (known.family?.name === 'image') images.push(known);
+        else {
+          const { job, family, access } = await taskJob(known, ctx);
+          const save = savePlanOf(job, flags, ctx);
+          requests.push({
+            key: job.key,
+            id: job.id,
+            family,
+            flags,
+            save,
+            deadlineMs,
+            job,
+            access,
+            atOnce: true,
+          });
+        }
+      } catch (error) {
+        ctx.signal.throwIfAborted();
+        yield tell({ error: ofTask(error, id) });
+      }
+    }
+    for await (const outcome of syncImages(images, followers, ctx)) yield tell(outcome);
+    const interrupted: Outcome<JobResult>[] = [];
+    for await (const outcome of followAll(requests, followers, ctx)) {
+      if (outcome.error instanceof Interrupted && requests.length > 1) interrupted.push(outcome);
+      else yield tell(outcome);
+    }
+    tell.stop();
+    yield* endOfInterrupted(interrupted, ctx);
+  },
+});
+
+/** One message for all jobs that an interrupt left behind; with --json each is printed all the same. */
+function* endOfInterrupted(
+  outcomes: readonly Outcome<JobResult>[],
+  ctx: Context,
+): Generator<Outcome<JobResult>> {
+  const [first] = outcomes;
+  if (!(first?.error instanceof Interrupted)) return;
+  for (const { value } of outcomes) if (ctx.io.mode.json && value) yield { value };
+  const next = commandFor('gw jobs wait --all', ctx);
+  throw new Interrupted(first.error.signal, `${outcomes.length} jobs go on; pick them up with: ${next}`);
+}
+
+interface Named {
+  readonly id: string;
+  readonly known: KnownJob | undefined;
+}
+
+const knownOf = (named: readonly Named[]): KnownJob[] =>
+  named.map(({ known }) => known).filter((known) => known !== undefined);
+
+async function jobsToWaitFor(args: readonly string[], all: boolean, ctx: Context): Promise<readonly Named[]> {
+  if (all === args.length > 0) {
+    throw usage(
+      all ? '--all: and IDs are given as well' : 'no ID is given',
+      'Give the IDs of jobs, or --all for every job that is not finished or not saved.',
+    );
+  }
+  if (!all) return namedJobs(args, ctx);
+  const waiting: Named[] = [];
+  // The oldest are the first to finish; they stand where they are seen.
+  for (const known of (await readJobs({}, ctx)).reverse()) {
+    const { job, family } = known;
+    const isWaiting = job.state === 'running' || (family && isUnsaved(job, family));
+    if (isWaiting && (await ctx.ownsJob(job))) waiting.push({ id: job.id ?? job.key, known });
+  }
+  if (waiting.length === 0) ctx.io.note('every job is finished and saved');
+  return waiting;
+}
+
+/** Whether nothing is said that an earlier run could not have done already. */
+const isAsBefore = ({ out, force }: SaveFlags): boolean => out === undefined && force === undefined;
+
+/** Counts outcomes on the terminal, as one more bar for the whole. */
+function teller(total: number, { io }: Context) {
+  const progress = io.mode.bars && total > 1 ? io.progress() : undefined;
+  let [done, failed] = [0, 0];
+  progress?.whole({ done, failed, total });
+  const tell = (outcome: Outcome<JobResult>): Outcome<JobResult> => {
+    done += 1;
+    if (outcome.error !== undefined) failed += 1;
+    progress?.whole({ done, failed, total });
+    return outcome;
+  };
+  return Object.assign(tell, { stop: () => progress?.stop() });
+}

@@ -1,0 +1,151 @@
+import { GwError, Interrupted } from '../errors.ts';
+import { type ExternalIds, TaskId } from '../gateway/task.ts';
+import { UnknownOutcome } from '../http/retry.ts';
+import type { Accepted, CreateInput, QueueOptions } from './create.ts';
+import { type FoundTask, type LookUp, lookUp, lookUpPatiently } from './external-id.ts';
+
+/** How often a lost create is looked for, and sent again where it is proven absent. */
+const MAX_ROUNDS = 5;
+
+/** Sends one create until it is known what came of it. */
+export class CreateAttempt {
+  isSent = false;
+  /** An answer was lost, and it is not known yet what came of the request. */
+  isLost = false;
+  readonly #input: CreateInput;
+
+  constructor(input: CreateInput) {
+    this.#input = input;
+  }
+
+  async run(): Promise<Accepted> {
+    const { externalId, family } = this.#input;
+    const { externalIds } = family;
+    try {
+      return await this.#send();
+    } catch (error) {
+      const found = error instanceof UnknownOutcome ? await confirmCutReply(error, this.#input) : undefined;
+      if (found) return found;
+      if (!externalIds || externalId === undefined) throw error;
+      const request = { ...this.#input, externalIds, externalId };
+      if (isDuplicate(error, externalIds)) return await this.#ownOrRefused(error as GwError, request);
+      if (!mayExist(error, this.isSent)) throw error;
+      return await this.#findOrSendAgain(error, request);
+    }
+  }
+
+  async #send(): Promise<Accepted> {
+    const { client, endpoint, body, family, ledger, key, queue, signal } = this.#input;
+    const onSend = () => {
+      ledger.append(key, { event: 'sent' });
+      this.isSent = true;
+    };
+    const send = () => client.send(endpoint, { body }, { signal, onSend });
+    const reply = queue ? await whenSlotIsFree(send, queue, this.#input) : await send();
+    return { ...family.readCreateReply(reply.json), reply: reply.json };
+  }
+
+  /**
+   * The first send was refused, because its external ID is taken, it seems. An ID that gw made can only be this job's;
+   * the user's own may be any other's, which is named and never taken for this one.
+   */
+  async #ownOrRefused(refusal: GwError, request: LookUp): Promise<Accepted> {
+    const { externalId, key } = this.#input;
+    let found: FoundTask | undefined;
+    try {
+      found = await lookUp(request);
+    } catch {
+      request.signal.throwIfAborted();
+    }
+    if (!found) throw refusal;
+    if (externalId === key) return this.#adopted(found);
+    throw new GwError(refusal.kind, refusal.message, { ...refusal.facts, ...takenBy(found, externalId) });
+  }
+
+  /** The answer was lost: looks for the job, and sends it again only where the gateway says that it is not there. */
+  async #findOrSendAgain(lost: unknown, request: LookUp): Promise<Accepted> {
+    const { note, externalId } = this.#input;
+    this.isLost = true;
+    note(`the answer was lost; looking for the task by its external ID ${externalId}`);
+    let refusal: GwError | undefined;
+    for (let round = 1; round <= MAX_ROUNDS; round += 1) {
+      const answer = await lookUpPatiently(request);
+      if (answer !== 'absent') {
+        if ('found' in answer) return this.#adopted(answer.found);
+        if (answer.failed.kind === 'auth') break;
+        continue;
+      }
+      // Refused for another reason than its ID, and what was lost has not turned up: that settles it.
+      if (refusal && !isDuplicate(refusal, request.externalIds)) throw refusal;
+      if (round === MAX_ROUNDS) break;
+      note('the gateway has no such task; sending it again under the same external ID');
+      try {
+        return await this.#send();
+      } catch (error) {
+        refusal = error instanceof GwError && error.kind !== 'unknown_outcome' ? error : undefined;
+        if (!refusal && !mayExist(error, this.isSent)) throw error;
+      }
+    }
+    throw lost;
+  }
+
+  /** Takes a task for this job's, unless another job of the ledger has it: then the ID was taken, and nothing was made. */
+  async #adopted(found: FoundTask): Promise<Accepted> {
+    const { externalId, family, intent, key, ledger } = this.#input;
+    const owner = externalId === key ? undefined : await ledger.find(found.id, intent.gateway);
+    if (owner && owner.key !== key) {
+      const message = `external ID ${externalId} was taken already, and nothing was created`;
+      throw new GwError('rejected', message, takenBy(found, externalId));
+    }
+    const { status } = family.readTask(found.record, found.id);
+    return { id: found.id, status, reply: found.record };
+  }
+}
+
+const takenBy = ({ id }: FoundTask, externalId: string | undefined) => ({
+  hint: `external ID ${externalId} belongs to task ${id}; give another with --external-id, or none`,
+});
+
+const isDuplicate = (error: unknown, externalIds: ExternalIds): boolean =>
+  error instanceof GwError &&
+  error.kind === 'rejected' &&
+  externalIds.isDuplicate({ code: error.facts.code, message: error.message });
+
+/** No answer, or one that names no usable task; a refusal or an interrupt between attempts is neither. */
+const mayExist = (error: unknown, isSent: boolean): boolean =>
+  error instanceof GwError ? error.kind === 'unknown_outcome' : isSent && !(error instanceof Interrupted);
+
+/** Tries again after each 429, at the family's pace and never before the gateway allows it, until the deadline. */
+async function whenSlotIsFree<T>(
+  send: () => Promise<T>,
+  { deadlineMs, random, onQueued }: QueueOptions,
+  { family, clock, signal }: CreateInput,
+): Promise<T> {
+  const { min, max } = family.pollIntervalMs;
+  for (let tries = 0; ; tries += 1) {
+    try {
+      return await send();
+    } catch (error) {
+      if (!(error instanceof GwError) || error.kind !== 'rate_limited') throw error;
+      const paceMs = min + random() * (max - min);
+      const waitMs = Math.max(paceMs, (error.facts.retryAtMs ?? 0) - clock.now());
+      if (clock.steady() + waitMs >= deadlineMs) throw error;
+      if (tries === 0) onQueued('no free slot; waiting for one (--wait-timeout bounds the wait)');
+      await clock.sleep(waitMs, signal);
+    }
+  }
+}
+
+/** A cut 2xx reply is searched for its ID, and the ID confirmed by a query, before the outcome is called unknown. */
+async function confirmCutReply(error: UnknownOutcome, { client, family }: CreateInput) {
+  const id = TaskId.safeParse(error.partialText?.match(/"(?:task_id|id)"\s*:\s*"([^"\\]+)"/)?.[1]);
+  if (!id.success) return undefined;
+  try {
+    const { query } = family;
+    const reply = await client.send(query.endpoint, query.input([id.data]));
+    const record = query.records(reply.json, [id.data]).get(id.data);
+    return { id: id.data, status: family.readTask(record, id.data).status, reply: reply.json };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,54 @@
+import { GwError, Interrupted } from '../errors.ts';
+import type { LedgerEvent } from '../ledger/event.ts';
+import type { CreateInput } from './create.ts';
+import type { CreateAttempt } from './create-attempt.ts';
+
+/** Writes down how a create failed, and returns the error that says so, with the way on from there. */
+export function recordFailure(
+  error: unknown,
+  { isSent, isLost }: CreateAttempt,
+  { key, ledger, family, externalId }: CreateInput,
+): unknown {
+  const record = (event: LedgerEvent) => {
+    try {
+      ledger.append(key, event);
+    } catch {
+      // What happened to the request says more than that it could not be written down; sync calls the job unknown.
+    }
+  };
+  const canBeFound = family.externalIds !== undefined && externalId !== undefined;
+  const goOn = canBeFound ? 'gw jobs sync looks for it again' : `gw jobs show ${key}`;
+  if (error instanceof GwError && error.kind === 'unknown_outcome') {
+    record({ event: 'unknown', message: error.message });
+    const what = canBeFound ? 'the job may exist' : 'the job may exist and was not sent again';
+    return new GwError('unknown_outcome', error.message, {
+      ...error.facts,
+      hint: `${what}; it stands in the ledger as ${key}: ${goOn}`,
+    });
+  }
+  if (error instanceof GwError) {
+    record({
+      event: 'refused',
+      kind: error.kind,
+      message: error.message,
+      status: error.facts.status,
+    });
+    return error;
+  }
+  if (error instanceof Interrupted && isLost) {
+    record({ event: 'unknown', message: `${error.message} while the lost answer was looked for` });
+    return new Interrupted(error.signal, `the job may exist; it stands in the ledger as ${key}: ${goOn}`);
+  }
+  // Interrupted between attempts: the last attempt was refused, or none was made.
+  if (error instanceof Interrupted) {
+    record({ event: 'refused', kind: 'interrupted', message: error.message });
+    return error;
+  }
+  // A 2xx reply that names no usable task: something was paid for, and we do not know what.
+  if (isSent) {
+    const message = `the ${family.name} create was answered, but the reply names no usable task`;
+    record({ event: 'unknown', message });
+    return new GwError('unknown_outcome', message, { hint: goOn });
+  }
+  return error;
+}

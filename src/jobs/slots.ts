@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto';
+import * as path from 'node:path';
+import { ensureDirectory } from '../disk/durable-directory.ts';
+import { waitForLock } from '../disk/wait-for-lock.ts';
+import { GwError } from '../errors.ts';
+import { type AccountType, poolOf, type RatePool } from '../gateway/limits.ts';
+import type { TaskFamily } from '../gateway/task.ts';
+import type { Clock } from '../host.ts';
+import type { Job } from '../ledger/event.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { recordLook } from './look.ts';
+import type { Looker } from './looker.ts';
+
+/** What waiting for a slot needs. */
+export interface SlotInput {
+  readonly family: TaskFamily;
+  readonly intent: { readonly gateway: string };
+  readonly pool: RatePool;
+  readonly looker: Looker;
+  readonly ledger: Ledger;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly signal: AbortSignal;
+  /** Steady milliseconds at which the wait ends. */
+  readonly deadlineMs: number;
+  readonly onQueued: (message: string) => void;
+}
+
+/**
+ * Waits until the account has room for one more task, counted over all processes of this user by the ledger ("Limits"),
+ * and takes the place: `begin` makes the job while no other process can count. Tasks that run are looked at meanwhile,
+ * in case nobody else does. Throws `rate_limited` at the deadline, when nothing was sent, or what `begin` throws.
+ */
+export async function takeSlot<T>(input: SlotInput, begin: () => T): Promise<T> {
+  const { clock, deadlineMs, family, pool, random, signal } = input;
+  const most = pool.concurrentTasks;
+  if (most === undefined) return begin();
+  const { min, max } = family.pollIntervalMs;
+  const lockFile = lockFileOf(input);
+  const gone = new Set<string>();
+  for (let tries = 0; ; tries += 1) {
+    ensureDirectory(path.dirname(lockFile));
+    const lock = await waitForLock(lockFile, clock);
+    let taken: Job[];
+    try {
+      taken = (await openJobs(input)).filter((job) => !gone.has(job.key));
+      if (taken.length < most) return begin();
+    } finally {
+      lock.release();
+    }
+    const what = `${taken.length} of ${most} ${pool.name} tasks are queued or running`;
+    if (tries === 0)
+      input.onQueued(`no free slot: ${what}; waiting for one (--wait-timeout bounds the wait)`);
+    if (await lookAtAll(taken, gone, input)) continue;
+    const waitMs = min + random() * (max - min);
+    if (clock.steady() + waitMs >= deadlineMs) {
+      throw new GwError('rate_limited', `no free slot within the wait: ${what}; nothing was sent`, {
+        hint: 'wait longer with --wait-timeout; gw jobs list --status running shows what takes the slots',
+      });
+    }
+    await clock.sleep(waitMs, signal);
+  }
+}
+
+function lockFileOf({ ledger, pool, intent }: SlotInput): string {
+  const id = createHash('sha256').update(intent.gateway).digest('hex').slice(0, 16);
+  return path.join(path.dirname(ledger.dir), 'locks', `slots-${pool.name}-${id}.lock`);
+}
+
+/** The jobs that take a slot: accepted and not finished, or being sent by a process that lives. */
+async function openJobs({ clock, family, intent, ledger, pool }: SlotInput): Promise<Job[]> {
+  const sinceMs = clock.now() - family.recordLifeMs;
+  const jobs = await ledger.list({ family: family.name, sinceMs });
+  return jobs.filter((job) => {
+    if (job.gateway !== intent.gateway || !isInPool(job, pool)) return false;
+    return (
+      job.state === 'running' || ((job.state === 'intent' || job.state === 'sent') && isHeld(job, ledger))
+    );
+  });
+}
+
+// Whether a job has the pool for itself does not depend on the kind of account.
+const anyAccount: AccountType = 'personal';
+const isInPool = (job: Job, pool: RatePool): boolean => poolOf(job, anyAccount).name === pool.name;
+
+function isHeld(job: Job, ledger: Ledger): boolean {
+  const claim = ledger.claim(job.key);
+  claim?.release();
+  return claim === undefined;
+}
+
+/** Looks at running tasks and writes down what has ended. Returns whether one has. */
+async function lookAtAll(jobs: readonly Job[], gone: Set<string>, input: SlotInput): Promise<boolean> {
+  const { ledger, looker, pool, signal } = input;
+  const ended = await Promise.all(
+    jobs.map(async (job) => {
+      if (job.id === undefined) return false;
+      try {
+        const look = await looker.look(job.id, { signal, retries: 0, pool });
+        recordLook(ledger, job.key, look, job.status);
+        return look.view.state !== 'running';
+      } catch (error) {
+        signal.throwIfAborted();
+        // What cannot be looked at may run; what the gateway does not know does not.
+        if (!(error instanceof GwError) || error.kind !== 'not_found') return false;
+        gone.add(job.key);
+        return true;
+      }
+    }),
+  );
+  return ended.includes(true);
+}

@@ -1,0 +1,113 @@
+import * as crypto from 'node:crypto';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { syncDirectory } from '../disk/durable-directory.ts';
+import { readLines } from '../disk/read-lines.ts';
+import { formerPath, type Journal } from './journal-files.ts';
+
+// A journal is rewritten while other processes append to it, and no lock is asked of them. What it was stays readable
+// under another name until every line that must stay is durable under its own, so that a crash loses nothing; and
+// whoever appends looks afterwards whether the file still has its name, and appends again where it has not.
+
+/** How the name of a rewritten journal ends that is not in use yet. */
+export const FRESH = '.new';
+
+/**
+ * Leaves out of a journal the lines that `keeps` refuses. One process at a time may do this to a journal.
+ * Throws the system's error; then all lines are still there.
+ */
+export function rewriteJournal({ path: file, files }: Journal, keeps: (line: string) => boolean): void {
+  const nonce = crypto.randomBytes(6).toString('hex');
+  const fresh = `${file}.${nonce}${FRESH}`;
+  const formers = files.filter((each) => each !== file);
+  const fd = openIfThere(file);
+  try {
+    const copiedBytes = fd === undefined ? 0 : endOfLastLine(fd);
+    const sources = formers.map((former) => ({ path: former, bytes: Number.POSITIVE_INFINITY }));
+    if (fd !== undefined) sources.push({ path: file, bytes: copiedBytes });
+    const copied = copyLines(fresh, sources, keeps);
+    if (copied.dropped === 0 && formers.length === 0) return;
+    if (fd === undefined) {
+      // Fails where a process has begun the journal anew; the next rewriting finds both.
+      fs.linkSync(fresh, file);
+    } else {
+      const former = formerPath(file, nonce);
+      fs.linkSync(file, former);
+      formers.push(former);
+      syncDirectory(path.dirname(file));
+      if (copied.kept > 0) fs.renameSync(fresh, file);
+      else fs.unlinkSync(file);
+    }
+    syncDirectory(path.dirname(file));
+    if (fd !== undefined) appendRest(fd, copiedBytes, file);
+    for (const former of formers) fs.unlinkSync(former);
+    syncDirectory(path.dirname(file));
+  } finally {
+    if (fd !== undefined) fs.closeSync(fd);
+    fs.rmSync(fresh, { force: true });
+  }
+}
+
+function openIfThere(file: string): number | undefined {
+  return fs.existsSync(file) ? fs.openSync(file, 'r') : undefined;
+}
+
+const chunkBytes = 1 << 16;
+const newline = 0x0a;
+
+/** Where the last whole line ends: what follows may still be being written. */
+function endOfLastLine(fd: number): number {
+  const chunk = Buffer.alloc(chunkBytes);
+  for (let end = fs.fstatSync(fd).size; end > 0; end -= chunkBytes) {
+    const start = Math.max(0, end - chunkBytes);
+    const count = fs.readSync(fd, chunk, 0, end - start, start);
+    const at = chunk.subarray(0, count).lastIndexOf(newline);
+    if (at !== -1) return start + at + 1;
+  }
+  return 0;
+}
+
+/** Copies the lines that stay, of each file only its first bytes; durable when this returns. */
+function copyLines(
+  to: string,
+  from: readonly { readonly path: string; readonly bytes: number }[],
+  keeps: (line: string) => boolean,
+): { kept: number; dropped: number } {
+  const counts = { kept: 0, dropped: 0 };
+  const fd = fs.openSync(to, 'wx', 0o600);
+  try {
+    let block = '';
+    for (const source of from) {
+      for (const line of readLines(source.path, undefined, source.bytes)) {
+        if (!keeps(line)) {
+          counts.dropped += 1;
+          continue;
+        }
+        counts.kept += 1;
+        block += `\n${line}\n`;
+        if (block.length < chunkBytes) continue;
+        fs.writeFileSync(fd, block);
+        block = '';
+      }
+    }
+    fs.writeFileSync(fd, block);
+    fs.fsyncSync(fd);
+  } finally {
+    fs.closeSync(fd);
+  }
+  return counts;
+}
+
+/** What others appended to the old file while its lines were copied goes into the new one as it is. */
+function appendRest(former: number, fromByte: number, file: string): void {
+  const rest = Buffer.alloc(Math.max(0, fs.fstatSync(former).size - fromByte));
+  fs.readSync(former, rest, 0, rest.length, fromByte);
+  if (rest.every((byte) => byte === newline)) return;
+  const fd = fs.openSync(file, 'a', 0o600);
+  try {
+    fs.writeFileSync(fd, Buffer.concat([Buffer.from('\n'), rest, Buffer.from('\n')]));
+    fs.fsyncSync(fd);
+  } finally {
+    fs.closeSync(fd);
+  }
+}

@@ -1,0 +1,169 @@
+// Many jobs: what the ledger costs with 10,000 of them, and what a process costs that waits for 100, 1,000 and 10,000.
+// Prints times and ratios; asserts nothing. The second part reads /proc and is left out elsewhere.
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { buildSync } from 'esbuild';
+
+const root = path.join(import.meta.dirname, '../..');
+const gw = path.join(root, 'bin/gw.js');
+const dir = mkdtempSync(path.join(tmpdir(), 'gw-bench-jobs-'));
+const sizes = [100, 1_000, 10_000];
+const START_MS = 15_000;
+const WAITED_MS = 20_000;
+
+const line = (fields) => `\n${JSON.stringify(fields)}\n`;
+const keyOf = (at) => `gw-0${at.toString(8).padStart(25, '0')}`;
+const idOf = (at) => `vt-20261121001503-${String(at).padStart(20, '0')}`;
+
+/** A ledger with `count` jobs that are running, or with all six events that a saved one has. */
+function seed(state, count, { family, gateway, saved = false }) {
+  const now = new Date();
+  const name = `${now.getUTCFullYear()}-${String(now.getUTCMonth() + 1).padStart(2, '0')}.jsonl`;
+  mkdirSync(path.join(state, 'ledger'), { recursive: true, mode: 0o700 });
+  let text = '';
+  for (let at = 0; at < count; at += 1) {
+    const event = (fields) => {
+      text += line({ v: 1, t: now.getTime(), job: keyOf(at), ...fields });
+    };
+    event({
+      event: 'intent',
+      ...{ family, endpoint: `${family}.create`, model: 'm', prompt: 'a fox in the snow '.repeat(10) },
+      ...{ settings: { resolution: '720p' }, media: [], bodySha256: '0'.repeat(64), profile: 'default' },
+      ...{ gateway, save: { target: '/videos/{id}.{ext}', force: false, download: true } },
+    });
+    event({ event: 'sent' });
+    event({ event: 'accepted', id: idOf(at), status: 'running' });
+    if (!saved) continue;
+    const content = { video_url: `https://outputs.example/${'x'.repeat(600)}` };
+    const record = { id: idOf(at), status: 'succeeded', duration: 5, usage: { total_tokens: 1000 }, content };
+    event({ event: 'status', status: 'running' });
+    event({ event: 'final', state: 'succeeded', status: 'succeeded', record, serverDateMs: now.getTime() });
+    event({
+      ...{ event: 'saved', role: 'video', path: `/videos/${idOf(at)}.mp4`, bytes: 3 },
+      ...{ sha256: 'a'.repeat(64), type: 'video/mp4' },
+    });
+  }
+  const file = path.join(state, 'ledger', name);
+  writeFileSync(file, text, { mode: 0o600 });
+  return file;
+}
+
+async function ledgerTimes() {
+  const state = path.join(dir, 'ledger-only');
+  const file = seed(state, 10_000, { family: 'alpha', gateway: 'https://gateway.example', saved: true });
+  const outfile = path.join(dir, 'open-ledger.cjs');
+  const entry = path.join(root, 'src/ledger/open-ledger.ts');
+  buildSync({ entryPoints: [entry], bundle: true, platform: 'node', format: 'cjs', outfile });
+  const { openLedger } = (await import(outfile)).default;
+  const ledger = openLedger({ dir: state, clock: { now: Date.now }, keepPrompts: true });
+  const ids = Array.from({ length: 10_000 }, (_, at) => idOf(at));
+  const works = {
+    'JSON.parse of its lines': () => {
+      for (const text of readFileSync(file, 'utf8').split('\n')) if (text) JSON.parse(text);
+    },
+    list: () => ledger.list(),
+    'find, the first': () => ledger.find(ids[0]),
+    'find, the last': () => ledger.find(ids.at(-1)),
+    'findMany of 50': () => ledger.findMany(ids.slice(0, 50)),
+    'findMany of all': () => ledger.findMany(ids),
+  };
+  console.log('ledger of 10,000 jobs, six events each, medians of five\n');
+  console.log(`${'what'.padEnd(28)}${'ms'.padStart(8)}${'x JSON.parse'.padStart(16)}`);
+  let floor;
+  for (const [what, work] of Object.entries(works)) {
+    const times = [];
+    for (let round = 0; round < 5; round += 1) {
+      const startMs = performance.now();
+      await work();
+      times.push(performance.now() - startMs);
+    }
+    const ms = times.sort((a, b) => a - b)[2];
+    floor ??= ms;
+    console.log(`${what.padEnd(28)}${ms.toFixed(0).padStart(8)}${(ms / floor).toFixed(2).padStart(16)}`);
+  }
+}
+
+/** Every task runs for ever. */
+async function openGateway() {
+  let requests = 0;
+  const server = createServer((request, reply) => {
+    requests += 1;
+    const { pathname, searchParams } = new URL(request.url, 'http://x');
+    const ids = searchParams.get('task_ids')?.split(',');
+    const record = (id) => ({ id, status: 'running' });
+    const body = ids ? { code: 0, data: ids.map(record) } : record(pathname.split('/').at(-1));
+    reply.setHeader('content-type', 'application/json').end(JSON.stringify(body));
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${server.address().port}`,
+    requests: () => requests,
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+/** CPU seconds and resident megabytes of a process so far. */
+function costOf(pid) {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const residentKb = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]);
+  return { cpuS: (Number(fields[11]) + Number(fields[12])) / 100, mb: residentKb / 1024 };
+}
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function waitFor(count, family) {
+  const gateway = await openGateway();
+  const home = path.join(dir, `${family}-${count}`);
+  seed(path.join(home, 'state'), count, { family, gateway: gateway.url });
+  const env = {
+    ...{ PATH: process.env.PATH, HOME: home, GW_STATE_DIR: path.join(home, 'state') },
+    ...{ GW_BASE_URL: gateway.url, GW_API_KEY: 'bench-key' },
+  };
+  const child = spawn(process.execPath, [gw, 'jobs', 'wait', '--all'], { env, stdio: 'ignore' });
+  const ended = new Promise((resolve) => child.on('exit', resolve));
+  try {
+    await pause(START_MS);
+    const [start, before] = [costOf(child.pid), gateway.requests()];
+    await pause(WAITED_MS);
+    const end = costOf(child.pid);
+    const perMinute = ((gateway.requests() - before) * 60_000) / WAITED_MS;
+    return { count, startS: start.cpuS, mb: end.mb, waitedS: end.cpuS - start.cpuS, perMinute };
+  } finally {
+    child.kill('SIGKILL');
+    await ended;
+    gateway.close();
+  }
+}
+
+async function waitingCosts(family) {
+  const costs = await Promise.all(sizes.map((count) => waitFor(count, family)));
+  const [least] = costs;
+  const seconds = WAITED_MS / 1000;
+  console.log(
+    `\ngw jobs wait, family ${family}: the first ${START_MS / 1000} s, then ${seconds} s of waiting\n`,
+  );
+  const head = ['jobs', 'MB', 'x', 'start s', 'x', 'CPU ms/s', 'x', 'requests/min'];
+  console.log(head.map((word) => word.padStart(14)).join(''));
+  for (const { count, startS, mb, waitedS, perMinute } of costs) {
+    const cells = [
+      ...[String(count), mb.toFixed(0), (mb / least.mb).toFixed(1), startS.toFixed(2)],
+      ...[(startS / least.startS).toFixed(1), ((waitedS * 1000) / seconds).toFixed(1)],
+      ...[(waitedS / Math.max(least.waitedS, 0.01)).toFixed(1), perMinute.toFixed(0)],
+    ];
+    console.log(cells.map((cell) => cell.padStart(14)).join(''));
+  }
+}
+
+try {
+  await ledgerTimes();
+  if (existsSync('/proc/self/stat')) for (const family of ['beta', 'alpha']) await waitingCosts(family);
+} finally {
+  rmSync(dir, { recursive: true, force: true });
+}

@@ -1,0 +1,136 @@
+import * as path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { loadTaskFamily } from '../../src/gateway/families.ts';
+import type { TaskFamily } from '../../src/gateway/task.ts';
+import { isOpen } from '../../src/jobs/sync.ts';
+import type { Job } from '../../src/ledger/event.ts';
+import type { Sandbox } from '../../src/sandbox/server.ts';
+import {
+  creates,
+  type Ended,
+  fetches,
+  openPlace,
+  type Place,
+  pause,
+  sha256,
+  sha256Of,
+  until,
+} from './place.ts';
+
+// Promise 7 for families B and C: a kill at any moment is mended by `gw jobs sync`, and nothing is paid for twice.
+
+type World = Place & { readonly sandbox: Sandbox };
+
+const waiting = ['--interval', '100ms', '--wait'];
+const families: Record<'beta' | 'gamma', readonly string[]> = {
+  beta: ['video', 'beta', 'create', 'a fox', '--duration', '3', ...waiting],
+  gamma: [
+    ...['video', 'gamma', 'create', 'a fox', '--resolution', '480P', '-m', 'gamma-H3-Max'],
+    ...['--duration', '5', '--ratio', '1:1', ...waiting],
+  ],
+};
+
+/** Sent, and not there: family B is asked again once the job is a minute old, which no test waits for. */
+const isAbsentAndYoung = (job: Job, { sandbox }: World): boolean =>
+  job.id === undefined && job.externalId !== undefined && sandbox.tasks().length === 0;
+
+/** Runs `gw jobs sync` until nothing is open, as cron would; returns all it printed. */
+async function syncAll(place: World, family: TaskFamily): Promise<string> {
+  let printed = '';
+  for (let round = 0; round < 60; round++) {
+    const { code, out, err } = await place.run(['jobs', 'sync']);
+    printed += out + err;
+    expect([0, 14], err).toContain(code);
+    const open = (await place.jobs()).filter((job) => isOpen(job, family, Date.now()));
+    if (open.every((job) => isAbsentAndYoung(job, place))) return printed;
+    await pause(50);
+  }
+  throw new Error(`jobs stay open after sixty rounds: ${printed}`);
+}
+
+/** What must hold after a kill at any moment and the syncs after it; returns where the job stands. */
+async function expectMended(place: World, family: TaskFamily, killed: Ended, when: string) {
+  const printed = killed.out + killed.err + (await syncAll(place, family));
+  const jobs = await place.jobs();
+  const tasks = place.sandbox.tasks();
+  expect(tasks.length, `${when}: paid at most once`).toBeLessThanOrEqual(1);
+  expect(creates(place.sandbox).length, `${when}: sent at most once`).toBeLessThanOrEqual(1);
+  expect(jobs.length, `${when}: one job at most`).toBeLessThanOrEqual(1);
+  const [job] = jobs;
+  const [task] = tasks;
+  if (creates(place.sandbox).length > 0) expect(job, `${when}: sent without an intent`).toBeDefined();
+  if (task && family.externalIds) expect(job?.id, `${when}: paid, and found again`).toBe(task.id);
+  if (task && job?.id === undefined) {
+    expect(job?.state, `${when}: paid without an answer`).toBe('unknown');
+    expect(printed, `${when}: an ID was shown that is not recorded`).not.toContain(task.id);
+  }
+  if (job?.id === undefined) return job?.state;
+  expect(job.id).toBe(task?.id);
+  expect(job, when).toMatchObject({ state: 'succeeded', files: [{ role: 'video' }] });
+  const [output] = family.readTask(job.record, job.id).outputs;
+  const served = await fetch(output?.url ?? '');
+  const file = job.files[0]?.path ?? '';
+  expect(sha256Of(file), `${when}: bytes`).toBe(sha256(Buffer.from(await served.arrayBuffer())));
+  expect(job.files[0]?.sha256).toBe(sha256Of(file));
+  expect(place.files(), `${when}: nothing but the file`).toEqual([path.basename(file)]);
+  return job.state;
+}
+
+/** Three at a time. */
+async function inThrees<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const left = [...items];
+  const worker = async () => {
+    for (let item = left.shift(); item !== undefined; item = left.shift()) await work(item);
+  };
+  await Promise.all([worker(), worker(), worker()]);
+}
+
+describe.each(['beta', 'gamma'] as const)('family %s', (name) => {
+  const create = families[name];
+
+  test('a kill -9 at twenty moments of its life', { timeout: 120_000 }, async () => {
+    const family = await loadTaskFamily(name);
+    const calibrated = await openPlace();
+    const startMs = performance.now();
+    const whole = await calibrated.run(create);
+    expect(whole.code, whole.err).toBe(0);
+    const lifeMs = performance.now() - startMs;
+    const states: (string | undefined)[] = [];
+    const moments = Array.from({ length: 20 }, (_, at) => (lifeMs * 1.2 * (at + 0.5)) / 20);
+    await inThrees(moments, async (afterMs) => {
+      const place = await openPlace();
+      const running = place.start(create);
+      await pause(afterMs);
+      running.child.kill('SIGKILL');
+      const when = `after ${Math.round(afterMs)} ms`;
+      states.push(await expectMended(place, family, await running.ended, when));
+    });
+    expect(states).toHaveLength(20);
+    expect(states).toContain('succeeded');
+  });
+
+  test('a kill while the answer to the create is under way', { timeout: 60_000 }, async () => {
+    const family = await loadTaskFamily(name);
+    const place = await openPlace({ fault: 'create:slow:x1', slowGapMs: 60 });
+    const running = place.start(create);
+    await until('the task is there', () => place.sandbox.tasks().length === 1);
+    running.child.kill('SIGKILL');
+    const state = await expectMended(place, family, await running.ended, 'in the answer');
+    // Family B is found by its external ID; family C has nothing to be found by.
+    expect(state).toBe(family.externalIds ? 'succeeded' : 'unknown');
+  });
+
+  test('two syncs at once fetch each file once', { timeout: 60_000 }, async () => {
+    const place = await openPlace();
+    const words = create.filter((word) => word !== '--wait');
+    for (let made = 0; made < 3; made++) expect((await place.run(words)).code).toBe(0);
+    await until('the tasks end', () => place.sandbox.tasks().every(({ status }) => status === 'succeeded'));
+    const syncs = await Promise.all([place.run(['jobs', 'sync']), place.run(['jobs', 'sync'])]);
+    expect(
+      syncs.map(({ code }) => code),
+      syncs.map(({ err }) => err).join(),
+    ).toEqual([0, 0]);
+    expect(place.files()).toHaveLength(3);
+    expect(fetches(place.sandbox)).toHaveLength(3);
+  });
+});

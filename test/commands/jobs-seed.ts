@@ -1,0 +1,90 @@
+import * as path from 'node:path';
+import type { IntentEvent } from '../../src/ledger/event.ts';
+import { openLedger } from '../../src/ledger/open-ledger.ts';
+import type { World } from '../helpers/gw.ts';
+
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
+
+/** The ledger of a world, to put jobs into it that no command made. */
+export const ledgerOf = (world: World) =>
+  openLedger({
+    dir: path.join(world.dir, '.local/state/gw'),
+    clock: world.clock,
+    keepPrompts: true,
+  });
+
+export function intentIn(world: World, changes: Partial<IntentEvent> = {}): IntentEvent {
+  return {
+    event: 'intent',
+    family: 'alpha',
+    endpoint: 'alpha.create',
+    model: 'alpha-video-2-5-260628',
+    prompt: 'a fox in the snow',
+    settings: { resolution: '720p', duration: 5 },
+    media: [],
+    bodySha256: '0'.repeat(64),
+    profile: 'default',
+    gateway: world.sandbox.baseUrl,
+    save: { target: `${world.cwd}/{id}.{ext}`, force: false, download: true },
+    ...changes,
+  };
+}
+
+/** Puts a job into the ledger that was accepted some time ago. */
+export function acceptedJob(
+  world: World,
+  id: string,
+  agoMs: number,
+  changes: Partial<IntentEvent> = {},
+): string {
+  const ledger = ledgerOf(world);
+  const nowMs = world.clock.ms;
+  world.clock.ms = nowMs - agoMs;
+  const key = ledger.begin(intentIn(world, changes));
+  ledger.append(key, { event: 'sent' });
+  ledger.append(key, { event: 'accepted', id, status: 'queued' });
+  world.clock.ms = nowMs;
+  return key;
+}
+
+/** As `acceptedJob`, succeeded at once with this record. */
+export function succeededJob(
+  world: World,
+  id: string,
+  agoMs: number,
+  changes: Partial<IntentEvent> = {},
+  record: unknown = alphaRecord(id),
+): string {
+  const key = acceptedJob(world, id, agoMs, changes);
+  ledgerOf(world).append(key, {
+    event: 'final',
+    state: 'succeeded',
+    status: 'succeeded',
+    record,
+    serverDateMs: world.clock.ms - agoMs,
+  });
+  return key;
+}
+
+/** As `succeededJob`, with its video saved. */
+export function savedJob(
+  world: World,
+  id: string,
+  agoMs: number,
+  changes: Partial<IntentEvent> = {},
+): string {
+  const key = succeededJob(world, id, agoMs, changes);
+  const file = { role: 'video', path: `${world.cwd}/${id}.mp4`, bytes: 3, sha256: 'ab', type: 'video/mp4' };
+  ledgerOf(world).append(key, { event: 'saved', ...file });
+  return key;
+}
+
+export const alphaRecord = (id: string) => ({
+  id,
+  status: 'succeeded',
+  duration: 5,
+  usage: { total_tokens: 1000 },
+  content: { video_url: `https://outputs.example/${id}` },
+});

@@ -1,0 +1,544 @@
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { Readable } from 'node:stream';
+import { afterEach, describe, expect, test } from 'vitest';
+import { startSandbox } from '../../src/sandbox/server.ts';
+import { wasmDir } from '../helpers/assets-dir.ts';
+import { fakeGateway } from '../helpers/fake-gateway.ts';
+import { clipsDir, World } from '../helpers/gw.ts';
+import { acceptedJob, DAY_MS, HOUR_MS, intentIn, ledgerOf, savedJob, succeededJob } from './jobs-seed.ts';
+
+const open: { close(): unknown }[] = [];
+afterEach(async () => {
+  for (const item of open.splice(0)) await item.close();
+});
+
+async function openWorld(options: Parameters<typeof World.open>[0] = {}): Promise<World> {
+  const world = await World.open(options);
+  open.push(world);
+  return world;
+}
+
+const rows = (out: string): string[][] =>
+  out
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => line.split('\t'));
+
+describe('jobs list', () => {
+  test('newest first, with how long the link and the record still live', async () => {
+    const world = await openWorld();
+    savedJob(world, 't-1', 3 * HOUR_MS);
+    succeededJob(world, 't-2', 25 * HOUR_MS);
+    acceptedJob(world, 't-3', 8 * DAY_MS);
+    const { code, out } = await world.gw(['jobs', 'list']);
+    expect(code).toBe(0);
+    const model = 'alpha-video-2-5-260628';
+    expect(rows(out)).toEqual([
+      [
+        't-1',
+        'succeeded',
+        '3h',
+        '21h',
+        '6d',
+        'yes',
+        'a fox in the snow',
+        'alpha',
+        model,
+        `${world.cwd}/t-1.mp4`,
+      ],
+      ['t-2', 'succeeded', '1d', 'dead', '5d', 'no', 'a fox in the snow', 'alpha', model, '-'],
+      ['t-3', 'queued', '8d', '-', 'gone', '-', 'a fox in the snow', 'alpha', model, '-'],
+    ]);
+  });
+
+  test('-q prints the IDs alone, gw’s own where there is no other', async () => {
+    const world = await openWorld();
+    acceptedJob(world, 't-1', HOUR_MS);
+    const key = ledgerOf(world).begin(intentIn(world));
+    const { out, err } = await world.gw(['jobs', 'list', '-q']);
+    expect(out).toBe(`${key}\nt-1\n`);
+    expect(err).toBe('');
+  });
+
+  test('a family that this gw does not know is listed like any other', async () => {
+    const world = await openWorld();
+    succeededJob(world, 'd-1', HOUR_MS, { family: 'delta' }, { anything: true });
+    succeededJob(world, 'o-1', HOUR_MS, { family: 'constructor' }, { anything: true });
+    const { code, out } = await world.gw(['jobs', 'list']);
+    expect(code).toBe(0);
+    expect(rows(out).map(([id, , , link, record]) => [id, link, record])).toEqual([
+      ['o-1', '-', '-'],
+      ['d-1', '-', '-'],
+    ]);
+    const shown = await world.gw(['jobs', 'show', 'd-1', '--json']);
+    expect(JSON.parse(shown.out)).toMatchObject({ family: 'delta', link_expires_at: null, usage: null });
+    const sync = await world.gw(['jobs', 'sync']);
+    expect(sync).toMatchObject({ code: 0, err: expect.stringContaining('family delta left alone') });
+  });
+
+  test('a record that cannot be read does not end the list', async () => {
+    const world = await openWorld();
+    succeededJob(world, 't-1', HOUR_MS, {}, 'not a record');
+    expect((await world.gw(['jobs', 'list', '-q'])).out).toBe('t-1\n');
+  });
+
+  test('one warning for what is not saved and about to die, none for the rest', async () => {
+    const world = await openWorld();
+    savedJob(world, 't-saved', 23 * HOUR_MS);
+    succeededJob(world, 't-young', 2 * HOUR_MS);
+    succeededJob(world, 't-dead', 25 * HOUR_MS);
+    expect((await world.gw(['jobs', 'list'])).err).toBe('');
+    succeededJob(world, 't-old', 20 * HOUR_MS);
+    succeededJob(world, 't-older', 22 * HOUR_MS);
+    acceptedJob(world, 't-running', 6 * DAY_MS);
+    const { err } = await world.gw(['jobs', 'list', '--limit', '1']);
+    expect(err.match(/warning/g)).toHaveLength(1);
+    expect(err).toContain('3 jobs are not saved');
+    expect(err).toContain('the first in 2 h;');
+    expect(err).toContain('gw jobs sync');
+  });
+
+  test('--expiring, --status, --family, --since and --limit choose', async () => {
+    const world = await openWorld();
+    succeededJob(world, 't-1', 23 * HOUR_MS);
+    succeededJob(world, 't-2', 2 * HOUR_MS);
+    acceptedJob(world, 't-3', 5 * DAY_MS);
+    acceptedJob(world, 'b-1', HOUR_MS, { family: 'beta' });
+    const ids = async (...flags: string[]) =>
+      (await world.gw(['jobs', 'list', '-q', ...flags])).out.split('\n').filter(Boolean);
+    expect(await ids('--expiring', '2h')).toEqual(['t-1']);
+    expect(await ids('--status', 'running')).toEqual(['b-1', 't-3']);
+    expect(await ids('--status', 'queued')).toEqual(['b-1', 't-3']);
+    expect(await ids('--family', 'beta')).toEqual(['b-1']);
+    expect(await ids('--since', '24h')).toEqual(['b-1', 't-2', 't-1']);
+    expect(await ids('--since', '2026-11-20')).toEqual(['b-1', 't-2']);
+    expect(await ids('--since', '2026-11-20T10:30:00Z')).toEqual(['b-1']);
+    expect(await ids('--limit', '2')).toEqual(['b-1', 't-2']);
+  });
+
+  test.each([
+    [['--family', 'delta'], '--family delta'],
+    [['--since', 'yesterday'], '--since "yesterday"'],
+    [['--since', '2026-02-30'], '--since 2026-02-30'],
+    [['--since', '2026-11-20T10:30'], '--since "2026-11-20T10:30"'],
+    [['--limit', '0'], '--limit 0'],
+    [['--expiring', '3'], '--expiring "3"'],
+  ])('%j is a usage error', async (flags, message) => {
+    const world = await openWorld();
+    const run = await world.gw(['jobs', 'list', ...flags]);
+    expect(run).toMatchObject({ code: 2, out: '', err: expect.stringContaining(message) });
+  });
+});
+
+describe('jobs show', () => {
+  test('tells everything, usage and charges among it', async () => {
+    const world = await openWorld();
+    const record = {
+      id: 'b-1',
+      status: 'succeeded',
+      outputs: [{ type: 'video', id: 'v', url: 'https://outputs.example/v.mp4', duration: '5' }],
+      billing: [
+        { charge_type: 'cash', cash_type: 'balance', amount: '2.5', currency: 'CNY', list_price: '3' },
+        { charge_type: 'cash', cash_type: 'test_balance', amount: '1', currency: 'CNY', list_price: '1' },
+      ],
+    };
+    succeededJob(world, 'b-1', HOUR_MS, { family: 'beta', model: undefined }, record);
+    const json = JSON.parse((await world.gw(['jobs', 'show', 'b-1', '--json'])).out);
+    expect(json).toMatchObject({ id: 'b-1', family: 'beta', gateway: world.sandbox.baseUrl, record });
+    const { out } = await world.gw(['jobs', 'show', 'b-1']);
+    expect(out).toMatch(/^status {6}succeeded$/m);
+    expect(out).toMatch(/^settings {4}resolution=720p duration=5$/m);
+    expect(out).toMatch(/^link {8}lives for another 29 d 23 h, until 2026-12-20T11:00:00\.000Z$/m);
+    expect(out).toMatch(/^seconds {5}5$/m);
+    expect(out).toMatch(/^cost {8}2\.5 CNY$/m);
+    expect(out).toMatch(/^test credit 1 CNY$/m);
+    expect(out).toContain('https://outputs.example/v.mp4');
+  });
+
+  test('an ID that is none is exit 4', async () => {
+    const world = await openWorld();
+    expect(await world.gw(['jobs', 'show', 'nope'])).toMatchObject({ code: 4 });
+  });
+});
+
+describe('jobs wait', () => {
+  test('waits for several at once, by either ID, and saves them', async () => {
+    const world = await openWorld();
+    const made: string[] = [];
+    for (const prompt of ['one', 'two', 'three']) {
+      made.push((await world.gw(['video', 'alpha', 'create', prompt])).out.trim());
+    }
+    const job = await ledgerOf(world).find(made[1] ?? '');
+    const run = await world.gw(['jobs', 'wait', made[0] ?? '', job?.key ?? '', made[2] ?? '']);
+    expect(run.code, run.err).toBe(0);
+    expect(run.out.split('\n').filter(Boolean).sort()).toEqual(
+      made.map((id) => `${world.cwd}/${id}.mp4`).sort(),
+    );
+  });
+
+  test('--all waits for what is not finished or not saved, on every gateway', async () => {
+    const world = await openWorld();
+    const other = await startSandbox({
+      key: 'other-key',
+      account: 'enterprise',
+      speed: 10,
+      faults: [],
+      clipsDir,
+      wasmDir,
+      now: world.clock.now,
+    });
+    open.push(other);
+    await world.gw(['login', '--profile', 'work', '--base-url', other.baseUrl, '--with-key'], {
+      bare: true,
+      stdin: 'other-key',
+    });
+    const there = ['video', 'alpha', 'create', 'there', '--profile', 'work'];
+    const made = [
+      (await world.gw(['video', 'alpha', 'create', 'here'])).out.trim(),
+      (await world.gw(there, { bare: true })).out.trim(),
+    ];
+    savedJob(world, 't-saved', HOUR_MS);
+    const run = await world.gw(['jobs', 'wait', '--all', '--json']);
+    expect(run.code, run.err).toBe(0);
+    const results = rows(run.out).map(([line = '']) => JSON.parse(line) as { id: string; files: unknown[] });
+    expect(results.map(({ id }) => id).sort()).toEqual([...made].sort());
+    for (const { files } of results) expect(files).toHaveLength(1);
+    const again = await world.gw(['jobs', 'wait', '--all']);
+    expect(again).toMatchObject({ code: 0, out: '', err: 'every job is finished and saved\n' });
+    const one = await world.gw(['jobs', 'wait', '--all', '--profile', 'work', '--dry-run'], { bare: true });
+    expect(one).toMatchObject({ code: 0, out: '' });
+  });
+
+  test('what is saved and still there is printed without a request; what is gone is fetched anew', async () => {
+    const world = await openWorld();
+    const id = (await world.gw(['video', 'alpha', 'create', 'a fox', '--wait'])).out
+      .trim()
+      .slice(0, -4)
+      .split('/')
+      .at(-1);
+    const before = world.requests().length;
+    const run = await world.gw(['jobs', 'wait', id ?? '']);
+    expect(run).toMatchObject({ code: 0, out: `${world.cwd}/${id}.mp4\n` });
+    expect(world.requests()).toHaveLength(before);
+    rmSync(`${world.cwd}/${id}.mp4`);
+    expect(await world.gw(['jobs', 'wait', id ?? ''])).toMatchObject({ code: 0 });
+    expect(existsSync(`${world.cwd}/${id}.mp4`)).toBe(true);
+  });
+
+  test('some fail: exit 13; all alike: their common code', async () => {
+    const world = await openWorld();
+    const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();
+    expect(await world.gw(['jobs', 'wait', id, 'nope-1'])).toMatchObject({ code: 13 });
+    const none = await world.gw(['jobs', 'wait', 'nope-1', 'nope-2']);
+    expect(none).toMatchObject({ code: 4, err: expect.stringContaining('no job nope-2 in the ledger') });
+  });
+
+  test('a job that ended badly or has no ID is told of from the ledger', async () => {
+    const world = await openWorld();
+    const ledger = ledgerOf(world);
+    const failed = acceptedJob(world, 't-1', HOUR_MS);
+    const record = { status: 'failed', error: { code: 'X1', message: 'not this' } };
+    ledger.append(failed, { event: 'final', state: 'failed', status: 'failed', record, serverDateMs: 1 });
+    const refused = ledger.begin(intentIn(world));
+    ledger.append(refused, { event: 'refused', kind: 'balance', message: 'no money' });
+    const unknown = ledger.begin(intentIn(world));
+    ledger.append(unknown, { event: 'unknown', message: 'reset' });
+    const lost = acceptedJob(world, 't-2', HOUR_MS);
+    ledger.append(lost, { event: 'lost', message: 'forgotten' });
+    const codes: Record<string, number> = { 't-1': 9, [refused]: 9, [unknown]: 14, 't-2': 4 };
+    for (const [id, code] of Object.entries(codes)) {
+      expect(await world.gw(['jobs', 'wait', id]), id).toMatchObject({ code });
+    }
+    expect((await world.gw(['jobs', 'wait', 't-1'])).err).toContain('X1: not this');
+    expect(world.requests()).toEqual([]);
+  });
+
+  test.each([false, true])(
+    'an interrupt is told of once, with the way back for all (--json %s)',
+    async (json) => {
+      const world = await openWorld();
+      const ids = ['t-1', 't-2', 't-3'];
+      let interrupt: () => void = () => {};
+      const fake = await fakeGateway(() => {
+        interrupt();
+        return { body: { status: 'running' } };
+      });
+      open.push(fake);
+      for (const id of ids) acceptedJob(world, id, HOUR_MS, { gateway: fake.url });
+      const run = await world.gw(['jobs', 'wait', ...ids, ...(json ? ['--json'] : [])], {
+        env: { GW_BASE_URL: fake.url },
+        interrupts: (send) => {
+          interrupt = () => send('SIGINT');
+        },
+      });
+      expect(run.code).toBe(130);
+      expect(run.err.match(/interrupted by SIGINT/g)).toHaveLength(1);
+      expect(run.err).toContain('3 jobs go on; pick them up with: gw jobs wait --all');
+      const printed = rows(run.out).map(([line = '']) => (JSON.parse(line) as { id: string }).id);
+      expect(printed.sort()).toEqual(json ? ids : []);
+    },
+  );
+
+  test('images that are saved are printed, not waited for, and not saved anew', async () => {
+    const world = await openWorld();
+    const made = (await world.gw(['image', 'create', 'a fox'])).out.trim();
+    const [job] = await ledgerOf(world).list();
+    const before = world.requests().length;
+    for (const word of ['wait', 'download']) {
+      expect(await world.gw(['jobs', word, job?.key ?? ''])).toMatchObject({ code: 0, out: `${made}\n` });
+      const anew = await world.gw(['jobs', word, job?.key ?? '', '-o', 'other.png']);
+      expect(anew).toMatchObject({ code: 2, err: expect.stringContaining(`copy ${made}`) });
+    }
+    rmSync(made);
+    const gone = await world.gw(['jobs', 'wait', job?.key ?? '']);
+    expect(gone).toMatchObject({ code: 12, err: expect.stringContaining(`${made} is gone`) });
+    expect(world.requests()).toHaveLength(before);
+  });
+
+  test('sixty tasks of family B are asked for together', async () => {
+    const world = await openWorld();
+    const ids = Array.from({ length: 60 }, (_, at) => `b-${at}`);
+    const fake = await fakeGateway((_, url) => {
+      const asked = new URL(url, 'http://x').searchParams.get('task_ids')?.split(',') ?? [];
+      const outputs = [{ type: 'element', id: 'e' }];
+      return { body: { code: 0, data: asked.map((id) => ({ id, status: 'succeeded', outputs })) } };
+    });
+    open.push(fake);
+    for (const id of ids) acceptedJob(world, id, HOUR_MS, { family: 'beta', gateway: fake.url });
+    const run = await world.gw(['jobs', 'wait', ...ids], { env: { GW_BASE_URL: fake.url } });
+    expect(run.code, run.err).toBe(0);
+    expect(run.out.split('\n').filter(Boolean).sort()).toEqual(ids.sort());
+    expect(fake.requests).toHaveLength(2);
+  });
+
+  test.each([
+    [[], 'no ID is given'],
+    [['--all', 't-1'], '--all'],
+    [['../x'], 'not a task ID'],
+    [['t-1', 't-2', '-o', 'same.mp4'], '{id}'],
+  ])('%j is a usage error, and nothing is sent', async (args, message) => {
+    const world = await openWorld();
+    const run = await world.gw(['jobs', 'wait', ...args]);
+    expect(run).toMatchObject({ code: 2, err: expect.stringContaining(message) });
+    expect(world.requests()).toEqual([]);
+  });
+
+  test('the end of the wait is exit 10, and every job is named', async () => {
+    const world = await openWorld();
+    const ids: string[] = [];
+    for (const prompt of ['one', 'two'])
+      ids.push((await world.gw(['video', 'alpha', 'create', prompt])).out.trim());
+    const run = await world.gw(['jobs', 'wait', ...ids, '--wait-timeout', '1s', '--no-download']);
+    expect(run.code).toBe(10);
+    for (const id of ids) expect(run.err).toContain(`wait ${id}`);
+  });
+
+  test('--dry-run shows the requests and sends nothing', async () => {
+    const world = await openWorld();
+    acceptedJob(world, 't-1', HOUR_MS);
+    acceptedJob(world, 'b-1', HOUR_MS, { family: 'beta' });
+    acceptedJob(world, 'b-2', HOUR_MS, { family: 'beta' });
+    for (const words of [['wait', '--all'], ['sync'], ['download', 't-1', 'b-1', 'b-2']]) {
+      const { code, out } = await world.gw(['jobs', ...words, '--dry-run', '--json']);
+      expect(code).toBe(0);
+      const urls = rows(out).map(([line = '']) => (JSON.parse(line) as { url: string }).url);
+      expect(urls).toHaveLength(2);
+      expect(urls.join(' ')).toMatch(/t-1.*b-[12](,|%2C)b-[12]|b-[12](,|%2C)b-[12].*t-1/);
+    }
+    expect(world.requests()).toEqual([]);
+  });
+});
+
+describe('jobs download', () => {
+  test('saves what is finished and names the wait for what is not', async () => {
+    const world = await openWorld();
+    const [first = '', second = ''] = await Promise.all(
+      ['one', 'two'].map(async (prompt) => (await world.gw(['video', 'alpha', 'create', prompt])).out.trim()),
+    );
+    const early = await world.gw(['jobs', 'download', first]);
+    expect(early).toMatchObject({ code: 10, err: expect.stringContaining(`gw jobs wait ${first}`) });
+    world.clock.ms += HOUR_MS;
+    const run = await world.gw(['jobs', 'download', first, second, '-o', 'clips/']);
+    expect(run.code, run.err).toBe(0);
+    expect(run.out).toBe([first, second].map((id) => `${world.cwd}/clips/${id}.mp4\n`).join(''));
+  });
+
+  test('another name is fetched or copied again, an ID that is none is exit 4', async () => {
+    const world = await openWorld();
+    const run = await world.gw(['video', 'alpha', 'create', 'a fox', '--wait']);
+    const id = run.out.trim().split('/').at(-1)?.slice(0, -4) ?? '';
+    const again = await world.gw(['jobs', 'download', id, '-o', 'again.mp4']);
+    expect(again).toMatchObject({ code: 0, out: `${world.cwd}/again.mp4\n` });
+    expect(await world.gw(['jobs', 'download', 'nope'])).toMatchObject({ code: 4 });
+  });
+});
+
+describe('jobs sync', () => {
+  test('many that go on are told of in one line', async () => {
+    const world = await openWorld();
+    for (const prompt of ['one', 'two', 'three']) await world.gw(['video', 'alpha', 'create', prompt]);
+    const run = await world.gw(['jobs', 'sync']);
+    expect(run.code).toBe(0);
+    expect(run.err).toMatch(/^3 tasks go on: /);
+    expect(run.err.trim().split('\n')).toHaveLength(1);
+  });
+
+  test('a gateway that cannot be reached is told of once', async () => {
+    const world = await openWorld();
+    for (const id of ['t-1', 't-2', 't-3']) {
+      acceptedJob(world, id, HOUR_MS, { gateway: 'https://elsewhere.example' });
+    }
+    const run = await world.gw(['jobs', 'sync']);
+    expect(run.code).toBe(3);
+    expect(run.err.match(/error:/g)).toHaveLength(1);
+  });
+
+  test('two at once save each file once', async () => {
+    const world = await openWorld();
+    for (const prompt of ['one', 'two', 'three']) await world.gw(['video', 'alpha', 'create', prompt]);
+    world.clock.ms += HOUR_MS;
+    const runs = await Promise.all([world.gw(['jobs', 'sync']), world.gw(['jobs', 'sync'])]);
+    expect(runs.map(({ code }) => code)).toEqual([0, 0]);
+    expect(Object.keys(world.files())).toHaveLength(3);
+    expect(world.requests().filter((line) => line.includes('/outputs/'))).toHaveLength(3);
+  });
+});
+
+describe('jobs stats', () => {
+  test('counts by model, and sums what records say', async () => {
+    const world = await openWorld();
+    savedJob(world, 't-1', HOUR_MS);
+    succeededJob(world, 't-2', DAY_MS);
+    acceptedJob(world, 't-3', HOUR_MS, { model: 'alpha-video-2-0' });
+    ledgerOf(world).begin(intentIn(world, { model: undefined }));
+    const { code, out, err } = await world.gw(['jobs', 'stats']);
+    expect(code).toBe(0);
+    expect(rows(out)).toEqual([
+      ['-', '1', '0', '0', '1', '0', '-', '-', '-', '-'],
+      ['alpha-video-2-0', '1', '0', '0', '1', '0', '-', '-', '-', '-'],
+      ['alpha-video-2-5-260628', '2', '2', '0', '0', '0', '10', '2000', '-', '-'],
+    ]);
+    expect(err).toBe('total: 4 jobs, 2 succeeded, 0 failed, 2 running, 10 seconds, 2000 tokens\n');
+  });
+
+  test('spend by currency and package, test credit apart, by day and family', async () => {
+    const world = await openWorld();
+    const billing = [
+      { charge_type: 'cash', cash_type: 'balance', amount: '0.1', currency: 'CNY', list_price: '0.2' },
+      { charge_type: 'cash', cash_type: 'test_balance', amount: '7', currency: 'CNY', list_price: '7' },
+      { charge_type: 'unit', amount: '30', package_type: 'video' },
+    ];
+    for (const [id, agoMs] of Object.entries({ 'b-1': 1, 'b-2': 1, 'b-3': 1, 'b-4': 48 })) {
+      const record = { status: 'succeeded', outputs: [], billing };
+      succeededJob(world, id, agoMs * HOUR_MS, { family: 'beta' }, record);
+    }
+    savedJob(world, 't-1', HOUR_MS);
+    const byDay = ['jobs', 'stats', '--by', 'family,day'];
+    const { groups, total } = JSON.parse((await world.gw([...byDay, '--json'])).out);
+    expect(groups).toMatchObject([
+      { family: 'alpha', day: '2026-11-20', jobs: 1, output_s: 5, tokens: 1000, spend: [], test_spend: [] },
+      {
+        family: 'beta',
+        day: '2026-11-20',
+        jobs: 3,
+        output_s: null,
+        tokens: null,
+        spend: [
+          { unit: 'CNY', amount: 0.3 },
+          { unit: 'video points', amount: 90 },
+        ],
+        test_spend: [{ unit: 'CNY', amount: 21 }],
+      },
+      { family: 'beta', day: '2026-11-18', jobs: 1 },
+    ]);
+    expect(total).toMatchObject({ jobs: 5, spend: [{ amount: 0.4 }, { amount: 120 }] });
+    expect(rows((await world.gw(byDay)).out)[1]?.slice(-2)).toEqual(['0.3 CNY, 90 video points', '21 CNY']);
+    const day = JSON.parse((await world.gw(['jobs', 'stats', '--since', '24h', '--json'])).out);
+    expect(day.total.jobs).toBe(4);
+  });
+
+  test.each(['colour', 'model,model', 'model,', ''])('--by %j is a usage error', async (by) => {
+    const world = await openWorld();
+    expect(await world.gw(['jobs', 'stats', '--by', by])).toMatchObject({ code: 2 });
+  });
+});
+
+describe('jobs prune', () => {
+  test('forgets old jobs that need nothing any more, and leaves their files', async () => {
+    const world = await openWorld();
+    const ledger = ledgerOf(world);
+    writeFileSync(`${world.cwd}/t-saved.mp4`, 'mp4');
+    savedJob(world, 't-saved', 40 * DAY_MS);
+    savedJob(world, 't-young', DAY_MS);
+    acceptedJob(world, 't-running', 40 * DAY_MS);
+    succeededJob(
+      world,
+      'b-unsaved',
+      25 * DAY_MS,
+      { family: 'beta' },
+      {
+        status: 'succeeded',
+        outputs: [{ type: 'video', id: 'v', url: 'https://outputs.example/v' }],
+      },
+    );
+    succeededJob(world, 't-over', 40 * DAY_MS);
+    succeededJob(world, 'b-damaged', 25 * DAY_MS, { family: 'beta' }, 'not a record');
+    succeededJob(world, 'd-1', 40 * DAY_MS, { family: 'delta' });
+    const failed = acceptedJob(world, 't-failed', 40 * DAY_MS);
+    ledger.append(failed, { event: 'final', state: 'failed', status: 'failed', record: {}, serverDateMs: 1 });
+    const dry = await world.gw(['jobs', 'prune', '--before', '20d', '--dry-run', '-q']);
+    expect(dry.out.split('\n').filter(Boolean).sort()).toEqual(['t-failed', 't-over', 't-saved']);
+    expect((await ledger.list()).length).toBe(8);
+    const run = await world.gw(['jobs', 'prune', '--before', '20d', '--yes']);
+    expect(run.code, run.err).toBe(0);
+    expect(
+      rows(run.out)
+        .map(([id]) => id)
+        .sort(),
+    ).toEqual(['t-failed', 't-over', 't-saved']);
+    expect(run.err).toContain('3 jobs removed from the ledger');
+    expect(run.err).toContain('4 jobs as old as that are kept');
+    expect((await ledger.list()).map((job) => job.id).sort()).toEqual([
+      'b-damaged',
+      'b-unsaved',
+      'd-1',
+      't-running',
+      't-young',
+    ]);
+    expect(existsSync(`${world.cwd}/t-saved.mp4`)).toBe(true);
+  });
+
+  test('does not ask where it cannot, and needs to be told how old', async () => {
+    const world = await openWorld();
+    savedJob(world, 't-1', 40 * DAY_MS);
+    const run = await world.gw(['jobs', 'prune', '--before', '30d']);
+    expect(run).toMatchObject({ code: 2, out: '', err: expect.stringContaining('--yes') });
+    expect(await world.gw(['jobs', 'prune', '--yes'])).toMatchObject({ code: 2 });
+    expect(await world.gw(['jobs', 'prune', '--before', '30d', '--curl'])).toMatchObject({ code: 2 });
+    expect(await ledgerOf(world).list()).toHaveLength(1);
+  });
+
+  test.each([
+    ['y\r', 0, 0],
+    ['YES\r', 0, 0],
+    ['n\r', 2, 1],
+    ['\r', 2, 1],
+    ['yellow\r', 2, 1],
+    ['', 2, 1],
+    ['\x03', 130, 1],
+  ])('asks on a terminal: %j', async (typed, code, left) => {
+    const world = await openWorld();
+    savedJob(world, 't-1', 40 * DAY_MS);
+    const stdin = Object.assign(Readable.from(typed === '' ? [] : [Buffer.from(typed)]), { isTTY: true });
+    const run = await world.gw(['jobs', 'prune', '--before', '30d'], { terminal: true, stdin });
+    expect(run.code, run.err).toBe(code);
+    expect(run.err).toContain('Remove 1 job from the ledger? [y/N]');
+    expect(await ledgerOf(world).list()).toHaveLength(left);
+  });
+
+  test('with nothing to forget it says so and succeeds', async () => {
+    const world = await openWorld();
+    const run = await world.gw(['jobs', 'prune', '--before', '30d', '--yes']);
+    expect(run).toMatchObject({ code: 0, out: '', err: '0 jobs removed from the ledger\n' });
+  });
+});

@@ -1,0 +1,238 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { LedgerLine } from '../../src/ledger/event.ts';
+import { foldJobs } from '../../src/ledger/fold.ts';
+import { World } from '../helpers/gw.ts';
+
+// What the families share (get, wait, download, sync, --queue), where they differ in how tasks are asked for.
+
+const worlds: World[] = [];
+const open = async (options: Parameters<typeof World.open>[0] = {}) => {
+  const world = await World.open(options);
+  worlds.push(world);
+  return world;
+};
+afterEach(async () => {
+  for (const world of worlds.splice(0)) await world.close();
+});
+
+const jobsOf = (world: World) => {
+  const dir = path.join(world.dir, '.local/state/gw/ledger');
+  if (!existsSync(dir)) return [];
+  const text = readdirSync(dir)
+    .map((name) => readFileSync(path.join(dir, name), 'utf8'))
+    .join('');
+  return foldJobs(
+    text
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as LedgerLine),
+  );
+};
+
+const beta = ['video', 'beta'];
+const quick = ['--duration', '3'];
+const createBeta = async (world: World, ...words: string[]) => {
+  const run = await world.gw([...beta, 'create', 'a fox', ...quick, ...words]);
+  expect(run.code, run.err).toBe(0);
+  return run.out.trim();
+};
+const lines = (text: string) => text.trim().split('\n');
+const looks = (world: World) =>
+  world.sandbox.requests.filter(({ method, path: at }) => method === 'GET' && at.startsWith('/tasks'));
+
+describe('create of family B', () => {
+  test.each(['reset-after', 'cut', 'empty', 'garbage'])(
+    'fifty creates, each reply lost (%s): fifty tasks, each known in the ledger, none sent twice',
+    async (fault) => {
+      const world = await open({ fault: `create:${fault}` });
+      const count = fault === 'cut' ? 50 : 5;
+      const printed: string[] = [];
+      for (let at = 0; at < count; at += 1) printed.push(await createBeta(world));
+      const creates = world.sandbox.requests.filter(({ method }) => method === 'POST');
+      expect(creates).toHaveLength(count);
+      expect(world.sandbox.tasks()).toHaveLength(count);
+      const ids = world.sandbox.tasks().map(({ id }) => id);
+      expect(new Set(printed)).toEqual(new Set(ids));
+      expect(new Set(jobsOf(world).map(({ id }) => id))).toEqual(new Set(ids));
+    },
+  );
+
+  test('the external ID is in the ledger before anything is sent, and is what was sent', async () => {
+    const world = await open();
+    await createBeta(world);
+    const [job] = jobsOf(world);
+    expect(job?.externalId).toBe(job?.key);
+    const body = world.sandbox.requests[0]?.body as { options: { external_task_id: string } };
+    expect(body.options.external_task_id).toBe(job?.key);
+  });
+
+  test('--dry-run shows the external ID that would be sent', async () => {
+    const world = await open();
+    const run = await world.gw([...beta, 'create', 'a fox', '--dry-run', '--json']);
+    expect(JSON.parse(run.out).body.options.external_task_id).toMatch(/^gw-[0-7][0-9a-z]{25}$/);
+    expect(world.requests()).toEqual([]);
+  });
+
+  test('an external ID of the user that is taken is refused, and the task that has it is named', async () => {
+    const world = await open();
+    const id = await createBeta(world, '--external-id', 'order-17');
+    const run = await world.gw([...beta, 'create', 'a fox', ...quick, '--external-id', 'order-17', '--json']);
+    expect(run.code, run.out + run.err).toBe(5);
+    expect(JSON.parse(lines(run.err).at(-1) ?? '').error).toMatchObject({
+      kind: 'rejected',
+      hint: expect.stringContaining(id),
+    });
+    expect(world.sandbox.tasks()).toHaveLength(1);
+  });
+});
+
+describe('looking at tasks of family B', () => {
+  test('get of one ID prints the reply unchanged, of several one record a line, asked for at once', async () => {
+    const world = await open();
+    const ids = [await createBeta(world), await createBeta(world), await createBeta(world)];
+    const one = await world.gw([...beta, 'get', ids[0] ?? '', '--json']);
+    expect(JSON.parse(one.out)).toMatchObject({ code: 0, data: [{ id: ids[0] }] });
+    const before = looks(world).length;
+    const all = await world.gw([...beta, 'get', ...ids, '--json']);
+    expect(all.code, all.err).toBe(0);
+    expect(lines(all.out).map((line) => JSON.parse(line).id)).toEqual(ids);
+    expect(looks(world).length - before).toBe(1);
+  });
+
+  test('an unknown ID is exit 4, of several 13; the young are asked for again', async () => {
+    const world = await open();
+    const id = await createBeta(world);
+    expect((await world.gw([...beta, 'get', 'nobody'])).code).toBe(4);
+    const both = await world.gw([...beta, 'get', 'nobody', id, '--json']);
+    expect(both.code).toBe(13);
+    expect(lines(both.out)).toHaveLength(1);
+    expect(JSON.parse(lines(both.err).at(-1) ?? '').error).toMatchObject({
+      kind: 'not_found',
+      task_id: 'nobody',
+    });
+  });
+
+  test('get --external asks by the external ID', async () => {
+    const world = await open();
+    const id = await createBeta(world, '--external-id', 'order-17');
+    const run = await world.gw([...beta, 'get', '--external', 'order-17', '--json']);
+    expect(run.code, run.err).toBe(0);
+    expect(JSON.parse(run.out).data[0]).toMatchObject({ id, external_id: 'order-17' });
+    const lost = await world.gw([...beta, 'get', '--external', 'order-18', 'order-17']);
+    expect(lost.code).toBe(13);
+    expect(lost.err).toContain('order-18');
+    const bad = await world.gw([...beta, 'get', '--external', 'a,b']);
+    expect(bad.code).toBe(2);
+    expect((await world.gw(['video', 'alpha', 'get', '--external', 'x'])).code).toBe(2);
+  });
+
+  test('wait saves many, asking for all of them in one request a round', async () => {
+    const world = await open();
+    const ids: string[] = [];
+    for (let at = 0; at < 6; at += 1) ids.push(await createBeta(world));
+    const before = looks(world).length;
+    const run = await world.gw([...beta, 'wait', ...ids, '--json']);
+    expect(run.code, run.err).toBe(0);
+    const results = lines(run.out).map((line) => JSON.parse(line));
+    expect(new Set(results.map(({ id }) => id))).toEqual(new Set(ids));
+    expect(results.every(({ files }) => files.length === 1)).toBe(true);
+    expect(Object.keys(world.files())).toHaveLength(6);
+    // Six tasks that are looked at alone would make at least twelve requests.
+    expect(looks(world).length - before).toBeLessThan(12);
+    const asked = (at: string) => new URL(at, 'http://here').searchParams.get('task_ids')?.split(',').length;
+    expect(looks(world).some(({ path: at }) => asked(at) === 6)).toBe(true);
+  });
+
+  test('wait and download on a machine that does not know the jobs confirm them in one request', async () => {
+    const world = await open();
+    const ids = [await createBeta(world), await createBeta(world)];
+    world.clock.ms += 120_000;
+    const before = looks(world).length;
+    const env = { GW_STATE_DIR: path.join(world.dir, 'elsewhere') };
+    const run = await world.gw([...beta, 'download', ...ids, 'nobody'], { env });
+    expect(run.code).toBe(13);
+    expect(lines(run.out)).toEqual(ids.map((id) => `${world.cwd}/${id}.mp4`));
+    expect(run.err).toContain('nobody');
+    expect(looks(world).length - before).toBe(2);
+  });
+
+  test('what a create left unanswered is taken in by jobs sync, looked at and saved', async () => {
+    const world = await open({ fault: 'create:reset-after:x1,query:503:x20' });
+    const run = await world.gw([...beta, 'create', 'a fox', ...quick]);
+    expect(run.code, run.err).toBe(14);
+    expect(run.err).toContain('gw jobs sync');
+    expect(jobsOf(world)).toMatchObject([{ state: 'unknown', id: undefined }]);
+    world.clock.ms += 120_000;
+    const sync = await world.gw(['jobs', 'sync']);
+    expect(sync.code, sync.err).toBe(0);
+    const [task] = world.sandbox.tasks();
+    expect(jobsOf(world)).toMatchObject([{ state: 'succeeded', id: task?.id }]);
+    expect(Object.keys(world.files())).toEqual([`${task?.id}.mp4`]);
+    expect(world.sandbox.requests.filter(({ method }) => method === 'POST')).toHaveLength(1);
+  });
+
+  test('two syncs at once save each file once', async () => {
+    const world = await open();
+    for (let at = 0; at < 6; at += 1) await createBeta(world);
+    world.clock.ms += 120_000;
+    const runs = await Promise.all([world.gw(['jobs', 'sync']), world.gw(['jobs', 'sync'])]);
+    expect(runs.map(({ code }) => code)).toEqual([0, 0]);
+    expect(Object.keys(world.files())).toHaveLength(6);
+    const fetched = world.sandbox.requests.filter(({ server }) => server === 'output');
+    expect(fetched).toHaveLength(6);
+    expect(looks(world).length).toBe(2);
+  });
+
+  test('an element is no file: the wait ends well, nothing is missing, and sync leaves it alone', async () => {
+    const world = await open();
+    const run = await world.gw([...beta, 'create', 'a fox output-element', ...quick, '--wait', '--json']);
+    expect(run.code, run.err).toBe(0);
+    expect(JSON.parse(run.out)).toMatchObject({ status: 'succeeded', files: [] });
+    const before = world.requests().length;
+    const sync = await world.gw(['jobs', 'sync']);
+    expect(sync.code, sync.err).toBe(0);
+    expect(world.requests()).toHaveLength(before);
+  });
+
+  test('a watermarked result lies beside the clip, also where the name is fixed', async () => {
+    const world = await open();
+    const run = await world.gw([
+      ...[...beta, 'create', 'a fox', ...quick, '--watermark', '--wait', '-o', 'fox.mp4'],
+    ]);
+    expect(run.code, run.err).toBe(0);
+    expect(Object.keys(world.files()).sort()).toEqual(['fox-watermarked.mp4', 'fox.mp4']);
+  });
+});
+
+describe('--queue', () => {
+  test('counts the jobs of every process of this user, and waits before anything is sent', async () => {
+    const world = await open();
+    const create = ['video', 'alpha', 'create', 'a fox'];
+    for (let at = 0; at < 3; at += 1) await world.gw(create);
+    const posts = () => world.sandbox.requests.filter(({ method }) => method === 'POST').length;
+    const full = await world.gw([...create, '--queue', '--wait-timeout', '5s', '--json']);
+    expect(full.code).toBe(7);
+    expect(JSON.parse(lines(full.err).at(-1) ?? '').error).toMatchObject({
+      kind: 'rate_limited',
+      message: expect.stringContaining('nothing was sent'),
+    });
+    expect(posts()).toBe(3);
+    expect(jobsOf(world)).toHaveLength(3);
+    const run = await world.gw([...create, '--queue']);
+    expect(run.code, run.err).toBe(0);
+    expect(posts()).toBe(4);
+    expect(jobsOf(world).filter(({ state }) => state === 'succeeded').length).toBeGreaterThan(0);
+  });
+
+  test('an enterprise profile has ten places', async () => {
+    const world = await open();
+    await world.gw(['config', 'set', 'account', 'enterprise']);
+    const create = ['video', 'alpha', 'create', 'a fox', '--queue'];
+    for (let at = 0; at < 5; at += 1) {
+      const run = await world.gw(create);
+      expect(run.err).not.toContain('no free slot');
+    }
+  });
+});

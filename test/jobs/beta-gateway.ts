@@ -1,0 +1,128 @@
+import * as http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+/** What becomes of one create. */
+export interface CreateFate {
+  /** When the task is there: at once, after so many milliseconds, or never. */
+  readonly commit: 'now' | 'never' | { readonly afterMs: number };
+  /** How the reply ends. */
+  readonly reply: 'whole' | 'reset' | 'cut' | 'empty' | '502' | 'garbage' | 'refused' | 'refused-422';
+}
+
+export interface BetaGateway {
+  readonly url: string;
+  /** External IDs of the creates that came, in order. */
+  readonly creates: (string | undefined)[];
+  readonly lookUps: string[];
+  /** Task IDs by external ID, as far as they are there now. */
+  tasks(): Map<string, string>;
+  /** How the next look-ups fail, one after the other. */
+  readonly lookUpFaults: ('503' | 'reset' | 'garbage' | 'no-list')[];
+  /** What a create under a taken external ID is answered with. */
+  duplicates: 'error' | 'first' | 'lost';
+}
+
+/** A gateway of family B whose creates end as a test says; external IDs are unique in it, as documented. */
+export async function openBetaGateway(
+  nowMs: () => number,
+  fates: readonly CreateFate[],
+): Promise<BetaGateway> {
+  const creates: (string | undefined)[] = [];
+  const lookUps: string[] = [];
+  const committed: { readonly id: string; readonly externalId: string | undefined; readonly atMs: number }[] =
+    [];
+  const there = () => committed.filter(({ atMs }) => atMs <= nowMs());
+  const recordOf = ({ id, externalId }: (typeof committed)[number]) => ({
+    id,
+    status: 'submitted',
+    external_id: externalId,
+    create_time: 1,
+    update_time: 1,
+  });
+
+  const create = (body: { options?: { external_task_id?: string } }, response: http.ServerResponse) => {
+    const fate = fates[creates.length] ?? { commit: 'now', reply: 'whole' };
+    const externalId = body.options?.external_task_id;
+    creates.push(externalId);
+    // What is not shown yet has its ID all the same.
+    const taken = committed.find((task) => externalId && task.externalId === externalId);
+    if (taken && gateway.duplicates === 'error') {
+      return send(response, 200, { code: 1303, message: 'external_task_id already exists', request_id: 'r' });
+    }
+    if (taken && gateway.duplicates === 'lost') return response.socket?.resetAndDestroy();
+    if (taken) return send(response, 200, { code: 0, message: 'ok', request_id: 'r', data: recordOf(taken) });
+    const task = {
+      id: `bt-${committed.length + 1}`,
+      externalId,
+      atMs: typeof fate.commit === 'object' ? nowMs() + fate.commit.afterMs : nowMs(),
+    };
+    if (fate.commit !== 'never') committed.push(task);
+    const reply = JSON.stringify({ code: 0, message: 'ok', request_id: 'r', data: recordOf(task) });
+    switch (fate.reply) {
+      case 'whole':
+        return response.writeHead(200, { 'content-type': 'application/json' }).end(reply);
+      case 'reset':
+        return response.socket?.resetAndDestroy();
+      case 'cut':
+        response.writeHead(200, { 'content-type': 'application/json', 'content-length': reply.length });
+        return response.write(reply.slice(0, 20), () => response.socket?.destroy());
+      case 'empty':
+        return response.writeHead(200, { 'content-type': 'application/json' }).end();
+      case '502':
+        return send(response, 502, { error: { message: 'bad gateway' } });
+      case 'garbage':
+        return response.writeHead(200, { 'content-type': 'text/html' }).end('<html>');
+      case 'refused':
+        return send(response, 200, { code: 1102, message: 'the balance is not enough', request_id: 'r' });
+      case 'refused-422':
+        return send(response, 422, { code: 1301, message: 'the prompt was flagged', request_id: 'r' });
+    }
+  };
+
+  const find = (url: URL, response: http.ServerResponse) => {
+    const wanted = url.searchParams.get('external_task_ids');
+    if (wanted !== null) lookUps.push(wanted);
+    const fault = wanted === null ? undefined : gateway.lookUpFaults.shift();
+    if (fault === '503') return send(response, 503, { error: { message: 'busy' } });
+    if (fault === 'reset') return response.socket?.resetAndDestroy();
+    if (fault === 'garbage') return response.writeHead(200).end('{}');
+    if (fault === 'no-list') return send(response, 200, { code: 7, message: 'no', request_id: 'r' });
+    const ids = url.searchParams.get('task_ids')?.split(',') ?? [];
+    const data = there()
+      .filter((task) =>
+        wanted === null ? ids.includes(task.id) : wanted.split(',').includes(task.externalId ?? ''),
+      )
+      .map(recordOf);
+    return send(response, 200, { code: 0, message: 'ok', request_id: 'r', data });
+  };
+
+  const server = http.createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    response.on('error', () => {});
+    request.on('data', (chunk) => chunks.push(chunk));
+    request.on('end', () => {
+      const url = new URL(request.url ?? '', 'http://here');
+      if (request.method === 'POST') create(JSON.parse(Buffer.concat(chunks).toString()), response);
+      else find(url, response);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const gateway: BetaGateway = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    creates,
+    lookUps,
+    lookUpFaults: [],
+    duplicates: 'error',
+    tasks: () => new Map(there().map(({ externalId, id }) => [externalId ?? '', id])),
+  };
+  return gateway;
+}
+
+function send(response: http.ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}

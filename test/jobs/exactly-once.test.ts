@@ -1,0 +1,297 @@
+import { setMaxListeners } from 'node:events';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { type EndingSignal, GwError, Interrupted } from '../../src/errors.ts';
+import { betaCreateMotion, betaCreateText } from '../../src/gateway/beta.ts';
+import { betaFamily } from '../../src/gateway/beta-task.ts';
+import { createJob } from '../../src/jobs/create.ts';
+import { identifyBody } from '../../src/jobs/external-id.ts';
+import { settleUnanswered } from '../../src/jobs/settle-unanswered.ts';
+import { openLedger } from '../../src/ledger/open-ledger.ts';
+import { errorOf, testClient } from '../http/test-client.ts';
+import { intent, tempDir } from '../ledger/fixtures.ts';
+import { type CreateFate, openBetaGateway } from './beta-gateway.ts';
+
+const {
+  bodySha256: _,
+  externalId: __,
+  event: ___,
+  ...asked
+} = intent({ family: 'beta', endpoint: 'beta.create.text' });
+
+/** One user of family B: a ledger, a client and a gateway whose creates end as said. */
+async function scene(...fates: CreateFate[]) {
+  const dir = tempDir();
+  let nowMs = () => 0;
+  const gateway = await openBetaGateway(() => nowMs(), fates);
+  const { client, clock, transport } = testClient(gateway.url);
+  onTestFinished(() => transport.close());
+  nowMs = clock.now;
+  const ledger = openLedger({ dir, clock, keepPrompts: true });
+  const notes: string[] = [];
+  const abort = new AbortController();
+  setMaxListeners(0, abort.signal);
+  const create = (body: Record<string, unknown> = { prompt: 'a fox' }, endpoint = betaCreateText) =>
+    createJob({
+      family: betaFamily,
+      endpoint,
+      ...identifyBody(betaFamily, body),
+      intent: { event: 'intent', ...asked, gateway: gateway.url },
+      client,
+      ledger,
+      clock,
+      signal: abort.signal,
+      note: (text) => notes.push(text),
+    });
+  const onlyJob = async () => {
+    const jobs = await ledger.list();
+    expect(jobs).toHaveLength(1);
+    const [job] = jobs;
+    if (!job) throw new Error('no job');
+    return job;
+  };
+  const settle = async () =>
+    settleUnanswered(await onlyJob(), betaFamily, {
+      ledger,
+      clock,
+      signal: abort.signal,
+      client: async () => client,
+    });
+  return { gateway, ledger, clock, create, notes, abort, onlyJob, settle };
+}
+
+describe('a create of family B whose answer is lost', () => {
+  test.each(['reset', 'cut', 'empty', '502', 'garbage'] as const)(
+    'committed, then %s: the task is found and taken, and nothing is sent again',
+    async (reply) => {
+      const { gateway, create, onlyJob } = await scene({ commit: 'now', reply });
+      const job = await create();
+      expect(gateway.creates).toHaveLength(1);
+      expect([...gateway.tasks()]).toEqual([[job.key, job.id]]);
+      expect(await onlyJob()).toMatchObject({
+        key: job.key,
+        id: job.id,
+        state: 'running',
+        externalId: job.key,
+      });
+    },
+  );
+
+  test('committed ten seconds later: it is waited for, not sent again', async () => {
+    const { gateway, create, clock } = await scene({ commit: { afterMs: 10_000 }, reply: 'reset' });
+    const job = await create();
+    expect(job.id).toBe('bt-1');
+    expect(gateway.creates).toHaveLength(1);
+    expect(clock.sleeps).toEqual([2000, 5000, 15_000]);
+  });
+
+  test('never committed: only then is it sent again, under the same external ID', async () => {
+    const { gateway, create, clock } = await scene({ commit: 'never', reply: 'reset' });
+    const job = await create();
+    expect(gateway.creates).toEqual([job.key, job.key]);
+    expect(gateway.lookUps).toHaveLength(4);
+    expect(clock.sleeps).toEqual([2000, 5000, 15_000]);
+    expect(gateway.tasks().size).toBe(1);
+  });
+
+  test.each(['error', 'first'] as const)(
+    'committed, but not shown before it is sent again and answered with %s: the first is taken',
+    async (duplicates) => {
+      const { gateway, create, ledger } = await scene({ commit: { afterMs: 30_000 }, reply: 'reset' });
+      gateway.duplicates = duplicates;
+      const job = await create();
+      expect(job.id).toBe('bt-1');
+      expect(gateway.creates).toEqual([job.key, job.key]);
+      expect((await ledger.list()).map(({ id }) => id)).toEqual(['bt-1']);
+    },
+  );
+
+  test('the second answer is lost too: it is looked for again, and never made twice', async () => {
+    const { gateway, create } = await scene(
+      { commit: 'never', reply: 'reset' },
+      { commit: 'now', reply: 'cut' },
+    );
+    const job = await create();
+    expect(gateway.creates).toHaveLength(2);
+    expect([...gateway.tasks()]).toEqual([[job.key, job.id]]);
+  });
+
+  test('five rounds and no more: the outcome stays unknown, and the hint names what goes on', async () => {
+    const { gateway, create, onlyJob } = await scene(
+      ...Array<CreateFate>(9).fill({ commit: 'never', reply: 'reset' }),
+    );
+    const error = await errorOf(create());
+    expect(error).toMatchObject({ kind: 'unknown_outcome' });
+    expect(error.facts?.hint).toContain('gw jobs sync');
+    expect(gateway.creates).toHaveLength(5);
+    expect(new Set(gateway.creates).size).toBe(1);
+    expect(await onlyJob()).toMatchObject({ state: 'unknown', id: undefined });
+  });
+
+  test.each(['503', 'reset', 'garbage', 'no-list'] as const)(
+    'a look-up that fails (%s) proves nothing: nothing is sent again on it',
+    async (fault) => {
+      const { gateway, create } = await scene({ commit: 'now', reply: 'reset' });
+      gateway.lookUpFaults.push(fault, fault, fault);
+      const job = await create();
+      expect(gateway.creates).toHaveLength(1);
+      expect(job.id).toBe('bt-1');
+    },
+  );
+
+  test('a gateway that answers no look-up at all: one create, and the outcome is unknown', async () => {
+    const { gateway, create, onlyJob } = await scene({ commit: 'never', reply: 'reset' });
+    gateway.lookUpFaults.push(...Array<'503'>(50).fill('503'));
+    expect(await errorOf(create())).toMatchObject({ kind: 'unknown_outcome' });
+    expect(gateway.creates).toHaveLength(1);
+    expect((await onlyJob()).state).toBe('unknown');
+  });
+
+  test('refused for another reason when it is sent again: the refusal is the end of it', async () => {
+    const { gateway, create, onlyJob } = await scene(
+      { commit: 'never', reply: 'reset' },
+      { commit: 'never', reply: 'refused' },
+    );
+    expect(await errorOf(create())).toMatchObject({ kind: 'rejected' });
+    expect(gateway.creates).toHaveLength(2);
+    expect((await onlyJob()).state).toBe('refused');
+  });
+
+  test('an interrupt while it is looked for leaves it to jobs sync, which finds it', async () => {
+    const { gateway, create, abort, onlyJob, settle, notes } = await scene({ commit: 'now', reply: 'reset' });
+    gateway.lookUpFaults.push(...Array<'503'>(3).fill('503'));
+    const push = notes.push.bind(notes);
+    notes.push = (...texts) => {
+      queueMicrotask(() => abort.abort(new Interrupted('SIGINT' satisfies EndingSignal)));
+      return push(...texts);
+    };
+    const error = await errorOf(create());
+    expect(error).toBeInstanceOf(Interrupted);
+    expect(error).toMatchObject({ hint: expect.stringContaining('gw jobs sync') });
+    expect(await onlyJob()).toMatchObject({ state: 'unknown' });
+    gateway.lookUpFaults.splice(0);
+    const later = new AbortController();
+    Object.defineProperty(abort, 'signal', { value: later.signal });
+    expect(await settle()).toEqual({ outcome: 'adopted', id: 'bt-1' });
+    expect(await onlyJob()).toMatchObject({ state: 'running', id: 'bt-1' });
+  });
+
+  test('a body of an undocumented mode is looked up by the ID that it carries', async () => {
+    const { gateway, create } = await scene({ commit: 'now', reply: 'reset' });
+    const job = await create({ model: 'x', options: { external_task_id: 'order-17' } }, betaCreateMotion);
+    expect(gateway.creates).toEqual(['order-17']);
+    expect(gateway.tasks().get('order-17')).toBe(job.id);
+  });
+
+  test('a body that says null for its external ID is sent so, and its loss stays unknown', async () => {
+    const { gateway, create, onlyJob } = await scene({ commit: 'now', reply: 'reset' });
+    const error = await errorOf(create({ prompt: 'a fox', options: { external_task_id: null } }));
+    expect(error).toMatchObject({ kind: 'unknown_outcome' });
+    expect(gateway.creates).toEqual([null]);
+    expect(gateway.lookUps).toEqual([]);
+    expect((await onlyJob()).externalId).toBeUndefined();
+  });
+
+  test('fifty creates, each reply cut off: fifty tasks, each known, none sent twice', async () => {
+    const { gateway, create, ledger } = await scene(
+      ...Array<CreateFate>(50).fill({ commit: 'now', reply: 'cut' }),
+    );
+    const jobs = await Promise.all(Array.from({ length: 50 }, () => create()));
+    expect(gateway.creates).toHaveLength(50);
+    expect(gateway.tasks().size).toBe(50);
+    const known = new Map((await ledger.list()).map(({ externalId, id }) => [externalId, id]));
+    expect(known).toEqual(gateway.tasks());
+    expect(new Set(jobs.map(({ id }) => id)).size).toBe(50);
+  });
+});
+
+describe('an external ID that is taken', () => {
+  test('given by the user, on the first send: refused, and the task that has it is named', async () => {
+    const { gateway, create, ledger } = await scene();
+    const body = { prompt: 'a fox', options: { external_task_id: 'order-17' } };
+    const first = await create(body);
+    const error = await errorOf(create(body));
+    expect(error).toMatchObject({ kind: 'rejected', message: expect.stringContaining('already exists') });
+    expect(error.facts?.hint).toContain(first.id);
+    expect(gateway.tasks().size).toBe(1);
+    const states = (await ledger.list()).map(({ state }) => state).sort();
+    expect(states).toEqual(['refused', 'running']);
+  });
+
+  test('by a task of another job, and the refusal is lost: that task is not taken for this one', async () => {
+    const { create, gateway, ledger } = await scene(
+      { commit: 'now', reply: 'whole' },
+      { commit: 'never', reply: '502' },
+    );
+    gateway.duplicates = 'lost';
+    const body = { prompt: 'a fox', options: { external_task_id: 'order-17' } };
+    const first = await create(body);
+    const error = await errorOf(create(body));
+    expect(error).toMatchObject({
+      kind: 'rejected',
+      message: expect.stringContaining('nothing was created'),
+    });
+    expect(error.facts?.hint).toContain(first.id);
+    expect((await ledger.list()).map(({ state }) => state).sort()).toEqual(['refused', 'running']);
+  });
+
+  test('a refusal that only sounds like it is reported as it is', async () => {
+    const { gateway, create, onlyJob } = await scene({ commit: 'never', reply: 'refused-422' });
+    const error = await errorOf(create());
+    expect(error).toBeInstanceOf(GwError);
+    expect(error).toMatchObject({ kind: 'rejected', message: expect.stringContaining('flagged') });
+    expect(gateway.creates).toHaveLength(1);
+    expect((await onlyJob()).state).toBe('refused');
+  });
+});
+
+describe('what a dead process left, settled by jobs sync', () => {
+  const died = { event: 'sent' } as const;
+  /** A job whose process ended after it had sent, as the ledger has it. */
+  async function left(commit: boolean) {
+    const made = await scene(
+      commit ? { commit: 'now', reply: 'reset' } : { commit: 'never', reply: 'reset' },
+    );
+    const { body, key, externalId } = identifyBody(betaFamily, { prompt: 'a fox' });
+    made.ledger.begin(intent({ family: 'beta', externalId, gateway: made.gateway.url }), key);
+    made.ledger.append(key, died);
+    const request = { method: 'POST', body: JSON.stringify(body) };
+    await fetch(`${made.gateway.url}/text-to-video/beta-3.0`, request).catch(() => {});
+    return made;
+  }
+
+  test('a task that is there is taken in', async () => {
+    const { settle, onlyJob, gateway } = await left(true);
+    expect(await settle()).toEqual({ outcome: 'adopted', id: 'bt-1' });
+    expect(await onlyJob()).toMatchObject({ state: 'running', id: 'bt-1', status: 'submitted' });
+    expect(gateway.creates).toHaveLength(1);
+  });
+
+  test('one that is not there is over only when it is a minute old, and is never sent', async () => {
+    const { settle, onlyJob, gateway, clock } = await left(false);
+    expect(await settle()).toEqual({ outcome: 'open' });
+    expect((await onlyJob()).state).toBe('sent');
+    await clock.sleep(61_000);
+    expect(await settle()).toEqual({ outcome: 'over' });
+    expect(await onlyJob()).toMatchObject({
+      state: 'refused',
+      message: expect.stringContaining('never created'),
+    });
+    expect(gateway.creates).toHaveLength(1);
+  });
+
+  test('a look-up that fails leaves it as it is', async () => {
+    const { settle, onlyJob, gateway, clock } = await left(false);
+    await clock.sleep(61_000);
+    gateway.lookUpFaults.push('503');
+    expect(await errorOf(settle())).toMatchObject({ kind: 'unavailable' });
+    expect((await onlyJob()).state).toBe('sent');
+  });
+
+  test('after the gateway has forgotten its records, absence proves nothing', async () => {
+    const { settle, onlyJob, gateway, clock } = await left(false);
+    await clock.sleep(31 * 24 * 3_600_000);
+    expect(await settle()).toEqual({ outcome: 'unknown' });
+    expect((await onlyJob()).state).toBe('unknown');
+    expect(gateway.lookUps).toEqual([]);
+  });
+});

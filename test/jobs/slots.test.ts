@@ -1,0 +1,143 @@
+import { expect, test } from 'vitest';
+import { alphaFamily } from '../../src/gateway/alpha-task.ts';
+import { betaFamily } from '../../src/gateway/beta-task.ts';
+import { type AccountType, poolOf } from '../../src/gateway/limits.ts';
+import { createLooker } from '../../src/jobs/looker.ts';
+import { takeSlot } from '../../src/jobs/slots.ts';
+import { newJobKey } from '../../src/ledger/job-key.ts';
+import { openLedger } from '../../src/ledger/open-ledger.ts';
+import { VirtualClock } from '../helpers/virtual-clock.ts';
+import { intent, tempDir } from '../ledger/fixtures.ts';
+import { fakeTasks } from './fake-client.ts';
+
+const gateway = 'https://gateway.example';
+
+/** A user whose tasks end when the test says; ledgers of one directory are other processes of the same user. */
+function scene(endsAtMs: Record<string, number>, account: AccountType = 'personal', family = alphaFamily) {
+  const clock = new VirtualClock();
+  const dir = tempDir();
+  const ledger = openLedger({ dir, clock, keepPrompts: true });
+  const { client, asked } = fakeTasks(clock, (id, atMs) => {
+    const endMs = endsAtMs[id];
+    return endMs === undefined ? undefined : atMs >= endMs ? 'succeeded' : 'queued';
+  });
+  const notes: string[] = [];
+  const run = (id: string, settings: Record<string, unknown> = {}, changes = {}) => {
+    const key = ledger.begin(intent({ family: family.name, settings, gateway, ...changes }));
+    ledger.append(key, { event: 'accepted', id });
+    return key;
+  };
+  const take = (settings: Record<string, unknown> = {}, deadlineMs = 3_600_000) =>
+    takeSlot(
+      {
+        family,
+        intent: { gateway },
+        pool: poolOf({ family: family.name, settings }, account),
+        looker: createLooker({ client, family, clock, account }),
+        ledger: openLedger({ dir, clock, keepPrompts: true }),
+        clock,
+        random: () => 0.5,
+        signal: new AbortController().signal,
+        deadlineMs,
+        onQueued: (text) => notes.push(text),
+      },
+      () => {
+        const key = newJobKey();
+        ledger.begin(intent({ family: family.name, settings, gateway }), key);
+        return { key, atMs: clock.steady(), claim: ledger.claim(key) };
+      },
+    );
+  return { clock, ledger, asked, notes, run, take };
+}
+
+test('a free slot is taken at once, and nothing is asked', async () => {
+  const { clock, run, take, asked, notes } = scene({ a: 1e9, b: 1e9 });
+  run('a');
+  run('b');
+  expect((await clock.until(take())).atMs).toBe(0);
+  expect([asked, notes]).toEqual([[], []]);
+});
+
+test('a full account is waited for, its tasks are looked at, and what ended is written down', async () => {
+  const { clock, run, take, ledger, notes } = scene({ a: 1e9, b: 50_000, c: 1e9 });
+  for (const id of ['a', 'b', 'c']) run(id);
+  const { atMs } = await clock.until(take());
+  expect(atMs).toBeGreaterThanOrEqual(50_000);
+  expect(atMs).toBeLessThan(80_000);
+  expect(notes).toEqual([expect.stringContaining('no free slot: 3 of 3')]);
+  expect((await ledger.find('b'))?.state).toBe('succeeded');
+});
+
+test('several that wait at once never take more than there are', async () => {
+  const { clock, run, take, ledger } = scene({ a: 60_000, b: 120_000, c: 1e9 });
+  for (const id of ['a', 'b', 'c']) run(id);
+  const first = take();
+  const second = take();
+  const [one, two] = await clock.until(Promise.all([first, second]));
+  const times = [one.atMs, two.atMs].sort((left, right) => left - right);
+  expect(times[0]).toBeGreaterThanOrEqual(60_000);
+  expect(times[1]).toBeGreaterThanOrEqual(120_000);
+  const open = (await ledger.list()).filter(({ state }) => state === 'running' || state === 'intent');
+  expect(open).toHaveLength(3);
+});
+
+test('five that ask at the same moment for two places: two are let in', async () => {
+  const { clock, run, take } = scene({ a: 1e9 });
+  run('a');
+  const ends = await clock.until(Promise.allSettled(Array.from({ length: 5 }, () => take({}, 30_000))));
+  expect(ends.map(({ status }) => status).sort()).toEqual([
+    ...['fulfilled', 'fulfilled', 'rejected', 'rejected', 'rejected'],
+  ]);
+});
+
+test('a create that another process is sending holds its slot; what a dead one left does not', async () => {
+  const { clock, run, take, ledger } = scene({ a: 1e9, b: 1e9 });
+  run('a');
+  run('b');
+  const alive = ledger.begin(intent({ gateway, settings: {} }));
+  const claim = ledger.claim(alive);
+  await expect(clock.until(take({}, clock.steady() + 30_000))).rejects.toMatchObject({
+    kind: 'rate_limited',
+    message: expect.stringContaining('nothing was sent'),
+  });
+  claim?.release();
+  expect((await clock.until(take())).key).toBeTruthy();
+});
+
+test('4k has a place of its own, beside the others', async () => {
+  const { clock, run, take } = scene({ a: 1e9, b: 1e9, c: 1e9, d: 40_000 });
+  for (const id of ['a', 'b', 'c']) run(id);
+  expect((await clock.until(take({ resolution: '4k' }))).atMs).toBe(0);
+  const before = clock.steady();
+  await expect(clock.until(take({ resolution: '4k' }, before + 20_000))).rejects.toMatchObject({
+    kind: 'rate_limited',
+  });
+});
+
+test('an enterprise account has ten', async () => {
+  const ends = Object.fromEntries(Array.from({ length: 10 }, (_, at) => [`t${at}`, at === 9 ? 30_000 : 1e9]));
+  const { clock, run, take } = scene(ends, 'enterprise');
+  for (const id of Object.keys(ends).slice(0, 9)) run(id);
+  expect((await clock.until(take())).atMs).toBe(0);
+  run('t9');
+  await expect(clock.until(take({}, clock.steady() + 1000))).rejects.toMatchObject({ kind: 'rate_limited' });
+});
+
+test('jobs of other gateways and families take no slot; tasks that the gateway has forgotten neither', async () => {
+  const { clock, run, take } = scene({ c: 1e9 });
+  run('a', {}, { gateway: 'https://other.example' });
+  run('b', {}, { family: 'gamma' });
+  run('c');
+  run('forgotten-1');
+  run('forgotten-2');
+  // Two looks, and not one whole pause.
+  expect((await clock.until(take())).atMs).toBeLessThan(5000);
+});
+
+test('a family without a documented limit counts nothing', async () => {
+  const ends = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`t${at}`, 1e9]));
+  const { clock, run, take, asked } = scene(ends, 'personal', betaFamily);
+  for (const id of Object.keys(ends)) run(id);
+  expect((await clock.until(take())).atMs).toBe(0);
+  expect(asked).toEqual([]);
+});

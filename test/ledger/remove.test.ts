@@ -1,0 +1,196 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { openLedger } from '../../src/ledger/open-ledger.ts';
+import { bundle, missing, Running, runNode } from './bundle.ts';
+import { handClock, intent, journalText, novemberMs, tempDir } from './fixtures.ts';
+
+const scripts = path.join(import.meta.dirname, 'scripts');
+const dayMs = 86_400_000;
+const open = (dir: string, clock = { now: () => Date.now() }) =>
+  openLedger({ dir, clock, keepPrompts: true });
+
+/** A ledger with a clock of its own, over two months. */
+function setUp() {
+  const dir = tempDir();
+  const clock = handClock(novemberMs - 30 * dayMs);
+  const ledger = open(dir, clock);
+  const make = (id: string) => {
+    const key = ledger.begin(intent());
+    ledger.append(key, { event: 'sent' });
+    ledger.append(key, { event: 'accepted', id });
+    return key;
+  };
+  return { dir, clock, ledger, make, names: () => fs.readdirSync(path.join(dir, 'ledger')).sort() };
+}
+
+describe('removing jobs', () => {
+  it('takes their lines out of every month and leaves all other bytes of lines as they are', async () => {
+    const { dir, clock, ledger, make, names } = setUp();
+    const [old, kept] = [make('t-1'), make('t-2')];
+    clock.set(novemberMs);
+    ledger.append(old, { event: 'get', role: 'video' });
+    ledger.append(kept, { event: 'get', role: 'video' });
+    const journal = path.join(dir, 'ledger/2026-11.jsonl');
+    fs.appendFileSync(journal, `\n{"v":1,"t":5,"job":"${kept}","event":"of-a-later-build","x":1}\n`);
+    fs.appendFileSync(journal, `\n{"v":1,"t":5,"jo\n`);
+    const before = journalText(dir).split('\n');
+    await ledger.remove(new Set([old]));
+    expect(journalText(dir).split('\n').filter(Boolean)).toEqual(
+      before.filter((line) => line !== '' && !line.includes(old)),
+    );
+    expect((await ledger.list()).map((job) => job.id)).toEqual(['t-2']);
+    expect(names()).toEqual(['2026-10.jsonl', '2026-11.jsonl']);
+    expect(fs.statSync(journal).mode & 0o777).toBe(0o600);
+  });
+
+  it('takes a month away of which nothing stays, and leaves the others untouched', async () => {
+    const { dir, clock, ledger, make, names } = setUp();
+    const old = make('t-1');
+    clock.set(novemberMs);
+    make('t-2');
+    const { ino } = fs.statSync(path.join(dir, 'ledger/2026-11.jsonl'));
+    await ledger.remove(new Set([old]));
+    expect(names()).toEqual(['2026-11.jsonl']);
+    expect(fs.statSync(path.join(dir, 'ledger/2026-11.jsonl')).ino).toBe(ino);
+  });
+
+  it('keeps a torn last line that may still be under way', async () => {
+    const { dir, ledger, make } = setUp();
+    const old = make('t-1');
+    make('t-2');
+    fs.appendFileSync(path.join(dir, 'ledger/2026-10.jsonl'), '\n{"v":1,"t":1,"job":"gw-torn');
+    await ledger.remove(new Set([old]));
+    expect(journalText(dir)).toContain('"job":"gw-torn');
+    expect((await ledger.list()).map((job) => job.id)).toEqual(['t-2']);
+  });
+
+  it('reads what a crash left beside a journal, and the next removal tidies it away', async () => {
+    const { dir, ledger, make, names } = setUp();
+    const old = make('t-1');
+    make('t-2');
+    const journal = path.join(dir, 'ledger/2026-10.jsonl');
+    // Between the new file's name and the copy of what others had appended to the old one.
+    fs.renameSync(journal, `${journal}.abcdef.old`);
+    make('t-3');
+    fs.writeFileSync(`${journal}.abcdef.new`, 'half');
+    expect((await ledger.list()).map((job) => job.id).sort()).toEqual(['t-1', 't-2', 't-3']);
+    expect(await ledger.find('t-2')).toMatchObject({ id: 't-2', state: 'running' });
+    await ledger.remove(new Set([old]));
+    expect((await ledger.list()).map((job) => job.id).sort()).toEqual(['t-2', 't-3']);
+    expect(names()).toEqual(['2026-10.jsonl']);
+  });
+
+  it('reads a journal of which only its former form is left', async () => {
+    const { dir, ledger, make, names } = setUp();
+    const old = make('t-1');
+    make('t-2');
+    const journal = path.join(dir, 'ledger/2026-10.jsonl');
+    fs.renameSync(journal, `${journal}.abcdef.old`);
+    expect(await ledger.find('t-2')).toMatchObject({ id: 't-2' });
+    await ledger.remove(new Set([old]));
+    expect((await ledger.list()).map((job) => job.id)).toEqual(['t-2']);
+    expect(names()).toEqual(['2026-10.jsonl']);
+  });
+
+  it('is refused while another process removes jobs', async () => {
+    const { dir, ledger, make } = setUp();
+    const old = make('t-1');
+    const holder = await ownLock(path.join(dir, 'locks/rewrite.lock'));
+    await expect(ledger.remove(new Set([old]))).rejects.toMatchObject({ kind: 'usage' });
+    holder();
+    await ledger.remove(new Set([old]));
+    expect(await ledger.list()).toEqual([]);
+  });
+});
+
+async function ownLock(file: string): Promise<() => void> {
+  const { tryLock } = await import('../../src/disk/lock-file.ts');
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  const lock = tryLock(file, Date.now());
+  if (!lock) throw new Error('the lock is taken');
+  return () => lock.release();
+}
+
+describe('while others append', () => {
+  const appendMany = bundle(path.join(scripts, 'append-many.ts'));
+  const removeEach = bundle(path.join(scripts, 'remove-each.ts'));
+
+  async function seed(dir: string, count: number): Promise<{ keys: string[]; file: string }> {
+    const { out } = await runNode(appendMany, dir, String(count), 'old').finished;
+    const keys = out.trim().split('\n');
+    const file = path.join(dir, 'keys');
+    fs.writeFileSync(file, keys.join('\n'));
+    return { keys, file };
+  }
+
+  it('a hundred removals lose no line that was acknowledged', { timeout: 60_000 }, async () => {
+    const dir = tempDir();
+    const { keys: old, file } = await seed(dir, 300);
+    const writers = [1, 2, 3].map((number) => runNode(appendMany, dir, '1000000', `writer ${number}`));
+    await Promise.all(writers.map((writer) => writer.printed('gw-')));
+    const remover = await runNode(removeEach, dir, file, '3').finished;
+    expect(remover, remover.err).toMatchObject({ code: 0 });
+    for (const writer of writers) writer.child.kill('SIGTERM');
+    const acknowledged = (await Promise.all(writers.map((writer) => writer.finished))).flatMap(({ out }) =>
+      out.split('\n').filter((key) => key.length === 29),
+    );
+    const kept = new Set((await open(dir).list()).map((job) => job.key));
+    expect(acknowledged.length).toBeGreaterThan(100);
+    expect(acknowledged.filter((key) => !kept.has(key))).toEqual([]);
+    expect(old.filter((key) => kept.has(key))).toEqual([]);
+  });
+
+  it('thirty killed removals lose no line that was acknowledged', { timeout: 60_000 }, async () => {
+    const dir = tempDir();
+    const { keys: old, file } = await seed(dir, 100);
+    const writer = runNode(appendMany, dir, '1000000', 'writer');
+    await writer.printed('gw-');
+    for (let round = 0; round < 30; round++) {
+      const remover = runNode(removeEach, dir, file, '1');
+      await remover.printed('removed 0');
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 15));
+      remover.child.kill('SIGKILL');
+      await remover.finished;
+    }
+    writer.child.kill('SIGTERM');
+    const acknowledged = (await writer.finished).out.split('\n').filter((key) => key.length === 29);
+    const kept = new Set((await open(dir).list()).map((job) => job.key));
+    expect(acknowledged.filter((key) => !kept.has(key))).toEqual([]);
+    await open(dir).remove(new Set(old));
+    const after = new Set((await open(dir).list()).map((job) => job.key));
+    expect(acknowledged.filter((key) => !after.has(key))).toEqual([]);
+    expect(old.filter((key) => after.has(key))).toEqual([]);
+    expect(fs.readdirSync(path.join(dir, 'ledger'))).toHaveLength(1);
+  });
+
+  const cannotTrace = missing('strace', '-f', '-o', '/dev/null', 'true');
+  it.skipIf(cannotTrace)(
+    'a removal killed at each of its system calls loses nothing',
+    { timeout: 60_000 },
+    async () => {
+      let kills = 0;
+      for (const call of ['link,linkat', 'rename,renameat,renameat2', 'unlink,unlinkat', 'fsync', 'write']) {
+        for (let when = 1; when <= 4; when++) {
+          const dir = tempDir();
+          const { keys, file } = await seed(dir, 4);
+          const [first = '', ...others] = keys;
+          fs.writeFileSync(file, first);
+          const inject = ['-e', `trace=${call}`, '-e', `inject=${call}:signal=KILL:when=${when}`];
+          const strace = new Running('strace', [
+            ...['-f', '-qq', '-o', '/dev/null', ...inject],
+            ...[process.execPath, removeEach, dir, file, '1'],
+          ]);
+          if ((await strace.finished).code !== 0) kills += 1;
+          const left = (await open(dir).list()).map((job) => job.key);
+          expect(left, `${call} ${when}`).toEqual(expect.arrayContaining(others));
+          // A lock whose maker died while writing it is taken over once it is ten seconds old.
+          await open(dir, { now: () => Date.now() + 20_000 }).remove(new Set([first]));
+          expect((await open(dir).list()).map((job) => job.key).sort()).toEqual([...others].sort());
+          expect(fs.readdirSync(path.join(dir, 'ledger'))).toHaveLength(1);
+        }
+      }
+      expect(kills, 'the calls were met').toBeGreaterThan(8);
+    },
+  );
+});
