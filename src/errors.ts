@@ -14,7 +14,7 @@ export const errorKinds = {
     exitCode: 8,
     meaning: 'HTTP 5xx, no connection, a broken or unreadable reply, or a redirect, after all retries',
   },
-  task_failed: { exitCode: 9, meaning: 'the task ended failed or cancelled' },
+  task_failed: { exitCode: 9, meaning: 'the task or asset ended failed or cancelled' },
   wait_timeout: {
     exitCode: 10,
     meaning: '--wait-timeout ran out; the job goes on and stays in the ledger',

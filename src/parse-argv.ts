@@ -150,7 +150,11 @@ export async function parseArgv(
     const example = spec.examples.map((line) => `  $ ${line}`).join('\n');
     const notes = (spec.notes ?? []).map((note) => `\n${wrapped(note, host.columns)}`).join('\n');
     command.addHelpText('after', `${notes}${notes && '\n'}\nExamples:\n${example}`);
+    const children = spec.args ? [] : (node.children ?? []).map(({ name }) => name);
+    if (children.length > 0) command.allowExcessArguments();
     command.action(() => {
+      const [word] = command.args;
+      if (children.length > 0 && word !== undefined) throw unknownCommand(word, children, path);
       const input = {
         args: command.args,
         flags: typed.of(spec.flags),

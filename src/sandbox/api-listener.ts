@@ -20,7 +20,7 @@ export function apiListener(routes: readonly Route[], world: World, note: NoteRe
     () => world.now(),
     note,
     async (request, response, url, entry) => {
-      const found = findRoute(routes, entry.method, url.pathname);
+      const found = findRoute(routes, entry.method, url);
       const struck =
         'route' in found ? world.faults.draw(faultPlaces[found.route.endpoint.resend]) : undefined;
       if (struck) entry.fault = struck.fault.spec;

@@ -1,4 +1,5 @@
-import { SANDBOX_ASSET_START } from './alpha/references.ts';
+import { sampleStarts } from './asset/library.ts';
+import { failureWords } from './asset/processing.ts';
 import { BETA_RECORD_DAYS, betaProducts, productWord } from './beta/plan.ts';
 import { SENSITIVE_TEXT } from './chat/answer.ts';
 import { SANDBOX_CHAT_MODEL } from './chat/models.ts';
@@ -14,7 +15,9 @@ export const notImitated: readonly string[] = [
   'It makes no video from a prompt: each output is a short test clip, looped to the asked size, ratio and length.',
   'Outputs are 8-bit H.264 also where the service sends 10-bit H.265 (standard 2.0 4k, 2.5 1080p) or professional mov.',
   'Addresses of images, videos and audio are not fetched, so what they hold is not checked; what comes as Base64 is.',
-  `There is no asset library: asset IDs that begin with ${SANDBOX_ASSET_START} exist, all others do not.`,
+  `URLs of assets are not fetched: one becomes Active unless its ending contradicts its type, or its path has one of the words ${Object.keys(failureWords).join(', ')}, each of which makes it fail with a code of its own.`,
+  `Assets whose IDs begin with ${sampleStarts.join(', ')} are always there, Active and in no list; nothing changes them.`,
+  'Deleting an asset group deletes its assets; videos and the REST look-ups see the default project of the asset library.',
   `There is no content review; the word ${SENSITIVE_OUTPUT_WORD} in a prompt makes a task fail as one would, ${SENSITIVE_PROMPT_WORD} has family C refuse it (422), and ${SENSITIVE_TEXT} in a chat meets a content filter.`,
   'The task type of 2.5 is guessed from the words edit, replace and extend in the prompt.',
   'Duration -1 gives 4-12 s by chance; ratio adaptive follows the first Base64 image, else it is 16:9.',
@@ -35,6 +38,7 @@ export const notImitated: readonly string[] = [
   `A file_id that begins with ${KNOWN_FILE_ID_START} exists and shows as its ID, all others do not; image models that the document does not list are taken where their name holds "image", such as ${SANDBOX_IMAGE_MODEL}.`,
   `Native image bodies and replies and image events have the public shape; ${SANDBOX_IMAGE_URL_MODEL} answers natively with an address in place of Base64; ${FINAL_FIRST_TEXT} in the prompt of a stream puts the finished image before the unfinished ones.`,
   `The word ${SENSITIVE_PROMPT_WORD} in the prompt of an image is refused as moderation would (400; natively 200 without an image).`,
+  'The balance has the public shape of a dashboard, with made-up amounts that nothing is taken from.',
   'There are no real prices, and no watermarks: a watermarked output differs from the clean one in its bytes only; seeds, tokens and search counts are plausible numbers only.',
   'Error types and codes are plausible where the document lists none.',
 ];

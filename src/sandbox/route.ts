@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import type { Endpoint } from '../gateway/endpoint.ts';
+import { matchPath } from '../gateway/match-path.ts';
 import type { FormBody } from './form-body.ts';
 import type { Refusal, SandboxReply } from './reply.ts';
 import type { Pool } from './task.ts';
@@ -37,39 +38,26 @@ export interface Route {
   readonly answer: (call: Call, world: World) => SandboxReply | Promise<SandboxReply>;
 }
 
-const escapeForRegExp = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-
-/** The parameters of a path that fits a row's pattern (`/tasks/{task_id}`); undefined where it does not fit. */
-function matchPath(pattern: string, path: string): Record<string, string> | undefined {
-  const source = pattern
-    .split(/(\{\w+\})/)
-    .map((part) => (/^\{\w+\}$/.test(part) ? `(?<${part.slice(1, -1)}>[^/]+?)` : escapeForRegExp(part)))
-    .join('');
-  const match = new RegExp(`^${source}$`).exec(path);
-  if (!match) return undefined;
-  try {
-    return Object.fromEntries(
-      Object.entries(match.groups ?? {}).map(([name, raw]) => [name, decodeURIComponent(raw)]),
-    );
-  } catch {
-    return undefined;
-  }
-}
-
-/** The route of a request; `methods` where the path exists for others only; an empty list where there is no such path. */
+/**
+ * The route of a request; `methods` where the path exists for others only; an empty list where there is no such path. Of
+ * rows that differ by the `Action` of their fixed query, the one that the request names.
+ */
 export function findRoute(
   routes: readonly Route[],
   method: string,
-  path: string,
+  url: URL,
 ):
   | { readonly route: Route; readonly params: Readonly<Record<string, string>> }
   | { readonly methods: string[] } {
   const methods: string[] = [];
   for (const route of routes) {
-    const params = matchPath(route.endpoint.path, path);
+    const [path = '', query] = route.endpoint.path.split('?');
+    const params = matchPath(path, url.pathname);
     if (!params) continue;
+    const action = new URLSearchParams(query).get('Action');
+    if (action !== null && action !== url.searchParams.get('Action')) continue;
     if (route.endpoint.method === method) return { route, params };
-    methods.push(route.endpoint.method);
+    if (!methods.includes(route.endpoint.method)) methods.push(route.endpoint.method);
   }
   return { methods };
 }

@@ -1,4 +1,5 @@
 import { alphaRoutes } from './alpha/routes.ts';
+import { assetRoutes } from './asset/routes.ts';
 import { betaRoutes } from './beta/routes.ts';
 import { billingRoute } from './billing-route.ts';
 import { chatRoutes } from './chat/routes.ts';
@@ -16,4 +17,5 @@ export const routes: readonly Route[] = [
   ...alphaRoutes,
   ...betaRoutes,
   ...gammaRoutes,
+  ...assetRoutes,
 ];

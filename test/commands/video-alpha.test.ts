@@ -224,7 +224,8 @@ describe('the request', () => {
       'reference',
     ]);
     expect(run.code, run.err).toBe(0);
-    const [request] = world.sandbox.requests;
+    // The one before looked at the asset.
+    const request = world.sandbox.requests.at(-1);
     expect(request).toMatchObject({ method: 'POST', path: '/api/v3/contents/generations/tasks' });
     expect(request?.headers).toMatchObject({
       authorization: `Bearer ${KEY}`,

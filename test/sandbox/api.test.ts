@@ -31,7 +31,8 @@ describe('the gate of the API', () => {
 
   it.each([
     ['GET', '/contents/generations/tasks/vt-1', 404],
-    ['POST', '/', 404],
+    ['POST', '/nowhere', 404],
+    ['DELETE', '/?Action=GetAsset&Version=2024-01-01', 405],
     ['GET', `${tasksPath}/a/b`, 404],
     ['GET', `${tasksPath}/%zz`, 404],
     ['GET', tasksPath, 405],

@@ -62,7 +62,7 @@ const taken: [string, Record<string, unknown>][] = [
   ['audio alone on 2.5', v25({ content: [audio()] })],
   [
     'an asset of the sandbox',
-    bodyOf({ content: [text('x'), image('reference_image', 'asset://asset-sandbox-1')] }),
+    bodyOf({ content: [text('x'), image('reference_image', 'asset://asset-sandbox-image-1')] }),
   ],
 ];
 
@@ -141,7 +141,7 @@ const refused: [string, Record<string, unknown>, string][] = [
   ],
   [
     'a bare asset ID',
-    bodyOf({ content: [text('x'), image('reference_image', 'asset-sandbox-1')] }),
+    bodyOf({ content: [text('x'), image('reference_image', 'asset-sandbox-image-1')] }),
     'content[1].image_url.url',
   ],
   [
@@ -161,7 +161,12 @@ const refused: [string, Record<string, unknown>, string][] = [
   ],
   [
     'an asset ID in the prompt',
-    bodyOf({ content: [text('like asset-sandbox-1'), image('reference_image', 'asset://asset-sandbox-1')] }),
+    bodyOf({
+      content: [
+        text('like asset-sandbox-image-1'),
+        image('reference_image', 'asset://asset-sandbox-image-1'),
+      ],
+    }),
     'content[0].text',
   ],
 ];

@@ -38,6 +38,7 @@ const fieldFlags = {
 export const modelFlag = text('MODEL', 'model ID (default: the setting models.image)', {
   short: 'm',
   choices: Object.keys(imageModels),
+  completes: 'model:image',
 });
 
 /** Where images go and how they are shown; every image command has these. */

@@ -8,8 +8,10 @@ import { applySets, readJsonBody } from '../../flags/json-body.ts';
 import { nearest } from '../../flags/nearest.ts';
 import { readPrompt, refuseSharedStdin } from '../../flags/prompt.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
+import { imageModels } from '../../gateway/image-models.ts';
 import type { Note } from '../../gateway/task.ts';
 import type { MediaInput } from '../../media/resolve.ts';
+import { checkModel } from '../../models/check-model.ts';
 import { showInstead } from '../show-instead.ts';
 import type { JobResult } from '../video/follow-job.ts';
 import { planOutput } from './plan-output.ts';
@@ -119,6 +121,11 @@ export function imageCommand<const F extends FlagSet>(spec: ImageCommand<F>): An
       refuseOrWarn(breaches, globals.validate === undefined, ctx.io);
       const shown = await showInstead(spec.endpoint, input, ctx);
       if (shown !== undefined) return { value: shown };
+      await checkModel(
+        typeof planned.model === 'string' ? planned.model : model,
+        Object.keys(imageModels),
+        ctx,
+      );
       const outcome = await sendImages(
         {
           endpoint: spec.endpoint,

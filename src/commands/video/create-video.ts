@@ -45,6 +45,8 @@ export interface VideoCreate<F extends FlagSet> {
   /** Adds what the documented rules imply. */
   fill(body: Record<string, unknown>, flags: FlagValues<F>): Record<string, unknown>;
   warnings(body: Record<string, unknown>, flags: FlagValues<F>): readonly Note[];
+  /** Asks the gateway what must hold before anything is paid; passed over with --no-validate. Throws GwError. */
+  checkFirst?(body: Record<string, unknown>, flagOf: FlagOfPath, ctx: Context): Promise<void>;
   /** What is odd about the reply to a create that was accepted. */
   replyWarning?(reply: unknown): string | undefined;
   flagOf(path: readonly PropertyKey[], body: Record<string, unknown>): string | undefined;
@@ -121,7 +123,19 @@ export function videoCreate<F extends FlagSet>(spec: VideoCreate<F>) {
       const identified = identifyBody(spec.family, body);
       const shown = await showInstead(endpoint, { body: identified.body }, ctx);
       if (shown !== undefined) return { value: shown };
-      const ready = { spec, endpoint, model, ...identified, media: resolved.items, flags, settings };
+      const checkFirst = async () => {
+        if (validate) await spec.checkFirst?.(body, flagOf, ctx);
+      };
+      const ready = {
+        spec,
+        endpoint,
+        model,
+        ...identified,
+        media: resolved.items,
+        flags,
+        settings,
+        checkFirst,
+      };
       return sendAndFollow(ready, ctx);
     },
   });
@@ -137,6 +151,7 @@ interface Ready extends IdentifiedBody {
   readonly media: readonly ResolvedMedia[];
   readonly flags: SharedValues;
   readonly settings: Settings;
+  checkFirst(): Promise<void>;
 }
 
 async function sendAndFollow(ready: Ready, ctx: Context): Promise<Outcome<JobResult>> {
@@ -156,6 +171,7 @@ async function sendAndFollow(ready: Ready, ctx: Context): Promise<Outcome<JobRes
       outputsExpected: 1,
     });
   }
+  await ready.checkFirst();
   const ledger = await ctx.ledger();
   const deadlineMs = waitDeadlineMs(flags, ctx);
   const followers = createFollowers(ctx);

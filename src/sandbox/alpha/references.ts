@@ -1,35 +1,35 @@
 import type { AlphaContentItem, AlphaCreateBody } from '../../gateway/alpha.ts';
 import { type AlphaModel, alphaModels } from '../../gateway/alpha-models.ts';
 import { mediaUrlOf } from '../../gateway/alpha-rules.ts';
+import { assetIdOf } from '../../gateway/asset-fields.ts';
 import type { Modality } from '../../gateway/media-limits.ts';
+import type { KeptAsset } from '../asset/library.ts';
+import { checkAsset } from '../asset/usage.ts';
 import { base64Bytes, readImageSize } from '../base64-image.ts';
 import { checkMedia } from '../media-check.ts';
 import { Refusal } from '../reply.ts';
-
-/** Assets that exist in the embedded gateway: any ID that begins so, of any modality and always active. */
-export const SANDBOX_ASSET_START = 'asset-sandbox-';
+import type { World } from '../world.ts';
 
 const modalityOf = (item: AlphaContentItem) => item.type.replace('_url', '') as Modality;
 const refuse = (nth: number, item: AlphaContentItem, rule: string) =>
   new Refusal(400, `Invalid parameter content[${nth}].${item.type}.url: ${rule}.`, 'InvalidParameter');
 
 /**
- * Checks what a request refers to: assets must exist, and media sent as Base64 must keep the model's limits ("Asset
+ * Checks what a request refers to: assets must be usable, and media sent as Base64 must keep the model's limits ("Asset
  * limits per request"; none are stated for 2.0). Addresses are not fetched. Throws Refusal.
+ * @returns the assets that it uses
  */
-export async function checkReferences(body: AlphaCreateBody): Promise<void> {
+export async function checkReferences(body: AlphaCreateBody, world: World): Promise<KeptAsset[]> {
   const model = alphaModels[body.model];
+  const assets: KeptAsset[] = [];
   let audioS = 0;
   for (const [nth, item] of body.content.entries()) {
     const url = mediaUrlOf(item);
     if (url === undefined) continue;
-    if (url.startsWith('asset://') && !url.startsWith(`asset://${SANDBOX_ASSET_START}`)) {
-      const id = url.slice('asset://'.length);
-      throw refuse(
-        nth,
-        item,
-        `the asset ${id} does not exist here (IDs that begin with ${SANDBOX_ASSET_START} do)`,
-      );
+    const assetId = assetIdOf(url);
+    if (assetId !== undefined) {
+      assets.push(checkAsset(assetId, item.type, world, (rule) => refuse(nth, item, rule)));
+      continue;
     }
     const bytes = base64Bytes(url);
     const modality = modalityOf(item);
@@ -39,6 +39,7 @@ export async function checkReferences(body: AlphaCreateBody): Promise<void> {
     audioS += durationS;
     refuseLongAudio(audioS, model);
   }
+  return assets;
 }
 
 /** The size of a request's first image, where it was sent as Base64 and can be read. */

@@ -1,6 +1,7 @@
 import { type AlphaCreateBody, AlphaStrictCreateBody, alphaCreate } from '../../gateway/alpha.ts';
 import { alphaFamily, alphaQuery } from '../../gateway/alpha-task.ts';
 import { admitTask } from '../account.ts';
+import { markUsed } from '../asset/usage.ts';
 import { jsonReply, Refusal } from '../reply.ts';
 import type { Route } from '../route.ts';
 import { findTask } from '../task.ts';
@@ -16,9 +17,10 @@ export const alphaRoutes: readonly Route[] = [
     pool: poolOf,
     async answer({ body }, world) {
       const request = body as AlphaCreateBody;
-      await checkReferences(request);
+      const assets = await checkReferences(request, world);
       const task = await planTask(request, world);
       admitTask(world.store, task, world.account);
+      markUsed(assets, task.createdAtMs, world);
       return { ...jsonReply(200, createReply(task)), acceptedTaskId: task.id };
     },
   },

@@ -6,7 +6,10 @@ import { assetIdOf } from '../../../gateway/asset-fields.ts';
 const typeOfItem = { image_url: 'Image', video_url: 'Video', audio_url: 'Audio' } as const;
 
 /** The `asset://` references of a create body that has passed its schema, or that --no-validate lets pass. */
-export function assetReferences(body: Readonly<Record<string, unknown>>, flagOf: FlagOfPath): AssetReference[] {
+export function assetReferences(
+  body: Readonly<Record<string, unknown>>,
+  flagOf: FlagOfPath,
+): AssetReference[] {
   if (!Array.isArray(body.content)) return [];
   return (body.content as unknown[]).flatMap((item, at) => {
     const { type } = (item ?? {}) as { readonly type?: keyof typeof typeOfItem };

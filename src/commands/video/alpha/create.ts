@@ -3,6 +3,7 @@ import { alphaModels } from '../../../gateway/alpha-models.ts';
 import { alphaWarnings, fillAlphaBody } from '../../../gateway/alpha-rules.ts';
 import { alphaFamily } from '../../../gateway/alpha-task.ts';
 import { videoCreate } from '../create-video.ts';
+import { checkAssetReferences } from './asset-references.ts';
 import { alphaBody, alphaFlagOf, alphaFlags, alphaMedia, alphaModelId } from './body.ts';
 
 export const create = videoCreate({
@@ -20,6 +21,7 @@ export const create = videoCreate({
     const parsed = AlphaCreateBody.safeParse(body);
     return parsed.success ? alphaWarnings(parsed.data as AlphaCreateBody) : [];
   },
+  checkFirst: checkAssetReferences,
   flagOf: alphaFlagOf,
   examples: [
     'gw video alpha create --sandbox --prompt "a paper boat on a calm sea at dawn" --wait',
@@ -30,5 +32,7 @@ export const create = videoCreate({
     'On 2.5 a first frame, --task-type edit and extend make the ratio adaptive, and edit makes the duration -1. ' +
       'In the prompt, media are called "image 1", "video 1", "audio 1", numbered per kind in the order of the flags ' +
       '(--first-frame, --last-frame, --image). Videos are sent by address only: put a local one into the asset library.',
+    'asset://ID references are looked up first: each must exist in the default project, be Active, and be of the type that ' +
+      'its flag takes; --no-validate and --dry-run do not look.',
   ],
 });

@@ -1,0 +1,57 @@
+import { GwError, usage } from '../errors.ts';
+import type { AssetType } from '../gateway/asset-fields.ts';
+import { assetFailure, readAsset } from '../gateway/asset-record.ts';
+import type { Client } from '../http/client.ts';
+import { lookAtAssets } from './look-at-assets.ts';
+
+/** An `asset://` reference of a request. */
+export interface AssetReference {
+  readonly id: string;
+  /** What the request uses it as. */
+  readonly type: AssetType;
+  /** The flag or field that it stands in, for messages. */
+  readonly named: string;
+}
+
+/**
+ * Looks whether the assets that a request refers to can be used in it: "the request fails when an asset does not exist,
+ * … is not yet `Active`, or its type does not match the modality". One look for all of them as a rule.
+ * Throws GwError `not_found`, or `usage` with what to do; and the error of the look itself.
+ */
+export async function checkReferences(
+  references: readonly AssetReference[],
+  { client, signal }: { readonly client: Client; readonly signal: AbortSignal },
+): Promise<void> {
+  if (references.length === 0) return;
+  const ids = [...new Set(references.map(({ id }) => id))];
+  const looks = await lookAtAssets(ids, { client, send: { signal } });
+  for (const { id, type, named } of references) {
+    const look = looks.get(id);
+    if (look === undefined || 'error' in look) {
+      throw new GwError('not_found', `${named} asset://${id}: there is no such asset; nothing was sent`, {
+        ...look?.error.facts,
+        hint: 'gw asset list shows those of your key; a video can use those of the default project',
+      });
+    }
+    const view = readAsset(look.asset);
+    if (view.state === 'failed') {
+      const { code } = view.error;
+      throw usage(
+        `${named} asset://${id}: this asset is ${view.status}${code ? ` (${code})` : ''}, and only an Active one can be used`,
+        assetFailure(code)?.toDo ?? 'create it anew',
+      );
+    }
+    if (view.state === 'running') {
+      throw usage(
+        `${named} asset://${id}: this asset is ${view.status || 'not ready'}, and only an Active one can be used`,
+        `wait for it: gw asset wait ${id}`,
+      );
+    }
+    if (view.type !== undefined && view.type !== type) {
+      throw usage(
+        `${named} asset://${id}: this asset is of the type ${view.type}, and ${type} is needed here`,
+        `give it with --${view.type.toLowerCase()}`,
+      );
+    }
+  }
+}

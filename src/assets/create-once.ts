@@ -1,0 +1,103 @@
+import { GwError, Interrupted } from '../errors.ts';
+import { resultOf } from '../gateway/asset-envelope.ts';
+import { CreatedId } from '../gateway/asset-record.ts';
+import type { Endpoint } from '../gateway/endpoint.ts';
+import type { Clock } from '../host.ts';
+import type { Client } from '../http/client.ts';
+import { UnknownOutcome } from '../http/retry.ts';
+import { askLibrary } from './ask-library.ts';
+
+export interface CreateOnce {
+  readonly client: Client;
+  readonly endpoint: Endpoint;
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly note: (text: string) => void;
+  /** `asset` or `asset group`, for messages. */
+  readonly what: string;
+  /** Looks for what a lost create has made since (Unix milliseconds of this machine); undefined where the body cannot be looked for. */
+  readonly find: ((sinceMs: number) => Promise<Found>) | undefined;
+  /** The command that shows whether it is there. */
+  readonly lookCommand: string;
+}
+
+/** What a look for a lost create brought: it is there, it is not, or something is there that may be it. */
+export type Found = { readonly id: string; readonly record: unknown } | 'absent' | 'unclear';
+
+/** Something that was created. */
+export interface Created {
+  readonly id: string;
+  /** The reply as it came; the record, where the reply was lost and it was found again. */
+  readonly record: unknown;
+}
+
+/** Before the first look and the second: what was taken may not be listed at once. */
+const LOOK_AFTER_MS = [2_000, 5_000];
+
+/**
+ * Creates an asset or a group. Where the answer is lost it is looked for first: found, it is the one; certainly not there,
+ * it is sent once more; in any other case `unavailable` says that it may exist (promises, section 2). Throws as
+ * {@link askLibrary}; an Interrupted after it was sent says how to look for it.
+ */
+export async function createOnce(request: CreateOnce): Promise<Created> {
+  const { client, endpoint, body, clock, signal, note, what } = request;
+  let sentAtMs: number | undefined;
+  const send = async (): Promise<Created> => {
+    const onSend = () => {
+      sentAtMs ??= clock.now();
+    };
+    const { json } = await askLibrary(client, endpoint, { body }, { signal, onSend });
+    return { id: resultOf(CreatedId, json).Id, record: json };
+  };
+  let lost: UnknownOutcome;
+  try {
+    for (let sends = 1; ; sends += 1) {
+      try {
+        return await send();
+      } catch (error) {
+        if (!(error instanceof UnknownOutcome)) throw error;
+        lost = error;
+      }
+      if (!request.find) throw notKnown(lost, request);
+      note(`the answer was lost; looking for the ${what}`);
+      const found = await lookFor(request, request.find, sentAtMs ?? clock.now());
+      if (typeof found === 'object') {
+        note(`found: the ${what} ${found.id} was created`);
+        return found;
+      }
+      if (found === 'unclear' || sends === 2) throw notKnown(lost, request);
+      note(`the gateway has no such ${what}; sending it once more`);
+    }
+  } catch (error) {
+    if (!(error instanceof Interrupted) || sentAtMs === undefined) throw error;
+    throw new Interrupted(error.signal, `the ${what} may have been created: ${request.lookCommand}`);
+  }
+}
+
+async function lookFor(
+  { clock, signal }: CreateOnce,
+  find: NonNullable<CreateOnce['find']>,
+  sinceMs: number,
+): Promise<Found> {
+  for (const pauseMs of LOOK_AFTER_MS) {
+    await clock.sleep(pauseMs, signal);
+    let found: Found;
+    try {
+      found = await find(sinceMs);
+    } catch (error) {
+      if (!(error instanceof GwError)) throw error;
+      return 'unclear';
+    }
+    if (found !== 'absent') return found;
+  }
+  return 'absent';
+}
+
+/** Assets cost nothing, so this is no `unknown_outcome`; but it may exist, and nobody is told to send it again. */
+function notKnown(lost: UnknownOutcome, { what, lookCommand }: CreateOnce): GwError {
+  return new GwError('unavailable', `${lost.message}; the ${what} may have been created`, {
+    ...lost.facts,
+    hint: `look whether it is there: ${lookCommand}`,
+  });
+}

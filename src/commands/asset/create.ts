@@ -1,0 +1,114 @@
+import { createOnce } from '../../assets/create-once.ts';
+import { findAsset } from '../../assets/find-created.ts';
+import { defineCommand, type Outcome } from '../../command.ts';
+import { commandFor } from '../../context.ts';
+import { fromField } from '../../flags/flag.ts';
+import type { JsonObject } from '../../flags/json-body.ts';
+import { CreateAssetBody, createAsset, uploadAsset } from '../../gateway/asset.ts';
+import { assetTypes, canonical } from '../../gateway/asset-fields.ts';
+import { assetTypeOfUrl } from '../../gateway/asset-url.ts';
+import { showInstead } from '../show-instead.ts';
+import { anyCaseFlag, idFlag, projectFlag } from './flags.ts';
+import { given, libraryBody } from './library-body.ts';
+import { requirementsHelp } from './requirements-help.ts';
+import { idLine, type LibraryResult, libraryResult } from './result.ts';
+import { waitFlags } from './wait-flags.ts';
+import { waitOutcomes } from './wait-for.ts';
+
+const { shape } = CreateAssetBody;
+const flags = {
+  group: idFlag(shape.GroupId),
+  url: fromField(shape.URL, 'URL'),
+  type: anyCaseFlag(shape.AssetType, assetTypes),
+  name: fromField(shape.Name, 'NAME'),
+  ...projectFlag,
+  ...waitFlags,
+} as const;
+
+const endpoints = { create: createAsset, upload: uploadAsset } as const;
+
+/** `gw asset create` (the action) and `gw asset upload` (its REST alias): the same request by two ways. */
+export const assetCreate = (verb: keyof typeof endpoints) =>
+  defineCommand<typeof flags, LibraryResult>({
+    flags,
+    examples: [
+      `gw asset ${verb} --sandbox --group "$(gw asset group create --sandbox --name foxes)" --url https://example.com/fox.png --name fox --wait`,
+      `gw asset ${verb} --sandbox --group group-1 --url https://example.com/wind.mp3 --type audio --name wind --dry-run`,
+    ],
+    notes: [
+      'Prints the ID; in a video it is written asset://ID. The file itself is not sent: the service downloads the URL, ' +
+        'which must be public. --type may be left out where the ending of the URL says it.',
+      requirementsHelp(),
+    ],
+    sends: 'body',
+    human: idLine,
+    async *run({ flags }, ctx): AsyncGenerator<Outcome<LibraryResult>> {
+      const body = await libraryBody(
+        {
+          schema: CreateAssetBody,
+          over: (base) => ({
+            ...base,
+            ...given({
+              GroupId: flags.group,
+              URL: flags.url,
+              AssetType: canonical(assetTypes, flags.type) ?? flags.type,
+              Name: flags.name,
+              ProjectName: flags.project,
+            }),
+          }),
+          fill: withType,
+          flagOf: flagOfField,
+        },
+        ctx,
+      );
+      warnOfEnding(body, ctx);
+      const endpoint = endpoints[verb];
+      const shown = await showInstead(endpoint, { body }, ctx);
+      if (shown !== undefined) return yield { value: shown };
+      const { client } = await ctx.gateway();
+      const { clock, signal } = ctx;
+      const created = await createOnce({
+        client,
+        endpoint,
+        body,
+        clock,
+        signal,
+        note: (text) => ctx.io.note(text),
+        what: 'asset',
+        find: findAsset({ client, body, clock, signal }),
+        lookCommand: commandFor(`gw asset list --group-id ${String(body.GroupId)}`, ctx),
+      });
+      if (!flags.wait) {
+        // What the document says of a new asset; its reply has no status.
+        yield { value: libraryResult('asset', created.id, 'Processing', created.record) };
+        return;
+      }
+      ctx.io.note(`asset ${created.id}`);
+      yield* waitOutcomes([created.id], flags, ctx, true);
+    },
+  });
+
+const flagOfField = {
+  GroupId: '--group',
+  URL: '--url',
+  AssetType: '--type',
+  Name: '--name',
+  ProjectName: '--project',
+} as const;
+
+function withType(body: JsonObject): JsonObject {
+  if (body.AssetType !== undefined || typeof body.URL !== 'string') return body;
+  const type = assetTypeOfUrl(body.URL);
+  return type === undefined ? body : { ...body, AssetType: type };
+}
+
+/** An ending may lie, so it is no breach; the service would say AssetTypeMismatch much later. */
+function warnOfEnding(
+  { URL: url, AssetType: type }: JsonObject,
+  { io }: { readonly io: { warn(text: string): void } },
+) {
+  const promised = typeof url === 'string' ? assetTypeOfUrl(url) : undefined;
+  const asked = canonical(assetTypes, type);
+  if (promised === undefined || asked === undefined || promised === asked) return;
+  io.warn(`--type ${asked}: the ending of the URL says ${promised}; where it is right, the asset will fail`);
+}

@@ -1,0 +1,136 @@
+import { askLibrary } from '../../assets/ask-library.ts';
+import type { Outcome } from '../../command.ts';
+import type { Context } from '../../context.ts';
+import { GwError, usage } from '../../errors.ts';
+import type { FlagValues } from '../../flags/flag.ts';
+import { fromField, on } from '../../flags/flag.ts';
+import type { JsonObject } from '../../flags/json-body.ts';
+import { canonical, DEFAULT_GROUP_TYPE, groupTypes } from '../../gateway/asset-fields.ts';
+import { LIST_MAX, type LibraryPage, ListAssetsBody } from '../../gateway/asset-list.ts';
+import type { Endpoint } from '../../gateway/endpoint.ts';
+import type { Reply } from '../../http/client.ts';
+import { showInstead } from '../show-instead.ts';
+import { anyCaseFlag, countFlag, idListFlag, projectFlag } from './flags.ts';
+import { given } from './library-body.ts';
+
+// What the lists of assets and of groups have in common.
+
+const { shape } = ListAssetsBody;
+const filter = shape.Filter.shape;
+
+export const listFlags = {
+  type: anyCaseFlag(filter.GroupType, groupTypes),
+  name: fromField(filter.Name, 'TEXT'),
+  groupId: idListFlag(filter.GroupIds),
+  order: fromField(shape.SortOrder),
+  limit: countFlag(shape.MaxResults),
+  token: fromField(shape.NextToken, 'TOKEN'),
+  page: countFlag(shape.PageNumber),
+  pageSize: countFlag(shape.PageSize),
+  all: on('every item, each page as it comes; one JSON object a line under --json'),
+  ...projectFlag,
+} as const;
+
+export const flagOfListField: Readonly<Record<string, string>> = {
+  GroupType: '--type',
+  Name: '--name',
+  GroupIds: '--group-id',
+  Statuses: '--status',
+  SortBy: '--sort-by',
+  SortOrder: '--order',
+  MaxResults: '--limit',
+  NextToken: '--token',
+  PageNumber: '--page',
+  PageSize: '--page-size',
+  ProjectName: '--project',
+};
+
+type ListFlags = FlagValues<typeof listFlags> & {
+  readonly sortBy?: string;
+  readonly status?: readonly string[];
+};
+
+/** Lays the flags over the body of --body; each filter that was typed replaces the one that stands there. */
+export function listBody(base: JsonObject, flags: ListFlags): JsonObject {
+  const { Filter } = base;
+  // A filter that is no object is left as it is: the schema says what is wrong with it.
+  const isOdd =
+    Filter !== undefined && (typeof Filter !== 'object' || Filter === null || Array.isArray(Filter));
+  return {
+    ...base,
+    Filter: isOdd
+      ? Filter
+      : {
+          ...Filter,
+          ...given({
+            GroupType: canonical(groupTypes, flags.type) ?? flags.type,
+            Name: flags.name,
+            GroupIds: flags.groupId && [...new Set(flags.groupId)],
+            Statuses: flags.status && [...new Set(flags.status)],
+          }),
+        },
+    ...given({
+      SortBy: flags.sortBy,
+      SortOrder: flags.order,
+      MaxResults: flags.limit,
+      NextToken: flags.token,
+      PageNumber: flags.page,
+      PageSize: flags.pageSize,
+      ProjectName: flags.project,
+    }),
+  };
+}
+
+/** `Filter.GroupType` is required by the service; --all asks for as few pages as there can be. */
+export const fillListBody =
+  (all: boolean | undefined) =>
+  (body: JsonObject): JsonObject => {
+    const { Filter, ...rest } = body;
+    const isObject = typeof Filter === 'object' && Filter !== null && !Array.isArray(Filter);
+    const byPage = body.PageNumber !== undefined || body.PageSize !== undefined;
+    if (all && byPage) {
+      throw usage('--all: it follows tokens and cannot be mixed with page numbers', 'leave one of them out');
+    }
+    return {
+      Filter: isObject ? { GroupType: DEFAULT_GROUP_TYPE, ...Filter } : Filter,
+      ...(all && { MaxResults: LIST_MAX }),
+      ...rest,
+    };
+  };
+
+export interface Listed<P> {
+  readonly reply: Reply;
+  readonly page: P;
+  readonly all: boolean;
+}
+
+/** The page that was asked for, or with --all every one that follows from it, each as it comes. */
+export async function* listPages<P extends LibraryPage>(
+  endpoint: Endpoint,
+  first: JsonObject,
+  { all = false, pageOf }: { readonly all: boolean | undefined; pageOf(reply: unknown): P },
+  ctx: Context,
+): AsyncGenerator<Outcome<Listed<P>>> {
+  const shown = await showInstead(endpoint, { body: first }, ctx);
+  if (shown !== undefined) return yield { value: shown };
+  const { client } = await ctx.gateway();
+  const seen = new Set<unknown>([first.NextToken]);
+  for (let body = first; ; ) {
+    const reply = await askLibrary(client, endpoint, { body }, { signal: ctx.signal });
+    const page = pageOf(reply.json);
+    yield { value: { reply, page, all } };
+    const { NextToken: token } = page;
+    if (!token) return;
+    if (!all) return ctx.io.note(`more follow: the same with --token ${token} goes on, --all shows them all`);
+    if (seen.has(token)) {
+      throw new GwError('unavailable', 'the gateway gives the same token twice, so the list is not complete');
+    }
+    seen.add(token);
+    // "A token is bound to filter and sort options, so other parameters must stay unchanged."
+    body = { ...body, NextToken: token };
+  }
+}
+
+/** --json: the reply unchanged, or with --all one item a line. */
+export const listJson = ({ reply, page, all }: Listed<LibraryPage>): string =>
+  all ? page.Items.map((item) => `${JSON.stringify(item)}\n`).join('') : reply.text;

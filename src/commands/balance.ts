@@ -1,0 +1,67 @@
+import { defineCommand } from '../command.ts';
+import { type BillingForm, billingFields, billingQuery } from '../gateway/billing.ts';
+import type { Reply } from '../http/client.ts';
+import { oneLine } from '../io/escape.ts';
+import { showInstead } from './show-instead.ts';
+
+/** `gw balance`: what the gateway says of money, known fields by their names, the others as they came. */
+export const balance = defineCommand<Record<string, never>, Pick<Reply, 'json' | 'text'>>({
+  flags: {},
+  examples: ['gw balance --sandbox', 'gw balance --sandbox --json'],
+  notes: [
+    'The gateway does not document this reply: fields that gw does not know stand under the name they came with.',
+  ],
+  sends: 'query',
+  async run(_, ctx) {
+    const shown = await showInstead(billingQuery, {}, ctx);
+    if (shown !== undefined) return { value: shown };
+    const { client } = await ctx.gateway();
+    return { value: await client.send(billingQuery, {}, { signal: ctx.signal }) };
+  },
+  human: ({ json }) => {
+    const rows = [...rowsOf(json as Readonly<Record<string, unknown>>)];
+    const width = rows.reduce((widest, [name]) => Math.max(widest, name.length), 0) + 2;
+    return rows.map(([name, value]) => `${name.padEnd(width)}${value}\n`).join('');
+  },
+  raw: ({ text }) => text,
+});
+
+/** Known fields first, then every other value by its path. */
+function* rowsOf(reply: Readonly<Record<string, unknown>>): Generator<readonly [string, string]> {
+  const values = new Map(leaves(reply));
+  for (const { path, label, form } of billingFields) {
+    const value = values.get(path);
+    values.delete(path);
+    if (value !== undefined && value !== null) yield [label, lineOf(wordsOf(value, form))];
+  }
+  for (const [path, value] of values) if (value !== null) yield [lineOf(path), lineOf(plain(value))];
+}
+
+/** `plan.title`; lists, empty objects and what lies very deep stay whole. */
+function* leaves(
+  object: Readonly<Record<string, unknown>>,
+  before: readonly string[] = [],
+): Generator<readonly [string, unknown]> {
+  for (const [name, value] of Object.entries(object)) {
+    const path = [...before, name];
+    const isInner = typeof value === 'object' && value !== null && !Array.isArray(value);
+    if (isInner && Object.keys(value).length > 0 && path.length < MAX_DEPTH) {
+      yield* leaves(value as Readonly<Record<string, unknown>>, path);
+    } else yield [path.join('.'), value];
+  }
+}
+const MAX_DEPTH = 8;
+
+/** A value in its form; one that does not have that form is shown as it came. */
+function wordsOf(value: unknown, form: BillingForm): string {
+  if (form === 'yes-no' && typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (form === 'usd' && typeof value === 'number') return `${value} USD`;
+  if (form === 'unix-seconds' && typeof value === 'number' && value > 0) {
+    const date = new Date(value * 1000);
+    if (!Number.isNaN(date.getTime())) return date.toISOString().replace(/\.\d+Z$/, 'Z');
+  }
+  return plain(value);
+}
+
+const plain = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+const lineOf = (text: string): string => oneLine(text, Number.POSITIVE_INFINITY);

@@ -1,0 +1,85 @@
+import { existsSync } from 'node:fs';
+import { defineCommand } from '../command.ts';
+import { configFilePath } from '../config/config-file.ts';
+import type { Settings } from '../config/settings.ts';
+import { settingsTable } from '../config/settings-table.ts';
+import type { Context } from '../context.ts';
+import { oneLine } from '../io/escape.ts';
+import { checkDisk } from './doctor/check-disk.ts';
+import { checkGateway } from './doctor/check-gateway.ts';
+import { checkLedger } from './doctor/check-ledger.ts';
+import { type Finding, type FindingState, failed, ok, skipped, worstOf } from './doctor/finding.ts';
+
+interface Diagnosis {
+  /** The worst of all. */
+  readonly state: FindingState;
+  readonly findings: readonly Finding[];
+}
+
+/** `gw doctor`: whether gw can work here, a line a check. */
+export const doctor = defineCommand<Record<string, never>, Diagnosis>({
+  flags: {},
+  examples: ['gw doctor --sandbox', 'gw doctor --sandbox --json'],
+  notes: [
+    'Asks the gateway for its list of models, once and without retries; nothing is paid for, and the key is never shown. ' +
+      'The exit code is that of the first error; a warning is no error.',
+  ],
+  sends: 'nothing',
+  async run(_, ctx) {
+    const { settings, findings: configured } = await checkConfiguration(ctx);
+    const findings = [
+      ok('node', `${process.versions.node}, gw ${ctx.host.version}, ${ctx.host.platform}`),
+      ...configured,
+      ...(settings === undefined ? [skipped('gateway', 'not looked at')] : await checkGateway(settings, ctx)),
+      ...(await checkLedger(ctx)),
+      ...checkDisk(settings, ctx),
+    ];
+    const state =
+      (['error', 'warning'] as const).find((each) => findings.some((finding) => finding.state === each)) ??
+      'ok';
+    // What decides the exit code stands in the exit code.
+    const told = findings.map(({ kind: _, ...finding }) => finding);
+    return { value: { state, findings: told }, error: worstOf(findings) };
+  },
+  human: ({ findings }, ctx) =>
+    findings
+      .filter(({ state }) => !ctx.io.mode.quiet || state === 'warning' || state === 'error')
+      .map((finding) => lineOf(finding))
+      .join(''),
+});
+
+/** Every setting in force and where it comes from. */
+async function checkConfiguration(
+  ctx: Context,
+): Promise<{ readonly settings: Settings | undefined; readonly findings: readonly Finding[] }> {
+  try {
+    const settings = await ctx.settings();
+    const rows = settingsTable(settings).filter(({ name, value }) => name !== 'key' && value !== undefined);
+    return {
+      settings,
+      findings: [
+        ok('configuration', fileWords(ctx)),
+        ...rows.map(({ name, value, source }) => ok(`setting ${name}`, `${value} (${source})`)),
+      ],
+    };
+  } catch (error) {
+    return { settings: undefined, findings: [failed('configuration', error)] };
+  }
+}
+
+/** Where the configuration is, or would be; without a home directory there is none. */
+function fileWords({ host }: Context): string {
+  try {
+    const file = configFilePath(host);
+    return existsSync(file) ? file : `${file} is not there: nothing is stored`;
+  } catch {
+    return 'there is no place for it: nothing is stored';
+  }
+}
+
+const WIDEST_CHECK = 'setting provider_version'.length;
+
+const lineOf = ({ check, state, message, hint }: Finding): string => {
+  const whole = oneLine(`${message}${hint === undefined ? '' : `; ${hint}`}`, Number.POSITIVE_INFINITY);
+  return `${state.padEnd(7)}  ${check.padEnd(WIDEST_CHECK)}  ${whole}\n`;
+};

@@ -1,0 +1,85 @@
+import { randomBytes } from 'node:crypto';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { type Context, commandFor } from '../../context.ts';
+import { diskFault } from '../../disk/disk-fault.ts';
+import { usage } from '../../errors.ts';
+import { durationText } from '../../io/duration-text.ts';
+import { diesSoonAtMs, isUnsaved } from '../../jobs/job-view.ts';
+import type { Job } from '../../ledger/event.ts';
+import { withFamilies } from '../jobs/read-jobs.ts';
+import { type Finding, failed, ok, skipped, warning } from './finding.ts';
+import { nearestDirectory } from './nearest-directory.ts';
+
+/** Whether the ledger can be read and written, and whether something in it is about to be lost. */
+export async function checkLedger(ctx: Context): Promise<Finding[]> {
+  let jobs: Job[];
+  let findings: Finding[];
+  try {
+    const ledger = await ctx.ledger();
+    jobs = await ledger.list();
+    findings = [
+      ledger.skippedLines > 0
+        ? warning(
+            'ledger',
+            `${ledger.dir}: ${ledger.skippedLines} unreadable lines were skipped`,
+            'keep a copy of the directory; the other jobs are not concerned',
+          )
+        : ok(
+            'ledger',
+            `${ledger.dir}: ${jobs.length} ${jobs.length === 1 ? 'job' : 'jobs'}, readable and writable`,
+          ),
+    ];
+    probe(ledger.dir);
+  } catch (error) {
+    return [failed('ledger', error), skipped('links', 'not looked at')];
+  }
+  return [...findings, await checkLinks(jobs, ctx)];
+}
+
+/** Writes and removes a file where the ledger is, or will be. Throws GwError `usage`. */
+function probe(dir: string): void {
+  const at = nearestDirectory(dir);
+  try {
+    fs.accessSync(at, fs.constants.W_OK | fs.constants.X_OK);
+    if (at === dir) writeAndRemove(path.join(at, `.doctor-${randomBytes(8).toString('hex')}`));
+  } catch (error) {
+    const { reason, remedy } = diskFault(error);
+    throw usage(
+      `${at} cannot be written: ${reason}`,
+      `${remedy}, or set GW_STATE_DIR; no paid job is sent before`,
+    );
+  }
+}
+
+function writeAndRemove(file: string): void {
+  try {
+    fs.writeFileSync(file, 'probe\n', { flag: 'wx', mode: 0o600 });
+  } finally {
+    fs.rmSync(file, { force: true });
+  }
+}
+
+/** Finished jobs that are not saved, and unfinished ones, whose links or records die soon. */
+async function checkLinks(jobs: readonly Job[], ctx: Context): Promise<Finding> {
+  const nowMs = ctx.clock.now();
+  const known = await withFamilies(jobs);
+  const ends = known
+    .map(({ job, family }) => family && diesSoonAtMs(job, family, nowMs))
+    .filter((atMs) => atMs !== undefined);
+  const unsaved = known.filter(({ job, family }) => family && isUnsaved(job, family)).length;
+  if (ends.length === 0) {
+    return ok(
+      'links',
+      unsaved === 0
+        ? 'nothing waits to be saved'
+        : `${unsaved} ${unsaved === 1 ? 'job waits' : 'jobs wait'} to be saved, without hurry`,
+    );
+  }
+  const first = durationText(ends.reduce((least, atMs) => Math.min(least, atMs)) - nowMs);
+  return warning(
+    'links',
+    `${ends.length} ${ends.length === 1 ? 'job is' : 'jobs are'} not saved and about to be lost, the first in ${first}`,
+    `run ${commandFor('gw jobs sync', ctx)}`,
+  );
+}

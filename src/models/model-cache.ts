@@ -1,0 +1,52 @@
+import { createHash, randomBytes } from 'node:crypto';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { cacheDir, type DirHost } from '../config/dirs.ts';
+import { ensureDirectory } from '../disk/durable-directory.ts';
+
+// The last list of models that each gateway gave: for completions and suggestions. It can be made again, so nothing
+// about it is ever an error.
+
+const VERSION = 1;
+
+export interface CachedModels {
+  /** Unix milliseconds. */
+  readonly fetchedAtMs: number;
+  readonly ids: readonly string[];
+}
+
+/** The models that a gateway listed last (`gateway` as in Access.name); undefined where none are kept. Reads one small file. */
+export function readModelCache(host: DirHost, gateway: string): CachedModels | undefined {
+  try {
+    const kept: unknown = JSON.parse(fs.readFileSync(fileOf(host, gateway), 'utf8'));
+    if (typeof kept !== 'object' || kept === null) return undefined;
+    const { version, gateway: of, fetched_at_ms: fetchedAtMs, ids } = kept as Record<string, unknown>;
+    if (version !== VERSION || of !== gateway || typeof fetchedAtMs !== 'number' || !Array.isArray(ids)) {
+      return undefined;
+    }
+    return { fetchedAtMs, ids: ids.filter((id) => typeof id === 'string') };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Keeps a gateway's list, readable by this user only; the file appears whole. */
+export function writeModelCache(host: DirHost, gateway: string, { fetchedAtMs, ids }: CachedModels): void {
+  let part: string | undefined;
+  try {
+    const file = fileOf(host, gateway);
+    ensureDirectory(path.dirname(file));
+    part = `${file}.${randomBytes(6).toString('hex')}.part`;
+    const text = JSON.stringify({ version: VERSION, gateway, fetched_at_ms: fetchedAtMs, ids });
+    fs.writeFileSync(part, `${text}\n`, { mode: 0o600, flag: 'wx' });
+    fs.renameSync(part, file);
+  } catch {
+    if (part !== undefined) fs.rmSync(part, { force: true });
+  }
+}
+
+/** A gateway's address is no file name. */
+const fileOf = (host: DirHost, gateway: string): string => {
+  const name = createHash('sha256').update(gateway).digest('hex').slice(0, 32);
+  return path.join(cacheDir(host), 'models', `${name}.json`);
+};

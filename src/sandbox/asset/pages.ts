@@ -1,0 +1,140 @@
+import { createHmac } from 'node:crypto';
+import { canonical, groupTypes } from '../../gateway/asset-fields.ts';
+import { LIST_DEFAULT } from '../../gateway/asset-list.ts';
+import { Refusal } from '../reply.ts';
+import type { World } from '../world.ts';
+import { allAssets, allGroups, type KeptAsset, type KeptGroup, projectOf, statusOf } from './library.ts';
+import { assetRecord, groupRecord } from './records.ts';
+
+/** The body of a list, checked against its schema. */
+export interface ListBody {
+  readonly Filter: {
+    readonly GroupType: string;
+    readonly Name?: string;
+    readonly GroupIds?: readonly string[];
+    readonly Statuses?: readonly string[];
+  };
+  readonly SortBy?: 'CreateTime' | 'UpdateTime' | 'GroupId';
+  readonly SortOrder?: 'Desc' | 'Asc';
+  readonly MaxResults?: number;
+  readonly NextToken?: string;
+  readonly PageNumber?: number;
+  readonly PageSize?: number;
+  readonly ProjectName?: string;
+}
+
+type Kept = Pick<KeptAsset, 'id' | 'name' | 'project' | 'createdAtMs' | 'updatedAtMs'> & {
+  readonly groupId: string;
+};
+
+/** "Fuzzy": the words stand somewhere in the name, in any case. */
+export const nameFits = (name: string, words: string | undefined): boolean =>
+  words === undefined || name.toLowerCase().includes(words.toLowerCase());
+
+export function assetPage(body: ListBody, world: World): object {
+  const nowMs = world.now();
+  const { Filter } = body;
+  const type = canonical(groupTypes, Filter.GroupType);
+  const groups = new Set(
+    allGroups(world)
+      .filter((group) => group.type === type)
+      .map(({ id }) => id),
+  );
+  const fits = (asset: KeptAsset) =>
+    groups.has(asset.groupId) &&
+    (Filter.Statuses === undefined || Filter.Statuses.includes(statusOf(asset, nowMs)));
+  return pageOf('ListAssets', allAssets(world).filter(fits), body, world, (asset) =>
+    assetRecord(asset, nowMs),
+  );
+}
+
+export function groupPage(body: ListBody, world: World): object {
+  const type = canonical(groupTypes, body.Filter.GroupType);
+  const groups = allGroups(world)
+    .filter((group) => group.type === type)
+    .map((group) => ({ ...group, groupId: group.id }));
+  return pageOf('ListAssetGroups', groups, body, world, (group: KeptGroup) => groupRecord(group));
+}
+
+/** One page in either mode ("Pagination"). Throws Refusal for a token of another list. */
+function pageOf<K extends Kept>(
+  action: string,
+  kept: readonly K[],
+  body: ListBody,
+  world: World,
+  recordOf: (each: K) => object,
+): object {
+  const { Filter, SortBy = 'CreateTime', SortOrder = 'Desc', NextToken, PageNumber, PageSize } = body;
+  const project = projectOf(body);
+  const sign = SortOrder === 'Desc' ? -1 : 1;
+  const keyOf = (each: Kept): Position => [
+    SortBy === 'GroupId' ? each.groupId : SortBy === 'UpdateTime' ? each.updatedAtMs : each.createdAtMs,
+    each.id,
+  ];
+  const matches = kept
+    .filter(
+      (each) =>
+        each.project === project &&
+        nameFits(each.name, Filter.Name) &&
+        (Filter.GroupIds === undefined || Filter.GroupIds.includes(each.groupId)),
+    )
+    .map((each) => ({ each, key: keyOf(each) }))
+    .sort((a, b) => sign * compare(a.key, b.key));
+  if (PageNumber !== undefined && PageSize !== undefined) {
+    const page = matches.slice((PageNumber - 1) * PageSize, PageNumber * PageSize);
+    const Items = page.map(({ each }) => recordOf(each));
+    return { Items, PageNumber, PageSize, TotalCount: matches.length };
+  }
+  const { MaxResults = LIST_DEFAULT } = body;
+  const tokens = tokensOf(action, body, world);
+  const after = NextToken === undefined ? undefined : tokens.read(NextToken);
+  const left = after ? matches.filter(({ key }) => sign * compare(key, after) > 0) : matches;
+  const page = left.slice(0, MaxResults);
+  const last = page.at(-1);
+  return {
+    Items: page.map(({ each }) => recordOf(each)),
+    ...(last && left.length > page.length && { NextToken: tokens.write(last.key) }),
+  };
+}
+
+/** Where a page ended: what it was sorted by, and the ID. */
+type Position = readonly [string | number, string];
+
+function compare([a, aId]: Position, [b, bId]: Position): number {
+  if (a !== b) return a < b ? -1 : 1;
+  return aId < bId ? -1 : aId > bId ? 1 : 0;
+}
+
+/** Tokens of one list: "other parameters must stay unchanged or token validation fails". */
+function tokensOf(action: string, { NextToken: _, ...bound }: ListBody, { store }: World) {
+  const sealOf = (position: string) =>
+    createHmac('sha256', store.secret)
+      .update(JSON.stringify([action, sorted(bound), position]))
+      .digest('base64url')
+      .slice(0, 22);
+  return {
+    write(position: Position): string {
+      const text = Buffer.from(JSON.stringify(position)).toString('base64url');
+      return `${text}.${sealOf(text)}`;
+    },
+    read(token: string): Position {
+      const [text = '', seal] = token.split('.');
+      if (seal !== sealOf(text)) {
+        throw new Refusal(
+          400,
+          'The NextToken does not belong to a list with these parameters.',
+          'InvalidParameter.NextToken',
+        );
+      }
+      return JSON.parse(Buffer.from(text, 'base64url').toString()) as Position;
+    },
+  };
+}
+
+/** The same parameters in another order are the same parameters. */
+function sorted(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.entries(value)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, inner]) => [name, sorted(inner)]);
+}

@@ -1,0 +1,438 @@
+import { writeFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import * as path from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { passOn } from '../../src/commands/api/pass-on.ts';
+import { prettyJson } from '../../src/commands/api/pretty-json.ts';
+import { KEY, World } from '../helpers/gw.ts';
+import {
+  type RecordedRequest,
+  type RecordingGateway,
+  recordingGateway,
+} from '../helpers/recording-gateway.ts';
+
+const open: (() => void | Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of open.splice(0)) await close();
+});
+
+const sandboxWorld = async (): Promise<World> => {
+  const world = await World.open();
+  open.push(() => world.close());
+  return world;
+};
+
+const json = (response: ServerResponse, status: number, body: unknown, headers = {}) => {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers });
+  response.end(typeof body === 'string' ? body : JSON.stringify(body));
+};
+
+/** A world whose gateway answers as the test says. */
+async function recorded(
+  answer: (request: RecordedRequest, response: ServerResponse) => void = (_, response) =>
+    json(response, 200, {}),
+) {
+  const world = await sandboxWorld();
+  const gateway = await recordingGateway(answer);
+  open.push(() => gateway.close());
+  const gw = (argv: readonly string[], options: Parameters<World['gw']>[1] = {}) =>
+    world.gw(['api', ...argv], { ...options, env: { GW_BASE_URL: gateway.url, ...options.env } });
+  return { world, gateway, gw };
+}
+
+const credentialHeaders = ['authorization', 'x-api-key', 'x-geo-api-key', 'provider-version'] as const;
+/** The credential of a request as it came. */
+const credentialOf = ({ headers }: RecordedRequest) =>
+  Object.fromEntries(
+    credentialHeaders.filter((name) => headers[name] !== undefined).map((name) => [name, headers[name]]),
+  );
+
+const bearer = { authorization: `Bearer ${KEY}` };
+const messages = { 'x-api-key': KEY, 'provider-version': '2026-01-31' };
+const geo = { 'x-geo-api-key': KEY };
+
+/** The summary table of the document, and "Authentication" beside each path. */
+const summary = [
+  ['POST', '/v1/chat/completions', bearer],
+  ['POST', '/v1/messages', messages],
+  ['POST', '/v1beta/models/geo-3.6-flash:generateContent', geo],
+  ['POST', '/v1beta/models/geo-3.6-flash:streamGenerateContent', geo],
+  ['POST', '/v1/images/generations', bearer],
+  ['POST', '/v1/images/edits', bearer],
+  ['POST', '/v1/models/img-2:generateContent', bearer],
+  ['POST', '/api/v3/contents/generations/tasks', bearer],
+  ['GET', '/api/v3/contents/generations/tasks/vt-20261120-1', bearer],
+  ['POST', '/?Action=CreateAssetGroup&Version=2024-01-01', bearer],
+  ['POST', '/?Action=ListAssetGroups&Version=2024-01-01', bearer],
+  ['POST', '/?Action=GetAssetGroup&Version=2024-01-01', bearer],
+  ['POST', '/?Action=UpdateAssetGroup&Version=2024-01-01', bearer],
+  ['POST', '/?Action=DeleteAssetGroup&Version=2024-01-01', bearer],
+  ['POST', '/?Action=CreateAsset&Version=2024-01-01', bearer],
+  ['POST', '/?Action=ListAssets&Version=2024-01-01', bearer],
+  ['POST', '/?Action=GetAsset&Version=2024-01-01', bearer],
+  ['POST', '/?Action=UpdateAsset&Version=2024-01-01', bearer],
+  ['POST', '/?Action=DeleteAsset&Version=2024-01-01', bearer],
+  ['POST', '/api/assets/upload', bearer],
+  ['GET', '/api/assets/asset-1', bearer],
+  ['GET', '/api/assets?status=Active&limit=20', bearer],
+  ['POST', '/text-to-video/beta-3.0', bearer],
+  ['POST', '/text-to-video/beta-3.0-turbo', bearer],
+  ['POST', '/image-to-video/beta-3.0', bearer],
+  ['POST', '/image-to-video/beta-3.0-turbo', bearer],
+  ['POST', '/omni-video/beta-3.0-omni', bearer],
+  ['POST', '/motion-control/beta-3.0', bearer],
+  ['POST', '/omni-video/beta-o1', bearer],
+  ['GET', '/tasks?task_ids=a,b', bearer],
+  ['POST', '/tasks', bearer],
+  ['POST', '/v2/video_generation', bearer],
+  ['GET', '/v2/query/video_generation/c-1', bearer],
+  ['GET', '/v1/models', bearer],
+  ['GET', '/v1/dashboard/billing/subscription', bearer],
+] as const;
+
+test('reaches every endpoint of the summary table with the credential of its path', async () => {
+  const { world, gateway, gw } = await recorded();
+  await world.gw(['config', 'set', 'provider_version', '2026-01-31']);
+  for (const [method, url, credential] of summary) {
+    const before = gateway.requests.length;
+    const body = method === 'POST' ? ['--set', 'field=1'] : [];
+    const run = await gw([method, url, ...body]);
+    expect(run, `${method} ${url}`).toMatchObject({ code: 0, out: '{}' });
+    const [request, ...more] = gateway.requests.slice(before) as [RecordedRequest];
+    expect(more).toEqual([]);
+    expect([request.method, request.url]).toEqual([method, url]);
+    expect(credentialOf(request), url).toEqual(credential);
+    expect(request.body).toBe(method === 'POST' ? '{"field":1}' : '');
+    expect(request.headers['content-type']).toBe(method === 'POST' ? 'application/json' : undefined);
+    expect(run.out + run.err).not.toContain(KEY);
+  }
+});
+
+test('reaches every endpoint of the summary table in the sandbox', async () => {
+  const world = await sandboxWorld();
+  await world.gw(['config', 'set', 'provider_version', '2026-01-31']);
+  for (const [method, url] of summary) {
+    const run = await world.gw(['api', method, url, ...(method === 'POST' ? ['--set', 'field=1'] : [])]);
+    // What is asked for is not there, or not what is taken; the path and the key are right.
+    expect(run.err, `${method} ${url}`).not.toMatch(/HTTP 40[135]|nothing at this path/);
+    expect([0, 4, 5], `${method} ${url}: ${run.err}`).toContain(run.code);
+  }
+  expect(world.requests()).toEqual(summary.map(([method, url]) => `${method} ${url}`));
+});
+
+test.each([
+  ['GET', '/v1beta/models', geo],
+  ['POST', '/v1/messages/count_tokens', messages],
+  ['GET', '/v1/files/f-1', bearer],
+  ['PUT', '/some/day', bearer],
+  ['PATCH', '/some/day', bearer],
+  ['delete', 'some/day', bearer],
+] as const)(
+  '%s %s, which no table lists, goes with the credential of its prefix',
+  async (method, url, credential) => {
+    const { world, gateway, gw } = await recorded();
+    await world.gw(['config', 'set', 'provider_version', '2026-01-31']);
+    expect(await gw([method, url])).toMatchObject({ code: 0 });
+    const [request] = gateway.requests as [RecordedRequest];
+    expect(request.method).toBe(method.toUpperCase());
+    expect(request.url).toBe(url.startsWith('/') ? url : `/${url}`);
+    expect(credentialOf(request)).toEqual(credential);
+  },
+);
+
+describe('PATH', () => {
+  test.each([
+    ['https://evil.example/v1/models'],
+    ['HTTP://evil.example/'],
+    ['//evil.example/v1/models'],
+    ['\\\\evil.example/v1'],
+    ['/\\evil.example'],
+    ['javascript:alert(1)'],
+    ['/v1/../v2'],
+    ['/v1/%2E%2e/v2'],
+    ['/v1/./models'],
+    ['..'],
+    ['/v1/models#all'],
+    ['/v1/mo dels'],
+    ['/v1/models\n'],
+  ])('%j is refused, and nothing is sent', async (url) => {
+    const { gateway, gw } = await recorded();
+    const run = await gw(['GET', url]);
+    expect(run).toMatchObject({ code: 2, out: '', err: expect.stringContaining('error: PATH ') });
+    expect(gateway.requests).toEqual([]);
+  });
+
+  test('keeps its query, and what looks like a parameter is none', async () => {
+    const { gateway, gw } = await recorded();
+    await gw(['GET', '/a/{id}?b=1&b=2&c=%2F+x&d']);
+    expect(gateway.requests[0]?.url).toBe('/a/%7Bid%7D?b=1&b=2&c=%2F+x&d');
+  });
+
+  test('stays below the path of the base URL', async () => {
+    const { gateway, gw } = await recorded();
+    await gw(['GET', '/v1/models'], { env: { GW_BASE_URL: `${gateway.url}/proxy` } });
+    expect(gateway.requests[0]?.url).toBe('/proxy/v1/models');
+    expect(await gw(['GET', '/../v1'], { env: { GW_BASE_URL: `${gateway.url}/proxy` } })).toMatchObject({
+      code: 2,
+    });
+  });
+
+  test('a redirect to another origin is not followed, and the key stays', async () => {
+    const other = await recordingGateway((_, response) => json(response, 200, {}));
+    open.push(() => other.close());
+    const { gw } = await recorded((_, response) =>
+      json(response, 307, {}, { location: `${other.url}/v1/models` }),
+    );
+    expect(await gw(['POST', '/v1beta/x', '--set', 'a=1'])).toMatchObject({ code: 8 });
+    expect(other.requests).toEqual([]);
+  });
+
+  test.each([
+    [['/v1/models'], 'gw api GET /v1/models'],
+    [['FETCH', '/v1/models'], 'GET, POST'],
+    [['GET'], 'PATH is missing'],
+    [['GET', '/a', '/b'], 'more than METHOD and PATH'],
+    [['GET', '/a', '--set', 'a=1'], 'no body'],
+  ])('%j is a usage error that says what to write', async (argv, said) => {
+    const { gateway, gw } = await recorded();
+    expect(await gw(argv)).toMatchObject({ code: 2, err: expect.stringContaining(said) });
+    expect(gateway.requests).toEqual([]);
+  });
+});
+
+describe('the body', () => {
+  test('comes from a file, with --set laid over it', async () => {
+    const { world, gateway, gw } = await recorded();
+    writeFileSync(path.join(world.cwd, 'body.json'), '{"a":{"b":1},"c":[1]}');
+    await gw(['POST', '/x', '--body', 'body.json', '--set', 'a.b=2', '--set', 'c.1=text']);
+    expect(gateway.requests[0]?.body).toBe('{"a":{"b":2},"c":[1,"text"]}');
+  });
+
+  test('comes from stdin, and may be any JSON', async () => {
+    const { gateway, gw } = await recorded();
+    await gw(['PUT', '/x', '--body', '-'], { stdin: '[1, "two"]' });
+    expect(gateway.requests[0]?.body).toBe('[1,"two"]');
+  });
+
+  test('that is no object takes no --set; that is no JSON is not sent', async () => {
+    const { gateway, gw } = await recorded();
+    expect(await gw(['PUT', '/x', '--body', '-', '--set', 'a=1'], { stdin: '[1]' })).toMatchObject({
+      code: 2,
+    });
+    expect(await gw(['PUT', '/x', '--body', '-'], { stdin: '{' })).toMatchObject({ code: 2 });
+    expect(gateway.requests).toEqual([]);
+  });
+
+  test('is shown by --dry-run and --curl, without the key', async () => {
+    const { gateway, gw } = await recorded();
+    const dry = await gw(['POST', '/v2/video_generation', '--set', 'model=m', '--dry-run']);
+    expect(dry.code).toBe(0);
+    expect(dry.out).toContain('authorization: Bearer ***');
+    expect(dry.out).toContain('"model": "m"');
+    const curl = await gw(['DELETE', '/x?y=1', '--curl']);
+    expect(curl.out).toContain(`curl --silent --show-error --request DELETE '${gateway.url}/x?y=1'`);
+    expect(curl.out).toContain('$GW_API_KEY');
+    expect(gateway.requests).toEqual([]);
+  });
+});
+
+describe('the reply', () => {
+  const odd = '{ "a" : 1.00,\n"n":12345678901234567890 ,"s":"\\u00e9\\/"}';
+
+  test('goes into a pipe byte for byte, and with --json also to a terminal', async () => {
+    const { gw } = await recorded((_, response) => json(response, 200, `\uFEFF${odd}`));
+    expect((await gw(['GET', '/x'])).out).toBe(`\uFEFF${odd}`);
+    expect((await gw(['GET', '/x', '--json'], { terminal: true })).out).toContain(odd.replaceAll('\n', '\n'));
+  });
+
+  test('is pretty on a terminal, numbers and escapes as they came', async () => {
+    const { gw } = await recorded((_, response) => json(response, 200, odd));
+    expect((await gw(['GET', '/x'], { terminal: true })).out).toBe(
+      '{\n  "a": 1.00,\n  "n": 12345678901234567890,\n  "s": "\\u00e9\\/"\n}\n',
+    );
+  });
+
+  test('that is no JSON comes through, without control characters on a terminal', async () => {
+    const { gw } = await recorded((_, response) => {
+      response.writeHead(200, { 'content-type': 'text/plain' });
+      response.end('plain \x1b[31mred');
+    });
+    expect((await gw(['GET', '/x'])).out).toBe('plain \x1b[31mred');
+    const shown = await gw(['GET', '/x'], { terminal: true });
+    expect(shown.out).not.toContain('\x1b[31m');
+    expect(shown.out.endsWith('\n')).toBe(true);
+  });
+
+  test('of bytes reaches a pipe exactly and no terminal', async () => {
+    const bytes = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 0xff, 0xfe]);
+    const { gw } = await recorded((_, response) => {
+      response.writeHead(200, { 'content-type': 'image/png' });
+      response.end(bytes);
+    });
+    expect((await gw(['GET', '/x'])).out).toBe(bytes.toString('utf8'));
+    expect(await gw(['GET', '/x'], { terminal: true })).toMatchObject({ code: 2, out: '' });
+  });
+
+  test('with the key in it does not show the key', async () => {
+    const { gw } = await recorded((_, response) => json(response, 200, { key: KEY }));
+    expect((await gw(['GET', '/x'])).out).toBe('{"key":"***"}');
+  });
+
+  test('of no bytes at all is done', async () => {
+    const { gw } = await recorded((_, response) => void response.writeHead(204).end());
+    expect(await gw(['DELETE', '/x'])).toMatchObject({ code: 0, out: '', err: '' });
+  });
+
+  test('of a stream comes through as its events came', async () => {
+    const world = await sandboxWorld();
+    const body = { model: 'geo-3.6-flash', messages: [{ role: 'user', content: 'hello' }], stream: true };
+    const run = await world.gw(['api', 'POST', '/v1/chat/completions', '--body', '-'], {
+      stdin: JSON.stringify(body),
+    });
+    expect(run.code, run.err).toBe(0);
+    expect(run.out).toMatch(/^data: \{"id":/);
+    expect(run.out).toMatch(/\ndata: \[DONE\]\n\n$/);
+  });
+
+  test.each([
+    [401, 3],
+    [402, 6],
+    [403, 3],
+    [404, 4],
+    [422, 5],
+  ])('with status %d ends with exit %d and the words of the gateway', async (status, code) => {
+    const { gw } = await recorded((_, response) =>
+      json(response, status, { error: { message: 'so it is' } }),
+    );
+    expect(await gw(['POST', '/v1/some', '--set', 'a=1'])).toMatchObject({
+      code,
+      out: '',
+      err: expect.stringContaining('so it is'),
+    });
+  });
+
+  test("with family B's code other than 0 is passed on and ends as the refusal it is", async () => {
+    const said = { code: 1201, message: 'no such setting', request_id: 'r-1' };
+    const { gw } = await recorded((_, response) => json(response, 200, said));
+    const run = await gw(['POST', '/text-to-video/beta-3.0', '--set', 'prompt=a']);
+    expect(run).toMatchObject({
+      code: 5,
+      out: JSON.stringify(said),
+      err: expect.stringContaining('no such setting'),
+    });
+  });
+});
+
+describe('what is sent again', () => {
+  const failing = () => recorded((_, response) => json(response, 503, { error: { message: 'busy' } }));
+  const count = (gateway: RecordingGateway) => gateway.requests.length;
+
+  test.each([
+    ['POST', '/v2/video_generation'],
+    ['POST', '/v1/images/generations'],
+    ['POST', '/text-to-video/beta-3.0'],
+    ['POST', '/?Action=CreateAsset&Version=2024-01-01'],
+    ['POST', '/some/unknown'],
+    ['DELETE', '/some/unknown'],
+    ['PATCH', '/v1/models'],
+  ])('%s %s is not, when its outcome is unknown', async (method, url) => {
+    const { gateway, gw } = await failing();
+    expect(await gw([method, url, '--set', 'a=1'])).toMatchObject({ code: 14, out: '' });
+    expect(count(gateway)).toBe(1);
+  });
+
+  test.each([
+    ['GET', '/v1/models', []],
+    ['GET', '/some/unknown', []],
+    ['POST', '/tasks', ['--set', 'limit=1']],
+    ['POST', '/?Action=ListAssets&Version=2024-01-01', ['--set', 'MaxResults=1']],
+    ['POST', '/?Version=2024-01-01&Action=DeleteAsset', ['--set', 'Id=asset-1']],
+    ['POST', '/v1/chat/completions', ['--set', 'model=m']],
+  ])('%s %s is, up to --retries', async (method, url, more) => {
+    const { gateway, gw } = await failing();
+    expect(await gw([method, url, ...more, '--retries', '2'])).toMatchObject({ code: 8, out: '' });
+    expect(count(gateway)).toBe(3);
+  });
+});
+
+test('a paid create says that no job is kept of it, and none is', async () => {
+  const world = await sandboxWorld();
+  const body = { model: 'alpha-video-2-5-260628', content: [{ type: 'text', text: 'a fox' }] };
+  const url = '/api/v3/contents/generations/tasks';
+  const run = await world.gw(['api', 'POST', url, '--body', '-'], { stdin: JSON.stringify(body) });
+  expect(run).toMatchObject({ code: 0, err: expect.stringContaining('not in the ledger') });
+  expect(JSON.parse(run.out)).toMatchObject({ status: 'queued' });
+  expect((await world.gw(['jobs', 'list', '-q'])).out).toBe('');
+  expect((await world.gw(['api', 'GET', `${url}/${JSON.parse(run.out).task_id}`])).err).toBe('');
+});
+
+test('a documented limit of the body holds, unless told otherwise', async () => {
+  const { world, gateway, gw } = await recorded();
+  writeFileSync(path.join(world.cwd, 'large.json'), JSON.stringify({ a: 'x'.repeat(64 * 1024 * 1024) }));
+  const argv = ['POST', '/v2/video_generation', '--body', 'large.json'];
+  expect(await gw(argv)).toMatchObject({ code: 2, err: expect.stringContaining('at most 67108864') });
+  expect(gateway.requests).toEqual([]);
+});
+
+describe('passOn', () => {
+  const sink = (stdoutIsTerminal = false) => {
+    const written: string[] = [];
+    const push = async (text: string) => void written.push(text);
+    return {
+      written,
+      io: {
+        mode: { json: false, quiet: false, verbose: false, bars: false },
+        stdoutIsTerminal,
+        out: push,
+        outRaw: push,
+        outBytes: async (bytes: Uint8Array) => void written.push(`${bytes.length} bytes`),
+      },
+    };
+  };
+
+  test('hands each event over when it comes, also cut inside a character', async () => {
+    const { written, io } = sink();
+    const passed = passOn(io);
+    passed.onHead({ status: 200, headers: { 'content-type': 'text/event-stream' } });
+    const bytes = Buffer.from('data: {"é":"😀"}\n\n');
+    for (let at = 0; at < bytes.length; at += 1) {
+      await passed.takeChunk(bytes.subarray(at, at + 1));
+      if (at === 4) expect(written.join('')).toBe('data:');
+    }
+    await passed.end();
+    expect(written.join('')).toBe(bytes.toString());
+  });
+
+  test('tells of a last piece that could not be written', async () => {
+    const { io } = sink();
+    const passed = passOn({ ...io, outRaw: () => Promise.reject(new Error('stdout is full')) });
+    passed.onHead({ status: 200, headers: {} });
+    void Promise.resolve(passed.takeChunk(Buffer.from('x'))).catch(() => {});
+    await expect(passed.end()).rejects.toThrow('stdout is full');
+  });
+
+  test('holds JSON back on a terminal only, and not without end', async () => {
+    const { written, io } = sink(true);
+    const passed = passOn(io);
+    passed.onHead({ status: 200, headers: { 'content-type': 'application/json; charset=utf-8' } });
+    const start = Buffer.from('{"a":"');
+    await passed.takeChunk(start);
+    expect(written).toEqual([]);
+    await passed.takeChunk(Buffer.from('x'.repeat(17 * 1024 * 1024)));
+    expect(written.join('').length).toBe(start.length + 17 * 1024 * 1024);
+    await passed.takeChunk(Buffer.from('"}'));
+    expect(await passed.end()).toBeUndefined();
+    expect(written.join('').endsWith('x"}\n')).toBe(true);
+  });
+});
+
+test.each([
+  ['{}', '{}\n'],
+  ['[ ]', '[]\n'],
+  ['[1,[],{"a":{}}]', '[\n  1,\n  [],\n  {\n    "a": {}\n  }\n]\n'],
+  ['"a{b,c}:d\\"e"', '"a{b,c}:d\\"e"\n'],
+  ['-1.50e+10', '-1.50e+10\n'],
+  ['{"a":1', undefined],
+])('pretty JSON of %s', (text, pretty) => {
+  expect(prettyJson(text)).toBe(pretty);
+});

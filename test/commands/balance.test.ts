@@ -1,0 +1,88 @@
+import { afterEach, expect, test } from 'vitest';
+import { fakeGateway } from '../helpers/fake-gateway.ts';
+import { World } from '../helpers/gw.ts';
+
+const open: (() => void | Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of open.splice(0)) await close();
+});
+
+const sandboxWorld = async (options: Parameters<typeof World.open>[0] = {}) => {
+  const world = await World.open(options);
+  open.push(() => world.close());
+  return world;
+};
+
+async function saying(body: unknown, status = 200) {
+  const world = await sandboxWorld();
+  const gateway = await fakeGateway(() => ({ status, body }));
+  open.push(() => gateway.close());
+  const gw = (argv: readonly string[], options: Parameters<World['gw']>[1] = {}) =>
+    world.gw(['balance', ...argv], { ...options, env: { GW_BASE_URL: gateway.url } });
+  return { gateway, gw };
+}
+
+test('the sandbox answers with the public dashboard shape, which is told in words', async () => {
+  const world = await sandboxWorld({ account: 'personal' });
+  const run = await world.gw(['balance']);
+  expect(run).toMatchObject({ code: 0, err: '' });
+  expect(run.out).toMatch(/^plan +Personal$/m);
+  expect(run.out).toMatch(/^hard limit +120 USD$/m);
+  expect(run.out).toMatch(/^payment method +yes$/m);
+  expect(run.out).toMatch(/^access until +2027-11-20T12:00:00Z$/m);
+  expect(world.requests()).toEqual(['GET /v1/dashboard/billing/subscription']);
+});
+
+test('--json prints the reply byte for byte', async () => {
+  const body = '{ "hard_limit_usd" : 12.50,\n "n": 12345678901234567890 }';
+  const { gw } = await saying(body);
+  expect(await gw(['--json'])).toMatchObject({ code: 0, out: body });
+});
+
+test('known fields stand first and in words, all others as they came', async () => {
+  const { gw } = await saying({
+    credits: { cash: 12.5, test: [{ amount: 1 }] },
+    soft_limit_usd: 'ten',
+    has_payment_method: 'maybe',
+    access_until: 0,
+    hard_limit_usd: 7,
+    'odd\nname': '\u001b[31mred',
+    nothing: null,
+    empty: {},
+  });
+  const { out } = await gw([]);
+  expect(out.split('\n').map((line) => line.replace(/ {2,}/g, ' | '))).toEqual([
+    'hard limit | 7 USD',
+    'soft limit | ten',
+    'payment method | maybe',
+    'access until | 0',
+    'credits.cash | 12.5',
+    'credits.test | [{"amount":1}]',
+    'odd\\nname | \\x1b[31mred',
+    'empty | {}',
+    '',
+  ]);
+});
+
+test('a reply nested without end is told all the same', async () => {
+  const deep = JSON.parse(`${'{"a":'.repeat(2000)}1${'}'.repeat(2000)}`);
+  const { gw } = await saying(deep);
+  expect(await gw([])).toMatchObject({ code: 0 });
+});
+
+test.each([
+  ['a list', '[]', 200, 8],
+  ['a page', '<html></html>', 200, 8],
+  ['401', '{"error":{"message":"no"}}', 401, 3],
+  ['404', '{"error":{"message":"no"}}', 404, 4],
+])('%s in place of it', async (_, body, status, code) => {
+  const { gw } = await saying(body, status);
+  expect(await gw(['--retries', '0'])).toMatchObject({ code, out: '' });
+});
+
+test('--dry-run and --curl send nothing', async () => {
+  const { gateway, gw } = await saying({});
+  expect((await gw(['--dry-run'])).out).toContain('GET ');
+  expect((await gw(['--curl'])).out).toContain('/v1/dashboard/billing/subscription');
+  expect(gateway.requests).toEqual([]);
+});

@@ -1,0 +1,209 @@
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { worstOf } from '../../src/commands/doctor/finding.ts';
+import { type Answer, fakeGateway } from '../helpers/fake-gateway.ts';
+import { KEY, World } from '../helpers/gw.ts';
+import { HOUR_MS, succeededJob } from './jobs-seed.ts';
+
+const open: (() => void | Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of open.splice(0)) await close();
+});
+
+const sandboxWorld = async (options: Parameters<typeof World.open>[0] = {}) => {
+  const world = await World.open(options);
+  open.push(() => world.close());
+  return world;
+};
+
+interface Diagnosis {
+  readonly code: number;
+  readonly state: string;
+  /** By check: state and message. */
+  readonly of: (check: string) => string;
+  readonly text: string;
+}
+
+async function diagnose(world: World, options: Parameters<World['gw']>[1] = {}): Promise<Diagnosis> {
+  const run = await world.gw(['doctor', '--json'], options);
+  const { state, findings } = JSON.parse(run.out) as {
+    state: string;
+    findings: { check: string; state: string; message: string }[];
+  };
+  const of = (check: string) => {
+    const found = findings.filter((each) => each.check === check);
+    expect(found, check).toHaveLength(1);
+    return `${found[0]?.state}: ${found[0]?.message}`;
+  };
+  return { code: run.code, state, of, text: run.out + run.err };
+}
+
+async function answering(answer: Answer) {
+  const world = await sandboxWorld();
+  const gateway = await fakeGateway(() => answer);
+  open.push(() => gateway.close());
+  return { world, gateway, env: { GW_BASE_URL: gateway.url } };
+}
+
+test('all is well: a line a check, exit 0, one request, the key nowhere', async () => {
+  const world = await sandboxWorld();
+  const run = await world.gw(['doctor']);
+  expect(run).toMatchObject({ code: 0, err: '' });
+  const lines = run.out.trimEnd().split('\n');
+  for (const check of [
+    'node',
+    'configuration',
+    'setting base_url',
+    'proxy',
+    'gateway',
+    'key',
+    'clock',
+    'ledger',
+    'links',
+  ]) {
+    expect(
+      lines.filter((line) => line.startsWith(`ok       ${check}  `)),
+      check,
+    ).toHaveLength(1);
+  }
+  expect(run.out).toMatch(/^ok +setting base_url +http:\/\/127\.0\.0\.1:\d+ \(environment\)$/m);
+  expect(run.out).toMatch(/^ok +setting retries +4 \(default\)$/m);
+  expect(run.out).toMatch(/^ok +key +present \(environment\), accepted, may call \d+ models$/m);
+  expect(run.out).not.toContain(KEY);
+  expect(world.requests()).toEqual(['GET /v1/models']);
+  expect((await world.gw(['doctor', '-q'])).out).toBe('');
+});
+
+test('the embedded gateway is well too', async () => {
+  const world = await sandboxWorld();
+  expect(await world.gw(['doctor', '--sandbox'], { bare: true })).toMatchObject({ code: 0, err: '' });
+});
+
+test('no gateway: exit 3, and what does not need one is looked at all the same', async () => {
+  const { code, state, of } = await diagnose(await sandboxWorld(), { bare: true });
+  expect([code, state]).toEqual([3, 'error']);
+  expect(of('gateway')).toMatch(/^error: no gateway is configured/);
+  expect(of('key')).toMatch(/^skipped/);
+  expect(of('ledger')).toMatch(/^ok/);
+});
+
+test('no key: exit 3, and the gateway is not asked', async () => {
+  const world = await sandboxWorld();
+  const { code, of } = await diagnose(world, { bare: true, env: { GW_BASE_URL: world.sandbox.baseUrl } });
+  expect(code).toBe(3);
+  expect(of('key')).toMatch(/^error: there is no key/);
+  expect(of('gateway')).toMatch(/^skipped/);
+  expect(world.requests()).toEqual([]);
+});
+
+test('a key that is not accepted: the gateway is there, exit 3, and the key is not shown', async () => {
+  const world = await sandboxWorld();
+  const { code, of, text } = await diagnose(world, { env: { GW_API_KEY: 'wrong-key-123456' } });
+  expect(code).toBe(3);
+  expect(of('gateway')).toMatch(/^ok/);
+  expect(of('key')).toMatch(/^error: present \(environment\): .*HTTP 401/);
+  expect(text).not.toContain('wrong-key-123456');
+});
+
+test('a broken configuration: exit 2, with the file', async () => {
+  const world = await sandboxWorld();
+  mkdirSync(path.join(world.dir, '.config/gw'), { recursive: true });
+  const file = path.join(world.dir, '.config/gw/config.json');
+  writeFileSync(file, '{');
+  const { code, of } = await diagnose(world);
+  expect(code).toBe(2);
+  expect(of('configuration')).toBe(`error: the configuration file ${file} is not valid JSON`);
+});
+
+test('nobody there: exit 8, asked once', async () => {
+  const world = await sandboxWorld();
+  await world.sandbox.close();
+  const { code, of } = await diagnose(world);
+  expect(code).toBe(8);
+  expect(of('gateway')).toContain('connection refused');
+  expect(of('key')).toMatch(/^skipped: present/);
+  expect(world.clock.slept).toEqual([]);
+});
+
+test.each([
+  [503, 8, 'error'],
+  [404, 4, 'error'],
+  [429, 7, 'error'],
+])('status %d of the gateway: exit %d', async (status, code, state) => {
+  const { world, gateway, env } = await answering({ status, body: { error: { message: 'no' } } });
+  const diagnosis = await diagnose(world, { env });
+  expect(diagnosis.code).toBe(code);
+  expect(diagnosis.of('gateway')).toContain(`${state}: `);
+  expect(gateway.requests).toHaveLength(1);
+});
+
+test.each([
+  ['ahead of', -3 * HOUR_MS],
+  ['behind', 3 * HOUR_MS],
+])('a clock %s the gateway is a warning, exit 0', async (where, offMs) => {
+  const world = await sandboxWorld();
+  const date = new Date(world.clock.now() + offMs).toUTCString();
+  const gateway = await fakeGateway(() => ({ headers: { date }, body: { data: [] } }));
+  open.push(() => gateway.close());
+  const { code, state, of } = await diagnose(world, { env: { GW_BASE_URL: gateway.url } });
+  expect([code, state]).toEqual([0, 'warning']);
+  expect(of('clock')).toBe(`warning: this machine is 3 h ${where} the gateway`);
+});
+
+test('a proxy is named without its password, and an unusable one is an error', async () => {
+  const { world, env } = await answering({ body: { data: [] } });
+  const proxied = { ...env, HTTP_PROXY: 'http://user:proxy-secret@proxy.example:3128' };
+  const off = await diagnose(world, { env: { ...proxied, NO_PROXY: '127.0.0.1' } });
+  expect(off.of('proxy')).toBe('ok: none');
+  const bad = await diagnose(world, { env: { ...env, HTTP_PROXY: 'socks5://proxy.example' } });
+  expect(bad.code).toBe(2);
+  expect(bad.of('proxy')).toMatch(/^error: HTTP_PROXY names a socks5 proxy/);
+  const unreachable = { ...env, HTTP_PROXY: 'http://user:proxy-secret@127.0.0.1:9' };
+  const dead = await diagnose(world, { env: unreachable });
+  expect(dead.code).toBe(8);
+  expect(dead.of('proxy')).toBe('ok: http://127.0.0.1:9 stands before the gateway');
+  expect(dead.text).not.toContain('proxy-secret');
+});
+
+test('a ledger that cannot be made: exit 2, with the path', async () => {
+  const world = await sandboxWorld();
+  writeFileSync(path.join(world.dir, 'taken'), '');
+  const { code, of } = await diagnose(world, { env: { GW_STATE_DIR: path.join(world.dir, 'taken') } });
+  expect(code).toBe(2);
+  expect(of('ledger')).toMatch(/^error: .*taken/);
+});
+
+test('leaves nothing in the ledger that was not there', async () => {
+  const world = await sandboxWorld();
+  const dir = path.join(world.dir, '.local/state/gw');
+  await diagnose(world);
+  expect(existsSync(dir)).toBe(false);
+  succeededJob(world, 'vt-1', HOUR_MS);
+  const before = readdirSync(path.join(dir, 'ledger'));
+  expect((await diagnose(world)).of('ledger')).toContain('1 job, readable and writable');
+  expect(readdirSync(path.join(dir, 'ledger'))).toEqual(before);
+});
+
+test('links about to die are a warning that names what to run', async () => {
+  const world = await sandboxWorld();
+  succeededJob(world, 'vt-1', HOUR_MS);
+  expect((await diagnose(world)).of('links')).toMatch(/^ok: 1 job waits/);
+  succeededJob(world, 'vt-2', 23 * HOUR_MS);
+  const { code, of, text } = await diagnose(world);
+  expect(code).toBe(0);
+  expect(of('links')).toMatch(
+    /^warning: 1 job is not saved and about to be lost, the first in (1 h|59 min.*)$/,
+  );
+  expect(text).toContain('run gw jobs sync');
+});
+
+test('the exit code is that of the first error in the order of the checks', () => {
+  expect(worstOf([{ check: 'a', state: 'warning', message: 'm' }])).toBeUndefined();
+  const worst = worstOf([
+    { check: 'a', state: 'ok', message: 'm' },
+    { check: 'b', state: 'error', message: 'first', kind: 'auth' },
+    { check: 'c', state: 'error', message: 'second', kind: 'usage' },
+  ]);
+  expect(worst).toMatchObject({ kind: 'auth', message: 'b: first' });
+});

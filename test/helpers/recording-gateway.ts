@@ -1,0 +1,43 @@
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface RecordedRequest {
+  readonly method: string;
+  /** As it stands in the request line. */
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+export interface RecordingGateway {
+  readonly url: string;
+  readonly requests: readonly RecordedRequest[];
+  close(): void;
+}
+
+/** A gateway that writes down all of what it is sent and leaves the answer to the test. */
+export async function recordingGateway(
+  answer: (request: RecordedRequest, response: ServerResponse) => void,
+): Promise<RecordingGateway> {
+  const requests: RecordedRequest[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { method = '', url = '', headers } = request;
+      const recorded = { method, url, headers, body: Buffer.concat(chunks).toString() };
+      requests.push(recorded);
+      answer(recorded, response);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    requests,
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
