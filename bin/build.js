@@ -5,6 +5,7 @@ const crypto = require('node:crypto');
 const fs = require('node:fs');
 const path = require('node:path');
 const esbuild = require('esbuild');
+const { loadSource } = require('./load-source.js');
 
 const root = path.join(__dirname, '..');
 const distDir = path.join(root, 'dist');
@@ -50,6 +51,7 @@ async function build() {
     logLevel: 'warning',
   });
   const parts = await Promise.all(outputFiles.map(toCommonJs));
+  const completion = await buildCompletion();
   fs.rmSync(distDir, { recursive: true, force: true });
   fs.mkdirSync(distDir, { recursive: true });
   fs.writeFileSync(path.join(distDir, 'package.json'), '{ "type": "commonjs" }\n');
@@ -59,7 +61,29 @@ async function build() {
     filter: (file) => !file.endsWith('.md'),
   });
   copyWasm();
+  for (const [name, text] of Object.entries(completion)) fs.writeFileSync(path.join(distDir, name), text);
   fs.writeFileSync(path.join(distDir, 'LICENSES.txt'), licencesOf(Object.keys(metafile.inputs)));
+}
+
+/** What answers the shells' completion: no part of the bundle, so that an answer loads nothing else. */
+async function buildCompletion() {
+  const { outputFiles } = await esbuild.build({
+    absWorkingDir: root,
+    entryPoints: ['src/completion/complete.ts'],
+    write: false,
+    bundle: true,
+    format: 'cjs',
+    platform: 'node',
+    target,
+    minify: true,
+    legalComments: 'none',
+    logLevel: 'warning',
+  });
+  const { buildTable } = await loadSource('src/completion/build.ts', {
+    alias: { undici: './src/http/lean-undici.ts' },
+    plugins: [withoutUnused],
+  });
+  return { 'complete.js': outputFiles[0].text, 'complete.json': `${JSON.stringify(await buildTable())}\n` };
 }
 
 /** The image codecs, which no bundle can hold: read from dist/wasm by their names when an image is drawn. */

@@ -1,5 +1,5 @@
 import type { Context } from './context.ts';
-import type { FlagSet, FlagValues } from './flags/flag.ts';
+import type { Completes, FlagSet, FlagValues } from './flags/flag.ts';
 import type { GlobalFlags } from './flags/global.ts';
 import type { Table } from './io/io.ts';
 
@@ -34,6 +34,9 @@ export interface CommandSpec<F extends FlagSet, R> {
     readonly summary: string;
     readonly required?: boolean;
     readonly many?: boolean;
+    /** For completion: what the first word may be, and what each may be. */
+    readonly choices?: readonly string[];
+    readonly completes?: Completes;
   };
   readonly flags: F;
   /** Complete command lines that run as printed against the sandbox. */

@@ -6,6 +6,19 @@ export const program: Node = group(
   'Chat, images and asynchronous video through one gateway. A paid job is on disk before it is sent, and its output before its link expires.',
   [
     leaf('chat', 'ask a model, or talk with it', async () => (await import('./commands/chat.ts')).chat),
+    group('image', 'generate and edit images', [
+      leaf(
+        'create',
+        'generate images, or edit them by the common variant',
+        async () => (await import('./commands/image/create.ts')).create,
+      ),
+      leaf('edit', 'edit images', async () => (await import('./commands/image/edit.ts')).edit),
+      leaf(
+        'native',
+        'generate or edit an image by the native endpoint',
+        async () => (await import('./commands/image/native.ts')).native,
+      ),
+    ]),
     group('video', 'generate video', [
       group('alpha', 'family A video', [
         leaf(
@@ -23,16 +36,124 @@ export const program: Node = group(
           (await import('./commands/video/download.ts')).videoDownload('alpha'),
         ),
       ]),
+      group('beta', 'family B video', [
+        leaf(
+          'create',
+          'create a video',
+          async () => (await import('./commands/video/beta/create.ts')).create,
+        ),
+        leaf('get', 'show the record of tasks', async () =>
+          (await import('./commands/video/get.ts')).videoGet('beta'),
+        ),
+        leaf('wait', 'wait for tasks and save their outputs', async () =>
+          (await import('./commands/video/wait.ts')).videoWait('beta'),
+        ),
+        leaf('download', 'save the outputs of finished tasks', async () =>
+          (await import('./commands/video/download.ts')).videoDownload('beta'),
+        ),
+        leaf(
+          'list',
+          'list the tasks of the account',
+          async () => (await import('./commands/video/beta/list.ts')).list,
+        ),
+      ]),
+      group('gamma', 'family C video', [
+        leaf(
+          'create',
+          'create a video',
+          async () => (await import('./commands/video/gamma/create.ts')).create,
+        ),
+        leaf('get', 'show the record of tasks', async () =>
+          (await import('./commands/video/get.ts')).videoGet('gamma'),
+        ),
+        leaf('wait', 'wait for tasks and save their outputs', async () =>
+          (await import('./commands/video/wait.ts')).videoWait('gamma'),
+        ),
+        leaf('download', 'save the outputs of finished tasks', async () =>
+          (await import('./commands/video/download.ts')).videoDownload('gamma'),
+        ),
+      ]),
+    ]),
+    group('asset', 'the asset library of family A', [
+      leaf('create', 'put a file into the library by its URL', async () =>
+        (await import('./commands/asset/create.ts')).assetCreate('create'),
+      ),
+      leaf('upload', 'as create, by the REST alias', async () =>
+        (await import('./commands/asset/create.ts')).assetCreate('upload'),
+      ),
+      leaf('get', 'show assets', async () => (await import('./commands/asset/get.ts')).get),
+      leaf('list', 'list assets', async () => (await import('./commands/asset/list.ts')).list),
+      leaf('update', 'rename an asset', async () => (await import('./commands/asset/update.ts')).update),
+      leaf(
+        'delete',
+        'delete assets for good',
+        async () => (await import('./commands/asset/delete.ts')).assetDelete,
+      ),
+      leaf(
+        'wait',
+        'wait until assets can be used',
+        async () => (await import('./commands/asset/wait.ts')).wait,
+      ),
+      group('group', 'groups of assets', [
+        leaf('create', 'make a group', async () => (await import('./commands/asset/group/create.ts')).create),
+        leaf('get', 'show groups', async () => (await import('./commands/asset/group/get.ts')).get),
+        leaf('list', 'list groups', async () => (await import('./commands/asset/group/list.ts')).list),
+        leaf(
+          'update',
+          'change the name or description of a group',
+          async () => (await import('./commands/asset/group/update.ts')).update,
+        ),
+        leaf(
+          'delete',
+          'delete a group, and with it the use of its assets',
+          async () => (await import('./commands/asset/group/delete.ts')).groupDelete,
+        ),
+      ]),
     ]),
     group('jobs', 'every job this user created', [
       leaf('list', 'list jobs', async () => (await import('./commands/jobs/list.ts')).list),
       leaf('show', 'show one job', async () => (await import('./commands/jobs/show.ts')).show),
       leaf(
+        'wait',
+        'wait for jobs and save their outputs',
+        async () => (await import('./commands/jobs/wait.ts')).wait,
+      ),
+      leaf(
         'sync',
         'look at every unfinished job and save what is finished',
         async () => (await import('./commands/jobs/sync.ts')).sync,
       ),
+      leaf(
+        'download',
+        'save the outputs of finished jobs',
+        async () => (await import('./commands/jobs/download.ts')).download,
+      ),
+      leaf(
+        'stats',
+        'count jobs, and what they made and cost',
+        async () => (await import('./commands/jobs/stats.ts')).stats,
+      ),
+      leaf(
+        'prune',
+        'forget old jobs that need nothing any more',
+        async () => (await import('./commands/jobs/prune.ts')).prune,
+      ),
     ]),
+    group(
+      'models',
+      'the models that the key may call, and what they take',
+      [
+        leaf('list', 'list models', async () => (await import('./commands/models/list.ts')).list),
+        leaf('show', 'what a model takes', async () => (await import('./commands/models/show.ts')).show),
+      ],
+      async () => (await import('./commands/models/list.ts')).list,
+    ),
+    leaf('balance', 'balance and limits', async () => (await import('./commands/balance.ts')).balance),
+    leaf(
+      'api',
+      'send any request with the right credential',
+      async () => (await import('./commands/api.ts')).api,
+    ),
     leaf('login', 'store a gateway and its key', async () => (await import('./commands/login.ts')).login),
     leaf('logout', 'forget a stored key', async () => (await import('./commands/logout.ts')).logout),
     group('config', 'settings', [
@@ -79,6 +200,16 @@ export const program: Node = group(
         async () => (await import('./commands/sandbox/serve.ts')).serve,
       ),
     ]),
+    leaf(
+      'doctor',
+      'check configuration, key, gateway, clock, ledger and disk',
+      async () => (await import('./commands/doctor.ts')).doctor,
+    ),
+    leaf(
+      'completion',
+      'completion of commands, flags and values in the shell',
+      async () => (await import('./commands/completion.ts')).completion,
+    ),
     leaf(
       'help',
       'help on a command, or on: environment, exit-codes',

@@ -16,14 +16,18 @@ const allowed: Record<string, readonly string[]> = {
   http: [...leaves, 'gateway'],
   media: [...leaves, 'gateway'],
   jobs: [...leaves, 'gateway', 'disk', 'http', 'io', 'ledger', 'media'],
+  assets: [...leaves, 'gateway', 'http'],
+  preview: [...leaves, 'gateway', 'media'],
   chat: [...leaves, 'gateway', 'disk', 'http', 'io', 'media', 'config', 'flags', 'context.ts'],
+  models: [...leaves, 'gateway', 'disk', 'http', 'config', 'flags', 'context.ts'],
   flags: [...leaves, 'gateway', 'io', 'media', 'config'],
+  completion: [...leaves, 'gateway', 'disk', 'config', 'ledger', 'flags', 'command.ts', 'program.ts'],
   commands: ['*'],
 };
 /** Packages that a layer may import; elsewhere dependencies are free. */
 const packages: Record<string, readonly string[]> = {
   gateway: ['zod'],
-  sandbox: ['mediabunny', 'image-size', 'zod'],
+  sandbox: ['mediabunny', 'image-size', 'zod', '@jsquash'],
 };
 
 const files = (readdirSync(src, { recursive: true }) as string[]).filter((file) => file.endsWith('.ts'));

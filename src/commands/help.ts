@@ -18,7 +18,13 @@ const topics = {
 
 /** `gw help environment` and `gw help exit-codes`; any other word is that command's --help. */
 export const help = defineCommand<Record<string, never>, string>({
-  args: { name: 'TOPIC', summary: Object.keys(topics).join(', '), required: true },
+  args: {
+    name: 'TOPIC',
+    summary: Object.keys(topics).join(', '),
+    required: true,
+    choices: Object.keys(topics),
+    completes: 'command',
+  },
   flags: {},
   examples: ['gw help environment', 'gw help exit-codes'],
   sends: 'nothing',

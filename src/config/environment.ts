@@ -22,6 +22,11 @@ export const environmentVariables = {
   XDG_CONFIG_HOME: 'base of the configuration directory; ignored unless absolute',
   XDG_STATE_HOME: 'base of the state directory; ignored unless absolute',
   XDG_CACHE_HOME: 'base of the cache directory; ignored unless absolute',
+  XDG_DATA_HOME: 'base of where gw completion --install puts the script for bash; ignored unless absolute',
+  BASH_COMPLETION_USER_DIR:
+    'where gw completion --install puts the script for bash, in place of the standard directory',
+  ZDOTDIR: 'where gw completion --install puts the script for zsh, in .zfunc below it',
+  SHELL: 'the shell that gw completion --install is for, when none is named',
   APPDATA: 'base of the configuration directory on Windows',
   LOCALAPPDATA: 'base of the state and cache directories on Windows',
 } as const satisfies Record<string, string>;

@@ -2,6 +2,28 @@ import * as z from 'zod';
 
 // A flag is data: parser, help, completion and messages read it from here.
 
+/**
+ * What shell completion offers for a value, beside the choices. A placeholder FILE, PATH or REF says `file` by itself.
+ * `prompt`: a text, or @ and a file; `named-file`: a file after `ID=`; `task:`: tasks of a family, unfinished first;
+ * `output:`: those that are finished first.
+ */
+export type Completes =
+  | 'file'
+  | 'named-file'
+  | 'prompt'
+  | 'profile'
+  | 'session'
+  | 'command'
+  | 'model'
+  | 'model:alpha'
+  | 'model:gamma'
+  | 'model:image'
+  | 'model:chat'
+  | 'task'
+  | 'output'
+  | `task:${string}`
+  | `output:${string}`;
+
 /** One flag of a command. `T` is the type of its value once parsed. */
 export interface Flag<T = unknown> {
   /** One letter, for the few short flags of the contract. */
@@ -17,6 +39,8 @@ export interface Flag<T = unknown> {
   readonly summary: string;
   /** The documented values, for help and completion; the schema checks them. */
   readonly choices?: readonly string[] | undefined;
+  /** Values that are known only where gw runs, for completion. */
+  readonly completes?: Completes | undefined;
   /** What was typed -> the value. Throws GwError `usage` that names the flag. */
   readonly parse: (raw: string, flag: string) => T;
 }
@@ -29,7 +53,7 @@ export type FlagValues<F extends FlagSet> = {
 };
 
 const asTyped = (raw: string) => raw;
-type Extra = Partial<Pick<Flag, 'short' | 'choices'>>;
+type Extra = Partial<Pick<Flag, 'short' | 'choices' | 'completes'>>;
 
 export const text = (value: string, summary: string, extra: Extra = {}): Flag<string> => ({
   value,

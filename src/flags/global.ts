@@ -4,7 +4,7 @@ import { type FlagValues, list, off, on, text } from './flag.ts';
 // The options that every command takes (the contract, section 2).
 
 export const globalFlags = {
-  profile: text('NAME', 'which stored gateway and key to use [GW_PROFILE]'),
+  profile: text('NAME', 'which stored gateway and key to use [GW_PROFILE]', { completes: 'profile' }),
   baseUrl: text('URL', "the gateway's address [GW_BASE_URL]"),
   apiKeyFile: text('FILE', 'read the key from this file, - is stdin [GW_API_KEY holds the key itself]'),
   insecureHttp: on('allow an http:// gateway that is not on this machine'),

@@ -7,6 +7,7 @@ import { type FlagValues, off, on, onOff, parsed, text } from './flag.ts';
 export const promptFlags = {
   prompt: text('TEXT', 'the prompt, instead of words after the command; @FILE reads a file, - reads stdin', {
     short: 'p',
+    completes: 'prompt',
   }),
 } as const;
 

@@ -1,11 +1,12 @@
 import { defineCommand } from '../../command.ts';
+import { settingNames } from '../../config/profile-settings.ts';
 import { type SettingRow, settingsTable } from '../../config/settings-table.ts';
 import { GwError, usage } from '../../errors.ts';
 import { nearest } from '../../flags/nearest.ts';
 
 /** `gw config get NAME`: one setting in force, as `gw config list` shows it. */
 export const get = defineCommand<Record<string, never>, SettingRow>({
-  args: { name: 'NAME', summary: 'a name from gw config list', required: true },
+  args: { name: 'NAME', summary: 'a name from gw config list', required: true, choices: settingNames },
   flags: {},
   examples: ['gw config get timeout', 'gw config get models.alpha'],
   sends: 'nothing',

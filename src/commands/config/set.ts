@@ -10,6 +10,7 @@ export const set = defineCommand<Record<string, never>, ChangedSetting>({
     summary: `one of ${settingNames.join(', ')}, and its value`,
     required: true,
     many: true,
+    choices: settingNames,
   },
   flags: {},
   examples: ['gw config set timeout 90s', 'gw config set models.alpha alpha-video-2-0-fast-260128'],

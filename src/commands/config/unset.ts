@@ -4,7 +4,7 @@ import { type ChangedSetting, changeSetting } from './change-setting.ts';
 
 /** `gw config unset NAME`: takes one setting out of the profile in force. */
 export const unset = defineCommand<Record<string, never>, ChangedSetting>({
-  args: { name: 'NAME', summary: `one of ${settingNames.join(', ')}`, required: true },
+  args: { name: 'NAME', summary: `one of ${settingNames.join(', ')}`, required: true, choices: settingNames },
   flags: {},
   examples: ['gw config unset timeout'],
   sends: 'nothing',

@@ -22,7 +22,13 @@ const latest = '$(gw jobs list -q --family alpha --status succeeded --limit 1)';
 
 /** `gw jobs download ID…`: saves the outputs of finished jobs of any family and gateway; waits for nothing. */
 export const download = defineCommand<typeof flags, JobResult>({
-  args: { name: 'ID', summary: "the gateway's task ID, or gw's own", required: true, many: true, completes: 'output' },
+  args: {
+    name: 'ID',
+    summary: "the gateway's task ID, or gw's own",
+    required: true,
+    many: true,
+    completes: 'output',
+  },
   flags,
   examples: [
     `gw jobs download ${latest} --sandbox`,

@@ -5,7 +5,7 @@ import { usage } from '../../errors.ts';
 
 /** `gw profile remove NAME`: removes a profile and its stored key; jobs stay in the ledger. */
 export const remove = defineCommand<Record<string, never>, { profile: string }>({
-  args: { name: 'NAME', summary: 'a name from gw profile list', required: true },
+  args: { name: 'NAME', summary: 'a name from gw profile list', required: true, completes: 'profile' },
   flags: {},
   examples: ['gw profile remove studio'],
   sends: 'nothing',

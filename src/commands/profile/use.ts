@@ -5,7 +5,7 @@ import { usage } from '../../errors.ts';
 
 /** `gw profile use NAME`: makes a profile the current one. */
 export const use = defineCommand<Record<string, never>, { profile: string }>({
-  args: { name: 'NAME', summary: 'a name from gw profile list', required: true },
+  args: { name: 'NAME', summary: 'a name from gw profile list', required: true, completes: 'profile' },
   flags: {},
   examples: ['gw profile use sandbox'],
   sends: 'nothing',

@@ -12,7 +12,11 @@ const { shape } = GammaCreateBody;
 const forms = 'file, URL, data URI or gammafile://ID';
 
 export const gammaFlags = {
-  model: text('MODEL', 'model ID', { short: 'm', choices: Object.keys(gammaModels), completes: 'model:gamma' }),
+  model: text('MODEL', 'model ID', {
+    short: 'm',
+    choices: Object.keys(gammaModels),
+    completes: 'model:gamma',
+  }),
   image: list('REF', `reference image: ${forms}`),
   video: list('REF', `reference video: ${forms}`),
   audio: list('REF', `reference audio: ${forms}`),

@@ -1,0 +1,27 @@
+// Runs one TypeScript module of src in this process, for what the build takes from it.
+'use strict';
+const path = require('node:path');
+const esbuild = require('esbuild');
+
+const root = path.join(__dirname, '..');
+
+/** The exports of a module under src, bundled with all that it loads; `options` go to esbuild. */
+async function loadSource(file, options) {
+  const { outputFiles } = await esbuild.build({
+    absWorkingDir: root,
+    entryPoints: [file],
+    write: false,
+    bundle: true,
+    format: 'cjs',
+    platform: 'node',
+    target: 'node20.18',
+    logLevel: 'warning',
+    logOverride: { 'empty-import-meta': 'silent' },
+    ...options,
+  });
+  const module = { exports: {} };
+  new Function('module', 'exports', 'require', outputFiles[0].text)(module, module.exports, require);
+  return module.exports;
+}
+
+module.exports = { loadSource };

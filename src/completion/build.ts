@@ -1,0 +1,12 @@
+import { program } from '../program.ts';
+import { shells } from './shells.ts';
+import { type CompletionTable, completionTable } from './table.ts';
+
+// What the build takes from the sources.
+
+/** The table that answers are made from (`dist/complete.json`). */
+export const buildTable = (): Promise<CompletionTable> => completionTable(program);
+
+/** The files of completions/, name to text. */
+export const scriptFiles = (): Record<string, string> =>
+  Object.fromEntries(Object.values(shells).map(({ file, script }) => [file, script]));
