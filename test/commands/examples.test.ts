@@ -49,7 +49,7 @@ test('every command has a summary, an example, and help that shows it', async ()
   }
 });
 
-test('the examples run as printed against the sandbox', { timeout: 180_000 }, async () => {
+test('the examples run as printed against the sandbox', { timeout: 400_000 }, async () => {
   // Creates come first in the tree, so that the later ones find a job.
   for await (const { words, command } of commands(program, 'gw')) {
     for (const example of command.examples) {
