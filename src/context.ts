@@ -1,6 +1,5 @@
 import { readSwitch } from './config/environment.ts';
 import type { Settings, SettingsFlags } from './config/settings.ts';
-import { GwError } from './errors.ts';
 import type { GlobalFlags } from './flags/global.ts';
 import type { Clock, Host } from './host.ts';
 import type { Client, Gateway } from './http/client.ts';
@@ -26,10 +25,15 @@ export interface Context {
   gateway(): Promise<Access>;
   /** A gateway with a key that is not stored yet. */
   gatewayWith(gateway: { readonly baseUrl: string; readonly key: string }): Promise<Access>;
-  /** Whether a job belongs to the gateway that the flags name; true where they name none. */
+  /** Whether a job belongs to the profile or gateway that the flags name; true where they name none. */
   ownsJob(job: Job): Promise<boolean>;
-  /** The gateway that a job of the ledger belongs to. Throws GwError `auth` where it cannot be reached from here. */
+  /**
+   * The gateway that a job of the ledger belongs to, with its key; without one where requests are only shown. Throws
+   * GwError `auth`, naming the job, where it cannot be reached from here.
+   */
   gatewayOf(job: Job): Promise<Access>;
+  /** As `gatewayOf` where no request of the API is needed: to show one, or to fetch what needs no key. */
+  gatewayWithoutKey(job: Job): Promise<Access>;
   ledger(): Promise<Ledger>;
 }
 
@@ -49,12 +53,14 @@ export interface Access {
   /** How it stands in the ledger: its address; the embedded one has a new address in every run. */
   readonly name: string;
   readonly client: Client;
+  /** Tells the client's key from others; absent where it needs none or has none. */
+  readonly keyId?: string | undefined;
   /** For outputs; knows no key. */
   readonly transport: Transport;
 }
 
 /** How the embedded gateway stands in the ledger. */
-const EMBEDDED = 'sandbox:';
+export const EMBEDDED = 'sandbox:';
 
 /** Longest wait for a connection, apart from the silence that --timeout bounds. */
 const CONNECT_MS = 10_000;
@@ -102,10 +108,20 @@ export function makeContext({ host, io, globals, signal }: Parts): {
     const showsOnly = globals.dryRun === true || globals.curl === true;
     const baseUrl = inForce.sandbox ? await sandbox() : inForce.gatewayUrl();
     const key = showsOnly ? undefined : await inForce.key();
-    if (key !== undefined && !inForce.sandbox) io.hideSecret(key);
+    const hidden = key ?? (await keyToHide(inForce));
+    if (hidden !== undefined && !inForce.sandbox) io.hideSecret(hidden);
     return accessWith({ baseUrl, key, providerVersion: inForce.providerVersion.value }, inForce);
   };
-  const accessWith = async (gateway: Gateway, inForce: Settings): Promise<Access> => {
+  /** A request that is only shown needs no key, but one that is there must not stand anywhere in it. */
+  const keyToHide = async (inForce: Settings): Promise<string | undefined> => {
+    if (inForce.sandbox || globals.apiKeyFile === '-' || inForce.keySource() === undefined) return undefined;
+    return inForce.key().catch(() => undefined);
+  };
+  const accessWith = async (
+    gateway: Gateway,
+    inForce: Settings,
+    name = gatewayName(inForce),
+  ): Promise<Access> => {
     const { createClient } = await import('./http/http-client.ts');
     const transport = await (inForce.sandbox ? direct() : proxied());
     const client = createClient({
@@ -120,34 +136,27 @@ export function makeContext({ host, io, globals, signal }: Parts): {
       userAgent: 'gw',
       ...(io.mode.verbose && { trace: (line: string) => io.trace(line) }),
     });
-    if (!io.mode.verbose) return { name: nameOf(inForce), client, transport };
+    const keyId = inForce.sandbox ? undefined : await keyIdIn(gateway);
+    if (!io.mode.verbose) return { name, client, keyId, transport };
     const { tracedTransport } = await import('./http/traced-transport.ts');
     const told = tracedTransport(transport, host.clock, (line) => io.trace(line));
-    return { name: nameOf(inForce), client, transport: told };
+    return { name, client, keyId, transport: told };
   };
   const gateway = once(async () => accessTo(await settings()));
-  const others = new Map<string, Promise<Access>>();
-
-  /** The settings under which a job was made, as far as they can still be had. */
-  const settingsOf = async (job: Job): Promise<Settings> => {
-    const inForce = await settings();
-    if (nameOf(inForce) === job.gateway) return inForce;
-    const { insecureHttp, timeout, retries } = globals;
-    const made = await settingsWith({
-      insecureHttp,
-      timeout,
-      retries,
-      ...(job.gateway === EMBEDDED ? { sandbox: true } : { profile: job.profile, storedOnly: true }),
-    });
-    if (nameOf(made) === job.gateway) return made;
-    throw new GwError(
-      'auth',
-      `job ${job.id ?? job.key} belongs to ${job.gateway}, and profile ${job.profile} is not stored with that address`,
-      {
-        hint: `give that gateway with --base-url ${job.gateway} and its key with GW_API_KEY`,
+  const jobGateways = once(async () => {
+    const { createJobGateways } = await import('./job-gateways.ts');
+    return createJobGateways({
+      globals,
+      settings,
+      gateway,
+      settingsWith,
+      accessTo,
+      accessWithoutKey: async (job, own) => {
+        const baseUrl = own.sandbox ? await sandbox() : job.gateway;
+        return accessWith({ baseUrl, key: undefined }, own, job.gateway);
       },
-    );
-  };
+    });
+  });
 
   const ctx: Context = {
     host,
@@ -159,18 +168,9 @@ export function makeContext({ host, io, globals, signal }: Parts): {
     settingsOfNewProfile: () => settingsWith({ ...globals, profileMayBeNew: true }),
     gateway,
     gatewayWith: async (made) => accessWith(made, await settingsWith({ ...globals, profileMayBeNew: true })),
-    ownsJob: async (job) => {
-      const named =
-        globals.profile !== undefined || globals.baseUrl !== undefined || globals.sandbox === true;
-      return !named || nameOf(await settings()) === job.gateway;
-    },
-    gatewayOf: async (job) => {
-      if (nameOf(await settings()) === job.gateway) return gateway();
-      const id = `${job.profile} ${job.gateway}`;
-      const access = others.get(id) ?? settingsOf(job).then(accessTo);
-      others.set(id, access);
-      return access;
-    },
+    ownsJob: async (job) => (await jobGateways()).ownsJob(job),
+    gatewayOf: async (job) => (await jobGateways()).gatewayOf(job),
+    gatewayWithoutKey: async (job) => (await jobGateways()).gatewayWithoutKey(job),
     ledger: once(async () => {
       const { openLedger } = await import('./ledger/open-ledger.ts');
       const { stateDir } = await import('./config/dirs.ts');
@@ -190,4 +190,12 @@ export function makeContext({ host, io, globals, signal }: Parts): {
   };
 }
 
-const nameOf = (settings: Settings): string => (settings.sandbox ? EMBEDDED : (settings.baseUrl.value ?? ''));
+async function keyIdIn({ key }: Gateway): Promise<string | undefined> {
+  if (key === undefined) return undefined;
+  const { keyIdOf } = await import('./config/key-id.ts');
+  return keyIdOf(key);
+}
+
+/** How the gateway of some settings stands in the ledger; empty where none is configured. */
+export const gatewayName = (settings: Settings): string =>
+  settings.sandbox ? EMBEDDED : (settings.baseUrl.value ?? '');

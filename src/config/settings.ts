@@ -233,8 +233,14 @@ async function readAnyKey({
   if (fromEnv !== undefined) return checkKey(fromEnv, 'GW_API_KEY');
   const stored = hasConfigDir(host) ? readKey(host, profile, originOf(baseUrl)) : undefined;
   if (stored !== undefined) return stored;
-  throw new GwError('auth', `there is no key for ${originOf(baseUrl)}`, {
-    hint: 'Set GW_API_KEY, pass --api-key-file FILE, or store one: gw login',
+  const origin = originOf(baseUrl);
+  if (!flags.storedOnly) {
+    throw new GwError('auth', `there is no key for ${origin}`, {
+      hint: 'Set GW_API_KEY, pass --api-key-file FILE, or store one: gw login',
+    });
+  }
+  throw new GwError('auth', `there is no stored key of profile ${profile} for ${origin}`, {
+    hint: `Store it with gw login --profile ${profile}, or give it in GW_API_KEY together with --profile ${profile}`,
   });
 }
 
@@ -244,7 +250,7 @@ function keySource(
   const { flags, host, profile, sandbox, baseUrl } = places;
   if (sandbox) return 'default';
   if (flags.apiKeyFile !== undefined) return 'flag';
-  if (readVariable(host.env, 'GW_API_KEY') !== undefined) return 'environment';
+  if (!flags.storedOnly && readVariable(host.env, 'GW_API_KEY') !== undefined) return 'environment';
   try {
     const stored = baseUrl !== undefined && readKey(host, profile, originOf(baseUrl)) !== undefined;
     return stored ? 'profile' : undefined;

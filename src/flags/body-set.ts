@@ -1,4 +1,5 @@
 import { usage } from '../errors.ts';
+import { assertExactIntegers } from './exact-integers.ts';
 import type { JsonObject } from './json-body.ts';
 import { assertSafeJson, assertSafeName, MAX_JSON_DEPTH } from './safe-json.ts';
 
@@ -49,12 +50,7 @@ function parseValue(text: string, named: string): unknown {
   } catch {
     return text;
   }
-  if (/^-?\d+$/.test(text.trim()) && !Number.isSafeInteger(value)) {
-    throw usage(
-      `${named}: ${cut(text)} has more digits than a JSON number keeps`,
-      `send it as text: ${named}='"…"'`,
-    );
-  }
+  assertExactIntegers(text, named);
   return value;
 }
 

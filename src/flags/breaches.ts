@@ -8,21 +8,39 @@ import { nearest } from './nearest.ts';
 /** Where in the body -> the flag that set it, if one did. */
 export type FlagOfPath = (path: readonly PropertyKey[]) => string | undefined;
 
-/** Every rule of the schema that the body breaks, as sentences. Empty when it fits. */
-export function breachesOf(schema: z.ZodType, body: unknown, flagOf: FlagOfPath): string[] {
-  const result = schema.safeParse(body);
-  if (result.success) return [];
-  return [...new Set(result.error.issues.map((issue) => sentenceOf(issue, body, flagOf)))];
+/** Every rule of the schema that the body breaks, as sentences; of fields that are `exempt`, none. Empty when it fits. */
+export function breachesOf(
+  schema: z.ZodType,
+  body: unknown,
+  flagOf: FlagOfPath,
+  { exempt = [], suggestions = [] }: FieldVerdict = {},
+): string[] {
+  const issues = schema.safeParse(body).error?.issues ?? [];
+  const told = issues.filter(({ path }) => !exempt.includes(path.map(String).join('.')));
+  return [...new Set(told.map((issue) => sentenceOf(issue, body, flagOf, suggestions)))];
+}
+
+/** What is known of a body beside its schema. */
+export interface FieldVerdict {
+  /** Fields whose breaches do not count. */
+  readonly exempt?: readonly string[];
+  /** Words that may have been meant, beside those that the schema knows. */
+  readonly suggestions?: readonly string[];
 }
 
 /** `--duration 3: 2.0 takes 4-15 seconds`. */
-export function sentenceOf(issue: z.core.$ZodIssue, body: unknown, flagOf: FlagOfPath): string {
+export function sentenceOf(
+  issue: z.core.$ZodIssue,
+  body: unknown,
+  flagOf: FlagOfPath,
+  suggestions: readonly string[] = [],
+): string {
   const value = shortValue(valueAt(body, issue.path));
   const where = flagOf(issue.path) ?? issue.path.map(String).join('.');
-  return `${[where, value].filter(Boolean).join(' ') || 'body'}: ${ruleOf(issue, valueAt(body, issue.path))}`;
+  return `${[where, value].filter(Boolean).join(' ') || 'body'}: ${ruleOf(issue, valueAt(body, issue.path), suggestions)}`;
 }
 
-function ruleOf(issue: z.core.$ZodIssue, value: unknown): string {
+function ruleOf(issue: z.core.$ZodIssue, value: unknown, suggestions: readonly string[]): string {
   if (issue.code === 'invalid_value') {
     const values = issue.values.map(String);
     const [near] = nearest(String(value), values, 1);
@@ -32,7 +50,7 @@ function ruleOf(issue: z.core.$ZodIssue, value: unknown): string {
     return value === undefined ? 'is required' : `must be ${wordOf(issue.expected)}`;
   if (issue.code === 'invalid_union' && issue.discriminator) return 'not a known type of content item';
   const known = issue.code === 'custom' ? (issue.params?.known as readonly string[] | undefined) : undefined;
-  const [near] = known ? nearest(String(value), known, 1) : [];
+  const [near] = known ? nearest(String(value), [...known, ...suggestions], 1) : [];
   return near ? `${issue.message}; did you mean ${near}?` : issue.message;
 }
 

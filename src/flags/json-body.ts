@@ -4,6 +4,7 @@ import { MB } from '../gateway/media-limits.ts';
 import type { Host } from '../host.ts';
 import { readInputFile, readInputStream } from '../media/read-input.ts';
 import { decodeUtf8 } from '../media/utf8.ts';
+import { assertExactIntegers } from './exact-integers.ts';
 import { findJsonFault } from './json-syntax.ts';
 import { assertSafeJson } from './safe-json.ts';
 
@@ -22,7 +23,8 @@ export interface JsonBodyDeps {
 /**
  * The body that `--body FILE` starts from; `-` is stdin.
  * Throws `usage` for a file that cannot be read or is over 256 MB, text that is not UTF-8 or not JSON (with line and
- * column), JSON that is no object, nested over 64 levels, or with a field name that is not taken.
+ * column), JSON that is no object, nested over 64 levels, with a field name that is not taken, or with an integer that
+ * would be sent as another.
  */
 export async function readJsonBody(source: string, deps: JsonBodyDeps, flag = '--body'): Promise<JsonObject> {
   const value = await readJsonFile(source, deps, flag);
@@ -31,6 +33,17 @@ export async function readJsonBody(source: string, deps: JsonBodyDeps, flag = '-
 
 /** As {@link readJsonBody}, for a file whose JSON need not be an object. */
 export async function readJsonFile(source: string, deps: JsonBodyDeps, flag: string): Promise<unknown> {
+  const { text, value } = await readJsonAsWritten(source, deps, flag);
+  assertExactIntegers(text, `${flag} ${source}`);
+  return value;
+}
+
+/** As {@link readJsonFile}, with the text as it was written, in which numbers of any length are kept. */
+export async function readJsonAsWritten(
+  source: string,
+  deps: JsonBodyDeps,
+  flag: string,
+): Promise<{ readonly text: string; readonly value: unknown }> {
   const named = `${flag} ${source}`;
   const options = { named, maxBytes: MAX_BODY_FILE_BYTES, signal: deps.signal };
   if (source === '') throw usage(`${flag} is empty`, 'give the name of a JSON file, or - for stdin');
@@ -40,15 +53,17 @@ export async function readJsonFile(source: string, deps: JsonBodyDeps, flag: str
   const bytes = await (source === '-'
     ? readInputStream(deps.stdin, options)
     : readInputFile(path.resolve(deps.cwd, source), options));
-  const value = parseJson(decodeUtf8(bytes, named), named);
+  const text = decodeUtf8(bytes, named);
+  const value = parseJson(text, named);
   assertSafeJson(value, named);
-  return value;
+  return { text, value };
 }
 
 /** A JSON text that must be an object. Throws `usage` as {@link readJsonBody}. */
 export function parseJsonObject(text: string, named: string): JsonObject {
   const value = checkedObject(parseJson(text, named), named);
   assertSafeJson(value, named);
+  assertExactIntegers(text, named);
   return value;
 }
 

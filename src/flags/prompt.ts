@@ -1,4 +1,4 @@
-import { usage } from '../errors.ts';
+import { GwError, usage } from '../errors.ts';
 import type { Clock, Host } from '../host.ts';
 import type { Io } from '../io/io.ts';
 import { readPipedPrompt, readTextInput } from '../media/text-input.ts';
@@ -50,6 +50,8 @@ export async function readPrompt(input: PromptInput, ctx: PromptWorld): Promise<
             cwd: ctx.host.cwd,
             stdin: ctx.host.stdin,
             signal: ctx.signal,
+          }).catch((error: unknown) => {
+            throw typed.startsWith('@') ? withWordsHint(error) : error;
           });
     if (prompt.trim() === '') throw usage(`${where} is empty`, 'say what to generate');
     return prompt;
@@ -64,4 +66,11 @@ export async function readPrompt(input: PromptInput, ctx: PromptWorld): Promise<
   if (piped !== undefined && piped.trim() !== '') return piped;
   if (input.optional) return undefined;
   throw usage('no prompt', 'give it as words, with --prompt TEXT, or on stdin');
+}
+
+/** A prompt may begin with @ by itself: family B calls its references so. */
+function withWordsHint(error: unknown): unknown {
+  if (!(error instanceof GwError) || error.kind !== 'usage') return error;
+  const hint = 'a prompt that begins with @ goes as words after the command';
+  return usage(error.message, [error.facts.hint, hint].filter(Boolean).join('; '));
 }

@@ -1,4 +1,4 @@
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { afterEach, describe, expect, test } from 'vitest';
 import { startSandbox } from '../../src/sandbox/server.ts';
@@ -58,6 +58,53 @@ describe('jobs list', () => {
     const { out, err } = await world.gw(['jobs', 'list', '-q']);
     expect(out).toBe(`${key}\nt-1\n`);
     expect(err).toBe('');
+  });
+
+  test('-q prints gw’s own ID where two gateways gave out the same', async () => {
+    const world = await openWorld();
+    const there = acceptedJob(world, 'same-1', HOUR_MS, { gateway: 'https://elsewhere.example' });
+    const here = acceptedJob(world, 'same-1', 2 * HOUR_MS);
+    acceptedJob(world, 't-1', 3 * HOUR_MS);
+    expect((await world.gw(['jobs', 'list', '-q'])).out).toBe(`${there}\n${here}\nt-1\n`);
+    expect((await world.gw(['jobs', 'list', '-q', '--since', '90m'])).out).toBe(`${there}\n`);
+    expect(rows((await world.gw(['jobs', 'list'])).out).map(([id]) => id)).toEqual([
+      'same-1',
+      'same-1',
+      't-1',
+    ]);
+    // Of the same ID the job of the gateway in force is meant, or of the one that is named.
+    const shown = async (words: string[], env = {}) =>
+      JSON.parse((await world.gw(['jobs', 'show', 'same-1', '--json', ...words], { env })).out).job;
+    expect(await shown([])).toBe(here);
+    expect(await shown(['--base-url', 'https://elsewhere.example'])).toBe(there);
+    expect(await shown([], { GW_BASE_URL: 'https://elsewhere.example' })).toBe(there);
+    const waits = await world.gw(['jobs', 'wait', 'same-1', '--dry-run', '--json']);
+    expect(waits.out).toContain(world.sandbox.baseUrl);
+  });
+
+  test('--status takes any word that a job may have, in any case, and refuses a mistyped one', async () => {
+    const world = await openWorld();
+    const odd = acceptedJob(world, 't-1', HOUR_MS);
+    ledgerOf(world).append(odd, { event: 'status', status: 'Warming' });
+    for (const word of ['running', 'RUNNING', 'warming', 'Warming']) {
+      expect((await world.gw(['jobs', 'list', '-q', '--status', word])).out, word).toBe('t-1\n');
+    }
+    for (const word of ['queued', 'Cancelled', 'lost', 'unknown']) {
+      expect(await world.gw(['jobs', 'list', '-q', '--status', word])).toMatchObject({ code: 0, out: '' });
+    }
+    const typo = await world.gw(['jobs', 'list', '--status', 'runing']);
+    expect(typo).toMatchObject({ code: 2, out: '', err: expect.stringContaining('--status running') });
+  });
+
+  test('a damaged line is told of', async () => {
+    const world = await openWorld();
+    savedJob(world, 't-1', HOUR_MS);
+    const dir = `${world.dir}/.local/state/gw/ledger`;
+    const [journal = ''] = readdirSync(dir).filter((name) => name.endsWith('.jsonl'));
+    appendFileSync(`${dir}/${journal}`, '{"damaged\n');
+    expect((await world.gw(['jobs', 'list'])).err).toBe(
+      'warning: 1 unreadable line of the ledger was skipped\n',
+    );
   });
 
   test('a family that this gw does not know is listed like any other', async () => {
@@ -330,7 +377,22 @@ describe('jobs wait', () => {
       ids.push((await world.gw(['video', 'alpha', 'create', prompt])).out.trim());
     const run = await world.gw(['jobs', 'wait', ...ids, '--wait-timeout', '1s', '--no-download']);
     expect(run.code).toBe(10);
-    for (const id of ids) expect(run.err).toContain(`wait ${id}`);
+    for (const id of ids) expect(run.err).toContain(`error: task ${id} is not finished`);
+    expect(run.err.match(/hint: .*/g)).toEqual(['hint: 2 jobs go on; pick them up with: gw jobs wait --all']);
+    const json = await world.gw([
+      'jobs',
+      'wait',
+      ...ids,
+      '--wait-timeout',
+      '1s',
+      '--no-download',
+      '--json',
+      '-q',
+    ]);
+    const hints = rows(json.err).map(([line = '']) => JSON.parse(line).error?.hint as string);
+    expect(hints.filter(Boolean).sort()).toEqual(
+      ids.map((id) => `the job goes on; pick it up with: gw video alpha wait ${id}`).sort(),
+    );
   });
 
   test('--dry-run shows the requests and sends nothing', async () => {
@@ -373,7 +435,60 @@ describe('jobs download', () => {
   });
 });
 
+test.each([['wait', '--all'], ['sync']])(
+  'gw jobs %s %s shows its requests without a key, also for a gateway that is not stored',
+  async (...words) => {
+    const world = await openWorld();
+    acceptedJob(world, 't-1', 2 * HOUR_MS, { gateway: 'https://elsewhere.example', profile: 'work' });
+    acceptedJob(world, 't-2', HOUR_MS);
+    const shown = ['jobs', ...words.filter(Boolean), '--dry-run', '--json'];
+    const run = await world.gw(shown, { bare: true });
+    expect(run, run.err).toMatchObject({ code: 0, err: '' });
+    const urls = rows(run.out).map(([line = '']) => (JSON.parse(line) as { url: string }).url);
+    expect(urls[0]).toContain('https://elsewhere.example/');
+    expect(urls[1]).toContain(world.sandbox.baseUrl);
+    expect(world.requests()).toEqual([]);
+  },
+);
+
+test('jobs wait --all leaves jobs of a family that this gw does not know alone, with one warning', async () => {
+  const world = await openWorld();
+  acceptedJob(world, 'd-1', HOUR_MS, { family: 'delta' });
+  const run = await world.gw(['jobs', 'wait', '--all']);
+  expect(run.code, run.err).toBe(0);
+  expect(run.err.match(/family delta left alone/g)).toHaveLength(1);
+});
+
+test('every job that cannot be reached is told of under its own ID', async () => {
+  const world = await openWorld();
+  for (const id of ['t-1', 't-2']) {
+    acceptedJob(world, id, HOUR_MS, { gateway: 'https://elsewhere.example', profile: 'work' });
+  }
+  const run = await world.gw(['jobs', 'wait', '--all', '--json']);
+  expect(run.code).toBe(3);
+  const errors = rows(run.err).map(([line = '']) => JSON.parse(line).error);
+  expect(errors.map(({ task_id }) => task_id)).toEqual(['t-1', 't-2']);
+  expect(errors[1].message).toContain('job t-2 belongs to https://elsewhere.example');
+});
+
 describe('jobs sync', () => {
+  test('some fail while others go on: exit 13', async () => {
+    const world = await openWorld();
+    await world.gw(['video', 'alpha', 'create', 'a fox']);
+    acceptedJob(world, 't-1', HOUR_MS, { gateway: 'https://elsewhere.example', profile: 'work' });
+    const run = await world.gw(['jobs', 'sync']);
+    expect(run).toMatchObject({ code: 13, out: '' });
+  });
+
+  test('what was never sent is settled without its gateway', async () => {
+    const world = await openWorld();
+    const key = ledgerOf(world).begin(
+      intentIn(world, { gateway: 'https://elsewhere.example', profile: 'work' }),
+    );
+    expect(await world.gw(['jobs', 'sync'])).toMatchObject({ code: 0, out: '', err: '' });
+    expect((await ledgerOf(world).find(key))?.state).toBe('refused');
+  });
+
   test('many that go on are told of in one line', async () => {
     const world = await openWorld();
     for (const prompt of ['one', 'two', 'three']) await world.gw(['video', 'alpha', 'create', prompt]);
@@ -393,13 +508,36 @@ describe('jobs sync', () => {
     expect(run.err.match(/error:/g)).toHaveLength(1);
   });
 
+  test('what another gw is saving is left to it', async () => {
+    const world = await openWorld();
+    const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();
+    world.clock.ms += HOUR_MS;
+    const ledger = ledgerOf(world);
+    const claim = ledger.claim((await ledger.find(id))?.key ?? '');
+    expect(await world.gw(['jobs', 'sync'])).toMatchObject({
+      code: 0,
+      out: '',
+      err: 'another gw saves 1 of the jobs\n',
+    });
+    claim?.release();
+    expect(await world.gw(['jobs', 'sync'])).toMatchObject({ code: 0, out: `${world.cwd}/${id}.mp4\n` });
+  });
+
   test('two at once save each file once', async () => {
     const world = await openWorld();
     for (const prompt of ['one', 'two', 'three']) await world.gw(['video', 'alpha', 'create', prompt]);
     world.clock.ms += HOUR_MS;
     const runs = await Promise.all([world.gw(['jobs', 'sync']), world.gw(['jobs', 'sync'])]);
     expect(runs.map(({ code }) => code)).toEqual([0, 0]);
+    for (const { err } of runs) expect(err).not.toContain('waiting for it');
     expect(Object.keys(world.files())).toHaveLength(3);
+    // Each path is told of by the one that saved it.
+    const told = runs.flatMap(({ out }) => out.split('\n').filter(Boolean));
+    expect(told.sort()).toEqual(
+      Object.keys(world.files())
+        .map((name) => `${world.cwd}/${name}`)
+        .sort(),
+    );
     expect(world.requests().filter((line) => line.includes('/outputs/'))).toHaveLength(3);
   });
 });

@@ -4,6 +4,7 @@ import { startSandbox } from '../../src/sandbox/server.ts';
 import { wasmDir } from '../helpers/assets-dir.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { clipsDir, KEY, World } from '../helpers/gw.ts';
+import { acceptedJob, HOUR_MS, intentIn, ledgerOf } from './jobs-seed.ts';
 
 // One ledger, several gateways: each job stays with its own, and so does each key.
 
@@ -77,6 +78,126 @@ test('the same task ID on two gateways is two jobs', async () => {
   const before = here.requests.length;
   await world.gw(['jobs', 'sync'], { env: { GW_BASE_URL: here.url } });
   expect(here.requests.length).toBe(before + 1);
+});
+
+const accountKeys = { p1: 'key-of-p1', p2: 'key-of-p2' };
+const bearer = (key: string) => `Bearer ${key}`;
+
+/** One gateway with two accounts, each with a profile; a task is seen only with the key that made it. */
+async function twoAccounts() {
+  const world = await World.open();
+  const owners = new Map<string, string>();
+  /** The keys that tasks were asked for with. */
+  const used: string[] = [];
+  const fake = await fakeGateway((method, url, { authorization = '' }) => {
+    if (url.endsWith('/models')) return { body: { object: 'list', data: [] } };
+    const id = method === 'POST' ? `t-${owners.size + 1}` : (url.split('/').at(-1) ?? '');
+    if (method === 'POST') owners.set(id, authorization);
+    else used.push(authorization);
+    if (owners.get(id) !== authorization)
+      return { status: 404, body: { error: { message: 'no such task' } } };
+    return { body: { id, status: 'running' } };
+  });
+  open.push(world, fake);
+  for (const [profile, key] of Object.entries(accountKeys)) {
+    const words = ['login', '--profile', profile, '--base-url', fake.url, '--with-key'];
+    const run = await world.gw(words, { bare: true, stdin: key });
+    expect(run.code, run.err).toBe(0);
+  }
+  const gw = (...words: string[]) => world.gw(words, { bare: true });
+  return { world, fake, gw, used };
+}
+
+describe('two profiles of one gateway', () => {
+  test('each job is looked at with the key of its own profile, and --profile chooses its jobs', async () => {
+    const { gw, used } = await twoAccounts();
+    for (const profile of ['p1', 'p2']) {
+      const made = await gw('video', 'alpha', 'create', 'a fox', '--profile', profile);
+      expect(made, made.err).toMatchObject({ code: 0 });
+    }
+    const both = await gw('jobs', 'sync');
+    expect(both, both.err).toMatchObject({ code: 0, err: '2 tasks go on: 2 running\n' });
+    expect(used.splice(0).sort()).toEqual(Object.values(accountKeys).map(bearer));
+    expect(await gw('jobs', 'sync', '--profile', 'p2')).toMatchObject({ code: 0 });
+    expect(used.splice(0)).toEqual([bearer(accountKeys.p2)]);
+    const other = await gw('jobs', 'wait', 't-2', '--profile', 'p1');
+    expect(other).toMatchObject({ code: 4, err: expect.stringContaining('profile p1') });
+    expect(used).toEqual([]);
+  });
+
+  test('a job whose profile is gone is looked at with the key in force, and never called lost for it', async () => {
+    const { world, gw, used } = await twoAccounts();
+    await gw('video', 'alpha', 'create', 'a fox', '--profile', 'p2');
+    expect(await gw('profile', 'remove', 'p2')).toMatchObject({ code: 0 });
+    world.clock.ms += 30 * 24 * HOUR_MS;
+    const run = await gw('jobs', 'sync', '--json');
+    expect(run.code, run.err).toBe(4);
+    expect(used.at(-1)).toBe(bearer(accountKeys.p1));
+    const { error } = JSON.parse(run.err);
+    expect(error).toMatchObject({ kind: 'not_found', task_id: 't-1' });
+    expect(error.message).toContain('t-1 was made with another key');
+    expect((await ledgerOf(world).find('t-1'))?.state).toBe('running');
+    const wait = await gw('jobs', 'wait', 't-1');
+    expect(wait).toMatchObject({ code: 4, err: expect.stringContaining('made with another key') });
+  });
+
+  test('gw video FAMILY wait and download ask with the key of the job, unless a profile is named', async () => {
+    const { gw, used } = await twoAccounts();
+    await gw('video', 'alpha', 'create', 'a fox', '--profile', 'p2');
+    expect(await gw('video', 'alpha', 'download', 't-1')).toMatchObject({ code: 10 });
+    expect(await gw('video', 'alpha', 'wait', 't-1', '--wait-timeout', '1s')).toMatchObject({ code: 10 });
+    expect(new Set(used.splice(0))).toEqual(new Set([bearer(accountKeys.p2)]));
+    const named = await gw('video', 'alpha', 'wait', 't-1', '--profile', 'p1');
+    expect(named).toMatchObject({ code: 4, err: expect.stringContaining('made with another key') });
+    expect(new Set(used.splice(0))).toEqual(new Set([bearer(accountKeys.p1)]));
+  });
+
+  test('a lost create is looked up with the key that sent it', async () => {
+    const { world, gw, fake, used } = await twoAccounts();
+    const ledger = ledgerOf(world);
+    const asked = { gateway: fake.url, family: 'beta', profile: 'p2', externalId: 'gw-mine' };
+    const key = ledger.begin(intentIn(world, asked));
+    ledger.append(key, { event: 'sent' });
+    ledger.append(key, { event: 'unknown', message: 'reset' });
+    const run = await gw('jobs', 'sync', '--json');
+    expect(run.code, run.err).toBe(14);
+    expect(JSON.parse(run.err).error).toMatchObject({ kind: 'unknown_outcome', task_id: key });
+    expect(new Set(used)).toEqual(new Set([bearer(accountKeys.p2)]));
+    expect((await ledger.find(key))?.state).toBe('unknown');
+  });
+
+  test('a record that is gone under the key that made it is lost', async () => {
+    const { world, fake, gw } = await twoAccounts();
+    const { keyIdOf } = await import('../../src/config/key-id.ts');
+    acceptedJob(world, 'gone-1', 30 * 24 * HOUR_MS, {
+      gateway: fake.url,
+      profile: 'p1',
+      keyId: keyIdOf(accountKeys.p1),
+    });
+    expect(await gw('jobs', 'sync')).toMatchObject({ code: 4 });
+    expect((await ledgerOf(world).find('gone-1'))?.state).toBe('lost');
+  });
+
+  test('a profile without a stored key is served by the key in force only where it made the job', async () => {
+    const { world, gw, used } = await twoAccounts();
+    await gw('video', 'alpha', 'create', 'a fox', '--profile', 'p2');
+    await gw('logout', '--profile', 'p2');
+    const refused = await gw('jobs', 'sync', '--json');
+    expect(refused).toMatchObject({ code: 3, err: expect.stringContaining('--profile p2') });
+    expect(JSON.parse(refused.err).error).toMatchObject({ kind: 'auth', task_id: 't-1' });
+    expect(used).toEqual([]);
+    const served = await world.gw(['jobs', 'sync'], { bare: true, env: { GW_API_KEY: accountKeys.p2 } });
+    expect(served, served.err).toMatchObject({ code: 0 });
+    expect(used).toEqual([bearer(accountKeys.p2)]);
+  });
+
+  test('the ledger tells keys apart and holds none', async () => {
+    const { world, gw } = await twoAccounts();
+    for (const profile of ['p1', 'p2']) await gw('video', 'alpha', 'create', 'a fox', '--profile', profile);
+    const ids = (await ledgerOf(world).list()).map(({ keyId = '' }) => keyId);
+    expect(new Set(ids).size).toBe(2);
+    for (const id of ids) expect(id).toMatch(/^[0-9a-f]{12}$/);
+  });
 });
 
 describe('tasks that the ledger does not know', () => {

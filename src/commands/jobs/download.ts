@@ -4,7 +4,8 @@ import { GwError } from '../../errors.ts';
 import type { SaveFlags } from '../../flags/job-flags.ts';
 import { endOf } from '../../jobs/follow.ts';
 import { SAVES_AT_ONCE } from '../../jobs/follow-many.ts';
-import { recordLook } from '../../jobs/look.ts';
+import { recordLook, seenInLedger } from '../../jobs/look.ts';
+import { explainOtherKey } from '../../jobs/other-key.ts';
 import { createTurns, type Turns } from '../../jobs/turns.ts';
 import { type JobResult, jobLines, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers, type Followers } from '../video/followers.ts';
@@ -65,19 +66,24 @@ async function downloadOne(
   known: KnownJob | undefined,
   { flags, followers, turns, ctx }: DownloadWorld,
 ): Promise<Outcome<JobResult>> {
-  if (!known) throw notInLedger(id);
+  if (!known) throw notInLedger(id, ctx);
   if (known.family?.name === 'image') refuseSavingAnew(known, flags);
   const ended = flags.out === undefined && flags.force === undefined ? endedOutcome(known) : undefined;
   if (ended) return ended;
   if (known.family?.name === 'image') {
-    for await (const outcome of syncImages([known], followers, ctx)) return outcome;
+    for await (const outcome of syncImages([known], followers, ctx, flags)) return outcome;
   }
   const { job, family, access } = await taskJob(known, ctx);
   const pool = await followers.poolOf(job);
   const looker = await followers.looker(family, access);
-  const look = await looker.look(job.id, { signal: ctx.signal, pool });
   const deps = { ...(await followers.followDeps(family, access)), turns };
-  recordLook(deps.ledger, job.key, look, job.status);
+  const seen = seenInLedger(job, family, ctx.clock.now());
+  const look =
+    seen ??
+    (await looker.look(job.id, { signal: ctx.signal, pool }).catch((error: unknown) => {
+      throw explainOtherKey(error, job, access.keyId);
+    }));
+  if (!seen) recordLook(deps.ledger, job.key, look, job.status);
   if (look.view.state === 'running') {
     throw new GwError(
       'wait_timeout',

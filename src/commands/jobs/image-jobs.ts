@@ -3,22 +3,26 @@ import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
 import type { SaveFlags } from '../../flags/job-flags.ts';
+import { taskOf } from '../../jobs/job-view.ts';
 import { syncJobs } from '../../jobs/sync.ts';
+import type { Job } from '../../ledger/event.ts';
 import { type JobResult, outcomeOf } from '../video/follow-job.ts';
 import type { Followers } from '../video/followers.ts';
 import { ofTask } from '../video/task-ids.ts';
 import type { KnownJob } from './read-jobs.ts';
 import { syncInput } from './sync-inputs.ts';
-import { resultOf } from './task-job.ts';
+import { resultOf, savePlanOf } from './task-job.ts';
 
 /** Image jobs are not waited for: what can still be fetched of them is, and where they stand is said. */
 export async function* syncImages(
   images: readonly KnownJob[],
   followers: Followers,
   ctx: Context,
+  flags: SaveFlags = {},
 ): AsyncGenerator<Outcome<JobResult>> {
   for (const known of images) {
     try {
+      if (hasOnlyLinks(known)) await planToSave(known.job, flags, ctx);
       const input = await syncInput(known, followers, ctx);
       if (!input) continue;
       for await (const { job, synced } of syncJobs([input], ctx.signal)) {
@@ -33,9 +37,28 @@ export async function* syncImages(
   }
 }
 
-/** Throws GwError `usage` for flags that would save an image job once more: its images came with the reply, or with links to it. */
-export function refuseSavingAnew({ job }: KnownJob, { out, force }: SaveFlags): void {
-  if (out === undefined && !force) return;
+/** Whether nothing of an image job was ever saved, and its record still has links: it was written to stdout, or was to be. */
+function hasOnlyLinks({ job, family }: KnownJob): boolean {
+  const { outputs } = taskOf(job, family) ?? {};
+  return job.state === 'succeeded' && job.files.length === 0 && outputs !== undefined && outputs.length > 0;
+}
+
+/** Whoever names a job wants its images on disk, whatever its create said. */
+async function planToSave(job: Job, flags: SaveFlags, ctx: Context): Promise<void> {
+  if (job.save.download && flags.out === undefined && !flags.force) return;
+  (await ctx.ledger()).append(job.key, {
+    event: 'plan',
+    save: { ...savePlanOf(job, flags, ctx), download: true },
+  });
+}
+
+/**
+ * Throws GwError `usage` for flags that would save an image job once more: its images came with the reply and are where
+ * they were saved. Links that were never fetched can go anywhere.
+ */
+export function refuseSavingAnew(known: KnownJob, { out, force }: SaveFlags): void {
+  const { job } = known;
+  if ((out === undefined && !force) || hasOnlyLinks(known)) return;
   const [file] = job.files;
   throw usage(
     `${out === undefined ? '--force' : `--out ${out}`}: images of job ${job.key} are saved where its create said`,
@@ -48,7 +71,8 @@ async function settledOutcome(key: string, ctx: Context): Promise<Outcome<JobRes
   const job = await (await ctx.ledger()).find(key);
   const facts = { taskId: key, hint: `gw jobs show ${key}` };
   if (job?.state !== 'succeeded') {
-    return { error: new GwError('unknown_outcome', `image job ${key} was not answered, or not yet`, facts) };
+    const error = new GwError('unknown_outcome', `image job ${key} was not answered, or not yet`, facts);
+    return { ...(job && { value: resultOf(job, key) }), error };
   }
   const gone = job.files.find((file) => !fs.existsSync(file.path));
   if (gone === undefined && job.files.length > 0) return { value: resultOf(job, key) };

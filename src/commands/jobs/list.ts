@@ -3,19 +3,13 @@ import { parseDuration } from '../../config/duration.ts';
 import { type Context, commandFor } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { parsed, text } from '../../flags/flag.ts';
+import { parseMoment } from '../../flags/moment.ts';
 import { familyNames } from '../../gateway/families.ts';
 import { durationText } from '../../io/duration-text.ts';
-import {
-  diesSoonAtMs,
-  isUnsaved,
-  type JobView,
-  jobView,
-  linkExpiresAtMs,
-  statusWord,
-} from '../../jobs/job-view.ts';
+import { diesSoonAtMs, isUnsaved, type JobView, jobView, linkExpiresAtMs } from '../../jobs/job-view.ts';
 import { jobTable } from './job-table.ts';
-import { parseMoment } from './moment.ts';
-import { type KnownJob, readJobs } from './read-jobs.ts';
+import { type KnownJob, readJobs, sharedIds } from './read-jobs.ts';
+import { statusFilter } from './status-filter.ts';
 
 const flags = {
   status: text('STATUS', 'only jobs in this state (running, succeeded, failed, unknown, …)'),
@@ -45,18 +39,33 @@ export const list = defineCommand<typeof flags, JobView[]>({
   sends: 'nothing',
   async *run({ flags }, ctx) {
     const nowMs = ctx.clock.now();
-    const jobs = await readJobs({ sinceMs: flags.since?.(nowMs), family: flags.family }, ctx);
+    const filter = { sinceMs: flags.since?.(nowMs), family: flags.family };
+    const jobs = await readJobs(filter, ctx);
+    const isMeant = statusFilter(flags.status, jobs);
     const shown = jobs.filter(
       ({ job, family }) =>
-        (flags.status === undefined || flags.status === job.state || flags.status === statusWord(job)) &&
-        (flags.expiring === undefined || diesWithin({ job, family }, nowMs, flags.expiring)),
+        isMeant(job) && (flags.expiring === undefined || diesWithin({ job, family }, nowMs, flags.expiring)),
     );
-    yield { value: shown.slice(0, flags.limit).map(({ job, family }) => jobView(job, family)) };
+    const views = shown.slice(0, flags.limit).map(({ job, family }) => jobView(job, family));
+    yield { value: await withKeysForShared(views, jobs, flags, ctx) };
     // Under a long list, where it is seen.
     warnOfEnds(jobs, nowMs, ctx);
   },
   human: (views, ctx) => jobTable(views, ctx.clock.now()),
 });
+
+/** Bare IDs are for other commands, which could not tell two jobs of one ID apart: there such a job goes by gw's own. */
+async function withKeysForShared(
+  views: readonly JobView[],
+  jobs: readonly KnownJob[],
+  { since, family }: { readonly since?: unknown; readonly family?: unknown },
+  ctx: Context,
+): Promise<JobView[]> {
+  if (!ctx.io.mode.quiet || ctx.io.mode.json) return [...views];
+  const isPart = since !== undefined || family !== undefined;
+  const shared = sharedIds(isPart ? await readJobs({}, ctx) : jobs);
+  return views.map((view) => (shared.has(view.id) ? { ...view, id: view.job } : view));
+}
 
 /** One warning for all jobs whose links or records are about to die. */
 function warnOfEnds(jobs: readonly KnownJob[], nowMs: number, ctx: Context): void {

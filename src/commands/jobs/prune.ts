@@ -2,10 +2,10 @@ import { defineCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
 import { on, parsed } from '../../flags/flag.ts';
+import { parseMoment } from '../../flags/moment.ts';
 import { type JobView, jobView } from '../../jobs/job-view.ts';
-import { isSettled } from '../../jobs/prune.ts';
+import { isSettled, pruneClocks } from '../../jobs/prune.ts';
 import { jobTable } from './job-table.ts';
-import { parseMoment } from './moment.ts';
 import { type KnownJob, readJobs } from './read-jobs.ts';
 
 const flags = {
@@ -36,8 +36,13 @@ export const prune = defineCommand<typeof flags, JobView[]>({
     }
     const nowMs = ctx.clock.now();
     const beforeMs = flags.before(nowMs);
-    const old = (await readJobs({}, ctx)).filter(({ job }) => job.createdAtMs < beforeMs);
-    const settled = old.filter(({ job, family }) => isSettled(job, family, nowMs));
+    const all = await readJobs({}, ctx);
+    const old = all.filter(({ job }) => job.createdAtMs < beforeMs);
+    const clocks = pruneClocks(
+      all.map(({ job }) => job),
+      nowMs,
+    );
+    const settled = old.filter(({ job, family }) => isSettled(job, family, clocks));
     const kept = old.length - settled.length;
     if (kept > 0)
       ctx.io.note(

@@ -1,9 +1,9 @@
 import { defineCommand } from '../../command.ts';
-import { GwError } from '../../errors.ts';
-import { findFamily } from '../../gateway/families.ts';
 import { durationText } from '../../io/duration-text.ts';
-import { oneLine } from '../../io/escape.ts';
+import { oneLine, safeJson } from '../../io/escape.ts';
 import { type JobView, jobView } from '../../jobs/job-view.ts';
+import { printableRecord } from '../../jobs/printable-record.ts';
+import { namedJobs, notInLedger } from './named-jobs.ts';
 import { spendText } from './spend-text.ts';
 
 /** Prompts and records come from outside: whatever they hold, they stay on their line, and are not cut. */
@@ -18,14 +18,10 @@ export const show = defineCommand<Record<string, never>, ShownJob>({
   examples: ['gw jobs show $(gw jobs list -q --limit 1)', 'gw jobs show $(gw jobs list -q --limit 1) --json'],
   sends: 'nothing',
   async run({ args }, ctx) {
-    const [id = ''] = args;
-    const job = await (await ctx.ledger()).find(id);
-    if (!job) {
-      throw new GwError('not_found', `no job ${id} in the ledger`, {
-        hint: 'gw jobs list shows the jobs this user created',
-      });
-    }
-    return { value: { ...jobView(job, await findFamily(job.family)), record: job.record ?? null } };
+    const [named] = await namedJobs(args, ctx);
+    if (!named?.known) throw notInLedger(args[0] ?? '', ctx);
+    const { job, family } = named.known;
+    return { value: { ...jobView(job, family), record: printableRecord(job) ?? null } };
   },
   human: (job, ctx) =>
     [...rowsOf(job, ctx.clock.now())]
@@ -61,7 +57,7 @@ function* rowsOf(job: ShownJob, nowMs: number): Generator<readonly [string, stri
     yield [isTest ? 'test credit' : 'cost', spendText([charge])];
   for (const { path, bytes, sha256 } of job.files)
     yield ['file', `${path} (${bytes} bytes, sha256 ${sha256})`];
-  yield ['reply', job.record === null ? '' : JSON.stringify(job.record)];
+  yield ['reply', job.record === null ? '' : safeJson(job.record)];
 }
 
 const numberText = (value: number | null | undefined): string =>

@@ -1,9 +1,9 @@
 import { defineCommand } from '../../command.ts';
 import { usage } from '../../errors.ts';
 import { parsed } from '../../flags/flag.ts';
+import { parseMoment } from '../../flags/moment.ts';
 import { taskOf } from '../../jobs/job-view.ts';
 import { countJobs, jobStats, type StatsGroup, type StatsKey, statsKeys } from '../../jobs/stats.ts';
-import { parseMoment } from './moment.ts';
 import { readJobs } from './read-jobs.ts';
 import { spendText } from './spend-text.ts';
 
@@ -43,6 +43,14 @@ export const stats = defineCommand<typeof flags, Stats>({
     const { by = ['model'] } = flags;
     const known = await readJobs({ sinceMs: flags.since?.(ctx.clock.now()) }, ctx);
     const jobs = known.map(({ job, family }) => ({ job, usage: taskOf(job, family)?.usage }));
+    const unread = jobs.reduce((sum, { usage }) => sum + (usage?.unreadCharges ?? 0), 0);
+    if (unread > 0) {
+      const what =
+        unread === 1 ? '1 charge was not understood and is' : `${unread} charges were not understood and are`;
+      ctx.io.warn(
+        `${what} left out: an item without an amount or a currency; gw jobs show prints the records`,
+      );
+    }
     const value = { by, total: countJobs(jobs), groups: jobStats(jobs, by) };
     if (!ctx.io.mode.json && value.groups.length > 1) ctx.io.note(`total: ${totalText(value.total)}`);
     return { value };

@@ -1,11 +1,11 @@
 import { defineCommand, type Outcome } from '../../command.ts';
-import type { Context } from '../../context.ts';
+import { type Context, commandFor } from '../../context.ts';
 import { GwError } from '../../errors.ts';
 import { isOpen, type Synced, type SyncInput, syncJobs } from '../../jobs/sync.ts';
 import type { Job } from '../../ledger/event.ts';
 import { type JobResult, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers, type Followers } from '../video/followers.ts';
-import { type KnownJob, readJobs } from './read-jobs.ts';
+import { type OwnJob, readJobs, withoutForeign } from './read-jobs.ts';
 import { showJobQueries } from './show-queries.ts';
 import { syncInput } from './sync-inputs.ts';
 
@@ -15,7 +15,7 @@ export const sync = defineCommand<Record<string, never>, JobResult>({
   examples: ['gw jobs sync --sandbox', 'gw jobs sync --json'],
   notes: [
     'Safe to run from cron, twice at once, and after a crash. Without --profile, --base-url or --sandbox it serves ' +
-      'every gateway that has jobs in the ledger and a stored key.',
+      'every profile that has jobs in the ledger, each with its own stored key.',
   ],
   sends: 'query',
   human: (result) => result.files.map((file) => `${file.path}\n`).join(''),
@@ -28,56 +28,52 @@ export const sync = defineCommand<Record<string, never>, JobResult>({
     const { inputs, unreachable } = await inputsOf(open, createFollowers(ctx), ctx);
     for (const error of unreachable) yield { error };
     const running = new Map<string, string>();
+    let elsewhere = 0;
     for await (const { job, synced } of syncJobs(inputs, ctx.signal)) {
       if (synced.outcome === 'running') running.set(synced.id, synced.status);
-      const outcome = outcomeOfSync(job, synced, ctx);
-      if (outcome) yield outcome;
+      if (synced.outcome === 'elsewhere') elsewhere += 1;
+      // What goes on well counts beside what failed.
+      yield outcomeOfSync(job, synced, ctx) ?? {};
+    }
+    if (elsewhere > 0) {
+      ctx.io.note(`another gw saves ${elsewhere === 1 ? '1 of the jobs' : `${elsewhere} of the jobs`}`);
     }
     tellOfRunning(running, ctx);
   },
 });
 
-/** The jobs that need something, oldest first, of the gateways that are meant. */
-async function openJobs(ctx: Context): Promise<KnownJob[]> {
+/** The jobs that need something, oldest first, of the profile or gateway that is meant. */
+async function openJobs(ctx: Context): Promise<OwnJob[]> {
   const nowMs = ctx.clock.now();
-  const foreign = new Map<string, number>();
-  const open: KnownJob[] = [];
-  for (const known of (await readJobs({}, ctx)).reverse()) {
-    const { job, family } = known;
-    if (family === undefined) foreign.set(job.family, (foreign.get(job.family) ?? 0) + 1);
-    else if (needsSync(known, nowMs) && (await ctx.ownsJob(job))) open.push(known);
-  }
-  for (const [family, count] of foreign) {
-    ctx.io.warn(
-      `${count === 1 ? '1 job' : `${count} jobs`} of family ${family} left alone: this gw does not know it`,
-    );
+  const open: OwnJob[] = [];
+  for (const known of withoutForeign((await readJobs({}, ctx)).reverse(), ctx)) {
+    if (needsSync(known, nowMs) && (await ctx.ownsJob(known.job))) open.push(known);
   }
   return open;
 }
 
 /** A record that cannot be read is looked at again. */
-function needsSync({ job, family }: KnownJob, nowMs: number): boolean {
+function needsSync({ job, family }: OwnJob, nowMs: number): boolean {
   try {
-    return family !== undefined && isOpen(job, family, nowMs);
+    return isOpen(job, family, nowMs);
   } catch {
     return true;
   }
 }
 
 /** What each job needs; a gateway that cannot be reached from here is told of once, not for each of its jobs. */
-async function inputsOf(open: readonly KnownJob[], followers: Followers, ctx: Context) {
+async function inputsOf(open: readonly OwnJob[], followers: Followers, ctx: Context) {
   const inputs: SyncInput[] = [];
   const unreachable = new Map<string, unknown>();
   for (const known of open) {
     const { gateway, profile } = known.job;
     const place = `${profile} ${gateway}`;
-    if (unreachable.has(place)) continue;
     try {
       const input = await syncInput(known, followers, ctx);
       if (input) inputs.push(input);
     } catch (error) {
       ctx.signal.throwIfAborted();
-      unreachable.set(place, error);
+      if (!unreachable.has(place)) unreachable.set(place, error);
     }
   }
   return { inputs, unreachable: [...unreachable.values()] };
@@ -88,8 +84,14 @@ function outcomeOfSync(job: Job, synced: Synced, ctx: Context): Outcome<JobResul
     return outcomeOf(synced.followed, { family: job.family, id: synced.id }, ctx);
   }
   if (synced.outcome !== 'unknown') return undefined;
-  const message = `${job.key}: sent, but never answered; a task of family ${job.family} may exist that cannot be looked up`;
-  return { error: new GwError('unknown_outcome', message, { hint: `gw jobs show ${job.key}` }) };
+  const { message, isLookedForAgain } = synced;
+  const next = isLookedForAgain ? 'gw jobs sync looks for it again' : 'it was not sent again';
+  return {
+    error: new GwError('unknown_outcome', `${job.key}: its answer is not known yet: ${message}`, {
+      hint: `the job may exist; ${next}: ${commandFor(`gw jobs ${isLookedForAgain ? 'sync' : `show ${job.key}`}`, ctx)}`,
+      taskId: job.key,
+    }),
+  };
 }
 
 /** One line, however many there are. */

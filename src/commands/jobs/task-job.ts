@@ -7,6 +7,7 @@ import { findTaskFamily } from '../../gateway/families.ts';
 import type { Family, TaskFamily } from '../../gateway/task.ts';
 import { planTarget } from '../../jobs/download/plan-target.ts';
 import { isUnsaved, taskOf } from '../../jobs/job-view.ts';
+import { printableRecord } from '../../jobs/printable-record.ts';
 import type { Job, SavePlan } from '../../ledger/event.ts';
 import type { JobResult } from '../video/follow-job.ts';
 import type { KnownJob } from './read-jobs.ts';
@@ -28,11 +29,13 @@ export async function taskJob({ job, family: known }: KnownJob, ctx: Context): P
     throw new GwError(
       'usage',
       `job ${job.id ?? job.key} is of family ${job.family}, whose tasks this gw cannot look at`,
+      { taskId: job.id ?? job.key },
     );
   }
   const { id } = job;
   if (id === undefined) {
     throw new GwError('unknown_outcome', `job ${job.key} has no task ID: it was not answered, or not yet`, {
+      taskId: job.key,
       hint: `look for it with: ${commandFor('gw jobs sync', ctx)}`,
     });
   }
@@ -54,13 +57,14 @@ export function endedOutcome({ job, family }: KnownJob): Outcome<JobResult> | un
 
 function badEnd(job: Job, family: Family | undefined, id: string): GwError | undefined {
   const because = job.message === undefined ? '' : `: ${job.message}`;
+  const what = job.family === 'image' ? 'image job' : 'task';
   switch (job.state) {
     case 'failed': {
       const { code, message } = taskOf(job, family)?.error ?? {};
       const reason = [code, message].filter(Boolean).join(': ');
       return new GwError(
         'task_failed',
-        `task ${id} ended ${job.status ?? 'failed'}${reason ? `: ${reason}` : ''}`,
+        `${what} ${id} ended ${job.status ?? 'failed'}${reason ? `: ${reason}` : ''}`,
         {
           taskId: id,
           code,
@@ -70,7 +74,7 @@ function badEnd(job: Job, family: Family | undefined, id: string): GwError | und
     case 'refused':
       return new GwError('task_failed', `job ${id} was never created${because}`, { taskId: id });
     case 'lost':
-      return new GwError('not_found', `task ${id} is lost${because}`, { taskId: id });
+      return new GwError('not_found', `${what} ${id} is lost${because}`, { taskId: id });
     default:
       return undefined;
   }
@@ -81,7 +85,7 @@ export const resultOf = (job: Job, id: string): JobResult => ({
   family: job.family,
   id,
   status: job.status ?? job.state,
-  record: job.record ?? null,
+  record: printableRecord(job) ?? null,
   files: job.files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type })),
 });
 

@@ -1,6 +1,6 @@
 import { defineCommand, type Outcome } from '../../command.ts';
 import { type Context, commandFor } from '../../context.ts';
-import { Interrupted, usage } from '../../errors.ts';
+import { GwError, Interrupted, usage } from '../../errors.ts';
 import { on } from '../../flags/flag.ts';
 import { pollFlags, type SaveFlags } from '../../flags/job-flags.ts';
 import { isUnsaved } from '../../jobs/job-view.ts';
@@ -16,7 +16,7 @@ import { ofTask, refuseSharedName } from '../video/task-ids.ts';
 import { refuseSavingAnew, syncImages } from './image-jobs.ts';
 import { laterSaveFlags } from './later-save-flags.ts';
 import { namedJobs, notInLedger } from './named-jobs.ts';
-import { type KnownJob, readJobs } from './read-jobs.ts';
+import { type KnownJob, readJobs, withoutForeign } from './read-jobs.ts';
 import { showJobQueries } from './show-queries.ts';
 import { endedOutcome, savePlanOf, taskJob } from './task-job.ts';
 
@@ -58,7 +58,7 @@ export const wait = defineCommand<typeof flags, JobResult>({
     const tell = teller(named.length, ctx);
     for (const { id, known } of named) {
       try {
-        if (!known) throw notInLedger(id);
+        if (!known) throw notInLedger(id, ctx);
         if (known.family?.name === 'image') refuseSavingAnew(known, flags);
         const ended = isAsBefore(flags) ? endedOutcome(known) : undefined;
         if (ended) yield tell(ended);
@@ -83,16 +83,40 @@ export const wait = defineCommand<typeof flags, JobResult>({
         yield tell({ error: ofTask(error, id) });
       }
     }
-    for await (const outcome of syncImages(images, followers, ctx)) yield tell(outcome);
+    for await (const outcome of syncImages(images, followers, ctx, flags)) yield tell(outcome);
+    const left: Outcome<JobResult>[] = [];
     const interrupted: Outcome<JobResult>[] = [];
     for await (const outcome of followAll(requests, followers, ctx)) {
       if (outcome.error instanceof Interrupted && requests.length > 1) interrupted.push(outcome);
+      else if (isTimeout(outcome.error)) left.push(tell(outcome));
       else yield tell(outcome);
     }
     tell.stop();
+    yield* endOfTimedOut(left, ctx);
     yield* endOfInterrupted(interrupted, ctx);
   },
 });
+
+const isTimeout = (error: unknown): error is GwError =>
+  error instanceof GwError && error.kind === 'wait_timeout';
+
+/** The jobs that the end of the wait left behind: each is named, and one hint at the end goes on with all of them. */
+function* endOfTimedOut(
+  outcomes: readonly Outcome<JobResult>[],
+  ctx: Context,
+): Generator<Outcome<JobResult>> {
+  if (outcomes.length < 2 || ctx.io.mode.json) {
+    yield* outcomes;
+    return;
+  }
+  const next = commandFor('gw jobs wait --all', ctx);
+  const hint = `${outcomes.length} jobs go on; pick them up with: ${next}`;
+  for (const [at, { value, error }] of outcomes.entries()) {
+    if (!isTimeout(error)) continue;
+    const facts = { ...error.facts, hint: at === outcomes.length - 1 ? hint : undefined };
+    yield { ...(value && { value }), error: new GwError(error.kind, error.message, facts) };
+  }
+}
 
 /** One message for all jobs that an interrupt left behind; with --json each is printed all the same. */
 function* endOfInterrupted(
@@ -124,9 +148,9 @@ async function jobsToWaitFor(args: readonly string[], all: boolean, ctx: Context
   if (!all) return namedJobs(args, ctx);
   const waiting: Named[] = [];
   // The oldest are the first to finish; they stand where they are seen.
-  for (const known of (await readJobs({}, ctx)).reverse()) {
+  for (const known of withoutForeign((await readJobs({}, ctx)).reverse(), ctx)) {
     const { job, family } = known;
-    const isWaiting = job.state === 'running' || (family && isUnsaved(job, family));
+    const isWaiting = job.state === 'running' || isUnsaved(job, family);
     if (isWaiting && (await ctx.ownsJob(job))) waiting.push({ id: job.id ?? job.key, known });
   }
   if (waiting.length === 0) ctx.io.note('every job is finished and saved');

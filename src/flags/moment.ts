@@ -1,5 +1,5 @@
-import { parseDuration } from '../../config/duration.ts';
-import { usage } from '../../errors.ts';
+import { parseDuration } from '../config/duration.ts';
+import { usage } from '../errors.ts';
 
 /** A moment as it is typed: a length of time before now, or a date. */
 export type Moment = (nowMs: number) => number;

@@ -1,0 +1,174 @@
+import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { openServer } from '../cli/fake-gateway.ts';
+import { clipsDir, World } from '../helpers/gw.ts';
+import { acceptedJob, alphaRecord, DAY_MS, HOUR_MS, ledgerOf, succeededJob } from './jobs-seed.ts';
+
+const open: World[] = [];
+afterEach(async () => {
+  for (const world of open.splice(0)) await world.close();
+});
+
+/** A gateway and output host whose task answers and output are the test's. */
+async function openPlace(answers: {
+  readonly task: () => [number, string, Record<string, string>?];
+  output?: number;
+}) {
+  const clip = readFileSync(path.join(clipsDir, readdirSync(clipsDir)[0] ?? ''));
+  const outputStatuses = answers.output === undefined ? [] : [answers.output];
+  const server = await openServer((request, response) => {
+    if (request.url?.startsWith('/out/')) {
+      const status = outputStatuses.shift() ?? 200;
+      response.writeHead(status, { 'content-type': 'video/mp4' }).end(status === 200 ? clip : '');
+      return;
+    }
+    const [status, text, headers] = answers.task();
+    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text);
+  });
+  const world = await World.open();
+  open.push(world);
+  const env = { GW_BASE_URL: server.url, GW_RETRIES: '1' };
+  const gw = (...argv: string[]) => world.gw(argv, { env });
+  const record = { ...alphaRecord('t-1'), content: { video_url: `${server.url}/out/t-1` } };
+  const looks = () => server.seen.filter((seen) => !seen.path.startsWith('/out/'));
+  return { world, server, gw, record, looks };
+}
+
+describe('a job that the ledger knows to have succeeded', () => {
+  test.each([
+    [['jobs', 'sync']],
+    [['jobs', 'wait', 't-1']],
+    [['jobs', 'wait', '--all']],
+    [['jobs', 'download', 't-1']],
+  ])('is saved from its live link without a look: %j', async (argv) => {
+    const { world, gw, record, looks, server } = await openPlace({ task: () => [500, '{}'] });
+    succeededJob(world, 't-1', HOUR_MS, { gateway: server.url }, record);
+    const run = await gw(...argv);
+    expect(run, run.err).toMatchObject({ code: 0, out: `${world.cwd}/t-1.mp4\n` });
+    expect(looks()).toEqual([]);
+  });
+
+  test.each([403, 404, 410])('is asked for anew where its link says %i', async (status) => {
+    const { world, gw, record, looks, server } = await openPlace({
+      task: () => [200, JSON.stringify(record)],
+      output: status,
+    });
+    succeededJob(world, 't-1', HOUR_MS, { gateway: server.url }, record);
+    const run = await gw('jobs', 'sync');
+    expect(run, run.err).toMatchObject({ code: 0, out: `${world.cwd}/t-1.mp4\n` });
+    expect(looks()).toHaveLength(1);
+  });
+
+  test('is never said not to be finished, where its link is dead and nobody answers', async () => {
+    const { world, gw, record, server } = await openPlace({ task: () => [503, '{}'] });
+    succeededJob(world, 't-1', 2 * DAY_MS, { gateway: server.url }, record);
+    const run = await gw('jobs', 'wait', 't-1', '--wait-timeout', '30s');
+    expect(run.code).toBe(12);
+    expect(run.err).toContain('task t-1 succeeded, but');
+    expect(run.err).not.toContain('not finished');
+  });
+});
+
+test('a gateway that asks for an hour ends sync, wait and download at once', async () => {
+  const { world, gw, looks, server } = await openPlace({
+    task: () => [429, '{"error":{"message":"slow down"}}', { 'retry-after': '3600' }],
+  });
+  for (let at = 0; at < 12; at += 1) acceptedJob(world, `t-${at}`, HOUR_MS, { gateway: server.url });
+  const startMs = world.clock.ms;
+  const runs = [
+    ['jobs', 'sync'],
+    ['jobs', 'wait', '--all', '--wait-timeout', '10m'],
+    ['jobs', 'download', 't-1'],
+  ];
+  const asked: number[] = [];
+  for (const argv of runs) {
+    const run = await gw(...argv);
+    expect([7, 10, 13], run.err).toContain(run.code);
+    expect(run.err).toMatch(/2026-11-20T13:0/);
+    asked.push(looks().length);
+  }
+  expect(world.clock.ms - startMs).toBeLessThan(60_000);
+  // The first is told; the others keep to it, and ask nothing.
+  expect(asked[0]).toBeLessThan(12);
+  expect(asked).toEqual(asked.map(() => asked[0]));
+});
+
+test('a long integer of a record is printed as it came, also from the ledger', async () => {
+  const seed = '9007199254740993';
+  const text = (url: string) =>
+    `{ "status":"succeeded", "seed": ${seed}, "id":"t-1", "content":{"video_url":"${url}/out/t-1"} }`;
+  const { world, gw, server } = await openPlace({ task: () => [200, text(server.url)] });
+  acceptedJob(world, 't-1', HOUR_MS, { gateway: server.url });
+  const record = `"record":${text(server.url).replaceAll(' ', '')},`;
+  const run = await gw('jobs', 'wait', 't-1', '--json');
+  expect(run.code, run.err).toBe(0);
+  expect(run.out).toContain(record);
+  for (const argv of [
+    ['wait', 't-1'],
+    ['download', 't-1'],
+  ]) {
+    expect((await gw('jobs', ...argv, '--json')).out).toContain(record);
+  }
+  expect((await gw('jobs', 'show', 't-1', '--json')).out).toContain(record.slice(0, -1));
+  expect((await gw('jobs', 'show', 't-1')).out).toContain(seed);
+});
+
+test('the fields of a family B record keep their order', async () => {
+  const record = {
+    id: 'b-1',
+    status: 'failed',
+    create_time: 1,
+    zeta: [],
+    message: 'no',
+    billing: [],
+    update_time: 2,
+  };
+  const { world, gw, server } = await openPlace({
+    task: () => [200, JSON.stringify({ code: 0, data: [record] })],
+  });
+  acceptedJob(world, 'b-1', HOUR_MS, { family: 'beta', gateway: server.url });
+  const run = await gw('jobs', 'wait', 'b-1', '--json');
+  expect(run.out).toContain(`"record":${JSON.stringify(record)}`);
+});
+
+test('a new wait writes down nothing that the ledger already says', async () => {
+  const { world, gw, server } = await openPlace({ task: () => [200, '{"id":"t-1","status":"queued"}'] });
+  acceptedJob(world, 't-1', HOUR_MS, { gateway: server.url });
+  const journal = () => readJournals(world);
+  const before = journal();
+  await gw('jobs', 'wait', 't-1', '--wait-timeout', '30s');
+  expect(journal()).toBe(before);
+});
+
+test.each(['8.7e15', '-9e15', '1e999'])('one line of the time %s spoils nothing', async (time) => {
+  const { world, gw, server } = await openPlace({ task: () => [200, '{"id":"t-1","status":"queued"}'] });
+  const key = acceptedJob(world, 't-1', HOUR_MS, { gateway: server.url });
+  const file = journalOf(world);
+  const [intent = ''] = readFileSync(file, 'utf8').trim().split('\n');
+  appendFileSync(
+    file,
+    `\n${intent.replace(/"t":\d+/, `"t":${time}`).replace(key, key.replace(/.$/, '0'))}\n`,
+  );
+  appendFileSync(
+    file,
+    `\n{"v":1,"t":1,"job":"${key}","event":"final","state":"failed","status":"failed","record":{},"serverDateMs":${time}}\n`,
+  );
+  for (const argv of [
+    ['list'],
+    ['stats', '--by', 'day'],
+    ['show', 't-1'],
+    ['sync'],
+    ['prune', '--before', '1d', '--dry-run'],
+  ]) {
+    const run = await gw('jobs', ...argv);
+    expect(run.code, `${argv}: ${run.err}`).toBe(0);
+  }
+  expect((await ledgerOf(world).list()).map(({ id, state }) => [id, state])).toEqual([['t-1', 'running']]);
+});
+
+const journalOf = (world: World): string => {
+  const dir = path.join(world.dir, '.local/state/gw/ledger');
+  return path.join(dir, readdirSync(dir).at(-1) ?? '');
+};
+const readJournals = (world: World): string => readFileSync(journalOf(world), 'utf8');
