@@ -6,20 +6,26 @@ import { type GatewayErrorFacts, readGatewayError } from './gateway-error.ts';
 export type ImageEvent =
   /** An unfinished image; `index` counts from 0. */
   | { readonly kind: 'partial'; readonly index: number }
-  /** A finished image, or a whole reply in place of a stream; read it with `readImages`. */
-  | { readonly kind: 'final' }
+  /**
+   * A finished image, one that failed, or a whole reply in place of a stream; read it with `readImages`. `isLast` where it
+   * says that it is the end.
+   */
+  | { readonly kind: 'final'; readonly isLast?: boolean }
   | { readonly kind: 'error'; readonly error: GatewayErrorFacts }
   /** Nothing that gw knows; passed over. */
   | { readonly kind: 'other' };
 
 /**
  * What an event of an image stream is, from its JSON (Base64 may have been left out of it). The final image may come
- * before all partial ones, so the order says nothing.
+ * before all partial ones, so the order says nothing. `name` is the one of the event line, which counts where the JSON
+ * names no type.
  */
-export function readImageEvent(event: unknown): ImageEvent {
+export function readImageEvent(event: unknown, name = ''): ImageEvent {
   if (typeof event !== 'object' || event === null || Array.isArray(event)) return { kind: 'other' };
   const fields = event as Readonly<Record<string, unknown>>;
-  const type = typeof fields.type === 'string' ? fields.type : '';
+  const type = typeof fields.type === 'string' ? fields.type : name;
+  // One of several images that failed leaves its place among them empty.
+  if (type.endsWith('.partial_failed')) return { kind: 'final' };
   if ((fields.error !== undefined && fields.error !== null) || type === 'error') {
     return { kind: 'error', error: readGatewayError(event) };
   }
@@ -29,5 +35,6 @@ export function readImageEvent(event: unknown): ImageEvent {
   }
   if (type.endsWith('.partial_image')) return { kind: 'partial', index: 0 };
   const holdsImage = 'b64_json' in fields || 'url' in fields || 'data' in fields || 'candidates' in fields;
-  return holdsImage || type.endsWith('.completed') ? { kind: 'final' } : { kind: 'other' };
+  if (type.endsWith('.completed')) return { kind: 'final', isLast: true };
+  return holdsImage ? { kind: 'final' } : { kind: 'other' };
 }

@@ -5,6 +5,9 @@ import type { Family, TaskOutput } from './task.ts';
 /** What an image is called in the ledger: `image`, `image-2`, `image-3`, …; `index` counts from 0. */
 export const imageRole = (index: number): string => (index === 0 ? 'image' : `image-${index + 1}`);
 
+/** The place of an image by what it is called; that of the first for any other name. */
+export const imageIndex = (role: string): number => Number(/^image-(\d+)$/.exec(role)?.[1] ?? 1) - 1;
+
 /**
  * Image jobs in the ledger. Their record is the reply itself with Base64 left out; the gateway keeps nothing to look
  * at, so only images that came as a URL can still be fetched from it.

@@ -1,4 +1,6 @@
 import * as z from 'zod';
+import { imagesElsewhere, partsOf } from './image-elsewhere.ts';
+import { type FoundImage, fieldsOf, imageOfItem, imageOfPart, listOf, textOf } from './image-item.ts';
 import type { TaskUsage } from './task.ts';
 
 // What an image reply holds ("Image response", and the public shape of native replies), read leniently.
@@ -7,76 +9,40 @@ import type { TaskUsage } from './task.ts';
 export const ImageReply = z.looseObject({});
 export type ImageReply = z.infer<typeof ImageReply>;
 
-/** One image of a reply. Where Base64 has been left out of the record, `isEmpty` says that none stands there. */
-export interface ImageInReply {
-  /** Its place among the images of the reply, from 0. */
+/** One image of a reply. */
+export interface ImageInReply extends FoundImage {
+  /** Its place among the images of the reply, from 0; an item of `data[]` that holds none leaves its place empty. */
   readonly index: number;
-  readonly kind: 'base64' | 'url';
-  readonly url?: string | undefined;
-  /** As the gateway names it; the bytes decide. */
-  readonly mimeType?: string | undefined;
-  /** A Base64 field that holds nothing. */
-  readonly isEmpty?: boolean | undefined;
 }
-
-type Fields = Readonly<Record<string, unknown>>;
-const fieldsOf = (value: unknown): Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
-const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
-const textOf = (...values: readonly unknown[]): string | undefined =>
-  values.find((value): value is string => typeof value === 'string' && value !== '');
-
-type Found = Omit<ImageInReply, 'index'>;
 
 /**
  * The images of a reply, in order: `data[]` with `b64_json` or `url`, native `candidates[].content.parts[]` with
- * `inlineData`, `fileData` or an image URL, and a single image beside other fields (the final event of a stream).
- * Parts that are thoughts are no result. None for a reply that holds no image.
+ * `inlineData`, `fileData` or an image URL, and a single image beside other fields (the final event of a stream); where
+ * none of these is there, wherever else a reply is known to have them. Parts that are thoughts are no result. None for a
+ * reply that holds no image.
  */
 export function readImages(reply: unknown): ImageInReply[] {
   const { data, candidates } = fieldsOf(reply);
-  const parts = listOf(candidates).flatMap((each) => listOf(fieldsOf(fieldsOf(each).content).parts));
-  const found: (Found | undefined)[] = [
+  const found = placed([
     ...listOf(data).map(imageOfItem),
-    ...parts.map(imageOfPart),
+    ...partsOf(candidates).flatMap((part) => imageOfPart(part) ?? []),
     ...(data === undefined && candidates === undefined ? [imageOfItem(reply)] : []),
-  ];
-  return found.filter((image) => image !== undefined).map((image, index) => ({ index, ...image }));
+  ]);
+  return found.length > 0 ? found : placed(imagesElsewhere(reply));
 }
 
-function imageOfItem(value: unknown): Found | undefined {
-  const item = fieldsOf(value);
-  const mimeType = mimeOf(textOf(item.output_format));
-  const url = textOf(item.url, item.image_url, fieldsOf(item.image_url).url);
-  // In URL mode `b64_json` is normally an empty string.
-  if (textOf(item.b64_json)) return { kind: 'base64', ...(mimeType && { mimeType }) };
-  if (url) return { kind: 'url', url, ...(mimeType && { mimeType }) };
-  return typeof item.b64_json === 'string'
-    ? { kind: 'base64', isEmpty: true, ...(mimeType && { mimeType }) }
-    : undefined;
-}
+const placed = (found: readonly (FoundImage | undefined)[]): ImageInReply[] =>
+  found.flatMap((image, index) => (image ? [{ index, ...image }] : []));
 
-function imageOfPart(value: unknown): Found | undefined {
-  const part = fieldsOf(value);
-  if (part.thought === true) return undefined;
-  const inline = fieldsOf(part.inlineData ?? part.inline_data);
-  if (typeof inline.data === 'string') {
-    const mimeType = textOf(inline.mimeType, inline.mime_type);
-    return {
-      kind: 'base64',
-      ...(inline.data === '' && { isEmpty: true }),
-      ...(mimeType && { mimeType }),
-    };
+/** Why an image of a reply is missing, in the gateway's words: the error of the first item that holds one instead. */
+export function readMissing(reply: unknown): string | undefined {
+  for (const item of [...listOf(fieldsOf(reply).data), reply]) {
+    const { error } = fieldsOf(item);
+    const said = textOf(error, fieldsOf(error).message, fieldsOf(error).code);
+    if (said !== undefined) return said;
   }
-  const file = fieldsOf(part.fileData ?? part.file_data);
-  const url = textOf(file.fileUri, file.file_uri);
-  if (!url) return imageOfItem(part);
-  const mimeType = textOf(file.mimeType, file.mime_type);
-  return { kind: 'url', url, ...(mimeType && { mimeType }) };
+  return undefined;
 }
-
-const mimeOf = (format: string | undefined): string | undefined =>
-  format && (format.includes('/') ? format : `image/${format}`);
 
 const counted = (value: unknown): number | undefined =>
   typeof value === 'number' && value >= 0 ? value : undefined;
@@ -98,5 +64,5 @@ export function readRefusal(reply: unknown): string | undefined {
     .filter((part) => part.thought !== true)
     .flatMap((part) => textOf(part.text) ?? [])
     .join(' ');
-  return textOf(words, fieldsOf(promptFeedback).blockReason, finishReason);
+  return textOf(words, fieldsOf(promptFeedback).blockReason, finishReason, readMissing(reply));
 }

@@ -1,5 +1,5 @@
 import type { Endpoint, HttpMethod } from '../gateway/endpoint.ts';
-import type { WireHead } from './exchange.ts';
+import type { WireHead, WireReply } from './exchange.ts';
 import type { MultipartBody } from './multipart-body.ts';
 
 /** Where requests go and who sends them. The key stays with this origin. */
@@ -17,6 +17,8 @@ export interface RequestInput {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: unknown;
+  /** JSON text in place of `body`, sent as it was written. */
+  readonly bodyText?: string;
   /** A form with files, in place of `body`. */
   readonly multipart?: MultipartBody;
   /** Asks for an event stream; the field of the body that does so is the caller's. */
@@ -45,12 +47,26 @@ export interface SendOptions {
   readonly deadlineMs?: number | undefined;
   /** A 404 is retried until this Unix millisecond (a task just created may not be known everywhere yet). */
   readonly retryNotFoundUntilMs?: number | undefined;
+  /**
+   * Takes the place of the pause before a further attempt: for who shares a rate with others. Resolves when the attempt
+   * may be made; what it throws ends the call.
+   */
+  readonly pause?: ((pause: RetryPause) => Promise<void>) | undefined;
   /** Longest silence of this call, in milliseconds; the client's own when absent. */
   readonly silenceMs?: number | undefined;
   /** Called just before the first byte of each attempt may leave (the ledger's `sent`). */
   readonly onSend?: (() => void) | undefined;
   /** Called when an attempt may have done its work and no complete, readable 2xx reply came, before what follows from it. */
   readonly onLost?: (() => void) | undefined;
+  /** Takes the complete reply that ended the call without being a success, just before its error is thrown. */
+  readonly onRefused?: ((reply: WireReply) => void) | undefined;
+}
+
+/** Why and how long a call waits before it is sent again. */
+export interface RetryPause {
+  readonly delayMs: number;
+  /** Whether the gateway said that there were too many requests. */
+  readonly isRateLimited: boolean;
 }
 
 export interface Reply<T = unknown> {

@@ -74,6 +74,7 @@ export function failedReply(kind: FailureKind, wire: WireReply, context: Attempt
   const stopped = statusError(reply, kind, {
     request: nameOf(context),
     nowMs: context.nowMs,
+    isCreate: context.resend === 'paid' || context.resend === 'chat',
     retryAtMs: retryAfterMs === undefined ? undefined : context.nowMs + retryAfterMs,
   });
   return {

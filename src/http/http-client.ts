@@ -13,8 +13,8 @@ import {
 import { type Failed, failedExchange, failedReply, refusedReply } from './failed-attempt.ts';
 import { prepareRequest } from './prepare.ts';
 import { readReply } from './read-reply.ts';
-import { decide, failureOfStatus, mayHaveWorked } from './retry.ts';
-import { readDateMs } from './retry-after.ts';
+import { receivedHead } from './received-head.ts';
+import { DEFAULT_DEADLINE_MS, decide, failureOfStatus, mayHaveWorked } from './retry.ts';
 import type { RetryBudget } from './retry-budget.ts';
 import { requestIdOf } from './status-error.ts';
 import { type StreamedReply, streamOnce } from './stream-once.ts';
@@ -37,9 +37,6 @@ export interface ClientOptions {
   readonly trace?: ((line: string) => void) | undefined;
   readonly userAgent: string;
 }
-
-/** How long a call goes on where nobody set a deadline. */
-const DEFAULT_DEADLINE_MS = 120_000;
 
 /** The gateway's client: prepares requests, sends them, and sends again what the resend table allows. */
 export function createClient(options: ClientOptions): Client {
@@ -68,7 +65,7 @@ export function createClient(options: ClientOptions): Client {
     request: PreparedRequest,
     endpoint: Endpoint<T>,
     exchange: () => Promise<WireReply | StreamedReply>,
-  ): Promise<Success<T> | { readonly failed: Failed }> {
+  ): Promise<Success<T> | { readonly failed: Failed; readonly wire?: WireReply }> {
     const beganMs = clock.steady();
     const context = { request, resend: endpoint.resend, nowMs: clock.now() };
     let wire: WireReply | StreamedReply;
@@ -84,11 +81,11 @@ export function createClient(options: ClientOptions): Client {
     for (const line of traceReply(wire, clock.steady() - beganMs)) options.trace?.(line);
     const whole = { ...wire, bytes: wire.bytes };
     const kind = failureOfStatus(wire.status, endpoint.notFoundStatus);
-    if (kind) return { failed: failedReply(kind, whole, now) };
+    if (kind) return { failed: failedReply(kind, whole, now), wire: whole };
     const read = readReply(whole, endpoint);
-    if (!read.ok) return { failed: failedReply('unreadable', whole, now) };
+    if (!read.ok) return { failed: failedReply('unreadable', whole, now), wire: whole };
     const refusal = endpoint.refusal?.(read.reply.json);
-    return refusal ? { failed: refusedReply(refusal, whole, now) } : { reply: read.reply };
+    return refusal ? { failed: refusedReply(refusal, whole, now), wire: whole } : { reply: read.reply };
   }
 
   /** Attempts, until one is to be returned or the resend table says stop. */
@@ -98,7 +95,7 @@ export function createClient(options: ClientOptions): Client {
     sendOptions: SendOptions,
     exchange: (wire: WireRequest) => Promise<WireReply | StreamedReply>,
   ): Promise<Success<T>> {
-    const { signal, onSend, onLost, retryNotFoundUntilMs } = sendOptions;
+    const { signal, onSend, onLost, onRefused, retryNotFoundUntilMs } = sendOptions;
     if (gateway.key === undefined) throw missingKey();
     signal?.throwIfAborted();
     const request = prepareRequest(gateway, endpoint, input, userAgent);
@@ -124,13 +121,20 @@ export function createClient(options: ClientOptions): Client {
       const { failure, stopped, unknown } = outcome.failed;
       if (mayHaveWorked(failure.kind)) onLost?.();
       const decision = decide(endpoint.resend, failure, { ...limits, retriesDone, nowMs: clock.steady() });
-      if (decision.action === 'unknown') throw unknown;
-      if (decision.action === 'stop') throw withCount(stopped, retriesDone);
-      if (!decision.told && !budget.take()) throw withCount(stopped, retriesDone);
+      const goesOn = decision.action === 'retry' && (decision.told || budget.take());
+      if (!goesOn) {
+        if (outcome.wire) onRefused?.(outcome.wire);
+        throw decision.action === 'unknown' ? unknown : withCount(stopped, retriesDone);
+      }
       options.trace?.(
         `* sent again in ${(decision.delayMs / 1000).toFixed(1)} s: ${failure.kind.replaceAll('_', ' ')}`,
       );
-      await clock.sleep(decision.delayMs, signal);
+      const { delayMs } = decision;
+      if (sendOptions.pause) {
+        await sendOptions.pause({ delayMs, isRateLimited: failure.kind === 'rate_limited' });
+      } else {
+        await clock.sleep(delayMs, signal);
+      }
     }
   }
 
@@ -162,8 +166,7 @@ export function createClient(options: ClientOptions): Client {
         return streamOnce(transport, wire, taker.takeChunk, onHead, 'anything');
       });
       if ('reply' in outcome) throw new Error('a reply was to be handed over');
-      const { status, headers } = outcome.streamed;
-      return { status, headers, requestId: requestIdOf(headers), serverDateMs: readDateMs(headers.date) };
+      return receivedHead(outcome.streamed);
     },
   };
 }

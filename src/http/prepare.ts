@@ -16,7 +16,12 @@ export function prepareRequest(
 ): PreparedRequest {
   const url = urlOf(gateway.baseUrl, endpoint, input);
   const { multipart } = input;
-  const body = input.body === undefined ? undefined : encodeBody(input.body, endpoint);
+  const body =
+    input.bodyText !== undefined
+      ? encodeText(input.bodyText, endpoint)
+      : input.body === undefined
+        ? undefined
+        : encodeBody(input.body, endpoint);
   if (multipart) checkLength(formBytes(multipart), endpoint);
   return {
     method: endpoint.method,
@@ -98,6 +103,10 @@ function encodeBody(body: unknown, endpoint: Endpoint): Uint8Array {
   }
   if (text === undefined)
     throw new GwError('internal', `the body of ${endpoint.name} cannot be written as JSON`);
+  return encodeText(text, endpoint);
+}
+
+function encodeText(text: string, endpoint: Endpoint): Uint8Array {
   const bytes = new TextEncoder().encode(text);
   checkLength(bytes.byteLength, endpoint);
   return bytes;

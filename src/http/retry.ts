@@ -126,6 +126,9 @@ export type Decision =
 /** Whether a request that failed so may have done its work all the same: what is unknown of a paid one. */
 export const mayHaveWorked = (kind: FailureKind): boolean => resendTable.paid[kind] === 'unknown';
 
+/** How long a call goes on where nobody set a deadline. */
+export const DEFAULT_DEADLINE_MS = 120_000;
+
 const BASE_MS = 500;
 const CAP_MS = 20_000;
 

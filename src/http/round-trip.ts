@@ -33,6 +33,9 @@ export function roundTrip(
     let head: WireHead | undefined;
     let begun = false;
     let over = false;
+    /** What the handler is still busy with. */
+    let busyCount = 0;
+    let hasEnded = false;
 
     const finish = () => {
       over = true;
@@ -57,6 +60,13 @@ export function roundTrip(
         ),
       );
     });
+    const settle = () => {
+      // Where the handler fails with the last of the reply, the reply was not taken.
+      if (over || !hasEnded || busyCount > 0) return;
+      finish();
+      if (head) resolve(head);
+      else reject(new ExchangeError(`${request.url.host} sent no reply`, sent(), exchangeCodes.unreadable));
+    };
     const guarded = (step: () => void) => {
       if (over) return;
       try {
@@ -82,15 +92,18 @@ export function roundTrip(
         guarded(() => {
           const busy = handler.onData(chunk);
           if (!busy) return;
+          busyCount += 1;
           gate.hold(busy);
-          busy.catch(fail);
+          busy
+            .finally(() => {
+              busyCount -= 1;
+            })
+            .then(settle, fail);
         });
       },
       onResponseEnd() {
-        if (over) return;
-        finish();
-        if (head) resolve(head);
-        else reject(new ExchangeError(`${request.url.host} sent no reply`, sent(), exchangeCodes.unreadable));
+        hasEnded = true;
+        settle();
       },
       onResponseError(_controller, error) {
         const told = error.name === 'HTTPParserError' ? (earlyEnd(socket, error) ?? error) : error;

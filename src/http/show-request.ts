@@ -1,6 +1,7 @@
 import type { PreparedRequest } from './client.ts';
 import { credentialHeaders, HIDDEN } from './credential.ts';
 import type { MultipartField } from './multipart-body.ts';
+import { prettyJson } from './pretty-json.ts';
 
 export { curlCommand } from './curl-command.ts';
 
@@ -57,6 +58,13 @@ function hideKey(name: string, value: string): string {
 }
 
 function indented(text: string, shortBase64: boolean): string {
+  // Numbers and escapes stay as they are sent.
+  try {
+    if (!shortBase64) return prettyJson(text)?.trimEnd() ?? text;
+  } catch (error) {
+    // A pattern runs out of stack in a text of many megabytes.
+    if (!(error instanceof RangeError)) throw error;
+  }
   try {
     return JSON.stringify(JSON.parse(text, shortBase64 ? shortened : undefined), null, 2);
   } catch {

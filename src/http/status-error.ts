@@ -15,6 +15,8 @@ export interface ReplyContext {
   /** When the gateway says it may be asked again, Unix milliseconds. */
   readonly retryAtMs?: number | undefined;
   readonly nowMs: number;
+  /** Whether the request names nothing that may not be there: a 404 is then about its path. */
+  readonly isCreate?: boolean | undefined;
 }
 
 /** Text from outside is passed on as it came, but no longer than this. */
@@ -32,6 +34,7 @@ const kinds: Readonly<Record<number, ErrorKind>> = {
 
 /** The gateway's statuses in words ("Errors"); the body's own message follows where there is one. */
 const sentences: Readonly<Record<number, string>> = {
+  304: 'the gateway says that nothing has changed, and gw keeps nothing to compare with',
   400: 'the gateway refused the request',
   401: 'the gateway does not accept the key',
   402: 'the balance or quota does not cover this',
@@ -52,6 +55,9 @@ const hints: Readonly<Record<number, string>> = {
   407: 'put the user into the address of the proxy: http://user:password@host:port',
   422: 'change the prompt or the media that the message names',
 };
+
+const wrongPath =
+  'check the path of the base URL (gw config list); then the model, and any ID that the request names';
 
 /**
  * Turns a refused reply into a GwError: the kind from the status, the sentence from the status and the body's own
@@ -128,7 +134,7 @@ function readBody(text: string): GatewayErrorFacts {
 }
 
 function missingMessage({ status, text, headers }: RefusedReply): string {
-  if (status >= 300 && status < 400) {
+  if (status >= 300 && status < 400 && status !== 304) {
     return headers.location ? `to ${withoutQuery(headers.location)}` : 'to nowhere';
   }
   return `it sent ${describeBody(text)} instead of a message`;
@@ -144,12 +150,13 @@ function sentenceOf(status: number): string {
 function hintOf(
   { status, headers }: RefusedReply,
   kind: ErrorKind,
-  { retryAtMs, nowMs }: ReplyContext,
+  { retryAtMs, nowMs, isCreate }: ReplyContext,
 ): string | undefined {
   if (retryAtMs !== undefined) return `the gateway may be asked again ${describeWhen(retryAtMs, nowMs)}`;
-  if (status >= 300 && status < 400 && headers.location) {
+  if (status >= 300 && status < 400 && status !== 304 && headers.location) {
     return 'if the gateway has moved, give its new address with --base-url';
   }
+  if (isCreate && kind === 'not_found') return wrongPath;
   return hints[kind === 'not_found' ? 404 : status];
 }
 

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { imageSize } from 'image-size';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -354,6 +354,15 @@ describe('gw image create', () => {
     expect(JSON.parse(piped.out).body).toEqual({ model: 'img-2', prompt: 'from a pipe' });
   });
 
+  test('one name for several images is refused, in a dry run too', async () => {
+    const world = await open();
+    for (const more of [[], ['--dry-run']]) {
+      const run = await world.gw(['image', 'create', 'a fox', '--n', '2', '-o', 'fixed.png', ...more]);
+      expect(run).toMatchObject({ code: 2, err: expect.stringContaining('fixed-{index}.png') });
+    }
+    expect(world.requests()).toEqual([]);
+  });
+
   test('--set partial_images asks for a stream too', async () => {
     const world = await open();
     const run = await world.gw([
@@ -403,6 +412,42 @@ describe('gw image create', () => {
 
 describe('gw image edit', () => {
   const edit = ['image', 'edit', 'put a hat on it', ...small];
+
+  test('help names only the models that it takes', async () => {
+    const world = await open();
+    const { out } = await world.gw(['image', 'edit', '--help']);
+    expect(out).toContain('legacy-image-2');
+    expect(out).not.toMatch(/legacy-image-3"|delta-image/);
+  });
+
+  test('null makes it JSON, because a form has no null', async () => {
+    const world = await open();
+    const words = [...edit, '--image', 'fox.png', '--set', 'quality=null', '--dry-run', '--json'];
+    const run = await world.gw([...words, '--no-validate']);
+    expect(JSON.parse(run.out).body, run.err).toMatchObject({
+      quality: null,
+      images: [{ image_url: dataUrl }],
+    });
+    const form = await world.gw([...words, '--no-validate', '--multipart']);
+    expect(form).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/--multipart: a form cannot hold null.*quality/),
+    });
+  });
+
+  test('files that are too large for JSON are pointed to the form', async () => {
+    const world = await open();
+    const large = path.join(world.cwd, 'large.png');
+    writeFileSync(large, png);
+    truncateSync(large, 100 * 1024 * 1024);
+    const sources = ['--image', large, '--image', large];
+    const run = await world.gw([...edit, ...sources, '--no-multipart']);
+    expect(run).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/over 256 MB.*\nhint: with --multipart/),
+    });
+    expect(world.requests()).toEqual([]);
+  });
 
   test('local files go out as a form', async () => {
     const world = await open();

@@ -264,4 +264,15 @@ describe('a reader that is slower than the server', () => {
     });
     await expect(ended).rejects.toBe(failure);
   });
+
+  test('whose work fails with the last of the reply, after its end, fails the call', async () => {
+    const { url } = await serve(reply(200, 'data: 1\n\n', { 'content-type': 'text/event-stream' }));
+    const { client } = clientOf(url);
+    const failure = new Error('stdout is full');
+    const ended = client.stream(endpoint, input, async () => {
+      await delay(30);
+      throw failure;
+    });
+    await expect(ended).rejects.toBe(failure);
+  });
 });

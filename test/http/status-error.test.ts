@@ -104,4 +104,14 @@ test('a redirect names where to, without query or user', () => {
   expect(error.message).toContain('to https://other.example/path');
   expect(error.message).not.toMatch(/s3cret|u:p/);
   expect(of(302, '').message).toContain('to nowhere');
+  expect(of(304, '').message).toContain('nothing has changed');
+  expect(of(304, '', { location: '/x' }).message).not.toMatch(/redirect|nowhere|\/x/);
+});
+
+test('a 404 to a create is about its path, one to anything else about the ID', () => {
+  const lost = { status: 404, headers: {}, text: '{}' };
+  const hint = (isCreate: boolean) =>
+    statusError(lost, 'not_found', { request: 'POST /v1/x', nowMs: 0, isCreate }).facts.hint;
+  expect(hint(true)).toMatch(/^check the path of the base URL/);
+  expect(hint(false)).toMatch(/^check the ID/);
 });

@@ -26,6 +26,16 @@ describe('the images of a reply', () => {
     },
   };
 
+  const native = (part: object) => ({ candidates: [{ content: { parts: [part] } }] });
+  const elsewhere: readonly (readonly [string, unknown])[] = [
+    ['data that is no list', { data: { url: link } }],
+    ['a list of images', { images: [{ url: link }] }],
+    ['native, as imageUrl', native({ imageUrl: link })],
+    ['native, as a text that is a link', native({ text: ` ${link}\n` })],
+    ['native, in Markdown', native({ text: `Here it is: ![a fox](${link})` })],
+    ['the message of a chat', { choices: [{ message: { images: [{ image_url: { url: link } }] } }] }],
+  ];
+
   test.each<[string, unknown, readonly object[]]>([
     ['Base64, as documented', documented, [{ index: 0, kind: 'base64' }]],
     [
@@ -84,9 +94,27 @@ describe('the images of a reply', () => {
     [
       'an item of another shape',
       { data: [null, 5, 'x', {}, { url: 5 }, { url: link }] },
-      [{ index: 0, kind: 'url', url: link }],
+      [{ index: 5, kind: 'url', url: link }],
     ],
-    ['data that is no list', { data: { url: link } }, []],
+    [
+      'an item that failed keeps its place',
+      { data: [{ url: link }, { error: { message: 'blocked' } }, { b64_json: 'AAAA' }] },
+      [
+        { index: 0, kind: 'url', url: link },
+        { index: 2, kind: 'base64' },
+      ],
+    ],
+    ...elsewhere.map(([where, reply]): [string, unknown, readonly object[]] => [
+      where,
+      reply,
+      [{ index: 0, kind: 'url', url: link }],
+    ]),
+    ['a link among words', { candidates: [{ content: { parts: [{ text: `see ${link} for more` }] } }] }, []],
+    [
+      'a thought that is a link',
+      { candidates: [{ content: { parts: [{ thought: true, text: link }] } }] },
+      [],
+    ],
     ['candidates of another shape', { candidates: [null, { content: null }, { content: { parts: 5 } }] }, []],
     ['nothing that is an object', null, []],
     ['a list', [{ url: link }], []],

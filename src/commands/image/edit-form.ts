@@ -16,13 +16,15 @@ export interface FormChoice {
   readonly references: readonly MediaInput[];
   /** Images or a mask that --body or --set put into the body. */
   readonly hasOthers: boolean;
+  /** A field that is null, which no text can say. */
+  readonly nullField?: string | undefined;
 }
 
 /**
  * Whether an edit goes out as a form: asked for, or by default where every image and the mask are local files.
- * Throws `usage` where --multipart is asked for and something is no local file.
+ * Throws `usage` where --multipart is asked for and something is no local file, or null.
  */
-export function goesAsForm({ asked, references, hasOthers }: FormChoice): boolean {
+export function goesAsForm({ asked, references, hasOthers, nullField }: FormChoice): boolean {
   if (asked === false) return false;
   const remote = references.find((input) => !isLocalFile(input));
   if (asked && remote) {
@@ -37,7 +39,13 @@ export function goesAsForm({ asked, references, hasOthers }: FormChoice): boolea
       'leave out --multipart',
     );
   }
-  return references.length > 0 && !remote && !hasOthers;
+  if (asked && nullField !== undefined) {
+    throw usage(
+      `--multipart: a form cannot hold null, and ${nullField} is null`,
+      `leave out ${nullField}, or --multipart`,
+    );
+  }
+  return references.length > 0 && !remote && !hasOthers && nullField === undefined;
 }
 
 /** The form of an edit, what the ledger keeps of its files, and what is wrong with them, a sentence each. */

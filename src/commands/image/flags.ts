@@ -3,7 +3,7 @@ import { type Flag, fromField, list, on, parsed, switchFromField, text } from '.
 import { promptFlags, saveFlags } from '../../flags/job-flags.ts';
 import { ImageEditBody } from '../../gateway/image-edit.ts';
 import { ImageGenerateBody } from '../../gateway/image-generate.ts';
-import { imageModels } from '../../gateway/image-models.ts';
+import { imageModels, imageModelsWhere } from '../../gateway/image-models.ts';
 
 // The flags of `gw image create` and `edit`, and the fields of the body that they set.
 
@@ -69,7 +69,7 @@ export const createFlags = {
 
 export const editFlags = {
   ...promptFlags,
-  model: modelFlag,
+  model: { ...modelFlag, choices: imageModelsWhere((model) => model.edits) },
   image: list('REF', 'image to edit, 1-16: file, URL, data URI or file_id:ID'),
   mask: text('REF', 'mask of the edit: file, URL, data URI or file_id:ID'),
   multipart: {

@@ -112,6 +112,7 @@ export function imageCommand<const F extends FlagSet>(spec: ImageCommand<F>): An
         bodyWith,
         references,
         asForm: spec.takesForm ? flags.multipart : false,
+        takesForm: spec.takesForm,
         base,
         sets: set,
         params: spec.params?.(model),

@@ -1,6 +1,8 @@
+import * as path from 'node:path';
 import type { Context } from '../../context.ts';
 import { usage } from '../../errors.ts';
-import { planTarget } from '../../jobs/download/plan-target.ts';
+import { refuseOneName } from '../../jobs/download/check-target.ts';
+import { isFixedName, planTarget } from '../../jobs/download/plan-target.ts';
 import type { SavePlan } from '../../ledger/event.ts';
 
 const NUMBERED = '{id}-{index}.{ext}';
@@ -36,6 +38,8 @@ export function planOutput(
   const target = planTarget(out ?? (images > 1 ? NUMBERED : undefined), host.cwd);
   // A directory ends in its separator.
   const numbered = images > 1 && /[/\\]$/.test(target) ? target + NUMBERED : target;
+  // Looked at here too, for a dry run, which makes no directory.
+  if (isFixedName(numbered)) refuseOneName(path.basename(numbered), images);
   return { save: { target: numbered, force, download: true }, toStdout: false };
 }
 

@@ -1,6 +1,7 @@
 import type { RequestInput } from '../../http/client.ts';
 import { type MediaInput, resolveMedia } from '../../media/resolve.ts';
 import { editForm, goesAsForm } from './edit-form.ts';
+import { isLocalFile } from './references.ts';
 
 export interface InputPlan {
   /** The body with a stand-in for each file. */
@@ -10,6 +11,8 @@ export interface InputPlan {
   readonly references: readonly MediaInput[];
   /** `--multipart`, `--no-multipart`, neither; false where the endpoint takes no form. */
   readonly asForm: boolean | undefined;
+  /** Whether the endpoint takes a form at all. */
+  readonly takesForm: boolean;
   /** What --body and --set say, which a form cannot carry where they name images. */
   readonly base: Readonly<Record<string, unknown>>;
   readonly sets: readonly string[];
@@ -32,11 +35,20 @@ export interface ReadyInput {
 export async function requestInput(plan: InputPlan): Promise<ReadyInput> {
   const { planned, references, params, cwd } = plan;
   const shared = { ...(params && { params }), ...(planned.stream === true && { stream: true }) };
-  if (goesAsForm({ asked: plan.asForm, references, hasOthers: hasOtherImages(plan) })) {
+  const nullField = Object.keys(planned).find((field) => planned[field] === null);
+  if (goesAsForm({ asked: plan.asForm, references, hasOthers: hasOtherImages(plan), nullField })) {
     const { multipart, media, breaches } = await editForm(planned, references, cwd);
     return { input: { ...shared, multipart }, media, breaches };
   }
-  const { items, breaches } = await resolveMedia(references, { validate: plan.validate }, { cwd });
+  const canBeForm = plan.takesForm && references.every(isLocalFile);
+  const { items, breaches } = await resolveMedia(
+    references,
+    {
+      validate: plan.validate,
+      ...(canBeForm && { hintIfTooLarge: 'with --multipart, files of any size are sent as they are' }),
+    },
+    { cwd },
+  );
   const body = plan.bodyWith(items.map((item) => item.url));
   return { input: { ...shared, body }, media: items.map((item) => item.describe), breaches };
 }

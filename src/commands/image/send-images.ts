@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Outcome } from '../../command.ts';
+import { SLOW_ANSWER_SILENCE_MS } from '../../config/defaults.ts';
 import type { Settings } from '../../config/settings.ts';
-import type { Context } from '../../context.ts';
+import type { Access, Context } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { RequestInput } from '../../http/client.ts';
@@ -13,13 +14,10 @@ import { followDeps, type JobResult } from '../video/follow-job.ts';
 import type { OutputPlan } from './plan-output.ts';
 
 /**
- * An image is answered when it is finished, and a large one takes minutes: the silence of one image request ends later
- * than that of others, unless the user or the profile says when. Ended too early, it would be paid for and lost.
+ * For help. An image is answered when it is finished, and a large one takes minutes: ended too early, it would be paid for
+ * and lost.
  */
-const IMAGE_SILENCE_MS = 300_000;
-
-/** For help. */
-export const silenceNote = `Waits up to ${IMAGE_SILENCE_MS / 1000}s for the answer, unless --timeout or the profile says how long.`;
+export const silenceNote = `Waits up to ${SLOW_ANSWER_SILENCE_MS / 1000}s for the answer, unless --timeout or the profile says how long.`;
 
 export interface ReadyRequest {
   readonly endpoint: Endpoint;
@@ -44,7 +42,7 @@ export interface SentImages {
 /** Makes sure that the images can be kept, sends the request, and gives back what came of it. */
 export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<SentImages> {
   const { endpoint, input, body, plan, model, images } = ready;
-  const { name: gateway } = await ctx.gateway();
+  const access = await ctx.gateway();
   if (plan.toStdout && ctx.io.stdoutIsTerminal) {
     throw usage('--out -: an image is not written to a terminal', 'send stdout to a file or a pipe');
   }
@@ -60,10 +58,10 @@ export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<Sen
       partialsExpected: typeof body.partial_images === 'number' ? body.partial_images : 0,
       outputsExpected: images,
       keepPartials: ready.keepPartials,
-      intent: intentOf(ready, gateway),
+      intent: intentOf(ready, access),
       ...(plan.toStdout && { toStdout: (bytes: Uint8Array) => ctx.io.outBytes(bytes) }),
     },
-    { ...deps, silenceMs: silence.source === 'default' ? IMAGE_SILENCE_MS : silence.value },
+    { ...deps, silenceMs: silence.source === 'default' ? SLOW_ANSWER_SILENCE_MS : silence.value },
   ).finally(() => {
     stopTelling();
     deps.progress.stop();
@@ -94,7 +92,7 @@ const keptApart = new Set(['prompt', 'image', 'images', 'mask', 'contents']);
 
 function intentOf(
   { endpoint, input, body, model, prompt, media, plan, settings }: ReadyRequest,
-  gateway: string,
+  { name: gateway, keyId }: Access,
 ): ImageRequest['intent'] {
   const scalars = Object.entries(body).filter(
     ([field, value]) => typeof value !== 'object' && !keptApart.has(field),
@@ -111,6 +109,7 @@ function intentOf(
       .update(JSON.stringify(input.multipart?.fields ?? input.body))
       .digest('hex'),
     profile: settings.profile.value,
+    keyId,
     gateway,
     save: plan.save,
   };

@@ -1,6 +1,7 @@
 import { GwError } from '../../errors.ts';
 import type { GatewayErrorFacts } from '../../gateway/gateway-error.ts';
-import { readImages } from '../../gateway/image-reply.ts';
+import { findLink } from '../../gateway/image-elsewhere.ts';
+import { readImages, readMissing } from '../../gateway/image-reply.ts';
 import type { ReceivedHead } from '../../http/client.ts';
 import { cutText, describeBody } from '../../http/status-error.ts';
 import type { DownloadJournal } from '../download/journal.ts';
@@ -35,7 +36,10 @@ export async function answered(
   const isReadable = request.endpoint.reply.safeParse(record).success;
   if (record === undefined || !isReadable || (error && !hasImages)) {
     const text = unreadable ?? JSON.stringify(record) ?? '';
-    return brokenOff(unclear(error, text, answer, head), true, answer, deps);
+    const what = reader.reading.isOpenEnded
+      ? `the stream ended without ${reader.reading.partials.length > 0 ? 'the finished image' : 'an image'}`
+      : `the reply is unreadable: HTTP ${head?.status ?? 200} with ${describeBody(text)}`;
+    return brokenOff(unclear(error, what, answer, head), true, answer, deps);
   }
   const status = hasImages ? 'succeeded' : 'no image';
   let unrecorded: unknown;
@@ -52,7 +56,8 @@ export async function answered(
     unrecorded = failure;
   }
   const outcome = { id: key, status, record };
-  if (!hasImages) return { ...outcome, files: [], partials: [], error: withoutImage(refusal, head) };
+  if (!hasImages) return { ...outcome, files: [], partials: [], error: withoutImage(refusal, record, head) };
+  tellOfMissing(record, answer, deps);
   const { files, partials, error: unsaved } = await saveImages(answer, record, deps);
   const interrupted = deps.signal.aborted ? deps.signal.reason : undefined;
   const wrong = unsaved ?? (error && endedWith(error)) ?? unrecorded ?? interrupted;
@@ -62,14 +67,12 @@ export async function answered(
 /** A reply that says neither that images were made nor that none were. */
 function unclear(
   error: GatewayErrorFacts | undefined,
-  unreadable: string,
+  otherwise: string,
   { request }: Answer,
   head: ReceivedHead | undefined,
 ): GwError {
   const name = `${request.endpoint.method} ${request.endpoint.path}`;
-  const what = error
-    ? `the gateway broke off with an error: ${wordsOf(error)}`
-    : `the reply is unreadable: HTTP ${head?.status ?? 200} with ${describeBody(unreadable)}`;
+  const what = error ? `the gateway broke off with an error: ${wordsOf(error)}` : otherwise;
   return new GwError('unknown_outcome', `the outcome of ${name} is not known: ${what}`, {
     status: head?.status,
     type: error?.type,
@@ -88,8 +91,22 @@ const endedWith = (error: GatewayErrorFacts): GwError =>
     hint: 'what came whole is saved; nothing was sent again',
   });
 
-const withoutImage = (refusal: string | undefined, head: ReceivedHead | undefined): GwError =>
-  new GwError('incomplete', `the reply holds no image${refusal ? `: ${cutText(refusal)}` : ''}`, {
+function withoutImage(refusal: string | undefined, record: unknown, head: ReceivedHead | undefined): GwError {
+  const link = findLink(record);
+  return new GwError('incomplete', `the reply holds no image${refusal ? `: ${cutText(refusal)}` : ''}`, {
     requestId: head?.requestId,
-    hint: 'change the prompt or the settings; what came is in the record (--json)',
+    hint: link
+      ? `a link stands in ${link.path} of the record, which gw does not take for an image: ${cutText(link.url)}`
+      : 'change the prompt or the settings; what came is in the record (--json)',
   });
+}
+
+/** Fewer images than were asked for are no failure, and not to be overlooked. */
+function tellOfMissing(record: unknown, { reader, request }: Answer, { warn }: ImageDeps): void {
+  const places = new Set(reader.reading.images.map(({ index }) => index));
+  for (const { index } of readImages(record)) places.add(index);
+  const asked = request.outputsExpected;
+  if (places.size >= asked) return;
+  const why = readMissing(record);
+  warn(`${places.size} of ${asked} images came${why === undefined ? '' : `: ${cutText(why)}`}`);
+}

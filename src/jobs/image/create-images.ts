@@ -1,5 +1,6 @@
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import type { ReceivedHead } from '../../http/client.ts';
+import { receivedHead } from '../../http/received-head.ts';
 import { type Answer, answered } from './answered.ts';
 import { brokenOff } from './broken-off.ts';
 import { imageJournal } from './image-journal.ts';
@@ -17,7 +18,7 @@ import { ImageReader } from './read-images.ts';
  */
 export async function createImages(request: ImageRequest, deps: ImageDeps): Promise<ImageOutcome> {
   const { ledger, client, clock, progress, signal, silenceMs } = deps;
-  const { endpoint, input, intent, streams, outputsExpected, partialsExpected } = request;
+  const { endpoint, input, intent, streams, outputsExpected, partialsExpected, keepPartials } = request;
   const key = ledger.begin(intent);
   const claim = ledger.claim(key);
   const startedMs = clock.steady();
@@ -35,6 +36,8 @@ export async function createImages(request: ImageRequest, deps: ImageDeps): Prom
     },
     onPartial: (count) => show(`partial ${count}${partialsExpected > 0 ? ` of ${partialsExpected}` : ''}`),
   });
+  // Partial ones are waited for only where they are kept.
+  const asked = { finals: outputsExpected, partials: keepPartials ? partialsExpected : 0 };
   const answer: Answer = { key, names, journal, reader, request };
   try {
     show('waiting for the image');
@@ -43,7 +46,16 @@ export async function createImages(request: ImageRequest, deps: ImageDeps): Prom
       head = await client.receive(
         endpoint,
         { ...input, ...(streams && { stream: true }) },
-        { onHead: () => {}, takeChunk: (chunk) => reader.push(chunk) },
+        {
+          onHead(wire) {
+            head = receivedHead(wire);
+          },
+          takeChunk(chunk) {
+            reader.push(chunk);
+            // A gateway may leave the connection open behind the end of its stream.
+            if (reader.isOver(asked)) throw new StreamOver();
+          },
+        },
         {
           signal,
           silenceMs,
@@ -54,11 +66,14 @@ export async function createImages(request: ImageRequest, deps: ImageDeps): Prom
         },
       );
     } catch (error) {
+      if (error instanceof StreamOver) {
+        reader.end(true);
+        return await answered(answer, head, deps);
+      }
       reader.end(false);
-      const hasAll = streams && reader.wholeCount >= outputsExpected && reader.reading.record !== undefined;
-      if (!hasAll) return await brokenOff(error, wasSent, answer, deps);
+      if (!streams || !reader.hasAll(outputsExpected)) return await brokenOff(error, wasSent, answer, deps);
       deps.warn('the stream broke off after its last image');
-      return await answered(answer, undefined, deps);
+      return await answered(answer, head, deps);
     }
     reader.end(true);
     return await answered(answer, head, deps);
@@ -66,6 +81,11 @@ export async function createImages(request: ImageRequest, deps: ImageDeps): Prom
     progress.stop();
     claim?.release();
   }
+}
+
+/** Ends the taking of a stream that has said all it had to say. */
+class StreamOver extends Error {
+  override readonly name = 'StreamOver';
 }
 
 /** A directory that cannot be made fails when the part is made in it. */

@@ -2,23 +2,27 @@
 export interface EventTaker {
   /** A piece of the data of the event that is coming; valid only during the call. */
   data(bytes: Uint8Array): void;
-  /** The event is whole. */
-  dispatch(): void;
+  /** The event is whole; `name` is what its `event` line says, or empty. */
+  dispatch(name: string): void;
 }
 
 const LF = 0x0a;
 const CR = 0x0d;
 const SPACE = 0x20;
+/** No name that means anything is longer. */
+const LONGEST_NAME = 200;
 const newline = Uint8Array.of(LF);
 const byteOrderMark = [0xef, 0xbb, 0xbf];
 
 /**
  * Splits an event stream into events without ever holding one: an event may carry an image of 25 MB on a single line,
- * which a parser of text would hold several times over. Lines end in LF, CR or CRLF; only `data` fields count.
+ * which a parser of text would hold several times over. Lines end in LF, CR or CRLF; only `data` and `event` fields
+ * count.
  */
 export class EventSplitter {
   private field = '';
-  private place: 'name' | 'space' | 'data' | 'skipped' = 'name';
+  private name = '';
+  private place: 'name' | 'space' | 'data' | 'event' | 'skipped' = 'name';
   private hasData = false;
   private afterCr = false;
   private seen = 0;
@@ -48,7 +52,7 @@ export class EventSplitter {
 
   /** After the last byte: an event without its blank line counts where the stream ended well. */
   end(endedWell: boolean): void {
-    if (this.hasData && endedWell) this.taker.dispatch();
+    if (endedWell) this.dispatch();
     this.hasData = false;
   }
 
@@ -66,7 +70,8 @@ export class EventSplitter {
     }
     const isData = this.field === 'data';
     if (isData) this.beginData();
-    this.place = isData ? 'space' : 'skipped';
+    if (this.field === 'event') this.name = '';
+    this.place = isData ? 'space' : this.field === 'event' ? 'event' : 'skipped';
     return at + 1;
   }
 
@@ -80,6 +85,7 @@ export class EventSplitter {
     const cr = line.indexOf(CR);
     const end = cr < 0 ? from + line.length : from + cr;
     if (this.place === 'data' && end > from) this.taker.data(chunk.subarray(from, end));
+    if (this.place === 'event') this.keepName(chunk.subarray(from, end));
     return end === chunk.length ? end : this.endLine(chunk[end] ?? LF, end);
   }
 
@@ -88,9 +94,14 @@ export class EventSplitter {
     this.hasData = true;
   }
 
+  private keepName(bytes: Uint8Array): void {
+    if (this.name.length < LONGEST_NAME) this.name += Buffer.from(bytes).toString('latin1');
+  }
+
   private dispatch(): void {
-    if (this.hasData) this.taker.dispatch();
+    if (this.hasData) this.taker.dispatch(this.name.trim().slice(0, LONGEST_NAME));
     this.hasData = false;
+    this.name = '';
   }
 
   private endLine(byte: number, at: number): number {

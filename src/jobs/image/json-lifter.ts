@@ -15,7 +15,10 @@ const base64Fields: ReadonlySet<string> = new Set([
   'base64',
   'image_base64',
   'partial_image_b64',
+  'b64',
+  'b64Json',
   'bytesBase64Encoded',
+  'imageBytes',
 ]);
 const DATA_URI = 'data:image';
 
@@ -96,7 +99,7 @@ export class JsonLifter {
         this.keep(chunk.subarray(from, at + 1));
         this.word = '';
         this.start = '';
-        this.state = this.key === undefined ? 'text' : 'start';
+        this.state = 'start';
         return at + 1;
       }
       if (byte === COLON) this.key = this.word;
@@ -136,6 +139,7 @@ export class JsonLifter {
       const next = this.start + String.fromCharCode(byte);
       if (byte === QUOTE || !DATA_URI.startsWith(next.toLowerCase())) {
         this.keepText(this.start);
+        this.word = this.start;
         this.start = '';
         this.state = 'text';
         return at;

@@ -8,6 +8,7 @@ import type { DownloadJournal } from '../download/journal.ts';
 import { type Naming, outputPath } from '../download/output-path.ts';
 import { forgetPart, type PartFile } from '../download/part-file.ts';
 import { publish } from '../download/publish.ts';
+import { missingEnd } from './missing-end.ts';
 
 export interface PublishImage {
   readonly part: PartFile;
@@ -16,6 +17,14 @@ export interface PublishImage {
   readonly plan: Pick<SavePlan, 'target' | 'force'>;
   readonly names: Naming;
   readonly journal: DownloadJournal;
+  readonly warn: (text: string) => void;
+}
+
+/** An image under its name. */
+export interface Published {
+  readonly file: SavedFile;
+  /** Of kind `download`: the ledger did not take it. */
+  readonly unrecorded?: GwError;
 }
 
 /** The path of one of a job's images: its directory, and its name once the bytes are known. */
@@ -24,30 +33,34 @@ export const imagePath = (plan: Pick<SavePlan, 'target'>, names: Naming, index: 
 
 /**
  * Brings a whole image under its final name and records it; only then its part goes. It stays in the directory where its
- * part lies. Throws GwError `download`.
+ * part lies. One that looks cut is warned of and kept. Throws GwError `download` where it did not get its name.
  */
-export async function publishImage(input: PublishImage): Promise<SavedFile> {
-  const { part, plan, names, index, journal } = input;
+export async function publishImage(input: PublishImage): Promise<Published> {
+  const { part, plan, names, index, journal, warn } = input;
   const role = imageRole(index);
   const fileType = sniff(part.head(SNIFF_BYTES));
   const type = fileType?.mime ?? 'application/octet-stream';
   const place = imagePath(plan, names, index);
   const sha256 = part.sha256();
+  const missing = missingEnd(fileType?.format, part);
   const final = await publishPart(part, (copy) => place.name(fileType?.extension ?? 'bin', copy), plan.force);
   const file: SavedFile = { role, path: final, bytes: part.bytes, sha256, type };
+  if (missing !== undefined) warn(`${final} may be cut: ${missing}`);
+  let unrecorded: GwError | undefined;
   try {
     journal.saved(file);
   } catch (error) {
-    throw new GwError(
-      'download',
-      `${final} is whole, but that could not be recorded: ${faultReason(error)}`,
-      {
-        hint: 'when the ledger can be written again, gw jobs sync records it',
-      },
-    );
+    const message = `${final} is whole, but that could not be recorded: ${faultReason(error)}`;
+    unrecorded = new GwError('download', message, {
+      hint: 'the image needs nothing more; only gw jobs and gw gallery do not know where it is',
+    });
   }
-  forgetPart(part.path, role, journal);
-  return file;
+  try {
+    forgetPart(part.path, role, journal);
+  } catch (error) {
+    warn(`${part.path}, a second name of ${final}, could not be removed: ${faultReason(error)}`);
+  }
+  return { file, ...(unrecorded && { unrecorded }) };
 }
 
 /** Gives a part the first free name in its directory; beside that it keeps its own. Throws GwError `download`. */

@@ -5,6 +5,7 @@ import { type ImageInReply, readImages, readRefusal } from '../../gateway/image-
 import { EventSplitter } from './event-splitter.ts';
 import type { IncomingImage } from './incoming-image.ts';
 import { JsonLifter, type Rest } from './json-lifter.ts';
+import { finishedTexts } from './strays.ts';
 
 /** An image that has a place among the outputs, `index` from 0. */
 export interface PlacedImage {
@@ -16,8 +17,8 @@ export interface PlacedImage {
 export interface ImageReading {
   /** Finished images that came as Base64, whole or with a problem. */
   readonly images: readonly PlacedImage[];
-  /** Unfinished ones, in the order in which they came. */
-  readonly partials: readonly IncomingImage[];
+  /** Unfinished ones, in the order in which they came; `index` is the place of the image that they became. */
+  readonly partials: readonly PlacedImage[];
   /** The reply with Base64 left out; undefined where it is not (yet) there, or not readable. */
   readonly record: unknown;
   /** What the gateway says in place of images. */
@@ -26,6 +27,8 @@ export interface ImageReading {
   readonly error: GatewayErrorFacts | undefined;
   /** The text of a reply that is no JSON, for a word about it. */
   readonly unreadable: string | undefined;
+  /** Whether a stream came that said something, but never the end of it. */
+  readonly isOpenEnded: boolean;
 }
 
 export interface ReaderOptions {
@@ -35,17 +38,38 @@ export interface ReaderOptions {
   onPartial(count: number): void;
 }
 
+/** An event with its JSON and what was lifted out of it. */
+interface EventWithImages {
+  readonly come: readonly IncomingImage[];
+  readonly rest: Rest;
+  readonly value: unknown;
+}
+
 const isBlank = (byte: number) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
-/** What begins with one of these is no event stream, whatever was asked for: JSON, or a page. */
-const wholeFrom = new Set(['{', '[', '<'].map((mark) => mark.charCodeAt(0)));
+/** How a line of an event stream can begin: `data`, `event`, `id`, `retry`, a comment. All else is JSON, or a page. */
+const streamFrom = new Set(['d', 'e', 'i', 'r', ':'].map((mark) => mark.charCodeAt(0)));
+const byteOrderMark = [0xef, 0xbb, 0xbf];
+/** How much of what is no stream after all is kept to be named. */
+const OPENING_BYTES = 1_000;
 
 /** Reads a reply for images as it comes: a JSON text or an event stream, told apart by the first byte. */
 export class ImageReader {
   private readonly images: PlacedImage[] = [];
-  private readonly partials: IncomingImage[] = [];
+  private readonly partials: PlacedImage[] = [];
   private readonly records: unknown[] = [];
+  /** Images of events that gw does not know: results, where no other event brings one. */
+  private readonly held: EventWithImages[] = [];
+  /** Places among the outputs that are taken. */
+  private places = 0;
+  /** How often each number of a partial image has come: once for each image. */
+  private readonly partialsSeen = new Map<number, number>();
   private error: GatewayErrorFacts | undefined;
   private unreadable: string | undefined;
+  private opening = '';
+  private events = 0;
+  private isLast = false;
+  private isDone = false;
+  private marksSeen = 0;
   private take: ((chunk: Uint8Array) => void) | undefined;
   private finish: (endedWell: boolean) => void = () => {
     this.unreadable ??= '';
@@ -55,13 +79,23 @@ export class ImageReader {
 
   /** Synchronous, so that the socket is read no faster than the disk is written. */
   push(chunk: Uint8Array): void {
-    if (!this.take) {
-      const first = chunk.find((byte) => !isBlank(byte));
-      if (first === undefined) return;
-      if (wholeFrom.has(first)) this.readJson();
-      else this.readEvents();
+    const bytes = this.take ? chunk : this.begin(chunk);
+    this.take?.(bytes);
+  }
+
+  /** What is left of the first bytes once it is known what they begin. */
+  private begin(chunk: Uint8Array): Uint8Array {
+    let at = 0;
+    for (; at < chunk.length; at += 1) {
+      const byte = chunk[at] ?? 0;
+      if (byte === byteOrderMark[this.marksSeen]) this.marksSeen += 1;
+      else if (!isBlank(byte)) break;
     }
-    this.take?.(chunk);
+    const first = chunk[at];
+    if (first === undefined) return chunk.subarray(at);
+    if (streamFrom.has(first)) this.readEvents();
+    else this.readJson();
+    return chunk.subarray(at);
   }
 
   /** After the last byte; `endedWell` is false where the reply broke off. */
@@ -69,15 +103,26 @@ export class ImageReader {
     this.finish(endedWell);
   }
 
-  /** How many finished images are whole. */
-  get wholeCount(): number {
-    return this.images.filter(({ image }) => image.part !== undefined).length;
+  /**
+   * Whether nothing that was asked for can still come: the stream has said so, or its last event is here with all images
+   * and partial ones. `finals` and `partials` are what was asked for.
+   */
+  isOver({ finals, partials }: { readonly finals: number; readonly partials: number }): boolean {
+    return this.isDone || (this.isLast && this.hasAll(finals) && this.partials.length >= partials * finals);
+  }
+
+  /** Whether this many finished images are here, or links to them. */
+  hasAll(finals: number): boolean {
+    const { record, images } = this.reading;
+    const whole = images.filter(({ image }) => image.part !== undefined).length;
+    return record !== undefined && whole + readImages(record).filter(({ url }) => url).length >= finals;
   }
 
   get reading(): ImageReading {
     const { images, partials, error, unreadable, records } = this;
     const record = recordOf(records);
-    return { images, partials, record, refusal: readRefusal(record), error, unreadable };
+    const isOpenEnded = record === undefined && this.events > 0;
+    return { images, partials, record, refusal: readRefusal(record), error, unreadable, isOpenEnded };
   }
 
   private readJson(): void {
@@ -107,7 +152,7 @@ export class ImageReader {
       }
       this.records.push(parsed.value);
       if (readImages(parsed.value).length === 0) this.error = errorIn(parsed.value);
-      this.place(come, rest, 0);
+      this.place(come, rest);
     };
   }
 
@@ -125,27 +170,41 @@ export class ImageReader {
         });
         lifter.push(bytes);
       },
-      dispatch: () => {
-        if (lifter) this.event(lifter.end(), come);
+      dispatch: (name) => {
+        this.events += 1;
+        if (lifter) this.event(lifter.end(), come, name);
         lifter = undefined;
         come = [];
       },
     });
-    this.take = (chunk) => splitter.push(chunk);
+    this.take = (chunk) => {
+      if (this.events === 0 && this.opening.length < OPENING_BYTES) {
+        this.opening += Buffer.from(chunk.subarray(0, OPENING_BYTES)).toString('latin1');
+      }
+      splitter.push(chunk);
+    };
     this.finish = (endedWell) => {
       splitter.end(endedWell);
       for (const image of come) image.discard();
-      if (endedWell && this.records.length === 0 && !this.error) this.unreadable ??= '';
+      const hasOutput = this.images.length > 0 || readImages(recordOf(this.records)).length > 0;
+      for (const event of this.held) {
+        if (hasOutput) for (const image of event.come) image.discard();
+        else this.final(event);
+      }
+      if (endedWell && this.records.length === 0 && !this.error) this.unreadable ??= this.opening;
     };
   }
 
-  private event(rest: Rest, come: readonly IncomingImage[]): void {
+  private event(rest: Rest, come: readonly IncomingImage[], name: string): void {
     const text = rest.text();
-    const parsed = text.trim() === '[DONE]' ? undefined : parse(text);
-    const event = readImageEvent(parsed?.value);
+    if (text.trim() === '[DONE]') this.isDone = true;
+    const parsed = parse(text);
+    const event = readImageEvent(parsed?.value, name);
     if (event.kind === 'partial') {
+      const index = this.partialsSeen.get(event.index) ?? 0;
+      this.partialsSeen.set(event.index, index + 1);
       for (const image of come) {
-        if (image.part) this.partials.push(image);
+        if (image.part) this.partials.push({ index, image });
         else image.discard();
       }
       this.options.onPartial(this.partials.length);
@@ -153,25 +212,41 @@ export class ImageReader {
     }
     if (event.kind === 'error') this.error ??= event.error;
     if (event.kind === 'final') {
-      this.place(come, rest, this.images.length);
-      this.records.push(parsed?.value);
-      return;
-    }
-    for (const image of come) image.discard();
+      this.isLast = event.isLast ?? false;
+      this.final({ come, rest, value: parsed?.value });
+    } else if (event.kind === 'other' && parsed && come.some((image) => image.part)) {
+      this.held.push({ come, rest, value: parsed.value });
+    } else for (const image of come) image.discard();
   }
 
-  /** Finds the place of each image among the outputs; one that has none (a thought's) is put away. */
-  private place(come: readonly IncomingImage[], rest: Rest, from: number): void {
-    const places = come.map((_, index) => placeOf(rest, index));
-    come.forEach((image, index) => {
-      if (places[index] === undefined) image.discard();
+  private final({ come, rest, value }: EventWithImages): void {
+    this.place(come, rest);
+    this.records.push(value);
+  }
+
+  /**
+   * Finds the place of each image among the outputs. What stands nowhere that gw knows of has been paid for all the same
+   * and comes after the others; what is unfinished (a thought's) or no image is put away.
+   */
+  private place(come: readonly IncomingImage[], rest: Rest): void {
+    const value = parse(rest.text(() => true))?.value;
+    const all = readImages(value);
+    const finished = finishedTexts(value, rest);
+    const placed = come.map((_, lifted) => placeOf(all, rest, lifted));
+    let next = (all.at(-1)?.index ?? -1) + 1;
+    come.forEach((image, lifted) => {
+      if (placed[lifted] !== undefined) return;
+      if (image.part && finished.has(lifted)) placed[lifted] = next++;
+      else image.discard();
     });
-    come.forEach((image, index) => {
-      const place = places[index];
+    come.forEach((image, lifted) => {
+      const place = placed[lifted];
       if (place === undefined) return;
-      image.keepAs(imageRole(from + place));
-      this.images.push({ index: from + place, image });
+      const index = this.places + place;
+      image.keepAs(imageRole(index));
+      this.images.push({ index, image });
     });
+    this.places += Math.max(1, next);
   }
 }
 
@@ -179,13 +254,12 @@ export class ImageReader {
  * Where an image stands among those of a reply: at the URL that it was lifted from, or at the Base64 that is no longer
  * there when it is left out.
  */
-function placeOf(rest: Rest, lifted: number): number | undefined {
-  const all = readImages(parse(rest.text(() => true))?.value);
+function placeOf(all: readonly ImageInReply[], rest: Rest, lifted: number): number | undefined {
   const without = readImages(parse(rest.text((index) => index !== lifted))?.value);
   const isThere = (image: ImageInReply | undefined) => image?.kind === 'base64' && !image.isEmpty;
   const found = all.find((image) =>
     image.url === undefined
-      ? isThere(image) && !isThere(without[image.index])
+      ? isThere(image) && !isThere(without.find(({ index }) => index === image.index))
       : rest.indexOf(image.url) === lifted,
   );
   return found?.index;

@@ -1,12 +1,12 @@
 import * as path from 'node:path';
-import { imageFamily } from '../../gateway/image-job.ts';
+import { imageFamily, imageIndex } from '../../gateway/image-job.ts';
 import type { Job, SavedFile } from '../../ledger/event.ts';
 import type { DownloadJournal, RecordedPart } from '../download/journal.ts';
 import { forgetPart, PartFile, removePart } from '../download/part-file.ts';
 import type { Followed } from '../follow.ts';
 import { imageJournal } from './image-journal.ts';
 import type { ImageDeps } from './image-request.ts';
-import { publishImage } from './publish-image.ts';
+import { type Published, publishImage } from './publish-image.ts';
 import { downloadImages } from './save-images.ts';
 
 /** Links are called temporary and may outlive the documented hour; after a day nobody need ask any more. */
@@ -37,7 +37,7 @@ export async function syncImageJob(
     const job = await ledger.find(key);
     if (!job) return undefined;
     const journal = imageJournal(key, ledger, warn, job);
-    const { files, error } = await settleParts(job, journal, signal);
+    const { files, error } = await settleParts(job, { journal, signal, warn });
     const errors: unknown[] = error === undefined ? [] : [error];
     let { state } = job;
     if (state === 'intent') {
@@ -65,8 +65,13 @@ export async function syncImageJob(
   }
 }
 
+interface Settling extends Pick<ImageDeps, 'signal' | 'warn'> {
+  readonly journal: DownloadJournal;
+}
+
 /** Gives whole parts their names and removes the others. */
-async function settleParts(job: Job, journal: DownloadJournal, signal: AbortSignal) {
+async function settleParts(job: Job, settling: Settling) {
+  const { journal, signal } = settling;
   const files: SavedFile[] = [];
   const saved = new Set(job.files.map(({ role }) => role));
   let error: unknown;
@@ -74,9 +79,10 @@ async function settleParts(job: Job, journal: DownloadJournal, signal: AbortSign
   const kept = new Set<string>();
   for (const [role, recorded] of parts.filter(([, { totalBytes }]) => totalBytes !== undefined)) {
     try {
-      const file = saved.has(role) ? undefined : await publishPartOf(job, role, recorded, journal, signal);
-      if (file) files.push(file);
-      else forgetPart(recorded.path, role, journal);
+      const file = saved.has(role) ? undefined : await publishPartOf(job, role, recorded, settling);
+      if (file) files.push(file.file);
+      error ??= file?.unrecorded;
+      if (!file) forgetPart(recorded.path, role, journal);
     } catch (failure) {
       signal.throwIfAborted();
       error ??= failure;
@@ -95,19 +101,16 @@ async function publishPartOf(
   job: Job,
   role: string,
   recorded: RecordedPart,
-  journal: DownloadJournal,
-  signal: AbortSignal,
-): Promise<SavedFile | undefined> {
+  { journal, signal, warn }: Settling,
+): Promise<Published | undefined> {
   // Recorded as whole only once its bytes were on the disk, so a restart of the machine since then does not matter.
   const part = await PartFile.reopen(recorded, { dir: path.dirname(recorded.path), bootedAtMs: 0, signal });
   if (!part?.isComplete) {
     part?.close();
     return undefined;
   }
-  return publishImage({ part, index: indexOf(role), plan: job.save, names: namesOf(job), journal });
+  return publishImage({ part, index: imageIndex(role), plan: job.save, names: namesOf(job), journal, warn });
 }
-
-const indexOf = (role: string): number => Number(/^image-(\d+)$/.exec(role)?.[1] ?? 1) - 1;
 
 const namesOf = (job: Job) => ({
   id: job.key,

@@ -1,79 +1,149 @@
 import * as fs from 'node:fs';
-import * as os from 'node:os';
-import * as path from 'node:path';
 import { ClosedPipe, GwError } from '../../errors.ts';
-import { imageFamily } from '../../gateway/image-job.ts';
-import { escapePattern } from '../download/target-pattern.ts';
+import { imageIndex } from '../../gateway/image-job.ts';
+import type { TaskOutput } from '../../gateway/task.ts';
+import type { SavedFile } from '../../ledger/event.ts';
 import type { Answer } from './answered.ts';
+import { fetchAside, keepFile } from './fetch-aside.ts';
 import type { ImageDeps } from './image-request.ts';
-import { publishImage } from './publish-image.ts';
-import { downloadImages, type SavedImages } from './save-images.ts';
+import type { IncomingImage } from './incoming-image.ts';
+import type { PlacedImage } from './read-images.ts';
+import { downloadImages, linksOf, type SavedImages, saveOne } from './save-images.ts';
+import { emptyOnes, lost } from './unsaved-images.ts';
 
 const PIECE_BYTES = 1024 * 1024;
 
+type Write = (bytes: Uint8Array) => Promise<void>;
+interface Delivered {
+  readonly files: readonly SavedFile[];
+  readonly error?: unknown;
+}
+
 /**
- * Writes the one image of a reply to stdout (`-o -`), from the file that it has come into. Where stdout does not take it,
- * it is kept under the name it would have had without `-o -`: it has been paid for. A closed pipe wants no more of it.
+ * Writes the first image of a reply to stdout (`-o -`). Where stdout does not take it, it is kept under the name it would
+ * have had without `-o -`, and so is every further image: they have been paid for. A closed pipe wants no more of the
+ * first. A link that could not be fetched is left to `gw jobs sync`, under that name.
  */
 export async function writeImage(
   answer: Answer,
   record: unknown,
-  write: (bytes: Uint8Array) => Promise<void>,
+  write: Write,
   deps: ImageDeps,
 ): Promise<SavedImages> {
-  const { key, names, journal, reader, request } = answer;
-  const [first, ...more] = [...reader.reading.images].sort((a, b) => a.index - b.index);
-  for (const image of [...more.map((each) => each.image), ...reader.reading.partials]) image.discard();
-  if (!first) return record === undefined ? nothing : writeDownloaded(answer, record, write, deps);
-  const { part, problem } = first.image;
-  if (!part)
-    return { ...nothing, error: new GwError('download', `the image of ${key} was not written: ${problem}`) };
+  const { key, reader } = answer;
+  for (const { image } of reader.reading.partials) image.discard();
+  const { images } = reader.reading;
+  const links = record === undefined ? [] : linksOf(answer, record);
+  const whole = images.filter(({ image }) => image.part !== undefined);
+  const [first, ...more] = [
+    ...whole.map((placed) => ({ index: placed.index, placed, link: undefined })),
+    ...links.map((link) => ({ index: imageIndex(link.role), placed: undefined, link })),
+  ].sort((a, b) => a.index - b.index);
+  const errors: unknown[] = [
+    ...images.filter(({ image }) => !image.part).map(({ index, image }) => lost(index, image, key)),
+    ...(record === undefined ? [] : emptyOnes(record, answer)),
+  ];
+  const files: SavedFile[] = [];
+  const take = ({ files: saved, error }: Delivered) => {
+    files.push(...saved);
+    if (error !== undefined) errors.unshift(error);
+  };
+  if (first) {
+    const { placed, link } = first;
+    take(placed ? await writeOne(placed, answer, write, deps) : await writeLink(link, answer, write, deps));
+  }
+  for (const { placed, link } of more) {
+    const saved = placed ? await saveCome(placed, answer, deps) : await saveLink(link, answer, deps);
+    for (const { path } of saved.files)
+      deps.warn(`stdout takes one image; a further one is saved as ${path}`);
+    take(saved);
+  }
+  const [error] = errors;
+  return { files, partials: [], ...(error !== undefined && { error }) };
+}
+
+async function writeOne(
+  placed: PlacedImage,
+  answer: Answer,
+  write: Write,
+  deps: ImageDeps,
+): Promise<Delivered> {
+  const { image } = placed;
   try {
-    for (let done = 0; done < part.bytes; done += PIECE_BYTES) await write(part.read(done, PIECE_BYTES));
-    first.image.discard();
-    return nothing;
+    await writePart(image, write);
+    image.discard();
+    return { files: [] };
   } catch (error) {
     if (error instanceof ClosedPipe) {
-      first.image.discard();
-      return { ...nothing, error };
+      image.discard();
+      return { files: [], error };
     }
-    const plan = request.intent.save;
-    const file = await publishImage({ part, index: 0, plan, names, journal });
-    deps.warn(`stdout did not take the image; it is saved as ${file.path}`);
-    return { files: [file], partials: [], error };
+    const { files } = await saveCome(placed, answer, deps);
+    for (const { path } of files) deps.warn(`stdout did not take the image; it is saved as ${path}`);
+    return { files, error };
   }
 }
 
-const nothing: SavedImages = { files: [], partials: [] };
+async function writePart({ part }: IncomingImage, write: Write): Promise<void> {
+  if (!part) return;
+  for (let done = 0; done < part.bytes; done += PIECE_BYTES) await write(part.read(done, PIECE_BYTES));
+}
+
+async function saveCome(placed: PlacedImage, answer: Answer, deps: ImageDeps): Promise<Delivered> {
+  const { file, error } = await saveOne(placed, answer, deps);
+  return { files: file ? [file] : [], error };
+}
 
 /** An image that came as a URL: downloaded to a place of its own, then written. */
-async function writeDownloaded(
+async function writeLink(
+  link: TaskOutput,
   answer: Answer,
-  record: unknown,
-  write: (bytes: Uint8Array) => Promise<void>,
+  write: Write,
   deps: ImageDeps,
-): Promise<SavedImages> {
-  const outputs = imageFamily.readTask(record, answer.key).outputs.slice(0, 1);
-  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'gw-image-'));
-  const plan = { target: `${escapePattern(dir)}${path.sep}`, force: false, download: true };
-  const journal = { ...answer.journal, saved: () => {} };
-  const { files, failures } = await downloadImages(outputs, { names: answer.names, journal, plan }, deps);
-  const [file] = files;
-  if (!file) {
-    fs.rmSync(dir, { recursive: true, force: true });
-    return { ...nothing, error: failures[0]?.error };
-  }
+): Promise<Delivered> {
+  let aside: Awaited<ReturnType<typeof fetchAside>>;
   try {
-    for await (const piece of fs.createReadStream(file.path, { highWaterMark: PIECE_BYTES }))
-      await write(piece);
+    aside = await fetchAside(link, answer, deps);
   } catch (error) {
-    if (!(error instanceof ClosedPipe)) {
-      deps.warn(`stdout did not take the image; it is saved as ${file.path}`);
-      return { files: [file], partials: [], error };
-    }
-    fs.rmSync(dir, { recursive: true, force: true });
-    return { ...nothing, error };
+    leaveToSync(answer, deps);
+    return { files: [], error };
   }
-  fs.rmSync(dir, { recursive: true, force: true });
-  return nothing;
+  const { path } = aside.file;
+  try {
+    for await (const piece of fs.createReadStream(path, { highWaterMark: PIECE_BYTES })) await write(piece);
+    aside.remove();
+    return { files: [] };
+  } catch (error) {
+    if (error instanceof ClosedPipe) {
+      aside.remove();
+      return { files: [], error };
+    }
+    const kept = await keepFile(aside.file, answer, deps);
+    if (kept !== aside.file) aside.remove();
+    deps.warn(`stdout did not take the image; it is saved as ${kept.path}`);
+    return { files: [kept], error };
+  }
+}
+
+async function saveLink(link: TaskOutput, answer: Answer, deps: ImageDeps): Promise<Delivered> {
+  const { names, journal, request } = answer;
+  try {
+    const where = { names, journal, plan: { ...request.intent.save, download: true } };
+    const { files, failures } = await downloadImages([link], where, deps);
+    const [failure] = failures;
+    if (failure) leaveToSync(answer, deps);
+    return { files, error: failure?.error };
+  } catch (error) {
+    leaveToSync(answer, deps);
+    return { files: [], error };
+  }
+}
+
+/** From here on the job is one whose images are to be saved: its links live for a while. */
+function leaveToSync({ key, request }: Answer, { ledger, warn }: ImageDeps): void {
+  try {
+    ledger.append(key, { event: 'plan', save: { ...request.intent.save, download: true } });
+  } catch (error) {
+    warn(error instanceof GwError ? error.message : `the ledger cannot be written; see gw jobs show ${key}`);
+  }
 }

@@ -1,7 +1,9 @@
-import * as fs from 'node:fs';
+import nodeFs, * as fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import * as path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ClosedPipe, type GwError } from '../../../src/errors.ts';
+import { isOpenImageJob } from '../../../src/jobs/image/sync-image-job.ts';
 import {
   close,
   cut,
@@ -107,6 +109,144 @@ test('images that come as URLs are downloaded, without the key', async () => {
   expect(record).toMatchObject({ data: [{ url: `${outputs.url}/a?sig=1` }] });
   expect((await here.job()).downloads).toBe(1);
   expect(outputs.gets.map(({ headers }) => headers.authorization)).toEqual([undefined]);
+});
+
+describe('an image that stands where none is expected is saved all the same', () => {
+  const data = b64(tinyPng);
+  const uri = `data:image/png;base64,${data}`;
+  test.each<[string, unknown]>([
+    ['predictions', { predictions: [{ mimeType: 'image/png', bytesBase64Encoded: data }] }],
+    ['a list of images', { images: [{ b64_json: data }] }],
+    ['an output', { output: { image_base64: data } }],
+    ['data as one object', { data: { b64_json: data } }],
+    ['data as a list of texts', { data: [uri] }],
+    ['the message of a chat', { choices: [{ message: { images: [{ image_url: { url: uri } }] } }] }],
+  ])('%s', async (_, body) => {
+    const server = await serve([json(200, body)]);
+    const here = world(server.url);
+    const { files, error, status } = await here.create();
+    expect([error, status, files.map(({ sha256 }) => sha256)]).toEqual([
+      undefined,
+      'succeeded',
+      [sha256(tinyPng)],
+    ]);
+    expect(here.listing()).toEqual(['fox.png']);
+  });
+
+  test('after the others', async () => {
+    const extra = fakePng(700);
+    const server = await serve([json(200, { extra: { data: b64(extra) }, ...imageReply(tinyPng) })]);
+    const here = world(server.url);
+    const { files } = await here.create(saveTo(here, 'x-{index}.{ext}'));
+    expect(files.map(({ role, bytes }) => [role, bytes])).toEqual([
+      ['image', tinyPng.length],
+      ['image-2', 700],
+    ]);
+  });
+
+  test('thoughts and partial images alone are no result', async () => {
+    const thought = { thought: true, inlineData: { data: b64(tinyPng) } };
+    const body = {
+      candidates: [{ content: { parts: [thought] } }],
+      steps: [{ partial_image_index: 0, b64_json: b64(tinyPng) }],
+    };
+    const here = world((await serve([json(200, body)])).url);
+    expect((await here.create()).error).toMatchObject({ kind: 'incomplete' });
+    expect(here.listing()).toEqual([]);
+  });
+
+  test('a link that is not taken for an image is named', async () => {
+    const server = await serve([json(200, { result: { href: 'https://cdn.example/a.png' } })]);
+    expect((await world(server.url).create()).error).toMatchObject({
+      kind: 'incomplete',
+      facts: { hint: expect.stringContaining('result.href of the record') },
+    });
+  });
+
+  test('behind a byte order mark', async () => {
+    const server = await serve([reply(200, `\ufeff${JSON.stringify(imageReply(tinyPng))}`)]);
+    expect((await world(server.url).create()).files).toHaveLength(1);
+  });
+});
+
+test.each([
+  ['a PNG', fakePng(500).subarray(0, 400), /fox.png may be cut: its last chunk is missing/],
+  ['a JPEG', Buffer.from('ffd8ffe000104a46494600010100000100010000ffdb', 'hex'), /its end mark is missing/],
+  ['a WebP', Buffer.from('RIFF\xff\0\0\0WEBPVP8 \0\0\0\0', 'latin1'), /it has 20 of 263 bytes/],
+])('%s that looks cut is saved with a warning', async (_, bytes, message) => {
+  const here = world((await serve([json(200, imageReply(bytes))])).url);
+  const { files, error } = await here.create(saveTo(here, 'fox.{ext}'));
+  expect([error, files.length]).toEqual([undefined, 1]);
+  expect(here.warnings).toEqual([expect.stringMatching(message)]);
+});
+
+test('bytes behind the end of an image are no reason to warn', async () => {
+  const here = world((await serve([json(200, imageReply(Buffer.concat([tinyPng, Buffer.alloc(500)])))])).url);
+  await here.create();
+  expect(here.warnings).toEqual([]);
+});
+
+test('fewer images than were asked for: each keeps its number, and the missing one is told of', async () => {
+  const data = [
+    { b64_json: b64(fakePng(300, 1)) },
+    { error: { message: 'blocked by review' } },
+    { b64_json: b64(fakePng(400, 2)) },
+  ];
+  const here = world((await serve([json(200, { data })])).url);
+  const { files, error } = await here.create({ outputsExpected: 3, ...saveTo(here, 'x-{index}.{ext}') });
+  expect([error, files.map(({ bytes }) => bytes)]).toEqual([undefined, [300, 400]]);
+  expect(here.listing()).toEqual(['x-1.png', 'x-3.png']);
+  expect(here.warnings).toEqual(['2 of 3 images came: blocked by review']);
+});
+
+test('files stand in the order of the reply, however they came', async () => {
+  const outputs = await startOutputServer((request, response) =>
+    serveFile(tinyPng, request, response, { type: 'image/png' }),
+  );
+  const data = [{ url: `${outputs.url}/a` }, { b64_json: b64(fakePng(400)) }];
+  const here = world((await serve([json(200, { data })])).url);
+  const { files } = await here.create({ outputsExpected: 2, ...saveTo(here, 'x-{index}.{ext}') });
+  await outputs.close();
+  expect(files.map(({ role }) => role)).toEqual(['image', 'image-2']);
+});
+
+test('a link that is no web address is not promised to be tried again', async () => {
+  const here = world((await serve([json(200, { data: [{ url: 'file:///etc/passwd' }] })])).url);
+  const { error } = await here.create();
+  expect((error as GwError).message).toMatch(/^the image of image job gw-/);
+  expect((error as GwError).facts.hint).toMatch(/follows no file: link/);
+});
+
+describe('a disk or a ledger that fails once the image has its name', () => {
+  test('a part that cannot be removed is a warning', async () => {
+    const here = world((await serve([json(200, imageReply(tinyPng))])).url);
+    const unlink = vi.spyOn(nodeFs, 'unlinkSync').mockImplementation(() => {
+      throw Object.assign(new Error('EACCES'), { code: 'EACCES' });
+    });
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      unlink.mockRestore();
+      syncBuiltinESMExports();
+    });
+    const { files, error } = await here.create();
+    expect([error, files.map(({ path: file }) => path.basename(file))]).toEqual([undefined, ['fox.png']]);
+    expect(here.warnings.join()).toMatch(/a second name of .*fox\.png, could not be removed/);
+  });
+
+  test('an image that could not be recorded is in the result, and its part goes', async () => {
+    const here = world((await serve([json(200, imageReply(tinyPng))])).url);
+    const { ledger } = here.deps;
+    const append = ledger.append.bind(ledger);
+    vi.spyOn(ledger, 'append').mockImplementation((key, event) => {
+      if (event.event === 'saved') throw Object.assign(new Error('EIO'), { code: 'EIO' });
+      append(key, event);
+    });
+    const { files, error } = await here.create();
+    expect(files.map(({ bytes }) => bytes)).toEqual([tinyPng.length]);
+    expect((error as GwError).message).toContain('could not be recorded');
+    expect((error as GwError).facts.hint).not.toContain('sync');
+    expect(here.listing()).toEqual(['fox.png']);
+  });
 });
 
 describe('what is no image', () => {
@@ -265,5 +405,69 @@ describe('-o -', () => {
     });
     expect(outcome.error).toBeInstanceOf(ClosedPipe);
     expect(here.listing()).toEqual([]);
+  });
+
+  test.each([
+    ['b64_json', { b64_json: '' }],
+    ['b64_json and url', { b64_json: '', url: '' }],
+  ])('an image without a byte (%s) is a download error', async (_, item) => {
+    const here = world((await serve([json(200, { data: [item] })])).url);
+    const { taken, toStdout } = stdout();
+    const { error } = await here.create({ toStdout, ...unsaved(here) });
+    expect(error).toMatchObject({ kind: 'download' });
+    expect(taken).toEqual([]);
+  });
+
+  test('every further image is saved', async () => {
+    const images = [fakePng(300, 1), fakePng(400, 2)];
+    const here = world((await serve([json(200, imageReply(...images))])).url);
+    const { taken, toStdout } = stdout();
+    const { files, error } = await here.create({ toStdout, ...unsaved(here) });
+    expect([error, Buffer.concat(taken)]).toEqual([undefined, images[0]]);
+    expect(files.map((file) => read(file.path))).toEqual([images[1]]);
+    expect((await here.job()).files).toEqual(files);
+    expect(here.warnings.join()).toMatch(
+      /stdout takes one image; a further one is saved as .*fox-image-2\.png/,
+    );
+  });
+
+  const linked = async (status = 200) => {
+    const outputs = await startOutputServer((request, response) => {
+      if (status === 200) serveFile(tinyPng, request, response, { type: 'image/png' });
+      else response.writeHead(status).end();
+    });
+    onTestFinished(() => outputs.close());
+    const server = await serve([json(200, { data: [{ url: `${outputs.url}/a` }] })]);
+    return world(server.url);
+  };
+
+  test('an image behind a link that stdout does not take is saved as one that came with the reply', async () => {
+    const here = await linked();
+    const full = new Error('ENOSPC');
+    const toStdout = async () => {
+      throw full;
+    };
+    const { files, error } = await here.create({ toStdout, ...unsaved(here) });
+    expect(error).toBe(full);
+    expect(files.map((file) => file.path)).toEqual([path.join(here.dir, 'fox.png')]);
+    expect(await here.job()).toMatchObject({ files, parts: {} });
+    expect(here.listing()).toEqual(['fox.png']);
+  });
+
+  test('a link that could not be fetched is left to gw jobs sync', async () => {
+    const here = await linked(404);
+    const { toStdout } = stdout();
+    const { error } = await here.create({ toStdout, ...unsaved(here) });
+    expect(error).toMatchObject({ kind: 'download' });
+    const job = await here.job();
+    expect([job.save.download, isOpenImageJob(job, Date.now())]).toEqual([true, true]);
+  });
+
+  test('a link that was written leaves nothing open', async () => {
+    const here = await linked();
+    const { taken, toStdout } = stdout();
+    await here.create({ toStdout, ...unsaved(here) });
+    expect(Buffer.concat(taken)).toEqual(tinyPng);
+    expect(isOpenImageJob(await here.job(), Date.now())).toBe(false);
   });
 });

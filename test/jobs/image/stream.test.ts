@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { GwError } from '../../../src/errors.ts';
 import { cut, json, replyBytes, type Step } from '../../helpers/fault-server.ts';
 import { errorOf } from '../../http/test-client.ts';
@@ -25,6 +25,7 @@ const send =
   (bytes: Buffer): Step =>
   (socket) =>
     void socket.write(bytes);
+const named = (name: string, event: object): string => `event: ${name}\ndata: ${JSON.stringify(event)}\n\n`;
 const streamed = { streams: true, partialsExpected: 2 };
 
 const [first, second, final] = [fakePng(5_000, 1), fakePng(6_000, 2), fakePng(9_000, 3)];
@@ -110,7 +111,7 @@ test('a stream that is cut at any place is taken once; an image that is whole by
     },
   ]);
   const here = world(server.url);
-  const { files, error, status } = await here.create(streamed);
+  const { files, error, status } = await here.create({ ...streamed, keepPartials: true });
   expect([files.length, error, status]).toEqual([1, undefined, 'succeeded']);
   expect(here.warnings).toEqual(['the stream broke off after its last image']);
 });
@@ -146,4 +147,84 @@ test('one event of many megabytes is read in time that grows with its length', a
   const { files, error } = await here.create(streamed);
   expect(error).toBeUndefined();
   expect(files[0]?.bytes).toBe(large.length);
+});
+
+describe('a stream whose connection stays open is taken at its end', () => {
+  test.each([
+    ['[DONE]', `${events(partial(0, first), completed(final))}data: [DONE]\n\n`, 2],
+    ['the last image', events(partial(0, first), completed(final)), 1],
+  ])('%s', async (_, text, partialsExpected) => {
+    const open = replyBytes(200, text, { 'content-type': 'text/event-stream', 'content-length': '99999' });
+    const server = await serve([send(open)]);
+    // Longer than a test may take: silence must not be what ends it.
+    const here = world(server.url, { silenceMs: 60_000 });
+    const outcome = await here.create({ ...streamed, partialsExpected, keepPartials: true });
+    expect([outcome.error, outcome.files.length, here.warnings]).toEqual([undefined, 1, []]);
+  });
+});
+
+test('the name of an event counts where its JSON has no type', async () => {
+  const text =
+    named('image_generation.partial_image', { b64_json: b64(first) }) +
+    named('image_generation.completed', { b64_json: b64(final) });
+  const server = await serve([send(sse(text))]);
+  const here = world(server.url);
+  const { files } = await here.create(streamed);
+  expect(files.map((file) => fs.readFileSync(file.path))).toEqual([final]);
+});
+
+test('an error that only the name of its event tells of', async () => {
+  const server = await serve([send(sse(named('error', { message: 'out of paint', code: 'E9' })))]);
+  const error = await errorOf<GwError>(world(server.url).create(streamed));
+  expect(error.message).toContain('the gateway broke off with an error: out of paint');
+});
+
+test('a stream that ends after its partial images is called that, and not an empty body', async () => {
+  const server = await serve([send(sse(events(partial(0, first))))]);
+  const error = await errorOf<GwError>(world(server.url).create(streamed));
+  expect(error).toMatchObject({ kind: 'unknown_outcome' });
+  expect(error.message).toContain('the stream ended without the finished image');
+});
+
+test('partial images stand beside the image that they became', async () => {
+  const text = events(partial(0, first), completed(first), partial(0, second), completed(second));
+  const server = await serve([send(sse(text))]);
+  const here = world(server.url);
+  const { partials } = await here.create({
+    ...streamed,
+    outputsExpected: 2,
+    partialsExpected: 1,
+    keepPartials: true,
+    ...saveTo(here, 'x-{index}.{ext}'),
+  });
+  expect(partials.map((file) => path.basename(file))).toEqual(['x-1.partial-1.png', 'x-2.partial-1.png']);
+});
+
+test('an image in an event that gw does not know is the result, where no other came', async () => {
+  const unknown = { type: 'image.ready', output: { image_base64: b64(final) } };
+  const server = await serve([send(sse(events(partial(0, first), unknown)))]);
+  const here = world(server.url);
+  expect((await here.create(streamed)).files.map((file) => file.bytes)).toEqual([final.length]);
+  const both = await serve([send(sse(events(unknown, completed(first))))]);
+  const there = world(both.url);
+  expect((await there.create(streamed)).files.map((file) => file.bytes)).toEqual([first.length]);
+  expect(there.listing()).toEqual(['fox.png']);
+});
+
+test('one of several images that failed keeps its place, and is told of', async () => {
+  const text =
+    named('image_generation.partial_succeeded', { b64_json: b64(first) }) +
+    named('image_generation.partial_failed', { error: { message: 'blocked' } }) +
+    named('image_generation.partial_succeeded', { b64_json: b64(second) }) +
+    named('image_generation.completed', { usage: { total_tokens: 5 } });
+  const server = await serve([send(sse(text))]);
+  const here = world(server.url);
+  const { files, error } = await here.create({
+    ...streamed,
+    outputsExpected: 3,
+    ...saveTo(here, 'x-{index}.{ext}'),
+  });
+  expect([error, files.map(({ role }) => role)]).toEqual([undefined, ['image', 'image-3']]);
+  expect(here.listing()).toEqual(['x-1.png', 'x-3.png']);
+  expect(here.warnings).toEqual(['2 of 3 images came: blocked']);
 });

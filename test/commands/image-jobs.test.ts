@@ -1,0 +1,105 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { newPartName } from '../../src/jobs/download/part-name.ts';
+import { World } from '../helpers/gw.ts';
+import { serveFile, startOutputServer } from '../helpers/output-server.ts';
+import { tinyPng } from '../jobs/download/tiny-media.ts';
+import { intentIn, ledgerOf } from './jobs-seed.ts';
+
+// Image jobs that their create did not bring home.
+
+async function openWorld(): Promise<World> {
+  const world = await World.open();
+  onTestFinished(() => world.close());
+  return world;
+}
+
+/** An image job whose gateway nobody can reach any more, sent and not answered yet. */
+function sentJob(world: World, changes: Parameters<typeof intentIn>[1] = {}) {
+  const ledger = ledgerOf(world);
+  const gateway = 'https://gone.example';
+  const key = ledger.begin(
+    intentIn(world, { family: 'image', endpoint: 'image.generate', model: 'img-2', gateway, ...changes }),
+  );
+  ledger.append(key, { event: 'sent' });
+  return { key, ledger };
+}
+
+function wholePart(world: World): string {
+  const file = path.join(world.cwd, newPartName());
+  writeFileSync(file, tinyPng);
+  return file;
+}
+
+async function linkedJob(world: World, download: boolean) {
+  const outputs = await startOutputServer((request, response) =>
+    serveFile(tinyPng, request, response, { type: 'image/png' }),
+  );
+  onTestFinished(() => outputs.close());
+  const save = { target: `${world.cwd}/{id}.{ext}`, force: false, download };
+  const { key, ledger } = sentJob(world, { save });
+  ledger.append(key, {
+    event: 'final',
+    state: 'succeeded',
+    status: 'succeeded',
+    record: { data: [{ url: `${outputs.url}/a` }] },
+    serverDateMs: world.clock.now(),
+  });
+  return { key, outputs };
+}
+
+const images = (world: World) => readdirSync(world.cwd).filter((name) => name.endsWith('.png'));
+
+test('an image whose bytes are here is brought home without a key or a gateway', async () => {
+  const world = await openWorld();
+  const { key, ledger } = sentJob(world);
+  ledger.append(key, {
+    event: 'part',
+    role: 'image',
+    path: wholePart(world),
+    totalBytes: tinyPng.length,
+  });
+  const run = await world.gw(['jobs', 'sync'], { bare: true });
+  expect(run.out, run.err).toBe(`${path.join(world.cwd, `${key}.png`)}\n`);
+  expect(readFileSync(run.out.trim())).toEqual(tinyPng);
+});
+
+test('an image behind a link is fetched without a key or a gateway', async () => {
+  const world = await openWorld();
+  const { key, outputs } = await linkedJob(world, true);
+  const run = await world.gw(['jobs', 'sync'], { bare: true });
+  expect(run.code, run.err).toBe(0);
+  expect(images(world)).toEqual([`${key}.png`]);
+  expect(outputs.gets.map(({ headers }) => headers.authorization)).toEqual([undefined]);
+});
+
+test.each([
+  ['under its default name', [], /^gw-\w+\.png$/],
+  ['under the name that is given', ['-o', 'later.png'], /^later\.png$/],
+])('jobs download saves what was to go to stdout, %s', async (_, flags, name) => {
+  const world = await openWorld();
+  const { key } = await linkedJob(world, false);
+  const run = await world.gw(['jobs', 'download', key, ...flags], { bare: true });
+  expect(run.code, run.err).toBe(0);
+  expect(images(world)).toEqual([expect.stringMatching(name)]);
+});
+
+test('a job that broke off after one of three images: what is saved is printed, and it does not count as saved', async () => {
+  const world = await openWorld();
+  const { key, ledger } = sentJob(world, { settings: { n: 3 } });
+  ledger.append(key, {
+    event: 'part',
+    role: 'image',
+    path: wholePart(world),
+    totalBytes: tinyPng.length,
+  });
+  await world.gw(['jobs', 'sync'], { bare: true });
+  const saved = `${path.join(world.cwd, `${key}.png`)}\n`;
+  for (const word of ['wait', 'download']) {
+    const run = await world.gw(['jobs', word, key], { bare: true });
+    expect([run.code, run.out]).toEqual([14, saved]);
+  }
+  const [view] = JSON.parse((await world.gw(['jobs', 'list', '--json'], { bare: true })).out);
+  expect(view).toMatchObject({ status: 'unknown', saved: false, files: [{ path: saved.trim() }] });
+});
