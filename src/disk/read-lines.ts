@@ -7,13 +7,15 @@ const maxLineBytes = 96 << 20;
 
 /**
  * The non-empty lines of a file in order, read in pieces, so that the size of the file does not matter. With a needle only the
- * lines that contain it, the rest passed over without being decoded; with `firstBytes` only those before that byte.
+ * lines that contain it, the rest passed over without being decoded; with `endByte` only those before that byte, with
+ * `startByte`, where a line must begin, only those from there on.
  * A missing file has no lines.
  */
 export function* readLines(
   file: string,
   needle?: string,
-  firstBytes = Number.POSITIVE_INFINITY,
+  endByte = Number.POSITIVE_INFINITY,
+  startByte = 0,
 ): Generator<string> {
   let fd: number;
   try {
@@ -27,10 +29,10 @@ export function* readLines(
     const chunk = Buffer.allocUnsafe(chunkBytes);
     let carried: Buffer[] = [];
     let carriedBytes = 0;
-    let leftBytes = firstBytes;
+    let position = startByte;
     for (;;) {
-      const count = fs.readSync(fd, chunk, 0, Math.min(chunkBytes, leftBytes), null);
-      leftBytes -= count;
+      const count = fs.readSync(fd, chunk, 0, Math.min(chunkBytes, endByte - position), position);
+      position += count;
       const piece = chunk.subarray(0, count);
       const end = count === 0 ? -1 : piece.lastIndexOf(0x0a);
       if (count > 0 && end === -1) {

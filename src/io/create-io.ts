@@ -96,6 +96,7 @@ export function createIo({ host, mode, noColor = false }: IoOptions): Io {
       if (stdoutIsTerminal) throw binaryOnTerminal();
       await result.bytes(bytes);
     },
+    outReply: (bytes) => result.filteredBytes(bytes),
     table: async (table) => result.ownText(await tableText(table)),
     warn: (text) => {
       if (!mode.quiet) {

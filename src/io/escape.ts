@@ -1,3 +1,5 @@
+import { RawJson } from './raw-json.ts';
+
 // Text from a model or the gateway must not drive a terminal, forge a log line or turn words around. The sets of
 // characters here are the ones that can.
 
@@ -54,7 +56,19 @@ export function cutCodePoints(text: string, maxCodePoints: number): string {
 
 /** JSON on one line that also escapes U+007F-9F, U+2028/9 and the bidirectional controls; `undefined` is `null`. */
 export function safeJson(value: unknown): string {
-  return (JSON.stringify(value) ?? 'null').replace(unsafeInJson, unicodeEscape);
+  return jsonText(value).replace(unsafeInJson, unicodeEscape);
+}
+
+/** JSON on one line; a RawJson, by itself or directly in an object, is written as its text. */
+function jsonText(value: unknown): string {
+  if (value instanceof RawJson) return value.text;
+  const fields = typeof value === 'object' && value !== null ? Object.entries(value) : [];
+  if (!fields.some(([, field]) => field instanceof RawJson)) return JSON.stringify(value) ?? 'null';
+  const members = fields.map(([name, field]) => {
+    const text = field instanceof RawJson ? field.text : JSON.stringify(field);
+    return text === undefined ? [] : [`${JSON.stringify(name)}:${text}`];
+  });
+  return `{${members.flat().join(',')}}`;
 }
 
 /** Keeps surrogate pairs whole: half a pair at the end of a piece waits for the next one. */

@@ -31,6 +31,8 @@ export interface Io {
   outRaw(text: string): Promise<void>;
   /** A file's bytes (`-o -`), exactly; the key is not looked for in them. Throws GwError `usage` on a terminal. */
   outBytes(bytes: Uint8Array): Promise<void>;
+  /** A reply's bytes as they came, in a pipe; only the key is replaced, also where it is cut over several calls. */
+  outReply(bytes: Uint8Array): Promise<void>;
   /** A list: aligned on a terminal, tab-separated in a pipe, only IDs when quiet. */
   table(table: Table): Promise<void>;
   /** `warning: …` on stderr; nothing when quiet. */
@@ -115,6 +117,8 @@ export interface DownloadProgress {
   readonly totalBytes: number | undefined;
   /** True with the last update; needed only where the total is not known. */
   readonly done?: boolean | undefined;
+  /** True while it waits for others to end. */
+  readonly isWaiting?: boolean | undefined;
 }
 
 export interface WholeProgress {

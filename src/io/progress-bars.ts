@@ -15,6 +15,8 @@ import {
   paintPieces,
   type RowSetting,
   taskRow,
+  WAITING,
+  waitingRow,
   wholeRow,
 } from './progress-rows.ts';
 import type { Line } from './side-stream.ts';
@@ -38,13 +40,13 @@ const MAX_BAR_SIZE = 60;
 
 type Draw = (setting: RowSetting) => Piece[];
 
-/** Rows are shown in this order; where there are too many, tasks give way first. */
-type RowKind = 'whole' | 'task' | 'download';
+/** Where there are too many rows, what waits to be saved gives way first, then tasks. */
+type RowKind = 'whole' | 'task' | 'download' | 'waiting';
 
 interface Row {
   readonly kind: RowKind;
   draw: Draw;
-  /** Of a task: rows that have no room are counted by it. */
+  /** Of a task and of what waits: rows that have no room are counted by it. */
   status?: string | undefined;
 }
 
@@ -72,6 +74,7 @@ class ProgressBars implements ProgressBoard {
     whole: new Map(),
     task: new Map(),
     download: new Map(),
+    waiting: new Map(),
   };
   /** The rows that have room, and a bar of the library for each: thousands of jobs cost a frame no more than a screenful. */
   #shown: readonly Row[] = [];
@@ -119,6 +122,11 @@ class ProgressBars implements ProgressBoard {
   }
 
   download(key: string, view: DownloadView): void {
+    if (view.isWaiting) {
+      this.#draw('waiting', key, (setting) => waitingRow(view, setting), WAITING);
+      return;
+    }
+    this.#rows.waiting.delete(key);
     const { clock } = this.world;
     const transfer = this.#downloads.get(key) ?? { startedAtMs: clock.steady(), rate: new TransferRate() };
     if (view.isDone) {
@@ -179,7 +187,7 @@ class ProgressBars implements ProgressBoard {
   #arrange(): void {
     const most = Math.max(1, this.world.size().rows - 1);
     const count = this.#count();
-    const { whole, task, download } = this.#rows;
+    const { whole, task, download, waiting } = this.#rows;
     let room = count > most ? most - 1 : count;
     const take = (rows: Map<string, Row>): Row[] => {
       const taken: Row[] = [];
@@ -190,8 +198,8 @@ class ProgressBars implements ProgressBoard {
       room -= taken.length;
       return taken;
     };
-    const [wholes, downloads, tasks] = [take(whole), take(download), take(task)];
-    this.#shown = [...wholes, ...tasks, ...downloads];
+    const [wholes, downloads, tasks, waits] = [take(whole), take(download), take(task), take(waiting)];
+    this.#shown = [...wholes, ...tasks, ...waits, ...downloads];
     while (this.#bars.length < this.#shown.length) {
       const at = this.#bars.length;
       this.#bars.push(this.#multi.create(1, 0, {}, { format: (options) => this.#rowText(at, options) }));
@@ -207,6 +215,8 @@ class ProgressBars implements ProgressBoard {
     this.#remove(key);
     if (this.#finished.has(key)) return;
     this.#finished.add(key);
+    // The line comes with the rows as they are now: what it tells of must not stand below it as it was before.
+    if (this.#count() > 0) this.#multi.update();
     const mark = this.world.hasUnicode ? (isGood ? '✓' : '✗') : isGood ? '+' : 'x';
     this.world.print((style) => `${(isGood ? style.good : style.bad)(mark)} ${text}`);
   }
@@ -264,13 +274,12 @@ class ProgressBars implements ProgressBoard {
     this.world.region.draw(lines);
   }
 
-  /** `: 180 running, 34 queued` of the tasks that have no row. */
+  /** `: 180 running, 34 waiting to be saved` of the rows that have no room. */
   #hiddenStatuses(): string {
     const counts = new Map<string, number>();
-    let toSkip = this.#shown.filter((row) => row.kind === 'task').length;
-    for (const { status } of this.#rows.task.values()) {
-      toSkip -= 1;
-      if (toSkip < 0 && status) counts.set(status, (counts.get(status) ?? 0) + 1);
+    const shown = new Set(this.#shown);
+    for (const row of [...this.#rows.task.values(), ...this.#rows.waiting.values()]) {
+      if (row.status && !shown.has(row)) counts.set(row.status, (counts.get(row.status) ?? 0) + 1);
     }
     const most = [...counts].sort((left, right) => right[1] - left[1]);
     return most.length === 0 ? '' : `: ${most.map(([status, count]) => `${count} ${status}`).join(', ')}`;

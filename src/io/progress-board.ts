@@ -18,6 +18,8 @@ export interface DownloadView {
   readonly bytes: number;
   readonly totalBytes: number | undefined;
   readonly isDone: boolean;
+  /** It has not begun, because others come first. */
+  readonly isWaiting: boolean;
 }
 
 /** Where progress is shown: bars or lines. `key` tells rows apart; a row that was dropped is forgotten. */
@@ -53,6 +55,7 @@ export function downloadView(update: DownloadProgress, hide: (text: string) => s
     bytes,
     totalBytes,
     isDone: update.done ?? (totalBytes !== undefined && bytes >= totalBytes),
+    isWaiting: update.isWaiting === true,
   };
 }
 

@@ -52,6 +52,7 @@ export class ProgressLines implements ProgressBoard {
   download(key: string, view: DownloadView): void {
     const nowMs = this.clock.steady();
     const before = this.#downloads.get(key);
+    if (view.isWaiting) return;
     if (view.isDone) {
       this.#downloads.delete(key);
       const took = before === undefined ? '' : ` in ${durationText(nowMs - before.startedAtMs)}`;

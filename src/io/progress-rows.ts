@@ -63,6 +63,13 @@ export function downloadRow(
   return row(name, fraction, parts, setting);
 }
 
+/** What stands on a row that waits for its turn, and what such rows are counted by. */
+export const WAITING = 'waiting to be saved';
+
+/** `⠋ clip.mp4 waiting to be saved ██░░`. */
+export const waitingRow = ({ name }: DownloadView, setting: RowSetting): Piece[] =>
+  row(`${name} ${WAITING}`, undefined, [], setting);
+
 /** `⠋ 3 of 10 done, 1 failed ████░░░░ 30 %`. */
 export function wholeRow({ done, failed, total }: WholeProgress, setting: RowSetting): Piece[] {
   const fraction = total > 0 ? Math.min(1, done / total) : undefined;

@@ -50,6 +50,15 @@ export class ResultStream {
     });
   }
 
+  /** Bytes as they are, but for the secrets, whose forms are ASCII: each byte stands for one character meanwhile. */
+  filteredBytes(bytes: Uint8Array): Promise<void> {
+    return this.#inOrder(async () => {
+      const waited = this.#guard.end();
+      const shown = this.#secrets.push(Buffer.from(waited).toString('latin1') + latin1(bytes));
+      if (shown !== '') await this.#send(Buffer.from(shown, 'latin1'));
+    });
+  }
+
   /** Lets go of what waited; throws only what no call has thrown. */
   drain(): Promise<void> {
     return this.#inOrder(async () => {
@@ -90,6 +99,9 @@ export class ResultStream {
     }
   }
 }
+
+const latin1 = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
+  Buffer.from(buffer, byteOffset, byteLength).toString('latin1');
 
 function writeAndWait(stream: Host['stdout'], data: string | Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -1,8 +1,9 @@
 import { GwError, Interrupted } from '../errors.ts';
 import { type ExternalIds, TaskId } from '../gateway/task.ts';
 import { UnknownOutcome } from '../http/retry.ts';
+import { belongsToAnother, takenBy } from './belongs-to-another.ts';
 import type { Accepted, CreateInput, QueueOptions } from './create.ts';
-import { type FoundTask, type LookUp, lookUp, lookUpPatiently } from './external-id.ts';
+import { type FoundTask, type LookedUp, type LookUp, lookUp, lookUpPatiently } from './external-id.ts';
 
 /** How often a lost create is looked for, and sent again where it is proven absent. */
 const MAX_ROUNDS = 5;
@@ -12,10 +13,26 @@ export class CreateAttempt {
   isSent = false;
   /** An answer was lost, and it is not known yet what came of the request. */
   isLost = false;
+  /** The last look-up found nothing, and it was not sent since; `serverDateMs` is the gateway's clock then. */
+  absent: Pick<LookedUp, 'serverDateMs'> | undefined;
   readonly #input: CreateInput;
+  /** Steady milliseconds of the first time it was sent. */
+  #sentAtMs: number | undefined;
 
   constructor(input: CreateInput) {
     this.#input = input;
+  }
+
+  /** Goes on from where another process lost the answer, `sinceSentMs` after it had sent: looks, and sends if need be. */
+  async takeUp(
+    lost: GwError,
+    sinceSentMs: number,
+    externalIds: ExternalIds,
+    externalId: string,
+  ): Promise<Accepted> {
+    this.isSent = true;
+    this.#sentAtMs = this.#input.clock.steady() - sinceSentMs;
+    return await this.#findOrSendAgain(lost, { ...this.#input, externalIds, externalId });
   }
 
   async run(): Promise<Accepted> {
@@ -30,19 +47,29 @@ export class CreateAttempt {
       const request = { ...this.#input, externalIds, externalId };
       if (isDuplicate(error, externalIds)) return await this.#ownOrRefused(error as GwError, request);
       if (!mayExist(error, this.isSent)) throw error;
+      this.#input.note(`the answer was lost; looking for the task by its external ID ${externalId}`);
       return await this.#findOrSendAgain(error, request);
     }
   }
 
   async #send(): Promise<Accepted> {
-    const { client, endpoint, body, family, ledger, key, queue, signal } = this.#input;
+    const { client, clock, endpoint, body, family, ledger, key, queue, signal, onExchange } = this.#input;
     const onSend = () => {
       ledger.append(key, { event: 'sent' });
       this.isSent = true;
+      this.absent = undefined;
+      this.#sentAtMs ??= clock.steady();
     };
-    const send = () => client.send(endpoint, { body }, { signal, onSend });
+    const send = async () => {
+      onExchange?.(true);
+      try {
+        return await client.send(endpoint, { body }, { signal, onSend });
+      } finally {
+        onExchange?.(false);
+      }
+    };
     const reply = queue ? await whenSlotIsFree(send, queue, this.#input) : await send();
-    return { ...family.readCreateReply(reply.json), reply: reply.json };
+    return { ...family.readCreateReply(reply.json), reply: reply.json, isOwnReply: true };
   }
 
   /**
@@ -51,30 +78,33 @@ export class CreateAttempt {
    */
   async #ownOrRefused(refusal: GwError, request: LookUp): Promise<Accepted> {
     const { externalId, key } = this.#input;
-    let found: FoundTask | undefined;
+    let answer: LookedUp | undefined;
     try {
-      found = await lookUp(request);
+      answer = await lookUp(request);
     } catch {
       request.signal.throwIfAborted();
     }
-    if (!found) throw refusal;
-    if (externalId === key) return this.#adopted(found);
-    throw new GwError(refusal.kind, refusal.message, { ...refusal.facts, ...takenBy(found, externalId) });
+    if (!answer?.found) throw refusal;
+    if (externalId === key) return this.#adopted(answer.found, answer, request);
+    throw new GwError(refusal.kind, refusal.message, {
+      ...refusal.facts,
+      ...takenBy(answer.found, request.externalId),
+    });
   }
 
   /** The answer was lost: looks for the job, and sends it again only where the gateway says that it is not there. */
   async #findOrSendAgain(lost: unknown, request: LookUp): Promise<Accepted> {
-    const { note, externalId } = this.#input;
+    const { note } = this.#input;
     this.isLost = true;
-    note(`the answer was lost; looking for the task by its external ID ${externalId}`);
     let refusal: GwError | undefined;
     for (let round = 1; round <= MAX_ROUNDS; round += 1) {
       const answer = await lookUpPatiently(request);
-      if (answer !== 'absent') {
-        if ('found' in answer) return this.#adopted(answer.found);
+      if ('failed' in answer) {
         if (answer.failed.kind === 'auth') break;
         continue;
       }
+      if (answer.found) return this.#adopted(answer.found, answer, request);
+      this.absent = answer;
       // Refused for another reason than its ID, and what was lost has not turned up: that settles it.
       if (refusal && !isDuplicate(refusal, request.externalIds)) throw refusal;
       if (round === MAX_ROUNDS) break;
@@ -89,22 +119,23 @@ export class CreateAttempt {
     throw lost;
   }
 
-  /** Takes a task for this job's, unless another job of the ledger has it: then the ID was taken, and nothing was made. */
-  async #adopted(found: FoundTask): Promise<Accepted> {
-    const { externalId, family, intent, key, ledger } = this.#input;
-    const owner = externalId === key ? undefined : await ledger.find(found.id, intent.gateway);
-    if (owner && owner.key !== key) {
+  /** Takes a task for this job's, unless it is another's: then the external ID was taken, and nothing was made. */
+  async #adopted(found: FoundTask, { serverDateMs }: LookedUp, request: LookUp): Promise<Accepted> {
+    const { clock, family, intent, key, ledger } = this.#input;
+    const { externalId, externalIds } = request;
+    const claimed = {
+      ...{ found, key, externalId, family, externalIds, gateway: intent.gateway },
+      serverNowMs: serverDateMs ?? clock.now(),
+      sinceSentMs: clock.steady() - (this.#sentAtMs ?? clock.steady()),
+    };
+    if (await belongsToAnother(claimed, ledger)) {
       const message = `external ID ${externalId} was taken already, and nothing was created`;
       throw new GwError('rejected', message, takenBy(found, externalId));
     }
     const { status } = family.readTask(found.record, found.id);
-    return { id: found.id, status, reply: found.record };
+    return { id: found.id, status, reply: found.record, isOwnReply: false };
   }
 }
-
-const takenBy = ({ id }: FoundTask, externalId: string | undefined) => ({
-  hint: `external ID ${externalId} belongs to task ${id}; give another with --external-id, or none`,
-});
 
 const isDuplicate = (error: unknown, externalIds: ExternalIds): boolean =>
   error instanceof GwError &&
@@ -137,14 +168,18 @@ async function whenSlotIsFree<T>(
 }
 
 /** A cut 2xx reply is searched for its ID, and the ID confirmed by a query, before the outcome is called unknown. */
-async function confirmCutReply(error: UnknownOutcome, { client, family }: CreateInput) {
+async function confirmCutReply(
+  error: UnknownOutcome,
+  { client, family }: CreateInput,
+): Promise<Accepted | undefined> {
   const id = TaskId.safeParse(error.partialText?.match(/"(?:task_id|id)"\s*:\s*"([^"\\]+)"/)?.[1]);
   if (!id.success) return undefined;
   try {
     const { query } = family;
     const reply = await client.send(query.endpoint, query.input([id.data]));
     const record = query.records(reply.json, [id.data]).get(id.data);
-    return { id: id.data, status: family.readTask(record, id.data).status, reply: reply.json };
+    const { status } = family.readTask(record, id.data);
+    return { id: id.data, status, reply: record, isOwnReply: false };
   } catch {
     return undefined;
   }

@@ -22,6 +22,8 @@ export interface CreateInput extends IdentifiedBody {
   readonly clock: Clock;
   /** Ends waiting between attempts, never an exchange under way: its reply holds the ID of what was paid for. */
   readonly signal: AbortSignal;
+  /** Tells when a request is under way, and when not: what cannot be dropped, because it is paid for. */
+  readonly onExchange?: ((isUnderWay: boolean) => void) | undefined;
   /** Tells that the answer was lost and the job is being looked for. */
   readonly note: (text: string) => void;
   /** With `--queue`: a slot is waited for before anything is sent, and a 429 means that there is none yet. */
@@ -40,11 +42,14 @@ export interface QueueOptions {
 
 /** A job that the gateway has accepted. */
 export interface AcceptedJob {
+  /** Not the one that was given where the job is an earlier one, whose answer had been lost. */
   readonly key: string;
   readonly id: string;
   readonly status?: string | undefined;
   /** The create reply as it came; the record, where the reply was lost and the job was found again. */
   readonly reply: unknown;
+  /** False where `reply` is the record of a task that was found. */
+  readonly isOwnReply: boolean;
 }
 
 /** What the gateway said when it accepted a job. */
@@ -53,10 +58,16 @@ export type Accepted = Omit<AcceptedJob, 'key'>;
 /**
  * Creates a paid job: intent durable -> sent -> accepted with its ID durable (promises, section 3). A body with an
  * external ID is sent exactly once: where the answer is lost, the job is looked up by it (promises, section 2).
+ * Where the user's own external ID is that of a job whose answer was lost, that job is gone on with and none is made.
  * Throws the GwError of the refusal, or `unknown_outcome` where the job may exist; the ledger holds either.
  */
 export async function createJob(input: CreateInput): Promise<AcceptedJob> {
-  const { ledger, queue, key } = input;
+  const { ledger, queue, key, externalId } = input;
+  if (externalId !== undefined && externalId !== key) {
+    const { takeUpLost } = await import('./take-up-lost.ts');
+    const takenUp = await takeUpLost(input);
+    if (takenUp) return takenUp;
+  }
   const begin = () => {
     ledger.begin({ ...input.intent, bodySha256: digestOf(input.body), externalId: input.externalId }, key);
     return ledger.claim(key);
@@ -83,4 +94,6 @@ async function beginInSlot<T>(input: CreateInput, queue: QueueOptions, begin: ()
   return takeSlot({ ...input, ...queue }, begin);
 }
 
-const digestOf = (body: unknown): string => createHash('sha256').update(JSON.stringify(body)).digest('hex');
+/** Tells whether two bodies are the same. */
+export const digestOf = (body: unknown): string =>
+  createHash('sha256').update(JSON.stringify(body)).digest('hex');

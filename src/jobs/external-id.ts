@@ -1,9 +1,8 @@
 import { GwError } from '../errors.ts';
 import type { ExternalIds, TaskFamily } from '../gateway/task.ts';
 import type { Clock } from '../host.ts';
-import type { Client, Reply } from '../http/client.ts';
+import type { Client } from '../http/client.ts';
 import { newJobKey } from '../ledger/job-key.ts';
-import type { TaskLook } from './look.ts';
 
 /** A create body as it is sent, and the key of the job that it makes. */
 export interface IdentifiedBody {
@@ -39,6 +38,14 @@ export interface FoundTask {
   readonly record: unknown;
 }
 
+/** What a look-up came to. */
+export interface LookedUp {
+  /** Undefined: there certainly is none (HTTP 200, `code` 0, an empty list). */
+  readonly found: FoundTask | undefined;
+  /** The gateway's clock, Unix milliseconds, if it shows it. */
+  readonly serverDateMs: number | undefined;
+}
+
 /** A look-up has pauses of its own: it fails rather than waits long for one answer. */
 const LOOK_UP_SILENCE_MS = 15_000;
 const PAUSES_MS = [2_000, 5_000, 15_000];
@@ -46,65 +53,43 @@ const PAUSES_MS = [2_000, 5_000, 15_000];
 const LONGEST_TOLD_PAUSE_MS = 120_000;
 
 /**
- * Asks once for the task of an external ID. Undefined: there certainly is none (HTTP 200, `code` 0, an empty list).
- * Throws what the client throws, and `unavailable` for a reply that says neither.
+ * Asks once for the task of an external ID. Throws what the client throws, and `unavailable` for a reply that neither
+ * names it nor says that there is none.
  */
-export async function lookUp(request: LookUp): Promise<FoundTask | undefined> {
+export async function lookUp(request: LookUp): Promise<LookedUp> {
   const { client, externalIds, externalId, signal } = request;
-  const reply = await client.send(externalIds.endpoint, externalIds.input(externalId), {
+  const { json, serverDateMs } = await client.send(externalIds.endpoint, externalIds.input([externalId]), {
     signal,
     retries: 0,
     silenceMs: LOOK_UP_SILENCE_MS,
   });
-  return findIn(reply, request);
-}
-
-/** Asks for the record of a task by its external ID, as `get` does. Throws what the client throws, and `not_found`. */
-export async function lookAtExternalId(request: LookUp, family: TaskFamily): Promise<TaskLook> {
-  const { client, externalIds, externalId, signal, clock } = request;
-  const reply = await client.send(externalIds.endpoint, externalIds.input(externalId), { signal });
-  const found = findIn(reply, request);
-  if (!found) throw new GwError('not_found', `the gateway knows no task with the external ID ${externalId}`);
-  const { id, record } = found;
-  return {
-    view: family.readTask(record, id),
-    reply,
-    record,
-    serverDateMs: reply.serverDateMs ?? clock.now(),
-  };
-}
-
-function findIn({ json }: Reply, { externalIds, externalId }: LookUp): FoundTask | undefined {
   try {
-    return externalIds.find(json, externalId);
+    return { found: externalIds.find(json, externalId), serverDateMs };
   } catch {
     throw new GwError('unavailable', `the look-up of external ID ${externalId} cannot be read`);
   }
 }
 
 /**
- * Asks at once and after 2, 5 and 15 s. `absent` only where the last answer said so: a look-up that failed proves
- * nothing, and its error says why. Throws the signal's reason.
+ * Asks at once and after 2, 5 and 15 s, until it is found. That there is none counts only where the last answer said so: a
+ * look-up that failed proves nothing, and its error says why. Throws the signal's reason.
  */
-export async function lookUpPatiently(
-  request: LookUp,
-): Promise<{ readonly found: FoundTask } | 'absent' | { readonly failed: GwError }> {
-  let answer: Awaited<ReturnType<typeof lookUpPatiently>> = 'absent';
+export async function lookUpPatiently(request: LookUp): Promise<LookedUp | { readonly failed: GwError }> {
+  let answer: LookedUp | { readonly failed: GwError } | undefined;
   for (const pauseMs of [0, ...PAUSES_MS]) {
-    const toldMs =
-      typeof answer === 'object' && 'failed' in answer ? (answer.failed.facts.retryAtMs ?? 0) : 0;
+    const toldMs = answer && 'failed' in answer ? (answer.failed.facts.retryAtMs ?? 0) : 0;
     const waitMs = Math.max(pauseMs, toldMs - request.clock.now());
-    if (waitMs > LONGEST_TOLD_PAUSE_MS) return answer;
+    if (answer && waitMs > LONGEST_TOLD_PAUSE_MS) return answer;
     if (waitMs > 0) await request.clock.sleep(waitMs, request.signal);
     try {
-      const found = await lookUp(request);
-      if (found) return { found };
-      answer = 'absent';
+      answer = await lookUp(request);
+      if (answer.found) return answer;
     } catch (error) {
       request.signal.throwIfAborted();
       if (!(error instanceof GwError)) throw error;
       answer = { failed: error };
     }
   }
+  if (!answer) throw new Error('a look-up has an answer');
   return answer;
 }

@@ -7,15 +7,18 @@ import type { Transport } from '../http/exchange.ts';
 import type { Progress } from '../io/io.ts';
 import type { SavedFile, SavePlan } from '../ledger/event.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { recordLook, type TaskLook, YOUNG_MS } from './look.ts';
+import { recordLook, type SeenTask, type TaskLook, YOUNG_MS } from './look.ts';
 import type { Looker } from './looker.ts';
 import { poll } from './poll.ts';
+import { printableRecord } from './printable-record.ts';
 import { type SaveInput, saveJob } from './save-job.ts';
 import type { Turns } from './turns.ts';
 
 /** What every job needs to be worked on; it knows no command and draws nothing. */
 export interface JobDeps {
   readonly client: Client;
+  /** Of the key that the client uses; absent where it needs none. */
+  readonly keyId?: string | undefined;
   readonly transport: Transport;
   readonly ledger: Ledger;
   readonly clock: Clock;
@@ -51,7 +54,11 @@ export interface FollowInput {
   readonly pool?: RatePool | undefined;
   /** The gateway's word so far, shown until the first look. */
   readonly status?: string | undefined;
+  /** Set where the ledger knows that it has succeeded: its live outputs are saved without a look. */
+  readonly succeeded?: { readonly seen: SeenTask | undefined } | undefined;
   readonly estimateMs?: number | undefined;
+  /** A look that was just made: it is the first one, and the gateway is not asked again for it. */
+  readonly firstLook?: TaskLook | undefined;
   /** Where the outputs go; nothing is saved where `download` is false. */
   readonly save: SavePlan;
 }
@@ -64,6 +71,8 @@ export interface Followed {
   readonly status: string;
   readonly record: unknown;
   readonly files: readonly SavedFile[];
+  /** Another process is saving the outputs, or has done so meanwhile. */
+  readonly isElsewhere?: boolean | undefined;
   readonly error?: unknown;
 }
 
@@ -73,12 +82,15 @@ export async function followJob(input: FollowInput, deps: FollowDeps): Promise<F
   const { clock, ledger, looker, progress, signal } = deps;
   const unfollow = looker.follow(id);
   const startedMs = clock.steady();
-  let status: string | undefined;
+  // What the ledger already says is not written down again.
+  let { status } = input;
+  let strange: string | undefined;
   let last: TaskLook | undefined;
   const show = (word: string, percent?: number) =>
     progress.task({
       id,
-      status: word,
+      // A record may have no status at all.
+      status: word === '' ? 'running' : word,
       elapsedMs: clock.steady() - startedMs,
       percent,
       estimateMs: input.estimateMs,
@@ -92,8 +104,19 @@ export async function followJob(input: FollowInput, deps: FollowDeps): Promise<F
       deps.warn(`${error.message}; still waiting`);
     }
   };
-  if (input.status !== undefined) show(input.status);
+  let { firstLook } = input;
+  const takeFirst = (): Promise<TaskLook> | undefined => {
+    const taken = firstLook && Promise.resolve(firstLook);
+    firstLook = undefined;
+    return taken;
+  };
+  if (input.status !== undefined && !input.succeeded) show(input.status);
   try {
+    const known = input.succeeded?.seen;
+    if (known) {
+      unfollow();
+      return await endOf(known, input, deps);
+    }
     const look = await poll({
       ...input,
       clock,
@@ -101,11 +124,16 @@ export async function followJob(input: FollowInput, deps: FollowDeps): Promise<F
       signal,
       taskId: id,
       look: (bounded) =>
-        looker.look(id, { signal: bounded, retries: 0, pool, patienceMs: input.intervalMs.max * PATIENCE }),
+        takeFirst() ??
+        looker.look(id, {
+          ...{ signal: bounded, retries: 0, pool, deadlineMs: input.deadlineMs },
+          patienceMs: input.intervalMs.max * PATIENCE,
+        }),
       youngUntilMs:
         acceptedAtMs === undefined ? undefined : startedMs + (acceptedAtMs + YOUNG_MS - clock.now()),
       onUpdate: (seen) => {
-        if (!seen.view.statusKnown && seen.view.status !== status) {
+        if (!seen.view.statusKnown && seen.view.status !== strange) {
+          strange = seen.view.status;
           deps.warn(`task ${id}: unknown status "${seen.view.status}", taken as still running`);
         }
         show(seen.view.status, seen.view.progressPercent);
@@ -121,7 +149,9 @@ export async function followJob(input: FollowInput, deps: FollowDeps): Promise<F
     unfollow();
     return await endOf(look, input, deps);
   } catch (error) {
-    return { status: last?.view.status ?? '', record: last?.record, files: [], error };
+    const seen = last && { status: last.view.status, record: printableRecord(last) };
+    const ended = input.succeeded ? unsavedError(error, id) : error;
+    return { status: input.status ?? '', record: undefined, ...seen, files: [], error: ended };
   } finally {
     unfollow();
     progress.stop();
@@ -129,19 +159,36 @@ export async function followJob(input: FollowInput, deps: FollowDeps): Promise<F
 }
 
 /** What a finished look leads to: the outputs saved, or the task's failure as an error. */
-export async function endOf(look: TaskLook, input: SaveInput, deps: FollowDeps): Promise<Followed> {
-  const { view, record } = look;
-  const seen = { status: view.status, record, files: [] };
+export async function endOf(look: SeenTask, input: SaveInput, deps: FollowDeps): Promise<Followed> {
+  const { view } = look;
+  const seen = { status: view.status, record: printableRecord(look), files: [] };
   if (view.state === 'failed') return { ...seen, error: taskFailed(look) };
   if (!input.save.download) return seen;
   const save = () => saveJob(look, input, deps);
+  const [first] = view.outputs;
+  if (deps.turns && first) {
+    const name = first.role === first.type ? input.id : `${input.id} ${first.role}`;
+    deps.progress.download({ name, bytes: 0, totalBytes: undefined, isWaiting: true });
+  }
   const diesAtMs = look.serverDateMs + input.family.linkLifeMs;
-  const { files, errors, record: last } = await (deps.turns ? deps.turns.take(diesAtMs, save) : save());
+  const {
+    files,
+    errors,
+    record: last,
+    isElsewhere,
+  } = await (deps.turns ? deps.turns.take(diesAtMs, save) : save());
   const [error] = errors;
-  return { ...seen, record: last, files, ...(error !== undefined && { error }) };
+  return { ...seen, record: last, files, isElsewhere, ...(error !== undefined && { error }) };
 }
 
-function taskFailed({ view }: TaskLook): GwError {
+/** The wait for a task that had succeeded before was for its output only. */
+function unsavedError(error: unknown, taskId: string): unknown {
+  if (!(error instanceof GwError) || error.kind !== 'wait_timeout') return error;
+  const message = `task ${taskId} succeeded, but the gateway named no live link to its output within the wait`;
+  return new GwError('download', message, { taskId, retryAtMs: error.facts.retryAtMs });
+}
+
+function taskFailed({ view }: SeenTask): GwError {
   const { code, message } = view.error ?? {};
   const reason = [code, message].filter(Boolean).join(': ');
   return new GwError('task_failed', `task ${view.id} ended ${view.status}${reason ? `: ${reason}` : ''}`, {

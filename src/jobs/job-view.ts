@@ -41,7 +41,11 @@ export interface JobView {
 /** From this share of its life on, what is not saved yet deserves a warning (promises, section 4). */
 const OLD_AGE = 0.8;
 
-const iso = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString());
+/** The latest moment that a date can name. */
+const LAST_MS = 8.64e15;
+
+const iso = (ms: number | undefined): string | null =>
+  ms === undefined || Math.abs(ms) > LAST_MS ? null : new Date(ms).toISOString();
 
 /** What the record of a job says; undefined where there is none, or none that this build can read. */
 export function taskOf(job: Job, family: Family | undefined): TaskView | undefined {
@@ -65,15 +69,19 @@ export const recordExpiresAtMs = (job: Job, family: Family): number | undefined 
     ? undefined
     : job.acceptedAtMs + family.recordLifeMs;
 
+/** Whether a succeeded job that is to be saved has an output that is not. */
+export const isUnsaved = (job: Job, family: Family): boolean =>
+  job.save.download && lacksOutputs(job, family);
+
 /**
- * Whether a succeeded job that is to be saved has an output that is not. A task whose record names none, or cannot be
+ * Whether a succeeded job has an output that is not on disk, wanted or not. A task whose record names none, or cannot be
  * read, has one all the same.
  */
-export function isUnsaved(job: Job, family: Family): boolean {
-  if (job.state !== 'succeeded' || !job.save.download) return false;
+export function lacksOutputs(job: Job, family: Family): boolean {
+  if (job.state !== 'succeeded') return false;
   const { outputs = [], hasNoFiles } = taskOf(job, family) ?? {};
   if (hasNoFiles) return false;
-  if (outputs.length === 0) return family.recordLifeMs !== undefined && job.files.length === 0;
+  if (outputs.length === 0) return 'query' in family && job.files.length === 0;
   return outputs.some(({ role }) => !job.files.some((file) => file.role === role));
 }
 
@@ -116,12 +124,20 @@ export function jobView(job: Job, family: Family | undefined): JobView {
     finished_at: iso(job.finishedAtMs),
     link_expires_at: iso(family && linkExpiresAtMs(job, family)),
     record_expires_at: iso(family && recordExpiresAtMs(job, family)),
-    saved: family && isUnsaved(job, family) ? false : job.files.length > 0 ? true : null,
+    saved: isSaved(job, family),
     downloads: job.downloads,
     message: job.message ?? null,
     usage: usageOf(taskOf(job, family)?.usage),
     files: job.files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type })),
   };
+}
+
+/** Images that came before their reply broke off are on disk, and others that were asked for are not. */
+function isSaved(job: Job, family: Family | undefined): boolean | null {
+  if (family && isUnsaved(job, family)) return false;
+  if (job.files.length === 0) return null;
+  const { n } = job.settings;
+  return !(job.state === 'unknown' && typeof n === 'number' && job.files.length < n);
 }
 
 function usageOf(usage: TaskUsage | undefined): JobView['usage'] {

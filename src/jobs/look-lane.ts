@@ -1,18 +1,32 @@
 import { GwError } from '../errors.ts';
 import type { TaskFamily } from '../gateway/task.ts';
 import type { Clock } from '../host.ts';
-import type { Client } from '../http/client.ts';
+import type { Client, RetryPause } from '../http/client.ts';
+import { backoffMs, DEFAULT_DEADLINE_MS } from '../http/retry.ts';
+import { mayHoldLongNumber } from './long-number.ts';
 import type { TaskLook } from './look.ts';
 import type { LookOptions } from './looker.ts';
+import { Pace } from './pace.ts';
+import type { SharedRate } from './rate-file.ts';
 import { type LookOutcome, readable, readLook } from './read-look.ts';
 
 interface LaneOptions {
   readonly client: Client;
   readonly family: TaskFamily;
   readonly clock: Clock;
+  readonly random: () => number;
   readonly requestsPerMinute: number;
   /** The tasks that are going to be looked at, with how many look. */
   readonly followed: ReadonlyMap<string, number>;
+  /** The rate as other processes keep it; this process's own when absent. */
+  readonly shared?: SharedRate | undefined;
+}
+
+/** A request that is to be sent again. */
+interface Again {
+  readonly deadlineMs: number | undefined;
+  readonly go: () => void;
+  readonly refuse: (error: GwError) => void;
 }
 
 /** One who asks for a task and waits for the answer. */
@@ -28,11 +42,11 @@ interface Ask {
   readonly settle: (outcome: LookOutcome) => void;
 }
 
-/** What is left to creates and to other processes of the same account. */
+/** The rest is left to creates, and to other machines of the same account. */
 const SHARE_OF_RATE = 0.8;
 const MAX_IN_FLIGHT = 16;
-/** Rates are by the minute; whom a longer wait concerns is told by its own look. */
-const LONGEST_HOLD_MS = 60_000;
+/** Longest pause that a timer can make. */
+const LONGEST_NAP_MS = 2 ** 31 - 1;
 /** Longest sum of the IDs in one request: addresses beyond some kilobytes are refused along the way. */
 const MAX_ID_CHARS = 4_000;
 
@@ -42,18 +56,21 @@ const MAX_ID_CHARS = 4_000;
  */
 export class LookLane {
   readonly #options: LaneOptions;
-  readonly #spacingMs: number;
+  readonly #pace: Pace;
+  readonly #again: Again[] = [];
   readonly #waiting = new Set<Ask>();
   /** Tasks that the gateway refused when they were asked for alone; they must not spoil a request again. */
   readonly #loners = new Set<string>();
   #inFlight = 0;
-  #nextMs = Number.NEGATIVE_INFINITY;
+  /** How many requests in a row were too many. */
+  #tooMany = 0;
   #nap: AbortController | undefined;
   #isRunning = false;
 
   constructor(options: LaneOptions) {
     this.#options = options;
-    this.#spacingMs = 60_000 / (options.requestsPerMinute * SHARE_OF_RATE);
+    const spacingMs = 60_000 / (options.requestsPerMinute * SHARE_OF_RATE);
+    this.#pace = new Pace(options.clock, spacingMs, options.shared);
   }
 
   look(id: string, options: LookOptions): Promise<TaskLook> {
@@ -80,8 +97,9 @@ export class LookLane {
       };
       signal.addEventListener('abort', abort, { once: true });
       this.#waiting.add(ask);
+      const isEnough = this.#waiting.size >= Math.min(family.query.maxIds, followed.size);
       if (!this.#isRunning) void this.#run();
-      else if (this.#waiting.size >= Math.min(family.query.maxIds, followed.size)) this.wake();
+      else if (isEnough || this.#pace.heldMs() > 0) this.wake();
     });
   }
 
@@ -94,13 +112,20 @@ export class LookLane {
     this.#isRunning = true;
     // Whoever asks in this same turn shares the first request.
     await Promise.resolve();
-    while (this.#waiting.size > 0) {
+    while (this.#hasWork()) {
       const pauseMs = this.#pauseMs();
+      this.#refuseHeld();
+      if (!this.#hasWork()) break;
       if (pauseMs > 0) {
         await this.#sleep(pauseMs);
         continue;
       }
-      this.#nextMs = this.#options.clock.steady() + this.#spacingMs;
+      this.#pace.leave();
+      const again = this.#again.shift();
+      if (again) {
+        again.go();
+        continue;
+      }
       this.#inFlight += 1;
       void this.#send(this.#take()).finally(() => {
         this.#inFlight -= 1;
@@ -110,11 +135,45 @@ export class LookLane {
     this.#isRunning = false;
   }
 
-  /** How long until the next request may leave, in milliseconds. */
+  #hasWork(): boolean {
+    return this.#again.length > 0 || this.#waiting.size > 0;
+  }
+
+  /** How long until the next request may leave, in milliseconds; what is sent again goes before what is new. */
   #pauseMs(): number {
-    if (this.#inFlight >= MAX_IN_FLIGHT) return Number.POSITIVE_INFINITY;
-    const nowMs = this.#options.clock.steady();
-    return Math.max(this.#nextMs - nowMs, this.#gatherMs(nowMs));
+    if (this.#again.length === 0) {
+      if (this.#inFlight >= MAX_IN_FLIGHT) return Number.POSITIVE_INFINITY;
+      const gatherMs = this.#gatherMs(this.#options.clock.steady());
+      if (gatherMs > 0) return gatherMs;
+    }
+    return this.#pace.readyInMs();
+  }
+
+  /** Whoever cannot wait as long as the gateway asks is told so at once. */
+  #refuseHeld(): void {
+    const heldMs = this.#pace.heldMs();
+    if (heldMs === 0) return;
+    const { clock } = this.#options;
+    const untilMs = clock.steady() + heldMs;
+    const isBeyond = (deadlineMs = clock.steady() + DEFAULT_DEADLINE_MS) => untilMs > deadlineMs;
+    const retryAtMs = clock.now() + heldMs;
+    const held = () =>
+      new GwError(
+        'rate_limited',
+        `the gateway asks not to be asked before ${new Date(retryAtMs).toISOString()}`,
+        {
+          retryAtMs,
+        },
+      );
+    for (const ask of [...this.#waiting]) {
+      if (!isBeyond(ask.options.deadlineMs)) continue;
+      this.#waiting.delete(ask);
+      ask.settle({ error: held() });
+    }
+    for (const again of this.#again.filter(({ deadlineMs }) => isBeyond(deadlineMs))) {
+      this.#again.splice(this.#again.indexOf(again), 1);
+      again.refuse(held());
+    }
   }
 
   /** How long the first in line still waits for others. */
@@ -129,7 +188,7 @@ export class LookLane {
     const nap = new AbortController();
     this.#nap = nap;
     if (Number.isFinite(pauseMs)) {
-      await this.#options.clock.sleep(pauseMs, nap.signal).catch(() => {});
+      await this.#options.clock.sleep(Math.min(pauseMs, LONGEST_NAP_MS), nap.signal).catch(() => {});
     } else {
       await new Promise((woken) => nap.signal.addEventListener('abort', woken, { once: true }));
     }
@@ -173,28 +232,69 @@ export class LookLane {
       const reply = await client.send(family.query.endpoint, family.query.input(ids), {
         signal: request.signal,
         ...(retries !== undefined && { retries }),
+        pause: (pause) => this.#pauseOf(pause, asks, request.signal),
         ...(family.query.maxIds === 1 && { retryNotFoundUntilMs: youngUntilMs }),
       });
+      this.#tooMany = 0;
       const records = readable(() => family.query.records(reply.json, ids), 'the reply');
       const serverDateMs = reply.serverDateMs ?? clock.now();
+      const exact = mayHoldLongNumber(reply.text) ? await import('./exact-record.ts') : undefined;
       for (const { id, settle } of present) {
-        settle(readLook(family, id, { record: records.get(id), reply, serverDateMs }));
+        const record = records.get(id);
+        const recordText =
+          record === undefined ? undefined : exact?.exactText(reply.text, reply.json, record);
+        settle(readLook(family, id, { record, recordText, reply, serverDateMs }));
       }
     } catch (error) {
       this.#fail(present, ids, error);
     }
   }
 
-  /** The gateway's word on waiting is meant for everybody who counts against the rate. */
-  #hold(untilMs: number | undefined): void {
-    const { clock } = this.#options;
-    const holdMs = Math.min((untilMs ?? 0) - clock.now(), LONGEST_HOLD_MS);
-    this.#nextMs = Math.max(this.#nextMs, clock.steady() + holdMs);
+  /** The pause of a request before it is sent again: it waits for its turn like any other. */
+  async #pauseOf(
+    { delayMs, isRateLimited }: RetryPause,
+    asks: readonly Ask[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (isRateLimited) {
+      this.#pace.hold(delayMs);
+      this.wake();
+    }
+    await this.#options.clock.sleep(delayMs, signal);
+    signal.throwIfAborted();
+    const deadlines = asks.map(({ options }) => options.deadlineMs).filter((each) => each !== undefined);
+    await new Promise<void>((go, refuse) => {
+      const again: Again = {
+        deadlineMs: deadlines.length === asks.length ? Math.max(...deadlines) : undefined,
+        go: () => {
+          signal.removeEventListener('abort', abort);
+          go();
+        },
+        refuse,
+      };
+      const abort = () => {
+        this.#again.splice(this.#again.indexOf(again), 1);
+        refuse(signal.reason);
+        this.wake();
+      };
+      signal.addEventListener('abort', abort, { once: true });
+      this.#again.push(again);
+      if (this.#isRunning) this.wake();
+      else void this.#run();
+    });
+  }
+
+  /** A 429 holds everybody back: until the moment that the gateway named, or for longer each time where it named none. */
+  #hold(error: GwError): void {
+    const { clock, random } = this.#options;
+    const { retryAtMs } = error.facts;
+    this.#pace.hold(retryAtMs === undefined ? backoffMs(this.#tooMany, random) : retryAtMs - clock.now());
+    this.#tooMany += 1;
   }
 
   /** A request fails for all whom it asked for; one that was refused is halved, to find out whom it was refused for. */
   #fail(present: ReadonlySet<Ask>, ids: readonly string[], error: unknown): void {
-    if (error instanceof GwError && error.kind === 'rate_limited') this.#hold(error.facts.retryAtMs);
+    if (error instanceof GwError && error.kind === 'rate_limited') this.#hold(error);
     const isRefused = error instanceof GwError && (error.kind === 'rejected' || error.kind === 'not_found');
     for (const ask of present) {
       if (isRefused && ids.length > 1) {

@@ -1,25 +1,49 @@
-import type { TaskView } from '../gateway/task.ts';
+import type { Family, TaskView } from '../gateway/task.ts';
 import type { Reply } from '../http/client.ts';
+import type { Job } from '../ledger/event.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { linkExpiresAtMs, taskOf } from './job-view.ts';
 
 /** A task that was created this recently may not be known everywhere yet (promises, section 2). */
 export const YOUNG_MS = 60_000;
 
-/** What a look at a task brought: its view, and the reply it was read from. */
-export interface TaskLook {
+/** A task as it was seen last. */
+export interface SeenTask {
   readonly view: TaskView;
-  readonly reply: Reply;
   /** The record as it came. */
   readonly record: unknown;
+  /** Its JSON as it came, where the record holds a number that JavaScript would write in another way. */
+  readonly recordText?: string | undefined;
   /** The server's clock when it was asked, Unix milliseconds; the life of links counts from the first sight of them. */
   readonly serverDateMs: number;
 }
 
+/** What a look at a task brought, and the reply it was read from. */
+export interface TaskLook extends SeenTask {
+  readonly reply: Reply;
+}
+
+/**
+ * What the ledger knows of a job that has succeeded, while its links live: enough to save its outputs without asking the
+ * gateway. Undefined where the gateway must be asked.
+ */
+export function seenInLedger(job: Job, family: Family, nowMs: number): SeenTask | undefined {
+  const view = job.state === 'succeeded' ? taskOf(job, family) : undefined;
+  const isOffered = view !== undefined && (view.outputs.length > 0 || view.hasNoFiles === true);
+  if (!isOffered || job.serverDateMs === undefined) return undefined;
+  const diesAtMs = linkExpiresAtMs(job, family) ?? Number.POSITIVE_INFINITY;
+  if (nowMs >= diesAtMs) return undefined;
+  return { view, record: job.record, recordText: job.recordText, serverDateMs: job.serverDateMs };
+}
+
 /** Writes down what a look changed: a new status, or the final record whole before the gateway forgets it. */
-export function recordLook(ledger: Ledger, key: string, look: TaskLook, before: string | undefined): void {
-  const { view, record, serverDateMs } = look;
+export function recordLook(ledger: Ledger, key: string, look: SeenTask, before: string | undefined): void {
+  const { view, record, recordText, serverDateMs } = look;
   if (view.state !== 'running') {
-    ledger.append(key, { event: 'final', state: view.state, status: view.status, record, serverDateMs });
+    ledger.append(key, {
+      ...{ event: 'final', state: view.state, status: view.status, record, serverDateMs },
+      ...(recordText !== undefined && { recordText }),
+    });
   } else if (view.status !== before) {
     ledger.append(key, { event: 'status', status: view.status });
   }

@@ -5,6 +5,7 @@ import type { Clock } from '../host.ts';
 import type { Client } from '../http/client.ts';
 import type { TaskLook } from './look.ts';
 import { LookLane } from './look-lane.ts';
+import type { SharedRate } from './rate-file.ts';
 
 /** Looks at tasks of one family on one gateway for everybody in this process: requests are shared and paced. */
 export interface Looker {
@@ -26,6 +27,8 @@ export interface LookOptions {
   readonly retries?: number;
   /** The rate that the look counts against; the account's ordinary one when absent. */
   readonly pool?: RatePool | undefined;
+  /** Steady milliseconds by which an answer is of use; a gateway that asks to wait longer ends the look at once. Two minutes when absent. */
+  readonly deadlineMs?: number | undefined;
   /** How long the look may wait for others to share its request, in milliseconds. */
   readonly patienceMs?: number;
   /** Until when "not found" may only mean "not known yet", Unix milliseconds. */
@@ -37,13 +40,18 @@ export interface LookerOptions {
   readonly family: TaskFamily;
   readonly clock: Clock;
   readonly account: AccountType;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+  /** A pool's rate as all processes keep it; each process keeps its own when absent. */
+  readonly rateOf?: ((pool: string) => SharedRate) | undefined;
 }
 
 /** How long to wait before a task that is not known yet is asked for again. */
 const YOUNG_PAUSE_MS = 2_000;
 
 /** Makes a looker: one for each family and gateway in a process, or the rates are not shared. */
-export function createLooker({ client, family, clock, account }: LookerOptions): Looker {
+export function createLooker(options: LookerOptions): Looker {
+  const { client, family, clock, account, random } = options;
   const ordinary = poolOf({ family: family.name, settings: {} }, account);
   const followed = new Map<string, number>();
   const lanes = new Map<string, LookLane>();
@@ -51,7 +59,8 @@ export function createLooker({ client, family, clock, account }: LookerOptions):
     const known = lanes.get(pool.name);
     if (known) return known;
     const { requestsPerMinute } = pool;
-    const made = new LookLane({ client, family, clock, requestsPerMinute, followed });
+    const shared = options.rateOf?.(pool.name);
+    const made = new LookLane({ client, family, clock, random, requestsPerMinute, followed, shared });
     lanes.set(pool.name, made);
     return made;
   };

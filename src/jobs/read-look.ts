@@ -9,6 +9,7 @@ export type LookOutcome = { readonly look: TaskLook } | { readonly error: unknow
 /** A reply, and what it holds of one task; no record where it does not name the task. */
 interface Came {
   readonly record: unknown;
+  readonly recordText?: string | undefined;
   readonly reply: Reply;
   readonly serverDateMs: number;
 }

@@ -1,4 +1,6 @@
 import { GwError, Interrupted } from '../errors.ts';
+import { readGatewayError } from '../gateway/gateway-error.ts';
+import { UnknownOutcome } from '../http/retry.ts';
 import type { LedgerEvent } from '../ledger/event.ts';
 import type { CreateInput } from './create.ts';
 import type { CreateAttempt } from './create-attempt.ts';
@@ -6,7 +8,7 @@ import type { CreateAttempt } from './create-attempt.ts';
 /** Writes down how a create failed, and returns the error that says so, with the way on from there. */
 export function recordFailure(
   error: unknown,
-  { isSent, isLost }: CreateAttempt,
+  { isSent, isLost, absent }: CreateAttempt,
   { key, ledger, family, externalId }: CreateInput,
 ): unknown {
   const record = (event: LedgerEvent) => {
@@ -16,13 +18,19 @@ export function recordFailure(
       // What happened to the request says more than that it could not be written down; sync calls the job unknown.
     }
   };
+  const recordUnknown = (message: string) => {
+    record({ event: 'unknown', message });
+    if (absent) record({ event: 'absent', serverDateMs: absent.serverDateMs });
+  };
   const canBeFound = family.externalIds !== undefined && externalId !== undefined;
   const goOn = canBeFound ? 'gw jobs sync looks for it again' : `gw jobs show ${key}`;
   if (error instanceof GwError && error.kind === 'unknown_outcome') {
-    record({ event: 'unknown', message: error.message });
+    const message = `${error.message}${wordsOf(error)}`;
+    recordUnknown(message);
     const what = canBeFound ? 'the job may exist' : 'the job may exist and was not sent again';
-    return new GwError('unknown_outcome', error.message, {
+    return new GwError('unknown_outcome', message, {
       ...error.facts,
+      taskId: key,
       hint: `${what}; it stands in the ledger as ${key}: ${goOn}`,
     });
   }
@@ -36,7 +44,7 @@ export function recordFailure(
     return error;
   }
   if (error instanceof Interrupted && isLost) {
-    record({ event: 'unknown', message: `${error.message} while the lost answer was looked for` });
+    recordUnknown(`${error.message} while the lost answer was looked for`);
     return new Interrupted(error.signal, `the job may exist; it stands in the ledger as ${key}: ${goOn}`);
   }
   // Interrupted between attempts: the last attempt was refused, or none was made.
@@ -47,8 +55,22 @@ export function recordFailure(
   // A 2xx reply that names no usable task: something was paid for, and we do not know what.
   if (isSent) {
     const message = `the ${family.name} create was answered, but the reply names no usable task`;
-    record({ event: 'unknown', message });
-    return new GwError('unknown_outcome', message, { hint: goOn });
+    recordUnknown(message);
+    return new GwError('unknown_outcome', message, { hint: goOn, taskId: key });
   }
   return error;
 }
+
+/** What a complete 2xx reply that names no task says of an error: no refusal by the document, but worth reading. */
+function wordsOf(error: GwError): string {
+  if (!(error instanceof UnknownOutcome) || error.partialText === undefined) return '';
+  try {
+    const { code, message } = readGatewayError(JSON.parse(error.partialText));
+    const said = [code, message].filter(Boolean).join(': ');
+    return said === '' ? '' : `; it says "${said.slice(0, LONGEST_WORDS)}"`;
+  } catch {
+    return '';
+  }
+}
+
+const LONGEST_WORDS = 300;

@@ -6,7 +6,8 @@ import type { Claim } from '../ledger/ledger.ts';
 import type { DownloadJournal } from './download/journal.ts';
 import { saveOutputs } from './download/save-outputs.ts';
 import type { FollowDeps } from './follow.ts';
-import { recordLook, type TaskLook } from './look.ts';
+import { recordLook, type SeenTask, type TaskLook } from './look.ts';
+import { printableRecord } from './printable-record.ts';
 
 export interface SaveInput {
   readonly key: string;
@@ -15,6 +16,17 @@ export interface SaveInput {
   readonly save: SavePlan;
   /** The rate that looks at it count against. */
   readonly pool?: RatePool | undefined;
+  /** Leaves a job to the process that is saving it, and gives back only what this one saved. */
+  readonly ownOnly?: boolean | undefined;
+}
+
+/** What became of a job's outputs. */
+export interface SavedJob {
+  readonly files: SavedFile[];
+  readonly errors: unknown[];
+  readonly record: unknown;
+  /** Another process is saving them, or has done so meanwhile. */
+  readonly isElsewhere?: boolean | undefined;
 }
 
 /** How often to look whether another process has let go of a job. */
@@ -24,25 +36,23 @@ const CLAIM_RETRY_MS = 500;
  * Brings a finished job's outputs home, once over all processes: what another one is fetching is waited for, and what
  * the ledger says is saved and still whole is not fetched again. Errors are of kind `download`.
  */
-export async function saveJob(
-  look: TaskLook,
-  input: SaveInput,
-  deps: FollowDeps,
-): Promise<{ files: SavedFile[]; errors: unknown[]; record: unknown }> {
-  const { family, id, key, save } = input;
-  if (look.view.hasNoFiles) return { record: look.record, files: [], errors: [] };
+export async function saveJob(look: SeenTask, input: SaveInput, deps: FollowDeps): Promise<SavedJob> {
+  const { family, id, key, save, ownOnly } = input;
+  if (look.view.hasNoFiles) return { record: printableRecord(look), files: [], errors: [] };
   if (look.view.outputs.length === 0) {
     const hint = `look at it with: gw video ${family.name} get ${id}`;
     return {
-      record: look.record,
+      record: printableRecord(look),
       files: [],
       errors: [
         new GwError('download', `task ${id} succeeded, but its record names no output`, { taskId: id, hint }),
       ],
     };
   }
-  let { record } = look;
-  const claim = await claimOf(key, deps);
+  let record = printableRecord(look);
+  const claim = ownOnly ? deps.ledger.claim(key) : await claimOf(id, key, deps);
+  if (!claim) return { record, files: [], errors: [], isElsewhere: true };
+  const own: SavedFile[] = [];
   try {
     const job = await deps.ledger.find(key);
     const journal: DownloadJournal = {
@@ -51,7 +61,10 @@ export async function saveJob(
       files: job?.files ?? [],
       aboutToGet: (role) => deps.ledger.append(key, { event: 'get', role }),
       part: (role, part) => deps.ledger.append(key, { event: 'part', role, ...part }),
-      saved: (file) => deps.ledger.append(key, { event: 'saved', ...file }),
+      saved: (file) => {
+        deps.ledger.append(key, { event: 'saved', ...file });
+        own.push(file);
+      },
     };
     const { files, failures } = await saveOutputs({
       outputs: look.view.outputs,
@@ -61,7 +74,7 @@ export async function saveJob(
       maxDownloads: family.maxDownloads,
       refreshLink: async (role) => {
         const fresh = await freshLook(input, deps);
-        record = fresh.record;
+        record = printableRecord(fresh);
         return fresh.view.outputs.find((output) => output.role === role)?.url;
       },
       transport: deps.transport,
@@ -72,20 +85,23 @@ export async function saveJob(
       onProgress: (update) => deps.progress.download(update),
       onWarning: deps.warn,
     });
-    return { files, errors: failures.map(({ error }) => error), record };
+    const errors = failures.map(({ error }) => error);
+    if (!ownOnly) return { files, errors, record };
+    return { files: own, errors, record, isElsewhere: own.length === 0 && errors.length === 0 };
   } finally {
-    claim?.release();
+    claim.release();
   }
 }
 
 async function claimOf(
+  id: string,
   key: string,
   { ledger, clock, signal, progress }: FollowDeps,
-): Promise<Claim | undefined> {
+): Promise<Claim> {
   for (let waited = 0; ; waited += 1) {
     const claim = ledger.claim(key);
     if (claim) return claim;
-    if (waited === 0) progress.line(`another gw is saving ${key}; waiting for it`);
+    if (waited === 0) progress.line(`another gw is saving task ${id}; waiting for it`);
     await clock.sleep(CLAIM_RETRY_MS, signal);
   }
 }

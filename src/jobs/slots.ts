@@ -8,13 +8,14 @@ import type { TaskFamily } from '../gateway/task.ts';
 import type { Clock } from '../host.ts';
 import type { Job } from '../ledger/event.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { recordLook } from './look.ts';
+import { recordLook, YOUNG_MS } from './look.ts';
 import type { Looker } from './looker.ts';
+import { isOtherKey } from './other-key.ts';
 
 /** What waiting for a slot needs. */
 export interface SlotInput {
   readonly family: TaskFamily;
-  readonly intent: { readonly gateway: string };
+  readonly intent: { readonly gateway: string; readonly keyId?: string | undefined };
   readonly pool: RatePool;
   readonly looker: Looker;
   readonly ledger: Ledger;
@@ -48,7 +49,7 @@ export async function takeSlot<T>(input: SlotInput, begin: () => T): Promise<T> 
     } finally {
       lock.release();
     }
-    const what = `${taken.length} of ${most} ${pool.name} tasks are queued or running`;
+    const what = `${taken.length} ${pool.name} tasks are queued or running, and the account runs ${most} at once`;
     if (tries === 0)
       input.onQueued(`no free slot: ${what}; waiting for one (--wait-timeout bounds the wait)`);
     if (await lookAtAll(taken, gone, input)) continue;
@@ -67,15 +68,25 @@ function lockFileOf({ ledger, pool, intent }: SlotInput): string {
   return path.join(path.dirname(ledger.dir), 'locks', `slots-${pool.name}-${id}.lock`);
 }
 
-/** The jobs that take a slot: accepted and not finished, or being sent by a process that lives. */
+/** How long a task whose answer was lost is taken to run. */
+const LIKELY_RUN_MS = 15 * 60_000;
+
+/**
+ * The jobs that take a slot: accepted and not finished, being sent by a process that lives, or sent a while ago without
+ * an answer.
+ */
 async function openJobs({ clock, family, intent, ledger, pool }: SlotInput): Promise<Job[]> {
-  const sinceMs = clock.now() - family.recordLifeMs;
+  const sinceMs = clock.now() - (family.recordLifeMs ?? family.linkLifeMs);
   const jobs = await ledger.list({ family: family.name, sinceMs });
   return jobs.filter((job) => {
     if (job.gateway !== intent.gateway || !isInPool(job, pool)) return false;
-    return (
-      job.state === 'running' || ((job.state === 'intent' || job.state === 'sent') && isHeld(job, ledger))
-    );
+    // Another key may be another account, which has slots of its own.
+    if (isOtherKey(job, intent.keyId)) return false;
+    if (job.state === 'running') return true;
+    // What was sent without an answer may run, for as long as a task is likely to.
+    const isLost = job.state === 'sent' || job.state === 'unknown';
+    if (isLost && clock.now() < (job.sentAtMs ?? job.createdAtMs) + LIKELY_RUN_MS) return true;
+    return (job.state === 'intent' || job.state === 'sent') && isHeld(job, ledger);
   });
 }
 
@@ -91,7 +102,7 @@ function isHeld(job: Job, ledger: Ledger): boolean {
 
 /** Looks at running tasks and writes down what has ended. Returns whether one has. */
 async function lookAtAll(jobs: readonly Job[], gone: Set<string>, input: SlotInput): Promise<boolean> {
-  const { ledger, looker, pool, signal } = input;
+  const { clock, ledger, looker, pool, signal } = input;
   const ended = await Promise.all(
     jobs.map(async (job) => {
       if (job.id === undefined) return false;
@@ -101,8 +112,9 @@ async function lookAtAll(jobs: readonly Job[], gone: Set<string>, input: SlotInp
         return look.view.state !== 'running';
       } catch (error) {
         signal.throwIfAborted();
-        // What cannot be looked at may run; what the gateway does not know does not.
-        if (!(error instanceof GwError) || error.kind !== 'not_found') return false;
+        // What cannot be looked at may run, and what is young may not be known yet; what the gateway does not know does not.
+        const isYoung = clock.now() < (job.acceptedAtMs ?? job.createdAtMs) + YOUNG_MS;
+        if (isYoung || !(error instanceof GwError) || error.kind !== 'not_found') return false;
         gone.add(job.key);
         return true;
       }

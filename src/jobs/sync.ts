@@ -9,9 +9,10 @@ import { removePart } from './download/part-file.ts';
 import { endOf, type FollowDeps, type Followed, type JobDeps } from './follow.ts';
 import { SAVES_AT_ONCE } from './follow-many.ts';
 import { isOpenImageJob, syncImageJob } from './image/sync-image-job.ts';
-import { recordLook } from './look.ts';
+import { recordLook, seenInLedger } from './look.ts';
 import type { Looker } from './looker.ts';
-import { canBeLookedUp, settleUnanswered } from './settle-unanswered.ts';
+import { explainOtherKey, isOtherKey } from './other-key.ts';
+import { canBeLookedUp, type Settled, settleUnanswered } from './settle-unanswered.ts';
 import { createTurns, type Turns } from './turns.ts';
 
 /** Whether a job still needs something: an answer, a look, its outputs saved, or a part file put away. */
@@ -75,9 +76,11 @@ interface Looks {
 export type Synced =
   /** Nothing came of it that is worth a word. */
   | { readonly outcome: 'quiet' }
+  /** Another process saves it, or has done so meanwhile. */
+  | { readonly outcome: 'elsewhere' }
   | { readonly outcome: 'running'; readonly id: string; readonly status: string }
-  /** It was sent, was never answered, and may exist. */
-  | { readonly outcome: 'unknown' }
+  /** It was sent, was never answered, and may exist; the sentence says why that is all that is known. */
+  | { readonly outcome: 'unknown'; readonly message: string; readonly isLookedForAgain: boolean }
   /** It is finished, or something went wrong with it. */
   | { readonly outcome: 'ended'; readonly id: string; readonly followed: Followed };
 
@@ -122,8 +125,7 @@ async function syncJob(input: SyncInput, turns: Turns, looked = () => {}): Promi
     if (family.name === 'image') return await syncImage(job, family, deps, turns);
     if (id === undefined && isUnanswered(job)) {
       const settled = await settleUnanswered(job, family, { ...deps, client: async () => deps.client });
-      if (settled.outcome === 'unknown' && job.state === 'sent') return { outcome: 'unknown' };
-      if (settled.outcome !== 'adopted') return { outcome: 'quiet' };
+      if (settled.outcome !== 'adopted') return unsettled(job, settled);
       id = settled.id;
     }
     if (id === undefined || !looks || tidyParts(job, family, deps.ledger)) return { outcome: 'quiet' };
@@ -135,12 +137,29 @@ async function syncJob(input: SyncInput, turns: Turns, looked = () => {}): Promi
   }
 }
 
+function unsettled(job: Job, settled: Exclude<Settled, { readonly outcome: 'adopted' }>): Synced {
+  if (settled.outcome === 'open') {
+    return { outcome: 'unknown', message: settled.message, isLookedForAgain: true };
+  }
+  if (settled.outcome === 'unknown' && job.state === 'sent') {
+    return { outcome: 'unknown', message: CANNOT_BE_FOUND, isLookedForAgain: false };
+  }
+  if (settled.outcome !== 'over' || !settled.error) return { outcome: 'quiet' };
+  const followed = { status: 'refused', record: undefined, files: [], error: settled.error };
+  return { outcome: 'ended', id: job.key, followed };
+}
+
+const CANNOT_BE_FOUND = 'there is nothing by which it can be looked up';
+
 async function syncImage(job: Job, family: Family, deps: JobDeps, turns: Turns): Promise<Synced> {
   const diesAtMs = (job.serverDateMs ?? job.createdAtMs) + family.linkLifeMs;
   const followed = await turns.take(diesAtMs, () => syncImageJob(job, deps));
   if (!followed) return { outcome: 'quiet' };
   const isMute = followed.files.length === 0 && followed.error === undefined;
-  if (isMute) return { outcome: followed.status === 'unknown' && job.state === 'sent' ? 'unknown' : 'quiet' };
+  if (isMute && followed.status === 'unknown' && job.state === 'sent') {
+    return { outcome: 'unknown', message: CANNOT_BE_FOUND, isLookedForAgain: false };
+  }
+  if (isMute) return { outcome: 'quiet' };
   return { outcome: 'ended', id: job.key, followed };
 }
 
@@ -158,15 +177,19 @@ async function syncTask({ job, id, looks }: Task, deps: FollowDeps, looked: () =
   const { family, pool } = looks;
   const { ledger, clock, looker, signal } = deps;
   try {
-    const look = await looker.look(id, { signal, pool, patienceMs: SHARE_MS });
+    const known = seenInLedger(job, family, clock.now());
+    const look = known ?? (await looker.look(id, { signal, pool, patienceMs: SHARE_MS }));
     looked();
-    recordLook(ledger, key, look, job.status);
+    if (!known) recordLook(ledger, key, look, job.status);
     const { state, status } = look.view;
     if (state === 'running') return { outcome: 'running', id, status };
-    const followed = await endOf(look, { id, key, family, save: job.save, pool }, deps);
+    const followed = await endOf(look, { id, key, family, save: job.save, pool, ownOnly: true }, deps);
+    if (followed.isElsewhere) return { outcome: 'elsewhere' };
     return { outcome: 'ended', id, followed };
   } catch (error) {
-    if (!isExpired(error, job, family, clock.now())) throw error;
+    if (isOtherKey(job, deps.keyId) || !isExpired(error, job, family, clock.now())) {
+      throw explainOtherKey(error, job, deps.keyId);
+    }
     const message = 'the gateway no longer keeps the record';
     ledger.append(key, { event: 'lost', message });
     const lost = new GwError('not_found', `task ${id}: ${message}`, { taskId: id });
@@ -180,5 +203,7 @@ const SHARE_MS = 1_000;
 
 function isExpired(error: unknown, job: Job, family: TaskFamily, nowMs: number): boolean {
   const isGone = error instanceof GwError && error.kind === 'not_found';
-  return isGone && nowMs >= (job.acceptedAtMs ?? job.createdAtMs) + family.recordLifeMs;
+  return (
+    isGone && nowMs >= (job.acceptedAtMs ?? job.createdAtMs) + (family.recordLifeMs ?? family.linkLifeMs)
+  );
 }

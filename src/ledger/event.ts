@@ -24,6 +24,8 @@ export interface IntentEvent {
   readonly media: readonly string[];
   readonly bodySha256: string;
   readonly profile: string;
+  /** Tells the key it was sent with from others; absent where none is needed, and for jobs that an older gw made. */
+  readonly keyId?: string | undefined;
   /** The gateway's base URL without credentials. */
   readonly gateway: string;
   readonly externalId?: string | undefined;
@@ -44,6 +46,8 @@ export type LedgerEvent =
     }
   /** No complete reply came: it may exist. */
   | { readonly event: 'unknown'; readonly message: string }
+  /** A look-up after the last time it was sent found nothing; `serverDateMs` is the gateway's clock then. */
+  | { readonly event: 'absent'; readonly serverDateMs?: number | undefined }
   /** The gateway's status changed. */
   | { readonly event: 'status'; readonly status: string }
   /** The last record, whole, as it came; `serverDateMs` starts the life of its links. */
@@ -53,9 +57,13 @@ export type LedgerEvent =
       readonly status: string;
       readonly record: unknown;
       readonly serverDateMs: number;
+      /** The record's JSON, where it holds a number that JavaScript would write in another way. */
+      readonly recordText?: string | undefined;
     }
   /** The gateway no longer knows the task. */
   | { readonly event: 'lost'; readonly message: string }
+  /** Where and whether outputs are to be saved has changed since the intent. */
+  | { readonly event: 'plan'; readonly save: SavePlan }
   /** A download is about to be asked for (family A counts them). */
   | { readonly event: 'get'; readonly role: string }
   /** The one part file of an output; absent path: it is gone. */
@@ -78,16 +86,18 @@ export type LedgerEvent =
 /** A line as it stands in the file: `{"v":1,"t":…,"job":"gw-…","event":…}`. */
 export type LedgerLine = { readonly v: number; readonly t: number; readonly job: string } & LedgerEvent;
 
-/** Where a job stands, from its events alone. */
-export type JobState =
-  | 'intent' // durable, not sent
-  | 'sent' // sent, no reply recorded
-  | 'refused' // nothing was created
-  | 'unknown' // may exist
-  | 'running' // accepted, not finished
-  | 'succeeded'
-  | 'failed'
-  | 'lost'; // accepted, but the gateway no longer knows it
+/** Where a job may stand, from its events alone. */
+export const jobStates = [
+  'intent', // durable, not sent
+  'sent', // sent, no reply recorded
+  'refused', // nothing was created
+  'unknown', // may exist
+  'running', // accepted, not finished
+  'succeeded',
+  'failed',
+  'lost', // accepted, but the gateway no longer knows it
+] as const;
+export type JobState = (typeof jobStates)[number];
 
 export interface SavedFile {
   readonly role: string;
@@ -109,9 +119,13 @@ export interface Job extends Omit<IntentEvent, 'event'> {
   readonly message: string | undefined;
   readonly createdAtMs: number;
   readonly sentAtMs: number | undefined;
+  /** The first look-up that found nothing: when it was here, and at the gateway where that showed it. */
+  readonly absentSince?: { readonly atMs: number; readonly serverDateMs?: number | undefined } | undefined;
   readonly acceptedAtMs: number | undefined;
   readonly finishedAtMs: number | undefined;
   readonly record: unknown;
+  /** Its JSON as it came, where it holds a number that JavaScript would write in another way. */
+  readonly recordText?: string | undefined;
   readonly serverDateMs: number | undefined;
   readonly downloads: number;
   readonly parts: Readonly<

@@ -1,4 +1,4 @@
-import type { IntentEvent, Job, JobState, LedgerLine, SavedFile } from './event.ts';
+import type { IntentEvent, Job, JobState, LedgerLine, SavedFile, SavePlan } from './event.ts';
 
 /**
  * How far a job has come. A state is only ever left for one of a higher rank, so the order of the lines cannot matter and
@@ -22,6 +22,8 @@ type Fields<T> = { -readonly [K in keyof T]: T[K] };
 interface Draft {
   readonly job: Fields<Omit<Job, keyof IntentEvent | 'parts' | 'files'>>;
   intent: Omit<IntentEvent, 'event'> | undefined;
+  /** The plan that has taken the place of the intent's. */
+  plan: SavePlan | undefined;
   /** When each download was asked for: a line that stands twice counts once. */
   readonly gets: Set<string>;
   readonly parts: Map<string, Part>;
@@ -31,8 +33,15 @@ interface Draft {
 /** Gathers lines into jobs, one line at a time; never throws. */
 export class JobFold {
   private readonly drafts = new Map<string, Draft>();
+  /** The keys of the jobs that were accepted under an ID, in the order seen. */
+  private readonly keysOfId = new Map<string, Set<string>>();
 
   add(line: LedgerLine): void {
+    if (line.event === 'accepted') {
+      const keys = this.keysOfId.get(line.id);
+      if (keys) keys.add(line.job);
+      else this.keysOfId.set(line.id, new Set([line.job]));
+    }
     let draft = this.drafts.get(line.job);
     if (draft === undefined) {
       draft = newDraft(line.job);
@@ -44,12 +53,29 @@ export class JobFold {
   /** The jobs whose intent was seen, newest first; equal times: the later seen first. */
   jobs(): Job[] {
     const jobs: Job[] = [];
-    for (const { job, intent, parts, files } of this.drafts.values()) {
+    for (const { job, intent, plan, parts, files } of this.drafts.values()) {
       if (intent === undefined) continue;
-      jobs.push({ ...intent, ...job, parts: Object.fromEntries(parts), files: [...files.values()] });
+      const save = plan ?? intent.save;
+      jobs.push({ ...intent, ...job, save, parts: Object.fromEntries(parts), files: [...files.values()] });
     }
     return jobs.reverse().sort((left, right) => right.createdAtMs - left.createdAtMs);
   }
+
+  /** One job by its key, if its intent was seen. */
+  job(key: string): Job | undefined {
+    const draft = this.drafts.get(key);
+    return draft && jobOf(draft);
+  }
+
+  /** The jobs that were accepted under an ID, the last seen first. */
+  jobsOfTask(id: string): Job[] {
+    const keys = [...(this.keysOfId.get(id) ?? [])].reverse();
+    return keys.map((key) => this.job(key)).filter((job) => job !== undefined);
+  }
+}
+
+function jobOf({ job, intent, parts, files }: Draft): Job | undefined {
+  return intent && { ...intent, ...job, parts: Object.fromEntries(parts), files: [...files.values()] };
 }
 
 /** Folds lines into jobs, newest first. Lines may come in any order and more than once. */
@@ -69,13 +95,16 @@ function newDraft(key: string): Draft {
       message: undefined,
       createdAtMs: 0,
       sentAtMs: undefined,
+      absentSince: undefined,
       acceptedAtMs: undefined,
       finishedAtMs: undefined,
       record: undefined,
+      recordText: undefined,
       serverDateMs: undefined,
       downloads: 0,
     },
     intent: undefined,
+    plan: undefined,
     gets: new Set(),
     parts: new Map(),
     files: new Map(),
@@ -102,6 +131,9 @@ function apply(draft: Draft, line: LedgerLine): void {
       if (!isFinished(job.state)) job.status = line.status ?? job.status;
       reach(draft, 'running', undefined);
       return;
+    case 'absent':
+      job.absentSince ??= { atMs: line.t, serverDateMs: line.serverDateMs };
+      return;
     case 'refused':
     case 'unknown':
     case 'lost':
@@ -115,8 +147,12 @@ function apply(draft: Draft, line: LedgerLine): void {
       reach(draft, line.state, undefined);
       job.status = line.status;
       job.record = line.record;
+      job.recordText = line.recordText;
       job.serverDateMs = line.serverDateMs;
       job.finishedAtMs ??= line.t;
+      return;
+    case 'plan':
+      draft.plan = line.save;
       return;
     case 'get':
       draft.gets.add(`${line.t} ${line.role}`);

@@ -8,6 +8,7 @@ import type { IntentEvent, Job, LedgerEvent } from './event.ts';
 import { isJobKey, newJobKey, type RandomBytes } from './job-key.ts';
 import { currentJournal } from './journal-files.ts';
 import type { Claim, Ledger } from './ledger.ts';
+import { LiveJobs } from './live-jobs.ts';
 import { refuseNewerJournal } from './newer-journal.ts';
 import { findJob, findJobs, readJobs, type Skips } from './read-jobs.ts';
 import { removeJobs } from './remove-jobs.ts';
@@ -32,6 +33,9 @@ export interface LedgerOptions {
  */
 const MAX_APPENDS = 3;
 
+/** How many look-ups search the journals before they are kept in memory. */
+const MAX_SEARCHES = 2;
+
 /** Opens the ledger of a state directory. Nothing is touched on the disk before the first read or write. */
 export function openLedger(options: LedgerOptions): Ledger {
   const { clock, calls = fs } = options;
@@ -43,6 +47,14 @@ export function openLedger(options: LedgerOptions): Ledger {
   };
   let skips: Skips = { lines: 0 };
   let poison: FailedSync | undefined;
+
+  // Who looks up one job reads little; who goes on asking reads the journals once and from then on what is new.
+  const live = new LiveJobs(dir);
+  let searches = 0;
+  const isAskedOften = () => {
+    searches += 1;
+    return searches > MAX_SEARCHES;
+  };
 
   const append = (key: string, event: LedgerEvent): void => {
     const now = clock.now();
@@ -78,8 +90,18 @@ export function openLedger(options: LedgerOptions): Ledger {
       return key;
     },
     append,
-    find: (idOrKey, gateway) => reading((counted) => findJob(dir, idOrKey, counted, gateway)),
-    findMany: (idsOrKeys, gateway) => reading((counted) => findJobs(dir, idsOrKeys, counted, gateway)),
+    find: (idOrKey, gateway) =>
+      reading((counted) =>
+        isAskedOften()
+          ? live.findMany([idOrKey], counted, gateway).get(idOrKey)
+          : findJob(dir, idOrKey, counted, gateway),
+      ),
+    findMany: (idsOrKeys, gateway) =>
+      reading((counted) =>
+        isAskedOften()
+          ? live.findMany(idsOrKeys, counted, gateway)
+          : findJobs(dir, idsOrKeys, counted, gateway),
+      ),
     list: (filter = {}) =>
       reading((counted) => {
         const { sinceMs, family } = filter;

@@ -6,6 +6,8 @@ type Shape = Readonly<Record<string, Check>>;
 const text: Check = (value) => typeof value === 'string';
 const flag: Check = (value) => typeof value === 'boolean';
 const count: Check = (value) => typeof value === 'number' && Number.isFinite(value);
+/** Unix milliseconds that a date can name: one wild time must not spoil what is listed beside it. */
+const moment: Check = (value) => typeof value === 'number' && Math.abs(value) <= 8.64e15;
 const maybe =
   (check: Check): Check =>
   (value) =>
@@ -13,8 +15,11 @@ const maybe =
 const fields: Check = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const texts: Check = (value) => Array.isArray(value) && value.every(text);
 
+const savePlan: Check = (value) =>
+  fields(value) && matches(value, { target: text, force: flag, download: flag });
+
 /** What every line must hold. */
-const common: Shape = { v: count, t: count, job: text, event: text };
+const common: Shape = { v: count, t: moment, job: text, event: text };
 
 /** What each event must hold to be believed; plain checks, because every line of every journal passes here. */
 const shapes: Readonly<Record<LedgerLine['event'], Shape>> = {
@@ -27,17 +32,25 @@ const shapes: Readonly<Record<LedgerLine['event'], Shape>> = {
     media: texts,
     bodySha256: text,
     profile: text,
+    keyId: maybe(text),
     gateway: text,
     externalId: maybe(text),
-    save: (value) => fields(value) && matches(value, { target: text, force: flag, download: flag }),
+    save: savePlan,
   },
   sent: {},
   accepted: { id: text, status: maybe(text) },
   refused: { kind: text, message: text, status: maybe(count) },
   unknown: { message: text },
+  absent: { serverDateMs: maybe(moment) },
   status: { status: text },
-  final: { state: (value) => value === 'succeeded' || value === 'failed', status: text, serverDateMs: count },
+  final: {
+    state: (value) => value === 'succeeded' || value === 'failed',
+    status: text,
+    serverDateMs: moment,
+    recordText: maybe(text),
+  },
   lost: { message: text },
+  plan: { save: savePlan },
   get: { role: text },
   part: { role: text, path: maybe(text), etag: maybe(text), totalBytes: maybe(count) },
   saved: { role: text, path: text, bytes: count, sha256: text, type: text },

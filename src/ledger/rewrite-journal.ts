@@ -56,9 +56,9 @@ const chunkBytes = 1 << 16;
 const newline = 0x0a;
 
 /** Where the last whole line ends: what follows may still be being written. */
-function endOfLastLine(fd: number): number {
+export function endOfLastLine(fd: number, size = fs.fstatSync(fd).size): number {
   const chunk = Buffer.alloc(chunkBytes);
-  for (let end = fs.fstatSync(fd).size; end > 0; end -= chunkBytes) {
+  for (let end = size; end > 0; end -= chunkBytes) {
     const start = Math.max(0, end - chunkBytes);
     const count = fs.readSync(fd, chunk, 0, end - start, start);
     const at = chunk.subarray(0, count).lastIndexOf(newline);

@@ -178,6 +178,48 @@ describe('bars on a terminal', () => {
     progress.stop();
   });
 
+  test('what has ended and waits to be saved is not lost, and gives way to all else', async () => {
+    const world = testIo({ ...bars, rows: 6 });
+    const progress = world.io.progress();
+    for (let number = 1; number <= 6; number++) running(progress, `task-${number}`, number);
+    await frame(world);
+    const waits = (id: string) => {
+      progress.task({ id, status: 'succeeded', elapsedMs: 10_000 });
+      progress.download({ name: id, bytes: 0, totalBytes: undefined, isWaiting: true });
+    };
+    for (const id of ['task-1', 'task-2', 'task-3', 'task-4']) waits(id);
+    await frame(world);
+    const rows = () =>
+      screenOf(world)
+        .shown()
+        .slice(-5)
+        .map((line) => line.replace(/^. | {2}.*$/g, ''));
+    expect(rows()).toEqual([
+      ...['task-5 running', 'task-6 running', 'task-1 waiting to be saved', 'task-2 waiting to be saved'],
+      'and 2 more: 2 waiting to be saved',
+    ]);
+    progress.download({ name: 'task-1', bytes: 1, totalBytes: 2 });
+    await frame(world);
+    expect(rows().slice(2)).toEqual([
+      'task-2 waiting to be saved',
+      'task-1',
+      'and 2 more: 2 waiting to be saved',
+    ]);
+    progress.stop();
+  });
+
+  test('a line that tells of an end never stands above the row as it was before', async () => {
+    const world = testIo(bars);
+    const progress = world.io.progress();
+    for (const id of ['task-1', 'task-2']) running(progress, id, 1);
+    await frame(world);
+    progress.task({ id: 'task-1', status: 'succeeded', elapsedMs: 10_000 });
+    const [line, ...rest] = screenOf(world).shown();
+    expect(line).toContain('task-1 succeeded');
+    expect(rest.join()).not.toContain('task-1');
+    progress.stop();
+  });
+
   test('a taller terminal shows more rows', async () => {
     const world = testIo({ ...bars, rows: 5 });
     const progress = world.io.progress();

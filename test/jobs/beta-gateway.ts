@@ -19,6 +19,8 @@ export interface BetaGateway {
   tasks(): Map<string, string>;
   /** How the next look-ups fail, one after the other. */
   readonly lookUpFaults: ('503' | 'reset' | 'garbage' | 'no-list')[];
+  /** Puts a task there that nobody here made; returns its ID. */
+  add(externalId: string, madeAtMs: number): string;
   /** What a create under a taken external ID is answered with. */
   duplicates: 'error' | 'first' | 'lost';
 }
@@ -33,12 +35,12 @@ export async function openBetaGateway(
   const committed: { readonly id: string; readonly externalId: string | undefined; readonly atMs: number }[] =
     [];
   const there = () => committed.filter(({ atMs }) => atMs <= nowMs());
-  const recordOf = ({ id, externalId }: (typeof committed)[number]) => ({
+  const recordOf = ({ id, externalId, atMs }: (typeof committed)[number]) => ({
     id,
     status: 'submitted',
     external_id: externalId,
-    create_time: 1,
-    update_time: 1,
+    create_time: atMs,
+    update_time: atMs,
   });
 
   const create = (body: { options?: { external_task_id?: string } }, response: http.ServerResponse) => {
@@ -100,6 +102,7 @@ export async function openBetaGateway(
   const server = http.createServer((request, response) => {
     const chunks: Buffer[] = [];
     response.on('error', () => {});
+    response.setHeader('date', new Date(nowMs()).toUTCString());
     request.on('data', (chunk) => chunks.push(chunk));
     request.on('end', () => {
       const url = new URL(request.url ?? '', 'http://here');
@@ -118,6 +121,11 @@ export async function openBetaGateway(
     lookUps,
     lookUpFaults: [],
     duplicates: 'error',
+    add(externalId, atMs) {
+      const id = `old-${committed.length + 1}`;
+      committed.push({ id, externalId, atMs });
+      return id;
+    },
     tasks: () => new Map(there().map(({ externalId, id }) => [externalId ?? '', id])),
   };
   return gateway;

@@ -49,11 +49,13 @@ async function scene(...fates: CreateFate[]) {
     if (!job) throw new Error('no job');
     return job;
   };
-  const settle = async () =>
+  /** With another machine's time where `skewMs` is given: its clock was set after the create. */
+  const settle = async ({ keyId, skewMs = 0 }: { keyId?: string; skewMs?: number } = {}) =>
     settleUnanswered(await onlyJob(), betaFamily, {
       ledger,
-      clock,
+      clock: { ...clock, now: () => clock.now() + skewMs },
       signal: abort.signal,
+      keyId,
       client: async () => client,
     });
   return { gateway, ledger, clock, create, notes, abort, onlyJob, settle };
@@ -234,6 +236,25 @@ describe('an external ID that is taken', () => {
     expect((await ledger.list()).map(({ state }) => state).sort()).toEqual(['refused', 'running']);
   });
 
+  test('by an older task that this ledger does not know, and the answer is lost: not taken for this one', async () => {
+    const { create, gateway, clock, onlyJob } = await scene({ commit: 'never', reply: '502' });
+    gateway.duplicates = 'lost';
+    const old = gateway.add('order-17', clock.now() - 3 * 86_400_000);
+    const error = await errorOf(create({ prompt: 'a fox', options: { external_task_id: 'order-17' } }));
+    expect(error).toMatchObject({ kind: 'rejected' });
+    expect(error.facts?.hint).toContain(old);
+    expect((await onlyJob()).state).toBe('refused');
+  });
+
+  test('by a task made within the minute that two clocks may differ: it is the one that was lost', async () => {
+    const { create, gateway, clock } = await scene({ commit: 'never', reply: '502' });
+    gateway.duplicates = 'lost';
+    const id = gateway.add('order-17', clock.now() - 30_000);
+    expect(await create({ prompt: 'a fox', options: { external_task_id: 'order-17' } })).toMatchObject({
+      id,
+    });
+  });
+
   test('a refusal that only sounds like it is reported as it is', async () => {
     const { gateway, create, onlyJob } = await scene({ commit: 'never', reply: 'refused-422' });
     const error = await errorOf(create());
@@ -244,15 +265,72 @@ describe('an external ID that is taken', () => {
   });
 });
 
+describe("the same create again under the user's own external ID, while its answer is lost", () => {
+  const body = { prompt: 'a fox', options: { external_task_id: 'order-17' } };
+
+  /** One create whose answer is lost, and no look-up answered. */
+  async function lost(commit: CreateFate['commit']) {
+    const made = await scene({ commit, reply: 'reset' });
+    made.gateway.lookUpFaults.push(...Array<'503'>(20).fill('503'));
+    const error = await errorOf(made.create(body));
+    expect(error).toMatchObject({ kind: 'unknown_outcome' });
+    made.gateway.lookUpFaults.splice(0);
+    return made;
+  }
+
+  test('the task is found, taken into the first job, and nothing is sent', async () => {
+    const { create, gateway, onlyJob, notes } = await lost('now');
+    const { key } = await onlyJob();
+    expect(await create(body)).toMatchObject({ key, id: 'bt-1', isOwnReply: false });
+    expect(await onlyJob()).toMatchObject({ key, state: 'running', id: 'bt-1' });
+    expect(gateway.creates).toHaveLength(1);
+    expect(notes.at(-2)).toContain(key);
+    expect(notes.at(-1)).toContain('bt-1; nothing was sent');
+  });
+
+  test('there is no such task: it is sent again under the same ID, for the first job', async () => {
+    const { create, gateway, onlyJob } = await lost('never');
+    const { key } = await onlyJob();
+    expect(await create(body)).toMatchObject({ key, id: 'bt-1', isOwnReply: true });
+    expect(gateway.creates).toEqual(['order-17', 'order-17']);
+    expect(await onlyJob()).toMatchObject({ key, state: 'running' });
+  });
+
+  test('another body is never sent, nor another ID advised; what was lost is settled', async () => {
+    const { create, gateway, onlyJob } = await lost('now');
+    const error = await errorOf(create({ ...body, prompt: 'a bear' }));
+    expect(error).toMatchObject({ kind: 'rejected', facts: { taskId: 'bt-1' } });
+    expect(error.facts?.hint).not.toContain('--external-id');
+    expect(gateway.creates).toHaveLength(1);
+    expect(await onlyJob()).toMatchObject({ state: 'running', id: 'bt-1' });
+  });
+
+  test('another body while nothing is known: the outcome stays unknown, and nothing is sent', async () => {
+    const { create, gateway, onlyJob } = await lost('never');
+    const { key } = await onlyJob();
+    const error = await errorOf(create({ ...body, prompt: 'a bear' }));
+    expect(error).toMatchObject({ kind: 'unknown_outcome', facts: { taskId: key } });
+    expect(gateway.creates).toHaveLength(1);
+  });
+
+  test('while another process is at work on it: nothing is sent', async () => {
+    const { create, gateway, ledger, onlyJob } = await lost('now');
+    const claim = ledger.claim((await onlyJob()).key);
+    expect(await errorOf(create(body))).toMatchObject({ kind: 'usage' });
+    claim?.release();
+    expect(gateway.creates).toHaveLength(1);
+  });
+});
+
 describe('what a dead process left, settled by jobs sync', () => {
   const died = { event: 'sent' } as const;
   /** A job whose process ended after it had sent, as the ledger has it. */
-  async function left(commit: boolean) {
+  async function left(commit: boolean, changes: object = {}) {
     const made = await scene(
       commit ? { commit: 'now', reply: 'reset' } : { commit: 'never', reply: 'reset' },
     );
     const { body, key, externalId } = identifyBody(betaFamily, { prompt: 'a fox' });
-    made.ledger.begin(intent({ family: 'beta', externalId, gateway: made.gateway.url }), key);
+    made.ledger.begin(intent({ family: 'beta', externalId, gateway: made.gateway.url, ...changes }), key);
     made.ledger.append(key, died);
     const request = { method: 'POST', body: JSON.stringify(body) };
     await fetch(`${made.gateway.url}/text-to-video/beta-3.0`, request).catch(() => {});
@@ -266,25 +344,80 @@ describe('what a dead process left, settled by jobs sync', () => {
     expect(gateway.creates).toHaveLength(1);
   });
 
-  test('one that is not there is over only when it is a minute old, and is never sent', async () => {
+  const open = { outcome: 'open', message: expect.any(String) };
+
+  test('one that is not there yet is looked for with patience, and at every sync', async () => {
     const { settle, onlyJob, gateway, clock } = await left(false);
-    expect(await settle()).toEqual({ outcome: 'open' });
-    expect((await onlyJob()).state).toBe('sent');
+    expect(await settle()).toEqual(open);
+    expect(clock.sleeps).toEqual([2000, 5000, 15_000]);
     await clock.sleep(61_000);
-    expect(await settle()).toEqual({ outcome: 'over' });
-    expect(await onlyJob()).toMatchObject({
-      state: 'refused',
-      message: expect.stringContaining('never created'),
-    });
+    expect(await settle()).toEqual(open);
+    expect((await onlyJob()).state).toBe('unknown');
+    expect(gateway.lookUps).toHaveLength(8);
     expect(gateway.creates).toHaveLength(1);
   });
 
-  test('a look-up that fails leaves it as it is', async () => {
+  test('one that is shown after a long time is taken in all the same', async () => {
     const { settle, onlyJob, gateway, clock } = await left(false);
-    await clock.sleep(61_000);
-    gateway.lookUpFaults.push('503');
-    expect(await errorOf(settle())).toMatchObject({ kind: 'unavailable' });
-    expect((await onlyJob()).state).toBe('sent');
+    expect(await settle()).toEqual(open);
+    await clock.sleep(1_800_000);
+    expect(await settle()).toEqual(open);
+    const id = gateway.add((await onlyJob()).key, clock.now());
+    await clock.sleep(7_200_000);
+    expect(await settle()).toEqual({ outcome: 'adopted', id });
+  });
+
+  test('one that two look-ups an hour apart do not find was never created: said once, and never sent', async () => {
+    const { settle, onlyJob, gateway, clock } = await left(false);
+    expect(await settle()).toEqual(open);
+    await clock.sleep(3_500_000);
+    expect(await settle()).toEqual(open);
+    await clock.sleep(100_000);
+    const settled = await settle();
+    expect(settled).toMatchObject({ outcome: 'over', error: { kind: 'unavailable' } });
+    const { key, message, state } = await onlyJob();
+    expect(state).toBe('refused');
+    expect(message).toBe('the gateway has no task under its external ID');
+    expect(settled).toHaveProperty('error.message', `${key} was never created: ${message}`);
+    expect(gateway.creates).toHaveLength(1);
+  });
+
+  test("a clock of this machine that is set on proves nothing: the gateway's counts", async () => {
+    const { settle, onlyJob } = await left(false);
+    expect(await settle()).toEqual(open);
+    expect(await settle({ skewMs: 86_400_000 })).toEqual(open);
+    expect((await onlyJob()).state).toBe('unknown');
+  });
+
+  test('a look-up with another key proves nothing, however late', async () => {
+    const { settle, onlyJob, clock } = await left(false, { keyId: 'aaaaaaaaaaaa' });
+    expect(await settle({ keyId: 'bbbbbbbbbbbb' })).toMatchObject({
+      message: expect.stringContaining('another key'),
+    });
+    await clock.sleep(7_200_000);
+    expect(await settle({ keyId: 'bbbbbbbbbbbb' })).toMatchObject({ outcome: 'open' });
+    expect((await onlyJob()).state).toBe('unknown');
+  });
+
+  test('a look-up that fails leaves it open, and says why', async () => {
+    const { settle, onlyJob, gateway, clock } = await left(false);
+    await clock.sleep(7_200_000);
+    gateway.lookUpFaults.push('503', '503', '503', '503');
+    expect(await settle()).toMatchObject({ outcome: 'open', message: expect.stringContaining('503') });
+    expect((await onlyJob()).state).toBe('unknown');
+  });
+
+  test("the user's own external ID of an older task is not taken for the lost one's", async () => {
+    const made = await scene({ commit: 'never', reply: 'reset' });
+    const id = made.gateway.add('order-17', made.clock.now() - 86_400_000);
+    const key = made.ledger.begin(
+      intent({ family: 'beta', externalId: 'order-17', gateway: made.gateway.url }),
+    );
+    made.ledger.append(key, died);
+    const settled = await made.settle();
+    expect(settled).toMatchObject({ outcome: 'over', error: { kind: 'rejected' } });
+    expect(settled).toHaveProperty('error.facts.hint', expect.stringContaining(id));
+    expect((await made.onlyJob()).state).toBe('refused');
   });
 
   test('after the gateway has forgotten its records, absence proves nothing', async () => {

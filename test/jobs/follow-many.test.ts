@@ -45,7 +45,7 @@ function depsFor(client: Client, clock: VirtualClock, family: TaskFamily, accoun
   };
   const deps: FollowDeps = {
     client,
-    looker: createLooker({ client, family, clock, account }),
+    looker: createLooker({ client, family, clock, account, random: () => 0.5 }),
     transport: undefined as never,
     ledger: openLedger({ dir: tempDir(), clock, keepPrompts: true }),
     clock,

@@ -29,7 +29,7 @@ async function waitForAll(
     latencyMs: 40,
   });
   const account = options.account ?? 'enterprise';
-  const looker = createLooker({ client: fake.client, family, clock, account });
+  const looker = createLooker({ client: fake.client, family, clock, account, random });
   const pool = poolOf({ family: family.name, settings: options.settings ?? {} }, account);
   const looks = new Map<string, number>();
   const ids = idsOf(count);
@@ -74,7 +74,13 @@ describe('many tasks of family B', () => {
   test('a look that nobody else follows does not wait for company', async () => {
     const clock = new VirtualClock();
     const { client, asked } = fakeTasks(clock, () => 'queued');
-    const looker = createLooker({ client, family: betaFamily, clock, account: 'personal' });
+    const looker = createLooker({
+      client,
+      family: betaFamily,
+      clock,
+      random: () => 0.5,
+      account: 'personal',
+    });
     await clock.until(looker.look('alone', { signal: never(), patienceMs: 4000 }));
     expect(asked).toEqual([{ atMs: 0, ids: ['alone'] }]);
   });
@@ -82,7 +88,13 @@ describe('many tasks of family B', () => {
   test('one that waits for the others waits no longer than its patience', async () => {
     const clock = new VirtualClock();
     const { client, asked } = fakeTasks(clock, () => 'queued');
-    const looker = createLooker({ client, family: betaFamily, clock, account: 'personal' });
+    const looker = createLooker({
+      client,
+      family: betaFamily,
+      clock,
+      random: () => 0.5,
+      account: 'personal',
+    });
     looker.follow('here');
     looker.follow('elsewhere');
     await clock.until(looker.look('here', { signal: never(), patienceMs: 4000 }));
@@ -92,7 +104,13 @@ describe('many tasks of family B', () => {
   test('a task that the reply leaves out is not found; the others are', async () => {
     const clock = new VirtualClock();
     const { client } = fakeTasks(clock, (id) => (id === 'b' ? undefined : 'queued'));
-    const looker = createLooker({ client, family: betaFamily, clock, account: 'personal' });
+    const looker = createLooker({
+      client,
+      family: betaFamily,
+      clock,
+      random: () => 0.5,
+      account: 'personal',
+    });
     const looks = ['a', 'b', 'c'].map((id) => looker.look(id, { signal: never() }));
     const [a, b, c] = await clock.until(Promise.allSettled(looks));
     expect([a?.status, b?.status, c?.status]).toEqual(['fulfilled', 'rejected', 'fulfilled']);
@@ -106,7 +124,13 @@ describe('many tasks of family B', () => {
         throw new GwError('unavailable', 'HTTP 503');
       },
     });
-    const looker = createLooker({ client, family: betaFamily, clock, account: 'personal' });
+    const looker = createLooker({
+      client,
+      family: betaFamily,
+      clock,
+      random: () => 0.5,
+      account: 'personal',
+    });
     const looks = ['a', 'b', 'c'].map((id) => looker.look(id, { signal: never() }));
     const ends = await clock.until(Promise.allSettled(looks));
     expect(ends.map((end) => (end.status === 'rejected' ? end.reason.kind : ''))).toEqual(
@@ -122,7 +146,13 @@ describe('many tasks of family B', () => {
         if (ids.includes('task-00033')) throw new GwError('rejected', 'HTTP 400');
       },
     });
-    const looker = createLooker({ client, family: betaFamily, clock, account: 'personal' });
+    const looker = createLooker({
+      client,
+      family: betaFamily,
+      clock,
+      random: () => 0.5,
+      account: 'personal',
+    });
     const round = () =>
       clock.until(Promise.allSettled(idsOf(50).map((id) => looker.look(id, { signal: never() }))));
     const ends = await round();
@@ -136,7 +166,13 @@ describe('many tasks of family B', () => {
   test('the addresses of requests stay short, however long the IDs are', async () => {
     const clock = new VirtualClock();
     const { client, asked } = fakeTasks(clock, () => 'queued');
-    const looker = createLooker({ client, family: betaFamily, clock, account: 'personal' });
+    const looker = createLooker({
+      client,
+      family: betaFamily,
+      clock,
+      random: () => 0.5,
+      account: 'personal',
+    });
     const ids = idsOf(60).map((id) => `${id}-${'x'.repeat(110)}`);
     await clock.until(Promise.all(ids.map((id) => looker.look(id, { signal: never() }))));
     expect(asked.map(({ ids }) => ids.length)).toEqual([33, 27]);
@@ -145,7 +181,13 @@ describe('many tasks of family B', () => {
   test('a task not known yet is asked for again while it is young', async () => {
     const clock = new VirtualClock();
     const { client, asked } = fakeTasks(clock, (_, atMs) => (atMs < 9000 ? undefined : 'queued'));
-    const looker = createLooker({ client, family: betaFamily, clock, account: 'personal' });
+    const looker = createLooker({
+      client,
+      family: betaFamily,
+      clock,
+      random: () => 0.5,
+      account: 'personal',
+    });
     const look = (untilMs: number) =>
       clock.until(looker.look('young', { signal: never(), retryNotFoundUntilMs: clock.now() + untilMs }));
     await expect(look(5000)).rejects.toMatchObject({ kind: 'not_found' });
@@ -164,7 +206,13 @@ describe('many tasks of family B', () => {
         });
       },
     });
-    const looker = createLooker({ client, family: betaFamily, clock, account: 'personal' });
+    const looker = createLooker({
+      client,
+      family: betaFamily,
+      clock,
+      random: () => 0.5,
+      account: 'personal',
+    });
     const [one, two] = [new AbortController(), new AbortController()];
     const first = looker.look('a', { signal: one.signal });
     const second = looker.look('b', { signal: two.signal });
@@ -215,7 +263,13 @@ describe('many tasks of family A', () => {
         open -= 1;
       },
     });
-    const looker = createLooker({ client, family: alphaFamily, clock, account: 'enterprise' });
+    const looker = createLooker({
+      client,
+      family: alphaFamily,
+      clock,
+      random: () => 0.5,
+      account: 'enterprise',
+    });
     await clock.until(Promise.all(idsOf(100).map((id) => looker.look(id, { signal: never() }))));
     expect(most).toBe(16);
   });
@@ -228,7 +282,13 @@ describe('many tasks of family A', () => {
         throw new GwError('rate_limited', 'HTTP 429', { retryAtMs: clock.now() + 20_000 });
       },
     });
-    const looker = createLooker({ client, family: alphaFamily, clock, account: 'enterprise' });
+    const looker = createLooker({
+      client,
+      family: alphaFamily,
+      clock,
+      random: () => 0.5,
+      account: 'enterprise',
+    });
     const looks = idsOf(3).map((id) => looker.look(id, { signal: never(), retries: 0 }));
     await clock.until(Promise.allSettled(looks));
     expect(asked.map(({ atMs }) => atMs)).toEqual([0, 20_000, 20_125]);
@@ -237,7 +297,13 @@ describe('many tasks of family A', () => {
   test('an unknown task is asked for alone and says so', async () => {
     const clock = new VirtualClock();
     const { client } = fakeTasks(clock, () => undefined);
-    const looker = createLooker({ client, family: alphaFamily, clock, account: 'enterprise' });
+    const looker = createLooker({
+      client,
+      family: alphaFamily,
+      clock,
+      random: () => 0.5,
+      account: 'enterprise',
+    });
     await expect(clock.until(looker.look('gone', { signal: never() }))).rejects.toMatchObject({
       kind: 'not_found',
     });

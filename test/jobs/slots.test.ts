@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { alphaFamily } from '../../src/gateway/alpha-task.ts';
 import { betaFamily } from '../../src/gateway/beta-task.ts';
 import { type AccountType, poolOf } from '../../src/gateway/limits.ts';
+import type { TaskFamily } from '../../src/gateway/task.ts';
 import { createLooker } from '../../src/jobs/looker.ts';
 import { takeSlot } from '../../src/jobs/slots.ts';
 import { newJobKey } from '../../src/ledger/job-key.ts';
@@ -13,7 +14,11 @@ import { fakeTasks } from './fake-client.ts';
 const gateway = 'https://gateway.example';
 
 /** A user whose tasks end when the test says; ledgers of one directory are other processes of the same user. */
-function scene(endsAtMs: Record<string, number>, account: AccountType = 'personal', family = alphaFamily) {
+function scene(
+  endsAtMs: Record<string, number>,
+  account: AccountType = 'personal',
+  family: TaskFamily = alphaFamily,
+) {
   const clock = new VirtualClock();
   const dir = tempDir();
   const ledger = openLedger({ dir, clock, keepPrompts: true });
@@ -31,9 +36,9 @@ function scene(endsAtMs: Record<string, number>, account: AccountType = 'persona
     takeSlot(
       {
         family,
-        intent: { gateway },
+        intent: { gateway, keyId: 'own' },
         pool: poolOf({ family: family.name, settings }, account),
-        looker: createLooker({ client, family, clock, account }),
+        looker: createLooker({ client, family, clock, account, random: () => 0.5 }),
         ledger: openLedger({ dir, clock, keepPrompts: true }),
         clock,
         random: () => 0.5,
@@ -64,7 +69,9 @@ test('a full account is waited for, its tasks are looked at, and what ended is w
   const { atMs } = await clock.until(take());
   expect(atMs).toBeGreaterThanOrEqual(50_000);
   expect(atMs).toBeLessThan(80_000);
-  expect(notes).toEqual([expect.stringContaining('no free slot: 3 of 3')]);
+  expect(notes).toEqual([
+    expect.stringContaining('no free slot: 3 alpha tasks are queued or running, and the account runs 3'),
+  ]);
   expect((await ledger.find('b'))?.state).toBe('succeeded');
 });
 
@@ -130,8 +137,16 @@ test('jobs of other gateways and families take no slot; tasks that the gateway h
   run('c');
   run('forgotten-1');
   run('forgotten-2');
+  await clock.until(clock.sleep(61_000));
   // Two looks, and not one whole pause.
-  expect((await clock.until(take())).atMs).toBeLessThan(5000);
+  expect((await clock.until(take())).atMs).toBeLessThan(61_000 + 5000);
+});
+
+test('jobs that another key made take no slot of this one', async () => {
+  const { clock, run, take, asked } = scene({ a: 1e9, b: 1e9, c: 1e9 });
+  for (const id of ['a', 'b', 'c']) run(id, {}, { keyId: id === 'c' ? 'other' : 'own' });
+  expect((await clock.until(take())).atMs).toBe(0);
+  expect(asked).toEqual([]);
 });
 
 test('a family without a documented limit counts nothing', async () => {
@@ -140,4 +155,21 @@ test('a family without a documented limit counts nothing', async () => {
   for (const id of Object.keys(ends)) run(id);
   expect((await clock.until(take())).atMs).toBe(0);
   expect(asked).toEqual([]);
+});
+
+test('a task that was made just now and is not known yet keeps its slot', async () => {
+  const { clock, run, take } = scene({ a: 1e9, b: 1e9 });
+  for (const id of ['a', 'b', 'young']) run(id);
+  await expect(clock.until(take({}, 50_000))).rejects.toMatchObject({ kind: 'rate_limited' });
+  expect((await clock.until(take())).atMs).toBeGreaterThanOrEqual(60_000);
+});
+
+test('a create without an answer holds a slot for as long as its task is likely to run', async () => {
+  const { clock, run, take, ledger } = scene({ a: 1e9, b: 1e9 });
+  for (const id of ['a', 'b']) run(id);
+  const lost = ledger.begin(intent({ gateway, settings: {} }));
+  ledger.append(lost, { event: 'sent' });
+  ledger.append(lost, { event: 'unknown', message: 'no reply' });
+  await expect(clock.until(take({}, 600_000))).rejects.toMatchObject({ kind: 'rate_limited' });
+  expect((await clock.until(take())).atMs).toBeGreaterThanOrEqual(15 * 60_000);
 });

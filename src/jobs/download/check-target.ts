@@ -40,13 +40,17 @@ export function checkTarget(plan: SavePlan, before: BeforeTask): void {
   if (!whole || placeholdersOf(name).size > 0) return;
   const fixed = render(name, {});
   checkFixed(path.join(dir, fixed));
-  if (before.outputsExpected > 1) {
-    const suffix = path.extname(fixed);
-    throw usage(
-      `--out: one file name for ${before.outputsExpected} outputs (${fixed})`,
-      `put {index} into the name: ${path.basename(fixed, suffix)}-{index}${suffix}`,
-    );
-  }
+  refuseOneName(fixed, before.outputsExpected);
+}
+
+/** Throws `usage` for one name without placeholders for several outputs. */
+export function refuseOneName(fixed: string, outputsExpected: number): void {
+  if (outputsExpected < 2) return;
+  const suffix = path.extname(fixed);
+  throw usage(
+    `--out: one file name for ${outputsExpected} outputs (${fixed})`,
+    `put {index} into the name: ${path.basename(fixed, suffix)}-{index}${suffix}`,
+  );
 }
 
 /** The directory down to the first segment that only the task can tell. */

@@ -175,6 +175,9 @@ function failed(reason: string, status?: number): GwError {
 
 function usableLink(link: string): URL {
   const url = outputUrl(link);
-  if (url === undefined) throw failed('the link of the output is not an http or https address');
-  return url;
+  if (url !== undefined) return url;
+  const scheme = /^[a-z][a-z0-9+.-]{0,30}:/i.exec(link)?.[0];
+  throw new GwError('download', 'the link of the output is not an http or https address', {
+    hint: `gw follows no ${scheme ?? 'such'} link; the record has it (gw jobs show)`,
+  });
 }

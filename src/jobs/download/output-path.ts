@@ -39,10 +39,12 @@ export function outputPath(target: string, naming: Naming, output: TaskOutput, i
   const pieces = parsePattern(split.name);
   const { stem, extension } = splitExtension(pieces);
   const isMain = output.role === output.type;
-  const suffix = isMain || placeholdersOf(pieces).has('index') ? '' : `-${cleanNameValue(output.role)}`;
+  const isPlain = isMain || placeholdersOf(pieces).has('index');
   return {
     dir: render(parsePattern(split.dir), values),
     name(ext, copy) {
+      // What the extension says already is not said twice.
+      const suffix = isPlain || output.role === ext ? '' : `-${cleanNameValue(output.role)}`;
       const all = { ...values, ext };
       const room = MAX_STEM_BYTES - COPY_BYTES - Buffer.byteLength(suffix);
       const copySuffix = copy === 0 ? '' : `-${copy}`;

@@ -1,4 +1,5 @@
 import * as os from 'node:os';
+import * as path from 'node:path';
 import { errorCode, GwError } from '../../errors.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import type { Clock } from '../../host.ts';
@@ -8,6 +9,7 @@ import { DiskFault, faultReason } from './disk-fault.ts';
 import { GetBudget } from './get-budget.ts';
 import type { DownloadJournal } from './journal.ts';
 import type { Naming } from './output-path.ts';
+import { isFixedName } from './plan-target.ts';
 import { SaveOutput } from './save-output.ts';
 
 export interface SaveInput {
@@ -80,14 +82,24 @@ export async function saveOutputs(
       const kept: boolean =
         saving?.abandon(mayKeep && (error instanceof DiskFault || saving.isResumable)) ?? false;
       partIsKept ||= kept;
-      failures.push({ role: output.role, error: downloadError(error, output, input.names.id, kept) });
+      failures.push({ role: output.role, error: downloadError(error, output, input.names, kept) });
     }
   }
+  warnOfNames(files, plan, warn);
   return { files, failures };
 }
 
+/** Numbered outputs of one fixed name have names of our own making. */
+function warnOfNames(files: readonly SavedFile[], { target }: SavePlan, warn: (text: string) => void): void {
+  if (!files.some(({ role }) => /-\d+$/.test(role)) || !isFixedName(target)) return;
+  const names = files.map((file) => path.basename(file.path)).join(', ');
+  warn(`one name for ${files.length} outputs: saved as ${names}; put {index} into --out to number them`);
+}
+
 /** Any failure as an error of kind `download` that names the task and says how to go on. */
-function downloadError(error: unknown, output: TaskOutput, taskId: string, isKept: boolean): GwError {
+function downloadError(error: unknown, output: TaskOutput, names: Naming, isKept: boolean): GwError {
+  const { id: taskId, family } = names;
+  const job = family === 'image' ? 'image job' : 'task';
   const facts = error instanceof GwError ? error.facts : {};
   const reason =
     error instanceof Error && errorCode(error) === undefined ? error.message : faultReason(error);
@@ -95,7 +107,7 @@ function downloadError(error: unknown, output: TaskOutput, taskId: string, isKep
     ? 'what has arrived is kept: once that is mended, gw jobs sync goes on from there'
     : 'once that is mended, gw jobs sync fetches it';
   const hint = error instanceof DiskFault ? goesOn : facts.hint;
-  return new GwError('download', `the ${output.role} of task ${taskId} was not saved: ${reason}`, {
+  return new GwError('download', `the ${output.role} of ${job} ${taskId} was not saved: ${reason}`, {
     ...facts,
     hint,
     taskId,

@@ -25,8 +25,10 @@ export function verifyPart(part: PartFile, expected: TaskOutput['type']): Findin
 /** Why first bytes cannot be those of the output: text, or no medium, or a medium of another kind. */
 export function refusalOf(fileType: FileType | undefined, expected: TaskOutput['type']): string | undefined {
   // SVG counts as an image, but it is XML: no model draws it.
-  if (fileType?.modality === expected && fileType.format !== 'svg') return undefined;
-  return `the server sent ${typeInWords(fileType)} where ${modalityInWords[expected]} was expected`;
+  const isExpected = fileType !== undefined && (expected === 'any' || fileType.modality === expected);
+  if (isExpected && fileType.format !== 'svg') return undefined;
+  const wanted = expected === 'any' ? 'a video, an image or audio' : modalityInWords[expected];
+  return `the server sent ${typeInWords(fileType)} where ${wanted} was expected`;
 }
 
 function brokenContainer(fileType: FileType, part: PartFile): string | undefined {

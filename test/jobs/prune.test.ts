@@ -1,0 +1,69 @@
+import { describe, expect, test } from 'vitest';
+import { alphaFamily } from '../../src/gateway/alpha-task.ts';
+import { imageFamily } from '../../src/gateway/image-job.ts';
+import { isSettled, pruneClocks } from '../../src/jobs/prune.ts';
+import type { Job, LedgerEvent } from '../../src/ledger/event.ts';
+import { foldJobs } from '../../src/ledger/fold.ts';
+import { intent, line, novemberMs } from '../ledger/fixtures.ts';
+
+const DAY_MS = 86_400_000;
+const YEARS_MS = 10 * 365 * DAY_MS;
+const record = { id: 't-1', status: 'succeeded', content: { video_url: 'https://outputs.example/v' } };
+
+/** A job of these events; the first is its intent, at `atMs`. */
+function jobOf(
+  atMs: number,
+  events: readonly LedgerEvent[],
+  changes: Parameters<typeof intent>[0] = {},
+): Job {
+  const all = [intent(changes), ...events];
+  const [job] = foldJobs(all.map((event) => line('gw-1', atMs, event)));
+  if (!job) throw new Error('no job');
+  return job;
+}
+
+const succeeded = (atMs: number, serverDateMs: number, changes: Parameters<typeof intent>[0] = {}) =>
+  jobOf(
+    atMs,
+    [
+      { event: 'accepted', id: 't-1' },
+      { event: 'final', state: 'succeeded', status: 'succeeded', record, serverDateMs },
+    ],
+    changes,
+  );
+
+const isPruned = (job: Job, nowMs: number, others: readonly Job[] = [], family = alphaFamily) =>
+  isSettled(job, family, pruneClocks([job, ...others], nowMs));
+
+describe('the ledger may forget', () => {
+  const job = succeeded(novemberMs, novemberMs);
+  const later = (days: number) => succeeded(novemberMs, novemberMs + days * DAY_MS);
+
+  test('what is not saved only when the gateway’s own clock has passed the end of link and record', () => {
+    expect(isPruned(job, novemberMs + YEARS_MS)).toBe(false);
+    expect(isPruned(job, novemberMs + YEARS_MS, [later(2)])).toBe(false);
+    expect(isPruned(job, novemberMs + YEARS_MS, [later(8)])).toBe(true);
+    const elsewhere = succeeded(novemberMs, novemberMs + YEARS_MS, { gateway: 'https://other.example' });
+    expect(isPruned(job, novemberMs + YEARS_MS, [elsewhere])).toBe(false);
+  });
+
+  test('what was not to be saved no sooner than what was', () => {
+    const save = { target: '/v/{id}.{ext}', force: false, download: false };
+    const unwanted = succeeded(novemberMs, novemberMs, { save });
+    expect(isPruned(unwanted, novemberMs + 60_000)).toBe(false);
+    expect(isPruned(unwanted, novemberMs + 60_000, [later(8)])).toBe(true);
+  });
+
+  test('a job made on a clock years behind while its record lives by the gateway’s', () => {
+    const behind = succeeded(novemberMs - YEARS_MS, novemberMs);
+    expect(isPruned(behind, novemberMs, [later(2)])).toBe(false);
+    expect(isPruned(behind, novemberMs, [later(8)])).toBe(true);
+  });
+
+  test.each([alphaFamily, imageFamily])('a create without an answer after thirty days: $name', (family) => {
+    const unknown = jobOf(novemberMs, [{ event: 'sent' }, { event: 'unknown', message: 'cut' }]);
+    const settled = (days: number) =>
+      isSettled(unknown, family, pruneClocks([unknown], novemberMs + days * DAY_MS));
+    expect([settled(0), settled(29), settled(31)]).toEqual([false, false, true]);
+  });
+});
