@@ -98,7 +98,7 @@ export async function parseArgv(
     getOutHasColors: () => false,
   });
 
-  const grow = (command: Command, node: Node, path: readonly string[]): void => {
+  const grow = (command: Command, node: Node, path: readonly string[], sends?: AnyCommand['sends']): void => {
     command
       .description(node.summary)
       .helpCommand(false)
@@ -111,7 +111,8 @@ export async function parseArgv(
       });
     // A group's help is a list of commands; the shared options stand in the help of gw itself and of each command.
     const shared = node.children && path.length > 0 ? 'hidden' : 'shown';
-    for (const [key, flag] of Object.entries(globalFlags)) addFlag(command, key, flag, typed, shared);
+    for (const [key, flag] of Object.entries(globalFlags))
+      addFlag(command, key, flag, typed, appliesTo(key, sends) ? shared : 'hidden');
     const children = new Map((node.children ?? []).map((child) => [child.name, child]));
     for (const child of children.values())
       command.command(child.name).description(child.summary).usage(usageOf(child));
@@ -119,8 +120,8 @@ export async function parseArgv(
       const child = children.get(sub.name());
       if (!child) return;
       const childPath = [...path, child.name];
-      if (child.load) await equip(sub, child, child.load, childPath);
-      grow(sub, child, childPath);
+      const sends = child.load && (await equip(sub, child, child.load, childPath));
+      grow(sub, child, childPath, sends);
     });
     if (!node.load) {
       command.action(() => {
@@ -162,6 +163,7 @@ export async function parseArgv(
       };
       found = { path, command: spec, input };
     });
+    return spec.sends;
   };
 
   grow(top, root, []);
@@ -218,18 +220,20 @@ function fromCommander(error: CommanderError) {
 
 /** Options of every command that have no meaning for this one are refused, never ignored. */
 function checkSharedOptions({ command, input, path }: Invocation): void {
-  const name = `gw ${path.join(' ')}`;
   const { globals } = input;
-  if (command.sends !== 'body') {
-    for (const key of ['set', 'body'] as const) {
-      if (globals[key] !== undefined)
-        throw usage(`${flagName(key)}: ${name} sends no request body`, 'leave it out');
-    }
+  for (const key of [...ofBodies, ...ofRequests]) {
+    if (globals[key] === undefined || appliesTo(key, command.sends)) continue;
+    const lacks = ofBodies.some((each) => each === key) ? 'request body' : 'request that could be shown';
+    throw usage(`${flagName(key)}: gw ${path.join(' ')} sends no ${lacks}`, 'leave it out');
   }
-  if (command.sends === 'nothing') {
-    for (const key of ['dryRun', 'curl'] as const) {
-      if (globals[key])
-        throw usage(`${flagName(key)}: ${name} sends no request that could be shown`, 'leave it out');
-    }
-  }
+}
+
+const ofBodies = ['set', 'body'] as const;
+const ofRequests = ['dryRun', 'curl'] as const;
+
+/** Whether a shared option means something for a command; those that do not are neither shown nor taken. */
+function appliesTo(key: string, sends: AnyCommand['sends'] | undefined): boolean {
+  const isOf = (keys: readonly string[]) => keys.includes(key);
+  if (isOf(ofBodies)) return sends === undefined || sends === 'body';
+  return !isOf(ofRequests) || sends !== 'nothing';
 }

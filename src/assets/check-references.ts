@@ -27,6 +27,7 @@ export async function checkReferences(
   const looks = await lookAtAssets(ids, { client, send: { signal } });
   for (const { id, type, named } of references) {
     const look = looks.get(id);
+    if (look && 'error' in look && look.error.kind !== 'not_found') throw look.error;
     if (look === undefined || 'error' in look) {
       throw new GwError('not_found', `${named} asset://${id}: there is no such asset; nothing was sent`, {
         ...look?.error.facts,

@@ -30,6 +30,8 @@ export interface Created {
   readonly id: string;
   /** The reply as it came; the record, where the reply was lost and it was found again. */
   readonly record: unknown;
+  /** The reply was lost and it was found again. */
+  readonly isFound: boolean;
 }
 
 /** Before the first look and the second: what was taken may not be listed at once. */
@@ -37,7 +39,7 @@ const LOOK_AFTER_MS = [2_000, 5_000];
 
 /**
  * Creates an asset or a group. Where the answer is lost it is looked for first: found, it is the one; certainly not there,
- * it is sent once more; in any other case `unavailable` says that it may exist (promises, section 2). Throws as
+ * it is sent once more, unless a whole reply said that it was created; in any other case `unavailable` says that it may exist (promises, section 2). Throws as
  * {@link askLibrary}; an Interrupted after it was sent says how to look for it.
  */
 export async function createOnce(request: CreateOnce): Promise<Created> {
@@ -48,7 +50,7 @@ export async function createOnce(request: CreateOnce): Promise<Created> {
       sentAtMs ??= clock.now();
     };
     const { json } = await askLibrary(client, endpoint, { body }, { signal, onSend });
-    return { id: resultOf(CreatedId, json).Id, record: json };
+    return { id: resultOf(CreatedId, json).Id, record: json, isFound: false };
   };
   let lost: UnknownOutcome;
   try {
@@ -64,14 +66,24 @@ export async function createOnce(request: CreateOnce): Promise<Created> {
       const found = await lookFor(request, request.find, sentAtMs ?? clock.now());
       if (typeof found === 'object') {
         note(`found: the ${what} ${found.id} was created`);
-        return found;
+        return { ...found, isFound: true };
       }
-      if (found === 'unclear' || sends === 2) throw notKnown(lost, request);
+      if (found === 'unclear' || sends === 2 || wasAnswered(lost)) throw notKnown(lost, request);
       note(`the gateway has no such ${what}; sending it once more`);
     }
   } catch (error) {
     if (!(error instanceof Interrupted) || sentAtMs === undefined) throw error;
     throw new Interrupted(error.signal, `the ${what} may have been created: ${request.lookCommand}`);
+  }
+}
+
+/** Whether a whole reply of the library came, a success without an ID that can be used: it was created, or something was. */
+function wasAnswered({ partialText }: UnknownOutcome): boolean {
+  try {
+    const reply: unknown = JSON.parse(partialText ?? '');
+    return typeof reply === 'object' && reply !== null && Object.hasOwn(reply, 'Result');
+  } catch {
+    return false;
   }
 }
 

@@ -1,4 +1,3 @@
-import * as z from 'zod';
 import { resultOf } from '../gateway/asset-envelope.ts';
 import { canonical, groupTypes } from '../gateway/asset-fields.ts';
 import { AssetPage, GroupPage, LIST_MAX, listAssets, listGroups } from '../gateway/asset-list.ts';
@@ -65,8 +64,6 @@ const same =
         : told === sent;
     });
 
-const WithItems = z.looseObject({ Items: z.unknown().optional() });
-
 /** Times on the wire are whole seconds, and clocks of one service differ a little. */
 const SLACK_MS = 2_000;
 
@@ -77,9 +74,10 @@ function judge(
   sinceMs: number,
   clock: Clock,
 ): Found {
-  // A reply without a list is no word that there is nothing.
-  if (resultOf(WithItems, reply.json).Items === undefined) return 'unclear';
-  const aheadMs = (reply.serverDateMs ?? clock.now()) - clock.now();
+  if (candidates.length === 0) return 'absent';
+  // Without the gateway's clock nothing tells a new one from an old one.
+  if (reply.serverDateMs === undefined) return 'unclear';
+  const aheadMs = reply.serverDateMs - clock.now();
   const isNew = candidates.map(({ CreateTime: time }) => {
     const createdAtMs = typeof time === 'string' ? Date.parse(time) : Number.NaN;
     return Number.isNaN(createdAtMs) ? undefined : createdAtMs >= sinceMs + aheadMs - SLACK_MS;

@@ -1,7 +1,7 @@
-import { GwError } from '../errors.ts';
+import { type ErrorKind, GwError } from '../errors.ts';
 import { type Asset, type AssetView, readAsset } from '../gateway/asset-record.ts';
 import type { Clock } from '../host.ts';
-import { type LookRequest, lookAtAssets } from './look-at-assets.ts';
+import { type AssetLook, type LookRequest, lookAtAssets } from './look-at-assets.ts';
 
 export interface WaitOptions extends Omit<LookRequest, 'send'> {
   /** Between two looks, in milliseconds. */
@@ -33,12 +33,12 @@ const MAX_FAILURES = 20;
 const MAX_FAILING_MS = 15 * 60_000;
 
 /**
- * Looks at assets until each is `Active` or `Failed`, and gives each as it ends. A look that fails does not end the wait;
- * 401 and 403 do. Throws those, the last error of a gateway that is gone, or the signal's reason; an asset that is not
- * finished at the deadline ends with `wait_timeout`.
+ * Looks at assets until each is `Active` or `Failed`, and gives each as it ends. A look that fails does not end the wait,
+ * nor the looks at the others; 401 and 403 do. One that is refused ends the wait for its asset. Throws those, the last error
+ * of a gateway that is gone, or the signal's reason; an asset that is not finished at the deadline ends with `wait_timeout`.
  */
 export async function* waitForAssets(ids: readonly string[], options: WaitOptions): AsyncGenerator<WaitEnd> {
-  const { clock, deadlineMs, signal } = options;
+  const { clock, deadlineMs, signal, youngUntilMs = 0 } = options;
   const startMs = clock.steady();
   const waiting = new Map<string, Asset | undefined>(ids.map((id) => [id, undefined]));
   const trouble = { failures: 0, sinceMs: 0 };
@@ -48,32 +48,30 @@ export async function* waitForAssets(ids: readonly string[], options: WaitOption
     const isLast = pauseMs >= restMs;
     await clock.sleep(Math.max(0, Math.min(pauseMs, restMs)), signal);
     pauseMs = pace(options, clock.steady() - startMs);
-    try {
-      // Each look is one attempt: the next one is its retry.
-      const looks = await lookAtAssets([...waiting.keys()], { ...options, send: { signal, retries: 0 } });
-      trouble.failures = 0;
-      for (const [id, look] of looks) {
-        if ('error' in look) {
-          if (clock.steady() < (options.youngUntilMs ?? 0)) continue;
-          waiting.delete(id);
-          yield { id, error: look.error };
-          continue;
-        }
-        const view = readAsset(look.asset);
-        options.onUpdate(view, clock.steady() - startMs);
-        waiting.set(id, look.asset);
-        if (view.state === 'running') continue;
+    const { looks, failed } = await lookOnce([...waiting.keys()], options);
+    for (const [id, look] of looks) {
+      if ('error' in look) {
+        if (look.error.kind === 'not_found' && clock.steady() < youngUntilMs) continue;
         waiting.delete(id);
-        yield { id, asset: look.asset, view };
+        yield { id, error: look.error };
+        continue;
       }
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof GwError) || error.kind === 'auth') throw error;
+      const view = readAsset(look.asset);
+      options.onUpdate(view, clock.steady() - startMs);
+      waiting.set(id, look.asset);
+      if (view.state === 'running') continue;
+      waiting.delete(id);
+      yield { id, asset: look.asset, view };
+    }
+    const [error] = failed;
+    if (error === undefined || looks.size > 0) trouble.failures = 0;
+    if (error !== undefined) {
       if (trouble.failures === 0) trouble.sinceMs = clock.steady();
       trouble.failures += 1;
       const isGone = trouble.failures >= MAX_FAILURES && clock.steady() - trouble.sinceMs >= MAX_FAILING_MS;
       if (isGone) throw error;
-      const { retryAtMs } = error.facts;
+      const told = failed.flatMap(({ facts }) => facts.retryAtMs ?? []);
+      const retryAtMs = told.length > 0 ? Math.max(...told) : undefined;
       if (retryAtMs !== undefined && clock.steady() + (retryAtMs - clock.now()) >= deadlineMs) {
         for (const [id, asset] of waiting) yield { id, asset, error: waitOver(id, retryAtMs) };
         return;
@@ -85,6 +83,31 @@ export async function* waitForAssets(ids: readonly string[], options: WaitOption
     for (const [id, asset] of waiting) yield { id, asset, error: waitOver(id) };
     return;
   }
+}
+
+/** Errors that say something of the asset or the request, and not of the way to the gateway. */
+const finalKinds: readonly ErrorKind[] = ['not_found', 'rejected', 'balance'];
+
+/** One look at each: what it brought, and the failures that the next look may mend. */
+async function lookOnce(
+  ids: readonly string[],
+  options: WaitOptions,
+): Promise<{ readonly looks: ReadonlyMap<string, AssetLook>; readonly failed: readonly GwError[] }> {
+  const { signal } = options;
+  const looks = new Map<string, AssetLook>();
+  const failed: GwError[] = [];
+  try {
+    // Each look is one attempt: the next one is its retry.
+    for (const [id, look] of await lookAtAssets(ids, { ...options, send: { signal, retries: 0 } })) {
+      if ('error' in look && !finalKinds.includes(look.error.kind)) failed.push(look.error);
+      else looks.set(id, look);
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof GwError) || error.kind === 'auth') throw error;
+    failed.push(error);
+  }
+  return { looks, failed };
 }
 
 function waitOver(id: string, retryAtMs?: number): GwError {

@@ -1,16 +1,16 @@
 import { defineCommand, type Outcome } from '../command.ts';
+import { SLOW_ANSWER_SILENCE_MS } from '../config/defaults.ts';
 import type { Context } from '../context.ts';
 import { GwError, usage } from '../errors.ts';
-import { applySets, type JsonObject, readJsonFile } from '../flags/json-body.ts';
+import { applySets, type JsonObject, readJsonAsWritten, readJsonFile } from '../flags/json-body.ts';
 import { refuseSharedStdin } from '../flags/prompt.ts';
 import { type Endpoint, type HttpMethod, httpMethods } from '../gateway/endpoint.ts';
 import type { RequestInput } from '../http/client.ts';
-import { passOn } from './api/pass-on.ts';
+import type { WireReply } from '../http/exchange.ts';
+import { type PassedOn, passOn } from './api/pass-on.ts';
 import { readApiPath } from './api/read-path.ts';
+import { refusalIn, withoutLedger } from './api/reply-errors.ts';
 import { showInstead } from './show-instead.ts';
-
-/** Longest silence where nobody set one: a model may think before it answers. */
-const SLOW_SILENCE_MS = 300_000;
 
 /** `gw api METHOD PATH`: any request with the right credential for its path; the reply as it comes. */
 export const api = defineCommand<Record<string, never>, never>({
@@ -31,9 +31,11 @@ export const api = defineCommand<Record<string, never>, never>({
   notes: [
     'The key goes as the path asks for it: Authorization: Bearer, x-api-key with provider-version (/v1/messages), or ' +
       'x-geo-api-key (/v1beta/…); it never leaves the gateway in force.',
-    'The body is what --body and --set make; without them none is sent. It is not checked against any rule.',
-    'A reply with a status other than 2xx ends with its exit code. What may have created something is never sent twice ' +
-      '(exit 14), and no job is written to the ledger: gw jobs knows nothing of what is created here.',
+    'The body is what --body and --set make; without them none is sent, and without --set it is sent as it was written. ' +
+      'It is not checked against any rule.',
+    'Every reply goes to stdout, byte for byte in a pipe. A status other than 2xx ends with its exit code. What may have ' +
+      'been done is never sent twice (exit 14 where it is paid for, else 8), and no job is written to the ledger: gw jobs ' +
+      'knows nothing of what is created here.',
   ],
   sends: 'body',
   async run({ args, globals }, ctx) {
@@ -46,7 +48,11 @@ export const api = defineCommand<Record<string, never>, never>({
     const { maxBodyBytes, ...row } = apiEndpoint(method, path);
     const endpoint =
       maxBodyBytes === undefined || globals.validate === false ? row : { ...row, maxBodyBytes };
-    const input = { ...(body !== undefined && { body }), stream: asksForStream(body, path) };
+    const input = {
+      ...(body !== undefined && { body: body.value }),
+      ...(body?.text !== undefined && { bodyText: body.text }),
+      stream: asksForStream(body?.value, path),
+    };
     const shown = await showInstead(endpoint, input, ctx);
     if (shown !== undefined) return { value: shown };
     return send(endpoint, input, ctx);
@@ -67,19 +73,22 @@ function readArgs(args: readonly string[]): [HttpMethod, ReturnType<typeof readA
   return [method, readApiPath(path)];
 }
 
-/** What --body and --set make; undefined where neither is given. */
-async function readBody({ globals, host, signal }: Context): Promise<unknown> {
+/** What --body and --set make, and how --body was written where nothing is laid over it; none where neither is given. */
+async function readBody({ globals, host, signal }: Context): Promise<TypedBody | undefined> {
   const { body: file, set, apiKeyFile } = globals;
   refuseSharedStdin({ '--api-key-file': apiKeyFile, '--body': file });
-  const base =
-    file === undefined
-      ? undefined
-      : await readJsonFile(file, { cwd: host.cwd, stdin: host.stdin, signal }, '--body');
-  if (set === undefined) return base;
-  if (base !== undefined && !isObject(base)) {
+  const deps = { cwd: host.cwd, stdin: host.stdin, signal };
+  if (set === undefined) return file === undefined ? undefined : readJsonAsWritten(file, deps, '--body');
+  const base = file === undefined ? {} : await readJsonFile(file, deps, '--body');
+  if (!isObject(base)) {
     throw usage('--set: the body of --body is no JSON object', 'leave --set out, or give an object');
   }
-  return applySets(base ?? {}, set);
+  return { value: applySets(base, set) };
+}
+
+interface TypedBody {
+  readonly value: unknown;
+  readonly text?: string;
 }
 
 const isObject = (value: unknown): value is JsonObject =>
@@ -99,34 +108,33 @@ async function send(endpoint: Endpoint, input: RequestInput, ctx: Context): Prom
   const tell = () => io.note('waiting for the answer to a paid request; interrupt again to end at once');
   if (endpoint.resend === 'paid') signal.addEventListener('abort', tell);
   const passed = passOn(io);
+  let refused: WireReply | undefined;
   try {
     await client.receive(endpoint, input, passed, {
       signal,
-      ...(isSlow && settings.timeoutMs.source === 'default' && { silenceMs: SLOW_SILENCE_MS }),
+      onRefused: (reply) => {
+        refused = reply;
+      },
+      ...(isSlow && settings.timeoutMs.source === 'default' && { silenceMs: SLOW_ANSWER_SILENCE_MS }),
     });
+  } catch (error) {
+    if (refused) await passBody(refused, passed);
+    else await passed.end().catch(() => {});
+    throw withoutLedger(error, endpoint);
   } finally {
     signal.removeEventListener('abort', tell);
   }
-  return refusalIn(await passed.end(), endpoint);
+  const error = refusalIn(await passed.end(), endpoint);
+  return error === undefined ? {} : { error };
 }
 
-/** A 2xx reply that refuses in its body is passed on like any other, and ends as the refusal it is. */
-function refusalIn(text: string | undefined, { refusal, method, path }: Endpoint): Outcome<never> {
-  if (text === undefined || refusal === undefined) return {};
-  let said: ReturnType<typeof refusal>;
+/** What a refusal says goes where an answer goes; that a terminal cannot show it is no news beside the refusal. */
+async function passBody(reply: WireReply, passed: PassedOn): Promise<void> {
+  passed.onHead(reply);
   try {
-    said = refusal(JSON.parse(text));
-  } catch {
-    return {};
+    await passed.takeChunk(reply.bytes);
+    await passed.end();
+  } catch (error) {
+    if (!(error instanceof GwError) || error.kind !== 'download') throw error;
   }
-  if (said === undefined) return {};
-  const { message, ...facts } = said;
-  const reason = [said.code, message].filter(Boolean).join(': ');
-  return {
-    error: new GwError(
-      'rejected',
-      `the gateway refused the request (${method} ${path.replace(/\?.*$/s, '')}): ${reason}`,
-      facts,
-    ),
-  };
 }

@@ -29,6 +29,8 @@ export function* alphaBreaches(body: AlphaCreateBody): Generator<Note> {
       message: `not a model of family alpha; one of ${Object.keys(alphaModels).join(', ')}`,
       known: [...Object.keys(alphaModels), ...Object.values(alphaModels).map((known) => known.short)],
     };
+    yield* frameBreaches(body.content);
+    yield* assetIdsInPrompt(body.content);
     return;
   }
   yield* outputBreaches(body, model);
@@ -88,13 +90,7 @@ function* contentBreaches(body: AlphaCreateBody, model: AlphaModel): Generator<N
       message: `${model.short} takes up to ${model.references.total} references, ${total} given`,
     };
   }
-  const framesOf = (role: string) => content.filter((item) => 'role' in item && item.role === role).length;
-  for (const role of ['first_frame', 'last_frame'] as const) {
-    if (framesOf(role) > 1) yield { path: ['content', role], message: `at most one ${role}` };
-  }
-  if (framesOf('last_frame') > 0 && framesOf('first_frame') === 0) {
-    yield { path: ['content', 'last_frame'], message: 'a last frame needs a first frame' };
-  }
+  yield* frameBreaches(content);
   if (model.version === '2.0' && counts.audio > 0 && counts.image === 0 && counts.video === 0) {
     yield {
       path: ['content', 'audio'],
@@ -106,6 +102,17 @@ function* contentBreaches(body: AlphaCreateBody, model: AlphaModel): Generator<N
     else if (total > 0) yield { path: ['tools'], message: 'web search works for text-only input' };
   }
   yield* assetIdsInPrompt(content);
+}
+
+/** What holds for frames whatever the model. */
+function* frameBreaches(content: readonly AlphaContentItem[]): Generator<Note> {
+  const framesOf = (role: string) => content.filter((item) => 'role' in item && item.role === role).length;
+  for (const role of ['first_frame', 'last_frame'] as const) {
+    if (framesOf(role) > 1) yield { path: ['content', role], message: `at most one ${role}` };
+  }
+  if (framesOf('last_frame') > 0 && framesOf('first_frame') === 0) {
+    yield { path: ['content', 'last_frame'], message: 'a last frame needs a first frame' };
+  }
 }
 
 /** An ID that cannot be mistaken for a word of the prompt. */

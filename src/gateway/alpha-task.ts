@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Endpoint } from './endpoint.ts';
-import { readTaskError, type TaskFamily, TaskId, type TaskOutput, taskState } from './task.ts';
+import { ofTask, readTaskError, type TaskFamily, TaskId, type TaskOutput, taskState } from './task.ts';
 
 // Family A as it is followed ("Family A: query task", "Retention"): apart from the create body, so that a look at a task
 // does not load it.
@@ -40,13 +40,13 @@ const HOUR_MS = 3_600_000;
 const amount = (value: unknown): number | undefined =>
   typeof value === 'number' && value >= 0 ? value : undefined;
 
-export const alphaFamily: TaskFamily = {
+export const alphaFamily: TaskFamily & { readonly recordLifeMs: number } = {
   name: 'alpha',
   query: {
     endpoint: alphaQuery,
     maxIds: 1,
     input: ([id = '']) => ({ params: { task_id: id } }),
-    records: (reply, [id = '']) => new Map([[id, reply]]),
+    records: (reply, [id = '']) => new Map([[id, ofTask(reply, id)]]),
   },
   pollIntervalMs: { min: 10_000, max: 30_000 },
   recordLifeMs: 7 * 24 * HOUR_MS,

@@ -65,10 +65,13 @@ export const EmptyResult = z.looseObject({}).nullish();
 /** What an error of the library means: an exit kind, as the document's table of codes has it ("Errors"). */
 export type AssetErrorKind = 'rejected' | 'not_found' | 'unavailable';
 
+/** "asset or group does not exist". */
+export const NOT_FOUND_CODE = 'ResourceNotFound';
+
 const kinds: readonly (readonly [RegExp, AssetErrorKind])[] = [
   [/^(Missing|Invalid)Parameter(\.|$)/, 'rejected'],
   [/^Invalid(Action|Request)$/, 'rejected'],
-  [/^ResourceNotFound$/, 'not_found'],
+  [new RegExp(`^${NOT_FOUND_CODE}$`), 'not_found'],
   [/^InternalError$/, 'unavailable'],
 ];
 

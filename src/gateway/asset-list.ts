@@ -101,10 +101,10 @@ export const ListGroupsBody = listGroupsBody(z.looseObject);
 
 const pageOf = <I extends z.ZodType>(item: I) =>
   z.looseObject({
-    // An empty list may come as null.
+    // An empty list may come as null; a reply without one is no word that there is nothing.
     Items: z
       .array(item)
-      .nullish()
+      .nullable()
       .transform((items) => items ?? []),
     NextToken: z.string().nullish(),
     TotalCount: z.number().nullish(),

@@ -19,6 +19,11 @@ export function assetUrlBreach(address: string): string | undefined {
   if (!/^https?:\/\/[^/]/i.test(address) || !URL.canParse(address)) {
     return 'not a complete address; write it out: https://host/path';
   }
+  // A URL reader takes a backslash for a slash where another takes it for a part of the name.
+  if (address.includes('\\')) return 'an address has no backslash; write it as %5C';
+  const { username, password } = new URL(address);
+  if (username !== '' || password !== '' || /^https?:\/\/[^/?#]*@/i.test(address))
+    return `an address with a user or password is not public; ${toDo}`;
   const host = new URL(address).hostname.replace(/\.$/, '');
   return isPublicHost(host) ? undefined : `${host} is not a public host; ${toDo}`;
 }
@@ -42,8 +47,11 @@ const privateIpv4: readonly (readonly [number, number])[] = (
     ['169.254.0.0', 16],
     ['172.16.0.0', 12],
     ['192.0.0.0', 24],
+    ['192.0.2.0', 24],
     ['192.168.0.0', 16],
     ['198.18.0.0', 15],
+    ['198.51.100.0', 24],
+    ['203.0.113.0', 24],
     ['224.0.0.0', 3],
   ] as const
 ).map(([first, bits]) => [ipv4Number(first.split('.').map(Number)), bits]);
@@ -64,7 +72,7 @@ function isPublicIpv6(address: string): boolean {
   const [head = 0] = groups;
   const embedded = groups.slice(6).flatMap((group) => [group >> 8, group & 255]);
   const startsWith = (...first: number[]) => first.every((group, at) => groups[at] === group);
-  // IPv4 in an IPv6 address: mapped, compatible (:: and ::1 among them) and translated.
+  // IPv4 in an IPv6 address: mapped, compatible (:: and ::1 among them), translated (NAT64) and carried (6to4).
   if (
     startsWith(0, 0, 0, 0, 0, 0xffff) ||
     startsWith(0, 0, 0, 0, 0, 0) ||
@@ -72,6 +80,11 @@ function isPublicIpv6(address: string): boolean {
   ) {
     return isPublicIpv4(embedded);
   }
+  if (startsWith(0x2002)) {
+    return isPublicIpv4(groups.slice(1, 3).flatMap((group) => [group >> 8, group & 255]));
+  }
+  // Kept for documentation: 2001:db8::/32 and 3fff::/20.
+  if (startsWith(0x2001, 0xdb8) || (head === 0x3fff && (groups[1] ?? 0) < 0x1000)) return false;
   // 2000::/3 is all that is routed: unique local, link local, site local and multicast lie outside.
   return head >= 0x2000 && head <= 0x3fff;
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { reportNotes } from './beta-fields.ts';
-import { betaRefusal } from './beta-reply.ts';
+import { betaRefusal, isBetaSuccess } from './beta-reply.ts';
 import { BetaTask, betaTasksPath } from './beta-task.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { Note } from './task.ts';
@@ -64,13 +64,25 @@ function* listBreaches({ start_time: start, end_time: end, filters = [] }: BetaL
 }
 
 /** One page: its records, and how to ask for the next. */
-export const BetaPage = z.looseObject({
-  data: z.looseObject({
-    result: z.array(BetaTask),
-    next_cursor: z.string().nullish(),
-    has_more: z.boolean().nullish(),
-  }),
-});
+export const BetaPage = z
+  .looseObject({
+    code: z.unknown().optional(),
+    // Servers write an empty list as null too.
+    data: z
+      .looseObject({
+        result: z
+          .array(BetaTask)
+          .nullable()
+          .transform((result) => result ?? []),
+        next_cursor: z.string().nullish(),
+        has_more: z.boolean().nullish(),
+      })
+      .nullable(),
+  })
+  .refine(({ data, ...reply }) => data !== null || isBetaSuccess(reply), {
+    error: 'the reply holds no page of tasks',
+  })
+  .transform(({ data }) => ({ data: data ?? { result: [], next_cursor: null, has_more: false } }));
 export type BetaPage = z.infer<typeof BetaPage>;
 
 /** A refusal has no page. */

@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import type { Charge, TaskOutput } from './task.ts';
+import type { Charge, TaskOutput, TaskUsage } from './task.ts';
 
 // What a record of family B offers and what it cost ("Output items by `type`", "Billing items").
 
 const OutputItem = z.looseObject({
-  type: z.string(),
+  type: z.unknown().optional(),
   url: z.unknown().optional(),
   watermark_url: z.unknown().optional(),
   duration: z.unknown().optional(),
@@ -30,31 +30,47 @@ const itemsOf = <T>(schema: z.ZodType<T>, value: unknown): T[] =>
 const urlOf = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
 
+const isLink = (value: unknown): boolean => typeof value === 'string' && /^https?:\/\//i.test(value);
+
 /**
  * The files of a record. The first video or image has the plain role and so the name that was asked for; further ones
  * are numbered, and what lies beside them says what it is: `watermarked`, `mp3`, `wav`, `voice`. An element has none.
+ * What the document does not list is offered where it has a link, under its own word.
  */
 export function betaOutputs(outputs: unknown): TaskOutput[] {
   const found: TaskOutput[] = [];
   const times = new Map<string, number>();
-  const add = (role: string, type: TaskOutput['type'], value: unknown) => {
-    const url = urlOf(value);
-    if (url === undefined) return;
-    const before = times.get(role) ?? 0;
-    times.set(role, before + 1);
+  const numbered = (role: string, type: string): string => {
+    const count = (times.get(role) ?? 0) + 1;
+    times.set(role, count);
     // One file has the plain name; an image beside a video is no second one of it.
-    const isPlain = before === 0 && (role !== type || !found.some((other) => other.role === other.type));
-    found.push({ role: isPlain ? role : `${role}-${before + 1}`, type, url });
+    const isPlain = count === 1 && (role !== type || !found.some((other) => other.role === other.type));
+    return isPlain ? role : `${role}-${count}`;
   };
-  for (const item of itemsOf(OutputItem, outputs)) {
-    if (item.type === 'video' || item.type === 'image') {
-      add(item.type, item.type, item.url);
-      add('watermarked', item.type, item.watermark_url);
-    } else if (item.type === 'audio') {
+  const offer = (role: string, type: TaskOutput['type'], value: unknown) => {
+    const url = urlOf(value);
+    if (url !== undefined) found.push({ role, type, url });
+  };
+  const add = (role: string, type: TaskOutput['type'], value: unknown) => {
+    if (urlOf(value) !== undefined) offer(numbered(role, type), type, value);
+  };
+  for (const { type, ...item } of itemsOf(OutputItem, outputs)) {
+    if (type === 'video' || type === 'image') {
+      if ((urlOf(item.url) ?? urlOf(item.watermark_url)) === undefined) continue;
+      const role = numbered(type, type);
+      offer(role, type, item.url);
+      offer(role === type ? 'watermarked' : `${role}-watermarked`, type, item.watermark_url);
+    } else if (type === 'audio') {
       add('mp3', 'audio', item.mp3_url);
       add('wav', 'audio', item.wav_url);
-    } else if (item.type === 'voice') {
+    } else if (type === 'voice') {
       add('voice', 'audio', item.url);
+    } else if (type !== 'element' && isLink(item.url)) {
+      add(
+        typeof type === 'string' && /^[a-z][a-z0-9_-]{0,31}$/.test(type) ? type : 'output',
+        'any',
+        item.url,
+      );
     }
   }
   return found;
@@ -80,17 +96,33 @@ export function betaOutputS(outputs: unknown): number | undefined {
   return lengths.length > 0 ? lengths.reduce((sum, each) => sum + each, 0) : undefined;
 }
 
-/** What was deducted: money by currency, points by package. */
-export function betaCharges(billing: unknown): Charge[] | undefined {
-  const charges = itemsOf(BillingItem, billing).flatMap((item): Charge[] => {
-    const amount = figure(item.amount);
-    if (amount === undefined) return [];
-    if (item.charge_type === 'unit') return [{ amount, unit: `${wordOf(item.package_type)} points` }];
-    return [
-      { amount, unit: wordOf(item.currency), ...(item.cash_type === 'test_balance' && { isTest: true }) },
-    ];
-  });
-  return charges.length > 0 ? charges : undefined;
+/** A figure that may be negative: a refund. */
+function signedFigure(value: unknown): number | undefined {
+  const isRefund = typeof value === 'string' ? value.trim().startsWith('-') : Number(value) < 0;
+  if (!isRefund) return figure(value);
+  const amount = figure(typeof value === 'string' ? value.trim().slice(1) : -Number(value));
+  return amount === undefined ? undefined : -amount;
 }
 
-const wordOf = (value: unknown): string => (typeof value === 'string' && value !== '' ? value : 'unknown');
+/**
+ * What was deducted or given back: money by currency, points by package; and how many items say no amount or no currency.
+ */
+export function betaCharges(billing: unknown): Pick<TaskUsage, 'charges' | 'unreadCharges'> {
+  const items = Array.isArray(billing) ? billing : [];
+  const charges = itemsOf(BillingItem, items).flatMap((item): Charge[] => {
+    const amount = signedFigure(item.amount);
+    if (amount === undefined) return [];
+    const kind = wordOf(item.package_type);
+    if (item.charge_type === 'unit')
+      return [{ amount, unit: kind === undefined ? 'points' : `${kind} points` }];
+    const unit = wordOf(item.currency);
+    return unit === undefined
+      ? []
+      : [{ amount, unit, ...(item.cash_type === 'test_balance' && { isTest: true }) }];
+  });
+  const unread = items.length - charges.length;
+  return { ...(charges.length > 0 && { charges }), ...(unread > 0 && { unreadCharges: unread }) };
+}
+
+const wordOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined;

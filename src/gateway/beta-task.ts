@@ -22,11 +22,16 @@ export const BetaTask = z.looseObject({
   status: z.unknown().optional(),
   message: z.unknown().optional(),
   external_id: z.unknown().optional(),
+  create_time: z.unknown().optional(),
   outputs: z.unknown().optional(),
   billing: z.unknown().optional(),
 });
 
 const TasksReply = z.looseObject({ data: z.array(BetaTask) });
+
+/** The records of a reply that the schema has read; what the schema hands over has its fields in another order. */
+const recordsAsTheyCame = (reply: unknown): readonly unknown[] =>
+  (reply as { readonly data: readonly unknown[] }).data;
 
 /** A refusal, or a list of records. */
 const BetaTasksReply = z
@@ -49,6 +54,7 @@ export const betaTasks: Endpoint = {
 };
 
 const HOUR_MS = 3_600_000;
+const CENTURY_MS = Date.UTC(2000);
 /** The document bounds no batch; fifty IDs keep the URL well below what servers on the way take. */
 const MAX_IDS = 50;
 
@@ -74,7 +80,7 @@ const externalIds: ExternalIds = {
     // What was given there, null among it, is sent as it is.
     return { ...body, options: { external_task_id: externalId, ...options } };
   },
-  input: (externalId) => ({ query: { external_task_ids: externalId } }),
+  input: (ids) => ({ query: { external_task_ids: ids.join(',') } }),
   find(reply, externalId) {
     const { data } = TasksReply.parse(reply);
     const own = data.find(({ external_id: id }) => id === externalId);
@@ -82,13 +88,34 @@ const externalIds: ExternalIds = {
     const [only, ...others] = data;
     const isUnnamed = others.length === 0 && (only?.external_id === undefined || only.external_id === null);
     const record = own ?? (isUnnamed ? only : undefined);
-    if (record) return { id: TaskId.parse(record.id === undefined ? undefined : String(record.id)), record };
+    if (record) {
+      const id = TaskId.parse(record.id === undefined ? undefined : String(record.id));
+      return { id, record: recordsAsTheyCame(reply)[data.indexOf(record)] };
+    }
     // Only a success with an empty list proves that there is no such task.
     z.literal(true, { error: 'the reply neither names the task nor says that there is none' }).parse(
       data.length === 0 && isBetaSuccess(reply),
     );
     return undefined;
   },
+  findMany(reply) {
+    const { data } = TasksReply.parse(reply);
+    const records = new Map<string, { id: string; record: unknown }>();
+    let hasUnnamed = false;
+    for (const [at, { id: raw, external_id: externalId }] of data.entries()) {
+      const id = TaskId.safeParse(raw === undefined ? undefined : String(raw));
+      if (!id.success || typeof externalId !== 'string') hasUnnamed = true;
+      else records.set(externalId, { id: id.data, record: recordsAsTheyCame(reply)[at] });
+    }
+    return { records, hasUnnamed };
+  },
+  createdAtMs(record) {
+    const created = BetaTask.safeParse(record).data?.create_time;
+    // A figure that is no moment of this century in milliseconds says nothing.
+    return typeof created === 'number' && created > CENTURY_MS ? created : undefined;
+  },
+  // A cursor query reaches back 30 days by itself; how long records are kept is not stated.
+  provesForMs: 30 * 24 * HOUR_MS,
   // It leads to a look-up and no further, so a refusal that says nothing may be one.
   isDuplicate: ({ code = '', message = '' }) => message === '' || duplicateWords.test(`${code} ${message}`),
 };
@@ -100,14 +127,15 @@ export const betaFamily: TaskFamily = {
     maxIds: MAX_IDS,
     input: (ids) => ({ query: { task_ids: ids.join(',') } }),
     records(reply, ids) {
-      const byId = new Map(TasksReply.parse(reply).data.map((record) => [String(record.id), record]));
+      const came = recordsAsTheyCame(reply);
+      const { data } = TasksReply.parse(reply);
+      const byId = new Map(data.map(({ id }, at) => [String(id), came[at]]));
       return new Map(ids.flatMap((id) => (byId.has(id) ? [[id, byId.get(id)]] : [])));
     },
   },
   // The document names no pace for family B; this one lies between those of the other two families.
   pollIntervalMs: { min: 5000, max: 20_000 },
-  // How long records are kept is not stated either: a cursor query reaches back 30 days by itself, and outputs live as long.
-  recordLifeMs: 30 * 24 * HOUR_MS,
+  // How long records are kept is not stated; "output URLs are removed after 30 days".
   linkLifeMs: 30 * 24 * HOUR_MS,
   externalIds,
   readCreateReply(reply) {
@@ -126,7 +154,7 @@ export const betaFamily: TaskFamily = {
       outputs: betaOutputs(task.outputs),
       hasNoFiles: isElementsOnly(task.outputs) || undefined,
       error: state === 'failed' ? { message } : undefined,
-      usage: { outputS: betaOutputS(task.outputs), charges: betaCharges(task.billing) },
+      usage: { outputS: betaOutputS(task.outputs), ...betaCharges(task.billing) },
     };
   },
 };

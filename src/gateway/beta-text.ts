@@ -89,13 +89,22 @@ function* turboBreaches(body: BetaTextBody): Generator<Note> {
   for (const message of broken) yield { path: ['prompt'], message };
   const totalS = broken.length > 0 ? 0 : (shotsTotalS(parseShots(prompt)?.shots ?? []) ?? 0);
   const durationS = settings?.duration ?? BETA_DEFAULT_DURATION_S;
-  if (totalS > 0 && totalS !== durationS) {
+  if (totalS > 0 && !isLength(totalS) && settings?.duration === undefined) {
+    const { min, max } = betaTurboSettings.durationS;
+    yield {
+      path: ['settings', 'duration'],
+      message: `the shots are ${totalS} s together: together they must be ${min}-${max} s`,
+    };
+  } else if (totalS > 0 && totalS !== durationS) {
     yield {
       path: ['settings', 'duration'],
       message: `the shots are ${totalS} s together and the video ${durationS} s: they must be equal`,
     };
   }
 }
+
+const isLength = (seconds: number): boolean =>
+  seconds >= betaTurboSettings.durationS.min && seconds <= betaTurboSettings.durationS.max;
 
 /**
  * Fills in what the documented rules imply: shots make the duration their sum, where it is left out and is not the
@@ -107,7 +116,7 @@ export function fillBetaTurbo(body: Record<string, unknown>): Record<string, unk
   if ((settings as { duration?: unknown }).duration !== undefined) return body;
   if (!shotBreaches(body.prompt).next().done) return body;
   const totalS = shotsTotalS(parseShots(body.prompt)?.shots ?? []);
-  if (totalS === undefined || totalS === 0 || totalS === BETA_DEFAULT_DURATION_S) return body;
+  if (totalS === undefined || !isLength(totalS) || totalS === BETA_DEFAULT_DURATION_S) return body;
   return { ...body, settings: { ...settings, duration: totalS } };
 }
 

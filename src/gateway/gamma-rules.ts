@@ -35,15 +35,18 @@ export function* gammaBreaches(body: GammaCreateBody): Generator<Note> {
   if (!model) {
     const known = Object.keys(gammaModels);
     yield { path: ['model'], message: `not a model of family gamma; one of ${known.join(', ')}`, known };
-    return;
-  }
-  yield* outputBreaches(body, model);
+    for (const path of ['resolution', 'duration'] as const) {
+      if (body[path] === undefined) yield { path: [path], message: 'is required' };
+    }
+  } else yield* outputBreaches(body, model);
+  yield* ratioBreaches(body);
   yield* textBreaches(body.content);
-  yield* mediaBreaches(body, model);
+  if (model) yield* mediaBreaches(body, model);
+  yield* frameBreaches(body.content);
 }
 
 function* outputBreaches(body: GammaCreateBody, model: GammaModel): Generator<Note> {
-  const { resolution, ratio, duration, content } = body;
+  const { resolution, duration } = body;
   const resolutions = `${body.model} takes ${model.resolutions.join(', ')}`;
   if (resolution === undefined) {
     yield { path: ['resolution'], message: `is required: ${resolutions}` };
@@ -58,6 +61,9 @@ function* outputBreaches(body: GammaCreateBody, model: GammaModel): Generator<No
   } else if (duration < min || duration > max) {
     yield { path: ['duration'], message: seconds };
   }
+}
+
+function* ratioBreaches({ ratio, content }: GammaCreateBody): Generator<Note> {
   if (gammaScenario(content) !== 'text') return;
   const ratios = gammaFixedRatios.join(', ');
   if (ratio === undefined) {
@@ -92,9 +98,6 @@ function* textBreaches(content: readonly GammaContentItem[]): Generator<Note> {
 }
 
 function* mediaBreaches({ model: name, content }: GammaCreateBody, model: GammaModel): Generator<Note> {
-  for (const role of frameRoles) {
-    if (countOf(content, role) > 1) yield { path: ['content', role], message: `at most one ${role}` };
-  }
   for (const modality of ['image', 'video', 'audio'] as const) {
     const given = countOf(content, referenceRoles[modality]);
     const most = model.references[modality];
@@ -107,6 +110,12 @@ function* mediaBreaches({ model: name, content }: GammaCreateBody, model: GammaM
           ? `${name} takes no ${plurals[modality]}: use ${others}`
           : `${name} takes up to ${most} ${plurals[modality]}, ${given} given`,
     };
+  }
+}
+
+function* frameBreaches(content: readonly GammaContentItem[]): Generator<Note> {
+  for (const role of frameRoles) {
+    if (countOf(content, role) > 1) yield { path: ['content', role], message: `at most one ${role}` };
   }
   const frame = frameRoles.find((role) => countOf(content, role) > 0);
   if (frame && Object.values(referenceRoles).some((role) => countOf(content, role) > 0)) {

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Endpoint } from './endpoint.ts';
-import { readTaskError, type TaskFamily, TaskId, taskState } from './task.ts';
+import { ofTask, readTaskError, type TaskFamily, TaskId, taskState } from './task.ts';
 
 // Family C as it is followed ("Family C video task", "Errors", "Retention"): apart from the create body, so that a look
 // at a task does not load it.
@@ -38,13 +38,13 @@ const HOUR_MS = 3_600_000;
 const amount = (value: unknown): number | undefined =>
   typeof value === 'number' && value >= 0 ? value : undefined;
 
-export const gammaFamily: TaskFamily = {
+export const gammaFamily: TaskFamily & { readonly recordLifeMs: number } = {
   name: 'gamma',
   query: {
     endpoint: gammaQuery,
     maxIds: 1,
     input: ([id = '']) => ({ params: { task_id: id } }),
-    records: (reply, [id = '']) => new Map([[id, (reply as { readonly task: unknown }).task]]),
+    records: (reply, [id = '']) => new Map([[id, ofTask((reply as { readonly task: unknown }).task, id)]]),
   },
   pollIntervalMs: { min: 3000, max: 10_000 },
   recordLifeMs: 7 * 24 * HOUR_MS,

@@ -156,7 +156,7 @@ const rateWords = ({
   `${requestsPerMinute} requests a minute, ${concurrentTasks} ${concurrentTasks === 1 ? 'task' : 'tasks'} at once`;
 
 const lifeFacts = ({ recordLifeMs, linkLifeMs, maxDownloads }: TaskFamily): Fact[] => [
-  ...fact('record is kept', lifeWords(recordLifeMs)),
+  ...fact('record is kept', recordLifeMs === undefined ? undefined : lifeWords(recordLifeMs)),
   ...fact(
     'link lives',
     `${lifeWords(linkLifeMs)}${maxDownloads === undefined ? '' : `, for ${maxDownloads} downloads`}`,

@@ -12,6 +12,9 @@ const badEnds = new Set(['failed', 'cancelled', 'canceled', 'expired', 'rejected
 /** The words that mean "not finished yet" in any family; another unfinished word deserves one warning. */
 const knownRunning = new Set(['queued', 'running', 'submitted', 'processing']);
 
+/** Every status word that gw knows, of any family. */
+export const taskStatuses: readonly string[] = [...knownRunning, 'succeeded', ...badEnds];
+
 /**
  * Reads a gateway status. `succeeded` ends well and five words end badly, in any case; every other word, or none,
  * still runs ("States and transitions"; unknown states wait on).
@@ -29,7 +32,8 @@ export function taskState(status: unknown): { state: TaskState; known: boolean; 
 export interface TaskOutput {
   /** `video` for the main file; any other word becomes part of the saved name (`last-frame`). */
   readonly role: string;
-  readonly type: 'video' | 'image' | 'audio';
+  /** `any` where the record does not say: whatever medium its bytes are. */
+  readonly type: 'video' | 'image' | 'audio' | 'any';
   /** A signed address that dies; a credential in its own right. */
   readonly url: string;
 }
@@ -59,9 +63,12 @@ export interface TaskUsage {
   readonly tokens?: number | undefined;
   /** What was deducted, item by item; a family that reports no charges has none. */
   readonly charges?: readonly Charge[] | undefined;
+  /** How many items of the bill say no amount or no currency. */
+  readonly unreadCharges?: number | undefined;
 }
 
 export interface Charge {
+  /** Negative where it was given back. */
   readonly amount: number;
   /** `CNY`, `USD`, or the package that points were taken from: `video points`. */
   readonly unit: string;
@@ -89,7 +96,7 @@ export interface Note {
  */
 export interface Family {
   readonly name: 'alpha' | 'beta' | 'gamma' | 'image';
-  /** How long the gateway keeps a record, from its creation, in milliseconds; absent where it keeps none. */
+  /** How long the gateway keeps a record, from its creation, in milliseconds; absent where that is not documented. */
   readonly recordLifeMs?: number | undefined;
   /** How long an output link lives, from the first sight of it, in milliseconds. */
   readonly linkLifeMs: number;
@@ -102,7 +109,6 @@ export interface Family {
 /** A family of asynchronous generation: its endpoints and pace beside what every family has. */
 export interface TaskFamily extends Family {
   readonly name: 'alpha' | 'beta' | 'gamma';
-  readonly recordLifeMs: number;
   readonly query: TaskQuery;
   /** Documented pace of looking at a task, in milliseconds. */
   readonly pollIntervalMs: { readonly min: number; readonly max: number };
@@ -133,12 +139,25 @@ export interface ExternalIds {
   /** The body with that external ID. */
   withId(body: Readonly<Record<string, unknown>>, externalId: string): Record<string, unknown>;
   readonly endpoint: Endpoint;
-  input(externalId: string): { readonly query: Readonly<Record<string, string>> };
+  /** What fills the endpoint's row for these external IDs; a look-up of a lost create asks for one. */
+  input(externalIds: readonly string[]): { readonly query: Readonly<Record<string, string>> };
   /**
    * The task that a complete reply of `endpoint` names. Undefined means that there certainly is none: `code` 0 and an
    * empty list. Throws a ZodError for a reply that says neither.
    */
   find(reply: unknown, externalId: string): { readonly id: string; readonly record: unknown } | undefined;
+  /**
+   * The records of a reply to several, by external ID. `hasUnnamed` where one does not say whose it is: what is missing may
+   * be that one, and is asked for alone. Throws a ZodError where the reply holds no list.
+   */
+  findMany(reply: unknown): {
+    readonly records: ReadonlyMap<string, { readonly id: string; readonly record: unknown }>;
+    readonly hasUnnamed: boolean;
+  };
+  /** When the gateway took a task, by its own clock, Unix milliseconds; undefined where the record does not say. */
+  createdAtMs(record: unknown): number | undefined;
+  /** How long after a create a look-up that finds nothing still tells that nothing was made, in milliseconds. */
+  readonly provesForMs: number;
   /** Whether a refusal of the create says that its external ID is taken. */
   isDuplicate(refusal: {
     readonly code?: string | undefined;
@@ -164,4 +183,13 @@ export function readTaskError(error: unknown): TaskView['error'] {
         ? undefined
         : JSON.stringify(value);
   return { code: text(parsed.data.code), message: text(parsed.data.message) };
+}
+
+const Named = z.looseObject({ id: z.union([z.string(), z.number()]) });
+
+/** A record that was asked for by ID. Throws a ZodError where it says that it is another task's. */
+export function ofTask(record: unknown, id: string): unknown {
+  const { data } = Named.safeParse(record);
+  z.literal(id, { error: 'the record is of another task' }).parse(String(data?.id ?? id));
+  return record;
 }

@@ -40,6 +40,8 @@ export interface ResolvedMedia {
 export interface ResolveOptions {
   /** The endpoint's `maxBodyBytes`. */
   readonly maxBodyBytes?: number | undefined;
+  /** What to do about media that are too large together, where there is something better. */
+  readonly hintIfTooLarge?: string | undefined;
   /** Longest sum over all videos, and over all audio, in seconds. */
   readonly totalS?: number | undefined;
   /** False under --no-validate: a body over the limit is then read all the same, and a breach. Default true. */
@@ -83,7 +85,8 @@ export async function resolveMedia(
   const breaches: string[] = [];
   const tooLarge = bodySizeBreach(planned, options.maxBodyBytes);
   if (tooLarge) {
-    if (options.validate !== false || tooLarge.unsendable) throw usage(tooLarge.message, tooLarge.hint);
+    if (options.validate !== false || tooLarge.unsendable)
+      throw usage(tooLarge.message, options.hintIfTooLarge ?? tooLarge.hint);
     breaches.push(tooLarge.message);
   }
   for (const each of planned) {

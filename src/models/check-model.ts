@@ -4,6 +4,8 @@ import { nearest } from '../flags/nearest.ts';
 import { fetchModels } from './fetch-models.ts';
 import { readModelCache } from './model-cache.ts';
 
+type ModelContext = Pick<Context, 'host' | 'clock' | 'signal' | 'gateway' | 'globals' | 'io'>;
+
 /** A look that only saves a mistake must not hold a create up for long. */
 const LOOK = { retries: 0, silenceMs: 10_000 } as const;
 
@@ -12,11 +14,7 @@ const LOOK = { retries: 0, silenceMs: 10_000 } as const;
  * kept from before or a fresh one ("Management": clients validate model IDs against this list). Does nothing with
  * --no-validate, --dry-run and --curl, and where the list cannot be had. Throws GwError `usage` with the nearest names.
  */
-export async function checkModel(
-  id: string,
-  known: readonly string[],
-  ctx: Pick<Context, 'host' | 'clock' | 'signal' | 'gateway' | 'globals'>,
-): Promise<void> {
+export async function checkModel(id: string, known: readonly string[], ctx: ModelContext): Promise<void> {
   const { validate, dryRun, curl } = ctx.globals;
   // Nothing, or dots alone, is no name: the request itself cannot be made of it.
   if (validate === false || dryRun || curl || known.includes(id) || /^\.*$/.test(id)) return;
@@ -25,6 +23,32 @@ export async function checkModel(
   const listed = await listNow(ctx);
   if (listed === undefined || listed.includes(id)) return;
   throw unknownModel(id, [...known, ...listed]);
+}
+
+/** What the gateway in force lists of a model that is in none of gw's tables. */
+export interface Listing {
+  readonly isListed: boolean;
+  /** Every ID of the list, for suggestions; empty where none could be had. */
+  readonly ids: readonly string[];
+}
+
+/**
+ * Looks up a model that gw's tables lack, so that a gateway may have models that gw does not know: in the list kept from
+ * before, then, unless requests are only shown, in a fresh one. Throws only the signal's reason.
+ */
+export async function lookUpModel(id: string, ctx: ModelContext): Promise<Listing> {
+  const { dryRun, curl } = ctx.globals;
+  let kept: readonly string[] = [];
+  try {
+    kept = readModelCache(ctx.host, (await ctx.gateway()).name)?.ids ?? [];
+  } catch (error) {
+    // That no gateway is configured is said where it is needed.
+    if (!(error instanceof GwError)) throw error;
+    return { isListed: false, ids: [] };
+  }
+  if (kept.includes(id) || dryRun || curl) return { isListed: kept.includes(id), ids: kept };
+  const ids = (await listNow(ctx)) ?? kept;
+  return { isListed: ids.includes(id), ids };
 }
 
 /** What is said of a model that nobody knows. */
@@ -39,11 +63,14 @@ export function unknownModel(id: string, known: readonly string[]): GwError {
 }
 
 /** Undefined where the list cannot be had: the gateway itself will say what it thinks of the model. */
-async function listNow(ctx: Parameters<typeof checkModel>[2]): Promise<readonly string[] | undefined> {
+async function listNow(ctx: ModelContext): Promise<readonly string[] | undefined> {
+  const over = AbortSignal.timeout(LOOK.silenceMs);
+  const signal = AbortSignal.any([ctx.signal, over]);
   try {
-    return (await fetchModels(ctx, LOOK)).value.data.map((model) => model.id);
+    return (await fetchModels({ ...ctx, signal }, LOOK)).value.data.map((model) => model.id);
   } catch (error) {
-    if (error instanceof GwError) return undefined;
+    ctx.signal.throwIfAborted();
+    if (error instanceof GwError || over.aborted) return undefined;
     throw error;
   }
 }

@@ -1,9 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import * as path from 'node:path';
+import { PassThrough, Writable } from 'node:stream';
 import { afterEach, describe, expect, test } from 'vitest';
 import { passOn } from '../../src/commands/api/pass-on.ts';
-import { prettyJson } from '../../src/commands/api/pretty-json.ts';
+import { prettyJson } from '../../src/http/pretty-json.ts';
+import { createIo } from '../../src/io/create-io.ts';
 import { KEY, World } from '../helpers/gw.ts';
 import {
   type RecordedRequest,
@@ -211,7 +213,28 @@ describe('the body', () => {
   test('comes from stdin, and may be any JSON', async () => {
     const { gateway, gw } = await recorded();
     await gw(['PUT', '/x', '--body', '-'], { stdin: '[1, "two"]' });
-    expect(gateway.requests[0]?.body).toBe('[1,"two"]');
+    expect(gateway.requests[0]?.body).toBe('[1, "two"]');
+  });
+
+  test('is sent as it was written where nothing is laid over it', async () => {
+    const { gateway, gw } = await recorded();
+    const text = '{ "a": 1.0, "n": 12345678901234567890, "s": "\\u00e9" }\n';
+    expect(await gw(['POST', '/x', '--body', '-'], { stdin: text })).toMatchObject({ code: 0 });
+    expect(gateway.requests[0]?.body).toBe(text);
+    const dry = await gw(['POST', '/x', '--body', '-', '--dry-run'], { stdin: text });
+    expect(dry.out).toContain('"a": 1.0,\n  "n": 12345678901234567890,\n  "s": "\\u00e9"');
+  });
+
+  test('with an integer that --set would change is refused, by name', async () => {
+    const { gateway, gw } = await recorded();
+    const run = await gw(['POST', '/x', '--body', '-', '--set', 'a=1'], {
+      stdin: '{"n":12345678901234567890}',
+    });
+    expect(run).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('12345678901234567890 has more digits'),
+    });
+    expect(gateway.requests).toEqual([]);
   });
 
   test('that is no object takes no --set; that is no JSON is not sent', async () => {
@@ -234,6 +257,24 @@ describe('the body', () => {
     expect(curl.out).toContain('$GW_API_KEY');
     expect(gateway.requests).toEqual([]);
   });
+});
+
+test('--dry-run and --curl hide the key wherever it stands, and need none', async () => {
+  const { world, gateway, gw } = await recorded();
+  for (const show of ['--dry-run', '--curl']) {
+    const argv = ['POST', `/x?key=${KEY}`, '--set', `a=${KEY}`, show];
+    for (const more of [[], ['--json']]) {
+      const run = await gw([...argv, ...more]);
+      expect(run.code, run.err).toBe(0);
+      expect(run.out + run.err).not.toContain(KEY);
+      expect(run.out).toContain('/x?key=***');
+    }
+    const bare = { bare: true, env: { GW_BASE_URL: gateway.url } };
+    expect(await world.gw(['api', 'GET', '/x', show], bare)).toMatchObject({ code: 0, err: '' });
+    const unreadable = ['api', 'GET', '/x', show, '--api-key-file', 'nothing-there'];
+    expect(await world.gw(unreadable, bare)).toMatchObject({ code: 0, err: '' });
+  }
+  expect(gateway.requests).toEqual([]);
 });
 
 describe('the reply', () => {
@@ -270,12 +311,24 @@ describe('the reply', () => {
       response.end(bytes);
     });
     expect((await gw(['GET', '/x'])).out).toBe(bytes.toString('utf8'));
-    expect(await gw(['GET', '/x'], { terminal: true })).toMatchObject({ code: 2, out: '' });
+    const shown = await gw(['GET', '/x'], { terminal: true });
+    expect(shown).toMatchObject({ code: 12, out: '', err: expect.stringContaining('> FILE') });
+    expect(shown.err).not.toContain('-o');
   });
 
   test('with the key in it does not show the key', async () => {
     const { gw } = await recorded((_, response) => json(response, 200, { key: KEY }));
     expect((await gw(['GET', '/x'])).out).toBe('{"key":"***"}');
+  });
+
+  test('that is no success goes to stdout too, whatever it is, and then the error', async () => {
+    const bodies = ['{"error":{"message":"so it is","more":1.0}}', '<html>no</html>', ''];
+    for (const body of bodies) {
+      const { gw } = await recorded((_, response) => json(response, 422, body));
+      expect(await gw(['POST', '/x', '--set', 'a=1'])).toMatchObject({ code: 5, out: body });
+    }
+    const { gw } = await recorded((_, response) => json(response, 404, '{"error":1}'));
+    expect((await gw(['GET', '/x'], { terminal: true })).out).toBe('{\n  "error": 1\n}\n');
   });
 
   test('of no bytes at all is done', async () => {
@@ -306,7 +359,7 @@ describe('the reply', () => {
     );
     expect(await gw(['POST', '/v1/some', '--set', 'a=1'])).toMatchObject({
       code,
-      out: '',
+      out: '{"error":{"message":"so it is"}}',
       err: expect.stringContaining('so it is'),
     });
   });
@@ -323,21 +376,31 @@ describe('the reply', () => {
   });
 });
 
+test('an envelope of the asset library ends with the code that its table gives', async () => {
+  const envelope = { ResponseMetadata: { RequestId: 'r', Error: { Code: 'InternalError', Message: 'oh' } } };
+  const { gw } = await recorded((_, response) => json(response, 200, envelope));
+  const run = await gw(['POST', '/?Action=ListAssets&Version=2024-01-01', '--set', 'a=1']);
+  expect(run).toMatchObject({ code: 8, out: JSON.stringify(envelope) });
+});
+
 describe('what is sent again', () => {
   const failing = () => recorded((_, response) => json(response, 503, { error: { message: 'busy' } }));
   const count = (gateway: RecordingGateway) => gateway.requests.length;
 
   test.each([
-    ['POST', '/v2/video_generation'],
-    ['POST', '/v1/images/generations'],
-    ['POST', '/text-to-video/beta-3.0'],
-    ['POST', '/?Action=CreateAsset&Version=2024-01-01'],
-    ['POST', '/some/unknown'],
-    ['DELETE', '/some/unknown'],
-    ['PATCH', '/v1/models'],
-  ])('%s %s is not, when its outcome is unknown', async (method, url) => {
+    ['POST', '/v2/video_generation', 14],
+    ['POST', '/v1/images/generations', 14],
+    ['POST', '/text-to-video/beta-3.0', 14],
+    ['POST', '/?Action=CreateAsset&Version=2024-01-01', 8],
+    ['POST', '/some/unknown', 8],
+    ['DELETE', '/some/unknown', 8],
+    ['PATCH', '/v1/models', 8],
+  ])('%s %s is not, when its outcome is unknown: exit %d', async (method, url, code) => {
     const { gateway, gw } = await failing();
-    expect(await gw([method, url, '--set', 'a=1'])).toMatchObject({ code: 14, out: '' });
+    const run = await gw([method, url, '--set', 'a=1']);
+    expect(run).toMatchObject({ code, out: '{"error":{"message":"busy"}}' });
+    expect(run.err).not.toContain('gw jobs list');
+    expect(run.err).toMatch(code === 14 ? /console of the gateway/ : /may have been done/);
     expect(count(gateway)).toBe(1);
   });
 
@@ -350,7 +413,8 @@ describe('what is sent again', () => {
     ['POST', '/v1/chat/completions', ['--set', 'model=m']],
   ])('%s %s is, up to --retries', async (method, url, more) => {
     const { gateway, gw } = await failing();
-    expect(await gw([method, url, ...more, '--retries', '2'])).toMatchObject({ code: 8, out: '' });
+    const run = await gw([method, url, ...more, '--retries', '2']);
+    expect(run).toMatchObject({ code: 8, out: '{"error":{"message":"busy"}}' });
     expect(count(gateway)).toBe(3);
   });
 });
@@ -385,7 +449,7 @@ describe('passOn', () => {
         stdoutIsTerminal,
         out: push,
         outRaw: push,
-        outBytes: async (bytes: Uint8Array) => void written.push(`${bytes.length} bytes`),
+        outReply: async (bytes: Uint8Array) => void written.push(Buffer.from(bytes).toString('latin1')),
       },
     };
   };
@@ -400,12 +464,49 @@ describe('passOn', () => {
       if (at === 4) expect(written.join('')).toBe('data:');
     }
     await passed.end();
-    expect(written.join('')).toBe(bytes.toString());
+    expect(Buffer.from(written.join(''), 'latin1').toString()).toBe(bytes.toString());
   });
+
+  /** What a pipe gets of these pieces, byte for byte. */
+  const piped = async (type: string, pieces: readonly Uint8Array[]) => {
+    const chunks: Buffer[] = [];
+    const stdout = new Writable({
+      write(chunk: Buffer, _, done) {
+        chunks.push(Buffer.from(chunk));
+        done();
+      },
+    });
+    const mode = { json: false, quiet: false, verbose: false, bars: false };
+    const host = { stdin: new PassThrough(), stdout, stderr: new PassThrough(), env: {}, platform: 'linux' };
+    const clock = { now: () => 0, steady: () => 0, sleep: async () => {} };
+    const io = createIo({
+      host: { ...host, clock } as unknown as Parameters<typeof createIo>[0]['host'],
+      mode,
+    });
+    io.hideSecret(KEY);
+    const passed = passOn(io);
+    passed.onHead({ status: 200, headers: { 'content-type': type } });
+    for (const piece of pieces) await passed.takeChunk(piece);
+    await passed.end();
+    await io.drain();
+    return Buffer.concat(chunks);
+  };
+
+  const everyByte = Buffer.from(Array.from({ length: 512 }, (_, at) => at % 256));
+  test.each(['text/plain', 'application/json', 'application/x-tar', 'image/png', ''])(
+    'keeps every byte of %j in a pipe, and of the key none',
+    async (type) => {
+      expect(await piped(type, [everyByte.subarray(0, 200), everyByte.subarray(200)])).toEqual(everyByte);
+      const key = Buffer.from(KEY);
+      const pieces = [Buffer.from([0xff, 0xc3]), key.subarray(0, 8), key.subarray(8), Buffer.from([0x80])];
+      expect(await piped(type, pieces)).toEqual(Buffer.from('\xff\xc3***\x80', 'latin1'));
+      expect(await piped(type, [key.subarray(0, 8)])).toEqual(key.subarray(0, 8));
+    },
+  );
 
   test('tells of a last piece that could not be written', async () => {
     const { io } = sink();
-    const passed = passOn({ ...io, outRaw: () => Promise.reject(new Error('stdout is full')) });
+    const passed = passOn({ ...io, outReply: () => Promise.reject(new Error('stdout is full')) });
     passed.onHead({ status: 200, headers: {} });
     void Promise.resolve(passed.takeChunk(Buffer.from('x'))).catch(() => {});
     await expect(passed.end()).rejects.toThrow('stdout is full');

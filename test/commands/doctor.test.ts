@@ -207,3 +207,29 @@ test('the exit code is that of the first error in the order of the checks', () =
   ]);
   expect(worst).toMatchObject({ kind: 'auth', message: 'b: first' });
 });
+
+test('the clock is read off a refusal too, and a 404 points to the base URL', async () => {
+  const world = await sandboxWorld();
+  const date = new Date(world.clock.now() - 3 * HOUR_MS).toUTCString();
+  const gateway = await fakeGateway(() => ({ status: 404, headers: { date }, body: {} }));
+  open.push(() => gateway.close());
+  const { of } = await diagnose(world, { env: { GW_BASE_URL: gateway.url } });
+  expect(of('clock')).toMatch(/^warning: this machine is 3 h .*ahead of the gateway/);
+  const { out } = await world.gw(['doctor'], { env: { GW_BASE_URL: gateway.url } });
+  expect(out).toMatch(/^error +gateway .*check the base URL and its path/m);
+  expect(out).not.toContain('check the ID');
+});
+
+test('a ledger that is not made yet is not called readable, and is not made', async () => {
+  const world = await sandboxWorld();
+  const dir = path.join(world.dir, 'fresh/state');
+  const { of } = await diagnose(world, { env: { GW_STATE_DIR: dir } });
+  expect(of('ledger')).toMatch(/^ok: .*not made yet/);
+  expect(existsSync(path.join(world.dir, 'fresh'))).toBe(false);
+  expect(readdirSync(world.dir).filter((name) => name.startsWith('.gw-doctor'))).toEqual([]);
+});
+
+test('a place where nothing can be written is found by writing', async () => {
+  const { of } = await diagnose(await sandboxWorld(), { env: { GW_STATE_DIR: '/proc/gw' } });
+  expect(of('ledger')).toMatch(/^error: \/proc cannot be written/);
+});

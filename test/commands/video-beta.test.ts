@@ -1,4 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import * as path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { betaFlagOf } from '../../src/commands/video/beta/body.ts';
@@ -260,7 +262,11 @@ describe('refused before anything is sent', () => {
     ['seven shots', ['--turbo', '--shot', '1:a', '--shot', '1:b', '--shot', '1:c', '--shot', '1:d', '--shot', '1:e', '--shot', '1:f', '--shot', '1:g'], /at most 6 shots/],
     // biome-ignore format: a command line
     ['a sum that differs', ['--turbo', '--shot', '2:a', '--shot', '2:b', '--duration', '5'], /--duration 5: the shots are 4 s together and the video 5 s/],
-    ['shots longer than any video', ['--turbo', '--shot', '16:a'], /16: 3-15 seconds/],
+    [
+      'shots longer than any video',
+      ['--turbo', '--shot', '16:a'],
+      /--duration: the shots are 16 s together: together they must be 3-15 s/,
+    ],
     [
       'an image for text',
       ['a', '--image', 'https://example.com/a.png'],
@@ -305,6 +311,18 @@ describe('refused before anything is sent', () => {
     expect(run.err).toMatch(message);
     expect(run.out).toBe('');
     expect(world.requests()).toEqual([]);
+  });
+
+  test('shots shorter than any video are told of as that', async () => {
+    const world = await open();
+    const run = await world.gw([...create, '--turbo', '--shot', '1:fox']);
+    expect(run).toMatchObject({ code: 2, err: expect.stringContaining('the shots are 1 s together') });
+  });
+
+  test('--prompt that begins with @ names a file; the hint says how it is meant as words', async () => {
+    const world = await open();
+    const run = await world.gw([...create, '--mode', 'o1', '--ratio', '1:1', '-p', '@a runs']);
+    expect(run).toMatchObject({ code: 2, err: expect.stringContaining('goes as words after the command') });
   });
 
   test('with --no-validate the breach is a warning, and the request is sent', async () => {
@@ -390,7 +408,7 @@ describe('create', () => {
 
   test.each([
     ['output-image', ['.png']],
-    ['output-audio', ['-mp3.mp3', '-wav.wav']],
+    ['output-audio', ['.mp3', '.wav']],
     ['output-voice', ['-voice.mp3']],
     ['output-video output-image', ['.mp4', '-image-1.png']],
   ])('%s is saved', async (words, endings) => {
@@ -402,6 +420,34 @@ describe('create', () => {
       endings.map((ending) => `${world.cwd}/out/${task?.id}${ending}`),
     );
     expect(Object.values(world.files()).every((bytes) => bytes > 0)).toBe(true);
+  });
+
+  test('what the document does not list is saved under the type of its bytes; one name for several is told of', async () => {
+    const world = await open();
+    const clip = readFileSync(path.join(clipsDir, '480p-16x9.mp4'));
+    const files = createServer((_, response) => response.end(clip));
+    await new Promise<void>((listening) => files.listen(0, '127.0.0.1', listening));
+    closers.push(() => void files.close());
+    const url = `http://127.0.0.1:${(files.address() as AddressInfo).port}/clip`;
+    const outputs = [
+      { type: 'video', url },
+      { type: 'video', url },
+      { type: 'hologram', url },
+    ];
+    const gateway = await openFake(() => ({
+      body: { code: 0, data: [{ id: 't-1', status: 'succeeded', outputs }] },
+    }));
+    const env = { GW_BASE_URL: gateway.url };
+    const run = await world.gw(['video', 'beta', 'wait', 't-1', '-o', 'fox.mp4'], { env });
+    expect(run.code, run.err).toBe(0);
+    const names = ['fox.mp4', 'fox-video-2.mp4', 'fox-hologram.mp4'];
+    expect(run.out).toBe(names.map((name) => `${world.cwd}/${name}\n`).join(''));
+    expect(run.err).toContain(`saved as ${names.join(', ')}; put {index} into --out`);
+    // The look that took it in is the first look of the wait.
+    expect(gateway.requests).toHaveLength(1);
+    const numbered = await world.gw(['video', 'beta', 'download', 't-1', '-o', 'n-{index}.{ext}'], { env });
+    expect(numbered.out).toBe([1, 2, 3].map((at) => `${world.cwd}/n-${at}.mp4\n`).join(''));
+    expect(numbered.err).not.toContain('one name');
   });
 
   test('an element has nothing to save, and that is no failure', async () => {

@@ -1,8 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { LedgerLine } from '../../src/ledger/event.ts';
 import { foldJobs } from '../../src/ledger/fold.ts';
+import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
 
 // What the families share (get, wait, download, sync, --queue), where they differ in how tasks are asked for.
@@ -155,7 +156,8 @@ describe('looking at tasks of family B', () => {
     expect(run.code).toBe(13);
     expect(lines(run.out)).toEqual(ids.map((id) => `${world.cwd}/${id}.mp4`));
     expect(run.err).toContain('nobody');
-    expect(looks(world).length - before).toBe(2);
+    // One for all of them; the one that is not there is asked for alone where the batch was refused.
+    expect(looks(world).length - before).toBe(1);
   });
 
   test('what a create left unanswered is taken in by jobs sync, looked at and saved', async () => {
@@ -171,6 +173,71 @@ describe('looking at tasks of family B', () => {
     expect(jobsOf(world)).toMatchObject([{ state: 'succeeded', id: task?.id }]);
     expect(Object.keys(world.files())).toEqual([`${task?.id}.mp4`]);
     expect(world.sandbox.requests.filter(({ method }) => method === 'POST')).toHaveLength(1);
+  });
+
+  test('a create that was lost is said to be open at every sync, and closed an hour later, once', async () => {
+    const world = await open();
+    const date = () => ({ date: new Date(world.clock.now()).toUTCString() });
+    const gateway = await fakeGateway((method) =>
+      method === 'POST'
+        ? { status: 502, headers: date(), body: {} }
+        : { headers: date(), body: { code: 0, message: '', request_id: 'r', data: [] } },
+    );
+    onTestFinished(() => gateway.close());
+    const env = { GW_BASE_URL: gateway.url };
+    const run = await world.gw([...beta, 'create', 'a fox', ...quick, '--json'], { env });
+    expect(run.code, run.err).toBe(14);
+    const { id } = JSON.parse(run.out);
+    expect(JSON.parse(lines(run.err).at(-1) ?? '').error).toMatchObject({ task_id: id });
+    const posts = () => gateway.requests.filter((line) => line.startsWith('POST')).length;
+    const sent = posts();
+    for (let at = 0; at < 2; at += 1) {
+      const sync = await world.gw(['jobs', 'sync'], { env });
+      expect(sync).toMatchObject({ code: 14, out: '' });
+      expect(sync.err).toContain(`${id}: its answer is not known yet`);
+      expect(jobsOf(world)).toMatchObject([{ state: 'unknown' }]);
+    }
+    world.clock.ms += 3_600_000;
+    const last = await world.gw(['jobs', 'sync'], { env });
+    expect(last).toMatchObject({ code: 8, out: '' });
+    expect(last.err).toContain(`${id} was never created: the gateway has no task under its external ID`);
+    expect(last.err).not.toContain('the job goes on');
+    expect(await world.gw(['jobs', 'sync'], { env })).toMatchObject({ code: 0, out: '', err: '' });
+    expect(posts()).toBe(sent);
+  });
+
+  test('a lost create that is found has no warning about a reply of its own', async () => {
+    const world = await open({ fault: 'create:reset-after:x1' });
+    const run = await world.gw([...beta, 'create', 'a fox', ...quick]);
+    expect(run.code, run.err).toBe(0);
+    expect(run.err).not.toContain('warning');
+  });
+
+  test('get --external asks for many in one request; what is missing is not found', async () => {
+    const world = await open();
+    for (const id of ['e-1', 'e-2', 'e-3']) await createBeta(world, '--external-id', id);
+    const before = looks(world).length;
+    const run = await world.gw([...beta, 'get', '--external', 'e-1', 'e-9', 'e-2', 'e-3', '--json']);
+    expect(run.code, run.err).toBe(13);
+    expect(lines(run.out).map((line) => JSON.parse(line).external_id)).toEqual(['e-1', 'e-2', 'e-3']);
+    expect(run.err).toContain('e-9');
+    expect(looks(world).length - before).toBe(1);
+  });
+
+  test('records that do not say whose they are are asked for one by one', async () => {
+    const world = await open();
+    const gateway = await fakeGateway((_, url) => {
+      const asked = new URL(url, 'http://here').searchParams.get('external_task_ids')?.split(',') ?? [];
+      const data = asked.map((id) => ({ id: `t-${id}`, status: 'processing' }));
+      return { body: { code: 0, message: '', request_id: 'r', data } };
+    });
+    onTestFinished(() => gateway.close());
+    const run = await world.gw([...beta, 'get', '--external', 'a', 'b', '--json'], {
+      env: { GW_BASE_URL: gateway.url },
+    });
+    expect(run.code, run.err).toBe(0);
+    expect(lines(run.out).map((line) => JSON.parse(line).id)).toEqual(['t-a', 't-b']);
+    expect(gateway.requests).toHaveLength(3);
   });
 
   test('two syncs at once save each file once', async () => {

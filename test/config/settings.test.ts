@@ -171,3 +171,23 @@ it('the table shows every setting with its source, and never the key', () => {
   expect(rows.find((row) => row.name === 'timeout')?.value).toBe('7s');
   expect(JSON.stringify(rows)).not.toContain('canary');
 });
+
+describe('only what is stored', () => {
+  it('a key of the environment is not one, and the message does not ask for one', async () => {
+    const { host, resolve } = setUp(
+      { profile: 'work', storedOnly: true },
+      { GW_API_KEY: canary, GW_BASE_URL: 'https://env.example' },
+      { profiles: { work } },
+    );
+    const settings = resolve();
+    expect(settings.gatewayUrl()).toBe('https://work.example');
+    expect(settings.keySource()).toBeUndefined();
+    await expect(settings.key()).rejects.toMatchObject({
+      kind: 'auth',
+      message: 'there is no stored key of profile work for https://work.example',
+      facts: { hint: expect.stringContaining('gw login --profile work') },
+    });
+    await storeKey(host, 'work', 'https://work.example', 'sk-stored-0123456789');
+    expect(resolve().keySource()).toBe('profile');
+  });
+});

@@ -4,6 +4,7 @@ import * as path from 'node:path';
 import { Readable } from 'node:stream';
 import * as fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { assertExactIntegers } from '../../src/flags/exact-integers.ts';
 import { applySet, applySets, type JsonObject, parseSet, readJsonBody } from '../../src/flags/json-body.ts';
 import { findJsonFault } from '../../src/flags/json-syntax.ts';
 import { MB } from '../../src/gateway/media-limits.ts';
@@ -244,4 +245,22 @@ describe('applySets', () => {
       }),
     );
   });
+});
+
+describe('assertExactIntegers', () => {
+  it.each([
+    '{"a":9007199254740991,"b":-9007199254740991}',
+    '{"a":1e30,"b":1.00000000000000000001,"c":100000000000000000000}',
+    '{"a":"12345678901234567890","b\\"12345678901234567890":"\\\\"}',
+    `"${'\\n'.repeat(8_000_000)}1234567890123456789"`,
+  ])('takes what is sent as it is: %.40s', (text) => {
+    expect(() => assertExactIntegers(text, '--body f')).not.toThrow();
+  });
+
+  it.each(['{"a":[12345678901234567890]}', '[9007199254740993]', '{"b":"\\\\","a":-1152921504606846977}'])(
+    'refuses %s, by name',
+    (text) => {
+      expect(() => assertExactIntegers(text, '--body f')).toThrow(/--body f: -?\d+ has more digits/);
+    },
+  );
 });

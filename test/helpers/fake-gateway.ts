@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /** What a scripted gateway answers: a status (200 when left out), headers, and a body that is sent as it stands. */
@@ -16,13 +16,16 @@ export interface FakeGateway {
 }
 
 /** A gateway that says what a test wants it to, in any shape; every request is recorded. */
-export async function fakeGateway(answer: (method: string, url: string) => Answer): Promise<FakeGateway> {
+export async function fakeGateway(
+  answer: (method: string, url: string, headers: IncomingHttpHeaders) => Answer,
+): Promise<FakeGateway> {
   const requests: string[] = [];
   const server = createServer((request: IncomingMessage, response: ServerResponse) => {
     request.resume().on('end', () => {
       const line = `${request.method} ${request.url}`;
       requests.push(line);
-      const { status = 200, headers = {}, body } = answer(request.method ?? '', request.url ?? '');
+      const { method = '', url = '' } = request;
+      const { status = 200, headers = {}, body } = answer(method, url, request.headers);
       response.writeHead(status, { 'content-type': 'application/json', ...headers });
       response.end(typeof body === 'string' ? body : JSON.stringify(body));
     });

@@ -95,6 +95,7 @@ describe('checkModel', () => {
       clock: { now: () => 5 },
       signal: new AbortController().signal,
       globals,
+      io: { withoutSecrets: (text: string) => text.replace('the-key', '***') },
       gateway: async () => ({ name: GATEWAY, client }),
     } as unknown as Context;
     return { asked, check: (id: string) => checkModel(id, ['img-2', 'img-2.5-flare'], ctx) };
@@ -119,6 +120,12 @@ describe('checkModel', () => {
     await check('own-image-1');
     expect(asked).toEqual([['models.list', expect.objectContaining({ retries: 0, silenceMs: 10_000 })]]);
     expect(readModelCache(host(), GATEWAY)).toEqual({ fetchedAtMs: 5, ids: ['own-image-1'] });
+  });
+
+  test('a list that echoes the key brings it into no file', async () => {
+    const { check } = context(['own-image-1', 'the-key', 'a-the-key-b']);
+    await check('own-image-1');
+    expect(readModelCache(host(), GATEWAY)?.ids).toEqual(['own-image-1']);
   });
 
   test('one that is in neither is refused, with the nearest of table and list', async () => {

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { breachesOf } from '../../src/flags/breaches.ts';
-import { BetaListBody } from '../../src/gateway/beta-list.ts';
+import { BetaListBody, BetaPage } from '../../src/gateway/beta-list.ts';
 import { KEY, World } from '../helpers/gw.ts';
 
 // Literal queries of family B ("Query by ID", "Cursor query").
@@ -115,5 +115,22 @@ describe('GET /tasks', () => {
       expect(data.map(({ id }) => id).sort()).toEqual([...ids].sort());
       expect(data.map(({ external_id: id }) => id).sort()).toEqual(['one', 'two']);
     }
+  });
+});
+
+describe('a page', () => {
+  test.each<[string, unknown]>([
+    ['no list', { code: 0, data: { result: null, has_more: false } }],
+    ['no data', { code: 0, data: null }],
+  ])('%s with code 0 is an empty one', (_, reply) => {
+    expect(BetaPage.parse(reply).data.result).toEqual([]);
+  });
+
+  test.each<[string, unknown]>([
+    ['no data and no code', { data: null }],
+    ['no data at all', { code: 0 }],
+    ['a result that is no list', { code: 0, data: { result: 'x' } }],
+  ])('%s is none', (_, reply) => {
+    expect(BetaPage.safeParse(reply).success).toBe(false);
   });
 });

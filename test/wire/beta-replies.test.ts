@@ -121,11 +121,29 @@ describe('a task record', () => {
     ['a message that is no reason', { status: 'succeeded', message: 'ok' }, { error: undefined }],
     ['outputs null', { status: 'succeeded', outputs: null }, { outputs: [], usage: {} }],
     ['outputs a text', { status: 'succeeded', outputs: 'x', billing: 'y' }, { outputs: [] }],
-    ['a charge that is none', { billing: [{ charge_type: 'cash', amount: 'free' }] }, { usage: {} }],
     [
-      'a charge without a currency',
-      { billing: [{ amount: 2 }] },
-      { usage: { charges: [{ unit: 'unknown' }] } },
+      'charges that say no amount or no currency',
+      { billing: [{ charge_type: 'cash', amount: 'free', currency: 'CNY' }, { amount: 2 }, 'x'] },
+      { usage: { unreadCharges: 3 } },
+    ],
+    [
+      'a refund',
+      {
+        billing: [
+          { amount: '-1.5', currency: 'CNY' },
+          { amount: -2, charge_type: 'unit' },
+          { amount: '--1' },
+        ],
+      },
+      {
+        usage: {
+          charges: [
+            { amount: -1.5, unit: 'CNY' },
+            { amount: -2, unit: 'points' },
+          ],
+          unreadCharges: 1,
+        },
+      },
     ],
   ])('%s', (_, record, wanted) => {
     expect(read(record)).toMatchObject(wanted);
@@ -139,7 +157,7 @@ describe('a task record', () => {
         { type: 'image', url: url('1'), watermark_url: url('1w') },
         { type: 'image', url: url('2'), watermark_url: url('2w') },
       ),
-      ['image:image', 'watermarked:image', 'image-2:image', 'watermarked-2:image'],
+      ['image:image', 'watermarked:image', 'image-2:image', 'image-2-watermarked:image'],
     ],
     [
       'audio',
@@ -165,7 +183,14 @@ describe('a task record', () => {
       ['video:video', 'image-1:image'],
     ],
     ['a video without an address', done({ type: 'video', url: '' }), []],
-    ['an unknown type', done({ type: 'hologram', url: url('h') }), []],
+    ['an unknown type', done({ type: 'hologram', url: url('h') }), ['hologram:any']],
+    ['an unknown type without a link', done({ type: 'hologram', url: 'h' }), []],
+    ['no type', done({ url: url('h') }), ['output:any']],
+    [
+      'an image beside a video, marked',
+      done({ type: 'video', url: url('v') }, { type: 'image', url: url('i'), watermark_url: url('w') }),
+      ['video:video', 'image-1:image', 'image-1-watermarked:image'],
+    ],
     ['an item that is no object', done(null, 5, { type: 'video', url: url('v') }), ['video:video']],
   ])('outputs: %s', (_, record, roles) => {
     expect(rolesOf(record)).toEqual(roles);
@@ -244,7 +269,7 @@ describe('an external ID', () => {
 
   test('finds its task', () => {
     const record = { id: 't-1', status: 'processing', external_id: 'gw-1' };
-    expect(ids.input('gw-1')).toEqual({ query: { external_task_ids: 'gw-1' } });
+    expect(ids.input(['gw-1'])).toEqual({ query: { external_task_ids: 'gw-1' } });
     expect(ids.find({ code: 0, data: [record] }, 'gw-1')).toEqual({ id: 't-1', record });
     expect(ids.find({ code: 0, data: [{ id: 't-1' }] }, 'gw-1')).toMatchObject({ id: 't-1' });
     expect(ids.find({ code: '0', data: [] }, 'gw-1')).toBeUndefined();

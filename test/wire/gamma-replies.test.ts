@@ -139,6 +139,23 @@ describe('through the command', () => {
     expect(JSON.parse(listed.out)).toMatchObject([{ status: 'unknown', id: expect.stringMatching(/^gw-/) }]);
   });
 
+  test('an error inside a 200 leaves the outcome open, and is quoted', async () => {
+    const { world, gateway, env } = await start(() => ({
+      body: { error: { message: 'the prompt is sensitive', code: '1026' } },
+    }));
+    const run = await world.gw(argv, { env });
+    expect(run).toMatchObject({ code: 14, out: '' });
+    expect(run.err).toContain('1026: the prompt is sensitive');
+    expect(creates(gateway)).toHaveLength(1);
+  });
+
+  test.each(['gamma', 'alpha'])('a record of another task of family %s cannot be read', async (family) => {
+    const task = { id: 'task-2', status: 'succeeded' };
+    const { world, env } = await start(() => ({ body: family === 'gamma' ? { task } : task }));
+    const run = await world.gw(['video', family, 'get', 'task-1', '--json'], { env });
+    expect(run, run.err).toMatchObject({ code: 8, out: '' });
+  });
+
   test.each<[number, number, string]>([
     [400, 5, 'rejected'],
     [401, 3, 'auth'],
@@ -149,7 +166,8 @@ describe('through the command', () => {
   ])('a create that meets %d ends with exit %d, sent once', async (status, code, kind) => {
     const { world, gateway, env } = await start(() => ({ status, body: { error: { message: 'no' } } }));
     const run = await world.gw([...argv, '--json'], { env });
-    expect(run, run.err).toMatchObject({ code, out: '' });
+    expect(run.code, run.err).toBe(code);
+    expect(run.out === '').toBe(code !== 14);
     expect(JSON.parse(run.err)).toMatchObject({ error: { kind, status, exit_code: code } });
     expect(creates(gateway)).toHaveLength(1);
   });

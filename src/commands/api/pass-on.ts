@@ -1,6 +1,7 @@
+import { GwError } from '../../errors.ts';
 import type { ReplyTaker } from '../../http/client.ts';
+import { prettyJson } from '../../http/pretty-json.ts';
 import type { Io } from '../../io/io.ts';
-import { prettyJson } from './pretty-json.ts';
 
 /** More than this is not made pretty, and not looked into. */
 const KEPT_CHARACTERS = 16 * 1024 * 1024;
@@ -14,11 +15,12 @@ export interface PassedOn extends ReplyTaker {
 type Form = 'json' | 'text' | 'file';
 
 /**
- * Passes a reply on as it comes: byte for byte in a pipe, with --json, and for a stream of events; JSON pretty on a
- * terminal. `end` may throw as Io's `out`.
+ * Passes a reply on as it comes: byte for byte into a pipe, whatever it is; as visible text to a terminal, JSON pretty
+ * there without --json. Throws GwError `download` for bytes that no terminal can show; `end` may throw as Io's `out`.
  */
-export function passOn(io: Pick<Io, 'mode' | 'stdoutIsTerminal' | 'out' | 'outRaw' | 'outBytes'>): PassedOn {
+export function passOn(io: Pick<Io, 'mode' | 'stdoutIsTerminal' | 'out' | 'outRaw' | 'outReply'>): PassedOn {
   let form: Form = 'text';
+  let type = '';
   // A byte order mark is a byte of the reply.
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   /** The text of a JSON reply; undefined where it is another, or too long. */
@@ -28,7 +30,8 @@ export function passOn(io: Pick<Io, 'mode' | 'stdoutIsTerminal' | 'out' | 'outRa
   let last: Promise<void> | undefined;
 
   const write = async (text: string) => {
-    if (text === '') return;
+    // In a pipe the bytes have gone already.
+    if (text === '' || !io.stdoutIsTerminal) return;
     lastCharacter = text.slice(-1);
     await io.outRaw(text);
   };
@@ -44,15 +47,21 @@ export function passOn(io: Pick<Io, 'mode' | 'stdoutIsTerminal' | 'out' | 'outRa
     }
     await write(text);
   };
+  const pass = async (chunk: Uint8Array) => {
+    if (!io.stdoutIsTerminal) await io.outReply(chunk);
+    else if (form === 'file') throw notForTerminals(type);
+    if (io.stdoutIsTerminal || kept !== undefined) await take(decoder.decode(chunk, { stream: true }));
+  };
 
   return {
     onHead({ headers }) {
-      form = formOf(headers['content-type'] ?? '');
+      type = typeOf(headers['content-type'] ?? '');
+      form = formOf(type);
       kept = form === 'json' ? '' : undefined;
       isHeld = form === 'json' && io.stdoutIsTerminal && !io.mode.json;
     },
     takeChunk(chunk) {
-      last = form === 'file' ? io.outBytes(chunk) : take(decoder.decode(chunk, { stream: true }));
+      last = pass(chunk);
       return last;
     },
     async end() {
@@ -66,11 +75,18 @@ export function passOn(io: Pick<Io, 'mode' | 'stdoutIsTerminal' | 'out' | 'outRa
   };
 }
 
+const typeOf = (contentType: string): string => contentType.split(';')[0]?.trim().toLowerCase() ?? '';
+
 /** What a reply is by its type; one without a type is text. */
-function formOf(contentType: string): Form {
-  const type = contentType.split(';')[0]?.trim().toLowerCase() ?? '';
+function formOf(type: string): Form {
   if (/[/+]json$/.test(type)) return 'json';
   return /^(image|video|audio|font)\/|^application\/(octet-stream|pdf|zip|gzip)$/.test(type)
     ? 'file'
     : 'text';
 }
+
+/** The request has been done, so this is no `usage`. */
+const notForTerminals = (type: string): GwError =>
+  new GwError('download', `the reply is ${type}, which a terminal cannot show; the request itself was done`, {
+    hint: 'a reply of bytes is kept with > FILE behind the command',
+  });

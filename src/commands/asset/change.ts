@@ -3,6 +3,7 @@ import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
+import { NOT_FOUND_CODE } from '../../gateway/asset-envelope.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import { showInstead } from '../show-instead.ts';
 import { type LibraryResult, libraryResult } from './result.ts';
@@ -26,8 +27,8 @@ export async function update(
 }
 
 /**
- * Sends a delete. One whose answer was lost is sent again, and then "not found" means that it is done (promises,
- * section 2).
+ * Sends a delete. One whose answer was lost is sent again, and then `ResourceNotFound` means that it is
+ * done (promises, section 2); a 404 without that code may be of anybody on the way.
  */
 export async function remove(
   family: LibraryResult['family'],
@@ -46,7 +47,7 @@ export async function remove(
   try {
     return deleted((await askLibrary(client, endpoint, { body }, { signal: ctx.signal, onLost })).json);
   } catch (error) {
-    if (!isLost || !(error instanceof GwError) || error.kind !== 'not_found') throw error;
+    if (!isLost || !(error instanceof GwError) || error.facts.code !== NOT_FOUND_CODE) throw error;
     ctx.io.note(`${String(body.Id)} is gone: the delete whose answer was lost has worked`);
     return deleted({});
   }

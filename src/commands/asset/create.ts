@@ -1,15 +1,17 @@
 import { createOnce } from '../../assets/create-once.ts';
 import { findAsset } from '../../assets/find-created.ts';
 import { defineCommand, type Outcome } from '../../command.ts';
-import { commandFor } from '../../context.ts';
+import { usage } from '../../errors.ts';
 import { fromField } from '../../flags/flag.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
 import { CreateAssetBody, createAsset, uploadAsset } from '../../gateway/asset.ts';
 import { assetTypes, canonical } from '../../gateway/asset-fields.ts';
-import { assetTypeOfUrl } from '../../gateway/asset-url.ts';
+import { type Asset, readAsset } from '../../gateway/asset-record.ts';
+import { assetTypeOfUrl, assetUrlBreach } from '../../gateway/asset-url.ts';
 import { showInstead } from '../show-instead.ts';
 import { anyCaseFlag, idFlag, projectFlag } from './flags.ts';
 import { given, libraryBody } from './library-body.ts';
+import { lookCommand } from './look-command.ts';
 import { requirementsHelp } from './requirements-help.ts';
 import { idLine, type LibraryResult, libraryResult } from './result.ts';
 import { waitFlags } from './wait-flags.ts';
@@ -42,7 +44,7 @@ export const assetCreate = (verb: keyof typeof endpoints) =>
     ],
     sends: 'body',
     human: idLine,
-    async *run({ flags }, ctx): AsyncGenerator<Outcome<LibraryResult>> {
+    async *run({ flags, globals }, ctx): AsyncGenerator<Outcome<LibraryResult>> {
       const body = await libraryBody(
         {
           schema: CreateAssetBody,
@@ -56,7 +58,7 @@ export const assetCreate = (verb: keyof typeof endpoints) =>
               ProjectName: flags.project,
             }),
           }),
-          fill: withType,
+          fill: (body) => withType(body, globals.validate === undefined),
           flagOf: flagOfField,
         },
         ctx,
@@ -76,11 +78,13 @@ export const assetCreate = (verb: keyof typeof endpoints) =>
         note: (text) => ctx.io.note(text),
         what: 'asset',
         find: findAsset({ client, body, clock, signal }),
-        lookCommand: commandFor(`gw asset list --group-id ${String(body.GroupId)}`, ctx),
+        // The type of the group is not in the request, and a list shows one type only.
+        lookCommand: `${lookCommand('gw asset list', { '--group-id': body.GroupId, '--name': body.Name, '--project': body.ProjectName }, ctx)} (a group of the type LivenessFace needs --type LivenessFace too)`,
       });
       if (!flags.wait) {
         // What the document says of a new asset; its reply has no status.
-        yield { value: libraryResult('asset', created.id, 'Processing', created.record) };
+        const { status } = created.isFound ? readAsset(created.record as Asset) : { status: 'Processing' };
+        yield { value: libraryResult('asset', created.id, status, created.record) };
         return;
       }
       ctx.io.note(`asset ${created.id}`);
@@ -96,10 +100,18 @@ const flagOfField = {
   ProjectName: '--project',
 } as const;
 
-function withType(body: JsonObject): JsonObject {
+/** Throws `usage` where nothing says what the file is, and that is checked. */
+function withType(body: JsonObject, isChecked: boolean): JsonObject {
   if (body.AssetType !== undefined || typeof body.URL !== 'string') return body;
   const type = assetTypeOfUrl(body.URL);
-  return type === undefined ? body : { ...body, AssetType: type };
+  if (type !== undefined) return { ...body, AssetType: type };
+  if (isChecked && assetUrlBreach(body.URL) === undefined) {
+    throw usage(
+      `--type: is required, one of ${assetTypes.join(', ')}: the ending of the URL does not say what the file is`,
+      'write --type image, for one',
+    );
+  }
+  return body;
 }
 
 /** An ending may lie, so it is no breach; the service would say AssetTypeMismatch much later. */

@@ -3,7 +3,7 @@ import { on } from '../../flags/flag.ts';
 import { deleteAsset } from '../../gateway/asset.ts';
 import { askFirst, refuseUnasked, remove } from './change.ts';
 import { projectFlag } from './flags.ts';
-import { given } from './library-body.ts';
+import { idBodies } from './library-body.ts';
 import { libraryIds, oneByOne } from './library-ids.ts';
 import { idLine, type LibraryResult } from './result.ts';
 
@@ -14,13 +14,15 @@ export const assetDelete = defineCommand<typeof flags, LibraryResult>({
   args: { name: 'ID', summary: 'asset ID, or asset://ID', required: true, many: true },
   flags,
   examples: ['gw asset delete "$(gw asset list --sandbox -q --limit 1)" --sandbox --yes'],
-  sends: 'query',
+  sends: 'body',
   human: idLine,
   async *run({ args, flags: { yes, project }, globals }, ctx): AsyncGenerator<Outcome<LibraryResult>> {
-    const ids = libraryIds(args);
+    const ids = libraryIds(args, ctx);
+    const bodyOf = await idBodies(project, ctx);
+    for (const id of ids) bodyOf(id);
     const what = ids.length === 1 ? `asset ${ids[0]}` : `${ids.length} assets`;
     refuseUnasked(what, yes, ctx);
     if (!yes && !globals.dryRun && !globals.curl) await askFirst(`Delete ${what} for good?`, ctx);
-    yield* oneByOne(ids, (Id) => remove('asset', deleteAsset, given({ Id, ProjectName: project }), ctx));
+    yield* oneByOne(ids, (id) => remove('asset', deleteAsset, bodyOf(id), ctx));
   },
 });

@@ -6,6 +6,11 @@ import { bareId, projectField } from '../../gateway/asset-fields.ts';
 
 export const projectFlag = { project: fromField(projectField, 'NAME') } as const;
 
+/** As {@link projectFlag}, of a command that has --rest too. */
+export const actionProjectFlag = {
+  project: { ...projectFlag.project, summary: `${projectFlag.project.summary}; not with --rest` },
+} as const;
+
 /** A flag for a field whose words may be typed in any case. */
 export const anyCaseFlag = (
   field: Parameters<typeof fromField>[0],

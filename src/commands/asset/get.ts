@@ -1,17 +1,18 @@
 import { defineCommand } from '../../command.ts';
+import type { Context } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { on } from '../../flags/flag.ts';
 import { getAsset, restAsset } from '../../gateway/asset.ts';
 import { resultOf } from '../../gateway/asset-envelope.ts';
 import { Asset } from '../../gateway/asset-record.ts';
-import { projectFlag } from './flags.ts';
+import { actionProjectFlag } from './flags.ts';
 import { getRecords, recordJson, recordText, type SeenRecord } from './get-records.ts';
-import { given } from './library-body.ts';
+import { idBodies } from './library-body.ts';
 import { libraryIds } from './library-ids.ts';
 
 const flags = {
   rest: on('ask by the REST alias, which answers without the envelope'),
-  ...projectFlag,
+  ...actionProjectFlag,
 } as const;
 
 /** `gw asset get ID…` */
@@ -22,23 +23,29 @@ export const get = defineCommand<typeof flags, SeenRecord>({
     'gw asset get "$(gw asset list --sandbox -q --limit 1)" --sandbox',
     'gw asset get "$(gw asset list --sandbox -q --limit 1)" --sandbox --rest --json',
   ],
-  sends: 'query',
+  sends: 'body',
   human: recordText,
   raw: recordJson,
-  run({ args, flags: { rest, project } }, ctx) {
-    const ids = libraryIds(args);
+  async *run({ args, flags: { rest, project } }, ctx) {
     if (!rest) {
-      const input = (Id: string) => ({ body: given({ Id, ProjectName: project }) });
-      return getRecords(ids, { endpoint: getAsset, input, recordOf: (reply) => resultOf(Asset, reply) }, ctx);
+      const ids = libraryIds(args, ctx);
+      const bodyOf = await idBodies(project, ctx);
+      const input = (id: string) => ({ body: bodyOf(id) });
+      const recordOf = (reply: unknown) => resultOf(Asset, reply);
+      return yield* getRecords(ids, { endpoint: getAsset, input, recordOf }, ctx);
     }
-    refuseProject(project);
+    refuseActionFlags(project, ctx);
     const input = (id: string) => ({ params: { asset_id: id } });
-    return getRecords(ids, { endpoint: restAsset, input, recordOf: (reply) => reply }, ctx);
+    yield* getRecords(libraryIds(args), { endpoint: restAsset, input, recordOf: (reply) => reply }, ctx);
   },
 });
 
-/** The REST look-ups know no projects. Throws `usage` where one is named. */
-export function refuseProject(project: string | undefined): void {
+/** The REST look-ups know no projects and have no body. Throws `usage` where one is given. */
+export function refuseActionFlags(project: string | undefined, { globals }: Pick<Context, 'globals'>): void {
+  for (const key of ['set', 'body'] as const) {
+    if (globals[key] !== undefined)
+      throw usage(`--${key}: with --rest there is no request body`, 'leave it out');
+  }
   if (project === undefined) return;
   throw usage(
     `--project ${project}: GET /api/assets takes no project`,

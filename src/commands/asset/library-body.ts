@@ -2,6 +2,7 @@ import type * as z from 'zod';
 import type { Context } from '../../context.ts';
 import { breachesOf, refuseOrWarn } from '../../flags/breaches.ts';
 import { applySets, type JsonObject, readJsonBody } from '../../flags/json-body.ts';
+import { IdBody } from '../../gateway/asset.ts';
 
 export interface LibraryBody {
   readonly schema: z.ZodType;
@@ -33,6 +34,24 @@ export async function libraryBody(
       .at(-1);
   refuseOrWarn(breachesOf(schema, body, nameOf), globals.validate === undefined, io);
   return body;
+}
+
+/** The body of an action that takes an ID, from --body (read once), --project and --set, for each of several IDs. */
+export async function idBodies(
+  project: string | undefined,
+  ctx: Pick<Context, 'globals' | 'host' | 'io' | 'signal'>,
+): Promise<(id: string) => JsonObject> {
+  const { globals, host, io, signal } = ctx;
+  const base =
+    globals.body === undefined
+      ? {}
+      : await readJsonBody(globals.body, { cwd: host.cwd, stdin: host.stdin, signal });
+  return (Id) => {
+    const body = applySets({ ...base, ...given({ Id, ProjectName: project }) }, globals.set ?? []);
+    const flagOf = ([name]: readonly PropertyKey[]) => (name === 'ProjectName' ? '--project' : undefined);
+    refuseOrWarn(breachesOf(IdBody, body, flagOf), globals.validate === undefined, io);
+    return body;
+  };
 }
 
 /** The entries that are not undefined. */

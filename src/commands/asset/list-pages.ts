@@ -9,8 +9,12 @@ import { canonical, DEFAULT_GROUP_TYPE, groupTypes } from '../../gateway/asset-f
 import { LIST_MAX, type LibraryPage, ListAssetsBody } from '../../gateway/asset-list.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Reply } from '../../http/client.ts';
+import { shellQuote } from '../../http/curl-command.ts';
+import { compactJson } from '../../io/compact-json.ts';
+import { oneLine } from '../../io/escape.ts';
 import { showInstead } from '../show-instead.ts';
 import { anyCaseFlag, countFlag, idListFlag, projectFlag } from './flags.ts';
+import { itemTexts } from './item-texts.ts';
 import { given } from './library-body.ts';
 
 // What the lists of assets and of groups have in common.
@@ -120,8 +124,8 @@ export async function* listPages<P extends LibraryPage>(
     const page = pageOf(reply.json);
     yield { value: { reply, page, all } };
     const { NextToken: token } = page;
+    if (!all) return tellOfMore(page, body, ctx);
     if (!token) return;
-    if (!all) return ctx.io.note(`more follow: the same with --token ${token} goes on, --all shows them all`);
     if (seen.has(token)) {
       throw new GwError('unavailable', 'the gateway gives the same token twice, so the list is not complete');
     }
@@ -131,6 +135,25 @@ export async function* listPages<P extends LibraryPage>(
   }
 }
 
-/** --json: the reply unchanged, or with --all one item a line. */
+/** Says that there are more, and how to see them: by the mode that the list was asked for in. */
+function tellOfMore(page: LibraryPage, { PageNumber, PageSize }: JsonObject, { io }: Context): void {
+  const { NextToken: token, TotalCount: total, Items } = page;
+  if (typeof PageNumber === 'number' && typeof PageSize === 'number') {
+    const isMore = typeof total === 'number' ? total > PageNumber * PageSize : token && Items.length > 0;
+    if (!isMore) return;
+    const count = typeof total === 'number' ? ` (${total} in all)` : '';
+    io.note(`more follow${count}: the same with --page ${PageNumber + 1} goes on`);
+  } else if (token) {
+    const text = `more follow: the same with --token ${shellQuote(token)} goes on, --all shows them all`;
+    // A note is cut where it is long, and half a token is none.
+    io.aside(`${oneLine(text, Number.POSITIVE_INFINITY)}\n`);
+  }
+}
+
+/** --json: the reply unchanged, or with --all one item a line, as it came. */
 export const listJson = ({ reply, page, all }: Listed<LibraryPage>): string =>
-  all ? page.Items.map((item) => `${JSON.stringify(item)}\n`).join('') : reply.text;
+  all
+    ? itemTexts(reply.text, ['Result', 'Items'], page.Items)
+        .map((item) => `${compactJson(item)}\n`)
+        .join('')
+    : reply.text;

@@ -15,7 +15,8 @@ import {
   restList,
 } from '../../gateway/asset-list.ts';
 import { showInstead } from '../show-instead.ts';
-import { refuseProject } from './get.ts';
+import { actionProjectFlag } from './flags.ts';
+import { refuseActionFlags } from './get.ts';
 import { given, libraryBody } from './library-body.ts';
 import { assetTable } from './library-table.ts';
 import {
@@ -32,6 +33,7 @@ const { shape } = ListAssetsBody;
 const { limit, ...otherFlags } = listFlags;
 const flags = {
   ...otherFlags,
+  ...actionProjectFlag,
   status: listFlag('STATUS', shape.Filter.shape.Statuses.description ?? '', { choices: assetStatuses }),
   sortBy: fromField(shape.SortBy),
   limit,
@@ -79,17 +81,13 @@ export const list = defineCommand<typeof flags, ListedAssets>({
 const restFlags: readonly string[] = ['rest', 'name', 'status', 'limit', 'offset'];
 
 async function listByRest(flags: Flags, ctx: Context): Promise<Outcome<ListedAssets>> {
-  refuseProject(flags.project);
+  refuseActionFlags(flags.project, ctx);
   const other = Object.keys(flags).find((key) => !restFlags.includes(key));
   if (other !== undefined) {
     throw usage(
       `${flagName(other)}: --rest takes only ${restFlags.slice(1).map(flagName).join(', ')}`,
       'leave --rest out: the action takes them all',
     );
-  }
-  for (const key of ['set', 'body'] as const) {
-    if (ctx.globals[key] !== undefined)
-      throw usage(`--${key}: with --rest there is no request body`, 'leave it out');
   }
   const [status, ...others] = new Set(flags.status);
   if (others.length > 0)
@@ -102,5 +100,11 @@ async function listByRest(flags: Flags, ctx: Context): Promise<Outcome<ListedAss
   if (shown !== undefined) return { value: shown };
   const { client } = await ctx.gateway();
   const reply = await askLibrary(client, restList, { query }, { signal: ctx.signal });
-  return { value: { reply, page: { Items: restItems(reply.json) }, all: false } };
+  const Items = restItems(reply.json);
+  const { total } = reply.json as { readonly total?: unknown };
+  const shownTo = Number(flags.offset ?? 0) + Items.length;
+  if (typeof total === 'number' && Items.length > 0 && total > shownTo) {
+    ctx.io.note(`more follow (${total} in all): the same with --offset ${shownTo} goes on`);
+  }
+  return { value: { reply, page: { Items }, all: false } };
 }

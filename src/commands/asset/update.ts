@@ -17,7 +17,7 @@ export const update = defineCommand<typeof flags, LibraryResult>({
   sends: 'body',
   human: idLine,
   async run({ args, flags: { name, project } }, ctx) {
-    const typed = given({ Id: libraryId(args), Name: name, ProjectName: project });
+    const typed = given({ Id: libraryId(args, ctx), Name: name, ProjectName: project });
     const body = await libraryBody(
       {
         schema: UpdateAssetBody,

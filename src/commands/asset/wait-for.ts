@@ -5,12 +5,18 @@ import { parseDuration } from '../../config/duration.ts';
 import { type Context, commandFor } from '../../context.ts';
 import { GwError, Interrupted } from '../../errors.ts';
 import type { FlagValues } from '../../flags/flag.ts';
+import type { JsonObject } from '../../flags/json-body.ts';
 import { assetFailure, readAsset } from '../../gateway/asset-record.ts';
+import { shellQuote } from '../../http/curl-command.ts';
 import type { projectFlag } from './flags.ts';
+import { given } from './library-body.ts';
 import { type LibraryResult, libraryResult } from './result.ts';
 import type { waitFlags } from './wait-flags.ts';
 
-export type AssetWaitFlags = FlagValues<typeof waitFlags & typeof projectFlag>;
+export type AssetWaitFlags = FlagValues<typeof waitFlags & typeof projectFlag> & {
+  /** How each asset is asked for; needed where the body says more than the ID and the project. */
+  readonly bodyOf?: (id: string) => JsonObject;
+};
 
 /** How long a 404 on a new asset may only mean that it is not known everywhere yet (promises, section 2). */
 const YOUNG_MS = 60_000;
@@ -23,7 +29,9 @@ export async function* waitOutcomes(
   isNew: boolean,
 ): AsyncGenerator<Outcome<LibraryResult>> {
   const { clock, signal } = ctx;
-  const { interval, project } = flags;
+  const { interval, project, bodyOf = (Id: string) => given({ Id, ProjectName: project }) } = flags;
+  const { set, body } = ctx.globals;
+  const isSpecial = project !== undefined || (flags.bodyOf && (set ?? body) !== undefined);
   const deadlineMs =
     clock.steady() + (flags.waitTimeout ?? parseDuration(DEFAULT_WAIT_TIMEOUT, '--wait-timeout'));
   const { client } = await ctx.gateway();
@@ -32,7 +40,7 @@ export async function* waitOutcomes(
   try {
     const ends = waitForAssets(ids, {
       client,
-      project,
+      ...(isSpecial && { bodyOf }),
       clock,
       signal,
       random: ctx.host.random,
@@ -59,7 +67,7 @@ export async function* waitOutcomes(
 
 function waitCommand(ids: readonly string[], { project }: AssetWaitFlags, ctx: Context): string {
   return commandFor(
-    `gw asset wait ${ids.join(' ')}${project === undefined ? '' : ` --project ${project}`}`,
+    `gw asset wait ${ids.join(' ')}${project === undefined ? '' : ` --project ${shellQuote(project)}`}`,
     ctx,
   );
 }
@@ -69,7 +77,9 @@ function outcomeOf(end: WaitEnd, flags: AssetWaitFlags, ctx: Context): Outcome<L
   const value = asset && libraryResult('asset', id, readAsset(asset).status, asset);
   if ('error' in end) {
     const hint = end.error.kind === 'wait_timeout' ? waitCommand([id], flags, ctx) : end.error.facts.hint;
-    const error = new GwError(end.error.kind, end.error.message, { ...end.error.facts, taskId: id, hint });
+    const { kind, message, facts } = end.error;
+    const named = message.includes(id) ? message : `asset ${id}: ${message}`;
+    const error = new GwError(kind, named, { ...facts, taskId: id, hint });
     return value ? { value, error } : { error };
   }
   if (end.view.state === 'succeeded') return { ...(value && { value }) };

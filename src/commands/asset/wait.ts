@@ -2,7 +2,7 @@ import { defineCommand } from '../../command.ts';
 import { getAsset } from '../../gateway/asset.ts';
 import { showInstead } from '../show-instead.ts';
 import { projectFlag } from './flags.ts';
-import { given } from './library-body.ts';
+import { idBodies } from './library-body.ts';
 import { libraryIds } from './library-ids.ts';
 import { idLine, type LibraryResult } from './result.ts';
 import { waitFlags } from './wait-flags.ts';
@@ -22,13 +22,15 @@ export const wait = defineCommand<typeof flags, LibraryResult>({
   notes: [
     'Prints the ID of each that is Active, as it becomes so. One that has failed is exit 9, with its code.',
   ],
-  sends: 'query',
+  sends: 'body',
   human: idLine,
   async *run({ args, flags, globals }, ctx) {
-    const ids = libraryIds(args);
-    if (!globals.dryRun && !globals.curl) return yield* waitOutcomes(ids, flags, ctx, false);
-    for (const Id of ids) {
-      const value = await showInstead(getAsset, { body: given({ Id, ProjectName: flags.project }) }, ctx);
+    const ids = libraryIds(args, ctx);
+    const bodyOf = await idBodies(flags.project, ctx);
+    for (const id of ids) bodyOf(id);
+    if (!globals.dryRun && !globals.curl) return yield* waitOutcomes(ids, { ...flags, bodyOf }, ctx, false);
+    for (const id of ids) {
+      const value = await showInstead(getAsset, { body: bodyOf(id) }, ctx);
       if (value) yield { value };
     }
   },

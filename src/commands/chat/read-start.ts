@@ -1,6 +1,7 @@
 import type { ChatApi, ChatSettings } from '../../chat/chat.ts';
 import type { Session } from '../../chat/session/session.ts';
 import { loadSurface, type Surface } from '../../chat/surface.ts';
+import { SLOW_ANSWER_SILENCE_MS } from '../../config/defaults.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { usage } from '../../errors.ts';
@@ -8,9 +9,6 @@ import { type JsonObject, readJsonBody } from '../../flags/json-body.ts';
 import { readTextInput } from '../../media/text-input.ts';
 import { type History, readHistory } from './read-history.ts';
 import { type ChatFlags, readSettings } from './read-settings.ts';
-
-/** Longest silence between two events unless --timeout says otherwise: a model may think for minutes. */
-const DEFAULT_SILENCE_MS = 300_000;
 
 /** Where a question starts from. */
 export interface Start {
@@ -47,7 +45,7 @@ export async function readStart(flags: ChatFlags, ctx: Context): Promise<Start> 
     model: flags.model ?? ofBody ?? known ?? defaultModel(surface.api, inForce),
     system: system ?? history.system ?? session?.settings.system,
     settings: await readSettings(flags, surface, deps),
-    silenceMs: inForce.timeoutMs.source === 'default' ? DEFAULT_SILENCE_MS : inForce.timeoutMs.value,
+    silenceMs: inForce.timeoutMs.source === 'default' ? SLOW_ANSWER_SILENCE_MS : inForce.timeoutMs.value,
   };
 }
 

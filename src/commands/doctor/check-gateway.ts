@@ -1,7 +1,10 @@
 import type { Settings } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { GwError } from '../../errors.ts';
+import { modelsList } from '../../gateway/models.ts';
+import type { WireReply } from '../../http/exchange.ts';
 import { proxiesFromEnv, proxyFor } from '../../http/proxy.ts';
+import { readDateMs } from '../../http/retry-after.ts';
 import { durationText } from '../../io/duration-text.ts';
 import { fetchModels } from '../../models/fetch-models.ts';
 import { type Finding, failed, ok, skipped, warning } from './finding.ts';
@@ -32,9 +35,13 @@ export async function checkGateway(settings: Settings, ctx: Context): Promise<Fi
 async function askGateway(settings: Settings, ctx: Context): Promise<Finding[]> {
   const from = `present (${settings.keySource() ?? 'default'})`;
   const beganMs = ctx.clock.steady();
+  let refused: WireReply | undefined;
   try {
     const reply = await fetchModels(ctx, {
       retries: 0,
+      onRefused: (reply) => {
+        refused = reply;
+      },
       ...(settings.timeoutMs.source === 'default' && { silenceMs: SILENCE_MS }),
     });
     const tookMs = Math.round(ctx.clock.steady() - beganMs);
@@ -45,12 +52,20 @@ async function askGateway(settings: Settings, ctx: Context): Promise<Finding[]> 
     ];
   } catch (error) {
     if (!(error instanceof GwError)) throw error;
-    const clock = skipped('clock', 'the gateway did not tell the time');
+    // What refuses tells the time as well.
+    const clock = checkClock(readDateMs(refused?.headers.date), ctx);
     if (error.kind === 'auth' && error.facts.status !== undefined) {
       return [ok('gateway', 'answers'), failed('key', error, from), clock];
     }
-    return [failed('gateway', error), skipped('key', `${from}, not tried`), clock];
+    return [failed('gateway', inWordsOfAddress(error)), skipped('key', `${from}, not tried`), clock];
   }
+}
+
+/** No ID was asked for: a 404 of the list of models says that the address leads elsewhere. */
+function inWordsOfAddress(error: GwError): GwError {
+  if (error.kind !== 'not_found') return error;
+  const hint = `what answers there has no ${modelsList.path}: check the base URL and its path (gw config list)`;
+  return new GwError(error.kind, error.message, { ...error.facts, hint });
 }
 
 function checkProxy(settings: Settings, { host }: Context): Finding {

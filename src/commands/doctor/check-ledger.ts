@@ -18,6 +18,9 @@ export async function checkLedger(ctx: Context): Promise<Finding[]> {
   try {
     const ledger = await ctx.ledger();
     jobs = await ledger.list();
+    // The test comes before the word that it can be written.
+    const isThere = probe(ledger.dir);
+    const count = `${jobs.length} ${jobs.length === 1 ? 'job' : 'jobs'}`;
     findings = [
       ledger.skippedLines > 0
         ? warning(
@@ -27,22 +30,20 @@ export async function checkLedger(ctx: Context): Promise<Finding[]> {
           )
         : ok(
             'ledger',
-            `${ledger.dir}: ${jobs.length} ${jobs.length === 1 ? 'job' : 'jobs'}, readable and writable`,
+            `${ledger.dir}: ${isThere ? `${count}, readable and writable` : 'not made yet, and can be made'}`,
           ),
     ];
-    probe(ledger.dir);
   } catch (error) {
     return [failed('ledger', error), skipped('links', 'not looked at')];
   }
   return [...findings, await checkLinks(jobs, ctx)];
 }
 
-/** Writes and removes a file where the ledger is, or will be. Throws GwError `usage`. */
-function probe(dir: string): void {
+/** Writes and removes a file where the ledger is, or where it would be made; whether it is there. Throws GwError `usage`. */
+function probe(dir: string): boolean {
   const at = nearestDirectory(dir);
   try {
-    fs.accessSync(at, fs.constants.W_OK | fs.constants.X_OK);
-    if (at === dir) writeAndRemove(path.join(at, `.doctor-${randomBytes(8).toString('hex')}`));
+    writeAndRemove(path.join(at, `.gw-doctor-${randomBytes(8).toString('hex')}`));
   } catch (error) {
     const { reason, remedy } = diskFault(error);
     throw usage(
@@ -50,6 +51,7 @@ function probe(dir: string): void {
       `${remedy}, or set GW_STATE_DIR; no paid job is sent before`,
     );
   }
+  return at === dir;
 }
 
 function writeAndRemove(file: string): void {

@@ -23,7 +23,11 @@ interface Listed {
 /** `gw models list`: what the key may call. */
 export const list = defineCommand<typeof flags, Listed>({
   flags,
-  examples: ['gw models list --sandbox', 'gw models list --sandbox --type video', 'gw models list --sandbox --json'],
+  examples: [
+    'gw models list --sandbox',
+    'gw models list --sandbox --type video',
+    'gw models list --sandbox --json',
+  ],
   notes: [
     'TYPE of a model follows its table in gw, else its name; a model that neither places and that has an endpoint type ' +
       'counts as chat. The list is kept for completions and suggestions. With --type, --json leaves the other entries out.',

@@ -1,7 +1,8 @@
 import type * as z from 'zod';
 import { defineCommand, type Outcome } from '../../command.ts';
 import type { Settings } from '../../config/settings.ts';
-import type { Context } from '../../context.ts';
+import type { Access, Context } from '../../context.ts';
+import { GwError } from '../../errors.ts';
 import { breachesOf, type FlagOfPath, refuseOrWarn } from '../../flags/breaches.ts';
 import { type FlagSet, type FlagValues, flagName } from '../../flags/flag.ts';
 import { pollFlags, promptFlags, saveFlags, waitFlags } from '../../flags/job-flags.ts';
@@ -18,6 +19,7 @@ import { type MediaInput, type ResolvedMedia, resolveMedia } from '../../media/r
 import { showInstead } from '../show-instead.ts';
 import { followFromFlags, type JobResult, jobLines, outcomeOf, waitDeadlineMs } from './follow-job.ts';
 import { createFollowers } from './followers.ts';
+import { breachesUnlessListed } from './unlisted-model.ts';
 
 // `gw video FAMILY create`, written once: what the families differ in arrives as data and pure functions.
 
@@ -39,6 +41,8 @@ export interface VideoCreate<F extends FlagSet> {
   media(flags: FlagValues<F>, model: string): MediaInput[];
   /** Longest sum over all files of a kind that has a length, in seconds. */
   totalReferenceS(model: string): number | undefined;
+  /** The models of its table; absent where it has no model IDs. */
+  readonly knownModels?: readonly string[];
   body(input: BodyInput<F>): Record<string, unknown>;
   /** Whether a prompt is needed beside these flags, may be left out, or is given by one of them; needed when absent. */
   promptNeed?(flags: FlagValues<F>): 'required' | 'optional' | 'given';
@@ -114,7 +118,12 @@ export function videoCreate<F extends FlagSet>(spec: VideoCreate<F>) {
         return isTyped || isMissing || (name === '--prompt' && args.length > 0) ? name : undefined;
       };
       refuseOrWarn(resolved.breaches, validate, ctx.io);
-      refuseOrWarn(breachesOf(spec.schemaOf(typed), body, flagOf), validate, ctx.io);
+      const breaches = await breachesUnlessListed(
+        (verdict) => breachesOf(spec.schemaOf(typed), body, flagOf, verdict),
+        { model: body.model, known: spec.knownModels },
+        ctx,
+      );
+      refuseOrWarn(breaches, validate, ctx.io);
       for (const { path, message } of spec.warnings(body, typed)) {
         ctx.io.warn([flagOf(path), message].filter(Boolean).join(': '));
       }
@@ -162,7 +171,8 @@ async function sendAndFollow(ready: Ready, ctx: Context): Promise<Outcome<JobRes
     force: flags.force ?? false,
     download: flags.download === undefined,
   };
-  const { client, name: gatewayName } = await ctx.gateway();
+  const access = await ctx.gateway();
+  const { client } = access;
   if (save.download) {
     checkTarget(save, {
       family: family.name,
@@ -175,9 +185,10 @@ async function sendAndFollow(ready: Ready, ctx: Context): Promise<Outcome<JobRes
   const ledger = await ctx.ledger();
   const deadlineMs = waitDeadlineMs(flags, ctx);
   const followers = createFollowers(ctx);
-  const intent = intentOf(ready, gatewayName, save);
-  const stopTelling = tellIfInterrupted(ctx);
-  const job = await createJob({
+  const intent = intentOf(ready, access, save);
+  const underWay = { now: false };
+  const stopTelling = tellIfInterrupted(underWay, ctx);
+  const making = createJob({
     family,
     endpoint,
     key,
@@ -189,6 +200,9 @@ async function sendAndFollow(ready: Ready, ctx: Context): Promise<Outcome<JobRes
     clock: ctx.clock,
     signal: ctx.signal,
     note: (text) => ctx.io.note(text),
+    onExchange: (isUnderWay) => {
+      underWay.now = isUnderWay;
+    },
     ...(flags.queue && {
       queue: {
         deadlineMs,
@@ -199,7 +213,12 @@ async function sendAndFollow(ready: Ready, ctx: Context): Promise<Outcome<JobRes
       },
     }),
   }).finally(stopTelling);
-  const odd = spec.replyWarning?.(job.reply);
+  const job = await making.catch((error: unknown) => {
+    if (error instanceof GwError && error.kind === 'unknown_outcome') return { error };
+    throw error;
+  });
+  if ('error' in job) return lostOutcome(job.error, family.name, key);
+  const odd = job.isOwnReply ? spec.replyWarning?.(job.reply) : undefined;
   if (odd !== undefined) ctx.io.warn(odd);
   const accepted: JobResult = {
     family: family.name,
@@ -214,19 +233,31 @@ async function sendAndFollow(ready: Ready, ctx: Context): Promise<Outcome<JobRes
     return outcomeOf(followed, { family: family.name, id: job.id, accepted }, ctx);
   }
   ctx.io.note(`task ${job.id}`);
-  return followFromFlags({ id: job.id, key, family, flags, save, deadlineMs, accepted }, followers, ctx);
+  return followFromFlags(
+    { id: job.id, key: job.key, family, flags, save, deadlineMs, accepted },
+    followers,
+    ctx,
+  );
 }
 
+/** A job that may exist without an ID is printed under gw's own. */
+const lostOutcome = (error: GwError, family: string, key: string): Outcome<JobResult> => ({
+  value: { family, id: error.facts.taskId ?? key, status: 'unknown', record: null, files: [] },
+  error,
+});
+
 /** A paid request under way is not dropped: its reply holds the ID of what was paid for. */
-function tellIfInterrupted({ io, signal }: Context): () => void {
-  const tell = () => io.note('waiting for the answer to a paid request; interrupt again to end at once');
+function tellIfInterrupted(underWay: { readonly now: boolean }, { io, signal }: Context): () => void {
+  const tell = () => {
+    if (underWay.now) io.note('waiting for the answer to a paid request; interrupt again to end at once');
+  };
   signal.addEventListener('abort', tell);
   return () => signal.removeEventListener('abort', tell);
 }
 
 function intentOf(
   { spec, endpoint, model, body, media, settings }: Ready,
-  gateway: string,
+  { name: gateway, keyId }: Access,
   save: IntentEvent['save'],
 ): CreateInput['intent'] {
   const { content, contents, prompt, ...rest } = body;
@@ -239,6 +270,7 @@ function intentOf(
     settings: { ...scalarsOf(rest), ...scalarsOf(rest.settings) },
     media: media.map((item) => item.describe),
     profile: settings.profile.value,
+    keyId,
     gateway,
     save,
   };

@@ -6,6 +6,7 @@ import { loadTaskFamily } from '../../gateway/families.ts';
 import { endOf } from '../../jobs/follow.ts';
 import { SAVES_AT_ONCE } from '../../jobs/follow-many.ts';
 import { recordLook } from '../../jobs/look.ts';
+import { explainOtherKey } from '../../jobs/other-key.ts';
 import { createTurns } from '../../jobs/turns.ts';
 import { type JobResult, jobLines, outcomeOf } from './follow-job.ts';
 import { createFollowers } from './followers.ts';
@@ -37,15 +38,17 @@ export function videoDownload(familyName: string) {
       const followers = createFollowers(ctx);
       const turns = createTurns(SAVES_AT_ONCE);
       const tracked = await trackJobs(ids, family, flags, followers, ctx);
-      const looker = await followers.looker(family);
       const download = async (id: string): Promise<Outcome<JobResult>> => {
-        const { key, save, job } = (await tracked.get(id)) ?? {};
+        const { key, save, job, access, look: first } = (await tracked.get(id)) ?? {};
         if (key === undefined || save === undefined) throw new Error(`${id} is not tracked`);
-        const look = await looker.look(id, {
-          signal: ctx.signal,
-          ...(job && { pool: await followers.poolOf(job) }),
-        });
-        const deps = { ...(await followers.followDeps(family)), turns };
+        const deps = { ...(await followers.followDeps(family, access)), turns };
+        const look =
+          first ??
+          (await deps.looker
+            .look(id, { signal: ctx.signal, ...(job && { pool: await followers.poolOf(job) }) })
+            .catch((error: unknown) => {
+              throw job ? explainOtherKey(error, job, deps.keyId) : error;
+            }));
         recordLook(deps.ledger, key, look, undefined);
         if (look.view.state === 'running') {
           throw new GwError(

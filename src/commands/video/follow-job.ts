@@ -7,6 +7,8 @@ import type { PollFlags } from '../../flags/job-flags.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import type { Followed, FollowInput, JobDeps } from '../../jobs/follow.ts';
 import { followMany } from '../../jobs/follow-many.ts';
+import { seenInLedger, type TaskLook } from '../../jobs/look.ts';
+import { explainOtherKey } from '../../jobs/other-key.ts';
 import { estimateMs } from '../../ledger/estimate.ts';
 import type { Job, SavedFile, SavePlan } from '../../ledger/event.ts';
 import { createFollowers, type Followers } from './followers.ts';
@@ -45,6 +47,8 @@ export interface FollowRequest {
   readonly job?: Job | undefined;
   /** The job's gateway; the one in force when absent. */
   readonly access?: Access | undefined;
+  /** A look that was just made, and is the first one. */
+  readonly look?: TaskLook | undefined;
   /** Look at once: the job is not a new one. */
   readonly atOnce?: boolean;
   /** What is known before the first look. */
@@ -84,14 +88,22 @@ export async function* followAll(
       status: accepted?.status ?? job?.status,
       acceptedAtMs: accepted ? ctx.clock.now() : job?.acceptedAtMs,
       estimateMs: estimateOf(key),
+      firstLook: request.look,
+      ...(job?.state === 'succeeded' && {
+        succeeded: { seen: seenInLedger(job, family, ctx.clock.now()) },
+      }),
       ...(job && { pool: await followers.poolOf(job) }),
     });
   }
   const depsOf = ({ family, request }: (typeof inputs)[number]) =>
     followers.followDeps(family, request.access);
   for await (const { input, followed } of followMany(inputs, depsOf, ctx.signal)) {
-    const { family, id, accepted } = input.request;
-    yield outcomeOf(followed, { family: family.name, id, accepted }, ctx);
+    const { family, id, accepted, job, access } = input.request;
+    const { keyId } = access ?? (await ctx.gateway());
+    const explained = job
+      ? { ...followed, error: explainOtherKey(followed.error, { ...job, id }, keyId) }
+      : followed;
+    yield outcomeOf(explained, { family: family.name, id, accepted }, ctx);
   }
 }
 

@@ -1,9 +1,11 @@
+import * as path from 'node:path';
 import type { Access, Context } from '../../context.ts';
 import type { AccountType, RatePool } from '../../gateway/limits.ts';
 import { poolOf } from '../../gateway/limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import type { FollowDeps, JobDeps } from '../../jobs/follow.ts';
 import { createLooker, type Looker } from '../../jobs/looker.ts';
+import { openRateFile, type SharedRate } from '../../jobs/rate-file.ts';
 import type { Job } from '../../ledger/event.ts';
 
 /** What jobs of a run are looked at and followed with: whoever asks the same gateway shares one looker, and its rates. */
@@ -18,23 +20,30 @@ export interface Followers {
 
 /** Makes the followers of a run; one a run, or rates are not shared. */
 export function createFollowers(ctx: Context): Followers {
-  const lookers = new Map<string, Looker>();
+  const lookers = new Map<Access, Map<string, Looker>>();
   const account = async (): Promise<AccountType> => (await ctx.settings()).account.value;
   const looker = async (family: TaskFamily, given?: Access): Promise<Looker> => {
     const access = given ?? (await ctx.gateway());
     const inForce = await account();
-    const id = `${family.name} ${access.name}`;
-    const known = lookers.get(id);
+    const rateOf = await sharedRates(access, ctx);
+    // Two keys of one gateway may be two accounts, which do not see each other's tasks.
+    const own = lookers.get(access) ?? new Map<string, Looker>();
+    lookers.set(access, own);
+    const known = own.get(family.name);
     if (known) return known;
-    const made = createLooker({ client: access.client, family, clock: ctx.clock, account: inForce });
-    lookers.set(id, made);
+    const made = createLooker({
+      ...{ client: access.client, family, clock: ctx.clock, account: inForce },
+      ...{ random: ctx.host.random, rateOf },
+    });
+    own.set(family.name, made);
     return made;
   };
   const jobDeps = async (access?: Access): Promise<JobDeps> => {
-    const { client, transport } = access ?? (await ctx.gateway());
+    const { client, transport, keyId } = access ?? (await ctx.gateway());
     return {
       client,
       transport,
+      keyId,
       ledger: await ctx.ledger(),
       clock: ctx.clock,
       random: ctx.host.random,
@@ -53,4 +62,17 @@ export function createFollowers(ctx: Context): Followers {
     }),
     poolOf: async (job) => poolOf(job, await account()),
   };
+}
+
+/** The rates of an account, kept with all processes of this user; none where there is no place to keep them. */
+async function sharedRates(
+  { name, keyId }: Access,
+  ctx: Context,
+): Promise<((pool: string) => SharedRate) | undefined> {
+  try {
+    const locks = path.join(path.dirname((await ctx.ledger()).dir), 'locks');
+    return (pool) => openRateFile(locks, [name, keyId ?? '', pool]);
+  } catch {
+    return undefined;
+  }
 }

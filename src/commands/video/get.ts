@@ -6,6 +6,7 @@ import { loadTaskFamily } from '../../gateway/families.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { compactJson } from '../../io/compact-json.ts';
 import { type TaskLook, YOUNG_MS } from '../../jobs/look.ts';
+import type { ExternalLooked } from '../../jobs/look-at-external-ids.ts';
 import { createTurns } from '../../jobs/turns.ts';
 import { once } from '../../once.ts';
 import { showInstead } from '../show-instead.ts';
@@ -78,6 +79,7 @@ async function* getByIds(
   yield* eachId(ids, get);
 }
 
+/** As `getByIds`, by external ID; loaded where it is asked for. */
 async function* getExternal(
   args: readonly string[],
   family: TaskFamily,
@@ -86,18 +88,28 @@ async function* getExternal(
   const { externalIds } = family;
   if (!externalIds) throw usage(`--external: family ${family.name} has no external IDs`);
   const ids = readExternalIds(args);
-  const { lookAtExternalId } = await import('../../jobs/external-id.ts');
+  const { externalBatches, lookAtExternalIds } = await import('../../jobs/look-at-external-ids.ts');
+  const batches = externalBatches(ids, family);
+  if (ctx.globals.dryRun || ctx.globals.curl) {
+    for (const batch of batches) {
+      const shown = await showInstead(externalIds.endpoint, externalIds.input(batch), ctx);
+      if (shown) yield { value: shown };
+    }
+    return;
+  }
+  const { client } = await ctx.gateway();
+  const look = { client, family, externalIds, signal: ctx.signal, clock: ctx.clock };
   // One after the other: the gateway bounds nothing here, and a script's list of IDs may be long.
   const turns = createTurns(1);
-  yield* eachId(ids, (id) =>
-    turns.take(0, async () => {
-      const shown = await showInstead(externalIds.endpoint, externalIds.input(id), ctx);
-      if (shown) return { value: shown };
-      const { client } = await ctx.gateway();
-      const request = { client, externalIds, externalId: id, signal: ctx.signal, clock: ctx.clock };
-      return {
-        value: { look: await lookAtExternalId(request, family), isOwnReply: false, many: ids.length > 1 },
-      };
-    }),
-  );
+  const asked = new Map<string, Promise<ReadonlyMap<string, ExternalLooked>>>();
+  for (const batch of batches) {
+    const looked = turns.take(0, () => lookAtExternalIds(batch, look));
+    for (const id of batch) asked.set(id, looked);
+  }
+  yield* eachId(ids, async (id) => {
+    const looked = (await asked.get(id))?.get(id);
+    if (!looked) throw new Error(`${id} was not asked for`);
+    if ('error' in looked) throw looked.error;
+    return { value: { look: looked, isOwnReply: false, many: ids.length > 1 } };
+  });
 }

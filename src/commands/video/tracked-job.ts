@@ -1,7 +1,8 @@
-import type { Context } from '../../context.ts';
+import type { Access, Context } from '../../context.ts';
 import type { SaveFlags } from '../../flags/job-flags.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { planTarget } from '../../jobs/download/plan-target.ts';
+import type { TaskLook } from '../../jobs/look.ts';
 import type { Job, SavePlan } from '../../ledger/event.ts';
 import { adoptedJobKey } from '../../ledger/job-key.ts';
 import type { Followers } from './followers.ts';
@@ -12,6 +13,10 @@ export interface TrackedJob {
   readonly save: SavePlan;
   /** As the ledger knew it; absent where it did not. */
   readonly job?: Job | undefined;
+  /** The way to the job where that is not the gateway in force: the key of another profile. */
+  readonly access?: Access | undefined;
+  /** The look that confirmed a task which was taken in. */
+  readonly look?: TaskLook | undefined;
 }
 
 /**
@@ -28,7 +33,7 @@ export async function trackJobs(
 ): Promise<ReadonlyMap<string, Promise<TrackedJob>>> {
   const ledger = await ctx.ledger();
   const settings = await ctx.settings();
-  const { name: gateway } = await ctx.gateway();
+  const { name: gateway, keyId } = await ctx.gateway();
   const looker = await followers.looker(family);
   const known = await ledger.findMany(ids, gateway);
   const takeIn = async (id: string): Promise<TrackedJob> => {
@@ -45,18 +50,20 @@ export async function trackJobs(
         media: [],
         bodySha256: '',
         profile: settings.profile.value,
+        keyId,
         gateway,
         save,
       },
       adoptedJobKey(gateway, id),
     );
     ledger.append(key, { event: 'accepted', id, status: look.view.status });
-    return { key, save };
+    return { key, save, look };
   };
   const track = async (id: string): Promise<TrackedJob> => {
     const job = known.get(id);
     if (!job) return takeIn(id);
-    return { key: job.key, save: savePlan(flags, job, settings.out.value, ctx), job };
+    const access = ctx.globals.profile === undefined ? await ctx.gatewayOf(job) : undefined;
+    return { key: job.key, save: savePlan(flags, job, settings.out.value, ctx), job, access };
   };
   return new Map(
     ids.map((id) => {

@@ -1,13 +1,13 @@
 import { createOnce } from '../../../assets/create-once.ts';
 import { findGroup } from '../../../assets/find-created.ts';
 import { defineCommand } from '../../../command.ts';
-import { commandFor } from '../../../context.ts';
 import { fromField } from '../../../flags/flag.ts';
 import { canonical, groupTypes } from '../../../gateway/asset-fields.ts';
 import { CreateGroupBody, createGroup } from '../../../gateway/asset-group.ts';
 import { showInstead } from '../../show-instead.ts';
 import { anyCaseFlag, projectFlag } from '../flags.ts';
 import { given, libraryBody } from '../library-body.ts';
+import { lookCommand } from '../look-command.ts';
 import { idLine, type LibraryResult, libraryResult } from '../result.ts';
 
 const { shape } = CreateGroupBody;
@@ -62,7 +62,11 @@ export const create = defineCommand<typeof flags, LibraryResult>({
       note: (text) => ctx.io.note(text),
       what: 'asset group',
       find: findGroup({ client, body, clock, signal }),
-      lookCommand: commandFor('gw asset group list', ctx),
+      lookCommand: lookCommand(
+        'gw asset group list',
+        { '--type': body.GroupType, '--name': body.Name, '--project': body.ProjectName },
+        ctx,
+      ),
     });
     return { value: libraryResult('asset-group', created.id, '', created.record) };
   },

@@ -10,7 +10,7 @@ import { AssetPage, listAssets } from '../../../gateway/asset-list.ts';
 import { AssetGroup } from '../../../gateway/asset-record.ts';
 import { askFirst, refuseUnasked, remove } from '../change.ts';
 import { projectFlag } from '../flags.ts';
-import { given } from '../library-body.ts';
+import { given, idBodies } from '../library-body.ts';
 import { libraryId } from '../library-ids.ts';
 import { idLine, type LibraryResult } from '../result.ts';
 
@@ -22,17 +22,18 @@ export const groupDelete = defineCommand<typeof flags, LibraryResult>({
   flags,
   examples: ['gw asset group delete "$(gw asset group create --sandbox --name old)" --sandbox --yes'],
   notes: ['The assets in the group become unusable with it; how many there are is said first.'],
-  sends: 'query',
+  sends: 'body',
   human: idLine,
   async run({ args, flags: { yes, project }, globals }, ctx): Promise<Outcome<LibraryResult>> {
-    const id = libraryId(args);
+    const id = libraryId(args, ctx);
+    const body = (await idBodies(project, ctx))(id);
     refuseUnasked(`group ${id}`, yes, ctx);
     if (!globals.dryRun && !globals.curl) {
       const loss = lossText(await countAssets(id, project, ctx));
       if (yes) ctx.io.note(`group ${id}: ${loss}`);
       else await askFirst(`Delete group ${id} for good? ${loss}.`, ctx);
     }
-    return remove('asset-group', deleteGroup, given({ Id: id, ProjectName: project }), ctx);
+    return remove('asset-group', deleteGroup, body, ctx);
   },
 });
 

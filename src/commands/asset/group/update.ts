@@ -24,7 +24,12 @@ export const update = defineCommand<typeof flags, LibraryResult>({
   sends: 'body',
   human: idLine,
   async run({ args, flags: { name, description, project } }, ctx) {
-    const typed = given({ Id: libraryId(args), Name: name, Description: description, ProjectName: project });
+    const typed = given({
+      Id: libraryId(args, ctx),
+      Name: name,
+      Description: description,
+      ProjectName: project,
+    });
     const body = await libraryBody(
       {
         schema: UpdateGroupBody,

@@ -1,6 +1,6 @@
 import { usage } from '../../../errors.ts';
 import { fromField, list, parsed, switchFromField, text } from '../../../flags/flag.ts';
-import { type AlphaContentItem, AlphaCreateBody } from '../../../gateway/alpha.ts';
+import { AlphaCreateBody } from '../../../gateway/alpha.ts';
 import {
   type AlphaModel,
   AUTO_DURATION,
@@ -8,6 +8,7 @@ import {
   alphaTaskTypes,
 } from '../../../gateway/alpha-models.ts';
 import type { MediaInput } from '../../../media/resolve.ts';
+import { flagOfContent, layContent, mediaInOrder } from '../content.ts';
 import type { BodyInput } from '../create-video.ts';
 
 // alpha create: typed flags and resolved media -> the body's own shape.
@@ -55,35 +56,13 @@ export const alphaModelId = (typed: string): string =>
 /** The media of the flags, in request order: frames first, then references by kind. */
 export function alphaMedia(flags: AlphaFlags, model: string): MediaInput[] {
   const limits = alphaModels[model]?.media ?? {};
-  const input = (raw: string, flag: string, modality: 'image' | 'video' | 'audio'): MediaInput => ({
+  return mediaInOrder(flags, (raw, flag, modality) => ({
     raw,
     flag,
     modality,
     takes: { url: true, base64: modality !== 'video', schemes: ['asset'] },
     ...(limits[modality] && { limits: limits[modality] }),
-  });
-  const one = (raw: string | undefined, flag: string) =>
-    raw === undefined ? [] : [input(raw, flag, 'image')];
-  return [
-    ...one(flags.firstFrame, '--first-frame'),
-    ...one(flags.lastFrame, '--last-frame'),
-    ...(flags.image ?? []).map((raw) => input(raw, '--image', 'image')),
-    ...(flags.video ?? []).map((raw) => input(raw, '--video', 'video')),
-    ...(flags.audio ?? []).map((raw) => input(raw, '--audio', 'audio')),
-  ];
-}
-
-const roles: Record<string, string> = {
-  '--first-frame': 'first_frame',
-  '--last-frame': 'last_frame',
-  '--image': 'reference_image',
-  '--video': 'reference_video',
-  '--audio': 'reference_audio',
-};
-
-function contentItem(media: MediaInput, url: string): Record<string, unknown> {
-  const key = `${media.modality}_url`;
-  return { type: key, [key]: { url }, role: roles[media.flag] };
+  }));
 }
 
 /**
@@ -97,21 +76,9 @@ export function alphaBody({
   media,
   model,
 }: BodyInput<typeof alphaFlags>): Record<string, unknown> {
-  const items = media.map(({ input, url }) => contentItem(input, url));
-  const replaced = new Set(items.map((item) => item.role));
-  const kept = (Array.isArray(base.content) ? base.content : []).filter(
-    (item: Partial<AlphaContentItem> | null) => {
-      if (item?.type === 'text') return prompt === undefined;
-      return !replaced.has((item as { role?: string } | null)?.role);
-    },
-  );
-  // A content that is no list is left as it is: the schema says what is wrong with it.
-  const isOdd =
-    base.content !== undefined && !Array.isArray(base.content) && prompt === undefined && items.length === 0;
-  const textItem = prompt === undefined ? [] : [{ type: 'text', text: prompt }];
   const given: Record<string, unknown> = {
     model,
-    content: isOdd ? base.content : [...textItem, ...kept, ...items],
+    content: layContent(base.content, prompt, media),
     generate_audio: flags.generateAudio,
     resolution: flags.resolution,
     ratio: flags.ratio,
@@ -148,23 +115,9 @@ const flagOfField: Record<string, string> = {
   omni_reference_task_type: '--task-type',
   tools: '--web-search',
 };
-const flagOfContent: Record<string, string> = {
-  image: '--image',
-  video: '--video',
-  audio: '--audio',
-  first_frame: '--first-frame',
-  last_frame: '--last-frame',
-};
-const flagOfRole = Object.fromEntries(Object.entries(roles).map(([flag, role]) => [role, flag]));
 
 /** The flag that a field of the body comes from. */
 export function alphaFlagOf(path: readonly PropertyKey[], body: Record<string, unknown>): string | undefined {
   const [field, item] = path;
-  if (field !== 'content') return flagOfField[String(field)];
-  if (typeof item === 'string') return flagOfContent[item];
-  if (typeof item !== 'number') return undefined;
-  const content = (Array.isArray(body.content) ? body.content[item] : undefined) as
-    | Partial<Record<string, string>>
-    | undefined;
-  return content?.type === 'text' ? '--prompt' : flagOfRole[content?.role ?? ''];
+  return field === 'content' ? flagOfContent(item, body.content) : flagOfField[String(field)];
 }

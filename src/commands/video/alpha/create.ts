@@ -14,6 +14,7 @@ export const create = videoCreate({
   modelOf: (flags, base, settings) =>
     alphaModelId(flags.model ?? (typeof base.model === 'string' ? base.model : settings.models.alpha.value)),
   media: alphaMedia,
+  knownModels: Object.keys(alphaModels),
   totalReferenceS: (model) => alphaModels[model]?.totalReferenceS,
   body: alphaBody,
   fill: fillAlphaBody,

@@ -4,6 +4,7 @@ import { GwError, usage } from '../../../errors.ts';
 import { breachesOf, refuseOrWarn } from '../../../flags/breaches.ts';
 import { type FlagValues, flagName, list as listFlag, on, parsed, text } from '../../../flags/flag.ts';
 import { applySets, type JsonObject, readJsonBody } from '../../../flags/json-body.ts';
+import { type Moment, parseMoment } from '../../../flags/moment.ts';
 import {
   BETA_LIST_MAX,
   BetaListBody,
@@ -13,7 +14,6 @@ import {
   betaStatuses,
 } from '../../../gateway/beta-list.ts';
 import type { Reply } from '../../../http/client.ts';
-import { type Moment, parseMoment } from '../../jobs/moment.ts';
 import { showInstead } from '../../show-instead.ts';
 import { taskTable } from './task-table.ts';
 
@@ -80,9 +80,17 @@ export const list = defineCommand<typeof flags, Listed>({
     }
   },
   human: ({ page }, ctx) => taskTable(page.data.result, ctx.clock.now()),
-  raw: ({ reply, page, all }) =>
-    all ? page.data.result.map((record) => `${JSON.stringify(record)}\n`).join('') : reply.text,
+  raw: ({ reply, all }) =>
+    all
+      ? recordsIn(reply.json)
+          .map((record) => `${JSON.stringify(record)}\n`)
+          .join('')
+      : reply.text,
 });
+
+/** The records of a page as they came: the schema hands over their fields in another order. */
+const recordsIn = (page: unknown): readonly unknown[] =>
+  (page as { readonly data: { readonly result: readonly unknown[] | null } | null }).data?.result ?? [];
 
 /** Twelve digits of milliseconds are in 1973: anything shorter was meant in seconds, or as a year. */
 const milliseconds = /^\d{12,15}$/;

@@ -3,8 +3,8 @@ import { fromField, list, parsed, switchFromField, text } from '../../../flags/f
 import { GammaCreateBody } from '../../../gateway/gamma.ts';
 import { gammaMedia, gammaModels } from '../../../gateway/gamma-models.ts';
 import type { MediaInput } from '../../../media/resolve.ts';
+import { flagOfContent, layContent, mediaInOrder } from '../content.ts';
 import type { BodyInput } from '../create-video.ts';
-import { flagOfContent, layContent, mediaInOrder } from './content.ts';
 
 // gamma create: typed flags and resolved media -> the body's own shape.
 

@@ -1,5 +1,5 @@
 import { GammaCreateBody, gammaCreate } from '../../../gateway/gamma.ts';
-import { GAMMA_TOTAL_REFERENCE_S } from '../../../gateway/gamma-models.ts';
+import { GAMMA_TOTAL_REFERENCE_S, gammaModels } from '../../../gateway/gamma-models.ts';
 import { gammaWarnings } from '../../../gateway/gamma-rules.ts';
 import { gammaFamily } from '../../../gateway/gamma-task.ts';
 import { videoCreate } from '../create-video.ts';
@@ -13,6 +13,7 @@ export const create = videoCreate({
   modelOf: (flags, base, settings) =>
     flags.model ?? (typeof base.model === 'string' ? base.model : settings.models.gamma.value),
   media: gammaMediaInputs,
+  knownModels: Object.keys(gammaModels),
   totalReferenceS: () => GAMMA_TOTAL_REFERENCE_S,
   body: gammaBody,
   // Nothing is implied: the ratio follows the image, or is adaptive for references, without being sent.

@@ -1,6 +1,6 @@
-import type { MediaInput } from '../../../media/resolve.ts';
+import type { MediaInput } from '../../media/resolve.ts';
 
-// `content` of a gamma body: which flag an item comes from, and how items are laid over those of --body.
+// `content` of an alpha or gamma body: which flag an item comes from, and how items are laid over those of --body.
 
 interface MediaValues {
   readonly image?: readonly string[] | undefined;
