@@ -1,6 +1,6 @@
 import { GwError, usage } from '../errors.ts';
-import type { AssetType } from '../gateway/asset-fields.ts';
-import { assetFailure, readAsset } from '../gateway/asset-record.ts';
+import type { AssetType } from '../gateway/asset/fields.ts';
+import { assetFailure, readAsset } from '../gateway/asset/record.ts';
 import type { Client } from '../http/client.ts';
 import { lookAtAssets } from './look-at-assets.ts';
 

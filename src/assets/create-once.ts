@@ -1,6 +1,6 @@
 import { GwError, Interrupted } from '../errors.ts';
-import { resultOf } from '../gateway/asset-envelope.ts';
-import { CreatedId } from '../gateway/asset-record.ts';
+import { resultOf } from '../gateway/asset/envelope.ts';
+import { CreatedId } from '../gateway/asset/record.ts';
 import type { Endpoint } from '../gateway/endpoint.ts';
 import type { Clock } from '../host.ts';
 import type { Client } from '../http/client.ts';

@@ -1,6 +1,6 @@
-import { resultOf } from '../gateway/asset-envelope.ts';
-import { canonical, groupTypes } from '../gateway/asset-fields.ts';
-import { AssetPage, GroupPage, LIST_MAX, listAssets, listGroups } from '../gateway/asset-list.ts';
+import { resultOf } from '../gateway/asset/envelope.ts';
+import { canonical, groupTypes } from '../gateway/asset/fields.ts';
+import { AssetPage, GroupPage, LIST_MAX, listAssets, listGroups } from '../gateway/asset/list.ts';
 import type { Clock } from '../host.ts';
 import type { Client, Reply } from '../http/client.ts';
 import { askLibrary } from './ask-library.ts';

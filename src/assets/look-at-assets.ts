@@ -1,9 +1,9 @@
 import { GwError } from '../errors.ts';
-import { getAsset } from '../gateway/asset.ts';
-import { resultOf } from '../gateway/asset-envelope.ts';
-import { DEFAULT_PROJECT } from '../gateway/asset-fields.ts';
-import { LIST_MAX, restItems, restList } from '../gateway/asset-list.ts';
-import { Asset } from '../gateway/asset-record.ts';
+import { getAsset } from '../gateway/asset/actions.ts';
+import { resultOf } from '../gateway/asset/envelope.ts';
+import { DEFAULT_PROJECT } from '../gateway/asset/fields.ts';
+import { LIST_MAX, restItems, restList } from '../gateway/asset/list.ts';
+import { Asset } from '../gateway/asset/record.ts';
 import type { Client, SendOptions } from '../http/client.ts';
 import { askLibrary } from './ask-library.ts';
 

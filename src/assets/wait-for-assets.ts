@@ -1,5 +1,5 @@
 import { type ErrorKind, GwError } from '../errors.ts';
-import { type Asset, type AssetView, readAsset } from '../gateway/asset-record.ts';
+import { type Asset, type AssetView, readAsset } from '../gateway/asset/record.ts';
 import type { Clock } from '../host.ts';
 import { type AssetLook, type LookRequest, lookAtAssets } from './look-at-assets.ts';
 

@@ -1,5 +1,5 @@
 import type { Completes } from '../flags/flag.ts';
-import { kindOf } from '../gateway/model-facts.ts';
+import { kindOf } from '../gateway/model-facts/sheets.ts';
 import type { RecentJob } from './recent-jobs.ts';
 import { safeText } from './safe-text.ts';
 import type { CompletionTable } from './table.ts';

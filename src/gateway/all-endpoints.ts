@@ -1,21 +1,21 @@
-import { alphaCreate } from './alpha.ts';
-import { alphaQuery } from './alpha-task.ts';
-import { createAsset, deleteAsset, getAsset, restAsset, updateAsset, uploadAsset } from './asset.ts';
-import { createGroup, deleteGroup, getGroup, updateGroup } from './asset-group.ts';
-import { listAssets, listGroups, restList } from './asset-list.ts';
-import { betaCreates } from './beta.ts';
-import { betaList } from './beta-list.ts';
-import { betaTasks } from './beta-task.ts';
+import { alphaCreate } from './alpha/create.ts';
+import { alphaQuery } from './alpha/task.ts';
+import { createAsset, deleteAsset, getAsset, restAsset, updateAsset, uploadAsset } from './asset/actions.ts';
+import { createGroup, deleteGroup, getGroup, updateGroup } from './asset/group.ts';
+import { listAssets, listGroups, restList } from './asset/list.ts';
+import { betaCreates } from './beta/create.ts';
+import { betaList } from './beta/list.ts';
+import { betaTasks } from './beta/task.ts';
 import { billingQuery } from './billing.ts';
-import { chatCompletions } from './chat-completions.ts';
-import { geoGenerate, geoStream } from './chat-geo.ts';
-import { chatMessages } from './chat-messages.ts';
+import { chatCompletions } from './chat/completions.ts';
+import { geoGenerate, geoStream } from './chat/geo.ts';
+import { chatMessages } from './chat/messages.ts';
 import type { Credential, Endpoint } from './endpoint.ts';
-import { gammaCreate } from './gamma.ts';
-import { gammaQuery } from './gamma-task.ts';
-import { imageEdit } from './image-edit.ts';
-import { imageGenerate } from './image-generate.ts';
-import { imageNative } from './image-native.ts';
+import { gammaCreate } from './gamma/create.ts';
+import { gammaQuery } from './gamma/task.ts';
+import { imageEdit } from './image/edit.ts';
+import { imageGenerate } from './image/generate.ts';
+import { imageNative } from './image/native.ts';
 import { modelsList } from './models.ts';
 
 /** Every endpoint that gw knows as a row ("Summary"); loads all families, so only for what may ask any of them. */

@@ -4,14 +4,14 @@ import type { Family, TaskFamily } from './task.ts';
 
 /** The families of asynchronous generation. */
 const taskLoaders: Readonly<Record<string, () => Promise<TaskFamily>>> = {
-  alpha: async () => (await import('./alpha-task.ts')).alphaFamily,
-  beta: async () => (await import('./beta-task.ts')).betaFamily,
-  gamma: async () => (await import('./gamma-task.ts')).gammaFamily,
+  alpha: async () => (await import('./alpha/task.ts')).alphaFamily,
+  beta: async () => (await import('./beta/task.ts')).betaFamily,
+  gamma: async () => (await import('./gamma/task.ts')).gammaFamily,
 };
 
 const loaders: Readonly<Record<string, () => Promise<Family>>> = {
   ...taskLoaders,
-  image: async () => (await import('./image-job.ts')).imageFamily,
+  image: async () => (await import('./image/job.ts')).imageFamily,
 };
 
 export const familyNames = Object.keys(loaders);

@@ -1,4 +1,4 @@
-import { alphaFixedRatios } from '../gateway/alpha-models.ts';
+import { alphaFixedRatios } from '../gateway/alpha/models.ts';
 
 /** Frame rate of every clip and so of every output. */
 export const framesPerS = 24;

@@ -1,5 +1,5 @@
-import { alphaModels } from '../gateway/alpha-models.ts';
-import { gammaModels } from '../gateway/gamma-models.ts';
+import { alphaModels } from '../gateway/alpha/models.ts';
+import { gammaModels } from '../gateway/gamma/models.ts';
 import { modelsList } from '../gateway/models.ts';
 import { chatModels } from './chat/models.ts';
 import { sandboxImageModels } from './image/models.ts';

@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { onTestFinished } from 'vitest';
-import { alphaTasksPath } from '../../src/gateway/alpha-task.ts';
+import { alphaTasksPath } from '../../src/gateway/alpha/task.ts';
 import type { Job } from '../../src/ledger/event.ts';
 import { journalNameAt } from '../../src/ledger/journal-files.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';

@@ -1,12 +1,12 @@
 import { statSync } from 'node:fs';
 import * as path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { alphaModels } from '../../src/gateway/alpha-models.ts';
-import { betaVariants } from '../../src/gateway/beta-modes.ts';
-import { geoModels } from '../../src/gateway/chat-models.ts';
-import { gammaModels } from '../../src/gateway/gamma-models.ts';
-import { imageModels } from '../../src/gateway/image-models.ts';
-import { kindOf, modelSheets } from '../../src/gateway/model-facts.ts';
+import { alphaModels } from '../../src/gateway/alpha/models.ts';
+import { betaVariants } from '../../src/gateway/beta/modes.ts';
+import { geoModels } from '../../src/gateway/chat/models.ts';
+import { gammaModels } from '../../src/gateway/gamma/models.ts';
+import { imageModels } from '../../src/gateway/image/models.ts';
+import { kindOf, modelSheets } from '../../src/gateway/model-facts/sheets.ts';
 import { readModelCache } from '../../src/models/model-cache.ts';
 import { type Answer, fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { betaFlagOf } from '../../src/commands/video/beta/body.ts';
 import { betaFlags } from '../../src/commands/video/beta/flags.ts';
 import { flagName } from '../../src/flags/flag.ts';
-import { BetaTextBody } from '../../src/gateway/beta-text.ts';
+import { BetaTextBody } from '../../src/gateway/beta/text.ts';
 import { makePng } from '../../src/sandbox/png.ts';
 import { type Answer, fakeGateway } from '../helpers/fake-gateway.ts';
 import { clipsDir, World } from '../helpers/gw.ts';

@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { gammaFlagOf, gammaFlags } from '../../src/commands/video/gamma/body.ts';
 import { flagName } from '../../src/flags/flag.ts';
-import { GammaCreateBody } from '../../src/gateway/gamma.ts';
+import { GammaCreateBody } from '../../src/gateway/gamma/create.ts';
 import { KEY, World } from '../helpers/gw.ts';
 import { hasFfmpeg, make, picture, pngHead, sparse, tone } from '../media/fixtures.ts';
 

@@ -3,8 +3,8 @@ import type { AnyCommand, Node } from '../../src/command.ts';
 import { alphaFlagOf, alphaFlags } from '../../src/commands/video/alpha/body.ts';
 import { type Flag, flagName } from '../../src/flags/flag.ts';
 import { globalFlags } from '../../src/flags/global.ts';
-import { AlphaCreateBody } from '../../src/gateway/alpha.ts';
-import { alphaModels } from '../../src/gateway/alpha-models.ts';
+import { AlphaCreateBody } from '../../src/gateway/alpha/create.ts';
+import { alphaModels } from '../../src/gateway/alpha/models.ts';
 import { program } from '../../src/program.ts';
 
 async function* commands(node: Node, words: string): AsyncGenerator<[string, AnyCommand]> {

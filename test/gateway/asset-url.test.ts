@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { assetUrlBreach } from '../../src/gateway/asset-url.ts';
+import { assetUrlBreach } from '../../src/gateway/asset/url.ts';
 
 test.each([
   ['https://example.com/fox.png'],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { imageModels } from '../../src/gateway/image-models.ts';
-import { nearestSize, parseImageSize, takesSize } from '../../src/gateway/image-size.ts';
+import { imageModels } from '../../src/gateway/image/models.ts';
+import { nearestSize, parseImageSize, takesSize } from '../../src/gateway/image/size.ts';
 
 /** Numbers that repeat with their seed. */
 function* numbers(seed: number): Generator<number, never> {

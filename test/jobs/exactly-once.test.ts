@@ -1,8 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type EndingSignal, GwError, Interrupted } from '../../src/errors.ts';
-import { betaCreateMotion, betaCreateText } from '../../src/gateway/beta.ts';
-import { betaFamily } from '../../src/gateway/beta-task.ts';
+import { betaCreateMotion, betaCreateText } from '../../src/gateway/beta/create.ts';
+import { betaFamily } from '../../src/gateway/beta/task.ts';
 import { createJob } from '../../src/jobs/create.ts';
 import { identifyBody } from '../../src/jobs/external-id.ts';
 import { settleUnanswered } from '../../src/jobs/settle-unanswered.ts';

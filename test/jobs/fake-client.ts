@@ -1,5 +1,5 @@
 import { GwError } from '../../src/errors.ts';
-import { alphaQuery } from '../../src/gateway/alpha-task.ts';
+import { alphaQuery } from '../../src/gateway/alpha/task.ts';
 import type { Endpoint } from '../../src/gateway/endpoint.ts';
 import type { Client, RequestInput, SendOptions } from '../../src/http/client.ts';
 import type { VirtualClock } from '../helpers/virtual-clock.ts';

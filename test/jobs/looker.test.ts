@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { GwError } from '../../src/errors.ts';
-import { alphaFamily } from '../../src/gateway/alpha-task.ts';
-import { betaFamily } from '../../src/gateway/beta-task.ts';
+import { alphaFamily } from '../../src/gateway/alpha/task.ts';
+import { betaFamily } from '../../src/gateway/beta/task.ts';
 import { accountLimits, fourKLimits, poolOf } from '../../src/gateway/limits.ts';
 import type { TaskFamily } from '../../src/gateway/task.ts';
 import { createLooker } from '../../src/jobs/looker.ts';

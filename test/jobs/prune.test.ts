@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { alphaFamily } from '../../src/gateway/alpha-task.ts';
-import { imageFamily } from '../../src/gateway/image-job.ts';
+import { alphaFamily } from '../../src/gateway/alpha/task.ts';
+import { imageFamily } from '../../src/gateway/image/job.ts';
 import { isSettled, pruneClocks } from '../../src/jobs/prune.ts';
 import type { Job, LedgerEvent } from '../../src/ledger/event.ts';
 import { foldJobs } from '../../src/ledger/fold.ts';

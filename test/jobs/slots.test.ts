@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { alphaFamily } from '../../src/gateway/alpha-task.ts';
-import { betaFamily } from '../../src/gateway/beta-task.ts';
+import { alphaFamily } from '../../src/gateway/alpha/task.ts';
+import { betaFamily } from '../../src/gateway/beta/task.ts';
 import { type AccountType, poolOf } from '../../src/gateway/limits.ts';
 import type { TaskFamily } from '../../src/gateway/task.ts';
 import { createLooker } from '../../src/jobs/looker.ts';

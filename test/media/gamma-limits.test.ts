@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { gammaMedia } from '../../src/gateway/gamma-models.ts';
+import { gammaMedia } from '../../src/gateway/gamma/models.ts';
 import { MB } from '../../src/gateway/media-limits.ts';
 import { checkMedia } from '../../src/media/check.ts';
 import { type MediaFacts, probeFile, UNKNOWN_CODEC } from '../../src/media/probe.ts';

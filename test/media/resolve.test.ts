@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ALPHA_MAX_BODY_BYTES, alphaModels } from '../../src/gateway/alpha-models.ts';
+import { ALPHA_MAX_BODY_BYTES, alphaModels } from '../../src/gateway/alpha/models.ts';
 import { MB } from '../../src/gateway/media-limits.ts';
 import { dataUriBytes } from '../../src/media/data-uri.ts';
 import { type MediaInput, type ResolveOptions, resolveMedia } from '../../src/media/resolve.ts';

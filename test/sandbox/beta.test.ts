@@ -2,9 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { betaCreates } from '../../src/gateway/beta.ts';
-import { betaVariants } from '../../src/gateway/beta-modes.ts';
-import { betaFamily } from '../../src/gateway/beta-task.ts';
+import { betaCreates } from '../../src/gateway/beta/create.ts';
+import { betaVariants } from '../../src/gateway/beta/modes.ts';
+import { betaFamily } from '../../src/gateway/beta/task.ts';
 import { parseFaults } from '../../src/sandbox/faults.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import {

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { betaVariants } from '../../src/gateway/beta-modes.ts';
+import { betaVariants } from '../../src/gateway/beta/modes.ts';
 import { Callbacks, isCalled } from '../../src/sandbox/callbacks.ts';
 import { json, post, sandbox, text } from './fixture.ts';
 

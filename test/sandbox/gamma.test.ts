@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { gammaFixedRatios, gammaModels } from '../../src/gateway/gamma-models.ts';
+import { gammaFixedRatios, gammaModels } from '../../src/gateway/gamma/models.ts';
 import { parseFaults } from '../../src/sandbox/faults.ts';
 import { makeMovie } from '../../src/sandbox/movie.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';

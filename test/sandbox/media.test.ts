@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { alphaFixedRatios, alphaResolutions } from '../../src/gateway/alpha-models.ts';
+import { alphaFixedRatios, alphaResolutions } from '../../src/gateway/alpha/models.ts';
 import { nearestRatio, pictureSize } from '../../src/sandbox/clip.ts';
 import type { Film } from '../../src/sandbox/film.ts';
 import { makeMovie } from '../../src/sandbox/movie.ts';

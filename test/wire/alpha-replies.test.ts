@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { alphaFamily } from '../../src/gateway/alpha-task.ts';
+import { alphaFamily } from '../../src/gateway/alpha/task.ts';
 import { type Answer, type FakeGateway, fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
 

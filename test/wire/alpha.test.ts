@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { breachesOf } from '../../src/flags/breaches.ts';
-import { AlphaCreateBody } from '../../src/gateway/alpha.ts';
+import { AlphaCreateBody } from '../../src/gateway/alpha/create.ts';
 import { KEY, World } from '../helpers/gw.ts';
 import { alphaExamples } from './alpha-examples.ts';
 

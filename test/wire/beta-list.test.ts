@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { breachesOf } from '../../src/flags/breaches.ts';
-import { BetaListBody, BetaPage } from '../../src/gateway/beta-list.ts';
+import { BetaListBody, BetaPage } from '../../src/gateway/beta/list.ts';
 import { KEY, World } from '../helpers/gw.ts';
 
 // Literal queries of family B ("Query by ID", "Cursor query").

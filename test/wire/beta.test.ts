@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { breachesOf } from '../../src/flags/breaches.ts';
-import { betaCreates } from '../../src/gateway/beta.ts';
+import { betaCreates } from '../../src/gateway/beta/create.ts';
 import { KEY, World } from '../helpers/gw.ts';
 import { betaExamples, flagsOfPath } from './beta-examples.ts';
 

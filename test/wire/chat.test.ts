@@ -3,9 +3,9 @@ import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ChatApi } from '../../src/chat/chat.ts';
 import { loadSurface } from '../../src/chat/surface.ts';
-import { CompletionsStrictBody } from '../../src/gateway/chat-completions.ts';
-import { GeoStrictBody } from '../../src/gateway/chat-geo.ts';
-import { MessagesStrictBody } from '../../src/gateway/chat-messages.ts';
+import { CompletionsStrictBody } from '../../src/gateway/chat/completions.ts';
+import { GeoStrictBody } from '../../src/gateway/chat/geo.ts';
+import { MessagesStrictBody } from '../../src/gateway/chat/messages.ts';
 import { KEY, World } from '../helpers/gw.ts';
 import { type ChatExample, chatExamples } from './chat-examples.ts';
 

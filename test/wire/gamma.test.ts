@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { breachesOf } from '../../src/flags/breaches.ts';
-import { GammaCreateBody, GammaStrictCreateBody } from '../../src/gateway/gamma.ts';
+import { GammaCreateBody, GammaStrictCreateBody } from '../../src/gateway/gamma/create.ts';
 import { KEY, World } from '../helpers/gw.ts';
 import { gammaExamples } from './gamma-examples.ts';
 

@@ -1,5 +1,5 @@
-import { CompletionsBody, chatCompletions, completionsWarnings } from '../../gateway/chat-completions.ts';
-import { isGeoModel } from '../../gateway/chat-models.ts';
+import { CompletionsBody, chatCompletions, completionsWarnings } from '../../gateway/chat/completions.ts';
+import { isGeoModel } from '../../gateway/chat/models.ts';
 import type { ChatPart, ChatSettings, ChatTurn } from '../chat.ts';
 import { given, itemsOf } from '../json-value.ts';
 import { wrappedSchema } from '../response-format.ts';

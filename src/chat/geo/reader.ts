@@ -1,4 +1,4 @@
-import { isBareError } from '../../gateway/chat-error.ts';
+import { isBareError } from '../../gateway/chat/error.ts';
 import type { ChatUsage, ToolCall } from '../chat.ts';
 import { argumentsText, fieldsOf, itemsOf, numberOf, textOf } from '../json-value.ts';
 import { type Heard, type ReplyReader, StreamedError } from '../reply-reader.ts';

@@ -1,4 +1,4 @@
-import { type GeoBody, geoBodyFor, geoGenerate, geoStream, geoWarnings } from '../../gateway/chat-geo.ts';
+import { type GeoBody, geoBodyFor, geoGenerate, geoStream, geoWarnings } from '../../gateway/chat/geo.ts';
 import type { ChatSettings } from '../chat.ts';
 import { fieldsOf, given, itemsOf } from '../json-value.ts';
 import { wrappedSchema } from '../response-format.ts';

@@ -3,7 +3,7 @@ import {
   MessagesBody,
   MIN_THINKING_BUDGET,
   messagesWarnings,
-} from '../../gateway/chat-messages.ts';
+} from '../../gateway/chat/messages.ts';
 import type { ChatPart, ChatSettings, ChatTurn } from '../chat.ts';
 import { splitDataUri } from '../data-uri.ts';
 import { argumentsOf, given, itemsOf } from '../json-value.ts';

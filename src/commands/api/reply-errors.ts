@@ -1,5 +1,5 @@
 import { GwError } from '../../errors.ts';
-import { assetErrorKind } from '../../gateway/asset-envelope.ts';
+import { assetErrorKind } from '../../gateway/asset/envelope.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import { UnknownOutcome } from '../../http/retry.ts';
 

@@ -3,7 +3,7 @@ import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
-import { NOT_FOUND_CODE } from '../../gateway/asset-envelope.ts';
+import { NOT_FOUND_CODE } from '../../gateway/asset/envelope.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import { showInstead } from '../show-instead.ts';
 import { type LibraryResult, libraryResult } from './result.ts';

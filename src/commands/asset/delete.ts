@@ -1,6 +1,6 @@
 import { defineCommand, type Outcome } from '../../command.ts';
 import { on } from '../../flags/flag.ts';
-import { deleteAsset } from '../../gateway/asset.ts';
+import { deleteAsset } from '../../gateway/asset/actions.ts';
 import { askFirst, refuseUnasked, remove } from './change.ts';
 import { projectFlag } from './flags.ts';
 import { idBodies } from './library-body.ts';

@@ -1,6 +1,6 @@
 import { usage } from '../../errors.ts';
 import { type Flag, fromField, list, parsed } from '../../flags/flag.ts';
-import { bareId, projectField } from '../../gateway/asset-fields.ts';
+import { bareId, projectField } from '../../gateway/asset/fields.ts';
 
 // What the flags of the asset commands have in common; texts and choices come from the schemas of src/gateway/asset*.
 

@@ -2,7 +2,7 @@ import type * as z from 'zod';
 import type { Context } from '../../context.ts';
 import { breachesOf, refuseOrWarn } from '../../flags/breaches.ts';
 import { applySets, type JsonObject, readJsonBody } from '../../flags/json-body.ts';
-import { IdBody } from '../../gateway/asset.ts';
+import { IdBody } from '../../gateway/asset/actions.ts';
 
 export interface LibraryBody {
   readonly schema: z.ZodType;

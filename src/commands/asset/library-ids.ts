@@ -1,7 +1,7 @@
 import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError, Interrupted, usage } from '../../errors.ts';
-import { bareId, LibraryId } from '../../gateway/asset-fields.ts';
+import { bareId, LibraryId } from '../../gateway/asset/fields.ts';
 
 /**
  * The IDs of a command line, bare and each once, in order. Throws `usage` for what is none; with --no-validate, where the

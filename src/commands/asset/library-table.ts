@@ -1,5 +1,5 @@
-import type { Asset, AssetGroup } from '../../gateway/asset-record.ts';
-import { readAsset } from '../../gateway/asset-record.ts';
+import type { Asset, AssetGroup } from '../../gateway/asset/record.ts';
+import { readAsset } from '../../gateway/asset/record.ts';
 import type { Table } from '../../io/io.ts';
 
 const cell = (value: unknown): string =>

@@ -4,8 +4,8 @@ import type { Context } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { breachesOf, refuseOrWarn } from '../../flags/breaches.ts';
 import { type FlagValues, flagName, fromField, list as listFlag, on } from '../../flags/flag.ts';
-import { resultOf } from '../../gateway/asset-envelope.ts';
-import { assetStatuses } from '../../gateway/asset-fields.ts';
+import { resultOf } from '../../gateway/asset/envelope.ts';
+import { assetStatuses } from '../../gateway/asset/fields.ts';
 import {
   AssetPage,
   ListAssetsBody,
@@ -13,7 +13,7 @@ import {
   RestListQuery,
   restItems,
   restList,
-} from '../../gateway/asset-list.ts';
+} from '../../gateway/asset/list.ts';
 import { showInstead } from '../show-instead.ts';
 import { actionProjectFlag } from './flags.ts';
 import { refuseActionFlags } from './get.ts';

@@ -1,4 +1,4 @@
-import { ASSET_MAX_DOWNLOAD_BYTES, assetLimits } from '../../gateway/asset-limits.ts';
+import { ASSET_MAX_DOWNLOAD_BYTES, assetLimits } from '../../gateway/asset/limits.ts';
 import { MB, type MediaLimits, type Range } from '../../gateway/media-limits.ts';
 
 const between = ({ min, max, exclusive }: Range) => `${min}-${max}${exclusive ? ' (exclusive)' : ''}`;

@@ -1,6 +1,6 @@
 import { defineCommand } from '../../command.ts';
 import { fromField } from '../../flags/flag.ts';
-import { UpdateAssetBody, updateAsset } from '../../gateway/asset.ts';
+import { UpdateAssetBody, updateAsset } from '../../gateway/asset/actions.ts';
 import { update as sendUpdate } from './change.ts';
 import { projectFlag } from './flags.ts';
 import { given, libraryBody } from './library-body.ts';

@@ -6,7 +6,7 @@ import { type Context, commandFor } from '../../context.ts';
 import { GwError, Interrupted } from '../../errors.ts';
 import type { FlagValues } from '../../flags/flag.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
-import { assetFailure, readAsset } from '../../gateway/asset-record.ts';
+import { assetFailure, readAsset } from '../../gateway/asset/record.ts';
 import { shellQuote } from '../../http/curl-command.ts';
 import type { projectFlag } from './flags.ts';
 import { given } from './library-body.ts';

@@ -1,5 +1,5 @@
 import { defineCommand } from '../../command.ts';
-import { getAsset } from '../../gateway/asset.ts';
+import { getAsset } from '../../gateway/asset/actions.ts';
 import { showInstead } from '../show-instead.ts';
 import { projectFlag } from './flags.ts';
 import { idBodies } from './library-body.ts';

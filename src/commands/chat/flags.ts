@@ -2,7 +2,7 @@ import { chatApis } from '../../chat/chat.ts';
 import { DEFAULT_MAX_TOKENS } from '../../chat/messages/default-limit.ts';
 import { usage } from '../../errors.ts';
 import { list, on, onOff, parsed, text } from '../../flags/flag.ts';
-import { reasoningEfforts, thinkingLevels } from '../../gateway/chat-models.ts';
+import { reasoningEfforts, thinkingLevels } from '../../gateway/chat/models.ts';
 
 const number = (value: string, summary: string) =>
   parsed(value, summary, (raw, flag) => {

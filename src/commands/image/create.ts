@@ -1,6 +1,6 @@
-import { ImageGenerateBody, imageGenerate } from '../../gateway/image-generate.ts';
-import { imageModel } from '../../gateway/image-models.ts';
-import { fillImageBody, type ImageSettings, imageWarnings } from '../../gateway/image-rules.ts';
+import { ImageGenerateBody, imageGenerate } from '../../gateway/image/generate.ts';
+import { imageModel } from '../../gateway/image/models.ts';
+import { fillImageBody, type ImageSettings, imageWarnings } from '../../gateway/image/rules.ts';
 import { createFlags, flagKeyOf, typedFields } from './flags.ts';
 import { imageCommand } from './image-command.ts';
 import { qualityHelp, sizeHelp } from './limits-help.ts';

@@ -1,6 +1,6 @@
 import * as path from 'node:path';
 import { usage } from '../../errors.ts';
-import { EDIT_IMAGE_FIELD, EDIT_MASK_FIELD, editFormTexts } from '../../gateway/image-edit-form.ts';
+import { EDIT_IMAGE_FIELD, EDIT_MASK_FIELD, editFormTexts } from '../../gateway/image/edit-form.ts';
 import { type MultipartBody, type MultipartField, multipartBody } from '../../http/multipart-body.ts';
 import { checkModality } from '../../media/check.ts';
 import { probeFile } from '../../media/probe.ts';

@@ -1,5 +1,5 @@
-import { ImageEditBody, imageEdit } from '../../gateway/image-edit.ts';
-import { fillImageBody, type ImageSettings, imageWarnings } from '../../gateway/image-rules.ts';
+import { ImageEditBody, imageEdit } from '../../gateway/image/edit.ts';
+import { fillImageBody, type ImageSettings, imageWarnings } from '../../gateway/image/rules.ts';
 import { editFlags, flagKeyOf, typedFields } from './flags.ts';
 import { imageCommand } from './image-command.ts';
 import { imageInputs } from './references.ts';

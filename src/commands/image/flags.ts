@@ -1,9 +1,9 @@
 import { usage } from '../../errors.ts';
 import { type Flag, fromField, list, on, parsed, switchFromField, text } from '../../flags/flag.ts';
 import { promptFlags, saveFlags } from '../../flags/job-flags.ts';
-import { ImageEditBody } from '../../gateway/image-edit.ts';
-import { ImageGenerateBody } from '../../gateway/image-generate.ts';
-import { imageModels, imageModelsWhere } from '../../gateway/image-models.ts';
+import { ImageEditBody } from '../../gateway/image/edit.ts';
+import { ImageGenerateBody } from '../../gateway/image/generate.ts';
+import { imageModels, imageModelsWhere } from '../../gateway/image/models.ts';
 
 // The flags of `gw image create` and `edit`, and the fields of the body that they set.
 

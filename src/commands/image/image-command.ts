@@ -8,7 +8,7 @@ import { applySets, readJsonBody } from '../../flags/json-body.ts';
 import { nearest } from '../../flags/nearest.ts';
 import { readPrompt, refuseSharedStdin } from '../../flags/prompt.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
-import { imageModels } from '../../gateway/image-models.ts';
+import { imageModels } from '../../gateway/image/models.ts';
 import type { Note } from '../../gateway/task.ts';
 import type { MediaInput } from '../../media/resolve.ts';
 import { checkModel } from '../../models/check-model.ts';

@@ -1,5 +1,5 @@
-import { type ImageModel, imageModels } from '../../gateway/image-models.ts';
-import { sizeInWords } from '../../gateway/image-size.ts';
+import { type ImageModel, imageModels } from '../../gateway/image/models.ts';
+import { sizeInWords } from '../../gateway/image/size.ts';
 
 /** What each model takes of a thing, models that take the same together: `img-2, img-2-2026-04-21: low, medium`. */
 function byModel(of: (model: ImageModel) => string): string {

@@ -1,6 +1,6 @@
 import { list } from '../../flags/flag.ts';
 import { promptFlags } from '../../flags/job-flags.ts';
-import { ImageNativeBody, imageNative } from '../../gateway/image-native.ts';
+import { ImageNativeBody, imageNative } from '../../gateway/image/native.ts';
 import { modelFlag, outputFlags } from './flags.ts';
 import { imageCommand } from './image-command.ts';
 import { imageInputs } from './references.ts';

@@ -2,7 +2,7 @@ import { defineCommand } from '../../command.ts';
 import { usage } from '../../errors.ts';
 import { text } from '../../flags/flag.ts';
 import { nearest } from '../../flags/nearest.ts';
-import { kindOf, modelKinds } from '../../gateway/model-facts.ts';
+import { kindOf, modelKinds } from '../../gateway/model-facts/sheets.ts';
 import { endpointTypes, type ModelEntry, modelsList } from '../../gateway/models.ts';
 import { fetchModels } from '../../models/fetch-models.ts';
 import { showInstead } from '../show-instead.ts';

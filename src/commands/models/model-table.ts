@@ -1,4 +1,4 @@
-import { kindOf } from '../../gateway/model-facts.ts';
+import { kindOf } from '../../gateway/model-facts/sheets.ts';
 import type { ModelEntry } from '../../gateway/models.ts';
 import type { Table } from '../../io/io.ts';
 

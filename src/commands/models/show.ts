@@ -2,7 +2,7 @@ import { defineCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
 import { nearest } from '../../flags/nearest.ts';
-import { kindOf, type ModelKind, type ModelSheet, modelSheets } from '../../gateway/model-facts.ts';
+import { kindOf, type ModelKind, type ModelSheet, modelSheets } from '../../gateway/model-facts/sheets.ts';
 import { type ModelEntry, modelsList } from '../../gateway/models.ts';
 import { oneLine } from '../../io/escape.ts';
 import { fetchModels } from '../../models/fetch-models.ts';

@@ -16,7 +16,7 @@ export async function breachesUnlessListed(
   // Nothing, or dots alone, is no name.
   const mayBeListed = isUnknown && ctx.globals.validate === undefined && !/^\.*$/.test(model);
   if (!mayBeListed || breachesWith(withoutModel).length > 0) return breachesWith();
-  const { modelSheets } = await import('../../gateway/model-facts.ts');
+  const { modelSheets } = await import('../../gateway/model-facts/sheets.ts');
   const isOfAnother = (await modelSheets()).some(
     ({ id, aliases }) => id === model || aliases.includes(model),
   );

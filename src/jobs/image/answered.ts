@@ -1,7 +1,7 @@
 import { GwError } from '../../errors.ts';
 import type { GatewayErrorFacts } from '../../gateway/gateway-error.ts';
-import { findLink } from '../../gateway/image-elsewhere.ts';
-import { readImages, readMissing } from '../../gateway/image-reply.ts';
+import { findLink } from '../../gateway/image/elsewhere.ts';
+import { readImages, readMissing } from '../../gateway/image/reply.ts';
 import type { ReceivedHead } from '../../http/client.ts';
 import { cutText, describeBody } from '../../http/status-error.ts';
 import type { DownloadJournal } from '../download/journal.ts';

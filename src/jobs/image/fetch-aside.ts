@@ -3,7 +3,7 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { GwError } from '../../errors.ts';
-import { imageIndex } from '../../gateway/image-job.ts';
+import { imageIndex } from '../../gateway/image/job.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import type { SavedFile } from '../../ledger/event.ts';
 import { PartFile } from '../download/part-file.ts';

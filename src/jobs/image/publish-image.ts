@@ -1,6 +1,6 @@
 import * as path from 'node:path';
 import { GwError } from '../../errors.ts';
-import { imageRole } from '../../gateway/image-job.ts';
+import { imageRole } from '../../gateway/image/job.ts';
 import type { SavedFile, SavePlan } from '../../ledger/event.ts';
 import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
 import { faultReason } from '../download/disk-fault.ts';

@@ -1,7 +1,7 @@
 import { type GatewayErrorFacts, readGatewayError } from '../../gateway/gateway-error.ts';
-import { readImageEvent } from '../../gateway/image-events.ts';
-import { imageRole } from '../../gateway/image-job.ts';
-import { type ImageInReply, readImages, readRefusal } from '../../gateway/image-reply.ts';
+import { readImageEvent } from '../../gateway/image/events.ts';
+import { imageRole } from '../../gateway/image/job.ts';
+import { type ImageInReply, readImages, readRefusal } from '../../gateway/image/reply.ts';
 import { EventSplitter } from './event-splitter.ts';
 import type { IncomingImage } from './incoming-image.ts';
 import { JsonLifter, type Rest } from './json-lifter.ts';

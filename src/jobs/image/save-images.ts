@@ -1,4 +1,4 @@
-import { imageFamily, imageIndex, imageRole } from '../../gateway/image-job.ts';
+import { imageFamily, imageIndex, imageRole } from '../../gateway/image/job.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import type { SavedFile } from '../../ledger/event.ts';
 import { type SaveInput, saveOutputs } from '../download/save-outputs.ts';

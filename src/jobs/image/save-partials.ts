@@ -1,5 +1,5 @@
 import * as path from 'node:path';
-import { imageRole } from '../../gateway/image-job.ts';
+import { imageRole } from '../../gateway/image/job.ts';
 import type { SavedFile } from '../../ledger/event.ts';
 import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
 import type { Answer } from './answered.ts';

@@ -1,5 +1,5 @@
 import * as path from 'node:path';
-import { imageFamily, imageIndex } from '../../gateway/image-job.ts';
+import { imageFamily, imageIndex } from '../../gateway/image/job.ts';
 import type { Job, SavedFile } from '../../ledger/event.ts';
 import type { DownloadJournal, RecordedPart } from '../download/journal.ts';
 import { forgetPart, PartFile, removePart } from '../download/part-file.ts';

@@ -1,6 +1,6 @@
 import { GwError } from '../../errors.ts';
-import { imageRole } from '../../gateway/image-job.ts';
-import { readImages } from '../../gateway/image-reply.ts';
+import { imageRole } from '../../gateway/image/job.ts';
+import { readImages } from '../../gateway/image/reply.ts';
 import type { Answer } from './answered.ts';
 import type { IncomingImage } from './incoming-image.ts';
 

@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import { ClosedPipe, GwError } from '../../errors.ts';
-import { imageIndex } from '../../gateway/image-job.ts';
+import { imageIndex } from '../../gateway/image/job.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import type { SavedFile } from '../../ledger/event.ts';
 import type { Answer } from './answered.ts';

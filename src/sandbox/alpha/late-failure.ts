@@ -1,5 +1,5 @@
-import type { AlphaCreateBody } from '../../gateway/alpha.ts';
-import { AUTO_DURATION, alphaModels } from '../../gateway/alpha-models.ts';
+import type { AlphaCreateBody } from '../../gateway/alpha/create.ts';
+import { AUTO_DURATION, alphaModels } from '../../gateway/alpha/models.ts';
 import { SENSITIVE_OUTPUT_WORD } from '../prompt-words.ts';
 
 /** A failure that shows only after the task was accepted. */

@@ -1,4 +1,4 @@
-import { ALPHA_MAX_DOWNLOADS, alphaFamily } from '../../gateway/alpha-task.ts';
+import { ALPHA_MAX_DOWNLOADS, alphaFamily } from '../../gateway/alpha/task.ts';
 import { filmFile, videoFile } from '../film.ts';
 import { makeLastFrame } from '../last-frame.ts';
 import type { OutputSource } from '../output-source.ts';

@@ -1,6 +1,6 @@
-import type { AlphaCreateBody } from '../../gateway/alpha.ts';
-import { AUTO_DURATION, alphaModels } from '../../gateway/alpha-models.ts';
-import { alphaFamily } from '../../gateway/alpha-task.ts';
+import type { AlphaCreateBody } from '../../gateway/alpha/create.ts';
+import { AUTO_DURATION, alphaModels } from '../../gateway/alpha/models.ts';
+import { alphaFamily } from '../../gateway/alpha/task.ts';
 import { nearestRatio } from '../clip.ts';
 import type { Film } from '../film.ts';
 import { seededInt } from '../seeded.ts';

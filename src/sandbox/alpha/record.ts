@@ -1,4 +1,4 @@
-import { alphaFamily } from '../../gateway/alpha-task.ts';
+import { alphaFamily } from '../../gateway/alpha/task.ts';
 import { framesPerS, pictureSize } from '../clip.ts';
 import { videoFile } from '../film.ts';
 import { signedLink } from '../signed-link.ts';

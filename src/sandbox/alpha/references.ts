@@ -1,7 +1,7 @@
-import type { AlphaContentItem, AlphaCreateBody } from '../../gateway/alpha.ts';
-import { type AlphaModel, alphaModels } from '../../gateway/alpha-models.ts';
-import { mediaUrlOf } from '../../gateway/alpha-rules.ts';
-import { assetIdOf } from '../../gateway/asset-fields.ts';
+import type { AlphaContentItem, AlphaCreateBody } from '../../gateway/alpha/create.ts';
+import { type AlphaModel, alphaModels } from '../../gateway/alpha/models.ts';
+import { mediaUrlOf } from '../../gateway/alpha/rules.ts';
+import { assetIdOf } from '../../gateway/asset/fields.ts';
 import type { Modality } from '../../gateway/media-limits.ts';
 import type { KeptAsset } from '../asset/library.ts';
 import { checkAsset } from '../asset/usage.ts';

@@ -1,5 +1,5 @@
-import { type AlphaCreateBody, AlphaStrictCreateBody, alphaCreate } from '../../gateway/alpha.ts';
-import { alphaFamily, alphaQuery } from '../../gateway/alpha-task.ts';
+import { type AlphaCreateBody, AlphaStrictCreateBody, alphaCreate } from '../../gateway/alpha/create.ts';
+import { alphaFamily, alphaQuery } from '../../gateway/alpha/task.ts';
 import { admitTask } from '../account.ts';
 import { markUsed } from '../asset/usage.ts';
 import { jsonReply, Refusal } from '../reply.ts';

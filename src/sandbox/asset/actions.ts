@@ -1,15 +1,15 @@
 import * as z from 'zod';
-import { createAssetBody, idBody, updateAssetBody } from '../../gateway/asset.ts';
-import type { AssetAction } from '../../gateway/asset-envelope.ts';
+import { createAssetBody, idBody, updateAssetBody } from '../../gateway/asset/actions.ts';
+import type { AssetAction } from '../../gateway/asset/envelope.ts';
 import {
   type AssetType,
   assetTypes,
   canonical,
   DEFAULT_GROUP_TYPE,
   groupTypes,
-} from '../../gateway/asset-fields.ts';
-import { createGroupBody, updateGroupBody } from '../../gateway/asset-group.ts';
-import { listAssetsBody, listGroupsBody } from '../../gateway/asset-list.ts';
+} from '../../gateway/asset/fields.ts';
+import { createGroupBody, updateGroupBody } from '../../gateway/asset/group.ts';
+import { listAssetsBody, listGroupsBody } from '../../gateway/asset/list.ts';
 import type { World } from '../world.ts';
 import {
   dropAsset,

@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { ASSET_VERSION } from '../../gateway/asset-envelope.ts';
+import { ASSET_VERSION } from '../../gateway/asset/envelope.ts';
 import { jsonReply, Refusal, type SandboxReply } from '../reply.ts';
 import { libraryRequestId } from './library.ts';
 

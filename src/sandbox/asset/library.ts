@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type AssetStatus, type AssetType, assetTypes, DEFAULT_PROJECT } from '../../gateway/asset-fields.ts';
+import { type AssetStatus, type AssetType, assetTypes, DEFAULT_PROJECT } from '../../gateway/asset/fields.ts';
 import { Refusal } from '../reply.ts';
 import { makeTaskId } from '../task.ts';
 import type { World } from '../world.ts';

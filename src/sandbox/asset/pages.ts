@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
-import { canonical, groupTypes } from '../../gateway/asset-fields.ts';
-import { LIST_DEFAULT } from '../../gateway/asset-list.ts';
+import { canonical, groupTypes } from '../../gateway/asset/fields.ts';
+import { LIST_DEFAULT } from '../../gateway/asset/list.ts';
 import { Refusal } from '../reply.ts';
 import type { World } from '../world.ts';
 import { allAssets, allGroups, type KeptAsset, type KeptGroup, projectOf, statusOf } from './library.ts';

@@ -1,5 +1,5 @@
-import type { AssetType } from '../../gateway/asset-fields.ts';
-import { assetTypeOfUrl } from '../../gateway/asset-url.ts';
+import type { AssetType } from '../../gateway/asset/fields.ts';
+import { assetTypeOfUrl } from '../../gateway/asset/url.ts';
 import { seededInt } from '../seeded.ts';
 import type { World } from '../world.ts';
 import type { KeptAsset } from './library.ts';

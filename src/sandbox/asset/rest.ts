@@ -1,6 +1,6 @@
-import { restAsset } from '../../gateway/asset.ts';
-import { DEFAULT_PROJECT } from '../../gateway/asset-fields.ts';
-import { REST_LIST_DEFAULT, RestListQuery, restList } from '../../gateway/asset-list.ts';
+import { restAsset } from '../../gateway/asset/actions.ts';
+import { DEFAULT_PROJECT } from '../../gateway/asset/fields.ts';
+import { REST_LIST_DEFAULT, RestListQuery, restList } from '../../gateway/asset/list.ts';
 import { jsonReply } from '../reply.ts';
 import { checkBody } from '../request-body.ts';
 import type { Route } from '../route.ts';

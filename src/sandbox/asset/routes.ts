@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { createAsset, deleteAsset, getAsset, updateAsset, uploadAsset } from '../../gateway/asset.ts';
-import { ASSET_VERSION, type AssetAction, assetActions } from '../../gateway/asset-envelope.ts';
-import { createGroup, deleteGroup, getGroup, updateGroup } from '../../gateway/asset-group.ts';
-import { listAssets, listGroups } from '../../gateway/asset-list.ts';
+import { createAsset, deleteAsset, getAsset, updateAsset, uploadAsset } from '../../gateway/asset/actions.ts';
+import { ASSET_VERSION, type AssetAction, assetActions } from '../../gateway/asset/envelope.ts';
+import { createGroup, deleteGroup, getGroup, updateGroup } from '../../gateway/asset/group.ts';
+import { listAssets, listGroups } from '../../gateway/asset/list.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import { Refusal } from '../reply.ts';
 import type { Route } from '../route.ts';

@@ -1,4 +1,4 @@
-import { DEFAULT_PROJECT } from '../../gateway/asset-fields.ts';
+import { DEFAULT_PROJECT } from '../../gateway/asset/fields.ts';
 import { Refusal } from '../reply.ts';
 import type { World } from '../world.ts';
 import { findAsset, type KeptAsset, keepAsset, statusOf } from './library.ts';

@@ -1,4 +1,4 @@
-import { betaFamily } from '../../gateway/beta-task.ts';
+import { betaFamily } from '../../gateway/beta/task.ts';
 import { Refusal } from '../reply.ts';
 import { findTask, type SandboxTask } from '../task.ts';
 import type { World } from '../world.ts';

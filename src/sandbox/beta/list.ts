@@ -1,5 +1,5 @@
-import { BETA_LIST_MAX, BetaListBody } from '../../gateway/beta-list.ts';
-import { betaFamily } from '../../gateway/beta-task.ts';
+import { BETA_LIST_MAX, BetaListBody } from '../../gateway/beta/list.ts';
+import { betaFamily } from '../../gateway/beta/task.ts';
 import { refuseField } from '../request-body.ts';
 import type { SandboxTask } from '../task.ts';
 import type { World } from '../world.ts';

@@ -1,6 +1,6 @@
-import { alphaFixedRatios, alphaResolutions } from '../../gateway/alpha-models.ts';
-import { BETA_DEFAULT_DURATION_S, type BetaVariant } from '../../gateway/beta-modes.ts';
-import { betaFamily } from '../../gateway/beta-task.ts';
+import { alphaFixedRatios, alphaResolutions } from '../../gateway/alpha/models.ts';
+import { BETA_DEFAULT_DURATION_S, type BetaVariant } from '../../gateway/beta/modes.ts';
+import { betaFamily } from '../../gateway/beta/task.ts';
 import type { Film } from '../film.ts';
 import { SENSITIVE_OUTPUT_WORD } from '../prompt-words.ts';
 import { seededInt } from '../seeded.ts';

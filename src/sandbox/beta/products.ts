@@ -1,4 +1,4 @@
-import { betaFamily } from '../../gateway/beta-task.ts';
+import { betaFamily } from '../../gateway/beta/task.ts';
 import { filmFile } from '../film.ts';
 import { makeLastFrame } from '../last-frame.ts';
 import type { OutputFile, OutputSource } from '../output-source.ts';

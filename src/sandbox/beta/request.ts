@@ -1,5 +1,5 @@
-import { betaO1Media } from '../../gateway/beta-modes.ts';
-import { betaFamily } from '../../gateway/beta-task.ts';
+import { betaO1Media } from '../../gateway/beta/modes.ts';
+import { betaFamily } from '../../gateway/beta/task.ts';
 import { base64Bytes, readImageSize } from '../base64-image.ts';
 import { nearestRatio } from '../clip.ts';
 import { checkMedia } from '../media-check.ts';

@@ -1,11 +1,11 @@
 import type * as z from 'zod';
-import { type BetaCreate, betaCreates } from '../../gateway/beta.ts';
-import { BetaListBody, betaList } from '../../gateway/beta-list.ts';
-import { betaVariants } from '../../gateway/beta-modes.ts';
-import { BetaStrictO1Body } from '../../gateway/beta-o1.ts';
-import { BetaOpenBody } from '../../gateway/beta-open.ts';
-import { betaFamily, betaTasks } from '../../gateway/beta-task.ts';
-import { BetaStrictTextBody, BetaStrictTurboBody } from '../../gateway/beta-text.ts';
+import { type BetaCreate, betaCreates } from '../../gateway/beta/create.ts';
+import { BetaListBody, betaList } from '../../gateway/beta/list.ts';
+import { betaVariants } from '../../gateway/beta/modes.ts';
+import { BetaStrictO1Body } from '../../gateway/beta/o1.ts';
+import { BetaOpenBody } from '../../gateway/beta/open.ts';
+import { betaFamily, betaTasks } from '../../gateway/beta/task.ts';
+import { BetaStrictTextBody, BetaStrictTurboBody } from '../../gateway/beta/text.ts';
 import { refuseField } from '../request-body.ts';
 import type { Route } from '../route.ts';
 import { statusCallbacks } from '../status-callbacks.ts';

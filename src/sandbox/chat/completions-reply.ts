@@ -1,4 +1,4 @@
-import type { CompletionsBody } from '../../gateway/chat-completions.ts';
+import type { CompletionsBody } from '../../gateway/chat/completions.ts';
 import { eventReply, jsonReply, type ReplyEvent, type SandboxReply } from '../reply.ts';
 import { type Answer, tokensOfCall } from './answer.ts';
 import type { Pace } from './pace.ts';

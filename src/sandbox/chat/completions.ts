@@ -1,5 +1,5 @@
-import type { CompletionsBody } from '../../gateway/chat-completions.ts';
-import { isGeoModel } from '../../gateway/chat-models.ts';
+import type { CompletionsBody } from '../../gateway/chat/completions.ts';
+import { isGeoModel } from '../../gateway/chat/models.ts';
 import { refuseField } from '../request-body.ts';
 import { field, textField } from './field.ts';
 import { Input } from './input.ts';

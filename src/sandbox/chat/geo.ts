@@ -1,5 +1,5 @@
-import { type GeoBody, geoBreaches } from '../../gateway/chat-geo.ts';
-import { geoModel } from '../../gateway/chat-models.ts';
+import { type GeoBody, geoBreaches } from '../../gateway/chat/geo.ts';
+import { geoModel } from '../../gateway/chat/models.ts';
 import { refuseField } from '../request-body.ts';
 import { listField, textField } from './field.ts';
 import { Input } from './input.ts';

@@ -1,4 +1,4 @@
-import type { MessagesBody } from '../../gateway/chat-messages.ts';
+import type { MessagesBody } from '../../gateway/chat/messages.ts';
 import { eventReply, jsonReply, type ReplyEvent, type SandboxReply } from '../reply.ts';
 import { type Answer, tokensOfCall } from './answer.ts';
 import type { Pace } from './pace.ts';

@@ -1,4 +1,4 @@
-import type { MessagesBody } from '../../gateway/chat-messages.ts';
+import type { MessagesBody } from '../../gateway/chat/messages.ts';
 import { field, textField } from './field.ts';
 import { Input } from './input.ts';
 import { chatModel } from './models.ts';

@@ -1,4 +1,4 @@
-import { geoModels } from '../../gateway/chat-models.ts';
+import { geoModels } from '../../gateway/chat/models.ts';
 import { Refusal } from '../reply.ts';
 
 /** Which of the documented endpoint types a model can be called by, and who it belongs to. */

@@ -1,5 +1,5 @@
-import type { thinkingLevels } from '../../gateway/chat-models.ts';
-import { type ReasoningEffort, reasoningEfforts } from '../../gateway/chat-models.ts';
+import type { thinkingLevels } from '../../gateway/chat/models.ts';
+import { type ReasoningEffort, reasoningEfforts } from '../../gateway/chat/models.ts';
 
 /** Tokens of thought for an effort or a thinking level; far fewer than the service's, as answers are short too. */
 const tokensOfEffort: Readonly<Record<ReasoningEffort | (typeof thinkingLevels)[number], number>> = {

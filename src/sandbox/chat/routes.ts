@@ -2,9 +2,9 @@ import {
   type CompletionsBody,
   CompletionsStrictBody,
   chatCompletions,
-} from '../../gateway/chat-completions.ts';
-import { type GeoBody, GeoStrictBody, geoGenerate, geoStream } from '../../gateway/chat-geo.ts';
-import { chatMessages, type MessagesBody, MessagesStrictBody } from '../../gateway/chat-messages.ts';
+} from '../../gateway/chat/completions.ts';
+import { type GeoBody, GeoStrictBody, geoGenerate, geoStream } from '../../gateway/chat/geo.ts';
+import { chatMessages, type MessagesBody, MessagesStrictBody } from '../../gateway/chat/messages.ts';
 import { refuseField } from '../request-body.ts';
 import type { Call, Route } from '../route.ts';
 import type { World } from '../world.ts';

@@ -1,5 +1,5 @@
-import type { GammaContentItem } from '../../gateway/gamma.ts';
-import { GAMMA_TOTAL_REFERENCE_S, gammaMedia } from '../../gateway/gamma-models.ts';
+import type { GammaContentItem } from '../../gateway/gamma/create.ts';
+import { GAMMA_TOTAL_REFERENCE_S, gammaMedia } from '../../gateway/gamma/models.ts';
 import type { Modality } from '../../gateway/media-limits.ts';
 import { base64Bytes, readImageSize } from '../base64-image.ts';
 import { checkMedia } from '../media-check.ts';

@@ -1,4 +1,4 @@
-import { gammaFamily } from '../../gateway/gamma-task.ts';
+import { gammaFamily } from '../../gateway/gamma/task.ts';
 import { filmFile, videoFile } from '../film.ts';
 import type { OutputSource } from '../output-source.ts';
 import { findFinished } from '../task.ts';

@@ -1,6 +1,6 @@
-import type { GammaCreateBody } from '../../gateway/gamma.ts';
-import { gammaScenario } from '../../gateway/gamma-rules.ts';
-import { gammaFamily } from '../../gateway/gamma-task.ts';
+import type { GammaCreateBody } from '../../gateway/gamma/create.ts';
+import { gammaScenario } from '../../gateway/gamma/rules.ts';
+import { gammaFamily } from '../../gateway/gamma/task.ts';
 import { nearestRatio } from '../clip.ts';
 import type { Film } from '../film.ts';
 import { SENSITIVE_OUTPUT_WORD } from '../prompt-words.ts';

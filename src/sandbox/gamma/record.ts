@@ -1,4 +1,4 @@
-import { gammaFamily } from '../../gateway/gamma-task.ts';
+import { gammaFamily } from '../../gateway/gamma/task.ts';
 import { framesPerS, pictureSize } from '../clip.ts';
 import { videoFile } from '../film.ts';
 import { signedLink } from '../signed-link.ts';

@@ -1,5 +1,5 @@
-import { type GammaCreateBody, GammaStrictCreateBody, gammaCreate } from '../../gateway/gamma.ts';
-import { gammaFamily, gammaQuery } from '../../gateway/gamma-task.ts';
+import { type GammaCreateBody, GammaStrictCreateBody, gammaCreate } from '../../gateway/gamma/create.ts';
+import { gammaFamily, gammaQuery } from '../../gateway/gamma/task.ts';
 import { SENSITIVE_PROMPT_WORD } from '../prompt-words.ts';
 import { jsonReply, Refusal } from '../reply.ts';
 import type { Route } from '../route.ts';

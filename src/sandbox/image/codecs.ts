@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { imageFormats } from '../../gateway/image-models.ts';
+import type { imageFormats } from '../../gateway/image/models.ts';
 import { makePng } from '../png.ts';
 import type { Canvas, Pixels } from './canvas.ts';
 

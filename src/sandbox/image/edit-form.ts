@@ -1,5 +1,5 @@
-import { type ImageEditBody, ImageEditStrictBody } from '../../gateway/image-edit.ts';
-import { bodyOfEditForm, EDIT_IMAGE_FIELD, EDIT_MASK_FIELD } from '../../gateway/image-edit-form.ts';
+import { type ImageEditBody, ImageEditStrictBody } from '../../gateway/image/edit.ts';
+import { bodyOfEditForm, EDIT_IMAGE_FIELD, EDIT_MASK_FIELD } from '../../gateway/image/edit-form.ts';
 import type { FormBody, FormFile } from '../form-body.ts';
 import { checkBody, refuseField } from '../request-body.ts';
 import { type InputImage, seeBytes } from './inputs.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ImageSize } from '../../gateway/image-size.ts';
+import type { ImageSize } from '../../gateway/image/size.ts';
 import { base64Bytes, readImageSize } from '../base64-image.ts';
 import { refuseField } from '../request-body.ts';
 import { makeThumbnail } from './thumbnail.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { IMAGE_LINK_LIFE_MS } from '../../gateway/image-models.ts';
+import { IMAGE_LINK_LIFE_MS } from '../../gateway/image/models.ts';
 import type { OutputSource } from '../output-source.ts';
 import { signedLink } from '../signed-link.ts';
 import type { World } from '../world.ts';

@@ -1,4 +1,4 @@
-import { type ImageModelFamily, imageModel, imageModels } from '../../gateway/image-models.ts';
+import { type ImageModelFamily, imageModel, imageModels } from '../../gateway/image/models.ts';
 import { Refusal } from '../reply.ts';
 
 /** A model of the sandbox's own that no table of the document lists: it follows the common variant. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { ImageNativeBody } from '../../gateway/image-native.ts';
+import type { ImageNativeBody } from '../../gateway/image/native.ts';
 import { field, textField } from '../chat/field.ts';
 import { SENSITIVE_PROMPT_WORD } from '../prompt-words.ts';
 import { jsonReply, type SandboxReply } from '../reply.ts';

@@ -1,4 +1,4 @@
-import { imageFormats } from '../../gateway/image-models.ts';
+import { imageFormats } from '../../gateway/image/models.ts';
 import { SENSITIVE_PROMPT_WORD } from '../prompt-words.ts';
 import { Refusal } from '../reply.ts';
 import type { World } from '../world.ts';

@@ -1,10 +1,10 @@
-import { type ImageEditBody, ImageEditStrictBody, imageEdit } from '../../gateway/image-edit.ts';
+import { type ImageEditBody, ImageEditStrictBody, imageEdit } from '../../gateway/image/edit.ts';
 import {
   type ImageGenerateBody,
   ImageGenerateStrictBody,
   imageGenerate,
-} from '../../gateway/image-generate.ts';
-import { ImageNativeBody, imageNative } from '../../gateway/image-native.ts';
+} from '../../gateway/image/generate.ts';
+import { ImageNativeBody, imageNative } from '../../gateway/image/native.ts';
 import type { Route } from '../route.ts';
 import { readEditForm } from './edit-form.ts';
 import { type InputImage, seeSource, seeUrl } from './inputs.ts';

@@ -1,5 +1,5 @@
-import { imageModel } from '../../gateway/image-models.ts';
-import { type ImageSize, parseImageSize } from '../../gateway/image-size.ts';
+import { imageModel } from '../../gateway/image/models.ts';
+import { type ImageSize, parseImageSize } from '../../gateway/image/size.ts';
 import { refuseField } from '../request-body.ts';
 
 /** What the presets are in pixels. The document does not say; each lies within the limits of the models that take it. */

@@ -1,7 +1,7 @@
 import { defineCommand } from '../../../command.ts';
-import { resultOf } from '../../../gateway/asset-envelope.ts';
-import { getGroup } from '../../../gateway/asset-group.ts';
-import { AssetGroup } from '../../../gateway/asset-record.ts';
+import { resultOf } from '../../../gateway/asset/envelope.ts';
+import { getGroup } from '../../../gateway/asset/group.ts';
+import { AssetGroup } from '../../../gateway/asset/record.ts';
 import { projectFlag } from '../flags.ts';
 import { getRecords, recordJson, recordText, type SeenRecord } from '../get-records.ts';
 import { idBodies } from '../library-body.ts';

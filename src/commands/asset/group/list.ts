@@ -1,7 +1,7 @@
 import { defineCommand, type Outcome } from '../../../command.ts';
 import { fromField } from '../../../flags/flag.ts';
-import { resultOf } from '../../../gateway/asset-envelope.ts';
-import { GroupPage, ListGroupsBody, listGroups } from '../../../gateway/asset-list.ts';
+import { resultOf } from '../../../gateway/asset/envelope.ts';
+import { GroupPage, ListGroupsBody, listGroups } from '../../../gateway/asset/list.ts';
 import { libraryBody } from '../library-body.ts';
 import { groupTable } from '../library-table.ts';
 import {

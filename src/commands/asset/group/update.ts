@@ -1,6 +1,6 @@
 import { defineCommand } from '../../../command.ts';
 import { fromField } from '../../../flags/flag.ts';
-import { UpdateGroupBody, updateGroup } from '../../../gateway/asset-group.ts';
+import { UpdateGroupBody, updateGroup } from '../../../gateway/asset/group.ts';
 import { update as sendUpdate } from '../change.ts';
 import { projectFlag } from '../flags.ts';
 import { given, libraryBody } from '../library-body.ts';

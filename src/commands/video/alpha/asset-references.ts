@@ -1,7 +1,7 @@
 import type { AssetReference } from '../../../assets/check-references.ts';
 import type { Context } from '../../../context.ts';
 import type { FlagOfPath } from '../../../flags/breaches.ts';
-import { assetIdOf } from '../../../gateway/asset-fields.ts';
+import { assetIdOf } from '../../../gateway/asset/fields.ts';
 
 const typeOfItem = { image_url: 'Image', video_url: 'Video', audio_url: 'Audio' } as const;
 

@@ -1,12 +1,12 @@
 import { usage } from '../../../errors.ts';
 import { fromField, list, parsed, switchFromField, text } from '../../../flags/flag.ts';
-import { AlphaCreateBody } from '../../../gateway/alpha.ts';
+import { AlphaCreateBody } from '../../../gateway/alpha/create.ts';
 import {
   type AlphaModel,
   AUTO_DURATION,
   alphaModels,
   alphaTaskTypes,
-} from '../../../gateway/alpha-models.ts';
+} from '../../../gateway/alpha/models.ts';
 import type { MediaInput } from '../../../media/resolve.ts';
 import { flagOfContent, layContent, mediaInOrder } from '../content.ts';
 import type { BodyInput } from '../create-video.ts';

@@ -1,7 +1,7 @@
-import { AlphaCreateBody, alphaCreate } from '../../../gateway/alpha.ts';
-import { alphaModels } from '../../../gateway/alpha-models.ts';
-import { alphaWarnings, fillAlphaBody } from '../../../gateway/alpha-rules.ts';
-import { alphaFamily } from '../../../gateway/alpha-task.ts';
+import { AlphaCreateBody, alphaCreate } from '../../../gateway/alpha/create.ts';
+import { alphaModels } from '../../../gateway/alpha/models.ts';
+import { alphaWarnings, fillAlphaBody } from '../../../gateway/alpha/rules.ts';
+import { alphaFamily } from '../../../gateway/alpha/task.ts';
 import { videoCreate } from '../create-video.ts';
 import { checkAssetReferences } from './asset-references.ts';
 import { alphaBody, alphaFlagOf, alphaFlags, alphaMedia, alphaModelId } from './body.ts';

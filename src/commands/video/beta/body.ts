@@ -1,6 +1,6 @@
 import { usage } from '../../../errors.ts';
 import { flagName } from '../../../flags/flag.ts';
-import { buildShots } from '../../../gateway/beta-shots.ts';
+import { buildShots } from '../../../gateway/beta/shots.ts';
 import type { BodyInput } from '../create-video.ts';
 import { type BetaFlags, betaDuration, type betaFlags, betaVariant } from './flags.ts';
 import { o1Elements, o1Flags, o1References } from './references.ts';

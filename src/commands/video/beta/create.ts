@@ -1,9 +1,9 @@
-import { betaCreateOf, betaCreateTextTurbo } from '../../../gateway/beta.ts';
-import { BetaO1Body } from '../../../gateway/beta-o1.ts';
-import { betaO1Warnings } from '../../../gateway/beta-o1-rules.ts';
-import { betaReplyWarning } from '../../../gateway/beta-reply.ts';
-import { betaFamily } from '../../../gateway/beta-task.ts';
-import { betaTextWarnings, fillBetaTurbo } from '../../../gateway/beta-text.ts';
+import { betaCreateOf, betaCreateTextTurbo } from '../../../gateway/beta/create.ts';
+import { BetaO1Body } from '../../../gateway/beta/o1.ts';
+import { betaO1Warnings } from '../../../gateway/beta/o1-rules.ts';
+import { betaReplyWarning } from '../../../gateway/beta/reply.ts';
+import { betaFamily } from '../../../gateway/beta/task.ts';
+import { betaTextWarnings, fillBetaTurbo } from '../../../gateway/beta/text.ts';
 import { videoCreate } from '../create-video.ts';
 import { betaBody, betaFlagOf } from './body.ts';
 import { type BetaFlags, betaFlags, betaVariant } from './flags.ts';

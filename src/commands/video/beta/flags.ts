@@ -10,7 +10,7 @@ import {
   switchFromField,
   text,
 } from '../../../flags/flag.ts';
-import { betaOptions } from '../../../gateway/beta-fields.ts';
+import { betaOptions } from '../../../gateway/beta/fields.ts';
 import {
   type BetaMode,
   type BetaSettings,
@@ -18,9 +18,9 @@ import {
   betaModeNames,
   betaVariantOf,
   betaVariants,
-} from '../../../gateway/beta-modes.ts';
-import type { BetaShot } from '../../../gateway/beta-shots.ts';
-import { BetaTextBody } from '../../../gateway/beta-text.ts';
+} from '../../../gateway/beta/modes.ts';
+import type { BetaShot } from '../../../gateway/beta/shots.ts';
+import { BetaTextBody } from '../../../gateway/beta/text.ts';
 
 // The flags of `gw video beta create`; their choices and bounds come from the table of endpoints.
 

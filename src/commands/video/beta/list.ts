@@ -12,7 +12,7 @@ import {
   betaList,
   betaProductTypes,
   betaStatuses,
-} from '../../../gateway/beta-list.ts';
+} from '../../../gateway/beta/list.ts';
 import type { Reply } from '../../../http/client.ts';
 import { showInstead } from '../../show-instead.ts';
 import { taskTable } from './task-table.ts';

@@ -1,7 +1,7 @@
 import { usage } from '../../../errors.ts';
 import { flagName } from '../../../flags/flag.ts';
-import { type BetaVariant, betaO1Media } from '../../../gateway/beta-modes.ts';
-import type { BetaO1Item } from '../../../gateway/beta-o1.ts';
+import { type BetaVariant, betaO1Media } from '../../../gateway/beta/modes.ts';
+import type { BetaO1Item } from '../../../gateway/beta/o1.ts';
 import type { MediaInput } from '../../../media/resolve.ts';
 import { type BetaFlags, betaVariant } from './flags.ts';
 

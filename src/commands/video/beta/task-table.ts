@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { type BetaTask, betaFamily } from '../../../gateway/beta-task.ts';
+import { type BetaTask, betaFamily } from '../../../gateway/beta/task.ts';
 import type { Charge, TaskView } from '../../../gateway/task.ts';
 import { shortDuration } from '../../../io/duration-text.ts';
 import type { Table } from '../../../io/io.ts';

@@ -1,7 +1,7 @@
 import { usage } from '../../../errors.ts';
 import { fromField, list, parsed, switchFromField, text } from '../../../flags/flag.ts';
-import { GammaCreateBody } from '../../../gateway/gamma.ts';
-import { gammaMedia, gammaModels } from '../../../gateway/gamma-models.ts';
+import { GammaCreateBody } from '../../../gateway/gamma/create.ts';
+import { gammaMedia, gammaModels } from '../../../gateway/gamma/models.ts';
 import type { MediaInput } from '../../../media/resolve.ts';
 import { flagOfContent, layContent, mediaInOrder } from '../content.ts';
 import type { BodyInput } from '../create-video.ts';

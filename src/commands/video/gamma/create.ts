@@ -1,7 +1,7 @@
-import { GammaCreateBody, gammaCreate } from '../../../gateway/gamma.ts';
-import { GAMMA_TOTAL_REFERENCE_S, gammaModels } from '../../../gateway/gamma-models.ts';
-import { gammaWarnings } from '../../../gateway/gamma-rules.ts';
-import { gammaFamily } from '../../../gateway/gamma-task.ts';
+import { GammaCreateBody, gammaCreate } from '../../../gateway/gamma/create.ts';
+import { GAMMA_TOTAL_REFERENCE_S, gammaModels } from '../../../gateway/gamma/models.ts';
+import { gammaWarnings } from '../../../gateway/gamma/rules.ts';
+import { gammaFamily } from '../../../gateway/gamma/task.ts';
 import { videoCreate } from '../create-video.ts';
 import { gammaBody, gammaFlagOf, gammaFlags, gammaMediaInputs } from './body.ts';
 

@@ -1,0 +1,83 @@
+import * as z from 'zod';
+import type { Endpoint } from '../endpoint.ts';
+import { ofTask, readTaskError, type TaskFamily, TaskId, type TaskOutput, taskState } from '../task.ts';
+
+// Family A as it is followed ("Family A: query task", "Retention"): apart from the create body, so that a look at a task
+// does not load it.
+
+export const ALPHA_MAX_DOWNLOADS = 100;
+
+/** The create reply ("Create response fields"), read loosely: what counts is the task's ID. */
+export const AlphaCreateReply = z
+  .looseObject({ id: TaskId.optional(), task_id: TaskId.optional(), status: z.unknown().optional() })
+  .refine((reply) => reply.task_id ?? reply.id, { error: 'the reply names no task' });
+
+const AlphaTask = z.looseObject({
+  status: z.unknown().optional(),
+  progress: z.unknown().optional(),
+  duration: z.unknown().optional(),
+  usage: z.looseObject({ total_tokens: z.unknown().optional() }).optional().catch(undefined),
+  content: z
+    .looseObject({ video_url: z.unknown().optional(), last_frame_url: z.unknown().optional() })
+    .optional()
+    .catch(undefined),
+  error: z.unknown().optional(),
+});
+
+export const alphaTasksPath = '/api/v3/contents/generations/tasks';
+
+export const alphaQuery: Endpoint = {
+  name: 'alpha.query',
+  method: 'GET',
+  path: `${alphaTasksPath}/{task_id}`,
+  credential: 'bearer',
+  resend: 'read',
+  reply: AlphaTask,
+};
+
+const HOUR_MS = 3_600_000;
+
+const amount = (value: unknown): number | undefined =>
+  typeof value === 'number' && value >= 0 ? value : undefined;
+
+export const alphaFamily: TaskFamily & { readonly recordLifeMs: number } = {
+  name: 'alpha',
+  query: {
+    endpoint: alphaQuery,
+    maxIds: 1,
+    input: ([id = '']) => ({ params: { task_id: id } }),
+    records: (reply, [id = '']) => new Map([[id, ofTask(reply, id)]]),
+  },
+  pollIntervalMs: { min: 10_000, max: 30_000 },
+  recordLifeMs: 7 * 24 * HOUR_MS,
+  linkLifeMs: 24 * HOUR_MS,
+  maxDownloads: ALPHA_MAX_DOWNLOADS,
+  readCreateReply(reply) {
+    const parsed = AlphaCreateReply.parse(reply);
+    return {
+      id: parsed.task_id ?? (parsed.id as string),
+      status: typeof parsed.status === 'string' ? parsed.status : undefined,
+    };
+  },
+  readTask(reply, taskId) {
+    const task = AlphaTask.parse(reply);
+    const { state, known, word } = taskState(task.status);
+    const outputs: TaskOutput[] = [];
+    const { video_url: video, last_frame_url: lastFrame } = task.content ?? {};
+    if (typeof video === 'string' && video !== '') outputs.push({ role: 'video', type: 'video', url: video });
+    // The document names the request field only; the public record of this API family carries the frame here.
+    if (typeof lastFrame === 'string' && lastFrame !== '') {
+      outputs.push({ role: 'last-frame', type: 'image', url: lastFrame });
+    }
+    return {
+      id: taskId,
+      status: word,
+      state,
+      statusKnown: known,
+      progressPercent: typeof task.progress === 'number' ? task.progress : undefined,
+      outputs,
+      error: readTaskError(task.error),
+      usage: { outputS: amount(task.duration), tokens: amount(task.usage?.total_tokens) },
+    };
+  },
+};

@@ -1,0 +1,67 @@
+import * as z from 'zod';
+import type { Endpoint } from '../endpoint.ts';
+import { actionEndpoint, EmptyResult, envelopeOf } from './envelope.ts';
+import {
+  anyCase,
+  assetTypes,
+  LibraryId,
+  MAX_NAME,
+  type ObjectMaker,
+  projectField,
+  textUpTo,
+  wordsUpTo,
+} from './fields.ts';
+import { Asset, CreatedId } from './record.ts';
+import { assetUrlBreach } from './url.ts';
+
+// Creating, reading, renaming and deleting one asset ("Asset library actions", "REST aliases").
+
+const publicUrl = z.string().superRefine((address, ctx) => {
+  const breach = assetUrlBreach(address);
+  if (breach !== undefined) ctx.addIssue({ code: 'custom', message: breach });
+});
+
+/** Each body, loose (fields of `--set` pass) or strict (the sandbox refuses what the document does not list). */
+export const createAssetBody = (object: ObjectMaker) =>
+  object({
+    GroupId: LibraryId.describe('asset group that it goes into'),
+    URL: publicUrl.describe('public http:// or https:// address of one file'),
+    AssetType: anyCase(assetTypes).describe("what the file is (default: what the URL's ending says)"),
+    Name: wordsUpTo(MAX_NAME).describe(`name to find it by in lists, up to ${MAX_NAME} characters`),
+    ProjectName: projectField,
+  });
+export const updateAssetBody = (object: ObjectMaker) =>
+  object({
+    Id: LibraryId,
+    Name: textUpTo(MAX_NAME).optional().describe(`new name, up to ${MAX_NAME} characters`),
+    ProjectName: projectField,
+  });
+/** The body of every action that takes an ID and nothing else. */
+export const idBody = (object: ObjectMaker) => object({ Id: LibraryId, ProjectName: projectField });
+
+export const CreateAssetBody = createAssetBody(z.looseObject);
+export const UpdateAssetBody = updateAssetBody(z.looseObject);
+export const IdBody = idBody(z.looseObject);
+
+export const createAsset: Endpoint = actionEndpoint('CreateAsset', 'upload', CreateAssetBody, CreatedId);
+export const getAsset: Endpoint = actionEndpoint('GetAsset', 'read', IdBody, Asset);
+export const updateAsset: Endpoint = actionEndpoint('UpdateAsset', 'change', UpdateAssetBody, EmptyResult);
+export const deleteAsset: Endpoint = actionEndpoint('DeleteAsset', 'change', IdBody, EmptyResult);
+
+/** `POST /api/assets/upload`: "same parameters and response as CreateAsset". */
+export const uploadAsset: Endpoint = {
+  ...createAsset,
+  name: 'assets.upload',
+  path: '/api/assets/upload',
+  reply: envelopeOf(CreatedId),
+};
+
+/** `GET /api/assets/{asset_id}`: the asset object without the envelope. */
+export const restAsset: Endpoint<Asset> = {
+  name: 'assets.get',
+  method: 'GET',
+  path: '/api/assets/{asset_id}',
+  credential: 'bearer',
+  resend: 'read',
+  reply: Asset,
+};

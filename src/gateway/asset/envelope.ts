@@ -1,0 +1,80 @@
+import * as z from 'zod';
+import type { Endpoint, Resend } from '../endpoint.ts';
+import { type GatewayErrorFacts, readGatewayError } from '../gateway-error.ts';
+
+// "Asset library actions": ten actions of one path, each told by its query, each reply in one envelope.
+
+/** "`Version` is fixed at `2024-01-01`". */
+export const ASSET_VERSION = '2024-01-01';
+
+export const assetActions = [
+  'CreateAssetGroup',
+  'ListAssetGroups',
+  'GetAssetGroup',
+  'UpdateAssetGroup',
+  'DeleteAssetGroup',
+  'CreateAsset',
+  'ListAssets',
+  'GetAsset',
+  'UpdateAsset',
+  'DeleteAsset',
+] as const;
+export type AssetAction = (typeof assetActions)[number];
+
+/** The envelope with an error in it, which the document only shows with another status than 200. */
+const Failed = z.looseObject({ ResponseMetadata: z.looseObject({ Error: z.looseObject({}) }) });
+
+const refusal = (reply: unknown): GatewayErrorFacts | undefined =>
+  Failed.safeParse(reply).success ? readGatewayError(reply) : undefined;
+
+/** An envelope whose `Result` has this shape, or that refuses. */
+export const envelopeOf = (result: z.ZodType) =>
+  z
+    .unknown()
+    .refine(
+      (reply) => refusal(reply) !== undefined || z.looseObject({ Result: result }).safeParse(reply).success,
+      {
+        error: 'the reply holds no such result',
+      },
+    );
+
+/** The row of an action. */
+export const actionEndpoint = (
+  action: AssetAction,
+  resend: Resend,
+  body: z.ZodType,
+  result: z.ZodType,
+): Endpoint => ({
+  name: `assets.${action}`,
+  method: 'POST',
+  path: `/?Action=${action}&Version=${ASSET_VERSION}`,
+  credential: 'bearer',
+  resend,
+  body,
+  reply: envelopeOf(result),
+  refusal,
+});
+
+/** What stands in `Result`. Throws a ZodError where the reply has none of this shape. */
+export const resultOf = <T>(schema: z.ZodType<T>, reply: unknown): T =>
+  schema.parse((reply as { Result?: unknown } | null)?.Result);
+
+/** As `Result` of what returns nothing: an empty object, or nothing at all. */
+export const EmptyResult = z.looseObject({}).nullish();
+
+/** What an error of the library means: an exit kind, as the document's table of codes has it ("Errors"). */
+export type AssetErrorKind = 'rejected' | 'not_found' | 'unavailable';
+
+/** "asset or group does not exist". */
+export const NOT_FOUND_CODE = 'ResourceNotFound';
+
+const kinds: readonly (readonly [RegExp, AssetErrorKind])[] = [
+  [/^(Missing|Invalid)Parameter(\.|$)/, 'rejected'],
+  [/^Invalid(Action|Request)$/, 'rejected'],
+  [new RegExp(`^${NOT_FOUND_CODE}$`), 'not_found'],
+  [/^InternalError$/, 'unavailable'],
+];
+
+/** The kind of a documented code; undefined for any other, whose status says it. */
+export const assetErrorKind = (code: string | undefined): AssetErrorKind | undefined =>
+  kinds.find(([form]) => code !== undefined && form.test(code))?.[1];

@@ -1,0 +1,66 @@
+import * as z from 'zod';
+import { codePoints } from '../code-points.ts';
+
+// What the asset library's bodies have in common ("Asset group and asset", "Asset library actions", "Limits").
+
+export const groupTypes = ['AIGC', 'LivenessFace'] as const;
+export const assetTypes = ['Image', 'Video', 'Audio'] as const;
+export type AssetType = (typeof assetTypes)[number];
+export const assetStatuses = ['Active', 'Processing', 'Failed'] as const;
+export type AssetStatus = (typeof assetStatuses)[number];
+
+/** The group type of a new group and of a list where none is named. */
+export const DEFAULT_GROUP_TYPE = 'AIGC';
+export const DEFAULT_PROJECT = 'default';
+export const MAX_NAME = 64;
+export const MAX_DESCRIPTION = 300;
+
+export type ObjectMaker = typeof z.looseObject | typeof z.strictObject;
+
+/** A word of a set as the document spells it, from any case; undefined where it is none of them. */
+export const canonical = <const T extends string>(values: readonly T[], word: unknown): T | undefined =>
+  typeof word === 'string' ? values.find((value) => value.toLowerCase() === word.toLowerCase()) : undefined;
+
+/** A word of a set, "case-insensitive on input". */
+export const anyCase = (values: readonly string[]) =>
+  z.string().superRefine((word, ctx) => {
+    if (canonical(values, word) !== undefined) return;
+    ctx.addIssue({ code: 'custom', message: `one of ${values.join(', ')}`, params: { known: values } });
+  });
+
+/** A text of at most so many characters, counted as code points. */
+export const textUpTo = (max: number) =>
+  z.string().superRefine((text, ctx) => {
+    const count = codePoints(text);
+    if (count > max)
+      ctx.addIssue({ code: 'custom', message: `${count} characters; at most ${max} are taken` });
+  });
+
+/** As {@link textUpTo}, and not empty. */
+export const wordsUpTo = (max: number) => textUpTo(max).min(1, 'is empty');
+
+const ASSET_SCHEME = /^asset:\/\//i;
+const usableId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+
+/** An ID as it may be sent: bare, so that `asset://` can be put before it. */
+export const LibraryId = z.string().refine((id) => usableId.test(id), {
+  error: (issue) =>
+    ASSET_SCHEME.test(String(issue.input))
+      ? 'the bare ID is taken here, without asset://'
+      : 'not an ID: letters, digits, dots, dashes and underscores are taken',
+});
+
+/** The ID that is meant by `ID` or `asset://ID`. */
+export const bareId = (typed: string): string => typed.replace(ASSET_SCHEME, '');
+
+/** The ID in `asset://ID`; undefined for any other address. */
+export const assetIdOf = (url: string): string | undefined =>
+  url.startsWith('asset://') ? url.slice('asset://'.length) : undefined;
+
+export const projectField = z
+  .string()
+  .min(1, 'is empty')
+  .optional()
+  .describe(
+    `project that it belongs to, the same for creating, querying and using it (the service: ${DEFAULT_PROJECT})`,
+  );

@@ -1,0 +1,168 @@
+import * as z from 'zod';
+import type { Endpoint } from '../endpoint.ts';
+import { actionEndpoint } from './envelope.ts';
+import {
+  anyCase,
+  assetStatuses,
+  DEFAULT_GROUP_TYPE,
+  groupTypes,
+  LibraryId,
+  MAX_NAME,
+  type ObjectMaker,
+  projectField,
+  textUpTo,
+} from './fields.ts';
+import { Asset, AssetGroup } from './record.ts';
+
+// Lists of assets and groups, page by page ("Pagination"), and the REST list.
+
+export const LIST_MAX = 100;
+/** `MaxResults` where it is left out. */
+export const LIST_DEFAULT = 10;
+/** `PageNumber` times `PageSize`. */
+export const PAGED_ITEMS_MAX = 10_000;
+export const assetSortFields = ['CreateTime', 'UpdateTime', 'GroupId'] as const;
+export const groupSortFields = ['CreateTime', 'UpdateTime'] as const;
+export const sortOrders = ['Desc', 'Asc'] as const;
+
+const from1to100 = z
+  .int()
+  .refine((count) => count >= 1 && count <= LIST_MAX, { error: `1-${LIST_MAX} are taken` });
+
+const paging = {
+  SortOrder: z.enum(sortOrders).optional().describe('which comes first (the service: Desc, the newest)'),
+  MaxResults: from1to100
+    .optional()
+    .describe(`most items of one reply, 1-${LIST_MAX} (the service: ${LIST_DEFAULT})`),
+  NextToken: z
+    .string()
+    .min(1, 'is empty')
+    .optional()
+    .describe('go on where another reply ended; everything else as it was then'),
+  PageNumber: z.int().min(1, 'pages are counted from 1').optional().describe('page by number, from 1'),
+  PageSize: from1to100.optional().describe(`items on a page, 1-${LIST_MAX}`),
+  ProjectName: projectField,
+};
+
+const filter = {
+  GroupType: anyCase(groupTypes).describe(`what kind of groups is meant (default ${DEFAULT_GROUP_TYPE})`),
+  Name: textUpTo(MAX_NAME).optional().describe(`whose name has this in it, up to ${MAX_NAME} characters`),
+  GroupIds: z.array(LibraryId).optional().describe('only of this group'),
+};
+
+interface Paged {
+  readonly MaxResults?: number;
+  readonly NextToken?: string;
+  readonly PageNumber?: number;
+  readonly PageSize?: number;
+}
+
+/** The two modes cannot be mixed; a page needs its number and its size; and there is an end to both. */
+function checkPaging({ MaxResults, NextToken, PageNumber, PageSize }: Paged, ctx: z.RefinementCtx): void {
+  const issue = (path: string, message: string) => ctx.addIssue({ code: 'custom', path: [path], message });
+  const byPage = PageNumber !== undefined || PageSize !== undefined;
+  if (byPage && NextToken !== undefined) {
+    issue('NextToken', 'a token and page numbers cannot be mixed; leave one of them out');
+  } else if (byPage && MaxResults !== undefined) {
+    issue(
+      'MaxResults',
+      'it belongs to the token mode and cannot be mixed with page numbers; the page size does its work',
+    );
+  }
+  if (!byPage) return;
+  if (PageNumber === undefined) issue('PageNumber', 'is needed with a page size');
+  if (PageSize === undefined) issue('PageSize', 'is needed with a page number');
+  if (PageNumber !== undefined && PageSize !== undefined && PageNumber * PageSize > PAGED_ITEMS_MAX) {
+    issue(
+      'PageNumber',
+      `page ${PageNumber} of ${PageSize} items each is past item ${PAGED_ITEMS_MAX}, where pages end; tokens go on (--all)`,
+    );
+  }
+}
+
+export const listAssetsBody = (object: ObjectMaker) =>
+  object({
+    Filter: object({
+      ...filter,
+      Statuses: z.array(z.enum(assetStatuses)).optional().describe('only assets in this state'),
+    }),
+    SortBy: z.enum(assetSortFields).optional().describe('what to sort by (the service: CreateTime)'),
+    ...paging,
+  }).superRefine((body, ctx) => checkPaging(body as Paged, ctx));
+export const listGroupsBody = (object: ObjectMaker) =>
+  object({
+    Filter: object(filter),
+    SortBy: z.enum(groupSortFields).optional().describe('what to sort by (the service: CreateTime)'),
+    ...paging,
+  }).superRefine((body, ctx) => checkPaging(body as Paged, ctx));
+
+export const ListAssetsBody = listAssetsBody(z.looseObject);
+export const ListGroupsBody = listGroupsBody(z.looseObject);
+
+const pageOf = <I extends z.ZodType>(item: I) =>
+  z.looseObject({
+    // An empty list may come as null; a reply without one is no word that there is nothing.
+    Items: z
+      .array(item)
+      .nullable()
+      .transform((items) => items ?? []),
+    NextToken: z.string().nullish(),
+    TotalCount: z.number().nullish(),
+  });
+/** `Result` of a list. */
+export const AssetPage = pageOf(Asset);
+export type AssetPage = z.infer<typeof AssetPage>;
+export const GroupPage = pageOf(AssetGroup);
+export type GroupPage = z.infer<typeof GroupPage>;
+export interface LibraryPage {
+  readonly Items: readonly { readonly Id: string }[];
+  readonly NextToken?: string | null | undefined;
+  readonly TotalCount?: number | null | undefined;
+}
+
+export const listAssets: Endpoint = actionEndpoint('ListAssets', 'read', ListAssetsBody, AssetPage);
+export const listGroups: Endpoint = actionEndpoint('ListAssetGroups', 'read', ListGroupsBody, GroupPage);
+
+export const REST_LIST_DEFAULT = 20;
+
+/** Query parameters of `GET /api/assets`, as they are typed and sent: texts. */
+export const RestListQuery = z.strictObject({
+  name: z.string().optional(),
+  status: z.enum(assetStatuses).optional(),
+  limit: z
+    .string()
+    .refine((text) => /^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= LIST_MAX, {
+      error: `1-${LIST_MAX} are taken`,
+    })
+    .optional(),
+  offset: z
+    .string()
+    .regex(/^\d{1,9}$/, 'a whole number from 0 is taken')
+    .optional()
+    .describe('how many assets to pass over (--rest)'),
+});
+
+/** Reply of `GET /api/assets`: `data` is identical to `items`. */
+export const RestPage = z
+  .looseObject({
+    items: z.array(Asset).optional(),
+    data: z.array(Asset).optional(),
+    total: z.number().nullish(),
+  })
+  .refine((page) => page.items ?? page.data, { error: 'the reply holds no list' });
+
+/** `GET /api/assets`: newest first. */
+export const restList: Endpoint = {
+  name: 'assets.list',
+  method: 'GET',
+  path: '/api/assets',
+  credential: 'bearer',
+  resend: 'read',
+  reply: RestPage,
+};
+
+/** The assets of a REST list. Throws a ZodError where the reply is none. */
+export function restItems(reply: unknown): Asset[] {
+  const { items, data } = RestPage.parse(reply);
+  return items ?? data ?? [];
+}

@@ -1,0 +1,104 @@
+import * as z from 'zod';
+import type { Endpoint } from '../endpoint.ts';
+import type { Note } from '../task.ts';
+import { reportNotes } from './fields.ts';
+import { betaRefusal, isBetaSuccess } from './reply.ts';
+import { BetaTask, betaTasksPath } from './task.ts';
+
+// "Cursor query `POST /tasks`": every task of the account, page by page.
+
+export const betaStatuses = ['submitted', 'processing', 'succeeded', 'failed'] as const;
+export const betaProductTypes = ['video', 'image', 'try_on'] as const;
+export const BETA_LIST_MAX = 500;
+/** Tasks on a page where `limit` is left out. */
+export const BETA_LIST_DEFAULT = 100;
+
+const UnixMs = z.string().regex(/^\d{1,15}$/, 'Unix milliseconds, as a text');
+
+/** What each key of a filter may be compared with. */
+export const betaFilters = { status: betaStatuses, product_type: betaProductTypes } as const;
+type FilterKey = keyof typeof betaFilters;
+const filterKeys = Object.keys(betaFilters) as FilterKey[];
+
+export interface BetaListBody {
+  start_time?: string;
+  end_time?: string;
+  cursor?: string;
+  limit?: number;
+  filters?: { key: FilterKey; values: string[] }[];
+}
+
+/** The body of `POST /tasks`. */
+export const BetaListBody = z
+  .looseObject({
+    start_time: UnixMs.optional(),
+    end_time: UnixMs.optional(),
+    cursor: z.string().min(1, 'is empty').optional(),
+    limit: z
+      .int()
+      .refine((limit) => limit >= 1 && limit <= BETA_LIST_MAX, { error: `1-${BETA_LIST_MAX} are taken` })
+      .optional()
+      .describe(`most tasks on one page, 1-${BETA_LIST_MAX} (the service: ${BETA_LIST_DEFAULT})`),
+    filters: z
+      .array(
+        z.looseObject({
+          key: z.enum(filterKeys),
+          values: z.array(z.string()).min(1, 'at least one value is needed'),
+        }),
+      )
+      .optional(),
+  })
+  .superRefine(reportNotes(listBreaches));
+
+function* listBreaches({ start_time: start, end_time: end, filters = [] }: BetaListBody): Generator<Note> {
+  if (start !== undefined && end !== undefined && Number(start) >= Number(end)) {
+    yield { path: ['start_time'], message: 'the start must be earlier than the end' };
+  }
+  for (const [index, { key, values }] of filters.entries()) {
+    const known: readonly string[] = betaFilters[key];
+    for (const [at, value] of values.entries()) {
+      if (known.includes(value)) continue;
+      yield { path: ['filters', index, 'values', at], message: `one of ${known.join(', ')}`, known };
+    }
+  }
+}
+
+/** One page: its records, and how to ask for the next. */
+export const BetaPage = z
+  .looseObject({
+    code: z.unknown().optional(),
+    // Servers write an empty list as null too.
+    data: z
+      .looseObject({
+        result: z
+          .array(BetaTask)
+          .nullable()
+          .transform((result) => result ?? []),
+        next_cursor: z.string().nullish(),
+        has_more: z.boolean().nullish(),
+      })
+      .nullable(),
+  })
+  .refine(({ data, ...reply }) => data !== null || isBetaSuccess(reply), {
+    error: 'the reply holds no page of tasks',
+  })
+  .transform(({ data }) => ({ data: data ?? { result: [], next_cursor: null, has_more: false } }));
+export type BetaPage = z.infer<typeof BetaPage>;
+
+/** A refusal has no page. */
+const BetaListReply = z
+  .unknown()
+  .refine((reply) => betaRefusal(reply) !== undefined || BetaPage.safeParse(reply).success, {
+    error: 'the reply holds no page of tasks',
+  });
+
+export const betaList: Endpoint = {
+  name: 'beta.list',
+  method: 'POST',
+  path: betaTasksPath,
+  credential: 'bearer',
+  resend: 'read',
+  body: BetaListBody,
+  reply: BetaListReply,
+  refusal: betaRefusal,
+};

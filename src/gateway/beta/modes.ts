@@ -1,0 +1,115 @@
+import { MB, type MediaLimits, mediaFormats } from '../media-limits.ts';
+
+// The create endpoints of family B and what each takes ("Family B endpoints", "Limits"): the one place for its limits.
+
+export const betaModeNames = ['text', 'image', 'omni', 'motion', 'o1'] as const;
+export type BetaMode = (typeof betaModeNames)[number];
+
+/** What the document states of an endpoint's `settings`. */
+export interface BetaSettings {
+  readonly resolutions: readonly string[];
+  readonly aspectRatios: readonly string[];
+  readonly durationS: { readonly min: number; readonly max: number };
+  /** Absent where there is no such setting. */
+  readonly audio?: readonly string[];
+  readonly multiShot?: true;
+}
+
+/** One create endpoint. */
+export interface BetaVariant {
+  readonly mode: BetaMode;
+  readonly turbo: boolean;
+  /** The last part of the path, which is what names the model. */
+  readonly model: string;
+  readonly path: string;
+  /** Absent where the document does not show the body. */
+  readonly settings?: BetaSettings;
+}
+
+export const betaAspectRatios = ['16:9', '9:16', '1:1'] as const;
+/** What the service takes where `settings.duration` is left out, in seconds. */
+export const BETA_DEFAULT_DURATION_S = 5;
+/** As {@link BETA_DEFAULT_DURATION_S}, for the other settings. */
+export const betaDefaults = {
+  resolution: '720p',
+  aspectRatio: '16:9',
+  audio: 'off',
+  multiShot: true,
+} as const;
+
+export const betaTextSettings = {
+  resolutions: ['720p', '1080p', '4k'],
+  aspectRatios: betaAspectRatios,
+  durationS: { min: 3, max: 15 },
+  audio: ['native', 'off'],
+  multiShot: true,
+} as const satisfies BetaSettings;
+
+export const betaTurboSettings = {
+  resolutions: ['720p', '1080p'],
+  aspectRatios: betaAspectRatios,
+  durationS: { min: 3, max: 15 },
+} as const satisfies BetaSettings;
+
+export const betaO1Settings = {
+  resolutions: ['720p', '1080p'],
+  aspectRatios: betaAspectRatios,
+  durationS: { min: 3, max: 10 },
+  audio: ['original', 'off'],
+} as const satisfies BetaSettings;
+
+const variant = (mode: BetaMode, path: string, settings?: BetaSettings): BetaVariant => ({
+  mode,
+  turbo: path.endsWith('-turbo'),
+  model: path.slice(path.lastIndexOf('/') + 1),
+  path,
+  ...(settings && { settings }),
+});
+
+/** The seven create endpoints. */
+export const betaVariants = {
+  text: variant('text', '/text-to-video/beta-3.0', betaTextSettings),
+  textTurbo: variant('text', '/text-to-video/beta-3.0-turbo', betaTurboSettings),
+  image: variant('image', '/image-to-video/beta-3.0'),
+  imageTurbo: variant('image', '/image-to-video/beta-3.0-turbo'),
+  omni: variant('omni', '/omni-video/beta-3.0-omni'),
+  motion: variant('motion', '/motion-control/beta-3.0'),
+  o1: variant('o1', '/omni-video/beta-o1', betaO1Settings),
+} as const;
+
+/** The endpoint of a mode; undefined where the mode has no such endpoint (`turbo` is for text and image). */
+export const betaVariantOf = (mode: string, turbo: boolean): BetaVariant | undefined =>
+  Object.values<BetaVariant>(betaVariants).find((each) => each.mode === mode && each.turbo === turbo);
+
+/** Longest prompt of text-to-video, and the length above which the service recommends less, in code points. */
+export const BETA_MAX_PROMPT = 3072;
+export const BETA_RECOMMENDED_PROMPT = 2500;
+/** Longest prompt item of O1, in code points. */
+export const BETA_O1_MAX_PROMPT = 2500;
+
+export const BETA_MAX_SHOTS = 6;
+export const BETA_MIN_SHOT_S = 1;
+/** Longest prompt of one shot, in code points. */
+export const BETA_MAX_SHOT_PROMPT = 512;
+
+/** Images and elements in all that O1 takes beside a reference video, and without one. */
+export const betaO1References = { withVideo: 4, withoutVideo: 7 } as const;
+/** Lengths that O1 makes of a first frame alone, in seconds. */
+export const betaO1FirstFrameDurationsS: readonly number[] = [5, 10];
+
+/** Limits of each file that O1 refers to ("O1 combination rules"). */
+export const betaO1Media = {
+  image: {
+    formats: mediaFormats.image.filter((format) => format === 'jpeg' || format === 'png'),
+    bytes: { max: 50 * MB },
+    edgePx: { min: 300, max: Number.POSITIVE_INFINITY },
+    aspect: { min: 0.4, max: 2.5 },
+  },
+  video: {
+    formats: mediaFormats.video,
+    bytes: { max: 200 * MB },
+    edgePx: { min: 700, max: 2160 },
+    durationS: { min: 3, max: 10 },
+    framesPerS: { min: 24, max: 60 },
+  },
+} as const satisfies Record<'image' | 'video', MediaLimits>;

@@ -1,0 +1,150 @@
+import * as z from 'zod';
+import type { Endpoint } from '../endpoint.ts';
+import type { Note } from '../task.ts';
+import { ChatErrorReply } from './error.ts';
+import { isBase64, isWebUrl } from './media.ts';
+
+// `POST /v1/messages` ("Native messages", "Native messages response"). The document does not show the blocks of a
+// request; they are those of the public API of this name.
+
+type ObjectMaker = typeof z.looseObject | typeof z.strictObject;
+
+/** Least `thinking.budget_tokens`. */
+export const MIN_THINKING_BUDGET = 1024;
+
+/** The request body, loose (fields of `--set` pass) or strict (the sandbox refuses what the document does not list). */
+function messagesBody(object: ObjectMaker) {
+  const text = object({ type: z.literal('text'), text: z.string() });
+  const image = object({
+    type: z.literal('image'),
+    source: z.discriminatedUnion('type', [
+      object({
+        type: z.literal('base64'),
+        media_type: z.string().regex(/^image\/[a-z0-9.+-]+$/, 'not the type of an image'),
+        data: z.string().refine(isBase64, { error: 'not Base64' }),
+      }),
+      object({ type: z.literal('url'), url: z.string().refine(isWebUrl, { error: 'not a URL' }) }),
+    ]),
+  });
+  const block = z.discriminatedUnion('type', [
+    text,
+    image,
+    object({
+      type: z.literal('tool_use'),
+      id: z.string(),
+      name: z.string().min(1),
+      input: z.looseObject({}),
+    }),
+    object({
+      type: z.literal('tool_result'),
+      tool_use_id: z.string().min(1),
+      content: z.union([z.string(), z.array(z.discriminatedUnion('type', [text, image]))]).optional(),
+      is_error: z.boolean().optional(),
+    }),
+    object({ type: z.literal('thinking'), thinking: z.string(), signature: z.string().optional() }),
+    object({ type: z.literal('redacted_thinking'), data: z.string() }),
+  ]);
+  const content = z.union([z.string(), z.array(block).min(1, 'a message needs content')], {
+    error: 'content is a text, or a list of blocks of a known type',
+  });
+  return object({
+    model: z.string().min(1),
+    max_tokens: z.int().min(1, 'at least 1 token'),
+    messages: z
+      .array(
+        object({
+          role: z.enum(['user', 'assistant'], {
+            error: 'a message is of user or assistant; the system prompt goes into the field system',
+          }),
+          content,
+        }),
+      )
+      .min(1, 'a conversation has at least one message'),
+    system: z.union([z.string(), z.array(text)]).optional(),
+    temperature: z.number().optional(),
+    top_p: z.number().optional(),
+    top_k: z.int().optional(),
+    stop_sequences: z.array(z.string().min(1)).optional(),
+    stream: z.boolean().optional(),
+    thinking: object({
+      type: z.enum(['enabled', 'adaptive']),
+      budget_tokens: z.int().optional(),
+    }).optional(),
+    tools: z
+      .array(
+        z.looseObject({
+          name: z.string().min(1),
+          description: z.string().optional(),
+          input_schema: z.looseObject({}).optional(),
+        }),
+      )
+      .optional(),
+    tool_choice: z.looseObject({ type: z.string() }).optional(),
+  }).superRefine((body, ctx) => {
+    for (const { path, message } of messagesBreaches(body as MessagesBody)) {
+      ctx.addIssue({ code: 'custom', path: [...path], message });
+    }
+  });
+}
+
+/** The body of native messages, with every documented rule. */
+export const MessagesBody = messagesBody(z.looseObject);
+export type MessagesBody = z.infer<ReturnType<typeof messagesBody>>;
+
+/** As {@link MessagesBody}, refusing fields that the document does not list. */
+export const MessagesStrictBody = messagesBody(z.strictObject);
+
+const budgetPath = ['thinking', 'budget_tokens'] as const;
+
+function* messagesBreaches({ thinking, max_tokens: limit }: MessagesBody): Generator<Note> {
+  if (!thinking) return;
+  const { type, budget_tokens: budget } = thinking;
+  if (type === 'adaptive') {
+    if (budget !== undefined) yield { path: budgetPath, message: 'adaptive thinking takes no budget' };
+    return;
+  }
+  if (budget === undefined) {
+    yield {
+      path: budgetPath,
+      message: `enabled thinking needs a budget of at least ${MIN_THINKING_BUDGET} tokens; adaptive needs none`,
+    };
+  } else if (budget < MIN_THINKING_BUDGET) {
+    yield { path: budgetPath, message: `a thinking budget is at least ${MIN_THINKING_BUDGET} tokens` };
+  } else if (budget >= limit) {
+    yield {
+      path: budgetPath,
+      message: `the thinking budget counts toward max_tokens and must be below it (${limit})`,
+    };
+  }
+}
+
+/** What is allowed but likely not meant. */
+export function messagesWarnings({ temperature, top_p, top_k, thinking }: MessagesBody): Note[] {
+  const notes: Note[] = [];
+  if (temperature !== undefined && (temperature < 0 || temperature > 1)) {
+    notes.push({ path: ['temperature'], message: 'usually 0-1, depending on the model' });
+  }
+  for (const [path, value] of Object.entries({ temperature, top_p, top_k })) {
+    if (thinking && value !== undefined) {
+      notes.push({ path: [path], message: 'may be restricted or ignored while thinking is enabled' });
+    }
+  }
+  return notes;
+}
+
+/** What gw reads of a complete reply; each field is looked at again where it is used. */
+export const MessagesReply = z.union([
+  // An answer without content may say so with null.
+  z.looseObject({ content: z.array(z.unknown()).nullable() }),
+  ChatErrorReply,
+]);
+
+export const chatMessages: Endpoint = {
+  name: 'chat.messages',
+  method: 'POST',
+  path: '/v1/messages',
+  credential: 'messages',
+  resend: 'chat',
+  body: MessagesBody,
+  reply: MessagesReply,
+};

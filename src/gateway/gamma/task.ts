@@ -1,0 +1,71 @@
+import * as z from 'zod';
+import type { Endpoint } from '../endpoint.ts';
+import { ofTask, readTaskError, type TaskFamily, TaskId, taskState } from '../task.ts';
+
+// Family C as it is followed ("Family C video task", "Errors", "Retention"): apart from the create body, so that a look
+// at a task does not load it.
+
+/** The create reply, read loosely: what counts is the task's ID. */
+export const GammaCreateReply = z.looseObject({ task_id: TaskId });
+
+const GammaTask = z.looseObject({
+  status: z.unknown().optional(),
+  duration: z.unknown().optional(),
+  content: z.looseObject({ url: z.unknown().optional() }).optional().catch(undefined),
+  usage: z
+    .looseObject({ output_seconds: z.unknown().optional(), total_tokens: z.unknown().optional() })
+    .optional()
+    .catch(undefined),
+  error: z.unknown().optional(),
+});
+
+/** The query reply: the record stands in `task`. */
+const GammaTaskReply = z.looseObject({ task: GammaTask });
+
+export const gammaQuery: Endpoint = {
+  name: 'gamma.query',
+  method: 'GET',
+  path: '/v2/query/video_generation/{task_id}',
+  credential: 'bearer',
+  resend: 'read',
+  reply: GammaTaskReply,
+  // "400 for a missing or invalid task_id, an unknown task, or a task outside the 7-day window".
+  notFoundStatus: 400,
+};
+
+const HOUR_MS = 3_600_000;
+
+const amount = (value: unknown): number | undefined =>
+  typeof value === 'number' && value >= 0 ? value : undefined;
+
+export const gammaFamily: TaskFamily & { readonly recordLifeMs: number } = {
+  name: 'gamma',
+  query: {
+    endpoint: gammaQuery,
+    maxIds: 1,
+    input: ([id = '']) => ({ params: { task_id: id } }),
+    records: (reply, [id = '']) => new Map([[id, ofTask((reply as { readonly task: unknown }).task, id)]]),
+  },
+  pollIntervalMs: { min: 3000, max: 10_000 },
+  recordLifeMs: 7 * 24 * HOUR_MS,
+  // The document says "temporary" and no more.
+  linkLifeMs: HOUR_MS,
+  readCreateReply: (reply) => ({ id: GammaCreateReply.parse(reply).task_id, status: 'queued' }),
+  readTask(record, taskId) {
+    const task = GammaTask.parse(record);
+    const { state, known, word } = taskState(task.status);
+    const url = task.content?.url;
+    return {
+      id: taskId,
+      status: word,
+      state,
+      statusKnown: known,
+      outputs: typeof url === 'string' && url !== '' ? [{ role: 'video', type: 'video', url }] : [],
+      error: readTaskError(task.error),
+      usage: {
+        outputS: amount(task.usage?.output_seconds) ?? amount(task.duration),
+        tokens: amount(task.usage?.total_tokens),
+      },
+    };
+  },
+};

@@ -1,0 +1,164 @@
+import {
+  ALPHA_MAX_BODY_BYTES,
+  type AlphaModel,
+  AUTO_DURATION,
+  alphaModels,
+  alphaTaskTypes,
+} from '../alpha/models.ts';
+import { alphaFamily } from '../alpha/task.ts';
+import {
+  BETA_DEFAULT_DURATION_S,
+  BETA_MAX_PROMPT,
+  BETA_MAX_SHOT_PROMPT,
+  BETA_MAX_SHOTS,
+  BETA_O1_MAX_PROMPT,
+  BETA_RECOMMENDED_PROMPT,
+  type BetaVariant,
+  betaDefaults,
+  betaO1FirstFrameDurationsS,
+  betaO1Media,
+  betaO1References,
+  betaVariants,
+} from '../beta/modes.ts';
+import { betaFamily } from '../beta/task.ts';
+import {
+  GAMMA_MAX_BODY_BYTES,
+  GAMMA_MAX_TEXT_CHARACTERS,
+  GAMMA_TOTAL_REFERENCE_S,
+  type GammaModel,
+  gammaMedia,
+  gammaModels,
+  gammaRatios,
+} from '../gamma/models.ts';
+import { gammaFamily } from '../gamma/task.ts';
+import { accountLimits, accountTypes, fourKLimits } from '../limits.ts';
+import type { Modality } from '../media-limits.ts';
+import type { TaskFamily } from '../task.ts';
+import type { Fact, ModelSheet } from './sheets.ts';
+import { bytesWords, fact, lifeWords, mediaWords, rangeWords } from './words.ts';
+
+/** What the tables say of each video model, and of each create endpoint of family B. */
+export const videoSheets = (): ModelSheet[] => [
+  ...Object.entries(alphaModels).map(([id, model]) => sheet(id, [model.short], alphaFacts(model))),
+  ...Object.values<BetaVariant>(betaVariants).map((variant) =>
+    sheet(variant.path.slice(1), [variant.path, variant.model], betaFacts(variant)),
+  ),
+  ...Object.entries(gammaModels).map(([id, model]) => sheet(id, [], gammaFacts(model))),
+];
+
+const sheet = (id: string, aliases: readonly string[], facts: readonly Fact[]): ModelSheet => ({
+  id,
+  aliases,
+  kind: 'video',
+  facts,
+});
+
+const alphaFacts = (model: AlphaModel): Fact[] => [
+  ...fact('command', `gw video alpha create -m ${model.short}`),
+  ...fact(
+    'duration',
+    `${rangeWords(model.durationS, 's')}${model.version === '2.5' ? `, or ${AUTO_DURATION} (the service chooses)` : ''}`,
+  ),
+  ...fact('resolutions', model.resolutions.join(', ')),
+  ...fact('ratios', model.ratios.join(', ')),
+  ...fact('formats', model.formats.join(', ')),
+  ...fact('task types', model.version === '2.5' ? alphaTaskTypes.join(', ') : undefined),
+  ...fact('references', `${referenceWords(model.references)}; ${model.references.total} in all`),
+  ...mediaFacts(model.media),
+  ...fact(
+    'reference length',
+    model.totalReferenceS === undefined
+      ? undefined
+      : `${model.totalReferenceS} s of video and of audio in all`,
+  ),
+  ...fact('request', bytesWords({ max: ALPHA_MAX_BODY_BYTES })),
+  ...accountTypes.map((type) => ({ name: `${type} account`, value: rateWords(accountLimits[type]) })),
+  ...fact('at 4k', model.resolutions.includes('4k') ? rateWords(fourKLimits) : undefined),
+  ...lifeFacts(alphaFamily),
+];
+
+const betaFacts = ({ mode, turbo, settings }: BetaVariant): Fact[] => [
+  ...fact('command', `gw video beta create --mode ${mode}${turbo ? ' --turbo' : ''}`),
+  ...(settings
+    ? [
+        ...fact('duration', `${rangeWords(settings.durationS, 's')} (default ${BETA_DEFAULT_DURATION_S})`),
+        ...fact('resolutions', `${settings.resolutions.join(', ')} (default ${betaDefaults.resolution})`),
+        ...fact('ratios', `${settings.aspectRatios.join(', ')} (default ${betaDefaults.aspectRatio})`),
+        ...fact('audio', settings.audio && `${settings.audio.join(', ')} (default ${betaDefaults.audio})`),
+        ...fact(
+          'several shots',
+          settings.multiShot && `on or off (default ${betaDefaults.multiShot ? 'on' : 'off'})`,
+        ),
+        ...(mode === 'o1' ? o1Facts() : textFacts(turbo)),
+      ]
+    : fact('body', 'not documented: give it with --body and --set')),
+  ...lifeFacts(betaFamily),
+];
+
+const textFacts = (isTurbo: boolean): Fact[] => [
+  ...fact('prompt', `up to ${BETA_MAX_PROMPT} characters, ${BETA_RECOMMENDED_PROMPT} recommended`),
+  ...fact(
+    'shots',
+    `up to ${BETA_MAX_SHOTS}${isTurbo ? `, each with up to ${BETA_MAX_SHOT_PROMPT} characters` : ''}`,
+  ),
+];
+
+const o1Facts = (): Fact[] => [
+  ...fact('prompt', `up to ${BETA_O1_MAX_PROMPT} characters`),
+  ...fact('first frame alone', `${betaO1FirstFrameDurationsS.join(' or ')} s`),
+  ...fact(
+    'images and elements',
+    `up to ${betaO1References.withoutVideo}, with a reference video ${betaO1References.withVideo}`,
+  ),
+  ...mediaFacts(betaO1Media),
+];
+
+const gammaFacts = (model: GammaModel): Fact[] => {
+  const takesReferences = Object.values(model.references).some((most) => most > 0);
+  const { image, ...others } = gammaMedia;
+  return [
+    ...fact('command', 'gw video gamma create'),
+    ...fact('duration', rangeWords(model.durationS, 's')),
+    ...fact('resolutions', model.resolutions.join(', ')),
+    ...fact('ratios', gammaRatios.join(', ')),
+    ...fact('prompt', `text items of up to ${GAMMA_MAX_TEXT_CHARACTERS} characters`),
+    ...fact(
+      'references',
+      takesReferences ? referenceWords(model.references) : 'none; first and last frame only',
+    ),
+    ...mediaFacts(takesReferences ? { image, ...others } : { image }),
+    ...fact(
+      'reference length',
+      takesReferences ? `${GAMMA_TOTAL_REFERENCE_S} s of video and of audio in all` : undefined,
+    ),
+    ...fact('request', bytesWords({ max: GAMMA_MAX_BODY_BYTES })),
+    ...lifeFacts(gammaFamily),
+  ];
+};
+
+const words: Readonly<Record<Modality, string>> = { image: 'images', video: 'videos', audio: 'audio files' };
+
+const referenceWords = (most: { readonly [M in Modality]: number }): string =>
+  `up to ${(Object.keys(words) as Modality[]).map((modality) => `${most[modality]} ${words[modality]}`).join(', ')}`;
+
+const mediaFacts = (media: { readonly [M in Modality]?: Parameters<typeof mediaWords>[0] }): Fact[] =>
+  (Object.keys(words) as Modality[]).flatMap((modality) =>
+    fact(`${modality} file`, media[modality] && mediaWords(media[modality])),
+  );
+
+const rateWords = ({
+  requestsPerMinute,
+  concurrentTasks,
+}: {
+  readonly requestsPerMinute: number;
+  readonly concurrentTasks: number;
+}): string =>
+  `${requestsPerMinute} requests a minute, ${concurrentTasks} ${concurrentTasks === 1 ? 'task' : 'tasks'} at once`;
+
+const lifeFacts = ({ recordLifeMs, linkLifeMs, maxDownloads }: TaskFamily): Fact[] => [
+  ...fact('record is kept', recordLifeMs === undefined ? undefined : lifeWords(recordLifeMs)),
+  ...fact(
+    'link lives',
+    `${lifeWords(linkLifeMs)}${maxDownloads === undefined ? '' : `, for ${maxDownloads} downloads`}`,
+  ),
+];
