@@ -49,8 +49,8 @@ const sentences: Readonly<Record<number, string>> = {
 
 const hints: Readonly<Record<number, string>> = {
   401: 'check the key: GW_API_KEY, --api-key-file, or store another one with gw login',
-  402: 'top up the account in the console of the gateway',
-  403: 'the key is valid but restricted by model, address or quota: see its settings in the console of the gateway',
+  402: 'gw balance shows what is left; top up the account in the console of the gateway',
+  403: 'the key is valid but restricted by model, address or quota: gw models lists what it may call, the console of the gateway its settings',
   404: 'check the ID; if every call ends like this, check the path of the base URL (gw config list)',
   407: 'put the user into the address of the proxy: http://user:password@host:port',
   422: 'change the prompt or the media that the message names',

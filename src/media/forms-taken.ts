@@ -20,7 +20,7 @@ export function fileNotTaken({ modality, takes }: MediaInput, named: string, for
   const type = `${modality.slice(0, 1).toUpperCase()}${modality.slice(1)}`;
   return usage(
     message,
-    `put the file where the gateway can fetch it and give its https:// URL, or add that URL to the asset library as ${type} and give asset://ID`,
+    `put the file where the gateway can fetch it and give its https:// URL, or add that URL to the asset library (gw asset create --type ${type} --url …) and give asset://ID`,
   );
 }
 
