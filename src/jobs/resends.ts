@@ -22,14 +22,15 @@ interface ResendOptions {
 /** Requests that are to be sent again: each waits for its turn like any other. */
 export class Resends {
   readonly #options: ResendOptions;
-  readonly #again: Again[] = [];
+  /** In the order in which they wait. */
+  readonly #again = new Set<Again>();
 
   constructor(options: ResendOptions) {
     this.#options = options;
   }
 
   get isEmpty(): boolean {
-    return this.#again.length === 0;
+    return this.#again.size === 0;
   }
 
   /**
@@ -59,29 +60,31 @@ export class Resends {
         refuse,
       };
       const abort = () => {
-        this.#again.splice(this.#again.indexOf(again), 1);
+        this.#again.delete(again);
         refuse(signal.reason);
         onChange();
       };
       signal.addEventListener('abort', abort, { once: true });
-      this.#again.push(again);
+      this.#again.add(again);
       onWork();
     });
   }
 
   /** Sends the one that has waited longest; false where there is none. */
   sendNext(): boolean {
-    const again = this.#again.shift();
-    again?.go();
-    return again !== undefined;
+    const [again] = this.#again;
+    if (again === undefined) return false;
+    this.#again.delete(again);
+    again.go();
+    return true;
   }
 
   /** Ends the waiting of each for which `refusalOf` its deadline has an error. */
   refuse(refusalOf: (deadlineMs: number | undefined) => GwError | undefined): void {
-    for (const again of [...this.#again]) {
+    for (const again of this.#again) {
       const error = refusalOf(again.deadlineMs);
       if (!error) continue;
-      this.#again.splice(this.#again.indexOf(again), 1);
+      this.#again.delete(again);
       again.refuse(error);
     }
   }
