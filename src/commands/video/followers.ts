@@ -5,7 +5,7 @@ import { poolOf } from '../../gateway/limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import type { FollowDeps, JobDeps } from '../../jobs/follow.ts';
 import { createLooker, type Looker } from '../../jobs/looker.ts';
-import { openRateFile, type SharedRate } from '../../jobs/rate-file.ts';
+import type { SharedRate } from '../../jobs/rate-file.ts';
 import type { Job } from '../../ledger/event.ts';
 
 /** What jobs of a run are looked at and followed with: whoever asks the same gateway shares one looker, and its rates. */
@@ -18,14 +18,17 @@ export interface Followers {
   poolOf(job: Pick<Job, 'family' | 'settings'>): Promise<RatePool>;
 }
 
-/** Makes the followers of a run; one a run, or rates are not shared. */
-export function createFollowers(ctx: Context): Followers {
+/**
+ * Makes the followers of a run; one a run, or rates are not shared. What looks once, by hand, keeps its rate to itself
+ * (`ownRates`): it must not wait its turn behind every follower of this user.
+ */
+export function createFollowers(ctx: Context, { ownRates = false } = {}): Followers {
   const lookers = new Map<Access, Map<string, Looker>>();
   const account = async (): Promise<AccountType> => (await ctx.settings()).account.value;
   const looker = async (family: TaskFamily, given?: Access): Promise<Looker> => {
     const access = given ?? (await ctx.gateway());
     const inForce = await account();
-    const rateOf = await sharedRates(access, ctx);
+    const rateOf = ownRates ? undefined : await sharedRates(access, ctx);
     // Two keys of one gateway may be two accounts, which do not see each other's tasks.
     const own = lookers.get(access) ?? new Map<string, Looker>();
     lookers.set(access, own);
@@ -70,6 +73,7 @@ async function sharedRates(
   ctx: Context,
 ): Promise<((pool: string) => SharedRate) | undefined> {
   try {
+    const { openRateFile } = await import('../../jobs/rate-file.ts');
     const locks = path.join(path.dirname((await ctx.ledger()).dir), 'locks');
     return (pool) => openRateFile(locks, [name, keyId ?? '', pool]);
   } catch {

@@ -63,7 +63,7 @@ async function* getByIds(
     yield* showQueries(family, ids, ctx);
     return;
   }
-  const looker = await createFollowers(ctx).looker(family);
+  const looker = await createFollowers(ctx, { ownRates: true }).looker(family);
   const known = once(async () => (await ctx.ledger()).findMany(ids, (await ctx.gateway()).name));
   const { signal } = ctx;
   const get = async (id: string): Promise<Outcome<Seen>> => {
