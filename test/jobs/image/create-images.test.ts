@@ -460,7 +460,7 @@ describe('-o -', () => {
     const { error } = await here.create({ toStdout, ...unsaved(here) });
     expect(error).toMatchObject({ kind: 'download' });
     const job = await here.job();
-    expect([job.save.download, isOpenImageJob(job, Date.now())]).toEqual([true, true]);
+    expect([job.save.download, isOpenImageJob(job, here.deps.clock.now())]).toEqual([true, true]);
   });
 
   test('a link that was written leaves nothing open', async () => {
@@ -468,6 +468,6 @@ describe('-o -', () => {
     const { taken, toStdout } = stdout();
     await here.create({ toStdout, ...unsaved(here) });
     expect(Buffer.concat(taken)).toEqual(tinyPng);
-    expect(isOpenImageJob(await here.job(), Date.now())).toBe(false);
+    expect(isOpenImageJob(await here.job(), here.deps.clock.now())).toBe(false);
   });
 });

@@ -18,18 +18,21 @@ const left = (here: ReturnType<typeof world>, changes = {}) => {
     ledger.append(key, { event: 'part', role, path: file, totalBytes });
     return file;
   };
-  return { key, part, append: (event: Parameters<typeof ledger.append>[1]) => ledger.append(key, event) };
+  const append = (event: Parameters<typeof ledger.append>[1]) => ledger.append(key, event);
+  const succeeded = (record: unknown) => {
+    const serverDateMs = here.deps.clock.now();
+    append({ event: 'final', state: 'succeeded', status: 'succeeded', record, serverDateMs });
+  };
+  return { key, part, append, succeeded };
 };
-const final = (record: unknown) =>
-  ({ event: 'final', state: 'succeeded', status: 'succeeded', record, serverDateMs: Date.now() }) as const;
 
 test('before the request: nothing was created', async () => {
   const here = world('http://127.0.0.1:1');
   const { key } = left(here);
-  expect(isOpenImageJob(await here.job(), Date.now())).toBe(true);
+  expect(isOpenImageJob(await here.job(), here.deps.clock.now())).toBe(true);
   await syncImageJob({ key }, here.deps);
   const job = await here.job();
-  expect([job.state, isOpenImageJob(job, Date.now())]).toEqual(['refused', false]);
+  expect([job.state, isOpenImageJob(job, here.deps.clock.now())]).toEqual(['refused', false]);
 });
 
 test('in the middle of the reply: whole images are saved, halves go, the outcome is unknown', async () => {
@@ -46,7 +49,7 @@ test('in the middle of the reply: whole images are saved, halves go, the outcome
   const job = await here.job();
   expect(job).toMatchObject({ state: 'unknown', parts: {} });
   expect(job.message).toContain('the image that had come whole is saved');
-  expect(isOpenImageJob(job, Date.now())).toBe(false);
+  expect(isOpenImageJob(job, here.deps.clock.now())).toBe(false);
 });
 
 test('a part that stands under two names while it learns which image it is', async () => {
@@ -61,25 +64,25 @@ test('a part that stands under two names while it learns which image it is', asy
 
 test('after the last record: the second image gets its name, and again finds nothing to do', async () => {
   const here = world('http://127.0.0.1:1');
-  const { key, part, append } = left(here);
+  const { key, part, append, succeeded } = left(here);
   append({ event: 'sent' });
   part('image-2', tinyPng, tinyPng.length);
-  append(final({ data: [{ b64_json: '' }, { b64_json: '' }] }));
-  expect(isOpenImageJob(await here.job(), Date.now())).toBe(true);
+  succeeded({ data: [{ b64_json: '' }, { b64_json: '' }] });
+  expect(isOpenImageJob(await here.job(), here.deps.clock.now())).toBe(true);
   expect(await syncImageJob({ key }, here.deps)).toMatchObject({
     status: 'succeeded',
     files: [{ role: 'image-2' }],
   });
   expect(here.listing()).toEqual(['x-2.png']);
-  expect(isOpenImageJob(await here.job(), Date.now())).toBe(false);
+  expect(isOpenImageJob(await here.job(), here.deps.clock.now())).toBe(false);
 });
 
 test('between the name and its record: no second copy', async () => {
   const here = world('http://127.0.0.1:1');
-  const { key, part, append } = left(here);
+  const { key, part, append, succeeded } = left(here);
   append({ event: 'sent' });
   const file = part('image', tinyPng, tinyPng.length);
-  append(final({ data: [{ b64_json: '' }] }));
+  succeeded({ data: [{ b64_json: '' }] });
   fs.linkSync(file, path.join(here.dir, 'x-1.png'));
   await syncImageJob({ key }, here.deps);
   expect(here.listing()).toEqual(['x-1.png']);
@@ -91,15 +94,15 @@ test('links are followed while they live', async () => {
     serveFile(tinyPng, request, response, { type: 'image/png' }),
   );
   const here = world('http://127.0.0.1:1');
-  const { key, append } = left(here);
+  const { key, append, succeeded } = left(here);
   append({ event: 'sent' });
-  append(final({ data: [{ url: `${outputs.url}/a` }] }));
+  succeeded({ data: [{ url: `${outputs.url}/a` }] });
   const job = await here.job();
-  expect(isOpenImageJob(job, Date.now())).toBe(true);
-  expect(isOpenImageJob(job, Date.now() + 25 * 3_600_000)).toBe(false);
+  expect(isOpenImageJob(job, here.deps.clock.now())).toBe(true);
+  expect(isOpenImageJob(job, here.deps.clock.now() + 25 * 3_600_000)).toBe(false);
   expect(await syncImageJob({ key }, here.deps)).toMatchObject({ files: [{ role: 'image' }] });
   await outputs.close();
-  expect(isOpenImageJob(await here.job(), Date.now())).toBe(false);
+  expect(isOpenImageJob(await here.job(), here.deps.clock.now())).toBe(false);
 });
 
 test('a job whose process lives is left alone', async () => {
