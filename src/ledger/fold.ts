@@ -52,12 +52,7 @@ export class JobFold {
 
   /** The jobs whose intent was seen, newest first; equal times: the later seen first. */
   jobs(): Job[] {
-    const jobs: Job[] = [];
-    for (const { job, intent, plan, parts, files } of this.drafts.values()) {
-      if (intent === undefined) continue;
-      const save = plan ?? intent.save;
-      jobs.push({ ...intent, ...job, save, parts: Object.fromEntries(parts), files: [...files.values()] });
-    }
+    const jobs = [...this.drafts.values()].map(jobOf).filter((job) => job !== undefined);
     return jobs.reverse().sort((left, right) => right.createdAtMs - left.createdAtMs);
   }
 
@@ -74,8 +69,11 @@ export class JobFold {
   }
 }
 
-function jobOf({ job, intent, parts, files }: Draft): Job | undefined {
-  return intent && { ...intent, ...job, parts: Object.fromEntries(parts), files: [...files.values()] };
+/** The one way that lines become a job. */
+function jobOf({ job, intent, plan, parts, files }: Draft): Job | undefined {
+  if (intent === undefined) return undefined;
+  const save = plan ?? intent.save;
+  return { ...intent, ...job, save, parts: Object.fromEntries(parts), files: [...files.values()] };
 }
 
 /** Folds lines into jobs, newest first. Lines may come in any order and more than once. */

@@ -85,6 +85,17 @@ test.each([
   expect(images(world)).toEqual([expect.stringMatching(name)]);
 });
 
+test.each(['download', 'wait'])('jobs %s saves each of four that were to go to stdout', async (word) => {
+  const world = await openWorld();
+  const keys: string[] = [];
+  for (let count = 0; count < 4; count += 1) keys.push((await linkedJob(world, false)).key);
+  const run = await world.gw(['jobs', word, ...keys], { bare: true });
+  expect(run.code, run.err).toBe(0);
+  expect(run.out.trim().split('\n').sort()).toEqual(
+    keys.map((key) => path.join(world.cwd, `${key}.png`)).sort(),
+  );
+});
+
 test('a job that broke off after one of three images: what is saved is printed, and it does not count as saved', async () => {
   const world = await openWorld();
   const { key, ledger } = sentJob(world, { settings: { n: 3 } });

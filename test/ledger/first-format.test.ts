@@ -1,0 +1,63 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { expect, test } from 'vitest';
+import { World } from '../helpers/gw.ts';
+
+// A ledger that gw 0.1.0 wrote, with all families and states over two months, and what that version answered about it.
+
+const fixture = path.join(import.meta.dirname, 'fixtures/first-format');
+const expectedFile = path.join(fixture, 'expected.json');
+const lastMs = Date.UTC(2026, 11, 5, 13);
+
+interface Answer {
+  readonly argv: readonly string[];
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+const idsIn = (text: string): string[] => [
+  ...new Set(
+    [...text.matchAll(/"job":"([^"]+)"|"event":"accepted","id":"([^"]+)"/g)].flatMap(
+      ([, key, id]) => key ?? id ?? [],
+    ),
+  ),
+];
+
+async function answers(): Promise<Answer[]> {
+  const world = await World.open();
+  world.clock.ms = lastMs;
+  const state = path.join(world.dir, 'state');
+  fs.mkdirSync(path.join(state, 'ledger'), { recursive: true, mode: 0o700 });
+  let text = '';
+  for (const name of fs.readdirSync(fixture).filter((each) => each.endsWith('.jsonl'))) {
+    text += fs.readFileSync(path.join(fixture, name), 'utf8');
+    fs.copyFileSync(path.join(fixture, name), path.join(state, 'ledger', name));
+    fs.chmodSync(path.join(state, 'ledger', name), 0o600);
+  }
+  const env = { GW_STATE_DIR: state, GW_BASE_URL: 'https://gateway.example', GW_API_KEY: 'k'.repeat(24) };
+  const commands = [
+    ['jobs', 'list', '--json'],
+    ['jobs', 'list', '-q'],
+    ['jobs', 'list', '--limit', '3'],
+    ['jobs', 'list', '--family', 'beta', '--json'],
+    ['jobs', 'list', '--status', 'succeeded', '-q'],
+    ['jobs', 'list', '--since', '2026-12-01', '-q'],
+    ['jobs', 'list', '--expiring', '30d', '-q'],
+    ['jobs', 'stats', '--by', 'family', '--json'],
+    ['jobs', 'sync', '--dry-run'],
+    ['jobs', 'prune', '--before', '2027-01-01', '--dry-run', '-q'],
+    ...idsIn(text).map((id) => ['jobs', 'show', id, '--json']),
+  ];
+  const all: Answer[] = [];
+  for (const argv of commands) all.push({ argv, ...(await world.gw(argv, { env, bare: true })) });
+  await world.close();
+  return all.map((answer) => JSON.parse(JSON.stringify(answer).replaceAll(world.dir, '/home/ada')) as Answer);
+}
+
+test('a ledger of the first format is read as the version that wrote it read it', async () => {
+  const now = await answers();
+  const then = JSON.parse(fs.readFileSync(expectedFile, 'utf8')) as Answer[];
+  expect(now.map(({ argv }) => argv)).toEqual(then.map(({ argv }) => argv));
+  for (const [at, answer] of now.entries()) expect(answer, answer.argv.join(' ')).toEqual(then[at]);
+});
