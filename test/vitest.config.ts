@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     root: `${import.meta.dirname}/..`,
-    include: ['test/**/*.test.ts'],
+    include: ['test/**/*.test.ts', 'test/torture/**/*.torture.ts'],
     pool: 'forks',
     testTimeout: 60_000,
     hookTimeout: 60_000,

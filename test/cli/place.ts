@@ -146,9 +146,13 @@ export class Place {
   }
 }
 
+/** Takes what is to be done when the test, or the round of a longer one, is over. */
+type After = (clean: () => unknown) => void;
+
 /** A sandbox that keeps its requests, closed after the test. */
 export async function openSandbox(
   options: Partial<SandboxOptions> & { readonly fault?: string } = {},
+  after: After = onTestFinished as After,
 ): Promise<Sandbox> {
   const { fault, ...rest } = options;
   const sandbox = await startSandbox({
@@ -162,17 +166,18 @@ export async function openSandbox(
     slowGapMs: 20,
     ...rest,
   });
-  onTestFinished(() => sandbox.close());
+  after(() => sandbox.close());
   return sandbox;
 }
 
 /** A place of its own with a sandbox of its own, removed after the test. */
 export async function openPlace(
   options: Parameters<typeof openSandbox>[0] = {},
+  after: After = onTestFinished as After,
 ): Promise<Place & { readonly sandbox: Sandbox }> {
-  const sandbox = await openSandbox(options);
+  const sandbox = await openSandbox(options, after);
   const place = new Place(sandbox);
-  onTestFinished(() => place.close());
+  after(() => place.close());
   return Object.assign(place, { sandbox });
 }
 

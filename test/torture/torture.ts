@@ -1,0 +1,117 @@
+import * as fs from 'node:fs';
+import { expect, test } from 'vitest';
+
+// Rounds of faults, races and kills. Every suite runs in `npm test`, few rounds of it, the same each time; `npm run
+// test:torture` goes on with it for GW_TORTURE_SECONDS from GW_TORTURE_SEED on. One place decides which, and what is told.
+
+const { env } = process;
+const isLong = env.GW_TORTURE !== undefined;
+const seed = Number(env.GW_TORTURE_SEED ?? 20_261_120);
+/** For each suite. Two workers take the suites of the project in about ten minutes. */
+const seconds = Number(env.GW_TORTURE_SECONDS ?? 90);
+/** What a round that hangs may take beyond the time of its suite. */
+const LONGEST_ROUND_MS = 120_000;
+
+/** What a suite did, and what it found; the last three must stay 0. */
+export interface Counts {
+  rounds: number;
+  kills: number;
+  faults: number;
+  /** Paid for, or printed, and not in the ledger or not to be found again. */
+  lost: number;
+  /** Sent or paid for more than once. */
+  doubled: number;
+  /** Final names that hold something else than the whole output. */
+  halfFiles: number;
+}
+
+export interface Round {
+  /** From 0. */
+  readonly index: number;
+  readonly counts: Counts;
+  /** From 0 to less than 1; the same for the same seed and round. */
+  random(): number;
+  pick<T>(items: readonly T[]): T;
+  /** Called when the round is over, the last one first. */
+  after(clean: () => unknown): void;
+}
+
+interface Extent {
+  /** Rounds in `npm test`; 0: none there. */
+  readonly short: number;
+  /** Rounds under way at the same time; 1 where nothing else is said. */
+  readonly atOnce?: number;
+}
+
+/**
+ * A suite of rounds. One that throws, or that counts something lost, doubled or half written, fails it; the message names
+ * the seed that makes the failed round the first one.
+ */
+export function torture(name: string, { short, atOnce = 1 }: Extent, body: (round: Round) => Promise<void>) {
+  const longestMs = (isLong ? seconds * 1000 : 0) + LONGEST_ROUND_MS;
+  test.skipIf(!isLong && short === 0)(name, { timeout: longestMs }, async () => {
+    const counts: Counts = { rounds: 0, kills: 0, faults: 0, lost: 0, doubled: 0, halfFiles: 0 };
+    const endMs = performance.now() + seconds * 1000;
+    let next = 0;
+    const errors: unknown[] = [];
+    const isOver = () => errors.length > 0 || (isLong ? performance.now() > endMs : next >= short);
+    const worker = async () => {
+      while (!isOver()) {
+        const index = next;
+        next += 1;
+        await run(body, index, counts).catch((error: unknown) => errors.push(error));
+        counts.rounds += 1;
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, worker));
+    tell(name, counts);
+    if (errors.length > 0) throw errors[0];
+    const { lost, doubled, halfFiles } = counts;
+    expect({ lost, doubled, halfFiles }, `seed ${seed}`).toEqual({ lost: 0, doubled: 0, halfFiles: 0 });
+  });
+}
+
+async function run(body: (round: Round) => Promise<void>, index: number, counts: Counts): Promise<void> {
+  const random = randomFrom(seed + index);
+  const cleaning: (() => unknown)[] = [];
+  const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
+  try {
+    await body({ index, counts, random, pick, after: (clean) => void cleaning.unshift(clean) });
+  } catch (error) {
+    const { message } = error as Error;
+    throw new Error(`round ${index}, the first with GW_TORTURE_SEED=${seed + index}: ${message}`, {
+      cause: error,
+    });
+  } finally {
+    for (const clean of cleaning) await clean();
+  }
+}
+
+/** Numbers from 0 to less than 1, the same for the same seed (mulberry32). */
+function randomFrom(start: number): () => number {
+  let state = start >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** How often a property is tried: `fc.assert(property, fuzz(200))`. Under torture fifty times as often, for as long as a suite. */
+export function fuzz(runs: number) {
+  if (!isLong) return { seed, numRuns: runs };
+  return {
+    seed,
+    numRuns: runs * 50,
+    interruptAfterTimeLimit: seconds * 1000,
+    markInterruptAsFailure: false,
+  };
+}
+
+/** Counts go to the summary at the end of `npm run test:torture`; `npm test` says nothing of a suite that passes. */
+function tell(name: string, counts: Counts): void {
+  if (env.GW_TORTURE_COUNTS !== undefined) {
+    fs.appendFileSync(env.GW_TORTURE_COUNTS, `${JSON.stringify({ name, seed, counts })}\n`);
+  }
+}

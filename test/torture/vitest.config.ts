@@ -1,0 +1,14 @@
+import { defineConfig } from 'vitest/config';
+
+// `npm run test:torture`: what `npm test` has the short share of, for minutes (torture.ts).
+export default defineConfig({
+  test: {
+    root: `${import.meta.dirname}/../..`,
+    include: ['test/torture/**/*.torture.ts', 'test/fuzz/**/*.test.ts'],
+    globalSetup: 'test/torture/summary.ts',
+    env: { GW_TORTURE: '1' },
+    pool: 'forks',
+    testTimeout: 600_000,
+    hookTimeout: 60_000,
+  },
+});
