@@ -78,8 +78,8 @@ export interface Settings {
   key(): Promise<string>;
 }
 
-/** What the sandbox is given in place of a key. */
-export const sandboxKey = 'sandbox';
+/** The key of this run's embedded gateway: new in every run, so that no other program can use it. */
+export const sandboxKey = once(() => crypto.randomUUID());
 
 /** The date that native messages carry to the sandbox, which takes any. */
 const sandboxProviderVersion = '2023-06-01';
@@ -159,7 +159,7 @@ export function resolveSettings(input: { readonly flags: SettingsFlags; readonly
     keySource: () => keySource({ flags, host, profile: profile.value, sandbox, baseUrl: baseUrl.value }),
     gatewayUrl,
     key: once(async () =>
-      sandbox ? sandboxKey : readAnyKey({ flags, host, profile: profile.value, baseUrl: gatewayUrl() }),
+      sandbox ? sandboxKey() : readAnyKey({ flags, host, profile: profile.value, baseUrl: gatewayUrl() }),
     ),
   };
 }

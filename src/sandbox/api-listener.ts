@@ -15,43 +15,37 @@ import type { World } from './world.ts';
 
 /** The gateway's own address: routes, credentials, bodies, rates, then the endpoint. */
 export function apiListener(routes: readonly Route[], world: World, note: NoteRequest): RequestListener {
-  return listen(
-    'api',
-    () => world.now(),
-    note,
-    async (request, response, url, entry) => {
-      const found = findRoute(routes, entry.method, url);
-      const struck =
-        'route' in found ? world.faults.draw(faultPlaces[found.route.endpoint.resend]) : undefined;
-      if (struck) entry.fault = struck.fault.spec;
-      if (vanish(struck, request)) return;
-      const answer = async () => {
-        if (!('route' in found)) throw notRouted(entry.method, url.pathname, found.methods);
-        const { route, params } = found;
-        const instead = insteadOf(struck, url, world);
-        if (instead) {
-          await readRouteBody(request, route, entry);
-          return instead;
-        }
-        checkCredential(route.endpoint.credential, request.headers, world.key);
-        return await letIn(request, route, world, entry)
-          .then((carried) => route.answer({ params, url, ...carried }, world))
-          .catch((error: unknown) => {
-            if (!(error instanceof Refusal && route.refuse)) throw error;
-            return route.refuse(error, { url, codeOnly: struck?.fault.kind === 'code-only' });
-          });
-      };
-      const reply = mangle(struck, await answer().catch(refused));
-      await deliver(reply, {
-        request,
-        response,
-        entry,
-        struck,
-        nowMs: world.now(),
-        slowGapMs: world.slowGapMs,
-      });
-    },
-  );
+  return listen('api', world, note, async (request, response, url, entry) => {
+    const found = findRoute(routes, entry.method, url);
+    const struck = 'route' in found ? world.faults.draw(faultPlaces[found.route.endpoint.resend]) : undefined;
+    if (struck) entry.fault = struck.fault.spec;
+    if (vanish(struck, request)) return;
+    const answer = async () => {
+      if (!('route' in found)) throw notRouted(entry.method, url.pathname, found.methods);
+      const { route, params } = found;
+      const instead = insteadOf(struck, url, world);
+      if (instead) {
+        await readRouteBody(request, route, entry);
+        return instead;
+      }
+      checkCredential(route.endpoint.credential, request.headers, world.key);
+      return await letIn(request, route, world, entry)
+        .then((carried) => route.answer({ params, url, ...carried }, world))
+        .catch((error: unknown) => {
+          if (!(error instanceof Refusal && route.refuse)) throw error;
+          return route.refuse(error, { url, codeOnly: struck?.fault.kind === 'code-only' });
+        });
+    };
+    const reply = mangle(struck, await answer().catch(refused));
+    await deliver(reply, {
+      request,
+      response,
+      entry,
+      struck,
+      nowMs: world.now(),
+      slowGapMs: world.slowGapMs,
+    });
+  });
 }
 
 const faultPlaces: Readonly<Record<Resend, FaultPlace>> = {

@@ -16,11 +16,15 @@ const MAX_ANSWER_BYTES = 64 * 1024;
 const MAX_WATCHED_TASKS = 1000;
 const MAX_SLEEP_MS = 2 ** 31 - 1;
 
-/** Whether the sandbox calls an address: plain HTTP on this machine, nothing else. */
-export function isCalled(address: string): boolean {
-  if (!URL.canParse(address)) return false;
-  const { protocol, hostname } = new URL(address);
-  return protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
+/** The ports of this machine that may be called; `any` where only this process can name one. */
+export type CallbackPorts = readonly number[] | 'any';
+
+/** The port of an address that may be called if its port may: plain HTTP on this machine, nothing else. */
+export function loopbackPort(address: string): number | undefined {
+  if (!URL.canParse(address)) return undefined;
+  const { protocol, hostname, port } = new URL(address);
+  const isLoopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
+  return protocol === 'http:' && isLoopback ? Number(port || 80) : undefined;
 }
 
 /**
@@ -29,32 +33,51 @@ export function isCalled(address: string): boolean {
  */
 export class Callbacks {
   readonly #now: () => number;
+  readonly #ports: CallbackPorts;
+  readonly #tell: (what: string) => void;
   readonly #challengeMs: number;
   readonly #closing = new AbortController();
   #watched = 0;
 
   /**
    * @param now Unix milliseconds
+   * @param ports those that may be called
+   * @param tell told of an address that is not called
    * @param challengeMs how long the echo of a challenge may take
    */
-  constructor(now: () => number, challengeMs = CHALLENGE_MS) {
+  constructor(
+    now: () => number,
+    ports: CallbackPorts,
+    tell: (what: string) => void = () => {},
+    challengeMs = CHALLENGE_MS,
+  ) {
     this.#now = now;
+    this.#ports = ports;
+    this.#tell = tell;
     this.#challengeMs = challengeMs;
     setMaxListeners(0, this.#closing.signal);
   }
 
   /**
-   * Posts these callbacks, each when it is due, in order. An address that is not on this machine is not called.
+   * Posts these callbacks, each when it is due, in order. An address whose port was not allowed is not called.
    * @param challenge first post a `challenge`, and go on only where it is echoed in time (family C)
    */
   send(address: string | undefined, callbacks: readonly Callback[], challenge: boolean): void {
-    if (address === undefined || !isCalled(address) || this.#watched >= MAX_WATCHED_TASKS) return;
+    if (address === undefined || this.#watched >= MAX_WATCHED_TASKS || !this.#isAllowed(address)) return;
     this.#watched++;
     this.#post(address, callbacks, challenge)
       .catch(() => undefined) // closed meanwhile
       .finally(() => {
         this.#watched--;
       });
+  }
+
+  #isAllowed(address: string): boolean {
+    const port = loopbackPort(address);
+    if (port === undefined) this.#tell('a callback to another machine, or not to http://, is never sent');
+    else if (this.#ports === 'any' || this.#ports.includes(port)) return true;
+    else this.#tell(`a callback to port ${port} is not sent: --callbacks ${port} allows it`);
+    return false;
   }
 
   /** Drops what is due later and what is under way. */

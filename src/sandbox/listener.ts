@@ -1,15 +1,19 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { ownHosts, strangerIn } from '../own-address.ts';
+import { errorReply, type SandboxReply, xmlErrorReply } from './reply.ts';
 import type { SandboxRequest } from './request-log.ts';
+import type { World } from './world.ts';
 
 export type NoteRequest = (entry: SandboxRequest, done: boolean) => void;
 
 /**
- * A request listener that notes each request when it comes and when it is over, and turns what a handler throws into
- * a dropped connection: a handler answers its own refusals.
+ * A request listener that notes each request when it comes and when it is over, refuses what is not meant for this
+ * address or comes from a page of another origin, and turns what a handler throws into a dropped connection: a handler
+ * answers its own refusals.
  */
 export function listen(
   server: SandboxRequest['server'],
-  now: () => number,
+  world: World,
   note: NoteRequest,
   handle: (
     request: IncomingMessage,
@@ -25,13 +29,61 @@ export function listen(
       method: request.method ?? 'GET',
       path,
       headers: { ...request.headers },
-      atMs: now(),
+      atMs: world.now(),
     };
     note(entry, false);
     response.once('close', () => note(entry, true));
+    const instead = answerForBrowsers(request, response, world, server);
+    if (instead) {
+      entry.status = instead.status;
+      response.writeHead(instead.status, instead.headers).end(instead.body);
+      return;
+    }
     const url = URL.canParse(path, 'http://sandbox')
       ? new URL(path, 'http://sandbox')
       : new URL('http://sandbox/');
     handle(request, response, url, entry).catch(() => request.socket.destroy());
+  };
+}
+
+/** What a page of an allowed origin may read of a reply beside the usual headers. */
+const exposed = 'date, etag, content-length, content-range, accept-ranges, retry-after, x-request-id';
+const PREFLIGHT_S = '600';
+
+/** The reply to a stranger or to a preflight; undefined for a request to answer, allowed to its origin. */
+function answerForBrowsers(
+  { headers, method, socket }: IncomingMessage,
+  response: ServerResponse,
+  { host, cors }: World,
+  server: SandboxRequest['server'],
+): SandboxReply | undefined {
+  const stranger = strangerIn(headers, { hosts: ownHosts(socket.localPort ?? 0, host), origins: cors });
+  const refuse = (code: string, message: string) =>
+    server === 'api' ? errorReply(403, { code, message }) : xmlErrorReply(403, code, message);
+  if (stranger === 'host') return refuse('HostNotAllowed', 'The sandbox answers under its own address only.');
+  const { origin } = headers;
+  if (stranger === 'origin')
+    return refuse(
+      'OriginNotAllowed',
+      'Pages of this origin may not call: start it with --cors and the origin.',
+    );
+  if (origin === undefined) return undefined;
+  response.setHeader('access-control-allow-origin', origin).setHeader('vary', 'origin');
+  const asked = headers['access-control-request-method'];
+  if (method !== 'OPTIONS' || asked === undefined) {
+    response.setHeader('access-control-expose-headers', exposed);
+    return undefined;
+  }
+  return {
+    status: 204,
+    headers: {
+      'access-control-allow-methods': asked,
+      'access-control-allow-headers': String(headers['access-control-request-headers'] ?? ''),
+      'access-control-max-age': PREFLIGHT_S,
+      ...('access-control-request-private-network' in headers && {
+        'access-control-allow-private-network': 'true',
+      }),
+    },
+    body: Buffer.alloc(0),
   };
 }

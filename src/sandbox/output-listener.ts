@@ -20,29 +20,24 @@ export function outputListener(
   note: NoteRequest,
 ): RequestListener {
   const kept = new OutputFiles();
-  return listen(
-    'output',
-    () => world.now(),
-    note,
-    async (request, response, url, entry) => {
-      const redirected = url.searchParams.has(redirectedMark);
-      const struck = world.faults.draw('output', (fault) => redirected && fault.kind === 'redirect');
-      if (struck) entry.fault = struck.fault.spec;
-      if (vanish(struck, request)) return;
-      const reply = mangle(
-        struck,
-        insteadOf(struck, url, world) ?? (await answer(request, url, struck, world, sources, kept)),
-      );
-      await deliver(reply, {
-        request,
-        response,
-        entry,
-        struck,
-        nowMs: world.now(),
-        slowGapMs: world.slowGapMs,
-      });
-    },
-  );
+  return listen('output', world, note, async (request, response, url, entry) => {
+    const redirected = url.searchParams.has(redirectedMark);
+    const struck = world.faults.draw('output', (fault) => redirected && fault.kind === 'redirect');
+    if (struck) entry.fault = struck.fault.spec;
+    if (vanish(struck, request)) return;
+    const reply = mangle(
+      struck,
+      insteadOf(struck, url, world) ?? (await answer(request, url, struck, world, sources, kept)),
+    );
+    await deliver(reply, {
+      request,
+      response,
+      entry,
+      struck,
+      nowMs: world.now(),
+      slowGapMs: world.slowGapMs,
+    });
+  });
 }
 
 const expiredReply = () => xmlErrorReply(403, 'AccessDenied', 'Request has expired');

@@ -1,8 +1,9 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { AccountType } from '../gateway/limits.ts';
+import { urlHost } from '../own-address.ts';
 import { apiListener } from './api-listener.ts';
-import { Callbacks } from './callbacks.ts';
+import { type CallbackPorts, Callbacks } from './callbacks.ts';
 import { TOKENS_PER_S } from './chat/pace.ts';
 import { diskStore } from './disk-store.ts';
 import { FaultDraw } from './fault-draw.ts';
@@ -31,6 +32,14 @@ export interface SandboxOptions {
   /** Ports of the API and of the outputs; 0 or none: any free one. */
   readonly port?: number | undefined;
   readonly outputPort?: number | undefined;
+  /** Address of this machine to listen at, or a name of it (default 127.0.0.1). */
+  readonly host?: string | undefined;
+  /** Origins whose pages may call; none unless said. */
+  readonly cors?: readonly string[] | undefined;
+  /** Ports of this machine that status callbacks may go to; none unless said. */
+  readonly callbackPorts?: CallbackPorts | undefined;
+  /** Told, once each, what a caller should know and no reply can say. */
+  readonly tell?: ((what: string) => void) | undefined;
   /** Unix milliseconds; the system's clock when absent. */
   readonly now?: (() => number) | undefined;
   /** Called when a request is over, with or without a reply. */
@@ -56,7 +65,7 @@ export interface SandboxTaskView {
 }
 
 export interface Sandbox {
-  /** `http://127.0.0.1:PORT` of the API, and of the outputs: another origin. */
+  /** `http://HOST:PORT` of the API, and of the outputs: another origin. */
   readonly baseUrl: string;
   readonly outputUrl: string;
   /** Every request so far, oldest first; empty where they are not kept. */
@@ -67,20 +76,20 @@ export interface Sandbox {
 }
 
 /**
- * Starts the embedded gateway: two real HTTP servers on 127.0.0.1 that answer as the gateway's document says.
+ * Starts the embedded gateway: two real HTTP servers on this machine that answer as the gateway's document says.
  * Throws RangeError for a speed that is not above 0, and the system's error where a port or the state directory cannot
  * be used (`EADDRINUSE`, `EACCES`).
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   if (!(options.speed > 0)) throw new RangeError(`the speed must be a number above 0, not ${options.speed}`);
-  const { stateDir, keepRequests = stateDir === undefined } = options;
+  const { stateDir, keepRequests = stateDir === undefined, host = '127.0.0.1' } = options;
   const requests: SandboxRequest[] = [];
   const note = (entry: SandboxRequest, done: boolean) => {
     if (done) options.log?.(entry);
     else if (keepRequests) requests.push(entry);
   };
   const now = options.now ?? Date.now;
-  const callbacks = new Callbacks(now);
+  const callbacks = new Callbacks(now, options.callbackPorts ?? [], once(options.tell ?? (() => {})));
   let outputUrl = '';
   const world: World = {
     store: stateDir === undefined ? memoryStore() : diskStore(stateDir),
@@ -91,15 +100,17 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     minTaskMs: options.minTaskMs ?? 0,
     faults: new FaultDraw(options.faults, options.faultSeed ?? 1),
     slowGapMs: options.slowGapMs ?? 250,
+    host,
+    cors: options.cors ?? [],
     clipsDir: options.clipsDir,
     wasmDir: options.wasmDir,
     callbacks,
     now,
     outputUrl: () => outputUrl,
   };
-  const outputs = await open(outputListener(outputSources, world, note), options.outputPort ?? 0);
+  const outputs = await open(outputListener(outputSources, world, note), options.outputPort ?? 0, host);
   outputUrl = outputs.origin;
-  const api = await open(apiListener(routes, world, note), options.port ?? 0).catch(
+  const api = await open(apiListener(routes, world, note), options.port ?? 0, host).catch(
     async (error: unknown) => {
       await outputs.close();
       throw error;
@@ -123,22 +134,32 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   };
 }
 
+/** Says each sentence only once. */
+function once(tell: (what: string) => void): (what: string) => void {
+  const told = new Set<string>();
+  return (what) => {
+    if (told.has(what)) return;
+    told.add(what);
+    tell(what);
+  };
+}
+
 interface OpenServer {
   readonly origin: string;
   close(): Promise<void>;
 }
 
-async function open(listener: RequestListener, port: number): Promise<OpenServer> {
+async function open(listener: RequestListener, port: number, host: string): Promise<OpenServer> {
   const server = createServer(listener);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, '127.0.0.1', () => {
+    server.listen(port, host, () => {
       server.off('error', reject);
       resolve();
     });
   });
   const { port: taken } = server.address() as AddressInfo;
-  return { origin: `http://127.0.0.1:${taken}`, close: () => closeServer(server) };
+  return { origin: `http://${urlHost(host)}:${taken}`, close: () => closeServer(server) };
 }
 
 function closeServer(server: Server): Promise<void> {

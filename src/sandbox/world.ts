@@ -19,11 +19,14 @@ export interface World {
   readonly callbacks: Callbacks;
   /** How long the gaps of a `slow` reply are, in milliseconds. */
   readonly slowGapMs: number;
+  /** The host that it listens at, and the other origins whose pages may call. */
+  readonly host: string;
+  readonly cors: readonly string[];
   readonly clipsDir: string;
   /** Folder of the WebAssembly files of the image codecs, by their names. */
   readonly wasmDir: string;
   /** Unix milliseconds. */
   now(): number;
-  /** Origin of the output listener, `http://127.0.0.1:PORT`. */
+  /** Origin of the output listener, `http://HOST:PORT`. */
   outputUrl(): string;
 }

@@ -2,10 +2,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { betaVariants } from '../../src/gateway/beta/modes.ts';
-import { Callbacks, isCalled } from '../../src/sandbox/callbacks.ts';
+import { Callbacks, loopbackPort } from '../../src/sandbox/callbacks.ts';
 import { json, post, sandbox, text } from './fixture.ts';
 
-const fast = { speed: Number.POSITIVE_INFINITY };
+const fast = { speed: Number.POSITIVE_INFINITY, callbackPorts: 'any' } as const;
 
 interface Caller {
   readonly url: string;
@@ -63,7 +63,7 @@ const gamma = (callback_url: string) => ({
 
 describe('callbacks of family C', () => {
   it('begin with a challenge, then tell of each change', async () => {
-    const at = await sandbox({ speed: 5000 });
+    const at = await sandbox({ ...fast, speed: 5000 });
     const { url, bodies, came } = await caller();
     const { task_id: id } = json(await post(at, '/v2/video_generation', gamma(url)));
     await came(3);
@@ -136,7 +136,7 @@ describe('callbacks of family B', () => {
 });
 
 it('a challenge that is not echoed in time ends them', async () => {
-  const callbacks = new Callbacks(() => 0, 10);
+  const callbacks = new Callbacks(() => 0, 'any', undefined, 10);
   onTestFinished(() => callbacks.close());
   const silent = await caller(() => {});
   const { url, came } = await caller();
@@ -148,7 +148,7 @@ it('a challenge that is not echoed in time ends them', async () => {
 
 it('nothing comes after the close, of what was due later and of what was under way', async () => {
   const bodyOf = (from: string) => [{ atMs: 0, body: () => ({ from }) }];
-  const closed = new Callbacks(() => 0);
+  const closed = new Callbacks(() => 0, 'any');
   let reply = (_: { challenge?: string }) => {};
   const held = await caller(({ challenge }, response) => {
     reply = () => response.end(JSON.stringify({ challenge }));
@@ -160,7 +160,7 @@ it('nothing comes after the close, of what was due later and of what was under w
   closed.close();
   closed.send(url, bodyOf('closed before'), false);
   reply({});
-  const open = new Callbacks(() => 0);
+  const open = new Callbacks(() => 0, 'any');
   onTestFinished(() => open.close());
   open.send(url, [{ atMs: 60, body: () => ({ from: 'open' }) }], false);
   open.send(held.url, [{ atMs: 60, body: () => ({ from: 'open' }) }], false);
@@ -170,17 +170,48 @@ it('nothing comes after the close, of what was due later and of what was under w
 });
 
 it.each([
-  ['http://127.0.0.1:80/x', true],
-  ['http://127.8.9.1/', true],
-  ['http://localhost:4010/hook?a=b', true],
-  ['http://[::1]:4010/', true],
-  ['https://localhost/', false],
-  ['http://example.com/', false],
-  ['http://127.0.0.1.example.com/', false],
-  ['http://localhost@example.com/', false],
-  ['http://10.0.0.1/', false],
-  ['http://0.0.0.0/', false],
-  ['nonsense', false],
-])('%s is called: %s', (url, called) => {
-  expect(isCalled(url)).toBe(called);
+  ['http://127.0.0.1:80/x', 80],
+  ['http://127.8.9.1/', 80],
+  ['http://localhost:4010/hook?a=b', 4010],
+  ['http://[::1]:4010/', 4010],
+  ['https://localhost/', undefined],
+  ['http://example.com/', undefined],
+  ['http://127.0.0.1.example.com/', undefined],
+  ['http://localhost@example.com/', undefined],
+  ['http://10.0.0.1/', undefined],
+  ['http://0.0.0.0/', undefined],
+  ['nonsense', undefined],
+])('%s is on this machine at port %s', (url, port) => {
+  expect(loopbackPort(url)).toBe(port);
+});
+
+it('no port is called that was not allowed, and what to do is told once', async () => {
+  const allowed = await caller();
+  const other = await caller();
+  const told: string[] = [];
+  const ports = [Number(new URL(allowed.url).port)];
+  const tell = (what: string) => told.push(what);
+  const at = await sandbox({ speed: Number.POSITIVE_INFINITY, callbackPorts: ports, tell });
+  for (const url of [other.url, other.url, 'https://example.com/', allowed.url]) {
+    expect((await post(at, '/v2/video_generation', gamma(url))).status).toBe(200);
+  }
+  await allowed.came(2);
+  expect(other.bodies).toEqual([]);
+  const { port } = new URL(other.url);
+  expect(told).toEqual([
+    `a callback to port ${port} is not sent: --callbacks ${port} allows it`,
+    'a callback to another machine, or not to http://, is never sent',
+  ]);
+});
+
+it('none is sent by a sandbox that was not told of a port', async () => {
+  const at = await sandbox({ speed: Number.POSITIVE_INFINITY });
+  const { url, bodies } = await caller();
+  await post(at, '/v2/video_generation', gamma(url));
+  // A second one that is allowed has its answer by the time the first would have been sent.
+  const second = await sandbox(fast);
+  const { url: heard, came } = await caller();
+  await post(second, '/v2/video_generation', gamma(heard));
+  await came(2);
+  expect(bodies).toEqual([]);
 });

@@ -1,25 +1,32 @@
 import * as path from 'node:path';
 import { defineCommand } from '../../command.ts';
 import { stateDir } from '../../config/dirs.ts';
+import { sandboxKey } from '../../config/settings.ts';
 import { clipsDir, wasmDir } from '../../embedded-sandbox.ts';
-import { errorCode, GwError, usage } from '../../errors.ts';
-import { on, parsed, text } from '../../flags/flag.ts';
+import { errorCode, usage } from '../../errors.ts';
+import { type Flag, on, parsed } from '../../flags/flag.ts';
 import { type AccountType, accountTypes } from '../../gateway/limits.ts';
 import { FaultSpecError, faultHelp, parseFaults } from '../../sandbox/faults.ts';
 import { notImitated } from '../../sandbox/not-imitated.ts';
 import { startSandbox } from '../../sandbox/server.ts';
 
-const DEFAULT_KEY = 'sandbox-key';
-
 const flags = {
   port: parsed('PORT', 'port of the API (default: any free one)', portOf),
-  key: text('KEY', `the key that is let in (default ${DEFAULT_KEY}; not a secret: it opens nothing else)`),
+  outputPort: parsed(
+    'PORT',
+    'port of the outputs, so that links outlive a restart (default: any free one)',
+    portOf,
+  ),
+  host: parsed('ADDR', 'address of this machine to listen at, or a name of it (default 127.0.0.1)', hostOf),
+  key: parsed('KEY', 'the key that is let in (default: a new one, which is printed)', keyOf),
   speed: parsed(
     'N',
     'how many times faster than the service tasks run and chat models write (default 1)',
     speedOf,
   ),
   account: parsed('TYPE', 'whose limits hold (default enterprise)', accountOf, { choices: accountTypes }),
+  cors: listOf('ORIGIN', 'let pages of this origin call', originOf),
+  callbacks: listOf('PORT', 'send status callbacks to this port of this machine', portOf),
   fault: parsed('SPEC', 'misbehave: see below', faultsOf),
   fresh: on('remember nothing between runs'),
 } as const;
@@ -28,6 +35,33 @@ function portOf(raw: string, flag: string): number {
   const port = /^\d{1,5}$/.test(raw) ? Number(raw) : Number.NaN;
   if (!(port <= 65_535)) throw usage(`${flag} ${raw}: not a port`, 'give 0 to 65535');
   return port;
+}
+
+function listOf<T>(value: string, summary: string, parse: Flag<T>['parse']): Flag<readonly T[]> {
+  return { value, summary, list: true, parse: (raw, flag) => [parse(raw, flag)] };
+}
+
+function hostOf(raw: string, flag: string): string {
+  if (/^(0\.0\.0\.0|::|0)$/.test(raw))
+    throw usage(`${flag} ${raw} is every address of this machine`, 'name the one that its callers use');
+  if (/^[\w.:-]+$/.test(raw)) return raw;
+  throw usage(
+    `${flag} ${raw}: not an address of this machine`,
+    'give one such as 127.0.0.1 or ::1, or a name',
+  );
+}
+
+function keyOf(raw: string, flag: string): string {
+  if (/^[\x21-\x7e]+$/.test(raw)) return raw;
+  throw usage(`${flag}: a key is printable ASCII without blanks`);
+}
+
+function originOf(raw: string, flag: string): string {
+  if (/^https?:/.test(raw) && URL.canParse(raw) && new URL(raw).origin === raw) return raw;
+  throw usage(
+    `${flag} ${raw}: not an origin`,
+    'give scheme, host and port alone, such as http://localhost:3000',
+  );
 }
 
 function speedOf(raw: string, flag: string): number {
@@ -55,6 +89,9 @@ interface Served {
   readonly base_url: string;
   readonly output_url: string;
   readonly key: string;
+  readonly speed: number;
+  readonly cors: readonly string[];
+  readonly callbacks: readonly number[];
 }
 
 /** `gw sandbox serve`: the embedded gateway for other programs, until it is interrupted. */
@@ -62,6 +99,7 @@ export const serve = defineCommand<typeof flags, Served>({
   flags,
   examples: [
     'gw sandbox serve --port 4010 --speed 10 & sleep 1; kill $!',
+    'gw sandbox serve --key demo --callbacks 9000 --cors http://localhost:3000 & sleep 1; kill $!',
     'gw sandbox serve --port 4010 --speed 100 --fault "create:503:x1,output:cut:20%" & sleep 1; kill $!',
   ],
   notes: [
@@ -70,30 +108,38 @@ export const serve = defineCommand<typeof flags, Served>({
   ],
   sends: 'nothing',
   async *run({ flags }, ctx) {
-    const key = flags.key ?? DEFAULT_KEY;
+    const { port = 0, outputPort = 0, host, speed = 1, cors = [], callbacks = [] } = flags;
+    if (port !== 0 && port === outputPort)
+      throw usage(
+        `--output-port ${port} is --port too`,
+        'outputs have an origin of their own: give another port',
+      );
+    const key = flags.key ?? sandboxKey();
     const sandbox = await startSandbox({
       key,
       account: flags.account ?? 'enterprise',
-      speed: flags.speed ?? 1,
+      speed,
       faults: flags.fault ?? [],
       clipsDir: clipsDir(ctx.host),
       wasmDir: wasmDir(ctx.host),
       ...(!flags.fresh && { stateDir: path.join(stateDir(ctx.host), 'sandbox-serve') }),
       keepRequests: false,
-      port: flags.port ?? 0,
+      port,
+      outputPort,
+      host,
+      cors,
+      callbackPorts: callbacks,
+      tell: (what) => ctx.io.note(what),
       now: ctx.clock.now,
       log: (request) => ctx.io.note(`${request.method} ${request.path} ${request.status ?? 'no reply'}`),
     }).catch((error: unknown) => {
-      if (errorCode(error) === undefined) throw error;
-      throw new GwError(
-        'usage',
-        `the sandbox cannot listen on port ${flags.port ?? 0}: ${errorCode(error)}`,
-        { hint: 'choose another --port' },
-      );
+      throw cannotListen(error, { outputPort, host });
     });
     try {
-      yield { value: { base_url: sandbox.baseUrl, output_url: sandbox.outputUrl, key } };
-      ctx.io.note('serving until Ctrl-C');
+      const { baseUrl: base_url, outputUrl: output_url } = sandbox;
+      const served = { base_url, output_url, key, speed, cors, callbacks };
+      yield { value: served };
+      for (const line of rulesOf(served, flags.key === undefined)) ctx.io.note(line);
       await new Promise<void>((resolve) =>
         ctx.signal.addEventListener('abort', () => resolve(), { once: true }),
       );
@@ -104,3 +150,31 @@ export const serve = defineCommand<typeof flags, Served>({
   },
   human: ({ base_url, key }) => `GW_BASE_URL=${base_url}\nGW_API_KEY=${key}\n`,
 });
+
+/** Who may call, how, and what it does by itself: what a reader must know who starts it for other programs. */
+function rulesOf({ base_url, key, speed, cors, callbacks }: Served, isNewKey: boolean): string[] {
+  const pace = speed === 1 ? 'at the pace of the service' : `${speed} times as fast as the service`;
+  const those = (list: readonly unknown[], flag: string) =>
+    list.length > 0 ? list.join(', ') : `none (${flag} allows one)`;
+  return [
+    `serving at ${base_url}, ${pace}, until Ctrl-C`,
+    `key: ${key}${isNewKey ? ' (new for this run; --key sets one)' : ''}; programs send Authorization: Bearer KEY`,
+    `requests must name it by its own address (Host ${new URL(base_url).host})`,
+    `pages of other origins: ${those(cors, '--cors')}; callbacks to ports: ${those(callbacks, '--callbacks')}`,
+  ];
+}
+
+function cannotListen(
+  error: unknown,
+  asked: { readonly outputPort: number; readonly host: string | undefined },
+) {
+  const code = errorCode(error);
+  if (!(error instanceof Error) || code === undefined) return error;
+  if (code === 'ENOTFOUND' || code === 'EADDRNOTAVAIL' || code === 'EAI_AGAIN')
+    return usage(`--host ${asked.host}: not an address of this machine (${code})`);
+  if (!('port' in error)) return error;
+  const isOutputs = error.port === asked.outputPort && error.port !== 0;
+  const flag = isOutputs ? '--output-port' : '--port';
+  const why = code === 'EADDRINUSE' ? 'another program has it' : code;
+  return usage(`the sandbox cannot listen on ${flag} ${error.port}: ${why}`, `choose another ${flag}`);
+}

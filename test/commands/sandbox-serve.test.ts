@@ -1,0 +1,78 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { openPlace, openSandbox, until } from '../cli/place.ts';
+import { World } from '../helpers/gw.ts';
+import { ask } from '../sandbox/fixture.ts';
+
+async function world() {
+  const made = await World.open();
+  onTestFinished(() => made.close());
+  return made;
+}
+
+/** A served sandbox of the built gw, and what it printed at the start. */
+async function serve(...flags: string[]) {
+  const place = await openPlace();
+  const running = place.start(['sandbox', 'serve', '--fresh', ...flags]);
+  await until('it serves', () => /callbacks to ports/.test(running.err()));
+  return running;
+}
+
+test('a key that nobody knows, new in each run, printed with what holds', async () => {
+  const keys: string[] = [];
+  for (const json of [false, true]) {
+    const running = await serve('--speed', '20', ...(json ? ['--json'] : []));
+    const [, url = '', key = ''] = json
+      ? ['', JSON.parse(running.out()).base_url, JSON.parse(running.out()).key]
+      : (/^GW_BASE_URL=(\S+)\nGW_API_KEY=(\S+)\n$/.exec(running.out()) ?? []);
+    expect(key).toMatch(/^[0-9a-f-]{36}$/);
+    keys.push(key);
+    expect(running.err().split('\n').slice(0, 4)).toEqual([
+      `serving at ${url}, 20 times as fast as the service, until Ctrl-C`,
+      `key: ${key} (new for this run; --key sets one); programs send Authorization: Bearer KEY`,
+      `requests must name it by its own address (Host ${new URL(url).host})`,
+      'pages of other origins: none (--cors allows one); callbacks to ports: none (--callbacks allows one)',
+    ]);
+    if (json) expect(JSON.parse(running.out())).toMatchObject({ speed: 20, cors: [], callbacks: [] });
+    const models = (sent: string) =>
+      ask(`${url}/v1/models`, { headers: { authorization: `Bearer ${sent}` } });
+    expect((await models('sandbox-key')).status).toBe(401);
+    expect((await models(key)).status).toBe(200);
+  }
+  expect(new Set(keys).size).toBe(2);
+});
+
+test('what it was told to let in is said', async () => {
+  const running = await serve(
+    ...['--key', 'demo', '--cors', 'http://localhost:3000', '--cors', 'https://app.example.com'],
+    ...['--callbacks', '9000', '--callbacks', '9001', '--host', 'localhost'],
+  );
+  expect(running.out()).toMatch(/^GW_BASE_URL=http:\/\/localhost:\d+\nGW_API_KEY=demo\n$/);
+  expect(running.err()).toContain('key: demo; programs send');
+  expect(running.err()).toContain(
+    'pages of other origins: http://localhost:3000, https://app.example.com; callbacks to ports: 9000, 9001\n',
+  );
+});
+
+test.each([
+  [['--host', '0.0.0.0'], '--host 0.0.0.0 is every address of this machine'],
+  [['--host', '192.0.2.1'], '--host 192.0.2.1: not an address of this machine (EADDRNOTAVAIL)'],
+  [['--host', 'a/b'], '--host a/b: not an address of this machine'],
+  [['--cors', '*'], '--cors *: not an origin'],
+  [['--cors', 'http://localhost:3000/'], '--cors http://localhost:3000/: not an origin'],
+  [['--callbacks', 'all'], '--callbacks all: not a port'],
+  [['--key', 'a b'], '--key: a key is printable ASCII without blanks'],
+  [['--port', '4010', '--output-port', '4010'], '--output-port 4010 is --port too'],
+])('%j is refused', async (flags, message) => {
+  const { code, out, err } = await (await world()).gw(['sandbox', 'serve', ...flags]);
+  expect([code, out]).toEqual([2, '']);
+  expect(err).toContain(`error: ${message}\n`);
+});
+
+test.each(['--port', '--output-port'])('a %s that is taken is refused by its name', async (flag) => {
+  const { port } = new URL((await openSandbox()).baseUrl);
+  const { code, err } = await (await world()).gw(['sandbox', 'serve', flag, port]);
+  expect([code, err]).toEqual([
+    2,
+    `error: the sandbox cannot listen on ${flag} ${port}: another program has it\nhint: choose another ${flag}\n`,
+  ]);
+});
