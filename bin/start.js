@@ -9,7 +9,8 @@ const vm = require('node:vm');
 const distDir = path.join(__dirname, '..', 'dist');
 const fileOf = require('../dist/parts.json');
 
-function cacheDirOf(env) {
+/** The directories that gw makes for its code cache, from the outermost; undefined where there is no place for one. */
+function cacheDirsOf(env) {
   const absolute = (dir) => (dir && path.isAbsolute(dir) ? dir : undefined);
   const base =
     absolute(env.GW_CACHE_DIR) ??
@@ -18,7 +19,51 @@ function cacheDirOf(env) {
       ? path.join(env.LOCALAPPDATA, 'gw', 'cache')
       : undefined) ??
     (absolute(env.HOME) && path.join(env.HOME, '.cache', 'gw'));
-  return base && path.join(base, 'code', `${process.versions.v8}-${process.arch}`);
+  if (!base) return undefined;
+  const code = path.join(base, 'code');
+  return [base, code, path.join(code, `${process.versions.v8}-${process.arch}`)];
+}
+
+// The cache is code that runs as this user, so only what nobody else could have put there is used.
+
+const userId = process.getuid?.();
+
+/** Why a file or directory is not to be trusted; undefined where only this user can have made and changed it. */
+function distrust(stat) {
+  if (stat.isSymbolicLink()) return 'is a symbolic link';
+  if (userId === undefined) return undefined;
+  if (stat.uid !== userId) return `belongs to another user (uid ${stat.uid})`;
+  return (stat.mode & 0o022) === 0
+    ? undefined
+    : `may be written by others (mode ${(stat.mode & 0o777).toString(8)})`;
+}
+
+/** Looks at the directories; `missing` is whether the innermost is still to be made. */
+function lookAtCache(dirs) {
+  if (!dirs) return { problem: 'there is no home directory to keep it in' };
+  for (const dir of dirs) {
+    try {
+      const stat = fs.lstatSync(dir, { throwIfNoEntry: false });
+      if (!stat) return { missing: true };
+      const problem = distrust(stat) ?? (stat.isDirectory() ? undefined : 'is no directory');
+      if (problem) return { problem: `${dir} ${problem}` };
+    } catch (error) {
+      return { problem: `${dir} cannot be read (${error.code})` };
+    }
+  }
+  return {};
+}
+
+/** One level at a time: Node's recursive mkdir never ends on file systems that make no directories, such as /proc. */
+function makeDirectory(dir) {
+  if (fs.existsSync(dir)) return;
+  const parent = path.dirname(dir);
+  if (parent !== dir) makeDirectory(parent);
+  try {
+    fs.mkdirSync(dir, 0o700);
+  } catch (error) {
+    if (error.code !== 'EEXIST') throw error;
+  }
 }
 
 // A cache file: a hash of all that follows (V8 does not check that a cache's bytes are whole), the length of a list,
@@ -28,8 +73,13 @@ const LENGTH_BYTES = 4;
 const hashOf = (bytes) => crypto.createHash('sha1').update(bytes).digest();
 
 function readCache(file) {
+  let fd;
   try {
-    const bytes = fs.readFileSync(file);
+    // The open file is looked at, not its name, which could lead elsewhere a moment later.
+    fd = fs.openSync(file, fs.constants.O_RDONLY | (fs.constants.O_NOFOLLOW ?? 0));
+    const stat = fs.fstatSync(fd);
+    if (!stat.isFile() || distrust(stat)) return undefined;
+    const bytes = fs.readFileSync(fd);
     const rest = bytes.subarray(HASH_BYTES);
     if (!hashOf(rest).equals(bytes.subarray(0, HASH_BYTES))) return undefined;
     const dataAt = LENGTH_BYTES + rest.readUInt32LE(0);
@@ -37,13 +87,16 @@ function readCache(file) {
     return { parts: new Set(parts), data: rest.subarray(dataAt) };
   } catch {
     return undefined;
+  } finally {
+    if (fd !== undefined) fs.closeSync(fd);
   }
 }
 
 function writeCache(file, parts, data) {
   const own = `${file}.${process.pid}`;
   try {
-    fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+    makeDirectory(path.dirname(file));
+    if (lookAtCache(cacheDirs).problem) return;
     const list = Buffer.from([...parts].join('\n'));
     const length = Buffer.alloc(LENGTH_BYTES);
     length.writeUInt32LE(list.length);
@@ -59,7 +112,9 @@ function writeCache(file, parts, data) {
   }
 }
 
-const cacheDir = cacheDirOf(process.env);
+const cacheDirs = cacheDirsOf(process.env);
+const cacheState = lookAtCache(cacheDirs);
+const cacheDir = cacheState.problem ? undefined : cacheDirs[2];
 /** File -> its script, its parts as functions, and what its cache holds. */
 const files = new Map();
 const loaded = new Map();
@@ -107,7 +162,12 @@ function mayTouchFlags() {
 }
 
 load('main.js')
-  .run({ version: require('../package.json').version, distDir, mayTouchFlags })
+  .run({
+    version: require('../package.json').version,
+    distDir,
+    mayTouchFlags,
+    codeCache: { dir: cacheDir, problem: cacheState.problem },
+  })
   .finally(() => {
     if (flagsTouched) return;
     for (const { script, cacheFile, used } of toCache())

@@ -1,6 +1,9 @@
 import * as path from 'node:path';
 import { stateDir } from './config/dirs.ts';
 import { sandboxKey } from './config/settings.ts';
+import { diskFault } from './disk/disk-fault.ts';
+import { ensureDirectory } from './disk/durable-directory.ts';
+import { usage } from './errors.ts';
 import type { AccountType } from './gateway/limits.ts';
 import type { Host } from './host.ts';
 import { type Sandbox, startSandbox } from './sandbox/server.ts';
@@ -14,6 +17,21 @@ export const clipsDir = (host: Host): string => path.join(host.assetsDir, 'clips
 /** Where the codecs are that the sandbox draws its images with. */
 export const wasmDir = (host: Host): string => path.join(host.assetsDir, 'wasm');
 
+/** The directory in which a sandbox remembers its tasks, with its parents made. Throws GwError `usage`. */
+export function sandboxStateDir(host: Host, name: 'sandbox' | 'sandbox-serve'): string {
+  const dir = path.join(stateDir(host), name);
+  try {
+    ensureDirectory(dir);
+  } catch (error) {
+    const { reason, remedy } = diskFault(error);
+    throw usage(
+      `the state directory ${path.dirname(dir)} cannot be made or written: ${reason}`,
+      `${remedy}, or set GW_STATE_DIR to another directory`,
+    );
+  }
+  return dir;
+}
+
 /** Starts the gateway behind --sandbox for this run; its tasks are remembered between runs. */
 export function startEmbedded(host: Host, account: AccountType): Promise<Sandbox> {
   return startSandbox({
@@ -25,7 +43,7 @@ export function startEmbedded(host: Host, account: AccountType): Promise<Sandbox
     callbackPorts: 'any',
     clipsDir: clipsDir(host),
     wasmDir: wasmDir(host),
-    stateDir: path.join(stateDir(host), 'sandbox'),
+    stateDir: sandboxStateDir(host, 'sandbox'),
     now: host.clock.now,
   });
 }

@@ -7,10 +7,11 @@ interface Launch {
   readonly version: string;
   readonly distDir: string;
   readonly mayTouchFlags: () => boolean;
+  readonly codeCache: NonNullable<Host['codeCache']>;
 }
 
 /** Runs gw in the real process; the exit code is set, never forced, so that pipes take all that was written. */
-export async function run({ version, distDir, mayTouchFlags }: Launch): Promise<void> {
+export async function run({ version, distDir, mayTouchFlags, codeCache }: Launch): Promise<void> {
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   const host: Host = {
     env: process.env,
@@ -41,6 +42,7 @@ export async function run({ version, distDir, mayTouchFlags }: Launch): Promise<
     },
     random: Math.random,
     mayTouchFlags,
+    codeCache,
     onSignal: (heard) => {
       const listeners = signals.map((name) => {
         const listener = () => heard(name);

@@ -22,6 +22,8 @@ export interface Host {
   readonly random: () => number;
   /** Whether V8's flags may be tuned around the first request (they spoil a code cache that is still to be made). */
   readonly mayTouchFlags: () => boolean;
+  /** Where the launcher keeps compiled code, or why it keeps none; absent where none started this run. */
+  readonly codeCache?: { readonly dir: string | undefined; readonly problem: string | undefined };
   /** Ends the process at once; for a second Ctrl-C only. */
   readonly endNow: (exitCode: number) => void;
   /** Calls back at each SIGINT, SIGTERM or SIGHUP; returns the function that stops listening. */

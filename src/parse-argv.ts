@@ -98,7 +98,10 @@ export async function parseArgv(
     getOutHasColors: () => false,
   });
 
+  /** The command whose words are being read. */
+  let deepest = top;
   const grow = (command: Command, node: Node, path: readonly string[], sends?: AnyCommand['sends']): void => {
+    deepest = command;
     command
       .description(node.summary)
       .helpCommand(false)
@@ -173,7 +176,7 @@ export async function parseArgv(
     if (error instanceof CommanderError) {
       if (error.code === 'commander.helpDisplayed' || error.code === 'commander.help')
         throw new HelpShown(helpText);
-      throw fromCommander(error);
+      throw fromCommander(error, deepest);
     }
     throw error;
   }
@@ -208,15 +211,27 @@ function unknownCommand(word: string, known: readonly string[], path: readonly s
   return usage(`unknown command: ${where} ${word}`, `${hint}; see ${where} --help`);
 }
 
-/** Commander's message without its prefix; its own suggestion becomes the hint. */
-function fromCommander(error: CommanderError) {
-  const [first = '', ...rest] = error.message.replace(/^error: /, '').split('\n');
-  const suggestion = rest.join(' ').match(/\(Did you mean (.*)\?\)/)?.[1];
-  const switched = first.match(/^unknown option '(--[a-z-]+)=/)?.[1];
-  if (switched && !suggestion)
-    return usage(first, `${switched} takes no value, or is not an option here; see --help`);
-  return usage(first, suggestion ? `did you mean ${suggestion}?` : 'see --help');
+/** Commander's message without its prefix; an unknown flag is named without its value, which may be a key. */
+function fromCommander(error: CommanderError, { options }: Command) {
+  const message = error.message.replace(/^error: /, '');
+  const unknown = /^unknown option '(--[^='\n]*|-.)/s.exec(message)?.[1];
+  if (unknown === undefined) return usage(message.split('\n')[0] ?? '', 'see --help');
+  const long = options.flatMap((option) => (option.hidden ? [] : (option.long ?? [])));
+  if (long.includes(unknown)) return usage(`${unknown} takes no value`, `write ${unknown} alone`);
+  const [near] = unknown.length > 3 ? nearest(unknown, long, 1) : [];
+  const hint = keyFlags.has(unknown.replaceAll('_', '-'))
+    ? 'no flag takes the key, as it would show in the process list: set GW_API_KEY, or name a file with --api-key-file'
+    : near
+      ? `did you mean ${near}?`
+      : 'see --help';
+  return usage(`unknown option '${shownName(unknown)}'`, hint);
 }
+
+/** What people type who mean to give the key itself. */
+const keyFlags: ReadonlySet<string> = new Set(['--api-key', '--key', '--token']);
+
+/** A flag's name for a message; what was typed in its place may be anything. */
+const shownName = (name: string): string => (name.length > 40 ? `${name.slice(0, 40)}…` : name);
 
 /** Options of every command that have no meaning for this one are refused, never ignored. */
 function checkSharedOptions({ command, input, path }: Invocation): void {

@@ -20,8 +20,10 @@ export function assertExactIntegers(text: string, named: string): void {
 }
 
 function isKept(digits: string): boolean {
-  const written = JSON.stringify(Number(digits));
-  return /^-?\d+$/.test(written) ? written === digits : BigInt(digits) === BigInt(Number(digits));
+  const number = Number(digits);
+  if (!Number.isFinite(number)) return false;
+  const written = JSON.stringify(number);
+  return /^-?\d+$/.test(written) ? written === digits : BigInt(digits) === BigInt(number);
 }
 
 /** What stands between the texts of JSON; by hand, as a pattern runs out of stack in a text of many megabytes. */

@@ -2,14 +2,21 @@ import { secretForms } from './secret-forms.ts';
 
 const MASK = '***';
 
+/**
+ * A shorter key, such as a test double's, is also a word of ordinary text: `***` in a path or an answer is damage. It is
+ * hidden where it is a credential, by those who show headers, and never by replacing text.
+ */
+const MIN_SECRET_LENGTH = 16;
+
 /** The secrets of a run: each known form of each is replaced by `***` in all text that leaves. */
 export class SecretFilter {
   #forms: string[] = [];
   #pattern: RegExp | undefined;
   #longest = 0;
 
-  /** Hides a secret from now on, in all its forms; an empty one is ignored. */
+  /** Hides a secret from now on, in all its forms; one of fewer than 16 characters is left to who shows credentials. */
   add(secret: string): void {
+    if (secret.length < MIN_SECRET_LENGTH) return;
     // Longest first: where two forms begin at one place, the longer one is what stands there.
     this.#forms = [...new Set([...this.#forms, ...secretForms(secret)])].sort((a, b) => b.length - a.length);
     this.#longest = this.#forms[0]?.length ?? 0;

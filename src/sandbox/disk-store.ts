@@ -27,15 +27,23 @@ function ifThere<T>(operate: () => T, otherwise: T): T {
 
 const unlink = (path: string) => ifThere(() => fs.unlinkSync(path), undefined);
 
+/** Makes one level: Node's recursive mkdir never ends on file systems that make no directories, such as /proc. */
+function makeFolder(path: string): void {
+  try {
+    fs.mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    if (errorCode(error) !== 'EEXIST') throw error;
+  }
+}
+
 /**
  * A store that several processes may use at once and that outlives them. Each fact is a file that appears whole or a
  * single append, so that no lock is needed.
- * @param stateDir made if missing, readable by this user only
+ * @param stateDir made if missing (its parent must be there), readable by this user only
  */
 export function diskStore(stateDir: string): SandboxStore {
   const folder = (name: string) => join(stateDir, name);
-  for (const name of ['', 'tasks', 'unfinished', 'marks', 'documents'])
-    fs.mkdirSync(folder(name), { recursive: true, mode: 0o700 });
+  for (const name of ['', 'tasks', 'unfinished', 'marks', 'documents']) makeFolder(folder(name));
   const taskPath = (id: string) => join(folder('tasks'), `${id}.json`);
   const markPath = (row: string) => join(folder('marks'), row);
   const unfinishedName = (task: SandboxTask) => `${Math.ceil(task.endsAtMs)}.${task.pool}.${task.id}`;
@@ -66,7 +74,7 @@ export function diskStore(stateDir: string): SandboxStore {
     document: KeptDocument,
     publish: (from: string, to: string) => void,
   ) => {
-    fs.mkdirSync(kindPath(kind), { recursive: true, mode: 0o700 });
+    makeFolder(kindPath(kind));
     writeWhole(documentPath(kind, document.id), JSON.stringify(document), publish);
   };
   const documentPaths = (kind: string) =>

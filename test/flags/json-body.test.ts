@@ -162,6 +162,7 @@ describe('parseSet', () => {
     [`a=${'['.repeat(100_000)}${']'.repeat(100_000)}`, /nested more than 64 levels deep/],
     [`${'a.'.repeat(63)}a={}`, /nested more than 64 levels deep/],
     ['a=12345678901234567890', /more digits than a JSON number keeps/],
+    [`a=${'9'.repeat(400)}`, /more digits than a JSON number keeps/],
     ['a=1e999', /too large/],
   ])('refuses %.40s', (raw, message) => {
     expect(() => parseSet(raw)).toThrow(message);

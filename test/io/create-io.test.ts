@@ -247,7 +247,7 @@ describe('stdout that fails', () => {
 
   test('drain throws what no call has thrown', async () => {
     const { io, stdout } = testIo();
-    io.hideSecret('sk-secret');
+    io.hideSecret('sk-secret-0123456');
     await io.out('sk-');
     stdout.failWith = Object.assign(new Error('x'), { code: 'ENOSPC' });
     await expect(io.drain()).rejects.toMatchObject({ kind: 'internal' });
@@ -256,7 +256,7 @@ describe('stdout that fails', () => {
 
   test('drain does not try again what a failed stdout left behind', async () => {
     const { io, stdout } = testIo();
-    io.hideSecret('sk-secret');
+    io.hideSecret('sk-secret-0123456');
     stdout.failWith = Object.assign(new Error('x'), { code: 'ENOSPC' });
     await expect(io.out('one sk-')).rejects.toMatchObject({ kind: 'internal' });
     await expect(io.drain()).resolves.toBeUndefined();
@@ -302,7 +302,7 @@ test('out waits until the reader has taken it, and keeps the order', async () =>
 
 test('what waited is let go by drain and by other results, in order', async () => {
   const { io, stdout } = testIo();
-  io.hideSecret('sk-secret');
+  io.hideSecret('sk-secret-0123456');
   await io.out('one sk-');
   await io.table({ columns: [{ name: 'x' }], rows: [{ id: '', cells: ['cell'] }] });
   await io.out(' half \ud83d');

@@ -94,8 +94,8 @@ describe('a terminal', () => {
   test('gets nothing from outside that could drive it', async () => {
     const file = await script(`
       const evil = '\\u001b]0;owned\\u0007 \\u009b2J \\r \\u202e \\u001b[31m';
-      io.hideSecret('sk-canary-0123');
-      await io.out('text ' + evil + ' sk-canary-0123\\n');
+      io.hideSecret('sk-canary-012345');
+      await io.out('text ' + evil + ' sk-canary-012345\\n');
       await io.outRaw('raw ' + evil + '\\n');
       await io.table({ columns: [{ name: 'c' }], rows: [{ id: 'x', cells: ['cell ' + evil] }] });
       io.note('note ' + evil);

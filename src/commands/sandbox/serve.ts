@@ -1,8 +1,6 @@
-import * as path from 'node:path';
 import { defineCommand } from '../../command.ts';
-import { stateDir } from '../../config/dirs.ts';
 import { sandboxKey } from '../../config/settings.ts';
-import { clipsDir, wasmDir } from '../../embedded-sandbox.ts';
+import { clipsDir, sandboxStateDir, wasmDir } from '../../embedded-sandbox.ts';
 import { errorCode, usage } from '../../errors.ts';
 import { type Flag, on, parsed } from '../../flags/flag.ts';
 import { type AccountType, accountTypes } from '../../gateway/limits.ts';
@@ -122,7 +120,7 @@ export const serve = defineCommand<typeof flags, Served>({
       faults: flags.fault ?? [],
       clipsDir: clipsDir(ctx.host),
       wasmDir: wasmDir(ctx.host),
-      ...(!flags.fresh && { stateDir: path.join(stateDir(ctx.host), 'sandbox-serve') }),
+      ...(!flags.fresh && { stateDir: sandboxStateDir(ctx.host, 'sandbox-serve') }),
       keepRequests: false,
       port,
       outputPort,

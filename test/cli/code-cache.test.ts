@@ -1,0 +1,110 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { Place } from './place.ts';
+
+// What gw loads and runs it has made itself: a code cache that others could have written is neither read nor written.
+
+const place = (): Place => {
+  const made = new Place();
+  onTestFinished(() => made.close());
+  return made;
+};
+
+/** A place whose code cache has been written and is used, with its directories from the outermost and its files. */
+async function withCache() {
+  const here = place();
+  const base = path.join(here.home, '.cache', 'gw');
+  const env = { XDG_CACHE_HOME: undefined };
+  const help = () => here.run(['--help'], { env });
+  expect(await help()).toMatchObject({ code: 0, err: '' });
+  const code = path.join(base, 'code');
+  const inner = path.join(code, fs.readdirSync(code)[0] ?? '');
+  const files = fs.readdirSync(inner).map((name) => path.join(inner, name));
+  expect(files.length).toBeGreaterThan(0);
+  return { here, dirs: [base, code, inner] as const, files, help };
+}
+
+/** Bytes that no cache holds: a run that does not trust the file leaves them as they are. */
+const MARK = 'not of gw';
+const marked = (files: readonly string[]) => {
+  for (const file of files) fs.writeFileSync(file, MARK);
+};
+const untouched = (files: readonly string[]) => files.every((file) => fs.readFileSync(file, 'utf8') === MARK);
+
+test('a cache of this user is replaced where it is damaged, and used', async () => {
+  const { files, help } = await withCache();
+  marked(files);
+  expect(await help()).toMatchObject({ code: 0, err: '' });
+  expect(untouched(files)).toBe(false);
+});
+
+test.each([
+  ['the cache directory', 0],
+  ['its code directory', 1],
+  ['the directory of this Node', 2],
+] as const)('%s that others may write to is not used', async (_, level) => {
+  const { dirs, files, help } = await withCache();
+  marked(files);
+  for (const mode of [0o770, 0o702]) {
+    fs.chmodSync(dirs[level], mode);
+    expect(await help()).toMatchObject({ code: 0, err: '' });
+    expect(untouched(files)).toBe(true);
+  }
+});
+
+test.each([0, 1, 2] as const)('a symbolic link in place of directory %s is not used', async (level) => {
+  const { dirs, files, help } = await withCache();
+  marked(files);
+  fs.renameSync(dirs[level], `${dirs[level]}-moved`);
+  fs.symlinkSync(`${dirs[level]}-moved`, dirs[level]);
+  expect(await help()).toMatchObject({ code: 0, err: '' });
+  expect(untouched(files)).toBe(true);
+});
+
+test('a cache file that others may write to, or that is a link, is not read', async () => {
+  const { here, files, help } = await withCache();
+  // A cache that would be noticed: the whole of it is taken from a file that gw did not write.
+  const [file = ''] = files;
+  const before = fs.readFileSync(file);
+  fs.chmodSync(file, 0o666);
+  expect(await help()).toMatchObject({ code: 0 });
+  // It has been replaced by one of this user alone.
+  expect(fs.statSync(file).mode & 0o777).toBe(0o600);
+  const elsewhere = path.join(here.dir, 'elsewhere');
+  fs.writeFileSync(elsewhere, before, { mode: 0o600 });
+  fs.rmSync(file);
+  fs.symlinkSync(elsewhere, file);
+  expect(await help()).toMatchObject({ code: 0 });
+  expect(fs.lstatSync(file).isFile()).toBe(true);
+});
+
+test.runIf(process.getuid?.() === 0)('a directory of another user is not used, nor written', async () => {
+  const { dirs, files, help } = await withCache();
+  marked(files);
+  fs.chownSync(dirs[1], 12_345, 12_345);
+  expect(await help()).toMatchObject({ code: 0, err: '' });
+  expect(untouched(files)).toBe(true);
+  fs.chownSync(dirs[1], 0, 0);
+  for (const file of files) fs.chownSync(file, 12_345, 12_345);
+  expect(await help()).toMatchObject({ code: 0, err: '' });
+  // Not read, and replaced by a file of this user.
+  expect(files.map((file) => fs.statSync(file).uid)).toEqual(files.map(() => 0));
+});
+
+test.each(['/proc/gw', '/proc/self/gw/deeper', '/dev/null/gw'])(
+  'a cache under %s costs the cache and never a hang',
+  async (dir) => {
+    const run = await place().run(['--help'], { env: { GW_CACHE_DIR: dir } });
+    expect(run).toMatchObject({ code: 0, err: '' });
+  },
+);
+
+test.each(['/proc/gw', '/dev/null/gw'])('a state directory %s is a usage error', async (dir) => {
+  const run = await place().run(['video', 'alpha', 'create', 'x', '--sandbox'], {
+    env: { GW_STATE_DIR: dir },
+  });
+  expect(run).toMatchObject({ code: 2, out: '' });
+  expect(run.err).toContain(dir);
+  expect(run.err).toContain('GW_STATE_DIR');
+});

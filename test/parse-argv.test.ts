@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { GwError } from '../src/errors.ts';
+import { parseArgv } from '../src/parse-argv.ts';
+import { program } from '../src/program.ts';
+
+const KEY = 'canary-key-5f1d8c7e9ab2';
+
+async function refused(argv: readonly string[]): Promise<GwError> {
+  try {
+    await parseArgv(argv, program, { columns: 80, version: '0' });
+  } catch (error) {
+    if (error instanceof GwError) return error;
+    throw error;
+  }
+  throw new Error('nothing was refused');
+}
+
+test.each([
+  [['chat', 'x', `--api-key=${KEY}`], "unknown option '--api-key'", 'GW_API_KEY'],
+  [[`--api-key=${KEY}`, 'chat', 'x'], "unknown option '--api-key'", 'GW_API_KEY'],
+  [['chat', 'x', `--api_key=${KEY}`], "unknown option '--api_key'", '--api-key-file'],
+  [['chat', 'x', `--api-key\n=${KEY}`], "unknown option '--api-key'", 'GW_API_KEY'],
+  [['config', 'get', `-k${KEY}`], "unknown option '-k'", 'see --help'],
+  [['config', 'get', `-k=${KEY}`], "unknown option '-k'", 'see --help'],
+  [['login', `--with-key=${KEY}`], '--with-key takes no value', 'write --with-key alone'],
+  [['login', KEY], "too many arguments for 'login'. Expected 0 arguments but got 1.", 'see --help'],
+  [['video', 'alpha', 'create', 'x', `--ratoi=${KEY}`], "unknown option '--ratoi'", '--ratio'],
+])('%j is refused without the value', async (argv, message, hint) => {
+  const error = await refused(argv);
+  expect(error).toMatchObject({ kind: 'usage', message });
+  expect(error.facts.hint).toContain(hint);
+  expect(JSON.stringify([error.message, error.facts])).not.toContain(KEY);
+});
