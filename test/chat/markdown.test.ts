@@ -1,8 +1,10 @@
 import * as fc from 'fast-check';
+import type { Token, Tokens } from 'marked';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Drawing } from '../../src/chat/repl/markdown/blocks.ts';
-import { type Ink, loadInk } from '../../src/chat/repl/markdown/ink.ts';
-import { type Lex, loadLex, MarkdownStream } from '../../src/chat/repl/markdown/markdown-stream.ts';
+import { type Lex, loadLex } from '../../src/chat/repl/markdown/lexer.ts';
+import { MarkdownStream } from '../../src/chat/repl/markdown/markdown-stream.ts';
+import { type Ink, loadInk } from '../../src/chat/repl/markdown/spans.ts';
 import { wrap } from '../../src/chat/repl/markdown/wrap.ts';
 import { displayWidth } from '../../src/io/display-width.ts';
 
@@ -233,6 +235,106 @@ describe('text from outside cannot drive the terminal', () => {
   it('a hundred thousand quotes within each other are shown as they are', () => {
     const text = `${'>'.repeat(100_000)}x\n`;
     expect(render([text]).replaceAll('\n', '')).toBe(text.trimEnd());
+  });
+});
+
+describe('drawing costs what the answer is long, at any nesting', () => {
+  /** Draws a text that comes in pieces; counts how often a block or a mark of it is looked at while it is drawn. */
+  function work(text: string, pieceLength = text.length) {
+    let steps = 0;
+    let tokens = 0;
+    const counted = (token: Token): Token =>
+      new Proxy(token, {
+        get(target, key, receiver) {
+          if (key === 'type') steps += 1;
+          return Reflect.get(target, key, receiver);
+        },
+      });
+    const deep = (list: Token[]): Token[] =>
+      list.map((token) => {
+        tokens += 1;
+        const generic = token as Tokens.Generic;
+        if (generic.tokens) generic.tokens = deep(generic.tokens);
+        if (token.type === 'list') (token as Tokens.List).items = deep(generic.items) as Tokens.ListItem[];
+        if (token.type === 'table') {
+          const cells = [...(token as Tokens.Table).header, ...(token as Tokens.Table).rows.flat()];
+          for (const cell of cells) cell.tokens = deep(cell.tokens);
+        }
+        return counted(token);
+      });
+    const stream = new MarkdownStream((source) => deep(lex(source)));
+    const drawing = drawn({ ink: colored });
+    const lines: string[] = [];
+    for (let at = 0; at < text.length; at += pieceLength) {
+      lines.push(...stream.push(text.slice(at, at + pieceLength), drawing));
+    }
+    lines.push(...stream.end(drawing));
+    return { steps, tokens, lines };
+  }
+
+  it.each([
+    ['numbers', '1. '.repeat(60)],
+    ['bullets', `${'- '.repeat(60)}x`],
+    ['quotes and a rule', `${'> '.repeat(60)}---`],
+    ['quotes and lists by turns', `${'> 1. - '.repeat(40)}x`],
+    [
+      'lists that are indented',
+      Array.from({ length: 60 }, (_, depth) => `${'  '.repeat(depth)}- x`).join('\n'),
+    ],
+    ['links', `${'['.repeat(500)}x${'](y)'.repeat(500)}`],
+    ['emphasis', `${'**a _b ~~c '.repeat(300)}${'~~ _ **'.repeat(300)}`],
+    ['emphasis that never ends', '*__a'.repeat(2000)],
+    ['stars', `${'*'.repeat(4000)}a${'*'.repeat(4000)}`],
+    ['an address', `${'a.'.repeat(4000)}@`],
+    ['a table of few bytes', `${'|a'.repeat(2000)}\n${'|-'.repeat(2000)}\n${'|\n'.repeat(20_000)}`],
+    ['a line without end', 'word '.repeat(200_000)],
+    ['a list without end', '- item\n'.repeat(30_000)],
+  ])('%s', (_, text) => {
+    const { steps, tokens, lines } = work(text);
+    expect(steps).toBeLessThan(12 * (tokens + 10));
+    expect(tokens).toBeLessThan(40 * (text.length + 100));
+    expect(lines.join('').length).toBeLessThan(60 * (text.length + 100));
+  });
+
+  it('whatever stands within what', () => {
+    const open = fc.constantFrom(
+      '> ',
+      '- ',
+      '1. ',
+      '  - ',
+      '**',
+      '_',
+      '~~',
+      '[',
+      '![',
+      '|',
+      '# ',
+      '`',
+      '\n',
+      'x ',
+    );
+    const close = fc.constantFrom('](y)', ']', '**', '_', '~~', '|', '`', '\n', '\n|-|-|\n', '---', ' x');
+    const nested = fc
+      .array(fc.tuple(open, fc.integer({ min: 1, max: 80 }), close), { minLength: 1, maxLength: 6 })
+      .map((marks) => {
+        const before = marks.map(([mark, times]) => mark.repeat(times)).join('');
+        return `${before}x${marks.map(([, times, mark]) => mark.repeat(times)).join('')}`;
+      });
+    void fc.assert(
+      fc.property(nested, fc.integer({ min: 1, max: 50 }), (text, pieceLength) => {
+        const { steps, tokens, lines } = work(text, pieceLength);
+        expect(steps).toBeLessThan(12 * (tokens + 10));
+        expect(lines.join('').length).toBeLessThan(60 * (text.length + 100));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('what is too long for a block comes whole, with its lines as they were', () => {
+    const code = Array.from({ length: 5000 }, (_, line) => `\tline ${line} of the code`).join('\n');
+    const { lines } = work(`before\n\n\`\`\`\n${code}\n\`\`\`\n`, 1000);
+    expect(lines.slice(0, 3)).toEqual(['before', '', '```']);
+    expect(lines.slice(3, -1).join('\n')).toBe(code);
   });
 });
 

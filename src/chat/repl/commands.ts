@@ -3,7 +3,7 @@ import { nearest } from '../../flags/nearest.ts';
 import { oneLine } from '../../io/escape.ts';
 import type { ChatPart } from '../chat.ts';
 import type { Conversation } from './conversation.ts';
-import { asIs } from './markdown/ink.ts';
+import { asIs } from './markdown/spans.ts';
 import { wrap } from './markdown/wrap.ts';
 import { splitWords } from './split-words.ts';
 

@@ -1,8 +1,9 @@
 import type { Clock } from '../../host.ts';
 import type { Page } from '../../io/page.ts';
 import type { Drawing } from './markdown/blocks.ts';
-import type { Ink } from './markdown/ink.ts';
-import { type Lex, MarkdownStream } from './markdown/markdown-stream.ts';
+import type { Lex } from './markdown/lexer.ts';
+import { MarkdownStream } from './markdown/markdown-stream.ts';
+import type { Ink } from './markdown/spans.ts';
 
 export interface AnswerView {
   /** The next piece of the answer, as it came. */

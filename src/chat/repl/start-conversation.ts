@@ -10,8 +10,9 @@ import { completerFor } from './complete.ts';
 import { Conversation } from './conversation.ts';
 import { openHistory } from './history.ts';
 import { LineEditor } from './line-editor.ts';
-import { loadInk } from './markdown/ink.ts';
-import { loadLex } from './markdown/markdown-stream.ts';
+
+import { loadLex } from './markdown/lexer.ts';
+import { loadInk } from './markdown/spans.ts';
 import { showAnswer } from './show-answer.ts';
 
 export interface ConversationOptions {

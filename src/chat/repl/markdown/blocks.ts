@@ -1,9 +1,8 @@
+import { stripVTControlCharacters } from 'node:util';
 import type { Token, Tokens } from 'marked';
 import { cutToWidth, displayWidth } from '../../../io/display-width.ts';
 import { visible } from '../../../io/escape.ts';
-import type { Ink } from './ink.ts';
-import { type Span, spansOf } from './spans.ts';
-import { tableLines } from './table.ts';
+import { asIs, type Ink, plainText, type Span, spansOf } from './spans.ts';
 import { wrap } from './wrap.ts';
 
 /** What a text is drawn with and how wide. */
@@ -16,6 +15,8 @@ export interface Drawing {
 }
 
 const TAB = '    ';
+/** What stands deep within lists and quotes is wider than the terminal rather than narrower than this. */
+const MIN_COLUMNS = 8;
 
 /** Blocks of Markdown -> painted lines with a blank one between blocks. */
 export function blockLines(tokens: readonly Token[], drawing: Drawing): string[] {
@@ -33,7 +34,10 @@ function lines(token: Tokens.Generic, drawing: Drawing): string[] {
       return codeLines(token as Tokens.Code, drawing);
     case 'blockquote': {
       const edge = ink.faint(hasUnicode ? '│ ' : '> ');
-      const inner = blockLines(token.tokens ?? [], { ...drawing, columns: columns - 2 });
+      const inner = blockLines(token.tokens ?? [], {
+        ...drawing,
+        columns: Math.max(MIN_COLUMNS, columns - 2),
+      });
       return inner.map((line) => `${edge}${line}`);
     }
     case 'list':
@@ -50,7 +54,7 @@ function lines(token: Tokens.Generic, drawing: Drawing): string[] {
   }
 }
 
-const textSpans = (text: string): Span[] => [{ text: visible(text), paint: (plain) => plain }];
+const textSpans = (text: string): Span[] => [{ text: visible(text), paint: asIs }];
 
 function headingLines({ depth, tokens }: Tokens.Heading, { ink, columns }: Drawing): string[] {
   const paint = depth === 1 ? ink.title : ink.heading;
@@ -79,7 +83,7 @@ function listLines({ items, ordered, start, loose }: Tokens.List, drawing: Drawi
   const marks = items.map((_, index) => (ordered ? `${first + index}.` : bullet));
   const indent = Math.max(0, ...marks.map(displayWidth)) + 1;
   return items.flatMap((item, index) => {
-    const inner = itemLines(item, { ...drawing, columns: Math.max(8, drawing.columns - indent) });
+    const inner = itemLines(item, { ...drawing, columns: Math.max(MIN_COLUMNS, drawing.columns - indent) });
     const mark = (marks[index] ?? '').padStart(indent - 1);
     const marked = inner.map((line, at) => {
       if (at === 0) return `${mark} ${line}`;
@@ -91,11 +95,10 @@ function listLines({ items, ordered, start, loose }: Tokens.List, drawing: Drawi
 
 /** In a tight list what an item holds follows without blank lines. */
 function itemLines(item: Tokens.ListItem, drawing: Drawing): string[] {
-  const spaced = blockLines(item.tokens, drawing);
-  if (item.loose) return spaced.length === 0 ? [''] : spaced;
-  const blocks = inlineTogether(item.tokens);
-  const tight = blocks.flatMap((block) => blockLines(block, drawing));
-  return tight.length === 0 ? [''] : tight;
+  const lines = item.loose
+    ? blockLines(item.tokens, drawing)
+    : inlineTogether(item.tokens).flatMap((block) => blockLines(block, drawing));
+  return lines.length === 0 ? [''] : lines;
 }
 
 /** A task's box comes as a token of its own beside the text that it belongs to. */
@@ -112,4 +115,69 @@ function inlineTogether(tokens: readonly Token[]): Token[][] {
     } else groups.push([token]);
   }
   return groups;
+}
+
+/** Columns narrower than this cannot be read; a table that would need them is wider than the terminal. */
+const MIN_COLUMN = 4;
+const GAP = 3;
+
+/** A table with its cells wrapped, so that it fits the width where that is at all possible. */
+export function tableLines({ header, rows, align }: Tokens.Table, drawing: Drawing): string[] {
+  const { ink, columns } = drawing;
+  const cells = [header, ...rows].map((row) => row.map((cell) => spansOf(cell.tokens, ink)));
+  const widths = fitted(naturalWidths(cells, header.length), columns - GAP * (header.length - 1));
+  const [line, cross] = drawing.hasUnicode ? ['─', '─┼─'] : ['-', '-+-'];
+  const bar = ink.faint(drawing.hasUnicode ? ' │ ' : ' | ');
+  const rule = ink.faint(widths.map((width) => line.repeat(width)).join(cross));
+  return cells.flatMap((row, index) => {
+    const painted = index === 0 ? row.map((cell) => cell.map((span) => bold(span, ink.strong))) : row;
+    const wrapped = widths.map((width, column) => wrap(painted[column] ?? [], width));
+    const height = Math.max(...wrapped.map((lines) => lines.length));
+    const lines = Array.from({ length: height }, (_, at) =>
+      widths
+        .map((width, column) => pad(wrapped[column]?.[at] ?? '', width, align[column] ?? 'left'))
+        .join(bar)
+        .trimEnd(),
+    );
+    return index === 0 ? [...lines, rule] : lines;
+  });
+}
+
+const bold = ({ text, paint }: Span, strong: Span['paint']): Span => ({
+  text,
+  paint: (plain) => strong(paint(plain)),
+});
+
+function naturalWidths(cells: readonly (readonly Span[])[][], count: number): number[] {
+  return Array.from({ length: count }, (_, column) =>
+    Math.max(1, ...cells.map((row) => displayWidth(plainText(row[column] ?? [])))),
+  );
+}
+
+/** The widest columns cut down to a common width, so that the sum is no larger; what is left over goes to the last ones. */
+function fitted(widths: readonly number[], total: number): number[] {
+  const cutTo = (limit: number) => widths.map((width) => Math.min(width, limit));
+  let limit = MIN_COLUMN;
+  let tooWide = Math.max(...widths) + 1;
+  while (limit + 1 < tooWide) {
+    const middle = Math.floor((limit + tooWide) / 2);
+    if (sum(cutTo(middle)) <= total) limit = middle;
+    else tooWide = middle;
+  }
+  const narrowed = cutTo(limit);
+  let spare = total - sum(narrowed);
+  for (let column = widths.length - 1; spare > 0 && column >= 0; column -= 1) {
+    if ((widths[column] ?? 0) <= limit) continue;
+    narrowed[column] = limit + 1;
+    spare -= 1;
+  }
+  return narrowed;
+}
+
+const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
+
+function pad(painted: string, width: number, align: 'left' | 'right' | 'center'): string {
+  const blanks = Math.max(0, width - displayWidth(stripVTControlCharacters(painted)));
+  const before = align === 'right' ? blanks : align === 'center' ? Math.floor(blanks / 2) : 0;
+  return ' '.repeat(before) + painted + ' '.repeat(blanks - before);
 }

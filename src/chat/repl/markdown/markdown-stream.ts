@@ -1,29 +1,27 @@
 import type { Token } from 'marked';
 import { visible } from '../../../io/escape.ts';
 import { blockLines, type Drawing } from './blocks.ts';
-import { asIs } from './ink.ts';
+import type { Lex } from './lexer.ts';
+import { asIs } from './spans.ts';
 import { wrap } from './wrap.ts';
 
 /** A long block is looked at again only when it has grown by this share: a list of a thousand lines is not read a thousand times. */
 const GROWTH = 1 / 16;
-
-/** The lexer of the Markdown library. */
-export type Lex = (text: string) => Token[];
-
-/** Loads the Markdown library. */
-export async function loadLex(): Promise<Lex> {
-  const { Lexer } = await import('marked');
-  return (text) => new Lexer({ gfm: true }).lex(text);
-}
+/** A block or a line that is longer than any that people read ends the drawing: what follows is plain. */
+const MAX_BLOCK = 64 * 1024;
+const MAX_LINE = 8 * 1024;
+/** A piece that is longer is taken in parts, so that blocks are found in it before it counts as one. */
+const MAX_PIECE = 16 * 1024;
 
 /**
  * Markdown that comes in pieces. A block is finished, and drawn for good, when another one has begun behind it; the one
- * that is being written is drawn again with each piece.
+ * that is being written is drawn again with each piece. No more than one block is kept, however long the text.
  */
 export class MarkdownStream {
   #open = '';
-  #isFirst = true;
-  /** True once the lexer has given up. */
+  /** Whether a blank line stands before what comes next. */
+  #hasGap = false;
+  /** True once the text has passed a bound, or the lexer has given up. */
   #isPlain = false;
   /** How much of the open text is whole lines. */
   #wholeLength = 0;
@@ -34,37 +32,33 @@ export class MarkdownStream {
 
   /** Takes the next piece, which must be safe for the terminal; returns the lines that are finished by it. */
   push(piece: string, drawing: Drawing): string[] {
+    const parts = Math.max(1, Math.ceil(piece.length / MAX_PIECE));
+    return Array.from({ length: parts }, (_, at) =>
+      piece.slice(at * MAX_PIECE, (at + 1) * MAX_PIECE),
+    ).flatMap((part) => this.#push(part, drawing));
+  }
+
+  #push(piece: string, drawing: Drawing): string[] {
     const lineEnd = piece.lastIndexOf('\n') + 1;
-    if (lineEnd > 0) this.#wholeLength = this.#open.length + lineEnd;
+    const before = this.#open.length;
     this.#open += piece;
-    const wholeLength = this.#wholeLength;
-    if (wholeLength <= this.#lexedLength * (1 + GROWTH)) return [];
-    this.#lexedLength = wholeLength;
-    const tokens = this.#lexed(this.#open.slice(0, wholeLength));
-    if (tokens === undefined) return [];
-    const last = tokens.findLastIndex(({ type }) => type !== 'space');
-    const finished = tokens.slice(0, Math.max(0, last));
-    if (finished.every(({ type }) => type === 'space')) return [];
-    const raw = finished.map((token) => token.raw).join('');
-    if (!this.#open.startsWith(raw)) return [];
-    this.#open = this.#open.slice(raw.length);
-    this.#wholeLength -= raw.length;
-    this.#lexedLength = this.#wholeLength;
-    return this.#spaced(blockLines(finished, drawing));
+    this.#isPlain ||= hasLongLine(this.#open.slice(this.#wholeLength));
+    if (lineEnd > 0) this.#wholeLength = before + lineEnd;
+    const finished = this.#isPlain ? [] : this.#finished(drawing);
+    this.#isPlain ||= this.#open.length > MAX_BLOCK;
+    return this.#isPlain ? [...finished, ...this.#plain()] : finished;
   }
 
   /** The block that is being written, as it would look if it ended here. */
   live(drawing: Drawing): string[] {
     const lines = this.#draw(drawing);
-    return lines.length === 0 || this.#isFirst ? lines : ['', ...lines];
+    return lines.length > 0 && this.#hasGap ? ['', ...lines] : lines;
   }
 
   /** The lines of what is left. */
   end(drawing: Drawing): string[] {
-    const lines = this.#spaced(this.#draw(drawing));
-    this.#open = '';
-    this.#lexedLength = 0;
-    this.#wholeLength = 0;
+    const lines = this.live(drawing);
+    this.#take(this.#open.length);
     return lines;
   }
 
@@ -75,22 +69,50 @@ export class MarkdownStream {
     return wrap([{ text: visible(this.#open.trimEnd()), paint: asIs }], drawing.columns);
   }
 
-  /** Undefined for text that the lexer cannot take: a thousand quotes within each other end its stack. What follows is plain. */
+  #finished(drawing: Drawing): string[] {
+    if (this.#wholeLength <= this.#lexedLength * (1 + GROWTH)) return [];
+    this.#lexedLength = this.#wholeLength;
+    const tokens = this.#lexed(this.#open.slice(0, this.#wholeLength)) ?? [];
+    const last = tokens.findLastIndex(({ type }) => type !== 'space');
+    const finished = tokens.slice(0, Math.max(0, last));
+    if (finished.every(({ type }) => type === 'space')) return [];
+    const raw = finished.map((token) => token.raw).join('');
+    if (!this.#open.startsWith(raw)) return [];
+    this.#take(raw.length);
+    const lines = blockLines(finished, drawing);
+    const spaced = this.#hasGap ? ['', ...lines] : lines;
+    this.#hasGap = true;
+    return spaced;
+  }
+
+  /** Whole lines as they are, and a line without end as soon as it is too long to be drawn again. */
+  #plain(): string[] {
+    const isLong = this.#open.length - this.#wholeLength > MAX_LINE;
+    const text = this.#open.slice(0, isLong ? this.#open.length : this.#wholeLength);
+    if (text === '') return [];
+    this.#take(text.length);
+    const lines = visible(text.replace(/\n$/, '')).split('\n');
+    const spaced = this.#hasGap ? ['', ...lines] : lines;
+    this.#hasGap = false;
+    return spaced;
+  }
+
+  #take(length: number): void {
+    this.#open = this.#open.slice(length);
+    this.#wholeLength = Math.max(0, this.#wholeLength - length);
+    this.#lexedLength = this.#wholeLength;
+  }
+
+  /** Undefined for text that the lexer cannot take; what follows is plain. */
   #lexed(text: string): Token[] | undefined {
     if (this.#isPlain) return undefined;
     try {
       return this.lex(text);
-    } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
+    } catch {
       this.#isPlain = true;
       return undefined;
     }
   }
-
-  #spaced(lines: string[]): string[] {
-    if (lines.length === 0) return lines;
-    const spaced = this.#isFirst ? lines : ['', ...lines];
-    this.#isFirst = false;
-    return spaced;
-  }
 }
+
+const hasLongLine = (text: string): boolean => text.split('\n').some(({ length }) => length > MAX_LINE);

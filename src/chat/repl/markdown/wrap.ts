@@ -1,6 +1,5 @@
 import { displayWidth } from '../../../io/display-width.ts';
-import type { Paint } from './ink.ts';
-import type { Span } from './spans.ts';
+import type { Paint, Span } from './spans.ts';
 
 /** White space, a character of a script that is written without blanks, or a word. */
 const pieces =
