@@ -20,7 +20,8 @@ export async function readImageSize(source: ByteSource, format: string): Promise
   for (const piece of pieces) {
     const head = await source.read(0, Math.min(piece, source.bytes));
     try {
-      const { width, height } = imageSize(head);
+      // A copy, because image-size looks at the memory behind a view, which can hold more than the view.
+      const { width, height } = imageSize(new Uint8Array(head));
       if (width > 0 && height > 0) return { widthPx: width, heightPx: height };
     } catch {
       // Cut too early, or damaged: a longer piece tells.

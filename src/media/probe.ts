@@ -62,6 +62,5 @@ export async function probeFile(path: string, named: string): Promise<MediaFacts
 
 /** Bytes in memory as a source. */
 export function sourceOf(bytes: Uint8Array): ByteSource {
-  // Copies, because image-size looks at the buffer behind a view and not at the view.
-  return { bytes: bytes.length, read: async (start, end) => bytes.slice(start, end) };
+  return { bytes: bytes.length, read: async (start, end) => bytes.subarray(start, end) };
 }

@@ -8,7 +8,9 @@ export function base64Bytes(url: string): Uint8Array | undefined {
 export async function readImageSize(bytes: Uint8Array) {
   const { imageSize } = await import('image-size');
   try {
-    return imageSize(bytes);
+    // A copy, because image-size looks at the memory behind a view, which can hold more than the view.
+    const size = imageSize(new Uint8Array(bytes));
+    return size.width > 0 && size.height > 0 ? size : undefined;
   } catch {
     return undefined;
   }

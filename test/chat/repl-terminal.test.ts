@@ -258,7 +258,9 @@ describe.skipIf(!has('tmux'))('a conversation on a terminal', () => {
     await terminal.shows(PROMPT);
     terminal.line('pid');
     const pid = Number(/pid (\d+)/.exec(await terminal.shows(/pid \d+/))?.[1]);
+    await terminal.shows(READY);
     terminal.keys('half a line');
+    await terminal.shows('> half a line');
     process.kill(pid, 'SIGTERM');
     await terminal.shows(/> half a line\nerror: interrupted by SIGTERM\nENDED interrupted by SIGTERM/);
     expect(await terminal.shows('icanon')).not.toContain('-icanon');

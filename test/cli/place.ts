@@ -19,6 +19,10 @@ export const KEY = 'canary-key-5f1d8c7e9ab24d60';
 export const create = ['video', 'alpha', 'create', '--interval', '100ms', '--wait'];
 const clipsDir = path.join(import.meta.dirname, '../../src/sandbox/clips');
 
+// The suite also runs as if it were another day: what makes it so (libfaketime) is passed on to gw.
+const shifting = ['LD_PRELOAD', 'FAKETIME', 'FAKETIME_DONT_FAKE_MONOTONIC'];
+const shiftedClock = Object.fromEntries(shifting.map((name) => [name, process.env[name]]));
+
 export interface Ended {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -64,6 +68,7 @@ export class Place {
       PATH: process.env.PATH,
       HOME: this.home,
       TMPDIR: this.temp,
+      ...shiftedClock,
       XDG_CACHE_HOME: cacheDir,
       GW: `${process.execPath} ${script}`,
       ...(this.sandbox && { GW_BASE_URL: this.sandbox.baseUrl, GW_API_KEY: KEY }),

@@ -165,6 +165,8 @@ describe('a terminal', () => {
 test('bars and heartbeats that nobody stops keep no process alive', async () => {
   const file = await script(`
     io.progress().task({ id: 'task-1', status: 'running', elapsedMs: 0 });
+    // A loaded machine may draw late.
+    for (let looks = 0; looks < 500 && process.stderr.bytesWritten < 10; looks++) await sleep(10);
     await sleep(200);
     process.stdout.write('', () => {});
     return;

@@ -54,6 +54,15 @@ describe('probeBytes', () => {
     expect(facts.widthPx).toBeUndefined();
   });
 
+  // Small buffers share one piece of memory, and image-size looks at that piece.
+  it('reads nothing that lies beside its bytes in memory', async () => {
+    const cut = await probeBytes(pngHead(10, 10).subarray(0, 18));
+    expect([cut.format, cut.widthPx]).toEqual(['png', undefined]);
+    const left = heif('heic', 'mif1heic', 1200, 800);
+    const both = Buffer.concat([left, heif('heic', 'mif1heic', 40, 30)]);
+    expect(await probeBytes(both.subarray(left.length))).toMatchObject({ widthPx: 40, heightPx: 30 });
+  });
+
   it('never throws on damaged media', async () => {
     const heads = [
       '\xff\xd8\xff',

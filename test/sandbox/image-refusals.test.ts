@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { readImageSize } from '../../src/sandbox/base64-image.ts';
+import { heif } from '../media/fixtures.ts';
 import { ask, auth, json, key, sandbox } from './fixture.ts';
 import {
   editsPath,
@@ -17,6 +19,19 @@ const fast = { speed: Number.POSITIVE_INFINITY };
 const url = 'https://example.com/a.png';
 const file = await png();
 const notAnImage = `data:image/png;base64,${Buffer.from('<html>not found</html>').toString('base64')}`;
+
+it('an image is measured by its own bytes, not by what lies beside them in memory', async () => {
+  const picture = heif('heic', 'mif1heic', 1200, 800);
+  const [junk, small] = [Buffer.alloc(80), heif('heic', 'mif1heic', 40, 30)];
+  for (const [bytes, size] of [
+    [junk, undefined],
+    [small, { width: 40, height: 30 }],
+  ] as const) {
+    const beside = Buffer.concat([picture, bytes]).subarray(picture.length);
+    const found = await readImageSize(beside);
+    expect(found && { width: found.width, height: found.height }).toEqual(size);
+  }
+});
 
 describe('a generation is refused', () => {
   const refused: readonly (readonly [why: string, body: object, message: RegExp])[] = [
