@@ -6,8 +6,8 @@ export const errorKinds = {
     meaning: 'bad flags, or a request that breaks the documented rules; nothing was sent',
   },
   auth: { exitCode: 3, meaning: 'no gateway or key configured, HTTP 401 or 403' },
-  not_found: { exitCode: 4, meaning: 'HTTP 404, unknown task or asset, expired record' },
-  rejected: { exitCode: 5, meaning: 'HTTP 400 or 422, or another refusal of the gateway' },
+  not_found: { exitCode: 4, meaning: 'HTTP 404 or 410, unknown task or asset, expired record' },
+  rejected: { exitCode: 5, meaning: 'HTTP 400, 405, 413, 415, 422, 451, or another refusal of the gateway' },
   balance: { exitCode: 6, meaning: 'HTTP 402, insufficient balance or quota' },
   rate_limited: { exitCode: 7, meaning: 'HTTP 429 after all retries' },
   unavailable: {
@@ -27,7 +27,7 @@ export const errorKinds = {
   partial: { exitCode: 13, meaning: 'some of several IDs or items failed' },
   unknown_outcome: {
     exitCode: 14,
-    meaning: 'a paid create was sent and no complete reply came; it may exist and was not sent again',
+    meaning: 'a paid create was sent and no reply came that settles it; it may exist and was not sent again',
   },
 } as const satisfies Record<string, { exitCode: number; meaning: string }>;
 

@@ -5,9 +5,10 @@ import type { PreparedRequest } from './client.ts';
 import type { ExchangeError, WireReply } from './exchange.ts';
 import { exchangeCodes, isCertificateTrouble } from './exchange-codes.ts';
 import { textOf } from './read-reply.ts';
-import { type Failure, type FailureKind, failureOfExchange, UnknownOutcome } from './retry.ts';
+import type { StatusMeaning } from './reply-statuses.ts';
+import { type Failure, failureOfExchange, UnknownOutcome } from './retry.ts';
 import { parseRetryAfter, readDateMs } from './retry-after.ts';
-import { cutText, describeBody, replyFacts, statusError } from './status-error.ts';
+import { cutText, describeBody, redirectTarget, replyFacts, statusError } from './status-error.ts';
 
 /** A failed attempt: what the table needs to decide, and the error for either way of giving up. */
 export interface Failed {
@@ -50,8 +51,12 @@ export function failedExchange(error: ExchangeError, context: AttemptContext): F
   };
 }
 
-/** A complete reply that is no success, or an unreadable one. */
-export function failedReply(kind: FailureKind, wire: WireReply, context: AttemptContext): Failed {
+/** A complete reply that is no success: what its status means, or a 2xx that cannot be read. */
+export function failedReply(
+  meaning: StatusMeaning | 'unreadable',
+  wire: WireReply,
+  context: AttemptContext,
+): Failed {
   const text = textOf(wire);
   const reply = { status: wire.status, headers: wire.headers, text };
   // Dates are compared with the server's own clock where it shows it: ours may be years off.
@@ -60,10 +65,10 @@ export function failedReply(kind: FailureKind, wire: WireReply, context: Attempt
     readDateMs(wire.headers.date) ?? context.nowMs,
   );
   const facts = replyFacts(reply);
-  if (kind === 'unreadable') {
+  if (meaning === 'unreadable') {
     const what = `HTTP ${wire.status} with ${describeBody(text)}`;
     return {
-      failure: { kind },
+      failure: { kind: 'unreadable' },
       stopped: new GwError('unavailable', `${nameOf(context)} brought an unreadable reply: ${what}`, {
         ...facts,
         hint: 'if every call ends like this, check the base URL: something other than the gateway answers',
@@ -71,17 +76,19 @@ export function failedReply(kind: FailureKind, wire: WireReply, context: Attempt
       unknown: unknownOutcome(`the reply is unreadable: ${what}`, facts, text, context),
     };
   }
-  const stopped = statusError(reply, kind, {
+  const target = redirectTarget(wire);
+  const redirectTo = target ? `, a redirect to ${cutText(target)}` : '';
+  const stopped = statusError(reply, meaning, {
     request: nameOf(context),
     nowMs: context.nowMs,
     isCreate: context.resend === 'paid' || context.resend === 'chat',
     retryAtMs: retryAfterMs === undefined ? undefined : context.nowMs + retryAfterMs,
   });
   return {
-    failure: { kind, retryAfterMs },
+    failure: { kind: meaning.failure, retryAfterMs },
     stopped,
     // Not in the server's own words: they may say to send it again.
-    unknown: unknownOutcome(`HTTP ${wire.status}`, facts, undefined, context),
+    unknown: unknownOutcome(`HTTP ${wire.status}${redirectTo}`, facts, undefined, context),
   };
 }
 

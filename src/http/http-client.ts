@@ -14,7 +14,8 @@ import { type Failed, failedExchange, failedReply, refusedReply } from './failed
 import { prepareRequest } from './prepare.ts';
 import { readReply } from './read-reply.ts';
 import { receivedHead } from './received-head.ts';
-import { DEFAULT_DEADLINE_MS, decide, failureOfStatus, mayHaveWorked } from './retry.ts';
+import { meaningOfStatus } from './reply-statuses.ts';
+import { DEFAULT_DEADLINE_MS, decide, mayHaveWorked } from './retry.ts';
 import type { RetryBudget } from './retry-budget.ts';
 import { requestIdOf } from './status-error.ts';
 import { type StreamedReply, streamOnce } from './stream-once.ts';
@@ -80,8 +81,8 @@ export function createClient(options: ClientOptions): Client {
     if (!(wire.bytes instanceof Uint8Array)) return { streamed: wire };
     for (const line of traceReply(wire, clock.steady() - beganMs)) options.trace?.(line);
     const whole = { ...wire, bytes: wire.bytes };
-    const kind = failureOfStatus(wire.status, endpoint.notFoundStatus);
-    if (kind) return { failed: failedReply(kind, whole, now), wire: whole };
+    const meaning = meaningOfStatus(wire.status, endpoint.notFoundStatus);
+    if (meaning) return { failed: failedReply(meaning, whole, now), wire: whole };
     const read = readReply(whole, endpoint);
     if (!read.ok) return { failed: failedReply('unreadable', whole, now), wire: whole };
     const refusal = endpoint.refusal?.(read.reply.json);

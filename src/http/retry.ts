@@ -17,12 +17,12 @@ export type FailureKind =
   | 'lost'
   /** A complete 2xx that is not what the endpoint answers. */
   | 'unreadable'
-  /** 303: the request was taken, and its result lies elsewhere. */
-  | 'see_other'
-  /** Any other 3xx. */
+  /** A 3xx: nobody knows what became of a request that is sent elsewhere. */
   | 'redirect'
+  /** A 4xx that is none of the refusals: 409, 425, 499, … */
+  | 'unsettled'
   | 'not_found'
-  /** Any other 4xx. */
+  /** Another 4xx of the list of refusals, or a 2xx that refuses in its body. */
   | 'refused';
 
 export type Action =
@@ -34,7 +34,7 @@ export type Action =
   /** Never again; the outcome is not known. */
   | 'unknown';
 
-const never = { barred: 'stop', redirect: 'stop', refused: 'stop' } as const;
+const never = { barred: 'stop', refused: 'stop' } as const;
 
 /** What may be sent again: a row a kind of call, a column a kind of failure. */
 export const resendTable: Readonly<Record<Resend, Readonly<Record<FailureKind, Action>>>> = {
@@ -45,7 +45,8 @@ export const resendTable: Readonly<Record<Resend, Readonly<Record<FailureKind, A
     server_error: 'retry',
     lost: 'retry',
     unreadable: 'retry',
-    see_other: 'stop',
+    redirect: 'stop',
+    unsettled: 'retry',
     not_found: 'retry_young',
   },
   paid: {
@@ -55,7 +56,8 @@ export const resendTable: Readonly<Record<Resend, Readonly<Record<FailureKind, A
     server_error: 'unknown',
     lost: 'unknown',
     unreadable: 'unknown',
-    see_other: 'unknown',
+    redirect: 'unknown',
+    unsettled: 'unknown',
     not_found: 'stop',
   },
   // Before the first byte of the answer; after it nothing is sent again.
@@ -66,7 +68,8 @@ export const resendTable: Readonly<Record<Resend, Readonly<Record<FailureKind, A
     server_error: 'retry',
     lost: 'stop',
     unreadable: 'stop',
-    see_other: 'stop',
+    redirect: 'stop',
+    unsettled: 'stop',
     not_found: 'stop',
   },
   upload: {
@@ -76,7 +79,8 @@ export const resendTable: Readonly<Record<Resend, Readonly<Record<FailureKind, A
     server_error: 'unknown',
     lost: 'unknown',
     unreadable: 'unknown',
-    see_other: 'unknown',
+    redirect: 'unknown',
+    unsettled: 'unknown',
     not_found: 'stop',
   },
   change: {
@@ -86,7 +90,8 @@ export const resendTable: Readonly<Record<Resend, Readonly<Record<FailureKind, A
     server_error: 'retry',
     lost: 'retry',
     unreadable: 'retry',
-    see_other: 'stop',
+    redirect: 'stop',
+    unsettled: 'retry',
     not_found: 'stop',
   },
 };
@@ -156,17 +161,6 @@ export function decide(resend: Resend, failure: Failure, attempt: Attempt): Deci
   }
   if (nowMs + delayMs > deadlineMs) return { action: 'stop', because: 'deadline' };
   return { action: 'retry', delayMs, told: told || action === 'retry_young' };
-}
-
-/** The kind of failure that an HTTP status is; undefined for 2xx. `notFoundStatus` as on the endpoint's row. */
-export function failureOfStatus(status: number, notFoundStatus?: number): FailureKind | undefined {
-  if (status >= 200 && status < 300) return undefined;
-  if (status === notFoundStatus) return 'not_found';
-  if (status === 303) return 'see_other';
-  if (status < 400) return 'redirect';
-  if (status === 404) return 'not_found';
-  if (status === 408 || status >= 500) return 'server_error';
-  return status === 429 ? 'rate_limited' : 'refused';
 }
 
 export function failureOfExchange(error: ExchangeError): FailureKind {

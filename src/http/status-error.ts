@@ -1,7 +1,7 @@
-import { type ErrorFacts, type ErrorKind, GwError } from '../errors.ts';
+import { type ErrorFacts, GwError } from '../errors.ts';
 import { type GatewayErrorFacts, readGatewayError } from '../gateway/gateway-error.ts';
 import type { WireHead } from './exchange.ts';
-import type { FailureKind } from './retry.ts';
+import type { StatusMeaning } from './reply-statuses.ts';
 
 /** A complete reply with a status other than 2xx. */
 export interface RefusedReply extends WireHead {
@@ -22,40 +22,6 @@ export interface ReplyContext {
 /** Text from outside is passed on as it came, but no longer than this. */
 const LONGEST_MESSAGE = 500;
 
-const kinds: Readonly<Record<number, ErrorKind>> = {
-  401: 'auth',
-  402: 'balance',
-  403: 'auth',
-  404: 'not_found',
-  407: 'unavailable',
-  408: 'unavailable',
-  429: 'rate_limited',
-};
-
-/** The gateway's statuses in words ("Errors"); the body's own message follows where there is one. */
-const sentences: Readonly<Record<number, string>> = {
-  304: 'the gateway says that nothing has changed, and gw keeps nothing to compare with',
-  400: 'the gateway refused the request',
-  401: 'the gateway does not accept the key',
-  402: 'the balance or quota does not cover this',
-  403: 'the key may not do this',
-  404: 'the gateway does not know this',
-  407: 'a proxy asks for a user and password',
-  408: 'the gateway waited too long for the request',
-  413: 'the request is too large for the gateway',
-  422: 'the content review refused the prompt or media',
-  429: 'the gateway is asked too often',
-};
-
-const hints: Readonly<Record<number, string>> = {
-  401: 'check the key: GW_API_KEY, --api-key-file, or store another one with gw login',
-  402: 'gw balance shows what is left; top up the account in the console of the gateway',
-  403: 'the key is valid but restricted by model, address or quota: gw models lists what it may call, the console of the gateway its settings',
-  404: 'check the ID; if every call ends like this, check the path of the base URL (gw config list)',
-  407: 'put the user into the address of the proxy: http://user:password@host:port',
-  422: 'change the prompt or the media that the message names',
-};
-
 const wrongPath =
   'check the path of the base URL (gw config list); then the model, and any ID that the request names';
 
@@ -63,23 +29,16 @@ const wrongPath =
  * Turns a refused reply into a GwError: the kind from the status, the sentence from the status and the body's own
  * message, and every fact that the body or the headers give. Any body will do: HTML, empty, cut, `null`, `[]`.
  */
-export function statusError(reply: RefusedReply, failure: FailureKind, context: ReplyContext): GwError {
+export function statusError(reply: RefusedReply, meaning: StatusMeaning, context: ReplyContext): GwError {
   const { status } = reply;
-  const kind =
-    failure === 'not_found'
-      ? 'not_found'
-      : (kinds[status] ?? (status >= 400 && status < 500 ? 'rejected' : 'unavailable'));
+  const { kind, sentence } = meaning;
   const said = readBody(reply.text);
   const message = said.message ?? missingMessage(reply);
-  return new GwError(
-    kind,
-    `${sentenceOf(kind === 'not_found' ? 404 : status)} (HTTP ${status}, ${context.request}): ${cutText(message)}`,
-    {
-      ...replyFacts(reply, said),
-      hint: hintOf(reply, kind, context),
-      ...(context.retryAtMs === undefined ? {} : { retryAtMs: context.retryAtMs }),
-    },
-  );
+  return new GwError(kind, `${sentence} (HTTP ${status}, ${context.request}): ${cutText(message)}`, {
+    ...replyFacts(reply, said),
+    hint: hintOf(reply, meaning, context),
+    ...(context.retryAtMs === undefined ? {} : { retryAtMs: context.retryAtMs }),
+  });
 }
 
 /** Status, type, code and request ID of a reply, cut to a sane length. */
@@ -134,30 +93,21 @@ function readBody(text: string): GatewayErrorFacts {
 }
 
 function missingMessage({ status, text, headers }: RefusedReply): string {
-  if (status >= 300 && status < 400 && status !== 304) {
-    return headers.location ? `to ${withoutQuery(headers.location)}` : 'to nowhere';
-  }
+  const target = redirectTarget({ status, headers });
+  if (target !== undefined) return target === '' ? 'to nowhere' : `to ${target}`;
   return `it sent ${describeBody(text)} instead of a message`;
-}
-
-function sentenceOf(status: number): string {
-  const own = sentences[status];
-  if (own) return own;
-  if (status >= 300 && status < 400) return 'the gateway redirects, and gw follows no redirect with a key';
-  return status >= 400 && status < 500 ? 'the gateway refused the request' : 'the gateway is in trouble';
 }
 
 function hintOf(
   { status, headers }: RefusedReply,
-  kind: ErrorKind,
+  { failure, hint }: StatusMeaning,
   { retryAtMs, nowMs, isCreate }: ReplyContext,
 ): string | undefined {
   if (retryAtMs !== undefined) return `the gateway may be asked again ${describeWhen(retryAtMs, nowMs)}`;
-  if (status >= 300 && status < 400 && status !== 304 && headers.location) {
+  if (redirectTarget({ status, headers })) {
     return 'if the gateway has moved, give its new address with --base-url';
   }
-  if (isCreate && kind === 'not_found') return wrongPath;
-  return hints[kind === 'not_found' ? 404 : status];
+  return isCreate && failure === 'not_found' ? wrongPath : hint;
 }
 
 const DAY_MS = 24 * 3_600_000;
@@ -167,6 +117,12 @@ export function describeWhen(atMs: number, nowMs: number): string {
   const aheadMs = Math.max(0, atMs - nowMs);
   if (aheadMs > 366 * DAY_MS) return 'in more than a year';
   return `in ${Math.ceil(aheadMs / 1000)} s, at ${new Date(atMs).toISOString().replace(/\.\d+Z$/, 'Z')}`;
+}
+
+/** Where a redirect leads, without what may be secret in it; empty where it does not say, undefined for no redirect. */
+export function redirectTarget({ status, headers }: WireHead): string | undefined {
+  if (status < 300 || status >= 400 || status === 304) return undefined;
+  return withoutQuery(headers.location ?? '');
 }
 
 /** An address from outside without what may be secret in it. */

@@ -15,6 +15,8 @@ export interface ErrorReport {
   readonly code?: string | undefined;
   readonly request_id?: string | undefined;
   readonly task_id?: string | undefined;
+  /** When the gateway says that it may be asked again, RFC 3339. */
+  readonly retry_at?: string | undefined;
 }
 
 const MAX_CODE_POINTS = 500;
@@ -28,7 +30,7 @@ export function reportError(error: unknown): ErrorReport | undefined {
     return { kind: 'interrupted', message: error.message, hint: error.hint, exit_code: error.exitCode };
   }
   if (error instanceof GwError) {
-    const { hint, status, type, code, requestId, taskId } = error.facts;
+    const { hint, status, type, code, requestId, taskId, retryAtMs } = error.facts;
     return {
       kind: error.kind,
       message: error.message,
@@ -39,6 +41,7 @@ export function reportError(error: unknown): ErrorReport | undefined {
       code,
       request_id: requestId,
       task_id: taskId,
+      retry_at: retryAtMs === undefined ? undefined : rfc3339(retryAtMs),
     };
   }
   return {
@@ -58,14 +61,24 @@ export function errorJson(report: ErrorReport, hide: (text: string) => string): 
   });
 }
 
+const rfc3339 = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
+
+/** The gateway's own code and request ID, where it sent them and the message does not say them already. */
+function sourceOf({ message, code, request_id: requestId }: ErrorReport): string {
+  const known = [
+    code !== undefined && !message.includes(code) && `code ${code}`,
+    requestId !== undefined && !message.includes(requestId) && `request ID ${requestId}`,
+  ].filter((part) => part !== false);
+  return known.length === 0 ? '' : ` (${known.join(', ')})`;
+}
+
 /** The `error: …` line and, where something can be done, the `hint: …` line. */
 export function errorLines(
   report: ErrorReport,
   hide: (text: string) => string,
 ): ((style: Style) => string)[] {
-  const lines = [
-    (style: Style) => `${style.bad('error:')} ${oneLine(hide(report.message), MAX_CODE_POINTS)}`,
-  ];
+  const message = `${oneLine(hide(report.message), MAX_CODE_POINTS)}${oneLine(hide(sourceOf(report)), MAX_CODE_POINTS)}`;
+  const lines = [(style: Style) => `${style.bad('error:')} ${message}`];
   const { hint } = report;
   if (hint !== undefined) {
     lines.push((style) => `${style.active('hint:')} ${oneLine(hide(hint), MAX_CODE_POINTS)}`);

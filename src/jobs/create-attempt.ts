@@ -47,7 +47,8 @@ export class CreateAttempt {
       const request = { ...this.#input, externalIds, externalId };
       if (isDuplicate(error, externalIds)) return await this.#ownOrRefused(error as GwError, request);
       if (!mayExist(error, this.isSent)) throw error;
-      this.#input.note(`the answer was lost; looking for the task by its external ID ${externalId}`);
+      const why = isConflict(error) ? 'the gateway answered HTTP 409' : 'the answer was lost';
+      this.#input.note(`${why}; looking for the task by its external ID ${externalId}`);
       return await this.#findOrSendAgain(error, request);
     }
   }
@@ -73,7 +74,7 @@ export class CreateAttempt {
   }
 
   /**
-   * The first send was refused, because its external ID is taken, it seems. An ID that gw made can only be this job's;
+   * The first sending was refused, because its external ID is taken, it seems. An ID that gw made can only be this job's;
    * the user's own may be any other's, which is named and never taken for this one.
    */
   async #ownOrRefused(refusal: GwError, request: LookUp): Promise<Accepted> {
@@ -96,24 +97,25 @@ export class CreateAttempt {
   async #findOrSendAgain(lost: unknown, request: LookUp): Promise<Accepted> {
     const { note } = this.#input;
     this.isLost = true;
-    let refusal: GwError | undefined;
+    let isRefused = false;
     for (let round = 1; round <= MAX_ROUNDS; round += 1) {
       const answer = await lookUpPatiently(request);
       if ('failed' in answer) {
-        if (answer.failed.kind === 'auth') break;
+        if (isRefused || answer.failed.kind === 'auth') break;
         continue;
       }
       if (answer.found) return this.#adopted(answer.found, answer, request);
       this.absent = answer;
-      // Refused for another reason than its ID, and what was lost has not turned up: that settles it.
-      if (refusal && !isDuplicate(refusal, request.externalIds)) throw refusal;
-      if (round === MAX_ROUNDS) break;
+      if (round === MAX_ROUNDS || isRefused) break;
       note('the gateway has no such task; sending it again under the same external ID');
       try {
         return await this.#send();
       } catch (error) {
-        refusal = error instanceof GwError && error.kind !== 'unknown_outcome' ? error : undefined;
-        if (!refusal && !mayExist(error, this.isSent)) throw error;
+        const isDoubt = mayExist(error, this.isSent) || isDuplicate(error, request.externalIds);
+        if (!isDoubt && !(error instanceof GwError)) throw error;
+        // It settles the sending that it answers, and no earlier one (promises, section 2): looked for once more.
+        isRefused = !isDoubt;
+        if (isRefused) note(`${refusalWords(error)}; the first sending may have been taken all the same`);
       }
     }
     throw lost;
@@ -141,6 +143,14 @@ const isDuplicate = (error: unknown, externalIds: ExternalIds): boolean =>
   error instanceof GwError &&
   error.kind === 'rejected' &&
   externalIds.isDuplicate({ code: error.facts.code, message: error.message });
+
+const isConflict = (error: unknown): boolean => error instanceof GwError && error.facts.status === 409;
+
+// Not in the gateway's words: they may say when to ask again, which is of no use here.
+const refusalWords = (error: unknown): string => {
+  const status = error instanceof GwError ? error.facts.status : undefined;
+  return status === undefined ? 'it could not be sent again' : `sent again, it was refused (HTTP ${status})`;
+};
 
 /** No answer, or one that names no usable task; a refusal or an interrupt between attempts is neither. */
 const mayExist = (error: unknown, isSent: boolean): boolean =>

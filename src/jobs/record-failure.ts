@@ -9,7 +9,7 @@ import type { CreateAttempt } from './create-attempt.ts';
 export function recordFailure(
   error: unknown,
   { isSent, isLost, absent }: CreateAttempt,
-  { key, ledger, family, externalId }: CreateInput,
+  { key, ledger, family, externalId, queue }: CreateInput,
 ): unknown {
   const record = (event: LedgerEvent) => {
     try {
@@ -41,7 +41,7 @@ export function recordFailure(
       message: error.message,
       status: error.facts.status,
     });
-    return error;
+    return error.kind === 'rate_limited' && !queue ? withQueueHint(error) : error;
   }
   if (error instanceof Interrupted && isLost) {
     recordUnknown(`${error.message} while the lost answer was looked for`);
@@ -59,6 +59,15 @@ export function recordFailure(
     return new GwError('unknown_outcome', message, { hint: goOn, taskId: key });
   }
   return error;
+}
+
+/** Without --queue a 429 may only mean that no slot is free. */
+function withQueueHint(error: GwError): GwError {
+  const hint = [error.facts.hint, 'with --queue gw waits for a free slot before it sends'];
+  return new GwError(error.kind, error.message, {
+    ...error.facts,
+    hint: hint.filter((part) => part !== undefined).join('; '),
+  });
 }
 
 /** What a complete 2xx reply that names no task says of an error: no refusal by the document, but worth reading. */

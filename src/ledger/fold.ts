@@ -24,6 +24,8 @@ interface Draft {
   intent: Omit<IntentEvent, 'event'> | undefined;
   /** The plan that has taken the place of the intent's. */
   plan: SavePlan | undefined;
+  /** When it was sent last: an empty look-up before that says nothing of it. */
+  lastSentMs: number;
   /** When each download was asked for: a line that stands twice counts once. */
   readonly gets: Set<string>;
   readonly parts: Map<string, Part>;
@@ -103,6 +105,7 @@ function newDraft(key: string): Draft {
     },
     intent: undefined,
     plan: undefined,
+    lastSentMs: 0,
     gets: new Set(),
     parts: new Map(),
     files: new Map(),
@@ -121,6 +124,8 @@ function apply(draft: Draft, line: LedgerLine): void {
     }
     case 'sent':
       job.sentAtMs ??= line.t;
+      draft.lastSentMs = Math.max(draft.lastSentMs, line.t);
+      if (job.absentSince !== undefined && job.absentSince.atMs < line.t) job.absentSince = undefined;
       reach(draft, 'sent', undefined);
       return;
     case 'accepted':
@@ -130,7 +135,7 @@ function apply(draft: Draft, line: LedgerLine): void {
       reach(draft, 'running', undefined);
       return;
     case 'absent':
-      job.absentSince ??= { atMs: line.t, serverDateMs: line.serverDateMs };
+      if (line.t >= draft.lastSentMs) job.absentSince ??= { atMs: line.t, serverDateMs: line.serverDateMs };
       return;
     case 'refused':
     case 'unknown':

@@ -453,6 +453,19 @@ describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the le
 });
 
 describe('bad days', () => {
+  test('a 429 names --queue, and with --json when to ask again; one under --queue does not name it', async () => {
+    const world = await open({ fault: 'create:429+300' });
+    const run = await world.gw([...create, 'a fox', '--json', '--retries', '0']);
+    const { error } = JSON.parse(run.err.trim().split('\n').at(-1) ?? '');
+    expect(error).toMatchObject({
+      kind: 'rate_limited',
+      hint: expect.stringContaining('with --queue gw waits'),
+    });
+    expect(error.retry_at).toMatch(/^2026-11-20T12:\d\d:\d\dZ$/);
+    const queued = await world.gw([...create, 'a fox', '--queue', '--wait-timeout', '1s']);
+    expect(queued).toMatchObject({ code: 7, err: expect.not.stringContaining('with --queue') });
+  });
+
   test.each([
     ['create:401', 3, 'auth'],
     ['create:403', 3, 'auth'],
@@ -466,7 +479,7 @@ describe('bad days', () => {
     ['create:reset-after', 14, 'unknown_outcome'],
     ['create:html', 14, 'unknown_outcome'],
     ['create:empty', 14, 'unknown_outcome'],
-    ['create:redirect', 8, 'unavailable'],
+    ['create:redirect', 14, 'unknown_outcome'],
   ])('%s exits %i as %s, and at most one task exists', async (fault, code, kind) => {
     const world = await open({ fault });
     const run = await world.gw([...create, 'a fox', '--json']);

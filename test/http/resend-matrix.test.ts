@@ -225,45 +225,76 @@ test('429 for ever ends as rate_limited after all retries', async () => {
   expect([error.kind, error.exitCode, server.requests.length]).toEqual(['rate_limited', 7, 5]);
 });
 
-test.each([
-  [400, 'rejected'],
-  [401, 'auth'],
-  [402, 'balance'],
-  [403, 'auth'],
-  [404, 'not_found'],
-  [409, 'rejected'],
-  [422, 'rejected'],
-])('HTTP %d is a refusal: never sent again, %s', async (status, kind) => {
-  const server = await serve([json(status, { error: { message: 'no' } })]);
-  const { client } = clientOf(server.url);
-  for (const sent of [client.send(readEndpoint, read), client.send(paidEndpoint, create)]) {
-    expect((await failure(sent)).kind).toBe(kind);
+const refusals: Readonly<Record<number, string>> = {
+  400: 'rejected',
+  401: 'auth',
+  402: 'balance',
+  403: 'auth',
+  404: 'not_found',
+  405: 'rejected',
+  410: 'not_found',
+  413: 'rejected',
+  415: 'rejected',
+  422: 'rejected',
+  429: 'rate_limited',
+  451: 'rejected',
+};
+
+test('every status from 300 to 599: a paid create is taken once, and refused by the listed ones only', async () => {
+  let status = 300;
+  const server = await serve([
+    (socket, request) => json(status, { error: { message: 'no' } })(socket, request),
+  ]);
+  const { client } = clientOf(server.url, { retries: 0 });
+  for (; status < 600; status += 1) {
+    const error = await failure(client.send(paidEndpoint, create));
+    expect([status, error.kind, error.facts.status]).toEqual([
+      status,
+      refusals[status] ?? 'unknown_outcome',
+      status,
+    ]);
+    if (!(status in refusals))
+      expect(`${error.message} ${error.facts.hint}`).not.toMatch(/again (in|at)|try/i);
   }
-  expect(server.requests).toHaveLength(2);
+  expect(server.requests).toHaveLength(300);
 });
 
-test('redirects are never followed: 302 and 307 are unavailable, and the other origin sees nothing', async () => {
+test('every status from 300 to 599 of a read: only 429 and what settles nothing is asked again', async () => {
+  let status = 300;
+  const server = await serve([
+    (socket, request) =>
+      // A 304 has no body.
+      (status === 304 ? reply(304) : json(status, { error: { message: 'no' } }))(socket, request),
+  ]);
+  for (; status < 600; status += 1) {
+    const before = server.requests.length;
+    const error = await failure(clientOf(server.url, { retries: 1 }).client.send(readEndpoint, read));
+    const isAsked = status === 429 || (status >= 400 && !(status in refusals));
+    expect([status, error.kind, server.requests.length - before]).toEqual([
+      status,
+      refusals[status] ?? 'unavailable',
+      isAsked ? 2 : 1,
+    ]);
+  }
+});
+
+test('redirects are never followed, and the other origin sees nothing', async () => {
   const other = await serve([fine]);
-  for (const status of [301, 302, 307, 308]) {
+  for (const status of [301, 302, 303, 307, 308]) {
     const server = await serve([reply(status, '', { location: `${other.url}/x?sig=secret` })]);
     const { client } = clientOf(server.url);
-    for (const sent of [client.send(readEndpoint, read), client.send(paidEndpoint, create)]) {
+    for (const [kind, sent] of [
+      ['unavailable', client.send(readEndpoint, read)],
+      ['unknown_outcome', client.send(paidEndpoint, create)],
+    ] as const) {
       const error = await failure(sent);
-      expect(error.kind).toBe('unavailable');
-      expect(error.message).toContain(`${other.url}/x`);
+      expect(error.kind).toBe(kind);
+      expect(error.message).toContain(`to ${other.url}/x`);
       expect(error.message).not.toContain('secret');
     }
     expect(server.requests).toHaveLength(2);
   }
   expect(other.connections()).toBe(0);
-});
-
-test('303 says that the request was taken: a paid create is unknown', async () => {
-  const server = await serve([reply(303, '', { location: '/elsewhere' })]);
-  const { client } = clientOf(server.url);
-  expect((await failure(client.send(paidEndpoint, create))).kind).toBe('unknown_outcome');
-  expect((await failure(client.send(readEndpoint, read))).kind).toBe('unavailable');
-  expect(server.requests).toHaveLength(2);
 });
 
 test('a young task’s 404 is retried until it is known', async () => {

@@ -1,13 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  type Attempt,
-  backoffMs,
-  decide,
-  type FailureKind,
-  failureOfStatus,
-  resendTable,
-} from '../../src/http/retry.ts';
+import { errorKinds } from '../../src/errors.ts';
+import { meaningOfStatus } from '../../src/http/reply-statuses.ts';
+import { type Attempt, backoffMs, decide, type FailureKind, resendTable } from '../../src/http/retry.ts';
 import { parseRetryAfter } from '../../src/http/retry-after.ts';
 import { createRetryBudget } from '../../src/http/retry-budget.ts';
 
@@ -28,8 +23,8 @@ describe('the resend table, cell by cell', () => {
     ['server_error', 'retry', 'unknown'],
     ['lost', 'retry', 'unknown'],
     ['unreadable', 'retry', 'unknown'],
-    ['see_other', 'stop', 'unknown'],
-    ['redirect', 'stop', 'stop'],
+    ['redirect', 'stop', 'unknown'],
+    ['unsettled', 'retry', 'unknown'],
     ['not_found', 'stop', 'stop'],
     ['refused', 'stop', 'stop'],
   ];
@@ -44,7 +39,7 @@ describe('the resend table, cell by cell', () => {
 });
 
 test('a paid call is never sent again after anything that may have reached the gateway', async () => {
-  const kinds: FailureKind[] = ['server_error', 'lost', 'unreadable', 'see_other'];
+  const kinds: FailureKind[] = ['server_error', 'lost', 'unreadable', 'redirect', 'unsettled'];
   await fc.assert(
     fc.property(
       fc.constantFrom(...kinds),
@@ -63,26 +58,46 @@ test('a paid call is never sent again after anything that may have reached the g
   );
 });
 
-test.each([
-  [200, undefined],
-  [204, undefined],
-  [301, 'redirect'],
-  [303, 'see_other'],
-  [307, 'redirect'],
-  [400, 'refused'],
-  [401, 'refused'],
-  [402, 'refused'],
-  [403, 'refused'],
-  [404, 'not_found'],
-  [408, 'server_error'],
-  [409, 'refused'],
-  [422, 'refused'],
-  [429, 'rate_limited'],
-  [500, 'server_error'],
-  [504, 'server_error'],
-  [599, 'server_error'],
-])('HTTP %d is %s', (status, kind) => {
-  expect(failureOfStatus(status)).toBe(kind);
+/** promises, section 2, word for word: each status that says for certain that a create made nothing, and its exit code. */
+const refusals: Readonly<Record<number, number>> = {
+  400: 5,
+  401: 3,
+  402: 6,
+  403: 3,
+  404: 4,
+  405: 5,
+  410: 4,
+  413: 5,
+  415: 5,
+  422: 5,
+  429: 7,
+  451: 5,
+};
+
+const statuses = Array.from({ length: 400 }, (_, at) => 200 + at);
+
+describe('a row a status: what each kind of call does, and the exit code of one that stops', () => {
+  test.each(statuses)('HTTP %d', (status) => {
+    const meaning = meaningOfStatus(status);
+    if (status < 300) return expect(meaning).toBeUndefined();
+    if (!meaning) throw new Error(`HTTP ${status} means nothing`);
+    const { failure: kind } = meaning;
+    const actions = (['paid', 'read', 'chat', 'upload', 'change'] as const).map(
+      (resend) => decide(resend, { kind }, at()).action,
+    );
+    const isTold = status === 429;
+    const isOver = status < 400 || status in refusals;
+    const isTrouble = status >= 500 || status === 408;
+    expect(actions).toEqual([
+      isTold ? 'retry' : status in refusals ? 'stop' : 'unknown',
+      isTold || !isOver ? 'retry' : 'stop',
+      isTold || isTrouble ? 'retry' : 'stop',
+      isTold ? 'retry' : status in refusals ? 'stop' : 'unknown',
+      isTold || !isOver ? 'retry' : 'stop',
+    ]);
+    expect(errorKinds[meaning.kind].exitCode).toBe(refusals[status] ?? 8);
+    expect(meaning.sentence).not.toBe('');
+  });
 });
 
 const now = Date.parse('2026-11-20T12:00:00Z');

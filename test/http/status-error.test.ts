@@ -1,10 +1,15 @@
 import { expect, test } from 'vitest';
-import { failureOfStatus } from '../../src/http/retry.ts';
+import { meaningOfStatus } from '../../src/http/reply-statuses.ts';
 import { cutText, describeBody, statusError } from '../../src/http/status-error.ts';
 
 const nowMs = Date.parse('2026-11-20T12:00:00Z');
+function meaning(status: number) {
+  const found = meaningOfStatus(status);
+  if (!found) throw new Error(`HTTP ${status} is a success`);
+  return found;
+}
 const of = (status: number, text: string, headers: Record<string, string> = {}, retryAtMs?: number) =>
-  statusError({ status, headers, text }, failureOfStatus(status) ?? 'refused', {
+  statusError({ status, headers, text }, meaning(status), {
     request: 'POST /v1/tasks',
     nowMs,
     retryAtMs,
@@ -21,7 +26,8 @@ test.each([
   [405, 'rejected', 5],
   [407, 'unavailable', 8],
   [408, 'unavailable', 8],
-  [409, 'rejected', 5],
+  [409, 'unavailable', 8],
+  [410, 'not_found', 4],
   [413, 'rejected', 5],
   [422, 'rejected', 5],
   [429, 'rate_limited', 7],
@@ -111,7 +117,7 @@ test('a redirect names where to, without query or user', () => {
 test('a 404 to a create is about its path, one to anything else about the ID', () => {
   const lost = { status: 404, headers: {}, text: '{}' };
   const hint = (isCreate: boolean) =>
-    statusError(lost, 'not_found', { request: 'POST /v1/x', nowMs: 0, isCreate }).facts.hint;
+    statusError(lost, meaning(404), { request: 'POST /v1/x', nowMs: 0, isCreate }).facts.hint;
   expect(hint(true)).toMatch(/^check the path of the base URL/);
   expect(hint(false)).toMatch(/^check the ID/);
 });

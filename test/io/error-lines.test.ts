@@ -22,7 +22,7 @@ const hostile = new GwError('rejected', 'bad\n::error::owned \x1b[31m \u202e', {
   code: 'x\u2028y',
   requestId: 'req-1',
   taskId: 'task-1',
-  retryAtMs: 5,
+  retryAtMs: Date.UTC(2026, 10, 20, 12, 1, 30, 400),
 });
 
 describe('for people', () => {
@@ -40,7 +40,16 @@ describe('for people', () => {
       ['error: interrupted by SIGINT', 'hint: gw jobs sync'],
     ],
     ['a closed pipe', new ClosedPipe('x'), []],
-    ['text from outside', hostile, ['error: bad\\n::error::owned \\x1b[31m \\u202e', 'hint: fix\\rit']],
+    [
+      'text from outside, with its code and request ID',
+      hostile,
+      ['error: bad\\n::error::owned \\x1b[31m \\u202e (code x\\u2028y, request ID req-1)', 'hint: fix\\rit'],
+    ],
+    [
+      'a code that the message names already',
+      new GwError('rejected', '1102: too little', { code: '1102', requestId: 'r-1' }),
+      ['error: 1102: too little (request ID r-1)'],
+    ],
   ])('%s', (_, error, lines) => {
     expect(human(error)).toEqual(lines);
   });
@@ -94,6 +103,7 @@ describe('with --json', () => {
         type: 'invalid_request',
         code: 'x\u2028y',
         request_id: 'req-1',
+        retry_at: '2026-11-20T12:01:30Z',
         task_id: 'task-1',
       },
     });

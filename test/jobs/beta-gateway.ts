@@ -2,12 +2,24 @@ import * as http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 
+/** A reply with this status; a 429 asks for 300 s of patience. */
+type Status = 302 | 401 | 402 | 409 | 425 | 429;
+
 /** What becomes of one create. */
 export interface CreateFate {
   /** When the task is there: at once, after so many milliseconds, or never. */
   readonly commit: 'now' | 'never' | { readonly afterMs: number };
   /** How the reply ends. */
-  readonly reply: 'whole' | 'reset' | 'cut' | 'empty' | '502' | 'garbage' | 'refused' | 'refused-422';
+  readonly reply:
+    | 'whole'
+    | 'reset'
+    | 'cut'
+    | 'empty'
+    | '502'
+    | 'garbage'
+    | 'refused'
+    | 'refused-422'
+    | Status;
 }
 
 export interface BetaGateway {
@@ -21,8 +33,10 @@ export interface BetaGateway {
   readonly lookUpFaults: ('503' | 'reset' | 'garbage' | 'no-list')[];
   /** Puts a task there that nobody here made; returns its ID. */
   add(externalId: string, madeAtMs: number): string;
+  /** Whether a create that is to be refused is so before its external ID is looked at. */
+  refusesFirst: boolean;
   /** What a create under a taken external ID is answered with. */
-  duplicates: 'error' | 'first' | 'lost';
+  duplicates: 'error' | 'first' | 'lost' | 'conflict';
 }
 
 /** A gateway of family B whose creates end as a test says; external IDs are unique in it, as documented. */
@@ -48,10 +62,16 @@ export async function openBetaGateway(
     const externalId = body.options?.external_task_id;
     creates.push(externalId);
     // What is not shown yet has its ID all the same.
-    const taken = committed.find((task) => externalId && task.externalId === externalId);
+    const isRefused = typeof fate.reply === 'number' || fate.reply.startsWith('refused');
+    const taken =
+      gateway.refusesFirst && isRefused
+        ? undefined
+        : committed.find((task) => externalId && task.externalId === externalId);
     if (taken && gateway.duplicates === 'error') {
       return send(response, 200, { code: 1303, message: 'external_task_id already exists', request_id: 'r' });
     }
+    if (taken && gateway.duplicates === 'conflict')
+      return send(response, 409, { error: { message: 'conflict' } });
     if (taken && gateway.duplicates === 'lost') return response.socket?.resetAndDestroy();
     if (taken) return send(response, 200, { code: 0, message: 'ok', request_id: 'r', data: recordOf(taken) });
     const task = {
@@ -79,6 +99,9 @@ export async function openBetaGateway(
         return send(response, 200, { code: 1102, message: 'the balance is not enough', request_id: 'r' });
       case 'refused-422':
         return send(response, 422, { code: 1301, message: 'the prompt was flagged', request_id: 'r' });
+      default:
+        if (fate.reply === 429) response.setHeader('retry-after', '300');
+        return send(response, fate.reply, { error: { message: 'no; you may try again' } });
     }
   };
 
@@ -120,6 +143,7 @@ export async function openBetaGateway(
     creates,
     lookUps,
     lookUpFaults: [],
+    refusesFirst: false,
     duplicates: 'error',
     add(externalId, atMs) {
       const id = `old-${committed.length + 1}`;

@@ -148,14 +148,84 @@ describe('a create of family B whose answer is lost', () => {
     expect((await onlyJob()).state).toBe('unknown');
   });
 
-  test('refused for another reason when it is sent again: the refusal is the end of it', async () => {
-    const { gateway, create, onlyJob } = await scene(
-      { commit: 'never', reply: 'reset' },
-      { commit: 'never', reply: 'refused' },
-    );
-    expect(await errorOf(create())).toMatchObject({ kind: 'rejected' });
-    expect(gateway.creates).toHaveLength(2);
+  describe.each(['refused', 'refused-422', 401, 402, 429] as const)('sent again and met with %s', (reply) => {
+    test('never committed: the first sending stays unknown, until an hour of proof', async () => {
+      const { gateway, create, onlyJob, settle, clock } = await scene(
+        { commit: 'never', reply: 'reset' },
+        { commit: 'never', reply },
+      );
+      const error = await errorOf(create());
+      expect(error).toMatchObject({ kind: 'unknown_outcome' });
+      expect(`${error.message} ${error.facts?.hint}`).not.toMatch(/try again|asked again|300/);
+      expect(error.facts).not.toHaveProperty('retryAtMs');
+      expect(gateway.creates).toHaveLength(2);
+      expect(await onlyJob()).toMatchObject({ state: 'unknown', id: undefined });
+      expect(await settle()).toMatchObject({ outcome: 'open' });
+      await clock.sleep(3_700_000);
+      expect(await settle()).toMatchObject({ outcome: 'over' });
+      expect(gateway.creates).toHaveLength(2);
+    });
+
+    test('committed a minute late: it is found all the same', async () => {
+      const { gateway, create, onlyJob, settle, clock } = await scene(
+        { commit: { afterMs: 60_000 }, reply: 'reset' },
+        { commit: 'never', reply },
+      );
+      // Refused for its own reason before the gateway looks at the ID.
+      gateway.refusesFirst = true;
+      expect(await errorOf(create())).toMatchObject({ kind: 'unknown_outcome' });
+      await clock.sleep(60_000);
+      expect(await settle()).toEqual({ outcome: 'adopted', id: 'bt-1' });
+      expect(await onlyJob()).toMatchObject({ state: 'running', id: 'bt-1' });
+      expect(gateway.creates).toHaveLength(2);
+    });
+
+    test('committed before the look-up after it: taken at once', async () => {
+      const { gateway, create } = await scene(
+        { commit: { afterMs: 30_000 }, reply: 'reset' },
+        { commit: 'never', reply },
+      );
+      gateway.refusesFirst = true;
+      expect(await create()).toMatchObject({ id: 'bt-1' });
+      expect(gateway.creates).toHaveLength(2);
+    });
+  });
+
+  test('a refusal of the only sending is the end of it', async () => {
+    const { gateway, create, onlyJob } = await scene({ commit: 'never', reply: 402 });
+    expect(await errorOf(create())).toMatchObject({ kind: 'balance' });
     expect((await onlyJob()).state).toBe('refused');
+    expect(gateway.lookUps).toEqual([]);
+  });
+
+  test.each([302, 409, 425] as const)('HTTP %d settles nothing: it is looked up', async (reply) => {
+    const { gateway, create } = await scene({ commit: 'now', reply });
+    expect(await create()).toMatchObject({ id: 'bt-1' });
+    expect(gateway.creates).toHaveLength(1);
+  });
+
+  test('committed late, and the second sending meets HTTP 409: the first task is taken', async () => {
+    const { gateway, create, notes } = await scene({ commit: { afterMs: 30_000 }, reply: 'reset' });
+    gateway.duplicates = 'conflict';
+    expect(await create()).toMatchObject({ id: 'bt-1' });
+    expect(gateway.creates).toHaveLength(2);
+    expect(notes[0]).toContain('the answer was lost');
+  });
+
+  test('HTTP 409 says in words what came, and where another job has the ID, that nothing was created', async () => {
+    const { gateway, create, notes, ledger } = await scene();
+    gateway.duplicates = 'conflict';
+    const body = { prompt: 'a fox', options: { external_task_id: 'order-17' } };
+    const first = await create(body);
+    const error = await errorOf(create(body));
+    expect(error).toMatchObject({
+      kind: 'rejected',
+      message: expect.stringContaining('nothing was created'),
+    });
+    expect(error.facts?.hint).toContain(first.id);
+    expect(notes).toEqual([expect.stringContaining('answered HTTP 409; looking')]);
+    expect(gateway.tasks().size).toBe(1);
+    expect((await ledger.list()).map(({ state }) => state).sort()).toEqual(['refused', 'running']);
   });
 
   test('an interrupt while it is looked for leaves it to jobs sync, which finds it', async () => {
@@ -294,6 +364,21 @@ describe("the same create again under the user's own external ID, while its answ
     expect(await create(body)).toMatchObject({ key, id: 'bt-1', isOwnReply: true });
     expect(gateway.creates).toEqual(['order-17', 'order-17']);
     expect(await onlyJob()).toMatchObject({ key, state: 'running' });
+  });
+
+  test('sent again after an empty look-up, and lost again: the hour of proof counts from there', async () => {
+    const made = await scene(
+      { commit: 'never', reply: 'reset' },
+      { commit: 'never', reply: 402 },
+      { commit: { afterMs: 1_800_000 }, reply: 'reset' },
+    );
+    made.gateway.duplicates = 'lost';
+    expect(await errorOf(made.create(body))).toMatchObject({ kind: 'unknown_outcome' });
+    await made.clock.sleep(7_200_000);
+    expect(await errorOf(made.create(body))).toMatchObject({ kind: 'unknown_outcome' });
+    expect(await made.settle()).toMatchObject({ outcome: 'open' });
+    await made.clock.sleep(1_900_000);
+    expect(await made.settle()).toEqual({ outcome: 'adopted', id: 'bt-1' });
   });
 
   test('another body is never sent, nor another ID advised; what was lost is settled', async () => {
