@@ -78,13 +78,12 @@ export function roundTrip(
     if (signal?.aborted) return onAbort();
     signal?.addEventListener('abort', onAbort, { once: true });
 
+    gate.awaitReply();
     client.dispatch(dispatchOptions(request, framing), {
       onRequestStart() {
         begun = true;
       },
       onResponseStart(_controller, status, headers) {
-        // 1xx heads come before the one that counts.
-        if (status < 200) return;
         head = { status, headers: flatHeaders(headers) };
         guarded(() => head && handler.onHead(head));
       },
@@ -197,6 +196,9 @@ function earlyEnd(socket: Socket, told: Error): Error | undefined {
 function brokenReply(error: Error, host: string, begun: boolean, sent: 'no' | 'maybe'): ExchangeError {
   if (error instanceof BodyFault) return new ExchangeError(error.message, sent, exchangeCodes.bodyFault);
   const code = systemCode(error);
+  if (code === exchangeCodes.unreadable) {
+    return new ExchangeError(`the reply of ${host} breaks HTTP: ${error.message}`, sent, code);
+  }
   if (code?.startsWith('HPE_') || (code && unreadableCodes.has(code)) || error.name === 'HTTPParserError') {
     return new ExchangeError(
       `the reply of ${host} breaks HTTP: ${reasonOf(error, code)}`,

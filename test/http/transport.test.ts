@@ -1,5 +1,5 @@
 import * as zlib from 'node:zlib';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { ExchangeError, WireHead, WireRequest } from '../../src/http/exchange.ts';
 import { type Connected, createTransport, type TransportOptions } from '../../src/http/transport.ts';
 import {
@@ -16,6 +16,7 @@ import {
   silence,
   startFaultServer,
 } from '../helpers/fault-server.ts';
+import { makeSelfSigned } from '../helpers/self-signed.ts';
 import { errorOf } from './test-client.ts';
 
 const closers: (() => Promise<void>)[] = [];
@@ -63,11 +64,102 @@ test('an absent header is absent, whatever its name', async () => {
   expect([headers.constructor, headers.toString]).toEqual([undefined, undefined]);
 });
 
-test('a 1xx head is passed over', async () => {
-  const server = await serve({
-    steps: [raw('HTTP/1.1 103 Early\r\nlink: x\r\n\r\nHTTP/1.1 201 OK\r\ncontent-length: 1\r\n\r\ny')],
+const interim = (status: number, ...headers: string[]) =>
+  `HTTP/1.1 ${status} Soon\r\n${headers.map((each) => `${each}\r\n`).join('')}\r\n`;
+const final = 'HTTP/1.1 201 OK\r\ncontent-length: 3\r\n\r\nyes';
+
+describe('heads with 1xx before a reply, on every way that reads one', () => {
+  const cases: [name: string, pieces: readonly string[]][] = [
+    ['a 100 that nobody asked for', [interim(100), final]],
+    ['a 102', [interim(102), final]],
+    ['a 103 with headers', [interim(103, 'link: x', 'link: y'), final]],
+    ['a 199', [interim(199, 'a: b'), final]],
+    ['several in a row', [interim(100), interim(103, 'link: x'), interim(102), final]],
+    ['three hundred, as for a slow image', [interim(102).repeat(300), final]],
+    ['one glued to the head that counts', [interim(100) + final]],
+    ['one in pieces', [...interim(100, 'a: b').split(/(?<=[\r\n 1P])/), final]],
+    ['byte by byte, with all that follows', [...(interim(100) + interim(103, 'x: y') + final)]],
+    ['one with bare line feeds', ['HTTP/1.1 100 Continue\n\n', final]],
+    ['none, and a head in pieces', ['HT', 'TP/1.1', ' ', final.slice(9)]],
+  ];
+  const own = makeSelfSigned();
+  test.each(cases)('%s', async (_, pieces) => {
+    if (!own) throw new Error('openssl is needed');
+    for (const tlsKeys of [undefined, own]) {
+      const server = await serve({
+        steps: [
+          async (socket) => {
+            for (const piece of pieces) {
+              socket.write(piece);
+              await new Promise((resolve) => setImmediate(resolve));
+            }
+          },
+        ],
+        ...(tlsKeys && { tls: tlsKeys }),
+      });
+      const transport = open(tlsKeys ? { ca: tlsKeys.cert } : {});
+      const whole = await transport.exchange(get(server.url));
+      // The second comes on the connection that was kept.
+      const again = await transport.exchange(get(server.url));
+      let streamed = '';
+      const head = await transport.stream(get(server.url, { freshConnection: true }), {
+        onHead() {},
+        onData(chunk) {
+          streamed += text(chunk);
+        },
+      });
+      expect([whole.status, text(whole.bytes), text(again.bytes)]).toEqual([201, 'yes', 'yes']);
+      expect([head.status, streamed, server.connections()]).toEqual([201, 'yes', 2]);
+    }
   });
-  expect(await open().exchange(get(server.url))).toMatchObject({ status: 201 });
+
+  test('1xx in the body are bytes like any other', async () => {
+    const body = interim(100);
+    const server = await serve({ steps: [raw(Buffer.concat([replyBytes(200, body), Buffer.from('')]))] });
+    expect(text((await open().exchange(get(server.url))).bytes)).toBe(body);
+  });
+
+  test.each([
+    ['101', 'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n', 'switches to another protocol'],
+    ['too many', interim(102).repeat(1001) + final, '1xx come without end'],
+    [
+      'one that never ends',
+      `HTTP/1.1 100 X\r\n${'a: b\r\n'.repeat(50_000)}\r\n${final}`,
+      '1xx come without end',
+    ],
+  ])('%s is no reply', async (_, bytes, words) => {
+    const server = await serve({ steps: [raw(bytes)] });
+    const error = await failure(open().exchange(get(server.url)));
+    expect([error.sent, error.code]).toEqual(['maybe', 'UNREADABLE']);
+    expect(error.message).toContain(words);
+  });
+
+  test('a server that sends them for ever is left', async () => {
+    let isOpen = true;
+    const server = await serve({
+      steps: [
+        (socket) => {
+          socket.on('close', () => {
+            isOpen = false;
+          });
+          const pour = () => {
+            for (let count = 0; isOpen && count < 100_000; count += 1)
+              if (!socket.write(interim(102))) return void socket.once('drain', pour);
+          };
+          pour();
+        },
+      ],
+    });
+    expect((await failure(open().exchange(get(server.url)))).code).toBe('UNREADABLE');
+    await vi.waitFor(() => expect(isOpen).toBe(false));
+  });
+
+  test('one and then nothing is silence, and one and then the end a lost reply', async () => {
+    const silent = await serve({ steps: [raw(interim(100))] });
+    expect((await failure(open().exchange(get(silent.url, { silenceMs: 60 })))).code).toBe('SILENCE');
+    const closing = await serve({ steps: [(socket) => void socket.end(interim(100))] });
+    expect((await failure(open().exchange(get(closing.url)))).sent).toBe('maybe');
+  });
 });
 
 test('idle connections are kept; a fresh one is its own and is closed after', async () => {
