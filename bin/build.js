@@ -6,6 +6,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const esbuild = require('esbuild');
 const { loadSource } = require('./load-source.js');
+const { writeThirdParty } = require('./third-party.js');
 
 const root = path.join(__dirname, '..');
 const distDir = path.join(root, 'dist');
@@ -61,16 +62,18 @@ async function build() {
     filter: (file) => !file.endsWith('.md'),
   });
   copyWasm();
-  for (const [name, text] of Object.entries(completion)) fs.writeFileSync(path.join(distDir, name), text);
-  fs.writeFileSync(path.join(distDir, 'LICENSES.txt'), licencesOf(Object.keys(metafile.inputs)));
+  for (const [name, text] of Object.entries(completion.files))
+    fs.writeFileSync(path.join(distDir, name), text);
+  writeThirdParty(distDir, root, [metafile, completion.metafile], codecPackages);
 }
 
 /** What answers the shells' completion: no part of the bundle, so that an answer loads nothing else. */
 async function buildCompletion() {
-  const { outputFiles } = await esbuild.build({
+  const { outputFiles, metafile } = await esbuild.build({
     absWorkingDir: root,
     entryPoints: ['src/completion/complete.ts'],
     write: false,
+    metafile: true,
     bundle: true,
     format: 'cjs',
     platform: 'node',
@@ -83,8 +86,12 @@ async function buildCompletion() {
     alias: { undici: './src/http/lean-undici.ts' },
     plugins: [withoutUnused],
   });
-  return { 'complete.js': outputFiles[0].text, 'complete.json': `${JSON.stringify(await buildTable())}\n` };
+  const table = `${JSON.stringify(await buildTable())}\n`;
+  return { files: { 'complete.js': outputFiles[0].text, 'complete.json': table }, metafile };
 }
+
+/** The packages whose WebAssembly is copied beside the bundle. */
+const codecPackages = ['@jsquash/jpeg', '@jsquash/png', '@jsquash/webp'];
 
 /** The image codecs, which no bundle can hold: read from dist/wasm by their names when an image is drawn. */
 function copyWasm() {
@@ -133,25 +140,6 @@ function writeParts(parts) {
     for (const { name } of together) fileOf[name] = file;
   }
   fs.writeFileSync(path.join(distDir, 'parts.json'), `${JSON.stringify(fileOf)}\n`);
-}
-
-/** The licence texts of what is bundled, as those licences ask. */
-function licencesOf(inputs) {
-  const packages = new Set(
-    inputs
-      .map((input) => input.match(/node_modules\/((?:@[^/]+\/)?[^/]+)\//)?.[1])
-      .filter((name) => name !== undefined),
-  );
-  const texts = [...packages].sort().map((name) => {
-    const dir = path.join(root, 'node_modules', name);
-    const { version, license, homepage } = JSON.parse(
-      fs.readFileSync(path.join(dir, 'package.json'), 'utf8'),
-    );
-    const file = fs.readdirSync(dir).find((entry) => /^(licen[cs]e|copying)/i.test(entry));
-    const text = file ? fs.readFileSync(path.join(dir, file), 'utf8') : `Licence: ${license}\n`;
-    return `${name} ${version} (${license}) ${homepage ?? ''}\n\n${text}`;
-  });
-  return texts.join(`\n${'-'.repeat(80)}\n\n`);
 }
 
 build().catch((error) => {
