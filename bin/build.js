@@ -5,6 +5,7 @@ const crypto = require('node:crypto');
 const fs = require('node:fs');
 const path = require('node:path');
 const esbuild = require('esbuild');
+const { buildAlone } = require('./build-alone.js');
 const { loadSource } = require('./load-source.js');
 const { writeThirdParty } = require('./third-party.js');
 
@@ -53,6 +54,7 @@ async function build() {
   });
   const parts = await Promise.all(outputFiles.map(toCommonJs));
   const completion = await buildCompletion();
+  const worker = await buildAlone('src/worker.ts');
   fs.rmSync(distDir, { recursive: true, force: true });
   fs.mkdirSync(distDir, { recursive: true });
   fs.writeFileSync(path.join(distDir, 'package.json'), '{ "type": "commonjs" }\n');
@@ -62,26 +64,15 @@ async function build() {
     filter: (file) => !file.endsWith('.md'),
   });
   copyWasm();
+  fs.writeFileSync(path.join(distDir, 'worker.js'), worker.outputFiles[0].text);
   for (const [name, text] of Object.entries(completion.files))
     fs.writeFileSync(path.join(distDir, name), text);
-  writeThirdParty(distDir, root, [metafile, completion.metafile], codecPackages);
+  writeThirdParty(distDir, root, [metafile, completion.metafile, worker.metafile], codecPackages);
 }
 
-/** What answers the shells' completion: no part of the bundle, so that an answer loads nothing else. */
+/** What answers the shells' completion: alone, so that an answer loads nothing else. */
 async function buildCompletion() {
-  const { outputFiles, metafile } = await esbuild.build({
-    absWorkingDir: root,
-    entryPoints: ['src/completion/complete.ts'],
-    write: false,
-    metafile: true,
-    bundle: true,
-    format: 'cjs',
-    platform: 'node',
-    target,
-    minify: true,
-    legalComments: 'none',
-    logLevel: 'warning',
-  });
+  const { outputFiles, metafile } = await buildAlone('src/completion/complete.ts');
   const { buildTable } = await loadSource('src/completion/build.ts', {
     alias: { undici: './src/http/lean-undici.ts' },
     plugins: [withoutUnused],

@@ -1,5 +1,5 @@
 import { codecWords, MB, type MediaLimits, type Modality, type Range } from '../gateway/media-limits.ts';
-import { type MediaFacts, UNKNOWN_CODEC } from './probe.ts';
+import { DEADLINE_MS, type MediaFacts, UNKNOWN_CODEC } from './probe.ts';
 import { modalityInWords, typeInWords } from './signatures.ts';
 
 /** Containers round lengths to their frames: a 30 s clip cut by any editor may say 30.03. */
@@ -15,7 +15,8 @@ export function checkModality(facts: MediaFacts, wanted: Modality, what: string)
 
 /**
  * Every documented limit that a file breaks, a sentence each with the rule's numbers; `what` begins each sentence.
- * A limit about a fact that could not be read is a breach too: the gateway would not read it either.
+ * A limit about a fact that could not be read is a breach too: the gateway would not read it either. Of a format that is
+ * not taken no facts are told, and of a file that reading never came to an end of no more than that.
  */
 export function checkMedia(facts: MediaFacts, limits: MediaLimits, what: string): string[] {
   return [...breaches(facts, limits)].map((breach) => `${what}: ${breach}`);
@@ -23,11 +24,15 @@ export function checkMedia(facts: MediaFacts, limits: MediaLimits, what: string)
 
 function* breaches(facts: MediaFacts, limits: MediaLimits): Generator<string> {
   const { formats, bytes, durationS, framesPerS } = limits;
-  if (formats && !formats.includes(facts.format)) {
-    yield `is ${typeInWords(facts)}; the formats taken are ${formats.join(', ')}`;
-  }
+  const isTaken = !formats || formats.includes(facts.format);
+  if (!isTaken) yield `is ${typeInWords(facts)}; the formats taken are ${formats.join(', ')}`;
   if (bytes && (bytes.exclusive ? facts.bytes >= bytes.max : facts.bytes > bytes.max)) {
     yield `has ${inMB(facts.bytes)}; it must be ${bytes.exclusive ? 'under' : 'at most'} ${inMB(bytes.max)}`;
+  }
+  if (!isTaken && facts.modality !== 'image') return;
+  if (facts.isStuck) {
+    yield `could not be read as ${facts.format.toUpperCase()} within ${DEADLINE_MS / 1000} s: the file looks damaged`;
+    return;
   }
   yield* pictureBreaches(facts, limits);
   yield* codecBreaches(facts, limits);

@@ -6,6 +6,8 @@ import { fileFault, oddKind } from './file-fault.ts';
 /** Bytes that can be read in pieces: a file, or a data URI once decoded. */
 export interface ByteSource {
   readonly bytes: number;
+  /** What another thread reads it from: an open file's descriptor, or the bytes themselves. */
+  readonly content: number | Uint8Array;
   /** The bytes from `start` up to but without `end`; fewer where the source ends before. */
   read(start: number, end: number): Promise<Uint8Array>;
 }
@@ -70,7 +72,7 @@ function localFile(handle: fs.FileHandle, opened: BigStats, named: string): Loca
     if (content.length !== bytes) throw changed(named);
     return content;
   };
-  return { bytes, read, readAll, assertUnchanged, close: () => handle.close() };
+  return { bytes, content: handle.fd, read, readAll, assertUnchanged, close: () => handle.close() };
 }
 
 async function readRange(

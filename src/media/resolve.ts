@@ -51,6 +51,10 @@ export interface ResolveOptions {
 export interface ResolveDeps {
   /** Relative paths start here. */
   readonly cwd: string;
+  /** Where the files that come with gw are. */
+  readonly assetsDir: string;
+  /** Ends the reading of a file. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** A reference told apart, with its size in the body, before anything of it is read. */
@@ -115,9 +119,9 @@ async function plan(input: MediaInput, deps: ResolveDeps): Promise<Planned> {
 async function resolve({ input, reference, named }: Planned, deps: ResolveDeps): Promise<Outcome> {
   switch (reference.kind) {
     case 'file':
-      return fromFile(input, path.resolve(deps.cwd, reference.path), named);
+      return fromFile(input, path.resolve(deps.cwd, reference.path), named, deps);
     case 'data':
-      return fromDataUri(input, reference.uri, named);
+      return fromDataUri(input, reference.uri, named, deps);
     case 'url': {
       const { origin, pathname } = new URL(reference.url);
       return fromAddress(
@@ -157,10 +161,15 @@ function fromAddress(
   return { item: { kind, url, describe, bytes: Buffer.byteLength(url) }, breaches };
 }
 
-async function fromFile(input: MediaInput, absolutePath: string, named: string): Promise<Outcome> {
+async function fromFile(
+  input: MediaInput,
+  absolutePath: string,
+  named: string,
+  deps: ResolveDeps,
+): Promise<Outcome> {
   const file = await openMediaFile(absolutePath, named);
   try {
-    const facts = await probe(file);
+    const facts = await probe(file, { ...deps, modality: input.modality });
     const url = toDataUri(facts.mime, await file.readAll());
     const describe = path.basename(absolutePath);
     return {
@@ -172,9 +181,14 @@ async function fromFile(input: MediaInput, absolutePath: string, named: string):
   }
 }
 
-async function fromDataUri(input: MediaInput, uri: string, named: string): Promise<Outcome> {
+async function fromDataUri(
+  input: MediaInput,
+  uri: string,
+  named: string,
+  deps: ResolveDeps,
+): Promise<Outcome> {
   const { mime, content } = parseDataUri(uri, named);
-  const facts = await probeBytes(content);
+  const facts = await probeBytes(content, { ...deps, modality: input.modality });
   // The type that is sent is what the bytes are; what was declared counts only where they do not say.
   const url = toDataUri(facts.format === 'unknown' && mime !== '' ? mime : facts.mime, content);
   const describe = `sha256:${createHash('sha256').update(content).digest('hex')}`;

@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import * as path from 'node:path';
 import type { Host } from '../host.ts';
+import { DEADLINE_MS } from '../media/probe.ts';
+import type { Drawn } from './draw-picture.ts';
 import type { ColorDepth } from './half-blocks.ts';
 
 /** Where images are drawn: stderr, because stdout holds the result. */
@@ -10,6 +12,7 @@ export interface PreviewTerminal {
   readonly hasColor: boolean;
   /** What the terminal draws by itself; found out when absent. */
   readonly supports?: Graphics | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface Graphics {
@@ -37,6 +40,7 @@ export async function showPreview(file: string, terminal: PreviewTerminal): Prom
     await new Promise<void>((resolve) => stderr.write(text, () => resolve()));
     return undefined;
   } catch (error) {
+    if (terminal.signal?.aborted) return undefined;
     return error instanceof Error ? error.message : 'it cannot be read';
   }
 }
@@ -48,20 +52,23 @@ export async function previewText(
 ): Promise<string | undefined> {
   const { host, hasColor } = terminal;
   const graphics = inMultiplexer(host.env) ? undefined : (terminal.supports ?? (await supportedBy(host)));
-  const draws = graphics && (graphics.kitty || graphics.iterm2 || graphics.sixel);
-  if (!draws && !hasColor) return undefined;
-  const { decodeImage } = await import('./decode-image.ts');
-  const picture = await decodeImage(content, path.join(host.assetsDir, 'wasm'));
-  const columns = Math.max(1, Math.min(host.stderr.columns || 80, MAX_COLUMNS));
-  const rows = Math.max(1, (host.stderr.rows || 24) - SPARE_ROWS);
-  if (!draws) {
-    const { halfBlocks } = await import('./half-blocks.ts');
-    return halfBlocks(picture, columns, rows, depthOf(host.env));
-  }
-  const { itermImage, kittyGraphics, sixelGraphics } = await import('./graphics.ts');
-  if (graphics.kitty) return kittyGraphics(picture, { columns, rows });
-  if (graphics.iterm2) return itermImage(content, picture, { columns, rows });
-  return sixelGraphics(picture, { columns, rows });
+  const own = graphics && (['kitty', 'iterm2', 'sixel'] as const).find((each) => graphics[each]);
+  if (!own && !hasColor) return undefined;
+  const { inWorker } = await import('../media/in-worker.ts');
+  const { last } = await inWorker<Drawn>(
+    {
+      do: 'draw',
+      content,
+      as: own ?? depthOf(host.env),
+      columns: Math.max(1, Math.min(host.stderr.columns || 80, MAX_COLUMNS)),
+      rows: Math.max(1, (host.stderr.rows || 24) - SPARE_ROWS),
+      wasmDir: path.join(host.assetsDir, 'wasm'),
+    },
+    { assetsDir: host.assetsDir, deadlineMs: DEADLINE_MS, signal: terminal.signal },
+  );
+  if (last === undefined) throw new Error('it could not be read in time; the file looks damaged');
+  if ('problem' in last) throw new Error(last.problem);
+  return last.text;
 }
 
 async function supportedBy({ stderr }: Pick<Host, 'stderr'>): Promise<Graphics> {

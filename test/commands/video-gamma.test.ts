@@ -5,7 +5,7 @@ import { gammaFlagOf, gammaFlags } from '../../src/commands/video/gamma/body.ts'
 import { flagName } from '../../src/flags/flag.ts';
 import { GammaCreateBody } from '../../src/gateway/gamma/create.ts';
 import { KEY, World } from '../helpers/gw.ts';
-import { hasFfmpeg, make, picture, pngHead, sparse, tone } from '../media/fixtures.ts';
+import { endlessClip, hasFfmpeg, make, picture, pngHead, sparse, tone } from '../media/fixtures.ts';
 
 const worlds: World[] = [];
 const open = async (options: Parameters<typeof World.open>[0] = {}) => {
@@ -365,6 +365,11 @@ describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the le
       ['x', ...sized, '--video', 'long.mp4'],
       /--video long.mp4: the media come to 66\.\d MB .* over 64 MB/,
     ],
+    [
+      'a clip that would be read for ever',
+      ['x', ...sized, '--video', 'endless.mp4'],
+      /--video endless.mp4: could not be read as MP4 within 5 s: the file looks damaged/,
+    ],
     ['a missing file', ['x', ...sized, '--video', 'none.mp4'], /--video none.mp4/],
   ])('%s', async (_, words, sentence) => {
     const world = await open();
@@ -372,6 +377,7 @@ describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the le
     writeFileSync(at('page.png'), '<!doctype html><title>no</title>');
     writeFileSync(at('a.gif'), Buffer.from('R0lGODlhAAQAAwAAACwAAAAAAAQAAwAAAgEAOw==', 'base64'));
     writeFileSync(at('small.png'), pngHead(255, 300));
+    writeFileSync(at('endless.mp4'), endlessClip());
     sparse(at('huge.png'), pngHead(1000, 1000), 31_457_281);
     sparse(at('long.mp4'), Buffer.from('\0\0\0\x10ftypisom\0\0\0\0', 'latin1'), 50 * 1_048_576);
     const run = await world.gw([...create, ...words]);

@@ -3,6 +3,9 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { onTestFinished } from 'vitest';
+import type { Modality } from '../../src/gateway/media-limits.ts';
+import * as media from '../../src/media/probe.ts';
+import { assetsDir } from '../helpers/assets-dir.ts';
 
 /** A directory of one test, removed after it. */
 export function temporaryDirectory(): string {
@@ -82,4 +85,23 @@ export function sparse(file: string, head: Uint8Array, bytes: number): string {
   fs.writeFileSync(file, head);
   fs.truncateSync(file, bytes);
   return file;
+}
+
+/** As the product's, of whatever kind the bytes are. */
+export const probeBytes = (bytes: Uint8Array): Promise<media.MediaFacts> =>
+  ofItsKind((modality) => media.probeBytes(bytes, { modality, assetsDir }));
+
+export const probeFile = (file: string, named: string): Promise<media.MediaFacts> =>
+  ofItsKind((modality) => media.probeFile(file, named, { modality, assetsDir }));
+
+async function ofItsKind(read: (modality: Modality) => Promise<media.MediaFacts>) {
+  const facts = await read('image');
+  return facts.modality === 'video' || facts.modality === 'audio' ? read(facts.modality) : facts;
+}
+
+/** A sound clip but for one number of its tables, which makes the probing library count for ever. */
+export function endlessClip(): Buffer {
+  const clip = fs.readFileSync(path.join(assetsDir, 'clips/480p-1x1.mp4'));
+  clip.writeUInt32BE(0xffffffff, clip.indexOf('stsc') + 16);
+  return clip;
 }

@@ -2,8 +2,8 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { gammaMedia } from '../../src/gateway/gamma/models.ts';
 import { MB } from '../../src/gateway/media-limits.ts';
 import { checkMedia } from '../../src/media/check.ts';
-import { type MediaFacts, probeFile, UNKNOWN_CODEC } from '../../src/media/probe.ts';
-import { hasFfmpeg, make, picture, temporaryDirectory, tone } from './fixtures.ts';
+import { type MediaFacts, UNKNOWN_CODEC } from '../../src/media/probe.ts';
+import { hasFfmpeg, make, picture, probeFile, temporaryDirectory, tone } from './fixtures.ts';
 
 // The media limits of family C, one accepted and one refused file a rule; numbers as in the document, none computed.
 

@@ -3,14 +3,18 @@ import * as path from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MB } from '../../src/gateway/media-limits.ts';
-import { probeBytes, probeFile } from '../../src/media/probe.ts';
+import { probeBytes as probeAs } from '../../src/media/probe.ts';
+import { assetsDir } from '../helpers/assets-dir.ts';
 import {
+  endlessClip,
   hasFfmpeg,
   heif,
   jpegWithAppData,
   make,
   picture,
   pngHead,
+  probeBytes,
+  probeFile,
   sparse,
   temporaryDirectory,
   tone,
@@ -82,6 +86,36 @@ describe('probeBytes', () => {
       }),
     );
   });
+});
+
+describe('what would be read for ever is given up', () => {
+  it('at the deadline, with the facts that were found before', async () => {
+    const facts = await probeAs(endlessClip(), { modality: 'video', assetsDir, deadlineMs: 1_500 });
+    expect(facts).toMatchObject({ format: 'mp4', isStuck: true, videoCodec: 'avc' });
+    expect(facts.durationS).toBeUndefined();
+  });
+
+  it('at an interrupt', async () => {
+    const ending = new AbortController();
+    const probing = probeAs(endlessClip(), { modality: 'video', assetsDir, signal: ending.signal });
+    setTimeout(() => ending.abort(new Error('interrupted')), 100);
+    await expect(probing).rejects.toThrow('interrupted');
+  });
+
+  it.each([
+    ['flac', 'audio', 'fLaC'],
+    ['aac', 'audio', '\xff\xf1'],
+    ['mkv', 'video', '\x1aE\xdf\xa3'],
+    ['mp4', 'audio', '\0\0\0\x14ftypisom'],
+  ] as const)(
+    '%s that is not taken as %s is told by its first bytes and not read',
+    async (format, modality, head) => {
+      const bytes = Buffer.concat([Buffer.from(head, 'latin1'), Buffer.alloc(500)]);
+      const facts = await probeAs(bytes, { modality, assetsDir: '/nowhere' });
+      expect(facts).toMatchObject({ format, bytes: bytes.length });
+      expect(facts.isStuck).toBeUndefined();
+    },
+  );
 });
 
 describe('probeFile', () => {

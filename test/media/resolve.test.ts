@@ -7,6 +7,7 @@ import { ALPHA_MAX_BODY_BYTES, alphaModels } from '../../src/gateway/alpha/model
 import { MB } from '../../src/gateway/media-limits.ts';
 import { dataUriBytes } from '../../src/media/data-uri.ts';
 import { type MediaInput, type ResolveOptions, resolveMedia } from '../../src/media/resolve.ts';
+import { assetsDir } from '../helpers/assets-dir.ts';
 import { hasFfmpeg, make, picture, pngHead, sparse, temporaryDirectory, tone } from './fixtures.ts';
 
 const limits = alphaModels['alpha-video-2-5-260628']?.media ?? {};
@@ -23,7 +24,7 @@ const audio = (raw: string): MediaInput =>
   image(raw, { flag: '--audio', modality: 'audio', limits: limits.audio });
 
 const resolve = (inputs: MediaInput[], cwd = '/', options: ResolveOptions = {}) =>
-  resolveMedia(inputs, options, { cwd });
+  resolveMedia(inputs, options, { cwd, assetsDir });
 const refusal = (inputs: MediaInput[], cwd?: string, options?: ResolveOptions) =>
   resolve(inputs, cwd, options).then(
     () => expect.unreachable('it was taken'),

@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { inflateSync } from 'node:zlib';
 import encodeJpeg, { init as initJpeg } from '@jsquash/jpeg/encode.js';
@@ -9,6 +10,7 @@ import { type Pixels, shrunk } from '../../src/preview/pixels.ts';
 import { depthOf, type Graphics, previewText, showPreview } from '../../src/preview/show-preview.ts';
 import { makePng } from '../../src/sandbox/png.ts';
 import { assetsDir, wasmDir } from '../helpers/assets-dir.ts';
+import { pngHead } from '../media/fixtures.ts';
 
 const none: Graphics = { kitty: false, iterm2: false, sixel: false };
 const host = (env: Record<string, string> = {}, columns = 20, rows = 14) => ({
@@ -154,6 +156,15 @@ describe('what cannot be drawn is said in a clause', () => {
       said: 'plain text cannot be drawn here',
       written: '',
     });
+  });
+  test('a picture of few bytes and far too many pixels', async () => {
+    const file = path.join(mkdtempSync(path.join(tmpdir(), 'gw-preview-')), 'large.png');
+    writeFileSync(file, pngHead(20_000, 20_000));
+    expect(await shown(file)).toEqual({
+      said: 'it is 20000x20000 px; at most 64 megapixels are drawn',
+      written: '',
+    });
+    rmSync(path.dirname(file), { recursive: true });
   });
   test('no file', async () => {
     expect((await shown('/nowhere/x.png')).said).toContain('ENOENT');

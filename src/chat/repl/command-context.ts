@@ -28,7 +28,7 @@ export function makeCommandContext(
           },
         ],
         {},
-        { cwd: host.cwd },
+        { cwd: host.cwd, assetsDir: host.assetsDir, signal },
       );
       const [breach] = breaches;
       const [item] = items;

@@ -59,7 +59,7 @@ export async function readQuestion(
 /** Images as typed -> what is sent. Throws `usage`. */
 export async function readImages(
   references: readonly string[],
-  { globals, host, io }: Context,
+  { globals, host, io, signal }: Context,
 ): Promise<ChatPart[]> {
   if (references.length === 0) return [];
   const { resolveMedia } = await import('../../media/resolve.ts');
@@ -70,7 +70,11 @@ export async function readImages(
     modality: 'image' as const,
     takes: { url: true, base64: true, schemes: [] },
   }));
-  const { items, breaches } = await resolveMedia(inputs, { validate }, { cwd: host.cwd });
+  const { items, breaches } = await resolveMedia(
+    inputs,
+    { validate },
+    { cwd: host.cwd, assetsDir: host.assetsDir, signal },
+  );
   refuseOrWarn(breaches, validate, io);
   return items.map(({ url }) => ({ type: 'image', url }));
 }

@@ -5,7 +5,7 @@ import { type MultipartBody, type MultipartField, multipartBody } from '../../ht
 import { checkModality } from '../../media/check.ts';
 import { probeFile } from '../../media/probe.ts';
 import { parseReference, shorten } from '../../media/reference.ts';
-import type { MediaInput } from '../../media/resolve.ts';
+import type { MediaInput, ResolveDeps } from '../../media/resolve.ts';
 import { isLocalFile } from './references.ts';
 
 // `gw image edit` as form data: files go out from disk as they are, so a request of any size takes little memory.
@@ -62,7 +62,7 @@ export interface EditForm {
 export async function editForm(
   body: Readonly<Record<string, unknown>>,
   references: readonly MediaInput[],
-  cwd: string,
+  deps: ResolveDeps,
 ): Promise<EditForm> {
   const fields: MultipartField[] = editFormTexts(body).map(([name, value]) => ({ name, value }));
   const media: string[] = [];
@@ -71,8 +71,8 @@ export async function editForm(
     const reference = parseReference(raw, flag);
     if (reference.kind !== 'file') continue;
     const named = `${flag} ${shorten(raw, 200)}`;
-    const file = path.resolve(cwd, reference.path);
-    const { bytes, mime, ...facts } = await probeFile(file, named);
+    const file = path.resolve(deps.cwd, reference.path);
+    const { bytes, mime, ...facts } = await probeFile(file, named, { ...deps, modality: 'image' });
     breaches.push(...checkModality({ bytes, mime, ...facts }, 'image', named));
     const name = path.basename(file);
     media.push(name);

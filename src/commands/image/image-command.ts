@@ -76,7 +76,7 @@ export function imageCommand<const F extends FlagSet>(spec: ImageCommand<F>): An
       const flags = typed as SharedValues;
       const settings = await ctx.settings();
       const { body: bodyFile, apiKeyFile, set = [] } = globals;
-      const { cwd, stdin } = ctx.host;
+      const { assetsDir, cwd, stdin } = ctx.host;
       refuseSharedStdin({ '--api-key-file': apiKeyFile, '--body': bodyFile, '--prompt': flags.prompt });
       const base =
         bodyFile === undefined ? {} : await readJsonBody(bodyFile, { cwd, stdin, signal: ctx.signal });
@@ -117,7 +117,7 @@ export function imageCommand<const F extends FlagSet>(spec: ImageCommand<F>): An
         sets: set,
         params: spec.params?.(model),
         validate: globals.validate === undefined,
-        cwd,
+        deps: { cwd, assetsDir, signal: ctx.signal },
       });
       refuseOrWarn(breaches, globals.validate === undefined, ctx.io);
       const shown = await showInstead(spec.endpoint, input, ctx);

@@ -7,13 +7,13 @@ import { wantsColor } from '../../io/style.ts';
  */
 export async function showPreviews(
   files: readonly { readonly path: string }[],
-  { host, globals, io }: Context,
+  { host, globals, io, signal }: Context,
 ): Promise<void> {
   if (io.mode.quiet || files.length === 0) return;
   const { showPreview } = await import('../../preview/show-preview.ts');
   const hasColor = wantsColor(io.stderrIsTerminal, host.env, globals.color === false);
   for (const file of files) {
-    const problem = await showPreview(file.path, { host, hasColor });
+    const problem = await showPreview(file.path, { host, hasColor, signal });
     if (problem !== undefined) io.warn(`no preview of ${file.path}: ${problem}`);
   }
 }

@@ -1,5 +1,5 @@
 import type { RequestInput } from '../../http/client.ts';
-import { type MediaInput, resolveMedia } from '../../media/resolve.ts';
+import { type MediaInput, type ResolveDeps, resolveMedia } from '../../media/resolve.ts';
 import { editForm, goesAsForm } from './edit-form.ts';
 import { isLocalFile } from './references.ts';
 
@@ -18,7 +18,7 @@ export interface InputPlan {
   readonly sets: readonly string[];
   readonly params: Readonly<Record<string, string>> | undefined;
   readonly validate: boolean;
-  readonly cwd: string;
+  readonly deps: ResolveDeps;
 }
 
 export interface ReadyInput {
@@ -33,11 +33,11 @@ export interface ReadyInput {
  * be sent: malformed, missing, unreadable, or no local file where --multipart asks for one.
  */
 export async function requestInput(plan: InputPlan): Promise<ReadyInput> {
-  const { planned, references, params, cwd } = plan;
+  const { planned, references, params, deps } = plan;
   const shared = { ...(params && { params }), ...(planned.stream === true && { stream: true }) };
   const nullField = Object.keys(planned).find((field) => planned[field] === null);
   if (goesAsForm({ asked: plan.asForm, references, hasOthers: hasOtherImages(plan), nullField })) {
-    const { multipart, media, breaches } = await editForm(planned, references, cwd);
+    const { multipart, media, breaches } = await editForm(planned, references, deps);
     return { input: { ...shared, multipart }, media, breaches };
   }
   const canBeForm = plan.takesForm && references.every(isLocalFile);
@@ -47,7 +47,7 @@ export async function requestInput(plan: InputPlan): Promise<ReadyInput> {
       validate: plan.validate,
       ...(canBeForm && { hintIfTooLarge: 'with --multipart, files of any size are sent as they are' }),
     },
-    { cwd },
+    deps,
   );
   const body = plan.bodyWith(items.map((item) => item.url));
   return { input: { ...shared, body }, media: items.map((item) => item.describe), breaches };

@@ -53,7 +53,7 @@ export async function readCreateBody<F extends FlagSet>(
       totalS: spec.totalReferenceS(model),
       validate: globals.validate === undefined,
     },
-    { cwd: ctx.host.cwd },
+    { cwd: ctx.host.cwd, assetsDir: ctx.host.assetsDir, signal: ctx.signal },
   );
   const media = inputs.map((input, index) => ({ input, url: resolved.items[index]?.url ?? input.raw }));
   const body = spec.fill(

@@ -2,7 +2,6 @@ import type { Access, Context } from '../../context.ts';
 import type { SaveFlags } from '../../flags/job-flags.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { planTarget } from '../../jobs/download/plan-target.ts';
-import { holdWhenFree } from '../../jobs/hold-job.ts';
 import type { TaskLook } from '../../jobs/look.ts';
 import type { Job, SavePlan } from '../../ledger/event.ts';
 import { adoptedJobKey } from '../../ledger/job-key.ts';
@@ -41,13 +40,8 @@ export async function trackJobs(
     const save = savePlan(flags, undefined, settings.out.value, ctx);
     // A mistyped ID must not become a job: the gateway confirms the task first.
     const look = await looker.look(id, { signal: ctx.signal });
-    const key = adoptedJobKey(gateway, id);
-    const { clock, signal } = ctx;
-    const hold = await holdWhenFree(key, { ledger, clock, signal }, () => {});
-    try {
-      // Another gw may have taken it in meanwhile.
-      if (hold.job?.id !== undefined) return { key, save, job: hold.job, look };
-      ledger.append(key, {
+    const key = ledger.begin(
+      {
         event: 'intent',
         family: family.name,
         endpoint: family.query.endpoint.name,
@@ -59,12 +53,11 @@ export async function trackJobs(
         keyId,
         gateway,
         save,
-      });
-      ledger.append(key, { event: 'accepted', id, status: look.view.status });
-      return { key, save, look };
-    } finally {
-      hold.release();
-    }
+      },
+      adoptedJobKey(gateway, id),
+    );
+    ledger.append(key, { event: 'accepted', id, status: look.view.status });
+    return { key, save, look };
   };
   const track = async (id: string): Promise<TrackedJob> => {
     const job = known.get(id);
