@@ -1,3 +1,5 @@
+import { parseJson } from '../http/parse-json.ts';
+
 // Replies are read by hand: a schema for each event of a stream would cost more than all the rest.
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -21,7 +23,7 @@ export function given(fields: Fields): Record<string, unknown> {
 /** The JSON of a tool call's arguments as a value; an empty object where there is none or it is cut. */
 export function argumentsOf(text: string): Record<string, unknown> {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseJson(text);
     return typeof value === 'object' && value !== null && !Array.isArray(value)
       ? (value as Record<string, unknown>)
       : {};

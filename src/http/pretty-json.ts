@@ -1,3 +1,5 @@
+import { parseJson } from './parse-json.ts';
+
 const INDENT = '  ';
 const token = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
@@ -7,7 +9,7 @@ const token = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
  */
 export function prettyJson(text: string): string | undefined {
   try {
-    JSON.parse(text);
+    parseJson(text);
   } catch {
     return undefined;
   }

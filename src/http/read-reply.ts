@@ -1,6 +1,7 @@
 import type { Endpoint } from '../gateway/endpoint.ts';
 import type { Reply } from './client.ts';
 import type { WireReply } from './exchange.ts';
+import { parseJson } from './parse-json.ts';
 import { readDateMs } from './retry-after.ts';
 import { requestIdOf } from './status-error.ts';
 
@@ -15,7 +16,7 @@ export function readReply<T>(
   const text = textOf(wire);
   let json: unknown;
   try {
-    json = JSON.parse(text);
+    json = parseJson(text);
   } catch {
     return { ok: false };
   }

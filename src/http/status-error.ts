@@ -1,6 +1,7 @@
 import { type ErrorFacts, GwError } from '../errors.ts';
 import { type GatewayErrorFacts, readGatewayError } from '../gateway/gateway-error.ts';
 import type { WireHead } from './exchange.ts';
+import { parseJson, type UnreadableJson } from './parse-json.ts';
 import type { StatusMeaning } from './reply-statuses.ts';
 
 /** A complete reply with a status other than 2xx. */
@@ -77,16 +78,15 @@ export function describeBody(text: string): string {
     return `the JSON value ${trimmed.trim().slice(0, 40)}`;
   if (!/^[[{"]/.test(trimmed)) return 'plain text';
   try {
-    JSON.parse(trimmed);
-    return Array.isArray(JSON.parse(trimmed)) ? 'a JSON list' : 'other JSON than documented';
-  } catch {
-    return 'broken JSON';
+    return Array.isArray(parseJson(trimmed)) ? 'a JSON list' : 'other JSON than documented';
+  } catch (error) {
+    return (error as UnreadableJson).message;
   }
 }
 
 function readBody(text: string): GatewayErrorFacts {
   try {
-    return readGatewayError(JSON.parse(text));
+    return readGatewayError(parseJson(text));
   } catch {
     return {};
   }

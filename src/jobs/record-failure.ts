@@ -1,5 +1,6 @@
 import { GwError, Interrupted } from '../errors.ts';
 import { readGatewayError } from '../gateway/gateway-error.ts';
+import { parseJson } from '../http/parse-json.ts';
 import { UnknownOutcome } from '../http/retry.ts';
 import type { LedgerEvent } from '../ledger/event.ts';
 import type { CreateInput } from './create.ts';
@@ -74,7 +75,7 @@ function withQueueHint(error: GwError): GwError {
 function wordsOf(error: GwError): string {
   if (!(error instanceof UnknownOutcome) || error.partialText === undefined) return '';
   try {
-    const { code, message } = readGatewayError(JSON.parse(error.partialText));
+    const { code, message } = readGatewayError(parseJson(error.partialText));
     const said = [code, message].filter(Boolean).join(': ');
     return said === '' ? '' : `; it says "${said.slice(0, LONGEST_WORDS)}"`;
   } catch {

@@ -1,4 +1,5 @@
 import { isBareError } from '../../gateway/chat/error.ts';
+import { parseJson } from '../../http/parse-json.ts';
 import type { ChatUsage, ToolCall } from '../chat.ts';
 import { argumentsText, fieldsOf, itemsOf, numberOf, textOf } from '../json-value.ts';
 import { type Heard, type ReplyReader, StreamedError } from '../reply-reader.ts';
@@ -33,7 +34,7 @@ export class CompletionsReader implements ReplyReader {
   }
 
   event(data: string, heard: Heard): void {
-    const chunk = JSON.parse(data) as CompletionChunk | null;
+    const chunk = parseJson(data) as CompletionChunk | null;
     if (typeof chunk !== 'object' || chunk === null) return;
     if (chunk.error !== undefined && chunk.error !== null) throw new StreamedError(chunk);
     if (chunk.choices === undefined && isBareError(chunk)) throw new StreamedError(chunk);

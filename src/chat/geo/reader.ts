@@ -1,4 +1,5 @@
 import { isBareError } from '../../gateway/chat/error.ts';
+import { parseJson } from '../../http/parse-json.ts';
 import type { ChatUsage, ToolCall } from '../chat.ts';
 import { argumentsText, fieldsOf, itemsOf, numberOf, textOf } from '../json-value.ts';
 import { type Heard, type ReplyReader, StreamedError } from '../reply-reader.ts';
@@ -24,7 +25,7 @@ export class GeoReader implements ReplyReader {
   constructor(private readonly keepWhole: boolean) {}
 
   event(data: string, heard: Heard): void {
-    this.#take(JSON.parse(data), heard);
+    this.#take(parseJson(data), heard);
   }
 
   whole(reply: unknown, heard: Heard): void {

@@ -1,4 +1,5 @@
 import { isBareError } from '../../gateway/chat/error.ts';
+import { parseJson } from '../../http/parse-json.ts';
 import type { ChatUsage, ToolCall } from '../chat.ts';
 import { argumentsOf, argumentsText, fieldsOf, itemsOf, numberOf, textOf } from '../json-value.ts';
 import { type Heard, type ReplyReader, StreamedError } from '../reply-reader.ts';
@@ -27,7 +28,7 @@ export class MessagesReader implements ReplyReader {
   constructor(private readonly keepWhole: boolean) {}
 
   event(data: string, heard: Heard): void {
-    const event = JSON.parse(data) as MessageEvent | null;
+    const event = parseJson(data) as MessageEvent | null;
     switch (event?.type) {
       case 'content_block_delta': {
         const { delta } = event;

@@ -1,6 +1,7 @@
 import { GwError } from '../../errors.ts';
 import { assetErrorKind } from '../../gateway/asset/envelope.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
+import { parseJson } from '../../http/parse-json.ts';
 import { UnknownOutcome } from '../../http/retry.ts';
 
 // How the errors of a request by hand differ from those of gw's own: nothing of it is in the ledger.
@@ -13,7 +14,7 @@ export function refusalIn(
   if (text === undefined || refusal === undefined) return undefined;
   let said: ReturnType<typeof refusal>;
   try {
-    said = refusal(JSON.parse(text));
+    said = refusal(parseJson(text));
   } catch {
     return undefined;
   }

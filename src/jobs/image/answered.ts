@@ -36,9 +36,10 @@ export async function answered(
   const isReadable = request.endpoint.reply.safeParse(record).success;
   if (record === undefined || !isReadable || (error && !hasImages)) {
     const text = unreadable ?? JSON.stringify(record) ?? '';
-    const what = reader.reading.isOpenEnded
-      ? `the stream ended without ${reader.reading.partials.length > 0 ? 'the finished image' : 'an image'}`
-      : `the reply is unreadable: HTTP ${head?.status ?? 200} with ${describeBody(text)}`;
+    const what =
+      reader.reading.isOpenEnded && images.length === 0
+        ? `the stream ended without ${reader.reading.partials.length > 0 ? 'the finished image' : 'an image'}`
+        : `the reply is unreadable: HTTP ${head?.status ?? 200} with ${describeBody(text)}`;
     return brokenOff(unclear(error, what, answer, head), true, answer, deps);
   }
   const status = hasImages ? 'succeeded' : 'no image';

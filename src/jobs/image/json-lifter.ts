@@ -8,6 +8,9 @@ export interface LiftedText {
 /** JSON beside its lifted texts that is larger than this is no image reply. */
 const REST_LIMIT_BYTES = 16 * 1024 * 1024;
 
+/** More images than this are none that were asked for; each has a file of its own. */
+const MAX_LIFTED = 200;
+
 /** Fields that hold Base64: those of "Image response" and of native parts, and the names they have elsewhere. */
 const base64Fields: ReadonlySet<string> = new Set([
   'b64_json',
@@ -58,7 +61,8 @@ export class Rest {
  */
 export class JsonLifter {
   private readonly mark = `lifted-${crypto.randomUUID()}-`;
-  private rest: Uint8Array[] = [];
+  /** Grows by doubling: a million small pieces of their own would take a hundred times their bytes. */
+  private rest = Buffer.alloc(1024);
   private restBytes = 0;
   private state: 'between' | 'text' | 'start' | 'lifted' = 'between';
   /** The last text that was read: a key, if a colon follows it. */
@@ -74,7 +78,7 @@ export class JsonLifter {
 
   constructor(private readonly lift: (index: number) => LiftedText) {}
 
-  /** Throws what a lifted text throws, and RangeError where the rest is beyond all measure. */
+  /** Throws what a lifted text throws, and RangeError where the rest, or the number of images, is beyond all measure. */
   push(chunk: Uint8Array): void {
     this.quoteAt = -1;
     for (let at = 0; at < chunk.length; ) {
@@ -88,7 +92,7 @@ export class JsonLifter {
   /** What is left. */
   end(): Rest {
     if (this.state === 'start') this.keepText(this.start);
-    const marked = new TextDecoder().decode(Buffer.concat(this.rest));
+    const marked = new TextDecoder().decode(this.rest.subarray(0, this.restBytes));
     return new Rest(marked, new RegExp(`${this.mark}(\\d+)`, 'g'));
   }
 
@@ -154,6 +158,7 @@ export class JsonLifter {
   }
 
   private beginLifted(start: string): void {
+    if (this.count >= MAX_LIFTED) throw new RangeError(`the reply holds more than ${MAX_LIFTED} images`);
     this.keepText(`${this.mark}${this.count}`);
     this.lifted = this.lift(this.count);
     this.count += 1;
@@ -208,12 +213,17 @@ export class JsonLifter {
 
   private keep(bytes: Uint8Array): void {
     if (bytes.length === 0) return;
-    this.restBytes += bytes.length;
-    if (this.restBytes > REST_LIMIT_BYTES) {
+    const total = this.restBytes + bytes.length;
+    if (total > REST_LIMIT_BYTES) {
       throw new RangeError(`the reply holds more than ${REST_LIMIT_BYTES} bytes beside its images`);
     }
-    // Copied: a small piece must not hold the whole chunk it came in.
-    this.rest.push(Uint8Array.from(bytes));
+    if (total > this.rest.length) {
+      const larger = Buffer.alloc(Math.max(total, 2 * this.rest.length));
+      larger.set(this.rest.subarray(0, this.restBytes));
+      this.rest = larger;
+    }
+    this.rest.set(bytes, this.restBytes);
+    this.restBytes = total;
   }
 }
 

@@ -2,6 +2,7 @@ import { type GatewayErrorFacts, readGatewayError } from '../../gateway/gateway-
 import { readImageEvent } from '../../gateway/image/events.ts';
 import { imageRole } from '../../gateway/image/job.ts';
 import { type ImageInReply, readImages, readRefusal } from '../../gateway/image/reply.ts';
+import { parseJson } from '../../http/parse-json.ts';
 import { EventSplitter } from './event-splitter.ts';
 import type { IncomingImage } from './incoming-image.ts';
 import { JsonLifter, type Rest } from './json-lifter.ts';
@@ -57,6 +58,8 @@ export class ImageReader {
   private readonly images: PlacedImage[] = [];
   private readonly partials: PlacedImage[] = [];
   private readonly records: unknown[] = [];
+  /** Images that came whole in an event that cannot be read, too deep or broken off. */
+  private readonly loose: IncomingImage[] = [];
   /** Images of events that gw does not know: results, where no other event brings one. */
   private readonly held: EventWithImages[] = [];
   /** Places among the outputs that are taken. */
@@ -185,11 +188,16 @@ export class ImageReader {
     };
     this.finish = (endedWell) => {
       splitter.end(endedWell);
-      for (const image of come) image.discard();
+      if (lifter) this.keepLoose(lifter.end().text(), come);
       const hasOutput = this.images.length > 0 || readImages(recordOf(this.records)).length > 0;
       for (const event of this.held) {
         if (hasOutput) for (const image of event.come) image.discard();
         else this.final(event);
+      }
+      for (const image of this.loose) {
+        image.keepAs(imageRole(this.places));
+        this.images.push({ index: this.places, image });
+        this.places += 1;
       }
       if (endedWell && this.records.length === 0 && !this.error) this.unreadable ??= this.opening;
     };
@@ -210,13 +218,28 @@ export class ImageReader {
       this.options.onPartial(this.partials.length);
       return;
     }
+    if (parsed === undefined) {
+      this.keepLoose(text, come);
+      return;
+    }
     if (event.kind === 'error') this.error ??= event.error;
     if (event.kind === 'final') {
       this.isLast = event.isLast ?? false;
-      this.final({ come, rest, value: parsed?.value });
-    } else if (event.kind === 'other' && parsed && come.some((image) => image.part)) {
+      this.final({ come, rest, value: parsed.value });
+    } else if (event.kind === 'other' && come.some((image) => image.part)) {
       this.held.push({ come, rest, value: parsed.value });
     } else for (const image of come) image.discard();
+  }
+
+  /** What came whole was paid for, whatever stands around it; a partial image is none. */
+  private keepLoose(text: string, come: readonly IncomingImage[]): void {
+    const isPartial = text.includes('partial_image');
+    for (const image of come) {
+      if (image.part && !isPartial) {
+        this.unreadable ??= text;
+        this.loose.push(image);
+      } else image.discard();
+    }
   }
 
   private final({ come, rest, value }: EventWithImages): void {
@@ -267,7 +290,7 @@ function placeOf(all: readonly ImageInReply[], rest: Rest, lifted: number): numb
 
 function parse(text: string): { readonly value: unknown } | undefined {
   try {
-    return { value: JSON.parse(text) };
+    return { value: parseJson(text) };
   } catch {
     return undefined;
   }

@@ -358,6 +358,86 @@ describe('faults: the gateway has accepted one request, and nothing was sent aga
   });
 });
 
+describe('a reply that cannot be read whole: what came is kept, and the outcome is unknown', () => {
+  const png = fakePng(3_000);
+  const image = JSON.stringify({ b64_json: b64(png) });
+  const deep = (levels: number) => `${'[{"a":'.repeat(levels)}1${'}]'.repeat(levels)}`;
+  const event = (data: string, name = 'image_generation.completed') => `event: ${name}\ndata: ${data}\n\n`;
+  const stream = (text: string) => reply(200, text, { 'content-type': 'text/event-stream' });
+  const wide = `[${'0,'.repeat(9 * 1024 * 1024)}0]`;
+  const cases: [name: string, step: Step, saved: number, words: RegExp][] = [
+    ['5,000 levels, no image', reply(200, deep(2_500)), 0, /nests deeper than 256 levels/],
+    ['5,000 levels behind an image', reply(200, `{"data":[${image}],"x":${deep(2_500)}}`), 1, /nests deeper/],
+    ['100,000 levels before it', reply(200, `{"x":${deep(50_000)},"data":[${image}]}`), 1, /nests deeper/],
+    ['16 MiB beside an image', reply(200, `{"data":[${image}],"x":${wide}}`), 1, /more than 16777216 bytes/],
+    [
+      '16 MiB in many texts',
+      reply(200, `{"x":[${'"","a",'.repeat(2_500_000)}1]}`),
+      0,
+      /more than 16777216 bytes/,
+    ],
+    [
+      'an event of 5,000 levels',
+      stream(event(`{"b64_json":"${b64(png)}","x":${deep(2_500)}}`)),
+      1,
+      /nests deeper/,
+    ],
+    ['an event of 16 MiB', stream(event(`{"b64_json":"${b64(png)}","x":${wide}}`)), 1, /more than 16777216/],
+    [
+      'an event that is cut behind its image',
+      (socket) =>
+        void socket.end(`HTTP/1.1 200 X\r\n\r\n${event(`{"b64_json":"${b64(png)}","usage":{`)}`.trimEnd()),
+      1,
+      /broken JSON|is not known/,
+    ],
+  ];
+  test.each(cases)('%s', async (_, step, saved, words) => {
+    const server = await serve([step]);
+    const here = world(server.url);
+    const outcome = await here.create({ streams: false }).catch((error: GwError) => ({ error, files: [] }));
+    expect(outcome.error).toMatchObject({ kind: 'unknown_outcome', exitCode: 14 });
+    expect((outcome.error as GwError).message).toMatch(words);
+    expect(outcome.files.map((file) => sha256(read(file.path)))).toEqual(Array(saved).fill(sha256(png)));
+    expect(here.listing()).toHaveLength(saved);
+    expect(await here.job()).toMatchObject({ state: 'unknown', parts: {}, files: outcome.files });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test('more images than anyone asks for: the first 200 are kept, and no more files made', async () => {
+    const server = await serve([
+      reply(200, `{"data":[${Array(5_000).fill(`{"b64_json":"${b64(tinyPng)}"}`)}]}`),
+    ]);
+    const here = world(server.url);
+    const outcome = await here.create(saveTo(here, '{index}.{ext}'));
+    expect(outcome.error).toMatchObject({
+      kind: 'unknown_outcome',
+      message: expect.stringContaining('200 images'),
+    });
+    expect(here.listing()).toHaveLength(200);
+    expect(await here.job()).toMatchObject({ state: 'unknown', parts: {} });
+  });
+
+  test('a deep partial image is none', async () => {
+    const partial = `{"type":"image_generation.partial_image","b64_json":"${b64(png)}","partial_image_index":0,"x":${deep(300)}}`;
+    const server = await serve([stream(event(partial))]);
+    const here = world(server.url);
+    expect((await errorOf<GwError>(here.create())).kind).toBe('unknown_outcome');
+    expect(here.listing()).toEqual([]);
+  });
+
+  test('a deep event beside a finished image: both are saved', async () => {
+    const other = fakePng(2_000, 7);
+    const text =
+      event(`{"b64_json":"${b64(other)}","x":${deep(300)}}`) +
+      event(`{"type":"image_generation.completed","b64_json":"${b64(png)}"}`);
+    const server = await serve([stream(text)]);
+    const here = world(server.url);
+    const { files, error } = await here.create(saveTo(here, '{index}.{ext}'));
+    expect(error).toBeUndefined();
+    expect(files.map((file) => sha256(read(file.path)))).toEqual([sha256(png), sha256(other)]);
+  });
+});
+
 describe('-o -', () => {
   const stdout = () => {
     const taken: Buffer[] = [];

@@ -98,11 +98,21 @@ test('a stream that is cut at any place is taken once; an image that is whole by
   const text = events(partial(0, fakePng(300, 1)), completed(fakePng(400, 2)));
   const whole = sse(text);
   const head = whole.length - text.length;
-  for (let at = head; at < whole.length; at += 23) {
+  const last = fakePng(400, 2).toString('base64');
+  const isHereAt = whole.indexOf(last) + last.length + 1;
+  const places = Array.from({ length: Math.ceil(text.length / 23) }, (_, step) => head + 23 * step);
+  for (const at of [...places, isHereAt - 1, isHereAt]) {
     const server = await serve([cut(whole, at, 'close'), json(200, {})]);
     const here = world(server.url);
-    const error = await errorOf<GwError>(here.create(streamed));
-    expect([error.kind, server.requests.length, here.listing()]).toEqual(['unknown_outcome', 1, []]);
+    const { error } = await here.create(streamed).catch((thrown: GwError) => ({ error: thrown }));
+    const saved = at < isHereAt ? [] : ['fox.png'];
+    expect([at, (error as GwError).kind, server.requests.length, here.listing()]).toEqual([
+      at,
+      'unknown_outcome',
+      1,
+      saved,
+    ]);
+    expect((await here.job()).state).toBe('unknown');
   }
   const server = await serve([
     (socket) => {

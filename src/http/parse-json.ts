@@ -1,0 +1,51 @@
+/** No documented reply nests a tenth as deep; what walks through one may recurse this far. */
+export const MAX_JSON_DEPTH = 256;
+
+/** As much as the transport brings home of one reply. */
+const MAX_JSON_CHARS = 64 * 1024 * 1024;
+
+/** Text from outside that is not parsed; the message says why, as a clause. */
+export class UnreadableJson extends SyntaxError {
+  override readonly name = 'UnreadableJson';
+}
+
+/**
+ * Parses JSON that came from outside, once its size and its depth are known to be sane (promises, section 5). Throws
+ * UnreadableJson.
+ */
+export function parseJson(text: string): unknown {
+  if (text.length > MAX_JSON_CHARS) throw new UnreadableJson('JSON that is too large to be read');
+  if (isTooDeep(text)) throw new UnreadableJson(`JSON that nests deeper than ${MAX_JSON_DEPTH} levels`);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new UnreadableJson('broken JSON');
+  }
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+function isTooDeep(text: string): boolean {
+  let depth = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = endOfText(text, at);
+    // Both brackets of each kind differ by 2, and in bit 5 from the other kind's.
+    else if ((code | 0x20) === 0x7b) {
+      depth += 1;
+      if (depth > MAX_JSON_DEPTH) return true;
+    } else if ((code | 0x20) === 0x7d) depth -= 1;
+  }
+  return false;
+}
+
+/** Where the quote stands that ends a text; the end of all where none does. */
+function endOfText(text: string, from: number): number {
+  for (let at = text.indexOf('"', from + 1); at >= 0; at = text.indexOf('"', at + 1)) {
+    let escapes = 0;
+    while (text.charCodeAt(at - 1 - escapes) === BACKSLASH) escapes += 1;
+    if (escapes % 2 === 0) return at;
+  }
+  return text.length;
+}

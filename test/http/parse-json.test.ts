@@ -1,0 +1,53 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { MAX_JSON_DEPTH, parseJson, UnreadableJson } from '../../src/http/parse-json.ts';
+
+const nested = (depth: number, [open = '[', close = ']']: readonly string[]) =>
+  `${open.repeat(depth)}1${close.repeat(depth)}`;
+
+test('the depth is bounded, whatever nests', () => {
+  for (const pair of [
+    ['[', ']'],
+    ['{"a":', '}'],
+    ['[{"a":[', ']}]'],
+  ]) {
+    const levels = pair[0] === '[{"a":[' ? 3 : 1;
+    const most = Math.floor(MAX_JSON_DEPTH / levels);
+    expect(() => parseJson(nested(most, pair))).not.toThrow();
+    expect(() => parseJson(nested(most + 1, pair))).toThrow(/nests deeper than 256 levels/);
+    expect(() => parseJson(nested(100_000, pair))).toThrow(UnreadableJson);
+  }
+  // Never closed: what is deep is told before what is broken.
+  expect(() => parseJson('['.repeat(300))).toThrow(/deeper/);
+});
+
+test('brackets in texts and side by side are no depth', () => {
+  const odd = JSON.stringify({ a: '['.repeat(1000), ['{"\\'.repeat(500)]: '\\"[', c: '\\' });
+  expect(parseJson(odd)).toEqual(JSON.parse(odd));
+  const wide = JSON.stringify(Array.from({ length: 10_000 }, () => [{}]));
+  expect(parseJson(wide)).toHaveLength(10_000);
+});
+
+test('what JSON.parse takes, it takes alike; what it refuses, it refuses', () => {
+  const property = fc.property(fc.json(), (text) => {
+    expect(JSON.stringify(parseJson(text))).toBe(JSON.stringify(JSON.parse(text)));
+  });
+  void fc.assert(property);
+  for (const text of ['', '{', '{"a":1', '"a', '"\\', '[1,]', '<html>', '\u0000']) {
+    expect(() => parseJson(text), text).toThrow(/^broken JSON$/);
+  }
+});
+
+test('more than 64 MiB is not read', () => {
+  expect(() => parseJson(`"${'a'.repeat(64 * 1024 * 1024)}"`)).toThrow(/too large/);
+  expect(parseJson(`"${'a'.repeat(64 * 1024 * 1024 - 2)}"`)).toHaveLength(64 * 1024 * 1024 - 2);
+});
+
+test('its time is bounded by the length, also for runs of backslashes and open texts', () => {
+  const started = performance.now();
+  for (const piece of ['\\', '\\"', '"', '"\\\\"', '[]', '{"":']) {
+    expect(() => parseJson(piece.repeat(500_000))).toThrow(UnreadableJson);
+  }
+  // Work that grows with the square of the length would take hours.
+  expect(performance.now() - started).toBeLessThan(20_000);
+});
