@@ -85,7 +85,7 @@ export function makeContext({ host, io, globals, signal }: Parts): {
   const settings = once(() => settingsWith(globals));
   const sandbox = once(async () => {
     const { startEmbedded } = await import('./embedded-sandbox.ts');
-    const running = await startEmbedded(host, (await settings()).account.value);
+    const running = await startEmbedded(host, (await settings()).account.value, (what) => io.note(what));
     closers.push(() => running.close());
     return running.baseUrl;
   });

@@ -33,7 +33,11 @@ export function sandboxStateDir(host: Host, name: 'sandbox' | 'sandbox-serve'): 
 }
 
 /** Starts the gateway behind --sandbox for this run; its tasks are remembered between runs. */
-export function startEmbedded(host: Host, account: AccountType): Promise<Sandbox> {
+export function startEmbedded(
+  host: Host,
+  account: AccountType,
+  tell: (what: string) => void,
+): Promise<Sandbox> {
   return startSandbox({
     key: sandboxKey(),
     account,
@@ -41,6 +45,7 @@ export function startEmbedded(host: Host, account: AccountType): Promise<Sandbox
     faults: [],
     // Only this run has the key, so an address to call is its user's own.
     callbackPorts: 'any',
+    tell,
     clipsDir: clipsDir(host),
     wasmDir: wasmDir(host),
     stateDir: sandboxStateDir(host, 'sandbox'),

@@ -29,15 +29,20 @@ export function apiListener(routes: readonly Route[], world: World, note: NoteRe
         return instead;
       }
       checkCredential(route.endpoint.credential, request.headers, world.key);
-      return await letIn(request, route, world, entry)
-        .then((carried) => route.answer({ params, url, ...carried }, world))
+      const passOver = passingOver(route, world, entry);
+      return await letIn(request, route, world, entry, passOver)
+        .then((carried) => route.answer({ params, url, passOver, ...carried }, world))
         .catch((error: unknown) => {
           if (!(error instanceof Refusal && route.refuse)) throw error;
+          entry.refusal = ruleOf(error);
           return route.refuse(error, { url, codeOnly: struck?.fault.kind === 'code-only' });
         });
     };
-    const reply = mangle(struck, await answer().catch(refused));
-    await deliver(reply, {
+    const reply = await answer().catch((error: unknown) => {
+      if (error instanceof Refusal) entry.refusal = ruleOf(error);
+      return refused(error);
+    });
+    await deliver(mangle(struck, withVerdict(reply, entry)), {
       request,
       response,
       entry,
@@ -68,13 +73,42 @@ async function letIn(
   route: Route,
   world: World,
   entry: SandboxRequest,
+  passOver: Call['passOver'],
 ): Promise<Pick<Call, 'body' | 'form'>> {
-  const { json, form } = await readRouteBody(request, route, entry);
+  const read = await readRouteBody(request, route, entry);
+  const { form } = read;
+  const json = route.respell && !world.strict ? route.respell(read.json) : read.json;
   const nowMs = world.now();
   if (route.pool) countRequest(world.store, route.pool(json), world.account, nowMs);
-  if (route.body && !form) checkBody(route.body, json);
+  if (route.body && !form) {
+    const schemas = { strict: route.body, loose: route.endpoint.body };
+    passOver(checkBody(schemas, json, world));
+  }
   if (faultPlaces[route.endpoint.resend] === 'create') sweepWhenDue(world.store, nowMs);
   return { body: json, ...(form && { form }) };
+}
+
+/** Tells of fields that were passed over, each once for its endpoint, and keeps them in the log. */
+function passingOver({ endpoint }: Route, world: World, entry: SandboxRequest): Call['passOver'] {
+  return (fields) => {
+    if (fields.length > 0) entry.passedOver = fields;
+    for (const field of fields)
+      world.tell(`passed over: ${field}, which ${endpoint.name} does not document (--strict refuses it)`);
+  };
+}
+
+/** The header that says what became of a request, for tests of other programs. */
+export const VERDICT_HEADER = 'x-sandbox-verdict';
+const LONGEST_VERDICT = 200;
+
+const ruleOf = ({ code, status, field }: Refusal): string =>
+  [code ?? status, field].filter((part) => part !== undefined).join(' ');
+
+function withVerdict(reply: SandboxReply, entry: SandboxRequest): SandboxReply {
+  const taken = entry.passedOver ? `passed over ${entry.passedOver.join(', ')}` : 'taken';
+  const said = entry.refusal ? `refused ${entry.refusal}` : reply.status < 400 ? taken : entry.fault;
+  const verdict = (said ?? 'failed').replaceAll(/[^\x20-\x7e]/g, '?').slice(0, LONGEST_VERDICT);
+  return { ...reply, headers: { ...reply.headers, [VERDICT_HEADER]: verdict } };
 }
 
 /** The body of a request whose route takes one, also kept in the log. Throws Refusal. */

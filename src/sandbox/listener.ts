@@ -47,7 +47,8 @@ export function listen(
 }
 
 /** What a page of an allowed origin may read of a reply beside the usual headers. */
-const exposed = 'date, etag, content-length, content-range, accept-ranges, retry-after, x-request-id';
+const exposed =
+  'date, etag, content-length, content-range, accept-ranges, retry-after, x-request-id, x-sandbox-verdict';
 const PREFLIGHT_S = '600';
 
 /** The reply to a stranger or to a preflight; undefined for a request to answer, allowed to its origin. */

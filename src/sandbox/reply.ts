@@ -119,6 +119,8 @@ export class Refusal extends Error {
     message: string,
     readonly code?: string,
     readonly headers: Readonly<Record<string, string>> = {},
+    /** What was refused, where it is a field. */
+    readonly field?: string,
   ) {
     super(message);
   }

@@ -3,6 +3,7 @@ import type * as z from 'zod';
 import { MB } from '../gateway/media-limits.ts';
 import { type FormBody, isFormType, MAX_FORM_BYTES, readForm } from './form-body.ts';
 import { Refusal } from './reply.ts';
+import type { World } from './world.ts';
 
 /** What a request carries: JSON, or a form where the route takes one. */
 export interface RequestBody {
@@ -66,22 +67,64 @@ const fieldName = (path: readonly PropertyKey[]) =>
     .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index ? '.' : ''}${String(part)}`))
     .join('');
 
-/** Checks a body against its schema; throws the Refusal (400 `InvalidParameter`) that names the first field and its rule. */
-export function checkBody(schema: z.ZodType, body: unknown): void {
-  const issue = schema.safeParse(body).error?.issues[0];
-  if (!issue) return;
-  const field = fieldName(issue.path);
-  if (issue.code === 'unrecognized_keys') {
-    const unknown = issue.keys.map((key) => (field ? `${field}.${key}` : key)).join(', ');
-    throw new Refusal(
-      400,
-      `Invalid parameter ${unknown}: not a parameter of this endpoint.`,
-      'InvalidParameter',
-    );
+/** A body's schema twice: refusing what the document does not list, and letting it pass. */
+export interface BodySchemas {
+  readonly strict: z.ZodType;
+  /** The same rules otherwise; without it there is nothing that could pass. */
+  readonly loose?: z.ZodType | undefined;
+}
+
+/**
+ * Looks at a body: the first rule that it breaks, or the names of what the document neither lists nor forbids, without
+ * places in lists. A strict sandbox takes none of these.
+ */
+export function readAgainst(
+  { strict, loose }: BodySchemas,
+  body: unknown,
+  { strict: refusesUnlisted }: Pick<World, 'strict'>,
+): { readonly issue: z.core.$ZodIssue } | { readonly unlisted: string[] } {
+  const listed = strict.safeParse(body).error;
+  const broken = refusesUnlisted || !loose ? listed : listed && loose.safeParse(body).error;
+  const issue = broken?.issues[0];
+  return issue ? { issue } : { unlisted: [...new Set(unlistedIn(listed?.issues ?? []))] };
+}
+
+/** As `readAgainst`; throws the Refusal (400 `InvalidParameter`) that names the first field and its rule. */
+export function checkBody(schemas: BodySchemas, body: unknown, world: Pick<World, 'strict'>): string[] {
+  const checked = readAgainst(schemas, body, world);
+  if ('issue' in checked) throw refusalOf(checked.issue);
+  return checked.unlisted;
+}
+
+function refusalOf(issue: z.core.$ZodIssue | undefined): Refusal {
+  if (issue?.code !== 'unrecognized_keys')
+    return refuseField(issue?.path ?? [], issue?.message ?? 'not valid');
+  const unknown = issue.keys.map((key) => fieldName([...issue.path, key])).join(', ');
+  const said = `Invalid parameter ${unknown}: not a parameter of this endpoint.`;
+  return new Refusal(400, said, 'InvalidParameter', {}, unknown);
+}
+
+/** The fields that only the strict schema refuses: `tools.function.strict`. */
+function* unlistedIn(
+  issues: readonly z.core.$ZodIssue[],
+  above: readonly PropertyKey[] = [],
+): Generator<string> {
+  for (const issue of issues) {
+    const path = [...above, ...issue.path];
+    if (issue.code === 'unrecognized_keys') {
+      for (const key of issue.keys) yield [...path, key].filter((part) => typeof part !== 'number').join('.');
+    } else if (issue.code === 'invalid_union') {
+      for (const branch of issue.errors) yield* unlistedIn(branch, path);
+    }
   }
-  throw refuseField(issue.path, issue.message);
 }
 
 /** The refusal (400 `InvalidParameter`) of a field for a rule that it breaks; an empty path is the body. */
 export const refuseField = (path: readonly PropertyKey[], rule: string): Refusal =>
-  new Refusal(400, `Invalid parameter ${fieldName(path) || 'body'}: ${rule}.`, 'InvalidParameter');
+  new Refusal(
+    400,
+    `Invalid parameter ${fieldName(path) || 'body'}: ${rule}.`,
+    'InvalidParameter',
+    {},
+    fieldName(path) || 'body',
+  );

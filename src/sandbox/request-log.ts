@@ -14,4 +14,8 @@ export interface SandboxRequest {
   /** The fault that met this request, as it stands in the SPEC. */
   fault?: string;
   acceptedTaskId?: string;
+  /** Fields that the document does not list, which were taken without effect. */
+  passedOver?: readonly string[];
+  /** Why it was refused: the error's code, and the field where one broke a rule. */
+  refusal?: string;
 }

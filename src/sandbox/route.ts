@@ -14,6 +14,8 @@ export interface Call {
   readonly body: unknown;
   /** What a multipart request carried, unchecked. */
   readonly form?: FormBody;
+  /** To be told of fields that were taken though the document does not list them. */
+  readonly passOver: (fields: readonly string[]) => void;
 }
 
 /** What a route may want to know of a request that it refuses. */
@@ -26,8 +28,10 @@ export interface Refused {
 /** An endpoint's row with what the embedded gateway does about it. */
 export interface Route {
   readonly endpoint: Endpoint;
-  /** The body's schema, refusing fields that the document does not list. */
+  /** The body's schema, refusing fields that the document does not list; the endpoint's own lets them pass. */
   readonly body?: z.ZodType;
+  /** Rewrites what the format's public clients spell in another way than the document, where that is not forbidden. */
+  readonly respell?: (body: unknown) => unknown;
   /** Also takes multipart form data; `answer` checks it. */
   readonly multipart?: true;
   /** Which rate the request counts against, from the body as it came; none: the document states no rate. */

@@ -38,6 +38,8 @@ export interface SandboxOptions {
   readonly cors?: readonly string[] | undefined;
   /** Ports of this machine that status callbacks may go to; none unless said. */
   readonly callbackPorts?: CallbackPorts | undefined;
+  /** Refuse what the document does not list; unless said, it is passed over and told of. */
+  readonly strict?: boolean | undefined;
   /** Told, once each, what a caller should know and no reply can say. */
   readonly tell?: ((what: string) => void) | undefined;
   /** Unix milliseconds; the system's clock when absent. */
@@ -89,7 +91,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     else if (keepRequests) requests.push(entry);
   };
   const now = options.now ?? Date.now;
-  const callbacks = new Callbacks(now, options.callbackPorts ?? [], once(options.tell ?? (() => {})));
+  const tell = once(options.tell ?? (() => {}));
+  const callbacks = new Callbacks(now, options.callbackPorts ?? [], tell);
   let outputUrl = '';
   const world: World = {
     store: stateDir === undefined ? memoryStore() : diskStore(stateDir),
@@ -98,6 +101,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     speed: options.speed,
     tokensPerS: (options.tokensPerS ?? TOKENS_PER_S) * options.speed,
     minTaskMs: options.minTaskMs ?? 0,
+    strict: options.strict ?? false,
+    tell,
     faults: new FaultDraw(options.faults, options.faultSeed ?? 1),
     slowGapMs: options.slowGapMs ?? 250,
     host,

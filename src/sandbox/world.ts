@@ -14,6 +14,10 @@ export interface World {
   readonly tokensPerS: number;
   /** Shortest life of a task from `queued` to its end, in milliseconds. */
   readonly minTaskMs: number;
+  /** Refuses what the document does not list, in place of passing it over. */
+  readonly strict: boolean;
+  /** Tells whoever runs the sandbox what no reply can say; each sentence once. */
+  readonly tell: (what: string) => void;
   readonly faults: FaultDraw;
   /** Posts status callbacks of families B and C. */
   readonly callbacks: Callbacks;

@@ -32,7 +32,7 @@ const codeOf = (reply: { ResponseMetadata: { Error?: { Code: string } } }) =>
 /** A sandbox whose time is moved by hand, and a group in it. */
 async function library(speed = 1) {
   const clock = handClock();
-  const at = await sandbox({ now: clock.now, speed });
+  const at = await sandbox({ now: clock.now, speed, strict: true });
   return { clock, at, group: await madeGroup(at) };
 }
 

@@ -95,7 +95,7 @@ describe('a create of family B', () => {
     ['a list where an object belongs', motion.path, [], /body/],
     ['a broken common option', motion.path, { options: { callback_url: 'x' } }, /options\.callback_url/],
   ])('with %s is refused with 400 and a code', async (_, path, body, why) => {
-    const at = await sandbox(fast);
+    const at = await sandbox({ ...fast, strict: true });
     const answer = await post(at, path, body);
     expect([answer.status, json(answer)]).toEqual([
       400,

@@ -154,7 +154,7 @@ describe('what is refused with 400', () => {
     ['a format that is none', { response_format: { type: 'yaml' } }, 'response_format.type'],
     ['a format without its schema', { response_format: { type: 'json_schema' } }, 'schema'],
   ])('completions: %s', async (_, over, named) => {
-    const answer = await completions(await quick(), over);
+    const answer = await completions(await quick({ strict: true }), over);
     expect([answer.status, answer.text]).toEqual([400, expect.stringContaining(named)]);
     expect(json(answer).error.message).toMatch(/^Invalid parameter [^\n]+\.$/);
   });
@@ -185,7 +185,7 @@ describe('what is refused with 400', () => {
     ],
     ['a field that is not documented', { service_tier: 'auto' }, 'service_tier'],
   ])('messages: %s', async (_, over, named) => {
-    const answer = await messages(await quick(), over);
+    const answer = await messages(await quick({ strict: true }), over);
     expect([answer.status, answer.text]).toEqual([400, expect.stringContaining(named)]);
   });
 
@@ -222,7 +222,7 @@ describe('what is refused with 400', () => {
       'toolConfig.functionCallingConfig.mode',
     ],
   ])('geo: %s', async (_, over, model, named) => {
-    const at = await quick();
+    const at = await quick({ strict: true });
     for (const stream of [false, true]) {
       const answer = await geo(at, over, { model, stream });
       expect([answer.status, answer.text]).toEqual([400, expect.stringContaining(named)]);

@@ -181,7 +181,7 @@ describe('the rules of a create request', () => {
   });
 
   it.each(refused)('refuses %s', async (_, body, field) => {
-    const at = await sandbox();
+    const at = await sandbox({ strict: true });
     const answer = await create(at, body);
     const { error } = json(answer);
     expect([answer.status, error.type, error.code]).toEqual([

@@ -83,7 +83,7 @@ describe('a generation is refused', () => {
     ],
   ];
   it.each(refused)('for %s', async (_, body, message) => {
-    const at = await sandbox(fast);
+    const at = await sandbox({ ...fast, strict: true });
     const answer = await generate(at, body);
     expect(answer.status, answer.text.slice(0, 300)).toBe(400);
     expect(json(answer).error).toMatchObject({
@@ -194,7 +194,7 @@ describe('an edit is refused', () => {
     ],
   ];
   it.each(forms)('as a form for %s', async (_, parts, message) => {
-    const at = await sandbox(fast);
+    const at = await sandbox({ ...fast, strict: true });
     const answer = await postForm(at, parts);
     expect(answer.status, answer.text.slice(0, 300)).toBe(400);
     expect(json(answer).error.message).toMatch(message);

@@ -1,6 +1,7 @@
-import type * as z from 'zod';
 import { ASSET_VERSION } from '../../gateway/asset/envelope.ts';
 import { jsonReply, Refusal, type SandboxReply } from '../reply.ts';
+import { type BodySchemas, readAgainst } from '../request-body.ts';
+import type { World } from '../world.ts';
 import { libraryRequestId } from './library.ts';
 
 const SERVICE = 'assets';
@@ -38,15 +39,20 @@ const codeOf = ({ code, status }: Refusal): string => {
 };
 
 /**
- * Checks a body against its strict schema; throws the Refusal (400) whose code names the first field: `MissingParameter.X`
+ * As `checkBody`; throws the Refusal (400) whose code names the first field: `MissingParameter.X`
  * or `InvalidParameter.X` ("Errors").
  */
-export function checkLibraryBody(schema: z.ZodType, body: unknown): void {
+export function checkLibraryBody(
+  schemas: BodySchemas,
+  body: unknown,
+  world: Pick<World, 'strict'>,
+): string[] {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw new Refusal(400, 'The request body must be a JSON object.', 'InvalidRequest');
   }
-  const issue = schema.safeParse(body).error?.issues[0];
-  if (!issue) return;
+  const checked = readAgainst(schemas, body, world);
+  if ('unlisted' in checked) return checked.unlisted;
+  const { issue } = checked;
   const path = [...issue.path, ...(issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [])];
   // Items of a list are not told apart in a code.
   const field = path.filter((part) => typeof part !== 'number').join('.');

@@ -3,7 +3,7 @@ import { DEFAULT_PROJECT } from '../../gateway/asset/fields.ts';
 import { REST_LIST_DEFAULT, RestListQuery, restList } from '../../gateway/asset/list.ts';
 import { jsonReply } from '../reply.ts';
 import { checkBody } from '../request-body.ts';
-import type { Route } from '../route.ts';
+import type { Call, Route } from '../route.ts';
 import type { World } from '../world.ts';
 import { allAssets, findAsset, statusOf } from './library.ts';
 import { nameFits } from './pages.ts';
@@ -12,9 +12,9 @@ import { assetRecord } from './records.ts';
 // The two look-ups without an envelope ("REST aliases"); they see the default project.
 
 /** `GET /api/assets`, by creation time descending. Throws Refusal. */
-function restPage(query: URLSearchParams, world: World): object {
-  const asked = Object.fromEntries(query);
-  checkBody(RestListQuery, asked);
+function restPage({ url, passOver }: Call, world: World): object {
+  const asked = Object.fromEntries(url.searchParams);
+  passOver(checkBody({ strict: RestListQuery, loose: RestListQuery.loose() }, asked, world));
   const nowMs = world.now();
   const matches = allAssets(world)
     .filter(
@@ -32,7 +32,7 @@ function restPage(query: URLSearchParams, world: World): object {
 }
 
 export const restRoutes: readonly Route[] = [
-  { endpoint: restList, answer: ({ url }, world) => jsonReply(200, restPage(url.searchParams, world)) },
+  { endpoint: restList, answer: (call, world) => jsonReply(200, restPage(call, world)) },
   {
     endpoint: restAsset,
     answer: ({ params }, world) =>

@@ -31,10 +31,10 @@ const actionRoute = (endpoint: Endpoint, action: AssetAction, needsVersion: bool
   body: z.unknown(),
   refuse: (refusal, { url }) =>
     libraryRefusal(refusal, action, needsVersion ? versionOf(url) : ASSET_VERSION),
-  answer({ body, url }, world) {
+  answer({ body, url, passOver }, world) {
     if (needsVersion) checkVersion(url);
-    const { body: schema, answer } = libraryActions[action];
-    checkLibraryBody(schema, body);
+    const { body: strict, answer } = libraryActions[action];
+    passOver(checkLibraryBody({ strict, loose: endpoint.body }, body, world));
     return libraryReply(action, answer(body as Parameters<typeof answer>[0], world));
   },
 });

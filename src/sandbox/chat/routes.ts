@@ -16,6 +16,7 @@ import { geoReply } from './geo-reply.ts';
 import { readMessages } from './messages.ts';
 import { messagesReply } from './messages-reply.ts';
 import { paceOf } from './pace.ts';
+import { respellCompletions, respellGeo, respellMessages } from './spellings.ts';
 
 const geoAnswer =
   (isStreamed: boolean) =>
@@ -33,6 +34,7 @@ export const chatRoutes: readonly Route[] = [
   {
     endpoint: chatCompletions,
     body: CompletionsStrictBody,
+    respell: respellCompletions,
     async answer({ body }, world) {
       const request = body as CompletionsBody;
       const question = await readCompletions(request);
@@ -43,12 +45,13 @@ export const chatRoutes: readonly Route[] = [
   {
     endpoint: chatMessages,
     body: MessagesStrictBody,
+    respell: respellMessages,
     async answer({ body }, world) {
       const request = body as MessagesBody;
       const question = await readMessages(request);
       return messagesReply(request, question, answer(question), paceOf(world));
     },
   },
-  { endpoint: geoGenerate, body: GeoStrictBody, answer: geoAnswer(false) },
-  { endpoint: geoStream, body: GeoStrictBody, answer: geoAnswer(true) },
+  { endpoint: geoGenerate, body: GeoStrictBody, respell: respellGeo, answer: geoAnswer(false) },
+  { endpoint: geoStream, body: GeoStrictBody, respell: respellGeo, answer: geoAnswer(true) },
 ];

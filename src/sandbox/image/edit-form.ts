@@ -1,7 +1,9 @@
-import { type ImageEditBody, ImageEditStrictBody } from '../../gateway/image/edit.ts';
+import { ImageEditBody, ImageEditStrictBody } from '../../gateway/image/edit.ts';
 import { bodyOfEditForm, EDIT_IMAGE_FIELD, EDIT_MASK_FIELD } from '../../gateway/image/edit-form.ts';
 import type { FormBody, FormFile } from '../form-body.ts';
 import { checkBody, refuseField } from '../request-body.ts';
+import type { Call } from '../route.ts';
+import type { World } from '../world.ts';
 import { type InputImage, seeBytes } from './inputs.ts';
 
 /** Stands in the body where the form has a file, so that the schema sees how many there are. */
@@ -14,7 +16,11 @@ export interface ReadForm {
 }
 
 /** Reads an edit that came as form data; throws Refusal (400) that names the field which breaks a rule. */
-export async function readEditForm({ fields, files }: FormBody): Promise<ReadForm> {
+export async function readEditForm(
+  { fields, files }: FormBody,
+  { passOver }: Pick<Call, 'passOver'>,
+  world: World,
+): Promise<ReadForm> {
   const texts: [string, string][] = [];
   for (const [name, values] of fields) {
     if (name === EDIT_IMAGE_FIELD || name === EDIT_MASK_FIELD) throw refuseField([name], 'not a file');
@@ -38,7 +44,7 @@ export async function readEditForm({ fields, files }: FormBody): Promise<ReadFor
     images: images.map(() => uploaded),
     ...(mask && { mask: uploaded }),
   };
-  checkBody(ImageEditStrictBody, request);
+  passOver(checkBody({ strict: ImageEditStrictBody, loose: ImageEditBody }, request, world));
   if (mask) await seeBytes(mask.bytes, [EDIT_MASK_FIELD]);
   return {
     request: request as unknown as ImageEditBody,

@@ -5,6 +5,7 @@ import {
   imageGenerate,
 } from '../../gateway/image/generate.ts';
 import { ImageNativeBody, imageNative } from '../../gateway/image/native.ts';
+import { respellGeo } from '../chat/spellings.ts';
 import type { Route } from '../route.ts';
 import { readEditForm } from './edit-form.ts';
 import { type InputImage, seeSource, seeUrl } from './inputs.ts';
@@ -32,8 +33,8 @@ export const imageRoutes: readonly Route[] = [
     endpoint: imageEdit,
     body: ImageEditStrictBody,
     multipart: true,
-    async answer({ body, form }, world) {
-      const read = form ? await readEditForm(form) : await readEditBody(body as ImageEditBody);
+    async answer({ body, form, ...call }, world) {
+      const read = form ? await readEditForm(form, call, world) : await readEditBody(body as ImageEditBody);
       const order = await orderOf(read.request, read.images, read.hasMask, world);
       return imageReply({ action: 'edit', order, ...read }, world);
     },
@@ -41,6 +42,7 @@ export const imageRoutes: readonly Route[] = [
   {
     endpoint: imageNative,
     body: ImageNativeBody,
+    respell: respellGeo,
     answer: ({ params, body }, world) => nativeReply(params.model ?? '', body as ImageNativeBody, world),
   },
 ];

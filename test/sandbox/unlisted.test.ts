@@ -1,0 +1,234 @@
+import { describe, expect, it } from 'vitest';
+import { completions, geo, geoModel, messages, messagesAuth, quick } from './chat-fixture.ts';
+import { ask, auth, bodyOf, create, get, image, json, post, text } from './fixture.ts';
+import { editsPath, generate, postForm } from './image-fixture.ts';
+
+// The common clients send more than the document lists. What it does not forbid is taken without effect, and said once;
+// what it forbids, or what has a wrong type, is refused all the same. A strict sandbox refuses both.
+
+const user = (content: unknown) => [{ role: 'user', content }];
+const tool = (more: object) => ({ type: 'function', function: { name: 'get_weather', ...more } });
+const inline = {
+  mime_type: 'image/png',
+  data: 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII=',
+};
+
+const unlisted: [string, (at: Awaited<ReturnType<typeof quick>>) => ReturnType<typeof ask>, string][] = [
+  ['function.strict', (at) => completions(at, { tools: [tool({ strict: true })] }), 'tools.function.strict'],
+  [
+    'image_url.detail',
+    (at) =>
+      completions(at, {
+        messages: user([
+          { type: 'image_url', image_url: { url: 'https://example.com/a.png', detail: 'low' } },
+        ]),
+      }),
+    'messages.content.image_url.detail',
+  ],
+  ['seed and store', (at) => completions(at, { seed: 1, store: false }), 'seed, store'],
+  ['parallel_tool_calls', (at) => completions(at, { parallel_tool_calls: false }), 'parallel_tool_calls'],
+  [
+    'stream_options',
+    (at) => completions(at, { stream: true, stream_options: { include_obfuscation: false } }),
+    'stream_options.include_obfuscation',
+  ],
+  [
+    'a name in a message',
+    (at) => completions(at, { messages: [{ role: 'user', name: 'a', content: 'x' }] }),
+    'messages.name',
+  ],
+  [
+    'cache_control',
+    (at) =>
+      messages(at, { messages: user([{ type: 'text', text: 'x', cache_control: { type: 'ephemeral' } }]) }),
+    'messages.content.cache_control',
+  ],
+  ['metadata', (at) => messages(at, { metadata: { user_id: 'u' } }), 'metadata'],
+  ['labels', (at) => geo(at, { labels: { a: 'b' } }), 'labels'],
+  ['the seed of a video', (at) => create(at, bodyOf({ seed: 7 })), 'seed'],
+  [
+    'a weight of an image',
+    (at) => create(at, bodyOf({ content: [text('x'), { ...image('reference_image'), weight: 1 }] })),
+    'content.weight',
+  ],
+  [
+    'the seed of family B',
+    (at) => post(at, '/text-to-video/beta-3.0', { prompt: 'x', settings: { seed: 1 } }),
+    'settings.seed',
+  ],
+  ['the seed of an image', (at) => generate(at, { model: 'img-2', seed: 3 }), 'seed'],
+  [
+    'a tag of a group',
+    (at) => post(at, '/?Action=CreateAssetGroup&Version=2024-01-01', { Name: 'a', Tag: 'b' }),
+    'Tag',
+  ],
+  ['a parameter of a list', (at) => get(at, '/api/assets?project=film'), 'project'],
+];
+
+describe('what the document does not list', () => {
+  it.each(unlisted)('%s passes, and is said once', async (_, send, fields) => {
+    const told: string[] = [];
+    const at = await quick({ tell: (what) => told.push(what) });
+    for (let nth = 0; nth < 2; nth += 1) {
+      const answer = await send(at);
+      expect(answer.status, answer.text).toBe(200);
+      expect(answer.headers['x-sandbox-verdict']).toBe(`passed over ${fields}`);
+    }
+    expect(told).toEqual(
+      fields
+        .split(', ')
+        .map((field) => expect.stringMatching(`^passed over: ${field}, which [a-zA-Z.]+ does not document`)),
+    );
+    expect(at.requests.map(({ passedOver }) => passedOver)).toEqual(Array(2).fill(fields.split(', ')));
+  });
+
+  it.each(unlisted)('%s is refused by a strict sandbox', async (_, send, fields) => {
+    const answer = await send(await quick({ strict: true }));
+    expect(answer.status, answer.text).toBe(400);
+    expect(answer.headers['x-sandbox-verdict']).toMatch(/^refused InvalidParameter/);
+    expect(answer.text).toContain(fields.split(/[.,]/).at(-1)?.trim());
+  });
+
+  it('passes in a form too', async () => {
+    const at = await quick();
+    const png = Buffer.from(inline.data, 'base64');
+    const answer = await postForm(at, [
+      ['model', 'sandbox-image-1'],
+      ['prompt', 'x'],
+      ['image[]', png],
+      ['seed', '1'],
+    ]);
+    expect([answer.status, answer.headers['x-sandbox-verdict']], answer.text).toEqual([
+      200,
+      'passed over seed',
+    ]);
+    expect(at.requests.at(-1)?.path).toBe(editsPath);
+  });
+});
+
+describe('what the document forbids, or has a wrong type, is refused beside fields that it does not list', () => {
+  it.each<[string, object, string]>([
+    ['an alias that geo models refuse', { thinking: { type: 'enabled' } }, 'thinking'],
+    ['a wrong type', { temperature: 'warm' }, 'temperature'],
+    ['both limits', { max_tokens: 5, max_completion_tokens: 5 }, 'max_tokens'],
+    [
+      'a wrong type deep in a message',
+      { messages: user([{ type: 'text', text: 5 }]) },
+      'messages[0].content',
+    ],
+  ])('%s', async (_, over, field) => {
+    const answer = await completions(await quick(), { seed: 1, ...over });
+    expect([answer.status, answer.headers['x-sandbox-verdict']]).toEqual([
+      400,
+      `refused InvalidParameter ${field}`,
+    ]);
+  });
+
+  it('a setting that turbo does not have', async () => {
+    const body = { prompt: 'x', settings: { audio: 'on', seed: 1 } };
+    const answer = await post(await quick(), '/text-to-video/beta-3.0-turbo', body);
+    expect([answer.status, answer.headers['x-sandbox-verdict']]).toEqual([
+      400,
+      'refused InvalidParameter settings.audio',
+    ]);
+  });
+});
+
+describe('what public clients spell in their own way', () => {
+  it('the role developer is the role system', async () => {
+    const say = (role: string) => ({ messages: [{ role, content: 'be brief' }, ...user('hello')] });
+    const at = await quick();
+    const [developer, system] = [
+      await completions(at, say('developer')),
+      await completions(at, say('system')),
+    ];
+    expect(json(developer).choices).toEqual(json(system).choices);
+    expect((await completions(await quick({ strict: true }), say('developer'))).status).toBe(400);
+  });
+
+  it('thinking may be disabled in so many words', async () => {
+    expect((await messages(await quick(), { thinking: { type: 'disabled' } })).status).toBe(200);
+    expect((await messages(await quick({ strict: true }), { thinking: { type: 'disabled' } })).status).toBe(
+      400,
+    );
+  });
+
+  it.each<[string, Record<string, unknown>, Record<string, unknown>]>([
+    [
+      'a picture',
+      { contents: [{ parts: [{ text: 'x' }, { inline_data: inline }] }] },
+      {
+        contents: [{ parts: [{ text: 'x' }, { inlineData: { mimeType: 'image/png', data: inline.data } }] }],
+      },
+    ],
+    [
+      'settings and the system prompt',
+      { system_instruction: { parts: [{ text: 's' }] }, generation_config: { max_output_tokens: 40 } },
+      { systemInstruction: { parts: [{ text: 's' }] }, generationConfig: { maxOutputTokens: 40 } },
+    ],
+    [
+      'a JSON schema',
+      {
+        generationConfig: {
+          responseMimeType: 'application/json',
+          responseJsonSchema: { type: 'object', properties: { an_age: { type: 'integer' } } },
+        },
+      },
+      {
+        generationConfig: {
+          responseMimeType: 'application/json',
+          responseSchema: { type: 'object', properties: { an_age: { type: 'integer' } } },
+        },
+      },
+    ],
+    [
+      'a function',
+      {
+        tools: [
+          {
+            function_declarations: [
+              {
+                name: 'hello',
+                parameters_json_schema: { type: 'object', properties: { the_city: { type: 'string' } } },
+              },
+            ],
+          },
+        ],
+      },
+      {
+        tools: [
+          {
+            functionDeclarations: [
+              { name: 'hello', parameters: { type: 'object', properties: { the_city: { type: 'string' } } } },
+            ],
+          },
+        ],
+      },
+    ],
+  ])('Gemini-style: %s means the same in either spelling', async (_, theirs, documented) => {
+    const at = await quick();
+    const [one, other] = [await geo(at, theirs), await geo(at, documented)];
+    expect([one.status, json(one).candidates], one.text).toEqual([200, json(other).candidates]);
+    expect(one.headers['x-sandbox-verdict']).toBe('taken');
+  });
+});
+
+it('the verdict names the code of any refusal, and a fault', async () => {
+  const at = await quick({ faults: [] });
+  const path = '/v1/chat/completions';
+  const send = (headers: Record<string, string>, body: unknown, method = 'POST') =>
+    ask(`${at.baseUrl}${path}`, {
+      method,
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    });
+  expect((await send({}, {})).headers['x-sandbox-verdict']).toBe('refused MissingApiKey');
+  expect((await send(auth, { model: 'geo-9', messages: user('x') })).headers['x-sandbox-verdict']).toBe(
+    'refused ModelNotFound',
+  );
+  expect((await send(auth, {}, 'PUT')).headers['x-sandbox-verdict']).toBe('refused MethodNotAllowed');
+  expect((await send(auth, { model: geoModel, messages: user('x') })).headers['x-sandbox-verdict']).toBe(
+    'taken',
+  );
+  expect((await send(messagesAuth, {})).headers['x-sandbox-verdict']).toBe('refused MissingApiKey');
+});
