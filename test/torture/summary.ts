@@ -1,7 +1,6 @@
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
-import type { Counts } from './torture.ts';
 
 /** Prints what each suite counted, and the sum, when all have ended. */
 export function setup(): () => void {
@@ -14,7 +13,11 @@ export function setup(): () => void {
     fs.rmSync(dir, { recursive: true });
     const sums: Record<string, number> = {};
     for (const line of lines) {
-      const { name, seed, counts } = JSON.parse(line) as { name: string; seed: number; counts: Counts };
+      const { name, seed, counts } = JSON.parse(line) as {
+        name: string;
+        seed: number;
+        counts: Record<string, number>;
+      };
       for (const [what, count] of Object.entries(counts)) sums[what] = (sums[what] ?? 0) + count;
       console.log(`torture: ${name}, seed ${seed}: ${said(counts)}`);
     }

@@ -5,7 +5,8 @@ import { expect, test } from 'vitest';
 // test:torture` goes on with it for GW_TORTURE_SECONDS from GW_TORTURE_SEED on. One place decides which, and what is told.
 
 const { env } = process;
-const isLong = env.GW_TORTURE !== undefined;
+/** Whether this is `npm run test:torture`. */
+export const isLong = env.GW_TORTURE !== undefined;
 const seed = Number(env.GW_TORTURE_SEED ?? 20_261_120);
 /** For each suite. Two workers take the suites of the project in about ten minutes. */
 const seconds = Number(env.GW_TORTURE_SECONDS ?? 90);
@@ -64,7 +65,7 @@ export function torture(name: string, { short, atOnce = 1 }: Extent, body: (roun
       }
     };
     await Promise.all(Array.from({ length: atOnce }, worker));
-    tell(name, counts);
+    tell(name, { ...counts });
     if (errors.length > 0) throw errors[0];
     const { lost, doubled, halfFiles } = counts;
     expect({ lost, doubled, halfFiles }, `seed ${seed}`).toEqual({ lost: 0, doubled: 0, halfFiles: 0 });
@@ -110,7 +111,7 @@ export function fuzz(runs: number) {
 }
 
 /** Counts go to the summary at the end of `npm run test:torture`; `npm test` says nothing of a suite that passes. */
-function tell(name: string, counts: Counts): void {
+export function tell(name: string, counts: Readonly<Record<string, number>>): void {
   if (env.GW_TORTURE_COUNTS !== undefined) {
     fs.appendFileSync(env.GW_TORTURE_COUNTS, `${JSON.stringify({ name, seed, counts })}\n`);
   }

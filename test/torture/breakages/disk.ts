@@ -1,0 +1,89 @@
+import type { Breakage } from './breakage.ts';
+
+/** Locks and lines, on which the ledger, the settings and the sessions stand. */
+export const disk: readonly Breakage[] = [
+  {
+    costs: 'the lock of a living process is taken over',
+    find: 'if (isHeld(found, file, own)) return undefined;',
+    replace: '',
+    tests: ['ledger/locks'],
+  },
+  {
+    costs: 'a lock that a dead process left holds for ever',
+    find: 'return takeOver(file, found, own) ? lockOf(file, own) : undefined;',
+    replace: 'return undefined;',
+    tests: ['ledger/locks'],
+  },
+  {
+    costs: 'two processes take over one lock',
+    find: 'if (!unchanged) return false;',
+    replace: '',
+    tests: ['ledger/locks'],
+  },
+  {
+    costs: 'a process ID that was given out again keeps the lock of a dead one',
+    find: "return now === undefined || started === '' || now === started;",
+    replace: 'return true;',
+    tests: ['ledger/locks'],
+  },
+  {
+    costs: 'a process that has ended counts as living until its parent looks',
+    find: "if (now === 'ended') return false;",
+    replace: '',
+    tests: ['ledger/locks'],
+  },
+  {
+    costs: 'a lock of another machine is taken away at once',
+    find: 'return Math.abs(own.atMs - found.atMs) < foreignLifeMs;',
+    replace: 'return false;',
+    tests: ['ledger/locks'],
+  },
+  {
+    costs: 'a lock that is being written is taken away',
+    find: 'return Math.abs(own.atMs - modifiedAtMs(file)) < unreadableLifeMs;',
+    replace: 'return false;',
+    tests: ['ledger/locks'],
+  },
+  {
+    costs: 'a lock is removed that is no longer this one',
+    find: 'if (isOwn(file, own)) fs.unlinkSync(file);',
+    replace: 'fs.unlinkSync(file);',
+    tests: ['ledger/locks'],
+  },
+  {
+    costs: 'a line that was written short counts as written',
+    find: 'if (written !== bytes.length) throw',
+    replace: 'if (written < 0) throw',
+    tests: ['ledger/write-faults'],
+  },
+  {
+    costs: 'a line is not on the disk when it counts as written',
+    find: 'syncOrThrow(() => calls.fdatasyncSync(fd));',
+    replace: '',
+    tests: ['ledger/write-faults'],
+  },
+  {
+    costs: 'a new journal loses its name in a crash',
+    find: 'if (size === 0) syncOrThrow(() => syncDirectory(path.dirname(file), calls));',
+    replace: '',
+    tests: ['ledger/write-faults', 'ledger/ledger'],
+  },
+  {
+    costs: 'a torn line takes the next one with it',
+    find: 'const bytes = Buffer.from(`\\n${json}\\n`);',
+    replace: 'const bytes = Buffer.from(`${json}\\n`);',
+    tests: ['ledger/ledger', 'ledger/write-faults', 'ledger/processes'],
+  },
+  {
+    costs: 'a line that spans two pieces of a long journal is lost',
+    find: 'carried = [Buffer.from(piece.subarray(end + 1))];',
+    replace: 'carried = [];',
+    tests: ['ledger/ledger', 'ledger/live-jobs', 'ledger/fold'],
+  },
+  {
+    costs: 'a directory is open to others',
+    find: 'const PRIVATE = 0o700;',
+    replace: 'const PRIVATE = 0o755;',
+    tests: ['ledger/ledger', 'config/files'],
+  },
+];

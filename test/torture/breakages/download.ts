@@ -1,0 +1,177 @@
+import type { Breakage } from './breakage.ts';
+
+const [resume, replies, publish, faults] = ['resume', 'replies', 'publish', 'faults'].map(
+  (name) => `jobs/download/${name}`,
+) as [string, string, string, string];
+
+/** What is brought home, and how it gets its name. */
+export const download: readonly Breakage[] = [
+  {
+    costs: 'a saved file that was damaged at the same length counts as saved for ever',
+    find: "if (hash.digest('hex') === saved.sha256) return fd;",
+    replace: 'return fd;',
+    tests: [resume, replies],
+  },
+  {
+    costs: 'a saved file that was cut is not fetched again',
+    find: 'stats.isFile() && stats.size === saved.bytes',
+    replace: 'stats.isFile()',
+    tests: [resume, replies],
+  },
+  {
+    costs: 'the downloads of earlier runs are forgotten, and the hundred run out unseen',
+    find: 'this.counted = options.journal.downloadsSoFar;',
+    replace: 'this.counted = 0;',
+    tests: [replies],
+  },
+  {
+    costs: 'a download is counted only after it was sent',
+    find: 'journal.aboutToGet(role); this.counted++;',
+    replace: 'this.counted++;',
+    tests: [replies, resume],
+  },
+  {
+    costs: 'the last downloads are spent without being asked for',
+    find: 'this.counted >= maxDownloads * REFUSE_AT && !force',
+    replace: 'this.counted > maxDownloads && !force',
+    tests: [replies],
+  },
+  {
+    costs: 'the user is not told that few downloads are left',
+    find: 'this.counted >= maxDownloads * WARN_AT && !this.warned',
+    replace: 'this.counted >= maxDownloads && !this.warned',
+    tests: [replies],
+  },
+  {
+    costs: 'a run may ask as often as it likes',
+    find: 'if (this.gets >= MAX_GETS) throw this.exhausted(); this.options.countGet();',
+    replace: 'this.options.countGet();',
+    tests: [replies],
+  },
+  {
+    costs: 'a file is begun that does not fit on the disk',
+    find: 'bytes === undefined || free === undefined || bytes <= free',
+    replace: 'bytes === undefined || free === undefined || bytes > 0',
+    tests: [faults, replies, resume],
+  },
+  {
+    costs: 'a download goes on though its rest does not fit',
+    find: 'this.needSpace(verdict.totalBytes - this.part.bytes);',
+    replace: '',
+    tests: [resume, faults],
+  },
+  {
+    costs: 'a part that another user laid there is gone on with',
+    find: 'stats.uid === (process.getuid?.() ?? stats.uid) &&',
+    replace: '',
+    tests: [resume],
+  },
+  {
+    costs: 'a part with a second name is written to',
+    find: 'etag !== undefined && stats.nlink === 1 &&',
+    replace: 'etag !== undefined &&',
+    tests: [resume],
+  },
+  {
+    costs: 'a part longer than the file is gone on with',
+    find: '&& stats.size <= (totalBytes ?? stats.size)',
+    replace: '',
+    tests: [resume],
+  },
+  {
+    costs: 'bytes that a crash of the system lost are taken for the file',
+    find: 'recorded.startedAtMs <= where.bootedAtMs',
+    replace: 'false',
+    tests: [resume],
+  },
+  {
+    costs: 'a part is followed through a symbolic link',
+    find: 'O_RDWR | O_NOFOLLOW | O_NONBLOCK',
+    replace: 'O_RDWR | O_NONBLOCK',
+    tests: [resume],
+  },
+  {
+    costs: 'bytes beyond the announced length become part of the file',
+    find: 'part.totalBytes !== undefined && part.bytes + chunk.length > part.totalBytes',
+    replace: 'part.totalBytes !== undefined && part.bytes > part.totalBytes',
+    tests: [replies],
+  },
+  {
+    costs: 'two versions of a file are spliced into one',
+    find: 'strongEtag(headers.etag) !== asked.etag',
+    replace: 'false',
+    tests: [resume],
+  },
+  {
+    costs: 'a weak tag, which promises no bytes, is resumed on',
+    find: '/^"[\\x21\\x23-\\x7e]{1,512}"$/.test(value.trim())',
+    replace: '/^(W\\/)?"[\\x21\\x23-\\x7e]{1,512}"$/.test(value.trim())',
+    tests: [resume],
+  },
+  {
+    costs: 'a part of the file from another place is appended',
+    find: 'asked.offset === 0 || start !== asked.offset ||',
+    replace: 'asked.offset === 0 ||',
+    tests: [resume],
+  },
+  {
+    costs: 'a page that says no is saved as the video',
+    find: "if (text) return { do: 'renew', reason: `the server sent ${text} instead of the file`, status };",
+    replace: '',
+    tests: [replies],
+  },
+  {
+    costs: 'a compressed body is saved as it is',
+    find: "encoding.trim().toLowerCase() !== 'identity'",
+    replace: 'encoding === undefined',
+    tests: [replies],
+  },
+  {
+    costs: 'a file of the user is replaced unasked',
+    find: 'const final = options.force ? replace(part, options) : linkToFreeName(part, identity, options);',
+    replace: 'const final = replace(part, options);',
+    tests: [publish],
+  },
+  {
+    costs: 'a file whose fsync failed is given its name',
+    find: 'throw diskFault(`${part.path} could not be brought safely to disk`, error, false); } try {',
+    replace: 'identity = fs.statSync(part.path, { bigint: true }); } try {',
+    tests: [publish, faults],
+  },
+  {
+    costs: 'the new name is not durable',
+    find: 'await syncDirectory(options.dir);',
+    replace: '',
+    tests: [publish, faults],
+  },
+  {
+    costs: 'a kill between the name and its record leaves a second copy',
+    find: "if (code === 'EEXIST') { if (isSameFile(final, identity)) return final;",
+    replace: "if (code === 'EEXIST') {",
+    tests: [publish, resume],
+  },
+  {
+    costs: 'a symbolic link of the user is replaced by --force',
+    find: 'if (there && !there.isFile())',
+    replace: 'if (there?.isDirectory())',
+    tests: [publish, 'jobs/download/target'],
+  },
+  {
+    costs: 'a cut video passes as whole',
+    find: 'if (offset + box.bytes > fileBytes) return',
+    replace: 'if (offset > fileBytes) return',
+    tests: ['jobs/download/top-boxes'],
+  },
+  {
+    costs: 'a link from https is followed to http',
+    find: "if (from.protocol === 'https:' && url.protocol === 'http:') {",
+    replace: "if (from.protocol === 'file:') {",
+    tests: [replies],
+  },
+  {
+    costs: 'a link is followed for ever',
+    find: 'if (hops === MAX_REDIRECTS) {',
+    replace: 'if (hops === 50) {',
+    tests: [replies],
+  },
+];
