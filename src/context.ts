@@ -89,33 +89,45 @@ export function makeContext({ host, io, globals, signal }: Parts): {
     closers.push(() => running.close());
     return running.baseUrl;
   });
-  const transportVia = (proxied: boolean) =>
-    once(async () => {
-      const { createTransport, proxiesFromEnv } = await import('./http/transport.ts');
-      const made = createTransport({
-        proxies: proxied ? proxiesFromEnv(host.env) : undefined,
-        tuneWasm: host.mayTouchFlags(),
-      });
-      closers.push(() => made.close());
-      return made;
+  const transports = new Map<string | undefined, Promise<Transport>>();
+  /** One for each set of trusted roots. A proxy never stands before this machine, so the embedded gateway needs none apart. */
+  const transportFor = (inForce: Settings): Promise<Transport> => {
+    const cacert = inForce.cacert.value;
+    const made = transports.get(cacert) ?? makeTransport(inForce);
+    transports.set(cacert, made);
+    return made;
+  };
+  const makeTransport = async ({ cacert }: Settings): Promise<Transport> => {
+    const { createTransport, proxiesFromEnv } = await import('./http/transport.ts');
+    const { clientCert, clientKey } = globals;
+    const made = createTransport({
+      proxies: proxiesFromEnv(host.env),
+      tuneWasm: host.mayTouchFlags(),
+      ...((cacert.value ?? clientCert ?? clientKey) !== undefined && (await tlsOf(cacert.value))),
     });
-  // No proxy stands between gw and its own embedded gateway.
-  const direct = transportVia(false);
-  const proxied = transportVia(true);
+    closers.push(() => made.close());
+    return made;
+  };
+  const tlsOf = async (cacert: string | undefined) => {
+    const { readCertificates } = await import('./config/certificates.ts');
+    const { originOf } = await import('./config/base-url.ts');
+    const { clientCert, clientKey } = globals;
+    const { ca, identity } = await readCertificates({ cacert, clientCert, clientKey }, host);
+    const { sandbox, baseUrl } = await settings();
+    const isShown = identity !== undefined && !sandbox && baseUrl.value !== undefined;
+    return { ca, ...(isShown && { identity: { ...identity, origin: originOf(baseUrl.value) } }) };
+  };
   const budget = once(async () => (await import('./http/retry-budget.ts')).createRetryBudget(host.clock));
 
   const accessTo = async (inForce: Settings): Promise<Access> => {
     const showsOnly = globals.dryRun === true || globals.curl === true;
+    if (inForce.note !== undefined) io.note(inForce.note);
     const baseUrl = inForce.sandbox ? await sandbox() : inForce.gatewayUrl();
     const key = showsOnly ? undefined : await inForce.key();
-    const hidden = key ?? (await keyToHide(inForce));
+    // A request that is only shown needs no key, but one that is there must not stand anywhere in it.
+    const hidden = key ?? (await inForce.keyAtHand());
     if (hidden !== undefined && !inForce.sandbox) io.hideSecret(hidden);
     return accessWith({ baseUrl, key, providerVersion: inForce.providerVersion.value }, inForce);
-  };
-  /** A request that is only shown needs no key, but one that is there must not stand anywhere in it. */
-  const keyToHide = async (inForce: Settings): Promise<string | undefined> => {
-    if (inForce.sandbox || globals.apiKeyFile === '-' || inForce.keySource() === undefined) return undefined;
-    return inForce.key().catch(() => undefined);
   };
   const accessWith = async (
     gateway: Gateway,
@@ -123,7 +135,7 @@ export function makeContext({ host, io, globals, signal }: Parts): {
     name = gatewayName(inForce),
   ): Promise<Access> => {
     const { createClient } = await import('./http/http-client.ts');
-    const transport = await (inForce.sandbox ? direct() : proxied());
+    const transport = await transportFor(inForce);
     const client = createClient({
       transport,
       gateway,
@@ -173,9 +185,9 @@ export function makeContext({ host, io, globals, signal }: Parts): {
     gatewayWithoutKey: async (job) => (await jobGateways()).gatewayWithoutKey(job),
     ledger: once(async () => {
       const { openLedger } = await import('./ledger/open-ledger.ts');
-      const { stateDir } = await import('./config/dirs.ts');
+      const { trustedStateDir } = await import('./config/dirs.ts');
       return openLedger({
-        dir: stateDir(host),
+        dir: trustedStateDir(host),
         clock: host.clock,
         keepPrompts: readSwitch(host.env, 'GW_LEDGER_PROMPTS') ?? true,
         hideSecret: (text) => io.withoutSecrets(text),
@@ -192,7 +204,7 @@ export function makeContext({ host, io, globals, signal }: Parts): {
 
 async function keyIdIn({ key }: Gateway): Promise<string | undefined> {
   if (key === undefined) return undefined;
-  const { keyIdOf } = await import('./config/key-id.ts');
+  const { keyIdOf } = await import('./config/keys.ts');
   return keyIdOf(key);
 }
 

@@ -13,8 +13,11 @@ interface Launch {
 /** Runs gw in the real process; the exit code is set, never forced, so that pipes take all that was written. */
 export async function run({ version, distDir, mayTouchFlags, codeCache }: Launch): Promise<void> {
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  const env = { ...process.env };
+  // Certificates are always checked. Node would warn that they are not.
+  delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
   const host: Host = {
-    env: process.env,
+    env,
     get cwd() {
       return process.cwd();
     },

@@ -29,8 +29,12 @@ export async function main(argv: readonly string[], host: Host): Promise<number>
   }
 }
 
-const ioFor = (globals: GlobalFlags, host: Host): Io =>
-  createIo({ host, mode: readOutputMode(globals, host), noColor: globals.color === false });
+function ioFor(globals: GlobalFlags, host: Host): Io {
+  const io = createIo({ host, mode: readOutputMode(globals, host), noColor: globals.color === false });
+  // Whether it is used or not: it may have been typed by mistake.
+  if (host.env.GW_API_KEY) io.hideSecret(host.env.GW_API_KEY);
+  return io;
+}
 
 async function runCommand({ command, input }: Invocation, io: Io, host: Host): Promise<number> {
   const abort = new AbortController();

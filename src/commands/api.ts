@@ -1,5 +1,5 @@
 import { defineCommand, type Outcome } from '../command.ts';
-import { SLOW_ANSWER_SILENCE_MS } from '../config/defaults.ts';
+import { SLOW_ANSWER_SILENCE_MS } from '../config/table.ts';
 import type { Context } from '../context.ts';
 import { GwError, usage } from '../errors.ts';
 import { applySets, type JsonObject, readJsonAsWritten, readJsonFile } from '../flags/json-body.ts';

@@ -2,12 +2,12 @@ import { existsSync } from 'node:fs';
 import { defineCommand } from '../command.ts';
 import { configFilePath } from '../config/config-file.ts';
 import type { Settings } from '../config/settings.ts';
-import { settingsTable } from '../config/settings-table.ts';
 import type { Context } from '../context.ts';
 import { oneLine } from '../io/escape.ts';
 import { checkDisk } from './doctor/check-disk.ts';
 import { checkGateway } from './doctor/check-gateway.ts';
 import { checkLedger } from './doctor/check-ledger.ts';
+import { checkTrust } from './doctor/check-trust.ts';
 import { type Finding, type FindingState, failed, ok, skipped, worstOf } from './doctor/finding.ts';
 
 interface Diagnosis {
@@ -33,6 +33,7 @@ export const doctor = defineCommand<Record<string, never>, Diagnosis>({
       ...(settings === undefined ? [skipped('gateway', 'not looked at')] : await checkGateway(settings, ctx)),
       ...(await checkLedger(ctx)),
       ...checkDisk(settings, ctx),
+      ...checkTrust(settings, ctx),
     ];
     const state =
       (['error', 'warning'] as const).find((each) => findings.some((finding) => finding.state === each)) ??
@@ -54,7 +55,7 @@ async function checkConfiguration(
 ): Promise<{ readonly settings: Settings | undefined; readonly findings: readonly Finding[] }> {
   try {
     const settings = await ctx.settings();
-    const rows = settingsTable(settings).filter(({ name, value }) => name !== 'key' && value !== undefined);
+    const rows = settings.rows.filter(({ name, value }) => name !== 'key' && value !== undefined);
     return {
       settings,
       findings: [

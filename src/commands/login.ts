@@ -1,16 +1,20 @@
 import { defineCommand } from '../command.ts';
-import { originOf } from '../config/base-url.ts';
-import { checkKey } from '../config/check-key.ts';
-import { profileOf, updateConfig } from '../config/config-file.ts';
-import { readKeyFile } from '../config/key-file.ts';
-import { storeKey } from '../config/keys.ts';
+import { originOf, parseBaseUrl } from '../config/base-url.ts';
+import { profileOf, updateConfig, withSetting } from '../config/config-file.ts';
+import { checkKey, readKeyFile, removeKey, runKeyCommand, storeKey } from '../config/keys.ts';
 import { parseStoredProfileName } from '../config/profile-name.ts';
 import type { Context } from '../context.ts';
 import { usage } from '../errors.ts';
-import { on } from '../flags/flag.ts';
+import { on, text } from '../flags/flag.ts';
 import { modelsList } from '../gateway/models.ts';
 
-const flags = { withKey: on('read the key from stdin') } as const;
+const flags = {
+  withKey: on('read the key from stdin'),
+  keyCommand: text(
+    'COMMAND',
+    'store this command in place of a key: it prints the key each time one is needed',
+  ),
+} as const;
 
 interface LoggedIn {
   readonly profile: string;
@@ -24,31 +28,62 @@ export const login = defineCommand<typeof flags, LoggedIn>({
   examples: [
     'gw sandbox serve --port 4010 --key demo & sleep 1; echo demo | gw login --profile demo --base-url http://127.0.0.1:4010 --with-key && kill $!',
   ],
-  notes: ['The key is stored readable by this user only, and is sent to that address and to no other.'],
+  notes: [
+    'The key is stored readable by this user only, and is sent to that address and to no other. ' +
+      'With --key-command no key is stored: the shell runs the command when a key is needed, for at most 10 s, and the ' +
+      'first line of its output is the key.',
+  ],
   sends: 'nothing',
-  async run({ flags, globals }, ctx) {
+  async run({ flags: { withKey, keyCommand }, globals }, ctx) {
     const settings = await ctx.settingsOfNewProfile();
     if (settings.sandbox) throw usage('the sandbox needs no login', 'use it with --sandbox');
+    const ways = [
+      withKey && '--with-key',
+      keyCommand && '--key-command',
+      globals.apiKeyFile && '--api-key-file',
+    ];
+    const [first, second] = ways.filter((way) => way);
+    if (second) throw usage(`${first} and ${second} are two ways to give the key`, 'leave one of them out');
     const profile = parseStoredProfileName(settings.profile.value, '--profile');
-    const baseUrl = settings.gatewayUrl();
-    const key = flags.withKey
+    const baseUrl = settings.baseUrl.value ?? (await askAddress(ctx)) ?? settings.gatewayUrl();
+    const key = withKey
       ? await readKeyFile('-', ctx.host)
-      : globals.apiKeyFile
-        ? await settings.key()
-        : await askKey(baseUrl, ctx);
+      : keyCommand
+        ? await runKeyCommand(keyCommand, ctx.host)
+        : globals.apiKeyFile
+          ? await settings.key()
+          : await askKey(baseUrl, ctx);
     ctx.io.hideSecret(key);
     const { client } = await ctx.gatewayWith({ baseUrl, key });
     const reply = await client.send(modelsList, {}, { signal: ctx.signal });
-    await updateConfig(ctx.host, (config) => ({
-      ...config,
-      current: config.current ?? profile,
-      profiles: { ...config.profiles, [profile]: { ...profileOf(config, profile), base_url: baseUrl } },
-    }));
-    await storeKey(ctx.host, profile, originOf(baseUrl), key);
+    await updateConfig(ctx.host, (config) => {
+      const made = withSetting(
+        { ...profileOf(config, profile), base_url: baseUrl },
+        'key_command',
+        keyCommand,
+        ctx.host.cwd,
+      );
+      return {
+        ...config,
+        current: config.current ?? profile,
+        profiles: { ...config.profiles, [profile]: made },
+      };
+    });
+    if (keyCommand) await removeKey(ctx.host, profile);
+    else await storeKey(ctx.host, profile, originOf(baseUrl), key);
     return { value: { profile, base_url: baseUrl, models: reply.value.data.length } };
   },
   human: ({ profile, base_url, models }) => `profile ${profile}: ${base_url}, ${models} models\n`,
 });
+
+/** Asks for the address on a terminal; undefined where there is nobody to ask. */
+async function askAddress({ host, globals }: Context): Promise<string | undefined> {
+  if (!host.stdin.isTTY || !host.stderr.isTTY) return undefined;
+  const { readTyped } = await import('../io/read-secret.ts');
+  const typed = await readTyped(host, 'Address of the gateway (https://…): ', { echo: true });
+  if (typed.trim() === '') return undefined;
+  return parseBaseUrl(typed.trim(), 'the address', { insecureHttp: globals.insecureHttp ?? false });
+}
 
 async function askKey(baseUrl: string, { host }: Context): Promise<string> {
   if (!host.stdin.isTTY || !host.stderr.isTTY) {
@@ -57,6 +92,6 @@ async function askKey(baseUrl: string, { host }: Context): Promise<string> {
       'pipe it in: gw login --with-key < key.txt',
     );
   }
-  const { readSecret } = await import('../io/read-secret.ts');
-  return checkKey(await readSecret(host, `API key for ${originOf(baseUrl)}: `), 'the key');
+  const { readTyped } = await import('../io/read-secret.ts');
+  return checkKey(await readTyped(host, `API key for ${originOf(baseUrl)}: `, { echo: false }), 'the key');
 }

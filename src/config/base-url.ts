@@ -1,8 +1,9 @@
 import { usage } from '../errors.ts';
+import { isLoopback } from '../loopback.ts';
 
 /**
  * Reads a gateway's address: absolute, http or https, no user info, query or fragment, no trailing slash in what comes
- * out; a path is kept. Plain http is for this machine, unless `insecureHttp`. `what` is the flag, variable or setting.
+ * out; a path is kept, but one that ends in /v1 is refused, as every endpoint's own path begins so. Plain http is for this machine, unless `insecureHttp`. `what` is the flag, variable or setting.
  * Throws GwError `usage`.
  */
 export function parseBaseUrl(
@@ -14,44 +15,42 @@ export function parseBaseUrl(
   if (/[\s\\\p{Cc}]/u.test(text)) {
     throw usage(
       `${what} holds a blank, a control character or a backslash`,
-      'Write it as https://HOST or https://HOST/PATH.',
+      'write it as https://HOST or https://HOST/PATH',
     );
   }
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]?.toLowerCase();
   if (scheme === undefined) {
-    throw usage(`${what} ${shown(text)} has no scheme`, `Write it with https:// in front.`);
+    throw usage(`${what} ${shown(text)} has no scheme`, 'write it with https:// in front');
   }
   if (scheme !== 'https' && scheme !== 'http') {
     throw usage(
       `${what} ${shown(text)} is ${scheme}://, but a gateway speaks https`,
-      'Write it as https://HOST.',
+      'write it as https://HOST',
     );
   }
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url?.hostname)
-    throw usage(`${what} ${shown(text)} is not a usable address`, 'Write it as https://HOST.');
+    throw usage(`${what} ${shown(text)} is not a usable address`, 'write it as https://HOST');
   if (url.username !== '' || url.password !== '' || /^[^/]*@/.test(text.slice(scheme.length + 3))) {
     throw usage(
       `${what} holds a user name or password`,
-      'Leave them out; the key goes into GW_API_KEY, --api-key-file or gw login.',
+      'leave them out; the key goes into GW_API_KEY, --api-key-file or gw login',
     );
   }
   if (/[?#]/.test(text)) {
-    throw usage(`${what} has a query or a fragment`, 'Give the address up to its path only.');
+    throw usage(`${what} has a query or a fragment`, 'give the address up to its path only');
   }
   if (url.protocol === 'http:' && !isLoopback(url.hostname) && !options.insecureHttp) {
     throw usage(
       `${what} ${shown(text)} is plain http:// to another machine, where anyone on the way can read the key`,
-      'Use https://, or allow it with --insecure-http.',
+      'use https://, or allow it with --insecure-http',
     );
   }
-  return `${url.origin}${url.pathname.replace(/\/{2,}/g, '/').replace(/\/$/, '')}`;
-}
-
-/** Whether a host, as the URL parser spells it, is this machine. */
-export function isLoopback(hostname: string): boolean {
-  return (
-    hostname === 'localhost' || hostname === '[::1]' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(hostname)
+  const address = `${url.origin}${url.pathname.replace(/\/{2,}/g, '/').replace(/\/$/, '')}`;
+  if (!address.endsWith('/v1')) return address;
+  throw usage(
+    `${what} ${shown(text)} ends in /v1, which gw adds itself`,
+    `write it as ${address.slice(0, -3)}`,
   );
 }
 

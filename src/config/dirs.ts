@@ -1,4 +1,6 @@
+import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { refuseUntrusted } from '../disk/trust.ts';
 import { usage } from '../errors.ts';
 import type { Host } from '../host.ts';
 import { type EnvironmentVariable, readVariable } from './environment.ts';
@@ -39,6 +41,31 @@ export function stateDir(host: DirHost): string {
   });
 }
 
+/** As `stateDir`. Throws GwError `usage` with the command to run where others own it or its ledger, or may write to them. */
+export function trustedStateDir(host: DirHost): string {
+  const dir = stateDir(host);
+  for (const each of [dir, path.join(dir, 'ledger')]) {
+    const stat = statOf(each);
+    const trusted = {
+      file: each,
+      what: 'the state directory',
+      kind: 'usage',
+      platform: host.platform,
+    } as const;
+    if (stat) refuseUntrusted(stat, trusted);
+  }
+  return dir;
+}
+
+function statOf(dir: string): fs.Stats | undefined {
+  try {
+    return fs.statSync(dir);
+  } catch {
+    // What cannot be looked at cannot be used either: whoever tries says why.
+    return undefined;
+  }
+}
+
 /** Where things are kept that can be made again. Throws GwError `usage` where no directory can be told. */
 export function cacheDir(host: DirHost): string {
   return resolveDir(host, {
@@ -65,7 +92,7 @@ function resolveDir(host: DirHost, place: Place): string {
     const problem = homeDir
       ? `the home directory ${JSON.stringify(homeDir)} is not an absolute path`
       : 'there is no home directory (HOME is not set)';
-    throw usage(problem, `Set HOME, or set ${place.own} to the directory to use.`);
+    throw usage(problem, `set HOME, or set ${place.own} to the directory to use`);
   }
   return paths.join(homeDir, ...(windows ? place.windowsHome : place.home), ...leaf);
 }

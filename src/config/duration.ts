@@ -17,13 +17,13 @@ export function parseDuration(text: string, what: string, options: { readonly sp
   if (Number.isNaN(ms)) {
     throw usage(
       `${what} ${JSON.stringify(text)} is not a duration`,
-      `Write a number with its unit, such as ${forms}.`,
+      `write a number with its unit, such as ${forms}`,
     );
   }
   if (ms === 0)
-    throw usage(`${what} ${JSON.stringify(text)} is no time at all`, 'Give a duration longer than 0.');
+    throw usage(`${what} ${JSON.stringify(text)} is no time at all`, 'give a duration longer than 0');
   if (ms > (span ? longestSpanMs : longestTimerMs)) {
-    throw usage(`${what} ${JSON.stringify(text)} is too long`, `Give at most ${span ? '36500d' : '596h'}.`);
+    throw usage(`${what} ${JSON.stringify(text)} is too long`, `give at most ${span ? '36500d' : '596h'}`);
   }
   return ms;
 }

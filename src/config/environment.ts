@@ -1,20 +1,36 @@
 import { usage } from '../errors.ts';
+import { type Setting, type SettingName, settingNames, settingsTable } from './table.ts';
+
+type Table = typeof settingsTable;
+/** The variables that stand in the table of settings. */
+export type SettingVariable = {
+  [N in SettingName]: Table[N] extends { readonly variable: infer V extends string } ? V : never;
+}[SettingName];
+
+const ofSettings = Object.fromEntries(
+  settingNames.flatMap((name) => {
+    const { variable, summary, flag }: Setting = settingsTable[name];
+    return variable ? [[variable, flag ? `${summary} (as ${flag})` : summary]] : [];
+  }),
+) as Record<SettingVariable, string>;
 
 /** Every environment variable that gw reads, and what it means; `gw help environment` prints this table. */
 export const environmentVariables = {
   GW_PROFILE: 'which stored gateway and key to use (as --profile)',
-  GW_BASE_URL: "the gateway's address (as --base-url)",
-  GW_API_KEY: 'the key, for whatever gateway is in force; --api-key-file wins over it',
-  GW_TIMEOUT: 'longest silence of one request or download, such as 60s (as --timeout)',
-  GW_RETRIES: 'retries of a request that is safe to send again (as --retries)',
+  GW_API_KEY:
+    'the key, for whatever gateway is in force; --api-key-file, and a --profile with a key of its own, win over it',
+  GW_API_KEY_ORIGIN: 'the only origin (such as https://gateway.example.com) that GW_API_KEY goes to',
+  ...ofSettings,
   GW_VERBOSE: '1 shows each request and reply on stderr (as --verbose)',
   GW_LEDGER_PROMPTS: 'off keeps prompts out of the ledger and of the history of gw chat',
   GW_CONFIG_DIR: 'where profiles and keys are kept, in place of the standard directory',
   GW_STATE_DIR: 'where the ledger and chat sessions are kept, in place of the standard directory',
   GW_CACHE_DIR: 'where what can be made again is kept, in place of the standard directory',
-  HTTPS_PROXY: 'proxy for https:// addresses; https_proxy likewise',
-  HTTP_PROXY: 'proxy for http:// addresses; http_proxy likewise',
+  HTTPS_PROXY: 'proxy for https:// addresses; https_proxy likewise; never for this machine itself',
+  HTTP_PROXY: 'proxy for http:// addresses; http_proxy likewise; never for this machine itself',
   NO_PROXY: 'hosts that are reached without a proxy; no_proxy likewise',
+  NODE_EXTRA_CA_CERTS:
+    'a file of further root certificates, for every Node program; --cacert is for gw alone',
   NO_COLOR: 'set to anything: no colour (as --no-color)',
   FORCE_COLOR: 'set: colour also where stderr is not a terminal',
   TERM: 'dumb: no colour and no bars',
@@ -49,8 +65,5 @@ export function readSwitch(env: Environment, name: EnvironmentVariable): boolean
   if (value === undefined) return undefined;
   if (onWords.has(value)) return true;
   if (offWords.has(value)) return false;
-  throw usage(
-    `${name} is ${JSON.stringify(value)}, which is neither on nor off`,
-    `Set ${name} to on or off.`,
-  );
+  throw usage(`${name} is ${JSON.stringify(value)}, which is neither on nor off`, `set ${name} to on or off`);
 }

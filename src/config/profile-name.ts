@@ -16,7 +16,7 @@ export function parseProfileName(text: string, what: string): string {
   if (isProfileName(text)) return text;
   throw usage(
     `${what} ${JSON.stringify(text.slice(0, 80))} cannot be a profile's name`,
-    'Use at most 64 of a-z, 0-9, dot, dash and underscore, starting with a letter or digit.',
+    'use at most 64 of a-z, 0-9, dot, dash and underscore, starting with a letter or digit',
   );
 }
 
@@ -26,6 +26,6 @@ export function parseStoredProfileName(text: string, what: string): string {
   if (name !== sandboxProfile) return name;
   throw usage(
     `${what} ${sandboxProfile} is the built-in profile and cannot be changed`,
-    'Choose another name.',
+    'choose another name',
   );
 }

@@ -1,21 +1,23 @@
 import { GwError, usage } from '../errors.ts';
-import type { AccountType } from '../gateway/limits.ts';
 import type { Host } from '../host.ts';
 import { once } from '../once.ts';
-import { originOf, parseBaseUrl } from './base-url.ts';
-import { checkKey } from './check-key.ts';
-import { type ConfigFile, configFilePath, type Profile, profileOf, readConfig } from './config-file.ts';
-import { DEFAULT_RETRIES, DEFAULT_TIMEOUT } from './defaults.ts';
+import { originOf } from './base-url.ts';
+import {
+  type ConfigFile,
+  configFilePath,
+  type Profile,
+  profileOf,
+  readConfig,
+  storedSetting,
+} from './config-file.ts';
 import type { DirHost } from './dirs.ts';
-import { parseDuration } from './duration.ts';
 import { type EnvironmentVariable, readSwitch, readVariable } from './environment.ts';
-import { readKeyFile } from './key-file.ts';
-import { readKey } from './keys.ts';
+import { keyOfEnvironment, keyOrigin, readKey, readKeyFile, runKeyCommand } from './keys.ts';
 import { defaultProfile, parseProfileName, sandboxProfile } from './profile-name.ts';
-import { parseRetries } from './retries.ts';
+import { type Setting, type SettingName, type SettingValue, settingNames, settingsTable } from './table.ts';
 
 // Flag over environment over profile over default. Nothing here reads the working directory, and the key is not read
-// before it is asked for.
+// before it is asked for. A key and an address are a pair: a profile that is typed and has a key of its own brings both.
 
 export type Source = 'flag' | 'environment' | 'profile' | 'default';
 
@@ -34,6 +36,7 @@ export interface SettingsFlags {
   readonly sandbox?: boolean | undefined;
   readonly timeout?: string | undefined;
   readonly retries?: string | number | undefined;
+  readonly cacert?: string | undefined;
   readonly verbose?: boolean | undefined;
   /** `gw login` makes the profile it names. */
   readonly profileMayBeNew?: boolean | undefined;
@@ -44,16 +47,7 @@ export interface SettingsFlags {
   readonly storedOnly?: boolean | undefined;
 }
 
-export const modelKinds = ['chat', 'image', 'alpha', 'gamma'] as const;
-export type ModelKind = (typeof modelKinds)[number];
-
-/** The models of a profile that names none (the contract, section 3, "Small print"). */
-export const defaultModels: Readonly<Record<ModelKind, string>> = {
-  chat: 'geo-3.6-flash',
-  image: 'img-2',
-  alpha: 'alpha-video-2-5-260628',
-  gamma: 'gamma-H3',
-};
+export type ModelKind = 'chat' | 'image' | 'alpha' | 'gamma';
 
 /** The settings in force for one run. */
 export interface Settings {
@@ -62,27 +56,40 @@ export interface Settings {
   readonly sandbox: boolean;
   /** Normalised, without a trailing slash; undefined where no gateway is configured, and for the sandbox. */
   readonly baseUrl: Sourced<string | undefined>;
-  readonly account: Sourced<AccountType>;
-  readonly providerVersion: Sourced<string | undefined>;
+  readonly account: Sourced<SettingValue<'account'>>;
+  readonly providerVersion: Sourced<string>;
   readonly out: Sourced<string | undefined>;
+  /** Between two looks at a job; undefined: the gateway's documented pace. */
+  readonly intervalMs: Sourced<number | undefined>;
   /** Longest silence of one request; a command with a default of its own looks at the source. */
   readonly timeoutMs: Sourced<number>;
   readonly retries: Sourced<number>;
   readonly models: Readonly<Record<ModelKind, Sourced<string>>>;
+  readonly cacert: Sourced<string | undefined>;
   readonly verbose: Sourced<boolean>;
+  /** Every setting in force under the name `gw config set` knows it by. */
+  readonly rows: readonly SettingRow[];
+  /** What the user should know of the choice of gateway and key: one sentence. */
+  readonly note: string | undefined;
   /** Where `key()` would look first; undefined where no key is to be found. Never throws and never reads stdin. */
   keySource(): Source | undefined;
   /** The gateway's address. Throws GwError `auth` where none is configured. */
   gatewayUrl(): string;
   /** The key for that gateway, read once. Throws GwError `auth`. */
   key(): Promise<string>;
+  /** The key where it is there without stdin being read or a command run; undefined elsewhere. Never throws. */
+  keyAtHand(): Promise<string | undefined>;
+}
+
+/** One line of `gw config list`; the key is never among the values. */
+export interface SettingRow {
+  readonly name: string;
+  readonly value: string | number | boolean | undefined;
+  readonly source: string;
 }
 
 /** The key of this run's embedded gateway: new in every run, so that no other program can use it. */
 export const sandboxKey = once(() => crypto.randomUUID());
-
-/** The date that native messages carry to the sandbox, which takes any. */
-const sandboxProviderVersion = '2023-06-01';
 
 /** Resolves what was typed against the environment and the stored profile. Throws GwError `usage` for an unusable value. */
 export function resolveSettings(input: { readonly flags: SettingsFlags; readonly host: Host }): Settings {
@@ -93,75 +100,142 @@ export function resolveSettings(input: { readonly flags: SettingsFlags; readonly
   if (sandbox && flags.baseUrl !== undefined) {
     throw usage(
       '--base-url does not go with the sandbox, whose gateway is built in',
-      'Leave one of them out.',
+      'leave one of them out',
     );
   }
   const stored = sandbox ? {} : storedProfile(profile, host, flags.profileMayBeNew ?? false);
   const inProfile = `of profile ${profile.value} in ${fileName(host)}`;
-  const pick = <T>(
-    parse: (text: string, what: string) => T,
-    fallback: T,
-    from: {
-      flag?: [string, string | undefined];
-      env?: EnvironmentVariable;
-      field: string;
-      stored: string | undefined;
-    },
-  ): Sourced<T> => {
-    const fromEnv = from.env && readVariable(env, from.env);
-    if (from.flag?.[1] !== undefined) return { value: parse(from.flag[1], from.flag[0]), source: 'flag' };
-    if (from.env && fromEnv !== undefined) return { value: parse(fromEnv, from.env), source: 'environment' };
-    if (from.stored !== undefined)
-      return { value: parse(from.stored, `${from.field} ${inProfile}`), source: 'profile' };
-    return { value: fallback, source: 'default' };
+  const isPassedOver = isProfileOverEnvironment(profile, stored, flags, host);
+  const typed: Partial<Record<SettingName, string | undefined>> = {
+    base_url: flags.baseUrl,
+    timeout: flags.timeout,
+    retries: flags.retries?.toString(),
+    cacert: flags.cacert,
   };
-  const asIs = (text: string) => text;
-  const model = (kind: ModelKind) =>
-    pick(asIs, defaultModels[kind], { field: `models.${kind}`, stored: stored.models?.[kind] });
-  const baseUrl: Sourced<string | undefined> = sandbox
-    ? { value: undefined, source: 'default' }
-    : pick<string | undefined>(
-        (text, what) => parseBaseUrl(text, what, { insecureHttp: flags.insecureHttp ?? false }),
-        undefined,
-        {
-          flag: ['--base-url', flags.baseUrl],
-          ...(flags.storedOnly ? {} : { env: 'GW_BASE_URL' as const }),
-          field: 'base_url',
-          stored: stored.base_url,
-        },
-      );
-  const gatewayUrl = () => baseUrl.value ?? noGateway(sandbox);
+  const texts = new Map<SettingName, Sourced<string | undefined>>();
 
-  return {
+  /** A setting's value; undefined where nobody says it and it has no default. */
+  const pick = <N extends SettingName>(name: N): Sourced<SettingValue<N> | undefined> => {
+    const setting: Setting = settingsTable[name];
+    const parse = (text: string, what: string, source: Source) => {
+      const value = setting.parse(text, what, { insecureHttp: flags.insecureHttp ?? false });
+      texts.set(name, { value: setting.stored ? String(value) : text, source });
+      return { value: value as SettingValue<N>, source };
+    };
+    const fromFlag = typed[name];
+    if (fromFlag !== undefined) return parse(fromFlag, setting.flag ?? name, 'flag');
+    const variable = setting.variable as EnvironmentVariable | undefined;
+    const isOfGateway = name === 'base_url' && (isPassedOver || flags.storedOnly === true);
+    const fromEnv = variable && !isOfGateway ? readVariable(env, variable) : undefined;
+    if (fromEnv !== undefined) return parse(fromEnv, variable ?? name, 'environment');
+    const inFile = storedSetting(stored, name);
+    if (inFile !== undefined) return parse(inFile, `${name} ${inProfile}`, 'profile');
+    if (setting.default !== undefined) return parse(setting.default, name, 'default');
+    texts.set(name, { value: undefined, source: 'default' });
+    return { value: undefined, source: 'default' };
+  };
+  /** As `pick`, for a setting of the table with a default. */
+  const chosen = <N extends SettingName>(name: N): Sourced<SettingValue<N>> => {
+    const { value, source } = pick(name);
+    if (value === undefined) throw new Error(`the setting ${name} has no default`);
+    return { value, source };
+  };
+
+  const baseUrl: Settings['baseUrl'] = sandbox ? { value: undefined, source: 'default' } : pick('base_url');
+  const verbose = chooseVerbose(flags, host);
+  const gatewayUrl = () => baseUrl.value ?? noGateway(sandbox);
+  const places: KeyPlaces = {
+    flags: isPassedOver ? { ...flags, storedOnly: true } : flags,
+    host,
+    profile: profile.value,
+    stored,
+  };
+  const source = () => (sandbox ? 'default' : keySource(places, baseUrl.value));
+  const key = once(async () => (sandbox ? sandboxKey() : readAnyKey(places, gatewayUrl())));
+  const settings = {
     profile,
     sandbox,
     baseUrl,
-    account: { value: stored.account ?? 'personal', source: stored.account ? 'profile' : 'default' },
-    providerVersion: pick<string | undefined>(asIs, sandbox ? sandboxProviderVersion : undefined, {
-      field: 'provider_version',
-      stored: stored.provider_version,
-    }),
-    out: pick<string | undefined>(asIs, undefined, { field: 'out', stored: stored.out }),
-    timeoutMs: pick(parseDuration, parseDuration(DEFAULT_TIMEOUT, '--timeout'), {
-      flag: ['--timeout', flags.timeout],
-      env: 'GW_TIMEOUT',
-      field: 'timeout',
-      stored: stored.timeout,
-    }),
-    retries: pick(parseRetries, DEFAULT_RETRIES, {
-      flag: ['--retries', flags.retries?.toString()],
-      env: 'GW_RETRIES',
-      field: 'retries',
-      stored: stored.retries?.toString(),
-    }),
-    models: { chat: model('chat'), image: model('image'), alpha: model('alpha'), gamma: model('gamma') },
-    verbose: chooseVerbose(flags, host),
-    keySource: () => keySource({ flags, host, profile: profile.value, sandbox, baseUrl: baseUrl.value }),
+    account: chosen('account'),
+    providerVersion: chosen('provider_version'),
+    out: pick('out'),
+    intervalMs: pick('interval'),
+    timeoutMs: chosen('timeout'),
+    retries: chosen('retries'),
+    models: {
+      chat: chosen('models.chat'),
+      image: chosen('models.image'),
+      alpha: chosen('models.alpha'),
+      gamma: chosen('models.gamma'),
+    },
+    cacert: pick('cacert'),
+    verbose,
+    note: isPassedOver ? passedOver(profile.value, env) : undefined,
+    keySource: source,
     gatewayUrl,
-    key: once(async () =>
-      sandbox ? sandboxKey() : readAnyKey({ flags, host, profile: profile.value, baseUrl: gatewayUrl() }),
-    ),
+    key,
+    keyAtHand: async () => {
+      const from = source();
+      const isAsked = from === 'flag' && flags.apiKeyFile === '-';
+      if (sandbox || from === undefined || isAsked || from === 'command') return undefined;
+      return key().catch(() => undefined);
+    },
   };
+  pick('key_command');
+  const row = (name: string, { value, source: from }: Sourced<SettingRow['value']>): SettingRow => ({
+    name,
+    value,
+    source: value === undefined ? 'not set' : from,
+  });
+  return {
+    ...settings,
+    keySource: () => {
+      const from = source();
+      return from === 'command' ? 'profile' : from;
+    },
+    get rows() {
+      const from = this.keySource();
+      const keyRow = { name: 'key', value: from && '***', source: from ?? 'not set' };
+      return [
+        row('profile', profile),
+        ...settingNames.flatMap((name) => {
+          const shown: Sourced<string | undefined> = texts.get(name) ?? {
+            value: undefined,
+            source: 'default',
+          };
+          const of = row(name, name === 'retries' ? settings.retries : shown);
+          return name === 'base_url' ? [of, keyRow] : [of];
+        }),
+        row('verbose', verbose),
+      ];
+    },
+  };
+}
+
+/**
+ * Whether a profile that is named by --profile and has a key is used with its own key and address although the environment
+ * names others (the contract, section 2).
+ */
+function isProfileOverEnvironment(
+  profile: Sourced<string>,
+  stored: Profile,
+  { profile: typed, storedOnly }: SettingsFlags,
+  host: Host,
+): boolean {
+  if (typed === undefined || storedOnly || profile.value === sandboxProfile) return false;
+  const said = readVariable(host.env, 'GW_API_KEY') ?? readVariable(host.env, 'GW_BASE_URL');
+  if (said === undefined || storedSetting(stored, 'base_url') === undefined) return false;
+  return (
+    storedSetting(stored, 'key_command') !== undefined ||
+    (hasConfigDir(host) && keyOrigin(host, profile.value) !== undefined)
+  );
+}
+
+function passedOver(profile: string, env: Host['env']): string {
+  const names = (['GW_API_KEY', 'GW_BASE_URL'] as const).filter(
+    (name) => readVariable(env, name) !== undefined,
+  );
+  return `profile ${profile} has a key of its own: its key and address are used, not ${names.join(' and ')}`;
 }
 
 function chooseProfile(flags: SettingsFlags, host: Host): Sourced<string> {
@@ -169,7 +243,7 @@ function chooseProfile(flags: SettingsFlags, host: Host): Sourced<string> {
   if (flags.sandbox) {
     if (fromFlag === undefined || fromFlag === sandboxProfile)
       return { value: sandboxProfile, source: 'flag' };
-    throw usage(`--sandbox and --profile ${fromFlag} name two gateways`, 'Leave one of them out.');
+    throw usage(`--sandbox and --profile ${fromFlag} name two gateways`, 'leave one of them out');
   }
   if (fromFlag !== undefined) return { value: fromFlag, source: 'flag' };
   const fromEnv = readVariable(host.env, 'GW_PROFILE');
@@ -186,7 +260,7 @@ function storedProfile(profile: Sourced<string>, host: Host, mayBeNew: boolean):
   if (mayBeNew || profile.source === 'default' || profile.value === defaultProfile) return {};
   throw usage(
     `there is no profile ${profile.value} in ${fileName(host)}`,
-    `See gw profile list, or make it: gw login --profile ${profile.value}`,
+    `see gw profile list, or make it: gw login --profile ${profile.value}`,
   );
 }
 
@@ -220,40 +294,51 @@ interface KeyPlaces {
   readonly flags: SettingsFlags;
   readonly host: Host;
   readonly profile: string;
+  readonly stored: Profile;
 }
 
-async function readAnyKey({
-  flags,
-  host,
-  profile,
-  baseUrl,
-}: KeyPlaces & { baseUrl: string }): Promise<string> {
-  if (flags.apiKeyFile !== undefined) return readKeyFile(flags.apiKeyFile, host);
-  const fromEnv = flags.storedOnly ? undefined : readVariable(host.env, 'GW_API_KEY');
-  if (fromEnv !== undefined) return checkKey(fromEnv, 'GW_API_KEY');
-  const stored = hasConfigDir(host) ? readKey(host, profile, originOf(baseUrl)) : undefined;
-  if (stored !== undefined) return stored;
+async function readAnyKey({ flags, host, profile, stored }: KeyPlaces, baseUrl: string): Promise<string> {
   const origin = originOf(baseUrl);
+  if (flags.apiKeyFile !== undefined) return readKeyFile(flags.apiKeyFile, host);
+  const found =
+    (flags.storedOnly ? undefined : keyOfEnvironment(host.env, origin)) ??
+    (hasConfigDir(host) ? readKey(host, profile, origin) : undefined);
+  if (found !== undefined) return found;
+  const command = storedSetting(stored, 'key_command');
+  if (command !== undefined) {
+    const own = storedSetting(stored, 'base_url');
+    const ownOrigin = own === undefined ? 'no address' : originOf(own);
+    if (ownOrigin === origin) return runKeyCommand(command, host);
+    throw new GwError(
+      'auth',
+      `the key command of profile ${profile} is for ${ownOrigin}, not for ${origin}`,
+      {
+        hint: `give the key for ${origin} with GW_API_KEY or --api-key-file, or store the address: gw config set base_url ${origin} --profile ${profile}`,
+      },
+    );
+  }
   if (!flags.storedOnly) {
     throw new GwError('auth', `there is no key for ${origin}`, {
-      hint: 'Set GW_API_KEY, pass --api-key-file FILE, or store one: gw login',
+      hint: 'set GW_API_KEY, pass --api-key-file FILE, or store one: gw login',
     });
   }
   throw new GwError('auth', `there is no stored key of profile ${profile} for ${origin}`, {
-    hint: `Store it with gw login --profile ${profile}, or give it in GW_API_KEY together with --profile ${profile}`,
+    hint: `store it with gw login --profile ${profile}, or give it in GW_API_KEY together with --profile ${profile}`,
   });
 }
 
 function keySource(
-  places: KeyPlaces & { sandbox: boolean; baseUrl: string | undefined },
-): Source | undefined {
-  const { flags, host, profile, sandbox, baseUrl } = places;
-  if (sandbox) return 'default';
+  { flags, host, profile, stored }: KeyPlaces,
+  baseUrl: string | undefined,
+): Source | 'command' | undefined {
   if (flags.apiKeyFile !== undefined) return 'flag';
   if (!flags.storedOnly && readVariable(host.env, 'GW_API_KEY') !== undefined) return 'environment';
+  if (baseUrl === undefined) return undefined;
   try {
-    const stored = baseUrl !== undefined && readKey(host, profile, originOf(baseUrl)) !== undefined;
-    return stored ? 'profile' : undefined;
+    if (readKey(host, profile, originOf(baseUrl)) !== undefined) return 'profile';
+    const own = storedSetting(stored, 'base_url');
+    const hasCommand = storedSetting(stored, 'key_command') !== undefined;
+    return hasCommand && own !== undefined && originOf(own) === originOf(baseUrl) ? 'command' : undefined;
   } catch {
     return undefined;
   }
@@ -262,6 +347,6 @@ function keySource(
 function noGateway(sandbox: boolean): never {
   if (sandbox) throw new Error('the sandbox has no address before it is started');
   throw new GwError('auth', 'no gateway is configured', {
-    hint: 'Pass --base-url URL, set GW_BASE_URL, store one with gw login, or try --sandbox, which needs no gateway and no key.',
+    hint: 'pass --base-url URL, set GW_BASE_URL, store one with gw login, or try --sandbox, which needs no gateway and no key',
   });
 }

@@ -1,5 +1,5 @@
-import { DEFAULT_WAIT_TIMEOUT } from '../config/defaults.ts';
 import { parseDuration } from '../config/duration.ts';
+import { DEFAULT_WAIT_TIMEOUT, settingHelp, settingsTable } from '../config/table.ts';
 import { type FlagValues, off, on, onOff, parsed, text } from './flag.ts';
 
 // Groups shared by every command that creates, waits for or saves a job.
@@ -17,22 +17,12 @@ export const pollFlags = {
     `longest wait for the job (default ${DEFAULT_WAIT_TIMEOUT}); the job itself goes on`,
     parseDuration,
   ),
-  interval: parsed(
-    'DURATION',
-    "time between two looks at the job (default: the gateway's documented pace)",
-    parseDuration,
-  ),
+  interval: parsed(settingsTable.interval.value, settingHelp('interval'), parseDuration),
 } as const;
 
 export const saveFlags = {
   download: off('do not save the output'),
-  out: text(
-    'PATH',
-    'file, directory (ends in /) or pattern with {id} {family} {model} {index} {date} {time} {ext} (default ./{id}.{ext})',
-    {
-      short: 'o',
-    },
-  ),
+  out: text(settingsTable.out.value, settingHelp('out'), { short: 'o' }),
   force: on('overwrite an existing file'),
 } as const;
 

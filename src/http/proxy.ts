@@ -1,4 +1,5 @@
 import { type GwError, usage } from '../errors.ts';
+import { isLoopback } from '../loopback.ts';
 import { isExempt } from './no-proxy.ts';
 
 /** Proxy addresses as the environment gives them. */
@@ -22,11 +23,14 @@ export function proxiesFromEnv(env: Readonly<Record<string, string | undefined>>
   return httpProxy || httpsProxy ? { httpProxy, httpsProxy, noProxy: read('NO_PROXY') } : undefined;
 }
 
-/** The proxy that applies to a URL, if one does. Throws `usage` for an address that is no HTTP proxy. */
+/**
+ * The proxy that applies to a URL, if one does; never for this machine, where it would get the key in clear. Throws `usage` for
+ * an address that is no HTTP proxy.
+ */
 export function proxyFor(url: URL, proxies: Proxies | undefined): ChosenProxy | undefined {
   const secure = url.protocol === 'https:';
   const address = secure ? proxies?.httpsProxy : proxies?.httpProxy;
-  if (!address || isExempt(url, proxies?.noProxy)) return undefined;
+  if (!address || isLoopback(url.hostname) || isExempt(url, proxies?.noProxy)) return undefined;
   return readProxy(address, secure ? 'HTTPS_PROXY' : 'HTTP_PROXY');
 }
 

@@ -5,12 +5,19 @@ import { ExchangeError } from './exchange.ts';
 import { exchangeCodes } from './exchange-codes.ts';
 import { type Address, addressName, type Route } from './route.ts';
 
+/** PEM texts for connections to one target. */
+export interface TlsOptions {
+  /** All the roots that are trusted; the built-in ones when absent. */
+  readonly ca?: readonly string[] | undefined;
+  /** Proves to the target, and to no proxy, who connects. */
+  readonly identity?: { readonly cert: string; readonly key: string } | undefined;
+}
+
 export interface OpenSocketOptions {
   /** For name, TCP, proxy and TLS together, in milliseconds. */
   readonly connectMs: number;
   readonly signal: AbortSignal | undefined;
-  /** Certificates trusted beside the built-in ones (PEM). */
-  readonly ca: string | undefined;
+  readonly tls: TlsOptions;
 }
 
 const KEEP_ALIVE_PROBE_MS = 60_000;
@@ -42,7 +49,7 @@ export async function openSocket(route: Route, options: OpenSocketOptions): Prom
     signal?.addEventListener('abort', onAbort, { once: true });
   });
   try {
-    return await Promise.race([open(route, options.ca, opened), cutShort]);
+    return await Promise.race([open(route, options.tls, opened), cutShort]);
   } catch (error) {
     for (const socket of opened) socket.destroy();
     throw error;
@@ -52,7 +59,7 @@ export async function openSocket(route: Route, options: OpenSocketOptions): Prom
   }
 }
 
-async function open(route: Route, ca: string | undefined, opened: net.Socket[]): Promise<net.Socket> {
+async function open(route: Route, tls: TlsOptions, opened: net.Socket[]): Promise<net.Socket> {
   const { target, proxy } = route;
   const first = proxy ?? target;
   let socket = net.connect({
@@ -68,23 +75,25 @@ async function open(route: Route, ca: string | undefined, opened: net.Socket[]):
     'connect',
     (reason) => `cannot connect to ${proxy ? 'the proxy ' : ''}${addressName(first)}: ${reason}`,
   );
-  if (proxy?.secure) socket = await secure(socket, proxy, ca, opened);
+  if (proxy?.secure) socket = await secure(socket, proxy, { ca: tls.ca }, opened);
   if (proxy && !route.absoluteForm) {
     const { openTunnel } = await import('./proxy-tunnel.ts');
     socket = await openTunnel(socket, proxy, target);
   }
-  if (target.secure) socket = await secure(socket, target, ca, opened);
+  if (target.secure) socket = await secure(socket, target, tls, opened);
   return socket;
 }
 
-let context: { readonly ca: string | undefined; readonly value: SecureContext } | undefined;
+/** By their roots and identities: each new one reads the trusted certificates again. */
+const contexts: { readonly of: TlsOptions; readonly value: SecureContext }[] = [];
 
-async function secure(under: net.Socket, address: Address, ca: string | undefined, opened: net.Socket[]) {
+async function secure(under: net.Socket, address: Address, of: TlsOptions, opened: net.Socket[]) {
   const tls = await import('node:tls');
-  // One context a process: each new one reads the trusted certificates again.
-  if (!context || context.ca !== ca) {
-    const all = ca === undefined ? undefined : [...tls.rootCertificates, ca];
-    context = { ca, value: tls.createSecureContext(all ? { ca: all } : {}) };
+  const { ca, identity } = of;
+  let context = contexts.find(({ of }) => of.ca === ca && of.identity === identity);
+  if (!context) {
+    context = { of, value: tls.createSecureContext({ ...(ca && { ca: [...ca] }), ...identity }) };
+    contexts.push(context);
   }
   const socket = tls.connect({
     socket: under,
@@ -92,6 +101,8 @@ async function secure(under: net.Socket, address: Address, ca: string | undefine
     ...(net.isIP(address.host) === 0 ? { servername: address.host } : {}),
     ALPNProtocols: ['http/1.1'],
     secureContext: context.value,
+    // Said, so that NODE_TLS_REJECT_UNAUTHORIZED has no say.
+    rejectUnauthorized: true,
   });
   opened.push(socket);
   await settled(

@@ -12,7 +12,7 @@ import { exchangeCodes } from './exchange-codes.ts';
 import type { Proxies } from './proxy.ts';
 import { type Framing, roundTrip } from './round-trip.ts';
 import { type Route, routeTo } from './route.ts';
-import { openSocket } from './socket.ts';
+import { openSocket, type TlsOptions } from './socket.ts';
 import { tuneFirstReply } from './wasm-tier.ts';
 
 export { proxiesFromEnv } from './proxy.ts';
@@ -25,8 +25,10 @@ export interface TransportOptions {
   readonly replyLimitBytes?: number;
   /** Keep V8 of Node 20 from optimising the parser during the first reply; on unless told otherwise. */
   readonly tuneWasm?: boolean;
-  /** Certificates trusted beside the built-in ones (PEM). */
-  readonly ca?: string | undefined;
+  /** All the roots that are trusted (PEM); the built-in ones when absent. */
+  readonly ca?: readonly string[] | undefined;
+  /** A client's certificate (PEM), shown to this origin and to no other. */
+  readonly identity?: NonNullable<TlsOptions['identity']> & { readonly origin: string };
 }
 
 export interface Connected {
@@ -47,7 +49,7 @@ const PARTIAL_LIMIT_BYTES = 1024 * 1024;
  * through a tunnel.
  */
 export function createTransport(options: TransportOptions): Transport {
-  const { proxies, onConnect, replyLimitBytes = REPLY_LIMIT_BYTES, ca } = options;
+  const { proxies, onConnect, replyLimitBytes = REPLY_LIMIT_BYTES, ca, identity } = options;
   const idle = new Map<string, Connection[]>();
   const all = new Set<Connection>();
   let closed = false;
@@ -56,7 +58,11 @@ export function createTransport(options: TransportOptions): Transport {
   async function connect(request: WireRequest, route: Route): Promise<Connection> {
     const began = performance.now();
     const { connectMs, signal, url } = request;
-    const socket = await openSocket(route, { connectMs, signal, ca });
+    const socket = await openSocket(route, {
+      connectMs,
+      signal,
+      tls: { ca, identity: identity?.origin === url.origin ? identity : undefined },
+    });
     if (closed) {
       socket.destroy();
       throw new ExchangeError('the run is ending', 'no', exchangeCodes.closed);

@@ -10,7 +10,7 @@ export interface OutputFlags {
 }
 
 function isSet(value: string | undefined): boolean {
-  return value !== undefined && value !== '' && value !== '0' && value.toLowerCase() !== 'false';
+  return value !== undefined && value !== '' && !/^(0|false|off|no)$/i.test(value);
 }
 
 /** Settles how a run talks, from the flags, `CI`, `TERM`, `GW_VERBOSE` and the terminal (the contract, section 1). */

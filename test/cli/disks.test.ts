@@ -207,7 +207,7 @@ describe.skipIf(!canMount())('a small disk', () => {
       const { status, stderr } = spawnSync('mount', args, { encoding: 'utf8' });
       if (status !== 0) throw new Error(stderr);
     };
-    mount('-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', dir);
+    mount('-t', 'tmpfs', '-o', 'size=1m,mode=700', 'tmpfs', dir);
     onTestFinished(() => void spawnSync('umount', ['-l', dir]));
     return (...options) => mount('-o', `remount,${options.join(',')}`, dir);
   }

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { worstOf } from '../../src/commands/doctor/finding.ts';
@@ -154,15 +154,21 @@ test.each([
 test('a proxy is named without its password, and an unusable one is an error', async () => {
   const { world, env } = await answering({ body: { data: [] } });
   const proxied = { ...env, HTTP_PROXY: 'http://user:proxy-secret@proxy.example:3128' };
-  const off = await diagnose(world, { env: { ...proxied, NO_PROXY: '127.0.0.1' } });
-  expect(off.of('proxy')).toBe('ok: none');
-  const bad = await diagnose(world, { env: { ...env, HTTP_PROXY: 'socks5://proxy.example' } });
+  const off = await diagnose(world, { env: proxied });
+  expect(off.of('proxy')).toBe(
+    'ok: for the gateway: none, as it is this machine; for outputs elsewhere: https none, http http://proxy.example:3128',
+  );
+  expect((await diagnose(world, { env })).of('proxy')).toBe('ok: none');
+  const away = { ...env, GW_BASE_URL: 'https://gateway.example.com' };
+  const bad = await diagnose(world, { env: { ...away, HTTPS_PROXY: 'socks5://proxy.example' } });
   expect(bad.code).toBe(2);
-  expect(bad.of('proxy')).toMatch(/^error: HTTP_PROXY names a socks5 proxy/);
-  const unreachable = { ...env, HTTP_PROXY: 'http://user:proxy-secret@127.0.0.1:9' };
+  expect(bad.of('proxy')).toMatch(/^error: HTTPS_PROXY names a socks5 proxy/);
+  const unreachable = { ...away, HTTPS_PROXY: 'http://user:proxy-secret@127.0.0.1:9' };
   const dead = await diagnose(world, { env: unreachable });
   expect(dead.code).toBe(8);
-  expect(dead.of('proxy')).toBe('ok: http://127.0.0.1:9 stands before the gateway');
+  expect(dead.of('proxy')).toBe(
+    'ok: for the gateway: http://127.0.0.1:9; for outputs elsewhere: https http://127.0.0.1:9, http none',
+  );
   expect(dead.text).not.toContain('proxy-secret');
 });
 
@@ -233,3 +239,40 @@ test('a place where nothing can be written is found by writing', async () => {
   const { of } = await diagnose(await sandboxWorld(), { env: { GW_STATE_DIR: '/proc/gw' } });
   expect(of('ledger')).toMatch(/^error: \/proc cannot be written/);
 });
+
+test('a TLS variable that is not obeyed is a warning, and one that adds roots is told', async () => {
+  const world = await sandboxWorld();
+  const off = await diagnose(world, { env: { NODE_TLS_REJECT_UNAUTHORIZED: '0' } });
+  expect(off.code).toBe(0);
+  expect(off.of('tls')).toBe(
+    'warning: NODE_TLS_REJECT_UNAUTHORIZED=0 is ignored: certificates are always checked',
+  );
+  const other = await diagnose(world, { env: { SSL_CERT_FILE: '/etc/roots.pem' } });
+  expect(other.of('tls')).toBe(
+    'ok: certificates are checked; not read by gw: SSL_CERT_FILE (--cacert FILE adds roots)',
+  );
+  const extra = await diagnose(world, { env: { NODE_EXTRA_CA_CERTS: '/etc/roots.pem' } });
+  expect(extra.of('tls')).toContain('also trusted: /etc/roots.pem (NODE_EXTRA_CA_CERTS)');
+});
+
+test.skipIf(process.platform === 'win32')(
+  'a directory that others may write to is an error with the chmod',
+  async () => {
+    const world = await sandboxWorld();
+    const config = path.join(world.dir, 'conf');
+    const state = path.join(world.dir, 'state');
+    for (const dir of [config, state]) mkdirSync(dir, { mode: 0o700 });
+    writeFileSync(path.join(config, 'config.json'), '{"version":1,"profiles":{}}', { mode: 0o600 });
+    const env = { GW_CONFIG_DIR: config, GW_STATE_DIR: state };
+    const well = await diagnose(world, { env });
+    expect(well.of('config owner')).toMatch(/^ok: .*conf is this user's, mode 700/);
+    expect(well.of('state owner')).toMatch(/^ok: .*state is this user's, mode 700/);
+    chmodSync(state, 0o777);
+    const open = await diagnose(world, { env });
+    expect(open.code).toBe(2);
+    expect(open.of('state owner')).toMatch(
+      /^error: the state directory .* may be written by other users \(mode 777\)/,
+    );
+    expect(open.text).toContain(`chmod go-w ${state}`);
+  },
+);

@@ -168,7 +168,7 @@ describe('two profiles of one gateway', () => {
 
   test('a record that is gone under the key that made it is lost', async () => {
     const { world, fake, gw } = await twoAccounts();
-    const { keyIdOf } = await import('../../src/config/key-id.ts');
+    const { keyIdOf } = await import('../../src/config/keys.ts');
     acceptedJob(world, 'gone-1', 30 * 24 * HOUR_MS, {
       gateway: fake.url,
       profile: 'p1',

@@ -3,11 +3,9 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { readConfig, updateConfig } from '../../src/config/config-file.ts';
-import { readKeyFile } from '../../src/config/key-file.ts';
-import { keyOrigin, readKey, removeKey, storeKey } from '../../src/config/keys.ts';
-import { refuseOpenToOthers } from '../../src/config/open-to-others.ts';
-import { withSetting } from '../../src/config/profile-settings.ts';
+import { readConfig, updateConfig, withSetting } from '../../src/config/config-file.ts';
+import { keyOrigin, readKey, readKeyFile, removeKey, storeKey } from '../../src/config/keys.ts';
+import { refuseUntrusted } from '../../src/disk/trust.ts';
 import { bundle, runNode } from '../ledger/bundle.ts';
 import { refusal, testHost, writeConfig } from './fixtures.ts';
 
@@ -91,7 +89,7 @@ describe('the configuration file', () => {
   it('a full disk leaves the old file as it was', async (test) => {
     const host = testHost();
     fs.mkdirSync(host.config, { recursive: true });
-    const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'tmpfs', host.config], {
+    const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=256k,mode=700', 'tmpfs', host.config], {
       stdio: 'ignore',
     });
     if (status !== 0) return test.skip('mounting a tmpfs needs root');
@@ -138,12 +136,17 @@ describe('settings of a profile', () => {
     ['account', 'enterprise', { account: 'enterprise' }],
     ['timeout', '90s', { timeout: '90s' }],
     ['retries', '2', { retries: 2 }],
+    ['interval', '2s', { interval: '2s' }],
+    ['provider_version', '2026-01-31', { provider_version: '2026-01-31' }],
+    ['cacert', 'roots.pem', { cacert: '/work/roots.pem' }],
+    ['cacert', 'system', { cacert: 'system' }],
+    ['key_command', 'pass show gw', { key_command: 'pass show gw' }],
     ['models.alpha', 'm', { models: { alpha: 'm' } }],
   ])('%s', (name, text, expected) => {
-    const changed = withSetting({}, name, text);
+    const changed = withSetting({}, name, text, '/work');
     expect(changed).toEqual(expected);
-    const removed = withSetting(changed, name, undefined);
-    expect(JSON.stringify(removed)).toBe(name.startsWith('models') ? '{"models":{}}' : '{}');
+    const removed = withSetting(changed, name, undefined, '/work');
+    expect(removed).toEqual({});
   });
   it.each([
     ['nope', 'x'],
@@ -152,9 +155,12 @@ describe('settings of a profile', () => {
     ['timeout', '5'],
     ['retries', 'x'],
     ['out', ' '],
+    ['provider_version', '2026-01-31\r\nx: y'],
+    ['provider_version', 'soon'],
+    ['base_url', 'https://h.example/v1'],
     ['base_url', 'h'],
   ])('refuses %s=%s', async (name, text) => {
-    expect(await refusal(() => withSetting({}, name, text))).toMatchObject({ kind: 'usage' });
+    expect(await refusal(() => withSetting({}, name, text, '/work'))).toMatchObject({ kind: 'usage' });
   });
 });
 
@@ -186,9 +192,10 @@ describe('stored keys', () => {
     fs.chmodSync(file, 0o640);
     expect(await refusal(() => readKey(host, 'work', origin))).toMatchObject({
       kind: 'auth',
-      facts: { hint: `Run: chmod 600 ${file}` },
+      facts: { hint: `run: chmod 600 ${file}` },
     });
-    expect(() => refuseOpenToOthers(fs.statSync(file), file, 'win32')).not.toThrow();
+    const trusted = { file, what: 'the key file', kind: 'auth', platform: 'win32', secret: true } as const;
+    expect(() => refuseUntrusted(fs.statSync(file), trusted)).not.toThrow();
   });
 
   it.each(['', '{', '[]', `{"version":1,"keys":{"work":"${canary}"}}`, `${canary}`])(

@@ -2,7 +2,6 @@ import * as fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { storeKey } from '../../src/config/keys.ts';
 import { resolveSettings, type SettingsFlags } from '../../src/config/settings.ts';
-import { settingsTable } from '../../src/config/settings-table.ts';
 import { refusal, testHost, writeConfig } from './fixtures.ts';
 
 const canary = 'sk-canary-0123456789';
@@ -159,7 +158,7 @@ describe('the gateway and its key', () => {
 
 it('the table shows every setting with its source, and never the key', () => {
   const { resolve } = setUp({ retries: 9 }, { GW_API_KEY: canary }, { current: 'work', profiles: { work } });
-  const rows = settingsTable(resolve());
+  const rows = resolve().rows;
   const source = Object.fromEntries(rows.map((row) => [row.name, row.source]));
   expect(source).toMatchObject({
     profile: 'profile',

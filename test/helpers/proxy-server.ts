@@ -17,6 +17,9 @@ export interface ProxyServerOptions {
   readonly authorization?: string;
 }
 
+/** Names under `.test` are this machine: loopback itself is never proxied. */
+const here = (hostname: string): string => (hostname.endsWith('.test') ? '127.0.0.1' : hostname);
+
 /** A forward proxy on loopback that writes down what it is asked for. */
 export async function startProxyServer(options: ProxyServerOptions = {}): Promise<ProxyServer> {
   const asked: string[] = [];
@@ -33,14 +36,12 @@ export async function startProxyServer(options: ProxyServerOptions = {}): Promis
     const status = refusal(request);
     if (status) return void response.writeHead(status).end();
     const { 'proxy-authorization': _, ...passed } = request.headers;
-    const onward = http.request(
-      String(request.url),
-      { method: request.method, headers: passed },
-      (answer) => {
-        response.writeHead(answer.statusCode ?? 502, answer.headers);
-        answer.pipe(response);
-      },
-    );
+    const to = new URL(String(request.url));
+    to.hostname = here(to.hostname);
+    const onward = http.request(to, { method: request.method, headers: passed }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    });
     onward.on('error', () => response.destroy());
     request.pipe(onward);
   });
@@ -53,7 +54,7 @@ export async function startProxyServer(options: ProxyServerOptions = {}): Promis
     const status = refusal(request);
     if (status) return void socket.end(`HTTP/1.1 ${status} No\r\ncontent-length: 0\r\n\r\n`);
     const to = new URL(`http://${request.url}`);
-    const onward = net.connect(Number(to.port), to.hostname, () => {
+    const onward = net.connect(Number(to.port), here(to.hostname), () => {
       socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
       onward.pipe(socket).pipe(onward);
     });

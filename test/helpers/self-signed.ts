@@ -14,7 +14,7 @@ export function makeSelfSigned(days = 2): { readonly key: string; readonly cert:
       '-subj',
       '/CN=gw-test',
       '-addext',
-      'subjectAltName=IP:127.0.0.1,DNS:localhost',
+      'subjectAltName=IP:127.0.0.1,DNS:gateway.test,DNS:localhost',
       '-days',
       String(days),
     );

@@ -99,15 +99,36 @@ test('a plain target is asked for in absolute form, and the connection to the pr
   const proxy = await proxyServer({ authorization: `Basic ${Buffer.from('u:p').toString('base64')}` });
   const transport = open({ httpProxy: `http://u:p@127.0.0.1:${proxy.port}` });
   for (const _ of [1, 2]) {
-    const got = await transport.exchange(get(`${server.url}/a?b=c`));
+    const got = await transport.exchange(get(`http://gateway.test:${server.port}/a?b=c`));
     expect(Buffer.from(got.bytes).toString()).toBe('{"id":"x"}');
   }
-  expect(proxy.asked).toEqual([`GET ${server.url}/a?b=c`, `GET ${server.url}/a?b=c`]);
-  expect(proxy.headers[0]?.host).toBe(`127.0.0.1:${server.port}`);
+  const line = `GET http://gateway.test:${server.port}/a?b=c`;
+  expect(proxy.asked).toEqual([line, line]);
+  expect(proxy.headers[0]?.host).toBe(`gateway.test:${server.port}`);
   expect(server.requests[0]).toMatchObject({
     target: '/a?b=c',
     headers: { authorization: 'Bearer sk-canary' },
   });
+});
+
+test.each([
+  'http://127.0.0.1:9/',
+  'http://127.9.8.7:9/',
+  'https://127.0.0.1/',
+  'http://[::1]:9/',
+  'http://[::ffff:127.0.0.1]:9/',
+  'http://localhost:9/',
+  'http://LOCALHOST/',
+])('%s is this machine and never proxied', (url) => {
+  const proxies = { httpProxy: 'http://proxy.example', httpsProxy: 'http://proxy.example' };
+  expect(proxyFor(new URL(url), proxies)).toBeUndefined();
+});
+
+test('the key for a gateway on this machine never passes a proxy', async () => {
+  const server = kept(await startFaultServer({ steps: [json(200, {})] }));
+  const proxy = await proxyServer();
+  await open({ httpProxy: proxy.url, httpsProxy: proxy.url }).exchange(get(server.url));
+  expect([proxy.asked, server.requests.length]).toEqual([[], 1]);
 });
 
 test('an exempt target is reached directly', async () => {
@@ -157,7 +178,7 @@ withTls('TLS: a trusted server is reached, kept, and its bytes count', async () 
   const server = kept(
     await startFaultServer({ steps: [json(200, { id: 'x' })], ...(identity ? { tls: identity } : {}) }),
   );
-  const transport = open(undefined, { ca: identity?.cert });
+  const transport = open(undefined, { ca: identity && [identity.cert] });
   for (const host of ['127.0.0.1', '127.0.0.1', 'localhost']) {
     const got = await transport.exchange(get(`https://${host}:${server.port}/`));
     expect(got.status).toBe(200);
@@ -197,7 +218,7 @@ withTls(
     const server = kept(
       await startFaultServer({ steps: [reset, () => {}, dribble(replyBytes(200, '{}'), 10)], ...tls }),
     );
-    const transport = open(undefined, { ca: identity?.cert });
+    const transport = open(undefined, { ca: identity && [identity.cert] });
     const request = { ...get(server.url), silenceMs: 150 };
     expect((await failure(transport.exchange(request))).sent).toBe('maybe');
     expect(await failure(transport.exchange(request))).toMatchObject({ sent: 'maybe', code: 'SILENCE' });
@@ -214,7 +235,7 @@ withTls('TLS: a large upload arrives exactly', async () => {
     }),
   );
   const body = Buffer.alloc(2 * 1024 * 1024, 'upload-');
-  await open(undefined, { ca: identity?.cert }).exchange({
+  await open(undefined, { ca: identity && [identity.cert] }).exchange({
     ...get(server.url),
     method: 'POST',
     body,
@@ -228,10 +249,15 @@ withTls('a secure target goes through a tunnel: the proxy sees its name and noth
     await startFaultServer({ steps: [json(200, { id: 'x' })], ...(identity ? { tls: identity } : {}) }),
   );
   const proxy = await proxyServer({ authorization: `Basic ${Buffer.from('u:p').toString('base64')}` });
-  const transport = open({ httpsProxy: `http://u:p@127.0.0.1:${proxy.port}` }, { ca: identity?.cert });
+  const transport = open(
+    { httpsProxy: `http://u:p@127.0.0.1:${proxy.port}` },
+    { ca: identity && [identity.cert] },
+  );
   for (const _ of [1, 2])
-    expect(await transport.exchange(get(`${server.url}/a`))).toMatchObject({ status: 200 });
-  expect(proxy.asked).toEqual([`CONNECT 127.0.0.1:${server.port}`]);
+    expect(await transport.exchange(get(`https://gateway.test:${server.port}/a`))).toMatchObject({
+      status: 200,
+    });
+  expect(proxy.asked).toEqual([`CONNECT gateway.test:${server.port}`]);
   expect(JSON.stringify(proxy.headers)).not.toContain('canary');
   expect(server.requests[0]).toMatchObject({ target: '/a' });
   expect(server.requests[0]?.headers).not.toHaveProperty('proxy-authorization');

@@ -97,7 +97,7 @@ describe('heads with 1xx before a reply, on every way that reads one', () => {
         ],
         ...(tlsKeys && { tls: tlsKeys }),
       });
-      const transport = open(tlsKeys ? { ca: tlsKeys.cert } : {});
+      const transport = open(tlsKeys ? { ca: [tlsKeys.cert] } : {});
       const whole = await transport.exchange(get(server.url));
       // The second comes on the connection that was kept.
       const again = await transport.exchange(get(server.url));

@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { stateDir } from '../../config/dirs.ts';
+import { trustedStateDir } from '../../config/dirs.ts';
 import type { Context } from '../../context.ts';
 import { appendLine } from '../../disk/append-line.ts';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
@@ -48,7 +48,7 @@ export async function openSession(
   ctx: SessionContext,
 ): Promise<Session> {
   const name = parseSessionName(rawName);
-  const dir = path.join(stateDir(ctx.host), 'chat', 'sessions');
+  const dir = path.join(trustedStateDir(ctx.host), 'chat', 'sessions');
   const file = path.join(dir, `${name}.jsonl`);
   try {
     ensureDirectory(dir);

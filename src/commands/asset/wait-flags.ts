@@ -1,6 +1,6 @@
 import { assetPaceMs } from '../../assets/wait-for-assets.ts';
-import { DEFAULT_WAIT_TIMEOUT } from '../../config/defaults.ts';
 import { parseDuration } from '../../config/duration.ts';
+import { DEFAULT_WAIT_TIMEOUT } from '../../config/table.ts';
 import { onOff, parsed } from '../../flags/flag.ts';
 
 export const waitFlags = {

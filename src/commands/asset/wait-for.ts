@@ -1,7 +1,7 @@
 import { assetPaceMs, type WaitEnd, waitForAssets } from '../../assets/wait-for-assets.ts';
 import type { Outcome } from '../../command.ts';
-import { DEFAULT_WAIT_TIMEOUT } from '../../config/defaults.ts';
 import { parseDuration } from '../../config/duration.ts';
+import { DEFAULT_WAIT_TIMEOUT } from '../../config/table.ts';
 import { type Context, commandFor } from '../../context.ts';
 import { GwError, Interrupted } from '../../errors.ts';
 import type { FlagValues } from '../../flags/flag.ts';
@@ -29,12 +29,13 @@ export async function* waitOutcomes(
   isNew: boolean,
 ): AsyncGenerator<Outcome<LibraryResult>> {
   const { clock, signal } = ctx;
-  const { interval, project, bodyOf = (Id: string) => given({ Id, ProjectName: project }) } = flags;
+  const { project, bodyOf = (Id: string) => given({ Id, ProjectName: project }) } = flags;
   const { set, body } = ctx.globals;
   const isSpecial = project !== undefined || (flags.bodyOf && (set ?? body) !== undefined);
   const deadlineMs =
     clock.steady() + (flags.waitTimeout ?? parseDuration(DEFAULT_WAIT_TIMEOUT, '--wait-timeout'));
   const { client } = await ctx.gateway();
+  const interval = flags.interval ?? (await ctx.settings()).intervalMs.value;
   const progress = ctx.io.progress();
   const odd = new Set<string>();
   try {

@@ -1,8 +1,8 @@
 import type { ChatApi, ChatSettings } from '../../chat/chat.ts';
 import type { Session } from '../../chat/session/session.ts';
 import { loadSurface, type Surface } from '../../chat/surface.ts';
-import { SLOW_ANSWER_SILENCE_MS } from '../../config/defaults.ts';
 import type { Settings } from '../../config/settings.ts';
+import { SLOW_ANSWER_SILENCE_MS } from '../../config/table.ts';
 import type { Context } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { type JsonObject, readJsonBody } from '../../flags/json-body.ts';

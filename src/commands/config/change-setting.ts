@@ -1,6 +1,5 @@
-import { profileOf, updateConfig } from '../../config/config-file.ts';
+import { profileOf, updateConfig, withSetting } from '../../config/config-file.ts';
 import { parseStoredProfileName } from '../../config/profile-name.ts';
-import { withSetting } from '../../config/profile-settings.ts';
 import type { Context } from '../../context.ts';
 
 export interface ChangedSetting {
@@ -18,7 +17,10 @@ export async function changeSetting(
   const profile = parseStoredProfileName((await ctx.settings()).profile.value, 'profile');
   await updateConfig(ctx.host, (config) => ({
     ...config,
-    profiles: { ...config.profiles, [profile]: withSetting(profileOf(config, profile) ?? {}, name, text) },
+    profiles: {
+      ...config.profiles,
+      [profile]: withSetting(profileOf(config, profile) ?? {}, name, text, ctx.host.cwd),
+    },
   }));
   return { profile, name, value: text ?? null };
 }

@@ -1,6 +1,6 @@
 import { defineCommand } from '../../command.ts';
-import { settingNames } from '../../config/profile-settings.ts';
-import { type SettingRow, settingsTable } from '../../config/settings-table.ts';
+import type { SettingRow } from '../../config/settings.ts';
+import { settingNames } from '../../config/table.ts';
 import { GwError, usage } from '../../errors.ts';
 import { nearest } from '../../flags/nearest.ts';
 
@@ -12,7 +12,7 @@ export const get = defineCommand<Record<string, never>, SettingRow>({
   sends: 'nothing',
   async run({ args }, ctx) {
     const [name = ''] = args;
-    const rows = settingsTable(await ctx.settings());
+    const rows = (await ctx.settings()).rows;
     const row = rows.find((candidate) => candidate.name === name);
     if (!row) {
       const near = nearest(

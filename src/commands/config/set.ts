@@ -1,5 +1,5 @@
 import { defineCommand } from '../../command.ts';
-import { settingNames } from '../../config/profile-settings.ts';
+import { settingNames } from '../../config/table.ts';
 import { usage } from '../../errors.ts';
 import { type ChangedSetting, changeSetting } from './change-setting.ts';
 

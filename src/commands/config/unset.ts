@@ -1,5 +1,5 @@
 import { defineCommand } from '../../command.ts';
-import { settingNames } from '../../config/profile-settings.ts';
+import { settingNames } from '../../config/table.ts';
 import { type ChangedSetting, changeSetting } from './change-setting.ts';
 
 /** `gw config unset NAME`: takes one setting out of the profile in force. */

@@ -6,6 +6,7 @@ import type { WireReply } from '../../http/exchange.ts';
 import { proxiesFromEnv, proxyFor } from '../../http/proxy.ts';
 import { readDateMs } from '../../http/retry-after.ts';
 import { durationText } from '../../io/duration-text.ts';
+import { isLoopback } from '../../loopback.ts';
 import { fetchModels } from '../../models/fetch-models.ts';
 import { type Finding, failed, ok, skipped, warning } from './finding.ts';
 
@@ -71,9 +72,16 @@ function inWordsOfAddress(error: GwError): GwError {
 function checkProxy(settings: Settings, { host }: Context): Finding {
   if (settings.sandbox) return ok('proxy', 'none: the gateway is built in');
   try {
-    const chosen = proxyFor(new URL(settings.gatewayUrl()), proxiesFromEnv(host.env));
+    const proxies = proxiesFromEnv(host.env);
+    if (proxies === undefined) return ok('proxy', 'none');
+    const gateway = new URL(settings.gatewayUrl());
     // The origin holds no user and no password.
-    return ok('proxy', chosen === undefined ? 'none' : `${chosen.url.origin} stands before the gateway`);
+    const via = (url: URL) => proxyFor(url, proxies)?.url.origin ?? 'none';
+    const before = isLoopback(gateway.hostname) ? 'none, as it is this machine' : via(gateway);
+    const ofOutputs = (['https', 'http'] as const).map(
+      (scheme) => `${scheme} ${via(new URL(`${scheme}://output.invalid`))}`,
+    );
+    return ok('proxy', `for the gateway: ${before}; for outputs elsewhere: ${ofOutputs.join(', ')}`);
   } catch (error) {
     return failed('proxy', error);
   }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Outcome } from '../../command.ts';
-import { SLOW_ANSWER_SILENCE_MS } from '../../config/defaults.ts';
 import type { Settings } from '../../config/settings.ts';
+import { SLOW_ANSWER_SILENCE_MS } from '../../config/table.ts';
 import type { Access, Context } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';

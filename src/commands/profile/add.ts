@@ -1,8 +1,7 @@
 import { defineCommand } from '../../command.ts';
 import { parseBaseUrl } from '../../config/base-url.ts';
-import { profileOf, updateConfig } from '../../config/config-file.ts';
+import { profileOf, updateConfig, withSetting } from '../../config/config-file.ts';
 import { parseStoredProfileName } from '../../config/profile-name.ts';
-import { withSetting } from '../../config/profile-settings.ts';
 import { usage } from '../../errors.ts';
 import { text } from '../../flags/flag.ts';
 import { accountTypes } from '../../gateway/limits.ts';
@@ -33,7 +32,8 @@ export const add = defineCommand<typeof flags, { profile: string; base_url: stri
         ...config,
         profiles: {
           ...config.profiles,
-          [profile]: flags.account === undefined ? made : withSetting(made, 'account', flags.account),
+          [profile]:
+            flags.account === undefined ? made : withSetting(made, 'account', flags.account, ctx.host.cwd),
         },
       };
     });

@@ -1,6 +1,6 @@
 import { defineCommand } from '../../command.ts';
 import { originOf } from '../../config/base-url.ts';
-import { readConfig } from '../../config/config-file.ts';
+import { readConfig, storedSetting } from '../../config/config-file.ts';
 import { keyOrigin } from '../../config/keys.ts';
 import { sandboxProfile } from '../../config/profile-name.ts';
 
@@ -19,13 +19,17 @@ export const list = defineCommand<Record<string, never>, ProfileRow[]>({
   sends: 'nothing',
   async run(_, ctx) {
     const current = (await ctx.settings()).profile.value;
-    const stored = Object.entries(readConfig(ctx.host).profiles).map(([name, profile]) => ({
-      name,
-      current: name === current,
-      base_url: profile.base_url ?? null,
-      account: profile.account ?? null,
-      has_key: profile.base_url !== undefined && keyOrigin(ctx.host, name) === originOf(profile.base_url),
-    }));
+    const stored = Object.entries(readConfig(ctx.host).profiles).map(([name, profile]) => {
+      const baseUrl = storedSetting(profile, 'base_url');
+      const hasKey = () => baseUrl !== undefined && keyOrigin(ctx.host, name) === originOf(baseUrl);
+      return {
+        name,
+        current: name === current,
+        base_url: baseUrl ?? null,
+        account: storedSetting(profile, 'account') ?? null,
+        has_key: storedSetting(profile, 'key_command') !== undefined || hasKey(),
+      };
+    });
     const builtIn = {
       name: sandboxProfile,
       current: current === sandboxProfile,

@@ -1,6 +1,6 @@
 import type { Outcome } from '../../command.ts';
-import { DEFAULT_WAIT_TIMEOUT } from '../../config/defaults.ts';
 import { parseDuration } from '../../config/duration.ts';
+import { DEFAULT_WAIT_TIMEOUT } from '../../config/table.ts';
 import { type Access, type Context, commandFor } from '../../context.ts';
 import { GwError, Interrupted } from '../../errors.ts';
 import type { PollFlags } from '../../flags/job-flags.ts';
@@ -72,10 +72,11 @@ export async function* followAll(
   ctx: Context,
 ): AsyncGenerator<Outcome<JobResult>> {
   const estimateOf = await estimates(requests, ctx);
+  const { intervalMs: asSet } = await ctx.settings();
   const inputs: (FollowInput & { readonly request: FollowRequest })[] = [];
   for (const request of requests) {
     const { family, flags, job, save, accepted, deadlineMs, id, key } = request;
-    const { interval } = flags;
+    const interval = flags.interval ?? asSet.value;
     inputs.push({
       request,
       key,

@@ -1,0 +1,120 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { diskFault } from '../disk/disk-fault.ts';
+import { refuseUntrusted } from '../disk/trust.ts';
+import { GwError, usage } from '../errors.ts';
+import type { Host } from '../host.ts';
+import { SYSTEM_STORE } from './table.ts';
+
+/** What is trusted beside the built-in roots, and what proves who connects: PEM texts. */
+export interface Certificates {
+  readonly ca?: readonly string[];
+  readonly identity?: { readonly cert: string; readonly key: string };
+}
+
+interface Named {
+  /** A path or `system`, and the flag, variable or setting that says so. */
+  readonly cacert?: string | undefined;
+  readonly clientCert?: string | undefined;
+  readonly clientKey?: string | undefined;
+}
+
+type PemHost = Pick<Host, 'env' | 'cwd' | 'platform'>;
+
+/** Reads what --cacert, --client-cert and --client-key name. Throws GwError `usage`, or `auth` for a private key open to others. */
+export async function readCertificates(named: Named, host: PemHost): Promise<Certificates> {
+  const { cacert, clientCert, clientKey } = named;
+  if ((clientCert === undefined) !== (clientKey === undefined)) {
+    const [given, missing] = clientCert
+      ? ['--client-cert', '--client-key']
+      : ['--client-key', '--client-cert'];
+    throw usage(`${given} goes with ${missing}`, 'give both, or none');
+  }
+  return {
+    ...(cacert !== undefined && { ca: await rootsOf(cacert, host) }),
+    ...(clientCert !== undefined &&
+      clientKey !== undefined && { identity: await identityOf(clientCert, clientKey, host) }),
+  };
+}
+
+async function rootsOf(cacert: string, host: PemHost): Promise<readonly string[]> {
+  const tls = (await import('node:tls')) as typeof import('node:tls') & {
+    getCACertificates?: (kind: 'default' | 'system') => string[];
+  };
+  const builtIn = tls.getCACertificates?.('default') ?? [...tls.rootCertificates, ...extraRoots(host)];
+  if (cacert === SYSTEM_STORE) {
+    if (tls.getCACertificates) return [...builtIn, ...tls.getCACertificates('system')];
+    throw usage(
+      `--cacert ${SYSTEM_STORE} needs Node 22.15 or later, and this is Node ${process.versions.node}`,
+      "name the file of the system's certificates, such as --cacert /etc/ssl/certs/ca-certificates.crt",
+    );
+  }
+  const pem = readPem(cacert, '--cacert', 'CERTIFICATE', host);
+  const { X509Certificate } = await import('node:crypto');
+  try {
+    new X509Certificate(pem);
+  } catch {
+    throw usage(
+      `--cacert ${cacert} holds no certificate that can be read`,
+      'give a file of PEM certificates',
+    );
+  }
+  return [...builtIn, pem];
+}
+
+/** Node adds these to its own roots, but not to a list that is given. */
+function extraRoots({ env }: PemHost): string[] {
+  try {
+    return env.NODE_EXTRA_CA_CERTS ? [fs.readFileSync(env.NODE_EXTRA_CA_CERTS, 'utf8')] : [];
+  } catch {
+    // Node has said so at its start.
+    return [];
+  }
+}
+
+async function identityOf(clientCert: string, clientKey: string, host: PemHost) {
+  const cert = readPem(clientCert, '--client-cert', 'CERTIFICATE', host);
+  const key = readPem(clientKey, '--client-key', 'PRIVATE KEY', host, true);
+  const { createSecureContext } = await import('node:tls');
+  try {
+    createSecureContext({ cert, key });
+  } catch {
+    throw usage(
+      `--client-cert ${clientCert} and --client-key ${clientKey} do not belong together or cannot be read`,
+      'give a PEM certificate and its private key without a passphrase',
+    );
+  }
+  return { cert, key };
+}
+
+function readPem(
+  file: string,
+  flag: string,
+  holds: string,
+  { cwd, platform }: PemHost,
+  secret = false,
+): string {
+  const full = path.resolve(cwd, file);
+  let text: string;
+  try {
+    const stat = fs.statSync(full);
+    if (secret)
+      refuseUntrusted(stat, {
+        file,
+        what: 'the private key',
+        kind: 'auth',
+        platform,
+        secret,
+        ownedByUser: false,
+      });
+    text = stat.size > MAX_PEM_BYTES ? '' : fs.readFileSync(full, 'utf8');
+  } catch (error) {
+    if (error instanceof GwError) throw error;
+    throw usage(`${flag} ${file} cannot be read: ${diskFault(error).reason}`, 'give the path of a PEM file');
+  }
+  if (text.includes(`${holds}-----`)) return text;
+  throw usage(`${flag} ${file} holds no ${holds.toLowerCase()} in PEM`, 'give the path of a PEM file');
+}
+
+/** A store of all public roots has some 250 kB. */
+const MAX_PEM_BYTES = 8 * 1024 * 1024;

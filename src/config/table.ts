@@ -1,0 +1,168 @@
+import * as path from 'node:path';
+import { usage } from '../errors.ts';
+import { accountTypes } from '../gateway/limits.ts';
+import { parseBaseUrl } from './base-url.ts';
+import { parseDuration } from './duration.ts';
+
+// The one table of settings: what each is called, how its text is read, its default, flag and variable. `gw config`,
+// precedence, flags, help and completion read it from here.
+
+export interface Setting<T = unknown> {
+  /** Placeholder of the value in help. */
+  readonly value: string;
+  readonly summary: string;
+  /** As it is typed. */
+  readonly default?: string;
+  /** The flag that wins over everything, where commands have one. */
+  readonly flag?: `--${string}`;
+  /** The variable that wins over the profile. */
+  readonly variable?: `GW_${string}`;
+  readonly choices?: readonly string[];
+  /** Text -> value; `what` is the flag, variable or setting. Throws GwError `usage`. */
+  readonly parse: (text: string, what: string, options?: ParseOptions) => T;
+  /** What of a checked text stands in the file, where that is not the text itself. */
+  readonly stored?: (text: string, cwd: string) => string | number;
+}
+
+interface ParseOptions {
+  /** Plain http to other machines is allowed. */
+  readonly insecureHttp?: boolean;
+}
+
+const asTyped = (text: string, what: string): string => {
+  if (text.trim() !== '') return text;
+  throw usage(`${what} is empty`, 'give a value, or take it out with gw config unset');
+};
+
+const model = <D extends string>(kind: string, chosen: D) => ({
+  value: 'MODEL',
+  summary: `the model of ${kind} where none is named`,
+  default: chosen,
+  parse: asTyped,
+});
+
+export const settingsTable = {
+  base_url: {
+    value: 'URL',
+    summary: "the gateway's address",
+    flag: '--base-url',
+    variable: 'GW_BASE_URL',
+    parse: parseBaseUrl,
+    stored: (text) => parseBaseUrl(text, 'base_url', { insecureHttp: true }),
+  },
+  account: {
+    value: 'TYPE',
+    summary: 'account type, for its limits',
+    default: 'personal',
+    choices: accountTypes,
+    parse: (text, what) =>
+      accountTypes.find((type) => type === text) ?? noChoice(text, what, 'a kind of account', accountTypes),
+  },
+  provider_version: {
+    value: 'DATE',
+    summary: 'date of the native messages format, sent as provider-version',
+    // The date that the format's public clients send (the contract, small print).
+    default: '2023-06-01',
+    variable: 'GW_PROVIDER_VERSION',
+    parse: parseProviderVersion,
+  },
+  out: {
+    value: 'PATH',
+    summary:
+      'file, directory (ends in /) or pattern with {id} {family} {model} {index} {date} {time} {ext} (default ./{id}.{ext})',
+    flag: '--out',
+    variable: 'GW_OUT',
+    parse: asTyped,
+  },
+  interval: {
+    value: 'DURATION',
+    summary: "time between two looks at the job (default: the gateway's documented pace)",
+    flag: '--interval',
+    variable: 'GW_INTERVAL',
+    parse: (text, what) => parseDuration(text, what),
+  },
+  timeout: {
+    value: 'DURATION',
+    summary: 'longest silence of one request or download',
+    default: '60s',
+    flag: '--timeout',
+    variable: 'GW_TIMEOUT',
+    parse: (text, what) => parseDuration(text, what),
+  },
+  retries: {
+    value: 'N',
+    summary: 'retries of a request that is safe to send again',
+    default: '4',
+    flag: '--retries',
+    variable: 'GW_RETRIES',
+    parse: parseRetries,
+    stored: (text) => parseRetries(text, 'retries'),
+  },
+  'models.chat': model('gw chat', 'geo-3.6-flash'),
+  'models.image': model('gw image', 'img-2'),
+  'models.alpha': model('gw video alpha', 'alpha-video-2-5-260628'),
+  'models.gamma': model('gw video gamma', 'gamma-H3'),
+  cacert: {
+    value: 'FILE',
+    summary: "trust the root certificates of this PEM file too; system is the system's store",
+    flag: '--cacert',
+    variable: 'GW_CACERT',
+    parse: asTyped,
+    // A stored path must not depend on where gw is run.
+    stored: (text, cwd) => (text === SYSTEM_STORE ? text : path.resolve(cwd, text)),
+  },
+  key_command: {
+    value: 'COMMAND',
+    summary:
+      "run by the shell when a key is needed; the first line of its stdout is the key of the profile's address",
+    parse: asTyped,
+  },
+} as const satisfies Record<string, Setting>;
+
+export type SettingName = keyof typeof settingsTable;
+export type SettingValue<N extends SettingName> = ReturnType<(typeof settingsTable)[N]['parse']>;
+export const settingNames = Object.keys(settingsTable) as readonly SettingName[];
+
+/** A row of the table; undefined for a name that is none. */
+export const settingOf = (name: string): Setting | undefined =>
+  Object.hasOwn(settingsTable, name) ? settingsTable[name as SettingName] : undefined;
+
+/** A setting's meaning with its default and its variable, for the help of its flag. */
+export function settingHelp(name: SettingName): string {
+  const { summary, default: chosen, variable }: Setting = settingsTable[name];
+  return `${summary}${chosen ? ` (default ${chosen})` : ''}${variable ? ` [${variable}]` : ''}`;
+}
+
+/** `--cacert system`. */
+export const SYSTEM_STORE = 'system';
+
+/** For what is answered when it is finished, and for models that think before they answer: chat, images. */
+export const SLOW_ANSWER_SILENCE_MS = 300_000;
+/** Longest wait for a job, as it is typed. */
+export const DEFAULT_WAIT_TIMEOUT = '2h';
+const MAX_RETRIES = 100;
+
+function parseRetries(text: string, what: string): number {
+  const number = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN;
+  if (number <= MAX_RETRIES) return number;
+  throw usage(
+    `${what} ${JSON.stringify(text)} is not a whole number from 0 to ${MAX_RETRIES}`,
+    'give such a number; 0 sends each request once',
+  );
+}
+
+function parseProviderVersion(text: string, what: string): string {
+  // It goes into a header: nothing that could end one.
+  if (/^\d{4}-\d{2}-\d{2}[A-Za-z0-9._-]{0,32}$/.test(text)) return text;
+  throw usage(
+    `${what} ${JSON.stringify(text.slice(0, 80))} is not a date`,
+    'write it as YYYY-MM-DD, such as 2023-06-01',
+  );
+}
+
+function noChoice(text: string, what: string, kind: string, choices: readonly string[]): never {
+  throw usage(
+    `${what} ${JSON.stringify(text.slice(0, 80))} is not ${kind}`,
+    `choose one of ${choices.join(', ')}`,
+  );
+}

@@ -1,0 +1,321 @@
+import { chmodSync, chownSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { type FakeGateway, fakeGateway } from '../helpers/fake-gateway.ts';
+import { type RunOptions, World } from '../helpers/gw.ts';
+
+// A key and an address are a pair (promises, section 5): a key goes to its own origin, whoever else is named.
+
+const WORK = 'canary-work-5f1d8c7e9ab2';
+const ENV = 'canary-envi-5f1d8c7e9ab2';
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+/** A gateway that keeps the keys it was sent. */
+async function listening(): Promise<FakeGateway & { readonly keys: string[] }> {
+  const keys: string[] = [];
+  const gateway = await fakeGateway((_, __, headers) => {
+    keys.push(String(headers.authorization ?? headers['x-api-key']));
+    return { body: { object: 'list', data: [] } };
+  });
+  closers.push(() => gateway.close());
+  return Object.assign(gateway, { keys });
+}
+
+async function place() {
+  const world = await World.open();
+  closers.push(() => world.close());
+  const work = await listening();
+  const other = await listening();
+  const run = (argv: readonly string[], options: RunOptions = {}) =>
+    world.gw(argv, { bare: true, ...options });
+  const config = path.join(world.dir, '.config/gw');
+  return { world, work, other, run, config };
+}
+
+/** As `place`, with the key of one gateway stored under the profile `work`. */
+async function withProfile() {
+  const here = await place();
+  const login = await here.run(['login', '--profile', 'work', '--base-url', here.work.url, '--with-key'], {
+    stdin: WORK,
+  });
+  expect(login.code, login.err).toBe(0);
+  here.work.keys.length = 0;
+  return here;
+}
+
+describe('a profile that is named and has a key', () => {
+  test('uses its own key and its own address, whatever the environment says, and one note says so', async () => {
+    const { run, work, other } = await withProfile();
+    const env = { GW_API_KEY: ENV, GW_BASE_URL: other.url };
+    const got = await run(['models', '--profile', 'work', '--json'], { env });
+    expect(got).toMatchObject({
+      code: 0,
+      err: 'profile work has a key of its own: its key and address are used, not GW_API_KEY and GW_BASE_URL\n',
+    });
+    expect([work.keys, other.keys]).toEqual([[`Bearer ${WORK}`], []]);
+    const quiet = await run(['models', '--profile', 'work', '-q'], { env });
+    expect(quiet.err).toBe('');
+    const shown = await run(['config', 'list', '--profile', 'work'], { env });
+    expect(shown.out).toMatch(new RegExp(`^base_url\t${work.url}\tprofile$`, 'm'));
+    expect(shown.out).toMatch(/^key\t\*\*\*\tprofile$/m);
+  });
+
+  test('one of the two variables alone is passed over as well', async () => {
+    const { run, work, other } = await withProfile();
+    for (const env of [{ GW_API_KEY: ENV }, { GW_BASE_URL: other.url }]) {
+      const got = await run(['models', '--profile', 'work'], { env });
+      expect(got.code, got.err).toBe(0);
+      expect(got.err).toContain(`not ${Object.keys(env)[0]}`);
+    }
+    expect([work.keys, other.keys]).toEqual([[`Bearer ${WORK}`, `Bearer ${WORK}`], []]);
+  });
+
+  test('a typed address that is not its own is refused: nothing is sent', async () => {
+    const { run, work, other } = await withProfile();
+    const got = await run(['models', '--profile', 'work', '--base-url', other.url], {
+      env: { GW_API_KEY: ENV },
+    });
+    expect(got).toMatchObject({ code: 3, out: '' });
+    expect(got.err).toContain(`is for ${work.url}, not for ${other.url}`);
+    expect([work.keys, other.keys]).toEqual([[], []]);
+  });
+
+  test('a profile in force that was not named, or has no key, leaves the environment in place', async () => {
+    const { run, work, other } = await withProfile();
+    const env = { GW_API_KEY: ENV, GW_BASE_URL: other.url };
+    expect(await run(['models'], { env })).toMatchObject({ code: 0, err: '' });
+    expect(await run(['profile', 'add', 'bare', '--base-url', work.url])).toMatchObject({ code: 0 });
+    expect(await run(['models', '--profile', 'bare'], { env })).toMatchObject({ code: 0, err: '' });
+    expect([work.keys, other.keys]).toEqual([[], [`Bearer ${ENV}`, `Bearer ${ENV}`]]);
+  });
+});
+
+describe('GW_API_KEY_ORIGIN', () => {
+  test('is the only origin that GW_API_KEY goes to; another is auth, both named', async () => {
+    const { run, work, other } = await place();
+    const env = { GW_API_KEY: ENV, GW_API_KEY_ORIGIN: `${work.url}/` };
+    expect(await run(['models'], { env: { ...env, GW_BASE_URL: work.url } })).toMatchObject({ code: 0 });
+    const refused = await run(['models', '--base-url', other.url], { env });
+    expect(refused).toMatchObject({ code: 3, out: '' });
+    expect(refused.err).toContain(`GW_API_KEY is for ${work.url} (GW_API_KEY_ORIGIN), not for ${other.url}`);
+    expect([work.keys, other.keys]).toEqual([[`Bearer ${ENV}`], []]);
+  });
+
+  test('a text that is no address is no origin', async () => {
+    const { run, work } = await place();
+    const env = { GW_API_KEY: ENV, GW_API_KEY_ORIGIN: 'gateway', GW_BASE_URL: work.url };
+    expect(await run(['models'], { env })).toMatchObject({ code: 3 });
+    expect(work.keys).toEqual([]);
+  });
+});
+
+describe('a key command', () => {
+  const KEY_COMMAND = `printf '%s\\nmore\\n' ${WORK}; echo unlocked >&2`;
+
+  test('is stored in place of a key, and its first line is the key each time one is needed', async () => {
+    const { run, work, config } = await withProfile();
+    const login = await run([
+      'login',
+      '--profile',
+      'work',
+      '--base-url',
+      work.url,
+      '--key-command',
+      KEY_COMMAND,
+    ]);
+    expect(login.code, login.err).toBe(0);
+    expect(login.err).toContain('unlocked');
+    expect(readFileSync(path.join(config, 'keys.json'), 'utf8')).not.toContain(WORK);
+    const got = await run(['models', '--profile', 'work'], { env: { GW_API_KEY: ENV } });
+    expect(got.code, got.err).toBe(0);
+    expect(work.keys).toEqual([`Bearer ${WORK}`, `Bearer ${WORK}`]);
+    expect((await run(['profile', 'list', '--json'])).out).toContain('"has_key":true');
+    expect((await run(['config', 'list', '--profile', 'work'])).out).toMatch(/^key\t\*\*\*\tprofile$/m);
+  });
+
+  test('is not run where no key is needed, nor for what is only shown', async () => {
+    const { run, world, work } = await place();
+    const trace = path.join(world.dir, 'ran');
+    await run(['profile', 'add', 'work', '--base-url', work.url]);
+    await run(['config', 'set', 'key_command', `echo ran >> ${trace}; echo ${WORK}`, '--profile', 'work']);
+    for (const argv of [
+      ['config', 'list'],
+      ['jobs', 'list'],
+      ['profile', 'list'],
+      ['chat', 'x', '--dry-run'],
+      ['video', 'alpha', 'create', 'x', '--curl'],
+    ]) {
+      const got = await run([...argv, '--profile', 'work']);
+      expect(got.code, got.err).toBe(0);
+    }
+    expect(statSync(trace, { throwIfNoEntry: false })).toBeUndefined();
+    expect((await run(['models', '--profile', 'work'])).code).toBe(0);
+    expect(readFileSync(trace, 'utf8')).toBe('ran\n');
+  });
+
+  test("its key goes to its profile's address only", async () => {
+    const { run, work, other } = await place();
+    await run(['profile', 'add', 'work', '--base-url', work.url]);
+    await run(['config', 'set', 'key_command', `echo ${WORK}`, '--profile', 'work']);
+    const got = await run(['models', '--profile', 'work', '--base-url', other.url]);
+    expect(got).toMatchObject({ code: 3 });
+    expect(got.err).toContain(`is for ${work.url}, not for ${other.url}`);
+    expect(other.keys).toEqual([]);
+  });
+
+  test.each([
+    ['that fails', `echo ${WORK}; exit 4`, 'ended with exit code 4'],
+    ['that says nothing', 'true', 'what the key command printed holds no key'],
+    ['that is not there', 'no-such-program-of-gw', 'ended with exit code 127'],
+    ['that prints no key', 'echo "two words"', 'with a blank in it'],
+  ])('%s is auth', async (_, command, words) => {
+    const { run, work } = await place();
+    const got = await run(['login', '--base-url', work.url, '--key-command', command]);
+    expect(got).toMatchObject({ code: 3, out: '' });
+    expect(got.err).toContain(words);
+    expect(got.err).not.toContain(WORK);
+    expect(work.requests).toEqual([]);
+  });
+
+  test('does not see the key of the environment', async () => {
+    const { run, work } = await place();
+    const got = await run(['login', '--base-url', work.url, '--key-command', 'echo "key-$GW_API_KEY"'], {
+      env: { GW_API_KEY: ENV },
+    });
+    expect(got.code, got.err).toBe(0);
+    expect(work.keys).toEqual(['Bearer key-']);
+  });
+});
+
+describe('login', () => {
+  test('two ways to give the key are one too many', async () => {
+    const { run, work } = await place();
+    const got = await run(['login', '--base-url', work.url, '--with-key', '--key-command', 'true']);
+    expect(got).toMatchObject({ code: 2, err: expect.stringContaining('--with-key and --key-command') });
+  });
+
+  test('without an address off a terminal: the ways to give one', async () => {
+    const { run } = await place();
+    expect(await run(['login', '--with-key'], { stdin: WORK })).toMatchObject({
+      code: 3,
+      err: expect.stringContaining('no gateway is configured'),
+    });
+  });
+});
+
+describe.skipIf(process.platform === 'win32')('owners and modes', () => {
+  const CONFIG = '{"version":1,"profiles":{}}';
+
+  test('a configuration that others may write to is refused with the chmod to run', async () => {
+    const { run, config } = await place();
+    mkdirSync(config, { recursive: true, mode: 0o700 });
+    const file = path.join(config, 'config.json');
+    writeFileSync(file, CONFIG);
+    for (const [at, mode] of [
+      [file, 0o666],
+      [file, 0o620],
+      [config, 0o777],
+      [config, 0o730],
+    ] as const) {
+      const before = statSync(at).mode;
+      chmodSync(at, mode);
+      for (const argv of [
+        ['config', 'list'],
+        ['config', 'set', 'retries', '1'],
+      ]) {
+        const got = await run(argv);
+        expect(got).toMatchObject({ code: 2, out: '' });
+        expect(got.err).toContain(`may be written by other users (mode ${mode.toString(8)})`);
+        expect(got.err).toContain(`hint: run: chmod go-w ${at}\n`);
+      }
+      chmodSync(at, before);
+    }
+    expect(readFileSync(file, 'utf8')).toBe(CONFIG);
+    expect(await run(['config', 'list'])).toMatchObject({ code: 0 });
+  });
+
+  test.runIf(process.getuid?.() === 0)('one that another user owns, with the chown', async () => {
+    const { run, config } = await withProfile();
+    for (const [at, kind] of [
+      [path.join(config, 'config.json'), 2],
+      [path.join(config, 'keys.json'), 3],
+      [config, 2],
+    ] as const) {
+      chownSync(at, 12_345, 12_345);
+      const got = await run(['models', '--profile', 'work']);
+      expect(got).toMatchObject({ code: kind, out: '' });
+      expect(got.err).toContain('belongs to another user (uid 12345)');
+      expect(got.err).toMatch(/hint: run: chown \S+ /);
+      chownSync(at, 0, 0);
+    }
+    expect(await run(['models', '--profile', 'work'])).toMatchObject({ code: 0 });
+  });
+
+  test('a state directory that others may write to: no paid job is sent, no session begun', async () => {
+    const { world } = await place();
+    const state = path.join(world.dir, 'state');
+    mkdirSync(state);
+    chmodSync(state, 0o777);
+    for (const argv of [
+      ['video', 'alpha', 'create', 'x'],
+      ['chat', 'x', '--session', 's'],
+      ['jobs', 'list'],
+    ]) {
+      const got = await world.gw(argv, { env: { GW_STATE_DIR: state } });
+      expect(got, argv.join(' ')).toMatchObject({ code: 2, out: '' });
+      expect(got.err).toContain(`chmod go-w ${state}`);
+    }
+    expect(world.requests()).toEqual([]);
+  });
+});
+
+describe('settings of the environment', () => {
+  test('GW_INTERVAL is the time between two looks', async () => {
+    const { world } = await place();
+    const got = await world.gw(['video', 'alpha', 'create', 'a fox', '--wait'], {
+      env: { GW_INTERVAL: '7s' },
+    });
+    expect(got.code, got.err).toBe(0);
+    expect(world.clock.slept).toContain(7000);
+    expect(await world.gw(['jobs', 'list'], { env: { GW_INTERVAL: 'soon' } })).toMatchObject({ code: 0 });
+    const refused = await world.gw(['models'], { env: { GW_INTERVAL: 'soon' } });
+    expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('GW_INTERVAL "soon"') });
+  });
+
+  test('GW_OUT is where outputs go', async () => {
+    const { world } = await place();
+    const got = await world.gw(['video', 'alpha', 'create', 'a fox', '--wait'], {
+      env: { GW_OUT: 'clips/' },
+    });
+    expect(got.code, got.err).toBe(0);
+    expect(Object.keys(world.files())).toEqual([expect.stringMatching(/^clips\/vt-.*\.mp4$/)]);
+  });
+
+  test.each([
+    ['1', true],
+    ['on', true],
+    ['0', false],
+    ['off', false],
+    ['no', false],
+  ])('GW_VERBOSE=%s', async (value, isOn) => {
+    const { world } = await place();
+    const got = await world.gw(['balance'], { env: { GW_VERBOSE: value } });
+    expect(got.err.includes('> GET ')).toBe(isOn);
+  });
+
+  test('native messages need an address and a key, and nothing more', async () => {
+    const { world } = await place();
+    const asked = ['chat', 'x', '--api', 'messages', '-m', 'sandbox-chat-1'];
+    expect(await world.gw(asked)).toMatchObject({ code: 0 });
+    expect(world.sandbox.requests[0]?.headers['provider-version']).toBe('2023-06-01');
+    await world.gw(asked, { env: { GW_PROVIDER_VERSION: '2026-01-31' } });
+    expect(world.sandbox.requests[1]?.headers['provider-version']).toBe('2026-01-31');
+    const refused = await world.gw(asked, { env: { GW_PROVIDER_VERSION: '2026-01-31\r\nx: y' } });
+    expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('GW_PROVIDER_VERSION') });
+    expect(world.requests()).toHaveLength(2);
+  });
+});
