@@ -22,45 +22,58 @@ export interface LockFile {
 }
 
 /**
+ * Called before each system call that others can see, with its name; a parameter of what locks, appends and rewrites, so
+ * that a test can let another process act in between.
+ */
+export type Step = (name: string) => void;
+
+/**
  * Takes the lock at a path; undefined when another living process holds it. `nowMs` is the Unix time in milliseconds.
  * Throws the system's error where the file cannot be made.
  */
-export function tryLock(file: string, nowMs: number): LockFile | undefined {
+export function tryLock(file: string, nowMs: number, step: Step = () => {}): LockFile | undefined {
   const own: Holder = { ...ownIdentity(), nonce: crypto.randomBytes(12).toString('hex'), atMs: nowMs };
-  if (create(file, own)) return lockOf(file, own);
+  if (create(file, own, step)) return lockOf(file, own, step);
+  step('read the lock');
   const found = readHolder(file);
-  if (found === 'gone') return create(file, own) ? lockOf(file, own) : undefined;
+  if (found === 'gone') return create(file, own, step) ? lockOf(file, own, step) : undefined;
   if (isHeld(found, file, own)) return undefined;
-  return takeOver(file, found, own) ? lockOf(file, own) : undefined;
+  return takeOver(file, found, own, step) ? lockOf(file, own, step) : undefined;
 }
 
-function takeOver(file: string, stale: Holder | 'unreadable', own: Holder): boolean {
-  const marker = `${file}.${stale === 'unreadable' ? 'unreadable' : stale.nonce}`;
-  if (!create(marker, own)) {
-    const rival = readHolder(marker);
-    if (rival !== 'gone' && isHeld(rival, marker, own)) return false;
-    // Its maker died between two system calls: cleared for the next one who asks.
-    fs.rmSync(marker, { force: true });
-    return false;
-  }
-  const fresh = `${marker}.${own.nonce}`;
+/** Whether a living process holds the lock at a path; asking takes nothing. Throws the system's error. */
+export function isLocked(file: string, nowMs: number): boolean {
+  const found = readHolder(file);
+  return found !== 'gone' && isHeld(found, file, { ...ownIdentity(), nonce: '', atMs: nowMs });
+}
+
+/** The marker is a lock too, so one whose maker died is taken over in the same way and never just removed. */
+function takeOver(file: string, stale: Holder | 'unreadable', own: Holder, step: Step): boolean {
+  const name = `${file}.${stale === 'unreadable' ? 'unreadable' : stale.nonce}`;
+  const marker = tryLock(name, own.atMs, step);
+  if (!marker) return false;
+  const fresh = `${name}.${own.nonce}`;
   try {
+    step('read the stale lock again');
     const now = readHolder(file);
     const unchanged =
       now !== 'gone' &&
-      (now === 'unreadable' ? stale === 'unreadable' : stale !== 'unreadable' && now.nonce === stale.nonce);
-    if (!unchanged) return false;
-    if (!create(fresh, own)) return false;
+      (now === 'unreadable'
+        ? stale === 'unreadable' && !isHeld(now, file, own)
+        : stale !== 'unreadable' && now.nonce === stale.nonce);
+    if (!unchanged || !create(fresh, own, step)) return false;
+    step('put the lock in its place');
     fs.renameSync(fresh, file);
     return isOwn(file, own);
   } finally {
     fs.rmSync(fresh, { force: true });
-    fs.rmSync(marker, { force: true });
+    marker.release();
   }
 }
 
-function create(file: string, holder: Holder): boolean {
+function create(file: string, holder: Holder, step: Step): boolean {
   let fd: number;
+  step('make the lock');
   try {
     fd = fs.openSync(file, 'wx', 0o600);
   } catch (error) {
@@ -68,6 +81,7 @@ function create(file: string, holder: Holder): boolean {
     throw error;
   }
   try {
+    step('write the lock');
     fs.writeFileSync(fd, JSON.stringify(holder));
   } catch (error) {
     fs.rmSync(file, { force: true });
@@ -125,9 +139,10 @@ function giveUp(file: string, own: Holder): void {
   }
 }
 
-function lockOf(file: string, own: Holder): LockFile {
+function lockOf(file: string, own: Holder, step: Step): LockFile {
   return {
     release() {
+      step('release the lock');
       try {
         if (isOwn(file, own)) fs.unlinkSync(file);
       } catch {

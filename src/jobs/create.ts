@@ -56,7 +56,7 @@ export interface AcceptedJob {
 export type Accepted = Omit<AcceptedJob, 'key'>;
 
 /**
- * Creates a paid job: intent durable -> sent -> accepted with its ID durable (promises, section 3). A body with an
+ * Creates a paid job: held -> intent durable -> sent -> accepted with its ID durable (promises, section 3). A body with an
  * external ID is sent exactly once: where the answer is lost, the job is looked up by it (promises, section 2).
  * Where the user's own external ID is that of a job whose answer was lost, that job is gone on with and none is made.
  * Throws the GwError of the refusal, or `unknown_outcome` where the job may exist; the ledger holds either.
@@ -68,11 +68,9 @@ export async function createJob(input: CreateInput): Promise<AcceptedJob> {
     const takenUp = await takeUpLost(input);
     if (takenUp) return takenUp;
   }
-  const begin = () => {
+  const begin = () =>
     ledger.begin({ ...input.intent, bodySha256: digestOf(input.body), externalId: input.externalId }, key);
-    return ledger.claim(key);
-  };
-  const claim = queue ? await beginInSlot(input, queue, begin) : begin();
+  const hold = queue ? await beginInSlot(input, queue, begin) : begin();
   const attempt = new CreateAttempt(input);
   try {
     let accepted: Accepted;
@@ -84,7 +82,7 @@ export async function createJob(input: CreateInput): Promise<AcceptedJob> {
     ledger.append(key, { event: 'accepted', id: accepted.id, status: accepted.status });
     return { key, ...accepted };
   } finally {
-    claim?.release();
+    hold.release();
   }
 }
 

@@ -95,9 +95,9 @@ export async function followJob(input: FollowInput, deps: FollowDeps): Promise<F
       percent,
       estimateMs: input.estimateMs,
     });
-  const record = (seen: TaskLook) => {
+  const record = async (seen: TaskLook) => {
     try {
-      recordLook(ledger, key, seen, status);
+      await recordLook(ledger, key, seen, status);
     } catch (error) {
       // A status on the way is for reading only; the end of a job is not.
       if (seen.view.state !== 'running' || !(error instanceof GwError)) throw error;
@@ -131,13 +131,13 @@ export async function followJob(input: FollowInput, deps: FollowDeps): Promise<F
         }),
       youngUntilMs:
         acceptedAtMs === undefined ? undefined : startedMs + (acceptedAtMs + YOUNG_MS - clock.now()),
-      onUpdate: (seen) => {
+      onUpdate: async (seen) => {
         if (!seen.view.statusKnown && seen.view.status !== strange) {
           strange = seen.view.status;
           deps.warn(`task ${id}: unknown status "${seen.view.status}", taken as still running`);
         }
         show(seen.view.status, seen.view.progressPercent);
-        record(seen);
+        await record(seen);
         status = seen.view.status;
         last = seen;
       },

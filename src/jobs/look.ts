@@ -1,6 +1,6 @@
 import type { Family, TaskView } from '../gateway/task.ts';
 import type { Reply } from '../http/client.ts';
-import type { Job } from '../ledger/event.ts';
+import type { Job, LedgerEvent } from '../ledger/event.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { linkExpiresAtMs, taskOf } from './job-view.ts';
 
@@ -36,15 +36,35 @@ export function seenInLedger(job: Job, family: Family, nowMs: number): SeenTask 
   return { view, record: job.record, recordText: job.recordText, serverDateMs: job.serverDateMs };
 }
 
-/** Writes down what a look changed: a new status, or the final record whole before the gateway forgets it. */
-export function recordLook(ledger: Ledger, key: string, look: SeenTask, before: string | undefined): void {
-  const { view, record, recordText, serverDateMs } = look;
-  if (view.state !== 'running') {
-    ledger.append(key, {
-      ...{ event: 'final', state: view.state, status: view.status, record, serverDateMs },
-      ...(recordText !== undefined && { recordText }),
-    });
-  } else if (view.status !== before) {
-    ledger.append(key, { event: 'status', status: view.status });
+/**
+ * Writes down what a look changed: a new status, or the final record whole before the gateway forgets it. An end is left
+ * to another process that holds the job: it knows the task and sees its end for itself.
+ */
+export async function recordLook(
+  ledger: Ledger,
+  key: string,
+  look: SeenTask,
+  before: string | undefined,
+): Promise<void> {
+  const { view } = look;
+  const end = endEvent(look);
+  if (!end) {
+    if (view.status !== before) ledger.append(key, { event: 'status', status: view.status });
+    return;
   }
+  const hold = await ledger.hold(key);
+  try {
+    if (hold) ledger.append(key, end);
+  } finally {
+    hold?.release();
+  }
+}
+
+/** The end of a task as the ledger keeps it; undefined for one that still runs. */
+export function endEvent({ view, record, recordText, serverDateMs }: SeenTask): LedgerEvent | undefined {
+  if (view.state === 'running') return undefined;
+  return {
+    ...{ event: 'final', state: view.state, status: view.status, record, serverDateMs },
+    ...(recordText !== undefined && { recordText }),
+  };
 }

@@ -16,7 +16,7 @@ export interface PollOptions<L extends Look> {
   readonly clock: Clock;
   readonly random: () => number;
   readonly signal: AbortSignal;
-  readonly onUpdate: (look: L) => void;
+  readonly onUpdate: (look: L) => void | Promise<void>;
   /** A look failed, and the wait goes on. */
   readonly onTrouble: (error: GwError, failures: number) => void;
   readonly taskId: string;
@@ -57,7 +57,7 @@ export async function poll<L extends Look>(options: PollOptions<L>): Promise<L> 
       const last = await lookWithin(LAST_LOOK_MS, options).catch(() => undefined);
       signal.throwIfAborted();
       if (!last || !finished(last.view)) throw waitOver(taskId);
-      options.onUpdate(last);
+      await options.onUpdate(last);
       return last;
     }
     await clock.sleep(waitMs, signal);
@@ -86,7 +86,7 @@ export async function poll<L extends Look>(options: PollOptions<L>): Promise<L> 
     failures = 0;
     failingSinceMs = undefined;
     // Not a look's trouble: a record that cannot be written down ends the wait.
-    options.onUpdate(look);
+    await options.onUpdate(look);
     if (finished(look.view)) return look;
     if (look.view.state === 'succeeded') {
       withoutOutput += 1;

@@ -1,5 +1,6 @@
 import type { Family } from '../gateway/task.ts';
 import type { Job } from '../ledger/event.ts';
+import type { Ledger } from '../ledger/ledger.ts';
 import { lacksOutputs, linkExpiresAtMs, recordExpiresAtMs } from './job-view.ts';
 
 /** A create that was never answered may come to light later than any record that is documented to live (30 days). */
@@ -31,6 +32,7 @@ export function pruneClocks(jobs: readonly Job[], nowMs: number): PruneClocks {
 export function isSettled(job: Job, family: Family | undefined, clocks: PruneClocks): boolean {
   if (family === undefined) return false;
   switch (job.state) {
+    case 'not_sent':
     case 'refused':
     case 'failed':
     case 'lost':
@@ -61,4 +63,25 @@ function isGone(job: Job, family: Family, clocks: PruneClocks): boolean {
   const ends = [linkExpiresAtMs(job, family), recordMs === undefined ? undefined : recordMs + aheadMs];
   const known = ends.filter((end) => end !== undefined);
   return known.length > 0 && serverMs >= Math.max(...known);
+}
+
+/**
+ * Removes jobs from the ledger, each held and judged once more as it stands then: one that another process has is left for
+ * the next time. Returns the keys of what was removed. Throws what the ledger throws; then nothing is lost.
+ */
+export async function removeSettled(
+  jobs: readonly { readonly job: Job; readonly family: Family | undefined }[],
+  clocks: PruneClocks,
+  ledger: Ledger,
+): Promise<ReadonlySet<string>> {
+  const families = new Map(jobs.map(({ job, family }) => [job.key, family]));
+  const holds = await ledger.holdMany(families.keys());
+  try {
+    const free = holds.filter(({ key, job }) => job && isSettled(job, families.get(key), clocks));
+    const keys = new Set(free.map(({ key }) => key));
+    await ledger.remove(keys);
+    return keys;
+  } finally {
+    for (const hold of holds) hold.release();
+  }
 }

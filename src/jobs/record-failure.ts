@@ -5,6 +5,7 @@ import { UnknownOutcome } from '../http/retry.ts';
 import type { LedgerEvent } from '../ledger/event.ts';
 import type { CreateInput } from './create.ts';
 import type { CreateAttempt } from './create-attempt.ts';
+import { interruptedEvent, refusedEvent } from './refused-event.ts';
 
 /** Writes down how a create failed, and returns the error that says so, with the way on from there. */
 export function recordFailure(
@@ -36,21 +37,15 @@ export function recordFailure(
     });
   }
   if (error instanceof GwError) {
-    record({
-      event: 'refused',
-      kind: error.kind,
-      message: error.message,
-      status: error.facts.status,
-    });
+    record(refusedEvent(error, isSent));
     return error.kind === 'rate_limited' && !queue ? withQueueHint(error) : error;
   }
   if (error instanceof Interrupted && isLost) {
     recordUnknown(`${error.message} while the lost answer was looked for`);
     return new Interrupted(error.signal, `the job may exist; it stands in the ledger as ${key}: ${goOn}`);
   }
-  // Interrupted between attempts: the last attempt was refused, or none was made.
   if (error instanceof Interrupted) {
-    record({ event: 'refused', kind: 'interrupted', message: error.message });
+    record(interruptedEvent(error.message, isSent));
     return error;
   }
   // A 2xx reply that names no usable task: something was paid for, and we do not know what.

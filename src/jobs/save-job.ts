@@ -2,11 +2,11 @@ import { GwError } from '../errors.ts';
 import type { RatePool } from '../gateway/limits.ts';
 import type { TaskFamily } from '../gateway/task.ts';
 import type { SavedFile, SavePlan } from '../ledger/event.ts';
-import type { Claim } from '../ledger/ledger.ts';
 import type { DownloadJournal } from './download/journal.ts';
 import { saveOutputs } from './download/save-outputs.ts';
 import type { FollowDeps } from './follow.ts';
-import { recordLook, type SeenTask, type TaskLook } from './look.ts';
+import { holdWhenFree } from './hold-job.ts';
+import { endEvent, type SeenTask, type TaskLook } from './look.ts';
 import { printableRecord } from './printable-record.ts';
 
 export interface SaveInput {
@@ -29,9 +29,6 @@ export interface SavedJob {
   readonly isElsewhere?: boolean | undefined;
 }
 
-/** How often to look whether another process has let go of a job. */
-const CLAIM_RETRY_MS = 500;
-
 /**
  * Brings a finished job's outputs home, once over all processes: what another one is fetching is waited for, and what
  * the ledger says is saved and still whole is not fetched again. Errors are of kind `download`.
@@ -50,11 +47,15 @@ export async function saveJob(look: SeenTask, input: SaveInput, deps: FollowDeps
     };
   }
   let record = printableRecord(look);
-  const claim = ownOnly ? deps.ledger.claim(key) : await claimOf(id, key, deps);
-  if (!claim) return { record, files: [], errors: [], isElsewhere: true };
+  const hold = ownOnly
+    ? await deps.ledger.hold(key)
+    : await holdWhenFree(key, deps, () => {
+        deps.progress.line(`another gw is saving task ${id}; waiting for it`);
+      });
+  if (!hold) return { record, files: [], errors: [], isElsewhere: true };
   const own: SavedFile[] = [];
   try {
-    const job = await deps.ledger.find(key);
+    const { job } = hold;
     const journal: DownloadJournal = {
       downloadsSoFar: job?.downloads ?? 0,
       parts: job?.parts ?? {},
@@ -89,26 +90,14 @@ export async function saveJob(look: SeenTask, input: SaveInput, deps: FollowDeps
     if (!ownOnly) return { files, errors, record };
     return { files: own, errors, record, isElsewhere: own.length === 0 && errors.length === 0 };
   } finally {
-    claim.release();
+    hold.release();
   }
 }
 
-async function claimOf(
-  id: string,
-  key: string,
-  { ledger, clock, signal, progress }: FollowDeps,
-): Promise<Claim> {
-  for (let waited = 0; ; waited += 1) {
-    const claim = ledger.claim(key);
-    if (claim) return claim;
-    if (waited === 0) progress.line(`another gw is saving task ${id}; waiting for it`);
-    await clock.sleep(CLAIM_RETRY_MS, signal);
-  }
-}
-
-/** Looks at the task again, because the link to an output is dead. */
+/** Looks at the held task again, because the link to an output is dead. */
 async function freshLook({ id, key, pool }: SaveInput, deps: FollowDeps): Promise<TaskLook> {
   const look = await deps.looker.look(id, { signal: deps.signal, pool });
-  if (look.view.state === 'succeeded') recordLook(deps.ledger, key, look, undefined);
+  const end = look.view.state === 'succeeded' ? endEvent(look) : undefined;
+  if (end) deps.ledger.append(key, end);
   return look;
 }

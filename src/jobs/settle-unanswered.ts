@@ -8,6 +8,10 @@ import { belongsToAnother, takenBy } from './belongs-to-another.ts';
 import { type LookedUp, lookUpPatiently } from './external-id.ts';
 import { isOtherKey } from './other-key.ts';
 
+/** Whether a job has no answer yet, as far as the ledger knows. */
+export const isUnanswered = ({ state }: Job): boolean =>
+  state === 'intent' || state === 'sent' || state === 'unknown';
+
 /** What became of a job that a process left between its intent and the gateway's answer. */
 export type Settled =
   /** Its process still lives. */
@@ -55,11 +59,15 @@ const PROOF_MS = 3_600_000;
  * has external IDs, and taken in or, once it is proven absent, over: it is never sent again from here, because its body
  * is kept as a digest only. Elsewhere it may exist and stays unknown. Throws `auth`, and the ledger's errors.
  */
-export async function settleUnanswered(job: Job, family: Family, deps: SettleDeps): Promise<Settled> {
+export async function settleUnanswered(listed: Job, family: Family, deps: SettleDeps): Promise<Settled> {
   const { ledger, clock } = deps;
-  const claim = ledger.claim(job.key);
-  if (!claim) return { outcome: 'held' };
+  const hold = await ledger.hold(listed.key);
+  if (!hold) return { outcome: 'held' };
   try {
+    // As it stands now: its process may have come further since the job was listed.
+    const job = hold.job ?? listed;
+    if (job.id !== undefined) return { outcome: 'adopted', id: job.id };
+    if (!isUnanswered(job)) return { outcome: 'over' };
     if (job.state === 'intent') {
       const message = 'gw ended before the request was sent';
       ledger.append(job.key, { event: 'refused', kind: 'interrupted', message });
@@ -77,7 +85,7 @@ export async function settleUnanswered(job: Job, family: Family, deps: SettleDep
     const taskFamily = { ...(family as TaskFamily), externalIds };
     return await settleByExternalId({ job, externalId, family: taskFamily }, deps);
   } finally {
-    claim.release();
+    hold.release();
   }
 }
 

@@ -86,19 +86,13 @@ async function openJobs({ clock, family, intent, ledger, pool }: SlotInput): Pro
     // What was sent without an answer may run, for as long as a task is likely to.
     const isLost = job.state === 'sent' || job.state === 'unknown';
     if (isLost && clock.now() < (job.sentAtMs ?? job.createdAtMs) + LIKELY_RUN_MS) return true;
-    return (job.state === 'intent' || job.state === 'sent') && isHeld(job, ledger);
+    return (job.state === 'intent' || job.state === 'sent') && ledger.isHeld(job.key);
   });
 }
 
 // Whether a job has the pool for itself does not depend on the kind of account.
 const anyAccount: AccountType = 'personal';
 const isInPool = (job: Job, pool: RatePool): boolean => poolOf(job, anyAccount).name === pool.name;
-
-function isHeld(job: Job, ledger: Ledger): boolean {
-  const claim = ledger.claim(job.key);
-  claim?.release();
-  return claim === undefined;
-}
 
 /** Looks at running tasks and writes down what has ended. Returns whether one has. */
 async function lookAtAll(jobs: readonly Job[], gone: Set<string>, input: SlotInput): Promise<boolean> {
@@ -108,7 +102,7 @@ async function lookAtAll(jobs: readonly Job[], gone: Set<string>, input: SlotInp
       if (job.id === undefined) return false;
       try {
         const look = await looker.look(job.id, { signal, retries: 0, pool });
-        recordLook(ledger, job.key, look, job.status);
+        await recordLook(ledger, job.key, look, job.status);
         return look.view.state !== 'running';
       } catch (error) {
         signal.throwIfAborted();

@@ -12,7 +12,7 @@ import { isOpenImageJob, syncImageJob } from './image/sync-image-job.ts';
 import { recordLook, seenInLedger } from './look.ts';
 import type { Looker } from './looker.ts';
 import { explainOtherKey, isOtherKey } from './other-key.ts';
-import { canBeLookedUp, type Settled, settleUnanswered } from './settle-unanswered.ts';
+import { canBeLookedUp, isUnanswered, type Settled, settleUnanswered } from './settle-unanswered.ts';
 import { createTurns, type Turns } from './turns.ts';
 
 /** Whether a job still needs something: an answer, a look, its outputs saved, or a part file put away. */
@@ -31,18 +31,18 @@ export function isOpen(job: Job, family: Family, nowMs: number): boolean {
  * Puts away the part files that a process left which died between the record of a saved file and the end of its part.
  * Returns whether that was all that the job needed. Throws what the ledger throws, or the system's error.
  */
-export function tidyParts(job: Job, family: Family, ledger: Ledger): boolean {
+export async function tidyParts(job: Job, family: Family, ledger: Ledger): Promise<boolean> {
   if (job.state !== 'succeeded' || unsavedRoles(job, family).length > 0) return false;
-  const claim = ledger.claim(job.key);
-  if (!claim) return true;
+  const hold = await ledger.hold(job.key);
+  if (!hold) return true;
   try {
-    for (const [role, { path }] of Object.entries(job.parts)) {
+    for (const [role, { path }] of Object.entries(hold.job?.parts ?? {})) {
       removePart(path);
       ledger.append(job.key, { event: 'part', role });
     }
     return true;
   } finally {
-    claim.release();
+    hold.release();
   }
 }
 
@@ -119,7 +119,8 @@ export async function* syncJobs(
 
 /** Brings one job as far as it goes without waiting. Throws for an interrupt only. */
 async function syncJob(input: SyncInput, turns: Turns, looked = () => {}): Promise<Synced> {
-  const { job, family, deps, looks } = input;
+  const { family, deps, looks } = input;
+  let { job } = input;
   let { id } = job;
   try {
     if (family.name === 'image') return await syncImage(job, family, deps, turns);
@@ -127,8 +128,10 @@ async function syncJob(input: SyncInput, turns: Turns, looked = () => {}): Promi
       const settled = await settleUnanswered(job, family, { ...deps, client: async () => deps.client });
       if (settled.outcome !== 'adopted') return unsettled(job, settled);
       id = settled.id;
+      job = (await deps.ledger.find(job.key)) ?? job;
     }
-    if (id === undefined || !looks || tidyParts(job, family, deps.ledger)) return { outcome: 'quiet' };
+    if (id === undefined || !looks || (await tidyParts(job, family, deps.ledger)))
+      return { outcome: 'quiet' };
     return await syncTask({ job, id, looks }, { ...deps, turns, looker: looks.looker }, looked);
   } catch (error) {
     deps.signal.throwIfAborted();
@@ -163,9 +166,6 @@ async function syncImage(job: Job, family: Family, deps: JobDeps, turns: Turns):
   return { outcome: 'ended', id: job.key, followed };
 }
 
-const isUnanswered = ({ state }: Job): boolean =>
-  state === 'intent' || state === 'sent' || state === 'unknown';
-
 interface Task {
   readonly job: Job;
   readonly id: string;
@@ -180,7 +180,7 @@ async function syncTask({ job, id, looks }: Task, deps: FollowDeps, looked: () =
     const known = seenInLedger(job, family, clock.now());
     const look = known ?? (await looker.look(id, { signal, pool, patienceMs: SHARE_MS }));
     looked();
-    if (!known) recordLook(ledger, key, look, job.status);
+    if (!known) await recordLook(ledger, key, look, job.status);
     const { state, status } = look.view;
     if (state === 'running') return { outcome: 'running', id, status };
     const followed = await endOf(look, { id, key, family, save: job.save, pool, ownOnly: true }, deps);
@@ -191,7 +191,15 @@ async function syncTask({ job, id, looks }: Task, deps: FollowDeps, looked: () =
       throw explainOtherKey(error, job, deps.keyId);
     }
     const message = 'the gateway no longer keeps the record';
-    ledger.append(key, { event: 'lost', message });
+    const hold = await ledger.hold(key);
+    if (!hold) return { outcome: 'elsewhere' };
+    try {
+      // Its end may have been seen since the job was listed.
+      if (hold.job?.state !== 'running') return { outcome: 'quiet' };
+      ledger.append(key, { event: 'lost', message });
+    } finally {
+      hold.release();
+    }
     const lost = new GwError('not_found', `task ${id}: ${message}`, { taskId: id });
     const followed = { status: job.status ?? '', record: job.record, files: [], error: lost };
     return { outcome: 'ended', id, followed };

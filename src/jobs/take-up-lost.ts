@@ -20,27 +20,34 @@ export async function takeUpLost(input: CreateInput): Promise<AcceptedJob | unde
   if (externalId === undefined || !externalIds) return undefined;
   const job = await unsettledUnder(externalId, input);
   if (!job) return undefined;
-  const claim = ledger.claim(job.key);
-  if (!claim) {
+  const hold = await ledger.hold(job.key);
+  if (!hold) {
     throw usage(
       `external ID ${externalId} is that of job ${job.key}, which another gw is at work on; nothing was sent`,
       `gw jobs show ${job.key} tells what becomes of it`,
     );
   }
   try {
-    note(
-      `external ID ${externalId} is that of job ${job.key}, whose answer was lost: going on with that job`,
-    );
-    const lost: Lost = { job, externalId, externalIds };
-    const isSame = job.bodySha256 === digestOf(input.body);
-    const accepted = isSame ? await goOn(lost, input) : await refuseOther(lost, input);
-    ledger.append(job.key, { event: 'accepted', id: accepted.id, status: accepted.status });
-    if (!accepted.isOwnReply) note(`it is task ${accepted.id}; nothing was sent again`);
-    return { key: job.key, ...accepted };
+    const { job: held } = hold;
+    if (held && isLost(held)) {
+      note(
+        `external ID ${externalId} is that of job ${held.key}, whose answer was lost: going on with that job`,
+      );
+      const lost: Lost = { job: held, externalId, externalIds };
+      const isSame = held.bodySha256 === digestOf(input.body);
+      const accepted = isSame ? await goOn(lost, input) : await refuseOther(lost, input);
+      ledger.append(held.key, { event: 'accepted', id: accepted.id, status: accepted.status });
+      if (!accepted.isOwnReply) note(`it is task ${accepted.id}; nothing was sent again`);
+      return { key: held.key, ...accepted };
+    }
   } finally {
-    claim.release();
+    hold.release();
   }
+  // It was settled since it was listed: another one may stand under that ID, or none.
+  return takeUpLost(input);
 }
+
+const isLost = ({ state }: Job): boolean => state === 'sent' || state === 'unknown';
 
 interface Lost {
   readonly job: Job;
@@ -56,7 +63,7 @@ async function unsettledUnder(externalId: string, input: CreateInput): Promise<J
       job.externalId === externalId &&
       job.key !== key &&
       job.gateway === intent.gateway &&
-      (job.state === 'sent' || job.state === 'unknown') &&
+      isLost(job) &&
       !isOtherKey(job, intent.keyId),
   );
 }

@@ -37,7 +37,10 @@ export type LedgerEvent =
   /** Written before the first byte of the request may leave. */
   | { readonly event: 'sent' }
   | { readonly event: 'accepted'; readonly id: string; readonly status?: string | undefined }
-  /** A complete refusal, or certainty that nothing was created: the job is over and cost nothing. */
+  /**
+   * A complete refusal, or certainty that nothing was created: the job is over and cost nothing. Of kind `interrupted` where
+   * its process ended before it sent anything, `not_sent` where no byte of any sending left.
+   */
   | {
       readonly event: 'refused';
       readonly kind: string;
@@ -90,6 +93,7 @@ export type LedgerLine = { readonly v: number; readonly t: number; readonly job:
 export const jobStates = [
   'intent', // durable, not sent
   'sent', // sent, no reply recorded
+  'not_sent', // never sent, and never will be
   'refused', // nothing was created
   'unknown', // may exist
   'running', // accepted, not finished

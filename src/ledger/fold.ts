@@ -1,4 +1,7 @@
-import type { IntentEvent, Job, JobState, LedgerLine, SavedFile, SavePlan } from './event.ts';
+import type { IntentEvent, Job, JobState, LedgerEvent, LedgerLine, SavedFile, SavePlan } from './event.ts';
+
+// The one rule of what may follow what; README.md has it in words. The writer asks `bearing` before it appends, and the
+// fold before it believes what an older gw appended.
 
 /**
  * How far a job has come. A state is only ever left for one of a higher rank, so the order of the lines cannot matter and
@@ -6,20 +9,71 @@ import type { IntentEvent, Job, JobState, LedgerLine, SavedFile, SavePlan } from
  */
 const ranks: Readonly<Record<JobState, number>> = {
   intent: 0,
-  sent: 1,
-  unknown: 2,
-  refused: 3,
-  running: 4,
-  lost: 5,
-  succeeded: 6,
-  failed: 6,
+  sent: 2,
+  unknown: 3,
+  not_sent: 4,
+  refused: 4,
+  running: 5,
+  lost: 6,
+  succeeded: 7,
+  failed: 7,
 };
+/** "Interrupted before it was sent" is only a guess about an intent: nothing that was sent can be hidden by it. */
+const INTERRUPTED_RANK = 1;
+
+/** What an event does to a job that stands where it stands: bring it further, add a fact, or nothing that counts. */
+export type Bearing = 'moves' | 'adds' | 'void';
+
+/** The bearing of an event on a job in a state. */
+export const bearing = (state: JobState, event: LedgerEvent): Bearing =>
+  bearingOn({ state, rank: ranks[state] }, event);
+
+/** Whether an event tells where a job stands, which only the process may say that holds it. */
+export const isHoldersOnly = (event: LedgerEvent): boolean =>
+  event.event === 'absent' || standingOf(event) !== undefined;
+
+interface Standing {
+  readonly state: JobState;
+  readonly rank: number;
+}
+
+function bearingOn({ state, rank }: Standing, event: LedgerEvent): Bearing {
+  const claimed = standingOf(event);
+  if (claimed === undefined) return 'adds';
+  // A second end that differs from the first is not believed.
+  const isOtherEnd = event.event === 'final' && rank === claimed.rank && state !== claimed.state;
+  if (claimed.rank >= rank && !isOtherEnd) return 'moves';
+  return event.event === 'sent' && state === 'unknown' ? 'adds' : 'void';
+}
+
+/** Where an event says that its job stands, and how much that weighs; undefined for a fact that says nothing of it. */
+export function standingOf(event: LedgerEvent): Standing | undefined {
+  switch (event.event) {
+    case 'sent':
+    case 'unknown':
+    case 'lost':
+    case 'intent':
+      return { state: event.event, rank: ranks[event.event] };
+    case 'accepted':
+      return { state: 'running', rank: ranks.running };
+    case 'refused':
+      if (event.kind === 'interrupted') return { state: 'not_sent', rank: INTERRUPTED_RANK };
+      return event.kind === 'not_sent'
+        ? { state: 'not_sent', rank: ranks.not_sent }
+        : { state: 'refused', rank: ranks.refused };
+    case 'final':
+      return { state: event.state, rank: ranks[event.state] };
+    default:
+      return undefined;
+  }
+}
 
 type Part = Job['parts'][string];
 type Fields<T> = { -readonly [K in keyof T]: T[K] };
 
 /** One job while its lines come in. */
 interface Draft {
+  rank: number;
   readonly job: Fields<Omit<Job, keyof IntentEvent | 'parts' | 'files'>>;
   intent: Omit<IntentEvent, 'event'> | undefined;
   /** The plan that has taken the place of the intent's. */
@@ -87,6 +141,7 @@ export function foldJobs(lines: Iterable<LedgerLine>): Job[] {
 
 function newDraft(key: string): Draft {
   return {
+    rank: ranks.intent,
     job: {
       key,
       id: undefined,
@@ -114,6 +169,13 @@ function newDraft(key: string): Draft {
 
 function apply(draft: Draft, line: LedgerLine): void {
   const { job } = draft;
+  const moves = bearingOn({ state: job.state, rank: draft.rank }, line) === 'moves';
+  const standing = moves ? standingOf(line) : undefined;
+  if (standing) {
+    draft.rank = standing.rank;
+    job.state = standing.state;
+    job.message = 'message' in line ? line.message : undefined;
+  }
   switch (line.event) {
     case 'intent': {
       if (draft.intent !== undefined) return;
@@ -126,28 +188,20 @@ function apply(draft: Draft, line: LedgerLine): void {
       job.sentAtMs ??= line.t;
       draft.lastSentMs = Math.max(draft.lastSentMs, line.t);
       if (job.absentSince !== undefined && job.absentSince.atMs < line.t) job.absentSince = undefined;
-      reach(draft, 'sent', undefined);
       return;
     case 'accepted':
       job.id ??= line.id;
       job.acceptedAtMs ??= line.t;
       if (!isFinished(job.state)) job.status = line.status ?? job.status;
-      reach(draft, 'running', undefined);
       return;
     case 'absent':
       if (line.t >= draft.lastSentMs) job.absentSince ??= { atMs: line.t, serverDateMs: line.serverDateMs };
-      return;
-    case 'refused':
-    case 'unknown':
-    case 'lost':
-      reach(draft, line.event, line.message);
       return;
     case 'status':
       if (!isFinished(job.state)) job.status = line.status;
       return;
     case 'final':
-      if (isFinished(job.state) && job.state !== line.state) return;
-      reach(draft, line.state, undefined);
+      if (!moves) return;
       job.status = line.status;
       job.record = line.record;
       job.recordText = line.recordText;
@@ -171,12 +225,6 @@ function apply(draft: Draft, line: LedgerLine): void {
       return;
     }
   }
-}
-
-function reach({ job }: Draft, state: JobState, message: string | undefined): void {
-  if (ranks[state] < ranks[job.state]) return;
-  job.state = state;
-  job.message = message;
 }
 
 function isFinished(state: JobState): boolean {

@@ -5,13 +5,24 @@ export interface Ledger {
   /** The directory, for messages. */
   readonly dir: string;
   /**
-   * Makes a job: its intent is durable when this returns. Throws GwError `usage` naming the path when it cannot be
-   * written; then nothing may be sent. `key` where the job must be the same one however often it is begun.
+   * Makes a job and holds it: the claim is taken first, then the intent is written, durable when this returns. `key` where
+   * the job must be the same one however often it is begun. Throws GwError `usage` where the ledger cannot be written or
+   * another gw holds a job of that key; then nothing may be sent.
    */
-  begin(intent: IntentEvent, key?: string): string;
+  begin(intent: IntentEvent, key?: string): Hold;
   /**
-   * Appends one fact to a job, durable when this returns. Throws GwError naming the path: `usage` for `sent`, `download`
-   * for `get`, `part` and `saved`, `internal` for the others; an ID that could not be recorded is in its `taskId`.
+   * Takes the exclusive right to say where a job stands, and reads the job under it; undefined while another living process
+   * has it. Throws GwError naming the path where the claim cannot be made or the ledger cannot be read.
+   */
+  hold(key: string): Promise<Hold | undefined>;
+  /** As `hold` for many at once: those that nobody else has, read once for all of them. */
+  holdMany(keys: Iterable<string>): Promise<Hold[]>;
+  /** Whether a living process holds a job; asking takes nothing. */
+  isHeld(key: string): boolean;
+  /**
+   * Appends one fact to a job, durable when this returns; what says where the job stands only while this ledger holds it,
+   * and what may not follow what is known is not written (README.md). Throws GwError naming the path: `usage` for `sent`,
+   * `download` for `get`, `part` and `saved`, `internal` for the others; an ID that could not be recorded is in its `taskId`.
    */
   append(key: string, event: LedgerEvent): void;
   /**
@@ -33,13 +44,13 @@ export interface Ledger {
    * jobs, and where a journal cannot be rewritten; then nothing is lost.
    */
   remove(keys: ReadonlySet<string>): Promise<void>;
-  /**
-   * Takes the exclusive right to poll and download a job; undefined when another living process has it.
-   * Losing it costs bandwidth, never data.
-   */
-  claim(key: string): Claim | undefined;
 }
 
-export interface Claim {
+/** A job that this process alone may bring further, until it lets go of it. */
+export interface Hold {
+  readonly key: string;
+  /** The job as it stood when the claim had been taken; undefined for one that was just begun, or that the ledger lacks. */
+  readonly job: Job | undefined;
+  /** Lets go of it; a second time does nothing. */
   release(): void;
 }

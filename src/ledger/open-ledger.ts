@@ -1,19 +1,22 @@
+import * as crypto from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { type AppendCalls, appendLine, FailedSync } from '../disk/append-line.ts';
 import { ensureDirectory } from '../disk/durable-directory.ts';
-import { tryLock } from '../disk/lock-file.ts';
+import { isLocked, type LockFile, type Step, tryLock } from '../disk/lock-file.ts';
+import { usage } from '../errors.ts';
 import type { Clock } from '../host.ts';
-import type { IntentEvent, Job, LedgerEvent } from './event.ts';
+import type { IntentEvent, Job, JobState, LedgerEvent } from './event.ts';
+import { bearing, isHoldersOnly, standingOf } from './fold.ts';
 import { isJobKey, newJobKey, type RandomBytes } from './job-key.ts';
 import { currentJournal } from './journal-files.ts';
-import type { Claim, Ledger } from './ledger.ts';
+import type { Hold, Ledger } from './ledger.ts';
 import { LiveJobs } from './live-jobs.ts';
 import { refuseNewerJournal } from './newer-journal.ts';
 import { findJob, findJobs, readJobs, type Skips } from './read-jobs.ts';
 import { removeJobs } from './remove-jobs.ts';
 import { serialize } from './serialize.ts';
-import { readError, writeError } from './write-error.ts';
+import { claimError, readError, writeError } from './write-error.ts';
 
 export interface LedgerOptions {
   /** The state directory; journals are kept in `ledger/` below it and locks in `locks/`. */
@@ -25,6 +28,8 @@ export interface LedgerOptions {
   readonly hideSecret?: ((text: string) => string) | undefined;
   readonly randomBytes?: RandomBytes | undefined;
   readonly calls?: AppendCalls | undefined;
+  /** Lets a test act between two steps. */
+  readonly step?: Step | undefined;
 }
 
 /**
@@ -38,7 +43,7 @@ const MAX_SEARCHES = 2;
 
 /** Opens the ledger of a state directory. Nothing is touched on the disk before the first read or write. */
 export function openLedger(options: LedgerOptions): Ledger {
-  const { clock, calls = fs } = options;
+  const { clock, calls = fs, step = () => {} } = options;
   const dir = path.join(options.dir, 'ledger');
   const locks = path.join(options.dir, 'locks');
   const serializing = {
@@ -56,7 +61,23 @@ export function openLedger(options: LedgerOptions): Ledger {
     return searches > MAX_SEARCHES;
   };
 
+  /** Where the jobs stand that this ledger holds. */
+  const holding = new Map<string, JobState>();
+
   const append = (key: string, event: LedgerEvent): void => {
+    if (!isHoldersOnly(event)) {
+      write(key, event);
+      return;
+    }
+    const state = holding.get(key);
+    if (state === undefined) throw new Error(`${event.event} of ${key}: only its holder may say so`);
+    const does = bearing(state, event);
+    if (does === 'void') return;
+    write(key, event);
+    if (does === 'moves') holding.set(key, standingOf(event)?.state ?? state);
+  };
+
+  const write = (key: string, event: LedgerEvent): void => {
     const now = clock.now();
     const json = serialize(key, now, event, serializing);
     let file = dir;
@@ -66,7 +87,8 @@ export function openLedger(options: LedgerOptions): Ledger {
       for (let tries = 0; tries < MAX_APPENDS; tries += 1) {
         file = currentJournal(dir, now);
         if (event.event === 'intent') refuseNewerJournal(file);
-        if (isStill(file, appendLine(file, json, calls))) return;
+        step(`append ${event.event}`);
+        if (isStill(file, appendLine(file, json, { calls, step }))) return;
       }
     } catch (error) {
       if (error instanceof FailedSync) poison = error;
@@ -83,25 +105,87 @@ export function openLedger(options: LedgerOptions): Ledger {
     }
   };
 
+  /** Undefined while another process holds the job. Throws the system's error where the claim cannot be made. */
+  const claim = (key: string): LockFile | undefined => {
+    const file = lockPath(locks, key);
+    ensureDirectory(locks);
+    return tryLock(file, clock.now(), step);
+  };
+  const holdOf = (key: string, lock: LockFile, job: Job | undefined): Hold => ({
+    key,
+    job,
+    release() {
+      if (!holding.delete(key)) return;
+      lock.release();
+    },
+  });
+  const find: Ledger['find'] = (idOrKey, gateway) =>
+    reading((counted) =>
+      isAskedOften()
+        ? live.findMany([idOrKey], counted, gateway).get(idOrKey)
+        : findJob(dir, idOrKey, counted, gateway),
+    );
+
+  const findMany: Ledger['findMany'] = (idsOrKeys, gateway) =>
+    reading((counted) =>
+      isAskedOften()
+        ? live.findMany(idsOrKeys, counted, gateway)
+        : findJobs(dir, idsOrKeys, counted, gateway),
+    );
+  const holdMany = async (keys: Iterable<string>): Promise<Hold[]> => {
+    const claims = new Map<string, LockFile>();
+    try {
+      for (const key of keys) {
+        const lock = claim(key);
+        if (lock) claims.set(key, lock);
+      }
+      if (claims.size === 0) return [];
+      step('read what is held');
+      const jobs = await findMany(claims.keys());
+      return [...claims].map(([key, lock]) => {
+        const job = jobs.get(key);
+        // What is not there has not been sent either.
+        holding.set(key, job?.state ?? 'intent');
+        return holdOf(key, lock, job);
+      });
+    } catch (error) {
+      for (const lock of claims.values()) lock.release();
+      throw claimError(error, locks, 'download');
+    }
+  };
+
   return {
     dir,
-    begin(intent: IntentEvent, key: string = newJobKey(options.randomBytes)): string {
-      append(key, intent);
-      return key;
+    begin(intent: IntentEvent, key: string = newJobKey(options.randomBytes)): Hold {
+      let lock: LockFile | undefined;
+      try {
+        lock = claim(key);
+      } catch (error) {
+        throw claimError(error, locks, 'usage');
+      }
+      if (!lock) throw usage(`another gw is at work on job ${key}; nothing was sent`, `gw jobs show ${key}`);
+      holding.set(key, 'intent');
+      const hold = holdOf(key, lock, undefined);
+      try {
+        append(key, intent);
+        return hold;
+      } catch (error) {
+        hold.release();
+        throw error;
+      }
+    },
+    hold: async (key) => (await holdMany([key]))[0],
+    holdMany,
+    isHeld(key) {
+      try {
+        return isLocked(lockPath(locks, key), clock.now());
+      } catch (error) {
+        throw claimError(error, locks, 'download');
+      }
     },
     append,
-    find: (idOrKey, gateway) =>
-      reading((counted) =>
-        isAskedOften()
-          ? live.findMany([idOrKey], counted, gateway).get(idOrKey)
-          : findJob(dir, idOrKey, counted, gateway),
-      ),
-    findMany: (idsOrKeys, gateway) =>
-      reading((counted) =>
-        isAskedOften()
-          ? live.findMany(idsOrKeys, counted, gateway)
-          : findJobs(dir, idsOrKeys, counted, gateway),
-      ),
+    find,
+    findMany,
     list: (filter = {}) =>
       reading((counted) => {
         const { sinceMs, family } = filter;
@@ -113,8 +197,7 @@ export function openLedger(options: LedgerOptions): Ledger {
     get skippedLines() {
       return skips.lines;
     },
-    remove: (keys) => reading(() => removeJobs(dir, locks, keys, clock.now())),
-    claim: (key) => claim(locks, key, clock.now()),
+    remove: (keys) => reading(() => removeJobs({ dir, locks, step }, keys, clock.now())),
   };
 }
 
@@ -127,13 +210,8 @@ function isStill(file: string, number: number): boolean {
   }
 }
 
-/** A lock that cannot be made counts as taken: two pollers cost bandwidth, a job nobody may finish costs money. */
-function claim(locks: string, key: string, nowMs: number): Claim | undefined {
-  try {
-    if (!isJobKey(key)) return { release() {} };
-    ensureDirectory(locks);
-    return tryLock(path.join(locks, `${key}.lock`), nowMs);
-  } catch {
-    return { release() {} };
-  }
+/** A key that gw did not make is nothing that may stand in a path. */
+function lockPath(locks: string, key: string): string {
+  const name = isJobKey(key) ? key : `job-${crypto.createHash('sha256').update(key).digest('hex')}`;
+  return path.join(locks, `${name}.lock`);
 }

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { ensureDirectory } from '../disk/durable-directory.ts';
-import { tryLock } from '../disk/lock-file.ts';
+import { type Step, tryLock } from '../disk/lock-file.ts';
 import { usage } from '../errors.ts';
 import { journals } from './journal-files.ts';
 import { jobOfLine } from './parse-line.ts';
@@ -11,16 +11,20 @@ import { FRESH, rewriteJournal } from './rewrite-journal.ts';
  * Takes jobs out of every journal; all other lines stay, those that cannot be read among them.
  * Throws GwError `usage` while another process does the same, and the system's error where a journal cannot be rewritten.
  */
-export function removeJobs(dir: string, locks: string, keys: ReadonlySet<string>, nowMs: number): void {
+export function removeJobs(
+  { dir, locks, step }: { readonly dir: string; readonly locks: string; readonly step?: Step },
+  keys: ReadonlySet<string>,
+  nowMs: number,
+): void {
   if (keys.size === 0) return;
   ensureDirectory(locks);
-  const lock = tryLock(path.join(locks, 'rewrite.lock'), nowMs);
+  const lock = tryLock(path.join(locks, 'rewrite.lock'), nowMs, step);
   if (!lock)
     throw usage('another gw is removing jobs from the ledger', 'Wait for it to end, then run this again.');
   try {
     forgetUnfinished(dir);
     const keeps = (line: string) => !keys.has(jobOfLine(line) ?? '');
-    for (const journal of journals(dir)) rewriteJournal(journal, keeps);
+    for (const journal of journals(dir)) rewriteJournal(journal, keeps, step);
   } finally {
     lock.release();
   }

@@ -2,6 +2,7 @@ import * as crypto from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { syncDirectory } from '../disk/durable-directory.ts';
+import type { Step } from '../disk/lock-file.ts';
 import { readLines } from '../disk/read-lines.ts';
 import { formerPath, type Journal } from './journal-files.ts';
 
@@ -16,30 +17,40 @@ export const FRESH = '.new';
  * Leaves out of a journal the lines that `keeps` refuses. One process at a time may do this to a journal.
  * Throws the system's error; then all lines are still there.
  */
-export function rewriteJournal({ path: file, files }: Journal, keeps: (line: string) => boolean): void {
+export function rewriteJournal(
+  { path: file, files }: Journal,
+  keeps: (line: string) => boolean,
+  step: Step = () => {},
+): void {
   const nonce = crypto.randomBytes(6).toString('hex');
   const fresh = `${file}.${nonce}${FRESH}`;
   const formers = files.filter((each) => each !== file);
   const fd = openIfThere(file);
   try {
+    step('copy the lines that stay');
     const copiedBytes = fd === undefined ? 0 : endOfLastLine(fd);
     const sources = formers.map((former) => ({ path: former, bytes: Number.POSITIVE_INFINITY }));
     if (fd !== undefined) sources.push({ path: file, bytes: copiedBytes });
     const copied = copyLines(fresh, sources, keeps);
     if (copied.dropped === 0 && formers.length === 0) return;
     if (fd === undefined) {
+      step('name the new journal');
       // Fails where a process has begun the journal anew; the next rewriting finds both.
       fs.linkSync(fresh, file);
     } else {
       const former = formerPath(file, nonce);
+      step('keep the former journal');
       fs.linkSync(file, former);
       formers.push(former);
       syncDirectory(path.dirname(file));
+      step('put the new journal in its place');
       if (copied.kept > 0) fs.renameSync(fresh, file);
       else fs.unlinkSync(file);
     }
     syncDirectory(path.dirname(file));
+    step('append the rest');
     if (fd !== undefined) appendRest(fd, copiedBytes, file);
+    step('remove the former journal');
     for (const former of formers) fs.unlinkSync(former);
     syncDirectory(path.dirname(file));
   } finally {

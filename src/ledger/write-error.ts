@@ -34,6 +34,20 @@ export function writeError(error: unknown, path: string, event: LedgerEvent): un
   return new GwError(kind, what, { hint: `${remedy}, then run: gw jobs sync` });
 }
 
+/** The error of a claim that could not be made, naming the path and the reason: `usage` before a job begins, else `download`. */
+export function claimError(error: unknown, path: string, kind: 'usage' | 'download'): unknown {
+  if (!isDiskFault(error)) return error;
+  const { reason, remedy } = diskFault(error);
+  const so = kind === 'usage' ? 'nothing was sent' : 'the job is left as it is';
+  const next =
+    kind === 'usage'
+      ? ', or set GW_STATE_DIR to a directory that can be written.'
+      : ', then run: gw jobs sync';
+  return new GwError(kind, `no job can be claimed in ${path}: ${reason}; ${so}`, {
+    hint: `${remedy}${next}`,
+  });
+}
+
 /** The error of a ledger that could not be read, naming the path and the reason. */
 export function readError(error: unknown, path: string): unknown {
   if (!isDiskFault(error)) return error;

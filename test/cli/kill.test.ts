@@ -106,7 +106,7 @@ describe('a kill -9', () => {
   }[] = [
     {
       when: 'as soon as there is a ledger',
-      state: [undefined, 'refused', 'unknown', 'succeeded'],
+      state: [undefined, 'not_sent', 'unknown', 'succeeded'],
       reached: (place) => fs.existsSync(path.join(place.state, 'ledger')),
     },
     {

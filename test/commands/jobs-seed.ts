@@ -1,7 +1,7 @@
 import * as path from 'node:path';
 import type { IntentEvent } from '../../src/ledger/event.ts';
-import { openLedger } from '../../src/ledger/open-ledger.ts';
 import type { World } from '../helpers/gw.ts';
+import { leftLedger } from '../ledger/fixtures.ts';
 
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
@@ -9,11 +9,7 @@ export const DAY_MS = 24 * HOUR_MS;
 
 /** The ledger of a world, to put jobs into it that no command made. */
 export const ledgerOf = (world: World) =>
-  openLedger({
-    dir: path.join(world.dir, '.local/state/gw'),
-    clock: world.clock,
-    keepPrompts: true,
-  });
+  leftLedger({ dir: path.join(world.dir, '.local/state/gw'), clock: world.clock });
 
 export function intentIn(world: World, changes: Partial<IntentEvent> = {}): IntentEvent {
   return {

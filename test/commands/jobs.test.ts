@@ -486,7 +486,7 @@ describe('jobs sync', () => {
       intentIn(world, { gateway: 'https://elsewhere.example', profile: 'work' }),
     );
     expect(await world.gw(['jobs', 'sync'])).toMatchObject({ code: 0, out: '', err: '' });
-    expect((await ledgerOf(world).find(key))?.state).toBe('refused');
+    expect((await ledgerOf(world).find(key))?.state).toBe('not_sent');
   });
 
   test('many that go on are told of in one line', async () => {
@@ -513,13 +513,13 @@ describe('jobs sync', () => {
     const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();
     world.clock.ms += HOUR_MS;
     const ledger = ledgerOf(world);
-    const claim = ledger.claim((await ledger.find(id))?.key ?? '');
+    const hold = await ledger.hold((await ledger.find(id))?.key ?? '');
     expect(await world.gw(['jobs', 'sync'])).toMatchObject({
       code: 0,
       out: '',
       err: 'another gw saves 1 of the jobs\n',
     });
-    claim?.release();
+    hold?.release();
     expect(await world.gw(['jobs', 'sync'])).toMatchObject({ code: 0, out: `${world.cwd}/${id}.mp4\n` });
   });
 

@@ -8,7 +8,7 @@ import { identifyBody } from '../../src/jobs/external-id.ts';
 import { settleUnanswered } from '../../src/jobs/settle-unanswered.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { errorOf, testClient } from '../http/test-client.ts';
-import { intent, tempDir } from '../ledger/fixtures.ts';
+import { intent, leftLedger, tempDir } from '../ledger/fixtures.ts';
 import { type CreateFate, openBetaGateway } from './beta-gateway.ts';
 
 const {
@@ -58,7 +58,7 @@ async function scene(...fates: CreateFate[]) {
       keyId,
       client: async () => client,
     });
-  return { gateway, ledger, clock, create, notes, abort, onlyJob, settle };
+  return { gateway, ledger, left: leftLedger({ dir, clock }), clock, create, notes, abort, onlyJob, settle };
 }
 
 describe('a create of family B whose answer is lost', () => {
@@ -400,9 +400,9 @@ describe("the same create again under the user's own external ID, while its answ
 
   test('while another process is at work on it: nothing is sent', async () => {
     const { create, gateway, ledger, onlyJob } = await lost('now');
-    const claim = ledger.claim((await onlyJob()).key);
+    const hold = await ledger.hold((await onlyJob()).key);
     expect(await errorOf(create(body))).toMatchObject({ kind: 'usage' });
-    claim?.release();
+    hold?.release();
     expect(gateway.creates).toHaveLength(1);
   });
 });
@@ -415,8 +415,8 @@ describe('what a dead process left, settled by jobs sync', () => {
       commit ? { commit: 'now', reply: 'reset' } : { commit: 'never', reply: 'reset' },
     );
     const { body, key, externalId } = identifyBody(betaFamily, { prompt: 'a fox' });
-    made.ledger.begin(intent({ family: 'beta', externalId, gateway: made.gateway.url, ...changes }), key);
-    made.ledger.append(key, died);
+    made.left.begin(intent({ family: 'beta', externalId, gateway: made.gateway.url, ...changes }), key);
+    made.left.append(key, died);
     const request = { method: 'POST', body: JSON.stringify(body) };
     await fetch(`${made.gateway.url}/text-to-video/beta-3.0`, request).catch(() => {});
     return made;
@@ -495,10 +495,10 @@ describe('what a dead process left, settled by jobs sync', () => {
   test("the user's own external ID of an older task is not taken for the lost one's", async () => {
     const made = await scene({ commit: 'never', reply: 'reset' });
     const id = made.gateway.add('order-17', made.clock.now() - 86_400_000);
-    const key = made.ledger.begin(
+    const key = made.left.begin(
       intent({ family: 'beta', externalId: 'order-17', gateway: made.gateway.url }),
     );
-    made.ledger.append(key, died);
+    made.left.append(key, died);
     const settled = await made.settle();
     expect(settled).toMatchObject({ outcome: 'over', error: { kind: 'rejected' } });
     expect(settled).toHaveProperty('error.facts.hint', expect.stringContaining(id));

@@ -45,7 +45,7 @@ async function waitForAll(
       random,
       signal: never(),
       taskId: id,
-      onUpdate: () => looks.set(id, (looks.get(id) ?? 0) + 1),
+      onUpdate: () => void looks.set(id, (looks.get(id) ?? 0) + 1),
       onTrouble: (error) => {
         throw error;
       },

@@ -8,7 +8,7 @@ import { takeSlot } from '../../src/jobs/slots.ts';
 import { newJobKey } from '../../src/ledger/job-key.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { VirtualClock } from '../helpers/virtual-clock.ts';
-import { intent, tempDir } from '../ledger/fixtures.ts';
+import { intent, leftLedger, tempDir } from '../ledger/fixtures.ts';
 import { fakeTasks } from './fake-client.ts';
 
 const gateway = 'https://gateway.example';
@@ -27,9 +27,10 @@ function scene(
     return endMs === undefined ? undefined : atMs >= endMs ? 'succeeded' : 'queued';
   });
   const notes: string[] = [];
+  const left = leftLedger({ dir, clock });
   const run = (id: string, settings: Record<string, unknown> = {}, changes = {}) => {
-    const key = ledger.begin(intent({ family: family.name, settings, gateway, ...changes }));
-    ledger.append(key, { event: 'accepted', id });
+    const key = left.begin(intent({ family: family.name, settings, gateway, ...changes }));
+    left.append(key, { event: 'accepted', id });
     return key;
   };
   const take = (settings: Record<string, unknown> = {}, deadlineMs = 3_600_000) =>
@@ -48,11 +49,11 @@ function scene(
       },
       () => {
         const key = newJobKey();
-        ledger.begin(intent({ family: family.name, settings, gateway }), key);
-        return { key, atMs: clock.steady(), claim: ledger.claim(key) };
+        const hold = ledger.begin(intent({ family: family.name, settings, gateway }), key);
+        return { key, atMs: clock.steady(), hold };
       },
     );
-  return { clock, ledger, asked, notes, run, take };
+  return { clock, ledger, left, asked, notes, run, take };
 }
 
 test('a free slot is taken at once, and nothing is asked', async () => {
@@ -102,12 +103,11 @@ test('a create that another process is sending holds its slot; what a dead one l
   run('a');
   run('b');
   const alive = ledger.begin(intent({ gateway, settings: {} }));
-  const claim = ledger.claim(alive);
   await expect(clock.until(take({}, clock.steady() + 30_000))).rejects.toMatchObject({
     kind: 'rate_limited',
     message: expect.stringContaining('nothing was sent'),
   });
-  claim?.release();
+  alive.release();
   expect((await clock.until(take())).key).toBeTruthy();
 });
 
@@ -165,11 +165,11 @@ test('a task that was made just now and is not known yet keeps its slot', async 
 });
 
 test('a create without an answer holds a slot for as long as its task is likely to run', async () => {
-  const { clock, run, take, ledger } = scene({ a: 1e9, b: 1e9 });
+  const { clock, run, take, left } = scene({ a: 1e9, b: 1e9 });
   for (const id of ['a', 'b']) run(id);
-  const lost = ledger.begin(intent({ gateway, settings: {} }));
-  ledger.append(lost, { event: 'sent' });
-  ledger.append(lost, { event: 'unknown', message: 'no reply' });
+  const lost = left.begin(intent({ gateway, settings: {} }));
+  left.append(lost, { event: 'sent' });
+  left.append(lost, { event: 'unknown', message: 'no reply' });
   await expect(clock.until(take({}, 600_000))).rejects.toMatchObject({ kind: 'rate_limited' });
   expect((await clock.until(take())).atMs).toBeGreaterThanOrEqual(15 * 60_000);
 });

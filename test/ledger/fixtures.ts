@@ -2,7 +2,12 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { onTestFinished } from 'vitest';
+import { appendLine } from '../../src/disk/append-line.ts';
 import type { IntentEvent, LedgerEvent, LedgerLine } from '../../src/ledger/event.ts';
+import { newJobKey } from '../../src/ledger/job-key.ts';
+import { currentJournal } from '../../src/ledger/journal-files.ts';
+import { openLedger } from '../../src/ledger/open-ledger.ts';
+import { serialize } from '../../src/ledger/serialize.ts';
 
 export const novemberMs = Date.UTC(2026, 10, 20, 12);
 
@@ -52,4 +57,27 @@ export function journalText(dir: string): string {
     .readdirSync(journals)
     .map((name) => fs.readFileSync(path.join(journals, name), 'utf8'))
     .join('');
+}
+
+/** A ledger that puts lines where they belong as any gw may have left them, whoever holds the jobs. */
+export function leftLedger(options: {
+  readonly dir: string;
+  readonly clock: { readonly now: () => number };
+}) {
+  const ledger = openLedger({ ...options, keepPrompts: true });
+  const append = (key: string, event: LedgerEvent): void => {
+    const dir = path.join(options.dir, 'ledger');
+    fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
+    const now = options.clock.now();
+    const text = serialize(key, now, event, { hideSecret: (each) => each, keepPrompts: true });
+    appendLine(currentJournal(dir, now), text);
+  };
+  return {
+    ...ledger,
+    append,
+    begin(begun: IntentEvent, key = newJobKey()): string {
+      append(key, begun);
+      return key;
+    },
+  };
 }

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JobState, LedgerEvent, LedgerLine } from '../../src/ledger/event.ts';
-import { foldJobs } from '../../src/ledger/fold.ts';
+import { bearing, foldJobs } from '../../src/ledger/fold.ts';
 import { intent, line } from './fixtures.ts';
 
 const key = 'gw-00000000000000000000000001';
@@ -12,6 +12,8 @@ const sent: LedgerEvent = { event: 'sent' };
 const accepted: LedgerEvent = { event: 'accepted', id: 'task-1', status: 'queued' };
 const unknown: LedgerEvent = { event: 'unknown', message: 'no reply' };
 const refused: LedgerEvent = { event: 'refused', kind: 'rejected', message: 'no', status: 400 };
+const interrupted: LedgerEvent = { event: 'refused', kind: 'interrupted', message: 'gw ended' };
+const notSent: LedgerEvent = { event: 'refused', kind: 'not_sent', message: 'connection refused' };
 const lost: LedgerEvent = { event: 'lost', message: 'expired' };
 const succeeded: LedgerEvent = {
   event: 'final',
@@ -43,10 +45,39 @@ describe('the state of a job', () => {
     ['finished and gone', [accepted, succeeded, lost], 'succeeded'],
     ['succeeded, then a failed look', [accepted, succeeded, failed], 'succeeded'],
     ['failed', [sent, accepted, failed], 'failed'],
+    ['interrupted before it was sent', [interrupted], 'not_sent'],
+    ['a sending goes on that was taken for interrupted', [interrupted, sent], 'sent'],
+    [
+      'its reply is lost: as ledgers hold it that an earlier gw wrote',
+      [interrupted, sent, unknown],
+      'unknown',
+    ],
+    ['taken for interrupted long after its reply was lost', [sent, unknown, interrupted], 'unknown'],
+    ['a sending of which no byte left', [sent, notSent], 'not_sent'],
     ['a status after the end', [accepted, failed, { event: 'status', status: 'running' }], 'failed'],
   ];
   it.each(cases)('%s', (_, events, state) => {
     expect(stateAfter(...events)?.state).toBe(state);
+  });
+
+  // A row a state: what its holder may still write, and what is neither written nor believed.
+  const may: [JobState, string][] = [
+    ['intent', 'sent, interrupted, not_sent, refused, unknown, accepted, lost, succeeded, failed'],
+    ['sent', 'sent, not_sent, refused, unknown, accepted, lost, succeeded, failed'],
+    ['unknown', 'sent, not_sent, refused, unknown, accepted, lost, succeeded, failed'],
+    ['not_sent', 'not_sent, refused, accepted, lost, succeeded, failed'],
+    ['refused', 'not_sent, refused, accepted, lost, succeeded, failed'],
+    ['running', 'accepted, lost, succeeded, failed'],
+    ['lost', 'lost, succeeded, failed'],
+    ['succeeded', 'succeeded'],
+    ['failed', 'failed'],
+  ];
+  const named = {
+    ...{ sent, interrupted, not_sent: notSent, refused, unknown, accepted, lost, succeeded, failed },
+  };
+  it.each(may)('what may follow %s', (state, events) => {
+    const following = Object.entries(named).filter(([, event]) => bearing(state, event) !== 'void');
+    expect(following.map(([name]) => name).join(', ')).toBe(events);
   });
 
   it('keeps the last word, the times and the record', () => {

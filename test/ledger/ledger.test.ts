@@ -52,8 +52,8 @@ describe('writing', () => {
     const nested = path.join(dir, 'a', 'b');
     const inner = openLedger({ dir: nested, clock: handClock(), keepPrompts: true });
     expect(fs.readdirSync(dir)).toEqual([]);
-    ledger.begin(intent());
-    inner.begin(intent());
+    ledger.begin(intent()).key;
+    inner.begin(intent()).key;
     expect(fs.statSync(journal).mode & 0o777).toBe(0o600);
     for (const made of [path.dirname(journal), path.join(dir, 'a'), nested, path.join(nested, 'ledger')]) {
       expect(fs.statSync(made).mode & 0o777).toBe(0o700);
@@ -62,7 +62,7 @@ describe('writing', () => {
 
   it('puts each event on a line of its own with version, time and key', () => {
     const { ledger, journal, clock } = setUp();
-    const key = ledger.begin(intent());
+    const key = ledger.begin(intent()).key;
     clock.set(novemberMs + 5);
     ledger.append(key, { event: 'accepted', id: 'task-1', status: 'queued' });
     const text = fs.readFileSync(journal, 'utf8');
@@ -90,7 +90,7 @@ describe('writing', () => {
 
   it('leaves prompts out when they are not to be kept', () => {
     const { dir, ledger } = setUp({ keepPrompts: false });
-    ledger.begin(intent());
+    ledger.begin(intent()).key;
     expect(journalText(dir)).not.toContain('fox');
   });
 
@@ -107,7 +107,7 @@ describe('writing', () => {
         settings: { mask: 'data:image/png;base64,aGVsbG8=', duration: 5 },
         gateway: 'https://user:pw@gateway.example/api',
       }),
-    );
+    ).key;
     const text = journalText(dir);
     for (const secret of ['aGVsbG8', 's3cr3t', 'pw', 'user']) expect(text).not.toContain(secret);
     for (const kept of [
@@ -126,7 +126,7 @@ describe('writing', () => {
       fc.property(fc.stringMatching(/^[\x21-\x7e]{6,20}$/), (tail) => {
         const secret = `k"\\${tail}`;
         const { dir, ledger } = setUp({ hideSecret: (text) => text.replaceAll(secret, '***') });
-        const key = ledger.begin(intent({ prompt: `say ${secret}`, settings: { [secret]: secret } }));
+        const key = ledger.begin(intent({ prompt: `say ${secret}`, settings: { [secret]: secret } })).key;
         ledger.append(key, {
           event: 'final',
           state: 'succeeded',
@@ -146,7 +146,7 @@ describe('writing', () => {
   it('never writes to an older journal than the newest, when the clock steps back', async () => {
     const { dir, clock, ledger } = setUp();
     clock.set(Date.UTC(2036, 0, 2));
-    const key = ledger.begin(intent());
+    const key = ledger.begin(intent()).key;
     clock.set(novemberMs);
     ledger.append(key, { event: 'accepted', id: 'task-1' });
     expect(fs.readdirSync(path.join(dir, 'ledger'))).toEqual(['2036-01.jsonl']);
@@ -157,7 +157,7 @@ describe('writing', () => {
     const { ledger } = setUp();
     let record: unknown = 1;
     for (let depth = 0; depth < 100_000; depth++) record = [record];
-    const key = ledger.begin(intent());
+    const key = ledger.begin(intent()).key;
     const error = thrown(() =>
       ledger.append(key, { event: 'final', state: 'succeeded', status: 's', record, serverDateMs: 0 }),
     );
@@ -168,12 +168,12 @@ describe('writing', () => {
 describe('reading', () => {
   it('finds a job by either ID over a change of month', async () => {
     const { clock, ledger } = setUp();
-    const key = ledger.begin(intent());
+    const key = ledger.begin(intent()).key;
     ledger.append(key, { event: 'sent' });
     clock.set(Date.UTC(2026, 11, 1));
     ledger.append(key, { event: 'accepted', id: 'task-1' });
     clock.set(Date.UTC(2027, 0, 1));
-    const other = ledger.begin(intent());
+    const other = ledger.begin(intent()).key;
     for (const id of [key, 'task-1'])
       expect(await ledger.find(id)).toMatchObject({ key, id: 'task-1', state: 'running' });
     expect(await ledger.find(other)).toMatchObject({ key: other, state: 'intent' });
@@ -184,12 +184,12 @@ describe('reading', () => {
 
   it('finds the newest of two jobs with one ID, and is not misled by an ID inside a record', async () => {
     const { clock, ledger } = setUp();
-    const first = ledger.begin(intent());
+    const first = ledger.begin(intent()).key;
     ledger.append(first, { event: 'accepted', id: 'task-1' });
     clock.set(novemberMs + 1);
-    const second = ledger.begin(intent());
+    const second = ledger.begin(intent()).key;
     ledger.append(second, { event: 'accepted', id: 'task-1' });
-    const third = ledger.begin(intent());
+    const third = ledger.begin(intent()).key;
     ledger.append(third, {
       event: 'final',
       state: 'succeeded',
@@ -203,9 +203,9 @@ describe('reading', () => {
   it('reads no older journal than it must', async () => {
     const { dir, clock, ledger } = setUp();
     clock.set(Date.UTC(2020, 0, 1));
-    ledger.begin(intent());
+    ledger.begin(intent()).key;
     clock.set(novemberMs);
-    const key = ledger.begin(intent());
+    const key = ledger.begin(intent()).key;
     fs.rmSync(path.join(dir, 'ledger', '2020-01.jsonl'));
     fs.mkdirSync(path.join(dir, 'ledger', '2020-01.jsonl'));
     expect((await ledger.find(key))?.key).toBe(key);
@@ -218,9 +218,9 @@ describe('reading', () => {
 
   it('lists newest first, by time and family', async () => {
     const { clock, ledger } = setUp();
-    const old = ledger.begin(intent());
+    const old = ledger.begin(intent()).key;
     clock.set(novemberMs + 10);
-    const recent = ledger.begin(intent({ family: 'gamma' }));
+    const recent = ledger.begin(intent({ family: 'gamma' })).key;
     expect((await ledger.list()).map((job) => job.key)).toEqual([recent, old]);
     expect((await ledger.list({ sinceMs: novemberMs + 1 })).map((job) => job.key)).toEqual([recent]);
     expect((await ledger.list({ family: 'alpha' })).map((job) => job.key)).toEqual([old]);
@@ -235,7 +235,7 @@ describe('reading', () => {
 
   it('skips torn and damaged lines and counts them, and passes over events it does not know', async () => {
     const { ledger, journal } = setUp();
-    const key = ledger.begin(intent());
+    const key = ledger.begin(intent()).key;
     fs.appendFileSync(journal, '\n{"v":1,"t":5,"job":"gw-torn","ev');
     fs.appendFileSync(journal, `\n\0\0\0\n[]\nnull\n{"v":1,"t":"x","job":"a","event":"sent"}\n`);
     fs.appendFileSync(journal, `\n{"v":1,"t":5,"job":"${key}","event":"accepted"}\n`);
@@ -251,7 +251,7 @@ describe('reading', () => {
   it('reads lines that lie across the borders of what is read at once', async () => {
     const { ledger } = setUp();
     const prompts = Array.from({ length: 40 }, (_, index) => 'ü€😀'.repeat(4000 + index * 37));
-    const keys = prompts.map((prompt) => ledger.begin(intent({ prompt })));
+    const keys = prompts.map((prompt) => ledger.begin(intent({ prompt })).key);
     const found = new Map((await ledger.list()).map((job) => [job.key, job.prompt]));
     expect(keys.map((key) => found.get(key))).toEqual(prompts);
     expect(ledger.skippedLines).toBe(0);
@@ -260,14 +260,14 @@ describe('reading', () => {
 
   it('refuses a newer format by name, when reading and before a job is begun', async () => {
     const { ledger, journal } = setUp();
-    ledger.begin(intent());
+    ledger.begin(intent()).key;
     fs.appendFileSync(journal, '\n{"v":2,"t":5,"job":"gw-x","event":"intent"}\n');
     const expected = {
       kind: 'usage',
       message: expect.stringMatching(/2026-11\.jsonl was written by a newer gw \(format 2/),
     };
     await expect(ledger.list()).rejects.toMatchObject(expected);
-    expect(thrown(() => ledger.begin(intent()))).toMatchObject(expected);
+    expect(thrown(() => ledger.begin(intent()).key)).toMatchObject(expected);
   });
 });
 
@@ -276,7 +276,7 @@ describe('finding many', () => {
     const { ledger, clock } = setUp();
     const [first = '', second = '', third = ''] = ['t-1', 't-2', 't-3'].map((id, at) => {
       clock.set(novemberMs + at * 31 * 86_400_000);
-      const key = ledger.begin(intent());
+      const key = ledger.begin(intent()).key;
       ledger.append(key, { event: 'accepted', id });
       return key;
     });
@@ -293,7 +293,7 @@ describe('finding many', () => {
   it('agrees with finding one, also where two gateways gave out the same ID', async () => {
     const { ledger } = setUp();
     for (const gateway of ['https://one.example', 'https://two.example']) {
-      ledger.append(ledger.begin(intent({ gateway })), { event: 'accepted', id: 't-1' });
+      ledger.append(ledger.begin(intent({ gateway })).key, { event: 'accepted', id: 't-1' });
     }
     for (const gateway of [
       undefined,
@@ -311,7 +311,7 @@ describe('finding many', () => {
 
   it('takes no text inside another line for an ID or a key', async () => {
     const { ledger } = setUp();
-    const key = ledger.begin(intent({ prompt: '"event":"accepted","id":"t-9"' }));
+    const key = ledger.begin(intent({ prompt: '"event":"accepted","id":"t-9"' })).key;
     ledger.append(key, { event: 'accepted', id: 't-1' });
     ledger.append(key, {
       event: 'final',

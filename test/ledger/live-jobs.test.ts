@@ -16,7 +16,7 @@ function twoLedgers() {
 }
 
 function made(ledger: ReturnType<typeof openLedger>, id: string, gateway = 'https://gateway.example') {
-  const key = ledger.begin(intent({ gateway }));
+  const key = ledger.begin(intent({ gateway })).key;
   ledger.append(key, { event: 'accepted', id, status: 'queued' });
   return key;
 }

@@ -6,7 +6,7 @@ import { isAlive, ownIdentity } from '../../src/disk/process-identity.ts';
 import { newJobKey } from '../../src/ledger/job-key.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { bundle, Running, runNode } from './bundle.ts';
-import { handClock, novemberMs, tempDir } from './fixtures.ts';
+import { handClock, intent, novemberMs, tempDir } from './fixtures.ts';
 
 const claimAll = bundle(path.join(import.meta.dirname, 'scripts', 'claim-all.ts'));
 const key = newJobKey();
@@ -28,19 +28,19 @@ async function deadPid(): Promise<number> {
   return ended.child.pid ?? 0;
 }
 
-it('a claim excludes others until it is released', () => {
+it('a claim excludes others until it is released', async () => {
   const { dir, lock, ledger } = setUp();
-  const claim = ledger.claim(key);
+  const claim = await ledger.hold(key);
   expect(claim).toBeDefined();
   expect(fs.statSync(lock).mode & 0o777).toBe(0o600);
-  expect(ledger.claim(key)).toBeUndefined();
-  expect(ledger.claim(newJobKey())).toBeDefined();
+  expect(await ledger.hold(key)).toBeUndefined();
+  expect(await ledger.hold(newJobKey())).toBeDefined();
   claim?.release();
   claim?.release();
-  const again = ledger.claim(key);
+  const again = await ledger.hold(key);
   expect(again).toBeDefined();
   claim?.release();
-  expect(ledger.claim(key)).toBeUndefined();
+  expect(await ledger.hold(key)).toBeUndefined();
   expect(locks(dir)).toHaveLength(2);
 });
 
@@ -51,10 +51,10 @@ it('another living process holds what it claimed, until it is killed', async () 
   other.child.stdin?.write('go\n');
   await other.printed('done');
   expect(other.out).toContain(key);
-  expect(ledger.claim(key)).toBeUndefined();
+  expect(await ledger.hold(key)).toBeUndefined();
   other.child.kill('SIGKILL');
   await other.finished;
-  expect(ledger.claim(key)).toBeDefined();
+  expect(await ledger.hold(key)).toBeDefined();
   expect(locks(dir)).toHaveLength(1);
 });
 
@@ -62,43 +62,43 @@ describe('a lock left behind', () => {
   it('of a dead process is taken over', async () => {
     const { dir, put, ledger } = setUp();
     put({ pid: await deadPid(), host: os.hostname(), started: '' });
-    expect(ledger.claim(key)).toBeDefined();
-    expect(ledger.claim(key)).toBeUndefined();
+    expect(await ledger.hold(key)).toBeDefined();
+    expect(await ledger.hold(key)).toBeUndefined();
     expect(locks(dir)).toHaveLength(1);
   });
 
-  it('of a process whose ID another has now is taken over', (test) => {
+  it('of a process whose ID another has now is taken over', async (test) => {
     if (ownIdentity().started === '') return test.skip('the system does not tell when a process started');
     const { put, ledger } = setUp();
     put({ ...ownIdentity(), started: 'another-boot:1' });
-    expect(ledger.claim(key)).toBeDefined();
+    expect(await ledger.hold(key)).toBeDefined();
   });
 
-  it('of a living process is kept', () => {
+  it('of a living process is kept', async () => {
     const { put, ledger } = setUp();
     put(ownIdentity());
-    expect(ledger.claim(key)).toBeUndefined();
+    expect(await ledger.hold(key)).toBeUndefined();
     put({ pid: process.ppid, host: os.hostname(), started: '' });
-    expect(ledger.claim(key)).toBeUndefined();
+    expect(await ledger.hold(key)).toBeUndefined();
   });
 
-  it('of another machine counts for an hour', () => {
+  it('of another machine counts for an hour', async () => {
     const { put, ledger, clock } = setUp();
     put({ pid: 1, host: 'elsewhere', started: 'x' });
     clock.set(novemberMs + 3_599_000);
-    expect(ledger.claim(key)).toBeUndefined();
+    expect(await ledger.hold(key)).toBeUndefined();
     clock.set(novemberMs + 3_601_000);
-    expect(ledger.claim(key)).toBeDefined();
+    expect(await ledger.hold(key)).toBeDefined();
   });
 
-  it('that says nothing is one being written, for ten seconds', () => {
+  it('that says nothing is one being written, for ten seconds', async () => {
     const { lock, ledger, clock } = setUp();
     fs.writeFileSync(lock, '');
     const madeMs = fs.statSync(lock).mtimeMs;
     clock.set(madeMs + 9_000);
-    expect(ledger.claim(key)).toBeUndefined();
+    expect(await ledger.hold(key)).toBeUndefined();
     clock.set(madeMs + 11_000);
-    expect(ledger.claim(key)).toBeDefined();
+    expect(await ledger.hold(key)).toBeDefined();
   });
 
   it('is not lost for ever when its taker died on the way', async () => {
@@ -106,16 +106,18 @@ describe('a lock left behind', () => {
     const dead = { pid: await deadPid(), host: os.hostname(), started: '' };
     put(dead);
     fs.writeFileSync(`${lock}.ab`, JSON.stringify({ ...dead, nonce: 'cd', atMs: novemberMs }));
-    expect([ledger.claim(key), ledger.claim(key)].filter(Boolean)).toHaveLength(1);
+    expect([await ledger.hold(key), await ledger.hold(key)].filter(Boolean)).toHaveLength(1);
   });
 });
 
-it('a lock that cannot be made counts as taken', () => {
+it('a lock that cannot be made is an error that says so, never a job that nobody holds', async () => {
   const dir = tempDir();
   fs.writeFileSync(path.join(dir, 'locks'), 'a file');
   const ledger = openLedger({ dir, clock: handClock(), keepPrompts: true });
-  expect(ledger.claim(key)).toBeDefined();
-  expect(() => ledger.claim(key)?.release()).not.toThrow();
+  const message = expect.stringContaining(path.join(dir, 'locks'));
+  await expect(ledger.hold(key)).rejects.toMatchObject({ message });
+  expect(() => ledger.begin(intent())).toThrow(expect.objectContaining({ kind: 'usage', message }));
+  expect(fs.existsSync(path.join(dir, 'ledger'))).toBe(false);
 });
 
 it('four processes that find the same dead locks share them without a double', async () => {

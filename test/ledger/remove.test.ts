@@ -16,7 +16,7 @@ function setUp() {
   const clock = handClock(novemberMs - 30 * dayMs);
   const ledger = open(dir, clock);
   const make = (id: string) => {
-    const key = ledger.begin(intent());
+    const key = ledger.begin(intent()).key;
     ledger.append(key, { event: 'sent' });
     ledger.append(key, { event: 'accepted', id });
     return key;

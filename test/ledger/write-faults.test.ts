@@ -43,7 +43,7 @@ describe('a write that fails before the request', () => {
     '%s stops it with the path and the reason',
     (code) => {
       const dir = tempDir();
-      const error = thrownBy(() => open(dir, { writeSync: () => failing(code) }).begin(intent()));
+      const error = thrownBy(() => open(dir, { writeSync: () => failing(code) }).begin(intent()).key);
       expect(error).toMatchObject({
         kind: 'usage',
         facts: { hint: expect.stringContaining('GW_STATE_DIR') },
@@ -57,29 +57,29 @@ describe('a write that fails before the request', () => {
   it('so does a state directory that is a file, or lies below one', () => {
     const file = path.join(tempDir(), 'file');
     fs.writeFileSync(file, '');
-    expect(thrownBy(() => open(file).begin(intent()))).toMatchObject({
+    expect(thrownBy(() => open(file).begin(intent()).key)).toMatchObject({
       kind: 'usage',
       message: expect.stringContaining('ENOTDIR'),
     });
     fs.mkdirSync(`${file}-dir`);
     fs.writeFileSync(`${file}-dir/ledger`, '');
-    expect(thrownBy(() => open(`${file}-dir`).begin(intent()))).toMatchObject({
+    expect(thrownBy(() => open(`${file}-dir`).begin(intent()).key)).toMatchObject({
       kind: 'usage',
       message: expect.stringContaining('a file stands where a directory is expected'),
     });
   });
 
   it('and one where no directory can be made, or that is a link to nothing', () => {
-    expect(thrownBy(() => open('/proc/gw-test').begin(intent())).kind).toBe('usage');
+    expect(thrownBy(() => open('/proc/gw-test').begin(intent()).key).kind).toBe('usage');
     const link = path.join(tempDir(), 'link');
     fs.symlinkSync('/nowhere/at/all', link);
-    expect(thrownBy(() => open(link).begin(intent())).kind).toBe('usage');
+    expect(thrownBy(() => open(link).begin(intent()).key).kind).toBe('usage');
   });
 
   it('a journal that is a directory is named when it is written and when it is read', async () => {
     const dir = tempDir();
     fs.mkdirSync(path.join(dir, 'ledger', '2026-11.jsonl'), { recursive: true });
-    expect(thrownBy(() => open(dir).begin(intent()))).toMatchObject({
+    expect(thrownBy(() => open(dir).begin(intent()).key)).toMatchObject({
       kind: 'usage',
       message: expect.stringContaining('EISDIR'),
     });
@@ -93,14 +93,14 @@ it('a short write is a failure, the torn line is skipped, and the next event is 
   const writeSync = ((fd: number, bytes: Buffer, offset: number, length: number) =>
     fs.writeSync(fd, bytes, offset, short ? length - 40 : length)) as typeof fs.writeSync;
   const ledger = open(dir, { writeSync });
-  const first = ledger.begin(intent());
+  const first = ledger.begin(intent()).key;
   short = true;
-  expect(thrownBy(() => ledger.begin(intent()))).toMatchObject({
+  expect(thrownBy(() => ledger.begin(intent()).key)).toMatchObject({
     kind: 'usage',
     message: expect.stringContaining('the disk is full'),
   });
   short = false;
-  const third = ledger.begin(intent());
+  const third = ledger.begin(intent()).key;
   expect(new Set((await ledger.list()).map((job) => job.key))).toEqual(new Set([first, third]));
   expect(ledger.skippedLines).toBe(1);
 });
@@ -112,13 +112,13 @@ describe('a failed sync', () => {
     const ledger = open(dir, {
       fdatasyncSync: (fd) => (++syncs === 2 ? failing('EIO') : fs.fdatasyncSync(fd)),
     });
-    const first = ledger.begin(intent());
+    const first = ledger.begin(intent()).key;
     expect(thrownBy(() => ledger.append(first, { event: 'sent' }))).toMatchObject({
       kind: 'usage',
       message: expect.stringContaining('EIO'),
     });
     const before = fs.readFileSync(path.join(dir, 'ledger', '2026-11.jsonl'), 'utf8');
-    expect(thrownBy(() => ledger.begin(intent())).message).toContain('could not be made durable');
+    expect(thrownBy(() => ledger.begin(intent()).key).message).toContain('could not be made durable');
     expect(syncs).toBe(2);
     expect(fs.readFileSync(path.join(dir, 'ledger', '2026-11.jsonl'), 'utf8')).toBe(before);
     expect(await ledger.list()).toHaveLength(1);
@@ -126,9 +126,9 @@ describe('a failed sync', () => {
 
   it('of the directory of a new journal counts as well; one that cannot be synced at all does not', () => {
     expect(
-      thrownBy(() => open(tempDir(), { fsyncSync: () => failing('EIO') }).begin(intent())).message,
+      thrownBy(() => open(tempDir(), { fsyncSync: () => failing('EIO') }).begin(intent()).key).message,
     ).toContain('EIO');
-    expect(open(tempDir(), { fsyncSync: () => failing('EINVAL') }).begin(intent())).toMatch(/^gw-/);
+    expect(open(tempDir(), { fsyncSync: () => failing('EINVAL') }).begin(intent()).key).toMatch(/^gw-/);
   });
 
   it('the directory is synced for a new journal before its first line, and only then', () => {
@@ -141,8 +141,8 @@ describe('a failed sync', () => {
       }) as typeof fs.writeSync,
       fdatasyncSync: () => void order.push('data'),
     });
-    ledger.begin(intent());
-    ledger.begin(intent());
+    ledger.begin(intent()).key;
+    ledger.begin(intent()).key;
     expect(order).toEqual(['directory', 'write', 'data', 'write', 'data']);
   });
 });
@@ -163,8 +163,9 @@ describe('what a failure means depends on the moment', () => {
       'the disk is full',
     ],
   ];
-  it.each(cases)('%o', (event, kind, words) => {
+  it.each(cases)('%o', async (event, kind, words) => {
     const ledger = open(tempDir(), { writeSync: () => failing('ENOSPC') });
+    await ledger.hold('gw-x');
     const error = thrownBy(() => ledger.append('gw-x', event));
     expect(error).toMatchObject({ kind, message: expect.stringContaining(words) });
     if (event.event === 'accepted') expect(error.facts.taskId).toBe('task-7');
@@ -199,14 +200,14 @@ it('a full disk loses nothing that was acknowledged, and works again when it has
   expect(printed.filter((key) => !kept.has(key))).toEqual([]);
   expect(ledger.skippedLines).toBeLessThanOrEqual(1);
   fs.rmSync(path.join(mounted, 'ballast'));
-  expect(await ledger.find(ledger.begin(intent()))).toBeDefined();
+  expect(await ledger.find(ledger.begin(intent()).key)).toBeDefined();
 });
 
 it('a read-only file system stops the request', (test) => {
   const mounted = mountSmall();
   if (mounted === undefined) return test.skip('mounting a tmpfs needs root');
   spawnSync('mount', ['-o', 'remount,ro', mounted]);
-  expect(thrownBy(() => open(mounted).begin(intent()))).toMatchObject({
+  expect(thrownBy(() => open(mounted).begin(intent()).key)).toMatchObject({
     kind: 'usage',
     message: expect.stringContaining('EROFS'),
   });

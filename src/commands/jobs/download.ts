@@ -83,7 +83,7 @@ async function downloadOne(
     (await looker.look(job.id, { signal: ctx.signal, pool }).catch((error: unknown) => {
       throw explainOtherKey(error, job, access.keyId);
     }));
-  if (!seen) recordLook(deps.ledger, job.key, look, job.status);
+  if (!seen) await recordLook(deps.ledger, job.key, look, job.status);
   if (look.view.state === 'running') {
     throw new GwError(
       'wait_timeout',

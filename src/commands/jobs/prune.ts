@@ -4,7 +4,7 @@ import { GwError, usage } from '../../errors.ts';
 import { on, parsed } from '../../flags/flag.ts';
 import { parseMoment } from '../../flags/moment.ts';
 import { type JobView, jobView } from '../../jobs/job-view.ts';
-import { isSettled, pruneClocks } from '../../jobs/prune.ts';
+import { isSettled, pruneClocks, removeSettled } from '../../jobs/prune.ts';
 import { jobTable } from './job-table.ts';
 import { type KnownJob, readJobs } from './read-jobs.ts';
 
@@ -50,14 +50,8 @@ export const prune = defineCommand<typeof flags, JobView[]>({
       );
     if (globals.dryRun) return { value: viewsOf(settled) };
     if (settled.length > 0 && !flags.yes) await ask(settled.length, ctx);
-    const ledger = await ctx.ledger();
-    // What another process is saving right now is left for the next time.
-    const free = settled.filter(({ job }) => {
-      const claim = ledger.claim(job.key);
-      claim?.release();
-      return claim !== undefined;
-    });
-    await ledger.remove(new Set(free.map(({ job }) => job.key)));
+    const removed = await removeSettled(settled, clocks, await ctx.ledger());
+    const free = settled.filter(({ job }) => removed.has(job.key));
     ctx.io.note(`${countText(free.length)} removed from the ledger`);
     return { value: viewsOf(free) };
   },

@@ -71,6 +71,7 @@ function badEnd(job: Job, family: Family | undefined, id: string): GwError | und
         },
       );
     }
+    case 'not_sent':
     case 'refused':
       return new GwError('task_failed', `job ${id} was never created${because}`, { taskId: id });
     case 'lost':

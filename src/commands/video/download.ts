@@ -49,7 +49,7 @@ export function videoDownload(familyName: string) {
             .catch((error: unknown) => {
               throw job ? explainOtherKey(error, job, deps.keyId) : error;
             }));
-        recordLook(deps.ledger, key, look, undefined);
+        await recordLook(deps.ledger, key, look, undefined);
         if (look.view.state === 'running') {
           throw new GwError(
             'wait_timeout',

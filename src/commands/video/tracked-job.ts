@@ -2,6 +2,7 @@ import type { Access, Context } from '../../context.ts';
 import type { SaveFlags } from '../../flags/job-flags.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { planTarget } from '../../jobs/download/plan-target.ts';
+import { holdWhenFree } from '../../jobs/hold-job.ts';
 import type { TaskLook } from '../../jobs/look.ts';
 import type { Job, SavePlan } from '../../ledger/event.ts';
 import { adoptedJobKey } from '../../ledger/job-key.ts';
@@ -40,8 +41,13 @@ export async function trackJobs(
     const save = savePlan(flags, undefined, settings.out.value, ctx);
     // A mistyped ID must not become a job: the gateway confirms the task first.
     const look = await looker.look(id, { signal: ctx.signal });
-    const key = ledger.begin(
-      {
+    const key = adoptedJobKey(gateway, id);
+    const { clock, signal } = ctx;
+    const hold = await holdWhenFree(key, { ledger, clock, signal }, () => {});
+    try {
+      // Another gw may have taken it in meanwhile.
+      if (hold.job?.id !== undefined) return { key, save, job: hold.job, look };
+      ledger.append(key, {
         event: 'intent',
         family: family.name,
         endpoint: family.query.endpoint.name,
@@ -53,11 +59,12 @@ export async function trackJobs(
         keyId,
         gateway,
         save,
-      },
-      adoptedJobKey(gateway, id),
-    );
-    ledger.append(key, { event: 'accepted', id, status: look.view.status });
-    return { key, save, look };
+      });
+      ledger.append(key, { event: 'accepted', id, status: look.view.status });
+      return { key, save, look };
+    } finally {
+      hold.release();
+    }
   };
   const track = async (id: string): Promise<TrackedJob> => {
     const job = known.get(id);

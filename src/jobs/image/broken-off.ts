@@ -1,5 +1,6 @@
 import { GwError, Interrupted } from '../../errors.ts';
 import type { LedgerEvent } from '../../ledger/event.ts';
+import { interruptedEvent, refusedEvent } from '../refused-event.ts';
 import type { Answer } from './answered.ts';
 import type { ImageDeps, ImageOutcome } from './image-request.ts';
 import { saveImages } from './save-images.ts';
@@ -32,10 +33,9 @@ export async function brokenOff(
 
 function eventOf(error: unknown, wasSent: boolean): LedgerEvent | undefined {
   if (error instanceof GwError && error.kind !== 'unknown_outcome') {
-    return { event: 'refused', kind: error.kind, message: error.message, status: error.facts.status };
+    return refusedEvent(error, wasSent);
   }
-  // Interrupted between attempts: the last attempt was refused, or none was made.
-  if (error instanceof Interrupted) return { event: 'refused', kind: 'interrupted', message: error.message };
+  if (error instanceof Interrupted) return interruptedEvent(error.message, wasSent);
   return wasSent ? { event: 'unknown', message: messageOf(error) } : undefined;
 }
 

@@ -10,7 +10,7 @@ import { imagePath } from './publish-image.ts';
 import { ImageReader } from './read-images.ts';
 
 /**
- * Makes images: intent durable -> sent -> each image durable in its part file as it comes -> the reply, Base64 left out,
+ * Makes images: held -> intent durable -> sent -> each image durable in its part file as it comes -> the reply, Base64 left out,
  * durable as the job's last record -> each image under its name, and recorded (promises, sections 2 to 4). Images that
  * come as a URL are downloaded like any output. Nothing is sent a second time once a byte may have left.
  * Throws the GwError of a refusal, `unknown_outcome` where nothing came of a request that may have been taken, or what
@@ -19,8 +19,8 @@ import { ImageReader } from './read-images.ts';
 export async function createImages(request: ImageRequest, deps: ImageDeps): Promise<ImageOutcome> {
   const { ledger, client, clock, progress, signal, silenceMs } = deps;
   const { endpoint, input, intent, streams, outputsExpected, partialsExpected, keepPartials } = request;
-  const key = ledger.begin(intent);
-  const claim = ledger.claim(key);
+  const hold = ledger.begin(intent);
+  const { key } = hold;
   const startedMs = clock.steady();
   const names = { id: key, family: 'image', model: intent.model, atMs: clock.now() };
   const journal = imageJournal(key, ledger, deps.warn);
@@ -79,7 +79,7 @@ export async function createImages(request: ImageRequest, deps: ImageDeps): Prom
     return await answered(answer, head, deps);
   } finally {
     progress.stop();
-    claim?.release();
+    hold.release();
   }
 }
 

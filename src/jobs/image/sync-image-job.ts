@@ -30,11 +30,11 @@ export async function syncImageJob(
   deps: Omit<ImageDeps, 'client'>,
 ): Promise<Followed | undefined> {
   const { ledger, signal, warn } = deps;
-  const claim = ledger.claim(key);
-  if (!claim) return undefined;
+  const hold = await ledger.hold(key);
+  if (!hold) return undefined;
   try {
-    // Read under the claim: its process may have come further since the job was listed.
-    const job = await ledger.find(key);
+    // As it stands now: its process may have come further since the job was listed.
+    const { job } = hold;
     if (!job) return undefined;
     const journal = imageJournal(key, ledger, warn, job);
     const { files, error } = await settleParts(job, { journal, signal, warn });
@@ -43,7 +43,7 @@ export async function syncImageJob(
     if (state === 'intent') {
       const message = 'gw ended before the request was sent';
       ledger.append(key, { event: 'refused', kind: 'interrupted', message });
-      state = 'refused';
+      state = 'not_sent';
     } else if (state === 'sent') {
       const message = `gw ended before it had the whole answer; ${sayHowMany(files.length)}`;
       ledger.append(key, { event: 'unknown', message });
@@ -61,7 +61,7 @@ export async function syncImageJob(
     signal.throwIfAborted();
     return { status: '', record: null, files: [], error };
   } finally {
-    claim.release();
+    hold.release();
   }
 }
 

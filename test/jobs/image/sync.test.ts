@@ -4,13 +4,14 @@ import { expect, test } from 'vitest';
 import { newPartName } from '../../../src/jobs/download/part-name.ts';
 import { isOpenImageJob, syncImageJob } from '../../../src/jobs/image/sync-image-job.ts';
 import { serveFile, startOutputServer } from '../../helpers/output-server.ts';
+import { leftLedger } from '../../ledger/fixtures.ts';
 import { tinyPng } from '../download/tiny-media.ts';
 import { fakePng, saveTo, world } from './harness.ts';
 
 // What a process left that was killed at some place of its work, as its ledger and its directory tell.
 
 const left = (here: ReturnType<typeof world>, changes = {}) => {
-  const { ledger } = here.deps;
+  const ledger = leftLedger({ dir: path.dirname(here.deps.ledger.dir), clock: here.deps.clock });
   const key = ledger.begin(here.request({ ...saveTo(here, 'x-{index}.{ext}'), ...changes }).intent);
   const part = (role: string, bytes: Uint8Array, totalBytes?: number) => {
     const file = path.join(here.dir, newPartName());
@@ -32,7 +33,7 @@ test('before the request: nothing was created', async () => {
   expect(isOpenImageJob(await here.job(), here.deps.clock.now())).toBe(true);
   await syncImageJob({ key }, here.deps);
   const job = await here.job();
-  expect([job.state, isOpenImageJob(job, here.deps.clock.now())]).toEqual(['refused', false]);
+  expect([job.state, isOpenImageJob(job, here.deps.clock.now())]).toEqual(['not_sent', false]);
 });
 
 test('in the middle of the reply: whole images are saved, halves go, the outcome is unknown', async () => {
@@ -108,8 +109,8 @@ test('links are followed while they live', async () => {
 test('a job whose process lives is left alone', async () => {
   const here = world('http://127.0.0.1:1');
   const { key } = left(here);
-  const claim = here.deps.ledger.claim(key);
+  const hold = await here.deps.ledger.hold(key);
   expect(await syncImageJob({ key }, here.deps)).toBeUndefined();
-  claim?.release();
+  hold?.release();
   expect((await here.job()).state).toBe('intent');
 });

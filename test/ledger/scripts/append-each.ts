@@ -6,7 +6,7 @@ const [dir = '', count = '0'] = process.argv.slice(2);
 const ledger = openLedger({ dir, clock: { now: () => Date.now() }, keepPrompts: true });
 for (let number = 0; number < Number(count); number++) {
   try {
-    ledger.begin({
+    const hold = ledger.begin({
       event: 'intent',
       family: 'alpha',
       endpoint: 'alphaCreate',
@@ -18,6 +18,7 @@ for (let number = 0; number < Number(count); number++) {
       gateway: 'https://gateway.example',
       save: { target: '/videos/', force: false, download: true },
     });
+    hold.release();
     fs.writeSync(1, 'ok\n');
   } catch (error) {
     const { kind, message } = error as { kind?: string; message: string };

@@ -6,7 +6,7 @@ const [dir = '', count = '0', tag = ''] = process.argv.slice(2);
 const ledger = openLedger({ dir, clock: { now: () => Date.now() }, keepPrompts: true });
 try {
   for (let number = 0; number < Number(count); number++) {
-    const key = ledger.begin({
+    const { key, release } = ledger.begin({
       event: 'intent',
       family: 'alpha',
       endpoint: 'alphaCreate',
@@ -19,6 +19,7 @@ try {
       gateway: 'https://gateway.example',
       save: { target: '/videos/', force: false, download: true },
     });
+    release();
     fs.writeSync(1, `${key}\n`);
   }
 } catch (error) {

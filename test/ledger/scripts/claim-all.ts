@@ -5,8 +5,8 @@ import { openLedger } from '../../../src/ledger/open-ledger.ts';
 const [dir = '', ...keys] = process.argv.slice(2);
 const ledger = openLedger({ dir, clock: { now: () => Date.now() }, keepPrompts: true });
 process.stdout.write('ready\n');
-process.stdin.once('data', () => {
-  const got = keys.filter((key) => ledger.claim(key) !== undefined);
+process.stdin.once('data', async () => {
+  const got = (await ledger.holdMany(keys)).map(({ key }) => key);
   process.stdout.write(`${JSON.stringify(got)}\ndone\n`);
 });
 process.stdin.on('end', () => undefined);
