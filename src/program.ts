@@ -21,11 +21,7 @@ export const program: Node = group(
     ]),
     group('video', 'generate video', [
       group('alpha', 'family A video', [
-        leaf(
-          'create',
-          'create a video',
-          async () => (await import('./commands/video/alpha/create.ts')).create,
-        ),
+        leaf('create', 'create a video', async () => (await import('./commands/video/alpha.ts')).create),
         leaf('get', 'show the record of tasks', async () =>
           (await import('./commands/video/get.ts')).videoGet('alpha'),
         ),
@@ -58,11 +54,7 @@ export const program: Node = group(
         ),
       ]),
       group('gamma', 'family C video', [
-        leaf(
-          'create',
-          'create a video',
-          async () => (await import('./commands/video/gamma/create.ts')).create,
-        ),
+        leaf('create', 'create a video', async () => (await import('./commands/video/gamma.ts')).create),
         leaf('get', 'show the record of tasks', async () =>
           (await import('./commands/video/get.ts')).videoGet('gamma'),
         ),

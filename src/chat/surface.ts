@@ -1,6 +1,6 @@
 import type * as z from 'zod';
+import type { Note } from '../gateway/body.ts';
 import type { Endpoint } from '../gateway/endpoint.ts';
-import type { Note } from '../gateway/task.ts';
 import type { RequestInput } from '../http/client.ts';
 import type { ChatApi, ChatRequest, ChatSettings } from './chat.ts';
 import type { ReplyReader } from './reply-reader.ts';

@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import { GwError, usage } from '../errors.ts';
+import { inOurWords, oddities, valueAt } from '../gateway/body.ts';
 import type { Io } from '../io/io.ts';
 import { nearest } from './nearest.ts';
 
@@ -8,16 +9,10 @@ import { nearest } from './nearest.ts';
 /** Where in the body -> the flag that set it, if one did. */
 export type FlagOfPath = (path: readonly PropertyKey[]) => string | undefined;
 
-/** Every rule of the schema that the body breaks, as sentences; of fields that are `exempt`, none. Empty when it fits. */
-export function breachesOf(
-  schema: z.ZodType,
-  body: unknown,
-  flagOf: FlagOfPath,
-  { exempt = [], suggestions = [] }: FieldVerdict = {},
-): string[] {
-  const issues = schema.safeParse(body).error?.issues ?? [];
-  const told = issues.filter(({ path }) => !exempt.includes(path.map(String).join('.')));
-  return [...new Set(told.map((issue) => sentenceOf(issue, body, flagOf, suggestions)))];
+/** A broken rule as a sentence, and the document's own where the rule rests on one. */
+export interface Breach {
+  readonly text: string;
+  readonly says?: string | undefined;
 }
 
 /** What is known of a body beside its schema. */
@@ -27,6 +22,40 @@ export interface FieldVerdict {
   /** Words that may have been meant, beside those that the schema knows. */
   readonly suggestions?: readonly string[];
 }
+
+/** What a body breaks, and what is odd about one that breaks nothing; of fields that are `exempt`, nothing is said. */
+export function lookAtBody(
+  schema: z.ZodType,
+  body: unknown,
+  flagOf: FlagOfPath,
+  { exempt = [], suggestions = [] }: FieldVerdict = {},
+): { readonly breaches: readonly Breach[]; readonly oddities: readonly Breach[] } {
+  const issues = schema.safeParse(body, { error: inOurWords }).error?.issues ?? [];
+  const breaches = new Map<string, Breach>();
+  for (const issue of issues) {
+    if (exempt.includes(issue.path.map(String).join('.'))) continue;
+    const text = sentenceOf(issue, body, flagOf, suggestions);
+    breaches.set(text, { text, says: issue.code === 'custom' ? issue.params?.sentence : undefined });
+  }
+  if (issues.length > 0) return { breaches: [...breaches.values()], oddities: [] };
+  return {
+    breaches: [],
+    oddities: oddities(schema, body).map(({ path, message, known = [], rule }) => {
+      const value = String(valueAt(body, path));
+      const [near] = nearest(value, known, 1);
+      const where = [flagOf(path) ?? path.map(String).join('.'), near && value].filter(Boolean).join(' ');
+      return { text: `${where}: ${message}${near ? `; did you mean ${near}?` : ''}`, says: rule.sentence };
+    }),
+  };
+}
+
+/** Every rule of the schema that the body breaks, as sentences. Empty when it fits. */
+export const breachesOf = (
+  schema: z.ZodType,
+  body: unknown,
+  flagOf: FlagOfPath,
+  verdict?: FieldVerdict,
+): string[] => lookAtBody(schema, body, flagOf, verdict).breaches.map(({ text }) => text);
 
 /** `--duration 3: 2.0 takes 4-15 seconds`. */
 export function sentenceOf(
@@ -41,36 +70,11 @@ export function sentenceOf(
 }
 
 function ruleOf(issue: z.core.$ZodIssue, value: unknown, suggestions: readonly string[]): string {
-  if (issue.code === 'invalid_value') {
-    const values = issue.values.map(String);
-    const [near] = nearest(String(value), values, 1);
-    return `${values.length === 1 ? 'must be' : 'one of'} ${values.join(', ')}${near ? `; did you mean ${near}?` : ''}`;
-  }
-  if (issue.code === 'invalid_type')
-    return value === undefined ? 'is required' : `must be ${wordOf(issue.expected)}`;
-  if (issue.code === 'invalid_union' && issue.discriminator) return 'not a known type of content item';
   const known = issue.code === 'custom' ? (issue.params?.known as readonly string[] | undefined) : undefined;
-  const [near] = known ? nearest(String(value), [...known, ...suggestions], 1) : [];
+  const meant =
+    issue.code === 'invalid_value' ? issue.values.map(String) : known && [...known, ...suggestions];
+  const [near] = meant && value !== undefined ? nearest(String(value), meant, 1) : [];
   return near ? `${issue.message}; did you mean ${near}?` : issue.message;
-}
-
-const wordOf = (expected: string): string =>
-  ({
-    int: 'a whole number',
-    number: 'a number',
-    boolean: 'true or false',
-    string: 'a text',
-    array: 'a list',
-  })[expected] ?? `of type ${expected}`;
-
-function valueAt(body: unknown, path: readonly PropertyKey[]): unknown {
-  return path.reduce<unknown>(
-    (value, key) =>
-      typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-        ? (value as Record<PropertyKey, unknown>)[key]
-        : undefined,
-    body,
-  );
 }
 
 const MAX_SHOWN = 60;
@@ -85,16 +89,18 @@ function shortValue(value: unknown): string {
 
 /**
  * Refuses a request that breaks a documented rule, or with --no-validate says what it breaks and goes on.
- * Throws GwError `usage` with the first breach; the others stand in the hint.
+ * Throws GwError `usage` with the first breach; what the document says of it and the other breaches stand in the hint.
  */
-export function refuseOrWarn(breaches: readonly string[], validate: boolean, io: Io): void {
-  const [first, ...others] = breaches;
+export function refuseOrWarn(breaches: readonly (Breach | string)[], validate: boolean, io: Io): void {
+  const [first, ...others] = breaches.map((each) => (typeof each === 'string' ? { text: each } : each));
   if (first === undefined) return;
   if (!validate) {
-    for (const breach of breaches) io.warn(breach);
+    for (const { text } of [first, ...others]) io.warn(text);
     return;
   }
-  throw usage(first, others.length > 0 ? `also: ${others.join('; also: ')}` : undefined);
+  const says = first.says === undefined ? [] : [`the document says: ${first.says}`];
+  const hints = [...says, ...others.map(({ text }) => `also: ${text}`)];
+  throw usage(first.text, hints.length > 0 ? hints.join('; ') : undefined);
 }
 
 /** An answer the gateway gave that a schema cannot read. */

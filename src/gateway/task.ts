@@ -82,14 +82,6 @@ export interface CreateReply {
   readonly status?: string | undefined;
 }
 
-/** A field of `content` or `settings` that a note concerns, and the sentence. */
-export interface Note {
-  readonly path: readonly (string | number)[];
-  readonly message: string;
-  /** The values that would do, where the nearest one is worth naming. */
-  readonly known?: readonly string[];
-}
-
 /**
  * What the ledger's jobs have in common, whichever way they are made: how long they live and how to read their last
  * record. `jobs/` works on this and knows no family by name.

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type * as z from 'zod';
+import { inOurWords } from '../gateway/body.ts';
 import { MB } from '../gateway/media-limits.ts';
 import { type FormBody, isFormType, MAX_FORM_BYTES, readForm } from './form-body.ts';
 import { Refusal } from './reply.ts';
@@ -83,8 +84,9 @@ export function readAgainst(
   body: unknown,
   { strict: refusesUnlisted }: Pick<World, 'strict'>,
 ): { readonly issue: z.core.$ZodIssue } | { readonly unlisted: string[] } {
-  const listed = strict.safeParse(body).error;
-  const broken = refusesUnlisted || !loose ? listed : listed && loose.safeParse(body).error;
+  const listed = strict.safeParse(body, { error: inOurWords }).error;
+  const broken =
+    refusesUnlisted || !loose ? listed : listed && loose.safeParse(body, { error: inOurWords }).error;
   const issue = broken?.issues[0];
   return issue ? { issue } : { unlisted: [...new Set(unlistedIn(listed?.issues ?? []))] };
 }

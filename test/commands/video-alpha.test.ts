@@ -375,14 +375,18 @@ describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the le
     [
       'duration abc',
       ['x', '--duration', 'abc'],
-      /--duration abc: not a whole number of seconds; 2.5 takes 4-30/,
+      /--duration abc: not a whole number of seconds\nhint: .*4-30, or -1 \(auto\) \(2.5\)/,
     ],
     ['duration 1e1', ['x', '--duration', '1e1'], /--duration 1e1: not a whole number/],
     ['duration 5.5', ['x', '--duration', '5.5'], /--duration 5.5: not a whole number/],
     ['duration -1 on 2.0', ['x', '-m', '2.0', '--duration', '-1'], /--duration -1: 2.0 takes 4-15 seconds/],
     ['4k on fast', ['x', '-m', '2.0-fast', '--resolution', '4k'], /4k is for 2.0/],
     ['another spelling', ['x', '--resolution', '4K'], /did you mean 4k/],
-    ['mov on 2.0', ['x', '-m', '2.0', '--format', 'mov'], /--format mov: 2.0 output is always mp4/],
+    [
+      'mov on 2.0',
+      ['x', '-m', '2.0', '--format', 'mov'],
+      /--format mov: not a setting of 2.0; mov is for 2.5\nhint: the document says: .*always mp4/,
+    ],
     [
       'edit with a ratio',
       ['x', '--video', 'https://e.com/a.mp4', '--task-type', 'edit', '--ratio', '16:9'],

@@ -3,10 +3,6 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import * as path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { betaFlagOf } from '../../src/commands/video/beta/body.ts';
-import { betaFlags } from '../../src/commands/video/beta/flags.ts';
-import { flagName } from '../../src/flags/flag.ts';
-import { BetaTextBody } from '../../src/gateway/beta/text.ts';
 import { makePng } from '../../src/sandbox/png.ts';
 import { type Answer, fakeGateway } from '../helpers/fake-gateway.ts';
 import { clipsDir, World } from '../helpers/gw.ts';
@@ -79,6 +75,18 @@ describe('argv becomes the body', () => {
       ['--turbo', '--shot', '5:a fox'],
       '/text-to-video/beta-3.0-turbo',
       { prompt: 'shot 1, 5, a fox;' },
+    ],
+    [
+      'shots on the plain endpoint',
+      ['--shot', '2:a fox wakes', '--shot', '4:it runs'],
+      '/text-to-video/beta-3.0',
+      { prompt: 'shot 1, 2, a fox wakes; shot 2, 4, it runs;', settings: { duration: 6 } },
+    ],
+    [
+      'one shot by --no-multi-shot: the words are no shots',
+      ['--no-multi-shot', 'shot 1, 2, a; shot 2, 4, b;'],
+      '/text-to-video/beta-3.0',
+      { prompt: 'shot 1, 2, a; shot 2, 4, b;', settings: { multi_shot: false } },
     ],
     [
       'a prompt of shots makes the duration too',
@@ -238,15 +246,31 @@ describe('refused before anything is sent', () => {
       ['a', '--mode', 'omni', '--turbo'],
       /--turbo: the mode omni .*text, image/s,
     ],
-    ['a duration of another mode', ['a', '--duration', '16'], /--duration 16: 3-15 seconds/],
-    ['a duration that is a word', ['a', '--duration', 'abc'], /--duration abc: not a whole .*3-15/],
+    ['a duration of another mode', ['a', '--duration', '16'], /--duration 16: text takes 3-15 seconds/],
+    ['a duration that is a word', ['a', '--duration', 'abc'], /--duration abc: not a whole .*3-15/s],
     ['half a second', ['a', '--duration', '5.5'], /--duration 5.5: not a whole number/],
-    ['4k on turbo', ['a', '--turbo', '--resolution', '4k'], /--resolution 4k: one of 720p, 1080p/],
+    [
+      '4k on turbo',
+      ['a', '--turbo', '--resolution', '4k'],
+      /--resolution 4k: text --turbo takes 720p, 1080p; 4k is for text\n/,
+    ],
     ['4K', ['a', '--resolution', '4K'], /--resolution 4K: .*did you mean 4k/],
-    ['sound on turbo', ['a', '--turbo', '--audio', 'native'], /--audio native: not a setting of the turbo/],
-    ['original sound of text', ['a', '--audio', 'original'], /--audio original: one of native, off/],
-    ['--multi-shot on turbo', ['a', '--turbo', '--multi-shot'], /--multi-shot: not a setting of the turbo/],
-    ['--shot without turbo', ['--shot', '5:a'], /--shot: only the turbo endpoint.*add --turbo/s],
+    [
+      'sound on turbo',
+      ['a', '--turbo', '--audio', 'native'],
+      /--audio native: not a setting of text --turbo/,
+    ],
+    [
+      'original sound of text',
+      ['a', '--audio', 'original'],
+      /--audio original: text takes native, off; original is for o1/,
+    ],
+    [
+      '--multi-shot on turbo',
+      ['a', '--turbo', '--multi-shot'],
+      /--multi-shot: not a setting of text --turbo/,
+    ],
+    ['--shot as one shot', ['--no-multi-shot', '--shot', '5:a'], /--shot: not with --no-multi-shot/],
     ['--shot with a prompt', ['a', '--turbo', '--shot', '5:a'], /prompt was given twice/],
     ['--shot on o1', ['--mode', 'o1', '--shot', '5:a'], /--shot: not for the mode o1/],
     [
@@ -255,7 +279,8 @@ describe('refused before anything is sent', () => {
       /--shot: shots are for the mode text/,
     ],
     ['a shot without words', ['--turbo', '--shot', '5:'], /--shot 5:: not of the form SECONDS:WORDS/],
-    ['a shot of 1.5 s', ['--turbo', '--shot', '1.5:a'], /--shot 1.5:a: not of the form/],
+    ['a shot of 1.5 s', ['--turbo', '--shot', '1.5:a'], /the shots are 1.5 s together/],
+    ['a shot of half a second', ['--shot', '.5:a'], /--shot .5:a: not of the form/],
     ['a shot with a ;', ['--turbo', '--shot', '5:a; b'], /a ";" ends a shot/],
     ['a shot of no length', ['--turbo', '--shot', '0:a', '--shot', '5:b'], /shot 1 has the length "0"/],
     // biome-ignore format: a command line
@@ -328,7 +353,7 @@ describe('refused before anything is sent', () => {
   test('with --no-validate the breach is a warning, and the request is sent', async () => {
     const world = await open();
     const run = await world.gw([...create, 'a', '--duration', '16', '--no-validate']);
-    expect(run.err).toMatch(/warning: --duration 16: 3-15 seconds/);
+    expect(run.err).toMatch(/warning: --duration 16: text takes 3-15 seconds/);
     expect(world.requests()[0]).toBe('POST /text-to-video/beta-3.0');
   });
 
@@ -528,20 +553,6 @@ describe('create', () => {
   const externalIdIn = (url: string) => new URL(url, 'http://host').searchParams.get('external_task_ids');
 });
 
-test('every setting and option can be reached by a typed flag, with the choices of the document', () => {
-  const { settings, options } = BetaTextBody.shape;
-  const paths = [
-    ...Object.keys(settings.unwrap().shape).map((field) => ['settings', field]),
-    ...Object.keys(options.unwrap().shape).map((field) => ['options', field]),
-  ];
-  expect(paths).toHaveLength(8);
-  const names = Object.keys(betaFlags).map(flagName);
-  for (const at of paths) expect(names, at.join('.')).toContain(betaFlagOf(at, {}));
-  expect(betaFlags.resolution.choices).toEqual(['720p', '1080p', '4k']);
-  expect(betaFlags.ratio.choices).toEqual(['16:9', '9:16', '1:1']);
-  expect(betaFlags.audio.choices).toEqual(['native', 'original', 'off']);
-});
-
 test('help names every mode, what each takes, and that some bodies are not documented', async () => {
   const world = await open();
   const { out, code } = await world.gw([...create, '--help']);
@@ -549,7 +560,7 @@ test('help names every mode, what each takes, and that some bodies are not docum
   const text = out.replace(/\s+/g, ' ');
   expect(text).toContain('--mode <text|image|omni|motion|o1>');
   expect(text).toContain('length in seconds: 3-15 (text, text --turbo); 3-10 (o1)');
-  expect(text).toContain('sound: native, off (text); original, off (o1)');
+  expect(text).toContain('sound (the service: off): native, off (text); original, off (o1)');
   expect(text).toContain('720p, 1080p, 4k (text); 720p, 1080p (text --turbo, o1)');
   expect(text).toContain('The bodies of the modes image, omni and motion are not documented');
   expect(text).toContain('--shot <SECONDS:WORDS>');

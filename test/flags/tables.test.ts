@@ -1,10 +1,12 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import type * as z from 'zod';
 import type { AnyCommand, Node } from '../../src/command.ts';
-import { alphaFlagOf, alphaFlags } from '../../src/commands/video/alpha/body.ts';
 import { type Flag, flagName } from '../../src/flags/flag.ts';
 import { globalFlags } from '../../src/flags/global.ts';
 import { AlphaCreateBody } from '../../src/gateway/alpha/create.ts';
-import { alphaModels } from '../../src/gateway/alpha/models.ts';
+import { BetaO1Body, BetaTextBody, BetaTurboBody } from '../../src/gateway/beta/create.ts';
+import { fieldsOf } from '../../src/gateway/body.ts';
+import { GammaCreateBody } from '../../src/gateway/gamma/create.ts';
 import { program } from '../../src/program.ts';
 
 async function* commands(node: Node, words: string): AsyncGenerator<[string, AnyCommand]> {
@@ -34,15 +36,41 @@ test('the short flags are those of the contract', async () => {
   expect([...shorts].sort()).toEqual(['-m --model', '-o --out', '-p --prompt', '-q --quiet', '-v --verbose']);
 });
 
-test('every field of the alpha body can be reached by a typed flag, with the choices of the schema', () => {
-  for (const field of Object.keys(AlphaCreateBody.shape)) {
-    if (field === 'content') continue;
-    const name = alphaFlagOf([field], {});
-    expect(name, field).toBeDefined();
-    const [, flag] = Object.entries(alphaFlags).find(([key]) => flagName(key) === name) ?? [];
-    expect(flag, `${field} -> ${name}`).toBeDefined();
+const bodies: [words: string, bodies: z.ZodType[]][] = [
+  ['video alpha create', [AlphaCreateBody]],
+  ['video beta create', [BetaTextBody, BetaTurboBody, BetaO1Body]],
+  ['video gamma create', [GammaCreateBody]],
+];
+
+describe.each(bodies)('%s', (words, of) => {
+  test('every field of the body has a flag', async () => {
+    const flags: string[] = [];
+    for await (const [name, command] of commands(program, 'gw')) {
+      if (name === `gw ${words}`) flags.push(...Object.keys(command.flags));
+    }
+    for (const { key, facts } of of.flatMap((body) => fieldsOf(body))) {
+      for (const each of facts.items ? Object.keys(facts.items) : [key]) expect(flags).toContain(each);
+    }
+  });
+});
+
+test('the choices of a flag are the words of the document', async () => {
+  const choices: Record<string, readonly string[] | undefined> = {};
+  for await (const [words, command] of commands(program, 'gw')) {
+    for (const [key, flag] of Object.entries(command.flags))
+      choices[`${words} ${flagName(key)}`] = flag.choices;
   }
-  expect(alphaFlags.resolution.choices).toEqual(['480p', '720p', '1080p', '4k']);
-  expect(alphaFlags.ratio.choices).toEqual(['21:9', '16:9', '4:3', '1:1', '3:4', '9:16', 'adaptive']);
-  expect(alphaFlags.model.choices).toEqual(Object.values(alphaModels).map((model) => model.short));
+  expect(choices).toMatchObject({
+    'gw video alpha create --model': ['2.0', '2.0-fast', '2.0-mini', '2.5'],
+    'gw video alpha create --resolution': ['480p', '720p', '1080p', '4k'],
+    'gw video alpha create --ratio': ['21:9', '16:9', '4:3', '1:1', '3:4', '9:16', 'adaptive'],
+    'gw video alpha create --format': ['mp4', 'mov'],
+    'gw video alpha create --task-type': ['auto', 'reference', 'edit', 'extend'],
+    'gw video beta create --resolution': ['720p', '1080p', '4k'],
+    'gw video beta create --ratio': ['16:9', '9:16', '1:1'],
+    'gw video beta create --audio': ['native', 'original', 'off'],
+    'gw video gamma create --model': ['gamma-H3', 'gamma-H3-Max'],
+    'gw video gamma create --resolution': ['480P', '768P', '2K'],
+    'gw video gamma create --ratio': ['adaptive', '21:9', '16:9', '4:3', '1:1', '3:4', '9:16'],
+  });
 });

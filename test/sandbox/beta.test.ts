@@ -93,7 +93,12 @@ describe('a create of family B', () => {
     ['an unknown field', text.path, { prompt: 'x', seed: 1 }, /seed/],
     ['a length out of range', text.path, { prompt: 'x', settings: { duration: 16 } }, /settings\.duration/],
     ['a list where an object belongs', motion.path, [], /body/],
-    ['a broken common option', motion.path, { options: { callback_url: 'x' } }, /options\.callback_url/],
+    [
+      'an external ID that cannot be asked for',
+      motion.path,
+      { options: { external_task_id: 'a,b' } },
+      /options\.external_task_id/,
+    ],
   ])('with %s is refused with 400 and a code', async (_, path, body, why) => {
     const at = await sandbox({ ...fast, strict: true });
     const answer = await post(at, path, body);

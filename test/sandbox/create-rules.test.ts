@@ -77,8 +77,13 @@ const refused: [string, Record<string, unknown>, string][] = [
   ['an unknown field in content', bodyOf({ content: [{ ...text('x'), weight: 1 }] }), 'content[0].weight'],
   ['an unknown type of content', bodyOf({ content: [{ type: 'speech', text: 'x' }] }), 'content[0].type'],
   [
-    'no role',
-    bodyOf({ content: [text('x'), { type: 'image_url', image_url: { url: 'https://example.com/a.png' } }] }),
+    'no such role',
+    bodyOf({
+      content: [
+        text('x'),
+        { type: 'image_url', image_url: { url: 'https://example.com/a.png' }, role: 'mask' },
+      ],
+    }),
     'content[1].role',
   ],
   [

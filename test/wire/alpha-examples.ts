@@ -79,6 +79,20 @@ export const alphaExamples: readonly Example[] = [
     body: { model: V25, content: [text, { ...video, video_url: { url: 'asset://asset-sandbox-video-1' } }] },
   },
   {
+    rule: '1: a scheme in capitals',
+    body: { model: V25, content: [text, { ...image, image_url: { url: 'HTTPS://example.com/fox.png' } }] },
+  },
+  {
+    rule: '1: a port that does not exist',
+    body: { model: V25, content: [text, { ...image, image_url: { url: 'https://example.com:65536/a.png' } }] },
+    refused: /not a URL, a Base64 data URI or asset/,
+  },
+  {
+    rule: '1: Base64 that is cut',
+    body: { model: V25, content: [text, { ...image, image_url: { url: 'data:image/png;base64,AAAAA' } }] },
+    refused: /not a URL, a Base64 data URI or asset/,
+  },
+  {
     rule: '1: a video not by Base64',
     body: { model: V25, content: [text, { ...video, video_url: { url: 'data:video/mp4;base64,AAAA' } }] },
     refused: /videos are sent by address only/,
@@ -273,7 +287,7 @@ export const alphaExamples: readonly Example[] = [
   {
     rule: '7: no task type on 2.0',
     body: { model: V20, content: [text, video], omni_reference_task_type: 'auto' },
-    refused: /only 2.5 takes it/,
+    refused: /not a setting of 2.0; auto is for 2.5/,
   },
   { rule: '8: -1 on 2.5', body: { model: V25, content: [text], duration: -1 } },
   { rule: '8: -1 on 2.0', body: { model: V20, content: [text], duration: -1 }, refused: /4-15 seconds/ },
@@ -373,7 +387,11 @@ export const alphaExamples: readonly Example[] = [
   // formats, switches
   { rule: 'mov on 2.5', body: { model: V25, content: [text], output_format: 'mov' } },
   { rule: 'mp4 on 2.5', body: { model: V25, content: [text], output_format: 'mp4' } },
-  { rule: 'mov on 2.0', body: { model: V20, content: [text], output_format: 'mov' }, refused: /always mp4/ },
+  {
+    rule: 'mov on 2.0',
+    body: { model: V20, content: [text], output_format: 'mov' },
+    refused: /not a setting of 2.0; mov is for 2.5/,
+  },
   { rule: 'webm', body: { model: V25, content: [text], output_format: 'webm' }, refused: /one of mp4, mov/ },
   {
     rule: 'audio and watermark',

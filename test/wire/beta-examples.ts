@@ -75,7 +75,11 @@ const textExamples: Example[] = [
     },
   }),
   text('no shots, no sound', { prompt, settings: { multi_shot: false, audio: 'off', duration: 3 } }),
-  text('sound of another mode', { prompt, settings: { audio: 'original' } }, /original: one of native, off/),
+  text(
+    'sound of another mode',
+    { prompt, settings: { audio: 'original' } },
+    /original: text takes native, off; original is for o1/,
+  ),
   text('a resolution that is none', { prompt, settings: { resolution: '480p' } }, /one of 720p, 1080p, 4k/),
   text('4K in another spelling', { prompt, settings: { resolution: '4K' } }, /did you mean 4k/),
   text('a ratio that is none', { prompt, settings: { aspect_ratio: '4:3' } }, /one of 16:9, 9:16, 1:1/),
@@ -100,9 +104,9 @@ const textExamples: Example[] = [
 const turboExamples: Example[] = [
   turbo('a prompt alone', { prompt }),
   turbo('1080p', { prompt, settings: { resolution: '1080p', aspect_ratio: '1:1', duration: 15 } }),
-  turbo('4k', { prompt, settings: { resolution: '4k' } }, /one of 720p, 1080p/),
-  turbo('multi_shot', { prompt, settings: { multi_shot: true } }, /not a setting of the turbo endpoint/),
-  turbo('audio', { prompt, settings: { audio: 'off' } }, /not a setting of the turbo endpoint/),
+  turbo('4k', { prompt, settings: { resolution: '4k' } }, /takes 720p, 1080p; 4k is for text/),
+  turbo('multi_shot', { prompt, settings: { multi_shot: true } }, /not a setting of text --turbo/),
+  turbo('audio', { prompt, settings: { audio: 'off' } }, /not a setting of text --turbo/),
   turbo('3,073 characters', { prompt: 'a'.repeat(3073) }, /at most 3072/),
   turbo('two shots that make the default duration', {
     prompt: 'shot 1, 2, a fox wakes; shot 2, 3, it runs;',
@@ -126,9 +130,9 @@ const turboExamples: Example[] = [
     /shot 1 has the length "0": whole seconds, at least 1/,
   ),
   turbo(
-    'shots of half a second',
-    { prompt: 'shot 1, 2.5, a fox; shot 2, 2.5, it runs;' },
-    /shot 1 has the length "2.5"/,
+    'shots of less than a second',
+    { prompt: 'shot 1, 0.5, a fox; shot 2, 4.5, it runs;' },
+    /shot 1 has the length "0.5"/,
   ),
   turbo(
     'shots longer than the video',
@@ -202,10 +206,14 @@ const o1Examples: Example[] = [
   o1(
     'sound of another mode',
     { contents: [words, base], settings: { audio: 'native' } },
-    /one of original, off/,
+    /o1 takes original, off; native is for text/,
   ),
-  o1('4k', { contents: [words], settings: { ...wide, resolution: '4k' } }, /one of 720p, 1080p/),
-  o1('several shots', { contents: [words], settings: { ...wide, multi_shot: true } }, /not a setting of O1/),
+  o1('4k', { contents: [words], settings: { ...wide, resolution: '4k' } }, /takes 720p, 1080p/),
+  o1(
+    'several shots',
+    { contents: [words], settings: { ...wide, multi_shot: true } },
+    /not a setting of o1; it is for text/,
+  ),
   o1('3 seconds', { contents: [words], settings: { ...wide, duration: 3 } }),
   o1('2 seconds', { contents: [words], settings: { ...wide, duration: 2 } }, /3-10 seconds/),
   o1('11 seconds', { contents: [words], settings: { ...wide, duration: 11 } }, /3-10 seconds/),

@@ -111,8 +111,8 @@ export const gammaExamples: readonly Example[] = [
     refused: /one of reference_image, first_frame, last_frame/,
   },
   {
-    rule: 'an image has a role',
-    body: { ...rest, content: [text, { type: 'image_url', image_url: image.image_url }] },
+    rule: 'an image plays one of three roles',
+    body: { ...rest, content: [text, { ...image, role: 'mask' }] },
     refused: /one of reference_image, first_frame, last_frame/,
   },
   {
@@ -160,6 +160,17 @@ export const gammaExamples: readonly Example[] = [
     rule: 'data of another kind than the item',
     body: imageAt('data:video/mp4;base64,AAAA'),
     refused: /image formats/,
+  },
+  { rule: 'a scheme in capitals', body: imageAt('HTTPS://example.com/fox.png') },
+  {
+    rule: 'a port that does not exist',
+    body: imageAt('https://example.com:65536/fox.png'),
+    refused: /not a URL, gammafile/,
+  },
+  {
+    rule: 'Base64 that is cut',
+    body: imageAt('data:image/png;base64,AAAAA'),
+    refused: /not a URL, gammafile/,
   },
   { rule: 'data that is no Base64', body: imageAt('data:image/png,hello'), refused: /image formats/ },
   {

@@ -1,48 +1,235 @@
-import type * as z from 'zod';
+import * as z from 'zod';
+import { isBase64, isDataUri, isWebUrl } from '../address.ts';
+import {
+  field,
+  fieldsOf,
+  type ItemFlag,
+  inOurWords,
+  type ObjectMaker,
+  type Rule,
+  requiredField,
+  valueAt,
+  withRules,
+  words,
+} from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
-import { type BetaVariant, betaVariants } from './modes.ts';
-import { BetaO1Body } from './o1.ts';
-import { BetaOpenBody } from './open.ts';
+import {
+  type BetaSettings,
+  type BetaVariant,
+  betaAspectRatios,
+  betaAudio,
+  betaDefaults,
+  betaResolutions,
+  betaVariants,
+} from './modes.ts';
 import { betaRefusal } from './reply.ts';
+import { o1Rules, plainRules, turboRules } from './rules.ts';
 import { BetaCreateReply } from './task.ts';
-import { BetaTextBody, BetaTurboBody } from './text.ts';
 
-// The seven create endpoints of family B as rows ("Family B endpoints").
+// The create bodies of family B, and its seven endpoints as rows ("Family B endpoints").
+
+/** `settings`: every field that one of the documented endpoints has; which takes what is a rule. */
+const settings = (object: ObjectMaker) =>
+  object({
+    multi_shot: field(z.boolean(), `several shots, up to six (text; the service: yes)`, {
+      negatable: true,
+      takes: ({ multiShot }: BetaSettings) => (multiShot ? ['true', 'false'] : undefined),
+    }),
+    audio: field(z.enum(betaAudio), `sound (the service: ${betaDefaults.audio})`, {
+      takes: ({ audio }: BetaSettings) => audio,
+    }),
+    resolution: field(z.enum(betaResolutions), 'output resolution', {
+      takes: ({ resolutions }: BetaSettings) => resolutions,
+    }),
+    aspect_ratio: field(z.enum(betaAspectRatios), 'output aspect ratio', { flag: 'ratio' }),
+    duration: field(z.int(), 'length in seconds', {
+      value: 'SECONDS',
+      takes: ({ durationS }: BetaSettings) => durationS,
+    }),
+  }).optional();
+
+/** `options`, the same on every documented endpoint. */
+const options = (object: ObjectMaker) =>
+  object({
+    callback_url: field(
+      z.string().refine(isWebUrl, { error: 'not a URL (https://host/path)' }),
+      'where the gateway reports changes of status',
+      { value: 'URL' },
+    ),
+    // `GET /tasks` takes several of them with commas between.
+    external_task_id: field(
+      z
+        .string()
+        .min(1, 'an external ID is not empty')
+        .regex(
+          /^[^,\s\p{Cc}]*$/u,
+          'an external ID has no comma and no white space, or it could not be asked for',
+        ),
+      "your own ID of the task, unique in the account (default: the job's, gw-…)",
+      { value: 'ID', flag: 'externalId' },
+    ),
+    watermark_info: object({
+      enabled: field(z.boolean(), 'a watermarked result beside the clean one', {
+        flag: 'watermark',
+        negatable: true,
+      }),
+    }).optional(),
+  }).optional();
+
+const textFields = (object: ObjectMaker) =>
+  object({ prompt: words(), settings: settings(object), options: options(object) });
+
+/** The body of `POST /text-to-video/beta-3.0`; each strict one refuses fields that the document does not list. */
+export const [BetaTextBody, BetaStrictTextBody] = withRules(textFields, plainRules);
+/** The body of `POST /text-to-video/beta-3.0-turbo`. */
+export const [BetaTurboBody, BetaStrictTurboBody] = withRules(textFields, turboRules);
+export type BetaTextBody = z.infer<ReturnType<typeof textFields>>;
+
+// Shorter than any picture is more likely an ID or a file name.
+const isBareImage = (text: string) => text.length >= 64 && isBase64(text);
+const imageUrl = z
+  .string()
+  .refine((url) => isWebUrl(url) || isDataUri(url, 'image', ['jpeg', 'jpg', 'png']) || isBareImage(url), {
+    error: 'not a URL, or a JPG or PNG in Base64',
+  });
+const videoUrl = z.string().refine(isWebUrl, { error: 'not a URL (videos are sent by address only)' });
+const Id = z.string().regex(/^[^\s@]+$/, 'an ID is not empty, without white space and @');
+
+function o1Item(object: ObjectMaker) {
+  const image = <T extends string>(type: T) =>
+    object({ type: z.literal(type), url: imageUrl, id: Id.optional() });
+  const video = <T extends string>(type: T) =>
+    object({ type: z.literal(type), url: videoUrl, id: Id.optional() });
+  return z.discriminatedUnion('type', [
+    object({ type: z.literal('prompt'), text: words() }),
+    image('first_frame'),
+    image('last_frame'),
+    image('refer_image'),
+    video('feature_video'),
+    video('base_video'),
+    object({ type: z.literal('element'), id: Id, element_id: z.string().min(1, 'is empty') }),
+  ]);
+}
+
+const item = (
+  kind: string,
+  modality: 'image' | 'video' | undefined,
+  help: string,
+  many?: true,
+): ItemFlag => ({
+  kind,
+  ...(modality && { modality }),
+  ...(many && { many }),
+  value: `[ID=]${modality === undefined ? 'ELEMENT_ID' : modality === 'video' ? 'URL' : 'REF'}`,
+  help: `${help} (o1)`,
+});
+
+const o1Fields = (object: ObjectMaker) =>
+  object({
+    contents: requiredField(
+      z.array(o1Item(object)).min(1, 'a prompt or at least one image, video or element is needed'),
+      'the prompt and its references',
+      {
+        items: {
+          firstFrame: item('first_frame', 'image', 'image that the video starts from: file, URL or data URI'),
+          lastFrame: item('last_frame', 'image', 'image that the video ends with, needs --first-frame'),
+          image: item('refer_image', 'image', 'reference image: file, URL or data URI', true),
+          featureVideo: item('feature_video', 'video', 'video whose looks or movement are taken up'),
+          baseVideo: item('base_video', 'video', 'video to be changed'),
+          element: item(
+            'element',
+            undefined,
+            'element of the account, called element1, element2, … without an ID',
+            true,
+          ),
+        },
+      },
+    ),
+    settings: settings(object),
+    options: options(object),
+  });
+
+/** The body of `POST /omni-video/beta-o1`. */
+export const [BetaO1Body, BetaStrictO1Body] = withRules(o1Fields, o1Rules);
+export type BetaO1Body = z.infer<ReturnType<typeof o1Fields>>;
+export type BetaO1Item = BetaO1Body['contents'][number];
+
+const openRules: readonly Rule<Record<string, unknown>>[] = [
+  {
+    name: 'beta.open-external-id',
+    verdict: 'refuse',
+    sentence: 'external_task_ids: strings, comma-separated for batches',
+    *check(body) {
+      const id = valueAt(body, ['options', 'external_task_id']);
+      const message = 'an external ID has no comma and no white space, or it could not be asked for';
+      if (typeof id === 'string' && !/^[^,\s\p{Cc}]*$/u.test(id)) {
+        yield { path: ['options', 'external_task_id'], message };
+      }
+    },
+  },
+  {
+    name: 'beta.body-not-shown',
+    verdict: 'warn',
+    sentence: 'request bodies of the image-to-video, omni and motion-control endpoints: not shown',
+    *check() {
+      yield { path: [], message: 'the body of this endpoint is not documented: it is sent as given' };
+    },
+  },
+  {
+    name: 'beta.open-types',
+    verdict: 'warn',
+    sentence: 'the documented endpoints of the family share prompt, settings and options',
+    *check(body) {
+      for (const { path, schema } of fieldsOf(BetaTextBody)) {
+        const value = valueAt(body, path);
+        const issue =
+          value === undefined ? undefined : schema.safeParse(value, { error: inOurWords }).error?.issues[0];
+        if (issue) yield { path, message: `elsewhere in family beta: ${issue.message}` };
+      }
+    },
+  },
+];
+
+/** The body of an endpoint whose body the document does not show: any object. */
+export const [BetaOpenBody] = withRules((object) => object({}), openRules);
 
 /** A create endpoint and the variant that it is the endpoint of. */
 export interface BetaCreate extends Endpoint {
   readonly variant: BetaVariant;
   readonly body: z.ZodType;
+  /** As {@link body}, refusing fields that the document does not list. */
+  readonly strictBody: z.ZodType;
 }
 
-const row = (name: string, variant: BetaVariant, body: z.ZodType): BetaCreate => ({
+const row = (
+  name: string,
+  variant: BetaVariant,
+  body: z.ZodType = BetaOpenBody,
+  strictBody: z.ZodType = body,
+): BetaCreate => ({
   name: `beta.create.${name}`,
   method: 'POST',
   path: variant.path,
   credential: 'bearer',
   resend: 'paid',
   body,
+  strictBody,
   reply: BetaCreateReply,
   refusal: betaRefusal,
   variant,
 });
 
-export const betaCreateText = row('text', betaVariants.text, BetaTextBody);
-export const betaCreateTextTurbo = row('text-turbo', betaVariants.textTurbo, BetaTurboBody);
-export const betaCreateImage = row('image', betaVariants.image, BetaOpenBody);
-export const betaCreateImageTurbo = row('image-turbo', betaVariants.imageTurbo, BetaOpenBody);
-export const betaCreateOmni = row('omni', betaVariants.omni, BetaOpenBody);
-export const betaCreateMotion = row('motion', betaVariants.motion, BetaOpenBody);
-export const betaCreateO1 = row('o1', betaVariants.o1, BetaO1Body);
+export const betaCreateText = row('text', betaVariants.text, BetaTextBody, BetaStrictTextBody);
+export const betaCreateMotion = row('motion', betaVariants.motion);
 
 export const betaCreates: readonly BetaCreate[] = [
   betaCreateText,
-  betaCreateTextTurbo,
-  betaCreateImage,
-  betaCreateImageTurbo,
-  betaCreateOmni,
+  row('text-turbo', betaVariants.textTurbo, BetaTurboBody, BetaStrictTurboBody),
+  row('image', betaVariants.image),
+  row('image-turbo', betaVariants.imageTurbo),
+  row('omni', betaVariants.omni),
   betaCreateMotion,
-  betaCreateO1,
+  row('o1', betaVariants.o1, BetaO1Body, BetaStrictO1Body),
 ];
 
 /** The create endpoint of a mode; undefined where there is none. */

@@ -1,7 +1,6 @@
 import * as z from 'zod';
+import { type ObjectMaker, type Rule, whole, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
-import type { Note } from '../task.ts';
-import { reportNotes } from './fields.ts';
 import { betaRefusal, isBetaSuccess } from './reply.ts';
 import { BetaTask, betaTasksPath } from './task.ts';
 
@@ -20,48 +19,66 @@ export const betaFilters = { status: betaStatuses, product_type: betaProductType
 type FilterKey = keyof typeof betaFilters;
 const filterKeys = Object.keys(betaFilters) as FilterKey[];
 
-export interface BetaListBody {
-  start_time?: string;
-  end_time?: string;
-  cursor?: string;
-  limit?: number;
-  filters?: { key: FilterKey; values: string[] }[];
-}
-
-/** The body of `POST /tasks`. */
-export const BetaListBody = z
-  .looseObject({
+const listFields = (object: ObjectMaker) =>
+  object({
     start_time: UnixMs.optional(),
     end_time: UnixMs.optional(),
     cursor: z.string().min(1, 'is empty').optional(),
-    limit: z
-      .int()
-      .refine((limit) => limit >= 1 && limit <= BETA_LIST_MAX, { error: `1-${BETA_LIST_MAX} are taken` })
-      .optional()
-      .describe(`most tasks on one page, 1-${BETA_LIST_MAX} (the service: ${BETA_LIST_DEFAULT})`),
+    limit: whole({ min: 1, max: BETA_LIST_MAX }, `1-${BETA_LIST_MAX} are taken`).optional(),
     filters: z
       .array(
-        z.looseObject({
+        object({
           key: z.enum(filterKeys),
           values: z.array(z.string()).min(1, 'at least one value is needed'),
         }),
       )
       .optional(),
-  })
-  .superRefine(reportNotes(listBreaches));
+  });
 
-function* listBreaches({ start_time: start, end_time: end, filters = [] }: BetaListBody): Generator<Note> {
-  if (start !== undefined && end !== undefined && Number(start) >= Number(end)) {
-    yield { path: ['start_time'], message: 'the start must be earlier than the end' };
-  }
-  for (const [index, { key, values }] of filters.entries()) {
-    const known: readonly string[] = betaFilters[key];
-    for (const [at, value] of values.entries()) {
-      if (known.includes(value)) continue;
-      yield { path: ['filters', index, 'values', at], message: `one of ${known.join(', ')}`, known };
-    }
-  }
-}
+/** Twelve digits of milliseconds are in 1973: anything shorter was meant in seconds, or as a year. */
+const looksLikeSeconds = (time: string): boolean => time.length < 12;
+
+const listRules: readonly Rule<BetaListBody>[] = [
+  {
+    name: 'beta.list-start-before-end',
+    verdict: 'refuse',
+    sentence: 'start_time: earlier than end_time',
+    *check({ start_time: start, end_time: end }) {
+      if (start === undefined || end === undefined || Number(start) < Number(end)) return;
+      yield { path: ['start_time'], message: 'the start must be earlier than the end' };
+    },
+  },
+  {
+    name: 'beta.list-times-in-milliseconds',
+    verdict: 'warn',
+    sentence: 'start_time, end_time: Unix milliseconds',
+    *check(body) {
+      for (const path of ['start_time', 'end_time'] as const) {
+        const time = body[path];
+        if (time === undefined || !looksLikeSeconds(time)) continue;
+        yield { path: [path], message: `${time} is ${new Date(Number(time)).toISOString().slice(0, 10)}` };
+      }
+    },
+  },
+  {
+    name: 'beta.list-filters',
+    verdict: 'refuse',
+    sentence: 'status: submitted, processing, succeeded, failed; product type: video, image, try_on',
+    *check({ filters = [] }) {
+      for (const [index, { key, values }] of filters.entries()) {
+        const known: readonly string[] = betaFilters[key];
+        for (const [at, value] of values.entries()) {
+          if (known.includes(value)) continue;
+          yield { path: ['filters', index, 'values', at], message: `one of ${known.join(', ')}`, known };
+        }
+      }
+    },
+  },
+];
+
+/** The body of `POST /tasks`. */
+export const [BetaListBody] = withRules(listFields, listRules);
+export type BetaListBody = z.infer<ReturnType<typeof listFields>>;
 
 /** One page: its records, and how to ask for the next. */
 export const BetaPage = z

@@ -26,6 +26,9 @@ export interface BetaVariant {
   readonly settings?: BetaSettings;
 }
 
+/** Every word that one of the documented endpoints takes. */
+export const betaResolutions = ['720p', '1080p', '4k'] as const;
+export const betaAudio = ['native', 'original', 'off'] as const;
 export const betaAspectRatios = ['16:9', '9:16', '1:1'] as const;
 /** What the service takes where `settings.duration` is left out, in seconds. */
 export const BETA_DEFAULT_DURATION_S = 5;
@@ -37,26 +40,27 @@ export const betaDefaults = {
   multiShot: true,
 } as const;
 
-export const betaTextSettings = {
-  resolutions: ['720p', '1080p', '4k'],
-  aspectRatios: betaAspectRatios,
-  durationS: { min: 3, max: 15 },
-  audio: ['native', 'off'],
-  multiShot: true,
-} as const satisfies BetaSettings;
-
-export const betaTurboSettings = {
-  resolutions: ['720p', '1080p'],
-  aspectRatios: betaAspectRatios,
-  durationS: { min: 3, max: 15 },
-} as const satisfies BetaSettings;
-
-export const betaO1Settings = {
-  resolutions: ['720p', '1080p'],
-  aspectRatios: betaAspectRatios,
-  durationS: { min: 3, max: 10 },
-  audio: ['original', 'off'],
-} as const satisfies BetaSettings;
+/** What the documented endpoints take, by the words of help and messages. */
+export const betaSettings = {
+  text: {
+    resolutions: ['720p', '1080p', '4k'],
+    aspectRatios: betaAspectRatios,
+    durationS: { min: 3, max: 15 },
+    audio: ['native', 'off'],
+    multiShot: true,
+  },
+  'text --turbo': {
+    resolutions: ['720p', '1080p'],
+    aspectRatios: betaAspectRatios,
+    durationS: { min: 3, max: 15 },
+  },
+  o1: {
+    resolutions: ['720p', '1080p'],
+    aspectRatios: betaAspectRatios,
+    durationS: { min: 3, max: 10 },
+    audio: ['original', 'off'],
+  },
+} as const satisfies Readonly<Record<string, BetaSettings>>;
 
 const variant = (mode: BetaMode, path: string, settings?: BetaSettings): BetaVariant => ({
   mode,
@@ -68,13 +72,13 @@ const variant = (mode: BetaMode, path: string, settings?: BetaSettings): BetaVar
 
 /** The seven create endpoints. */
 export const betaVariants = {
-  text: variant('text', '/text-to-video/beta-3.0', betaTextSettings),
-  textTurbo: variant('text', '/text-to-video/beta-3.0-turbo', betaTurboSettings),
+  text: variant('text', '/text-to-video/beta-3.0', betaSettings.text),
+  textTurbo: variant('text', '/text-to-video/beta-3.0-turbo', betaSettings['text --turbo']),
   image: variant('image', '/image-to-video/beta-3.0'),
   imageTurbo: variant('image', '/image-to-video/beta-3.0-turbo'),
   omni: variant('omni', '/omni-video/beta-3.0-omni'),
   motion: variant('motion', '/motion-control/beta-3.0'),
-  o1: variant('o1', '/omni-video/beta-o1', betaO1Settings),
+  o1: variant('o1', '/omni-video/beta-o1', betaSettings.o1),
 } as const;
 
 /** The endpoint of a mode; undefined where the mode has no such endpoint (`turbo` is for text and image). */

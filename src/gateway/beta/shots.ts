@@ -1,7 +1,8 @@
+import type { Note } from '../body.ts';
 import { codePoints } from '../code-points.ts';
 import { BETA_MAX_SHOT_PROMPT, BETA_MAX_SHOTS, BETA_MIN_SHOT_S } from './modes.ts';
 
-// The multi-shot prompt of the turbo endpoint: `shot n, m, words;` up to six times ("Family B endpoints").
+// The multi-shot prompt: `shot n, m, words;` up to six times ("Family B endpoints").
 
 /** One shot: its number, its length as it was written, and its words. */
 export interface BetaShot {
@@ -37,36 +38,51 @@ export function parseShots(prompt: string): { shots: BetaShot[]; rest: string } 
 }
 
 const isLength = (seconds: string): boolean =>
-  /^\d{1,6}$/.test(seconds) && Number(seconds) >= BETA_MIN_SHOT_S;
+  /^\d{1,6}(\.\d{1,3})?$/.test(seconds) && Number(seconds) >= BETA_MIN_SHOT_S;
 
-/** How long the shots are together, in seconds; undefined where a length is none. */
-export const shotsTotalS = (shots: readonly BetaShot[]): number | undefined =>
-  shots.every(({ seconds }) => isLength(seconds))
-    ? shots.reduce((sum, { seconds }) => sum + Number(seconds), 0)
-    : undefined;
+/** How long a prompt of well-formed shots is in all, in seconds; undefined for any other prompt. */
+export function shotsTotalS(prompt: string): number | undefined {
+  const { shots = [], rest } = parseShots(prompt) ?? {};
+  if (rest !== '' || !shots.every(({ seconds }) => isLength(seconds))) return undefined;
+  // Thousandths add up without a rest.
+  return shots.reduce((sum, { seconds }) => sum + Math.round(Number(seconds) * 1000), 0) / 1000;
+}
 
-/** The rules that a multi-shot prompt breaks by itself, as sentences. */
-export function* shotBreaches(prompt: string): Generator<string> {
-  const parsed = parseShots(prompt);
-  if (!parsed) return;
-  const { shots, rest } = parsed;
+/** Where a prompt that begins as shots leaves the syntax; undefined where it does not. */
+export function shotSyntaxBreach(prompt: string): string | undefined {
+  const { shots = [], rest } = parseShots(prompt) ?? {};
+  if (rest === undefined) return undefined;
   if (rest !== '') {
     const where = shots.length > 0 ? `after shot ${shots.length}` : 'at its beginning';
-    yield `${where} the prompt is not of the form "shot n, m, words;" (n the number, m the seconds)`;
-    return;
+    return `${where} the prompt is not of the form "shot n, m, words;" (n the number, m the seconds)`;
   }
-  if (shots.length > BETA_MAX_SHOTS) yield `at most ${BETA_MAX_SHOTS} shots are taken, ${shots.length} given`;
+  const unended = shots.findIndex(({ words }) => /\bshot\s+\d+\s*,/i.test(words));
+  return unended < 0 ? undefined : `a ";" is missing at the end of shot ${unended + 1}`;
+}
+
+/** The bounds that well-formed shots break. */
+export function* shotBreaches(prompt: string): Generator<Note> {
+  const path = ['prompt'];
+  const { shots = [], rest } = parseShots(prompt) ?? {};
+  if (rest !== '') return;
+  if (shots.length > BETA_MAX_SHOTS) {
+    yield { path, message: `at most ${BETA_MAX_SHOTS} shots are taken, ${shots.length} given` };
+  }
   for (const [index, { number, seconds, words }] of shots.entries()) {
     const name = `shot ${index + 1}`;
-    if (number !== index + 1) yield `shots are numbered 1, 2, 3, …; ${name} has the number ${number}`;
-    if (!isLength(seconds)) {
-      yield `${name} has the length "${seconds}": whole seconds, at least ${BETA_MIN_SHOT_S}`;
+    if (number !== index + 1) {
+      yield { path, message: `shots are numbered 1, 2, 3 and so on; ${name} has the number ${number}` };
     }
-    if (words === '') yield `${name} has no words`;
+    if (!isLength(seconds)) {
+      yield {
+        path,
+        message: `${name} has the length "${seconds}": whole seconds, at least ${BETA_MIN_SHOT_S}`,
+      };
+    }
+    if (words === '') yield { path, message: `${name} has no words` };
     const length = codePoints(words);
     if (length > BETA_MAX_SHOT_PROMPT) {
-      yield `${name} has ${length} characters; at most ${BETA_MAX_SHOT_PROMPT} are taken`;
+      yield { path, message: `${name} has ${length} characters; at most ${BETA_MAX_SHOT_PROMPT} are taken` };
     }
-    if (/\bshot\s+\d+\s*,/i.test(words)) yield `a ";" is missing at the end of ${name}`;
   }
 }

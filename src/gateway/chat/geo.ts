@@ -1,6 +1,6 @@
 import * as z from 'zod';
+import type { Note } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
-import type { Note } from '../task.ts';
 import { isBase64 } from './media.ts';
 import { geoModel, thinkingLevels } from './models.ts';
 

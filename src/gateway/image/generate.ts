@@ -1,7 +1,7 @@
 import * as z from 'zod';
+import { isBase64, isImageUrl } from '../address.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { imageFields, type ObjectMaker } from './fields.ts';
-import { isBase64, isImageUrl } from './media.ts';
 import { imageModel, imageQualities } from './models.ts';
 import { ImageReply } from './reply.ts';
 import { type ImageSettings, imageBreaches } from './rules.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod';
+import { isBase64 } from '../address.ts';
 import type { Endpoint } from '../endpoint.ts';
-import { isBase64 } from './media.ts';
 import { ImageReply } from './reply.ts';
 
 // `POST /v1/models/{model}:generateContent`. The document shows no body: gw makes that of the public API of this style

@@ -1,5 +1,5 @@
+import type { Note } from '../body.ts';
 import { codePoints } from '../code-points.ts';
-import type { Note } from '../task.ts';
 import {
   commonQualities,
   EXPERIMENTAL_ABOVE_PIXELS,

@@ -1,7 +1,7 @@
 import type { AlphaContentItem, AlphaCreateBody } from '../../gateway/alpha/create.ts';
 import { type AlphaModel, alphaModels } from '../../gateway/alpha/models.ts';
-import { mediaUrlOf } from '../../gateway/alpha/rules.ts';
 import { assetIdOf } from '../../gateway/asset/fields.ts';
+import { mediumOf } from '../../gateway/content.ts';
 import type { Modality } from '../../gateway/media-limits.ts';
 import type { KeptAsset } from '../asset/library.ts';
 import { checkAsset } from '../asset/usage.ts';
@@ -24,7 +24,7 @@ export async function checkReferences(body: AlphaCreateBody, world: World): Prom
   const assets: KeptAsset[] = [];
   let audioS = 0;
   for (const [nth, item] of body.content.entries()) {
-    const url = mediaUrlOf(item);
+    const url = mediumOf(item)?.url;
     if (url === undefined) continue;
     const assetId = assetIdOf(url);
     if (assetId !== undefined) {
@@ -47,7 +47,7 @@ export async function firstImageSize(
   content: readonly AlphaContentItem[],
 ): Promise<{ readonly width: number; readonly height: number } | undefined> {
   const first = content.find((item) => item.type === 'image_url');
-  const bytes = base64Bytes((first && mediaUrlOf(first)) ?? '');
+  const bytes = base64Bytes((first && mediumOf(first)?.url) ?? '');
   return bytes && (await readImageSize(bytes));
 }
 

@@ -1,11 +1,6 @@
-import type * as z from 'zod';
 import { type BetaCreate, betaCreates } from '../../gateway/beta/create.ts';
 import { BetaListBody, betaList } from '../../gateway/beta/list.ts';
-import { betaVariants } from '../../gateway/beta/modes.ts';
-import { BetaStrictO1Body } from '../../gateway/beta/o1.ts';
-import { BetaOpenBody } from '../../gateway/beta/open.ts';
 import { betaFamily, betaTasks } from '../../gateway/beta/task.ts';
-import { BetaStrictTextBody, BetaStrictTurboBody } from '../../gateway/beta/text.ts';
 import { refuseField } from '../request-body.ts';
 import type { Route } from '../route.ts';
 import { statusCallbacks } from '../status-callbacks.ts';
@@ -18,18 +13,11 @@ import { type BetaPlan, planTask } from './plan.ts';
 import { createdData, taskRecord } from './record.ts';
 import { readBetaRequest } from './request.ts';
 
-/** The bodies that the document shows; for the others any object does. */
-const strictBodies: ReadonlyMap<string, z.ZodType> = new Map<string, z.ZodType>([
-  [betaVariants.text.path, BetaStrictTextBody],
-  [betaVariants.textTurbo.path, BetaStrictTurboBody],
-  [betaVariants.o1.path, BetaStrictO1Body],
-]);
-
 const refuse: Route['refuse'] = (refusal, { codeOnly }) => betaRefusalReply(refusal, codeOnly);
 
 const createRoute = (endpoint: BetaCreate): Route => ({
   endpoint,
-  body: strictBodies.get(endpoint.path) ?? BetaOpenBody,
+  body: endpoint.strictBody,
   refuse,
   async answer({ body }, world) {
     const request = await readBetaRequest(body as Record<string, unknown>);

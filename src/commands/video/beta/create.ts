@@ -1,41 +1,81 @@
-import { betaCreateOf, betaCreateTextTurbo } from '../../../gateway/beta/create.ts';
-import { BetaO1Body } from '../../../gateway/beta/o1.ts';
-import { betaO1Warnings } from '../../../gateway/beta/o1-rules.ts';
+import { usage } from '../../../errors.ts';
+import { flagsOfBodies } from '../../../flags/body-flags.ts';
+import { type Flag, type FlagValues, flagName, on, text } from '../../../flags/flag.ts';
+import { BetaO1Body, BetaTextBody, betaCreateOf } from '../../../gateway/beta/create.ts';
+import {
+  type BetaMode,
+  type BetaVariant,
+  betaModeNames,
+  betaO1Media,
+  betaSettings,
+  betaVariantOf,
+} from '../../../gateway/beta/modes.ts';
 import { betaReplyWarning } from '../../../gateway/beta/reply.ts';
+import { fillBetaShots } from '../../../gateway/beta/rules.ts';
+import { type BetaShot, buildShots } from '../../../gateway/beta/shots.ts';
 import { betaFamily } from '../../../gateway/beta/task.ts';
-import { betaTextWarnings, fillBetaTurbo } from '../../../gateway/beta/text.ts';
-import { videoCreate } from '../create-video.ts';
-import { betaBody, betaFlagOf } from './body.ts';
-import { type BetaFlags, betaFlags, betaVariant } from './flags.ts';
-import { betaMedia } from './references.ts';
+import { type BodyInput, videoCreate } from '../create.ts';
 
-function endpointOf(flags: BetaFlags) {
-  const { mode, turbo } = betaVariant(flags);
+const shot: Flag<readonly Pick<BetaShot, 'seconds' | 'words'>[]> = {
+  value: 'SECONDS:WORDS',
+  list: true,
+  summary: 'one shot, in place of a prompt (text, text --turbo); the duration is their sum',
+  parse(raw, flag) {
+    const [, seconds, words] = /^\s*(\d{1,6}(?:\.\d{1,3})?)\s*:([\s\S]*)$/.exec(raw) ?? [];
+    if (seconds === undefined || words === undefined || words.trim() === '') {
+      throw usage(`${flag} ${raw}: not of the form SECONDS:WORDS`, `write ${flag} "3:a fox wakes up"`);
+    }
+    if (words.includes(';'))
+      throw usage(`${flag} ${raw}: a ";" ends a shot`, 'put a comma or a dot in its place');
+    return [{ seconds: String(Number(seconds)), words: words.trim() }];
+  },
+};
+
+const flags = {
+  mode: text(betaModeNames.join('|'), 'what to make the video from (default text)', {
+    choices: betaModeNames,
+  }),
+  turbo: on('the turbo endpoint (text, image)'),
+  shot,
+} as const;
+type Flags = FlagValues<typeof flags>;
+
+const fields = flagsOfBodies([BetaTextBody, BetaO1Body], Object.entries(betaSettings));
+
+/** The endpoint that the flags ask for. Throws `usage` for an unknown mode, and for --turbo where there is none. */
+function variantOf({ mode = 'text', turbo = false }: Flags): BetaVariant {
+  if (!betaModeNames.includes(mode as BetaMode)) {
+    throw usage(`--mode ${mode}: one of ${betaModeNames.join(', ')}`);
+  }
+  const variant = betaVariantOf(mode, turbo);
+  if (variant) return variant;
+  const withTurbo = betaModeNames.filter((name) => betaVariantOf(name, true)).join(', ');
+  throw usage(`--turbo: the mode ${mode} has no turbo endpoint`, `leave it out; turbo is for ${withTurbo}`);
+}
+
+function endpointOf(flags: Flags) {
+  const { mode, turbo } = variantOf(flags);
   const endpoint = betaCreateOf(mode, turbo);
   if (!endpoint) throw new Error(`no endpoint for the mode ${mode}`);
   return endpoint;
 }
 
+/** `gw video beta create` ("Family B endpoints"). */
 export const create = videoCreate({
   family: betaFamily,
-  flags: betaFlags,
+  fields,
+  flags,
   endpointOf,
-  schemaOf: (flags) => endpointOf(flags).body,
-  modelOf: (flags) => betaVariant(flags).model,
-  media: betaMedia,
-  totalReferenceS: () => undefined,
-  promptNeed: ({ shot, element }) => (shot ? 'given' : element ? 'optional' : 'required'),
-  body: betaBody,
-  fill: (body, flags) => (endpointOf(flags) === betaCreateTextTurbo ? fillBetaTurbo(body) : body),
-  warnings: (body, flags) => {
-    const { mode, settings } = betaVariant(flags);
-    if (!settings) return [];
-    if (mode === 'text') return [...betaTextWarnings(body)];
-    const parsed = BetaO1Body.safeParse(body);
-    return parsed.success ? [...betaO1Warnings(parsed.data as BetaO1Body)] : [];
-  },
+  modelOf: (_, flags) => variantOf(flags).model,
+  media: (modality) => ({
+    takes: { url: true, base64: modality === 'image', schemes: [] },
+    limits: modality === 'audio' ? undefined : betaO1Media[modality],
+  }),
+  refuse: refuseMisplaced,
+  promptNeed: ({ shot }, typed) => (shot ? 'given' : typed.element ? 'optional' : 'required'),
+  place: (input) => (variantOf(input.flags).mode === 'o1' ? placeContents(input) : placePrompt(input)),
+  fill: (body, flags) => (variantOf(flags).mode === 'text' ? fillBetaShots(body) : body),
   replyWarning: betaReplyWarning,
-  flagOf: betaFlagOf,
   examples: [
     'gw video beta create --sandbox "a paper boat on a calm sea at dawn" --duration 3 --wait',
     'gw video beta create --sandbox --turbo --shot "2:a fox wakes up" --shot "3:it runs through the snow" --wait -o clips/',
@@ -49,3 +89,61 @@ export const create = videoCreate({
       'gw gives every task an external ID, so that a create whose reply was lost is found again, and not sent twice.',
   ],
 });
+
+/** Throws `usage` for flags that the mode has no place for. */
+function refuseMisplaced(flags: Flags, typed: Readonly<Record<string, unknown>>): void {
+  const { mode, settings } = variantOf(flags);
+  if (flags.shot !== undefined && mode !== 'text') {
+    throw mode === 'o1'
+      ? usage('--shot: not for the mode o1', 'say it in the prompt')
+      : usage('--shot: shots are for the mode text', 'leave --mode out');
+  }
+  if (flags.shot !== undefined && typed.multiShot === false) {
+    throw usage(
+      '--shot: not with --no-multi-shot, which makes one shot of the prompt',
+      'leave one of them out',
+    );
+  }
+  const key = Object.keys(fields.items).find((name) => typed[name] !== undefined);
+  if (key === undefined || mode === 'o1') return;
+  const flag = flagName(key);
+  throw settings
+    ? usage(`${flag}: the mode ${mode} takes a prompt only`, 'add --mode o1, or leave it out')
+    : usage(
+        `${flag}: how the mode ${mode} takes media is not documented`,
+        'put it into the body as the gateway takes it, with --body FILE or --set PATH=VALUE',
+      );
+}
+
+type Input = BodyInput<typeof flags>;
+
+function placePrompt({ base, flags, prompt }: Input): Record<string, unknown> {
+  if (flags.shot !== undefined && prompt !== undefined) {
+    throw usage('the prompt was given twice: by --shot and by itself', 'put all of it into the shots');
+  }
+  const words = flags.shot === undefined ? prompt : buildShots(flags.shot);
+  return words === undefined ? base : { ...base, prompt: words };
+}
+
+/** A prompt replaces the prompt items, media of a type replace the items of that type. */
+function placeContents({ base, prompt, items }: Input): Record<string, unknown> {
+  const elements = items.filter(({ kind }) => kind === 'element');
+  const placed = [
+    ...(prompt === undefined ? [] : [{ type: 'prompt', text: prompt }]),
+    ...items.map((item) => {
+      const { kind, id, url } = item;
+      return kind === 'element'
+        ? // An element needs an ID: without one it is called by its number.
+          { type: kind, id: id ?? `element${elements.indexOf(item) + 1}`, element_id: url }
+        : { type: kind, url, ...(id !== undefined && { id }) };
+    }),
+  ];
+  if (placed.length === 0) return base;
+  const replaced = new Set<unknown>(placed.map((item) => item.type));
+  const kept = (Array.isArray(base.contents) ? base.contents : []).filter(
+    (item: { type?: unknown } | null) => !replaced.has(item?.type),
+  );
+  const [first, ...rest] = placed;
+  const isPrompt = first?.type === 'prompt';
+  return { ...base, contents: isPrompt ? [first, ...kept, ...rest] : [...kept, ...placed] };
+}

@@ -1,11 +1,13 @@
+import type * as z from 'zod';
 import { defineCommand, type Outcome } from '../../../command.ts';
 import { commandFor } from '../../../context.ts';
 import { GwError, usage } from '../../../errors.ts';
-import { breachesOf, refuseOrWarn } from '../../../flags/breaches.ts';
+import { lookAtBody, refuseOrWarn } from '../../../flags/breaches.ts';
 import { type FlagValues, flagName, list as listFlag, on, parsed, text } from '../../../flags/flag.ts';
 import { applySets, type JsonObject, readJsonBody } from '../../../flags/json-body.ts';
 import { type Moment, parseMoment } from '../../../flags/moment.ts';
 import {
+  BETA_LIST_DEFAULT,
   BETA_LIST_MAX,
   BetaListBody,
   BetaPage,
@@ -13,11 +15,12 @@ import {
   betaProductTypes,
   betaStatuses,
 } from '../../../gateway/beta/list.ts';
+import { type BetaTask, betaFamily } from '../../../gateway/beta/task.ts';
+import type { Charge, TaskView } from '../../../gateway/task.ts';
 import type { Reply } from '../../../http/client.ts';
+import { shortDuration } from '../../../io/duration-text.ts';
+import type { Table } from '../../../io/io.ts';
 import { showInstead } from '../../show-instead.ts';
-import { taskTable } from './task-table.ts';
-
-const { shape } = BetaListBody;
 
 const flags = {
   status: listFlag('STATUS', 'only tasks in this state', { choices: betaStatuses }),
@@ -28,7 +31,11 @@ const flags = {
     time,
   ),
   until: parsed('TIME', 'created until, written alike (default now)', time),
-  limit: parsed('N', `${shape.limit.description}`, wholeNumber),
+  limit: parsed(
+    'N',
+    `most tasks on one page, 1-${BETA_LIST_MAX} (the service: ${BETA_LIST_DEFAULT})`,
+    wholeNumber,
+  ),
   cursor: text('CURSOR', 'go on where another page ended; the time range is that of the first page'),
   all: on('every page, each as it comes'),
 } as const;
@@ -58,8 +65,9 @@ export const list = defineCommand<typeof flags, Listed>({
     const base = globals.body === undefined ? {} : await readJsonBody(globals.body, from);
     const typed = listBody(base, flags, ctx.clock.now());
     let body: JsonObject = applySets(typed, globals.set ?? []);
-    const breaches = breachesOf(BetaListBody, body, (path) => flagOf(path, flags, body));
-    refuseOrWarn(breaches, globals.validate === undefined, ctx.io);
+    const look = lookAtBody(BetaListBody, body, (path) => flagOf(path, flags, body));
+    refuseOrWarn(look.breaches, globals.validate === undefined, ctx.io);
+    for (const { text, says } of look.oddities) ctx.io.warn(`${text} (${says})`);
     const shown = await showInstead(betaList, { body }, ctx);
     if (shown !== undefined) return yield { value: shown };
     const { client } = await ctx.gateway();
@@ -189,3 +197,42 @@ function flagOf(
   const key = flagOfField[String(field === 'filters' ? filter?.key : field)];
   return key !== undefined && flags[key] !== undefined ? flagName(key) : undefined;
 }
+
+type TaskRecord = z.infer<typeof BetaTask>;
+
+/** Task records of family B as a table that fits a terminal, without the links, which are credentials. */
+const taskTable = (records: readonly TaskRecord[], nowMs: number): Table => ({
+  columns: [
+    { name: 'id', whole: true },
+    { name: 'status', whole: true },
+    { name: 'age', align: 'right', whole: true },
+    { name: 'result' },
+    { name: 'cost' },
+  ],
+  rows: records.map((record) => {
+    const id = String(record.id ?? '-');
+    const view = betaFamily.readTask(record, id);
+    const cost = view.usage?.charges?.map(chargeText).join(', ') ?? '-';
+    return {
+      id,
+      cells: [id, view.status || '-', ageText(record.create_time, nowMs), resultText(view), cost],
+    };
+  }),
+});
+
+/** Unix milliseconds as an age; anything that is no such figure is shown as it came. */
+function ageText(value: unknown, nowMs: number): string {
+  if (typeof value === 'number' && value > 1e11) return shortDuration(nowMs - value);
+  return value === undefined || value === null ? '-' : String(value);
+}
+
+/** What was made, or why it was not. */
+function resultText({ outputs, usage, error, hasNoFiles }: TaskView): string {
+  if (error?.message) return error.message;
+  if (hasNoFiles) return 'element';
+  const roles = outputs.map(({ role }) => role).join(', ') || '-';
+  return usage?.outputS === undefined ? roles : `${roles} ${usage.outputS} s`;
+}
+
+const chargeText = ({ amount, unit, isTest }: Charge): string =>
+  `${amount} ${unit}${isTest ? ' (test)' : ''}`;

@@ -1,0 +1,441 @@
+import { type AnyCommand, defineCommand, type Outcome } from '../../command.ts';
+import type { Settings } from '../../config/settings.ts';
+import type { Access, Context } from '../../context.ts';
+import { GwError } from '../../errors.ts';
+import type { BodyFlags } from '../../flags/body-flags.ts';
+import { type FieldVerdict, type FlagOfPath, lookAtBody, refuseOrWarn } from '../../flags/breaches.ts';
+import { type FlagSet, type FlagValues, flagName } from '../../flags/flag.ts';
+import { pollFlags, promptFlags, saveFlags, waitFlags } from '../../flags/job-flags.ts';
+import { applySets, readJsonBody } from '../../flags/json-body.ts';
+import { readPrompt, refuseSharedStdin } from '../../flags/prompt.ts';
+import type { ItemFlag } from '../../gateway/body.ts';
+import type { Endpoint } from '../../gateway/endpoint.ts';
+import type { Modality } from '../../gateway/media-limits.ts';
+import type { TaskFamily } from '../../gateway/task.ts';
+import { type CreateInput, createJob } from '../../jobs/create.ts';
+import { checkTarget } from '../../jobs/download/check-target.ts';
+import { planTarget } from '../../jobs/download/plan-target.ts';
+import { identifyBody } from '../../jobs/external-id.ts';
+import { type MediaInput, resolveMedia } from '../../media/resolve.ts';
+import { showInstead } from '../show-instead.ts';
+import { followFromFlags, type JobResult, jobLines, outcomeOf, waitDeadlineMs } from './follow-job.ts';
+import { createFollowers } from './followers.ts';
+
+// `gw video FAMILY create`, told once and from top to bottom: read, check, send, follow. What the families differ in arrives
+// as data and pure functions.
+
+type Body = Record<string, unknown>;
+
+/** An item of the body that a flag has made. */
+export interface PlacedItem {
+  readonly kind: string;
+  readonly modality: Modality | undefined;
+  /** What the prompt calls it by, where it was given (`fox=fox.png`). */
+  readonly id: string | undefined;
+  /** What is sent: an address, a file as Base64, an element's ID. */
+  readonly url: string;
+}
+
+export interface BodyInput<F extends FlagSet> {
+  /** The body of --body with the typed fields laid over it. */
+  readonly base: Body;
+  readonly flags: FlagValues<F>;
+  readonly prompt: string | undefined;
+  readonly items: readonly PlacedItem[];
+}
+
+/** What a family's create is made of. */
+export interface VideoCreate<F extends FlagSet> {
+  readonly family: TaskFamily;
+  /** The flags of the body's fields. */
+  readonly fields: BodyFlags;
+  /** The flags that are no field of the body: `--mode`. */
+  readonly flags: F;
+  endpointOf(flags: FlagValues<F>): Endpoint;
+  /** The model's ID; `typed` and `base` are the flag and the field of --body where given. */
+  modelOf(
+    words: { readonly typed?: string; readonly base?: string },
+    flags: FlagValues<F>,
+    settings: Settings,
+  ): string;
+  /** The models of its table; absent where it has no model IDs. */
+  readonly knownModels?: readonly string[];
+  /** What a reference of a kind may be, and the limits of its file. */
+  media(modality: Modality, model: string): Pick<MediaInput, 'takes' | 'limits'>;
+  /** Longest sum over all files of a kind that has a length, in seconds. */
+  totalReferenceS?(model: string): number | undefined;
+  /** Refuses flags that do not go with each other before anything is read. Throws `usage`. */
+  refuse?(flags: FlagValues<F>, typed: Body): void;
+  /** Whether a prompt is needed beside these flags, may be left out, or is given by one of them; needed when absent. */
+  promptNeed?(flags: FlagValues<F>, typed: Body): 'required' | 'optional' | 'given';
+  /** Puts prompt and items into the body. */
+  place(input: BodyInput<F>): Body;
+  /** Adds what the documented rules imply. */
+  fill?(body: Body, flags: FlagValues<F>): Body;
+  /** Asks the gateway what must hold before anything is paid; passed over with --no-validate. Throws GwError. */
+  checkFirst?(body: Body, flagOf: FlagOfPath, ctx: Context): Promise<void>;
+  /** What is odd about the reply to a create that was accepted. */
+  replyWarning?(reply: unknown): string | undefined;
+  readonly examples: readonly string[];
+  readonly notes: readonly string[];
+}
+
+const sharedFlags = { ...waitFlags, ...pollFlags, ...saveFlags };
+type SharedValues = FlagValues<typeof promptFlags & typeof sharedFlags>;
+
+/** The create command of a family: argv -> body -> job on disk -> reply, and with --wait the outputs on disk. */
+export function videoCreate<F extends FlagSet>(spec: VideoCreate<F>): AnyCommand {
+  return defineCommand<FlagSet, JobResult>({
+    args: { name: 'PROMPT', summary: 'the prompt, as words', many: true },
+    flags: { ...promptFlags, ...spec.fields.flags, ...spec.flags, ...sharedFlags },
+    examples: spec.examples,
+    notes: spec.notes,
+    sends: 'body',
+    human: (result, _, failed) => jobLines(result, failed),
+    async run({ args, flags }, ctx) {
+      const draft = await read(spec, args, flags, ctx);
+      const flagOf = typedFlagOf(spec, draft.body, args, flags);
+      await check(spec, draft, flagOf, ctx);
+      const identified = identifyBody(spec.family, draft.body);
+      const shown = await showInstead(draft.endpoint, { body: identified.body }, ctx);
+      if (shown !== undefined) return { value: shown };
+      const validate = ctx.globals.validate === undefined;
+      const checkFirst = async () => (validate ? spec.checkFirst?.(draft.body, flagOf, ctx) : undefined);
+      return send({ spec, ...draft, ...identified, flags: flags as SharedValues, checkFirst }, ctx);
+    },
+  });
+}
+
+// Read: flags, --body and --set, prompt and media -> the body.
+
+/** A body as it was asked for, not yet checked. */
+interface Draft {
+  readonly endpoint: Endpoint;
+  readonly body: Body;
+  /** What the flags say the model is; the body's own word goes before it. */
+  readonly model: string;
+  readonly schema: NonNullable<Endpoint['body']>;
+  readonly media: Awaited<ReturnType<typeof resolveMedia>>;
+  readonly settings: Settings;
+}
+
+/** A reference to a medium or an element as it was typed. */
+interface Reference extends ItemFlag {
+  readonly flag: string;
+  readonly id: string | undefined;
+  readonly raw: string;
+}
+
+async function read<F extends FlagSet>(
+  spec: VideoCreate<F>,
+  args: readonly string[],
+  typed: FlagValues<FlagSet>,
+  ctx: Context,
+): Promise<Draft> {
+  const { host, globals, signal } = ctx;
+  const flags = typed as unknown as FlagValues<F>;
+  const { prompt: promptFlag } = typed as SharedValues;
+  const settings = await ctx.settings();
+  refuseSharedStdin({
+    '--api-key-file': globals.apiKeyFile,
+    '--body': globals.body,
+    '--prompt': promptFlag,
+  });
+  const from = { cwd: host.cwd, stdin: host.stdin, signal };
+  const base = globals.body === undefined ? {} : await readJsonBody(globals.body, from);
+  spec.refuse?.(flags, typed);
+  const endpoint = spec.endpointOf(flags);
+  if (!endpoint.body) throw new Error(`${endpoint.name} has no body`);
+  const words = {
+    ...(isText(typed.model) && { typed: typed.model }),
+    ...(isText(base.model) && { base: base.model }),
+  };
+  const model = spec.modelOf(words, flags, settings);
+  const references = referencesOf(spec.fields.items, typed);
+  const need = spec.promptNeed?.(flags, typed) ?? 'required';
+  const isBegun = globals.body !== undefined || globals.set !== undefined;
+  const prompt = await readPrompt(
+    {
+      words: args,
+      flag: promptFlag,
+      optional: need !== 'required' || references.some(({ modality }) => modality) || isBegun,
+      mayReadStdin: need !== 'given' && globals.body === undefined && globals.apiKeyFile !== '-',
+    },
+    ctx,
+  );
+  const inputs = references.flatMap(({ modality, raw, flag }) =>
+    modality ? [{ raw, flag, modality, ...spec.media(modality, model) }] : [],
+  );
+  const { maxBodyBytes } = endpoint;
+  const totalS = spec.totalReferenceS?.(model);
+  const validate = globals.validate === undefined;
+  const deps = { cwd: host.cwd, assetsDir: host.assetsDir, signal };
+  const media = await resolveMedia(inputs, { maxBodyBytes, totalS, validate }, deps);
+  const resolved = media.items.values();
+  const items = references.map(({ kind, modality, id, raw }) => {
+    const url = modality === undefined ? raw : (resolved.next().value?.url ?? raw);
+    return { kind, modality, id, url };
+  });
+  const laid = spec.fields.lay(base, spec.knownModels ? { ...typed, model: undefined } : typed);
+  // A model of --body that is no text is left for the schema to refuse.
+  const hasModel =
+    spec.knownModels && (words.typed !== undefined || base.model === undefined || isText(base.model));
+  const placed = spec.place({ base: hasModel ? { ...laid, model } : laid, flags, prompt, items });
+  const whole = applySets(placed, globals.set ?? []);
+  return {
+    endpoint,
+    schema: endpoint.body,
+    body: spec.fill?.(whole, flags) ?? whole,
+    model,
+    media,
+    settings,
+  };
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+
+/** The references of the flags, in request order. `[ID=]REF` may begin with an ID, which no path, URL or data URI does. */
+const referencesOf = (items: BodyFlags['items'], typed: FlagValues<FlagSet>): Reference[] =>
+  Object.entries(items).flatMap(([key, item]) =>
+    [(typed[key] ?? []) as string | readonly string[]].flat().map((raw) => {
+      const [, id, rest] =
+        (item.value.startsWith('[ID=]') && /^([\p{L}\p{N}_-]{1,64})=([\s\S]*)$/u.exec(raw)) || [];
+      return { ...item, flag: flagName(key), id, raw: rest ?? raw };
+    }),
+  );
+
+/**
+ * `content` of families A and C with the prompt and the media laid over that of --body: a prompt replaces the text items,
+ * media of a role replace the items of that role. A content that is no list is left as it is: the schema says what is wrong
+ * with it.
+ */
+export function placeContent({
+  base,
+  prompt,
+  items,
+}: Pick<BodyInput<FlagSet>, 'base' | 'prompt' | 'items'>): Body {
+  const { content } = base;
+  if (content !== undefined && !Array.isArray(content) && prompt === undefined && items.length === 0)
+    return base;
+  const replaced = new Set<unknown>(items.map(({ kind }) => kind));
+  const kept = (Array.isArray(content) ? content : []).filter(
+    (item: { type?: unknown; role?: unknown } | null) =>
+      item?.type === 'text' ? prompt === undefined : !replaced.has(item?.role),
+  );
+  const media = items.map(({ kind, modality, url }) => ({
+    type: `${modality}_url`,
+    [`${modality}_url`]: { url },
+    role: kind,
+  }));
+  return {
+    ...base,
+    content: [...(prompt === undefined ? [] : [{ type: 'text', text: prompt }]), ...kept, ...media],
+  };
+}
+
+// Check: what breaks a documented rule is refused, or with --no-validate a warning; what is odd is a warning.
+
+async function check<F extends FlagSet>(
+  { knownModels }: VideoCreate<F>,
+  { schema, body, media }: Draft,
+  flagOf: FlagOfPath,
+  ctx: Context,
+): Promise<void> {
+  const validate = ctx.globals.validate === undefined;
+  refuseOrWarn(media.breaches, validate, ctx.io);
+  const lookWith = (verdict?: FieldVerdict) => lookAtBody(schema, body, flagOf, verdict);
+  const look = await lookUnlessListed(lookWith, body.model, knownModels, ctx);
+  refuseOrWarn(look.breaches, validate, ctx.io);
+  for (const { text, says } of look.oddities) ctx.io.warn(says === undefined ? text : `${text} (${says})`);
+}
+
+type Look = ReturnType<typeof lookAtBody>;
+
+/**
+ * What a body breaks, where gw's table of its family may be older than the gateway ("Management": clients validate model
+ * IDs against this list): a model that the table lacks and the gateway lists passes with a warning. The list is looked at
+ * only where nothing else is wrong, not for a model of another table, and not with --no-validate.
+ */
+async function lookUnlessListed(
+  lookWith: (verdict?: FieldVerdict) => Look,
+  model: unknown,
+  known: readonly string[] | undefined,
+  ctx: Context,
+): Promise<Look> {
+  // Nothing, or dots alone, is no name.
+  const isUnknown = known !== undefined && isText(model) && !known.includes(model) && !/^\.*$/.test(model);
+  if (!isUnknown || ctx.globals.validate !== undefined) return lookWith();
+  if (lookWith({ exempt: ['model'] }).breaches.length > 0) return lookWith();
+  const { modelSheets } = await import('../../gateway/model-facts/sheets.ts');
+  const sheets = await modelSheets();
+  if (sheets.some(({ id, aliases }) => id === model || aliases.includes(model))) return lookWith();
+  const { lookUpModel } = await import('../../models/check-model.ts');
+  const { isListed, ids } = await lookUpModel(model, ctx);
+  if (!isListed) return lookWith({ suggestions: ids });
+  ctx.io.warn(`gw's tables do not know ${model}, which the gateway lists: its limits are not checked`);
+  return { breaches: [], oddities: [] };
+}
+
+/** A flag is named only where it was typed, or is missing: a body or a profile may have set the field. */
+function typedFlagOf<F extends FlagSet>(
+  { fields }: VideoCreate<F>,
+  body: Body,
+  args: readonly string[],
+  typed: object,
+): FlagOfPath {
+  return (path) => {
+    const name = fields.flagAt(path, body);
+    const isTyped = Object.keys(typed).some((key) => flagName(key) === name);
+    return isTyped || isAbsent(body, path) || (name === '--prompt' && args.length > 0) ? name : undefined;
+  };
+}
+
+/** Whether nothing stands at a path of fields; what lies in a list is not asked for. */
+function isAbsent(body: unknown, path: readonly PropertyKey[]): boolean {
+  let here = body;
+  for (const key of path) {
+    if (here === undefined) return true;
+    if (typeof here !== 'object' || here === null || Array.isArray(here)) return false;
+    here = Object.hasOwn(here, key) ? (here as Record<PropertyKey, unknown>)[key] : undefined;
+  }
+  return here === undefined;
+}
+
+// Send and follow: job on disk -> reply, and with --wait the outputs on disk.
+
+/** A create that has passed all checks. */
+interface ReadyCreate extends Draft, ReturnType<typeof identifyBody> {
+  readonly spec: Pick<VideoCreate<FlagSet>, 'family' | 'replyWarning'>;
+  readonly body: Body;
+  readonly flags: SharedValues;
+  checkFirst(): Promise<void>;
+}
+
+/** Throws what `createJob` throws, but for a lost outcome, which is printed under gw's own ID. */
+async function send(ready: ReadyCreate, ctx: Context): Promise<Outcome<JobResult>> {
+  const { spec, endpoint, key, body, externalId, flags, settings } = ready;
+  const { family } = spec;
+  const save = {
+    target: planTarget(flags.out ?? settings.out.value, ctx.host.cwd),
+    force: flags.force ?? false,
+    download: flags.download === undefined,
+  };
+  const access = await ctx.gateway();
+  const { client } = access;
+  if (save.download) {
+    checkTarget(save, {
+      family: family.name,
+      model: String(body.model ?? ready.model),
+      now: ctx.clock.now(),
+      outputsExpected: 1,
+    });
+  }
+  await ready.checkFirst();
+  const ledger = await ctx.ledger();
+  const deadlineMs = waitDeadlineMs(flags, ctx);
+  const followers = createFollowers(ctx);
+  const intent = intentOf(ready, access, save);
+  const underWay = { now: false };
+  const stopTelling = tellIfInterrupted(underWay, ctx);
+  const making = createJob({
+    family,
+    endpoint,
+    key,
+    body,
+    externalId,
+    intent,
+    client,
+    ledger,
+    clock: ctx.clock,
+    signal: ctx.signal,
+    note: (text) => ctx.io.note(text),
+    onExchange: (isUnderWay) => {
+      underWay.now = isUnderWay;
+    },
+    ...(flags.queue && {
+      queue: {
+        deadlineMs,
+        random: ctx.host.random,
+        onQueued: (text) => ctx.io.note(text),
+        pool: await followers.poolOf(intent),
+        looker: await followers.looker(family),
+      },
+    }),
+  }).finally(stopTelling);
+  const job = await making.catch((error: unknown) => {
+    if (error instanceof GwError && error.kind === 'unknown_outcome') return { error };
+    throw error;
+  });
+  if ('error' in job) return lostOutcome(job.error, family.name, key);
+  const odd = job.isOwnReply ? spec.replyWarning?.(job.reply) : undefined;
+  if (odd !== undefined) ctx.io.warn(odd);
+  const accepted: JobResult = {
+    family: family.name,
+    id: job.id,
+    status: job.status ?? '',
+    record: job.reply,
+    files: [],
+  };
+  if (!flags.wait) {
+    if (!ctx.signal.aborted) return { value: accepted };
+    const followed = { ...accepted, files: [], error: ctx.signal.reason };
+    return outcomeOf(followed, { family: family.name, id: job.id, accepted }, ctx);
+  }
+  ctx.io.note(`task ${job.id}`);
+  return followFromFlags(
+    { id: job.id, key: job.key, family, flags, save, deadlineMs, accepted },
+    followers,
+    ctx,
+  );
+}
+
+/** What the ledger keeps of a create before it is sent. */
+function intentOf(
+  { spec, endpoint, model, body, media, settings }: ReadyCreate,
+  { name: gateway, keyId }: Access,
+  save: CreateInput['intent']['save'],
+): CreateInput['intent'] {
+  const { content, contents, prompt, ...rest } = body;
+  return {
+    event: 'intent',
+    family: spec.family.name,
+    endpoint: endpoint.name,
+    model: isText(body.model) ? body.model : model,
+    prompt: promptIn(content ?? contents ?? prompt),
+    settings: { ...scalarsOf(rest), ...scalarsOf(rest.settings) },
+    media: media.items.map((item) => item.describe),
+    profile: settings.profile.value,
+    keyId,
+    gateway,
+    save,
+  };
+}
+
+/** The plain values of an object; none where it is no object. */
+const scalarsOf = (value: unknown): Body =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).filter(([, each]) => typeof each !== 'object'))
+    : {};
+
+/** The words of a request: a prompt field, or the text items of its content. */
+function promptIn(source: unknown): string | undefined {
+  if (isText(source)) return source;
+  if (!Array.isArray(source)) return undefined;
+  const texts = source.map((item: { text?: unknown } | null) => item?.text).filter(isText);
+  return texts.length > 0 ? texts.join('\n') : undefined;
+}
+
+/** A job that may exist without an ID is printed under gw's own. */
+const lostOutcome = (error: GwError, family: string, key: string): Outcome<JobResult> => ({
+  value: { family, id: error.facts.taskId ?? key, status: 'unknown', record: null, files: [] },
+  error,
+});
+
+/** A paid request under way is not dropped: its reply holds the ID of what was paid for. */
+function tellIfInterrupted(underWay: { readonly now: boolean }, { io, signal }: Context): () => void {
+  const tell = () => {
+    if (underWay.now) io.note('waiting for the answer to a paid request; interrupt again to end at once');
+  };
+  signal.addEventListener('abort', tell);
+  return () => signal.removeEventListener('abort', tell);
+}

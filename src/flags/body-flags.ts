@@ -1,0 +1,133 @@
+import type * as z from 'zod';
+import { usage } from '../errors.ts';
+import { type Field, fieldsOf, type ItemFlag, setOf, type Takes, takesInWords } from '../gateway/body.ts';
+import { type Flag, type FlagSet, flagName } from './flag.ts';
+
+// The flags of a body's fields, every way: field -> flag, typed values -> body, place in the body -> flag.
+
+/** Values by the flags' keys: what was typed. */
+export type TypedValues = Readonly<Record<string, unknown>>;
+
+/** What a field of a body is set from, and the items of a list that flags make. */
+export interface BodyFlags {
+  readonly flags: FlagSet;
+  /** The kinds of item that are media or elements, by the key of their flag; in request order. */
+  readonly items: Readonly<Record<string, ItemFlag>>;
+  /** The typed fields laid over a body: what a flag says replaces that field. Throws `usage` for a number that is none. */
+  lay(base: Readonly<Record<string, unknown>>, typed: TypedValues): Record<string, unknown>;
+  /** The flag of a place in the body: a field, an item by its index, or a kind of item by its word. */
+  flagAt(path: readonly PropertyKey[], body: Readonly<Record<string, unknown>>): string | undefined;
+}
+
+/**
+ * The flags of the fields of these bodies; a field that several bodies have is one flag. Help says what each of `models`
+ * takes of a field, under the name that people type.
+ */
+export function flagsOfBodies(
+  bodies: readonly z.ZodType[],
+  models: readonly (readonly [name: string, model: unknown])[] = [],
+): BodyFlags {
+  const fields = new Map<string, Field>();
+  for (const field of bodies.flatMap((body) => fieldsOf(body))) {
+    if (!fields.has(field.key)) fields.set(field.key, field);
+  }
+  const items: Record<string, ItemFlag> = {};
+  const flags: Record<string, Flag> = {};
+  for (const [key, field] of fields) {
+    for (const [name, item] of Object.entries(field.facts.items ?? {})) {
+      items[name] = item;
+      flags[name] = itemFlag(item);
+    }
+    if (!field.facts.items) flags[key] = flagOf(field, models);
+  }
+  return {
+    flags,
+    items,
+    lay(base, typed) {
+      let body: Record<string, unknown> = { ...base };
+      for (const { key, path, facts } of fields.values()) {
+        const value = typed[key] === true ? (facts.sets ?? true) : typed[key];
+        if (value !== undefined && !facts.items) body = put(body, path, value);
+      }
+      return body;
+    },
+    flagAt(path, body) {
+      const [name, at] = path;
+      const field = [...fields.values()].find(({ path: of }) =>
+        of.every((step, depth) => step === path[depth]),
+      );
+      if (name === 'prompt') return '--prompt';
+      if (field && !field.facts.items) return flagName(field.key);
+      if (!field || at === undefined) return undefined;
+      const list: unknown = body[String(name)];
+      const item =
+        typeof at === 'number' && Array.isArray(list) ? (list[at] as ItemWords | null) : { role: at };
+      const kinds: unknown[] = [item?.role, item?.type];
+      const [key] = Object.entries(items).find(([, { kind }]) => kinds.includes(kind)) ?? [];
+      if (key !== undefined) return flagName(key);
+      return kinds.includes('text') || kinds.includes('prompt') ? '--prompt' : undefined;
+    },
+  };
+}
+
+interface ItemWords {
+  readonly role?: unknown;
+  readonly type?: unknown;
+}
+
+function itemFlag({ value, help, many }: ItemFlag): Flag {
+  return { value, summary: help, ...(many && { list: true }), parse: (raw) => (many ? [raw] : raw) };
+}
+
+function flagOf(field: Field, models: readonly (readonly [string, unknown])[]): Flag {
+  const { facts, schema, help } = field;
+  const taken = models.flatMap(([name, model]): [string, Takes][] => {
+    const takes = facts.takes?.(model);
+    return takes ? [[name, takes]] : [];
+  });
+  const union = [...new Set(taken.flatMap(([, takes]) => ('min' in takes ? [] : takes)))];
+  const choices = facts.choices ?? setOf(schema) ?? (union.length > 0 ? union : undefined);
+  const summary = [help, takenInHelp(taken, field)].filter(Boolean).join(': ');
+  const isSwitch = schema.type === 'boolean' || facts.sets !== undefined;
+  return {
+    ...(facts.short && { short: facts.short }),
+    ...(!isSwitch && { value: facts.value ?? choices?.join('|') ?? 'VALUE' }),
+    ...(facts.negatable && { negatable: true }),
+    summary,
+    ...(choices && { choices }),
+    ...(facts.completes && { completes: facts.completes }),
+    parse: (raw, flag) => (isSwitch ? true : wordAs(field, raw, flag, summary)),
+  };
+}
+
+/** `768P, 2K (gamma-H3); 480P, 768P (gamma-H3-Max)`; nothing where all take the whole set. */
+function takenInHelp(taken: readonly (readonly [string, Takes])[], { facts, schema }: Field): string {
+  if (schema.type === 'boolean') return '';
+  const names = new Map<string, string[]>();
+  for (const [name, takes] of taken) {
+    const words = takesInWords(takes, facts);
+    names.set(words, [...(names.get(words) ?? []), name]);
+  }
+  if (names.size === 1 && names.has(setOf(schema)?.join(', ') ?? '')) return '';
+  return [...names].map(([words, of]) => `${words} (${of.join(', ')})`).join('; ');
+}
+
+/** A word as the field's own type; a word that is none is left for the schema to refuse. */
+function wordAs({ schema, facts }: Field, raw: string, flag: string, summary: string): unknown {
+  if (facts.words && Object.hasOwn(facts.words, raw)) return facts.words[raw];
+  if (schema.type !== 'number') return raw;
+  if (/^-?\d{1,9}$/.test(raw)) return Number(raw);
+  const unit = facts.value === 'SECONDS' ? ' of seconds' : '';
+  throw usage(`${flag} ${raw}: not a whole number${unit}`, summary);
+}
+
+function put(
+  body: Readonly<Record<string, unknown>>,
+  [name = '', ...rest]: readonly string[],
+  value: unknown,
+): Record<string, unknown> {
+  if (rest.length === 0) return { ...body, [name]: value };
+  const inner = body[name];
+  const object = typeof inner === 'object' && inner !== null && !Array.isArray(inner) ? inner : {};
+  return { ...body, [name]: put(object as Record<string, unknown>, rest, value) };
+}

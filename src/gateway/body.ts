@@ -1,0 +1,278 @@
+import * as z from 'zod';
+import type { Modality, Range } from './media-limits.ts';
+
+// How a request's body is declared: each field once, with the flag that sets it and what each model takes of it, and the
+// rules between fields as rows. Types, flags, help, checks, model sheets and the sandbox are read from here.
+
+/** Makes the objects of a body: loose or strict; one type serves for both. */
+export type ObjectMaker = typeof z.object;
+
+/** What a model takes of a field: words of a set, or a range and a value beside it. */
+export type Takes = readonly string[] | (Range & { readonly also?: number });
+
+/** What a field says beside its schema. */
+export interface FieldFacts<Model = unknown> {
+  /** Key of the flag, where it is not the field's own name: `watermark` for `aigc_watermark`. */
+  readonly flag?: string;
+  readonly short?: string;
+  /** Placeholder of the value in help; a set of words or a switch has one by itself. */
+  readonly value?: string;
+  /** `--no-NAME` exists too. */
+  readonly negatable?: true;
+  /** Offered in help and completion where the schema holds no set. */
+  readonly choices?: readonly string[];
+  readonly completes?: 'model:alpha' | 'model:gamma' | 'model:image';
+  /** Words that stand for a value: `auto` for -1. */
+  readonly words?: Readonly<Record<string, unknown>>;
+  /** The value that a switch sets where it is not `true`. */
+  readonly sets?: unknown;
+  /** What each model takes of it; undefined: the field is not one of that model. */
+  readonly takes?: (model: Model) => Takes | undefined;
+  /** The field's name in a model sheet, where it has a row. */
+  readonly row?: string;
+  /** What the service takes where it is left out, where documented. */
+  readonly fallback?: string | number | boolean;
+  /** References to media: one flag for each kind of item. The command puts them into the body. */
+  readonly items?: Readonly<Record<string, ItemFlag>>;
+}
+
+/** A flag that makes an item of a list such as `content`. */
+export interface ItemFlag {
+  /** The item's `role`, or `type` where it has no role. */
+  readonly kind: string;
+  /** Absent for what is no file: an element. */
+  readonly modality?: Modality;
+  readonly many?: true;
+  readonly value: string;
+  readonly help: string;
+}
+
+const facts = new WeakMap<z.ZodType, FieldFacts>();
+
+function declare<S extends z.ZodType>(schema: S, told: FieldFacts): S {
+  facts.set(schema, told);
+  return schema;
+}
+
+/** A field that may be left out, and its flag: `help` is what the flag's line says. */
+export function field<S extends z.ZodType, Model = unknown>(
+  schema: S,
+  help: string,
+  extra: FieldFacts<Model> = {},
+): z.ZodOptional<S> {
+  return declare(schema.optional().describe(help), extra as FieldFacts);
+}
+
+/** A field that is required. */
+export const requiredField = <S extends z.ZodType>(schema: S, help: string, extra: FieldFacts = {}): S =>
+  declare(schema.describe(help), extra);
+
+/** A whole number of a range that says itself: `3-15 seconds are taken`. */
+export function whole({ min, max }: Range, rule = `a whole number from ${min} to ${max}`) {
+  return z.int().min(min, rule).max(max, rule);
+}
+
+/** A text that is more than blanks. */
+export const words = (error = 'the prompt is empty') =>
+  z.string().refine((text) => text.trim() !== '', { error });
+
+/** One declared field of a body. */
+export interface Field {
+  /** `settings`, `duration`. */
+  readonly path: readonly string[];
+  /** Key of its flag: `duration`. */
+  readonly key: string;
+  readonly help: string;
+  /** Without what makes it optional. */
+  readonly schema: z.ZodType;
+  readonly facts: FieldFacts;
+}
+
+/** The declared fields of a body, in order, also those of objects within it. */
+export function fieldsOf(body: z.ZodType, at: readonly string[] = []): Field[] {
+  const object = body instanceof z.ZodOptional ? (body.unwrap() as z.ZodType) : body;
+  if (!(object instanceof z.ZodObject)) return [];
+  return Object.entries(object.shape as Record<string, z.ZodType>).flatMap(([name, schema]) => {
+    const path = [...at, name];
+    const told = facts.get(schema);
+    if (!told) return fieldsOf(schema, path);
+    const key = told.flag ?? name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+    const inner = schema instanceof z.ZodOptional ? (schema.unwrap() as z.ZodType) : schema;
+    return [{ path, key, help: schema.description ?? '', schema: inner, facts: told }];
+  });
+}
+
+/** The words of a field that is a set; undefined for any other. */
+export const setOf = (schema: z.ZodType): readonly string[] | undefined =>
+  schema instanceof z.ZodEnum ? schema.options.map(String) : undefined;
+
+/** A sentence about a field of a body: what it breaks, or what is odd about it. */
+export interface Note {
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+  /** The values that would do, where the nearest one is worth naming. */
+  readonly known?: readonly string[];
+}
+
+/**
+ * A rule that no single field can tell. `refuse` where the document states it; `warn` where the document is silent or can
+ * be read in two ways: the body is sent all the same.
+ */
+export interface Rule<Body> {
+  /** Unique over all bodies: `gamma.text-needs-a-ratio`. */
+  readonly name: string;
+  readonly verdict: 'refuse' | 'warn';
+  /** What the document says, in its own words; of a warning, what is odd. */
+  readonly sentence: string;
+  /** Each breach, with what to do about it; `fields` are those that the body declares. */
+  check(body: Body, fields: readonly Field[]): Iterable<Note>;
+}
+
+const rules = new WeakMap<z.ZodType, readonly Rule<unknown>[]>();
+
+/** The rules between the fields of a body; none where none are declared. */
+export const rulesOf = (body: z.ZodType): readonly Rule<unknown>[] => rules.get(body) ?? [];
+
+/** What an issue says of the rule that is broken, in its `params`. */
+export interface RuleParams {
+  readonly rule: string;
+  readonly sentence: string;
+  readonly known?: readonly string[];
+}
+
+/**
+ * A body's schema with its rules, twice: loose (what the document does not list passes), and strict for the sandbox,
+ * which is made when it is first used.
+ */
+export function withRules<S extends z.ZodObject>(
+  make: (object: ObjectMaker) => S,
+  of: readonly Rule<z.infer<S>>[],
+): readonly [S, z.ZodType<z.infer<S>>] {
+  const checked = (object: unknown): S => {
+    const schema = make(object as ObjectMaker).superRefine((body, ctx) => {
+      for (const rule of of) {
+        if (rule.verdict === 'warn') continue;
+        for (const { path, message, known } of rule.check(body as z.infer<S>, fields)) {
+          const params: RuleParams = { rule: rule.name, sentence: rule.sentence, ...(known && { known }) };
+          ctx.addIssue({ code: 'custom', path: [...path], message, params: { ...params } });
+        }
+      }
+    });
+    const fields = fieldsOf(schema);
+    rules.set(schema, of as readonly Rule<unknown>[]);
+    return schema;
+  };
+  return [checked(z.looseObject), z.lazy(() => checked(z.strictObject)) as unknown as z.ZodType<z.infer<S>>];
+}
+
+/** What is odd about a body that has passed its schema: each breach of a rule that only warns, and the rule. */
+export const oddities = (schema: z.ZodType, body: unknown): (Note & { readonly rule: Rule<unknown> })[] =>
+  rulesOf(schema)
+    .filter(({ verdict }) => verdict === 'warn')
+    .flatMap((rule) => [...rule.check(body, fieldsOf(schema))].map((note) => ({ ...note, rule })));
+
+/**
+ * A rule for the fields of which each model takes its own part: `gamma-H3 takes 768P, 2K; 480P is for gamma-H3-Max`.
+ * `models` by the names that people type; `nameOf` is the one that a body is for.
+ */
+export function takenByModel<Body, Model>(
+  rule: Pick<Rule<Body>, 'name' | 'sentence'>,
+  models: Readonly<Record<string, Model>>,
+  nameOf: (body: Body) => string,
+): Rule<Body> {
+  return {
+    ...rule,
+    verdict: 'refuse',
+    *check(body, fields) {
+      const name = nameOf(body);
+      const model = Object.hasOwn(models, name) ? models[name] : undefined;
+      if (model === undefined) return;
+      for (const { path, facts } of fields) {
+        const value = valueAt(body, path);
+        if (!facts.takes || value === undefined) continue;
+        const takes = facts.takes(model);
+        if (takes !== undefined && isTaken(takes, value)) continue;
+        const others = Object.keys(models).filter((other) => {
+          const taken = facts.takes?.(models[other]);
+          if (taken === undefined) return false;
+          return 'min' in taken ? value === taken.also : isTaken(taken, value);
+        });
+        const rule = takes
+          ? `${name} takes ${takesInWords(takes, facts, ' seconds')}`
+          : `not a setting of ${name}`;
+        const shown = typeof value === 'boolean' ? 'it' : String(value);
+        const elsewhere = others.length === 0 ? '' : `; ${shown} is for ${others.join(', ')}`;
+        yield { path, message: `${rule}${elsewhere}` };
+      }
+    },
+  };
+}
+
+/** What stands at a path of a body; undefined where nothing does. */
+export const valueAt = (body: unknown, path: readonly PropertyKey[]): unknown =>
+  path.reduce<unknown>(
+    (value, key) =>
+      typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+        ? (value as Record<PropertyKey, unknown>)[key]
+        : undefined,
+    body,
+  );
+
+const isTaken = (takes: Takes, value: unknown): boolean =>
+  'min' in takes
+    ? (Number(value) >= takes.min && Number(value) <= takes.max) || value === takes.also
+    : takes.includes(String(value));
+
+/** `768P, 2K`, `4-15 seconds`, or `4-30 seconds, or -1 (auto)`. */
+export function takesInWords(takes: Takes, { words = {} }: FieldFacts, unit = ''): string {
+  if (!('min' in takes)) return takes.join(', ');
+  const range = `${takes.min}-${takes.max}${unit}`;
+  const [word] = Object.entries(words).find(([, value]) => value === takes.also) ?? [];
+  return takes.also === undefined ? range : `${range}, or ${takes.also}${word ? ` (${word})` : ''}`;
+}
+
+const typeWords: Readonly<Record<string, string>> = {
+  int: 'a whole number',
+  number: 'a number',
+  boolean: 'true or false',
+  string: 'a text',
+  array: 'a list',
+  object: 'an object',
+  record: 'an object',
+};
+
+/**
+ * The sentence of a bound that has none of its own, so that no message is zod's. Given to every check of a body:
+ * `schema.safeParse(body, { error: inOurWords })`.
+ */
+export function inOurWords(issue: z.core.$ZodRawIssue): string {
+  const of = (count: unknown) =>
+    issue.origin === 'string'
+      ? `${count} characters`
+      : issue.origin === 'array'
+        ? `${count} items`
+        : `${count}`;
+  switch (issue.code) {
+    case 'invalid_type':
+      return issue.input === undefined
+        ? 'is required'
+        : `must be ${typeWords[issue.expected] ?? `of type ${issue.expected}`}`;
+    case 'invalid_value':
+      return `${issue.values.length === 1 ? 'must be' : 'one of'} ${issue.values.map(String).join(', ')}`;
+    case 'too_small':
+      if (issue.minimum === 1 && (issue.origin === 'string' || issue.origin === 'array')) return 'is empty';
+      return `${issue.inclusive === false ? 'more than' : 'at least'} ${of(issue.minimum)}`;
+    case 'too_big':
+      return `${issue.inclusive === false ? 'less than' : 'at most'} ${of(issue.maximum)}`;
+    case 'not_multiple_of':
+      return `must be a multiple of ${issue.divisor}`;
+    case 'unrecognized_keys':
+      return `has ${issue.keys.length === 1 ? 'a field that is' : 'fields that are'} not documented: ${issue.keys.join(', ')}`;
+    case 'invalid_union':
+      return issue.discriminator
+        ? 'not a known type of content item'
+        : 'is in none of the forms that are taken';
+    default:
+      return 'is not in a form that is taken';
+  }
+}

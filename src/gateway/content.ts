@@ -1,0 +1,134 @@
+import * as z from 'zod';
+import type { ItemFlag, ObjectMaker, Rule } from './body.ts';
+import type { Modality } from './media-limits.ts';
+
+// `content` of families A and C: a list of texts and media, each medium with the role that it plays.
+
+export const imageRoles = ['reference_image', 'first_frame', 'last_frame'] as const;
+
+/** One item; the families differ in what a text may be and what an address is. */
+export const contentItem = <T extends z.ZodType>(
+  object: ObjectMaker,
+  text: T,
+  url: (modality: Modality) => z.ZodType<string>,
+) =>
+  z.discriminatedUnion('type', [
+    text as T & z.ZodObject<{ type: z.ZodLiteral<'text'>; text: z.ZodString }>,
+    object({
+      type: z.literal('image_url'),
+      image_url: object({ url: url('image') }),
+      role: z.enum(imageRoles).optional(),
+    }),
+    object({
+      type: z.literal('video_url'),
+      video_url: object({ url: url('video') }),
+      role: z.literal('reference_video').optional(),
+    }),
+    object({
+      type: z.literal('audio_url'),
+      audio_url: object({ url: url('audio') }),
+      role: z.literal('reference_audio').optional(),
+    }),
+  ]);
+
+export type ContentItem = z.infer<ReturnType<typeof contentItem<z.ZodObject>>>;
+
+/** The flags that make items, in request order; each form is what a reference of that kind may be. */
+export const contentFlags = (
+  forms: { readonly [M in Modality]: string },
+  lastFrame = 'image that the video ends with',
+) =>
+  ({
+    firstFrame: {
+      kind: 'first_frame',
+      modality: 'image',
+      value: 'REF',
+      help: 'image that the video starts from',
+    },
+    lastFrame: {
+      kind: 'last_frame',
+      modality: 'image',
+      value: 'REF',
+      help: lastFrame,
+    },
+    image: {
+      kind: 'reference_image',
+      modality: 'image',
+      many: true,
+      value: 'REF',
+      help: `reference image: ${forms.image}`,
+    },
+    video: {
+      kind: 'reference_video',
+      modality: 'video',
+      many: true,
+      value: 'REF',
+      help: `reference video: ${forms.video}`,
+    },
+    audio: {
+      kind: 'reference_audio',
+      modality: 'audio',
+      many: true,
+      value: 'REF',
+      help: `reference audio: ${forms.audio}`,
+    },
+  }) as const satisfies Readonly<Record<string, ItemFlag>>;
+
+/** The medium of an item and its address; undefined for a text. */
+export function mediumOf(
+  item: ContentItem,
+): { readonly modality: Modality; readonly url: string; readonly role: string } | undefined {
+  if (item.type === 'image_url')
+    return { modality: 'image', url: item.image_url.url, role: item.role ?? 'reference_image' };
+  if (item.type === 'video_url')
+    return { modality: 'video', url: item.video_url.url, role: 'reference_video' };
+  if (item.type === 'audio_url')
+    return { modality: 'audio', url: item.audio_url.url, role: 'reference_audio' };
+  return undefined;
+}
+
+/** How many items play a role; a medium without one is taken for a reference. */
+export const countRole = (content: readonly ContentItem[], role: string): number =>
+  content.filter((item) => mediumOf(item)?.role === role).length;
+
+export const hasRole = (content: readonly ContentItem[], role: string): boolean =>
+  countRole(content, role) > 0;
+
+/** Counts the media of a request by modality. */
+export function countMedia(content: readonly ContentItem[]): { readonly [M in Modality]: number } {
+  const counts = { image: 0, video: 0, audio: 0 };
+  for (const item of content) {
+    const medium = mediumOf(item);
+    if (medium) counts[medium.modality] += 1;
+  }
+  return counts;
+}
+
+/** "at most 1 first frame, 1 last frame": of either frame there is one. */
+export const oneOfEachFrame = (
+  rule: Pick<Rule<never>, 'name' | 'sentence'>,
+): Rule<{ readonly content: readonly ContentItem[] }> => ({
+  ...rule,
+  verdict: 'refuse',
+  *check({ content }) {
+    for (const role of ['first_frame', 'last_frame']) {
+      if (countRole(content, role) > 1) yield { path: ['content', role], message: `at most one ${role}` };
+    }
+  },
+});
+
+/** A role is "conditional" in the document, which does not say when it may be left out. */
+export const mediaWithoutRole = (family: string): Rule<{ readonly content: readonly ContentItem[] }> => ({
+  name: `${family}.media-without-a-role`,
+  verdict: 'warn',
+  sentence: 'every medium that the document shows has a role; what one without is taken for is not stated',
+  *check({ content }) {
+    for (const [index, item] of content.entries()) {
+      if (item.type === 'text' || item.role !== undefined) continue;
+      yield {
+        path: ['content', index],
+        message: 'a medium without a role is sent as it is; a reference has one',
+      };
+    }
+  },
+});

@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'vitest';
+import type * as z from 'zod';
+import { lookAtBody } from '../../src/flags/breaches.ts';
+import { AlphaCreateBody } from '../../src/gateway/alpha/create.ts';
+import { BetaO1Body, BetaOpenBody, BetaTextBody, BetaTurboBody } from '../../src/gateway/beta/create.ts';
+import { BetaListBody } from '../../src/gateway/beta/list.ts';
+import { inOurWords, oddities, rulesOf } from '../../src/gateway/body.ts';
+import { GammaCreateBody } from '../../src/gateway/gamma/create.ts';
+import * as examples from './rule-examples.ts';
+
+const bodies: [name: string, schema: z.ZodType, of: Readonly<Record<string, examples.RuleExample>>][] = [
+  ['alpha', AlphaCreateBody, examples.alphaRuleExamples],
+  ['beta, text', BetaTextBody, examples.betaTextRuleExamples],
+  ['beta, turbo', BetaTurboBody, examples.betaTurboRuleExamples],
+  ['beta, o1', BetaO1Body, examples.betaO1RuleExamples],
+  ['beta, a body that is not shown', BetaOpenBody, examples.betaOpenRuleExamples],
+  ['beta, list', BetaListBody, examples.betaListRuleExamples],
+  ['gamma', GammaCreateBody, examples.gammaRuleExamples],
+];
+
+/** Holds of every body of its endpoint: there is none that keeps it. */
+const always = ['beta.body-not-shown'];
+
+/** The names of the rules that a body breaks, or is told of. */
+const namesIn = (schema: z.ZodType, body: unknown): { broken: unknown[]; odd: string[] } => {
+  const issues = schema.safeParse(body, { error: inOurWords }).error?.issues ?? [];
+  const broken = issues.map((issue) => (issue.code === 'custom' ? issue.params?.rule : issue.message));
+  const odd = issues.length > 0 ? [] : oddities(schema, body).map(({ rule }) => rule.name);
+  return { broken: [...new Set(broken)], odd: odd.filter((name) => !always.includes(name)) };
+};
+
+describe.each(bodies)('rules of %s', (_, schema, of) => {
+  const rules = rulesOf(schema).filter(({ name }) => !always.includes(name));
+
+  test('each has a body that keeps it and one that breaks it, and no body is of a rule that is not there', () => {
+    expect(Object.keys(of).toSorted()).toEqual(rules.map(({ name }) => name).toSorted());
+  });
+
+  test.each(rules)('$name ($verdict)', ({ name, verdict, sentence }) => {
+    const { kept, broken } = of[name] ?? {};
+    const held = namesIn(schema, kept);
+    expect(held.broken).toEqual([]);
+    expect(held.odd).not.toContain(name);
+    expect(namesIn(schema, broken)).toEqual(
+      verdict === 'refuse' ? { broken: [name], odd: [] } : { broken: [], odd: [name] },
+    );
+    const { breaches, oddities } = lookAtBody(schema, broken, () => undefined);
+    expect([...breaches, ...oddities].map(({ says }) => says)).toContain(sentence);
+  });
+});
+
+test('no two rules of different bodies share a name without sharing their sentence', () => {
+  const sentences = new Map<string, string>();
+  for (const { name, sentence } of bodies.flatMap(([, schema]) => rulesOf(schema))) {
+    expect(sentences.get(name) ?? sentence, name).toBe(sentence);
+    sentences.set(name, sentence);
+  }
+});
