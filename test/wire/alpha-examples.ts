@@ -84,7 +84,10 @@ export const alphaExamples: readonly Example[] = [
   },
   {
     rule: '1: a port that does not exist',
-    body: { model: V25, content: [text, { ...image, image_url: { url: 'https://example.com:65536/a.png' } }] },
+    body: {
+      model: V25,
+      content: [text, { ...image, image_url: { url: 'https://example.com:65536/a.png' } }],
+    },
     refused: /not a URL, a Base64 data URI or asset/,
   },
   {
