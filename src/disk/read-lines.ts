@@ -5,18 +5,38 @@ const chunkBytes = 1 << 18;
 /** Longer than any reply that is kept; a longer "line" is damage and is dropped piece by piece. */
 const maxLineBytes = 96 << 20;
 
+/** Which lines of a file are wanted. */
+export interface LineRange {
+  /** Only lines that contain this text; the rest is passed over without being decoded. */
+  readonly needle?: string | undefined;
+  /** Only what stands from this byte on, where a line must begin. */
+  readonly startByte?: number | undefined;
+  /** Only what stands before this byte. */
+  readonly endByte?: number | undefined;
+}
+
+/** A line and where it stands: from its first byte to its newline. */
+export interface Line {
+  readonly text: string;
+  /** How many newlines stand before it in the range; means nothing with a needle. */
+  readonly newlines: number;
+  readonly startByte: number;
+  readonly endByte: number;
+}
+
+/** The texts of `linesOf`. */
+export function* readLines(file: string, range?: LineRange): Generator<string> {
+  for (const { text } of linesOf(file, range)) yield text;
+}
+
 /**
- * The non-empty lines of a file in order, read in pieces, so that the size of the file does not matter. With a needle only the
- * lines that contain it, the rest passed over without being decoded; with `endByte` only those before that byte, with
- * `startByte`, where a line must begin, only those from there on.
- * A missing file has no lines.
+ * The non-empty lines of a file in order, read in pieces, so that the size of the file does not matter. A missing file has
+ * no lines. Throws the system's error.
  */
-export function* readLines(
+export function* linesOf(
   file: string,
-  needle?: string,
-  endByte = Number.POSITIVE_INFINITY,
-  startByte = 0,
-): Generator<string> {
+  { needle, startByte = 0, endByte = Number.POSITIVE_INFINITY }: LineRange = {},
+): Generator<Line> {
   let fd: number;
   try {
     fd = fs.openSync(file, 'r');
@@ -26,12 +46,14 @@ export function* readLines(
   }
   const wanted = needle === undefined ? undefined : Buffer.from(needle);
   try {
-    const chunk = Buffer.allocUnsafe(chunkBytes);
+    const chunk = Buffer.allocUnsafe(Math.max(1, Math.min(chunkBytes, endByte - startByte)));
     let carried: Buffer[] = [];
     let carriedBytes = 0;
     let position = startByte;
+    let newlines = 0;
     for (;;) {
-      const count = fs.readSync(fd, chunk, 0, Math.min(chunkBytes, endByte - position), position);
+      const count = fs.readSync(fd, chunk, 0, Math.min(chunk.length, endByte - position), position);
+      const blockByte = position - carriedBytes;
       position += count;
       const piece = chunk.subarray(0, count);
       const end = count === 0 ? -1 : piece.lastIndexOf(0x0a);
@@ -41,7 +63,7 @@ export function* readLines(
         continue;
       }
       const whole = Buffer.concat([...carried, piece.subarray(0, Math.max(end, 0))]);
-      yield* linesOf(whole, wanted);
+      newlines = yield* linesIn(whole, blockByte, newlines, wanted);
       if (count === 0) return;
       carried = [Buffer.from(piece.subarray(end + 1))];
       carriedBytes = count - end - 1;
@@ -51,17 +73,29 @@ export function* readLines(
   }
 }
 
-function* linesOf(block: Buffer, wanted: Buffer | undefined): Generator<string> {
+/** The lines of a block that ends where a newline stands; gives back how many newlines stand before what follows it. */
+function* linesIn(
+  block: Buffer,
+  blockByte: number,
+  newlinesBefore: number,
+  wanted: Buffer | undefined,
+): Generator<Line, number> {
+  let newlines = newlinesBefore;
   let start = 0;
   while (start < block.length) {
     if (wanted !== undefined) {
       const hit = block.indexOf(wanted, start);
-      if (hit === -1) return;
+      if (hit === -1) break;
       start = Math.max(start, block.lastIndexOf(0x0a, hit) + 1);
     }
     const newline = block.indexOf(0x0a, start);
     const end = newline === -1 ? block.length : newline;
-    if (end > start) yield block.toString('utf8', start, end);
+    if (end > start) {
+      const text = block.toString('utf8', start, end);
+      yield { text, newlines, startByte: blockByte + start, endByte: blockByte + end };
+    }
+    if (newline !== -1) newlines += 1;
     start = end + 1;
   }
+  return newlines + 1;
 }

@@ -98,8 +98,8 @@ export function createIo({ host, mode, noColor = false }: IoOptions): Io {
     },
     outReply: (bytes) => result.filteredBytes(bytes),
     table: async (table) => result.ownText(await tableText(table)),
-    warn: (text) => {
-      if (!mode.quiet) {
+    warn: (text, urgent) => {
+      if (urgent || !mode.quiet) {
         side.line((style) => `${style.caution('warning:')} ${oneLine(hide(text))}`, true);
       }
     },

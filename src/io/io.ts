@@ -35,8 +35,8 @@ export interface Io {
   outReply(bytes: Uint8Array): Promise<void>;
   /** A list: aligned on a terminal, tab-separated in a pipe, only IDs when quiet. */
   table(table: Table): Promise<void>;
-  /** `warning: …` on stderr; nothing when quiet. */
-  warn(text: string): void;
+  /** `warning: …` on stderr; nothing when quiet, unless it is `urgent`: something paid for may be lost. */
+  warn(text: string, urgent?: 'urgent'): void;
   /** One plain line on stderr; nothing when quiet. */
   note(text: string): void;
   /** Text on stderr as it comes (a model's thoughts), treated like `out`; nothing when quiet. */

@@ -28,7 +28,7 @@ export async function belongsToAnother(claimed: Claimed, ledger: Ledger): Promis
   const { externalId, key, found, gateway, family } = claimed;
   if (externalId === key) return false;
   if (isOlder(claimed)) return true;
-  const owner = await ledger.find(found.id, gateway);
+  const [owner] = await ledger.find({ ids: [found.id], gateway, limit: 1 });
   // A task that was only taken in, to be followed, was made by whoever has its external ID.
   return owner !== undefined && owner.key !== key && owner.endpoint !== family.query.endpoint.name;
 }

@@ -1,5 +1,6 @@
-import type { Family, TaskUsage, TaskView } from '../gateway/task.ts';
+import type { Family, TaskUsage } from '../gateway/task.ts';
 import type { Job } from '../ledger/event.ts';
+import { lacksOutputs, taskOf } from '../ledger/settled.ts';
 
 /** A job of the ledger as it is listed: what was asked, where it stands, what it cost, and how long it still lives. */
 export interface JobView {
@@ -47,16 +48,6 @@ const LAST_MS = 8.64e15;
 const iso = (ms: number | undefined): string | null =>
   ms === undefined || Math.abs(ms) > LAST_MS ? null : new Date(ms).toISOString();
 
-/** What the record of a job says; undefined where there is none, or none that this build can read. */
-export function taskOf(job: Job, family: Family | undefined): TaskView | undefined {
-  if (family === undefined || job.record === undefined) return undefined;
-  try {
-    return family.readTask(job.record, job.id ?? job.key);
-  } catch {
-    return undefined;
-  }
-}
-
 /** When the output links of a finished job die, Unix milliseconds, counted from the server's clock at first sight. */
 export const linkExpiresAtMs = (job: Job, family: Family): number | undefined =>
   job.state === 'succeeded' && job.serverDateMs !== undefined && taskOf(job, family)?.outputs.length !== 0
@@ -72,18 +63,6 @@ export const recordExpiresAtMs = (job: Job, family: Family): number | undefined 
 /** Whether a succeeded job that is to be saved has an output that is not. */
 export const isUnsaved = (job: Job, family: Family): boolean =>
   job.save.download && lacksOutputs(job, family);
-
-/**
- * Whether a succeeded job has an output that is not on disk, wanted or not. A task whose record names none, or cannot be
- * read, has one all the same.
- */
-export function lacksOutputs(job: Job, family: Family): boolean {
-  if (job.state !== 'succeeded') return false;
-  const { outputs = [], hasNoFiles } = taskOf(job, family) ?? {};
-  if (hasNoFiles) return false;
-  if (outputs.length === 0) return 'query' in family && job.files.length === 0;
-  return outputs.some(({ role }) => !job.files.some((file) => file.role === role));
-}
 
 /**
  * When the link or the record of a job dies, Unix milliseconds, if that is soon and the job still needs it: it is not
@@ -104,9 +83,11 @@ export function diesSoonAtMs(job: Job, family: Family, nowMs: number): number | 
 
 /** A job's word for lists: the gateway's status, unless gw knows more. */
 export const statusWord = (job: Job): string =>
-  job.state === 'running' || job.state === 'succeeded' || job.state === 'failed'
-    ? (job.status ?? job.state)
-    : job.state;
+  job.isDamaged
+    ? 'damaged'
+    : job.state === 'running' || job.state === 'succeeded' || job.state === 'failed'
+      ? (job.status ?? job.state)
+      : job.state;
 
 /** A job as it is listed; one of a family that this build does not know has no life and no usage. */
 export function jobView(job: Job, family: Family | undefined): JobView {

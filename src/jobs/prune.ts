@@ -1,7 +1,8 @@
 import type { Family } from '../gateway/task.ts';
 import type { Job } from '../ledger/event.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { lacksOutputs, linkExpiresAtMs, recordExpiresAtMs } from './job-view.ts';
+import { lacksOutputs } from '../ledger/settled.ts';
+import { linkExpiresAtMs, recordExpiresAtMs } from './job-view.ts';
 
 /** A create that was never answered may come to light later than any record that is documented to live (30 days). */
 const UNKNOWN_LIFE_MS = 30 * 24 * 3_600_000;

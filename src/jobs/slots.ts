@@ -77,9 +77,9 @@ const LIKELY_RUN_MS = 15 * 60_000;
  */
 async function openJobs({ clock, family, intent, ledger, pool }: SlotInput): Promise<Job[]> {
   const sinceMs = clock.now() - (family.recordLifeMs ?? family.linkLifeMs);
-  const jobs = await ledger.list({ family: family.name, sinceMs });
+  const jobs = await ledger.find({ family: family.name, gateway: intent.gateway, sinceMs, isOpen: true });
   return jobs.filter((job) => {
-    if (job.gateway !== intent.gateway || !isInPool(job, pool)) return false;
+    if (!isInPool(job, pool)) return false;
     // Another key may be another account, which has slots of its own.
     if (isOtherKey(job, intent.keyId)) return false;
     if (job.state === 'running') return true;

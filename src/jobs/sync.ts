@@ -128,7 +128,7 @@ async function syncJob(input: SyncInput, turns: Turns, looked = () => {}): Promi
       const settled = await settleUnanswered(job, family, { ...deps, client: async () => deps.client });
       if (settled.outcome !== 'adopted') return unsettled(job, settled);
       id = settled.id;
-      job = (await deps.ledger.find(job.key)) ?? job;
+      job = (await deps.ledger.find({ ids: [job.key] }))[0] ?? job;
     }
     if (id === undefined || !looks || (await tidyParts(job, family, deps.ledger)))
       return { outcome: 'quiet' };

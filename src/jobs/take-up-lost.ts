@@ -57,15 +57,11 @@ interface Lost {
 
 async function unsettledUnder(externalId: string, input: CreateInput): Promise<Job | undefined> {
   const { family, intent, key, ledger } = input;
-  const jobs = await ledger.list({ family: family.name });
-  return jobs.find(
-    (job) =>
-      job.externalId === externalId &&
-      job.key !== key &&
-      job.gateway === intent.gateway &&
-      isLost(job) &&
-      !isOtherKey(job, intent.keyId),
-  );
+  const [job] = await ledger.find({
+    ...{ externalId, family: family.name, gateway: intent.gateway, isOpen: true, limit: 1 },
+    where: (each) => each.key !== key && isLost(each) && !isOtherKey(each, intent.keyId),
+  });
+  return job;
 }
 
 async function goOn({ job, externalId, externalIds }: Lost, input: CreateInput): Promise<Accepted> {

@@ -115,6 +115,8 @@ export interface SavedFile {
 export interface Job extends Omit<IntentEvent, 'event'> {
   /** gw's own ID, `gw-…` with 128 random bits. */
   readonly key: string;
+  /** Its intent cannot be read: what it asked for is not known but for what could be made out of that line. */
+  readonly isDamaged?: true | undefined;
   /** The gateway's task ID. */
   readonly id: string | undefined;
   readonly state: JobState;

@@ -72,10 +72,12 @@ type Part = Job['parts'][string];
 type Fields<T> = { -readonly [K in keyof T]: T[K] };
 
 /** One job while its lines come in. */
-interface Draft {
+export interface Draft {
   rank: number;
   readonly job: Fields<Omit<Job, keyof IntentEvent | 'parts' | 'files'>>;
   intent: Omit<IntentEvent, 'event'> | undefined;
+  /** What could be made out of an intent that cannot be read. */
+  salvaged: Partial<Omit<IntentEvent, 'event'>> | undefined;
   /** The plan that has taken the place of the intent's. */
   plan: SavePlan | undefined;
   /** When it was sent last: an empty look-up before that says nothing of it. */
@@ -86,60 +88,66 @@ interface Draft {
   readonly files: Map<string, SavedFile>;
 }
 
-/** Gathers lines into jobs, one line at a time; never throws. */
-export class JobFold {
-  private readonly drafts = new Map<string, Draft>();
-  /** The keys of the jobs that were accepted under an ID, in the order seen. */
-  private readonly keysOfId = new Map<string, Set<string>>();
-
-  add(line: LedgerLine): void {
-    if (line.event === 'accepted') {
-      const keys = this.keysOfId.get(line.id);
-      if (keys) keys.add(line.job);
-      else this.keysOfId.set(line.id, new Set([line.job]));
-    }
-    let draft = this.drafts.get(line.job);
-    if (draft === undefined) {
-      draft = newDraft(line.job);
-      this.drafts.set(line.job, draft);
-    }
-    apply(draft, line);
-  }
-
-  /** The jobs whose intent was seen, newest first; equal times: the later seen first. */
-  jobs(): Job[] {
-    const jobs = [...this.drafts.values()].map(jobOf).filter((job) => job !== undefined);
-    return jobs.reverse().sort((left, right) => right.createdAtMs - left.createdAtMs);
-  }
-
-  /** One job by its key, if its intent was seen. */
-  job(key: string): Job | undefined {
-    const draft = this.drafts.get(key);
-    return draft && jobOf(draft);
-  }
-
-  /** The jobs that were accepted under an ID, the last seen first. */
-  jobsOfTask(id: string): Job[] {
-    const keys = [...(this.keysOfId.get(id) ?? [])].reverse();
-    return keys.map((key) => this.job(key)).filter((job) => job !== undefined);
-  }
+/** The one way that lines become a job; undefined where none of them says that there is one. */
+export function jobOf({ job, intent, salvaged, plan, parts, files }: Draft): Job | undefined {
+  const isDamaged = intent === undefined;
+  // Of a job that was never sent, nothing is lost with its intent.
+  if (isDamaged && job.id === undefined && job.sentAtMs === undefined) return undefined;
+  const { save, ...asked } = intent ?? { ...nothingAsked, ...salvaged };
+  return {
+    ...asked,
+    ...job,
+    ...(isDamaged && { isDamaged }),
+    save: plan ?? save,
+    parts: Object.fromEntries(parts),
+    files: [...files.values()],
+  };
 }
 
-/** The one way that lines become a job. */
-function jobOf({ job, intent, plan, parts, files }: Draft): Job | undefined {
-  if (intent === undefined) return undefined;
-  const save = plan ?? intent.save;
-  return { ...intent, ...job, save, parts: Object.fromEntries(parts), files: [...files.values()] };
+const nothingAsked: Omit<IntentEvent, 'event'> = {
+  family: '',
+  endpoint: '',
+  model: undefined,
+  settings: {},
+  media: [],
+  bodySha256: '',
+  profile: '',
+  gateway: '',
+  save: { target: '', force: false, download: true },
+};
+
+/** Keeps what can be made out of a line that cannot be read, where it looks like the job's intent. */
+export function salvage(draft: Draft, text: string): void {
+  const field = (name: string) => new RegExp(`"${name}":"([^"\\\\]+)"`).exec(text)?.[1];
+  const family = field('family');
+  if (family === undefined) return;
+  const target = field('target');
+  draft.salvaged = {
+    family,
+    endpoint: field('endpoint') ?? '',
+    model: field('model'),
+    prompt: field('prompt'),
+    profile: field('profile') ?? '',
+    gateway: field('gateway') ?? '',
+    externalId: field('externalId'),
+    ...(target !== undefined && { save: { ...nothingAsked.save, target } }),
+  };
 }
 
 /** Folds lines into jobs, newest first. Lines may come in any order and more than once. */
 export function foldJobs(lines: Iterable<LedgerLine>): Job[] {
-  const fold = new JobFold();
-  for (const line of lines) fold.add(line);
-  return fold.jobs();
+  const drafts = new Map<string, Draft>();
+  for (const line of lines) {
+    const draft = drafts.get(line.job) ?? newDraft(line.job);
+    drafts.set(line.job, draft);
+    addLine(draft, line);
+  }
+  const jobs = [...drafts.values()].map(jobOf).filter((job) => job !== undefined);
+  return jobs.reverse().sort((left, right) => right.createdAtMs - left.createdAtMs);
 }
 
-function newDraft(key: string): Draft {
+/** A job of which no line has been seen. */
+export function newDraft(key: string): Draft {
   return {
     rank: ranks.intent,
     job: {
@@ -159,6 +167,7 @@ function newDraft(key: string): Draft {
       downloads: 0,
     },
     intent: undefined,
+    salvaged: undefined,
     plan: undefined,
     lastSentMs: 0,
     gets: new Set(),
@@ -167,7 +176,8 @@ function newDraft(key: string): Draft {
   };
 }
 
-function apply(draft: Draft, line: LedgerLine): void {
+/** Adds what a line says; never throws. */
+export function addLine(draft: Draft, line: LedgerLine): void {
   const { job } = draft;
   const moves = bearingOn({ state: job.state, rank: draft.rank }, line) === 'moves';
   const standing = moves ? standingOf(line) : undefined;
@@ -176,6 +186,7 @@ function apply(draft: Draft, line: LedgerLine): void {
     job.state = standing.state;
     job.message = 'message' in line ? line.message : undefined;
   }
+  if (draft.intent === undefined && job.createdAtMs === 0) job.createdAtMs = line.t;
   switch (line.event) {
     case 'intent': {
       if (draft.intent !== undefined) return;

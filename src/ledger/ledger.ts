@@ -1,4 +1,46 @@
-import type { IntentEvent, Job, LedgerEvent } from './event.ts';
+import type { IntentEvent, Job, JobState, LedgerEvent } from './event.ts';
+
+/** Which jobs are looked for; each field that is there narrows it. */
+export interface Wanted {
+  /** gw's own keys and the gateway's task IDs, mixed. Two gateways may give out the same ID. */
+  readonly ids?: readonly string[] | undefined;
+  /** How gw's key or the task ID begins. */
+  readonly beginning?: string | undefined;
+  readonly externalId?: string | undefined;
+  readonly states?: readonly JobState[] | undefined;
+  readonly family?: string | undefined;
+  readonly gateway?: string | undefined;
+  /** Created at this Unix millisecond or later. */
+  readonly sinceMs?: number | undefined;
+  /** Leaves out what is settled: jobs that ended badly, or whose outputs are saved. Some that are settled may be left. */
+  readonly isOpen?: boolean | undefined;
+  /** At most this many, the newest. */
+  readonly limit?: number | undefined;
+  readonly where?: ((job: Job) => boolean) | undefined;
+}
+
+/** A line of a journal that cannot be read, its number counted from 1. */
+export interface UnreadableLine {
+  readonly path: string;
+  readonly line: number;
+}
+
+/**
+ * Of jobs that were found by `ids`, tells the one that a word names: by gw's own key, else the newest of that task ID; with
+ * `gateway` only of that gateway.
+ */
+export function jobsByName(
+  jobs: readonly Job[],
+  gateway?: string | undefined,
+): (idOrKey: string) => Job | undefined {
+  const byKey = new Map(jobs.map((job) => [job.key, job]));
+  const byId = new Map<string, Job>();
+  for (const job of jobs) {
+    if (job.id === undefined || byId.has(job.id)) continue;
+    if (gateway === undefined || job.gateway === gateway) byId.set(job.id, job);
+  }
+  return (idOrKey) => byKey.get(idOrKey) ?? byId.get(idOrKey);
+}
 
 /** The record of every paid job of this user; several processes use it at once. */
 export interface Ledger {
@@ -25,20 +67,12 @@ export interface Ledger {
    * `download` for `get`, `part` and `saved`, `internal` for the others; an ID that could not be recorded is in its `taskId`.
    */
   append(key: string, event: LedgerEvent): void;
-  /**
-   * One job by the gateway's task ID or gw's own, the newest first where an ID stands twice. Two gateways may give out
-   * the same ID: with `gateway`, only a job of that one is found by it.
-   */
-  find(idOrKey: string, gateway?: string): Promise<Job | undefined>;
-  /** As `find` for many at once, by what each was asked for under; the journals are read once for all of them. */
-  findMany(idsOrKeys: Iterable<string>, gateway?: string): Promise<ReadonlyMap<string, Job>>;
-  /** Jobs, newest first. */
-  list(filter?: {
-    readonly sinceMs?: number | undefined;
-    readonly family?: string | undefined;
-  }): Promise<Job[]>;
-  /** How many unreadable lines the last read skipped. */
-  readonly skippedLines: number;
+  /** The jobs that are wanted, newest first; all of them where nothing is said. Throws GwError `usage` naming the path. */
+  find(wanted?: Wanted): Promise<Job[]>;
+  /** How many jobs there are. */
+  count(): Promise<number>;
+  /** The lines that the last look could not read: each is lost, and no other with it. */
+  readonly unreadable: readonly UnreadableLine[];
   /**
    * Forgets jobs for good; other processes may go on appending. Throws GwError `usage` while another process removes
    * jobs, and where a journal cannot be rewritten; then nothing is lost.

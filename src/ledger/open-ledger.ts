@@ -8,12 +8,11 @@ import { usage } from '../errors.ts';
 import type { Clock } from '../host.ts';
 import type { IntentEvent, Job, JobState, LedgerEvent } from './event.ts';
 import { bearing, isHoldersOnly, standingOf } from './fold.ts';
+import { JobIndex } from './job-index.ts';
 import { isJobKey, newJobKey, type RandomBytes } from './job-key.ts';
 import { currentJournal } from './journal-files.ts';
 import type { Hold, Ledger } from './ledger.ts';
-import { LiveJobs } from './live-jobs.ts';
 import { refuseNewerJournal } from './newer-journal.ts';
-import { findJob, findJobs, readJobs, type Skips } from './read-jobs.ts';
 import { removeJobs } from './remove-jobs.ts';
 import { serialize } from './serialize.ts';
 import { claimError, readError, writeError } from './write-error.ts';
@@ -38,9 +37,6 @@ export interface LedgerOptions {
  */
 const MAX_APPENDS = 3;
 
-/** How many look-ups search the journals before they are kept in memory. */
-const MAX_SEARCHES = 2;
-
 /** Opens the ledger of a state directory. Nothing is touched on the disk before the first read or write. */
 export function openLedger(options: LedgerOptions): Ledger {
   const { clock, calls = fs, step = () => {} } = options;
@@ -50,16 +46,9 @@ export function openLedger(options: LedgerOptions): Ledger {
     hideSecret: options.hideSecret ?? ((text: string) => text),
     keepPrompts: options.keepPrompts,
   };
-  let skips: Skips = { lines: 0 };
   let poison: FailedSync | undefined;
 
-  // Who looks up one job reads little; who goes on asking reads the journals once and from then on what is new.
-  const live = new LiveJobs(dir);
-  let searches = 0;
-  const isAskedOften = () => {
-    searches += 1;
-    return searches > MAX_SEARCHES;
-  };
+  const index = new JobIndex(dir, async () => (await import('./settled.ts')).loadSettled());
 
   /** Where the jobs stand that this ledger holds. */
   const holding = new Map<string, JobState>();
@@ -96,10 +85,9 @@ export function openLedger(options: LedgerOptions): Ledger {
     }
   };
 
-  const reading = async <T>(read: (skips: Skips) => T): Promise<T> => {
-    skips = { lines: 0 };
+  const reading = async <T>(read: () => T): Promise<Awaited<T>> => {
     try {
-      return read(skips);
+      return await read();
     } catch (error) {
       throw readError(error, dir);
     }
@@ -119,19 +107,6 @@ export function openLedger(options: LedgerOptions): Ledger {
       lock.release();
     },
   });
-  const find: Ledger['find'] = (idOrKey, gateway) =>
-    reading((counted) =>
-      isAskedOften()
-        ? live.findMany([idOrKey], counted, gateway).get(idOrKey)
-        : findJob(dir, idOrKey, counted, gateway),
-    );
-
-  const findMany: Ledger['findMany'] = (idsOrKeys, gateway) =>
-    reading((counted) =>
-      isAskedOften()
-        ? live.findMany(idsOrKeys, counted, gateway)
-        : findJobs(dir, idsOrKeys, counted, gateway),
-    );
   const holdMany = async (keys: Iterable<string>): Promise<Hold[]> => {
     const claims = new Map<string, LockFile>();
     try {
@@ -141,7 +116,10 @@ export function openLedger(options: LedgerOptions): Ledger {
       }
       if (claims.size === 0) return [];
       step('read what is held');
-      const jobs = await findMany(claims.keys());
+      const keysOfJobs = [...claims.keys()];
+      const jobs = new Map(
+        (await reading(() => index.find({ ids: keysOfJobs }))).map((job) => [job.key, job]),
+      );
       return [...claims].map(([key, lock]) => {
         const job = jobs.get(key);
         // What is not there has not been sent either.
@@ -184,18 +162,10 @@ export function openLedger(options: LedgerOptions): Ledger {
       }
     },
     append,
-    find,
-    findMany,
-    list: (filter = {}) =>
-      reading((counted) => {
-        const { sinceMs, family } = filter;
-        const wanted = (job: Job) =>
-          (sinceMs === undefined || job.createdAtMs >= sinceMs) &&
-          (family === undefined || job.family === family);
-        return readJobs(dir, counted, sinceMs).filter(wanted);
-      }),
-    get skippedLines() {
-      return skips.lines;
+    find: (wanted = {}) => reading(() => index.find(wanted)),
+    count: () => reading(() => index.count()),
+    get unreadable() {
+      return index.unreadable;
     },
     remove: (keys) => reading(() => removeJobs({ dir, locks, step }, keys, clock.now())),
   };

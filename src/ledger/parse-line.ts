@@ -79,6 +79,10 @@ const head = /^\{"v":\d+,"t":[\d.e+-]+,"job":"([^"\\]*)"/;
 /** Whose line it is, without reading it whole; undefined for a line that gw did not write in its own order. */
 export const jobOfLine = (line: string): string | undefined => head.exec(line)?.[1];
 
+/** Whose line a damaged one is likely to be: a key stands near its start. */
+export const keyIn = (line: string): string | undefined =>
+  jobOfLine(line) ?? /"(gw-[0-9a-z]{26})"/.exec(line.slice(0, 120))?.[1];
+
 /** Throws GwError `usage` where a line's format is newer than this build's. */
 export function refuseNewer(version: number, file: string): void {
   if (version <= LEDGER_VERSION) return;

@@ -89,7 +89,7 @@ function copyLines(
   try {
     let block = '';
     for (const source of from) {
-      for (const line of readLines(source.path, undefined, source.bytes)) {
+      for (const line of readLines(source.path, { endByte: source.bytes })) {
         if (!keeps(line)) {
           counts.dropped += 1;
           continue;

@@ -71,7 +71,7 @@ async function savingTimes(openLedger) {
     };
     const floor = await timed(append);
     const ms = await timed(async (at) => {
-      await ledger.find(keyOf(at));
+      await ledger.find({ ids: [keyOf(at)] });
       append(at);
     });
     const cells = [ms.toFixed(0).padStart(8), (ms / count).toFixed(2).padStart(12)];
@@ -88,19 +88,19 @@ async function ledgerTimes() {
   const { openLedger } = (await import(outfile)).default;
   const open = () => openLedger({ dir: state, clock: { now: Date.now }, keepPrompts: true });
   const ledger = open();
-  for (let searches = 0; searches < 3; searches += 1) await ledger.find('nothing');
+  await ledger.find({ ids: ['nothing'] });
   const ids = Array.from({ length: 10_000 }, (_, at) => idOf(at));
   const works = {
     'JSON.parse of its lines': () => {
       for (const text of readFileSync(file, 'utf8').split('\n')) if (text) JSON.parse(text);
     },
-    list: () => ledger.list(),
-    // Each with a ledger just opened: one that is asked often keeps what it has read.
-    'find, the first': () => open().find(ids[0]),
-    'find, the last': () => open().find(ids.at(-1)),
-    'findMany of 50': () => open().findMany(ids.slice(0, 50)),
-    'findMany of all': () => open().findMany(ids),
-    'find, asked again': () => ledger.find(ids[0]),
+    'find all': () => ledger.find(),
+    // Each with a ledger just opened.
+    'find the first': () => open().find({ ids: [ids[0]] }),
+    'find the last': () => open().find({ ids: [ids.at(-1)] }),
+    'find 50': () => open().find({ ids: ids.slice(0, 50) }),
+    'find all by their IDs': () => open().find({ ids }),
+    'find the first, asked again': () => ledger.find({ ids: [ids[0]] }),
   };
   console.log('ledger of 10,000 jobs, six events each, medians of five\n');
   console.log(`${'what'.padEnd(28)}${'ms'.padStart(8)}${'x JSON.parse'.padStart(16)}`);

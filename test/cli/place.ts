@@ -129,7 +129,7 @@ export class Place {
 
   /** The jobs in the ledger, newest first. */
   jobs(state = this.state): Promise<Job[]> {
-    return openLedger({ dir: state, clock: { now: Date.now }, keepPrompts: true }).list();
+    return openLedger({ dir: state, clock: { now: Date.now }, keepPrompts: true }).find();
   }
 
   /** Names in the working directory. */

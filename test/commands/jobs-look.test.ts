@@ -164,7 +164,7 @@ test.each(['8.7e15', '-9e15', '1e999'])('one line of the time %s spoils nothing'
     const run = await gw('jobs', ...argv);
     expect(run.code, `${argv}: ${run.err}`).toBe(0);
   }
-  expect((await ledgerOf(world).list()).map(({ id, state }) => [id, state])).toEqual([['t-1', 'running']]);
+  expect((await ledgerOf(world).find()).map(({ id, state }) => [id, state])).toEqual([['t-1', 'running']]);
 });
 
 const journalOf = (world: World): string => {

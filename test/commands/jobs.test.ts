@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { afterEach, describe, expect, test } from 'vitest';
 import { startSandbox } from '../../src/sandbox/server.ts';
@@ -96,14 +96,16 @@ describe('jobs list', () => {
     expect(typo).toMatchObject({ code: 2, out: '', err: expect.stringContaining('--status running') });
   });
 
-  test('a damaged line is told of', async () => {
+  test.each([[[]], [['-q']]])('a damaged line is named by file and line %j', async (flags) => {
     const world = await openWorld();
     savedJob(world, 't-1', HOUR_MS);
     const dir = `${world.dir}/.local/state/gw/ledger`;
     const [journal = ''] = readdirSync(dir).filter((name) => name.endsWith('.jsonl'));
     appendFileSync(`${dir}/${journal}`, '{"damaged\n');
-    expect((await world.gw(['jobs', 'list'])).err).toBe(
-      'warning: 1 unreadable line of the ledger was skipped\n',
+    const lines = readFileSync(`${dir}/${journal}`, 'utf8').split('\n');
+    const line = lines.indexOf('{"damaged') + 1;
+    expect((await world.gw(['jobs', 'list', ...flags])).err).toBe(
+      `warning: ${dir}/${journal}:${line} cannot be read and was skipped; gw doctor says what to do\n`,
     );
   });
 
@@ -215,7 +217,7 @@ describe('jobs wait', () => {
     for (const prompt of ['one', 'two', 'three']) {
       made.push((await world.gw(['video', 'alpha', 'create', prompt])).out.trim());
     }
-    const job = await ledgerOf(world).find(made[1] ?? '');
+    const job = (await ledgerOf(world).find({ ids: [made[1] ?? ''] }))[0];
     const run = await world.gw(['jobs', 'wait', made[0] ?? '', job?.key ?? '', made[2] ?? '']);
     expect(run.code, run.err).toBe(0);
     expect(run.out.split('\n').filter(Boolean).sort()).toEqual(
@@ -329,7 +331,7 @@ describe('jobs wait', () => {
   test('images that are saved are printed, not waited for, and not saved anew', async () => {
     const world = await openWorld();
     const made = (await world.gw(['image', 'create', 'a fox'])).out.trim();
-    const [job] = await ledgerOf(world).list();
+    const [job] = await ledgerOf(world).find();
     const before = world.requests().length;
     for (const word of ['wait', 'download']) {
       expect(await world.gw(['jobs', word, job?.key ?? ''])).toMatchObject({ code: 0, out: `${made}\n` });
@@ -486,7 +488,7 @@ describe('jobs sync', () => {
       intentIn(world, { gateway: 'https://elsewhere.example', profile: 'work' }),
     );
     expect(await world.gw(['jobs', 'sync'])).toMatchObject({ code: 0, out: '', err: '' });
-    expect((await ledgerOf(world).find(key))?.state).toBe('not_sent');
+    expect((await ledgerOf(world).find({ ids: [key] }))[0]?.state).toBe('not_sent');
   });
 
   test('many that go on are told of in one line', async () => {
@@ -513,7 +515,7 @@ describe('jobs sync', () => {
     const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();
     world.clock.ms += HOUR_MS;
     const ledger = ledgerOf(world);
-    const hold = await ledger.hold((await ledger.find(id))?.key ?? '');
+    const hold = await ledger.hold((await ledger.find({ ids: [id] }))[0]?.key ?? '');
     expect(await world.gw(['jobs', 'sync'])).toMatchObject({
       code: 0,
       out: '',
@@ -626,7 +628,7 @@ describe('jobs prune', () => {
     ledger.append(failed, { event: 'final', state: 'failed', status: 'failed', record: {}, serverDateMs: 1 });
     const dry = await world.gw(['jobs', 'prune', '--before', '20d', '--dry-run', '-q']);
     expect(dry.out.split('\n').filter(Boolean).sort()).toEqual(['t-failed', 't-over', 't-saved']);
-    expect((await ledger.list()).length).toBe(8);
+    expect((await ledger.find()).length).toBe(8);
     const run = await world.gw(['jobs', 'prune', '--before', '20d', '--yes']);
     expect(run.code, run.err).toBe(0);
     expect(
@@ -636,7 +638,7 @@ describe('jobs prune', () => {
     ).toEqual(['t-failed', 't-over', 't-saved']);
     expect(run.err).toContain('3 jobs removed from the ledger');
     expect(run.err).toContain('4 jobs as old as that are kept');
-    expect((await ledger.list()).map((job) => job.id).sort()).toEqual([
+    expect((await ledger.find()).map((job) => job.id).sort()).toEqual([
       'b-damaged',
       'b-unsaved',
       'd-1',
@@ -653,7 +655,7 @@ describe('jobs prune', () => {
     expect(run).toMatchObject({ code: 2, out: '', err: expect.stringContaining('--yes') });
     expect(await world.gw(['jobs', 'prune', '--yes'])).toMatchObject({ code: 2 });
     expect(await world.gw(['jobs', 'prune', '--before', '30d', '--curl'])).toMatchObject({ code: 2 });
-    expect(await ledgerOf(world).list()).toHaveLength(1);
+    expect(await ledgerOf(world).find()).toHaveLength(1);
   });
 
   test.each([
@@ -671,7 +673,7 @@ describe('jobs prune', () => {
     const run = await world.gw(['jobs', 'prune', '--before', '30d'], { terminal: true, stdin });
     expect(run.code, run.err).toBe(code);
     expect(run.err).toContain('Remove 1 job from the ledger? [y/N]');
-    expect(await ledgerOf(world).list()).toHaveLength(left);
+    expect(await ledgerOf(world).find()).toHaveLength(left);
   });
 
   test('with nothing to forget it says so and succeeds', async () => {

@@ -136,7 +136,7 @@ describe('two profiles of one gateway', () => {
     const { error } = JSON.parse(run.err);
     expect(error).toMatchObject({ kind: 'not_found', task_id: 't-1' });
     expect(error.message).toContain('t-1 was made with another key');
-    expect((await ledgerOf(world).find('t-1'))?.state).toBe('running');
+    expect((await ledgerOf(world).find({ ids: ['t-1'] }))[0]?.state).toBe('running');
     const wait = await gw('jobs', 'wait', 't-1');
     expect(wait).toMatchObject({ code: 4, err: expect.stringContaining('made with another key') });
   });
@@ -163,7 +163,7 @@ describe('two profiles of one gateway', () => {
     expect(run.code, run.err).toBe(14);
     expect(JSON.parse(run.err).error).toMatchObject({ kind: 'unknown_outcome', task_id: key });
     expect(new Set(used)).toEqual(new Set([bearer(accountKeys.p2)]));
-    expect((await ledger.find(key))?.state).toBe('unknown');
+    expect((await ledger.find({ ids: [key] }))[0]?.state).toBe('unknown');
   });
 
   test('a record that is gone under the key that made it is lost', async () => {
@@ -175,7 +175,7 @@ describe('two profiles of one gateway', () => {
       keyId: keyIdOf(accountKeys.p1),
     });
     expect(await gw('jobs', 'sync')).toMatchObject({ code: 4 });
-    expect((await ledgerOf(world).find('gone-1'))?.state).toBe('lost');
+    expect((await ledgerOf(world).find({ ids: ['gone-1'] }))[0]?.state).toBe('lost');
   });
 
   test('a profile without a stored key is served by the key in force only where it made the job', async () => {
@@ -194,7 +194,7 @@ describe('two profiles of one gateway', () => {
   test('the ledger tells keys apart and holds none', async () => {
     const { world, gw } = await twoAccounts();
     for (const profile of ['p1', 'p2']) await gw('video', 'alpha', 'create', 'a fox', '--profile', profile);
-    const ids = (await ledgerOf(world).list()).map(({ keyId = '' }) => keyId);
+    const ids = (await ledgerOf(world).find()).map(({ keyId = '' }) => keyId);
     expect(new Set(ids).size).toBe(2);
     for (const id of ids) expect(id).toMatch(/^[0-9a-f]{12}$/);
   });

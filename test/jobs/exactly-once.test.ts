@@ -43,7 +43,7 @@ async function scene(...fates: CreateFate[]) {
       note: (text) => notes.push(text),
     });
   const onlyJob = async () => {
-    const jobs = await ledger.list();
+    const jobs = await ledger.find();
     expect(jobs).toHaveLength(1);
     const [job] = jobs;
     if (!job) throw new Error('no job');
@@ -103,7 +103,7 @@ describe('a create of family B whose answer is lost', () => {
       const job = await create();
       expect(job.id).toBe('bt-1');
       expect(gateway.creates).toEqual([job.key, job.key]);
-      expect((await ledger.list()).map(({ id }) => id)).toEqual(['bt-1']);
+      expect((await ledger.find()).map(({ id }) => id)).toEqual(['bt-1']);
     },
   );
 
@@ -225,7 +225,7 @@ describe('a create of family B whose answer is lost', () => {
     expect(error.facts?.hint).toContain(first.id);
     expect(notes).toEqual([expect.stringContaining('answered HTTP 409; looking')]);
     expect(gateway.tasks().size).toBe(1);
-    expect((await ledger.list()).map(({ state }) => state).sort()).toEqual(['refused', 'running']);
+    expect((await ledger.find()).map(({ state }) => state).sort()).toEqual(['refused', 'running']);
   });
 
   test('an interrupt while it is looked for leaves it to jobs sync, which finds it', async () => {
@@ -270,7 +270,7 @@ describe('a create of family B whose answer is lost', () => {
     const jobs = await Promise.all(Array.from({ length: 50 }, () => create()));
     expect(gateway.creates).toHaveLength(50);
     expect(gateway.tasks().size).toBe(50);
-    const known = new Map((await ledger.list()).map(({ externalId, id }) => [externalId, id]));
+    const known = new Map((await ledger.find()).map(({ externalId, id }) => [externalId, id]));
     expect(known).toEqual(gateway.tasks());
     expect(new Set(jobs.map(({ id }) => id)).size).toBe(50);
   });
@@ -285,7 +285,7 @@ describe('an external ID that is taken', () => {
     expect(error).toMatchObject({ kind: 'rejected', message: expect.stringContaining('already exists') });
     expect(error.facts?.hint).toContain(first.id);
     expect(gateway.tasks().size).toBe(1);
-    const states = (await ledger.list()).map(({ state }) => state).sort();
+    const states = (await ledger.find()).map(({ state }) => state).sort();
     expect(states).toEqual(['refused', 'running']);
   });
 
@@ -303,7 +303,7 @@ describe('an external ID that is taken', () => {
       message: expect.stringContaining('nothing was created'),
     });
     expect(error.facts?.hint).toContain(first.id);
-    expect((await ledger.list()).map(({ state }) => state).sort()).toEqual(['refused', 'running']);
+    expect((await ledger.find()).map(({ state }) => state).sort()).toEqual(['refused', 'running']);
   });
 
   test('by an older task that this ledger does not know, and the answer is lost: not taken for this one', async () => {

@@ -73,7 +73,7 @@ test('a full account is waited for, its tasks are looked at, and what ended is w
   expect(notes).toEqual([
     expect.stringContaining('no free slot: 3 alpha tasks are queued or running, and the account runs 3'),
   ]);
-  expect((await ledger.find('b'))?.state).toBe('succeeded');
+  expect((await ledger.find({ ids: ['b'] }))[0]?.state).toBe('succeeded');
 });
 
 test('several that wait at once never take more than there are', async () => {
@@ -85,7 +85,7 @@ test('several that wait at once never take more than there are', async () => {
   const times = [one.atMs, two.atMs].sort((left, right) => left - right);
   expect(times[0]).toBeGreaterThanOrEqual(60_000);
   expect(times[1]).toBeGreaterThanOrEqual(120_000);
-  const open = (await ledger.list()).filter(({ state }) => state === 'running' || state === 'intent');
+  const open = (await ledger.find()).filter(({ state }) => state === 'running' || state === 'intent');
   expect(open).toHaveLength(3);
 });
 

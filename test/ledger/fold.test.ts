@@ -163,14 +163,16 @@ describe('outputs', () => {
   });
 });
 
-it('lists jobs newest first and leaves out those without an intent', () => {
+it('lists jobs newest first and leaves out those of which nothing was paid for without an intent', () => {
   const jobs = foldJobs([
     line('gw-a', 10, intent()),
     line('gw-b', 30, intent()),
     line('gw-c', 20, intent()),
-    line('gw-d', 40, accepted),
+    line('gw-d', 40, { event: 'status', status: 'running' }),
+    line('gw-e', 5, accepted),
   ]);
-  expect(jobs.map((job) => job.key)).toEqual(['gw-b', 'gw-c', 'gw-a']);
+  expect(jobs.map((job) => job.key)).toEqual(['gw-b', 'gw-c', 'gw-a', 'gw-e']);
+  expect(jobs.at(-1)).toMatchObject({ isDamaged: true, id: 'task-1', state: 'running' });
 });
 
 describe('for any lines', () => {

@@ -18,8 +18,8 @@ it('eight processes that write at once lose nothing', async () => {
   );
   expect(keys).toHaveLength(4000);
   const ledger = open(dir);
-  expect(new Set((await ledger.list()).map((job) => job.key))).toEqual(new Set(keys));
-  expect(ledger.skippedLines).toBe(0);
+  expect(new Set((await ledger.find()).map((job) => job.key))).toEqual(new Set(keys));
+  expect(ledger.unreadable).toEqual([]);
 });
 
 it('twenty killed writers lose nothing that was acknowledged', async () => {
@@ -36,9 +36,9 @@ it('twenty killed writers lose nothing that was acknowledged', async () => {
     }
   }
   const ledger = open(dir);
-  const kept = new Set((await ledger.list()).map((job) => job.key));
+  const kept = new Set((await ledger.find()).map((job) => job.key));
   expect(acknowledged.length).toBeGreaterThan(20);
   expect(acknowledged.filter((key) => !kept.has(key))).toEqual([]);
-  expect(ledger.skippedLines).toBeLessThanOrEqual(20);
-  expect(fs.readdirSync(path.join(dir, 'ledger'))).toHaveLength(1);
+  expect(ledger.unreadable.length).toBeLessThanOrEqual(20);
+  expect(fs.readdirSync(path.join(dir, 'ledger')).filter((name) => name !== 'index')).toHaveLength(1);
 });

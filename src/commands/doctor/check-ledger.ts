@@ -7,6 +7,7 @@ import { usage } from '../../errors.ts';
 import { durationText } from '../../io/duration-text.ts';
 import { diesSoonAtMs, isUnsaved } from '../../jobs/job-view.ts';
 import type { Job } from '../../ledger/event.ts';
+import type { UnreadableLine } from '../../ledger/ledger.ts';
 import { withFamilies } from '../jobs/read-jobs.ts';
 import { type Finding, failed, ok, skipped, warning } from './finding.ts';
 import { nearestDirectory } from './nearest-directory.ts';
@@ -17,16 +18,18 @@ export async function checkLedger(ctx: Context): Promise<Finding[]> {
   let findings: Finding[];
   try {
     const ledger = await ctx.ledger();
-    jobs = await ledger.list();
+    jobs = await ledger.find({ isOpen: true });
     // The test comes before the word that it can be written.
     const isThere = probe(ledger.dir);
-    const count = `${jobs.length} ${jobs.length === 1 ? 'job' : 'jobs'}`;
+    const all = await ledger.count();
+    const count = `${all} ${all === 1 ? 'job' : 'jobs'}`;
     findings = [
-      ledger.skippedLines > 0
+      ledger.unreadable.length > 0
         ? warning(
             'ledger',
-            `${ledger.dir}: ${ledger.skippedLines} unreadable lines were skipped`,
-            'keep a copy of the directory; the other jobs are not concerned',
+            `${ledger.dir}: ${unreadableText(ledger.unreadable)}`,
+            'keep a copy of the directory and run gw jobs sync: a job whose first line is damaged is found by its ID; the ' +
+              'other jobs are not concerned',
           )
         : ok(
             'ledger',
@@ -38,6 +41,12 @@ export async function checkLedger(ctx: Context): Promise<Finding[]> {
   }
   return [...findings, await checkLinks(jobs, ctx)];
 }
+
+const unreadableText = (lines: readonly UnreadableLine[]): string => {
+  const places = lines.slice(0, 10).map(({ path: file, line }) => `${path.basename(file)}:${line}`);
+  const more = lines.length - places.length;
+  return `${lines.length === 1 ? '1 line' : `${lines.length} lines`} cannot be read: ${places.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+};
 
 /** Writes and removes a file where the ledger is, or where it would be made; whether it is there. Throws GwError `usage`. */
 function probe(dir: string): boolean {

@@ -3,9 +3,9 @@ import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
 import type { SaveFlags } from '../../flags/job-flags.ts';
-import { taskOf } from '../../jobs/job-view.ts';
 import { syncJobs } from '../../jobs/sync.ts';
 import type { Job } from '../../ledger/event.ts';
+import { taskOf } from '../../ledger/settled.ts';
 import { type JobResult, outcomeOf } from '../video/follow-job.ts';
 import type { Followers } from '../video/followers.ts';
 import { ofTask } from '../video/task-ids.ts';
@@ -68,7 +68,7 @@ export function refuseSavingAnew(known: KnownJob, { out, force }: SaveFlags): vo
 
 /** Where an image job stands once nothing more can be done for it. */
 async function settledOutcome(key: string, ctx: Context): Promise<Outcome<JobResult>> {
-  const job = await (await ctx.ledger()).find(key);
+  const [job] = await (await ctx.ledger()).find({ ids: [key] });
   const facts = { taskId: key, hint: `gw jobs show ${key}` };
   if (job?.state !== 'succeeded') {
     const error = new GwError('unknown_outcome', `image job ${key} was not answered, or not yet`, facts);

@@ -39,31 +39,27 @@ export const list = defineCommand<typeof flags, JobView[]>({
   sends: 'nothing',
   async *run({ flags }, ctx) {
     const nowMs = ctx.clock.now();
-    const filter = { sinceMs: flags.since?.(nowMs), family: flags.family };
-    const jobs = await readJobs(filter, ctx);
-    const isMeant = statusFilter(flags.status, jobs);
-    const shown = jobs.filter(
-      ({ job, family }) =>
-        isMeant(job) && (flags.expiring === undefined || diesWithin({ job, family }, nowMs, flags.expiring)),
-    );
-    const views = shown.slice(0, flags.limit).map(({ job, family }) => jobView(job, family));
-    yield { value: await withKeysForShared(views, jobs, flags, ctx) };
+    const { expiring, limit, status } = flags;
+    const wanted = { sinceMs: flags.since?.(nowMs), family: flags.family };
+    const open = await readJobs({ ...wanted, isOpen: true }, ctx);
+    const dying = open.filter((known) => expiring !== undefined && diesWithin(known, nowMs, expiring));
+    const isMeant = await statusFilter(status, wanted, ctx);
+    const shown =
+      expiring === undefined
+        ? await readJobs({ ...wanted, limit, where: isMeant }, ctx)
+        : dying.filter(({ job }) => isMeant(job)).slice(0, limit);
+    const views = shown.map(({ job, family }) => jobView(job, family));
+    yield { value: await withKeysForShared(views, ctx) };
     // Under a long list, where it is seen.
-    warnOfEnds(jobs, nowMs, ctx);
+    warnOfEnds(open, nowMs, ctx);
   },
   human: (views, ctx) => jobTable(views, ctx.clock.now()),
 });
 
 /** Bare IDs are for other commands, which could not tell two jobs of one ID apart: there such a job goes by gw's own. */
-async function withKeysForShared(
-  views: readonly JobView[],
-  jobs: readonly KnownJob[],
-  { since, family }: { readonly since?: unknown; readonly family?: unknown },
-  ctx: Context,
-): Promise<JobView[]> {
+async function withKeysForShared(views: readonly JobView[], ctx: Context): Promise<JobView[]> {
   if (!ctx.io.mode.quiet || ctx.io.mode.json) return [...views];
-  const isPart = since !== undefined || family !== undefined;
-  const shared = sharedIds(isPart ? await readJobs({}, ctx) : jobs);
+  const shared = sharedIds(await readJobs({ ids: views.map(({ id }) => id) }, ctx));
   return views.map((view) => (shared.has(view.id) ? { ...view, id: view.job } : view));
 }
 

@@ -1,8 +1,9 @@
 import { type Context, gatewayName } from '../../context.ts';
 import { GwError } from '../../errors.ts';
 import type { Job } from '../../ledger/event.ts';
+import { jobsByName } from '../../ledger/ledger.ts';
 import { taskIds } from '../video/task-ids.ts';
-import { type KnownJob, withFamilies } from './read-jobs.ts';
+import { findAndWarn, type KnownJob, withFamilies } from './read-jobs.ts';
 
 /**
  * The jobs of a command line, by the gateway's IDs or gw's own; an ID that the ledger does not know has none. Where several
@@ -23,14 +24,16 @@ export async function namedJobs(
 }
 
 async function findJobs(ids: readonly string[], ctx: Context): Promise<Map<string, Job>> {
-  const ledger = await ctx.ledger();
-  const inForce = gatewayName(await ctx.settings());
-  const here = await ledger.findMany(ids, inForce);
-  const missing = ids.filter((id) => !here.has(id));
-  const elsewhere = missing.length === 0 ? [] : await ledger.findMany(missing);
-  const owned = new Map<string, Job>();
-  for (const [id, job] of [...here, ...elsewhere]) if (await ctx.ownsJob(job)) owned.set(id, job);
-  return owned;
+  const jobs: Job[] = [];
+  for (const job of await findAndWarn({ ids }, ctx)) if (await ctx.ownsJob(job)) jobs.push(job);
+  const here = jobsByName(jobs, gatewayName(await ctx.settings()));
+  const anywhere = jobsByName(jobs);
+  const found = new Map<string, Job>();
+  for (const id of ids) {
+    const job = here(id) ?? anywhere(id);
+    if (job) found.set(id, job);
+  }
+  return found;
 }
 
 /** The error of an ID that the ledger does not know. */

@@ -3,6 +3,7 @@ import { usage } from '../../errors.ts';
 import { familyNames, findFamily } from '../../gateway/families.ts';
 import type { Family } from '../../gateway/task.ts';
 import type { Job } from '../../ledger/event.ts';
+import type { UnreadableLine, Wanted } from '../../ledger/ledger.ts';
 
 /** A job of the ledger, and its family where this build knows it. */
 export interface KnownJob {
@@ -10,23 +11,38 @@ export interface KnownJob {
   readonly family: Family | undefined;
 }
 
-/** The jobs of the ledger, newest first, with a warning where some of it could not be read. */
-export async function readJobs(
-  filter: { readonly sinceMs?: number | undefined; readonly family?: string | undefined },
-  ctx: Context,
-): Promise<KnownJob[]> {
-  if (filter.family !== undefined && !familyNames.includes(filter.family)) {
-    throw usage(`--family ${filter.family}: one of ${familyNames.join(', ')}`);
+/** The jobs of the ledger that are wanted, newest first, each with its family. Throws `usage` for a family that is none. */
+export async function readJobs(wanted: Wanted, ctx: Context): Promise<KnownJob[]> {
+  if (wanted.family !== undefined && !familyNames.includes(wanted.family)) {
+    throw usage(`--family ${wanted.family}: one of ${familyNames.join(', ')}`);
   }
-  const ledger = await ctx.ledger();
-  const jobs = await ledger.list(filter);
-  if (ledger.skippedLines > 0) {
-    const { skippedLines: count } = ledger;
-    const what = count === 1 ? '1 unreadable line' : `${count} unreadable lines`;
-    ctx.io.warn(`${what} of the ledger ${count === 1 ? 'was' : 'were'} skipped`);
-  }
-  return withFamilies(jobs);
+  return withFamilies(await findAndWarn(wanted, ctx));
 }
+
+/** How many unreadable lines are named. */
+const NAMED_LINES = 5;
+
+/** As the ledger's `find`, and says on stderr which of its lines cannot be read: each may be all that is known of a job. */
+export async function findAndWarn(wanted: Wanted, ctx: Context): Promise<Job[]> {
+  const ledger = await ctx.ledger();
+  const jobs = await ledger.find(wanted);
+  warnOfDamage(ledger.unreadable, ctx);
+  return jobs;
+}
+
+/** Said once a run, however often it is looked. */
+const warned = new WeakSet<Context>();
+
+function warnOfDamage(unreadable: readonly UnreadableLine[], ctx: Context): void {
+  if (unreadable.length === 0 || warned.has(ctx)) return;
+  warned.add(ctx);
+  for (const line of unreadable.slice(0, NAMED_LINES)) ctx.io.warn(damageText(line), 'urgent');
+  const more = unreadable.length - NAMED_LINES;
+  if (more > 0) ctx.io.warn(`${more} more lines of the ledger cannot be read: see gw doctor`, 'urgent');
+}
+
+const damageText = ({ path, line }: UnreadableLine): string =>
+  `${path}:${line} cannot be read and was skipped; gw doctor says what to do`;
 
 /** Each job with its family; each family is loaded once. */
 export async function withFamilies(jobs: readonly Job[]): Promise<KnownJob[]> {

@@ -2,8 +2,8 @@ import { defineCommand } from '../../command.ts';
 import { usage } from '../../errors.ts';
 import { parsed } from '../../flags/flag.ts';
 import { parseMoment } from '../../flags/moment.ts';
-import { taskOf } from '../../jobs/job-view.ts';
 import { countJobs, jobStats, type StatsGroup, type StatsKey, statsKeys } from '../../jobs/stats.ts';
+import { taskOf } from '../../ledger/settled.ts';
 import { readJobs } from './read-jobs.ts';
 import { spendText } from './spend-text.ts';
 

@@ -46,7 +46,7 @@ export const sync = defineCommand<Record<string, never>, JobResult>({
 async function openJobs(ctx: Context): Promise<OwnJob[]> {
   const nowMs = ctx.clock.now();
   const open: OwnJob[] = [];
-  for (const known of withoutForeign((await readJobs({}, ctx)).reverse(), ctx)) {
+  for (const known of withoutForeign((await readJobs({ isOpen: true }, ctx)).reverse(), ctx)) {
     if (needsSync(known, nowMs) && (await ctx.ownsJob(known.job))) open.push(known);
   }
   return open;

@@ -6,9 +6,10 @@ import type { SaveFlags } from '../../flags/job-flags.ts';
 import { findTaskFamily } from '../../gateway/families.ts';
 import type { Family, TaskFamily } from '../../gateway/task.ts';
 import { planTarget } from '../../jobs/download/plan-target.ts';
-import { isUnsaved, taskOf } from '../../jobs/job-view.ts';
+import { isUnsaved } from '../../jobs/job-view.ts';
 import { printableRecord } from '../../jobs/printable-record.ts';
 import type { Job, SavePlan } from '../../ledger/event.ts';
+import { taskOf } from '../../ledger/settled.ts';
 import type { JobResult } from '../video/follow-job.ts';
 import type { KnownJob } from './read-jobs.ts';
 

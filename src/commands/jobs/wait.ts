@@ -148,7 +148,7 @@ async function jobsToWaitFor(args: readonly string[], all: boolean, ctx: Context
   if (!all) return namedJobs(args, ctx);
   const waiting: Named[] = [];
   // The oldest are the first to finish; they stand where they are seen.
-  for (const known of withoutForeign((await readJobs({}, ctx)).reverse(), ctx)) {
+  for (const known of withoutForeign((await readJobs({ isOpen: true }, ctx)).reverse(), ctx)) {
     const { job, family } = known;
     const isWaiting = job.state === 'running' || isUnsaved(job, family);
     if (isWaiting && (await ctx.ownsJob(job))) waiting.push({ id: job.id ?? job.key, known });

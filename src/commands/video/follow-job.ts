@@ -108,6 +108,9 @@ export async function* followAll(
   }
 }
 
+/** As many of a family's newest jobs are looked through for ones like it. */
+const JUDGED_BY = 200;
+
 /**
  * How long jobs like these took, by their keys; an estimate must never cost a wait, so a ledger that cannot be read
  * gives none.
@@ -118,16 +121,18 @@ async function estimates(
 ): Promise<(key: string) => number | undefined> {
   if (!ctx.io.mode.bars) return () => undefined;
   try {
-    const jobs = await (await ctx.ledger()).list();
-    const wanted = new Set(requests.map(({ key }) => key));
+    const ledger = await ctx.ledger();
     const found = new Map<string, number | undefined>();
+    const before = new Map<string, readonly Job[]>();
     // Jobs of one kind are estimated once.
     const byKind = new Map<string, number | undefined>();
-    for (const job of jobs) {
-      if (!wanted.has(job.key)) continue;
+    for (const job of await ledger.find({ ids: requests.map(({ key }) => key) })) {
       const { family, model, settings } = job;
+      const ended =
+        before.get(family) ?? (await ledger.find({ family, states: ['succeeded'], limit: JUDGED_BY }));
+      before.set(family, ended);
       const kind = JSON.stringify([family, model, settings.resolution, settings.duration]);
-      if (!byKind.has(kind)) byKind.set(kind, estimateMs(jobs, job));
+      if (!byKind.has(kind)) byKind.set(kind, estimateMs(ended, job));
       found.set(job.key, byKind.get(kind));
     }
     return (key) => found.get(key);

@@ -8,6 +8,7 @@ import { compactJson } from '../../io/compact-json.ts';
 import { type TaskLook, YOUNG_MS } from '../../jobs/look.ts';
 import type { ExternalLooked } from '../../jobs/look-at-external-ids.ts';
 import { createTurns } from '../../jobs/turns.ts';
+import { jobsByName } from '../../ledger/ledger.ts';
 import { once } from '../../once.ts';
 import { showInstead } from '../show-instead.ts';
 import { createFollowers } from './followers.ts';
@@ -64,13 +65,15 @@ async function* getByIds(
     return;
   }
   const looker = await createFollowers(ctx, { ownRates: true }).looker(family);
-  const known = once(async () => (await ctx.ledger()).findMany(ids, (await ctx.gateway()).name));
+  const known = once(async () =>
+    jobsByName(await (await ctx.ledger()).find({ ids }), (await ctx.gateway()).name),
+  );
   const { signal } = ctx;
   const get = async (id: string): Promise<Outcome<Seen>> => {
     const look = await looker.look(id, { signal }).catch(async (error) => {
       if (!(error instanceof GwError) || error.kind !== 'not_found') throw error;
       // A task created just now may not be known everywhere yet.
-      const untilMs = ((await known()).get(id)?.acceptedAtMs ?? 0) + YOUNG_MS;
+      const untilMs = ((await known())(id)?.acceptedAtMs ?? 0) + YOUNG_MS;
       if (untilMs <= ctx.clock.now()) throw error;
       return looker.look(id, { signal, retryNotFoundUntilMs: untilMs });
     });

@@ -6,6 +6,7 @@ import { holdWhenFree } from '../../jobs/hold-job.ts';
 import type { TaskLook } from '../../jobs/look.ts';
 import type { Job, SavePlan } from '../../ledger/event.ts';
 import { adoptedJobKey } from '../../ledger/job-key.ts';
+import { jobsByName } from '../../ledger/ledger.ts';
 import type { Followers } from './followers.ts';
 
 /** A job that is in the ledger, and where its outputs are to go this time. */
@@ -36,7 +37,7 @@ export async function trackJobs(
   const settings = await ctx.settings();
   const { name: gateway, keyId } = await ctx.gateway();
   const looker = await followers.looker(family);
-  const known = await ledger.findMany(ids, gateway);
+  const known = jobsByName(await ledger.find({ ids }), gateway);
   const takeIn = async (id: string): Promise<TrackedJob> => {
     const save = savePlan(flags, undefined, settings.out.value, ctx);
     // A mistyped ID must not become a job: the gateway confirms the task first.
@@ -67,7 +68,7 @@ export async function trackJobs(
     }
   };
   const track = async (id: string): Promise<TrackedJob> => {
-    const job = known.get(id);
+    const job = known(id);
     if (!job) return takeIn(id);
     const access = ctx.globals.profile === undefined ? await ctx.gatewayOf(job) : undefined;
     return { key: job.key, save: savePlan(flags, job, settings.out.value, ctx), job, access };

@@ -109,7 +109,7 @@ export function world(baseUrl: string, settings: { silenceMs?: number } = {}): W
     request,
     create: (changes) => createImages(request(changes), deps),
     async job() {
-      const jobs = await ledger.list();
+      const jobs = await ledger.find();
       if (jobs.length !== 1 || !jobs[0]) throw new Error(`expected one job, got ${jobs.length}`);
       return jobs[0];
     },

@@ -1,0 +1,47 @@
+import { familyNames, loadFamily } from '../gateway/families.ts';
+import type { Family, TaskView } from '../gateway/task.ts';
+import type { Job, JobState } from './event.ts';
+
+/** Whether nothing is left to do for a job, whatever the time is: only a new line about it can change that. */
+export type IsSettled = (job: Job) => boolean;
+
+const badEnds: ReadonlySet<JobState> = new Set(['not_sent', 'refused', 'failed', 'lost']);
+
+/** Loads the families, who alone can tell whether all outputs of a job are saved. */
+export async function loadSettled(): Promise<IsSettled> {
+  const families = new Map<string, Family>();
+  for (const name of familyNames) families.set(name, await loadFamily(name));
+  return (job) => {
+    if (job.isDamaged || Object.keys(job.parts).length > 0) return false;
+    if (badEnds.has(job.state)) return true;
+    if (job.state !== 'succeeded') return false;
+    if (!job.save.download) return true;
+    const family = families.get(job.family);
+    const task = taskOf(job, family);
+    return family !== undefined && task !== undefined && !lacks(task, job, family);
+  };
+}
+
+/** What the record of a job says; undefined where there is none, or none that this build can read. */
+export function taskOf(job: Job, family: Family | undefined): TaskView | undefined {
+  if (family === undefined || job.record === undefined) return undefined;
+  try {
+    return family.readTask(job.record, job.id ?? job.key);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Whether a succeeded job has an output that is not on disk, wanted or not. A task whose record names none, or cannot be
+ * read, has one all the same.
+ */
+export const lacksOutputs = (job: Job, family: Family): boolean =>
+  job.state === 'succeeded' && lacks(taskOf(job, family), job, family);
+
+function lacks(task: TaskView | undefined, { files }: Job, family: Family): boolean {
+  const { outputs = [], hasNoFiles } = task ?? {};
+  if (hasNoFiles) return false;
+  if (outputs.length === 0) return 'query' in family && files.length === 0;
+  return outputs.some(({ role }) => !files.some((file) => file.role === role));
+}
