@@ -1,7 +1,8 @@
-import * as fs from 'node:fs';
+import nodeFs, * as fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import * as os from 'node:os';
 import * as path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { isAlive, ownIdentity } from '../../src/disk/process-identity.ts';
 import { newJobKey } from '../../src/ledger/job-key.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
@@ -99,6 +100,29 @@ describe('a lock left behind', () => {
     expect(await ledger.hold(key)).toBeUndefined();
     clock.set(madeMs + 11_000);
     expect(await ledger.hold(key)).toBeDefined();
+  });
+
+  it('is not taken over from a rival that was faster', async () => {
+    const { dir, put, lock, ledger } = setUp();
+    put({ pid: await deadPid(), host: os.hostname(), started: '' });
+    const { openSync } = nodeFs;
+    const restore = () => {
+      nodeFs.openSync = openSync;
+      syncBuiltinESMExports();
+    };
+    onTestFinished(restore);
+    // Between the look at the lock and the marker of its taking over, another process takes it.
+    nodeFs.openSync = (file, ...rest) => {
+      if (file === `${lock}.ab`) {
+        restore();
+        put({ ...ownIdentity(), nonce: 'cd' });
+      }
+      return openSync(file, ...rest);
+    };
+    syncBuiltinESMExports();
+    expect(ledger.claim(key)).toBeUndefined();
+    expect(fs.readFileSync(lock, 'utf8')).toContain('"nonce":"cd"');
+    expect(locks(dir)).toEqual([path.basename(lock)]);
   });
 
   it('is not lost for ever when its taker died on the way', async () => {

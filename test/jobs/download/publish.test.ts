@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -81,6 +82,22 @@ describe('a finished part', () => {
       'a directory',
     );
     expect(fs.readFileSync(path.join(dir, 'precious'), 'utf8')).toBe('precious');
+  });
+
+  it('whose bytes may not have reached the disk gets no name', async () => {
+    const dir = tempDir();
+    const fifo = path.join(dir, 'fifo');
+    execFileSync('mkfifo', [fifo]);
+    // A pipe has permissions, and cannot be brought to disk.
+    const fd = fs.openSync(fifo, fs.constants.O_RDWR);
+    const part = partOf(dir, noise(100, 1));
+    part.close();
+    const unsynced = Object.assign(Object.create(Object.getPrototypeOf(part)), part, { fd, isOpen: true });
+    await expect(publish(unsynced, options(dir))).rejects.toMatchObject({
+      message: expect.stringContaining('could not be brought safely to disk'),
+      keepsPart: false,
+    });
+    expect(listing(dir)).toEqual([path.basename(part.path), 'fifo']);
   });
 
   it('that was taken away says so', async () => {

@@ -230,18 +230,17 @@ describe('a reply that is no output', () => {
     expect(sent).toBeLessThan(64 * 1024 * 1024);
   });
 
-  it('that is compressed without being asked for is never taken for the file', async () => {
+  it.each([
+    ['compressed', noise(100, 1)],
+    ['called compressed', tinyMp4()],
+  ])('that is %s without being asked for is never taken for the file', async (_, body) => {
     const dir = tempDir();
     const server = await outputServer((_, response) => {
-      response.writeHead(200, {
-        'content-type': 'video/mp4',
-        'content-encoding': 'zstd',
-        'content-length': '100',
-      });
-      response.end(noise(100, 1));
+      const headers = { 'content-type': 'video/mp4', 'content-encoding': 'zstd' };
+      response.writeHead(200, { ...headers, 'content-length': String(body.length) }).end(body);
     });
     const { failures } = await run({ dir, url: server.url });
-    expect(failures).toHaveLength(1);
+    expect(failures[0]?.error.message).toContain('a content encoding that gw cannot undo');
     expect(listing(dir)).toEqual([]);
   });
 
@@ -331,6 +330,17 @@ describe('weather', () => {
     const { files } = await run({ dir: tempDir(), url: server.url, silenceMs: 120 });
     expect(files[0]?.sha256).toBe(sha256(file));
     expect(server.gets[1]?.headers.range).toBe('bytes=7000-');
+  });
+
+  it('counts every redirect, and asks six times in all', async () => {
+    const server = await outputServer((request, response) => {
+      const hop = Number(request.url?.slice(1));
+      if (hop === 3) response.writeHead(503).end();
+      else response.writeHead(302, { location: `/${hop + 1}` }).end();
+    });
+    const { failures, journal } = await run({ dir: tempDir(), url: server.url });
+    expect(failures[0]?.error.message).toContain('gave up after 6 requests');
+    expect([server.gets.length, journal.downloadsSoFar]).toEqual([6, 6]);
   });
 
   it('gives up a refused connection after six tries', async () => {

@@ -1,6 +1,9 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { DiskFault } from '../../../src/jobs/download/disk-fault.ts';
+import { PartFile } from '../../../src/jobs/download/part-file.ts';
+import { PartSink } from '../../../src/jobs/download/part-sink.ts';
 import { serveFile } from '../../helpers/output-server.ts';
 import { listing, MemoryJournal, outputServer, run, tempDir } from './harness.ts';
 import { sha256, tinyMp4, tinyPng } from './tiny-media.ts';
@@ -99,6 +102,8 @@ describe('resuming', () => {
   });
   it.each([
     ['another start', (at: number) => ranged(at - 1, file.length, etag, file.subarray(at - 1))],
+    // All of it fits behind the part, and would leave out a byte.
+    ['a later start', (at: number) => ranged(at + 1, file.length, etag, file.subarray(at + 1))],
     ['another total', (at: number) => ranged(at, file.length + 5, etag, other.subarray(at))],
     ['another tag', (at: number) => ranged(at, file.length, '"v2"', other.subarray(at))],
     ['no tag', (at: number) => ranged(at, file.length, undefined, other.subarray(at))],
@@ -170,6 +175,42 @@ describe('resuming', () => {
     const again = await run({ dir: second, url: changed.url });
     expect(again.files[0]?.sha256).toBe(sha256(other));
     expect(changed.gets[2]?.headers.range).toBeUndefined();
+  });
+
+  it('writes no byte beyond the announced length', async () => {
+    const dir = tempDir();
+    const server = await outputServer((request, response, number) => {
+      if (number !== 2)
+        return serveFile(file, request, response, { etag, ...(number === 1 ? { cutAfter: 90_000 } : {}) });
+      const at = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1]);
+      const { status, headers } = ranged(at, file.length, etag, file.subarray(at));
+      response.writeHead(status, { etag, 'content-range': headers['content-range'] });
+      response.end(Buffer.concat([file.subarray(at), Buffer.alloc(500_000)]));
+    });
+    const { files, progress } = await run({ dir, url: server.url });
+    expect(files[0]?.sha256).toBe(sha256(file));
+    expect(Math.max(...progress.map(({ bytes }) => bytes))).toBeLessThanOrEqual(file.length);
+  });
+
+  it('asks, before it goes on, whether the rest fits on the disk', async () => {
+    const dir = tempDir();
+    const part = PartFile.create(dir, { etag, totalBytes: file.length }, () => {});
+    part.append(file.subarray(0, 1000));
+    const options = {
+      dir,
+      role: 'video',
+      type: 'video',
+      journal: new MemoryJournal(),
+      onBytes: () => {},
+    } as const;
+    const goOn = (free: number) =>
+      new PartSink({ ...options, freeBytes: () => free }, part).begin({
+        do: 'append',
+        totalBytes: file.length,
+      });
+    expect(() => goOn(file.length - 1001)).toThrow(DiskFault);
+    expect(() => goOn(file.length - 1000)).not.toThrow();
+    part.close();
   });
 
   it('goes on when the server ends a range early', async () => {
@@ -300,7 +341,34 @@ describe('a later run', () => {
     expect(listing(dir)).toEqual(['cgt-1.mp4', 'victim']);
   });
 
-  it('does not fetch what is on disk as recorded, and fetches what changed', async () => {
+  it.each<[string, (part: string) => void]>([
+    ['has a second name', (part) => fs.linkSync(part, path.join(path.dirname(part), 'kept'))],
+    ['is longer than the file', (part) => fs.appendFileSync(part, Buffer.alloc(2 * file.length))],
+    [
+      'belongs to another user',
+      () => {
+        const getuid = vi.spyOn(process, 'getuid').mockReturnValue((process.getuid?.() ?? 0) + 1);
+        onTestFinished(() => getuid.mockRestore());
+      },
+    ],
+  ])('starts over where the part %s', async (_, change) => {
+    const dir = tempDir();
+    const journal = await firstRun(dir, etag);
+    change(journal.parts.video?.path ?? '');
+    const server = await outputServer((request, response) => serveFile(file, request, response, { etag }));
+    const { files } = await run({ dir, url: server.url, journal });
+    expect(files[0]?.sha256).toBe(sha256(file));
+    expect(server.gets.map(({ headers }) => headers.range)).toEqual([undefined]);
+    expect(listing(dir).filter((name) => name !== 'kept')).toEqual(['cgt-1.mp4']);
+  });
+
+  const damaged = Buffer.from(file);
+  damaged[90_000] = 255 - (damaged[90_000] ?? 0);
+  it.each([
+    ['was edited', Buffer.from('edited by its owner')],
+    ['is damaged at the same length', damaged],
+    ['has grown', Buffer.concat([file, Buffer.from('!')])],
+  ])('does not fetch what is on disk as recorded, and fetches what %s', async (_, now) => {
     const dir = tempDir();
     const journal = new MemoryJournal();
     const server = await outputServer((request, response) => serveFile(file, request, response, { etag }));
@@ -308,11 +376,11 @@ describe('a later run', () => {
     const second = await run({ dir, url: server.url, journal: journal.snapshot() });
     expect(second.files).toEqual(first.files);
     expect(server.gets).toHaveLength(1);
-    fs.writeFileSync(path.join(dir, 'cgt-1.mp4'), 'edited by its owner');
+    fs.writeFileSync(path.join(dir, 'cgt-1.mp4'), now);
     const third = await run({ dir, url: server.url, journal: journal.snapshot() });
     expect(server.gets).toHaveLength(2);
     expect(third.files[0]?.path).toBe(path.join(dir, 'cgt-1-1.mp4'));
-    expect(fs.readFileSync(path.join(dir, 'cgt-1.mp4'), 'utf8')).toBe('edited by its owner');
+    expect(savedBytes(dir).equals(now)).toBe(true);
   });
 
   it('copies what is on disk to another target instead of fetching it', async () => {
