@@ -2,7 +2,17 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openGateway, openServer, TASK_ID } from './fake-gateway.ts';
-import { create, creates, fetches, openPlace, Place, pause, sha256AtServer, sha256Of } from './place.ts';
+import {
+  create,
+  creates,
+  fetches,
+  maxPeakKb,
+  openPlace,
+  Place,
+  pause,
+  sha256AtServer,
+  sha256Of,
+} from './place.ts';
 
 const GB = 1024 ** 3;
 
@@ -84,7 +94,7 @@ test.skipIf(!fs.existsSync('/proc/self/status'))(
     expect(fs.statSync(out.trim()).size).toBe(bytes);
     expect(store.seen).toHaveLength(1);
     expect(peakKb).toBeGreaterThan(20_000);
-    expect(peakKb).toBeLessThan(150 * 1024);
+    expect(peakKb).toBeLessThan(maxPeakKb);
   },
   120_000,
 );

@@ -1,6 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { expect, it } from 'vitest';
+import { maxPeakKb } from '../../cli/place.ts';
 import { outputServer, tempDir } from './harness.ts';
 import { bundleFetchOne, runToEnd } from './spawned.ts';
 import { ftyp, moov } from './tiny-media.ts';
@@ -54,7 +55,7 @@ it('two gigabytes, cut in the middle, pass through constant memory', async () =>
   expect(server.gets[1]?.headers.range).toMatch(/^bytes=\d{9,}-$/);
   if (fs.existsSync('/proc/self/status')) {
     expect(ended.peakKb).toBeGreaterThan(0);
-    expect(ended.peakKb).toBeLessThan(150 * 1024);
+    expect(ended.peakKb).toBeLessThan(maxPeakKb);
     console.info(`peak memory ${Math.round(ended.peakKb / 1024)} MB`);
   }
 }, 180_000);
