@@ -31,6 +31,12 @@ export function readImages(reply: unknown): ImageInReply[] {
   return found.length > 0 ? found : placed(imagesElsewhere(reply));
 }
 
+/** Whether a reply has its images in another form than a list, so that nobody can say that it holds none. */
+export const isMistyped = (reply: unknown): boolean => {
+  const { data, candidates } = fieldsOf(reply);
+  return [data, candidates].some((list) => list !== undefined && !Array.isArray(list));
+};
+
 const placed = (found: readonly (FoundImage | undefined)[]): ImageInReply[] =>
   found.flatMap((image, index) => (image ? [{ index, ...image }] : []));
 

@@ -1,7 +1,7 @@
 import { GwError } from '../../errors.ts';
 import type { GatewayErrorFacts } from '../../gateway/gateway-error.ts';
 import { findLink } from '../../gateway/image/elsewhere.ts';
-import { readImages, readMissing } from '../../gateway/image/reply.ts';
+import { isMistyped, readImages, readMissing } from '../../gateway/image/reply.ts';
 import type { ReceivedHead } from '../../http/client.ts';
 import { cutText, describeBody } from '../../http/status-error.ts';
 import type { DownloadJournal } from '../download/journal.ts';
@@ -33,7 +33,7 @@ export async function answered(
   const { record, unreadable, error, images, refusal } = reader.reading;
   // An image that is named and holds nothing is one that could not be saved, not one that was refused.
   const hasImages = images.length > 0 || readImages(record).length > 0;
-  const isReadable = request.endpoint.reply.safeParse(record).success;
+  const isReadable = request.endpoint.reply.safeParse(record).success && (hasImages || !isMistyped(record));
   if (record === undefined || !isReadable || (error && !hasImages)) {
     const text = unreadable ?? JSON.stringify(record) ?? '';
     const what =

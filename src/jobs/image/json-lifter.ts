@@ -9,7 +9,7 @@ export interface LiftedText {
 const REST_LIMIT_BYTES = 16 * 1024 * 1024;
 
 /** More images than this are none that were asked for; each has a file of its own. */
-const MAX_LIFTED = 200;
+const MAX_LIFTED = 100;
 
 /** Fields that hold Base64: those of "Image response" and of native parts, and the names they have elsewhere. */
 const base64Fields: ReadonlySet<string> = new Set([

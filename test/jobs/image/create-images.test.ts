@@ -308,6 +308,8 @@ describe('faults: the gateway has accepted one request, and nothing was sent aga
     ['null', reply(200, 'null')],
     ['a list', reply(200, '[]')],
     ['broken JSON', reply(200, '{"data":[')],
+    ['data that is no list', json(200, { created: 1, data: 7 })],
+    ['candidates that are no list', json(200, { candidates: 'none' })],
     ['an error with 200', json(200, { error: { message: 'upstream failed' } })],
     [
       'silence in the reply',
@@ -403,7 +405,7 @@ describe('a reply that cannot be read whole: what came is kept, and the outcome 
     expect(server.requests).toHaveLength(1);
   });
 
-  test('more images than anyone asks for: the first 200 are kept, and no more files made', async () => {
+  test('more images than anyone asks for: the first 100 are kept, and no more files made', async () => {
     const server = await serve([
       reply(200, `{"data":[${Array(5_000).fill(`{"b64_json":"${b64(tinyPng)}"}`)}]}`),
     ]);
@@ -411,9 +413,9 @@ describe('a reply that cannot be read whole: what came is kept, and the outcome 
     const outcome = await here.create(saveTo(here, '{index}.{ext}'));
     expect(outcome.error).toMatchObject({
       kind: 'unknown_outcome',
-      message: expect.stringContaining('200 images'),
+      message: expect.stringContaining('100 images'),
     });
-    expect(here.listing()).toHaveLength(200);
+    expect(here.listing()).toHaveLength(100);
     expect(await here.job()).toMatchObject({ state: 'unknown', parts: {} });
   });
 

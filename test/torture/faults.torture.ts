@@ -1,0 +1,398 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import * as zlib from 'node:zlib';
+import { expect } from 'vitest';
+import type { Job } from '../../src/ledger/event.ts';
+import { openLedger } from '../../src/ledger/open-ledger.ts';
+import { type Fault, honest, replyOf, startFaultProxy, type Upstream } from '../helpers/fault-proxy.ts';
+import type { FaultServer, SeenRequest } from '../helpers/fault-server.ts';
+import { World } from '../helpers/gw.ts';
+import { tinyPng } from '../jobs/download/tiny-media.ts';
+import { type Round, torture } from './torture.ts';
+
+// Each fault of the wire (promises.md, section 6) against each create, each look-up and each download: what the command
+// ends with, how often the gateway took a create, what the ledger says, and how `gw jobs sync` ends it.
+
+/** What is left of a reply for the client to read. */
+type Leaves =
+  /** The reply, whole. */
+  | 'all'
+  /** Perhaps enough of it to read its ID. */
+  | 'some'
+  /** The create was taken, and nothing says so. */
+  | 'nothing'
+  /** The create was not taken, and nothing says so either. */
+  | 'no create';
+
+const html = Buffer.from('<!doctype html><title>502</title>');
+const bomb = zlib.gzipSync(Buffer.alloc(80 * 1024 * 1024));
+const huge = Buffer.from(`{"x":"${'a'.repeat(64 * 1024 * 1024)}"}`);
+
+/** The server takes the request, and something else comes back. */
+const instead =
+  (make: (reply: Upstream) => Upstream | Buffer | string): Fault =>
+  async (socket, forward) => {
+    const made = make(await forward());
+    socket.end(typeof made === 'string' || Buffer.isBuffer(made) ? made : made.bytes);
+  };
+const saying = (status: number, body: Buffer | string, headers: Record<string, string> = {}) =>
+  instead(() => replyOf(status, { 'content-type': 'application/json', ...headers }, Buffer.from(body)));
+const lengthOff = (by: number) =>
+  instead(({ status, headers, body }) => {
+    const head = Object.entries({ ...headers, 'content-length': body.length + by });
+    const lines = head.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+    return Buffer.concat([Buffer.from(`HTTP/1.1 ${status} X\r\n${lines}\r\n`), body]);
+  });
+/** The first part of the reply, then the end of the connection. */
+const cutAt =
+  (part: number, how: 'close' | 'reset'): Fault =>
+  async (socket, forward) => {
+    const { bytes } = await forward();
+    socket.write(bytes.subarray(0, Math.floor(bytes.length * part)), () => {
+      if (how === 'close') socket.end();
+      else setTimeout(() => socket.resetAndDestroy(), 3);
+    });
+  };
+const interim = (...statuses: number[]) =>
+  statuses.map((status) => `HTTP/1.1 ${status} Soon\r\nx: y\r\n\r\n`).join('');
+
+const faults: Readonly<
+  Record<string, { readonly fault: Fault; readonly leaves: Leaves; readonly isSlow?: true }>
+> = {
+  none: { fault: honest, leaves: 'all' },
+  'reset before it is taken': { fault: (socket) => void socket.resetAndDestroy(), leaves: 'no create' },
+  'closed before it is taken': { fault: (socket) => void socket.end(), leaves: 'no create' },
+  '503 before it is taken': {
+    fault: (socket) => void socket.end(replyOf(503, {}, html).bytes),
+    leaves: 'no create',
+  },
+  'reset after it': {
+    async fault(socket, forward) {
+      await forward();
+      socket.resetAndDestroy();
+    },
+    leaves: 'nothing',
+  },
+  'closed after it': {
+    async fault(socket, forward) {
+      await forward();
+      socket.end();
+    },
+    leaves: 'nothing',
+  },
+  'silence after it': {
+    fault: async (_, forward) => void (await forward()),
+    leaves: 'nothing',
+    isSlow: true,
+  },
+  ...Object.fromEntries(
+    [0.05, 0.2, 0.4, 0.6, 0.8, 0.95].flatMap((part) =>
+      (['close', 'reset'] as const).map((how) => [
+        `cut at ${part} by ${how}`,
+        { fault: cutAt(part, how), leaves: 'some' as const },
+      ]),
+    ),
+  ),
+  'one byte at a time': {
+    async fault(socket, forward) {
+      const { bytes } = await forward();
+      for (let at = 0; at < Math.min(bytes.length, 600); at += 1) {
+        socket.write(bytes.subarray(at, at + 1));
+        if (at % 4 === 0) await new Promise((resolve) => setImmediate(resolve));
+      }
+      socket.end(bytes.subarray(600));
+    },
+    leaves: 'all',
+  },
+  ...Object.fromEntries(
+    [[100], [102], [103], [199], [100, 103, 102, 102]].map((statuses) => [
+      `a reply behind ${statuses.join(', ')}`,
+      {
+        fault: instead(({ bytes }) => Buffer.concat([Buffer.from(interim(...statuses)), bytes])),
+        leaves: 'all' as const,
+      },
+    ]),
+  ),
+  'heads with 1xx without end': { fault: instead(() => interim(102).repeat(2000)), leaves: 'nothing' },
+  'another protocol': {
+    fault: instead(({ bytes }) => Buffer.concat([Buffer.from(interim(101)), bytes])),
+    leaves: 'nothing',
+  },
+  'no HTTP': { fault: instead(() => 'SSH-2.0-x\r\n\r\n'), leaves: 'nothing' },
+  ...Object.fromEntries(
+    [301, 302, 304, 307, 308, 409, 418, 425, 499, 500, 502, 503, 504].map((status) => [
+      `HTTP ${status}`,
+      {
+        fault: saying(status, status === 304 ? '' : '{"error":{"message":"try again"}}'),
+        leaves: 'nothing' as const,
+      },
+    ]),
+  ),
+  'HTML with 200': { fault: saying(200, html, { 'content-type': 'text/html' }), leaves: 'nothing' },
+  'an empty 200': { fault: saying(200, ''), leaves: 'nothing' },
+  'null with 200': { fault: saying(200, 'null'), leaves: 'nothing' },
+  'a list with 200': { fault: saying(200, '[]'), leaves: 'nothing' },
+  'broken JSON with 200': { fault: saying(200, '{"data":['), leaves: 'nothing' },
+  'mistyped JSON with 200': {
+    fault: saying(200, '{"id":7,"task_id":[],"data":7,"created":"x"}'),
+    leaves: 'nothing',
+  },
+  'JSON of 5,000 levels': {
+    fault: saying(200, `${'['.repeat(5000)}1${']'.repeat(5000)}`),
+    leaves: 'nothing',
+  },
+  'the wrong content type': {
+    fault: instead(({ status, headers, body }) =>
+      replyOf(status, { ...headers, 'content-type': 'text/html' }, body),
+    ),
+    leaves: 'all',
+  },
+  'a length that is too long': { fault: lengthOff(100), leaves: 'some' },
+  'a length that is too short': { fault: lengthOff(-10), leaves: 'some' },
+  'a gzip bomb': { fault: saying(200, bomb, { 'content-encoding': 'gzip' }), leaves: 'nothing' },
+  'six encodings': {
+    fault: saying(200, '{}', { 'content-encoding': 'gzip, gzip, gzip, gzip, gzip, gzip' }),
+    leaves: 'nothing',
+  },
+  'more than 64 MiB': { fault: saying(200, huge), leaves: 'nothing' },
+  'huge headers': { fault: saying(200, '{}', { 'x-a': 'a'.repeat(1024 * 1024) }), leaves: 'nothing' },
+};
+
+/** How a lost create is told. */
+type Kind = 'task' | 'found by its ID' | 'image' | 'streamed image';
+const tiny = ['--size', '64x48'];
+const creates: Readonly<Record<string, { readonly argv: readonly string[]; readonly kind: Kind }>> = {
+  alpha: { argv: ['video', 'alpha', 'create', 'a fox'], kind: 'task' },
+  'beta text': { argv: ['video', 'beta', 'create', 'a fox', '--duration', '3'], kind: 'found by its ID' },
+  'beta turbo': {
+    argv: ['video', 'beta', 'create', 'a fox', '--turbo', '--duration', '3'],
+    kind: 'found by its ID',
+  },
+  'beta o1': {
+    argv: [
+      'video',
+      'beta',
+      'create',
+      '@fox',
+      '--mode',
+      'o1',
+      '--image',
+      'fox=https://example.com/a.png',
+      '--ratio',
+      '9:16',
+    ],
+    kind: 'found by its ID',
+  },
+  'beta motion': {
+    argv: ['video', 'beta', 'create', '--mode', 'motion', '--set', 'x=1'],
+    kind: 'found by its ID',
+  },
+  gamma: {
+    argv: [
+      'video',
+      'gamma',
+      'create',
+      'a fox',
+      '-m',
+      'gamma-H3-Max',
+      '--resolution',
+      '480P',
+      '--duration',
+      '5',
+      '--ratio',
+      '1:1',
+    ],
+    kind: 'task',
+  },
+  image: { argv: ['image', 'create', 'a fox', ...tiny], kind: 'image' },
+  'image edit': { argv: ['image', 'edit', 'a hat', '--image', 'fox.png', ...tiny], kind: 'image' },
+  'image edit as JSON': {
+    argv: ['image', 'edit', 'a hat', '--image', 'fox.png', '--no-multipart', ...tiny],
+    kind: 'image',
+  },
+  'native image': { argv: ['image', 'native', 'a fox'], kind: 'image' },
+  'streamed image': { argv: ['image', 'create', 'a fox', '--stream', ...tiny], kind: 'streamed image' },
+};
+
+interface Scene {
+  readonly world: World;
+  /** Decides over the next requests of the API, and of the outputs. */
+  api: (request: SeenRequest) => Fault;
+  outputs: (request: SeenRequest) => Fault;
+  gw(argv: readonly string[]): ReturnType<World['gw']>;
+  jobs(): Promise<Job[]>;
+  taken(): number;
+  files(): string[];
+  parts(): string[];
+}
+
+const isPart = (name: string) => name.startsWith('.gw-');
+
+/** A world whose sandbox stands behind two proxies. */
+async function scene({ after }: Pick<Round, 'after'>): Promise<Scene> {
+  const world = await World.open();
+  after(() => world.close());
+  fs.writeFileSync(path.join(world.cwd, 'fox.png'), tinyPng);
+  const state = path.join(world.dir, 'state');
+  const proxies: { outputs?: FaultServer } = {};
+  const here: Scene = {
+    world,
+    api: () => honest,
+    outputs: () => honest,
+    gw: (argv) => world.gw(argv, { env: { GW_BASE_URL: api.url, GW_STATE_DIR: state } }),
+    jobs: () => openLedger({ dir: state, clock: world.clock, keepPrompts: true }).find(),
+    taken: () =>
+      world.sandbox.requests.filter(
+        ({ server, acceptedTaskId }) => server === 'api' && acceptedTaskId !== undefined,
+      ).length,
+    files: () => fs.readdirSync(world.cwd).filter((name) => name !== 'fox.png' && !isPart(name)),
+    parts: () => fs.readdirSync(world.cwd).filter(isPart),
+  };
+  const outputs = await startFaultProxy(world.sandbox.outputUrl, {
+    faultOf: (request) => here.outputs(request),
+  });
+  proxies.outputs = outputs;
+  after(() => outputs.close());
+  const replaced = () => ({ [world.sandbox.outputUrl]: outputs.url });
+  const api = await startFaultProxy(world.sandbox.baseUrl, {
+    faultOf: (request) => here.api(request),
+    replaced,
+  });
+  after(() => api.close());
+  return here;
+}
+
+/** This fault for the first of the requests that are meant. */
+function once(fault: Fault, isMeant: (request: SeenRequest) => boolean) {
+  let isDone = false;
+  return (request: SeenRequest) => {
+    if (isDone || !isMeant(request)) return honest;
+    isDone = true;
+    return fault;
+  };
+}
+
+const isCreate = ({ method, target }: SeenRequest) => method === 'POST' && !/^\/tasks(\?|$)/.test(target);
+const errorOf = (err: string) => JSON.parse(err.trim().split('\n').at(-1) ?? '').error;
+
+const cells = Object.keys(creates).flatMap((create) =>
+  Object.keys(faults).map((fault) => ({ create, fault })),
+);
+
+/** The cells in an order in which the first of them are of many kinds. */
+const cellOf = <T>(all: readonly T[], index: number): T => all[(index * 37) % all.length] as T;
+
+torture('each fault against each create', { short: 30 }, async (round) => {
+  const { create, fault } = cellOf(cells, round.index);
+  const { argv, kind } = creates[create] ?? { argv: [], kind: 'task' };
+  const { fault: strike, leaves, isSlow } = faults[fault] ?? { fault: honest, leaves: 'all' };
+  round.counts.faults += 1;
+  const here = await scene(round);
+  let named = false;
+  here.api = once(async (socket, forward) => {
+    // What the client can see of the reply is looked at on its way.
+    const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
+    const end = socket.end.bind(socket) as (...args: unknown[]) => typeof socket;
+    let came = '';
+    const see = (bytes: unknown) => {
+      if (typeof bytes === 'string' || Buffer.isBuffer(bytes)) came += bytes.toString('latin1');
+      named = /"(task_id|id)":\s*"[^"]+"/.test(came.split('\r\n\r\n').slice(1).join());
+    };
+    Object.assign(socket, {
+      write(...args: unknown[]) {
+        see(args[0]);
+        return write(...args);
+      },
+      end(...args: unknown[]) {
+        see(args[0]);
+        return end(...args);
+      },
+    });
+    await strike(socket, forward);
+  }, isCreate);
+  const made = await here.gw([...argv, '--json', ...(isSlow ? ['--timeout', '1s'] : [])]);
+  const say = `${create}, ${fault}: ${made.err}`;
+  const isFound =
+    leaves === 'all' || kind === 'found by its ID' || (kind === 'task' && leaves === 'some' && named);
+  const mayBeWhole = kind === 'streamed image' && leaves === 'some';
+  if (!mayBeWhole) expect(made.code, say).toBe(isFound ? 0 : 14);
+  expect([0, 14], say).toContain(made.code);
+  expect(made.err, say).not.toMatch(/try again|asked again/i);
+  const wasTaken = leaves === 'no create' && kind !== 'found by its ID' ? 0 : 1;
+  if (here.taken() > 1) round.counts.doubled += 1;
+  expect(here.taken(), say).toBe(wasTaken);
+  const [job, ...others] = await here.jobs();
+  expect(others, say).toEqual([]);
+  const isImage = kind === 'image' || kind === 'streamed image';
+  expect(job?.state, say).toBe(made.code === 14 ? 'unknown' : isImage ? 'succeeded' : 'running');
+  if (made.code === 14)
+    expect(errorOf(made.err), say).toMatchObject({ kind: 'unknown_outcome', task_id: job?.key });
+  expect([here.files().length, here.parts()], say).toEqual([job?.files.length ?? 0, []]);
+
+  here.world.clock.ms += 600_000;
+  const synced = await here.gw(['jobs', 'sync']);
+  const [ended] = await here.jobs();
+  expect(here.taken(), say).toBe(wasTaken);
+  expect(ended?.state, `${say}; then ${synced.err}`).toBe(made.code === 14 ? 'unknown' : 'succeeded');
+  if (made.code === 0) expect(synced.code, synced.err).toBe(0);
+  const isSaved = made.code === 0 && ended?.files.length === 1 && here.files().length === 1;
+  if (made.code === 0 && !isSaved) round.counts.lost += 1;
+});
+
+/** What a look or a download may meet: of the client's four retries three are used up at most. */
+const readCells = (['alpha', 'beta text', 'gamma'] as const).flatMap((create) =>
+  Object.keys(faults).flatMap((fault) =>
+    (['a look', 'a download'] as const).flatMap((what) =>
+      (['once', 'always'] as const).map((how) => ({ create, fault, what, how })),
+    ),
+  ),
+);
+
+torture('each fault against each look and each download', { short: 20 }, async (round) => {
+  const { create, fault, what, how } = cellOf(readCells, round.index);
+  const { argv } = creates[create] ?? { argv: [] };
+  const { fault: strike, leaves, isSlow } = faults[fault] ?? { fault: honest, leaves: 'all' };
+  round.counts.faults += 1;
+  const here = await scene(round);
+  const made = await here.gw([...argv, '--json']);
+  const { id } = JSON.parse(made.out) as { id: string };
+  here.world.clock.ms += 600_000;
+  const struck = how === 'once' ? once(strike, () => true) : () => strike;
+  if (what === 'a look') here.api = struck;
+  else here.outputs = struck;
+  const family = argv[1] ?? '';
+  const quick = isSlow ? ['--timeout', '300ms'] : [];
+  const waited = await here.gw(['video', family, 'wait', id, '--json', '--wait-timeout', '2h', ...quick]);
+  const say = `${create}, ${fault}, ${what}, ${how}: ${waited.code} ${waited.err}`;
+  expect([0, 4, 8, 10, 12], say).toContain(waited.code);
+  // A page is never taken for a video.
+  const isRefused = fault === 'the wrong content type' && what === 'a download';
+  if (leaves === 'all') expect(waited.code, say).toBe(isRefused && how === 'always' ? 12 : 0);
+  if (waited.code !== 0) {
+    expect(here.files(), say).toEqual([]);
+    expect(here.parts().length, say).toBeLessThanOrEqual(1);
+    const [job] = await here.jobs();
+    expect(['running', 'succeeded'], say).toContain(job?.state);
+  }
+  here.api = () => honest;
+  here.outputs = () => honest;
+  here.world.clock.ms += 600_000;
+  const synced = await here.gw(['jobs', 'sync']);
+  expect(synced.code, `${say}; then ${synced.err}`).toBe(0);
+  const [job] = await here.jobs();
+  const [file] = job?.files ?? [];
+  if (job?.state !== 'succeeded' || !file) round.counts.lost += 1;
+  const [name] = here.files();
+  expect([here.files().length, here.parts()], say).toEqual([1, []]);
+  const served = await fetch(here.world.sandbox.tasks().length > 0 ? String(linkOf(job)) : '');
+  if (
+    !Buffer.from(await served.arrayBuffer()).equals(fs.readFileSync(path.join(here.world.cwd, name ?? '')))
+  ) {
+    round.counts.halfFiles += 1;
+  }
+  expect(here.taken(), say).toBe(1);
+});
+
+/** The link in the record, wherever the family has it. */
+const linkOf = (job: Job | undefined): string | undefined =>
+  /"(?:video_)?url":"([^"]+)"/.exec(JSON.stringify(job?.record ?? ''))?.[1];
