@@ -32,7 +32,7 @@ export interface FaultServerOptions {
   readonly onConnection?: (socket: net.Socket) => boolean;
   /** Reads at this pace. */
   readonly readDelayMs?: number;
-  readonly tls?: { readonly key: string; readonly cert: string };
+  readonly tls?: Pick<tls.TlsOptions, 'key' | 'cert' | 'requestCert' | 'rejectUnauthorized'>;
 }
 
 /** A server on loopback that follows a script of faults. */
@@ -75,9 +75,7 @@ export async function startFaultServer(options: FaultServerOptions): Promise<Fau
       take(chunk);
     });
   };
-  const server = options.tls
-    ? tls.createServer({ key: options.tls.key, cert: options.tls.cert }, onSocket)
-    : net.createServer(onSocket);
+  const server = options.tls ? tls.createServer(options.tls, onSocket) : net.createServer(onSocket);
   server.on('tlsClientError', () => {});
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as net.AddressInfo;

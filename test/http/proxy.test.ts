@@ -1,3 +1,4 @@
+import type { TLSSocket } from 'node:tls';
 import { afterEach, expect, test } from 'vitest';
 import type { GwError } from '../../src/errors.ts';
 import type { ExchangeError, WireRequest } from '../../src/http/exchange.ts';
@@ -261,4 +262,26 @@ withTls('a secure target goes through a tunnel: the proxy sees its name and noth
   expect(JSON.stringify(proxy.headers)).not.toContain('canary');
   expect(server.requests[0]).toMatchObject({ target: '/a' });
   expect(server.requests[0]?.headers).not.toHaveProperty('proxy-authorization');
+});
+
+withTls("a client's certificate goes to its own origin and to no other", async () => {
+  const asking = async () => {
+    const shown: boolean[] = [];
+    const server = await startFaultServer({
+      steps: [json(200, {})],
+      tls: { ...identity, requestCert: true, rejectUnauthorized: false },
+      onConnection: (socket) => {
+        shown.push((socket as TLSSocket).getPeerCertificate().fingerprint256 !== undefined);
+        return false;
+      },
+    });
+    return { ...kept(server), shown };
+  };
+  const [gateway, output] = [await asking(), await asking()];
+  const transport = open(undefined, {
+    ca: identity && [identity.cert],
+    ...(identity && { identity: { ...identity, origin: gateway.url } }),
+  });
+  for (const { url } of [gateway, output]) await transport.exchange(get(url));
+  expect([gateway.shown, output.shown]).toEqual([[true], [false]]);
 });

@@ -1,0 +1,158 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { Readable } from 'node:stream';
+import { afterEach, expect, test } from 'vitest';
+import { type Run, type RunOptions, World } from '../helpers/gw.ts';
+
+// One matrix of runs of every kind: a long key stands in no byte that they leave, a short one changes no result.
+
+const CANARY = 'canary0k3y+5f1d8c7e~9ab2';
+const NEUTRAL = 'zqx';
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+interface Step {
+  readonly argv: readonly string[];
+  readonly options?: RunOptions;
+}
+
+/** What is run, in this order, in one place, with a word that prompts, names and mistakes hold. */
+function matrix(key: string, word: string, url: string): Step[] {
+  const poll = ['--interval', '1s'];
+  const broken = new Readable({
+    read() {
+      this.destroy(new Error(`the pipe ${word} broke`));
+    },
+  });
+  const name = /^[a-z-]+$/.test(word) ? word : 'profile';
+  return [
+    {
+      argv: ['login', '--profile', name, '--base-url', url, '--with-key'],
+      options: { stdin: `${key}\n`, bare: true },
+    },
+    { argv: ['models', '--profile', name, '-v'], options: { bare: true } },
+    { argv: ['doctor'] },
+    { argv: ['doctor', '--json'] },
+    { argv: ['config', 'list'] },
+    { argv: ['config', 'list', '--json'] },
+    { argv: ['profile', 'list', '--json'] },
+    { argv: ['config', 'get', word] },
+    { argv: [word] },
+    { argv: ['chat', 'x', `--api-key=${word}`] },
+    { argv: ['chat', 'x', `--${word}`] },
+    { argv: ['chat', `what is ${word}?`] },
+    { argv: ['chat', `what is ${word}?`, '--json', '-v'] },
+    { argv: ['chat', `what is ${word}?`, '--session', 'talk'] },
+    { argv: ['chat', 'and now?', '--session', 'talk', '--usage'] },
+    { argv: ['chat', `what is ${word}?`, '--dry-run', '--json'] },
+    { argv: ['chat', 'x', '--api', 'messages', '-m', 'sandbox-chat-1', '--curl', '-v'] },
+    { argv: ['chat', 'x', '--api', 'geo', '--dry-run'] },
+    { argv: ['chat', '--prompt', '-'], options: { stdin: broken } },
+    { argv: ['video', 'alpha', 'create', `a ${word}`, '--wait', '-v', '-o', `${name}.mp4`, ...poll] },
+    { argv: ['video', 'alpha', 'create', `a ${word}`, '--wait', '--json', ...poll] },
+    { argv: ['video', 'alpha', 'create', `a ${word}`, '--dry-run', '--set', `note=${word}`] },
+    { argv: ['video', 'beta', 'create', `a ${word}`, '--wait', '-q', ...poll] },
+    { argv: ['video', 'gamma', 'create', `a ${word}`, '--curl'] },
+    { argv: ['video', 'alpha', 'get', `vt-${name}`] },
+    { argv: ['image', 'create', `a ${word}`, '-o', `${name}.png`] },
+    { argv: ['image', 'create', `a ${word}`, '--json', '-v'] },
+    { argv: ['asset', 'group', 'create', '--name', name, '--json'] },
+    { argv: ['asset', 'list', '-v'] },
+    { argv: ['jobs', 'list', '--json'] },
+    { argv: ['jobs', 'show', name] },
+    { argv: ['jobs', 'sync', '-v'] },
+    { argv: ['api', 'GET', '/v1/models', '-v'] },
+    { argv: ['api', 'GET', `/v1/${name}`, '--json'] },
+    { argv: ['balance', '--json'] },
+    { argv: ['models'], options: { env: { GW_API_KEY: `${key}\n` } } },
+    { argv: ['models'], options: { env: { GW_API_KEY: key, GW_API_KEY_ORIGIN: 'https://h.example' } } },
+    { argv: ['models', '--base-url', `https://${word}@h.example`] },
+    { argv: ['models', '--api-key-file', `/nowhere/${name}`] },
+    { argv: ['models', '--timeout', word] },
+    { argv: ['logout', '--profile', name], options: { bare: true } },
+  ];
+}
+
+async function runAll(key: string, word: string): Promise<{ world: World; runs: (Run & Step)[] }> {
+  const world = await World.open({ key, keepRequests: true });
+  closers.push(() => world.close());
+  const runs: (Run & Step)[] = [];
+  for (const step of matrix(key, word, world.sandbox.baseUrl)) {
+    const { env, ...options } = step.options ?? {};
+    const keyed = options.bare ? env : { GW_API_KEY: key, ...env };
+    runs.push({ ...(await world.gw(step.argv, { ...options, ...(keyed && { env: keyed }) })), ...step });
+  }
+  return { world, runs };
+}
+
+test('a key of 24 characters is in no output, no file, and no request to another origin', async () => {
+  const { world, runs } = await runAll(CANARY, CANARY);
+  expect(runs.filter(({ code }) => code === 0).length).toBeGreaterThan(25);
+  const forms = [
+    CANARY,
+    encodeURIComponent(CANARY),
+    Buffer.from(CANARY).toString('base64').replace(/=+$/, ''),
+    CANARY.slice(0, 12),
+  ];
+  const holdsKey = (text: string | Buffer): boolean => forms.some((form) => text.includes(form));
+  for (const { argv, out, err } of runs)
+    expect(holdsKey(out + err), `${argv.join(' ')}\n${out}${err}`).toBe(false);
+  let files = 0;
+  for (const name of fs.readdirSync(world.dir, { recursive: true }) as string[]) {
+    const file = path.join(world.dir, name);
+    expect(holdsKey(name), name).toBe(false);
+    if (!fs.statSync(file).isFile()) continue;
+    files += 1;
+    expect(holdsKey(fs.readFileSync(file)), name).toBe(false);
+  }
+  expect(files).toBeGreaterThan(5);
+  const elsewhere = world.sandbox.requests.filter(({ server }) => server !== 'api');
+  expect(elsewhere.length).toBeGreaterThan(2);
+  for (const request of elsewhere) expect(holdsKey(JSON.stringify(request))).toBe(false);
+});
+
+/** A text in which all that changes from run to run is the same. */
+const settled = (text: string, world: World): string =>
+  text
+    .replaceAll(world.dir, 'DIR')
+    .replace(/\bgw-[0-9a-z]{26}\b/g, 'ID')
+    .replace(/[0-9a-f]*\d[0-9a-f]{5,}/g, 'HEX')
+    .replace(/\d+/g, 'N')
+    // The sandbox prices as it draws.
+    .replace(/"charges":\[[^\]]*\]/g, '"charges":[]');
+
+const SHORT = ['dev', 'test', 'ollama', 'e'];
+
+test('a short key changes no result, and is hidden where it is a credential', async () => {
+  const word = SHORT.slice(0, 3).join('-');
+  const plain = await runAll(NEUTRAL, word);
+  for (const key of SHORT) {
+    const short = await runAll(key, word);
+    for (const [at, { argv, code, out, err }] of short.runs.entries()) {
+      const other = plain.runs[at];
+      const what = `${argv.join(' ')} with the key ${key}\n${err}`;
+      expect(code, what).toBe(other?.code);
+      expect(settled(out, short.world), what).toBe(settled(other?.out ?? '', plain.world));
+      expect(err, what).not.toMatch(/\*\*\*\.(png|mp4)/);
+    }
+    expect(Object.keys(short.world.files())).toEqual(expect.arrayContaining([`${word}.png`, `${word}.mp4`]));
+    const all = short.runs.map(({ out, err }) => out + err).join('');
+    expect(all).toContain(`${word}.png\n`);
+    expect(all).not.toContain(`Bearer ${key}`);
+    expect(all).toMatch(/x-geo-api-key: \*\*\*/);
+    const state = path.join(short.world.dir, '.local/state/gw');
+    const kept = (fs.readdirSync(state, { recursive: true }) as string[]).filter((name) =>
+      name.endsWith('.jsonl'),
+    );
+    expect(kept.length).toBeGreaterThan(1);
+    for (const name of kept) {
+      const text = fs.readFileSync(path.join(state, name), 'utf8');
+      expect(text, name).not.toContain('***');
+      for (const line of text.split('\n').filter((each) => each !== ''))
+        expect(() => JSON.parse(line)).not.toThrow();
+    }
+  }
+});
