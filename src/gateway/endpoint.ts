@@ -1,6 +1,12 @@
 import type * as z from 'zod';
 import type { GatewayErrorFacts } from './gateway-error.ts';
 
+/**
+ * The header in which a sandbox says how many times faster than the service it works. It is no part of the document: it
+ * lets a client on the same machine look as much more often.
+ */
+export const SPEED_HEADER = 'x-sandbox-speed';
+
 /** How a request proves who sends it ("Authentication"). */
 export type Credential = 'bearer' | 'messages' | 'geo';
 

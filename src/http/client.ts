@@ -104,6 +104,8 @@ export type ReceivedHead = Pick<Reply, 'status' | 'headers' | 'requestId' | 'ser
 
 export interface Client {
   readonly gateway: Gateway;
+  /** How many times faster than the service the gateway says it is: 1, but for a sandbox on this machine. */
+  speed(): number;
   prepare(endpoint: Endpoint, input: RequestInput): PreparedRequest;
   /**
    * Sends and, where the resend matrix allows, sends again. Resolves with a complete, readable 2xx reply.

@@ -1,5 +1,5 @@
 import { GwError } from '../errors.ts';
-import type { Endpoint } from '../gateway/endpoint.ts';
+import { type Endpoint, SPEED_HEADER } from '../gateway/endpoint.ts';
 import type { Clock } from '../host.ts';
 import type { Client, Gateway, PreparedRequest, Reply, RequestInput, SendOptions } from './client.ts';
 import { missingKey } from './credential.ts';
@@ -42,6 +42,7 @@ export interface ClientOptions {
 /** The gateway's client: prepares requests, sends them, and sends again what the resend table allows. */
 export function createClient(options: ClientOptions): Client {
   const { gateway, transport, clock, budget, random, userAgent } = options;
+  let speed = 1;
 
   async function wireRequest(
     request: PreparedRequest,
@@ -77,6 +78,7 @@ export function createClient(options: ClientOptions): Client {
       options.trace?.(`< ${error.message}`);
       return { failed: failedExchange(error, context) };
     }
+    speed = saidSpeed(wire.headers, request.url) ?? speed;
     const now = { ...context, nowMs: clock.now() };
     if (!(wire.bytes instanceof Uint8Array)) return { streamed: wire };
     for (const line of traceReply(wire, clock.steady() - beganMs)) options.trace?.(line);
@@ -141,6 +143,7 @@ export function createClient(options: ClientOptions): Client {
 
   return {
     gateway,
+    speed: () => speed,
     prepare: (endpoint, input) => prepareRequest(gateway, endpoint, input, userAgent),
     async send(endpoint, input, sendOptions = {}) {
       const outcome = await attempts(endpoint, input, sendOptions, (wire) => transport.exchange(wire));
@@ -178,4 +181,12 @@ type Success<T> = { readonly reply: Reply<T> } | { readonly streamed: StreamedRe
 function withCount(error: GwError, retriesDone: number): GwError {
   if (retriesDone === 0) return error;
   return new GwError(error.kind, `${error.message} (tried ${retriesDone + 1} times)`, error.facts);
+}
+
+/** The speed of a sandbox; one on another machine has no say, because that would be a way to be asked too often. */
+function saidSpeed(headers: WireHead['headers'], { protocol, hostname }: URL): number | undefined {
+  const said = headers[SPEED_HEADER];
+  const isHere = protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
+  if (!isHere || said === undefined || !/^\d{1,9}(\.\d{1,9})?$/.test(said)) return undefined;
+  return Math.max(1, Number(said));
 }

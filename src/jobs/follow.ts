@@ -9,7 +9,7 @@ import type { SavedFile, SavePlan } from '../ledger/event.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { recordLook, type SeenTask, type TaskLook, YOUNG_MS } from './look.ts';
 import type { Looker } from './looker.ts';
-import { poll } from './poll.ts';
+import { poll, spedUp } from './poll.ts';
 import { printableRecord } from './printable-record.ts';
 import { type SaveInput, saveJob } from './save-job.ts';
 import type { Turns } from './turns.ts';
@@ -45,6 +45,8 @@ export interface FollowInput {
   readonly id: string;
   readonly family: TaskFamily;
   readonly intervalMs: { readonly min: number; readonly max: number };
+  /** As in `poll`. */
+  readonly speed?: (() => number) | undefined;
   /** Steady milliseconds at which the wait ends. */
   readonly deadlineMs: number;
   readonly firstDelayMs?: number | undefined;
@@ -127,7 +129,7 @@ export async function followJob(input: FollowInput, deps: FollowDeps): Promise<F
         takeFirst() ??
         looker.look(id, {
           ...{ signal: bounded, retries: 0, pool, deadlineMs: input.deadlineMs },
-          patienceMs: input.intervalMs.max * PATIENCE,
+          patienceMs: spedUp(input.intervalMs.max, input.speed?.() ?? 1) * PATIENCE,
         }),
       youngUntilMs:
         acceptedAtMs === undefined ? undefined : startedMs + (acceptedAtMs + YOUNG_MS - clock.now()),

@@ -11,6 +11,8 @@ export interface PollOptions<L extends Look> {
   /** Asks once, until the signal ends it. Its errors are judged here, so it must not retry by itself. */
   readonly look: (signal: AbortSignal) => Promise<L>;
   readonly intervalMs: { readonly min: number; readonly max: number };
+  /** How many times sooner the gateway may be asked than `intervalMs` says: a sandbox's speed. */
+  readonly speed?: (() => number) | undefined;
   /** Steady milliseconds at which the wait ends; the job goes on. */
   readonly deadlineMs: number;
   readonly clock: Clock;
@@ -61,13 +63,14 @@ export async function poll<L extends Look>(options: PollOptions<L>): Promise<L> 
       return last;
     }
     await clock.sleep(waitMs, signal);
-    waitMs = nextDelayMs(options, clock.steady() - startedMs);
+    const elapsedMs = clock.steady() - startedMs;
     let look: L;
     try {
       look = await lookWithin(deadlineMs - clock.steady(), options);
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof GwError)) throw error;
+      waitMs = nextDelayMs(options, elapsedMs);
       const isYoung = clock.steady() < (options.youngUntilMs ?? 0);
       notFound = error.kind === 'not_found' ? notFound + 1 : 0;
       const isGone = notFound >= MAX_NOT_FOUND && !isYoung;
@@ -82,6 +85,8 @@ export async function poll<L extends Look>(options: PollOptions<L>): Promise<L> 
       if (clock.steady() + waitMs >= deadlineMs) throw waitOver(taskId, retryAtMs);
       continue;
     }
+    // The first look may have told how fast the gateway is.
+    waitMs = nextDelayMs(options, elapsedMs);
     notFound = 0;
     failures = 0;
     failingSinceMs = undefined;
@@ -128,14 +133,23 @@ function waitOver(taskId: string, retryAtMs?: number): GwError {
   });
 }
 
+/** Shortest pause that a sandbox's speed leads to. */
+const SHORTEST_MS = 50;
+
+/** A time of the pace at a gateway that is so many times faster than the service. */
+export const spedUp = (ms: number, speed: number): number =>
+  speed > 1 ? Math.min(ms, Math.max(SHORTEST_MS, ms / speed)) : ms;
+
 /**
  * The next pause: from the pace's minimum towards its maximum as the wait grows, with 10 % of jitter, so that many
  * waiters spread out.
  */
 function nextDelayMs(
-  { intervalMs: { min, max }, random }: Pick<PollOptions<Look>, 'intervalMs' | 'random'>,
+  { intervalMs, random, speed = () => 1 }: Pick<PollOptions<Look>, 'intervalMs' | 'random' | 'speed'>,
   elapsedMs: number,
 ) {
+  const min = spedUp(intervalMs.min, speed());
+  const max = spedUp(intervalMs.max, speed());
   const base = Math.min(max, Math.max(min, elapsedMs / 10));
   return Math.min(Math.max(max, min), Math.max(min, base * (1 + 0.1 * random())));
 }

@@ -49,6 +49,7 @@ export function apiListener(routes: readonly Route[], world: World, note: NoteRe
       struck,
       nowMs: world.now(),
       slowGapMs: world.slowGapMs,
+      speed: world.speed,
     });
   });
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { SPEED_HEADER } from '../gateway/endpoint.ts';
 import type { Struck } from './fault-draw.ts';
 import type { ReplyEvent, SandboxReply } from './reply.ts';
 import type { SandboxRequest } from './request-log.ts';
@@ -59,6 +60,8 @@ export async function deliver(
     readonly struck: Struck | undefined;
     readonly nowMs: number;
     readonly slowGapMs: number;
+    /** Said in each reply where it is one that can be written. */
+    readonly speed: number;
   },
 ): Promise<void> {
   const { request, response, entry, struck } = to;
@@ -76,6 +79,7 @@ export async function deliver(
   const head = {
     date: new Date(to.nowMs).toUTCString(),
     'x-request-id': randomBytes(12).toString('hex'),
+    ...(Number.isFinite(to.speed) && { [SPEED_HEADER]: String(to.speed) }),
     ...reply.headers,
   };
   const write = (bytes: string | Uint8Array) =>

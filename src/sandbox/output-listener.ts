@@ -36,6 +36,7 @@ export function outputListener(
       struck,
       nowMs: world.now(),
       slowGapMs: world.slowGapMs,
+      speed: world.speed,
     });
   });
 }

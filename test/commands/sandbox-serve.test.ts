@@ -76,3 +76,19 @@ test.each(['--port', '--output-port'])('a %s that is taken is refused by its nam
     `error: the sandbox cannot listen on ${flag} ${port}: another program has it\nhint: choose another ${flag}\n`,
   ]);
 });
+
+test('looks follow the speed of the sandbox, unless --interval says', async () => {
+  const here = await world();
+  const create = ['video', 'alpha', 'create', 'a fox', '--wait', '--no-download'];
+  const pauses = async (argv: readonly string[]) => {
+    const before = here.clock.slept.length;
+    const { code, err } = await here.gw(argv);
+    expect(code, err).toBe(0);
+    return here.clock.slept.slice(before).filter((ms) => ms >= 50);
+  };
+  const sped = await pauses(create);
+  expect(sped.length).toBeGreaterThan(1);
+  expect(Math.max(...sped)).toBeLessThanOrEqual(3000);
+  expect(Math.min(...sped)).toBeGreaterThanOrEqual(900);
+  expect(Math.max(...(await pauses([...create, '--interval', '10s'])))).toBe(10_000);
+});

@@ -223,3 +223,18 @@ test('a schema that transforms gives its value beside the JSON as it came', asyn
   const got = await clientOf(server.url).send(endpoint, read);
   expect([got.value, got.json]).toEqual([{ id: 'x' }, { id: 'x', extra: 1 }]);
 });
+
+test.each([
+  ['20', 20],
+  ['1.5', 1.5],
+  ['0.1', 1],
+  ['Infinity', 1],
+  ['-3', 1],
+  ['', 1],
+])('a sandbox on this machine that says the speed %j is taken to have %s', async (said, speed) => {
+  const server = await gateway(json(200, { id: 't-1' }, { 'x-sandbox-speed': said }));
+  const client = clientOf(server.url);
+  expect(client.speed()).toBe(1);
+  await client.send(readEndpoint, read);
+  expect(client.speed()).toBe(speed);
+});

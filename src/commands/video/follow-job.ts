@@ -77,6 +77,7 @@ export async function* followAll(
   for (const request of requests) {
     const { family, flags, job, save, accepted, deadlineMs, id, key } = request;
     const interval = flags.interval ?? asSet.value;
+    const { client } = request.access ?? (await ctx.gateway());
     inputs.push({
       request,
       key,
@@ -85,6 +86,7 @@ export async function* followAll(
       save,
       deadlineMs,
       intervalMs: interval === undefined ? family.pollIntervalMs : { min: interval, max: interval },
+      ...(interval === undefined && { speed: client.speed }),
       ...(request.atOnce && { firstDelayMs: 0 }),
       status: accepted?.status ?? job?.status,
       acceptedAtMs: accepted ? ctx.clock.now() : job?.acceptedAtMs,
