@@ -40,6 +40,10 @@ function isQuota(error: unknown): boolean {
   return errno === -os.constants.errno.EDQUOT;
 }
 
+/** Whether there was no room for what was to be written. */
+export const isFull = (error: unknown): boolean =>
+  errorCode(error) === 'ENOSPC' || isQuota(error) || errorCode(error) === 'EDQUOT';
+
 /** True for an error that the system raised, false for a fault of gw's own. */
 export function isDiskFault(error: unknown): boolean {
   return error instanceof ShortWrite || (error instanceof Error && 'syscall' in error);

@@ -50,10 +50,12 @@ export interface AcceptedJob {
   readonly reply: unknown;
   /** False where `reply` is the record of a task that was found. */
   readonly isOwnReply: boolean;
+  /** Why the ledger could not take its ID: nothing but this process knows it. */
+  readonly unrecorded?: unknown;
 }
 
 /** What the gateway said when it accepted a job. */
-export type Accepted = Omit<AcceptedJob, 'key'>;
+export type Accepted = Omit<AcceptedJob, 'key' | 'unrecorded'>;
 
 /**
  * Creates a paid job: held -> intent durable -> sent -> accepted with its ID durable (promises, section 3). A body with an
@@ -79,10 +81,19 @@ export async function createJob(input: CreateInput): Promise<AcceptedJob> {
     } catch (error) {
       throw recordFailure(error, attempt, input);
     }
-    ledger.append(key, { event: 'accepted', id: accepted.id, status: accepted.status });
-    return { key, ...accepted };
+    return { key, ...accepted, unrecorded: recordId(key, accepted, ledger) };
   } finally {
     hold.release();
+  }
+}
+
+/** Writes the ID down; what hinders that ends no wait for what is paid for, and is given back. */
+export function recordId(key: string, { id, status }: Accepted, ledger: Ledger): unknown {
+  try {
+    ledger.append(key, { event: 'accepted', id, status });
+    return undefined;
+  } catch (error) {
+    return error;
   }
 }
 

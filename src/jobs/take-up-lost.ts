@@ -2,7 +2,7 @@ import { GwError, usage } from '../errors.ts';
 import type { ExternalIds } from '../gateway/task.ts';
 import type { Job } from '../ledger/event.ts';
 import { belongsToAnother } from './belongs-to-another.ts';
-import { type Accepted, type AcceptedJob, type CreateInput, digestOf } from './create.ts';
+import { type Accepted, type AcceptedJob, type CreateInput, digestOf, recordId } from './create.ts';
 import { CreateAttempt } from './create-attempt.ts';
 import { lookUpPatiently } from './external-id.ts';
 import { isOtherKey } from './other-key.ts';
@@ -36,9 +36,9 @@ export async function takeUpLost(input: CreateInput): Promise<AcceptedJob | unde
       const lost: Lost = { job: held, externalId, externalIds };
       const isSame = held.bodySha256 === digestOf(input.body);
       const accepted = isSame ? await goOn(lost, input) : await refuseOther(lost, input);
-      ledger.append(held.key, { event: 'accepted', id: accepted.id, status: accepted.status });
+      const unrecorded = recordId(held.key, accepted, ledger);
       if (!accepted.isOwnReply) note(`it is task ${accepted.id}; nothing was sent again`);
-      return { key: held.key, ...accepted };
+      return { key: held.key, ...accepted, unrecorded };
     }
   } finally {
     hold.release();

@@ -2,6 +2,7 @@ import * as crypto from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { type AppendCalls, appendLine, FailedSync } from '../disk/append-line.ts';
+import { isFull } from '../disk/disk-fault.ts';
 import { ensureDirectory } from '../disk/durable-directory.ts';
 import { isLocked, type LockFile, type Step, tryLock } from '../disk/lock-file.ts';
 import { usage } from '../errors.ts';
@@ -14,6 +15,7 @@ import { currentJournal } from './journal-files.ts';
 import type { Hold, Ledger } from './ledger.ts';
 import { refuseNewerJournal } from './newer-journal.ts';
 import { removeJobs } from './remove-jobs.ts';
+import { giveUpReserve, keepReserve } from './reserve.ts';
 import { serialize } from './serialize.ts';
 import { claimError, readError, writeError } from './write-error.ts';
 
@@ -70,14 +72,23 @@ export function openLedger(options: LedgerOptions): Ledger {
     const now = clock.now();
     const json = serialize(key, now, event, serializing);
     let file = dir;
-    try {
-      if (poison) throw poison;
-      ensureDirectory(dir);
+    const appendOnce = () => {
       for (let tries = 0; tries < MAX_APPENDS; tries += 1) {
         file = currentJournal(dir, now);
         if (event.event === 'intent') refuseNewerJournal(file);
         step(`append ${event.event}`);
         if (isStill(file, appendLine(file, json, { calls, step }))) return;
+      }
+    };
+    try {
+      if (poison) throw poison;
+      ensureDirectory(dir);
+      if (event.event === 'intent') keepReserve(dir);
+      try {
+        appendOnce();
+      } catch (error) {
+        if (event.event !== 'accepted' || !isFull(error) || !giveUpReserve(dir)) throw error;
+        appendOnce();
       }
     } catch (error) {
       if (error instanceof FailedSync) poison = error;

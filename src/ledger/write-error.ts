@@ -24,7 +24,7 @@ export function writeError(error: unknown, path: string, event: LedgerEvent): un
     });
   }
   if (event.event === 'accepted') {
-    return new GwError('internal', `${what}; the task ${event.id} exists and is not recorded: note its ID`, {
+    return new GwError('download', `${what}; the task ${event.id} exists and is not recorded: note its ID`, {
       hint: `${remedy}, then look the task up by its ID.`,
       taskId: event.id,
     });

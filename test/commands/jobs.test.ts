@@ -109,6 +109,27 @@ describe('jobs list', () => {
     );
   });
 
+  test.each(['"settings":{', '"save":{', '"media":[', '"t":'])(
+    'a job whose intent is damaged at %s is listed under its ID and brought home',
+    async (place) => {
+      const world = await openWorld();
+      const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();
+      const dir = `${world.dir}/.local/state/gw/ledger`;
+      const [journal = ''] = readdirSync(dir).filter((name) => name.endsWith('.jsonl'));
+      const text = readFileSync(`${dir}/${journal}`, 'utf8');
+      writeFileSync(`${dir}/${journal}`, text.replace(place, `${place.slice(0, -1)}\u0001`));
+      expect(JSON.parse((await world.gw(['jobs', 'list', '--json'])).out)).toMatchObject([
+        { id, status: 'damaged', family: 'alpha' },
+      ]);
+      expect((await world.gw(['jobs', 'show', id])).out).toContain('damaged');
+      expect((await world.gw(['doctor'])).out).toContain(`${journal}:2`);
+      world.clock.ms += HOUR_MS;
+      const run = await world.gw(['jobs', 'sync', '-q']);
+      expect([run.code, Object.keys(world.files())], run.err).toEqual([0, [`${id}.mp4`]]);
+      expect(run.err).toContain(`${dir}/${journal}:2 cannot be read`);
+    },
+  );
+
   test('a family that this gw does not know is listed like any other', async () => {
     const world = await openWorld();
     succeededJob(world, 'd-1', HOUR_MS, { family: 'delta' }, { anything: true });

@@ -55,6 +55,7 @@ export function journalText(dir: string): string {
   const journals = path.join(dir, 'ledger');
   return fs
     .readdirSync(journals)
+    .filter((name) => name.endsWith('.jsonl'))
     .map((name) => fs.readFileSync(path.join(journals, name), 'utf8'))
     .join('');
 }

@@ -150,7 +150,7 @@ describe('writing', () => {
     const key = ledger.begin(intent()).key;
     clock.set(novemberMs);
     ledger.append(key, { event: 'accepted', id: 'task-1' });
-    expect(fs.readdirSync(path.join(dir, 'ledger'))).toEqual(['2036-01.jsonl']);
+    expect(fs.readdirSync(path.join(dir, 'ledger'))).toEqual(['2036-01.jsonl', 'reserve']);
     expect((await ledger.find({ ids: ['task-1'] }))[0]).toMatchObject({ key, state: 'running' });
   });
 

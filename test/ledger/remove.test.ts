@@ -21,7 +21,17 @@ function setUp() {
     ledger.append(key, { event: 'accepted', id });
     return key;
   };
-  return { dir, clock, ledger, make, names: () => fs.readdirSync(path.join(dir, 'ledger')).sort() };
+  return {
+    dir,
+    clock,
+    ledger,
+    make,
+    names: () =>
+      fs
+        .readdirSync(path.join(dir, 'ledger'))
+        .filter((name) => name !== 'reserve')
+        .sort(),
+  };
 }
 
 const journalsIn = (dir: string) =>

@@ -147,10 +147,116 @@ describe('a failed sync', () => {
   });
 });
 
+describe('the reserve', () => {
+  const reserveIn = (dir: string) => path.join(dir, 'ledger', 'reserve');
+  /** A disk that is full until a file is removed, from when it is told to be. */
+  function fullUntilGone(file: string) {
+    const disk = { isFull: false };
+    const writeSync = ((fd: number, bytes: Buffer) => {
+      if (disk.isFull && fs.existsSync(file)) failing('ENOSPC');
+      return fs.writeSync(fd, bytes);
+    }) as typeof fs.writeSync;
+    return { disk, writeSync };
+  }
+
+  it('is there before the first job, and is given up for the ID of one', async () => {
+    const dir = tempDir();
+    const { disk, writeSync } = fullUntilGone(reserveIn(dir));
+    const ledger = open(dir, { writeSync });
+    const { key } = ledger.begin(intent());
+    expect(fs.statSync(reserveIn(dir))).toMatchObject({ size: 65_536, mode: 0o100600 });
+    ledger.append(key, { event: 'sent' });
+    disk.isFull = true;
+    ledger.append(key, { event: 'accepted', id: 'task-7' });
+    expect(fs.existsSync(reserveIn(dir))).toBe(false);
+    expect(await open(dir).find({ ids: ['task-7'] })).toMatchObject([{ key, state: 'running' }]);
+    disk.isFull = false;
+    ledger.begin(intent()).release();
+    expect(fs.existsSync(reserveIn(dir))).toBe(true);
+  });
+
+  it.each<[string, LedgerEvent]>([
+    ['a job that can still be left alone', { event: 'sent' }],
+    ['what is told again', { event: 'get', role: 'video' }],
+  ])('is not given up for %s', (_, event) => {
+    const dir = tempDir();
+    const { disk, writeSync } = fullUntilGone(reserveIn(dir));
+    const ledger = open(dir, { writeSync });
+    const { key } = ledger.begin(intent());
+    disk.isFull = true;
+    expect(thrownBy(() => ledger.append(key, event)).message).toContain('the disk is full');
+    expect(fs.existsSync(reserveIn(dir))).toBe(true);
+  });
+
+  it('costs nothing where there is no room for it', () => {
+    const dir = tempDir();
+    fs.mkdirSync(reserveIn(dir), { recursive: true, mode: 0o700 });
+    expect(open(dir).begin(intent()).key).toMatch(/^gw-/);
+  });
+});
+
+describe('a fault at any call of a create and a save', () => {
+  const life: LedgerEvent[] = [
+    { event: 'sent' },
+    { event: 'accepted', id: 'task-7' },
+    { event: 'final', state: 'succeeded', status: 's', record: {}, serverDateMs: 0 },
+    { event: 'get', role: 'video' },
+    { event: 'saved', role: 'video', path: '/v', bytes: 1, sha256: '', type: 'video' },
+  ];
+  const names = ['openSync', 'writeSync', 'fdatasyncSync'] as const;
+  const cases = names.flatMap((name) =>
+    ['ENOSPC', 'EIO', 'short'].flatMap((code) =>
+      Array.from({ length: life.length + 1 }, (_, nth) => [name, code, nth] as const),
+    ),
+  );
+  it.each(cases.filter(([name, code]) => code !== 'short' || name === 'writeSync'))(
+    '%s, %s, at line %i: what was acknowledged is there, and no half line counts',
+    async (name, code, nth) => {
+      const dir = tempDir();
+      let count = 0;
+      const faulty = (...args: unknown[]) => {
+        const isMet = count++ === nth;
+        if (isMet && code === 'short')
+          return fs.writeSync(args[0] as number, (args[1] as Buffer).subarray(0, 20));
+        if (isMet) failing(code);
+        return (calls[name] as (...each: unknown[]) => unknown)(...args);
+      };
+      const ledger = open(dir, { [name]: faulty as never });
+      const done: string[] = [];
+      const isTold = (act: () => void) => {
+        try {
+          act();
+          return true;
+        } catch (error) {
+          expect(error).toHaveProperty('kind');
+          return false;
+        }
+      };
+      let key = '';
+      const begun = isTold(() => {
+        key = ledger.begin(intent()).key;
+      });
+      if (begun)
+        for (const event of life) if (isTold(() => ledger.append(key, event))) done.push(event.event);
+      const again = open(dir);
+      const [job] = await again.find();
+      expect(job !== undefined || !begun).toBe(true);
+      expect(again.unreadable.length).toBeLessThanOrEqual(1);
+      if (done.includes('accepted')) expect(job?.id).toBe('task-7');
+      if (done.includes('final')) expect(job?.state).toBe('succeeded');
+      if (done.includes('get')) expect(job?.downloads).toBe(1);
+      if (done.includes('saved')) expect(job?.files).toHaveLength(1);
+      // A full disk that has room for the ID again has taken it.
+      if (code !== 'EIO' && name !== 'fdatasyncSync' && begun && nth === 2)
+        expect(done).toContain('accepted');
+    },
+  );
+});
+
 describe('what a failure means depends on the moment', () => {
   const cases: [LedgerEvent, string, string][] = [
     [{ event: 'sent' }, 'usage', 'nothing was sent'],
-    [{ event: 'accepted', id: 'task-7' }, 'internal', 'task-7'],
+    [{ event: 'accepted', id: 'task-7' }, 'download', 'task-7'],
     [
       { event: 'final', state: 'succeeded', status: 's', record: {}, serverDateMs: 0 },
       'download',

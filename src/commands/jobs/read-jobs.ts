@@ -1,7 +1,8 @@
-import type { Context } from '../../context.ts';
+import { type Context, gatewayName } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { familyNames, findFamily } from '../../gateway/families.ts';
 import type { Family } from '../../gateway/task.ts';
+import { planTarget } from '../../jobs/download/plan-target.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { UnreadableLine, Wanted } from '../../ledger/ledger.ts';
 
@@ -16,7 +17,20 @@ export async function readJobs(wanted: Wanted, ctx: Context): Promise<KnownJob[]
   if (wanted.family !== undefined && !familyNames.includes(wanted.family)) {
     throw usage(`--family ${wanted.family}: one of ${familyNames.join(', ')}`);
   }
-  return withFamilies(await findAndWarn(wanted, ctx));
+  const jobs = await findAndWarn(wanted, ctx);
+  return withFamilies(await Promise.all(jobs.map((job) => (job.isDamaged ? completed(job, ctx) : job))));
+}
+
+/** A job whose intent is damaged, with the gateway in force and the default place where its own cannot be told. */
+async function completed(job: Job, ctx: Context): Promise<Job> {
+  const settings = await ctx.settings();
+  const { target } = job.save;
+  return {
+    ...job,
+    gateway: job.gateway || gatewayName(settings),
+    profile: job.profile || settings.profile.value,
+    save: { ...job.save, target: target || planTarget(settings.out.value, ctx.host.cwd) },
+  };
 }
 
 /** How many unreadable lines are named. */

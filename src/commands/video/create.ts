@@ -376,18 +376,26 @@ async function send(ready: ReadyCreate, ctx: Context): Promise<Outcome<JobResult
     record: job.reply,
     files: [],
   };
+  const { unrecorded } = job;
+  if (unrecorded !== undefined) {
+    ctx.io.warn(`task ${job.id} is not in the ledger: note its ID; ${reasonOf(unrecorded)}`, 'urgent');
+  }
   if (!flags.wait) {
-    if (!ctx.signal.aborted) return { value: accepted };
+    if (!ctx.signal.aborted)
+      return { value: accepted, ...(unrecorded !== undefined && { error: unrecorded }) };
     const followed = { ...accepted, files: [], error: ctx.signal.reason };
     return outcomeOf(followed, { family: family.name, id: job.id, accepted }, ctx);
   }
   ctx.io.note(`task ${job.id}`);
-  return followFromFlags(
+  const outcome = await followFromFlags(
     { id: job.id, key: job.key, family, flags, save, deadlineMs, accepted },
     followers,
     ctx,
   );
+  return { ...(unrecorded !== undefined && { error: unrecorded }), ...outcome };
 }
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** What the ledger keeps of a create before it is sent. */
 function intentOf(

@@ -78,7 +78,7 @@ export const disk: readonly Breakage[] = [
     costs: 'a line that spans two pieces of a long journal is lost',
     find: 'carried = [Buffer.from(piece.subarray(end + 1))];',
     replace: 'carried = [];',
-    tests: ['ledger/ledger', 'ledger/live-jobs', 'ledger/fold'],
+    tests: ['ledger/ledger', 'ledger/index', 'ledger/fold'],
   },
   {
     costs: 'a directory is open to others',

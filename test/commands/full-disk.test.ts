@@ -1,0 +1,54 @@
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import * as path from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { World } from '../helpers/gw.ts';
+import { ledgerOf } from './jobs-seed.ts';
+
+// The disk is full exactly when the ID of a paid job is to be written.
+
+const { writeSync } = fs;
+
+/** Fails each write of such a line, as long as `isFull` says so. */
+function fullFor(event: string, isFull: () => boolean): void {
+  fs.writeSync = ((fd: number, bytes: Buffer, ...rest: [number, number]) => {
+    if (Buffer.from(bytes).includes(`"event":"${event}"`) && isFull()) {
+      throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'write' });
+    }
+    return writeSync(fd, bytes, ...rest);
+  }) as typeof writeSync;
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    fs.writeSync = writeSync;
+    syncBuiltinESMExports();
+  });
+}
+
+async function openWorld() {
+  const world = await World.open();
+  onTestFinished(() => world.close());
+  return { world, reserve: path.join(world.dir, '.local/state/gw/ledger/reserve') };
+}
+
+test('the reserve is given up for the ID, and the wait goes on to the file', async () => {
+  const { world, reserve } = await openWorld();
+  fullFor('accepted', () => fs.existsSync(reserve));
+  const run = await world.gw(['video', 'alpha', 'create', 'a fox', '--wait']);
+  expect([run.code, Object.keys(world.files())], run.err).toEqual([0, [expect.stringMatching(/\.mp4$/)]]);
+  expect(await ledgerOf(world).find()).toMatchObject([{ state: 'succeeded', files: [{}] }]);
+});
+
+test.each([
+  ['with --wait the file is saved', ['--wait'], 1],
+  ['without, nothing is on stdout', [], 0],
+])(
+  'where there is no room at all: %s, the ID stands on stderr, and the exit code tells',
+  async (_, flags, files) => {
+    const { world } = await openWorld();
+    fullFor('accepted', () => true);
+    const run = await world.gw(['video', 'alpha', 'create', 'a fox', '-q', ...flags]);
+    expect([run.code, Object.keys(world.files()).length], run.err).toEqual([12, files]);
+    expect(run.err).toMatch(/^warning: task vt-\S+ is not in the ledger: note its ID; .*the disk is full/m);
+    expect(run.out).toMatch(files === 1 ? /\.mp4\n$/ : /^$/);
+  },
+);
