@@ -80,7 +80,9 @@ export const login = defineCommand<typeof flags, LoggedIn>({
 async function askAddress({ host, globals }: Context): Promise<string | undefined> {
   if (!host.stdin.isTTY || !host.stderr.isTTY) return undefined;
   const { readTyped } = await import('../io/read-secret.ts');
-  const typed = await readTyped(host, 'Address of the gateway (https://…): ', { echo: true });
+  const typed = await readTyped(host, 'Address of the gateway, such as https://gateway.example.com: ', {
+    echo: true,
+  });
   if (typed.trim() === '') return undefined;
   return parseBaseUrl(typed.trim(), 'the address', { insecureHttp: globals.insecureHttp ?? false });
 }

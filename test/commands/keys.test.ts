@@ -1,5 +1,6 @@
 import { chmodSync, chownSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
+import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type FakeGateway, fakeGateway } from '../helpers/fake-gateway.ts';
 import { type RunOptions, World } from '../helpers/gw.ts';
@@ -192,6 +193,37 @@ describe('a key command', () => {
 });
 
 describe('login', () => {
+  /** Answers on a terminal, each line once it is asked for. */
+  const answering = (lines: readonly string[]) => {
+    const left = [...lines];
+    const stdin = Object.assign(new PassThrough(), { isTTY: true });
+    stdin.on('resume', () => {
+      const line = left.shift();
+      if (line !== undefined) setImmediate(() => stdin.write(`${line}\n`));
+    });
+    return stdin;
+  };
+
+  test('asks for the address where none is known, and for the key', async () => {
+    const { run, work, config } = await place();
+    const got = await run(['login'], { terminal: true, stdin: answering([work.url, WORK]) });
+    expect(got.code, got.err).toBe(0);
+    expect(got.err).toContain('Address of the gateway');
+    expect(got.err).toContain(`API key for ${work.url}`);
+    expect(got.err + got.out).not.toContain(WORK);
+    expect(work.keys).toEqual([`Bearer ${WORK}`]);
+    expect(JSON.parse(readFileSync(path.join(config, 'config.json'), 'utf8')).profiles.default).toEqual({
+      base_url: work.url,
+    });
+  });
+
+  test('an address that cannot be is refused before a key is asked for', async () => {
+    const { run, work } = await place();
+    const got = await run(['login'], { terminal: true, stdin: answering([`${work.url}/v1`]) });
+    expect(got).toMatchObject({ code: 2, err: expect.stringContaining('ends in /v1') });
+    expect(work.requests).toEqual([]);
+  });
+
   test('two ways to give the key are one too many', async () => {
     const { run, work } = await place();
     const got = await run(['login', '--base-url', work.url, '--with-key', '--key-command', 'true']);
