@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type { Resend } from '../gateway/endpoint.ts';
 import { countRequest, sweepWhenDue } from './account.ts';
+import { CONTROL_PATH } from './control.ts';
 import { checkCredential } from './credentials.ts';
 import { deliver, htmlReply, mangle, vanish } from './deliver.ts';
 import type { Struck } from './fault-draw.ts';
@@ -16,11 +17,13 @@ import type { World } from './world.ts';
 /** The gateway's own address: routes, credentials, bodies, rates, then the endpoint. */
 export function apiListener(routes: readonly Route[], world: World, note: NoteRequest): RequestListener {
   return listen('api', world, note, async (request, response, url, entry) => {
+    const isControl = world.control !== undefined && url.pathname.startsWith(CONTROL_PATH);
     const found = findRoute(routes, entry.method, url);
     const struck = 'route' in found ? world.faults.draw(faultPlaces[found.route.endpoint.resend]) : undefined;
     if (struck) entry.fault = struck.fault.spec;
     if (vanish(struck, request)) return;
     const answer = async () => {
+      if (isControl && world.control) return await world.control.answer(request, url, world);
       if (!('route' in found)) throw notRouted(entry.method, url.pathname, found.methods);
       const { route, params } = found;
       const instead = insteadOf(struck, url, world);
@@ -109,6 +112,7 @@ function withVerdict(reply: SandboxReply, entry: SandboxRequest): SandboxReply {
   const taken = entry.passedOver ? `passed over ${entry.passedOver.join(', ')}` : 'taken';
   const said = entry.refusal ? `refused ${entry.refusal}` : reply.status < 400 ? taken : entry.fault;
   const verdict = (said ?? 'failed').replaceAll(/[^\x20-\x7e]/g, '?').slice(0, LONGEST_VERDICT);
+  entry.verdict = verdict;
   return { ...reply, headers: { ...reply.headers, [VERDICT_HEADER]: verdict } };
 }
 

@@ -37,6 +37,7 @@ export class Callbacks {
   readonly #tell: (what: string) => void;
   readonly #challengeMs: number;
   readonly #closing = new AbortController();
+  #moved = new AbortController();
   #watched = 0;
 
   /**
@@ -80,6 +81,13 @@ export class Callbacks {
     return false;
   }
 
+  /** The clock has jumped ahead: what has become due is sent now. */
+  clockMoved(): void {
+    this.#moved.abort();
+    this.#moved = new AbortController();
+    setMaxListeners(0, this.#moved.signal);
+  }
+
   /** Drops what is due later and what is under way. */
   close(): void {
     this.#closing.abort();
@@ -104,9 +112,17 @@ export class Callbacks {
   async #waitUntil(atMs: number): Promise<void> {
     const { signal } = this.#closing;
     // A timer may ring a millisecond early; the task must have changed when the callback says so.
-    const wait = (ms: number) => sleep(Math.min(ms, MAX_SLEEP_MS), undefined, { ref: false, signal });
     let leftMs = atMs - this.#now() + 2;
-    for (; leftMs > 0; leftMs -= MAX_SLEEP_MS) await wait(leftMs);
+    while (leftMs > 0) {
+      const beganMs = this.#now();
+      const napMs = Math.min(leftMs, MAX_SLEEP_MS);
+      const woken = AbortSignal.any([signal, this.#moved.signal]);
+      const sleptMs = await sleep(napMs, napMs, { ref: false, signal: woken }).catch(
+        () => this.#now() - beganMs,
+      );
+      signal.throwIfAborted();
+      leftMs -= sleptMs;
+    }
     signal.throwIfAborted();
   }
 }

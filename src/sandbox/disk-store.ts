@@ -148,6 +148,11 @@ export function diskStore(stateDir: string): SandboxStore {
         fs.unlinkSync(documentPath(kind, id));
         return true;
       }, false),
+    clear() {
+      const folders = [folder('tasks'), folder('unfinished'), folder('marks')];
+      for (const kind of fs.readdirSync(folder('documents'))) folders.push(kindPath(kind));
+      for (const dir of folders) for (const name of fs.readdirSync(dir)) unlink(join(dir, name));
+    },
     sweep(nowMs) {
       const rows = fs.readdirSync(folder('marks'));
       for (const row of rows) {

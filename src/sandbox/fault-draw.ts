@@ -9,14 +9,36 @@ export interface Struck {
 
 /** Decides which requests a sandbox's faults strike; keeps their counts. */
 export class FaultDraw {
-  readonly #faults: readonly Fault[];
+  readonly #atStart: readonly Fault[];
+  #faults: readonly Fault[];
   readonly #counts = new Map<Fault, number>();
   readonly #random: () => number;
 
   /** @param seed decides which requests a `P%` strikes */
   constructor(faults: readonly Fault[], seed: number) {
+    this.#atStart = faults;
     this.#faults = faults;
     this.#random = seededRandom(seed);
+  }
+
+  /** As they stand in the SPEC, in the order in which they strike. */
+  specs(): string[] {
+    return this.#faults.map(({ spec }) => spec);
+  }
+
+  /** A fault that goes before the others. */
+  strikeNext(fault: Fault): void {
+    this.#faults = [fault, ...this.#faults];
+  }
+
+  replace(faults: readonly Fault[]): void {
+    this.#faults = faults;
+    this.#counts.clear();
+  }
+
+  /** Back to the faults of the start, none of them used up. */
+  reset(): void {
+    this.replace(this.#atStart);
   }
 
   /** The first fault that applies here and is not used up; `spares` exempts this one request from a fault. */

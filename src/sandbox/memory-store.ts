@@ -44,6 +44,11 @@ export function memoryStore(): SandboxStore {
     },
     all: (kind) => new Map([...(kinds.get(kind) ?? [])].map(([id, text]) => [id, read(text).value])),
     drop: (kind, id) => kinds.get(kind)?.delete(id) ?? false,
+    clear() {
+      tasks.clear();
+      rows.clear();
+      kinds.clear();
+    },
     sweep(nowMs) {
       dropRows((row) => (minuteOfRow(row) ?? Number.POSITIVE_INFINITY) < nowMs / 60_000 - 3);
       for (const task of tasks.values()) {

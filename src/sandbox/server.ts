@@ -5,6 +5,7 @@ import { urlHost } from '../own-address.ts';
 import { apiListener } from './api-listener.ts';
 import { type CallbackPorts, Callbacks } from './callbacks.ts';
 import { TOKENS_PER_S } from './chat/pace.ts';
+import { Control } from './control.ts';
 import { diskStore } from './disk-store.ts';
 import { FaultDraw } from './fault-draw.ts';
 import type { Fault } from './faults.ts';
@@ -40,6 +41,8 @@ export interface SandboxOptions {
   readonly callbackPorts?: CallbackPorts | undefined;
   /** Refuse what the document does not list; unless said, it is passed over and told of. */
   readonly strict?: boolean | undefined;
+  /** Whether `/_sandbox/…` is open, for tests of other programs. */
+  readonly control?: boolean | undefined;
   /** Told, once each, what a caller should know and no reply can say. */
   readonly tell?: ((what: string) => void) | undefined;
   /** Unix milliseconds; the system's clock when absent. */
@@ -88,11 +91,23 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const requests: SandboxRequest[] = [];
   const note = (entry: SandboxRequest, done: boolean) => {
     if (done) options.log?.(entry);
-    else if (keepRequests) requests.push(entry);
+    else {
+      if (keepRequests) requests.push(entry);
+      control?.note(entry);
+    }
   };
-  const now = options.now ?? Date.now;
+  let aheadMs = 0;
+  const now = () => (options.now ?? Date.now)() + aheadMs;
   const tell = once(options.tell ?? (() => {}));
   const callbacks = new Callbacks(now, options.callbackPorts ?? [], tell);
+  const control = options.control
+    ? new Control({
+        forward(ms) {
+          aheadMs += ms;
+          callbacks.clockMoved();
+        },
+      })
+    : undefined;
   let outputUrl = '';
   const world: World = {
     store: stateDir === undefined ? memoryStore() : diskStore(stateDir),
@@ -101,6 +116,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     speed: options.speed,
     tokensPerS: (options.tokensPerS ?? TOKENS_PER_S) * options.speed,
     minTaskMs: options.minTaskMs ?? 0,
+    control,
     strict: options.strict ?? false,
     tell,
     faults: new FaultDraw(options.faults, options.faultSeed ?? 1),

@@ -29,6 +29,8 @@ export interface SandboxStore {
   all(kind: string): ReadonlyMap<string, unknown>;
   /** Forgets a document; false where there was none. */
   drop(kind: string, id: string): boolean;
+  /** Forgets everything but the secret. */
+  clear(): void;
   /** Drops what has outlived its time at `nowMs`: tasks and documents, and minutes of requests after two. */
   sweep(nowMs: number): void;
 }

@@ -1,5 +1,6 @@
 import type { AccountType } from '../gateway/limits.ts';
 import type { Callbacks } from './callbacks.ts';
+import type { Control } from './control.ts';
 import type { FaultDraw } from './fault-draw.ts';
 import type { SandboxStore } from './store.ts';
 
@@ -19,6 +20,8 @@ export interface World {
   /** Tells whoever runs the sandbox what no reply can say; each sentence once. */
   readonly tell: (what: string) => void;
   readonly faults: FaultDraw;
+  /** Answers `/_sandbox/…`, where that is open. */
+  readonly control?: Control | undefined;
   /** Posts status callbacks of families B and C. */
   readonly callbacks: Callbacks;
   /** How long the gaps of a `slow` reply are, in milliseconds. */

@@ -4,6 +4,7 @@ import { clipsDir, sandboxStateDir, wasmDir } from '../../embedded-sandbox.ts';
 import { errorCode, usage } from '../../errors.ts';
 import { type Flag, on, parsed } from '../../flags/flag.ts';
 import { type AccountType, accountTypes } from '../../gateway/limits.ts';
+import { controlHelp } from '../../sandbox/control.ts';
 import { FaultSpecError, faultHelp, parseFaults } from '../../sandbox/faults.ts';
 import { notImitated } from '../../sandbox/not-imitated.ts';
 import { startSandbox } from '../../sandbox/server.ts';
@@ -24,6 +25,7 @@ const flags = {
   ),
   account: parsed('TYPE', 'whose limits hold (default enterprise)', accountOf, { choices: accountTypes }),
   strict: on('refuse what the document does not list, in place of passing it over'),
+  control: on('open /_sandbox/ for tests: next outcome, time forward, faults, requests, reset'),
   cors: listOf('ORIGIN', 'let pages of this origin call', originOf),
   callbacks: listOf('PORT', 'send status callbacks to this port of this machine', portOf),
   fault: parsed('SPEC', 'misbehave: see below', faultsOf),
@@ -103,6 +105,7 @@ export const serve = defineCommand<typeof flags, Served>({
   ],
   notes: [
     `Faults:\n${faultHelp.map((line) => `  ${line}`).join('\n')}`,
+    `With --control, to programs that have the key:\n${controlHelp.map((line) => `  ${line}`).join('\n')}`,
     `What it does not imitate:\n${notImitated.map((line) => `  ${line}`).join('\n')}`,
   ],
   sends: 'nothing',
@@ -129,6 +132,7 @@ export const serve = defineCommand<typeof flags, Served>({
       cors,
       callbackPorts: callbacks,
       strict: flags.strict,
+      control: flags.control,
       tell: (what) => ctx.io.note(what),
       now: ctx.clock.now,
       log: (request) => ctx.io.note(`${request.method} ${request.path} ${request.status ?? 'no reply'}`),

@@ -1,0 +1,110 @@
+import type { IncomingMessage } from 'node:http';
+import * as z from 'zod';
+import { checkCredential } from './credentials.ts';
+import { FaultSpecError, parseFaults } from './faults.ts';
+import { jsonReply, Refusal, type SandboxReply } from './reply.ts';
+import { checkBody, readBody, refuseField } from './request-body.ts';
+import type { SandboxRequest } from './request-log.ts';
+import type { World } from './world.ts';
+
+// What a test of another program asks of the sandbox itself, under a path that the service cannot have (`--control`).
+
+export const CONTROL_PATH = '/_sandbox/';
+const KEPT_REQUESTS = 1000;
+const MAX_BODY_BYTES = 64 * 1024;
+
+/** The control endpoint in words, a line each, for help and README. */
+export const controlHelp: readonly string[] = [
+  'GET /_sandbox/ tells speed, time, faults and how many tasks there are',
+  `GET /_sandbox/requests lists the last ${KEPT_REQUESTS} requests, each with its verdict and fault`,
+  'POST /_sandbox/next {"fault":"task:fail=CODE"} lets one fault strike once, before all others',
+  'PUT /_sandbox/faults {"faults":"SPEC"} replaces the faults; "" ends them',
+  'POST /_sandbox/time {"forward":SECONDS} moves the clock: tasks run on, links and records die',
+  'POST /_sandbox/reset forgets tasks, assets, counts and requests; faults are those of the start again',
+];
+
+const bodies = {
+  'POST next': z.strictObject({ fault: z.string() }),
+  'PUT faults': z.strictObject({ faults: z.string() }),
+  'POST time': z.strictObject({ forward: z.number().min(0, 'time does not go back').max(1e10, 'too far') }),
+} as const;
+
+/** What control changes: the clock and the faults of a running sandbox. */
+export interface Controls {
+  forward(ms: number): void;
+}
+
+/** Keeps the log that control shows, and answers its requests. */
+export class Control {
+  readonly #controls: Controls;
+  readonly #requests: SandboxRequest[] = [];
+
+  constructor(controls: Controls) {
+    this.#controls = controls;
+  }
+
+  /** Keeps a request; its headers hold keys and are never shown. */
+  note(entry: SandboxRequest): void {
+    if (entry.path.startsWith(CONTROL_PATH)) return;
+    this.#requests.push(entry);
+    if (this.#requests.length > KEPT_REQUESTS) this.#requests.shift();
+  }
+
+  /** Throws Refusal for another key, path or body. */
+  async answer(request: IncomingMessage, url: URL, world: World): Promise<SandboxReply> {
+    checkCredential('bearer', request.headers, world.key);
+    const asked = `${request.method} ${url.pathname.slice(CONTROL_PATH.length)}`;
+    const bodyAs = async <T>(strict: z.ZodType<T>): Promise<T> => {
+      const { json } = await readBody(request, { maxBytes: MAX_BODY_BYTES, takesForm: false });
+      checkBody({ strict }, json, world);
+      return json as T;
+    };
+    if (asked === 'GET ') return this.#state(world);
+    if (asked === 'GET requests') return jsonReply(200, { requests: this.#requests.map(shown) });
+    if (asked === 'POST next') {
+      const { fault } = await bodyAs(bodies[asked]);
+      const [first, ...others] = faultsOf(fault, 'fault');
+      if (!first || others.length > 0) throw refuseField(['fault'], 'one fault');
+      world.faults.strikeNext({ ...first, times: 1 });
+    } else if (asked === 'PUT faults') {
+      const { faults } = await bodyAs(bodies[asked]);
+      world.faults.replace(faults === '' ? [] : faultsOf(faults, 'faults'));
+    } else if (asked === 'POST time') {
+      this.#controls.forward((await bodyAs(bodies[asked])).forward * 1000);
+    } else if (asked === 'POST reset') {
+      world.store.clear();
+      world.faults.reset();
+      this.#requests.length = 0;
+    } else throw new Refusal(404, `The sandbox has no ${asked}: ${controlHelp.join('; ')}.`, 'NotFound');
+    return this.#state(world);
+  }
+
+  #state({ store, speed, strict, account, faults, now }: World): SandboxReply {
+    return jsonReply(200, {
+      now: new Date(now()).toISOString(),
+      speed: Number.isFinite(speed) ? speed : null,
+      strict,
+      account,
+      faults: faults.specs(),
+      tasks: store.tasks().length,
+      requests: this.#requests.length,
+    });
+  }
+}
+
+/** A request without its headers, and without the query of an output's address, which opens it. */
+const shown = ({ headers: _, path, atMs, server, ...entry }: SandboxRequest) => ({
+  server,
+  at: new Date(atMs).toISOString(),
+  path: server === 'output' ? path.replace(/\?.*/, '') : path,
+  ...entry,
+});
+
+function faultsOf(spec: string, field: string) {
+  try {
+    return parseFaults(spec);
+  } catch (error) {
+    if (error instanceof FaultSpecError) throw refuseField([field], error.message);
+    throw error;
+  }
+}
