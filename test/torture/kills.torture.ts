@@ -37,7 +37,7 @@ const creates: Record<string, readonly string[]> = {
 const others = [
   ['jobs', 'sync'],
   ['jobs', 'list'],
-  ['jobs', 'prune', '--older-than', '1s', '--yes'],
+  ['jobs', 'prune', '--before', '1s', '--yes'],
   ['jobs', 'stats'],
 ];
 const faults = [

@@ -1,0 +1,102 @@
+import { EventEmitter, once } from 'node:events';
+import * as path from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { bundle } from './bundle.ts';
+
+// Two actors on one ledger, each in a thread that stops before every step of a lock, an append, a rewriting or a claim. Who
+// goes next is decided here, so that the orders of their steps are gone through one by one and none is left to chance.
+
+const AT_A_STEP = 2;
+const RUNNING = 1;
+/** Where the actors say together that one of them threw. */
+const FAILED = 3;
+
+export interface Orders {
+  readonly scenes: readonly [string, string];
+  /** Of one run, before its first step: the directory and the job that both are about. */
+  readonly setUp: () => { readonly dir: string; readonly key: string };
+  /** What must hold after each run. */
+  readonly check: (
+    place: { readonly dir: string; readonly key: string },
+    shared: Int32Array,
+  ) => Promise<void>;
+  /** How often one is stopped for the other before it has ended. */
+  readonly switches: number;
+}
+
+/** Goes through all orders of the steps of two actors with so many switches. Returns how many there were. */
+export async function goThrough({ scenes, setUp, check, switches }: Orders): Promise<number> {
+  const state = new Int32Array(new SharedArrayBuffer(8));
+  const shared = new Int32Array(new SharedArrayBuffer(16));
+  const file = bundle(path.join(import.meta.dirname, 'scripts', 'actor.ts'));
+  const actors = scenes.map((_, at) => new Worker(file, { workerData: { state, shared, at } }));
+  await Promise.all(actors.map((actor) => new Promise((online) => actor.once('online', online))));
+  const failed = new EventEmitter();
+  for (const actor of actors) actor.on('message', (problem) => failed.emit('problem', problem));
+  const waiting: (readonly number[])[] = [[]];
+  let runs = 0;
+  try {
+    for (let first = waiting.pop(); first !== undefined; first = waiting.pop()) {
+      shared.fill(0);
+      const place = setUp();
+      const { chosen, others } = run({ actors, scenes, state, place, first });
+      if (shared[FAILED] !== 0) {
+        const [problem] = await once(failed, 'problem');
+        throw new Error(`in the order ${chosen.join('')}: ${problem}`);
+      }
+      runs += 1;
+      try {
+        await check(place, shared);
+      } catch (error) {
+        throw new Error(`in the order ${chosen.join('')}: ${String(error)}`, { cause: error });
+      }
+      // Each place behind the given beginning where the other one could have gone on.
+      for (const { at, other } of others) {
+        const next = [...chosen.slice(0, at), other];
+        if (at >= first.length && switchesIn(next) <= switches + 1) waiting.push(next);
+      }
+    }
+  } finally {
+    await Promise.all(actors.map((actor) => actor.terminate()));
+  }
+  return runs;
+}
+
+interface RunInput {
+  readonly actors: readonly Worker[];
+  readonly scenes: readonly string[];
+  readonly state: Int32Array;
+  readonly place: { readonly dir: string; readonly key: string };
+  /** Who takes the first steps. */
+  readonly first: readonly number[];
+}
+
+function run({ actors, scenes, state, place, first }: RunInput) {
+  const chosen: number[] = [];
+  const others: { readonly at: number; readonly other: number }[] = [];
+  for (const [at, actor] of actors.entries()) {
+    Atomics.store(state, at, RUNNING);
+    actor.postMessage({ scene: scenes[at], ...place });
+    settle(state, at);
+  }
+  for (;;) {
+    const ready = [0, 1].filter((at) => Atomics.load(state, at) === AT_A_STEP);
+    if (ready.length === 0) return { chosen, others };
+    const wanted = first[chosen.length] ?? chosen.at(-1) ?? 0;
+    const now = ready.includes(wanted) ? wanted : 1 - wanted;
+    if (ready.length === 2) others.push({ at: chosen.length, other: 1 - now });
+    chosen.push(now);
+    Atomics.store(state, now, RUNNING);
+    Atomics.notify(state, now);
+    settle(state, now);
+  }
+}
+
+/** Waits until an actor stands before its next step or has ended. */
+function settle(state: Int32Array, at: number): void {
+  const end = Atomics.wait(state, at, RUNNING, 10_000);
+  if (end === 'timed-out') throw new Error(`actor ${at} neither steps nor ends`);
+}
+
+const switchesIn = (order: readonly number[]): number =>
+  order.filter((actor, at) => at > 0 && actor !== order[at - 1]).length;

@@ -1,0 +1,86 @@
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { expect, test } from 'vitest';
+import { newJobKey } from '../../src/ledger/job-key.ts';
+import { openLedger } from '../../src/ledger/open-ledger.ts';
+import { intent, journalText, leftLedger, tempDir } from './fixtures.ts';
+import { goThrough } from './interleavings.ts';
+
+const clock = { now: () => Date.now() };
+const place = () => ({ dir: tempDir(), key: newJobKey() });
+const jobsIn = (dir: string) => openLedger({ dir, clock, keepPrompts: true }).list();
+
+/** A create whose reply is lost was sent once, and may exist, whatever ran beside it. */
+async function isUnknown({ dir, key }: ReturnType<typeof place>, shared: Int32Array): Promise<void> {
+  const jobs = await jobsIn(dir);
+  expect(jobs.map((job) => [job.key, job.state])).toEqual([[key, 'unknown']]);
+  expect(shared[0]).toBe(1);
+  expect(journalText(dir)).not.toContain('"interrupted"');
+}
+
+test('a create beside a sync: the job is never called one that was not sent', async () => {
+  const orders = await goThrough({
+    ...{ scenes: ['create', 'sync'], setUp: place, check: isUnknown, switches: 2 },
+  });
+  expect(orders).toBeGreaterThan(100);
+});
+
+test('a create beside a prune: the job stays', async () => {
+  const setUp = () => {
+    const here = place();
+    const left = leftLedger({ dir: here.dir, clock });
+    left.append(left.begin(intent()), { event: 'refused', kind: 'rejected', message: 'no' });
+    return here;
+  };
+  const orders = await goThrough({
+    ...{ scenes: ['create', 'prune'], setUp, switches: 1 },
+    check: async (here, shared) => {
+      const jobs = await jobsIn(here.dir);
+      expect(jobs.find(({ key }) => key === here.key)?.state).toBe('unknown');
+      expect(shared[0]).toBe(1);
+    },
+  });
+  expect(orders).toBeGreaterThan(40);
+});
+
+test('two syncs of what a dead process had sent: it may exist, and each says so once at most', async () => {
+  const setUp = () => {
+    const here = place();
+    const left = leftLedger({ dir: here.dir, clock });
+    left.begin(intent(), here.key);
+    left.append(here.key, { event: 'sent' });
+    return here;
+  };
+  const orders = await goThrough({
+    ...{ scenes: ['sync', 'sync'], setUp, switches: 3 },
+    check: async ({ dir }) => {
+      expect((await jobsIn(dir)).map(({ state }) => state)).toEqual(['unknown']);
+      expect(journalText(dir).match(/"event":"unknown"/g)).toHaveLength(1);
+    },
+  });
+  expect(orders).toBeGreaterThan(20);
+});
+
+test.each(['', 'and a marker of one that died while it took the lock over'])(
+  'two that find the lock of a dead process: never both hold it %s',
+  async (marker) => {
+    const dead = { pid: 0, host: os.hostname(), started: '', nonce: 'ab', atMs: Date.now() };
+    const setUp = () => {
+      const here = place();
+      const lock = path.join(here.dir, 'locks', `${here.key}.lock`);
+      fs.mkdirSync(path.dirname(lock), { mode: 0o700 });
+      fs.writeFileSync(lock, JSON.stringify(dead));
+      if (marker) fs.writeFileSync(`${lock}.ab`, JSON.stringify({ ...dead, nonce: 'cd' }));
+      return here;
+    };
+    const orders = await goThrough({
+      ...{ scenes: ['claim', 'claim'], setUp, switches: marker ? 1 : 2 },
+      check: async ({ dir }, shared) => {
+        expect(shared[1]).toBe(1);
+        expect(fs.readdirSync(path.join(dir, 'locks'))).toEqual([]);
+      },
+    });
+    expect(orders).toBeGreaterThan(10);
+  },
+);
