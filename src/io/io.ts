@@ -126,4 +126,6 @@ export interface WholeProgress {
   readonly done: number;
   readonly failed: number;
   readonly total: number;
+  /** How long the rest is likely to take. */
+  readonly leftMs?: number | undefined;
 }

@@ -25,7 +25,7 @@ interface DownloadEntry {
 export class ProgressLines implements ProgressBoard {
   readonly #tasks = new Map<string, TaskEntry>();
   readonly #downloads = new Map<string, DownloadEntry>();
-  readonly #wholes = new Map<string, string>();
+  readonly #wholes = new Map<string, WholeProgress>();
   /** Finished rows, told once. */
   readonly #finished = new Set<string>();
   #lastLineAtMs = 0;
@@ -71,15 +71,15 @@ export class ProgressLines implements ProgressBoard {
     this.#watch();
   }
 
-  whole(key: string, { done, failed, total }: WholeProgress): void {
-    const line = `${done} of ${total} done${failed === 0 ? '' : `, ${failed} failed`}`;
-    if (this.#wholes.get(key) !== line) this.#say(line);
-    this.#wholes.set(key, line);
+  /** Not a line for each job of thousands: counts belong to the sign of life. */
+  whole(key: string, whole: WholeProgress): void {
+    this.#wholes.set(key, whole);
+    this.#watch();
   }
 
   drop(key: string): void {
     for (const rows of [this.#tasks, this.#downloads, this.#wholes, this.#finished]) rows.delete(key);
-    if (this.#tasks.size + this.#downloads.size === 0) this.#rest();
+    if (this.#isIdle) this.#rest();
   }
 
   clear(): void {
@@ -87,10 +87,14 @@ export class ProgressLines implements ProgressBoard {
     this.#rest();
   }
 
+  get #isIdle(): boolean {
+    return this.#tasks.size + this.#downloads.size + this.#wholes.size === 0;
+  }
+
   #finish(key: string, line: string): void {
     if (!this.#finished.has(key)) this.#say(line);
     this.#finished.add(key);
-    if (this.#tasks.size + this.#downloads.size === 0) this.#rest();
+    if (this.#isIdle) this.#rest();
   }
 
   #say(line: string): void {
@@ -115,7 +119,11 @@ export class ProgressLines implements ProgressBoard {
   #beat(): void {
     const nowMs = this.clock.steady();
     if (nowMs - this.#lastLineAtMs < HEARTBEAT_MS) return;
-    const parts = [tasksPart([...this.#tasks.values()], nowMs), this.#downloadsPart(nowMs)].filter(Boolean);
+    const parts = [
+      ...[...this.#wholes.values()].map(wholePart),
+      tasksPart([...this.#tasks.values()], nowMs),
+      this.#downloadsPart(nowMs),
+    ].filter(Boolean);
     if (parts.length > 0) this.#say(parts.join('; '));
   }
 
@@ -158,4 +166,9 @@ function underWayLine({ name, bytes, totalBytes }: DownloadView, rate: TransferR
   const of = totalBytes === undefined ? '' : ` of ${bytesText(totalBytes)}`;
   const pace = rate.bytesPerSecond(nowMs);
   return `${name}: ${bytesText(bytes)}${of}${share}${pace === undefined ? '' : `, ${bytesText(pace)}/s`}`;
+}
+
+function wholePart({ done, failed, total, leftMs }: WholeProgress): string {
+  const counts = `${done} of ${total} done${failed === 0 ? '' : `, ${failed} failed`}`;
+  return leftMs === undefined ? counts : `${counts}, ${durationText(leftMs)} left`;
 }

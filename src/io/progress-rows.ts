@@ -71,10 +71,12 @@ export const waitingRow = ({ name }: DownloadView, setting: RowSetting): Piece[]
   row(`${name} ${WAITING}`, undefined, [], setting);
 
 /** `⠋ 3 of 10 done, 1 failed ████░░░░ 30 %`. */
-export function wholeRow({ done, failed, total }: WholeProgress, setting: RowSetting): Piece[] {
+export function wholeRow({ done, failed, total, leftMs }: WholeProgress, setting: RowSetting): Piece[] {
   const fraction = total > 0 ? Math.min(1, done / total) : undefined;
   const label = `${done} of ${total} done${failed > 0 ? `, ${failed} failed` : ''}`;
-  return row(label, fraction, fraction === undefined ? [] : [`${Math.floor(fraction * 100)} %`], setting);
+  const left = leftMs === undefined ? [] : [`${durationText(leftMs)} left`];
+  const percent = fraction === undefined ? [] : [`${Math.floor(fraction * 100)} %`];
+  return row(label, fraction, [...percent, ...left], setting);
 }
 
 /**

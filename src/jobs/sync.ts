@@ -9,6 +9,7 @@ import { removePart } from './download/part-file.ts';
 import { endOf, type FollowDeps, type Followed, type JobDeps } from './follow.ts';
 import { SAVES_AT_ONCE } from './follow-many.ts';
 import { isOpenImageJob, syncImageJob } from './image/sync-image-job.ts';
+import { linkExpiresAtMs, recordExpiresAtMs } from './job-view.ts';
 import { recordLook, seenInLedger } from './look.ts';
 import type { Looker } from './looker.ts';
 import { explainOtherKey, isOtherKey } from './other-key.ts';
@@ -86,7 +87,7 @@ export type Synced =
 
 /**
  * Brings jobs as far as they go without waiting, all at once: what was never answered is settled, running tasks are
- * looked at together, and outputs are saved a few at a time, those first whose links die soonest.
+ * looked at together, and outputs are saved a few at a time; what dies soonest goes first.
  * Yields each job as it is done with. Throws for an interrupt only.
  */
 export async function* syncJobs(
@@ -95,8 +96,10 @@ export async function* syncJobs(
 ): AsyncGenerator<{ readonly job: Job; readonly synced: Synced }> {
   const turns = createTurns(SAVES_AT_ONCE);
   const children = childSignals(signal);
+  const dueMs = new Map(inputs.map((input) => [input, diesAtMs(input)]));
+  const dueFirst = inputs.toSorted((left, right) => (dueMs.get(left) ?? 0) - (dueMs.get(right) ?? 0));
   // All are told of before the first is looked at, so that they are asked for together.
-  const unfollow = inputs.map(({ job, looks }) =>
+  const unfollow = dueFirst.map(({ job, looks }) =>
     job.id === undefined ? undefined : looks?.looker.follow(job.id),
   );
   const sync = async (input: SyncInput, at: number) => {
@@ -111,10 +114,17 @@ export async function* syncJobs(
     }
   };
   try {
-    yield* asTheyEnd(inputs.map(sync));
+    yield* asTheyEnd(dueFirst.map(sync));
   } finally {
     children.close();
   }
+}
+
+/** When the link or the record of a job dies, Unix milliseconds; what has neither was made when it was made. */
+function diesAtMs({ job, family }: SyncInput): number {
+  return (
+    linkExpiresAtMs(job, family) ?? recordExpiresAtMs(job, family) ?? job.createdAtMs + family.linkLifeMs
+  );
 }
 
 /** Brings one job as far as it goes without waiting. Throws for an interrupt only. */

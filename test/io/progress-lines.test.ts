@@ -139,15 +139,17 @@ describe('a download in a pipe', () => {
   });
 });
 
-test('a run of many jobs has a line for each change', () => {
+test('a run of many jobs counts in its sign of life, with the time left, and has no line for each', () => {
   const world = testIo();
   const progress = world.io.progress();
-  progress.whole({ done: 0, failed: 0, total: 3 });
-  progress.whole({ done: 0, failed: 0, total: 3 });
-  progress.whole({ done: 2, failed: 1, total: 3 });
+  progress.whole({ done: 0, failed: 0, total: 3000 });
+  for (let done = 1; done <= 100; done += 1) {
+    world.clock.nowMs += 300;
+    progress.whole({ done, failed: 1, total: 3000, leftMs: (3000 - done) * 300 });
+  }
   progress.stop();
-  progress.whole({ done: 3, failed: 1, total: 3 });
-  expect(world.stderr.text).toBe('0 of 3 done\n2 of 3 done, 1 failed\n');
+  progress.whole({ done: 3000, failed: 1, total: 3000 });
+  expect(world.stderr.text).toMatch(/^0 of 3000 done\n84 of 3000 done, 1 failed, 14 min \d+ s left\n$/);
 });
 
 test("one reporter's stop leaves another's rows", () => {

@@ -8,6 +8,7 @@ import { createFollowers, type Followers } from '../video/followers.ts';
 import { type OwnJob, readJobs, withoutForeign } from './read-jobs.ts';
 import { showJobQueries } from './show-queries.ts';
 import { syncInput } from './sync-inputs.ts';
+import { wholeProgress } from './whole-progress.ts';
 
 /** `gw jobs sync`: looks at every unfinished job, saves every finished one, and exits. */
 export const sync = defineCommand<Record<string, never>, JobResult>({
@@ -29,12 +30,15 @@ export const sync = defineCommand<Record<string, never>, JobResult>({
     for (const error of unreachable) yield { error };
     const running = new Map<string, string>();
     let elsewhere = 0;
+    const whole = wholeProgress(inputs.length, ctx);
     for await (const { job, synced } of syncJobs(inputs, ctx.signal)) {
+      whole.tell(synced.outcome === 'ended' && synced.followed.error !== undefined);
       if (synced.outcome === 'running') running.set(synced.id, synced.status);
       if (synced.outcome === 'elsewhere') elsewhere += 1;
       // What goes on well counts beside what failed.
       yield outcomeOfSync(job, synced, ctx) ?? {};
     }
+    whole.stop();
     if (elsewhere > 0) {
       ctx.io.note(`another gw saves ${elsewhere === 1 ? '1 of the jobs' : `${elsewhere} of the jobs`}`);
     }

@@ -19,6 +19,7 @@ import { namedJobs, notInLedger } from './named-jobs.ts';
 import { type KnownJob, readJobs, withoutForeign } from './read-jobs.ts';
 import { showJobQueries } from './show-queries.ts';
 import { endedOutcome, savePlanOf, taskJob } from './task-job.ts';
+import { wholeProgress } from './whole-progress.ts';
 
 const flags = {
   all: on('every job that is not finished or not saved'),
@@ -55,7 +56,11 @@ export const wait = defineCommand<typeof flags, JobResult>({
     const followers = createFollowers(ctx);
     const requests: FollowRequest[] = [];
     const images: KnownJob[] = [];
-    const tell = teller(named.length, ctx);
+    const whole = wholeProgress(named.length, ctx);
+    const tell = (outcome: Outcome<JobResult>): Outcome<JobResult> => {
+      whole.tell(outcome.error !== undefined);
+      return outcome;
+    };
     for (const { id, known } of named) {
       try {
         if (!known) throw notInLedger(id, ctx);
@@ -91,7 +96,7 @@ export const wait = defineCommand<typeof flags, JobResult>({
       else if (isTimeout(outcome.error)) left.push(tell(outcome));
       else yield tell(outcome);
     }
-    tell.stop();
+    whole.stop();
     yield* endOfTimedOut(left, ctx);
     yield* endOfInterrupted(interrupted, ctx);
   },
@@ -159,17 +164,3 @@ async function jobsToWaitFor(args: readonly string[], all: boolean, ctx: Context
 
 /** Whether nothing is said that an earlier run could not have done already. */
 const isAsBefore = ({ out, force }: SaveFlags): boolean => out === undefined && force === undefined;
-
-/** Counts outcomes on the terminal, as one more bar for the whole. */
-function teller(total: number, { io }: Context) {
-  const progress = io.mode.bars && total > 1 ? io.progress() : undefined;
-  let [done, failed] = [0, 0];
-  progress?.whole({ done, failed, total });
-  const tell = (outcome: Outcome<JobResult>): Outcome<JobResult> => {
-    done += 1;
-    if (outcome.error !== undefined) failed += 1;
-    progress?.whole({ done, failed, total });
-    return outcome;
-  };
-  return Object.assign(tell, { stop: () => progress?.stop() });
-}

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
-import { type GwError, usage } from '../../errors.ts';
+import { errorCode, type GwError, usage } from '../../errors.ts';
 import type { SavePlan } from '../../ledger/event.ts';
 import { faultReason } from './disk-fault.ts';
 import { kindOf } from './file-kind.ts';
@@ -32,7 +32,7 @@ export function checkTarget(plan: SavePlan, before: BeforeTask): void {
   const { dir, whole } = knownDirectory(split.dir, values);
   try {
     ensureDirectory(dir, 0o777);
-    writeProbe(dir);
+    writeTrial(dir, before.now);
   } catch (error) {
     throw refused(plan.target, `files cannot be saved in ${dir}: ${faultReason(error)}`);
   }
@@ -66,14 +66,44 @@ function knownDirectory(pattern: string, values: Partial<Record<Placeholder, str
   return { dir: segments.join(path.sep) || path.sep, whole: true };
 }
 
-function writeProbe(dir: string): void {
-  const probe = path.join(dir, newPartName());
-  const fd = fs.openSync(probe, 'wx', 0o600);
+/** The names of trial files, so that one which a killed gw left is found again without reading the directory. */
+export const trialNames = ['.gw-0.try', '.gw-1.try', '.gw-2.try', '.gw-3.try'];
+/** A living process needs its trial file for a moment only. */
+const TRIAL_LIFE_MS = 10_000;
+
+/** Writes a byte to the directory and takes it back, and clears what a killed gw left of doing so. */
+function writeTrial(dir: string, nowMs: number): void {
+  const trials = trialNames.map((name) => path.join(dir, name));
+  for (const trial of trials) clearOld(trial, nowMs);
+  const free = trials.find((trial) => fs.lstatSync(trial, { throwIfNoEntry: false }) === undefined);
+  const { file, fd } = openTrial(free ?? path.join(dir, newPartName()), dir);
   try {
     fs.writeSync(fd, 'x');
   } finally {
     fs.closeSync(fd);
-    fs.unlinkSync(probe);
+    // Whoever took it for an old one has removed it.
+    fs.rmSync(file, { force: true });
+  }
+}
+
+/** Another process may take the name at the same moment; the name of a part nobody else has. */
+function openTrial(file: string, dir: string): { readonly file: string; readonly fd: number } {
+  try {
+    return { file, fd: fs.openSync(file, 'wx', 0o600) };
+  } catch (error) {
+    if (errorCode(error) !== 'EEXIST') throw error;
+    const other = path.join(dir, newPartName());
+    return { file: other, fd: fs.openSync(other, 'wx', 0o600) };
+  }
+}
+
+function clearOld(trial: string, nowMs: number): void {
+  const stats = fs.lstatSync(trial, { throwIfNoEntry: false });
+  if (!stats?.isFile() || stats.size > 1 || Math.abs(nowMs - stats.mtimeMs) < TRIAL_LIFE_MS) return;
+  try {
+    fs.unlinkSync(trial);
+  } catch {
+    // Another user's, or gone: it is in nobody's way.
   }
 }
 

@@ -1,14 +1,15 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { GwError } from '../../../src/errors.ts';
-import { checkTarget } from '../../../src/jobs/download/check-target.ts';
+import { checkTarget, trialNames } from '../../../src/jobs/download/check-target.ts';
 import { cleanNameValue } from '../../../src/jobs/download/name-value.ts';
 import { type Naming, outputPath } from '../../../src/jobs/download/output-path.ts';
 import { planTarget } from '../../../src/jobs/download/plan-target.ts';
 import { serveFile } from '../../helpers/output-server.ts';
+import { bundle } from '../../ledger/bundle.ts';
 import { listing, outputServer, run, tempDir, video } from './harness.ts';
 import { tinyMp4, tinyPng } from './tiny-media.ts';
 
@@ -214,6 +215,29 @@ describe('the check before anything is paid', () => {
     check(path.join(dir, '{family}-{date}', '{id}', '{id}.{ext}'));
     expect(listing(dir)).toEqual(['a', 'alpha-2026-11-20', 'c']);
     for (const name of ['a/b', 'c', 'alpha-2026-11-20']) expect(listing(path.join(dir, name))).toEqual([]);
+  });
+
+  it('clears the trial that a killed gw left there, and no file of a living one or of the user', () => {
+    const dir = tempDir();
+    const [left = '', alive = '', mine = ''] = trialNames;
+    const atMs = names.atMs / 1000;
+    for (const name of [left, alive]) fs.writeFileSync(path.join(dir, name), 'x');
+    fs.writeFileSync(path.join(dir, mine), 'of the user');
+    for (const name of [left, mine]) fs.utimesSync(path.join(dir, name), atMs - 11, atMs - 11);
+    fs.utimesSync(path.join(dir, alive), atMs - 1, atMs - 1);
+    check(path.join(dir, 'fox.mp4'));
+    expect(listing(dir).sort()).toEqual([alive, mine].sort());
+  });
+
+  it('leaves nothing, whenever it is killed, that the next run does not clear', () => {
+    const script = bundle(path.join(import.meta.dirname, 'check-script.ts'));
+    for (const when of [1, 2, 3, 4, 5, 6]) {
+      const dir = tempDir();
+      const inject = ['-P', path.join(dir, '.gw-0.try'), '-e', `inject=all:signal=KILL:when=${when}`];
+      spawnSync('strace', ['-f', '-qq', '-o', '/dev/null', ...inject, process.execPath, script, dir]);
+      check(path.join(dir, 'fox.mp4'), { now: Date.now() + 60_000 });
+      expect(listing(dir)).toEqual([]);
+    }
   });
 
   it('does nothing where nothing is to be saved', () => {
