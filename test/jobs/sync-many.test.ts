@@ -33,7 +33,7 @@ async function syncOver(count: number, account: AccountType) {
   };
   const pool = poolOf({ family: 'alpha', settings: {} }, account);
   const looks = { family: alphaFamily, looker, pool };
-  const inputs = (await deps.ledger.list()).map((job) => ({ job, family: alphaFamily, deps, looks }));
+  const inputs = (await deps.ledger.find()).map((job) => ({ job, family: alphaFamily, deps, looks }));
   const outcomes: string[] = [];
   const all = async () => {
     for await (const { synced } of syncJobs(inputs, signal)) outcomes.push(synced.outcome);

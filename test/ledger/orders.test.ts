@@ -9,7 +9,7 @@ import { goThrough } from './interleavings.ts';
 
 const clock = { now: () => Date.now() };
 const place = () => ({ dir: tempDir(), key: newJobKey() });
-const jobsIn = (dir: string) => openLedger({ dir, clock, keepPrompts: true }).list();
+const jobsIn = (dir: string) => openLedger({ dir, clock, keepPrompts: true }).find();
 
 /** A create whose reply is lost was sent once, and may exist, whatever ran beside it. */
 async function isUnknown({ dir, key }: ReturnType<typeof place>, shared: Int32Array): Promise<void> {

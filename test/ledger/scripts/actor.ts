@@ -72,14 +72,14 @@ const scenes = {
   },
   async sync({ dir }: Order) {
     const ledger = opened(dir);
-    for (const job of await ledger.list()) {
+    for (const job of await ledger.find()) {
       const family = job.family === 'beta' ? betaFamily : alphaFamily;
       await settleUnanswered(job, family, { ledger, clock, signal, client: async () => deaf });
     }
   },
   async prune({ dir }: Order) {
     const ledger = opened(dir);
-    const jobs = (await ledger.list()).map((job) => ({ job, family: alphaFamily }));
+    const jobs = (await ledger.find()).map((job) => ({ job, family: alphaFamily }));
     await removeSettled(jobs, pruneClocks([], clock.now()), ledger);
   },
   async claim({ dir, key }: Order) {
