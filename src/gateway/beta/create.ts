@@ -14,6 +14,7 @@ import {
 } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import {
+  BETA_DEFAULT_DURATION_S,
   type BetaSettings,
   type BetaVariant,
   betaAspectRatios,
@@ -34,17 +35,30 @@ const settings = (object: ObjectMaker) =>
     multi_shot: field(z.boolean(), `several shots, up to six (text; the service: yes)`, {
       negatable: true,
       takes: ({ multiShot }: BetaSettings) => (multiShot ? ['true', 'false'] : undefined),
+      row: 'several shots',
+      fallback: betaDefaults.multiShot,
     }),
     audio: field(z.enum(betaAudio), `sound (the service: ${betaDefaults.audio})`, {
       takes: ({ audio }: BetaSettings) => audio,
+      row: 'audio',
+      fallback: betaDefaults.audio,
     }),
     resolution: field(z.enum(betaResolutions), 'output resolution', {
       takes: ({ resolutions }: BetaSettings) => resolutions,
+      row: 'resolutions',
+      fallback: betaDefaults.resolution,
     }),
-    aspect_ratio: field(z.enum(betaAspectRatios), 'output aspect ratio', { flag: 'ratio' }),
+    aspect_ratio: field(z.enum(betaAspectRatios), 'output aspect ratio', {
+      flag: 'ratio',
+      takes: ({ aspectRatios }: BetaSettings) => aspectRatios,
+      row: 'ratios',
+      fallback: betaDefaults.aspectRatio,
+    }),
     duration: field(z.int(), 'length in seconds', {
       value: 'SECONDS',
       takes: ({ durationS }: BetaSettings) => durationS,
+      row: 'duration',
+      fallback: BETA_DEFAULT_DURATION_S,
     }),
   }).optional();
 

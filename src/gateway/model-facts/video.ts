@@ -1,26 +1,19 @@
-import {
-  ALPHA_MAX_BODY_BYTES,
-  type AlphaModel,
-  AUTO_DURATION,
-  alphaModels,
-  alphaTaskTypes,
-} from '../alpha/models.ts';
+import { AlphaCreateBody } from '../alpha/create.ts';
+import { ALPHA_MAX_BODY_BYTES, type AlphaModel, alphaModels } from '../alpha/models.ts';
 import { alphaFamily } from '../alpha/task.ts';
+import { type BetaCreate, betaCreates } from '../beta/create.ts';
 import {
-  BETA_DEFAULT_DURATION_S,
   BETA_MAX_PROMPT,
   BETA_MAX_SHOT_PROMPT,
   BETA_MAX_SHOTS,
   BETA_O1_MAX_PROMPT,
   BETA_RECOMMENDED_PROMPT,
-  type BetaVariant,
-  betaDefaults,
   betaO1FirstFrameDurationsS,
   betaO1Media,
   betaO1References,
-  betaVariants,
 } from '../beta/modes.ts';
 import { betaFamily } from '../beta/task.ts';
+import { GammaCreateBody } from '../gamma/create.ts';
 import {
   GAMMA_MAX_BODY_BYTES,
   GAMMA_MAX_TEXT_CHARACTERS,
@@ -28,20 +21,19 @@ import {
   type GammaModel,
   gammaMedia,
   gammaModels,
-  gammaRatios,
 } from '../gamma/models.ts';
 import { gammaFamily } from '../gamma/task.ts';
 import { accountLimits, accountTypes, fourKLimits } from '../limits.ts';
 import type { Modality } from '../media-limits.ts';
 import type { TaskFamily } from '../task.ts';
 import type { Fact, ModelSheet } from './sheets.ts';
-import { bytesWords, fact, lifeWords, mediaWords, rangeWords } from './words.ts';
+import { bytesWords, fact, fieldFacts, lifeWords, mediaWords, ruleFacts } from './words.ts';
 
 /** What the tables say of each video model, and of each create endpoint of family B. */
 export const videoSheets = (): ModelSheet[] => [
   ...Object.entries(alphaModels).map(([id, model]) => sheet(id, [model.short], alphaFacts(model))),
-  ...Object.values<BetaVariant>(betaVariants).map((variant) =>
-    sheet(variant.path.slice(1), [variant.path, variant.model], betaFacts(variant)),
+  ...betaCreates.map((create) =>
+    sheet(create.path.slice(1), [create.path, create.variant.model], betaFacts(create)),
   ),
   ...Object.entries(gammaModels).map(([id, model]) => sheet(id, [], gammaFacts(model))),
 ];
@@ -55,14 +47,8 @@ const sheet = (id: string, aliases: readonly string[], facts: readonly Fact[]): 
 
 const alphaFacts = (model: AlphaModel): Fact[] => [
   ...fact('command', `gw video alpha create -m ${model.short}`),
-  ...fact(
-    'duration',
-    `${rangeWords(model.durationS, 's')}${model.version === '2.5' ? `, or ${AUTO_DURATION} (the service chooses)` : ''}`,
-  ),
-  ...fact('resolutions', model.resolutions.join(', ')),
-  ...fact('ratios', model.ratios.join(', ')),
+  ...fieldFacts(AlphaCreateBody, model),
   ...fact('formats', model.formats.join(', ')),
-  ...fact('task types', model.version === '2.5' ? alphaTaskTypes.join(', ') : undefined),
   ...fact('references', `${referenceWords(model.references)}; ${model.references.total} in all`),
   ...mediaFacts(model.media),
   ...fact(
@@ -75,32 +61,21 @@ const alphaFacts = (model: AlphaModel): Fact[] => [
   ...accountTypes.map((type) => ({ name: `${type} account`, value: rateWords(accountLimits[type]) })),
   ...fact('at 4k', model.resolutions.includes('4k') ? rateWords(fourKLimits) : undefined),
   ...lifeFacts(alphaFamily),
+  ...ruleFacts(AlphaCreateBody),
 ];
 
-const betaFacts = ({ mode, turbo, settings }: BetaVariant): Fact[] => [
+const betaFacts = ({ variant: { mode, turbo, settings }, body }: BetaCreate): Fact[] => [
   ...fact('command', `gw video beta create --mode ${mode}${turbo ? ' --turbo' : ''}`),
   ...(settings
-    ? [
-        ...fact('duration', `${rangeWords(settings.durationS, 's')} (default ${BETA_DEFAULT_DURATION_S})`),
-        ...fact('resolutions', `${settings.resolutions.join(', ')} (default ${betaDefaults.resolution})`),
-        ...fact('ratios', `${settings.aspectRatios.join(', ')} (default ${betaDefaults.aspectRatio})`),
-        ...fact('audio', settings.audio && `${settings.audio.join(', ')} (default ${betaDefaults.audio})`),
-        ...fact(
-          'several shots',
-          settings.multiShot && `on or off (default ${betaDefaults.multiShot ? 'on' : 'off'})`,
-        ),
-        ...(mode === 'o1' ? o1Facts() : textFacts(turbo)),
-      ]
+    ? [...fieldFacts(body, settings), ...(mode === 'o1' ? o1Facts() : textFacts())]
     : fact('body', 'not documented: give it with --body and --set')),
   ...lifeFacts(betaFamily),
+  ...ruleFacts(body),
 ];
 
-const textFacts = (isTurbo: boolean): Fact[] => [
+const textFacts = (): Fact[] => [
   ...fact('prompt', `up to ${BETA_MAX_PROMPT} characters, ${BETA_RECOMMENDED_PROMPT} recommended`),
-  ...fact(
-    'shots',
-    `up to ${BETA_MAX_SHOTS}${isTurbo ? `, each with up to ${BETA_MAX_SHOT_PROMPT} characters` : ''}`,
-  ),
+  ...fact('shots', `up to ${BETA_MAX_SHOTS}, each with up to ${BETA_MAX_SHOT_PROMPT} characters`),
 ];
 
 const o1Facts = (): Fact[] => [
@@ -118,9 +93,7 @@ const gammaFacts = (model: GammaModel): Fact[] => {
   const { image, ...others } = gammaMedia;
   return [
     ...fact('command', 'gw video gamma create'),
-    ...fact('duration', rangeWords(model.durationS, 's')),
-    ...fact('resolutions', model.resolutions.join(', ')),
-    ...fact('ratios', gammaRatios.join(', ')),
+    ...fieldFacts(GammaCreateBody, model),
     ...fact('prompt', `text items of up to ${GAMMA_MAX_TEXT_CHARACTERS} characters`),
     ...fact(
       'references',
@@ -133,6 +106,7 @@ const gammaFacts = (model: GammaModel): Fact[] => {
     ),
     ...fact('request', bytesWords({ max: GAMMA_MAX_BODY_BYTES })),
     ...lifeFacts(gammaFamily),
+    ...ruleFacts(GammaCreateBody),
   ];
 };
 

@@ -1,3 +1,5 @@
+import type * as z from 'zod';
+import { fieldsOf, rulesOf, setOf, takesInWords } from '../body.ts';
 import { codecWords, MB, type MediaLimits, type Range } from '../media-limits.ts';
 import type { Fact } from './sheets.ts';
 
@@ -5,6 +7,24 @@ import type { Fact } from './sheets.ts';
 
 export const fact = (name: string, value: string | undefined): Fact[] =>
   value === undefined || value === '' ? [] : [{ name, value }];
+
+/** What a model takes of each field of a body that has a row. */
+export function fieldFacts(body: z.ZodType, model: unknown): Fact[] {
+  return fieldsOf(body).flatMap(({ schema, facts }) => {
+    const takes = facts.takes ? facts.takes(model) : setOf(schema);
+    if (facts.row === undefined || takes === undefined) return [];
+    const words = schema.type === 'boolean' ? 'on or off' : takesInWords(takes, facts, ' s');
+    const fallback = facts.fallback === true ? 'on' : facts.fallback;
+    return fact(facts.row, fallback === undefined ? words : `${words} (default ${fallback})`);
+  });
+}
+
+/** The rules of a body in the document's words. */
+export const ruleFacts = (body: z.ZodType): Fact[] =>
+  rulesOf(body).map(({ name, sentence, verdict }) => ({
+    name,
+    value: verdict === 'warn' ? `${sentence} (a warning)` : sentence,
+  }));
 
 /** `4-15 s`; a bound that is no bound is left out. */
 export function rangeWords({ min, max, exclusive }: Range, unit = ''): string {
