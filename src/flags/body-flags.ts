@@ -1,6 +1,7 @@
 import type * as z from 'zod';
 import { usage } from '../errors.ts';
 import { type Field, fieldsOf, type ItemFlag, setOf, type Takes, takesInWords } from '../gateway/body.ts';
+import type { FlagOfPath } from './breaches.ts';
 import { type Flag, type FlagSet, flagName } from './flag.ts';
 
 // The flags of a body's fields, every way: field -> flag, typed values -> body, place in the body -> flag.
@@ -58,7 +59,10 @@ export function flagsOfBodies(
       );
       if (name === 'prompt') return '--prompt';
       if (field && !field.facts.items) return flagName(field.key);
-      if (!field || at === undefined) return undefined;
+      if (!field) return undefined;
+      const kindsHere = Object.keys(field.facts.items ?? {});
+      if (kindsHere.length === 1) return flagName(kindsHere[0] ?? '');
+      if (at === undefined) return undefined;
       const list: unknown = body[String(name)];
       const item =
         typeof at === 'number' && Array.isArray(list) ? (list[at] as ItemWords | null) : { role: at };
@@ -130,4 +134,49 @@ function put(
   const inner = body[name];
   const object = typeof inner === 'object' && inner !== null && !Array.isArray(inner) ? inner : {};
   return { ...body, [name]: put(object as Record<string, unknown>, rest, value) };
+}
+
+/** A reference to a medium or an element as it was typed. */
+export interface TypedReference extends ItemFlag {
+  readonly flag: string;
+  readonly id: string | undefined;
+  readonly raw: string;
+}
+
+/** The references of the flags, in request order. `[ID=]REF` may begin with an ID, which no path, URL or data URI does. */
+export const referencesOf = (items: BodyFlags['items'], typed: TypedValues): TypedReference[] =>
+  Object.entries(items).flatMap(([key, item]) =>
+    [(typed[key] ?? []) as string | readonly string[]].flat().map((raw) => {
+      const [, id, rest] =
+        (item.value.startsWith('[ID=]') && /^([\p{L}\p{N}_-]{1,64})=([\s\S]*)$/u.exec(raw)) || [];
+      return { ...item, flag: flagName(key), id, raw: rest ?? raw };
+    }),
+  );
+
+/**
+ * The flag of a place in a body, for messages: named only where it was typed, or where it would set what is missing. A body or
+ * a profile may have set the field. `words` after the command are the prompt.
+ */
+export const typedFlagAt =
+  (
+    fields: BodyFlags,
+    body: Readonly<Record<string, unknown>>,
+    typed: TypedValues,
+    words: readonly string[],
+  ): FlagOfPath =>
+  (path) => {
+    const name = fields.flagAt(path, body);
+    const isTyped = Object.keys(typed).some((key) => flagName(key) === name);
+    return isTyped || isAbsent(body, path) || (name === '--prompt' && words.length > 0) ? name : undefined;
+  };
+
+/** Whether nothing stands at a path of fields; what lies in a list is not asked for. */
+function isAbsent(body: unknown, path: readonly PropertyKey[]): boolean {
+  let here = body;
+  for (const key of path) {
+    if (here === undefined) return true;
+    if (typeof here !== 'object' || here === null || Array.isArray(here)) return false;
+    here = Object.hasOwn(here, key) ? (here as Record<PropertyKey, unknown>)[key] : undefined;
+  }
+  return here === undefined;
 }

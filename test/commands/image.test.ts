@@ -269,7 +269,7 @@ describe('gw image create', () => {
     [['--n', 'two'], /--n two: not a whole number/],
     [['--n', '-1'], /--n -1: a whole number from 1 to 10/],
     [['--background', 'transparent', '--format', 'jpeg'], /--background transparent: .*png or webp/],
-    [['--compression', '50'], /--compression 50: .*webp and jpeg/],
+    [['--compression', '50', '--format', 'png'], /--compression 50: .*webp and jpeg/],
     [['--response-format', 'url'], /--response-format url: img models always return Base64/],
     [
       ['--quality', 'xhigh'],
@@ -607,7 +607,6 @@ describe('gw image native', () => {
   });
 
   test.each([
-    [['--set', 'contents=[]'], /a prompt or an image is needed/],
     [['a fox', '-m', '..'], /not a usable model/],
     [['a fox', '--size', '2K'], /unknown option '--size'/],
   ])('refused with nothing sent: %j', async (more, message) => {

@@ -7,6 +7,8 @@ import { AlphaCreateBody } from '../../src/gateway/alpha/create.ts';
 import { BetaO1Body, BetaTextBody, BetaTurboBody } from '../../src/gateway/beta/create.ts';
 import { fieldsOf } from '../../src/gateway/body.ts';
 import { GammaCreateBody } from '../../src/gateway/gamma/create.ts';
+import { ImageEditBody } from '../../src/gateway/image/edit.ts';
+import { ImageGenerateBody } from '../../src/gateway/image/generate.ts';
 import { program } from '../../src/program.ts';
 
 async function* commands(node: Node, words: string): AsyncGenerator<[string, AnyCommand]> {
@@ -40,6 +42,8 @@ const bodies: [words: string, bodies: z.ZodType[]][] = [
   ['video alpha create', [AlphaCreateBody]],
   ['video beta create', [BetaTextBody, BetaTurboBody, BetaO1Body]],
   ['video gamma create', [GammaCreateBody]],
+  ['image create', [ImageGenerateBody]],
+  ['image edit', [ImageEditBody]],
 ];
 
 describe.each(bodies)('%s', (words, of) => {

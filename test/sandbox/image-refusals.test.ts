@@ -58,7 +58,11 @@ describe('a generation is refused', () => {
       { model: 'img-2.5-flare', background: 'transparent', output_format: 'jpeg' },
       /background: /,
     ],
-    ['compression of png', { model: 'img-2', output_compression: 50 }, /output_compression: /],
+    [
+      'compression of png',
+      { model: 'img-2', output_format: 'png', output_compression: 50 },
+      /output_compression: /,
+    ],
     ['response_format of an img model', { model: 'img-2', response_format: 'url' }, /response_format: /],
     ['a style of others', { model: 'legacy-image-2', style: 'vivid' }, /style: /],
     ['a stream of others', { model: 'legacy-image-3', stream: true }, /stream: /],
@@ -75,7 +79,7 @@ describe('a generation is refused', () => {
       { model: 'delta-image-4-0-250828', image: 'A'.repeat(80) },
       /image: the data are not/,
     ],
-    ['17 images', { model: 'sandbox-image-1', image: Array(17).fill(url) }, /image: up to 16/],
+    ['17 images', { model: 'img-2', image: Array(17).fill(url) }, /image: up to 16/],
     [
       'a prompt that moderation blocks',
       { model: 'img-2', prompt: 'a sensitive-prompt' },

@@ -105,7 +105,7 @@ const ofEveryImgModel = (model: string): ImageExample[] => [
   { rule: `${model}: compressed webp`, body: edit(model, { output_format: 'webp', output_compression: 50 }) },
   {
     rule: `${model}: compressed png`,
-    body: edit(model, { output_compression: 50 }),
+    body: edit(model, { output_format: 'png', output_compression: 50 }),
     refused: /webp and jpeg/,
   },
   { rule: `${model}: moderation`, body: edit(model, { moderation: 'low' }) },

@@ -295,3 +295,105 @@ export const betaListRuleExamples: Readonly<Record<string, RuleExample>> = {
     broken: { filters: [{ key: 'status', values: ['queued'] }] },
   },
 };
+
+const fox = { model: 'img-2', prompt: 'a fox' };
+const flare = { ...fox, model: 'img-2.5-flare' };
+const legacy2 = { ...fox, model: 'legacy-image-2' };
+const legacy3 = { ...fox, model: 'legacy-image-3' };
+const delta = { ...fox, model: 'delta-image-5-0-pro-260628' };
+const other = { ...fox, model: 'some-image-1' };
+
+/** The same on both endpoints. */
+const imageRuleExamples = {
+  'image.fields-by-model': {
+    kept: { ...fox, moderation: 'low' },
+    broken: { ...legacy2, moderation: 'low' },
+  },
+  'image.size-by-model': { kept: { ...fox, size: '2048x1024' }, broken: { ...legacy2, size: '2048x1024' } },
+  'image.transparent-needs-png-or-webp': {
+    kept: { ...flare, background: 'transparent', output_format: 'webp' },
+    broken: { ...flare, background: 'transparent', output_format: 'jpeg' },
+  },
+  'image.compression-of-webp-and-jpeg': {
+    kept: { ...fox, output_format: 'jpeg', output_compression: 50 },
+    broken: { ...fox, output_format: 'png', output_compression: 50 },
+  },
+  'image.compression-without-a-format': {
+    kept: { ...fox, output_format: 'webp', output_compression: 50 },
+    broken: { ...fox, output_compression: 50 },
+  },
+  'image.partial-images-in-a-stream': {
+    kept: { ...fox, stream: true, partial_images: 2 },
+    broken: { ...fox, partial_images: 2 },
+  },
+  'image.model-is-listed': { kept: fox, broken: other },
+  'image.transparent-in-preview': {
+    kept: { ...flare, background: 'transparent' },
+    broken: { ...fox, background: 'transparent' },
+  },
+  'image.experimental-size': {
+    kept: { ...fox, size: '2560x1440' },
+    broken: { ...fox, size: '3840x2160' },
+  },
+} satisfies Record<string, RuleExample>;
+
+const one = url('a.png');
+
+export const imageGenerateRuleExamples: Readonly<Record<string, RuleExample>> = {
+  ...imageRuleExamples,
+  'image.one-image-a-request': { kept: { ...fox, n: 10 }, broken: { ...legacy3, n: 2 } },
+  'image.input-images-of-generate': {
+    kept: { ...fox, image: times(16, one) },
+    broken: { ...fox, image: times(17, one) },
+  },
+  'image.input-images-of-other-models': {
+    kept: { ...delta, image: times(16, one) },
+    broken: { ...delta, image: times(17, one) },
+  },
+  'image.prompt-length-of-generate': {
+    kept: { ...legacy2, prompt: 'a'.repeat(1000) },
+    broken: { ...legacy2, prompt: 'a'.repeat(1001) },
+  },
+  'image.quality-by-model-of-generate': {
+    kept: { ...flare, quality: 'max' },
+    broken: { ...fox, quality: 'max' },
+  },
+  'image.quality-of-the-common-variant': {
+    kept: { ...other, quality: 'auto' },
+    broken: { ...other, quality: 'hd' },
+  },
+  'image.references-in-a-list': { kept: { ...delta, image: one }, broken: { ...fox, image: one } },
+  'image.form-of-a-reference': {
+    kept: { ...fox, image: ['data:image/png;base64,AAAA'] },
+    broken: { ...fox, image: ['fox.png'] },
+  },
+};
+
+const toEdit = { images: [{ image_url: one }] };
+const edited = Object.fromEntries(
+  Object.entries(imageRuleExamples).map(([name, { kept, broken }]) => [
+    name,
+    { kept: { ...kept, ...toEdit }, broken: { ...broken, ...toEdit } },
+  ]),
+);
+
+export const imageEditRuleExamples: Readonly<Record<string, RuleExample>> = {
+  ...edited,
+  'image.models-of-edits': { kept: { ...legacy2, ...toEdit }, broken: { ...delta, ...toEdit } },
+  'image.input-images-of-edit': {
+    kept: { ...fox, images: times(16, { image_url: one }) },
+    broken: { ...fox, images: times(17, { image_url: one }) },
+  },
+  'image.prompt-length-of-edit': {
+    kept: { ...legacy2, ...toEdit, prompt: 'a'.repeat(32_000) },
+    broken: { ...fox, ...toEdit, prompt: 'a'.repeat(32_001) },
+  },
+  'image.quality-by-model-of-edit': {
+    kept: { ...legacy2, ...toEdit, quality: 'high' },
+    broken: { ...legacy2, ...toEdit, quality: 'max' },
+  },
+  'image.one-source': {
+    kept: { ...fox, images: [{ file_id: 'file-1' }] },
+    broken: { ...fox, images: [{ file_id: 'file-1', image_url: one }] },
+  },
+};

@@ -6,6 +6,8 @@ import { BetaO1Body, BetaOpenBody, BetaTextBody, BetaTurboBody } from '../../src
 import { BetaListBody } from '../../src/gateway/beta/list.ts';
 import { inOurWords, oddities, rulesOf } from '../../src/gateway/body.ts';
 import { GammaCreateBody } from '../../src/gateway/gamma/create.ts';
+import { ImageEditBody } from '../../src/gateway/image/edit.ts';
+import { ImageGenerateBody } from '../../src/gateway/image/generate.ts';
 import * as examples from './rule-examples.ts';
 
 const bodies: [name: string, schema: z.ZodType, of: Readonly<Record<string, examples.RuleExample>>][] = [
@@ -16,6 +18,8 @@ const bodies: [name: string, schema: z.ZodType, of: Readonly<Record<string, exam
   ['beta, a body that is not shown', BetaOpenBody, examples.betaOpenRuleExamples],
   ['beta, list', BetaListBody, examples.betaListRuleExamples],
   ['gamma', GammaCreateBody, examples.gammaRuleExamples],
+  ['image, generations', ImageGenerateBody, examples.imageGenerateRuleExamples],
+  ['image, edits', ImageEditBody, examples.imageEditRuleExamples],
 ];
 
 /** Holds of every body of its endpoint: there is none that keeps it. */

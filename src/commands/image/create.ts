@@ -1,24 +1,22 @@
+import { flagsOfBodies } from '../../flags/body-flags.ts';
 import { ImageGenerateBody, imageGenerate } from '../../gateway/image/generate.ts';
-import { imageModel } from '../../gateway/image/models.ts';
-import { fillImageBody, type ImageSettings, imageWarnings } from '../../gateway/image/rules.ts';
-import { createFlags, flagKeyOf, typedFields } from './flags.ts';
-import { imageCommand } from './image-command.ts';
-import { qualityHelp, sizeHelp } from './limits-help.ts';
-import { imageInputs } from './references.ts';
+import { type ImageModel, imageModel, imageModels } from '../../gateway/image/models.ts';
+import { fillImageBody } from '../../gateway/image/rules.ts';
+import { sizeInWords } from '../../gateway/image/size.ts';
+import { imageCommand, partialFlags } from './image-command.ts';
 import { silenceNote } from './send-images.ts';
 
 export const create = imageCommand({
   endpoint: imageGenerate,
-  schema: ImageGenerateBody,
-  flags: createFlags,
+  fields: flagsOfBodies([ImageGenerateBody]),
+  flags: partialFlags,
   promptIsOptional: false,
   takesForm: false,
-  references: (flags) => imageInputs(flags.image ?? [], '--image'),
-  body: ({ base, flags, prompt, model, media }) => ({
+  schemes: [],
+  place: ({ base, prompt, model, media }) => ({
     ...base,
     model,
     ...(prompt !== undefined && { prompt }),
-    ...typedFields(flags),
     ...(media.length > 0 && {
       image: imageField(
         media.map(({ url }) => url),
@@ -27,11 +25,6 @@ export const create = imageCommand({
     }),
   }),
   fill: fillImageBody,
-  warnings: (body) => {
-    const parsed = ImageGenerateBody.safeParse(body);
-    return parsed.success ? imageWarnings(parsed.data as ImageSettings) : [];
-  },
-  flagKeyOf: ([field]) => flagKeyOf(field),
   examples: [
     'gw image create --sandbox "a paper boat on a calm sea at dawn" -o boat.png',
     'gw image create --sandbox "a fox in the snow" -m img-2.5-flare --size 1536x1024 --quality max --format webp --n 2 -o foxes/',
@@ -42,8 +35,8 @@ export const create = imageCommand({
   notes: [
     'With --image the request edits (img models) or follows the references (delta models). A model that is not listed ' +
       'is sent as it is, held to the rules that name no model.',
-    sizeHelp(),
-    qualityHelp(),
+    `Sizes:\n${byModel((model) => sizeInWords(model.size))}`,
+    `Qualities:\n${byModel((model) => model.qualities.join(', '))}`,
     silenceNote,
   ],
 });
@@ -51,3 +44,13 @@ export const create = imageCommand({
 /** A delta model takes a single reference as a text; every other request, and several references, a list. */
 const imageField = (urls: readonly string[], model: string): string | readonly string[] =>
   imageModel(model)?.family === 'delta' && urls.length === 1 ? (urls[0] ?? '') : urls;
+
+/** What each model takes of a thing, models that take the same together: `img-2, img-2-2026-04-21: low, medium`. */
+function byModel(of: (model: ImageModel) => string): string {
+  const ids = new Map<string, string[]>();
+  for (const [id, model] of Object.entries(imageModels)) {
+    const words = of(model);
+    ids.set(words, [...(ids.get(words) ?? []), id]);
+  }
+  return [...ids].map(([words, names]) => `  ${names.join(', ')}: ${words}`).join('\n');
+}

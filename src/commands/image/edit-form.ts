@@ -6,7 +6,6 @@ import { checkModality } from '../../media/check.ts';
 import { probeFile } from '../../media/probe.ts';
 import { parseReference, shorten } from '../../media/reference.ts';
 import type { MediaInput, ResolveDeps } from '../../media/resolve.ts';
-import { isLocalFile } from './references.ts';
 
 // `gw image edit` as form data: files go out from disk as they are, so a request of any size takes little memory.
 
@@ -83,3 +82,6 @@ export async function editForm(
   }
   return { multipart: multipartBody(fields), media, breaches };
 }
+
+/** Whether a reference names a file on this machine. */
+export const isLocalFile = ({ raw, flag }: MediaInput): boolean => parseReference(raw, flag).kind === 'file';

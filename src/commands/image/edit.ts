@@ -1,40 +1,37 @@
+import { flagsOfBodies } from '../../flags/body-flags.ts';
+import { on } from '../../flags/flag.ts';
 import { ImageEditBody, imageEdit } from '../../gateway/image/edit.ts';
-import { fillImageBody, type ImageSettings, imageWarnings } from '../../gateway/image/rules.ts';
-import { editFlags, flagKeyOf, typedFields } from './flags.ts';
-import { imageCommand } from './image-command.ts';
-import { imageInputs } from './references.ts';
+import { fillImageBody } from '../../gateway/image/rules.ts';
+import { imageCommand, partialFlags } from './image-command.ts';
 import { silenceNote } from './send-images.ts';
 
 export const edit = imageCommand({
   endpoint: imageEdit,
-  schema: ImageEditBody,
-  flags: editFlags,
+  fields: flagsOfBodies([ImageEditBody]),
+  flags: {
+    multipart: {
+      ...on('send local files as they are, not as Base64 (default where all images are local files)'),
+      negatable: true,
+    },
+    ...partialFlags,
+  },
   promptIsOptional: false,
   takesForm: true,
-  references: (flags) => [
-    ...imageInputs(flags.image ?? [], '--image', ['file_id']),
-    ...imageInputs(flags.mask === undefined ? [] : [flags.mask], '--mask', ['file_id']),
-  ],
-  body: ({ base, flags, prompt, model, media }) => {
-    const sources = (flag: string) =>
-      media.filter(({ input }) => input.flag === flag).map(({ url }) => sourceOf(url));
-    const images = sources('--image');
-    const [mask] = sources('--mask');
+  schemes: ['file_id'],
+  place: ({ base, prompt, model, media }) => {
+    const sources = (kind: string) =>
+      media.filter((each) => each.kind === kind).map(({ url }) => sourceOf(url));
+    const images = sources('image');
+    const [mask] = sources('mask');
     return {
       ...base,
       model,
       ...(prompt !== undefined && { prompt }),
-      ...typedFields(flags),
       ...(images.length > 0 && { images }),
       ...(mask && { mask }),
     };
   },
   fill: fillImageBody,
-  warnings: (body) => {
-    const parsed = ImageEditBody.safeParse(body);
-    return parsed.success ? imageWarnings(parsed.data as ImageSettings) : [];
-  },
-  flagKeyOf: ([field]) => flagKeyOf(field),
   examples: [
     'gw image create --sandbox "a paper boat" -o paper.png && gw image edit --sandbox "fold it from newspaper" --image paper.png',
     'gw image edit --sandbox "put a hat on the fox" --image https://example.com/fox.png --mask file_id:file-hat-mask --dry-run',

@@ -1,73 +1,86 @@
-import type * as z from 'zod';
 import { type AnyCommand, defineCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usage } from '../../errors.ts';
-import { breachesOf, type FlagOfPath, refuseOrWarn } from '../../flags/breaches.ts';
-import { type FlagSet, type FlagValues, flagName } from '../../flags/flag.ts';
+import { type BodyFlags, referencesOf, typedFlagAt } from '../../flags/body-flags.ts';
+import { lookAtBody, refuseOrWarn } from '../../flags/breaches.ts';
+import { type FlagSet, type FlagValues, on } from '../../flags/flag.ts';
+import { promptFlags, saveFlags } from '../../flags/job-flags.ts';
 import { applySets, readJsonBody } from '../../flags/json-body.ts';
-import { nearest } from '../../flags/nearest.ts';
 import { readPrompt, refuseSharedStdin } from '../../flags/prompt.ts';
-import type { Note } from '../../gateway/body.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import { imageModels } from '../../gateway/image/models.ts';
+import { parseReference, type ReferenceScheme } from '../../media/reference.ts';
 import type { MediaInput } from '../../media/resolve.ts';
 import { checkModel } from '../../models/check-model.ts';
 import { showInstead } from '../show-instead.ts';
 import type { JobResult } from '../video/follow-job.ts';
 import { planOutput } from './plan-output.ts';
 import { showPreviews } from './preview.ts';
-import { standInFor } from './references.ts';
 import { requestInput } from './request-input.ts';
 import { sendImages } from './send-images.ts';
 
 // `gw image create`, `edit` and `native`, written once: what they differ in arrives as data and pure functions.
 
-export interface ImageBodyInput<F extends FlagSet> {
-  /** The body of --body, or empty. */
-  readonly base: Readonly<Record<string, unknown>>;
-  readonly flags: FlagValues<F>;
+type Body = Record<string, unknown>;
+
+export interface ImageBodyInput {
+  /** The body of --body with the typed fields laid over it. */
+  readonly base: Readonly<Body>;
   readonly prompt: string | undefined;
   readonly model: string;
-  readonly media: readonly { readonly input: MediaInput; readonly url: string }[];
+  /** What is sent of each reference: an address, or a file as Base64; `kind` is that of its flag. */
+  readonly media: readonly { readonly kind: string; readonly url: string }[];
 }
 
 export interface ImageCommand<F extends FlagSet> {
   readonly endpoint: Endpoint;
-  readonly schema: z.ZodType;
+  /** The flags of the body's fields. */
+  readonly fields: BodyFlags;
+  /** The flags that are no field of the body: `--multipart`. */
   readonly flags: F;
   /** Whether images alone make a request. */
   readonly promptIsOptional: boolean;
   /** Whether local files can go out as a form. */
   readonly takesForm: boolean;
-  references(flags: FlagValues<F>): MediaInput[];
-  body(input: ImageBodyInput<F>): Record<string, unknown>;
+  /** What else than a file, URL or data URI a reference may be. */
+  readonly schemes: readonly ReferenceScheme[];
+  place(input: ImageBodyInput): Body;
   /** Adds what the documented rules imply. */
-  fill(body: Record<string, unknown>): Record<string, unknown>;
-  warnings(body: Readonly<Record<string, unknown>>): readonly Note[];
-  /** The key of the flag that a field of the body comes from. */
-  flagKeyOf(path: readonly PropertyKey[]): string | undefined;
+  fill?(body: Body): Body;
   /** What fills the endpoint's path, where the model stands there and not in the body. */
   params?(model: string): Readonly<Record<string, string>>;
   readonly examples: readonly string[];
   readonly notes: readonly string[];
 }
 
+/** Where images go and how they are shown; every image command has these. */
+const outputFlags = {
+  out: {
+    ...saveFlags.out,
+    summary:
+      'file, directory (ends in /) or pattern with {id} {model} {index} {date} {time} {ext} ' +
+      '(default ./{id}.{ext}, with several images ./{id}-{index}.{ext}); - writes the one image to stdout',
+  },
+  force: saveFlags.force,
+  preview: on('show the image in the terminal'),
+} as const;
+
+/** For the endpoints that stream. */
+export const partialFlags = {
+  keepPartials: on('save the partial images too, beside the final one'),
+} as const;
+
 /** The flags that every image command has, or that only some have. */
-interface SharedValues {
-  readonly prompt?: string;
+type SharedValues = FlagValues<typeof promptFlags & typeof outputFlags & typeof partialFlags> & {
   readonly model?: string;
-  readonly out?: string;
-  readonly force?: boolean;
-  readonly preview?: boolean;
-  readonly keepPartials?: boolean;
   readonly multipart?: boolean;
-}
+};
 
 /** An image command: argv -> body -> job on disk -> reply -> images on disk. */
 export function imageCommand<const F extends FlagSet>(spec: ImageCommand<F>): AnyCommand {
-  return defineCommand<F, JobResult>({
+  return defineCommand<FlagSet, JobResult>({
     args: { name: 'PROMPT', summary: 'the prompt, as words', many: true },
-    flags: spec.flags,
+    flags: { ...promptFlags, ...spec.fields.flags, ...spec.flags, ...outputFlags },
     examples: spec.examples,
     notes: spec.notes,
     sends: 'body',
@@ -82,7 +95,10 @@ export function imageCommand<const F extends FlagSet>(spec: ImageCommand<F>): An
         bodyFile === undefined ? {} : await readJsonBody(bodyFile, { cwd, stdin, signal: ctx.signal });
       const model =
         flags.model ?? (typeof base.model === 'string' ? base.model : settings.models.image.value);
-      const references = spec.references(typed);
+      const kinds = referencesOf(spec.fields.items, typed);
+      // The document states no format and no size for input images, so a file must only be an image.
+      const takes = { url: true, base64: true, schemes: spec.schemes };
+      const references = kinds.map(({ raw, flag }): MediaInput => ({ raw, flag, modality: 'image', takes }));
       const isBegun = bodyFile !== undefined || set.length > 0;
       const prompt = await readPrompt(
         {
@@ -93,15 +109,17 @@ export function imageCommand<const F extends FlagSet>(spec: ImageCommand<F>): An
         },
         ctx,
       );
-      const bodyWith = (urls: readonly string[]) => {
-        const media = references.map((input, index) => ({ input, url: urls[index] ?? input.raw }));
-        return spec.fill(applySets(spec.body({ base, flags: typed, prompt, model, media }), set));
+      const bodyWith = (urls: readonly string[]): Body => {
+        const media = kinds.map(({ kind, raw }, index) => ({ kind, url: urls[index] ?? raw }));
+        const laid = spec.fields.lay(base, { ...typed, model: undefined });
+        const whole = applySets(spec.place({ base: laid, prompt, model, media }), set);
+        return spec.fill?.(whole) ?? whole;
       };
 
       // Whatever is wrong is said before a file is read: the body is checked with stand-ins for the files.
       const planned = bodyWith(references.map(standInFor));
       const images = typeof planned.n === 'number' ? planned.n : 1;
-      checkBody({ spec, body: planned, typed, hasWords: args.length > 0 }, ctx);
+      checkBody(spec, planned, typed, args, ctx);
       const plan = planOutput(flags, images, settings.out.value, ctx);
       if (flags.keepPartials && !(Number(planned.partial_images) > 0)) {
         throw usage('--keep-partials: no partial images are asked for', 'add --partial-images N');
@@ -122,17 +140,14 @@ export function imageCommand<const F extends FlagSet>(spec: ImageCommand<F>): An
       refuseOrWarn(breaches, globals.validate === undefined, ctx.io);
       const shown = await showInstead(spec.endpoint, input, ctx);
       if (shown !== undefined) return { value: shown };
-      await checkModel(
-        typeof planned.model === 'string' ? planned.model : model,
-        Object.keys(imageModels),
-        ctx,
-      );
+      const named = typeof planned.model === 'string' ? planned.model : model;
+      await checkModel(named, Object.keys(imageModels), ctx);
       const outcome = await sendImages(
         {
           endpoint: spec.endpoint,
           input,
           body: planned,
-          model: typeof planned.model === 'string' ? planned.model : model,
+          model: named,
           prompt: typeof planned.prompt === 'string' ? planned.prompt : prompt,
           media,
           images,
@@ -148,29 +163,30 @@ export function imageCommand<const F extends FlagSet>(spec: ImageCommand<F>): An
   });
 }
 
-interface BodyCheck {
-  readonly spec: Pick<ImageCommand<FlagSet>, 'schema' | 'flagKeyOf' | 'warnings'>;
-  readonly body: Readonly<Record<string, unknown>>;
-  readonly typed: object;
-  readonly hasWords: boolean;
+/** Refuses a body that breaks a documented rule, and says what is allowed but likely not meant. */
+function checkBody<F extends FlagSet>(
+  { endpoint, fields }: ImageCommand<F>,
+  body: Readonly<Body>,
+  typed: FlagValues<FlagSet>,
+  words: readonly string[],
+  { io, globals }: Context,
+): void {
+  if (!endpoint.body) throw new Error(`${endpoint.name} has no body`);
+  const look = lookAtBody(endpoint.body, body, typedFlagAt(fields, body, typed, words));
+  refuseOrWarn(look.breaches, globals.validate === undefined, io);
+  for (const { text, says } of look.oddities) io.warn(says === undefined ? text : `${text} (${says})`);
 }
 
-/** Refuses a body that breaks a documented rule, and says what is allowed but likely not meant. */
-function checkBody({ spec, body, typed, hasWords }: BodyCheck, { io, globals }: Context): void {
-  // A flag is named where it was typed, and where it would set what is missing: a body or a profile may have set the
-  // field.
-  const flagOf: FlagOfPath = (path) => {
-    const key = spec.flagKeyOf(path);
-    if (key === undefined) return undefined;
-    const isMissing = path.length === 1 && body[String(path[0])] === undefined;
-    return isMissing || key in typed || (key === 'prompt' && hasWords) ? flagName(key) : undefined;
-  };
-  refuseOrWarn(breachesOf(spec.schema, body, flagOf), globals.validate === undefined, io);
-  for (const { path, message, known = [] } of spec.warnings(body)) {
-    const [near] = nearest(String(body.model), known, 1);
-    const where = [flagOf(path) ?? path.join('.'), ...(near === undefined ? [] : [String(body.model)])].join(
-      ' ',
-    );
-    io.warn(`${where}: ${message}${near === undefined ? '' : `; did you mean ${near}?`}`);
-  }
+/** Stands for an image that has not been read yet: the smallest data URL that a schema takes. */
+const STAND_IN = 'data:image/png;base64,AAAA';
+
+/**
+ * What a body can be checked with before any file is read: addresses as they are, and a stand-in for everything that
+ * will be Base64. Throws `usage` for a malformed reference.
+ */
+function standInFor({ raw, flag, takes }: MediaInput): string {
+  const reference = parseReference(raw, flag);
+  if (reference.kind === 'url') return reference.url;
+  const isHeld = reference.kind === 'file_id' && takes.schemes.includes('file_id');
+  return isHeld ? `file_id:${reference.id}` : STAND_IN;
 }

@@ -1,28 +1,21 @@
-import { list } from '../../flags/flag.ts';
-import { promptFlags } from '../../flags/job-flags.ts';
-import { ImageNativeBody, imageNative } from '../../gateway/image/native.ts';
-import { modelFlag, outputFlags } from './flags.ts';
+import { flagsOfBodies } from '../../flags/body-flags.ts';
+import { ImageGenerateBody } from '../../gateway/image/generate.ts';
+import { ImageOpenBody, imageNative } from '../../gateway/image/native.ts';
 import { imageCommand } from './image-command.ts';
-import { imageInputs } from './references.ts';
 import { silenceNote } from './send-images.ts';
 
-const nativeFlags = {
-  ...promptFlags,
-  model: modelFlag,
-  image: list('REF', 'image to edit or to go by: file, URL or data URI'),
-  ...outputFlags,
-} as const;
+const { model } = flagsOfBodies([ImageGenerateBody]).flags;
 
 export const native = imageCommand({
   endpoint: imageNative,
-  schema: ImageNativeBody,
-  flags: nativeFlags,
+  fields: flagsOfBodies([ImageOpenBody]),
+  flags: { ...(model && { model }) },
   promptIsOptional: true,
   takesForm: false,
-  references: (flags) => imageInputs(flags.image ?? [], '--image'),
+  schemes: [],
   params: (model) => ({ model }),
   // The prompt and the images of the flags are one content, which replaces those of --body.
-  body: ({ base, prompt, media }) => {
+  place: ({ base, prompt, media }) => {
     const { model: _, ...rest } = base;
     const parts = [
       ...(prompt === undefined ? [] : [{ text: prompt }]),
@@ -30,9 +23,6 @@ export const native = imageCommand({
     ];
     return { ...rest, ...(parts.length > 0 && { contents: [{ role: 'user', parts }] }) };
   },
-  fill: (body) => body,
-  warnings: () => [],
-  flagKeyOf: ([field]) => (field === 'contents' ? 'prompt' : undefined),
   examples: [
     'gw image native --sandbox "a lighthouse in fog" -o lighthouse.png',
     'gw image native --sandbox "the same at night" --image lighthouse.png --set generationConfig.candidateCount=1',

@@ -1,7 +1,6 @@
 import type { RequestInput } from '../../http/client.ts';
 import { type MediaInput, type ResolveDeps, resolveMedia } from '../../media/resolve.ts';
-import { editForm, goesAsForm } from './edit-form.ts';
-import { isLocalFile } from './references.ts';
+import { editForm, goesAsForm, isLocalFile } from './edit-form.ts';
 
 export interface InputPlan {
   /** The body with a stand-in for each file. */

@@ -2,13 +2,12 @@ import { type AnyCommand, defineCommand, type Outcome } from '../../command.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Access, Context } from '../../context.ts';
 import { GwError } from '../../errors.ts';
-import type { BodyFlags } from '../../flags/body-flags.ts';
+import { type BodyFlags, referencesOf, typedFlagAt } from '../../flags/body-flags.ts';
 import { type FieldVerdict, type FlagOfPath, lookAtBody, refuseOrWarn } from '../../flags/breaches.ts';
-import { type FlagSet, type FlagValues, flagName } from '../../flags/flag.ts';
+import type { FlagSet, FlagValues } from '../../flags/flag.ts';
 import { pollFlags, promptFlags, saveFlags, waitFlags } from '../../flags/job-flags.ts';
 import { applySets, readJsonBody } from '../../flags/json-body.ts';
 import { readPrompt, refuseSharedStdin } from '../../flags/prompt.ts';
-import type { ItemFlag } from '../../gateway/body.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Modality } from '../../gateway/media-limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
@@ -94,7 +93,7 @@ export function videoCreate<F extends FlagSet>(spec: VideoCreate<F>): AnyCommand
     human: (result, _, failed) => jobLines(result, failed),
     async run({ args, flags }, ctx) {
       const draft = await read(spec, args, flags, ctx);
-      const flagOf = typedFlagOf(spec, draft.body, args, flags);
+      const flagOf = typedFlagAt(spec.fields, draft.body, flags, args);
       await check(spec, draft, flagOf, ctx);
       const identified = identifyBody(spec.family, draft.body);
       const shown = await showInstead(draft.endpoint, { body: identified.body }, ctx);
@@ -117,13 +116,6 @@ interface Draft {
   readonly schema: NonNullable<Endpoint['body']>;
   readonly media: Awaited<ReturnType<typeof resolveMedia>>;
   readonly settings: Settings;
-}
-
-/** A reference to a medium or an element as it was typed. */
-interface Reference extends ItemFlag {
-  readonly flag: string;
-  readonly id: string | undefined;
-  readonly raw: string;
 }
 
 async function read<F extends FlagSet>(
@@ -193,16 +185,6 @@ async function read<F extends FlagSet>(
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string';
-
-/** The references of the flags, in request order. `[ID=]REF` may begin with an ID, which no path, URL or data URI does. */
-const referencesOf = (items: BodyFlags['items'], typed: FlagValues<FlagSet>): Reference[] =>
-  Object.entries(items).flatMap(([key, item]) =>
-    [(typed[key] ?? []) as string | readonly string[]].flat().map((raw) => {
-      const [, id, rest] =
-        (item.value.startsWith('[ID=]') && /^([\p{L}\p{N}_-]{1,64})=([\s\S]*)$/u.exec(raw)) || [];
-      return { ...item, flag: flagName(key), id, raw: rest ?? raw };
-    }),
-  );
 
 /**
  * `content` of families A and C with the prompt and the media laid over that of --body: a prompt replaces the text items,
@@ -274,31 +256,6 @@ async function lookUnlessListed(
   if (!isListed) return lookWith({ suggestions: ids });
   ctx.io.warn(`gw's tables do not know ${model}, which the gateway lists: its limits are not checked`);
   return { breaches: [], oddities: [] };
-}
-
-/** A flag is named only where it was typed, or is missing: a body or a profile may have set the field. */
-function typedFlagOf<F extends FlagSet>(
-  { fields }: VideoCreate<F>,
-  body: Body,
-  args: readonly string[],
-  typed: object,
-): FlagOfPath {
-  return (path) => {
-    const name = fields.flagAt(path, body);
-    const isTyped = Object.keys(typed).some((key) => flagName(key) === name);
-    return isTyped || isAbsent(body, path) || (name === '--prompt' && args.length > 0) ? name : undefined;
-  };
-}
-
-/** Whether nothing stands at a path of fields; what lies in a list is not asked for. */
-function isAbsent(body: unknown, path: readonly PropertyKey[]): boolean {
-  let here = body;
-  for (const key of path) {
-    if (here === undefined) return true;
-    if (typeof here !== 'object' || here === null || Array.isArray(here)) return false;
-    here = Object.hasOwn(here, key) ? (here as Record<PropertyKey, unknown>)[key] : undefined;
-  }
-  return here === undefined;
 }
 
 // Send and follow: job on disk -> reply, and with --wait the outputs on disk.

@@ -1,11 +1,16 @@
+import { fieldsOf } from '../body.ts';
+import { ImageEditBody } from './edit.ts';
+
 // `POST /v1/images/edits` as multipart form data: images and mask are files, everything else is text.
 
 /** The field that each uploaded image goes by; the document names only this one. */
 export const EDIT_IMAGE_FIELD = 'image[]';
 export const EDIT_MASK_FIELD = 'mask';
 
-const numbers = new Set(['n', 'output_compression', 'partial_images']);
-const switches = new Set(['stream']);
+const namesOf = (type: string) =>
+  new Set(fieldsOf(ImageEditBody).flatMap(({ schema, path }) => (schema.type === type ? path : [])));
+const numbers = namesOf('number');
+const switches = namesOf('boolean');
 
 /** The text fields of a form, in the body's order: everything but the files. Objects and lists are written as JSON. */
 export function editFormTexts(body: Readonly<Record<string, unknown>>): [name: string, value: string][] {

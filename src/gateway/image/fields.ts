@@ -1,8 +1,12 @@
 import * as z from 'zod';
+import { field, requiredField, whole, words } from '../body.ts';
 import {
+  type ImageModel,
   imageBackgrounds,
+  imageDefaults,
   imageFidelities,
   imageFormats,
+  imageModels,
   imageModerations,
   imageResponseFormats,
   imageStyles,
@@ -11,37 +15,66 @@ import {
   MAX_PARTIAL_IMAGES,
 } from './models.ts';
 
-/** The fields that generation and editing share ("Image endpoints"); which model takes which is `image-rules.ts`. */
-export const imageFields = () => ({
-  model: z.string().min(1, 'is empty').describe('model ID'),
-  prompt: z.string().refine((text) => text.trim() !== '', { error: 'the prompt is empty' }),
-  size: z
-    .string()
-    .optional()
-    .describe('WIDTHxHEIGHT, auto (img), or a preset such as 2K (delta); what a model takes stands below'),
-  n: numberOf(1, MAX_IMAGES_PER_REQUEST).describe(`how many images, 1-${MAX_IMAGES_PER_REQUEST}`),
-  background: z.enum(imageBackgrounds).optional().describe('background of the image (img)'),
-  moderation: z.enum(imageModerations).optional().describe('how strictly content is moderated (img)'),
-  output_format: z.enum(imageFormats).optional().describe('format of the image (img)'),
-  output_compression: numberOf(0, MAX_COMPRESSION).describe(
+const ofImg =
+  <T>(takes: T) =>
+  (model: ImageModel) =>
+    model.family === 'img' ? takes : undefined;
+
+/** The fields that generation and editing share ("Image endpoints"); `models`: those that the endpoint takes. */
+export const imageFields = (models: readonly string[] = Object.keys(imageModels)) => ({
+  model: requiredField(z.string().min(1, 'is empty'), 'model ID (default: the setting models.image)', {
+    short: 'm',
+    value: 'MODEL',
+    choices: models,
+    completes: 'model:image',
+  }),
+  prompt: words(),
+  size: field(
+    z.string(),
+    'WIDTHxHEIGHT, auto (img), or a preset such as 2K (delta); what a model takes stands below',
+    { value: 'SIZE' },
+  ),
+  n: field(whole({ min: 1, max: MAX_IMAGES_PER_REQUEST }), `how many images, 1-${MAX_IMAGES_PER_REQUEST}`, {
+    value: 'N',
+  }),
+  background: field(z.enum(imageBackgrounds), 'background of the image (img)'),
+  moderation: field(z.enum(imageModerations), 'how strictly content is moderated (img)', {
+    takes: ofImg(imageModerations),
+    row: 'moderation',
+    fallback: imageDefaults.moderation,
+  }),
+  output_format: field(z.enum(imageFormats), 'format of the image (img)', {
+    flag: 'format',
+    takes: ofImg(imageFormats),
+    row: 'formats',
+  }),
+  output_compression: field(
+    whole({ min: 0, max: MAX_COMPRESSION }),
     `quality of webp or jpeg in percent, 0-${MAX_COMPRESSION} (img)`,
+    { flag: 'compression', value: 'N' },
   ),
-  style: z.enum(imageStyles).optional().describe('manner of the image (legacy-image-3)'),
-  response_format: z
-    .enum(imageResponseFormats)
-    .optional()
-    .describe('how the image comes (not for img models, which always send Base64)'),
-  stream: z.boolean().optional().describe('receive the image as an event stream (img)'),
-  partial_images: numberOf(0, MAX_PARTIAL_IMAGES).describe(
+  style: field(z.enum(imageStyles), 'manner of the image (legacy-image-3)', {
+    takes: (model: ImageModel) => (model.styles ? imageStyles : undefined),
+    row: 'styles',
+  }),
+  response_format: field(
+    z.enum(imageResponseFormats),
+    'how the image comes (not for img models, which always send Base64)',
+    {
+      takes: (model: ImageModel) => (model.family === 'legacy' ? imageResponseFormats : undefined),
+      row: 'replies',
+    },
+  ),
+  stream: field(z.boolean(), 'receive the image as an event stream (img)'),
+  partial_images: field(
+    whole({ min: 0, max: MAX_PARTIAL_IMAGES }),
     `how many unfinished images a stream sends first, 0-${MAX_PARTIAL_IMAGES} (img); implies --stream`,
+    { value: 'N' },
   ),
-  input_fidelity: z.enum(imageFidelities).optional().describe('how closely to keep to the input images'),
-  user: z.string().optional().describe('your own identifier of the end user'),
+  input_fidelity: field(z.enum(imageFidelities), 'how closely to keep to the input images'),
+  user: field(z.string(), 'your own identifier of the end user', { value: 'ID' }),
 });
 
-function numberOf(min: number, max: number) {
-  const rule = `a whole number from ${min} to ${max}`;
-  return z.int(rule).min(min, rule).max(max, rule).optional();
-}
-
-export type ObjectMaker = typeof z.looseObject | typeof z.strictObject;
+/** `quality`, whose words differ by endpoint. */
+export const qualityField = <const W extends readonly string[]>(qualities: W) =>
+  field(z.enum(qualities), 'quality of the image', { value: 'QUALITY' });

@@ -61,6 +61,8 @@ export interface ImageModel {
   readonly defaultSize?: string;
   /** `auto` is the documented default, so every model takes it. */
   readonly qualities: readonly Quality[];
+  /** Where an edit takes others. */
+  readonly editQualities?: readonly Quality[];
   /** Most images of one request. */
   readonly maxImages: number;
   /** Whether `background` is supported; absent: not a parameter of this model. */
@@ -116,6 +118,7 @@ export const imageModels: Readonly<Record<string, ImageModel>> = {
     maxPromptCharacters: 1000,
     size: { words: [], list: ['256x256', '512x512', '1024x1024'] },
     qualities: ['standard', 'auto'],
+    editQualities: commonQualities,
     maxImages: MAX_IMAGES_PER_REQUEST,
     styles: false,
     edits: true,

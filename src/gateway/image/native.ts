@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { isBase64 } from '../address.ts';
+import { inOurWords, type ObjectMaker, requiredField, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { ImageReply } from './reply.ts';
 
@@ -17,7 +18,7 @@ const Part = z.looseObject({
   fileData: z.looseObject({ fileUri: z.string().min(1, 'is empty') }).optional(),
 });
 
-/** The body, as far as gw makes it. */
+/** The body, as far as gw makes it and the sandbox reads it. */
 export const ImageNativeBody = z.looseObject({
   contents: z
     .array(
@@ -30,6 +31,36 @@ export const ImageNativeBody = z.looseObject({
 });
 export type ImageNativeBody = z.infer<typeof ImageNativeBody>;
 
+const nativeFields = (object: ObjectMaker) =>
+  object({
+    contents: requiredField(z.unknown(), 'the prompt and its images', {
+      items: {
+        image: {
+          kind: 'image',
+          modality: 'image',
+          many: true,
+          value: 'REF',
+          help: 'image to edit or to go by: file, URL or data URI',
+        },
+      },
+    }),
+  });
+
+/** The body as it is sent: any object, as the document shows none. */
+export const [ImageOpenBody] = withRules(nativeFields, [
+  {
+    name: 'image.native-body-not-shown',
+    verdict: 'warn',
+    sentence: 'request bodies of the native image endpoint: not shown',
+    *check(body) {
+      const issue = ImageNativeBody.safeParse(body, { error: inOurWords }).error?.issues[0];
+      const { path = [], message = 'the body of this endpoint is not documented: it is sent as given' } =
+        issue ?? {};
+      yield { path, message };
+    },
+  },
+]);
+
 /** The document keeps `x-geo-api-key` for the Gemini-style endpoints and lists this one among the image endpoints. */
 export const imageNative: Endpoint = {
   name: 'image.native',
@@ -37,6 +68,6 @@ export const imageNative: Endpoint = {
   path: '/v1/models/{model}:generateContent',
   credential: 'bearer',
   resend: 'paid',
-  body: ImageNativeBody,
+  body: ImageOpenBody,
   reply: ImageReply,
 };

@@ -1,10 +1,10 @@
-import type { Note } from '../body.ts';
+import { isBase64, isImageUrl } from '../address.ts';
+import type { Note, Rule } from '../body.ts';
 import { codePoints } from '../code-points.ts';
 import {
   commonQualities,
   EXPERIMENTAL_ABOVE_PIXELS,
   type ImageModel,
-  imageFormats,
   imageModel,
   imageModels,
   imageModelsWhere,
@@ -32,51 +32,17 @@ export interface ImageSettings {
   readonly style?: string | undefined;
 }
 
-export type ImageAction = 'generate' | 'edit';
-
-/** The rules that a request breaks: each breach names the field, the rule and what to do. */
-export function* imageBreaches(
-  body: ImageSettings,
-  action: ImageAction,
-  inputImages: number,
-): Generator<Note> {
-  const model = imageModel(body.model);
-  if (action === 'edit' && model && !model.edits) {
-    yield { path: ['model'], message: editsNot(model), known: imageModelsWhere((each) => each.edits) };
-    return;
-  }
-  yield* promptBreaches(body, action, model);
-  if (model?.family !== 'delta' && inputImages > MAX_INPUT_IMAGES) {
-    yield {
-      path: [action === 'edit' ? 'images' : 'image'],
-      message: `up to ${MAX_INPUT_IMAGES} input images, ${inputImages} given`,
-    };
-  }
-  yield* ownerBreaches(body, model);
-  if (model) yield* modelBreaches(body, model);
-  else yield* commonBreaches(body, action);
-  yield* formatBreaches(body);
+interface Source {
+  readonly file_id?: string | undefined;
+  readonly image_url?: string | undefined;
 }
+type Generation = ImageSettings & { readonly image?: string | readonly string[] | undefined };
+type Edit = ImageSettings & { readonly images: readonly Source[]; readonly mask?: Source | undefined };
 
-function editsNot({ family }: ImageModel): string {
-  const taken = 'the edits endpoint takes the img models and legacy-image-2';
-  return family === 'delta' ? `${taken}; a delta model takes references with gw image create --image` : taken;
-}
+type Action = 'generate' | 'edit';
 
-function* promptBreaches(
-  { model: id, prompt }: ImageSettings,
-  action: ImageAction,
-  model: ImageModel | undefined,
-): Generator<Note> {
-  const max = action === 'edit' ? MAX_EDIT_PROMPT_CHARACTERS : model?.maxPromptCharacters;
-  if (max === undefined || prompt.length <= max) return;
-  const length = codePoints(prompt);
-  if (length <= max) return;
-  yield {
-    path: ['prompt'],
-    message: `${action === 'edit' ? 'an edit' : id} takes a prompt of up to ${max} characters; this one has ${length}`,
-  };
-}
+const qualitiesOf = (model: ImageModel, action: Action): readonly string[] =>
+  (action === 'edit' ? model.editQualities : undefined) ?? model.qualities;
 
 const isImg = (model: ImageModel | undefined) => model === undefined || model.family === 'img';
 
@@ -100,31 +66,141 @@ const owners: Readonly<
   style: { has: (model) => model?.styles === true, rule: 'only legacy-image-3 takes a style' },
 };
 
-function* ownerBreaches(body: ImageSettings, model: ImageModel | undefined): Generator<Note> {
-  for (const [field, { has, rule }] of Object.entries(owners)) {
-    const value = body[field as keyof ImageSettings];
-    // Not streaming is what every model does.
-    if (value === undefined || has(model) || (field === 'stream' && value === false)) continue;
-    yield { path: [field], message: rule };
-  }
-}
-
-function* modelBreaches(body: ImageSettings, model: ImageModel): Generator<Note> {
-  const { model: id, n, size, quality } = body;
-  if (n !== undefined && n > model.maxImages) {
-    yield { path: ['n'], message: `${id} makes ${model.maxImages} image a request` };
-  }
-  if (size !== undefined && !takesSize(model.size, size)) yield sizeBreach(id, model, size);
-  const qualities: readonly string[] = model.qualities;
-  if (quality !== undefined && !qualities.includes(quality)) {
-    const others = imageModelsWhere((each) => (each.qualities as readonly string[]).includes(quality));
-    const elsewhere = others.length > 0 ? `; ${quality} is for ${others.join(', ')}` : '';
-    yield { path: ['quality'], message: `${id} takes ${qualities.join(', ')}${elsewhere}` };
-  }
-}
+/** The rules that both endpoints have. */
+const sharedRules = (action: Action): readonly Rule<ImageSettings>[] => [
+  {
+    name: `image.prompt-length-of-${action}`,
+    verdict: 'refuse',
+    sentence:
+      action === 'edit'
+        ? 'edits: prompt 1-32,000 characters'
+        : 'max 32,000 characters for img models; 1,000 for legacy-image-2; 4,000 for legacy-image-3',
+    *check({ model: id, prompt }) {
+      const max = action === 'edit' ? MAX_EDIT_PROMPT_CHARACTERS : imageModel(id)?.maxPromptCharacters;
+      if (max === undefined || prompt.length <= max) return;
+      const length = codePoints(prompt);
+      if (length <= max) return;
+      const who = action === 'edit' ? 'an edit' : id;
+      const message = `${who} takes a prompt of up to ${max} characters; this one has ${length}`;
+      yield { path: ['prompt'], message };
+    },
+  },
+  {
+    name: 'image.fields-by-model',
+    verdict: 'refuse',
+    sentence:
+      'background, moderation, output_format, output_compression, stream: img models only; response_format: legacy models only, img models must not be sent it; style: legacy-image-3 only',
+    *check(body) {
+      const model = imageModel(body.model);
+      for (const [field, { has, rule }] of Object.entries(owners)) {
+        const value = body[field as keyof ImageSettings];
+        // Not streaming is what every model does.
+        if (value === undefined || has(model) || (field === 'stream' && value === false)) continue;
+        yield { path: [field], message: rule };
+      }
+    },
+  },
+  {
+    name: 'image.size-by-model',
+    verdict: 'refuse',
+    sentence: 'size: what each model takes stands in the tables of sizes and presets',
+    *check({ model: id, size }) {
+      const model = imageModel(id);
+      if (model && size !== undefined && !takesSize(model.size, size)) yield sizeNote(id, model, size);
+    },
+  },
+  {
+    name: `image.quality-by-model-of-${action}`,
+    verdict: 'refuse',
+    sentence:
+      action === 'edit'
+        ? 'edits: low, medium, high, auto; xhigh and max only for the 2.5 models and snapshots'
+        : 'img models: low, medium, high; xhigh, max only for the 2.5 models; hd and standard for legacy-image-3; standard only for legacy-image-2',
+    *check({ model: id, quality }) {
+      const model = imageModel(id);
+      if (!model || quality === undefined || qualitiesOf(model, action).includes(quality)) return;
+      const others = imageModelsWhere(
+        (each) => qualitiesOf(each, action).includes(quality) && (action === 'generate' || each.edits),
+      );
+      const elsewhere = others.length > 0 ? `; ${quality} is for ${others.join(', ')}` : '';
+      yield {
+        path: ['quality'],
+        message: `${id} takes ${qualitiesOf(model, action).join(', ')}${elsewhere}`,
+      };
+    },
+  },
+  {
+    name: 'image.transparent-needs-png-or-webp',
+    verdict: 'refuse',
+    sentence: 'transparent needs output_format png or webp',
+    *check({ background, output_format: format }) {
+      if (background !== 'transparent' || format !== 'jpeg') return;
+      yield { path: ['background'], message: 'transparent needs the format png or webp' };
+    },
+  },
+  {
+    name: 'image.compression-of-webp-and-jpeg',
+    verdict: 'refuse',
+    sentence: 'output_compression: img models, only for webp or jpeg',
+    *check({ model, output_compression: compression, output_format: format }) {
+      if (compression === undefined || format !== 'png' || !imageModel(model)) return;
+      yield { path: ['output_compression'], message: 'a compression is only for the formats webp and jpeg' };
+    },
+  },
+  {
+    name: 'image.compression-without-a-format',
+    verdict: 'warn',
+    sentence:
+      'the document names webp and jpeg for a compression, and neither a default format nor a rule for models that it does not list',
+    *check({ model, output_compression: compression, output_format: format }) {
+      if (compression === undefined || (format !== undefined && (format !== 'png' || imageModel(model))))
+        return;
+      yield { path: ['output_compression'], message: 'counts for webp and jpeg: add --format' };
+    },
+  },
+  {
+    name: 'image.partial-images-in-a-stream',
+    verdict: 'refuse',
+    sentence: 'partial_images: streaming',
+    *check({ partial_images: partial, stream }) {
+      if (partial === undefined || stream === true) return;
+      yield { path: ['partial_images'], message: 'partial images come only in a stream' };
+    },
+  },
+  {
+    name: 'image.model-is-listed',
+    verdict: 'warn',
+    sentence: 'the common variant has no closed list of models',
+    *check({ model: id }) {
+      if (imageModel(id)) return;
+      // One that stands whole in what was typed is a model of its own, not what was meant.
+      const known = Object.keys(imageModels).filter((each) => !id.startsWith(each));
+      yield { path: ['model'], message: 'not an image model that the document lists; sent as it is', known };
+    },
+  },
+  {
+    name: 'image.transparent-in-preview',
+    verdict: 'warn',
+    sentence: 'support on img-2 and its dated snapshot is in preview',
+    *check({ model: id, background }) {
+      if (background !== 'transparent' || imageModel(id)?.background !== 'preview') return;
+      yield { path: ['background'], message: `transparent is in preview on ${id}` };
+    },
+  },
+  {
+    name: 'image.experimental-size',
+    verdict: 'warn',
+    sentence: 'any WIDTHxHEIGHT with both dimensions divisible by 16; above 2560x1440 is experimental',
+    *check({ model: id, size }) {
+      const { widthPx = 0, heightPx = 0 } = (size === undefined ? undefined : parseImageSize(size)) ?? {};
+      if (imageModel(id)?.family !== 'img' || widthPx * heightPx <= EXPERIMENTAL_ABOVE_PIXELS) return;
+      yield { path: ['size'], message: 'above 2560x1440 is experimental' };
+    },
+  },
+];
 
 /** Which sizes the model takes, and which model of its family takes this one, or else the nearest that it does take. */
-function sizeBreach(id: string, model: ImageModel, size: string): Note {
+function sizeNote(id: string, model: ImageModel, size: string): Note {
   const takes = `${id} takes ${sizeInWords(model.size)}`;
   const others = imageModelsWhere((each) => each.family === model.family && takesSize(each.size, size));
   if (others.length > 0) return { path: ['size'], message: `${takes}; ${size} is for ${others.join(', ')}` };
@@ -132,55 +208,133 @@ function sizeBreach(id: string, model: ImageModel, size: string): Note {
   return { path: ['size'], message: nearest ? `${takes}; the nearest is ${nearest}` : takes };
 }
 
-/** The common variant's qualities, for a model that no table lists. */
-function* commonBreaches({ quality }: ImageSettings, action: ImageAction): Generator<Note> {
-  const qualities: readonly string[] = commonQualities;
-  if (action === 'generate' && quality !== undefined && !qualities.includes(quality)) {
-    yield {
-      path: ['quality'],
-      message: `a model that the document does not list takes ${qualities.join(', ')}`,
-    };
-  }
-}
+/** How many images may go in, for the models that the document states it for. */
+const inputImages = <B extends ImageSettings>(
+  action: Action,
+  sentence: string,
+  countOf: (body: B) => number,
+): Rule<B> => ({
+  name: `image.input-images-of-${action}`,
+  verdict: 'refuse',
+  sentence,
+  *check(body) {
+    const given = countOf(body);
+    if (given <= MAX_INPUT_IMAGES || (action === 'generate' && imageModel(body.model)?.family !== 'img'))
+      return;
+    const path = [action === 'edit' ? 'images' : 'image'];
+    yield { path, message: `up to ${MAX_INPUT_IMAGES} input images, ${given} given` };
+  },
+});
 
-/** Rules between the fields of the output. Without `output_format` the image is a PNG, as in the public API. */
-function* formatBreaches(body: ImageSettings): Generator<Note> {
-  const { background, output_format: format = imageFormats[0], output_compression: compression } = body;
-  if (background === 'transparent' && format === 'jpeg') {
-    yield { path: ['background'], message: 'transparent needs the format png or webp' };
-  }
-  if (compression !== undefined && format === 'png') {
-    yield { path: ['output_compression'], message: 'a compression is only for the formats webp and jpeg' };
-  }
-  if (body.partial_images !== undefined && body.stream !== true) {
-    yield { path: ['partial_images'], message: 'partial images come only in a stream' };
-  }
-}
+/** Shorter ones are more likely a word or a file name that was not read. */
+const SHORTEST_BASE64 = 64;
+
+const imagesOf = ({ image }: Generation): readonly string[] => (image === undefined ? [] : [image].flat());
+const isDelta = ({ model }: ImageSettings) => imageModel(model)?.family === 'delta';
+
+export const generateRules: readonly Rule<Generation>[] = [
+  inputImages<Generation>('generate', 'images: up to 16 for img models', (body) => imagesOf(body).length),
+  {
+    name: 'image.input-images-of-other-models',
+    verdict: 'warn',
+    sentence:
+      'images: up to 16 for img models; of delta models not shown, of models that are not listed not stated',
+    *check(body) {
+      const given = imagesOf(body).length;
+      if (given <= MAX_INPUT_IMAGES || imageModel(body.model)?.family === 'img') return;
+      yield { path: ['image'], message: `${given} input images; img models take up to ${MAX_INPUT_IMAGES}` };
+    },
+  },
+  ...sharedRules('generate'),
+  {
+    name: 'image.one-image-a-request',
+    verdict: 'refuse',
+    sentence: 'n: 1-10; legacy-image-3 supports only 1',
+    *check({ model: id, n }) {
+      const most = imageModel(id)?.maxImages;
+      if (n === undefined || most === undefined || n <= most) return;
+      yield { path: ['n'], message: `${id} makes ${most} image a request` };
+    },
+  },
+  {
+    name: 'image.quality-of-the-common-variant',
+    verdict: 'refuse',
+    sentence: 'common variant: quality low, medium, high, auto',
+    *check({ model, quality }) {
+      const qualities: readonly string[] = commonQualities;
+      if (imageModel(model) || quality === undefined || qualities.includes(quality)) return;
+      const message = `a model that the document does not list takes ${qualities.join(', ')}`;
+      yield { path: ['quality'], message };
+    },
+  },
+  {
+    name: 'image.references-in-a-list',
+    verdict: 'refuse',
+    sentence: 'image: the array; delta models: a single reference string, or an array of strings',
+    *check(body) {
+      if (typeof body.image !== 'string' || isDelta(body)) return;
+      yield {
+        path: ['image'],
+        message: 'a list of images; only a delta model takes a single one without a list',
+      };
+    },
+  },
+  {
+    name: 'image.form-of-a-reference',
+    verdict: 'refuse',
+    sentence: 'items are image URLs or Base64 data URLs; of delta models URL or Base64',
+    *check(body) {
+      for (const [index, url] of imagesOf(body).entries()) {
+        // "a single reference string URL/Base64": for a delta model plain Base64 is also one of the forms.
+        if (isImageUrl(url) || (isDelta(body) && url.length >= SHORTEST_BASE64 && isBase64(url))) continue;
+        const path = typeof body.image === 'string' ? ['image'] : ['image', index];
+        yield { path, message: 'not a URL or a Base64 data URL of an image' };
+      }
+    },
+  },
+];
+
+export const editRules: readonly Rule<Edit>[] = [
+  {
+    name: 'image.models-of-edits',
+    verdict: 'refuse',
+    sentence: 'POST /v1/images/edits: supports img models and legacy-image-2',
+    *check({ model: id }) {
+      const model = imageModel(id);
+      if (!model || model.edits) return;
+      const taken = 'the edits endpoint takes the img models and legacy-image-2';
+      const isDelta = model.family === 'delta';
+      const message = isDelta
+        ? `${taken}; a delta model takes references with gw image create --image`
+        : taken;
+      yield { path: ['model'], message, known: imageModelsWhere((each) => each.edits) };
+    },
+  },
+  inputImages<Edit>('edit', 'up to 16 input images for edits', ({ images }) => images.length),
+  ...sharedRules('edit').map(
+    (rule): Rule<Edit> => ({
+      ...rule,
+      // A model that is not taken here is told once.
+      check: (body, fields) => (imageModel(body.model)?.edits === false ? [] : rule.check(body, fields)),
+    }),
+  ),
+  {
+    name: 'image.one-source',
+    verdict: 'refuse',
+    sentence: 'mask: object with exactly one of image_url or file_id; images: each has file_id or image_url',
+    *check({ images, mask }) {
+      const sources = images.map((item, index) => ({ path: ['images', index] as PropertyKey[], item }));
+      if (mask) sources.push({ path: ['mask'], item: mask });
+      for (const { path, item } of sources) {
+        if ((item.file_id === undefined) !== (item.image_url === undefined)) continue;
+        yield { path, message: 'holds exactly one of file_id and image_url' };
+      }
+    },
+  },
+];
 
 /** Fills in what the documented rules imply and the user left open: partial images come in a stream. */
 export function fillImageBody(body: Record<string, unknown>): Record<string, unknown> {
   const implied = body.partial_images !== undefined && body.stream === undefined;
   return implied ? { ...body, stream: true } : body;
-}
-
-/** What is allowed but likely not meant; shown as warnings before the request is sent. */
-export function imageWarnings({ model: id, size, background }: ImageSettings): Note[] {
-  const notes: Note[] = [];
-  const model = imageModel(id);
-  if (!model) {
-    notes.push({
-      path: ['model'],
-      message: 'not an image model that the document lists; sent as it is',
-      // One that stands whole in what was typed is a model of its own, not what was meant.
-      known: Object.keys(imageModels).filter((known) => !id.startsWith(known)),
-    });
-  }
-  if (background === 'transparent' && model?.background === 'preview') {
-    notes.push({ path: ['background'], message: `transparent is in preview on ${id}` });
-  }
-  const { widthPx = 0, heightPx = 0 } = (size === undefined ? undefined : parseImageSize(size)) ?? {};
-  if (model?.family === 'img' && widthPx * heightPx > EXPERIMENTAL_ABOVE_PIXELS) {
-    notes.push({ path: ['size'], message: 'above 2560x1440 is experimental' });
-  }
-  return notes;
 }

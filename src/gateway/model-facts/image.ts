@@ -1,20 +1,17 @@
+import { ImageGenerateBody } from '../image/generate.ts';
 import {
   IMAGE_LINK_LIFE_MS,
   type ImageModel,
   imageBackgrounds,
   imageDefaults,
-  imageFormats,
   imageModels,
-  imageModerations,
-  imageResponseFormats,
-  imageStyles,
   MAX_COMPRESSION,
   MAX_INPUT_IMAGES,
   MAX_PARTIAL_IMAGES,
 } from '../image/models.ts';
 import { sizeInWords } from '../image/size.ts';
 import type { Fact, ModelSheet } from './sheets.ts';
-import { fact, lifeWords } from './words.ts';
+import { fact, fieldFacts, lifeWords, ruleFacts } from './words.ts';
 
 /** What the tables say of each image model ("Image endpoints"). */
 export const imageSheets = (): ModelSheet[] =>
@@ -36,25 +33,19 @@ const factsOf = (model: ImageModel): Fact[] => [
   ...fact('qualities', `${model.qualities.join(', ')} (default ${imageDefaults.quality})`),
   ...fact('images', `${model.maxImages === 1 ? 1 : `1-${model.maxImages}`} a request`),
   ...(model.family === 'img' ? imgFacts(model) : []),
-  ...fact('styles', model.styles ? imageStyles.join(', ') : undefined),
-  ...(model.family === 'legacy'
-    ? [
-        ...fact('replies', imageResponseFormats.join(', ')),
-        ...fact('links live', lifeWords(IMAGE_LINK_LIFE_MS)),
-      ]
-    : []),
+  ...fieldFacts(ImageGenerateBody, model),
+  ...(model.family === 'legacy' ? [...fact('links live', lifeWords(IMAGE_LINK_LIFE_MS))] : []),
+  ...ruleFacts(ImageGenerateBody),
 ];
 
 /** What only img models take. */
 const imgFacts = (model: ImageModel): Fact[] => [
-  ...fact('formats', imageFormats.join(', ')),
   ...fact('compression', `0-${MAX_COMPRESSION}, of jpeg and webp (default ${imageDefaults.compression})`),
   ...fact(
     'backgrounds',
     model.background &&
       `${imageBackgrounds.join(', ')} (default ${imageDefaults.background}${model.background === 'preview' ? '; in preview' : ''})`,
   ),
-  ...fact('moderation', `${imageModerations.join(', ')} (default ${imageDefaults.moderation})`),
   ...fact('streaming', `with up to ${MAX_PARTIAL_IMAGES} partial images`),
   ...fact('images to edit', `1-${MAX_INPUT_IMAGES}`),
 ];

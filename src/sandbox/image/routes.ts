@@ -6,6 +6,7 @@ import {
 } from '../../gateway/image/generate.ts';
 import { ImageNativeBody, imageNative } from '../../gateway/image/native.ts';
 import { respellGeo } from '../chat/spellings.ts';
+import { checkBody } from '../request-body.ts';
 import type { Route } from '../route.ts';
 import { readEditForm } from './edit-form.ts';
 import { type InputImage, seeSource, seeUrl } from './inputs.ts';
@@ -43,7 +44,11 @@ export const imageRoutes: readonly Route[] = [
     endpoint: imageNative,
     body: ImageNativeBody,
     respell: respellGeo,
-    answer: ({ params, body }, world) => nativeReply(params.model ?? '', body as ImageNativeBody, world),
+    answer({ params, body }, world) {
+      // The document shows no body, so that gw sends any; only the public shape can be drawn here.
+      checkBody({ strict: ImageNativeBody }, body, world);
+      return nativeReply(params.model ?? '', body as ImageNativeBody, world);
+    },
   },
 ];
 
