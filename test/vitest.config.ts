@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { noSkips } from './helpers/no-skips.ts';
 
 // What starts processes by the dozen, kills them, fills disks or moves gigabytes. `npm run test:unit` leaves it out;
 // `npm test` and CI run all.
@@ -19,6 +20,7 @@ export default defineConfig({
   test: {
     root: `${import.meta.dirname}/..`,
     pool: 'forks',
+    reporters: process.env.CI ? ['default', noSkips] : ['default'],
     // Many tests wait for a child or a clock: one file more than cores keeps two cores busy.
     maxWorkers: availableParallelism() + 1,
     testTimeout: 60_000,

@@ -50,7 +50,8 @@ interface Extent {
  */
 export function torture(name: string, { short, atOnce = 1 }: Extent, body: (round: Round) => Promise<void>) {
   const longestMs = (isLong ? seconds * 1000 : 0) + LONGEST_ROUND_MS;
-  test.skipIf(!isLong && short === 0)(name, { timeout: longestMs }, async () => {
+  if (!isLong && short === 0) return;
+  test(name, { timeout: longestMs }, async () => {
     const counts: Counts = { rounds: 0, kills: 0, faults: 0, lost: 0, doubled: 0, halfFiles: 0 };
     const endMs = performance.now() + seconds * 1000;
     let next = 0;

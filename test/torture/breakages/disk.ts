@@ -10,14 +10,14 @@ export const disk: readonly Breakage[] = [
   },
   {
     costs: 'a lock that a dead process left holds for ever',
-    find: 'return takeOver(file, found, own) ? lockOf(file, own) : undefined;',
+    find: 'return takeOver(file, found, own, step) ? lockOf(file, own, step) : undefined;',
     replace: 'return undefined;',
     tests: ['ledger/locks'],
   },
   {
     costs: 'two processes take over one lock',
-    find: 'if (!unchanged) return false;',
-    replace: '',
+    find: 'if (!unchanged || !create(fresh, own, step)) return false;',
+    replace: 'if (!create(fresh, own, step)) return false;',
     tests: ['ledger/locks'],
   },
   {
