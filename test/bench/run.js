@@ -81,4 +81,6 @@ await import('./chat.js');
 console.log();
 await import('./jobs.js');
 console.log();
+await import('./long-ledger.js');
+console.log();
 await import('./images.js');

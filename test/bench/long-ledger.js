@@ -1,0 +1,137 @@
+// A long ledger: 100,000 saved jobs (about 209 MB), and what a command costs with it against `node -e 0` and against an
+// empty ledger. Prints medians, ratios and the peak of memory; asserts nothing.
+import { spawn, spawnSync } from 'node:child_process';
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+const JOBS = 100_000;
+const ROUNDS = 9;
+const gw = path.join(import.meta.dirname, '../../bin/gw.js');
+const dir = mkdtempSync(path.join(tmpdir(), 'gw-bench-long-'));
+const idOf = (at) => `vt-20261121001503-${String(at).padStart(20, '0')}`;
+
+function linesOf(at, t) {
+  const event = (fields) =>
+    `\n${JSON.stringify({ v: 1, t, job: `gw-0${at.toString(8).padStart(25, '0')}`, ...fields })}\n`;
+  const content = { video_url: `https://outputs.example/${'x'.repeat(600)}` };
+  const record = { id: idOf(at), status: 'succeeded', duration: 5, usage: { total_tokens: 1000 }, content };
+  return [
+    event({
+      ...{ event: 'intent', family: 'alpha', endpoint: 'alpha.create', model: 'm' },
+      ...{ prompt: 'a fox in the snow '.repeat(10), settings: { resolution: '720p' }, media: [] },
+      ...{ bodySha256: '0'.repeat(64), profile: 'default', gateway: 'https://gateway.example' },
+      save: { target: '/videos/{id}.{ext}', force: false, download: true },
+    }),
+    event({ event: 'sent' }),
+    event({ event: 'accepted', id: idOf(at), status: 'running' }),
+    event({ event: 'status', status: 'running' }),
+    event({ event: 'final', state: 'succeeded', status: 'succeeded', record, serverDateMs: t }),
+    event({
+      ...{ event: 'saved', role: 'video', path: `/videos/${idOf(at)}.mp4`, bytes: 3 },
+      ...{ sha256: 'a'.repeat(64), type: 'video/mp4' },
+    }),
+  ].join('');
+}
+
+/** One month's journal; older ones cost the same. */
+function seed(state) {
+  const now = Date.now();
+  const name = `${new Date(now).toISOString().slice(0, 7)}.jsonl`;
+  mkdirSync(path.join(state, 'ledger'), { recursive: true, mode: 0o700 });
+  const file = path.join(state, 'ledger', name);
+  for (let at = 0; at < JOBS; at += 1_000) {
+    let text = '';
+    for (let each = at; each < at + 1_000; each += 1) text += linesOf(each, now - (JOBS - each) * 20);
+    appendFileSync(file, text, { mode: 0o600 });
+  }
+  return statSync(file).size;
+}
+
+let made = 0;
+const server = createServer((request, reply) => {
+  request.resume();
+  made += request.method === 'POST' ? 1 : 0;
+  const task = { id: `made-${made}`, task_id: `made-${made}`, status: 'submitted', task_status: 'submitted' };
+  reply.setHeader('content-type', 'application/json');
+  reply.end(JSON.stringify({ ...task, code: 0, message: 'ok', request_id: 'r', data: task }));
+});
+await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+const hook = path.join(dir, 'hook.cjs');
+const peak = path.join(dir, 'peak');
+writeFileSync(
+  hook,
+  `process.on('exit', () => require('fs').writeFileSync(${JSON.stringify(peak)}, String(process.resourceUsage().maxRSS)));`,
+);
+
+function run(args, state, isMeasured) {
+  const env = {
+    ...{ PATH: process.env.PATH, HOME: dir, GW_STATE_DIR: state, GW_API_KEY: 'bench-key' },
+    GW_BASE_URL: `http://127.0.0.1:${server.address().port}`,
+    ...(isMeasured && { NODE_OPTIONS: `--require ${hook}` }),
+  };
+  const startMs = performance.now();
+  const child = spawn(process.execPath, args, { env, stdio: 'ignore', cwd: dir });
+  return new Promise((resolve) => child.on('exit', () => resolve(performance.now() - startMs)));
+}
+
+const commands = {
+  'node -e 0': ['-e', '0'],
+  'jobs list --limit 5': [gw, 'jobs', 'list', '--limit', '5'],
+  'jobs show ID': [gw, 'jobs', 'show', idOf(JOBS >> 1)],
+  'jobs sync, nothing open': [gw, 'jobs', 'sync'],
+  doctor: [gw, 'doctor'],
+  'video alpha create': [gw, 'video', 'alpha', 'create', 'a fox'],
+  'video beta create --external-id': [gw, 'video', 'beta', 'create', 'a fox', '--external-id', 'ORDER'],
+};
+const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
+
+try {
+  const states = { long: path.join(dir, 'long'), empty: path.join(dir, 'empty') };
+  const bytes = seed(states.long);
+  mkdirSync(states.empty, { mode: 0o700 });
+  const firstMs = await run(commands['jobs list --limit 5'], states.long, true);
+  const firstMb = Number(readFileSync(peak, 'utf8')) / 1024;
+  console.log(
+    `a ledger of ${JOBS} saved jobs, ${Math.round(bytes / 1e6)} MB, ${ROUNDS} interleaved rounds, medians`,
+  );
+  console.log(`the first command makes the index: ${firstMs.toFixed(0)} ms, ${firstMb.toFixed(0)} MB\n`);
+  const times = {};
+  // What is sent becomes a job that is open, so creates have ledgers of their own.
+  const kept = path.join(dir, 'kept');
+  spawnSync('cp', ['-a', states.long, kept]);
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const [name, args] of Object.entries(commands)) {
+      const own = args.map((word) => (word === 'ORDER' ? `order-${round}` : word));
+      for (const [which, state] of Object.entries(states)) {
+        const place = name.includes('create') ? (which === 'long' ? kept : `${kept}-empty`) : state;
+        times[`${name} ${which}`] = [...(times[`${name} ${which}`] ?? []), await run(own, place, false)];
+      }
+    }
+  }
+  const floor = median(times['node -e 0 long']);
+  const head = ['ms', 'x node -e 0', 'x empty ledger', 'MB'];
+  console.log(`${'command'.padEnd(34)}${head.map((word) => word.padStart(16)).join('')}`);
+  for (const [name, args] of Object.entries(commands)) {
+    await run(args, name.includes('create') ? kept : states.long, true);
+    const ms = median(times[`${name} long`]);
+    const cells = [
+      ...[ms.toFixed(0), (ms / floor).toFixed(2), (ms / median(times[`${name} empty`])).toFixed(2)],
+      (Number(readFileSync(peak, 'utf8')) / 1024).toFixed(0),
+    ];
+    console.log(`${name.padEnd(34)}${cells.map((cell) => cell.padStart(16)).join('')}`);
+  }
+} finally {
+  server.close();
+  server.closeAllConnections();
+  rmSync(dir, { recursive: true, force: true });
+}
