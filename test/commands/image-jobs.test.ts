@@ -114,3 +114,13 @@ test('a job that broke off after one of three images: what is saved is printed, 
   const [view] = JSON.parse((await world.gw(['jobs', 'list', '--json'], { bare: true })).out);
   expect(view).toMatchObject({ status: 'unknown', saved: false, files: [{ path: saved.trim() }] });
 });
+
+test('several image jobs named at once are all saved, though their creates wrote to stdout', async () => {
+  const world = await openWorld();
+  const keys = [];
+  for (let made = 0; made < 4; made += 1) keys.push((await linkedJob(world, false)).key);
+  const run = await world.gw(['jobs', 'download', ...keys]);
+  expect(run.code).toBe(0);
+  expect(run.out.trim().split('\n').sort()).toEqual(keys.map((key) => `${world.cwd}/${key}.png`).sort());
+  expect(Object.keys(world.files())).toHaveLength(4);
+});

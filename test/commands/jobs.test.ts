@@ -703,3 +703,46 @@ describe('jobs prune', () => {
     expect(run).toMatchObject({ code: 0, out: '', err: '0 jobs removed from the ledger\n' });
   });
 });
+
+describe('a job by the beginning of its ID, and the last one', () => {
+  async function threeJobs() {
+    const world = await openWorld();
+    savedJob(world, 'vt-20261101-aaa', 3 * HOUR_MS);
+    savedJob(world, 'vt-20261101-bbb', 2 * HOUR_MS);
+    savedJob(world, 'bt-7-last', HOUR_MS, { family: 'beta' });
+    const shown = async (...words: string[]) => {
+      const run = await world.gw([...words, '--json']);
+      return run.code === 0 ? (JSON.parse(run.out) as { id: string }).id : `${run.code} ${run.err}`;
+    };
+    return { world, shown };
+  }
+
+  test('one that only one job has is that job; last is the newest', async () => {
+    const { shown } = await threeJobs();
+    expect(await shown('jobs', 'show', 'vt-20261101-b')).toBe('vt-20261101-bbb');
+    expect(await shown('jobs', 'show', 'last')).toBe('bt-7-last');
+  });
+
+  test('one that several have is usage and lists them; a short or unknown one is not found', async () => {
+    const { shown } = await threeJobs();
+    const several = await shown('jobs', 'show', 'vt-2026');
+    expect(several).toMatch(/^2 /);
+    expect(several).toContain('vt-20261101-aaa');
+    expect(several).toContain('vt-20261101-bbb');
+    for (const word of ['bt-7-', 'vt-20271']) expect(await shown('jobs', 'show', word)).toMatch(/^4 /);
+  });
+
+  test('without jobs, last is not found', async () => {
+    const world = await openWorld();
+    expect((await world.gw(['jobs', 'show', 'last'])).code).toBe(4);
+  });
+
+  test('video commands mean those of their family', async () => {
+    const { world } = await threeJobs();
+    for (const word of ['last', 'vt-20261101-b']) {
+      const run = await world.gw(['video', 'alpha', 'get', word, '--dry-run']);
+      expect(run.out).toContain('vt-20261101-bbb');
+    }
+    expect((await world.gw(['video', 'gamma', 'wait', 'last'])).code).toBe(4);
+  });
+});

@@ -22,6 +22,7 @@ const jobsOf = (world: World) => {
   const dir = path.join(world.dir, '.local/state/gw/ledger');
   if (!existsSync(dir)) return [];
   const text = readdirSync(dir)
+    .filter((name) => name.endsWith('.jsonl'))
     .map((name) => readFileSync(path.join(dir, name), 'utf8'))
     .join('');
   return foldJobs(

@@ -1,5 +1,5 @@
 import { type Context, gatewayName } from '../../context.ts';
-import { GwError } from '../../errors.ts';
+import { GwError, usage } from '../../errors.ts';
 import type { Job } from '../../ledger/event.ts';
 import { jobsByName } from '../../ledger/ledger.ts';
 import { taskIds } from '../video/task-ids.ts';
@@ -14,7 +14,7 @@ export async function namedJobs(
   args: readonly string[],
   ctx: Context,
 ): Promise<{ readonly id: string; readonly known: KnownJob | undefined }[]> {
-  const ids = taskIds(args);
+  const ids = await fullIds(args, ctx);
   const found = await findJobs(ids, ctx);
   const known = new Map((await withFamilies([...found.values()])).map((each) => [each.job, each]));
   return ids.map((id) => {
@@ -22,6 +22,59 @@ export async function namedJobs(
     return { id, known: job && known.get(job) };
   });
 }
+
+/** The least that an ID may be cut to. */
+const SHORTEST_BEGINNING = 6;
+
+/**
+ * The words of a command line as whole IDs: `last` is the newest job, of the family where one is given, and 6 or more
+ * characters that only one job begins with stand for it. What the ledger does not know stays as it is. Throws `usage` for
+ * what is no ID or begins several, and `not_found` for `last` where there is no job.
+ */
+export async function fullIds(args: readonly string[], ctx: Context, family?: string): Promise<string[]> {
+  const words = taskIds(args);
+  const isKnown = jobsByName(await findAndWarn({ ids: words }, ctx));
+  const full: string[] = [];
+  for (const word of words) {
+    if (isKnown(word)) full.push(word);
+    else if (word === 'last') full.push(nameOf(await newestJob(ctx, family)));
+    else full.push(await ofBeginning(word, ctx, family));
+  }
+  return [...new Set(full)];
+}
+
+const nameOf = ({ id, key }: Job): string => id ?? key;
+
+async function newestJob(ctx: Context, family: string | undefined): Promise<Job> {
+  const { profile, baseUrl, sandbox } = ctx.globals;
+  const isAny = profile === undefined && baseUrl === undefined && sandbox !== true;
+  for (const job of await findAndWarn({ family, ...(isAny && { limit: 1 }) }, ctx)) {
+    if (await ctx.ownsJob(job)) return job;
+  }
+  const what = family === undefined ? 'no job' : `no ${family} job`;
+  throw new GwError('not_found', `last: there is ${what} in the ledger`, {
+    hint: 'gw jobs list shows the jobs this user created',
+  });
+}
+
+async function ofBeginning(word: string, ctx: Context, family: string | undefined): Promise<string> {
+  if (word.length < SHORTEST_BEGINNING) return word;
+  const jobs: Job[] = [];
+  for (const job of await findAndWarn({ beginning: word, family }, ctx)) {
+    if (await ctx.ownsJob(job)) jobs.push(job);
+  }
+  const [only, ...more] = jobs;
+  if (only === undefined) return word;
+  if (more.length === 0) return nameOf(only);
+  const names = jobs.slice(0, MOST_LISTED).map((job) => (job.id?.startsWith(word) ? job.id : job.key));
+  const rest = jobs.length > MOST_LISTED ? ` and ${jobs.length - MOST_LISTED} more` : '';
+  throw usage(
+    `${word}: ${jobs.length} jobs begin like that: ${names.join(', ')}${rest}`,
+    'Give more of the ID of the one that is meant.',
+  );
+}
+
+const MOST_LISTED = 10;
 
 async function findJobs(ids: readonly string[], ctx: Context): Promise<Map<string, Job>> {
   const jobs: Job[] = [];

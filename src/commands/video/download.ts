@@ -8,9 +8,10 @@ import { SAVES_AT_ONCE } from '../../jobs/follow-many.ts';
 import { recordLook } from '../../jobs/look.ts';
 import { explainOtherKey } from '../../jobs/other-key.ts';
 import { createTurns } from '../../jobs/turns.ts';
+import { fullIds } from '../jobs/named-jobs.ts';
 import { type JobResult, jobLines, outcomeOf } from './follow-job.ts';
 import { createFollowers } from './followers.ts';
-import { eachId, refuseSharedName, showQueries, taskIds } from './task-ids.ts';
+import { eachId, refuseSharedName, showQueries } from './task-ids.ts';
 import { trackJobs } from './tracked-job.ts';
 
 /** `gw video FAMILY download ID…`: the second half of `create --wait`: saves what is finished, waits for nothing. */
@@ -29,7 +30,7 @@ export function videoDownload(familyName: string) {
     human: (result, _, failed) => jobLines(result, failed),
     async *run({ args, flags, globals }, ctx) {
       const family = await loadTaskFamily(familyName);
-      const ids = taskIds(args);
+      const ids = await fullIds(args, ctx, familyName);
       refuseSharedName(ids, flags.out, ctx.host.cwd);
       if (globals.dryRun || globals.curl) {
         yield* showQueries(family, ids, ctx);

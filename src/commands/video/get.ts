@@ -10,10 +10,11 @@ import type { ExternalLooked } from '../../jobs/look-at-external-ids.ts';
 import { createTurns } from '../../jobs/turns.ts';
 import { jobsByName } from '../../ledger/ledger.ts';
 import { once } from '../../once.ts';
+import { fullIds } from '../jobs/named-jobs.ts';
 import { showInstead } from '../show-instead.ts';
 import { createFollowers } from './followers.ts';
 import { recordLines } from './record-lines.ts';
-import { eachId, readExternalIds, showQueries, taskIds } from './task-ids.ts';
+import { eachId, readExternalIds, showQueries } from './task-ids.ts';
 
 interface Seen {
   readonly look: TaskLook;
@@ -43,8 +44,10 @@ export async function videoGet(familyName: string) {
         : []),
     ],
     sends: 'query',
-    run: ({ args, flags }, ctx) =>
-      flags.external ? getExternal(args, family, ctx) : getByIds(taskIds(args), family, ctx),
+    async *run({ args, flags }, ctx) {
+      if (flags.external) yield* getExternal(args, family, ctx);
+      else yield* getByIds(await fullIds(args, ctx, familyName), family, ctx);
+    },
     human: (seen, ctx) =>
       recordLines(seen.look, (id) => commandFor(`gw video ${familyName} download ${id}`, ctx)),
     // One reply goes out as it came; of several each must stay on its line.

@@ -1,9 +1,10 @@
 import { defineCommand } from '../../command.ts';
 import { pollFlags, saveFlags } from '../../flags/job-flags.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
+import { fullIds } from '../jobs/named-jobs.ts';
 import { type FollowRequest, followAll, type JobResult, jobLines, waitDeadlineMs } from './follow-job.ts';
 import { createFollowers } from './followers.ts';
-import { ofTask, refuseSharedName, showQueries, taskIds } from './task-ids.ts';
+import { ofTask, refuseSharedName, showQueries } from './task-ids.ts';
 import { trackJobs } from './tracked-job.ts';
 
 /** `gw video FAMILY wait ID…`: the first half of `create --wait` later, on any machine; saves like it. */
@@ -21,7 +22,7 @@ export function videoWait(familyName: string) {
     async *run({ args, flags, globals }, ctx) {
       const family = await loadTaskFamily(familyName);
       const deadlineMs = waitDeadlineMs(flags, ctx);
-      const ids = taskIds(args);
+      const ids = await fullIds(args, ctx, familyName);
       refuseSharedName(ids, flags.out, ctx.host.cwd);
       if (globals.dryRun || globals.curl) {
         yield* showQueries(family, ids, ctx);
