@@ -83,18 +83,22 @@ export function eventReply(events: Iterable<ReplyEvent>, body: unknown): Sandbox
   return { ...jsonReply(200, body, headers), events };
 }
 
+/** What stands under `error` in the body of a refusal. */
+export function errorObject(
+  status: number,
+  said: { readonly code?: string; readonly message?: string },
+): object {
+  const { type, code, message } = wordsOf(status);
+  return { message: said.message ?? message, type, code: said.code ?? code };
+}
+
 /** An error body `{error:{message,type,code}}` ("Errors"); `code` and `message` default to the status's own words. */
 export function errorReply(
   status: number,
   said: { readonly code?: string; readonly message?: string } = {},
   headers: Readonly<Record<string, string>> = {},
 ): SandboxReply {
-  const { type, code, message } = wordsOf(status);
-  return jsonReply(
-    status,
-    { error: { message: said.message ?? message, type, code: said.code ?? code } },
-    headers,
-  );
+  return jsonReply(status, { error: errorObject(status, said) }, headers);
 }
 
 const escapeXml = (text: string) =>

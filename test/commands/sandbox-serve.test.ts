@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import * as path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openPlace, openSandbox, until } from '../cli/place.ts';
 import { World } from '../helpers/gw.ts';
@@ -75,6 +77,22 @@ test.each(['--port', '--output-port'])('a %s that is taken is refused by its nam
     2,
     `error: the sandbox cannot listen on ${flag} ${port}: another program has it\nhint: choose another ${flag}\n`,
   ]);
+});
+
+test('faults come from a SPEC or from a file of them', async () => {
+  const here = await world();
+  writeFileSync(path.join(here.cwd, 'bad-day'), '# mornings\ncreate:503:x1\n\noutput:dance # no such\n');
+  const { code, err } = await here.gw(['sandbox', 'serve', '--fault', 'bad-day']);
+  expect([code, err]).toEqual([
+    2,
+    expect.stringContaining('--fault bad-day: fault "output:dance": "dance" is not'),
+  ]);
+  const file = path.join(here.cwd, 'good-day');
+  writeFileSync(file, 'query:503+7 # every one\n');
+  const running = await serve('--key', 'demo', '--json', '--fault', file);
+  const { base_url } = JSON.parse(running.out());
+  const answer = await ask(`${base_url}/v1/models`, { headers: { authorization: 'Bearer demo' } });
+  expect([answer.status, answer.headers['retry-after']]).toEqual([503, '7']);
 });
 
 test('looks follow the speed of the sandbox, unless --interval says', async () => {

@@ -183,6 +183,23 @@ describe('lists', () => {
     expect(idsOf(reply)).toEqual(ids.slice(4));
   });
 
+  it('names the half of a page that is missing', async () => {
+    const { at } = await library();
+    for (const [given, missing] of [
+      ['PageNumber', 'PageSize'],
+      ['PageSize', 'PageNumber'],
+    ] as const) {
+      const reply = await post(at, '/?Action=ListAssets&Version=2024-01-01', {
+        Filter: { GroupType: 'AIGC' },
+        [given]: 1,
+      });
+      expect([reply.status, json(reply).ResponseMetadata.Error.Code]).toEqual([
+        400,
+        `MissingParameter.${missing}`,
+      ]);
+    }
+  });
+
   it('the REST list takes name, status, limit and offset', async () => {
     const { at, ids } = await full(22);
     const all = json(await get(at, '/api/assets'));

@@ -104,7 +104,16 @@ describe('a create of family B', () => {
     const answer = await post(at, path, body);
     expect([answer.status, json(answer)]).toEqual([
       400,
-      { code: 1201, message: expect.stringMatching(why), request_id: hex },
+      {
+        code: 1201,
+        message: expect.stringMatching(why),
+        request_id: hex,
+        error: {
+          message: json(answer).message,
+          type: 'invalid_request_error',
+          code: 'InvalidParameter',
+        },
+      },
     ]);
     expect(at.tasks()).toEqual([]);
   });

@@ -151,6 +151,23 @@ describe('what is refused with 400', () => {
       { messages: [...user('x'), { role: 'tool', tool_call_id: 'call_9', content: '1' }] },
       'messages[1].tool_call_id',
     ],
+    [
+      'a follow-up without the tools',
+      {
+        messages: [
+          ...user('x'),
+          {
+            role: 'assistant',
+            content: null,
+            tool_calls: [
+              { id: 'call_1', type: 'function', function: { name: 'get_weather', arguments: '{}' } },
+            ],
+          },
+          { role: 'tool', tool_call_id: 'call_1', content: '1' },
+        ],
+      },
+      'tools: a follow-up sends the same tools, and get_weather is missing',
+    ],
     ['a format that is none', { response_format: { type: 'yaml' } }, 'response_format.type'],
     ['a format without its schema', { response_format: { type: 'json_schema' } }, 'schema'],
   ])('completions: %s', async (_, over, named) => {

@@ -1,11 +1,13 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
 import { defineCommand } from '../../command.ts';
 import { sandboxKey } from '../../config/settings.ts';
 import { clipsDir, sandboxStateDir, wasmDir } from '../../embedded-sandbox.ts';
 import { errorCode, usage } from '../../errors.ts';
-import { type Flag, on, parsed } from '../../flags/flag.ts';
+import { type Flag, on, parsed, text } from '../../flags/flag.ts';
 import { type AccountType, accountTypes } from '../../gateway/limits.ts';
 import { controlHelp } from '../../sandbox/control.ts';
-import { FaultSpecError, faultHelp, parseFaults } from '../../sandbox/faults.ts';
+import { type Fault, FaultSpecError, faultHelp, parseFaults } from '../../sandbox/faults.ts';
 import { notImitated } from '../../sandbox/not-imitated.ts';
 import { startSandbox } from '../../sandbox/server.ts';
 
@@ -28,7 +30,7 @@ const flags = {
   control: on('open /_sandbox/ for tests: next outcome, time forward, faults, requests, reset'),
   cors: listOf('ORIGIN', 'let pages of this origin call', originOf),
   callbacks: listOf('PORT', 'send status callbacks to this port of this machine', portOf),
-  fault: parsed('SPEC', 'misbehave: see below', faultsOf),
+  fault: text('SPEC|FILE', 'misbehave: see below; a file has a SPEC a line, # begins a comment'),
   fresh: on('remember nothing between runs'),
 } as const;
 
@@ -77,11 +79,16 @@ function accountOf(raw: string, flag: string): AccountType {
   return type;
 }
 
-function faultsOf(raw: string, flag: string) {
+/** The faults of a SPEC, or of a file of that name. */
+function faultsOf(raw: string, cwd: string): Fault[] {
+  const file = path.resolve(cwd, raw);
   try {
-    return parseFaults(raw);
+    if (!fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return parseFaults(raw);
+    const lines = fs.readFileSync(file, 'utf8').split('\n');
+    const specs = lines.map((line) => line.replace(/#.*/, '').trim()).filter((line) => line !== '');
+    return specs.flatMap((spec) => parseFaults(spec));
   } catch (error) {
-    if (error instanceof FaultSpecError) throw usage(`${flag} ${raw}: ${error.message}`);
+    if (error instanceof FaultSpecError) throw usage(`--fault ${raw}: ${error.message}`);
     throw error;
   }
 }
@@ -121,7 +128,7 @@ export const serve = defineCommand<typeof flags, Served>({
       key,
       account: flags.account ?? 'enterprise',
       speed,
-      faults: flags.fault ?? [],
+      faults: flags.fault === undefined ? [] : faultsOf(flags.fault, ctx.host.cwd),
       clipsDir: clipsDir(ctx.host),
       wasmDir: wasmDir(ctx.host),
       ...(!flags.fresh && { stateDir: sandboxStateDir(ctx.host, 'sandbox-serve') }),

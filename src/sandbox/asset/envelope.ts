@@ -56,7 +56,8 @@ export function checkLibraryBody(
   const path = [...issue.path, ...(issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [])];
   // Items of a list are not told apart in a code.
   const field = path.filter((part) => typeof part !== 'number').join('.');
-  const isMissing = issue.code === 'invalid_type' && valueAt(body, issue.path) === undefined;
+  // The half of a pair that was left out is missing too.
+  const isMissing = issue.code !== 'unrecognized_keys' && valueAt(body, issue.path) === undefined;
   const rule = issue.code === 'unrecognized_keys' ? 'not a parameter of this action' : issue.message;
   throw isMissing
     ? new Refusal(400, `The parameter ${field} is required.`, `MissingParameter.${field}`)

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { jsonReply, type Refusal, type SandboxReply } from '../reply.ts';
+import { errorObject, jsonReply, type Refusal, type SandboxReply } from '../reply.ts';
 
 const requestId = () => randomBytes(16).toString('hex');
 
@@ -16,11 +16,14 @@ const codes: Readonly<Record<string, number>> = {
 const OTHER_CODE = 1200;
 
 /**
- * A refusal in family B's envelope.
+ * A refusal in family B's envelope, with the error object of every error body ("Errors").
  * @param codeOnly answers with status 200, so that only `code` says it
  */
 export function betaRefusalReply(refusal: Refusal, codeOnly: boolean): SandboxReply {
   const code = codes[refusal.code ?? ''] ?? OTHER_CODE;
   const body = { code, message: refusal.message, request_id: requestId() };
-  return jsonReply(codeOnly ? 200 : refusal.status, body, refusal.headers);
+  if (codeOnly) return jsonReply(200, body, refusal.headers);
+  const { status, message, code: word } = refusal;
+  const error = errorObject(status, { message, ...(word !== undefined && { code: word }) });
+  return jsonReply(status, { ...body, error }, refusal.headers);
 }
