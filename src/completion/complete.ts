@@ -1,8 +1,12 @@
-import type { DirHost } from '../config/dirs.ts';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { cacheDir, configDir, type DirHost, stateDir } from '../config/dirs.ts';
+import { isProfileName } from '../config/profile-name.ts';
 import { type Answer, answer } from './answer.ts';
-import { sourcesOf } from './sources.ts';
-import { splitLine } from './split-line.ts';
+import { recentJobs } from './recent-jobs.ts';
+import { isSafeWord } from './safe-text.ts';
 import type { CompletionTable } from './table.ts';
+import type { Sources } from './values.ts';
 
 /** What the launcher knows. */
 export type CompletionHost = DirHost & { readonly table: CompletionTable };
@@ -35,3 +39,105 @@ const valuesAfter = ({ before, candidates }: Answer, keptLength: number): string
   candidates.map(({ value }) => `${before}${value}`.slice(keptLength));
 
 const text = (head: string, lines: readonly string[]): string => `${[head, ...lines].join('\n')}\n`;
+
+/** A command line up to the cursor, as a shell would read it. */
+export interface SplitLine {
+  /** The words before the one at the cursor, the command first. */
+  readonly words: readonly string[];
+  readonly current: string;
+  /** How much of `current` readline leaves alone: it replaces what follows the last unquoted break character. */
+  readonly keptLength: number;
+}
+
+/** Break characters that readline counts to the word that they begin. */
+const specialPrefixes = '$@';
+
+/**
+ * Splits what bash hands over; nothing is expanded. `breaks` is COMP_WORDBREAKS, whose `=` and `:` split what is one word
+ * to gw, such as `--ratio=16:9`.
+ */
+export function splitLine(line: string, breaks: string): SplitLine {
+  const words: string[] = [];
+  let current = '';
+  let keptLength = 0;
+  let quote = '';
+  let isOpen = false;
+  for (let at = 0; at < line.length; at += 1) {
+    const char = line.charAt(at);
+    const next = line.charAt(at + 1);
+    if (quote === "'" ? char === "'" : quote !== '' && char === quote) {
+      quote = '';
+    } else if (char === '\\' && quote !== "'" && (quote === '' || '"\\$`'.includes(next))) {
+      current += next;
+      isOpen = true;
+      at += 1;
+    } else if (quote !== '') {
+      current += char;
+    } else if (char === '"' || char === "'") {
+      quote = char;
+      isOpen = true;
+      keptLength = current.length;
+    } else if (/\s/.test(char)) {
+      if (isOpen) words.push(current);
+      current = '';
+      keptLength = 0;
+      isOpen = false;
+    } else {
+      current += char;
+      isOpen = true;
+      if (breaks.includes(char)) keptLength = current.length - (specialPrefixes.includes(char) ? 1 : 0);
+    }
+  }
+  return { words, current, keptLength };
+}
+
+/** More lists than anybody has gateways. */
+const MAX_LISTS = 16;
+const MAX_FILE_BYTES = 1_048_576;
+
+/** What this machine knows: the configuration, the lists of models that were kept, the ledger. Reads, never writes. */
+const sourcesOf = (host: DirHost): Sources => ({
+  profiles: () => orNone(() => profileNames(path.join(configDir(host), 'config.json'))),
+  sessions: () => orNone(() => sessionNames(path.join(stateDir(host), 'chat', 'sessions'))),
+  models: () => orNone(() => listedModels(path.join(cacheDir(host), 'models'))),
+  jobs: () => orNone(() => recentJobs(path.join(stateDir(host), 'ledger'))),
+});
+
+/** What cannot be read offers nothing: an error has no place in a command line that is still being typed. */
+function orNone<T>(read: () => readonly T[]): readonly T[] {
+  try {
+    return read();
+  } catch {
+    return [];
+  }
+}
+
+function profileNames(file: string): string[] {
+  const { profiles } = readFields(file);
+  return Object.keys(fieldsOf(profiles)).filter(isProfileName);
+}
+
+function sessionNames(dir: string): string[] {
+  const files = fs.readdirSync(dir).filter((name) => name.endsWith('.jsonl'));
+  return files.map((name) => path.basename(name, '.jsonl')).filter(isSafeWord);
+}
+
+function listedModels(dir: string): string[] {
+  const files = fs.readdirSync(dir).filter((name) => name.endsWith('.json'));
+  return files.slice(0, MAX_LISTS).flatMap((name) => {
+    const ids = orNone(() => {
+      const { ids } = readFields(path.join(dir, name));
+      return Array.isArray(ids) ? (ids as unknown[]) : [];
+    });
+    return ids.filter((id) => typeof id === 'string').filter(isSafeWord);
+  });
+}
+
+function readFields(file: string): Readonly<Record<string, unknown>> {
+  const stats = fs.statSync(file);
+  if (!stats.isFile() || stats.size > MAX_FILE_BYTES) return {};
+  return fieldsOf(JSON.parse(fs.readFileSync(file, 'utf8')));
+}
+
+const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};

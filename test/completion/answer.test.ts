@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { answer } from '../../src/completion/answer.ts';
-import { splitLine } from '../../src/completion/split-line.ts';
+import { splitLine } from '../../src/completion/complete.ts';
 import { type CompletionTable, completionTable } from '../../src/completion/table.ts';
 import { program } from '../../src/program.ts';
 

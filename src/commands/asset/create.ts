@@ -6,13 +6,14 @@ import { fromField } from '../../flags/flag.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
 import { CreateAssetBody, createAsset, uploadAsset } from '../../gateway/asset/actions.ts';
 import { assetTypes, canonical } from '../../gateway/asset/fields.ts';
+import { ASSET_MAX_DOWNLOAD_BYTES, assetLimits } from '../../gateway/asset/limits.ts';
 import { type Asset, readAsset } from '../../gateway/asset/record.ts';
 import { assetTypeOfUrl, assetUrlBreach } from '../../gateway/asset/url.ts';
+import { MB, type MediaLimits, type Range } from '../../gateway/media-limits.ts';
 import { showInstead } from '../show-instead.ts';
 import { anyCaseFlag, idFlag, projectFlag } from './flags.ts';
 import { given, libraryBody } from './library-body.ts';
 import { lookCommand } from './look-command.ts';
-import { requirementsHelp } from './requirements-help.ts';
 import { idLine, type LibraryResult, libraryResult } from './result.ts';
 import { waitFlags } from './wait-flags.ts';
 import { waitOutcomes } from './wait-for.ts';
@@ -124,3 +125,34 @@ function warnOfEnding(
   if (promised === undefined || asked === undefined || promised === asked) return;
   io.warn(`--type ${asked}: the ending of the URL says ${promised}; where it is right, the asset will fail`);
 }
+
+const between = ({ min, max, exclusive }: Range) => `${min}-${max}${exclusive ? ' (exclusive)' : ''}`;
+
+function limitsText({
+  formats = [],
+  bytes,
+  durationS,
+  edgePx,
+  aspect,
+  pixels,
+  framesPerS,
+}: MediaLimits): string {
+  return [
+    formats.join(', '),
+    bytes && `${bytes.exclusive ? 'under' : 'up to'} ${bytes.max / MB} MB`,
+    durationS && `${between(durationS)} s`,
+    edgePx && `width and height ${between(edgePx)} px`,
+    aspect && `ratio ${between(aspect)}`,
+    pixels && `${between(pixels)} pixels`,
+    framesPerS && `${between(framesPerS)} frames a second`,
+  ]
+    .filter(Boolean)
+    .join('; ');
+}
+
+/** What a file must be to become `Active`, a line a type, from the table of the document. */
+const requirementsHelp = (): string =>
+  [
+    `What a file must be (of a URL nothing of it can be checked here; at most ${ASSET_MAX_DOWNLOAD_BYTES / MB} MB are downloaded):`,
+    ...Object.entries(assetLimits).map(([type, limits]) => `  ${type}: ${limitsText(limits)}`),
+  ].join('\n');

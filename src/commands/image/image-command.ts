@@ -9,13 +9,13 @@ import { applySets, readJsonBody } from '../../flags/json-body.ts';
 import { readPrompt, refuseSharedStdin } from '../../flags/prompt.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import { imageModels } from '../../gateway/image/models.ts';
+import { wantsColor } from '../../io/style.ts';
 import { parseReference, type ReferenceScheme } from '../../media/reference.ts';
 import type { MediaInput } from '../../media/resolve.ts';
 import { checkModel } from '../../models/check-model.ts';
 import { showInstead } from '../show-instead.ts';
 import type { JobResult } from '../video/follow-job.ts';
 import { planOutput } from './plan-output.ts';
-import { showPreviews } from './preview.ts';
 import { requestInput } from './request-input.ts';
 import { sendImages } from './send-images.ts';
 
@@ -189,4 +189,21 @@ function standInFor({ raw, flag, takes }: MediaInput): string {
   if (reference.kind === 'url') return reference.url;
   const isHeld = reference.kind === 'file_id' && takes.schemes.includes('file_id');
   return isHeld ? `file_id:${reference.id}` : STAND_IN;
+}
+
+/**
+ * Draws saved images on the terminal that stderr is; nothing with -q. What cannot be drawn is a warning: the images are on
+ * disk all the same.
+ */
+async function showPreviews(
+  files: readonly { readonly path: string }[],
+  { host, globals, io, signal }: Context,
+): Promise<void> {
+  if (io.mode.quiet || files.length === 0) return;
+  const { showPreview } = await import('../../preview/show-preview.ts');
+  const hasColor = wantsColor(io.stderrIsTerminal, host.env, globals.color === false);
+  for (const file of files) {
+    const problem = await showPreview(file.path, { host, hasColor, signal });
+    if (problem !== undefined) io.warn(`no preview of ${file.path}: ${problem}`);
+  }
 }

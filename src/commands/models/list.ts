@@ -4,9 +4,9 @@ import { text } from '../../flags/flag.ts';
 import { nearest } from '../../flags/nearest.ts';
 import { kindOf, modelKinds } from '../../gateway/model-facts/sheets.ts';
 import { endpointTypes, type ModelEntry, modelsList } from '../../gateway/models.ts';
+import type { Table } from '../../io/io.ts';
 import { fetchModels } from '../../models/fetch-models.ts';
 import { showInstead } from '../show-instead.ts';
-import { modelTable } from './model-table.ts';
 
 const types = [...modelKinds, ...endpointTypes];
 
@@ -59,4 +59,32 @@ function refuseUnknownType(type: string, entries: readonly ModelEntry[]): void {
     `--type ${JSON.stringify(type)}: one of ${[...known].join(', ')}`,
     near === undefined ? undefined : `did you mean ${near}?`,
   );
+}
+
+/** The gateway's models as a list. */
+const modelTable = (entries: readonly ModelEntry[]): Table => ({
+  columns: [
+    { name: 'id', whole: true },
+    { name: 'type' },
+    { name: 'owner' },
+    { name: 'endpoints' },
+    { name: 'created', optional: true },
+  ],
+  rows: entries.map((entry) => ({
+    id: entry.id,
+    cells: [
+      entry.id,
+      kindOf(entry) ?? '-',
+      entry.owned_by ?? '-',
+      entry.supported_endpoint_types?.join(', ') || '-',
+      dayOf(entry.created),
+    ],
+  })),
+});
+
+/** Unix seconds; what is no date is shown as it came. */
+function dayOf(createdS: number | undefined): string {
+  if (createdS === undefined) return '-';
+  const date = new Date(createdS * 1000);
+  return Number.isNaN(date.getTime()) ? String(createdS) : date.toISOString().slice(0, 10);
 }
