@@ -60,7 +60,8 @@ function fileValues(completes: Completes | undefined, typed: string): Values | u
 function known(completes: Completes, table: CompletionTable, sources: Sources): readonly Candidate[] {
   if (completes === 'profile') return plain(['sandbox', ...sources.profiles()]);
   if (completes.startsWith('model')) {
-    const fits = modelFits[completes.slice('model:'.length)] ?? (() => true);
+    const kind = completes.slice('model:'.length);
+    const fits = modelFits[kind] ?? ((id: string) => kind === '' || id.startsWith(`${kind}-`));
     return plain([...table.models, ...sources.models()].filter((id) => fits(id)));
   }
   if (completes === 'session') return plain(sources.sessions());
@@ -73,8 +74,6 @@ const plain = (values: readonly string[]): readonly Candidate[] =>
   values.map((value) => ({ value, summary: '' }));
 
 const modelFits: Readonly<Record<string, (id: string) => boolean>> = {
-  alpha: (id) => id.startsWith('alpha-'),
-  gamma: (id) => id.startsWith('gamma-'),
   image: (id) => kindOf({ id }) === 'image',
   chat: (id) => (kindOf({ id }) ?? 'chat') === 'chat',
 };

@@ -15,10 +15,7 @@ export type Completes =
   | 'session'
   | 'command'
   | 'model'
-  | 'model:alpha'
-  | 'model:gamma'
-  | 'model:image'
-  | 'model:chat'
+  | `model:${string}`
   | 'task'
   | 'output'
   | `task:${string}`

@@ -21,7 +21,7 @@ export interface FieldFacts<Model = unknown> {
   readonly negatable?: true;
   /** Offered in help and completion where the schema holds no set. */
   readonly choices?: readonly string[];
-  readonly completes?: 'model:alpha' | 'model:gamma' | 'model:image';
+  readonly completes?: `model:${string}`;
   /** Words that stand for a value: `auto` for -1. */
   readonly words?: Readonly<Record<string, unknown>>;
   /** The value that a switch sets where it is not `true`. */
