@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readImageSize } from '../../src/sandbox/base64-image.ts';
-import { heif } from '../media/fixtures.ts';
+import { heif, pngHead } from '../media/fixtures.ts';
 import { ask, auth, json, key, sandbox } from './fixture.ts';
 import {
   editsPath,
@@ -31,6 +31,7 @@ it('an image is measured by its own bytes, not by what lies beside them in memor
     const found = await readImageSize(beside);
     expect(found && { width: found.width, height: found.height }).toEqual(size);
   }
+  expect(await readImageSize(pngHead(10, 10).subarray(0, 18))).toBeUndefined();
 });
 
 describe('a generation is refused', () => {

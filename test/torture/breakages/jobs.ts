@@ -1,0 +1,146 @@
+import type { Breakage } from './breakage.ts';
+
+const looks = ['jobs/poll', 'jobs/follow-many'];
+
+/** What is paid for, looked at and forgotten. */
+export const jobs: readonly Breakage[] = [
+  {
+    costs: 'a create that asks for something else is taken for the lost one',
+    find: 'const isSame = held.bodySha256 === digestOf(input.body);',
+    replace: 'const isSame = true;',
+    tests: ['jobs/exactly-once', 'commands/video-beta'],
+  },
+  {
+    costs: 'an older task under the same external ID is taken for the lost one',
+    find: 'if (isOlder(claimed)) return true;',
+    replace: '',
+    tests: ['jobs/exactly-once', 'commands/video-beta'],
+  },
+  {
+    costs: "another job's task is taken for the lost one",
+    find: 'return owner !== undefined && owner.key !== key && owner.endpoint !== family.query.endpoint.name;',
+    replace: 'return false;',
+    tests: ['jobs/exactly-once', 'commands/video-beta'],
+  },
+  {
+    costs: 'a job that another key cannot see is called lost',
+    find: 'if (isOtherKey(job, deps.keyId) || !isExpired(error, job, family, clock.now())) {',
+    replace: 'if (!isExpired(error, job, family, clock.now())) {',
+    tests: ['commands/two-gateways', 'commands/jobs', 'commands/jobs-look', 'jobs/many'],
+  },
+  {
+    costs: 'a wait gives a sick gateway up before its 15 minutes',
+    find: 'the job stays in the ledger. */ const MAX_FAILURES = 20; const MAX_FAILING_MS = 15 * 60_000;',
+    replace: '*/ const MAX_FAILURES = 20; const MAX_FAILING_MS = 60_000;',
+    tests: looks,
+  },
+  {
+    costs: 'a wait for a gateway that is gone never ends',
+    find: 'if (failures >= MAX_FAILURES && clock.steady() - failingSinceMs >= MAX_FAILING_MS) throw error;',
+    replace: '',
+    tests: looks,
+  },
+  {
+    costs: 'a task that ends while gw sleeps is a timeout',
+    find: 'if (!last || !finished(last.view)) throw waitOver(taskId);',
+    replace: 'if (last !== undefined || last === undefined) throw waitOver(taskId);',
+    tests: looks,
+  },
+  {
+    costs: 'one 404 ends the wait for a paid task',
+    find: 'const MAX_NOT_FOUND = 3;',
+    replace: 'const MAX_NOT_FOUND = 1;',
+    tests: looks,
+  },
+  {
+    costs: 'a task that is young counts as not found',
+    find: 'const isGone = notFound >= MAX_NOT_FOUND && !isYoung;',
+    replace: 'const isGone = notFound >= MAX_NOT_FOUND;',
+    tests: looks,
+  },
+  {
+    costs: 'looks come earlier than Retry-After says',
+    find: 'waitMs = Math.max(waitMs, retryAtMs - clock.now());',
+    replace: '',
+    tests: looks,
+  },
+  {
+    costs: 'more tasks are sent than the account runs',
+    find: 'if (taken.length < most) return begin();',
+    replace: 'if (taken.length <= most) return begin();',
+    tests: ['jobs/slots'],
+  },
+  {
+    costs: '--queue waits beyond --wait-timeout',
+    find: "if (clock.steady() + waitMs >= deadlineMs) { throw new GwError('rate_limited', `no free slot",
+    replace: "if (clock.steady() < 0) { throw new GwError('rate_limited', `no free slot",
+    tests: ['jobs/slots'],
+  },
+  {
+    costs: 'a create that was lost takes no slot, and one too many is sent',
+    find: 'if (isLost && clock.now() < (job.sentAtMs ?? job.createdAtMs) + LIKELY_RUN_MS) return true;',
+    replace: '',
+    tests: ['jobs/slots'],
+  },
+  {
+    costs: 'the slots of another account hold this one up',
+    find: 'if (isOtherKey(job, intent.keyId)) return false; if (job.state',
+    replace: 'if (job.state',
+    tests: ['jobs/slots'],
+  },
+  {
+    costs: 'a paid create is sent again after a complete 5xx',
+    find: "paid: { ...never, not_sent: 'retry', rate_limited: 'retry', server_error: 'unknown',",
+    replace: "paid: { ...never, not_sent: 'retry', rate_limited: 'retry', server_error: 'retry',",
+    tests: ['http/retry', 'http/resend-matrix'],
+  },
+  {
+    costs: 'a paid create is sent again after its reply was lost',
+    find: "server_error: 'unknown', lost: 'unknown', unreadable: 'unknown', redirect: 'unknown', unsettled: 'unknown', not_found: 'stop', }, // Before",
+    replace:
+      "server_error: 'unknown', lost: 'retry', unreadable: 'unknown', redirect: 'unknown', unsettled: 'unknown', not_found: 'stop', }, // Before",
+    tests: ['http/retry', 'http/resend-matrix'],
+  },
+  {
+    costs: 'what may have left counts as not sent',
+    find: "if (error.sent === 'maybe') return 'lost';",
+    replace: '',
+    tests: ['http/resend-matrix', 'jobs/exactly-once'],
+  },
+  {
+    costs: 'Retry-After is shortened by our own pace',
+    find: 'const delayMs = told ? Number(failure.retryAfterMs) : backoffMs(retriesDone, attempt.random);',
+    replace: 'const delayMs = backoffMs(retriesDone, attempt.random);',
+    tests: ['http/retry', 'http/resend-matrix'],
+  },
+  {
+    costs: 'an unasked 100 Continue throws the good reply away',
+    find: 'const rest = interim.skip(chunk);',
+    replace: 'const rest = chunk;',
+    tests: ['http/transport'],
+  },
+  {
+    costs: 'a line that is appended beside a prune is lost',
+    find: 'if (fd !== undefined) appendRest(fd, copiedBytes, file);',
+    replace: '',
+    tests: ['ledger/remove'],
+  },
+  {
+    costs: 'two prunes at once lose lines of each other',
+    find: "const lock = tryLock(path.join(locks, 'rewrite.lock'), nowMs, step);",
+    replace: 'const lock = { release() {} };',
+    tests: ['ledger/remove'],
+  },
+  {
+    costs: 'prune forgets a create that may have been paid for',
+    find: 'return clocks.nowMs >= (job.sentAtMs ?? job.createdAtMs) + lifeMs;',
+    replace: 'return clocks.nowMs >= (job.sentAtMs ?? job.createdAtMs);',
+    tests: ['jobs/prune'],
+  },
+  {
+    costs: 'prune forgets a finished job whose output is not saved',
+    find: '(!lacksOutputs(job, family) || isGone(job, family, clocks))',
+    replace: 'Object.keys(job.parts).length === 0',
+    tests: ['jobs/prune'],
+  },
+];

@@ -1,0 +1,71 @@
+import type { Breakage } from './breakage.ts';
+
+/** The rehearsal must refuse what the gateway refuses, and serve this machine alone. */
+export const sandbox: readonly Breakage[] = [
+  {
+    costs: 'the sandbox can be reached from the network',
+    find: "host = '127.0.0.1' } = options;",
+    replace: "host = '0.0.0.0' } = options;",
+    tests: ['sandbox/api', 'sandbox/strangers'],
+  },
+  {
+    costs: 'a page of the web calls the sandbox of whoever reads it',
+    find: "if (stranger === 'origin')",
+    replace: "if (stranger === 'origin' && method === 'TRACE')",
+    tests: ['sandbox/api', 'sandbox/strangers'],
+  },
+  {
+    costs: 'a name that points to this machine reaches the sandbox',
+    find: "if (stranger === 'host') return",
+    replace: "if (stranger === 'host' && method === 'TRACE') return",
+    tests: ['sandbox/api', 'sandbox/strangers'],
+  },
+  {
+    costs: 'junk passes as a picture',
+    find: 'return size.width > 0 && size.height > 0 ? size : undefined;',
+    replace: 'return size;',
+    tests: ['sandbox/image-refusals'],
+  },
+  {
+    costs: 'a picture is measured by what lies beside it in memory',
+    find: 'const size = imageSize(new Uint8Array(bytes));',
+    replace: 'const size = imageSize(bytes);',
+    tests: ['sandbox/image-refusals'],
+  },
+  {
+    costs: 'a link works without its signature',
+    find: "if (given.length !== right.length || !timingSafeEqual(given, right)) return 'bad';",
+    replace: "if (given.length !== right.length) return 'bad';",
+    tests: ['sandbox/outputs'],
+  },
+  {
+    costs: 'a link never expires in a rehearsal',
+    find: "return nowMs < Number(expires) * 1000 ? 'good' : 'expired';",
+    replace: "return 'good';",
+    tests: ['sandbox/outputs'],
+  },
+  {
+    costs: 'a rehearsal takes bodies that the gateway refuses',
+    find: 'if (bytes > most) {',
+    replace: 'if (bytes > 2 * most) {',
+    tests: ['sandbox/limits', 'sandbox/create-rules', 'sandbox/api'],
+  },
+  {
+    costs: 'the hundred downloads never run out in a rehearsal',
+    find: 'world.store.append(downloadRow(id, name), nowMs) >= most',
+    replace: 'world.store.append(downloadRow(id, name), nowMs) > most + 1',
+    tests: ['sandbox/outputs', 'sandbox/limits'],
+  },
+  {
+    costs: 'a resumed rehearsal gets a byte twice',
+    find: 'body: bytes.subarray(start, end + 1),',
+    replace: 'body: bytes.subarray(Math.max(0, start - 1), end),',
+    tests: ['sandbox/outputs'],
+  },
+  {
+    costs: 'a file that has changed is resumed in a rehearsal',
+    find: 'ifRange === undefined || ifRange.trim() === etag;',
+    replace: 'ifRange !== etag.repeat(2);',
+    tests: ['sandbox/outputs'],
+  },
+];
