@@ -87,7 +87,7 @@ export function makeContext({ host, io, globals, signal }: Parts): {
     const { startEmbedded } = await import('./embedded-sandbox.ts');
     const running = await startEmbedded(host, (await settings()).account.value, (what) => io.note(what));
     closers.push(() => running.close());
-    return running.baseUrl;
+    return running;
   });
   const transports = new Map<string | undefined, Promise<Transport>>();
   /** One for each set of trusted roots. A proxy never stands before this machine, so the embedded gateway needs none apart. */
@@ -122,7 +122,7 @@ export function makeContext({ host, io, globals, signal }: Parts): {
   const accessTo = async (inForce: Settings): Promise<Access> => {
     const showsOnly = globals.dryRun === true || globals.curl === true;
     if (inForce.note !== undefined) io.note(inForce.note);
-    const baseUrl = inForce.sandbox ? await sandbox() : inForce.gatewayUrl();
+    const baseUrl = inForce.sandbox ? (await sandbox()).baseUrl : inForce.gatewayUrl();
     const key = showsOnly ? undefined : await inForce.key();
     // A request that is only shown needs no key, but one that is there must not stand anywhere in it.
     const hidden = key ?? (await inForce.keyAtHand());
@@ -135,7 +135,10 @@ export function makeContext({ host, io, globals, signal }: Parts): {
     name = gatewayName(inForce),
   ): Promise<Access> => {
     const { createClient } = await import('./http/http-client.ts');
-    const transport = await transportFor(inForce);
+    const made = await transportFor(inForce);
+    const transport = inForce.sandbox
+      ? (await import('./embedded-sandbox.ts')).throughThisRun(made, await sandbox())
+      : made;
     const client = createClient({
       transport,
       gateway,
@@ -164,7 +167,7 @@ export function makeContext({ host, io, globals, signal }: Parts): {
       settingsWith,
       accessTo,
       accessWithoutKey: async (job, own) => {
-        const baseUrl = own.sandbox ? await sandbox() : job.gateway;
+        const baseUrl = own.sandbox ? (await sandbox()).baseUrl : job.gateway;
         return accessWith({ baseUrl, key: undefined }, own, job.gateway);
       },
     });

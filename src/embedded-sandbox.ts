@@ -6,6 +6,7 @@ import { ensureDirectory } from './disk/durable-directory.ts';
 import { usage } from './errors.ts';
 import type { AccountType } from './gateway/limits.ts';
 import type { Host } from './host.ts';
+import type { Transport } from './http/exchange.ts';
 import { type Sandbox, startSandbox } from './sandbox/server.ts';
 
 /** How much faster than the real service the embedded one works: a five-second clip takes some four seconds. */
@@ -51,4 +52,19 @@ export function startEmbedded(
     stateDir: sandboxStateDir(host, 'sandbox'),
     now: host.clock.now,
   });
+}
+
+/**
+ * A transport by which links of earlier runs work: they name the port of their run, and this run's server has the same
+ * files under the same signatures.
+ */
+export function throughThisRun(transport: Transport, { outputUrl }: Pick<Sandbox, 'outputUrl'>): Transport {
+  const ofThisRun = (url: URL) =>
+    url.hostname === '127.0.0.1' && url.pathname.startsWith('/outputs/')
+      ? new URL(`${url.pathname}${url.search}`, outputUrl)
+      : url;
+  return {
+    ...transport,
+    stream: (request, handler) => transport.stream({ ...request, url: ofThisRun(request.url) }, handler),
+  };
 }

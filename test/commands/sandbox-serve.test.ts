@@ -110,3 +110,13 @@ test('looks follow the speed of the sandbox, unless --interval says', async () =
   expect(Math.min(...sped)).toBeGreaterThanOrEqual(900);
   expect(Math.max(...(await pauses([...create, '--interval', '10s'])))).toBe(10_000);
 });
+
+test('a link of the embedded sandbox works in the next run', async () => {
+  const here = await world();
+  const create = ['video', 'alpha', 'create', 'a fox', '--sandbox', '--wait', '--no-download', '--json'];
+  const made = await here.gw(create, { bare: true });
+  expect(made.code, made.err).toBe(0);
+  const { id } = JSON.parse(made.out);
+  const { code, out, err } = await here.gw(['jobs', 'download', id], { bare: true });
+  expect([code, out], err).toEqual([0, `${path.join(here.cwd, `${id}.mp4`)}\n`]);
+});
