@@ -20,6 +20,7 @@ const ledgerOf = (world: World) => {
   const dir = path.join(world.dir, '.local/state/gw/ledger');
   return existsSync(dir)
     ? readdirSync(dir)
+        .filter((name) => name.endsWith('.jsonl'))
         .map((name) => readFileSync(path.join(dir, name), 'utf8'))
         .join('')
     : '';
