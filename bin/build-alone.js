@@ -7,6 +7,8 @@ exports.buildAlone = (entryPoint) =>
   esbuild.build({
     absWorkingDir: path.join(__dirname, '..'),
     entryPoints: [entryPoint],
+    // Written by the caller; the name is what is made of it.
+    outdir: 'dist',
     write: false,
     bundle: true,
     format: 'cjs',

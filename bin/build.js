@@ -54,7 +54,9 @@ async function build() {
   });
   const parts = await Promise.all(outputFiles.map(toCommonJs));
   const completion = await buildCompletion();
-  const worker = await buildAlone('src/worker.ts');
+  const threads = await Promise.all(
+    ['worker', 'watchdog-thread'].map((name) => buildAlone(`src/${name}.ts`)),
+  );
   fs.rmSync(distDir, { recursive: true, force: true });
   fs.mkdirSync(distDir, { recursive: true });
   fs.writeFileSync(path.join(distDir, 'package.json'), '{ "type": "commonjs" }\n');
@@ -64,10 +66,17 @@ async function build() {
     filter: (file) => !file.endsWith('.md'),
   });
   copyWasm();
-  fs.writeFileSync(path.join(distDir, 'worker.js'), worker.outputFiles[0].text);
+  for (const { outputFiles } of threads) {
+    fs.writeFileSync(path.join(distDir, path.basename(outputFiles[0].path)), outputFiles[0].text);
+  }
   for (const [name, text] of Object.entries(completion.files))
     fs.writeFileSync(path.join(distDir, name), text);
-  writeThirdParty(distDir, root, [metafile, completion.metafile, worker.metafile], codecPackages);
+  writeThirdParty(
+    distDir,
+    root,
+    [metafile, completion.metafile, ...threads.map((thread) => thread.metafile)],
+    codecPackages,
+  );
 }
 
 /** What answers the shells' completion: alone, so that an answer loads nothing else. */

@@ -151,10 +151,12 @@ export function makeContext({ host, io, globals, signal }: Parts): {
       userAgent: 'gw',
       ...(io.mode.verbose && { trace: (line: string) => io.trace(line) }),
     });
+    const { outputTransport } = await import('./http/output-links.ts');
+    const outputs = outputTransport(transport, { baseUrl: gateway.baseUrl, warn: (text) => io.warn(text) });
     const keyId = inForce.sandbox ? undefined : await keyIdIn(gateway);
-    if (!io.mode.verbose) return { name, client, keyId, transport };
+    if (!io.mode.verbose) return { name, client, keyId, transport: outputs };
     const { tracedTransport } = await import('./http/traced-transport.ts');
-    const told = tracedTransport(transport, host.clock, (line) => io.trace(line));
+    const told = tracedTransport(outputs, host.clock, (line) => io.trace(line));
     return { name, client, keyId, transport: told };
   };
   const gateway = once(async () => accessTo(await settings()));

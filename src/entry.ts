@@ -1,6 +1,12 @@
+import { writeSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isatty } from 'node:tty';
 import type { Host } from './host.ts';
 import { main } from './main.ts';
+import { restoreTerminal, Watchdog } from './watchdog.ts';
+
+/** What ends sooner needs no watchdog, and does not pay for one. */
+const WATCHED_AFTER_MS = 1_000;
 
 /** What the launcher knows and the bundle does not. */
 interface Launch {
@@ -16,6 +22,8 @@ export async function run({ version, distDir, mayTouchFlags, codeCache }: Launch
   const env = { ...process.env };
   // Certificates are always checked. Node would warn that they are not.
   delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+  const watchdog = new Watchdog(distDir);
+  setTimeout(() => watchdog.start(), WATCHED_AFTER_MS).unref();
   const host: Host = {
     env,
     get cwd() {
@@ -56,8 +64,16 @@ export async function run({ version, distDir, mayTouchFlags, codeCache }: Launch
         for (const stop of listeners) stop();
       };
     },
+    guardTerminal: () => watchdog.guardTerminal(),
     // The second Ctrl-C: nothing may hold the process any longer.
     endNow: (code) => process.exit(code),
   };
+  // However it ends: by a second interrupt, or by a fault that nothing caught.
+  const restore = () => {
+    const fd = [2, 1].find(isatty);
+    if (fd !== undefined) writeSync(fd, restoreTerminal(watchdog.isGuarding));
+  };
+  process.on('exit', restore);
   process.exitCode = await main(process.argv.slice(2), host);
+  process.off('exit', restore);
 }

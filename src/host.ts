@@ -24,6 +24,11 @@ export interface Host {
   readonly mayTouchFlags: () => boolean;
   /** Where the launcher keeps compiled code, or why it keeps none; absent where none started this run. */
   readonly codeCache?: { readonly dir: string | undefined; readonly problem: string | undefined };
+  /**
+   * Before the terminal's mode is changed: has a second interrupt end the process, and give the terminal back, also while
+   * this thread is busy. The function ends the guard.
+   */
+  readonly guardTerminal: () => Promise<() => void>;
   /** Ends the process at once; for a second Ctrl-C only. */
   readonly endNow: (exitCode: number) => void;
   /** Calls back at each SIGINT, SIGTERM or SIGHUP; returns the function that stops listening. */

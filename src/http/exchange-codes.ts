@@ -10,12 +10,15 @@ export const exchangeCodes = {
   proxyRefused: 'PROXY_REFUSED',
   /** The body of the request could not be made to its end. */
   bodyFault: 'BODY_FAULT',
+  /** The address is not one that may be asked. */
+  refusedAddress: 'REFUSED_ADDRESS',
   /** The transport was closed under the request. */
   closed: 'TRANSPORT_CLOSED',
 } as const;
 
 const ownPermanent: ReadonlySet<string> = new Set([
   exchangeCodes.proxyRefused,
+  exchangeCodes.refusedAddress,
   exchangeCodes.closed,
   exchangeCodes.bodyFault,
 ]);

@@ -9,6 +9,8 @@ export interface WireRequest {
   /** Longest silence (no byte sent or received), in milliseconds. */
   readonly silenceMs: number;
   readonly connectMs: number;
+  /** Asked before a connection to these addresses of a host is made; throws ExchangeError where there may be none. */
+  readonly checkAddresses?: CheckAddresses | undefined;
   readonly signal?: AbortSignal | undefined;
   /**
    * The signal ends the exchange only until its first byte may leave; then the reply is waited for, because it names
@@ -16,6 +18,9 @@ export interface WireRequest {
    */
   readonly seeThrough?: boolean;
 }
+
+/** What {@link WireRequest} asks of the addresses that a host has. */
+export type CheckAddresses = (addresses: readonly string[], host: string) => Promise<void> | undefined;
 
 /** A body that is made while it is sent. */
 export interface StreamedBody {

@@ -1,7 +1,8 @@
+import { lookup } from 'node:dns';
 import * as net from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { errorCode } from '../errors.ts';
-import { ExchangeError } from './exchange.ts';
+import { type CheckAddresses, ExchangeError } from './exchange.ts';
 import { exchangeCodes } from './exchange-codes.ts';
 import { type Address, addressName, type Route } from './route.ts';
 
@@ -18,6 +19,7 @@ export interface OpenSocketOptions {
   readonly connectMs: number;
   readonly signal: AbortSignal | undefined;
   readonly tls: TlsOptions;
+  readonly checkAddresses?: CheckAddresses | undefined;
 }
 
 const KEEP_ALIVE_PROBE_MS = 60_000;
@@ -49,7 +51,7 @@ export async function openSocket(route: Route, options: OpenSocketOptions): Prom
     signal?.addEventListener('abort', onAbort, { once: true });
   });
   try {
-    return await Promise.race([open(route, options.tls, opened), cutShort]);
+    return await Promise.race([open(route, options, opened), cutShort]);
   } catch (error) {
     for (const socket of opened) socket.destroy();
     throw error;
@@ -59,8 +61,13 @@ export async function openSocket(route: Route, options: OpenSocketOptions): Prom
   }
 }
 
-async function open(route: Route, tls: TlsOptions, opened: net.Socket[]): Promise<net.Socket> {
+async function open(
+  route: Route,
+  { tls, checkAddresses }: OpenSocketOptions,
+  opened: net.Socket[],
+): Promise<net.Socket> {
   const { target, proxy } = route;
+  if (net.isIP(target.host) !== 0) await checkAddresses?.([target.host], target.host);
   const first = proxy ?? target;
   let socket = net.connect({
     host: first.host,
@@ -68,6 +75,8 @@ async function open(route: Route, tls: TlsOptions, opened: net.Socket[]): Promis
     noDelay: true,
     keepAlive: true,
     keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
+    // A proxy looks names up by itself.
+    ...(checkAddresses && !proxy && { lookup: checkedLookup(checkAddresses) }),
   });
   opened.push(socket);
   await settled(
@@ -82,6 +91,22 @@ async function open(route: Route, tls: TlsOptions, opened: net.Socket[]): Promis
   }
   if (target.secure) socket = await secure(socket, target, tls, opened);
   return socket;
+}
+
+/** As Node's own, with a word to say about what was found: the addresses that are checked are those that are used. */
+function checkedLookup(check: CheckAddresses): net.LookupFunction {
+  return (host, options, done) => {
+    lookup(host, options, (error, found, family) => {
+      const addresses = typeof found === 'string' ? [found] : (found ?? []).map(({ address }) => address);
+      const refused = error ? undefined : check(addresses, host);
+      if (refused === undefined) done(error, found, family);
+      else
+        refused.then(
+          () => done(null, found, family),
+          (reason) => done(reason, '', 0),
+        );
+    });
+  };
 }
 
 /** By their roots and identities: each new one reads the trusted certificates again. */
@@ -117,6 +142,7 @@ async function secure(under: net.Socket, address: Address, of: TlsOptions, opene
 function settled(socket: net.Socket, event: string, sentence: (reason: string) => string): Promise<void> {
   return new Promise((resolve, reject) => {
     const fail = (error: unknown) => {
+      if (error instanceof ExchangeError) return reject(error);
       const code = systemCode(error);
       reject(new ExchangeError(sentence(reasonOf(error, code)), 'no', code));
     };

@@ -57,10 +57,11 @@ export function createTransport(options: TransportOptions): Transport {
 
   async function connect(request: WireRequest, route: Route): Promise<Connection> {
     const began = performance.now();
-    const { connectMs, signal, url } = request;
+    const { connectMs, signal, url, checkAddresses } = request;
     const socket = await openSocket(route, {
       connectMs,
       signal,
+      checkAddresses,
       tls: { ca, identity: identity?.origin === url.origin ? identity : undefined },
     });
     if (closed) {

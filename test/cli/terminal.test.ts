@@ -28,6 +28,7 @@ async function onTerminal(
     columns: COLUMNS,
     rows: 30,
     types,
+    modes: env.MODES !== undefined,
   };
   const script = path.join(import.meta.dirname, 'terminal.py');
   const ended = await place.command('python3', [script, JSON.stringify(order)], {
@@ -102,6 +103,60 @@ describe.skipIf(!has('python3'))('on a terminal', () => {
     );
     expect(shown.code, shown.bytes).toBe(130);
     expect(shown.screen.cursorIsHidden).toBe(false);
+  });
+
+  describe('while the main thread is busy for ever', () => {
+    /** Makes it so some time after the terminal is raw, or after the start, when the watchdog is there; says so. */
+    const busy = (place: Place, once: 'raw' | 'started') => {
+      const file = path.join(place.dir, 'busy.cjs');
+      fs.writeFileSync(
+        file,
+        `const busy = () => {
+          const since = performance.now();
+          // The thread beside it has to see that it is busy.
+          while (performance.now() - since < 3000);
+          require('node:fs').writeSync(2, 'BUSY');
+          for (;;);
+        };
+        const { ReadStream } = require('node:tty');
+        const { setRawMode } = ReadStream.prototype;
+        ReadStream.prototype.setRawMode = function (on) {
+          if (on && '${once}' === 'raw') setTimeout(busy, 1000);
+          return setRawMode.call(this, on);
+        };
+        if ('${once}' === 'started' && require('node:worker_threads').isMainThread) setTimeout(busy, 5000);`,
+      );
+      return { NODE_OPTIONS: `--require ${file}`, MODES: 'shown' };
+    };
+    const twice = [
+      ['BUSY', '\x03'],
+      ['^C', '\x03'],
+    ] as const;
+
+    test('a second Ctrl-C ends a conversation, and the terminal is as it was', async () => {
+      const place = await openPlace();
+      const shown = await onTerminal(place, ['chat'], twice, busy(place, 'raw'));
+      expect(shown.code, shown.bytes).toBe(128 + 9);
+      expect(shown.bytes).toContain('\x1b[?2004h');
+      expect(shown.bytes).toMatch(/\x1b\[\?25h\x1b\[\?2004l<modes ECHO ICANON ISIG>$/);
+    });
+
+    test('a second Ctrl-C ends a wait', async () => {
+      const place = await openPlace({ speed: 1 });
+      const shown = await onTerminal(place, [...create, 'a fox'], twice, busy(place, 'started'));
+      expect(shown.code, shown.bytes).toBe(128 + 9);
+      expect(shown.bytes).toMatch(/\x1b\[\?25h<modes ECHO ICANON ISIG>$/);
+    });
+  });
+
+  test('a fault that nothing catches leaves the terminal as it was', async () => {
+    const place = await openPlace();
+    const file = path.join(place.dir, 'fault.cjs');
+    fs.writeFileSync(file, `setTimeout(() => { throw new Error('fault') }, 1500);`);
+    const env = { NODE_OPTIONS: `--require ${file}`, MODES: 'shown' };
+    const shown = await onTerminal(place, ['chat'], [], env);
+    expect(shown.bytes).toContain('\x1b[?2004h');
+    expect(shown.bytes).toMatch(/\x1b\[\?25h\x1b\[\?2004l[\s\S]*<modes ECHO ICANON ISIG>$/);
   });
 
   test('hostile text of the gateway never reaches it raw', async () => {

@@ -34,6 +34,7 @@ export function testHost(
     },
     random: () => 0.5,
     mayTouchFlags: () => false,
+    guardTerminal: async () => () => {},
     endNow: () => undefined,
     onSignal: () => () => undefined,
     config: path.join(home, '.config', 'gw'),

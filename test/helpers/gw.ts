@@ -121,6 +121,7 @@ export class World {
       clock: this.clock,
       random: () => 0.5,
       mayTouchFlags: () => false,
+      guardTerminal: async () => () => {},
       endNow: () => {
         throw new Error('the run was ended by force');
       },

@@ -10,7 +10,6 @@ import { completerFor } from './complete.ts';
 import { Conversation } from './conversation.ts';
 import { openHistory } from './history.ts';
 import { LineEditor } from './line-editor.ts';
-
 import { loadLex } from './markdown/lexer.ts';
 import { loadInk } from './markdown/spans.ts';
 import { showAnswer } from './show-answer.ts';
@@ -50,7 +49,7 @@ export async function startConversation(
   const conversation = new Conversation(options.api, options, options.session);
   conversation.images = options.images ?? [];
   const page = await io.page();
-  const [ink, lex] = [await loadInk(page.hasColor), await loadLex()];
+  const [ink, lex, endGuard] = await Promise.all([loadInk(page.hasColor), loadLex(), host.guardTerminal()]);
   const history = openHistory(ctx);
   let answering: AbortController | undefined;
   const editor = new LineEditor({
@@ -146,6 +145,7 @@ export async function startConversation(
     ctx.signal.removeEventListener('abort', close);
     editor.close();
     page.close();
+    endGuard();
   }
 }
 

@@ -1,0 +1,89 @@
+import { lookup as lookUp } from 'node:dns/promises';
+import { BlockList, isIP } from 'node:net';
+import { ExchangeError, type Transport, type WireRequest } from './exchange.ts';
+import { exchangeCodes } from './exchange-codes.ts';
+
+// Where an output's link may lead: a gateway names it, and this machine and its network are none of the gateway's business.
+
+type Inside = 'an address of this machine' | 'a link-local address';
+
+const networks: readonly (readonly [Inside, readonly (readonly [string, number])[]])[] = [
+  [
+    'an address of this machine',
+    [
+      ['127.0.0.0', 8],
+      ['0.0.0.0', 8],
+      ['::1', 128],
+      ['::', 128],
+    ],
+  ],
+  [
+    'a link-local address',
+    [
+      ['169.254.0.0', 16],
+      ['fe80::', 10],
+    ],
+  ],
+];
+const lists = networks.map(([inside, subnets]) => {
+  const list = new BlockList();
+  for (const [network, bits] of subnets) list.addSubnet(network, bits, familyOf(network));
+  return { inside, list };
+});
+
+function familyOf(address: string): 'ipv4' | 'ipv6' {
+  return isIP(address) === 6 ? 'ipv6' : 'ipv4';
+}
+
+/** What an IP address is, where it is not of the network outside; IPv4 in IPv6 counts as the IPv4 that it is. */
+export function insideOf(address: string): Inside | undefined {
+  return lists.find(({ list }) => list.check(address, familyOf(address)))?.inside;
+}
+
+/**
+ * A transport for outputs: a link to loopback or to a link-local address is refused, also under a name that leads there,
+ * unless the gateway is there too; `http` from an `https` gateway is one warning. It holds for each redirect as well.
+ */
+export function outputTransport(
+  transport: Transport,
+  { baseUrl, warn }: { readonly baseUrl: string; readonly warn: (text: string) => void },
+): Transport {
+  const gateway = new URL(baseUrl);
+  let hasWarned = false;
+  let gatewayInside: Promise<ReadonlySet<Inside | undefined>> | undefined;
+
+  const check = (addresses: readonly string[], host: string): Promise<void> | undefined => {
+    const inside = addresses.map(insideOf).find((each) => each !== undefined);
+    if (inside === undefined) return undefined;
+    gatewayInside ??= insidesOf(gateway);
+    return gatewayInside.then((insides) => {
+      if (insides.has(inside)) return;
+      const where = isIP(host) === 0 ? `${host} leads to ${inside}` : `${host} is ${inside}`;
+      throw new ExchangeError(
+        `the link is not followed: ${where}, and the gateway is not there`,
+        'no',
+        exchangeCodes.refusedAddress,
+      );
+    });
+  };
+  const checked = (request: WireRequest): WireRequest => {
+    if (request.url.protocol === 'http:' && gateway.protocol === 'https:' && !hasWarned) {
+      hasWarned = true;
+      warn(
+        `the output's link is http, not https: who stands between can read or change what comes from ${request.url.host}`,
+      );
+    }
+    return { ...request, checkAddresses: check };
+  };
+  return {
+    exchange: (request) => transport.exchange(checked(request)),
+    stream: (request, handler) => transport.stream(checked(request), handler),
+    close: () => transport.close(),
+  };
+}
+
+async function insidesOf({ hostname }: URL): Promise<ReadonlySet<Inside | undefined>> {
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  const found = await lookUp(host, { all: true }).catch(() => []);
+  return new Set(found.map(({ address }) => insideOf(address)));
+}

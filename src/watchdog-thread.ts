@@ -1,0 +1,84 @@
+import { spawnSync } from 'node:child_process';
+import { openSync, writeSync } from 'node:fs';
+import { constants } from 'node:os';
+import { isatty } from 'node:tty';
+import { parentPort, workerData } from 'node:worker_threads';
+import { type Pulse, restoreTerminal } from './watchdog.ts';
+
+// The thread that ends gw at a second interrupt while the main thread is busy: signals that are handled reach that one
+// only when it rests. It listens for itself, by the means that Node's own listener uses and a thread is not given.
+
+interface SignalHandle {
+  onsignal: () => void;
+  start(signal: number): number;
+}
+type SignalBinding = { readonly Signal: new () => SignalHandle };
+
+/** The main thread ends gw by itself within this, where it can. */
+const GRACE_MS = 400;
+/** How often the pulse is felt; a thread whose pulse stands still twice is busy. */
+const LOOK_MS = 250;
+
+const pulse: Pulse = new Int32Array(workerData as SharedArrayBuffer);
+let terminal: number | undefined;
+/** The terminal's mode before the main thread changed it, and while that was busy, as stty writes it. */
+let modeBefore = '';
+let modeOfEditing = '';
+let signals = 0;
+
+// `process.binding` is the only way, and its deprecation nothing that a user can act on.
+process.noDeprecation = true;
+const { Signal } = (process as unknown as { binding(name: 'signal_wrap'): SignalBinding }).binding(
+  'signal_wrap',
+);
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  const handle = new Signal();
+  handle.onsignal = () => {
+    signals += 1;
+    if (signals === 2) setTimeout(end, GRACE_MS);
+  };
+  handle.start(constants.signals[name]);
+}
+
+/** Node changes the mode of a terminal only for the thread that reads from it. */
+const stty = (mode: string): string =>
+  spawnSync('/bin/stty', [mode], {
+    stdio: [terminal, 'pipe', 'ignore'],
+    env: {},
+    encoding: 'utf8',
+  }).stdout.trim();
+
+parentPort?.on('message', () => {
+  try {
+    terminal ??= openSync('/dev/tty', 'r+');
+    modeBefore = stty('-g');
+  } catch {
+    // No terminal of its own, or no stty: there is nothing to give back.
+  }
+  parentPort?.postMessage('ready');
+});
+
+/** Where Ctrl-C is a key that a busy thread does not read, it is made a signal until the thread rests. */
+let last = -1;
+let standsStill = 0;
+setInterval(() => {
+  const beat = Atomics.load(pulse, 0);
+  standsStill = beat === last ? standsStill + 1 : 0;
+  last = beat;
+  if (Atomics.load(pulse, 1) === 0 || modeBefore === '') return;
+  if (standsStill === 2) {
+    modeOfEditing = stty('-g');
+    stty(modeBefore);
+  } else if (standsStill === 0 && modeOfEditing !== '') {
+    stty(modeOfEditing);
+    modeOfEditing = '';
+  }
+}, LOOK_MS);
+
+function end(): void {
+  const isGuarded = Atomics.load(pulse, 1) === 1;
+  if (isGuarded && modeBefore !== '') stty(modeBefore);
+  const fd = [2, 1].find(isatty);
+  if (fd !== undefined) writeSync(fd, restoreTerminal(isGuarded));
+  process.kill(process.pid, 'SIGKILL');
+}

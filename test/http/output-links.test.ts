@@ -1,0 +1,105 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { insideOf, outputTransport } from '../../src/http/output-links.ts';
+import { createTransport } from '../../src/http/transport.ts';
+
+let asked = 0;
+const server = createServer((_, response) => {
+  asked += 1;
+  response.end('film');
+});
+let port = 0;
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve));
+  port = (server.address() as AddressInfo).port;
+});
+afterAll(() => void server.close());
+
+/** Fetches a link that a gateway gave; what came, or why nothing was asked for, and the warnings. */
+async function fetched(link: string, baseUrl: string) {
+  const warnings: string[] = [];
+  const plain = createTransport({ proxies: undefined });
+  const transport = outputTransport(plain, { baseUrl, warn: (text) => warnings.push(text) });
+  const request = {
+    method: 'GET',
+    url: new URL(link),
+    headers: {},
+    silenceMs: 5000,
+    connectMs: 5000,
+  } as const;
+  const before = asked;
+  const get = () => transport.exchange(request).then(({ bytes }) => Buffer.from(bytes).toString());
+  const said = await get().catch((error: Error & { code?: string }) => `${error.code}: ${error.message}`);
+  await get().catch(() => undefined);
+  await plain.close();
+  return { said, warnings, asked: asked - before };
+}
+
+const away = 'https://gateway.example.com';
+
+test.each([
+  ['127.0.0.1', 'this machine'],
+  ['127.9.9.9', 'this machine'],
+  ['0.0.0.0', 'this machine'],
+  ['::1', 'this machine'],
+  ['::', 'this machine'],
+  ['::ffff:127.0.0.1', 'this machine'],
+  ['::ffff:7f00:1', 'this machine'],
+  ['169.254.169.254', 'link-local'],
+  ['::ffff:169.254.169.254', 'link-local'],
+  ['fe80::1', 'link-local'],
+  ['febf::1', 'link-local'],
+])('%s is %s', (address, inside) => {
+  expect(insideOf(address)).toContain(inside);
+});
+
+test.each(['8.8.8.8', '10.0.0.1', '192.168.1.1', '128.0.0.1', '169.253.0.1', 'fec0::1', '2001:db8::1'])(
+  '%s is outside',
+  (address) => {
+    expect(insideOf(address)).toBeUndefined();
+  },
+);
+
+describe('a link that leads to this machine', () => {
+  test.each([
+    '127.0.0.1',
+    'localhost',
+    '2130706433',
+    '0x7f000001',
+    '0177.0.0.1',
+    '127.1',
+    '0',
+    '[::1]',
+    '[::ffff:127.0.0.1]',
+    '[::ffff:7f00:1]',
+  ])('as http://%s is refused before a connection is made', async (host) => {
+    const { said, asked } = await fetched(`http://${host}:${port}/a.mp4`, away);
+    expect(said).toMatch(
+      /^REFUSED_ADDRESS: the link is not followed: .* this machine, and the gateway is not there$/,
+    );
+    expect(asked).toBe(0);
+  });
+
+  test.each(['127.0.0.1', 'localhost'])('is followed where the gateway is there too, as %s', async (host) => {
+    const { said } = await fetched(`http://127.0.0.1:${port}/a.mp4`, `http://${host}:1`);
+    expect(said).toBe('film');
+  });
+});
+
+test.each(['http://169.254.169.254/latest', 'http://[fe80::1]/x'])(
+  '%s is refused, also to a gateway on this machine',
+  async (link) => {
+    for (const baseUrl of [away, 'http://127.0.0.1:1']) {
+      expect((await fetched(link, baseUrl)).said).toMatch(/^REFUSED_ADDRESS: .* link-local address/);
+    }
+  },
+);
+
+test('http from an https gateway is one warning, however often', async () => {
+  const { warnings } = await fetched(`http://127.0.0.1:${port}/a.mp4`, 'https://localhost');
+  expect(warnings).toEqual([
+    `the output's link is http, not https: who stands between can read or change what comes from 127.0.0.1:${port}`,
+  ]);
+  expect((await fetched(`http://127.0.0.1:${port}/a.mp4`, 'http://localhost')).warnings).toEqual([]);
+});
