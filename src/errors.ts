@@ -37,6 +37,8 @@ export type ErrorKind = keyof typeof errorKinds;
 export interface ErrorFacts {
   /** What to do next, one sentence. */
   hint?: string | undefined;
+  /** Further sentences of the same kind: what else a request breaks; the hint holds them too. */
+  also?: readonly string[] | undefined;
   /** HTTP status, where there was a reply. */
   status?: number | undefined;
   /** The gateway's own `error.type` and `error.code`. */

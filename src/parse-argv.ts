@@ -62,7 +62,8 @@ function addFlag(command: Command, key: string, flag: Flag, typed: Typed, shared
   const value = flag.value ? ` <${flag.value}>` : '';
   const add = (flags: string, summary: string, negated: boolean) => {
     const option = new Option(flags, summary);
-    if (shared) option.helpGroup(GLOBAL_GROUP).hideHelp(shared === 'hidden');
+    if (shared) option.helpGroup(GLOBAL_GROUP);
+    option.hideHelp(shared === 'hidden' || flag.hidden === true);
     command.addOption(option);
     command.on(`option:${option.name()}`, (raw: string | null | undefined) =>
       typed.add(key, flag, flag.value ? (raw ?? '') : undefined, negated),

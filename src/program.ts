@@ -131,6 +131,13 @@ export const program: Node = group(
         async () => (await import('./commands/jobs/prune.ts')).prune,
       ),
     ]),
+    group('batch', 'many jobs from one file', [
+      leaf(
+        'check',
+        'check every row of a manifest and send nothing',
+        async () => (await import('./commands/batch/check.ts')).check,
+      ),
+    ]),
     group(
       'models',
       'the models that the key may call, and what they take',

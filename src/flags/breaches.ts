@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { GwError, usage } from '../errors.ts';
+import { GwError } from '../errors.ts';
 import { inOurWords, oddities, valueAt } from '../gateway/body.ts';
 import type { Io } from '../io/io.ts';
 import { nearest } from './nearest.ts';
@@ -100,7 +100,10 @@ export function refuseOrWarn(breaches: readonly (Breach | string)[], validate: b
   }
   const says = first.says === undefined ? [] : [`the document says: ${first.says}`];
   const hints = [...says, ...others.map(({ text }) => `also: ${text}`)];
-  throw usage(first.text, hints.length > 0 ? hints.join('; ') : undefined);
+  throw new GwError('usage', first.text, {
+    hint: hints.length > 0 ? hints.join('; ') : undefined,
+    also: others.map(({ text }) => text),
+  });
 }
 
 /** An answer the gateway gave that a schema cannot read. */

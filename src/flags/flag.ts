@@ -34,6 +34,8 @@ export interface Flag<T = unknown> {
   /** Only `--no-NAME` exists; the value is `false` when given. */
   readonly negativeOnly?: boolean | undefined;
   readonly summary: string;
+  /** Left out of help: a note says what stands there. */
+  readonly hidden?: boolean | undefined;
   /** The documented values, for help and completion; the schema checks them. */
   readonly choices?: readonly string[] | undefined;
   /** Values that are known only where gw runs, for completion. */

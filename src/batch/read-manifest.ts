@@ -1,0 +1,346 @@
+import { createReadStream, statSync } from 'node:fs';
+import * as path from 'node:path';
+import { pipeline, Readable } from 'node:stream';
+import { GwError, usage } from '../errors.ts';
+import { nearest } from '../flags/nearest.ts';
+import { fileFault, oddKind } from '../media/file-fault.ts';
+import { decodeUtf8 } from '../media/utf8.ts';
+
+// A manifest -> its rows as they were written, one after the other, each with the line it begins on. What cannot be
+// read is a fault with a line; reading goes on behind it where the format lets it.
+
+/** A row as it was written: its fields, or why it has none. */
+export interface WrittenRow {
+  /** Counted from 1: the row's first. */
+  readonly line: number;
+  readonly fields?: Readonly<Record<string, unknown>>;
+  /** A sentence without file and line. */
+  readonly fault?: string;
+}
+
+/** Longest row: media belong into files, and a body that the gateway takes inline is no longer than this. */
+export const MAX_ROW_BYTES = 8 * 1024 * 1024;
+
+type Reader = (file: string) => AsyncGenerator<WrittenRow>;
+
+const readers: Readonly<Record<string, Reader>> = {
+  '.jsonl': readJsonLines,
+  '.ndjson': readJsonLines,
+  '.json': readJsonArray,
+  '.csv': readCsv,
+  '.yaml': readYaml,
+  '.yml': readYaml,
+};
+
+/** A manifest on disk, which is read twice and must be the same each time. */
+export interface Manifest {
+  /** As it was typed, for messages. */
+  readonly named: string;
+  readonly file: string;
+  /** The rows, streamed: memory does not grow with the file (YAML apart). Throws `usage` where it has changed since. */
+  rows(): AsyncGenerator<WrittenRow>;
+}
+
+/**
+ * Opens a manifest; its ending says the format. Throws `usage` for an unknown ending, and for what is missing, a directory
+ * or unreadable.
+ */
+export function openManifest(named: string, cwd: string): Manifest {
+  const file = path.resolve(cwd, named);
+  const ending = path.extname(named).toLowerCase();
+  const read = readers[ending];
+  if (read === undefined) {
+    const [near] = nearest(ending, Object.keys(readers), 1);
+    throw usage(
+      `${named}: no format of a manifest ends in ${ending || 'nothing'}`,
+      near
+        ? `did you mean ${near}?`
+        : 'write it as .jsonl, .json, .csv or .yaml, or give JSONL on stdin with -',
+    );
+  }
+  return manifestOf(named, file, read);
+}
+
+/** JSON Lines that came another way, kept in a file. */
+export const openJsonLines = (named: string, file: string): Manifest =>
+  manifestOf(named, file, readJsonLines);
+
+function manifestOf(named: string, file: string, read: Reader): Manifest {
+  const identity = () => {
+    try {
+      const stats = statSync(file, { bigint: true });
+      const odd = oddKind(statSync(file));
+      if (odd) throw usage(`${named}: is ${odd}, not a file`);
+      return `${stats.ino} ${stats.size} ${stats.mtimeNs}`;
+    } catch (error) {
+      throw error instanceof GwError ? error : fileFault(error, named);
+    }
+  };
+  const before = identity();
+  return {
+    named,
+    file,
+    async *rows() {
+      const unchanged = () => {
+        if (identity() === before) return;
+        throw usage(`${named}: changed while it was read`, 'run the command again when it is written');
+      };
+      unchanged();
+      for await (const row of read(file)) {
+        unchanged();
+        yield row;
+      }
+      unchanged();
+    },
+  };
+}
+
+/** What ends the reading of a file. */
+class BrokenManifest extends Error {
+  constructor(
+    readonly line: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+interface TextLine {
+  readonly line: number;
+  /** Without its ending. */
+  readonly text: string;
+  readonly fault?: string;
+}
+
+/** The lines of a UTF-8 text, without a byte order mark; one that is too long has a fault in place of its text. */
+async function* linesOf(file: string, mostBytes: number): AsyncGenerator<TextLine> {
+  let carried: Buffer[] = [];
+  let bytes = 0;
+  let line = 0;
+  const take = (piece: Buffer) => {
+    bytes += piece.length;
+    if (bytes <= mostBytes) carried.push(piece);
+    else carried = [];
+  };
+  const whole = (): TextLine => {
+    line += 1;
+    const size = bytes;
+    const raw = Buffer.concat(carried);
+    carried = [];
+    bytes = 0;
+    if (size > mostBytes) return { line, text: '', fault: tooLong(size) };
+    const end = raw.at(-1) === 0x0d ? raw.length - 1 : raw.length;
+    return { line, ...textOf(raw.subarray(0, end)) };
+  };
+  for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
+    let from = 0;
+    for (let at = chunk.indexOf(0x0a); at >= 0; at = chunk.indexOf(0x0a, from)) {
+      take(chunk.subarray(from, at));
+      from = at + 1;
+      yield whole();
+    }
+    if (from < chunk.length) take(chunk.subarray(from));
+  }
+  if (bytes > 0) yield whole();
+}
+
+const tooLong = (bytes: number): string =>
+  `the row has ${(bytes / 1024 / 1024).toFixed(1)} MiB, and at most ${MAX_ROW_BYTES / 1024 / 1024} MiB are read: name media as files`;
+
+export function textOf(bytes: Uint8Array): { text: string; fault?: string } {
+  try {
+    return { text: decodeUtf8(bytes, 'the row') };
+  } catch (error) {
+    return { text: '', fault: (error as Error).message.replace(/^the row: /, '') };
+  }
+}
+
+export function rowOf(line: number, value: unknown): WrittenRow {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    return { line, fields: value as Record<string, unknown> };
+  }
+  return { line, fault: 'a row is an object of fields, such as {"prompt": "a fox"}' };
+}
+
+async function rowOfJson(line: number, text: string): Promise<WrittenRow> {
+  try {
+    return rowOf(line, JSON.parse(text));
+  } catch {
+    const { findJsonFault } = await import('../flags/json-syntax.ts');
+    const fault = findJsonFault(text);
+    const at = fault && fault.line > 1 ? `line ${line + fault.line - 1}, ` : '';
+    return { line, fault: `not JSON${fault ? `: ${at}column ${fault.column}: ${fault.problem}` : ''}` };
+  }
+}
+
+async function* readJsonLines(file: string): AsyncGenerator<WrittenRow> {
+  for await (const { line, text, fault } of linesOf(file, MAX_ROW_BYTES)) {
+    if (fault !== undefined) yield { line, fault };
+    else if (text.trim() !== '') yield await rowOfJson(line, text);
+  }
+}
+
+/** A list that is written on one line may be long; each of its rows is bounded by itself. */
+const MAX_JSON_LINE_BYTES = 256 * 1024 * 1024;
+
+/** Finds the items of the outermost list, each of which is then read by itself. */
+async function* readJsonArray(file: string): AsyncGenerator<WrittenRow> {
+  let depth = 0;
+  let isInText = false;
+  let startLine = 0;
+  let pieces: string[] = [];
+  let size = 0;
+  let expected: 'list' | 'first' | 'item' | 'comma' | 'end' = 'list';
+  let last = 1;
+  for await (const { line, text, fault } of linesOf(file, MAX_JSON_LINE_BYTES)) {
+    last = line;
+    if (fault !== undefined) {
+      yield { line, fault };
+      return;
+    }
+    let from = 0;
+    const keep = (end: number) => {
+      size += end - from;
+      if (size <= MAX_ROW_BYTES) pieces.push(text.slice(from, end));
+    };
+    const item = async (): Promise<WrittenRow> => {
+      const row = size > MAX_ROW_BYTES ? { line: startLine, fault: tooLong(size) } : undefined;
+      const whole = pieces.join('');
+      pieces = [];
+      size = 0;
+      return row ?? rowOfJson(startLine, whole);
+    };
+    for (let at = 0; at < text.length; at += 1) {
+      const char = text[at] as string;
+      if (depth === 0) {
+        if (/\s/.test(char)) continue;
+        if (expected !== 'list' || char !== '[') {
+          yield { line, fault: expected === 'end' ? 'more text after the end of the list' : notAList };
+          return;
+        }
+        depth = 1;
+        expected = 'first';
+      } else if (isInText) {
+        if (char === '\\') at += 1;
+        else if (char === '"') isInText = false;
+      } else if (depth > 1) {
+        if (char === '"') isInText = true;
+        else if (char === '{' || char === '[') depth += 1;
+        else if (char === '}' || char === ']') {
+          depth -= 1;
+          if (depth > 1) continue;
+          keep(at + 1);
+          expected = 'comma';
+          yield await item();
+        }
+      } else if (/\s/.test(char)) {
+        // Between two items.
+      } else if (char === ']' && expected !== 'item') {
+        depth = 0;
+        expected = 'end';
+      } else if (char === ',' && expected === 'comma') {
+        expected = 'item';
+      } else if (expected === 'comma' || (char !== '{' && char !== '[')) {
+        const wrong =
+          expected === 'comma' ? 'a comma or ] is missing before' : 'a row begins with {, not with';
+        yield { line, fault: `${wrong} ${JSON.stringify(char)}` };
+        return;
+      } else {
+        depth = 2;
+        startLine = line;
+        from = at;
+      }
+    }
+    if (depth > 1) {
+      keep(text.length);
+      if (size <= MAX_ROW_BYTES) pieces.push('\n');
+    }
+  }
+  if (expected !== 'end') {
+    yield { line: last, fault: expected === 'list' ? notAList : 'the text ends before its ]' };
+  }
+}
+
+const notAList = 'not a list: a manifest in JSON begins with [';
+
+async function* readCsv(file: string): AsyncGenerator<WrittenRow> {
+  const { parse } = await import('csv-parse');
+  const parser = parse({ info: true, relax_column_count: true, max_record_size: MAX_ROW_BYTES });
+  const source = async function* () {
+    for await (const { line, text, fault } of linesOf(file, MAX_ROW_BYTES)) {
+      if (fault !== undefined) throw new BrokenManifest(line, fault);
+      yield `${text}\n`;
+    }
+  };
+  // What fails in the source fails the parser, and is thrown where its records are taken.
+  pipeline(Readable.from(source()), parser, () => {});
+  let names: readonly string[] | undefined;
+  let lines = 0;
+  try {
+    for await (const { record, info } of parser as AsyncIterable<CsvRecord>) {
+      const line = lines + 1;
+      ({ lines } = info);
+      if (record.every((cell) => cell === '')) continue;
+      if (names === undefined) {
+        names = record.map((name) => name.trim());
+        const fault = headFault(names);
+        if (fault === undefined) continue;
+        yield { line, fault };
+        return;
+      }
+      if (record.length > names.length) {
+        const fault = `the row has ${record.length} columns, and the first line names ${names.length}: put what holds a comma into double quotes`;
+        yield { line, fault };
+        continue;
+      }
+      yield { line, fields: cellsOf(names, record) };
+    }
+  } catch (error) {
+    yield csvFault(error, lines + 1);
+  }
+}
+
+interface CsvRecord {
+  readonly record: readonly string[];
+  readonly info: { readonly lines: number };
+}
+
+function headFault(names: readonly string[]): string | undefined {
+  const twice = names.find((name, at) => name !== '' && names.indexOf(name) !== at);
+  if (twice !== undefined)
+    return `${twice}: the first line names it twice; several of one flag are ${twice}, ${twice}.2, ${twice}.3`;
+  const unnamed = names.slice(0, -1).indexOf('');
+  return unnamed < 0 ? undefined : `column ${unnamed + 1} has no name`;
+}
+
+/** The fields of a CSV row; an empty cell says nothing, and `image`, `image.2`, `image.3` are one list. */
+function cellsOf(names: readonly string[], record: readonly string[]): Record<string, unknown> {
+  const fields = new Map<string, unknown>();
+  for (const [at, cell] of record.entries()) {
+    if (cell === '') continue;
+    const [, name = names[at] ?? '', number] = /^(.+)\.(\d{1,3})$/.exec(names[at] ?? '') ?? [];
+    const before = fields.get(name);
+    fields.set(name, number === undefined ? cell : [...(before === undefined ? [] : [before].flat()), cell]);
+  }
+  return Object.fromEntries(fields);
+}
+
+function csvFault(error: unknown, line: number): WrittenRow {
+  if (error instanceof BrokenManifest) return { line: error.line, fault: error.message };
+  const { code } = error as { readonly code?: string };
+  const faults: Readonly<Record<string, string>> = {
+    CSV_QUOTE_NOT_CLOSED: 'a double quote is opened and never closed: a quote inside a cell is written ""',
+    CSV_INVALID_CLOSING_QUOTE: 'text stands behind a closing quote: a quote inside a cell is written ""',
+    INVALID_OPENING_QUOTE:
+      'a quote stands inside a cell without quotes: put the cell into double quotes, the inner one as ""',
+    CSV_MAX_RECORD_SIZE: `the row is longer than ${MAX_ROW_BYTES / 1024 / 1024} MiB, the most that is read`,
+  };
+  const fault = code === undefined ? undefined : faults[code];
+  if (fault === undefined) throw error;
+  return { line, fault };
+}
+
+/** Loads the library only where it is needed. */
+async function* readYaml(file: string): AsyncGenerator<WrittenRow> {
+  yield* (await import('./read-yaml.ts')).readYaml(file);
+}

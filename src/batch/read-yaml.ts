@@ -1,0 +1,57 @@
+import { statSync } from 'node:fs';
+import { isSeq, LineCounter, type Node, parseDocument } from 'yaml';
+import { readInputFile } from '../media/read-input.ts';
+import { rowOf, textOf, type WrittenRow } from './read-manifest.ts';
+
+/** The library takes about thirty times the size of a text. */
+const MAX_YAML_BYTES = 2 * 1024 * 1024;
+/** As many times may anchors of one row be used. */
+const MAX_ALIASES = 100;
+
+/**
+ * The rows of a YAML list. The library needs the whole text at once, so it is bounded; an item's anchors too, a few of
+ * which can stand for billions of values.
+ */
+export async function* readYaml(file: string): AsyncGenerator<WrittenRow> {
+  const { size } = statSync(file);
+  if (size > MAX_YAML_BYTES) {
+    const fault = `a manifest in YAML has at most ${MAX_YAML_BYTES / 1024 / 1024} MiB, and this has ${(size / 1024 / 1024).toFixed(1)}: write it as JSONL or CSV`;
+    yield { line: 1, fault };
+    return;
+  }
+  const bytes = await readInputFile(file, { named: file, maxBytes: MAX_YAML_BYTES });
+  const { text, fault } = textOf(bytes);
+  if (fault !== undefined) {
+    yield { line: 1, fault };
+    return;
+  }
+  const counter = new LineCounter();
+  const document = parseDocument(text, { lineCounter: counter, merge: true, prettyErrors: false });
+  for (const error of document.errors) {
+    yield { line: counter.linePos(error.pos[0]).line, fault: `not YAML: ${firstLine(error.message)}` };
+  }
+  if (document.errors.length > 0) return;
+  const { contents } = document;
+  if (!isSeq(contents)) {
+    yield { line: 1, fault: 'not a list: each row of a manifest in YAML begins with "- "' };
+    return;
+  }
+  for (const item of contents.items) {
+    const node = item as Partial<Pick<Node, 'range' | 'toJS'>> | null;
+    const { line } = counter.linePos(node?.range?.[0] ?? 0);
+    let value: unknown;
+    try {
+      value = node?.toJS?.(document, { maxAliasCount: MAX_ALIASES });
+    } catch (error) {
+      const isBomb = /alias count/i.test((error as Error).message);
+      const fault = isBomb
+        ? `anchors are used more than ${MAX_ALIASES} times: write the values out`
+        : firstLine((error as Error).message);
+      yield { line, fault };
+      continue;
+    }
+    yield rowOf(line, value);
+  }
+}
+
+const firstLine = (message: string): string => message.split('\n')[0] ?? '';

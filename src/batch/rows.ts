@@ -1,0 +1,335 @@
+import { createHash } from 'node:crypto';
+import * as path from 'node:path';
+import { GwError, usage } from '../errors.ts';
+import { type Flag, type FlagSet, flagName } from '../flags/flag.ts';
+import { nearest } from '../flags/nearest.ts';
+import { assertSafeJson } from '../flags/safe-json.ts';
+import { parseReference } from '../media/reference.ts';
+import type { Manifest, WrittenRow } from './read-manifest.ts';
+
+// What was written -> create commands: each row's fields are the command's own flags, read by the same table as argv.
+
+/** The commands that a row can be, by the words it names them with. */
+export type CreateFlags = Readonly<Record<string, FlagSet>>;
+
+/** One job that a manifest asks for. */
+export interface Row {
+  /** Position in the manifest, counted from 1. */
+  readonly row: number;
+  readonly line: number;
+  /** `NAME/id`, or `NAME/` and a digest: the key of `--once`. */
+  readonly key: string;
+  /** Words of the command: `video alpha`. */
+  readonly command: string;
+  /** Typed values under the flags' names, as parsing argv gives them. */
+  readonly flags: Readonly<Record<string, unknown>>;
+  /** `PATH=VALUE`, as --set takes it. */
+  readonly set: readonly string[];
+  readonly body?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** What is wrong with a row: `field: message`. */
+export interface RowFault {
+  readonly line: number;
+  readonly faults: readonly string[];
+}
+
+export interface RowsInput {
+  readonly manifest: Manifest;
+  /** What keys begin with. */
+  readonly name: string;
+  readonly creates: CreateFlags;
+  /** The command of rows that name none. */
+  readonly command?: string | undefined;
+  /** What was typed for the rows that do not say: words by the flags' names, media as absolute paths. */
+  readonly defaults: Readonly<Record<string, unknown>>;
+}
+
+/** Fields of a row that are no flag of its command. */
+export const ownFields = ['id', 'command', 'skip', 'count', 'set', 'body'] as const;
+/** Flags of the create commands that a batch says for all its rows, or that mean nothing for a row. */
+export const notFields: ReadonlySet<string> = new Set([
+  'once',
+  'again',
+  'wait',
+  'queue',
+  'events',
+  'download',
+  'preview',
+  'maxCost',
+  'unpriced',
+]);
+/** As many jobs may one row make. */
+export const MAX_COUNT = 100;
+/** Longest key of `--once`. */
+const MAX_KEY = 200;
+
+/** The flags of a command that a row may name, `count` apart. */
+export const fieldsOf = (flags: FlagSet): [key: string, flag: Flag][] =>
+  Object.entries(flags).filter(
+    ([key]) => !notFields.has(key) && !(ownFields as readonly string[]).includes(key),
+  );
+
+/** `first_frame` and `first-frame` -> `first-frame`. */
+const kebab = (name: string): string => name.replaceAll('_', '-');
+
+/**
+ * The rows of a manifest in order; one with `count` is several, and what is skipped is none. A row that cannot be read is
+ * a fault, and reading goes on. Throws `usage` as the manifest does.
+ */
+export async function* readRows(input: RowsInput): AsyncGenerator<Row | RowFault> {
+  const lineOfId = new Map<string, number>();
+  const sameBefore = new Map<string, number>();
+  let row = 0;
+  for await (const written of input.manifest.rows()) {
+    row += 1;
+    const { line } = written;
+    const faults: string[] = [];
+    const gather = <T>(read: () => T): T | undefined => {
+      try {
+        return read();
+      } catch (error) {
+        faults.push(...faultsOf(error));
+        return undefined;
+      }
+    };
+    const made = gather(() => readRow(written, input, gather));
+    if (made?.skip) continue;
+    if (made?.id !== undefined) {
+      const before = lineOfId.get(made.id);
+      if (before !== undefined) faults.push(`id: ${made.id}: the row of line ${before} has it too`);
+      lineOfId.set(made.id, line);
+    }
+    if (made === undefined || faults.length > 0) {
+      yield { line, faults };
+      continue;
+    }
+    const { id, count, command, flags, set, body } = made;
+    const same = sameBefore.get(made.digest) ?? 0;
+    if (id === undefined) sameBefore.set(made.digest, same + 1);
+    const key = `${input.name}/${id ?? made.digest + (same > 0 ? `-${same + 1}` : '')}`;
+    const keys = count === undefined ? [key] : Array.from({ length: count }, (_, at) => `${key}/${at + 1}`);
+    for (const each of keys) yield { row, line, key: each, command, flags, set, body };
+  }
+}
+
+type Gather = <T>(read: () => T) => T | undefined;
+
+function readRow({ fields, fault }: WrittenRow, input: RowsInput, gather: Gather) {
+  if (fields === undefined) throw usage(fault ?? 'cannot be read');
+  assertSafeJson(fields, 'the row');
+  const said = new Map<string, unknown>();
+  for (const [name, value] of Object.entries(fields)) {
+    const key = kebab(name);
+    // What says nothing is not there.
+    if (value === null || value === undefined || value === '') continue;
+    if (said.has(key)) throw usage(`${key}: given twice, as ${name} and in another spelling`, 'give it once');
+    said.set(key, value);
+  }
+  const skip = gather(() => truthOf('skip', said.get('skip'))) ?? false;
+  if (skip) return { skip } as const;
+  const command = commandOf(said.get('command'), input);
+  const flags = input.creates[command] ?? {};
+  const id = gather(() => idOf(said.get('id'), input.name));
+  const count = gather(() => countOf(said.get('count') ?? input.defaults.count));
+  const set = gather(() => setsOf(said.get('set'))) ?? [];
+  const body = gather(() => bodyOf(said.get('body')));
+  const values: Record<string, unknown> = {};
+  const known = new Map(fieldsOf(flags).map(([key, flag]) => [flagName(key).slice(2), { key, flag }]));
+  for (const [name, value] of said) {
+    if ((ownFields as readonly string[]).includes(name)) continue;
+    const negated = name.startsWith('no-') ? known.get(name.slice(3)) : undefined;
+    const meant = known.get(name) ?? (canBeNegated(negated?.flag) ? negated : undefined);
+    if (meant === undefined) {
+      gather(() => {
+        throw unknownField(name, command, [...known.keys(), ...ownFields]);
+      });
+      continue;
+    }
+    const parsed = gather(() => typedOf(meant.flag, name, value, meant === negated));
+    if (parsed !== undefined) values[meant.key] = parsed;
+  }
+  for (const [key, value] of Object.entries(input.defaults)) {
+    const flag = known.get(flagName(key).slice(2))?.flag;
+    if (flag === undefined || key in values) continue;
+    const parsed = gather(() => typedOf(flag, flagName(key).slice(2), value, false));
+    if (parsed !== undefined) values[key] = parsed;
+  }
+  return { skip: false as const, id, count, command, flags: values, set, body, digest: digestOf(said) };
+}
+
+const canBeNegated = (flag: Flag | undefined): boolean =>
+  flag?.negatable === true || flag?.negativeOnly === true;
+
+function commandOf(said: unknown, { creates, command: fallback }: RowsInput): string {
+  const known = Object.keys(creates);
+  const command = said ?? fallback;
+  if (command === undefined) {
+    throw usage(
+      `command: the row names none`,
+      `write one of ${known.join(', ')}, or add --command to the run`,
+    );
+  }
+  // People write it as they would type it.
+  const words = String(command)
+    .trim()
+    .replace(/^gw +/, '')
+    .replace(/^(video \w+) create$/, '$1')
+    .replace(/ +/g, ' ');
+  if (Object.hasOwn(creates, words)) return words;
+  const [near] = nearest(words, known, 1);
+  throw usage(`command: ${shown(command)}: one of ${known.join(', ')}`, near && `did you mean ${near}?`);
+}
+
+function idOf(said: unknown, name: string): string | undefined {
+  if (said === undefined) return undefined;
+  if (typeof said !== 'string' && typeof said !== 'number') throw usage('id: a text or a number names a row');
+  const id = String(said);
+  const fault = nameFault(id, MAX_KEY - name.length - '/100/'.length);
+  if (fault !== undefined) throw usage(`id: ${shown(id)}: ${fault}`);
+  return id;
+}
+
+/** Why a word cannot be part of a key, if it cannot. */
+export function nameFault(word: string, most = 100): string | undefined {
+  if (word.includes('/')) return 'holds a /, which stands between the parts of a key';
+  if (/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/.test(word))
+    return 'holds a control character';
+  if (word.trim() === '') return 'is blank';
+  return word.length > most ? `has ${word.length} characters, and at most ${most} are taken` : undefined;
+}
+
+function countOf(said: unknown): number | undefined {
+  if (said === undefined) return undefined;
+  const count = typeof said === 'string' && /^\d{1,9}$/.test(said) ? Number(said) : said;
+  if (Number.isInteger(count) && Number(count) >= 1 && Number(count) <= MAX_COUNT) return Number(count);
+  throw usage(`count: ${shown(said)}: a whole number from 1 to ${MAX_COUNT} is taken`);
+}
+
+function truthOf(name: string, said: unknown): boolean | undefined {
+  if (said === undefined) return undefined;
+  if (said === true || said === 'true') return true;
+  if (said === false || said === 'false') return false;
+  throw usage(`${name}: ${shown(said)}: true or false is taken`);
+}
+
+/** An object, or in CSV its JSON. */
+function objectOf(name: string, said: unknown): Record<string, unknown> | undefined {
+  let value = said;
+  if (typeof said === 'string') {
+    try {
+      value = JSON.parse(said);
+    } catch {
+      value = said;
+    }
+  }
+  if (value === undefined) return undefined;
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    assertSafeJson(value, name);
+    assertExact(value, name);
+    return value as Record<string, unknown>;
+  }
+  throw usage(`${name}: an object is taken, such as {"seed": 7}`);
+}
+
+const bodyOf = (said: unknown) => objectOf('body', said);
+
+const setsOf = (said: unknown): string[] =>
+  Object.entries(objectOf('set', said) ?? {}).map(([at, value]) => `${at}=${JSON.stringify(value)}`);
+
+/** A number that JavaScript has already changed is not sent as another. */
+function assertExact(value: unknown, name: string): void {
+  if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)) {
+    throw usage(`${name}: an integer has more digits than can be sent exactly`, 'write it in quotes');
+  }
+  if (typeof value === 'object' && value !== null)
+    for (const each of Object.values(value)) assertExact(each, name);
+}
+
+/** A field's value as the flag reads it; undefined where it says what is so anyway. */
+function typedOf(flag: Flag, name: string, said: unknown, isNegated: boolean): unknown {
+  if (flag.value === undefined) {
+    const truth = truthOf(name, said) !== isNegated;
+    if (flag.negativeOnly) return truth ? undefined : false;
+    return truth || flag.negatable ? truth : undefined;
+  }
+  const words = [said].flat().map((each) => wordOf(name, each));
+  if (!flag.list && words.length > 1)
+    throw usage(`${name}: one value is taken, and the row has ${words.length}`);
+  const parsed = words.map((word) => flag.parse(word, `--${name}`));
+  return flag.list ? parsed.flat() : parsed[0];
+}
+
+function wordOf(name: string, said: unknown): string {
+  if (typeof said === 'string') return said;
+  if (typeof said !== 'number') throw usage(`${name}: a text or a number is taken, not ${shown(said)}`);
+  assertExact(said, name);
+  return String(said);
+}
+
+function unknownField(name: string, command: string, known: readonly string[]): GwError {
+  const [near] = nearest(name, known, 1);
+  return usage(
+    `${name.slice(0, 60)}: no flag of gw ${command}${command.startsWith('video') ? ' create' : ''}`,
+    near ? `did you mean ${near}?` : 'see its --help',
+  );
+}
+
+/** Tells rows apart by what was written, in whatever order. */
+const digestOf = (said: ReadonlyMap<string, unknown>): string =>
+  createHash('sha256')
+    .update(JSON.stringify(sorted(Object.fromEntries(said))))
+    .digest('hex')
+    .slice(0, 20);
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, each]) => [key, sorted(each)]));
+}
+
+const shown = (value: unknown): string => {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+};
+
+/**
+ * An error of a row as sentences of the form `field: message`. Other errors than `usage` are thrown: they are no fault of
+ * the row.
+ */
+export function faultsOf(error: unknown): string[] {
+  if (!(error instanceof GwError) || error.kind !== 'usage') throw error;
+  const { hint, also = [] } = error.facts;
+  if (error.message === 'no prompt') return ['prompt: the row has none'];
+  const first = fieldFirst(error.message);
+  return [hint === undefined || also.length > 0 ? first : `${first}; ${hint}`, ...also.map(fieldFirst)];
+}
+
+/** `--duration 3: too short` -> `duration: 3: too short`. */
+const fieldFirst = (message: string): string =>
+  message.replace(/^--([a-z][a-z-]*)(?: ([^\n]*?))?: /, (_, field: string, value?: string) =>
+    value ? `${field}: ${value}: ` : `${field}: `,
+  );
+
+/** References typed on the command line, which are relative to the working directory and not to the manifest. */
+export function absoluteReferences(
+  defaults: Readonly<Record<string, unknown>>,
+  flags: FlagSet,
+  cwd: string,
+): Record<string, unknown> {
+  const absolute = (raw: string, flag: string): string => {
+    const [, id = '', rest = raw] = /^([\p{L}\p{N}_-]{1,64}=)([\s\S]*)$/u.exec(raw) ?? [];
+    const reference = parseReference(rest, flag);
+    return reference.kind === 'file' ? id + path.resolve(cwd, reference.path) : raw;
+  };
+  const entries = Object.entries(defaults).map(([key, value]): [string, unknown] => {
+    if (!flags[key]?.value?.includes('REF')) return [key, value];
+    const name = flagName(key);
+    return [
+      key,
+      Array.isArray(value) ? value.map((raw) => absolute(String(raw), name)) : absolute(String(value), name),
+    ];
+  });
+  return Object.fromEntries(entries);
+}

@@ -1,0 +1,95 @@
+import { faultsOf, type Row, readRows } from '../../batch/rows.ts';
+import { defineCommand, type Outcome } from '../../command.ts';
+import type { Context } from '../../context.ts';
+import { usage } from '../../errors.ts';
+import { defaultFlags, defaultsNote, manifestArgs, nameFlags, openRows } from './flags.ts';
+import { checkRow } from './row-command.ts';
+
+/** One line of what a check prints. */
+export interface CheckLine {
+  readonly text: string;
+  readonly json: unknown;
+}
+
+/** What a manifest holds, counted while it is checked. */
+export class Tally {
+  rows = 0;
+  faults = 0;
+  /** Rows by command and model. */
+  readonly kinds = new Map<string, number>();
+
+  add({ command }: Row, model: string | undefined): void {
+    this.rows += 1;
+    const kind = model === undefined ? command : `${command} ${model}`;
+    this.kinds.set(kind, (this.kinds.get(kind) ?? 0) + 1);
+  }
+}
+
+/** Checks every row as its create would; gives each fault and counts the rest. Nothing is sent. */
+export async function* checkRows(
+  input: Awaited<ReturnType<typeof openRows>>,
+  tally: Tally,
+  ctx: Context,
+  onRow?: (row: Row) => void,
+): AsyncGenerator<{ readonly line: number; readonly message: string }> {
+  const { named, file } = input.manifest;
+  for await (const read of readRows(input)) {
+    ctx.signal.throwIfAborted();
+    const { line } = read;
+    let faults: readonly string[] = [];
+    if ('faults' in read) faults = read.faults;
+    else {
+      const warn = (text: string) => ctx.io.warn(`${named}:${line}: ${text.replace(/^: /, '')}`);
+      try {
+        const { model } = await checkRow(read, file, ctx, warn);
+        tally.add(read, model);
+        onRow?.(read);
+      } catch (error) {
+        ctx.signal.throwIfAborted();
+        faults = faultsOf(error);
+      }
+    }
+    if (faults.length > 0) tally.faults += 1;
+    for (const message of faults) yield { line, message };
+  }
+}
+
+/** `gw batch check`: every fault of a manifest, and what it would make. */
+export const check = defineCommand({
+  args: manifestArgs,
+  flags: { ...nameFlags, ...defaultFlags },
+  examples: [
+    `printf 'command,prompt,duration,resolution,ratio\\nvideo gamma,a fox in the snow,5,768P,16:9\\n' > foxes.csv && gw batch check foxes.csv`,
+  ],
+  notes: [
+    'Checks every row as gw batch run would, media too, and sends nothing; needs no key. Each fault is one line, ' +
+      'FILE:LINE: field: message, and the exit code is 2 where there is one.',
+    defaultsNote,
+  ],
+  sends: 'nothing',
+  human: (line: CheckLine) => `${line.text}\n`,
+  raw: (line) => `${JSON.stringify(line.json)}\n`,
+  async *run({ args, flags }, ctx): AsyncGenerator<Outcome<CheckLine>> {
+    const input = await openRows(args, flags, ctx);
+    const { named } = input.manifest;
+    const tally = new Tally();
+    try {
+      for await (const { line, message } of checkRows(input, tally, ctx)) {
+        yield { value: { text: `${named}:${line}: ${message}`, json: { file: named, line, message } } };
+      }
+    } finally {
+      input.close();
+    }
+    if (tally.faults > 0) {
+      const of = tally.faults === 1 ? 'one row is' : `${tally.faults} rows are`;
+      throw usage(`${named}: ${of} wrong, and ${tally.rows} can be sent as they stand`);
+    }
+    if (tally.rows === 0) throw usage(`${named}: there is no row in it`);
+    for (const [kind, rows] of tally.kinds) {
+      const [, command = '', model] = /^(\S+ \S+)(?: (.*))?$/.exec(kind) ?? [];
+      yield {
+        value: { text: `${rows} ${rows === 1 ? 'row' : 'rows'} of ${kind}`, json: { command, model, rows } },
+      };
+    }
+  },
+});

@@ -1,0 +1,87 @@
+import { createWriteStream, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { type Manifest, openJsonLines, openManifest } from '../../batch/read-manifest.ts';
+import { absoluteReferences, fieldsOf, nameFault, type RowsInput } from '../../batch/rows.ts';
+import type { Context } from '../../context.ts';
+import { usage } from '../../errors.ts';
+import { type Flag, type FlagSet, type FlagValues, text } from '../../flags/flag.ts';
+import { creates } from './row-command.ts';
+
+// What every batch command takes: the manifest, its name, and defaults for the rows that do not say.
+
+export const manifestArgs = {
+  name: 'MANIFEST',
+  summary: 'JSONL, JSON (a list), CSV or YAML, by its ending; - is JSONL on stdin',
+  required: true,
+  completes: 'file',
+} as const;
+
+export const nameFlags = {
+  name: text('NAME', "what the rows' keys begin with (default: the manifest's name without its ending)"),
+  command: text(Object.keys(creates).join('|'), 'the command of rows that name none', {
+    choices: Object.keys(creates),
+  }),
+} as const;
+
+/** For help, where they are not listed. */
+export const defaultsNote =
+  'The flags of the create commands (-o, --model, --resolution, --duration, ...) are defaults for the rows that do not say ' +
+  'and whose command takes them.';
+
+/** The flags of all create commands, as words. */
+export const defaultFlags: FlagSet = Object.fromEntries(
+  Object.values(creates).flatMap((flags) =>
+    [...fieldsOf(flags), ...Object.entries(flags).filter(([key]) => key === 'count')].map(
+      ([key, flag]): [string, Flag] => [
+        key,
+        // Each row's command reads the words as its own.
+        { ...flag, hidden: true, parse: (raw) => (flag.list ? [raw] : raw) },
+      ],
+    ),
+  ),
+);
+
+export type NameFlags = FlagValues<typeof nameFlags>;
+
+/** A manifest that is ready to be read, and what ends its use: stdin is kept in a temporary file. */
+export async function openRows(
+  [named = '']: readonly string[],
+  flags: NameFlags,
+  ctx: Context,
+): Promise<RowsInput & { readonly close: () => void }> {
+  const { host } = ctx;
+  const { name = named === '-' ? undefined : path.basename(named, path.extname(named)), command } = flags;
+  if (name === undefined)
+    throw usage('a batch from stdin has no name', 'name it with --name, the same each time');
+  const fault = nameFault(name);
+  if (fault !== undefined) {
+    throw usage(`--name ${JSON.stringify(name)}: ${fault}`, 'give the batch another name with --name NAME');
+  }
+  if (command !== undefined && !Object.hasOwn(creates, command)) {
+    throw usage(`--command ${command}: one of ${Object.keys(creates).join(', ')}`);
+  }
+  const { manifest, close } =
+    named === '-' ? await fromStdin(ctx) : { manifest: openManifest(named, host.cwd), close: () => {} };
+  const typed = Object.entries(flags).filter(([key]) => Object.hasOwn(defaultFlags, key));
+  const defaults = absoluteReferences(Object.fromEntries(typed), defaultFlags, host.cwd);
+  return { manifest, name, creates, command, defaults, close };
+}
+
+/** Stdin can be read once, and a manifest is read twice. */
+async function fromStdin({ host, signal }: Context): Promise<{ manifest: Manifest; close: () => void }> {
+  const dir = mkdtempSync(path.join(tmpdir(), 'gw-batch-'));
+  const close = () => rmSync(dir, { recursive: true, force: true });
+  const file = path.join(dir, 'stdin.jsonl');
+  try {
+    await pipeline(host.stdin, createWriteStream(file, { mode: 0o600 }), { signal });
+  } catch (error) {
+    close();
+    signal.throwIfAborted();
+    throw error;
+  }
+  // Media of such rows are relative to the working directory.
+  const kept = openJsonLines('-', file);
+  return { manifest: { ...kept, file: path.join(host.cwd, '-') }, close };
+}

@@ -1,0 +1,106 @@
+import * as path from 'node:path';
+import { Readable } from 'node:stream';
+import type { CreateFlags, Row } from '../../batch/rows.ts';
+import { type AnyCommand, type Outcome, ShownRequest } from '../../command.ts';
+import type { Context } from '../../context.ts';
+import { usage } from '../../errors.ts';
+import { cleanNameValue } from '../../jobs/download/name-value.ts';
+import { escapePattern } from '../../jobs/download/target-pattern.ts';
+import { create as imageCreate } from '../image/create.ts';
+import { edit as imageEdit } from '../image/edit.ts';
+import { native as imageNative } from '../image/native.ts';
+import { create as alpha } from '../video/alpha.ts';
+import { create as beta } from '../video/beta/create.ts';
+import type { JobResult } from '../video/follow-job.ts';
+import { create as gamma } from '../video/gamma.ts';
+
+// A row runs the create command that it names, with its fields as typed flags: what the command takes a row takes, and
+// what the command refuses is refused here in the same words.
+
+const commands: Readonly<Record<string, AnyCommand>> = {
+  'video alpha': alpha,
+  'video beta': beta,
+  'video gamma': gamma,
+  'image create': imageCreate,
+  'image edit': imageEdit,
+  'image native': imageNative,
+};
+
+/** The flags of each command that a row can be. */
+export const creates: CreateFlags = Object.fromEntries(
+  Object.entries(commands).map(([words, { flags }]) => [words, flags]),
+);
+
+/** The world of a row: media are relative to the manifest, outputs to the working directory, and stdin is its body. */
+function contextOf(row: Row, manifest: string, ctx: Context): Context {
+  const { dryRun: _dryRun, curl: _curl, set: _set, body: _body, ...globals } = ctx.globals;
+  const stdin = Readable.from(row.body === undefined ? [] : [Buffer.from(JSON.stringify(row.body))]);
+  return {
+    ...ctx,
+    host: { ...ctx.host, cwd: path.dirname(manifest), stdin },
+    globals: {
+      ...globals,
+      ...(row.set.length > 0 && { set: row.set }),
+      ...(row.body !== undefined && { body: '-' }),
+    },
+  };
+}
+
+/** The flags of a row with its place to save as a path of its own, in which `{key}` and `{row}` are filled in. */
+async function flagsOf(row: Row, rows: number, ctx: Context): Promise<Record<string, unknown>> {
+  const out = row.flags.out ?? (await ctx.settings()).out.value;
+  if (out === '-')
+    throw usage('--out -: a row is not written to stdout', 'name a file, a directory or a pattern');
+  if (out === '') throw usage('--out is empty', 'name a file, a directory that ends in /, or a pattern');
+  const base = escapePattern(ctx.host.cwd);
+  if (out === undefined) return { ...row.flags, out: `${base}${path.sep}` };
+  const values: Readonly<Record<string, string>> = {
+    '{key}': cleanNameValue(row.key.replaceAll('/', '-')),
+    '{row}': String(row.row).padStart(String(rows).length, '0'),
+  };
+  const filled = String(out).replace(/\{\{|\{key\}|\{row\}/g, (found) => values[found] ?? found);
+  return { ...row.flags, out: path.isAbsolute(filled) ? filled : `${base}${path.sep}${filled}` };
+}
+
+/** Never asked: a request that is only shown goes nowhere. */
+const nowhere = { baseUrl: 'https://gateway.invalid', key: 'no-request-is-sent' };
+
+/** What a row would send. */
+export interface CheckedRow {
+  readonly model: string | undefined;
+}
+
+/**
+ * Reads and checks a row as its create would, media too, and sends nothing; needs no key. `warn` hears what is odd. Throws
+ * `usage` with all that is wrong.
+ */
+export async function checkRow(
+  row: Row,
+  manifest: string,
+  ctx: Context,
+  warn: (text: string) => void,
+): Promise<CheckedRow> {
+  const own = contextOf(row, manifest, ctx);
+  const globals = { ...own.globals, dryRun: true };
+  const outcome = await commandOf(row).run(
+    { args: [], flags: await flagsOf(row, row.row, ctx), globals },
+    {
+      ...own,
+      globals,
+      io: { ...ctx.io, warn, note: () => {} },
+      gateway: () => ctx.gatewayWith(nowhere),
+    },
+  );
+  if (Symbol.asyncIterator in outcome) throw new Error('a create that is only shown has one outcome');
+  if (outcome.error !== undefined) throw outcome.error;
+  const { value } = outcome as Outcome<JobResult>;
+  const shown = value instanceof ShownRequest ? (value.json as { readonly body?: { model?: unknown } }) : {};
+  const model = shown.body?.model ?? row.flags.model;
+  return { model: typeof model === 'string' ? model : undefined };
+}
+
+function commandOf({ command }: Row): AnyCommand {
+  const found = commands[command];
+  if (!found) throw new Error(`no create command ${command}`);
+  return found;
+}

@@ -1,0 +1,118 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { World } from '../helpers/gw.ts';
+import { pngHead } from '../media/fixtures.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await World.open();
+});
+afterAll(() => world.close());
+
+const check = (name: string, content: string, ...more: string[]) => {
+  writeFileSync(path.join(world.cwd, name), content);
+  return world.gw(['batch', 'check', name, ...more], { bare: true });
+};
+const gamma = { command: 'video gamma', prompt: 'a fox', duration: 5, resolution: '768P', ratio: '16:9' };
+const jsonl = (...rows: object[]) => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+
+test('good rows are counted by command and model; no key and no gateway is needed', async () => {
+  const run = await check(
+    'good.jsonl',
+    jsonl(
+      gamma,
+      { ...gamma, count: 2 },
+      { command: 'video alpha', prompt: 'x' },
+      { command: 'video beta', prompt: 'x', skip: true },
+      { command: 'image create', prompt: 'x', n: 2 },
+      {
+        command: 'image native',
+        prompt: 'x',
+        model: 'geo-3.1-flash-image',
+        body: { seed: 1 },
+        set: { a: 1 },
+      },
+    ),
+  );
+  expect(run.err).toMatch(/^warning: good\.jsonl:6: the body of this endpoint is not documented[^\n]*\n$/);
+  expect(run.out.split('\n')).toEqual([
+    '3 rows of video gamma gamma-H3',
+    '1 row of video alpha alpha-video-2-5-260628',
+    '1 row of image create img-2',
+    '1 row of image native geo-3.1-flash-image',
+    '',
+  ]);
+  expect(run.code).toBe(0);
+});
+
+test('every fault is a line on stdout with file and line, all that a row breaks, and the exit code is 2', async () => {
+  const run = await check(
+    'bad.csv',
+    'command,id,prompt,duration,resolution,ratio,image\n' +
+      'video gamma,a,a fox,5,1080P,5:4,\n' +
+      'video gamma,b,"a\nfox",5,768P,16:9,\n' +
+      'video gamma,b,,5,768P,,missing.png\n',
+  );
+  expect(run.code).toBe(2);
+  const lines = run.out.trimEnd().split('\n');
+  expect(lines.slice(0, 2).join('\n')).toMatch(/^bad\.csv:2: resolution: 1080P: one of 480P/m);
+  expect(lines.slice(0, 2).join('\n')).toMatch(/^bad\.csv:2: ratio: 5:4: one of/m);
+  expect(lines.slice(2)).toEqual(['bad.csv:5: id: b: the row of line 3 has it too']);
+  expect(run.err).toContain('bad.csv: 2 rows are wrong, and 1 can be sent as they stand');
+});
+
+test('a missing prompt and a missing file are faults of their row', async () => {
+  const run = await check(
+    'less.jsonl',
+    jsonl({ command: 'image create' }, { ...gamma, 'first-frame': 'missing.png' }),
+  );
+  expect(run.out).toContain('less.jsonl:1: prompt: the row has none\n');
+  expect(run.out).toContain('less.jsonl:2: first-frame: missing.png: no such file\n');
+});
+
+test('media are relative to the manifest, those of the command line to the working directory', async () => {
+  mkdirSync(path.join(world.cwd, 'sets'), { recursive: true });
+  writeFileSync(path.join(world.cwd, 'sets', 'in.png'), pngHead(8, 8));
+  writeFileSync(path.join(world.cwd, 'here.png'), pngHead(8, 8));
+  const row = { command: 'image edit', prompt: 'a hat' };
+  expect(await check('sets/a.jsonl', jsonl({ ...row, image: 'in.png' }))).toMatchObject({ code: 0, err: '' });
+  expect(await check('sets/b.jsonl', jsonl({ ...row, image: 'here.png' }))).toMatchObject({ code: 2 });
+  const typed = await check('sets/c.jsonl', jsonl(row), '--image', 'here.png');
+  expect(typed).toMatchObject({ code: 0, err: '' });
+});
+
+test('rows from stdin need a name', async () => {
+  const run = (...more: string[]) =>
+    world.gw(['batch', 'check', '-', ...more], { bare: true, stdin: jsonl(gamma) });
+  expect(await run()).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('a batch from stdin has no name'),
+  });
+  expect(await run('--name', 'daily')).toMatchObject({ code: 0, out: '1 row of video gamma gamma-H3\n' });
+});
+
+test.each([
+  ['--name', 'a/b', 'holds a /'],
+  ['--name', 'a\u0000b', 'holds a control character'],
+  ['--command', 'video delta', 'one of video alpha, video beta'],
+])('%s %j is refused', async (flag, value, message) => {
+  const run = await check('named.jsonl', jsonl(gamma), flag, value);
+  expect(run).toMatchObject({ code: 2, err: expect.stringContaining(message) });
+});
+
+test('with --json each fault and each sum is an object', async () => {
+  const run = await check('j.jsonl', jsonl(gamma, { ...gamma, ratio: '5:4' }), '--json');
+  const [fault] = run.out
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(fault).toMatchObject({ file: 'j.jsonl', line: 2, message: expect.stringContaining('ratio: 5:4') });
+});
+
+test('an empty manifest is said to be one', async () => {
+  expect(await check('none.csv', 'prompt\n')).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('none.csv: there is no row in it'),
+  });
+});

@@ -1,0 +1,144 @@
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { openManifest, type WrittenRow } from '../../src/batch/read-manifest.ts';
+
+const dir = mkdtempSync(path.join(tmpdir(), 'gw-manifest-'));
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+async function read(name: string, content: string | Uint8Array): Promise<WrittenRow[]> {
+  writeFileSync(path.join(dir, name), content);
+  const rows: WrittenRow[] = [];
+  for await (const row of openManifest(name, dir).rows()) rows.push(row);
+  return rows;
+}
+
+test.each<[string, string, readonly WrittenRow[]]>([
+  [
+    'a.jsonl',
+    '\ufeff{"id": "a"}\r\n\n{"id": "b", "image": ["x", "y"]}',
+    [
+      { line: 1, fields: { id: 'a' } },
+      { line: 3, fields: { id: 'b', image: ['x', 'y'] } },
+    ],
+  ],
+  [
+    'a.json',
+    '[\n {"id": "a", "body": {"k": ["]", "}", "\\""]}},\n {\n  "id": "b"}, {"id": "c"}\n]\n',
+    [
+      { line: 2, fields: { id: 'a', body: { k: [']', '}', '"'] } } },
+      { line: 3, fields: { id: 'b' } },
+      { line: 4, fields: { id: 'c' } },
+    ],
+  ],
+  ['empty.json', '[]', []],
+  [
+    'a.csv',
+    '\ufeffid,prompt,image,image.2,image.3\r\na,"two\nlines, ""quoted""",x,y,\n\n,,,,\nb,short\n',
+    [
+      { line: 2, fields: { id: 'a', prompt: 'two\nlines, "quoted"', image: ['x', 'y'] } },
+      { line: 6, fields: { id: 'b', prompt: 'short' } },
+    ],
+  ],
+  [
+    'a.yaml',
+    '# mine\n\n- &base { id: a, watermark: true }\n- <<: *base\n  id: b\n  prompt: |\n    two\n    lines\n',
+    [
+      { line: 3, fields: { id: 'a', watermark: true } },
+      { line: 4, fields: { watermark: true, id: 'b', prompt: 'two\nlines\n' } },
+    ],
+  ],
+])('%s gives its rows with the lines they begin on', async (name, content, rows) => {
+  const found = await read(name, content);
+  expect(found.map(({ line, fields, fault }) => (fault ? { line, fault } : { line, fields }))).toEqual(rows);
+});
+
+const bomb = [
+  '- id: before',
+  '- a: &a [x, x, x, x, x, x, x, x, x]',
+  '  b: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a]',
+  '  c: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b]',
+  '  d: [*c, *c, *c, *c, *c, *c, *c, *c, *c]',
+  '- id: after',
+].join('\n');
+const long = 'x'.repeat(10 * 1024 * 1024);
+
+test.each<[string, string | Uint8Array, number, RegExp]>([
+  [
+    'b.jsonl',
+    '{"id":"a"}\n{"id" "b"}\n{"id":"c"}',
+    2,
+    /^not JSON: column 7: a colon is missing before "\\"b\\""|colon/,
+  ],
+  ['c.jsonl', '[1]\n', 1, /^a row is an object of fields/],
+  [
+    'd.jsonl',
+    Buffer.from([0x7b, 0x7d, 0x0a, 0x22, 0xff, 0x22, 0x0a]),
+    2,
+    /^not UTF-8 text: the byte at offset 1 /,
+  ],
+  [
+    'e.jsonl',
+    `{"id":"a"}\n{"prompt":"${long}"}\n{"id":"b"}\n`,
+    2,
+    /^the row has 10\.0 MiB, and at most 8 MiB are read/,
+  ],
+  ['b.json', '{"id": "a"}', 1, /^not a list: a manifest in JSON begins with \[/],
+  ['c.json', '[{"id": "a"}\n{"id": "b"}]', 2, /^a comma or \] is missing before "\{"/],
+  ['d.json', '[{"id": "a"},\n]', 2, /^a row begins with \{, not with "\]"/],
+  ['e.json', '[{"id": "a"},\n{"id"', 2, /^the text ends before its \]/],
+  ['f.json', '[1]', 1, /^a row begins with \{/],
+  ['g.json', '[]\n[]', 2, /^more text after the end of the list/],
+  ['h.json', '[{"id": "a"},\n{"id": 01}]', 2, /^not JSON: column/],
+  ['i.json', `[{"prompt":"${long}"}]`, 1, /^the row has 10\.0 MiB/],
+  [
+    'b.csv',
+    'id,prompt\na,b,c\n',
+    2,
+    /^the row has 3 columns, and the first line names 2: put what holds a comma/,
+  ],
+  ['c.csv', 'id,prompt\na,"b\nc', 2, /^a double quote is opened and never closed/],
+  ['d.csv', 'id,prompt\na,b\nc,"d"e\n', 3, /^text stands behind a closing quote/],
+  ['e.csv', 'id,id\na,b\n', 1, /^id: the first line names it twice/],
+  ['f.csv', 'id,,prompt\na,,b\n', 1, /^column 2 has no name/],
+  ['g.csv', Buffer.from('id\na\n\xff\n', 'latin1'), 3, /^not UTF-8 text/],
+  ['h.csv', `id,prompt\na,"${long}"\n`, 2, /MiB/],
+  ['b.yaml', 'id: a\n', 1, /^not a list/],
+  ['c.yaml', '- id: a\n  id: b\n', 2, /^not YAML: Map keys must be unique/],
+  ['d.yaml', '- id: a\n- [\n', 3, /^not YAML/],
+  ['e.yaml', bomb, 2, /^anchors are used more than 100 times/],
+  ['f.yaml', '- id: a\n- just words\n', 2, /^a row is an object of fields/],
+  ['g.yaml', `- prompt: ${long}\n`, 1, /^a manifest in YAML has at most 2 MiB, and this has 10\.0/],
+])('%s has its fault told with its line', async (name, content, line, fault) => {
+  const faults = (await read(name, content)).filter((row) => row.fault !== undefined);
+  expect(faults).toHaveLength(1);
+  expect(faults[0]?.line).toBe(line);
+  expect(faults[0]?.fault).toMatch(fault);
+  expect(faults[0]?.fault?.length).toBeLessThan(200);
+});
+
+test('rows behind a faulty one are read where the format lets it', async () => {
+  expect(await read('on.jsonl', '{"id":"a"}\nnonsense\n{"id":"c"}')).toHaveLength(3);
+  expect(await read('on.yaml', bomb)).toHaveLength(3);
+  expect(await read('on.csv', 'id,prompt\na,b,c\nd,e\n')).toHaveLength(2);
+});
+
+test('a manifest that changes while it is read is refused', async () => {
+  const file = path.join(dir, 'changing.jsonl');
+  writeFileSync(file, '{"id":"a"}\n{"id":"b"}\n');
+  const manifest = openManifest('changing.jsonl', dir);
+  const first: WrittenRow[] = [];
+  for await (const row of manifest.rows()) first.push(row);
+  expect(first).toHaveLength(2);
+  appendFileSync(file, '{"id":"c"}\n');
+  await expect(manifest.rows().next()).rejects.toThrow('changing.jsonl: changed while it was read');
+});
+
+test.each([
+  ['a.txt', 'a.txt: no format of a manifest ends in .txt'],
+  ['a', 'a: no format of a manifest ends in nothing'],
+  ['missing.csv', 'missing.csv: no such file'],
+])('%s is refused', (name, message) => {
+  expect(() => openManifest(name, dir)).toThrow(message);
+});

@@ -1,0 +1,188 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { openManifest } from '../../src/batch/read-manifest.ts';
+import { notFields, type Row, type RowFault, readRows } from '../../src/batch/rows.ts';
+import { creates } from '../../src/commands/batch/row-command.ts';
+import { flagName, list, on, onOff, text } from '../../src/flags/flag.ts';
+
+const dir = mkdtempSync(path.join(tmpdir(), 'gw-rows-'));
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+async function rowsOf(
+  rows: readonly object[],
+  more: Partial<Parameters<typeof readRows>[0]> = {},
+): Promise<(Row | RowFault)[]> {
+  writeFileSync(path.join(dir, 'm.jsonl'), rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+  const manifest = openManifest('m.jsonl', dir);
+  const found: (Row | RowFault)[] = [];
+  for await (const row of readRows({
+    manifest,
+    name: 'm',
+    creates,
+    command: 'video gamma',
+    defaults: {},
+    ...more,
+  })) {
+    found.push(row);
+  }
+  return found;
+}
+const made = async (...rows: object[]) => (await rowsOf(rows)) as Row[];
+const keys = async (...rows: object[]) => (await made(...rows)).map(({ key }) => key);
+const faults = async (...rows: object[]) =>
+  (await rowsOf(rows)).flatMap((row) => ('faults' in row ? row.faults : []));
+
+describe('fields', () => {
+  const every = Object.entries(creates).flatMap(([command, flags]) =>
+    Object.entries(flags)
+      .filter(([key]) => !notFields.has(key) && key !== 'count')
+      .map(([key, flag]) => ({ command, key, flag })),
+  );
+  test.each(every)('$command takes $key as its create does', async ({ command, key, flag }) => {
+    const word = { waitTimeout: '30s', interval: '2s', shot: '3:a fox', duration: '7' }[key] ?? '1';
+    const name = flagName(key).slice(2);
+    const value = flag.value === undefined ? true : word;
+    const typed = flag.value === undefined ? !flag.negativeOnly : flag.parse(word, `--${name}`);
+    for (const spelled of [name, name.replaceAll('-', '_')]) {
+      const [row] = await made({ command, [flag.negativeOnly ? `no-${spelled}` : spelled]: value });
+      expect(row?.flags).toEqual({ [key]: typed });
+    }
+  });
+
+  test('a flag that a command gets tomorrow is a field of its rows', async () => {
+    const tomorrow = {
+      madeUp: text('WORD', 'a word'),
+      several: list('WORD', 'words'),
+      turned: onOff('a switch'),
+      plain: on('another'),
+    };
+    const rows = await rowsOf(
+      [
+        { made_up: 7, several: ['a', 'b'], turned: false, plain: 'true' },
+        { 'no-turned': true, plain: false },
+      ],
+      { creates: { 'video gamma': tomorrow } },
+    );
+    expect(rows.map((row) => ('flags' in row ? row.flags : row))).toEqual([
+      { madeUp: '7', several: ['a', 'b'], turned: false, plain: true },
+      { turned: false },
+    ]);
+  });
+
+  test('the command line says what rows do not, where their command takes it', async () => {
+    const defaults = { resolution: '768P', turbo: true, image: ['/a.png'], count: '2' };
+    const rows = await rowsOf(
+      [
+        { id: 'a', prompt: 'x', resolution: '2K' },
+        { id: 'b', count: 1 },
+      ],
+      { defaults },
+    );
+    expect(rows).toMatchObject([
+      { key: 'm/a/1', flags: { resolution: '2K', image: ['/a.png'] } },
+      { key: 'm/a/2' },
+      { key: 'm/b/1', flags: { resolution: '768P' } },
+    ]);
+  });
+
+  test('set and body are objects; what is empty or null says nothing', async () => {
+    const [row] = await made({ set: { 'settings.a': 1, b: 'x' }, body: { c: [] }, ratio: null, model: '' });
+    expect(row).toMatchObject({ set: ['settings.a=1', 'b="x"'], body: { c: [] }, flags: {} });
+  });
+
+  test('a command may be written as it is typed', async () => {
+    const rows = await made({ command: 'gw video alpha create' }, { command: 'image edit' });
+    expect(rows.map(({ command }) => command)).toEqual(['video alpha', 'image edit']);
+  });
+});
+
+describe('keys', () => {
+  test('are the name and the id, or a digest and how many the same came before', async () => {
+    const found = await keys(
+      { id: 'a' },
+      { prompt: 'x', model: 'y' },
+      { model: 'y', prompt: 'x' },
+      { id: 7 },
+    );
+    expect(found[0]).toBe('m/a');
+    expect(found[1]).toMatch(/^m\/[0-9a-f]{20}$/);
+    expect(found[2]).toBe(`${found[1]}-2`);
+    expect(found[3]).toBe('m/7');
+  });
+  test('do not change with what stands around a row', async () => {
+    const [alone] = await keys({ prompt: 'x' });
+    const [, beside] = await keys({ prompt: 'y' }, { prompt: 'x' });
+    expect(beside).toBe(alone);
+  });
+  test('count makes several, skip none, and positions stay', async () => {
+    const rows = await made({ id: 'a', count: 2 }, { id: 'b', skip: true, nonsense: 1 }, { id: 'c' });
+    expect(rows.map(({ key, row }) => [key, row])).toEqual([
+      ['m/a/1', 1],
+      ['m/a/2', 1],
+      ['m/c', 3],
+    ]);
+  });
+});
+
+test.each<[object, string]>([
+  [{ resolutoin: '768P' }, 'resolutoin: no flag of gw video gamma create; did you mean resolution?'],
+  [{ 'api-key-file': 'x' }, 'api-key-file: no flag of gw video gamma create'],
+  [{ base_url: 'x' }, 'base-url: no flag of gw video gamma create'],
+  [{ once: 'x' }, 'once: no flag of gw video gamma create'],
+  [
+    { first_frame: 'a', 'first-frame': 'b' },
+    'first-frame: given twice, as first-frame and in another spelling',
+  ],
+  [{ id: 'a/b' }, 'id: a/b: holds a /, which stands between the parts of a key'],
+  [{ id: 'a\u0007' }, 'id: a\u0007: holds a control character'],
+  [{ id: ' ' }, 'id:  : is blank'],
+  [{ id: 'x'.repeat(300) }, `id: ${'x'.repeat(60)}…: has 300 characters, and at most 194 are taken`],
+  [{ id: {} }, 'id: a text or a number names a row'],
+  [{ count: 101 }, 'count: 101: a whole number from 1 to 100 is taken'],
+  [{ count: '1e1' }, 'count: 1e1: a whole number from 1 to 100 is taken'],
+  [{ skip: 'perhaps' }, 'skip: perhaps: true or false is taken'],
+  [{ watermark: 'maybe' }, 'watermark: maybe: true or false is taken'],
+  [{ prompt: ['a', 'b'] }, 'prompt: one value is taken, and the row has 2'],
+  [{ prompt: { a: 1 } }, 'prompt: a text or a number is taken, not {"a":1}'],
+  [{ set: 'x' }, 'set: an object is taken, such as {"seed": 7}'],
+  [{ body: [1] }, 'body: an object is taken, such as {"seed": 7}'],
+  [{ body: { seed: 12345678901234567890n.toString() } }, ''],
+  [
+    { command: 'video gama' },
+    'command: video gama: one of video alpha, video beta, video gamma, image create',
+  ],
+  [{ duration: 'abc' }, 'duration: abc: not a whole number of seconds'],
+])('%j', async (row, message) => {
+  const found = await faults(row);
+  if (message === '') expect(found).toEqual([]);
+  else expect(found.join('\n')).toContain(message);
+});
+
+test('a number that would be sent as another is refused', async () => {
+  writeFileSync(
+    path.join(dir, 'n.jsonl'),
+    '{"body": {"seed": 12345678901234567890}}\n{"prompt": 12345678901234567890}\n',
+  );
+  const manifest = openManifest('n.jsonl', dir);
+  const found: string[] = [];
+  for await (const row of readRows({ manifest, name: 'n', creates, command: 'video gamma', defaults: {} })) {
+    found.push(...('faults' in row ? row.faults : ['none']));
+  }
+  expect(found).toEqual([
+    'body: an integer has more digits than can be sent exactly; write it in quotes',
+    'prompt: an integer has more digits than can be sent exactly; write it in quotes',
+  ]);
+});
+
+test('every fault of a row is told, and two rows with one id name each other', async () => {
+  expect(await faults({ id: 'a', nope: 1, count: 0, skip: 'x' })).toHaveLength(3);
+  expect(await faults({ id: 'a' }, { id: 'a' })).toEqual(['id: a: the row of line 1 has it too']);
+  expect(await faults({ __proto__x: 1 })).toHaveLength(1);
+});
+
+test('a row without a command says so where the run names none', async () => {
+  const [row] = await rowsOf([{ prompt: 'x' }], { command: undefined });
+  expect(row).toMatchObject({ line: 1, faults: [expect.stringContaining('command: the row names none')] });
+});
