@@ -5,6 +5,7 @@ import type { Clock, Host } from './host.ts';
 import type { Client, Gateway } from './http/client.ts';
 import type { Transport } from './http/exchange.ts';
 import type { Io } from './io/io.ts';
+import type { JobEvents } from './jobs/job-events.ts';
 import type { Job } from './ledger/event.ts';
 import type { Ledger } from './ledger/ledger.ts';
 import { once } from './once.ts';
@@ -35,6 +36,8 @@ export interface Context {
   /** As `gatewayOf` where no request of the API is needed: to show one, or to fetch what needs no key. */
   gatewayWithoutKey(job: Job): Promise<Access>;
   ledger(): Promise<Ledger>;
+  /** With `--events`: where everything that happens to a job is told. */
+  readonly events?: JobEvents | undefined;
 }
 
 /** A command line that goes on from here: the words, with the gateway that this run was given. */
@@ -70,10 +73,11 @@ interface Parts {
   readonly io: Io;
   readonly globals: GlobalFlags;
   readonly signal: AbortSignal;
+  readonly events?: JobEvents | undefined;
 }
 
 /** Builds the context of one run, and the function that ends what it started. */
-export function makeContext({ host, io, globals, signal }: Parts): {
+export function makeContext({ host, io, globals, signal, events }: Parts): {
   ctx: Context;
   close: () => Promise<void>;
 } {
@@ -181,6 +185,7 @@ export function makeContext({ host, io, globals, signal }: Parts): {
     globals,
     signal,
     clock: host.clock,
+    events,
     settings,
     settingsOfNewProfile: () => settingsWith({ ...globals, profileMayBeNew: true }),
     gateway,
@@ -191,12 +196,13 @@ export function makeContext({ host, io, globals, signal }: Parts): {
     ledger: once(async () => {
       const { openLedger } = await import('./ledger/open-ledger.ts');
       const { trustedStateDir } = await import('./config/dirs.ts');
-      return openLedger({
+      const ledger = openLedger({
         dir: trustedStateDir(host),
         clock: host.clock,
         keepPrompts: readSwitch(host.env, 'GW_LEDGER_PROMPTS') ?? true,
         hideSecret: (text) => io.withoutSecrets(text),
       });
+      return events ? events.watching(ledger) : ledger;
     }),
   };
   return {

@@ -3,11 +3,13 @@ import { type AnyCommand, type Outcome, ShownRequest } from './command.ts';
 import type { Context } from './context.ts';
 import { makeContext } from './context.ts';
 import { ClosedPipe, type EndingSignal, GwError, Interrupted } from './errors.ts';
+import type { FlagSet, FlagValues } from './flags/flag.ts';
 import type { GlobalFlags } from './flags/global.ts';
 import type { Host } from './host.ts';
 import { createIo } from './io/create-io.ts';
 import type { Io } from './io/io.ts';
 import { readOutputMode } from './io/output-mode.ts';
+import type { JobEvents } from './jobs/job-events.ts';
 import { HelpShown, type Invocation, parseArgv } from './parse-argv.ts';
 import { program } from './program.ts';
 
@@ -41,10 +43,12 @@ async function runCommand({ command, input }: Invocation, io: Io, host: Host): P
   // Hundreds of jobs may wait on it; that is no leak.
   setMaxListeners(0, abort.signal);
   const stopListening = listen(abort, io, host);
-  const { ctx, close } = makeContext({ host, io, globals: input.globals, signal: abort.signal });
+  const events = await eventsOf(input.flags, io, host);
+  const { ctx, close } = makeContext({ host, io, globals: input.globals, signal: abort.signal, events });
   const codes: number[] = [];
   const show = async (outcome: Outcome<unknown>) => {
-    if ('value' in outcome) await print(command, outcome, ctx);
+    if (events && !(outcome.value instanceof ShownRequest)) await tell(outcome, events, io);
+    else if ('value' in outcome) await print(command, outcome, ctx);
     if (outcome.error !== undefined) report(outcome.error, io);
     codes.push(outcome.error === undefined ? 0 : exitCodeOf(outcome.error));
   };
@@ -52,13 +56,34 @@ async function runCommand({ command, input }: Invocation, io: Io, host: Host): P
     const result = command.run(input, ctx);
     if (Symbol.asyncIterator in result) for await (const outcome of result) await show(outcome);
     else await show(await result);
+    await events?.close();
     return await finish(io, combine(codes));
   } catch (error) {
-    return await finish(io, exitCodeOf(error), () => report(error, io));
+    return await finish(io, exitCodeOf(error), async () => {
+      report(error, io);
+      if (events && !(error instanceof ClosedPipe)) await tell({ error }, events, io);
+      await events?.close();
+    });
   } finally {
     stopListening();
     await close();
   }
+}
+
+/** Where everything that happens is told, with `--events`; loaded only then. */
+async function eventsOf(flags: FlagValues<FlagSet>, io: Io, host: Host): Promise<JobEvents | undefined> {
+  if (flags.events !== true) return undefined;
+  const { JobEvents } = await import('./jobs/job-events.ts');
+  return new JobEvents({ write: (event) => io.outJson(event), clock: host.clock });
+}
+
+async function tell({ value, error }: Outcome<unknown>, events: JobEvents, io: Io): Promise<void> {
+  const { reportError, safeReport } = await import('./io/error-lines.ts');
+  const told = error === undefined ? undefined : reportError(error);
+  await events.ended(
+    value as Parameters<JobEvents['ended']>[0],
+    told && safeReport(told, (text) => io.withoutSecrets(text)),
+  );
 }
 
 async function print(command: AnyCommand, { value, error }: Outcome<unknown>, ctx: Context): Promise<void> {

@@ -24,6 +24,7 @@ export const saveFlags = {
   download: off('do not save the output'),
   out: text(settingsTable.out.value, settingHelp('out'), { short: 'o' }),
   force: on('overwrite an existing file'),
+  events: on('one JSON object a line on stdout as it happens, in place of the result'),
 } as const;
 
 export const waitFlags = {

@@ -52,14 +52,19 @@ export function reportError(error: unknown): ErrorReport | undefined {
   };
 }
 
-/** The one line of `--json`, without its newline; `hide` masks secrets before anything is cut. */
-export function errorJson(report: ErrorReport, hide: (text: string) => string): string {
+/** A report as it is printed: `hide` masks secrets before anything is cut. */
+export function safeReport(report: ErrorReport, hide: (text: string) => string): ErrorReport {
   const safe = (value: string | number | undefined) =>
     typeof value === 'string' ? cutCodePoints(hide(value), MAX_CODE_POINTS) : value;
-  return safeJson({
-    error: Object.fromEntries(Object.entries(report).map(([name, value]) => [name, safe(value)])),
-  });
+  return {
+    ...report,
+    ...Object.fromEntries(Object.entries(report).map(([name, value]) => [name, safe(value)])),
+  };
 }
+
+/** The one line of `--json`, without its newline. */
+export const errorJson = (report: ErrorReport, hide: (text: string) => string): string =>
+  safeJson({ error: safeReport(report, hide) });
 
 const rfc3339 = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 

@@ -7,6 +7,7 @@ import type { Transport } from '../http/exchange.ts';
 import type { Progress } from '../io/io.ts';
 import type { SavedFile, SavePlan } from '../ledger/event.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import type { JobEvents } from './job-events.ts';
 import { recordLook, type SeenTask, type TaskLook, YOUNG_MS } from './look.ts';
 import type { Looker } from './looker.ts';
 import { poll, spedUp } from './poll.ts';
@@ -25,6 +26,8 @@ export interface JobDeps {
   readonly random: () => number;
   readonly signal: AbortSignal;
   readonly progress: Progress;
+  /** With `--events`: what is told as it happens. */
+  readonly events?: JobEvents | undefined;
   readonly warn: (text: string) => void;
   /** Longest silence of a download. */
   readonly silenceMs: number;

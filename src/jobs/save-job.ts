@@ -83,7 +83,10 @@ export async function saveJob(look: SeenTask, input: SaveInput, deps: FollowDeps
       clock: deps.clock,
       random: deps.random,
       signal: deps.signal,
-      onProgress: (update) => deps.progress.download(update),
+      onProgress: (update) => {
+        deps.progress.download(update);
+        deps.events?.download(key, update);
+      },
       onWarning: deps.warn,
     });
     const errors = failures.map(({ error }) => error);

@@ -62,6 +62,7 @@ const outputFlags = {
       '(default ./{id}.{ext}, with several images ./{id}-{index}.{ext}); - writes the one image to stdout',
   },
   force: saveFlags.force,
+  events: saveFlags.events,
   preview: on('show the image in the terminal'),
 } as const;
 

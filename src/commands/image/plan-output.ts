@@ -12,6 +12,7 @@ export interface OutputFlags {
   readonly force?: boolean | undefined;
   readonly preview?: boolean | undefined;
   readonly keepPartials?: boolean | undefined;
+  readonly events?: boolean | undefined;
 }
 
 export interface OutputPlan {
@@ -31,7 +32,7 @@ export function planOutput(
 ): OutputPlan {
   const force = flags.force ?? false;
   if (flags.out === '-') {
-    refuseWithStdout(flags, images, globals.json === true);
+    refuseWithStdout(flags, images, globals.json ? '--json' : flags.events ? '--events' : undefined);
     return { save: { target: planTarget(undefined, host.cwd), force, download: false }, toStdout: true };
   }
   const out = flags.out ?? defaultOut;
@@ -43,9 +44,10 @@ export function planOutput(
   return { save: { target: numbered, force, download: true }, toStdout: false };
 }
 
-function refuseWithStdout(flags: OutputFlags, images: number, json: boolean): void {
-  if (json)
-    throw usage('--out -: stdout holds the image, and --json prints there too', 'leave one of them out');
+function refuseWithStdout(flags: OutputFlags, images: number, printing: string | undefined): void {
+  if (printing) {
+    throw usage(`--out -: stdout holds the image, and ${printing} prints there too`, 'leave one of them out');
+  }
   if (images > 1) {
     throw usage(`--out -: stdout takes one image, and ${images} are asked for`, 'name a directory instead');
   }

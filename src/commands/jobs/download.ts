@@ -17,8 +17,8 @@ import type { KnownJob } from './read-jobs.ts';
 import { showJobQueries } from './show-queries.ts';
 import { endedOutcome, savePlanOf, taskJob } from './task-job.ts';
 
-const { out, force } = laterSaveFlags;
-const flags = { out, force } as const;
+const { out, force, events } = laterSaveFlags;
+const flags = { out, force, events } as const;
 const latest = '$(gw jobs list -q --family alpha --status succeeded --limit 1)';
 
 /** `gw jobs download ID…`: saves the outputs of finished jobs of any family and gateway; waits for nothing. */

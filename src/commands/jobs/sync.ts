@@ -1,6 +1,7 @@
 import { defineCommand, type Outcome } from '../../command.ts';
 import { type Context, commandFor } from '../../context.ts';
 import { GwError } from '../../errors.ts';
+import { saveFlags } from '../../flags/job-flags.ts';
 import { isOpen, type Synced, type SyncInput, syncJobs } from '../../jobs/sync.ts';
 import type { Job } from '../../ledger/event.ts';
 import { type JobResult, outcomeOf } from '../video/follow-job.ts';
@@ -10,9 +11,11 @@ import { showJobQueries } from './show-queries.ts';
 import { syncInput } from './sync-inputs.ts';
 import { wholeProgress } from './whole-progress.ts';
 
+const flags = { events: saveFlags.events } as const;
+
 /** `gw jobs sync`: looks at every unfinished job, saves every finished one, and exits. */
-export const sync = defineCommand<Record<string, never>, JobResult>({
-  flags: {},
+export const sync = defineCommand<typeof flags, JobResult>({
+  flags,
   examples: ['gw jobs sync --sandbox', 'gw jobs sync --json'],
   notes: [
     'Safe to run from cron, twice at once, and after a crash. Without --profile, --base-url or --sandbox it serves ' +
@@ -31,6 +34,7 @@ export const sync = defineCommand<Record<string, never>, JobResult>({
     const running = new Map<string, string>();
     let elsewhere = 0;
     const whole = wholeProgress(inputs.length, ctx);
+    for (const { job } of inputs) ctx.events?.about(job);
     for await (const { job, synced } of syncJobs(inputs, ctx.signal)) {
       whole.tell(synced.outcome === 'ended' && synced.followed.error !== undefined);
       if (synced.outcome === 'running') running.set(synced.id, synced.status);

@@ -130,7 +130,7 @@ function* endOfInterrupted(
 ): Generator<Outcome<JobResult>> {
   const [first] = outcomes;
   if (!(first?.error instanceof Interrupted)) return;
-  for (const { value } of outcomes) if (ctx.io.mode.json && value) yield { value };
+  for (const { value } of outcomes) if ((ctx.io.mode.json || ctx.events) && value) yield { value };
   const next = commandFor('gw jobs wait --all', ctx);
   throw new Interrupted(first.error.signal, `${outcomes.length} jobs go on; pick them up with: ${next}`);
 }

@@ -16,8 +16,8 @@ import { trackJobs } from './tracked-job.ts';
 
 /** `gw video FAMILY download ID…`: the second half of `create --wait`: saves what is finished, waits for nothing. */
 export function videoDownload(familyName: string) {
-  const { out, force } = saveFlags;
-  const flags = { out, force };
+  const { out, force, events } = saveFlags;
+  const flags = { out, force, events };
   const latest = `$(gw jobs list -q --family ${familyName} --status succeeded --limit 1)`;
   return defineCommand<typeof flags, JobResult>({
     args: { name: 'ID', summary: 'task ID', required: true, many: true, completes: `output:${familyName}` },

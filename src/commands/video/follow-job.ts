@@ -77,6 +77,7 @@ export async function* followAll(
   for (const request of requests) {
     const { family, flags, job, save, accepted, deadlineMs, id, key } = request;
     const interval = flags.interval ?? asSet.value;
+    ctx.events?.about({ key, id, family: family.name, status: accepted?.status ?? job?.status });
     const { client } = request.access ?? (await ctx.gateway());
     inputs.push({
       request,

@@ -52,6 +52,7 @@ export function createFollowers(ctx: Context, { ownRates = false } = {}): Follow
       random: ctx.host.random,
       signal: ctx.signal,
       progress: ctx.io.progress(),
+      events: ctx.events,
       warn: (text) => ctx.io.warn(text),
       silenceMs: (await ctx.settings()).timeoutMs.value,
     };

@@ -94,7 +94,10 @@ export function downloadImages(
     clock: deps.clock,
     random: deps.random,
     signal: deps.signal,
-    onProgress: (update) => deps.progress.download(update),
+    onProgress: (update) => {
+      deps.progress.download(update);
+      deps.events?.download(where.names.id, update);
+    },
     onWarning: deps.warn,
   });
 }

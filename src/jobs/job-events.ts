@@ -1,0 +1,215 @@
+import type { LedgerEvent } from '../ledger/event.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+
+/** What is printed of a job when gw is done with it: the object of `--json`. */
+interface Result {
+  readonly family: string;
+  readonly id: string;
+  readonly status: string;
+}
+
+/** A job as its events name it. */
+interface Subject {
+  readonly key: string;
+  readonly family: string;
+  id?: string | undefined;
+  status?: string | undefined;
+  /** It was made on another machine and only taken into this ledger: its intent and its ID are no news. */
+  isAdopted?: boolean;
+}
+
+/** An error as section 1 of the contract has it, and whether it ends the job. */
+export interface ToldError {
+  readonly kind: string;
+  readonly task_id?: string | undefined;
+}
+
+export interface EventsWorld {
+  /** Takes one event as one line. A failure to write is heard of with the next `result`. */
+  readonly write: (event: object) => Promise<void>;
+  readonly clock: { now(): number; steady(): number };
+}
+
+/** Ends of a wait, which the job outlives. */
+const goesOn = new Set(['wait_timeout', 'interrupted']);
+const DOWNLOAD_EVERY_MS = 1_000;
+
+/**
+ * What happens to the jobs of a run, told as it happens (`--events`). What a job goes through is written to the ledger, so
+ * it is told from there; bytes of a download and the result come beside it.
+ */
+export class JobEvents {
+  readonly #world: EventsWorld;
+  readonly #byKey = new Map<string, Subject>();
+  readonly #byId = new Map<string, Subject>();
+  /** Jobs of this run whose result has not been told. */
+  readonly #due = new Set<Subject>();
+  readonly #toldAtMs = new Map<string, number>();
+
+  constructor(world: EventsWorld) {
+    this.#world = world;
+  }
+
+  /** A ledger whose writes are told here, each once it is durable. */
+  watching(ledger: Ledger): Ledger {
+    const remember = <J extends Subject | undefined>(job: J): J => {
+      if (job) this.#remember(job);
+      return job;
+    };
+    return {
+      dir: ledger.dir,
+      get unreadable() {
+        return ledger.unreadable;
+      },
+      begin: (intent, key) => {
+        const hold = ledger.begin(intent, key);
+        const { family, bodySha256 } = intent;
+        this.#remember({ key: hold.key, family, isAdopted: bodySha256 === '' });
+        this.#tellWritten(hold.key, intent);
+        return hold;
+      },
+      hold: async (key) => {
+        const hold = await ledger.hold(key);
+        remember(hold?.job);
+        return hold;
+      },
+      holdMany: async (keys) => {
+        const holds = await ledger.holdMany(keys);
+        for (const { job } of holds) remember(job);
+        return holds;
+      },
+      isHeld: (key) => ledger.isHeld(key),
+      append: (key, event) => {
+        if (event.event === 'intent') {
+          this.#remember({ key, family: event.family, isAdopted: event.bodySha256 === '' });
+        }
+        try {
+          ledger.append(key, event);
+        } catch (error) {
+          // The gateway has it, whether the disk takes its ID or not.
+          if (event.event === 'accepted') this.#tellWritten(key, event);
+          throw error;
+        }
+        this.#tellWritten(key, event);
+      },
+      find: async (wanted) => {
+        const jobs = await ledger.find(wanted);
+        if (wanted?.ids) for (const job of jobs) remember(job);
+        return jobs;
+      },
+      count: () => ledger.count(),
+      remove: (keys) => ledger.remove(keys),
+    };
+  }
+
+  /** A job that this run is about: it gets a result, whatever happens. */
+  about(job: Subject): void {
+    this.#due.add(this.#remember(job));
+  }
+
+  /** Bytes of an output so far; told at most once a second. */
+  download(
+    key: string,
+    update: { readonly role: string; readonly bytes: number; readonly totalBytes: number | undefined },
+  ): void {
+    const subject = this.#byKey.get(key);
+    const nowMs = this.#world.clock.steady();
+    if (!subject || nowMs - (this.#toldAtMs.get(key) ?? Number.NEGATIVE_INFINITY) < DOWNLOAD_EVERY_MS) return;
+    this.#toldAtMs.set(key, nowMs);
+    const { role, bytes, totalBytes: total } = update;
+    this.#tell('download', subject, { role, bytes, ...(total !== undefined && { total }) });
+  }
+
+  /** One outcome of the command: what went wrong, and the result. Throws what stdout failed with. */
+  async ended(value: Result | undefined, error: ToldError | undefined): Promise<void> {
+    const id = value?.id ?? error?.task_id;
+    if (id === undefined) {
+      // Nothing names the job: the one that is under way has come to this.
+      const [only] = this.#due;
+      if (error === undefined || this.#due.size !== 1 || only === undefined) return;
+      await this.#end(only, resultOf(only, error), error);
+      return;
+    }
+    const subject = this.#byKey.get(id) ?? this.#byId.get(id) ?? { key: id, family: value?.family ?? '', id };
+    await this.#end(subject, value ?? resultOf(subject, error), error);
+  }
+
+  /** The result of every job that has none yet, at the end of the run. Throws what stdout failed with. */
+  async close(): Promise<void> {
+    for (const subject of [...this.#due]) await this.#end(subject, resultOf(subject, undefined), undefined);
+  }
+
+  async #end(subject: Subject, result: Result, error: ToldError | undefined): Promise<void> {
+    this.#due.delete(subject);
+    if (error && !goesOn.has(error.kind)) {
+      this.#tell(error.kind === 'unknown_outcome' ? 'unknown' : 'failed', subject, { error });
+    }
+    await this.#write('result', subject, result);
+  }
+
+  #remember(job: Subject): Subject {
+    const known = this.#byKey.get(job.key);
+    const { key, family, id, status, isAdopted } = job;
+    const subject = known ?? { key, family, isAdopted: isAdopted ?? false };
+    subject.id ??= id;
+    subject.status ??= status;
+    this.#byKey.set(key, subject);
+    if (subject.id !== undefined) this.#byId.set(subject.id, subject);
+    return subject;
+  }
+
+  #tellWritten(key: string, event: LedgerEvent): void {
+    const subject = this.#byKey.get(key);
+    if (!subject) return;
+    switch (event.event) {
+      case 'intent':
+        this.#due.add(subject);
+        if (!subject.isAdopted) this.#tell('intent', subject, { model: event.model });
+        break;
+      case 'accepted':
+        subject.id = event.id;
+        subject.status = event.status;
+        this.#byId.set(event.id, subject);
+        if (!subject.isAdopted) this.#tell('accepted', subject, { status: event.status });
+        break;
+      case 'status':
+      case 'final':
+        if (subject.status !== event.status) this.#tell('status', subject, { status: event.status });
+        subject.status = event.status;
+        break;
+      case 'refused':
+      case 'unknown':
+      case 'lost':
+        subject.status = event.event;
+        break;
+      case 'saved': {
+        const { role, path, bytes, sha256, type } = event;
+        this.#tell('saved', subject, { role, path, bytes, sha256, type });
+        break;
+      }
+    }
+  }
+
+  #tell(event: string, subject: Subject, more: object): void {
+    this.#write(event, subject, more).catch(() => {
+      // Heard of with the result, which fails with the same.
+    });
+  }
+
+  #write(event: string, { key, family, id }: Subject, more: object): Promise<void> {
+    const t = new Date(this.#world.clock.now()).toISOString();
+    return this.#world.write({ event, t, family, key, id, ...more });
+  }
+}
+
+/** Where a job stands that the command gave no result of. */
+const resultOf = (
+  { key, family, id, status }: Subject,
+  error: ToldError | undefined,
+): Result & { readonly record: null; readonly files: readonly [] } => ({
+  family,
+  id: id ?? key,
+  status: status ?? (error?.kind === 'unknown_outcome' ? 'unknown' : ''),
+  record: null,
+  files: [],
+});

@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest';
+import { create, openPlace, pause, until } from './place.ts';
+
+// `--events` beside a gw that is killed, and a reader that looks at each line as it comes.
+
+/** The whole lines of what was read, parsed; a kill must not have left half of one. */
+const linesOf = (out: string): { event: string; id?: string }[] => {
+  expect(out === '' || out.endsWith('\n'), out).toBe(true);
+  return out
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line));
+};
+
+test('a kill -9 at any moment leaves whole lines, and an ID that was told is in the ledger', async () => {
+  const whole = await openPlace();
+  await whole.run(['--version']);
+  const startMs = performance.now();
+  expect((await whole.run([...create, 'a fox', '--events'])).code).toBe(0);
+  const lifeMs = performance.now() - startMs;
+  const seen = new Set<string>();
+  for (let at = 0; at < 12; at += 1) {
+    const place = await openPlace();
+    const running = place.start([...create, 'a fox', '--events']);
+    await pause((lifeMs * 1.1 * (at + 0.5)) / 12);
+    running.child.kill('SIGKILL');
+    const { out } = await running.ended;
+    const ids = (await place.jobs()).map(({ id }) => id);
+    for (const { event, id } of linesOf(out)) {
+      seen.add(event);
+      if (id !== undefined) expect(ids).toContain(id);
+    }
+  }
+  expect(seen).toContain('intent');
+});
+
+test('accepted is told before the gateway is asked about the task', async () => {
+  const place = await openPlace();
+  const running = place.start([
+    'video',
+    'alpha',
+    'create',
+    '--wait',
+    '--interval',
+    '1m',
+    'a fox',
+    '--events',
+  ]);
+  await until('accepted', () => running.out().includes('"event":"accepted"'));
+  expect(place.sandbox.requests.filter(({ method }) => method === 'GET')).toEqual([]);
+  running.child.kill('SIGKILL');
+  await running.ended;
+});
+
+test('a reader that closes after a line ends nothing: the job comes home, quietly', async () => {
+  const place = await openPlace();
+  const { code, out, err } = await place.shell(
+    'set -o pipefail; $GW video alpha create --wait --interval 100ms "a fox" --events -q | head -n 1',
+  );
+  expect(code, err).toBe(0);
+  expect(linesOf(out).map(({ event }) => event)).toEqual(['intent']);
+  expect(err).toBe('');
+  expect((await place.jobs()).map(({ state, files }) => [state, files.length])).toEqual([['succeeded', 1]]);
+});

@@ -1,0 +1,179 @@
+import { afterEach, expect, test } from 'vitest';
+import { World } from '../helpers/gw.ts';
+import { acceptedJob, HOUR_MS } from './jobs-seed.ts';
+
+// `--events`: stdout is one JSON object a line as it happens, last `result`, one a job.
+
+const open: World[] = [];
+afterEach(async () => {
+  for (const world of open.splice(0)) await world.close();
+});
+
+async function openWorld(options: Parameters<typeof World.open>[0] = {}): Promise<World> {
+  const world = await World.open(options);
+  open.push(world);
+  return world;
+}
+
+interface Told {
+  readonly event: string;
+  readonly t: string;
+  readonly family: string;
+  readonly key: string;
+  readonly id?: string;
+  readonly [field: string]: unknown;
+}
+const toldIn = (out: string): Told[] =>
+  out
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line));
+const names = (out: string): string[] => toldIn(out).map(({ event }) => event);
+
+const alpha = ['video', 'alpha', 'create', 'a fox', '--events'];
+
+test('a create that waits tells its job from the intent to the result', async () => {
+  const world = await openWorld();
+  const { code, out } = await world.gw([...alpha, '--wait']);
+  expect(code).toBe(0);
+  const told = toldIn(out);
+  expect(new Set(names(out))).toEqual(
+    new Set(['intent', 'accepted', 'status', 'download', 'saved', 'result']),
+  );
+  expect(names(out).slice(0, 2)).toEqual(['intent', 'accepted']);
+  expect(names(out).slice(-2)).toEqual(['saved', 'result']);
+  expect(names(out).filter((name) => name === 'download').length).toBeLessThanOrEqual(1);
+  const [intent, accepted] = told;
+  const last = told.at(-1);
+  for (const each of told) {
+    expect(each).toMatchObject({ family: 'alpha', key: intent?.key });
+    expect(each.t).toBe(new Date(each.t).toISOString());
+  }
+  expect(intent).not.toHaveProperty('id');
+  expect(told.slice(1).every(({ id }) => id === accepted?.id && id?.startsWith('vt-'))).toBe(true);
+  const { path, bytes, sha256, type } = told.at(-2) as Told;
+  expect(last).toMatchObject({ status: 'succeeded', files: [{ path, bytes, sha256, type }] });
+  expect(last?.record).toMatchObject({ id: accepted?.id, status: 'succeeded' });
+  const statuses = told.filter(({ event }) => event === 'status').map(({ status }) => status);
+  expect(statuses).toEqual([...new Set(statuses)]);
+  expect(statuses.at(-1)).toBe('succeeded');
+});
+
+test('without --wait the accepted job is the result', async () => {
+  const world = await openWorld();
+  const { out } = await world.gw(alpha);
+  expect(names(out)).toEqual(['intent', 'accepted', 'result']);
+  expect(toldIn(out)[2]).toMatchObject({ status: 'queued', files: [] });
+});
+
+test.each([
+  [
+    'create:402',
+    [],
+    6,
+    ['intent', 'failed', 'result'],
+    { kind: 'balance', exit_code: 6, status: 402 },
+    'refused',
+  ],
+  ['create:reset-after', [], 14, ['intent', 'unknown', 'result'], { kind: 'unknown_outcome' }, 'unknown'],
+  [
+    'task:fail=Whatever',
+    ['--wait'],
+    9,
+    ['intent', 'accepted', 'status', 'failed', 'result'],
+    { kind: 'task_failed', code: 'Whatever' },
+    'failed',
+  ],
+])('%s ends with one result', async (fault, words, code, events, error, status) => {
+  const world = await openWorld({ fault });
+  const run = await world.gw([...alpha, ...words]);
+  expect(run.code).toBe(code);
+  expect(names(run.out).filter((name, at, all) => name !== all[at - 1])).toEqual(events);
+  const told = toldIn(run.out);
+  expect(told.at(-2)).toMatchObject({ error });
+  expect(told.at(-1)).toMatchObject({ event: 'result', status, key: told[0]?.key });
+  expect(run.err).toContain('error:');
+});
+
+test('a wait that ends has a result and calls nothing failed', async () => {
+  const world = await openWorld({ speed: 0.01 });
+  const { code, out } = await world.gw([...alpha, '--wait', '--wait-timeout', '30s']);
+  expect(code).toBe(10);
+  expect(names(out)).not.toContain('failed');
+  expect(toldIn(out).at(-1)).toMatchObject({ event: 'result', id: expect.stringContaining('vt-') });
+});
+
+test('an image tells no accepted', async () => {
+  const world = await openWorld();
+  const { code, out } = await world.gw(['image', 'create', 'a fox', '--events']);
+  expect(code).toBe(0);
+  expect(names(out)).toEqual(['intent', 'status', 'saved', 'result']);
+  expect(toldIn(out)[3]).toMatchObject({ family: 'image', id: expect.stringContaining('gw-') });
+});
+
+test('--out - and --events do not go together', async () => {
+  const world = await openWorld();
+  const { code, err } = await world.gw(['image', 'create', 'a fox', '--events', '-o', '-']);
+  expect(code).toBe(2);
+  expect(err).toContain('stdout holds the image, and --events prints there too');
+});
+
+test.each([
+  ['video', 'alpha', 'wait'],
+  ['jobs', 'wait'],
+])('%s %s: one result a job, nothing of an intent that is history', async (...words) => {
+  const world = await openWorld();
+  const ids = [];
+  for (let at = 0; at < 2; at += 1)
+    ids.push((await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim());
+  const { code, out } = await world.gw([...words, ...ids, '--events']);
+  expect(code).toBe(0);
+  const told = toldIn(out);
+  const results = told.filter(({ event }) => event === 'result');
+  expect(results.map(({ id }) => id).sort()).toEqual(ids.sort());
+  expect(names(out)).not.toContain('intent');
+  expect(names(out)).not.toContain('accepted');
+  for (const id of ids) {
+    const own = told.filter((each) => each.id === id).map(({ event }) => event);
+    expect(own.slice(-2)).toEqual(['saved', 'result']);
+  }
+});
+
+test.each([
+  ['video', 'alpha', 'download'],
+  ['jobs', 'download'],
+])('%s %s tells what it saves', async (...words) => {
+  const world = await openWorld();
+  const id = (await world.gw(['video', 'alpha', 'create', 'a fox', '--wait', '--no-download'])).out.trim();
+  const { code, out } = await world.gw([...words, id, '--events']);
+  expect(code).toBe(0);
+  expect(names(out)).toEqual(['download', 'saved', 'result']);
+});
+
+test('a task of another machine is taken in without an intent, and waited for', async () => {
+  const world = await openWorld();
+  const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();
+  const elsewhere = { env: { GW_STATE_DIR: `${world.dir}/other` } };
+  const { out } = await world.gw(['video', 'alpha', 'wait', id, '--events'], elsewhere);
+  expect(new Set(names(out))).toEqual(new Set(['status', 'download', 'saved', 'result']));
+});
+
+test('sync: a result for each job, the running ones too', async () => {
+  const world = await openWorld({ speed: 1 });
+  const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();
+  const gone = acceptedJob(world, 'vt-20261120120000-00000000000000000000', HOUR_MS);
+  const { out } = await world.gw(['jobs', 'sync', '--events']);
+  const results = toldIn(out).filter(({ event }) => event === 'result');
+  expect(results).toHaveLength(2);
+  expect(results.find((each) => each.id === id)).toMatchObject({ family: 'alpha', status: 'queued' });
+  expect(results.find((each) => each.key === gone)?.key).toBe(gone);
+});
+
+test('a dry run prints the request, and an ID that nobody knows is told as failed', async () => {
+  const world = await openWorld();
+  expect((await world.gw([...alpha, '--dry-run'])).out).toContain('POST');
+  const { code, out } = await world.gw(['jobs', 'wait', 'nothing-1', '--events']);
+  expect(code).toBe(4);
+  expect(names(out)).toEqual(['failed', 'result']);
+  expect(toldIn(out)[0]).toMatchObject({ id: 'nothing-1', error: { kind: 'not_found' } });
+});
