@@ -130,6 +130,11 @@ export const program: Node = group(
         'forget old jobs that need nothing any more',
         async () => (await import('./commands/jobs/prune.ts')).prune,
       ),
+      leaf(
+        'resolve',
+        'close a job of unknown outcome by what you found out',
+        async () => (await import('./commands/jobs/resolve.ts')).resolve,
+      ),
     ]),
     group('batch', 'many jobs from one file', [
       leaf(

@@ -737,6 +737,15 @@ describe('a job by the beginning of its ID, and the last one', () => {
     expect((await world.gw(['jobs', 'show', 'last'])).code).toBe(4);
   });
 
+  test.each([
+    ...['show', 'wait', 'download', 'resolve'].map((name) => ['jobs', name]),
+    ...['get', 'wait', 'download'].map((name) => ['video', 'gamma', name]),
+  ])('the help says so: %s %s %s', async (...words) => {
+    const world = await openWorld();
+    const help = (await world.gw([...words.filter(Boolean), '--help'])).out.replaceAll(/\s+/g, ' ');
+    expect(help).toContain('6 or more characters it begins with, or last');
+  });
+
   test('video commands mean those of their family', async () => {
     const { world } = await threeJobs();
     for (const word of ['last', 'vt-20261101-b']) {

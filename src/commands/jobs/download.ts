@@ -12,7 +12,7 @@ import { createFollowers, type Followers } from '../video/followers.ts';
 import { eachId, refuseSharedName } from '../video/task-ids.ts';
 import { refuseSavingAnew, syncImages } from './image-jobs.ts';
 import { laterSaveFlags } from './later-save-flags.ts';
-import { namedJobs, notInLedger } from './named-jobs.ts';
+import { jobIdSummary, namedJobs, notInLedger } from './named-jobs.ts';
 import type { KnownJob } from './read-jobs.ts';
 import { showJobQueries } from './show-queries.ts';
 import { endedOutcome, savePlanOf, taskJob } from './task-job.ts';
@@ -25,7 +25,7 @@ const latest = '$(gw jobs list -q --family alpha --status succeeded --limit 1)';
 export const download = defineCommand<typeof flags, JobResult>({
   args: {
     name: 'ID',
-    summary: "the gateway's task ID, or gw's own",
+    summary: jobIdSummary,
     required: true,
     many: true,
     completes: 'output',

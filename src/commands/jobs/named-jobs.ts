@@ -5,6 +5,12 @@ import { jobsByName } from '../../ledger/ledger.ts';
 import { taskIds } from '../video/task-ids.ts';
 import { findAndWarn, type KnownJob, withFamilies } from './read-jobs.ts';
 
+/** The least that an ID may be cut to. */
+const SHORTEST_BEGINNING = 6;
+
+/** What the `video` commands take for one, of their own family. */
+export const taskIdSummary = `task ID, ${SHORTEST_BEGINNING} or more characters it begins with, or last`;
+
 /**
  * The jobs of a command line, by the gateway's IDs or gw's own; an ID that the ledger does not know has none. Where several
  * gateways gave out the same ID, the job of the one in force is meant; with a profile or gateway named by flags, no other
@@ -23,8 +29,8 @@ export async function namedJobs(
   });
 }
 
-/** The least that an ID may be cut to. */
-const SHORTEST_BEGINNING = 6;
+/** What the `jobs` commands take for an ID. */
+export const jobIdSummary = `the gateway's task ID or gw's own, ${SHORTEST_BEGINNING} or more characters it begins with, or last`;
 
 /**
  * The words of a command line as whole IDs: `last` is the newest job, of the family where one is given, and 6 or more

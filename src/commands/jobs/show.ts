@@ -3,7 +3,7 @@ import { durationText } from '../../io/duration-text.ts';
 import { oneLine, safeJson } from '../../io/escape.ts';
 import { type JobView, jobView } from '../../jobs/job-view.ts';
 import { printableRecord } from '../../jobs/printable-record.ts';
-import { namedJobs, notInLedger } from './named-jobs.ts';
+import { jobIdSummary, namedJobs, notInLedger } from './named-jobs.ts';
 import { spendText } from './spend-text.ts';
 
 /** Prompts and records come from outside: whatever they hold, they stay on their line, and are not cut. */
@@ -13,9 +13,9 @@ type ShownJob = JobView & { readonly record: unknown };
 
 /** `gw jobs show ID`: everything the ledger knows of one job, its record and links among it. */
 export const show = defineCommand<Record<string, never>, ShownJob>({
-  args: { name: 'ID', summary: "the gateway's task ID, or gw's own", required: true, completes: 'task' },
+  args: { name: 'ID', summary: jobIdSummary, required: true, completes: 'task' },
   flags: {},
-  examples: ['gw jobs show $(gw jobs list -q --limit 1)', 'gw jobs show $(gw jobs list -q --limit 1) --json'],
+  examples: ['gw jobs show $(gw jobs list -q --limit 1)', 'gw jobs show last --json'],
   sends: 'nothing',
   async run({ args }, ctx) {
     const [named] = await namedJobs(args, ctx);

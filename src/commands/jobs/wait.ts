@@ -15,7 +15,7 @@ import { createFollowers } from '../video/followers.ts';
 import { ofTask, refuseSharedName } from '../video/task-ids.ts';
 import { refuseSavingAnew, syncImages } from './image-jobs.ts';
 import { laterSaveFlags } from './later-save-flags.ts';
-import { namedJobs, notInLedger } from './named-jobs.ts';
+import { jobIdSummary, namedJobs, notInLedger } from './named-jobs.ts';
 import { type KnownJob, readJobs, withoutForeign } from './read-jobs.ts';
 import { showJobQueries } from './show-queries.ts';
 import { endedOutcome, savePlanOf, taskJob } from './task-job.ts';
@@ -29,7 +29,7 @@ const flags = {
 
 /** `gw jobs wait ID…|--all`: waits for jobs of any family and gateway, all at once, and saves their outputs. */
 export const wait = defineCommand<typeof flags, JobResult>({
-  args: { name: 'ID', summary: "the gateway's task ID, or gw's own", many: true, completes: 'task' },
+  args: { name: 'ID', summary: jobIdSummary, many: true, completes: 'task' },
   flags,
   examples: [
     'gw jobs wait --all --sandbox --wait-timeout 20m',

@@ -8,7 +8,7 @@ import { SAVES_AT_ONCE } from '../../jobs/follow-many.ts';
 import { recordLook } from '../../jobs/look.ts';
 import { explainOtherKey } from '../../jobs/other-key.ts';
 import { createTurns } from '../../jobs/turns.ts';
-import { fullIds } from '../jobs/named-jobs.ts';
+import { fullIds, taskIdSummary } from '../jobs/named-jobs.ts';
 import { type JobResult, jobLines, outcomeOf } from './follow-job.ts';
 import { createFollowers } from './followers.ts';
 import { eachId, refuseSharedName, showQueries } from './task-ids.ts';
@@ -20,7 +20,13 @@ export function videoDownload(familyName: string) {
   const flags = { out, force, events };
   const latest = `$(gw jobs list -q --family ${familyName} --status succeeded --limit 1)`;
   return defineCommand<typeof flags, JobResult>({
-    args: { name: 'ID', summary: 'task ID', required: true, many: true, completes: `output:${familyName}` },
+    args: {
+      name: 'ID',
+      summary: taskIdSummary,
+      required: true,
+      many: true,
+      completes: `output:${familyName}`,
+    },
     flags,
     examples: [
       `gw video ${familyName} download ${latest} --sandbox`,

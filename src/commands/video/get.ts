@@ -11,7 +11,7 @@ import type { ExternalLooked } from '../../jobs/look-at-external-ids.ts';
 import { createTurns } from '../../jobs/turns.ts';
 import { jobsByName } from '../../ledger/ledger.ts';
 import { once } from '../../once.ts';
-import { fullIds } from '../jobs/named-jobs.ts';
+import { fullIds, taskIdSummary } from '../jobs/named-jobs.ts';
 import { showInstead } from '../show-instead.ts';
 import { createFollowers } from './followers.ts';
 import { eachId, readExternalIds, showQueries } from './task-ids.ts';
@@ -31,7 +31,7 @@ export async function videoGet(familyName: string) {
   const flags: Partial<typeof external> = family.externalIds ? external : {};
   const latest = `$(gw jobs list -q --family ${familyName} --limit 1)`;
   return defineCommand<typeof flags, Seen>({
-    args: { name: 'ID', summary: 'task ID', required: true, many: true, completes: `task:${familyName}` },
+    args: { name: 'ID', summary: taskIdSummary, required: true, many: true, completes: `task:${familyName}` },
     flags,
     examples: [`gw video ${familyName} get ${latest} --sandbox --json`],
     notes: [

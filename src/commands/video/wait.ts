@@ -1,7 +1,7 @@
 import { defineCommand } from '../../command.ts';
 import { pollFlags, saveFlags } from '../../flags/job-flags.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
-import { fullIds } from '../jobs/named-jobs.ts';
+import { fullIds, taskIdSummary } from '../jobs/named-jobs.ts';
 import { type FollowRequest, followAll, type JobResult, jobLines, waitDeadlineMs } from './follow-job.ts';
 import { createFollowers } from './followers.ts';
 import { ofTask, refuseSharedName, showQueries } from './task-ids.ts';
@@ -11,7 +11,7 @@ import { trackJobs } from './tracked-job.ts';
 export function videoWait(familyName: string) {
   const flags = { ...pollFlags, ...saveFlags };
   return defineCommand<typeof flags, JobResult>({
-    args: { name: 'ID', summary: 'task ID', required: true, many: true, completes: `task:${familyName}` },
+    args: { name: 'ID', summary: taskIdSummary, required: true, many: true, completes: `task:${familyName}` },
     flags,
     examples: [
       `gw video ${familyName} wait $(gw jobs list -q --family ${familyName} --limit 1) --sandbox`,

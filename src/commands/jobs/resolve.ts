@@ -1,0 +1,115 @@
+import { defineCommand } from '../../command.ts';
+import { type Context, commandFor } from '../../context.ts';
+import { GwError, usage } from '../../errors.ts';
+import { parsed } from '../../flags/flag.ts';
+import { TaskId } from '../../gateway/task.ts';
+import { holdWhenFree } from '../../jobs/hold-job.ts';
+import { type JobView, jobView } from '../../jobs/job-view.ts';
+import { recordLook } from '../../jobs/look.ts';
+import { explainOtherKey } from '../../jobs/other-key.ts';
+import { adoptTask, closeAsNone, refuseKnown } from '../../jobs/resolve.ts';
+import type { Hold } from '../../ledger/ledger.ts';
+import { createFollowers } from '../video/followers.ts';
+import { jobTable } from './job-table.ts';
+import { jobIdSummary, namedJobs, notInLedger } from './named-jobs.ts';
+import { type KnownJob, readJobs } from './read-jobs.ts';
+import { showJobQueries } from './show-queries.ts';
+import { taskJob } from './task-job.ts';
+
+const flags = {
+  as: parsed('ID|none', 'the task that it became, or none: it was never created', parseAnswer),
+} as const;
+
+function parseAnswer(raw: string, flag: string): string {
+  if (TaskId.safeParse(raw).success) return raw;
+  throw usage(`${flag} ${raw}: not a task ID`, "give the gateway's task ID, or none");
+}
+
+/** `gw jobs resolve ID --as ID|none`: closes a job of unknown outcome by what its user found out. */
+export const resolve = defineCommand<typeof flags, JobView>({
+  args: {
+    name: 'ID',
+    summary: jobIdSummary,
+    required: true,
+    completes: 'task',
+  },
+  flags,
+  examples: ['gw jobs list --status unknown -q --sandbox | xargs -r -n 1 gw jobs resolve --as none'],
+  notes: [
+    'For a create whose answer was lost (exit 14), once you know from the console or the bill what came of it. --as ID ' +
+      'looks that task up and takes it for this job; gw jobs sync or wait then goes on with it. --as none closes the job ' +
+      'as never created. Images have no task to look up: they can only be closed as none.',
+  ],
+  sends: 'query',
+  async *run({ args, flags, globals }, ctx) {
+    const [named] = await namedJobs(args, ctx);
+    if (!named?.known) throw notInLedger(args[0] ?? '', ctx);
+    const { known } = named;
+    const { key } = known.job;
+    if (flags.as === undefined) {
+      throw usage(
+        '--as is missing',
+        'Say what became of the job: --as and the ID of its task, or --as none.',
+      );
+    }
+    refuseKnown(known.job, key);
+    const isNone = flags.as === 'none';
+    if (!isNone && known.family?.name === 'image') {
+      throw usage(
+        `--as ${flags.as}: image jobs have no task that could be looked up`,
+        `close it, if nothing was made, with: gw jobs resolve ${key} --as none`,
+      );
+    }
+    if (globals.dryRun || globals.curl) {
+      if (isNone)
+        throw usage(`--as none sends no request that could be shown`, 'leave --dry-run and --curl out');
+      yield* showJobQueries([{ ...known, job: { ...known.job, id: flags.as } }], ctx);
+      return;
+    }
+    if (isNone) await whileHeld(key, ctx, async (hold) => closeAsNone(hold, await ctx.ledger()));
+    else await adopt(known, flags.as, ctx);
+    const [now = known] = await readJobs({ ids: [key] }, ctx);
+    if (now.job.id !== undefined) {
+      ctx.io.note(`go on with it: ${commandFor(`gw jobs wait ${now.job.id}`, ctx)}`);
+    }
+    yield { value: jobView(now.job, now.family) };
+  },
+  human: (view, ctx) => jobTable([view], ctx.clock.now()),
+});
+
+/** Looks the task up, and takes it for the job's own. */
+async function adopt(known: KnownJob, id: string, ctx: Context): Promise<void> {
+  const { job, family, access } = await taskJob({ ...known, job: { ...known.job, id } }, ctx);
+  const looker = await createFollowers(ctx, { ownRates: true }).looker(family, access);
+  const look = await looker.look(id, { signal: ctx.signal }).catch((error: unknown) => {
+    const told = explainOtherKey(error, job, access.keyId);
+    throw told === error ? unchanged(error, job.key) : told;
+  });
+  const ledger = await ctx.ledger();
+  await whileHeld(job.key, ctx, (hold) => adoptTask(hold, { id, look, family }, ledger));
+  await recordLook(ledger, job.key, look, look.view.status);
+}
+
+/** A task that is not there leaves the job as it was. */
+function unchanged(error: unknown, key: string): unknown {
+  if (!(error instanceof GwError) || error.kind !== 'not_found') return error;
+  return new GwError(error.kind, error.message, {
+    ...error.facts,
+    hint: `check the ID; job ${key} stays as it was`,
+  });
+}
+
+/** Another gw may be looking for the job at this moment, or still be creating it; its word comes first. */
+async function whileHeld(
+  key: string,
+  { ledger, clock, signal, io }: Context,
+  act: (hold: Hold) => Promise<void>,
+): Promise<void> {
+  const wait = () => io.note(`another gw is at work on job ${key}; waiting for it`);
+  const hold = await holdWhenFree(key, { ledger: await ledger(), clock, signal }, wait);
+  try {
+    await act(hold);
+  } finally {
+    hold.release();
+  }
+}
