@@ -64,10 +64,12 @@ test('known fields stand first and in words, all others as they came', async () 
   ]);
 });
 
-test('a reply nested without end is told all the same', async () => {
-  const deep = JSON.parse(`${'{"a":'.repeat(2000)}1${'}'.repeat(2000)}`);
-  const { gw } = await saying(deep);
-  expect(await gw([])).toMatchObject({ code: 0 });
+test.each([
+  [250, 0],
+  [2000, 8],
+])('a reply nested %i deep', async (depth, code) => {
+  const { gw } = await saying(JSON.parse(`${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`));
+  expect(await gw(['--retries', '0'])).toMatchObject({ code });
 });
 
 test.each([

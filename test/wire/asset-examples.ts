@@ -350,13 +350,13 @@ const lists: readonly AssetExample[] = ['ListAssets', 'ListAssetGroups'].flatMap
     action,
     rule: 'a page without its size',
     body: { ...aigc, PageNumber: 1 },
-    ...refused('InvalidParameter.PageSize', /needed with a page number/),
+    ...refused('MissingParameter.PageSize', /needed with a page number/),
   },
   {
     action,
     rule: 'a size without its page',
     body: { ...aigc, PageSize: 10 },
-    ...refused('InvalidParameter.PageNumber', /needed with a page size/),
+    ...refused('MissingParameter.PageNumber', /needed with a page size/),
   },
   {
     action,
