@@ -229,22 +229,27 @@ function keyIn(bytes: Buffer, from: string): string {
   return checkKey(bytes.toString('utf8').replace(/\r?\n$/, ''), from);
 }
 
+type KeyCommandHost = Pick<Host, 'env' | 'stdin' | 'stderr' | 'cwd' | 'platform' | 'onSignal'>;
+
 const KEY_COMMAND_MS = 10_000;
 const maxKeyCommandBytes = 64 * 1024;
 
 /**
  * Runs a profile's key command by the shell and takes the first line of its stdout as the key; its stderr is shown, and it
- * may ask on the terminal. Throws GwError `auth` where it fails, says nothing, or takes more than ten seconds.
+ * may ask on the terminal. Throws GwError `auth` where it fails, says nothing, or takes more than ten seconds; what
+ * it left running then ends too, but for a command on a terminal: in a group of its own it could not ask there.
  */
 export async function runKeyCommand(
   command: string,
-  { env, stdin, stderr, cwd }: Pick<Host, 'env' | 'stdin' | 'stderr' | 'cwd'>,
+  { env, stdin, stderr, cwd, platform, onSignal }: KeyCommandHost,
   longestMs = KEY_COMMAND_MS,
 ): Promise<string> {
   const { spawn } = await import('node:child_process');
   const { GW_API_KEY: _, ...passed } = env;
+  const isGroup = !stdin.isTTY && platform !== 'win32';
   const child = spawn(command, {
     shell: true,
+    detached: isGroup,
     cwd,
     env: passed,
     stdio: [stdin.isTTY ? 'inherit' : 'ignore', 'pipe', 'pipe'],
@@ -258,6 +263,12 @@ export async function runKeyCommand(
     new GwError('auth', `the key command ${how}`, {
       hint: 'run it by hand to see why; gw config get key_command shows it',
     });
+  const end = () => {
+    if (isGroup && child.pid !== undefined) endGroup(child.pid);
+    else child.kill('SIGKILL');
+  };
+  // A group of its own hears nothing of the terminal's Ctrl-C.
+  const stopListening = onSignal(end);
   let timer: NodeJS.Timeout | undefined;
   try {
     await new Promise<void>((resolve, reject) => {
@@ -271,11 +282,22 @@ export async function runKeyCommand(
       });
       child.once('close', () => resolve());
     });
+  } catch (error) {
+    end();
+    throw error;
   } finally {
     clearTimeout(timer);
-    child.kill('SIGKILL');
+    stopListening();
     child.stdout?.destroy();
     child.stderr?.destroy();
   }
   return checkKey(text.split('\n')[0]?.replace(/\r$/, '') ?? '', 'what the key command printed');
+}
+
+function endGroup(leader: number): void {
+  try {
+    process.kill(-leader, 'SIGKILL');
+  } catch {
+    // All of it has ended.
+  }
 }

@@ -1,7 +1,9 @@
-import { chmodSync, chownSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, test } from 'vitest';
+import { runKeyCommand } from '../../src/config/keys.ts';
+import { refusal, testHost } from '../config/fixtures.ts';
 import { type FakeGateway, fakeGateway } from '../helpers/fake-gateway.ts';
 import { type RunOptions, World } from '../helpers/gw.ts';
 
@@ -24,6 +26,15 @@ async function listening(): Promise<FakeGateway & { readonly keys: string[] }> {
   });
   closers.push(() => gateway.close());
   return Object.assign(gateway, { keys });
+}
+
+/** A process that has ended but that nobody has waited for yet counts as ended. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
 }
 
 async function place() {
@@ -180,6 +191,43 @@ describe('a key command', () => {
     expect(got.err).toContain(words);
     expect(got.err).not.toContain(WORK);
     expect(work.requests).toEqual([]);
+  });
+
+  test('ends at its limit, with what it left running, and at an interrupt', async () => {
+    for (const way of ['limit', 'signal'] as const) {
+      const { world } = await place();
+      const pid = path.join(world.dir, 'pid');
+      // The one in the background holds no pipe: nothing but a signal ends it.
+      const command = `sleep 300 >/dev/null 2>&1 & echo $! > ${pid}; wait`;
+      let interrupt: (signal: 'SIGINT') => void = () => {};
+      const host = testHost(
+        {},
+        {
+          onSignal: (heard) => {
+            interrupt = heard;
+            return () => {};
+          },
+        },
+      );
+      const refused = refusal(() => runKeyCommand(command, host, way === 'limit' ? 1500 : 60_000));
+      await expect.poll(() => existsSync(pid) && readFileSync(pid, 'utf8')).toMatch(/^\d+\n$/);
+      if (way === 'signal') interrupt('SIGINT');
+      expect(await refused).toMatchObject({
+        kind: 'auth',
+        message: `the key command ${way === 'limit' ? 'gave no key within 1.5 s' : 'was ended by SIGKILL'}`,
+      });
+      await expect.poll(() => isRunning(Number(readFileSync(pid, 'utf8')))).toBe(false);
+    }
+  });
+
+  test('leaves what it started in the background where it gave a key', async () => {
+    const { world } = await place();
+    const pid = path.join(world.dir, 'pid');
+    const command = `sleep 300 >/dev/null 2>&1 & echo $! > ${pid}; echo ${WORK}`;
+    expect(await runKeyCommand(command, testHost())).toBe(WORK);
+    const left = Number(readFileSync(pid, 'utf8'));
+    expect(isRunning(left)).toBe(true);
+    process.kill(left);
   });
 
   test('does not see the key of the environment', async () => {
