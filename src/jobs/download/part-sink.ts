@@ -19,9 +19,16 @@ export interface PartSinkOptions {
   readonly freeBytes?: ((dir: string) => number | undefined) | undefined;
 }
 
+/** A file of unannounced length leaves this much of the disk free (promises, section 5). */
+const LEAST_FREE_BYTES = 256 * 1024 * 1024;
+/** What is written between two looks at what is free. */
+const LOOK_BYTES = 8 * 1024 * 1024;
+
 /** Holds an output's one part file through several transfers, and puts each body where it belongs. */
 export class PartSink implements OutputSink {
   private sniffed = false;
+  /** How long the part is at the next look at what is free. */
+  private lookAt = 0;
 
   constructor(
     private readonly options: PartSinkOptions,
@@ -42,15 +49,20 @@ export class PartSink implements OutputSink {
       this.needSpace(verdict.totalBytes - this.part.bytes);
       this.setTotal(verdict.totalBytes);
     }
+    this.lookAt = 0;
     if (this.part) onBytes(this.part.bytes, this.part.totalBytes);
   }
 
-  /** Throws DiskFault, or Unwanted for more bytes than announced and for first bytes that are not the output's. */
+  /** Throws DiskFault where the disk or, for a length that is not announced, its reserve is used up; or Unwanted for more bytes than announced and for first bytes that are not the output's. */
   data(chunk: Uint8Array): void {
     const { part } = this;
     if (!part) return;
     if (part.totalBytes !== undefined && part.bytes + chunk.length > part.totalBytes) {
       throw new Unwanted({ do: 'drop', reason: 'the server sent more bytes than it announced' });
+    }
+    if (part.totalBytes === undefined && part.bytes >= this.lookAt) {
+      this.needReserve();
+      this.lookAt = part.bytes + LOOK_BYTES;
     }
     part.append(chunk);
     if (!this.sniffed && part.bytes >= SNIFF_BYTES) {
@@ -79,13 +91,25 @@ export class PartSink implements OutputSink {
   }
 
   private needSpace(bytes: number | undefined): void {
-    const { dir } = this.options;
-    const free = (this.options.freeBytes ?? freeBytes)(dir);
+    const free = this.freeBytes();
     if (bytes === undefined || free === undefined || bytes <= free) return;
-    const where = path.resolve(dir);
-    throw new DiskFault(
-      `${where} has ${bytesText(free)} free, and the file needs ${bytesText(bytes)} more`,
-      true,
+    throw this.tooFull(free, `the file needs ${bytesText(bytes)} more`);
+  }
+
+  private needReserve(): void {
+    const free = this.freeBytes();
+    if (free === undefined || free >= LEAST_FREE_BYTES) return;
+    throw this.tooFull(
+      free,
+      `the server does not say how long the file is: ${LEAST_FREE_BYTES / 2 ** 20} MiB are left free then`,
     );
+  }
+
+  private freeBytes(): number | undefined {
+    return (this.options.freeBytes ?? freeBytes)(this.options.dir);
+  }
+
+  private tooFull(free: number, why: string): DiskFault {
+    return new DiskFault(`${path.resolve(this.options.dir)} has ${bytesText(free)} free, and ${why}`, true);
   }
 }

@@ -51,6 +51,7 @@ export class SaveOutput {
         role,
         type,
         journal,
+        freeBytes: input.freeBytes,
         onBytes: (bytes, totalBytes) => onProgress?.({ role, name, bytes, totalBytes }),
       },
       undefined,

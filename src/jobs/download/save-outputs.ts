@@ -36,6 +36,8 @@ export interface SaveInput {
   readonly onWarning?: ((text: string) => void) | undefined;
   /** When the machine was started, Unix milliseconds; its own word when absent. */
   readonly bootedAtMs?: number | undefined;
+  /** What a directory's file system has left, in bytes; the system's own word when absent. */
+  readonly freeBytes?: ((dir: string) => number | undefined) | undefined;
 }
 
 export interface DownloadProgress {

@@ -213,6 +213,46 @@ describe('resuming', () => {
     part.close();
   });
 
+  it('stops a file of unannounced length where the disk has less than 256 MiB left, and goes on later', async () => {
+    const dir = tempDir();
+    const long = tinyMp4(20_000_000);
+    const unannounced = await outputServer((request, response, number) =>
+      serveFile(long, request, response, { etag, unannounced: number === 1 }),
+    );
+    let looks = 0;
+    const journal = new MemoryJournal();
+    const freeBytes = () => {
+      looks += 1;
+      return 2 ** 28 + (looks < 4 ? 0 : -1);
+    };
+    const { failures } = await run({ dir, url: unannounced.url, journal, freeBytes });
+    expect(failures).toMatchObject([
+      {
+        error: {
+          kind: 'download',
+          message: expect.stringMatching(
+            /has 268 MB free, and the server does not say how long the file is: 256 MiB are left free then$/,
+          ),
+          facts: { hint: expect.stringContaining('gw jobs sync goes on from there') },
+        },
+      },
+    ]);
+    const [part = ''] = listing(dir);
+    const keptBytes = fs.statSync(path.join(dir, part)).size;
+    // One look when the body begins, then one every 8 MiB.
+    expect(keptBytes).toBeGreaterThanOrEqual(2 ** 24);
+    expect(keptBytes).toBeLessThan(2 ** 24 + 2 ** 20);
+
+    const later = await run({
+      dir,
+      url: unannounced.url,
+      journal: journal.snapshot(),
+      freeBytes: () => 2 ** 28 - 1,
+    });
+    expect(later.files[0]?.sha256).toBe(sha256(long));
+    expect(unannounced.gets[1]?.headers.range).toBe(`bytes=${keptBytes}-`);
+  });
+
   it('goes on when the server ends a range early', async () => {
     const dir = tempDir();
     const server = await outputServer((request, response, number) => {
