@@ -1,0 +1,134 @@
+import { expect } from 'vitest';
+import type { JobView } from '../../src/jobs/job-view.ts';
+import { canTrace, openSandbox, Place, strace } from '../cli/place.ts';
+import { type Fault, honest, startFaultProxy } from '../helpers/fault-proxy.ts';
+import type { SeenRequest } from '../helpers/fault-server.ts';
+import { intent, leftLedger } from '../ledger/fixtures.ts';
+import { isLong, torture } from './torture.ts';
+
+// Creates whose reply is lost, beside two looping syncs and a looping prune, on a disk that is slow to say that something
+// lies on it. No timing of them may change what is known of a create: it is never hidden and never sent twice, and one of
+// family B is found (promises.md, sections 2 and 3).
+
+const creates: Readonly<Record<string, { readonly argv: readonly string[]; readonly code: number }>> = {
+  alpha: { argv: ['video', 'alpha', 'create'], code: 14 },
+  beta: { argv: ['video', 'beta', 'create', '--duration', '3'], code: 0 },
+  gamma: {
+    argv: [
+      ...['video', 'gamma', 'create', '-m', 'gamma-H3-Max', '--resolution', '480P'],
+      ...['--duration', '5', '--ratio', '1:1'],
+    ],
+    code: 14,
+  },
+  image: { argv: ['image', 'create', '-m', 'img-2', '--size', '256x256'], code: 14 },
+};
+
+/** How much longer each fsync takes, in milliseconds, one a round. */
+const delaysMs = [30, 0, 150];
+const AT_ONCE = 4;
+
+const isCreate = ({ method, target }: SeenRequest) => method === 'POST' && !/^\/tasks(\?|$)/.test(target);
+
+/** The gateway takes it, and nobody hears of that. */
+const lost: Fault = async (socket, forward) => {
+  await forward();
+  socket.resetAndDestroy();
+};
+
+/** Each round has as many of each family. */
+torture(
+  'creates with lost replies beside syncs and prunes',
+  { short: 1 },
+  async ({ index, counts, after }) => {
+    const sandbox = await openSandbox({}, after);
+    const proxy = await startFaultProxy(sandbox.baseUrl, {
+      faultOf: (request) => (isCreate(request) ? lost : honest),
+    });
+    after(() => proxy.close());
+    const place = new Place({ baseUrl: proxy.url });
+    after(() => place.close());
+    const delayMs = delaysMs[index % delaysMs.length] ?? 0;
+    const slow = delayMs > 0 && canTrace() ? strace(`fsync,fdatasync:delay_exit=${delayMs * 1000}`) : [];
+
+    const printed: string[] = [];
+    const pruned: JobView[] = [];
+    let isOver = false;
+    const loop = async (round: () => Promise<void>) => {
+      while (!isOver) await round();
+    };
+    const sync = async () => {
+      const { code, err } = await place.run(['jobs', 'sync']);
+      // 14: a create without an answer has nothing to be looked up by.
+      expect([0, 13, 14], err).toContain(code);
+      printed.push(err);
+    };
+    const prune = async () => {
+      seedOld(place);
+      const argv = ['jobs', 'prune', '--before', '1s', '--yes', '--json'];
+      const { code, out, err } = await place.run(argv, { wrap: slow });
+      expect(code, err).toBe(0);
+      pruned.push(...(JSON.parse(out) as JobView[]));
+    };
+    const made: { readonly family: string; readonly prompt: string; readonly err: string }[] = [];
+    const waiting = Array.from({ length: isLong ? 2 : 1 }, () => Object.entries(creates)).flat();
+    const worker = async () => {
+      for (let next = waiting.shift(); next; next = waiting.shift()) {
+        const [family, { argv, code: expected }] = next;
+        const prompt = `fox ${index}-${waiting.length}`;
+        counts.faults += 1;
+        const { code, err } = await place.run([...argv, '--prompt', prompt], { wrap: slow });
+        made.push({ family, prompt, err });
+        expect(code, `${family}: ${err}`).toBe(expected);
+      }
+    };
+    const loops = [sync, sync, prune].map(loop);
+    try {
+      await Promise.all(Array.from({ length: AT_ONCE }, worker));
+    } finally {
+      isOver = true;
+      await Promise.allSettled(loops);
+    }
+    await Promise.all(loops);
+    await sync();
+
+    const jobs = await place.jobs();
+    const wrong: string[] = [];
+    for (const { family, prompt, err } of made) {
+      const taken = sandbox.requests.filter(
+        ({ server, method, body }) =>
+          server === 'api' &&
+          method === 'POST' &&
+          JSON.stringify(body ?? '').includes(JSON.stringify(prompt)),
+      );
+      const [sent] = taken;
+      const mine = jobs.filter((job) => job.prompt === prompt);
+      const gone = pruned.filter((view) => view.prompt === prompt);
+      if (taken.length > 1 || mine.length + gone.length > 1) {
+        counts.doubled += 1;
+        wrong.push(
+          `${prompt}, ${family}: sent ${taken.length} times, ${mine.length} jobs, ${gone.length} pruned`,
+        );
+      }
+      const [state, id] = [mine[0]?.state ?? gone[0]?.status, mine[0]?.id ?? gone[0]?.id];
+      const isKnown =
+        family === 'beta'
+          ? id === sent?.acceptedTaskId && (state === 'running' || state === 'succeeded')
+          : state === 'unknown';
+      if (!sent || !isKnown) {
+        counts.lost += 1;
+        wrong.push(
+          `${prompt}, ${family}: ${sent ? 'taken' : 'never sent'}, and ${state ?? 'no job'}: ${err}`,
+        );
+      }
+    }
+    if (wrong.length > 0)
+      throw new Error(`fsync ${delayMs} ms slower:\n${wrong.join('\n')}\n${printed.join('')}`);
+  },
+);
+
+/** A job that the next prune removes, so that it writes the journal anew that the creates append to. */
+function seedOld(place: Place): void {
+  const ledger = leftLedger({ dir: place.state, clock: { now: () => Date.now() - 5_000 } });
+  const key = ledger.begin(intent({ prompt: 'old', gateway: place.env().GW_BASE_URL ?? '' }));
+  ledger.append(key, { event: 'refused', kind: 'rejected', message: 'bad request' });
+}
