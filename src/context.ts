@@ -222,3 +222,7 @@ async function keyIdIn({ key }: Gateway): Promise<string | undefined> {
 /** How the gateway of some settings stands in the ledger; empty where none is configured. */
 export const gatewayName = (settings: Settings): string =>
   settings.sandbox ? EMBEDDED : (settings.baseUrl.value ?? '');
+
+/** Where a --once key counts: the gateway's scheme, host and port; of the embedded one, whose port is new in every run, its name. */
+export const originOfGateway = (name: string): string =>
+  name === EMBEDDED || name === '' ? name : new URL(name).origin;

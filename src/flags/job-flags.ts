@@ -1,5 +1,6 @@
 import { parseDuration } from '../config/duration.ts';
 import { DEFAULT_WAIT_TIMEOUT, settingHelp, settingsTable } from '../config/table.ts';
+import { usage } from '../errors.ts';
 import { type FlagValues, off, on, onOff, parsed, text } from './flag.ts';
 
 // Groups shared by every command that creates, waits for or saves a job.
@@ -31,6 +32,41 @@ export const waitFlags = {
   wait: onOff('poll to the end, then download'),
   queue: on('wait for a free slot instead of meeting the limit of concurrent tasks'),
 } as const;
+
+export const onceFlags = {
+  once: parsed(
+    'KEY',
+    'make this job at most once for this key, for good; run again, it goes on with it',
+    parseOnce,
+  ),
+  again: on('with --once, make a new one where the last one ended badly'),
+} as const;
+
+/** The longest key, in characters. */
+const LONGEST_ONCE = 200;
+
+function parseOnce(raw: string, flag: string): string {
+  const count = [...raw].length;
+  if (count === 0) throw usage(`${flag}: the key is empty`, 'give any text of 1 to 200 characters');
+  if (count > LONGEST_ONCE)
+    throw usage(`${flag}: the key has ${count} characters, and may have ${LONGEST_ONCE}`);
+  if (/\p{Cc}/u.test(raw)) throw usage(`${flag}: the key holds a control character`, 'leave it out');
+  return raw;
+}
+
+export type OnceFlags = FlagValues<typeof onceFlags>;
+
+/** Throws `usage` for flags that do not go with each other; `externalId` is the user's own. */
+export function refuseOnce({ once, again }: OnceFlags, externalId?: string): void {
+  if (again && once === undefined) {
+    throw usage('--again: goes with --once KEY', 'without a key every create makes a new job');
+  }
+  if (once === undefined || externalId === undefined) return;
+  throw usage(
+    `--external-id ${externalId}: does not go with --once, which derives one from its key`,
+    'leave one of them out',
+  );
+}
 
 export type PollFlags = FlagValues<typeof pollFlags>;
 export type SaveFlags = FlagValues<typeof saveFlags>;

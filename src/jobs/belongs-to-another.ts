@@ -1,4 +1,5 @@
 import type { ExternalIds, TaskFamily } from '../gateway/task.ts';
+import { isOwnExternalId } from '../ledger/job-key.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { FoundTask } from './external-id.ts';
 
@@ -8,6 +9,8 @@ export interface Claimed {
   /** Of the job whose create was lost. */
   readonly key: string;
   readonly externalId: string;
+  /** The job is one of --once, which gives its task an external ID of gw's own. */
+  readonly once?: unknown;
   readonly gateway: string;
   readonly family: Pick<TaskFamily, 'query'>;
   readonly externalIds: Pick<ExternalIds, 'createdAtMs'>;
@@ -25,8 +28,8 @@ const CLOCK_MARGIN_MS = 60_000;
  * job of the ledger made it. An ID that gw made can only be its own job's. Throws what the ledger throws.
  */
 export async function belongsToAnother(claimed: Claimed, ledger: Ledger): Promise<boolean> {
-  const { externalId, key, found, gateway, family } = claimed;
-  if (externalId === key) return false;
+  const { key, found, gateway, family } = claimed;
+  if (isOwnExternalId(claimed)) return false;
   if (isOlder(claimed)) return true;
   const [owner] = await ledger.find({ ids: [found.id], gateway, limit: 1 });
   // A task that was only taken in, to be followed, was made by whoever has its external ID.

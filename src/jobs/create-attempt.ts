@@ -1,6 +1,7 @@
 import { GwError, Interrupted } from '../errors.ts';
 import { type ExternalIds, TaskId } from '../gateway/task.ts';
 import { UnknownOutcome } from '../http/retry.ts';
+import { isOwnExternalId } from '../ledger/job-key.ts';
 import { belongsToAnother, takenBy } from './belongs-to-another.ts';
 import type { Accepted, CreateInput, QueueOptions } from './create.ts';
 import { type FoundTask, type LookedUp, type LookUp, lookUp, lookUpPatiently } from './external-id.ts';
@@ -78,7 +79,19 @@ export class CreateAttempt {
    * the user's own may be any other's, which is named and never taken for this one.
    */
   async #ownOrRefused(refusal: GwError, request: LookUp): Promise<Accepted> {
-    const { externalId, key } = this.#input;
+    const { externalId, intent, key } = this.#input;
+    if (isOwnExternalId({ key, externalId, once: intent.once })) {
+      // Another machine may have made it this very moment under the same --once key.
+      const own = await lookUpPatiently(request);
+      if (!('failed' in own) && own.found) return this.#adopted(own.found, own, request);
+      if (!('failed' in own) && intent.once === undefined) throw refusal;
+      const look =
+        'failed' in own
+          ? `the look-up of the task that has it failed: ${own.failed.message}`
+          : 'a look-up shows no task that has it';
+      const what = `${refusal.message}; external ID ${externalId} is taken, and ${look}`;
+      throw new GwError('unknown_outcome', what, refusal.facts);
+    }
     let answer: LookedUp | undefined;
     try {
       answer = await lookUp(request);
@@ -86,7 +99,6 @@ export class CreateAttempt {
       request.signal.throwIfAborted();
     }
     if (!answer?.found) throw refusal;
-    if (externalId === key) return this.#adopted(answer.found, answer, request);
     throw new GwError(refusal.kind, refusal.message, {
       ...refusal.facts,
       ...takenBy(answer.found, request.externalId),
@@ -126,7 +138,7 @@ export class CreateAttempt {
     const { clock, family, intent, key, ledger } = this.#input;
     const { externalId, externalIds } = request;
     const claimed = {
-      ...{ found, key, externalId, family, externalIds, gateway: intent.gateway },
+      ...{ found, key, once: intent.once, externalId, family, externalIds, gateway: intent.gateway },
       serverNowMs: serverDateMs ?? clock.now(),
       sinceSentMs: clock.steady() - (this.#sentAtMs ?? clock.steady()),
     };

@@ -5,6 +5,7 @@ import type { TaskFamily } from '../gateway/task.ts';
 import type { Clock } from '../host.ts';
 import type { Client } from '../http/client.ts';
 import type { IntentEvent } from '../ledger/event.ts';
+import { isOwnExternalId } from '../ledger/job-key.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { CreateAttempt } from './create-attempt.ts';
 import type { IdentifiedBody } from './external-id.ts';
@@ -65,7 +66,7 @@ export type Accepted = Omit<AcceptedJob, 'key' | 'unrecorded'>;
  */
 export async function createJob(input: CreateInput): Promise<AcceptedJob> {
   const { ledger, queue, key, externalId } = input;
-  if (externalId !== undefined && externalId !== key) {
+  if (externalId !== undefined && !isOwnExternalId({ key, externalId, once: input.intent.once })) {
     const { takeUpLost } = await import('./take-up-lost.ts');
     const takenUp = await takeUpLost(input);
     if (takenUp) return takenUp;

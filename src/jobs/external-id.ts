@@ -12,14 +12,18 @@ export interface IdentifiedBody {
   readonly externalId: string | undefined;
 }
 
-/** Gives a create body its external ID: the one that it carries, else the key of the job that it is going to make. */
+/**
+ * Gives a create body its external ID: the one that it carries, else `ownId`, as a rule the key of the job that it is going
+ * to make.
+ */
 export function identifyBody(
   { externalIds }: Pick<TaskFamily, 'externalIds'>,
   body: Readonly<Record<string, unknown>>,
   key: string = newJobKey(),
+  ownId: string = key,
 ): IdentifiedBody {
   if (!externalIds) return { key, body, externalId: undefined };
-  const identified = externalIds.idOf(body) === undefined ? externalIds.withId(body, key) : body;
+  const identified = externalIds.idOf(body) === undefined ? externalIds.withId(body, ownId) : body;
   return { key, body: identified, externalId: externalIds.idOf(identified) };
 }
 
@@ -54,13 +58,13 @@ const LONGEST_TOLD_PAUSE_MS = 120_000;
 
 /**
  * Asks once for the task of an external ID. Throws what the client throws, and `unavailable` for a reply that neither
- * names it nor says that there is none.
+ * names it nor says that there is none. With `isRetried` as often as any other read.
  */
-export async function lookUp(request: LookUp): Promise<LookedUp> {
+export async function lookUp(request: LookUp, { isRetried = false } = {}): Promise<LookedUp> {
   const { client, externalIds, externalId, signal } = request;
   const { json, serverDateMs } = await client.send(externalIds.endpoint, externalIds.input([externalId]), {
     signal,
-    retries: 0,
+    ...(!isRetried && { retries: 0 }),
     silenceMs: LOOK_UP_SILENCE_MS,
   });
   try {

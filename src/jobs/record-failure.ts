@@ -5,7 +5,7 @@ import { UnknownOutcome } from '../http/retry.ts';
 import type { LedgerEvent } from '../ledger/event.ts';
 import type { CreateInput } from './create.ts';
 import type { CreateAttempt } from './create-attempt.ts';
-import { interruptedEvent, refusedEvent } from './refused-event.ts';
+import { interruptedEvent, refusedEvent, unknownHint } from './refused-event.ts';
 
 /** Writes down how a create failed, and returns the error that says so, with the way on from there. */
 export function recordFailure(
@@ -25,7 +25,7 @@ export function recordFailure(
     if (absent) record({ event: 'absent', serverDateMs: absent.serverDateMs });
   };
   const canBeFound = family.externalIds !== undefined && externalId !== undefined;
-  const goOn = canBeFound ? 'gw jobs sync looks for it again' : `gw jobs show ${key}`;
+  const goOn = unknownHint(key, canBeFound);
   if (error instanceof GwError && error.kind === 'unknown_outcome') {
     const message = `${error.message}${wordsOf(error)}`;
     recordUnknown(message);
@@ -33,7 +33,7 @@ export function recordFailure(
     return new GwError('unknown_outcome', message, {
       ...error.facts,
       taskId: key,
-      hint: `${what}; it stands in the ledger as ${key}: ${goOn}`,
+      hint: `${what}; ${goOn}`,
     });
   }
   if (error instanceof GwError) {
@@ -42,7 +42,7 @@ export function recordFailure(
   }
   if (error instanceof Interrupted && isLost) {
     recordUnknown(`${error.message} while the lost answer was looked for`);
-    return new Interrupted(error.signal, `the job may exist; it stands in the ledger as ${key}: ${goOn}`);
+    return new Interrupted(error.signal, `the job may exist; ${goOn}`);
   }
   if (error instanceof Interrupted) {
     record(interruptedEvent(error.message, isSent));

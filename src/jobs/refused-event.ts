@@ -16,3 +16,9 @@ export const interruptedEvent = (message: string, wasSent: boolean): LedgerEvent
   kind: wasSent ? 'rate_limited' : 'not_sent',
   message,
 });
+
+/** What can be done about a job that may exist: how it is looked for, and how to say what became of it. */
+export const unknownHint = (key: string, canBeFound: boolean): string =>
+  `it stands in the ledger as ${key}: ` +
+  `${canBeFound ? 'gw jobs sync looks for it again' : `gw jobs show ${key} tells what was asked for`}; ` +
+  `once you know what became of it, close it with: gw jobs resolve ${key} --as ID|none`;

@@ -3,6 +3,7 @@ import type { Family, TaskFamily } from '../gateway/task.ts';
 import type { Clock } from '../host.ts';
 import type { Client } from '../http/client.ts';
 import type { Job, LedgerEvent } from '../ledger/event.ts';
+import { isOwnExternalId } from '../ledger/job-key.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { belongsToAnother, takenBy } from './belongs-to-another.ts';
 import { type LookedUp, lookUpPatiently } from './external-id.ts';
@@ -111,13 +112,13 @@ async function settleByExternalId({ job, externalId, family }: Lost, deps: Settl
   }
   const { found, serverDateMs } = answer;
   // An ID that gw made is this job's alone; the user's own may belong to another account, or to an older task.
-  const isOwnId = externalId === job.key;
+  const isOwnId = isOwnExternalId(job);
   if (isOtherKey(job, deps.keyId) && !(found && isOwnId)) {
     return { outcome: 'open', message: 'it was made with another key, and only that one can look for it' };
   }
   if (!found) return settleAbsent(job, serverDateMs, deps);
   const claimed = {
-    ...{ found, externalId, family, externalIds, key: job.key, gateway: job.gateway },
+    ...{ found, externalId, family, externalIds, key: job.key, once: job.once, gateway: job.gateway },
     serverNowMs: serverDateMs ?? clock.now(),
     sinceSentMs: clock.now() - (job.sentAtMs ?? job.createdAtMs),
   };

@@ -88,7 +88,7 @@ async function refuseOther({ job, externalId, externalIds }: Lost, input: Create
     });
   }
   const claimed = {
-    ...{ found, key: job.key, externalId, family, externalIds, gateway: job.gateway },
+    ...{ found, key: job.key, once: job.once, externalId, family, externalIds, gateway: job.gateway },
     serverNowMs: answer.serverDateMs ?? clock.now(),
     sinceSentMs: sinceSentMs(job, input),
   };

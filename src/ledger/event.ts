@@ -11,6 +11,15 @@ export interface SavePlan {
   readonly download: boolean;
 }
 
+/** The key under which a job is made at most once (`--once`), and what it asked for. */
+export interface Once {
+  readonly key: string;
+  /** From 1; another one is made where the one before it ended badly (`--again`). */
+  readonly attempt: number;
+  /** A short digest of each field of the body by its path, so that one that differs can be named. */
+  readonly fields: Readonly<Record<string, string>>;
+}
+
 export interface IntentEvent {
   readonly event: 'intent';
   readonly family: string;
@@ -29,6 +38,7 @@ export interface IntentEvent {
   /** The gateway's base URL without credentials. */
   readonly gateway: string;
   readonly externalId?: string | undefined;
+  readonly once?: Once | undefined;
   readonly save: SavePlan;
 }
 
@@ -123,6 +133,8 @@ export interface Job extends Omit<IntentEvent, 'event'> {
   /** The gateway's last word. */
   readonly status: string | undefined;
   readonly message: string | undefined;
+  /** Of what kind the refusal was, and its HTTP status; absent where there was none. */
+  readonly refusal?: { readonly kind: string; readonly status?: number | undefined } | undefined;
   readonly createdAtMs: number;
   readonly sentAtMs: number | undefined;
   /** The first look-up that found nothing: when it was here, and at the gateway where that showed it. */

@@ -21,6 +21,26 @@ export function adoptedJobKey(gateway: string, id: string): string {
   return newJobKey(() => crypto.createHash('sha256').update(`${gateway}\n${id}`).digest().subarray(0, 16));
 }
 
+/**
+ * The key of a job that is made at most once under a name of the user's, and the external ID of its task: every machine
+ * finds the same one for the same origin, name and attempt. `retry` tells apart sendings of one attempt that made nothing.
+ */
+export function onceJobKey(origin: string, name: string, attempt = 1, retry = 1): string {
+  const text = ['once', origin, name, attempt, ...(retry === 1 ? [] : [retry])].join('\n');
+  return newJobKey(() => crypto.createHash('sha256').update(text).digest().subarray(0, 16));
+}
+
+/** Whether gw made the external ID of a job, so that a task of that ID can only be this job's. */
+export const isOwnExternalId = ({
+  key,
+  externalId,
+  once,
+}: {
+  readonly key: string;
+  readonly externalId?: string | undefined;
+  readonly once?: unknown;
+}): boolean => externalId === key || once !== undefined;
+
 /** Whether a text has the form of a job's key; the first digit holds only three bits. */
 export function isJobKey(text: string): boolean {
   return /^gw-[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(text);

@@ -18,6 +18,8 @@ const texts: Check = (value) => Array.isArray(value) && value.every(text);
 const savePlan: Check = (value) =>
   fields(value) && matches(value, { target: text, force: flag, download: flag });
 
+const once: Check = (value) => fields(value) && matches(value, { key: text, attempt: count, fields });
+
 /** What every line must hold. */
 const common: Shape = { v: count, t: moment, job: text, event: text };
 
@@ -35,6 +37,7 @@ const shapes: Readonly<Record<LedgerLine['event'], Shape>> = {
     keyId: maybe(text),
     gateway: text,
     externalId: maybe(text),
+    once: maybe(once),
     save: savePlan,
   },
   sent: {},

@@ -4,7 +4,7 @@ import { usage } from '../../errors.ts';
 import { type BodyFlags, referencesOf, typedFlagAt } from '../../flags/body-flags.ts';
 import { lookAtBody, refuseOrWarn } from '../../flags/breaches.ts';
 import { type FlagSet, type FlagValues, on } from '../../flags/flag.ts';
-import { promptFlags, saveFlags } from '../../flags/job-flags.ts';
+import { onceFlags, promptFlags, refuseOnce, saveFlags } from '../../flags/job-flags.ts';
 import { applySets, readJsonBody } from '../../flags/json-body.ts';
 import { readPrompt, refuseSharedStdin } from '../../flags/prompt.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
@@ -72,7 +72,9 @@ export const partialFlags = {
 } as const;
 
 /** The flags that every image command has, or that only some have. */
-type SharedValues = FlagValues<typeof promptFlags & typeof outputFlags & typeof partialFlags> & {
+type SharedValues = FlagValues<
+  typeof promptFlags & typeof outputFlags & typeof partialFlags & typeof onceFlags
+> & {
   readonly model?: string;
   readonly multipart?: boolean;
 };
@@ -81,7 +83,7 @@ type SharedValues = FlagValues<typeof promptFlags & typeof outputFlags & typeof 
 export function imageCommand<const F extends FlagSet>(spec: ImageCommand<F>): AnyCommand {
   return defineCommand<FlagSet, JobResult>({
     args: { name: 'PROMPT', summary: 'the prompt, as words', many: true },
-    flags: { ...promptFlags, ...spec.fields.flags, ...spec.flags, ...outputFlags },
+    flags: { ...promptFlags, ...spec.fields.flags, ...spec.flags, ...outputFlags, ...onceFlags },
     examples: spec.examples,
     notes: spec.notes,
     sends: 'body',
@@ -121,6 +123,7 @@ export function imageCommand<const F extends FlagSet>(spec: ImageCommand<F>): An
       const planned = bodyWith(references.map(standInFor));
       const images = typeof planned.n === 'number' ? planned.n : 1;
       checkBody(spec, planned, typed, args, ctx);
+      refuseOnce(flags);
       const plan = planOutput(flags, images, settings.out.value, ctx);
       if (flags.keepPartials && !(Number(planned.partial_images) > 0)) {
         throw usage('--keep-partials: no partial images are asked for', 'add --partial-images N');
@@ -155,6 +158,8 @@ export function imageCommand<const F extends FlagSet>(spec: ImageCommand<F>): An
           plan,
           keepPartials: flags.keepPartials ?? false,
           settings,
+          flags,
+          flagOf: typedFlagAt(spec.fields, planned, typed, args),
         },
         ctx,
       );

@@ -13,6 +13,7 @@ export interface OutputFlags {
   readonly preview?: boolean | undefined;
   readonly keepPartials?: boolean | undefined;
   readonly events?: boolean | undefined;
+  readonly once?: string | undefined;
 }
 
 export interface OutputPlan {
@@ -51,6 +52,12 @@ function refuseWithStdout(flags: OutputFlags, images: number, printing: string |
   if (images > 1) {
     throw usage(`--out -: stdout takes one image, and ${images} are asked for`, 'name a directory instead');
   }
-  const flag = flags.keepPartials ? '--keep-partials' : flags.preview ? '--preview' : undefined;
+  const flag = flags.keepPartials
+    ? '--keep-partials'
+    : flags.preview
+      ? '--preview'
+      : flags.once !== undefined
+        ? '--once'
+        : undefined;
   if (flag) throw usage(`--out -: ${flag} needs the image on disk`, `leave out ${flag}, or name a file`);
 }

@@ -1,14 +1,19 @@
 import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import type { Outcome } from '../../command.ts';
 import type { Settings } from '../../config/settings.ts';
 import { SLOW_ANSWER_SILENCE_MS } from '../../config/table.ts';
-import type { Access, Context } from '../../context.ts';
+import { type Access, type Context, originOfGateway } from '../../context.ts';
 import { usage } from '../../errors.ts';
+import type { FlagOfPath } from '../../flags/breaches.ts';
+import type { OnceFlags, SaveFlags } from '../../flags/job-flags.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
+import { imageFamily } from '../../gateway/image/job.ts';
 import type { RequestInput } from '../../http/client.ts';
+import type { FoundOnce, OncePlace } from '../../jobs/create/once.ts';
 import { checkTarget } from '../../jobs/download/check-target.ts';
 import { createImages } from '../../jobs/image/create-images.ts';
-import type { ImageRequest } from '../../jobs/image/image-request.ts';
+import type { ImageOutcome, ImageRequest } from '../../jobs/image/image-request.ts';
 import type { SavedFile } from '../../ledger/event.ts';
 import { followDeps, type JobResult } from '../video/follow-job.ts';
 import type { OutputPlan } from './plan-output.ts';
@@ -32,6 +37,8 @@ export interface ReadyRequest {
   readonly plan: OutputPlan;
   readonly keepPartials: boolean;
   readonly settings: Settings;
+  readonly flags: OnceFlags & SaveFlags;
+  readonly flagOf: FlagOfPath;
 }
 
 export interface SentImages {
@@ -49,23 +56,34 @@ export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<Sen
   checkTarget(plan.save, { family: 'image', model, now: ctx.clock.now(), outputsExpected: images });
   const deps = await followDeps(ctx);
   const silence = ready.settings.timeoutMs;
-  const stopTelling = tellIfInterrupted(ctx);
-  const outcome = await createImages(
-    {
-      endpoint,
-      input,
-      streams: body.stream === true,
-      partialsExpected: typeof body.partial_images === 'number' ? body.partial_images : 0,
-      outputsExpected: images,
-      keepPartials: ready.keepPartials,
-      intent: intentOf(ready, access),
-      ...(plan.toStdout && { toStdout: (bytes: Uint8Array) => ctx.io.outBytes(bytes) }),
-    },
-    { ...deps, silenceMs: silence.source === 'default' ? SLOW_ANSWER_SILENCE_MS : silence.value },
-  ).finally(() => {
-    stopTelling();
-    deps.progress.stop();
-  });
+  const intent = intentOf(ready, access);
+  const make = (place?: OncePlace): Promise<ImageOutcome> => {
+    const stopTelling = tellIfInterrupted(ctx);
+    return createImages(
+      {
+        endpoint,
+        input,
+        streams: body.stream === true,
+        partialsExpected: typeof body.partial_images === 'number' ? body.partial_images : 0,
+        outputsExpected: images,
+        keepPartials: ready.keepPartials,
+        key: place?.key,
+        intent: { ...intent, ...(place && { once: place.once }) },
+        ...(plan.toStdout && { toStdout: (bytes: Uint8Array) => ctx.io.outBytes(bytes) }),
+      },
+      { ...deps, silenceMs: silence.source === 'default' ? SLOW_ANSWER_SILENCE_MS : silence.value },
+    ).finally(() => {
+      stopTelling();
+      deps.progress.stop();
+    });
+  };
+  let outcome: ImageOutcome;
+  if (ready.flags.once === undefined) outcome = await make();
+  else {
+    const got = await makeUnderKey(ready, access, intent, make, ctx);
+    if ('found' in got) return goOn(got.found, ready, ctx);
+    outcome = got.made;
+  }
   for (const partial of outcome.partials) ctx.io.note(`partial image kept: ${partial}`);
   const value: JobResult = {
     family: 'image',
@@ -78,6 +96,44 @@ export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<Sen
     files: outcome.files,
     result: { value, ...(outcome.error !== undefined && { error: outcome.error }) },
   };
+}
+
+/** Makes the images of --once, or finds those that stand under its key. */
+async function makeUnderKey(
+  { input, flags, flagOf }: ReadyRequest,
+  access: Access,
+  intent: ImageRequest['intent'],
+  make: (place: OncePlace) => Promise<ImageOutcome>,
+  ctx: Context,
+) {
+  const { makeOnce, onceDeps } = await import('../once.ts');
+  const request = {
+    ...{ name: flags.once ?? '', again: flags.again ?? false, origin: originOfGateway(access.name) },
+    ...{ family: imageFamily, intent, body: await askedOf(input), flagOf },
+  };
+  return makeOnce(request, await onceDeps(access, ctx), make);
+}
+
+async function goOn(found: FoundOnce, { flags }: ReadyRequest, ctx: Context): Promise<SentImages> {
+  const { goOnWith } = await import('../once.ts');
+  const result = await goOnWith(found, flags, ctx);
+  const files = found.job.files;
+  return { result, files };
+}
+
+/** What a request asks for, its files by what they hold. */
+async function askedOf({ params, body, multipart }: RequestInput): Promise<unknown> {
+  if (!multipart) return { ...params, ...(body as Record<string, unknown>) };
+  const fields: Record<string, unknown> = { ...params };
+  for (const [at, field] of multipart.fields.entries()) {
+    if ('value' in field) fields[field.name] = field.value;
+    else {
+      const hash = createHash('sha256');
+      for await (const chunk of createReadStream(field.file.path)) hash.update(chunk as Buffer);
+      fields[`${field.name}.${at}`] = hash.digest('hex');
+    }
+  }
+  return fields;
 }
 
 /** A paid request under way is not dropped: its reply is what was paid for. */

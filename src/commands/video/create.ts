@@ -1,24 +1,33 @@
 import { type AnyCommand, defineCommand, type Outcome } from '../../command.ts';
 import type { Settings } from '../../config/settings.ts';
-import type { Access, Context } from '../../context.ts';
+import { type Access, type Context, gatewayName, originOfGateway } from '../../context.ts';
 import { GwError } from '../../errors.ts';
 import { type BodyFlags, referencesOf, typedFlagAt } from '../../flags/body-flags.ts';
 import { type FieldVerdict, type FlagOfPath, lookAtBody, refuseOrWarn } from '../../flags/breaches.ts';
 import type { FlagSet, FlagValues } from '../../flags/flag.ts';
-import { pollFlags, promptFlags, saveFlags, waitFlags } from '../../flags/job-flags.ts';
+import {
+  onceFlags,
+  pollFlags,
+  promptFlags,
+  refuseOnce,
+  saveFlags,
+  waitFlags,
+} from '../../flags/job-flags.ts';
 import { applySets, readJsonBody } from '../../flags/json-body.ts';
 import { readPrompt, refuseSharedStdin } from '../../flags/prompt.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Modality } from '../../gateway/media-limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
-import { type CreateInput, createJob } from '../../jobs/create.ts';
+import type { FoundOnce, OncePlace } from '../../jobs/create/once.ts';
+import { type AcceptedJob, type CreateInput, createJob } from '../../jobs/create.ts';
 import { checkTarget } from '../../jobs/download/check-target.ts';
 import { planTarget } from '../../jobs/download/plan-target.ts';
-import { identifyBody } from '../../jobs/external-id.ts';
+import { type IdentifiedBody, identifyBody } from '../../jobs/external-id.ts';
+import { onceJobKey } from '../../ledger/job-key.ts';
 import { type MediaInput, resolveMedia } from '../../media/resolve.ts';
 import { showInstead } from '../show-instead.ts';
 import { followFromFlags, type JobResult, jobLines, outcomeOf, waitDeadlineMs } from './follow-job.ts';
-import { createFollowers } from './followers.ts';
+import { createFollowers, type Followers } from './followers.ts';
 
 // `gw video FAMILY create`, told once and from top to bottom: read, check, send, follow. What the families differ in arrives
 // as data and pure functions.
@@ -79,7 +88,7 @@ export interface VideoCreate<F extends FlagSet> {
   readonly notes: readonly string[];
 }
 
-const sharedFlags = { ...waitFlags, ...pollFlags, ...saveFlags };
+const sharedFlags = { ...waitFlags, ...pollFlags, ...saveFlags, ...onceFlags };
 type SharedValues = FlagValues<typeof promptFlags & typeof sharedFlags>;
 
 /** The create command of a family: argv -> body -> job on disk -> reply, and with --wait the outputs on disk. */
@@ -95,12 +104,13 @@ export function videoCreate<F extends FlagSet>(spec: VideoCreate<F>): AnyCommand
       const draft = await read(spec, args, flags, ctx);
       const flagOf = typedFlagAt(spec.fields, draft.body, flags, args);
       await check(spec, draft, flagOf, ctx);
-      const identified = identifyBody(spec.family, draft.body);
-      const shown = await showInstead(draft.endpoint, { body: identified.body }, ctx);
+      const typed = flags as SharedValues;
+      refuseOnce(typed, spec.family.externalIds?.idOf(draft.body));
+      const shown = await showInstead(draft.endpoint, { body: identify(spec, draft, typed).body }, ctx);
       if (shown !== undefined) return { value: shown };
       const validate = ctx.globals.validate === undefined;
       const checkFirst = async () => (validate ? spec.checkFirst?.(draft.body, flagOf, ctx) : undefined);
-      return send({ spec, ...draft, ...identified, flags: flags as SharedValues, checkFirst }, ctx);
+      return send({ spec, draft, flags: typed, flagOf, checkFirst }, ctx);
     },
   });
 }
@@ -261,69 +271,49 @@ async function lookUnlessListed(
 // Send and follow: job on disk -> reply, and with --wait the outputs on disk.
 
 /** A create that has passed all checks. */
-interface ReadyCreate extends Draft, ReturnType<typeof identifyBody> {
+interface ReadyCreate {
   readonly spec: Pick<VideoCreate<FlagSet>, 'family' | 'replyWarning'>;
-  readonly body: Body;
+  readonly draft: Draft;
   readonly flags: SharedValues;
+  readonly flagOf: FlagOfPath;
   checkFirst(): Promise<void>;
+}
+
+/** The body as it is sent first under these flags. */
+function identify(
+  { family }: Pick<VideoCreate<FlagSet>, 'family'>,
+  { body, settings }: Draft,
+  { once }: SharedValues,
+): IdentifiedBody {
+  if (once === undefined) return identifyBody(family, body);
+  return identifyBody(family, body, onceJobKey(originOfGateway(gatewayName(settings)), once));
 }
 
 /** Throws what `createJob` throws, but for a lost outcome, which is printed under gw's own ID. */
 async function send(ready: ReadyCreate, ctx: Context): Promise<Outcome<JobResult>> {
-  const { spec, endpoint, key, body, externalId, flags, settings } = ready;
+  const { spec, draft, flags } = ready;
   const { family } = spec;
   const save = {
-    target: planTarget(flags.out ?? settings.out.value, ctx.host.cwd),
+    target: planTarget(flags.out ?? draft.settings.out.value, ctx.host.cwd),
     force: flags.force ?? false,
     download: flags.download === undefined,
   };
   const access = await ctx.gateway();
-  const { client } = access;
   if (save.download) {
     checkTarget(save, {
       family: family.name,
-      model: String(body.model ?? ready.model),
+      model: String(draft.body.model ?? draft.model),
       now: ctx.clock.now(),
       outputsExpected: 1,
     });
   }
-  await ready.checkFirst();
-  const ledger = await ctx.ledger();
   const deadlineMs = waitDeadlineMs(flags, ctx);
   const followers = createFollowers(ctx);
   const intent = intentOf(ready, access, save);
-  const underWay = { now: false };
-  const stopTelling = tellIfInterrupted(underWay, ctx);
-  const making = createJob({
-    family,
-    endpoint,
-    key,
-    body,
-    externalId,
-    intent,
-    client,
-    ledger,
-    clock: ctx.clock,
-    signal: ctx.signal,
-    note: (text) => ctx.io.note(text),
-    onExchange: (isUnderWay) => {
-      underWay.now = isUnderWay;
-    },
-    ...(flags.queue && {
-      queue: {
-        deadlineMs,
-        random: ctx.host.random,
-        onQueued: (text) => ctx.io.note(text),
-        pool: await followers.poolOf(intent),
-        looker: await followers.looker(family),
-      },
-    }),
-  }).finally(stopTelling);
-  const job = await making.catch((error: unknown) => {
-    if (error instanceof GwError && error.kind === 'unknown_outcome') return { error };
-    throw error;
-  });
-  if ('error' in job) return lostOutcome(job.error, family.name, key);
+  const sending = { ready, access, intent, deadlineMs, followers };
+  const job = flags.once === undefined ? await make(sending, ctx) : await makeUnderKey(sending, ctx);
+  if ('found' in job) return (await import('../once.ts')).goOnWith(job.found, flags, ctx);
+  if ('error' in job) return lostOutcome(job.error, family.name, job.key);
   const odd = job.isOwnReply ? spec.replyWarning?.(job.reply) : undefined;
   if (odd !== undefined) ctx.io.warn(odd);
   const accepted: JobResult = {
@@ -352,11 +342,89 @@ async function send(ready: ReadyCreate, ctx: Context): Promise<Outcome<JobResult
   return { ...(unrecorded !== undefined && { error: unrecorded }), ...outcome };
 }
 
+interface Sending {
+  readonly ready: ReadyCreate;
+  readonly access: Access;
+  readonly intent: CreateInput['intent'];
+  readonly deadlineMs: number;
+  readonly followers: Followers;
+}
+
+/** A job that may exist, under gw's own key. */
+interface LostJob {
+  readonly key: string;
+  readonly error: GwError;
+}
+
+/** Makes the job of --once, or finds the one that stands under its key. */
+async function makeUnderKey(
+  sending: Sending,
+  ctx: Context,
+): Promise<AcceptedJob | LostJob | { readonly found: FoundOnce }> {
+  const { ready, access, intent } = sending;
+  const { spec, draft, flags, flagOf } = ready;
+  const { makeOnce, onceDeps } = await import('../once.ts');
+  const request = {
+    name: flags.once ?? '',
+    again: flags.again ?? false,
+    origin: originOfGateway(access.name),
+    ...{ family: spec.family, intent, body: draft.body },
+    flagOf,
+  };
+  const got = await makeOnce(request, await onceDeps(access, ctx), (place) => make(sending, ctx, place));
+  return 'found' in got ? got : got.made;
+}
+
+/** Creates the job; one whose outcome is not known is given back, every other failure is thrown. */
+async function make(
+  { ready, access, intent, deadlineMs, followers }: Sending,
+  ctx: Context,
+  place?: OncePlace,
+): Promise<AcceptedJob | LostJob> {
+  const { spec, draft, flags } = ready;
+  const { family } = spec;
+  await ready.checkFirst();
+  const ledger = await ctx.ledger();
+  const identified = identifyBody(family, draft.body, place?.key, place?.externalId);
+  const underWay = { now: false };
+  const stopTelling = tellIfInterrupted(underWay, ctx);
+  try {
+    return await createJob({
+      ...identified,
+      family,
+      endpoint: draft.endpoint,
+      intent: { ...intent, ...(place && { once: place.once }) },
+      client: access.client,
+      ledger,
+      clock: ctx.clock,
+      signal: ctx.signal,
+      note: (text) => ctx.io.note(text),
+      onExchange: (isUnderWay) => {
+        underWay.now = isUnderWay;
+      },
+      ...(flags.queue && {
+        queue: {
+          deadlineMs,
+          random: ctx.host.random,
+          onQueued: (text) => ctx.io.note(text),
+          pool: await followers.poolOf(intent),
+          looker: await followers.looker(family),
+        },
+      }),
+    });
+  } catch (error) {
+    if (error instanceof GwError && error.kind === 'unknown_outcome') return { key: identified.key, error };
+    throw error;
+  } finally {
+    stopTelling();
+  }
+}
+
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** What the ledger keeps of a create before it is sent. */
 function intentOf(
-  { spec, endpoint, model, body, media, settings }: ReadyCreate,
+  { spec, draft: { endpoint, model, body, media, settings } }: ReadyCreate,
   { name: gateway, keyId }: Access,
   save: CreateInput['intent']['save'],
 ): CreateInput['intent'] {

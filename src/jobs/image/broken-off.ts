@@ -1,6 +1,6 @@
 import { GwError, Interrupted } from '../../errors.ts';
 import type { LedgerEvent } from '../../ledger/event.ts';
-import { interruptedEvent, refusedEvent } from '../refused-event.ts';
+import { interruptedEvent, refusedEvent, unknownHint } from '../refused-event.ts';
 import type { Answer } from './answered.ts';
 import type { ImageDeps, ImageOutcome } from './image-request.ts';
 import { saveImages } from './save-images.ts';
@@ -51,6 +51,6 @@ function unknownOutcome(error: unknown, key: string, saved: number): GwError {
   return new GwError('unknown_outcome', `${messageOf(error)}${kept}`, {
     ...facts,
     taskId: key,
-    hint: `it may have been made and paid for, and was not sent again; it stands in the ledger as ${key}: gw jobs show ${key}`,
+    hint: `it may have been made and paid for, and was not sent again; ${unknownHint(key, false)}`,
   });
 }

@@ -19,7 +19,7 @@ import { ImageReader } from './read-images.ts';
 export async function createImages(request: ImageRequest, deps: ImageDeps): Promise<ImageOutcome> {
   const { ledger, client, clock, progress, signal, silenceMs } = deps;
   const { endpoint, input, intent, streams, outputsExpected, partialsExpected, keepPartials } = request;
-  const hold = ledger.begin(intent);
+  const hold = ledger.begin(intent, request.key);
   const { key } = hold;
   const startedMs = clock.steady();
   const names = { id: key, family: 'image', model: intent.model, atMs: clock.now() };

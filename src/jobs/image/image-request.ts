@@ -21,6 +21,8 @@ export interface ImageRequest {
    * `download` is false, and its target is where the image is kept should stdout not take it.
    */
   readonly intent: IntentEvent & { readonly family: 'image' };
+  /** gw's own key for the job, where it is made under a key of --once. */
+  readonly key?: string | undefined;
   /** With `-o -`: takes the bytes of the one image (`io.outBytes`), in pieces. */
   readonly toStdout?: ((bytes: Uint8Array) => Promise<void>) | undefined;
 }

@@ -1,0 +1,57 @@
+import type { Outcome } from '../command.ts';
+import type { Access, Context } from '../context.ts';
+import type { PollFlags, SaveFlags } from '../flags/job-flags.ts';
+import type { FoundOnce, OnceDeps } from '../jobs/create/once.ts';
+import { endedOutcome, resultOf, savePlanOf, taskJob } from './jobs/task-job.ts';
+import { followFromFlags, type JobResult, waitDeadlineMs } from './video/follow-job.ts';
+import { createFollowers } from './video/followers.ts';
+
+export { makeOnce } from '../jobs/create/once.ts';
+
+// How a command makes a job under a key, and goes on with one that stands under it; loaded only with --once.
+
+export async function onceDeps({ client, keyId }: Access, ctx: Context): Promise<OnceDeps> {
+  return {
+    ledger: await ctx.ledger(),
+    clock: ctx.clock,
+    signal: ctx.signal,
+    keyId,
+    client: async () => client,
+    note: (text) => ctx.io.note(text),
+  };
+}
+
+/**
+ * Goes on with the job that stands under a key: its error again where it ended badly, its files where they are home, else
+ * with `wait` as `jobs wait` does; without it the ID at once.
+ */
+export async function goOnWith(
+  { job, error }: FoundOnce,
+  flags: PollFlags & SaveFlags & { readonly wait?: boolean },
+  ctx: Context,
+): Promise<Outcome<JobResult>> {
+  const id = job.id ?? job.key;
+  if (error) return { value: resultOf(job, id), error };
+  const [known] = await (await import('./jobs/read-jobs.ts')).withFamilies([job]);
+  if (!known) throw new Error('a job has an entry');
+  if (job.family === 'image') {
+    const ended = endedOutcome(known);
+    if (ended) return ended;
+    const { syncImages } = await import('./jobs/image-jobs.ts');
+    for await (const outcome of syncImages([known], createFollowers(ctx), ctx)) return outcome;
+  }
+  if (!flags.wait) return { value: { ...resultOf(job, id), files: [] } };
+  const ended = endedOutcome(known);
+  if (ended) return ended;
+  ctx.io.note(`task ${id}`);
+  const { family, access, job: task } = await taskJob(known, ctx);
+  return followFromFlags(
+    {
+      ...{ key: job.key, id: task.id, family, flags, job, access, atOnce: true },
+      save: savePlanOf(job, flags, ctx),
+      deadlineMs: waitDeadlineMs(flags, ctx),
+    },
+    createFollowers(ctx),
+    ctx,
+  );
+}

@@ -1,0 +1,240 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { LedgerLine } from '../../src/ledger/event.ts';
+import { type Run, World } from '../helpers/gw.ts';
+
+// `--once KEY`: each case of the contract is a row.
+
+const worlds: World[] = [];
+const open = async (options: Parameters<typeof World.open>[0] = {}) => {
+  const world = await World.open(options);
+  worlds.push(world);
+  return world;
+};
+afterEach(async () => {
+  for (const world of worlds.splice(0)) await world.close();
+});
+
+/** A create of each family, and of images. */
+const creates: Record<string, readonly string[]> = {
+  alpha: ['video', 'alpha', 'create', 'a fox', '--duration', '4', '--resolution', '480p'],
+  beta: ['video', 'beta', 'create', 'a fox', '--duration', '3'],
+  gamma: 'video gamma create fox --resolution 768P --duration 4 --ratio 16:9'.split(' '),
+  image: ['image', 'create', 'a fox', '--size', '1024x1024'],
+};
+const words = (family: string) => creates[family] ?? [];
+const isVideo = (family: string) => family !== 'image';
+
+const posts = (world: World) => world.sandbox.requests.filter(({ method }) => method === 'POST');
+const intents = (world: World): LedgerLine[] => {
+  const dir = path.join(world.dir, '.local/state/gw/ledger');
+  return readdirSync(dir)
+    .filter((name) => name.endsWith('.jsonl'))
+    .flatMap((name) => readFileSync(path.join(dir, name), 'utf8').split('\n'))
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as LedgerLine)
+    .filter(({ event }) => event === 'intent');
+};
+const same = (first: Run, second: Run) => {
+  expect(second.code, second.err).toBe(first.code);
+  expect(second.out).toBe(first.out);
+};
+
+describe.each(Object.keys(creates))('--once, %s', (family) => {
+  const once = (world: World, ...more: string[]) =>
+    world.gw([...words(family), '--once', 'shots/1', ...(isVideo(family) ? ['--wait'] : []), ...more]);
+
+  test('run again, nothing is sent and the same is printed, wherever -o points', async () => {
+    const world = await open();
+    const first = await once(world);
+    expect(first.code, first.err).toBe(0);
+    expect(first.out).toMatch(/\.(mp4|png)\n$/);
+    const requests = world.requests().length;
+    same(first, await once(world));
+    same(first, await once(world, '-o', 'elsewhere/'));
+    expect(posts(world)).toHaveLength(1);
+    expect(world.requests()).toHaveLength(requests);
+    expect(Object.keys(world.files())).toHaveLength(1);
+  });
+
+  test('another key, and none, make another job', async () => {
+    const world = await open();
+    await once(world);
+    const other = await world.gw([...words(family), '--once', 'shots/2']);
+    expect(other.code, other.err).toBe(0);
+    expect((await world.gw(words(family))).code).toBe(0);
+    expect(posts(world)).toHaveLength(3);
+  });
+
+  test('another body under the key is refused, and the field that differs is named', async () => {
+    const world = await open();
+    const hidden = { env: { GW_LEDGER_PROMPTS: 'off' } };
+    await world.gw([...words(family), '--once', 'shots/1'], hidden);
+    const other = words(family).map((word) => (word.endsWith('fox') ? 'a cat' : word));
+    const prompt = await world.gw([...other, '--once', 'shots/1'], hidden);
+    expect(prompt.code).toBe(2);
+    expect(prompt.err).toMatch(/^error: --once shots\/1: .* with another --prompt/);
+    const [flag, value] = isVideo(family) ? ['--duration', '5'] : ['--quality', 'low'];
+    const changed = [...words(family), '--once', 'shots/1'].filter(
+      (word, at, all) => word !== flag && all[at - 1] !== flag,
+    );
+    const setting = await world.gw([...changed, flag, value], hidden);
+    expect(setting.code).toBe(2);
+    expect(setting.err).toMatch(new RegExp(`^error: --once shots/1: .* with another ${flag}`));
+    expect(posts(world)).toHaveLength(1);
+  });
+
+  test.each([
+    [401, 3],
+    [402, 6],
+    [429, 7],
+  ])('HTTP %i made nothing: the key is free, and the next run creates', async (status, code) => {
+    const world = await open({ fault: `create:${status}:x2` });
+    for (const _ of [1, 2]) expect((await once(world, '--retries', '0')).code).toBe(code);
+    const third = await once(world);
+    expect(third.code, third.err).toBe(0);
+    same(third, await once(world));
+    expect(posts(world)).toHaveLength(3);
+    expect(intents(world)).toHaveLength(3);
+  });
+
+  test('what was refused with 422 stays refused: its error and exit code again, until --again', async () => {
+    const world = await open({ fault: 'create:422:x1' });
+    const first = await once(world, '--json');
+    const second = await once(world, '--json');
+    const [before, after] = [first, second].map(({ err }) => JSON.parse(err.trim().split('\n').at(-1) ?? '').error);
+    expect([first.code, second.code]).toEqual([5, 5]);
+    expect(after).toMatchObject({ kind: before.kind, message: before.message, status: 422 });
+    expect(posts(world)).toHaveLength(1);
+    const again = await once(world, '--again');
+    expect(again.code, again.err).toBe(0);
+    same(again, await once(world));
+    same(again, await once(world, '--again'));
+    expect(posts(world)).toHaveLength(2);
+  });
+
+  test('an outcome that is not known is exit 14 and never sent again, with --again neither', async () => {
+    const world = await open({ fault: 'create:html' });
+    const first = await once(world);
+    const sent = posts(world).length;
+    for (const more of [[], ['--again']]) {
+      const next = await once(world, ...more);
+      expect(next.code).toBe(14);
+      expect(next.err).toMatch(/gw jobs (sync|show)/);
+      expect(next.err).toMatch(/gw jobs resolve gw-[0-9a-z]{26} --as ID\|none/);
+    }
+    expect(first.code).toBe(14);
+    expect(first.err).toMatch(/gw jobs resolve gw-[0-9a-z]{26} --as ID\|none/);
+    expect(posts(world)).toHaveLength(sent);
+  });
+
+  test('two at the same moment: one is sent, the other waits for it and prints the same', async () => {
+    const world = await open();
+    const runs = await Promise.all([once(world), once(world), once(world)]);
+    for (const run of runs) same(runs[0] as Run, run);
+    expect(posts(world)).toHaveLength(1);
+  });
+});
+
+describe.each(['alpha', 'beta', 'gamma'])('--once, a task of %s', (family) => {
+  const once = (world: World, ...more: string[]) => world.gw([...words(family), '--once', 'k', ...more]);
+
+  test('without --wait the ID is printed at once, running or not', async () => {
+    const world = await open();
+    const first = await once(world);
+    same(first, await once(world));
+    await once(world, '--wait');
+    same(first, await once(world));
+    expect(posts(world)).toHaveLength(1);
+  });
+
+  test('one that ended badly: its error again; --again makes a new one, once', async () => {
+    const world = await open({ fault: 'task:fail=content_policy:x1' });
+    const first = await once(world, '--wait');
+    expect(first.code).toBe(9);
+    same(first, await once(world, '--wait'));
+    expect(posts(world)).toHaveLength(1);
+    const again = await once(world, '--wait', '--again');
+    expect(again.code, again.err).toBe(0);
+    same(again, await once(world, '--wait'));
+    expect(posts(world)).toHaveLength(2);
+  });
+});
+
+test('one key is one job whatever makes it: another command under it is refused', async () => {
+  const world = await open();
+  await world.gw([...words('beta'), '--once', 'k']);
+  const run = await world.gw([...words('image'), '--once', 'k']);
+  expect(run.code).toBe(2);
+  expect(run.err).toContain('beta.create.text');
+});
+
+describe('family B over machines that share nothing', () => {
+  const machine = (world: World, name: string) => ({
+    env: { GW_STATE_DIR: path.join(world.dir, name) },
+  });
+  const once = [...words('beta'), '--once', 'k'];
+
+  test('the task of another machine is looked for and gone on with', async () => {
+    const world = await open();
+    const first = await world.gw(once);
+    const second = await world.gw(once, machine(world, 'second'));
+    same(first, second);
+    expect(second.err).toContain('made elsewhere');
+    expect(posts(world)).toHaveLength(1);
+  });
+
+  test('the external ID comes from the key: --dry-run shows the one that is sent', async () => {
+    const world = await open();
+    const shown = JSON.parse((await world.gw([...once, '--dry-run', '--json'])).out);
+    await world.gw(once);
+    const sent = posts(world)[0]?.body as { options: { external_task_id: string } };
+    expect(sent.options.external_task_id).toMatch(/^gw-[0-7][0-9a-z]{25}$/);
+    expect(shown.body.options.external_task_id).toBe(sent.options.external_task_id);
+  });
+
+  test('a look-up that fails sends nothing', async () => {
+    const world = await open({ fault: 'query:503' });
+    const run = await world.gw([...once, '--retries', '1']);
+    expect(run.code).toBe(8);
+    expect(posts(world)).toHaveLength(0);
+  });
+
+  test('a task that ended badly on another machine: --again makes the second attempt there too', async () => {
+    const world = await open({ fault: 'task:fail=policy:x1' });
+    expect((await world.gw([...once, '--wait'])).code).toBe(9);
+    const again = await world.gw([...once, '--wait', '--again'], machine(world, 'second'));
+    expect(again.code, again.err).toBe(0);
+    const third = await world.gw([...once, '--again'], machine(world, 'third'));
+    expect(third.code, third.err).toBe(0);
+    expect(posts(world)).toHaveLength(2);
+  });
+
+  test('an external ID of the user does not go with it', async () => {
+    const world = await open();
+    const run = await world.gw([...once, '--external-id', 'mine']);
+    expect(run.code).toBe(2);
+    expect(run.err).toContain('--external-id mine');
+  });
+});
+
+test.each([
+  [['--once', ''], 'the key is empty'],
+  [['--once', 'x'.repeat(201)], '201 characters'],
+  [['--once', 'a\nb'], 'control character'],
+  [['--again'], '--once KEY'],
+])('%j is refused, and nothing is sent', async (more, says) => {
+  const world = await open();
+  const run = await world.gw([...words('beta'), ...more]);
+  expect(run.code).toBe(2);
+  expect(run.err).toContain(says);
+  expect(world.requests()).toEqual([]);
+});
+
+test('an image to stdout is not kept: --once does not go with it', async () => {
+  const world = await open();
+  const run = await world.gw([...words('image'), '--once', 'k', '-o', '-']);
+  expect(run.code).toBe(2);
+  expect(run.err).toContain('--once');
+});
