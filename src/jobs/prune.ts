@@ -2,7 +2,6 @@ import type { Family } from '../gateway/task.ts';
 import type { Job } from '../ledger/event.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { lacksOutputs } from '../ledger/settled.ts';
-import { madeNothing } from './create/once.ts';
 import { linkExpiresAtMs, recordExpiresAtMs } from './job-view.ts';
 
 /** A create that was never answered may come to light later than any record that is documented to live (30 days). */
@@ -33,8 +32,8 @@ export function pruneClocks(jobs: readonly Job[], nowMs: number): PruneClocks {
  */
 export function isSettled(job: Job, family: Family | undefined, clocks: PruneClocks): boolean {
   if (family === undefined) return false;
-  // A key of --once holds for good: what stands under it is forgotten only where it left the key free.
-  if (job.once !== undefined && !madeNothing(job)) return false;
+  // A key of --once holds for good.
+  if (job.once !== undefined) return false;
   switch (job.state) {
     case 'not_sent':
     case 'refused':

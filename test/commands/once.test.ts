@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { appendFileSync, copyFileSync, readdirSync, readFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { LedgerLine } from '../../src/ledger/event.ts';
@@ -103,7 +103,9 @@ describe.each(Object.keys(creates))('--once, %s', (family) => {
     const world = await open({ fault: 'create:422:x1' });
     const first = await once(world, '--json');
     const second = await once(world, '--json');
-    const [before, after] = [first, second].map(({ err }) => JSON.parse(err.trim().split('\n').at(-1) ?? '').error);
+    const [before, after] = [first, second].map(
+      ({ err }) => JSON.parse(err.trim().split('\n').at(-1) ?? '').error,
+    );
     expect([first.code, second.code]).toEqual([5, 5]);
     expect(after).toMatchObject({ kind: before.kind, message: before.message, status: 422 });
     expect(posts(world)).toHaveLength(1);
@@ -230,6 +232,19 @@ test.each([
   expect(run.code).toBe(2);
   expect(run.err).toContain(says);
   expect(world.requests()).toEqual([]);
+});
+
+test('an edit that goes as a form is the same by what its files hold, not by their names', async () => {
+  const world = await open();
+  const png = (await world.gw(['image', 'create', 'a fox', '-o', 'a.png'])).out.trim();
+  copyFileSync(png, path.join(world.cwd, 'b.png'));
+  const edit = (file: string) => world.gw(['image', 'edit', 'a hat', '--image', file, '--once', 'k']);
+  same(await edit('a.png'), await edit('b.png'));
+  appendFileSync(path.join(world.cwd, 'b.png'), 'x');
+  const other = await edit('b.png');
+  expect(other.code).toBe(2);
+  expect(other.err).toContain('with another --image');
+  expect(posts(world)).toHaveLength(2);
 });
 
 test('an image to stdout is not kept: --once does not go with it', async () => {

@@ -6,6 +6,7 @@ import { betaFamily } from '../../src/gateway/beta/task.ts';
 import { createJob } from '../../src/jobs/create.ts';
 import { identifyBody } from '../../src/jobs/external-id.ts';
 import { settleUnanswered } from '../../src/jobs/settle-unanswered.ts';
+import { newJobKey } from '../../src/ledger/job-key.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { errorOf, testClient } from '../http/test-client.ts';
 import { intent, leftLedger, tempDir } from '../ledger/fixtures.ts';
@@ -30,11 +31,15 @@ async function scene(...fates: CreateFate[]) {
   const notes: string[] = [];
   const abort = new AbortController();
   setMaxListeners(0, abort.signal);
-  const create = (body: Record<string, unknown> = { prompt: 'a fox' }, endpoint = betaCreateText) =>
+  const create = (
+    body: Record<string, unknown> = { prompt: 'a fox' },
+    endpoint = betaCreateText,
+    key?: string,
+  ) =>
     createJob({
       family: betaFamily,
       endpoint,
-      ...identifyBody(betaFamily, body),
+      ...identifyBody(betaFamily, body, key),
       intent: { event: 'intent', ...asked, gateway: gateway.url },
       client,
       ledger,
@@ -323,6 +328,21 @@ describe('an external ID that is taken', () => {
     expect(await create({ prompt: 'a fox', options: { external_task_id: 'order-17' } })).toMatchObject({
       id,
     });
+  });
+
+  test('one of gw’s own, on the first send: its task is taken, or the outcome is unknown where none can be looked up', async () => {
+    const { gateway, create, clock, onlyJob } = await scene();
+    const key = newJobKey();
+    const id = gateway.add(key, clock.now());
+    gateway.lookUpFaults.push(...Array<'503'>(50).fill('503'));
+    const error = await errorOf(create(undefined, undefined, key));
+    expect(error).toMatchObject({ kind: 'unknown_outcome', message: expect.stringContaining('look-up') });
+    expect(error.facts?.hint).toContain('gw jobs sync');
+    expect(error.facts?.hint).toContain(`gw jobs resolve ${key} --as ID|none`);
+    expect((await onlyJob()).state).toBe('unknown');
+    const second = await scene();
+    second.gateway.add(key, second.clock.now());
+    expect(await second.create(undefined, undefined, key)).toMatchObject({ id });
   });
 
   test('a refusal that only sounds like it is reported as it is', async () => {

@@ -47,6 +47,13 @@ describe('the ledger may forget', () => {
     expect(isPruned(job, novemberMs + YEARS_MS, [elsewhere])).toBe(false);
   });
 
+  test('no job of a --once key, which holds for good', () => {
+    const once = { key: 'k', attempt: 1, fields: {} };
+    const refused: LedgerEvent = { event: 'refused', kind: 'balance', message: '' };
+    expect(isPruned(jobOf(novemberMs, [refused]), novemberMs + YEARS_MS)).toBe(true);
+    expect(isPruned(jobOf(novemberMs, [refused], { once }), novemberMs + YEARS_MS)).toBe(false);
+  });
+
   test('what was not to be saved no sooner than what was', () => {
     const save = { target: '/v/{id}.{ext}', force: false, download: false };
     const unwanted = succeeded(novemberMs, novemberMs, { save });

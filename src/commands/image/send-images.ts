@@ -8,6 +8,7 @@ import { usage } from '../../errors.ts';
 import type { FlagOfPath } from '../../flags/breaches.ts';
 import type { OnceFlags, SaveFlags } from '../../flags/job-flags.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
+import { EDIT_MASK_FIELD } from '../../gateway/image/edit-form.ts';
 import { imageFamily } from '../../gateway/image/job.ts';
 import type { RequestInput } from '../../http/client.ts';
 import type { FoundOnce, OncePlace } from '../../jobs/create/once.ts';
@@ -125,14 +126,17 @@ async function goOn(found: FoundOnce, { flags }: ReadyRequest, ctx: Context): Pr
 async function askedOf({ params, body, multipart }: RequestInput): Promise<unknown> {
   if (!multipart) return { ...params, ...(body as Record<string, unknown>) };
   const fields: Record<string, unknown> = { ...params };
-  for (const [at, field] of multipart.fields.entries()) {
+  const images: string[] = [];
+  for (const field of multipart.fields) {
     if ('value' in field) fields[field.name] = field.value;
     else {
       const hash = createHash('sha256');
       for await (const chunk of createReadStream(field.file.path)) hash.update(chunk as Buffer);
-      fields[`${field.name}.${at}`] = hash.digest('hex');
+      if (field.name === EDIT_MASK_FIELD) fields.mask = hash.digest('hex');
+      else images.push(hash.digest('hex'));
     }
   }
+  fields.images = images;
   return fields;
 }
 

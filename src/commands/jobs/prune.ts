@@ -23,7 +23,7 @@ export const prune = defineCommand<typeof flags, JobView[]>({
   ],
   notes: [
     'Removes what is finished and saved, and what failed, was refused or is lost; never a job that still runs or is not ' +
-      'saved while its links or its record live. Saved files stay where they are. With --dry-run nothing is removed.',
+      'saved while its links or its record live, and none that was made with --once, whose key holds for good. Saved files stay where they are. With --dry-run nothing is removed.',
     'Prints the jobs that were removed. Other gw processes may go on at the same time.',
   ],
   // For --dry-run; there is no request that --curl could show.
@@ -46,7 +46,7 @@ export const prune = defineCommand<typeof flags, JobView[]>({
     const kept = old.length - settled.length;
     if (kept > 0)
       ctx.io.note(
-        `${countText(kept)} as old as that ${kept === 1 ? 'is' : 'are'} kept: not finished or not saved`,
+        `${countText(kept)} as old as that ${kept === 1 ? 'is' : 'are'} kept: not finished, not saved, or made with --once`,
       );
     if (globals.dryRun) return { value: viewsOf(settled) };
     if (settled.length > 0 && !flags.yes) await ask(settled.length, ctx);

@@ -34,6 +34,7 @@ export const create = videoCreate({
   examples: [
     'gw video alpha create --sandbox --prompt "a paper boat on a calm sea at dawn" --wait',
     'gw video alpha create --sandbox "a fox in the snow" -m 2.0-fast --resolution 480p --duration 4 --wait -o clips/',
+    'gw video alpha create --sandbox "a fox in the snow" --once shots/1 --wait -o clips/',
     'gw video alpha create --sandbox "a fox in the snow" --first-frame https://example.com/fox.png --dry-run',
   ],
   notes: [
