@@ -129,6 +129,11 @@ describe.each(Object.keys(creates))('--once, %s', (family) => {
     expect(first.code).toBe(14);
     expect(first.err).toMatch(/gw jobs resolve gw-[0-9a-z]{26} --as ID\|none/);
     expect(posts(world)).toHaveLength(sent);
+    const [, key = ''] = /gw jobs resolve (\S+)/.exec(first.err) ?? [];
+    const resolved = await world.gw(['jobs', 'resolve', key, '--as', 'none']);
+    expect(resolved.code, resolved.err).toBe(0);
+    await once(world);
+    expect(posts(world).length).toBeGreaterThan(sent);
   });
 
   test('two at the same moment: one is sent, the other waits for it and prints the same', async () => {
