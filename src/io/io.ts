@@ -74,6 +74,8 @@ export interface TableColumn {
   readonly whole?: boolean | undefined;
   /** Left out on a terminal that has no room for it, the last such column first. */
   readonly optional?: boolean | undefined;
+  /** On a terminal it stands here, from 0; elsewhere where it is listed, because scripts count on the order. */
+  readonly terminalAt?: number | undefined;
 }
 
 export interface TableRow {

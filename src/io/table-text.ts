@@ -33,7 +33,7 @@ export function alignedLines(table: Table, terminalColumns: number, style: Style
     at,
     width: texts.reduce((widest, row) => Math.max(widest, displayWidth(row[at] ?? '')), 0),
   }));
-  const kept = withRoom(all, terminalColumns);
+  const kept = inTerminalOrder(withRoom(all, terminalColumns));
   const columns = kept.map(({ column }) => column);
   const natural = kept.map(({ width }) => width);
   const [header = [], ...rows] = texts.map((row) => kept.map(({ at }) => row[at] ?? ''));
@@ -46,6 +46,14 @@ export function alignedLines(table: Table, terminalColumns: number, style: Style
     return cutToWidth(cells.join(GAP).trimEnd(), terminalColumns);
   };
   return lines([style.strong(draw(header)), ...rows.map(draw)]);
+}
+
+function inTerminalOrder<C extends { readonly column: TableColumn }>(columns: readonly C[]): C[] {
+  const ordered = columns.filter(({ column }) => column.terminalAt === undefined);
+  for (const each of columns) {
+    if (each.column.terminalAt !== undefined) ordered.splice(each.column.terminalAt, 0, each);
+  }
+  return ordered;
 }
 
 /** Leaves optional columns out, the last first, until the others have the width that makes them worth reading. */

@@ -45,9 +45,10 @@ describe('jobs list', () => {
         'alpha',
         model,
         `${world.cwd}/t-1.mp4`,
+        'default',
       ],
-      ['t-2', 'succeeded', '1d', 'dead', '5d', 'no', 'a fox in the snow', 'alpha', model, '-'],
-      ['t-3', 'queued', '8d', '-', 'gone', '-', 'a fox in the snow', 'alpha', model, '-'],
+      ['t-2', 'succeeded', '1d', 'dead', '5d', 'no', 'a fox in the snow', 'alpha', model, '-', 'default'],
+      ['t-3', 'queued', '8d', '-', 'gone', '-', 'a fox in the snow', 'alpha', model, '-', 'default'],
     ]);
   });
 

@@ -1,9 +1,12 @@
+import { sandboxProfile } from '../../config/profile-name.ts';
+import { EMBEDDED } from '../../context.ts';
 import { shortDuration } from '../../io/duration-text.ts';
 import type { Table } from '../../io/io.ts';
 import type { JobView } from '../../jobs/job-view.ts';
 
-/** Jobs as a table: what tells them apart first, then what fits. */
+/** Jobs as a table: what tells them apart first, then what fits. A job that cost nothing always says so: `sandbox`. */
 export function jobTable(views: readonly JobView[], nowMs: number): Table {
+  const hasSandbox = views.some(({ gateway }) => gateway === EMBEDDED);
   return {
     columns: [
       { name: 'id', whole: true },
@@ -16,6 +19,7 @@ export function jobTable(views: readonly JobView[], nowMs: number): Table {
       { name: 'family', whole: true, optional: true },
       { name: 'model', whole: true, optional: true },
       { name: 'file', optional: true },
+      { name: 'profile', whole: true, ...(hasSandbox ? { terminalAt: 2 } : { optional: true }) },
     ],
     rows: views.map((view) => ({
       id: view.id,
@@ -30,6 +34,7 @@ export function jobTable(views: readonly JobView[], nowMs: number): Table {
         view.family,
         view.model ?? '-',
         view.files.map((file) => file.path).join(' ') || '-',
+        view.gateway === EMBEDDED ? sandboxProfile : view.profile,
       ],
     })),
   };

@@ -8,7 +8,7 @@ import { familyNames } from '../../gateway/families.ts';
 import { durationText } from '../../io/duration-text.ts';
 import { diesSoonAtMs, isUnsaved, type JobView, jobView, linkExpiresAtMs } from '../../jobs/job-view.ts';
 import { jobTable } from './job-table.ts';
-import { type KnownJob, readJobs, sharedIds } from './read-jobs.ts';
+import { type KnownJob, readJobs, readOwnJobs, sharedIds } from './read-jobs.ts';
 import { statusFilter } from './status-filter.ts';
 
 const flags = {
@@ -33,6 +33,7 @@ export const list = defineCommand<typeof flags, JobView[]>({
   flags,
   examples: ['gw jobs list', 'gw jobs list --status running -q', 'gw jobs list --expiring 2h --json'],
   notes: [
+    'Lists the jobs of all gateways; with --profile, --base-url or --sandbox those of that one.',
     'LINK and RECORD say how long the links to the outputs and the record on the gateway still live. Jobs that are not ' +
       'saved and have used up most of that are warned of.',
   ],
@@ -41,12 +42,12 @@ export const list = defineCommand<typeof flags, JobView[]>({
     const nowMs = ctx.clock.now();
     const { expiring, limit, status } = flags;
     const wanted = { sinceMs: flags.since?.(nowMs), family: flags.family };
-    const open = await readJobs({ ...wanted, isOpen: true }, ctx);
+    const open = await readOwnJobs({ ...wanted, isOpen: true }, ctx);
     const dying = open.filter((known) => expiring !== undefined && diesWithin(known, nowMs, expiring));
     const isMeant = await statusFilter(status, wanted, ctx);
     const shown =
       expiring === undefined
-        ? await readJobs({ ...wanted, limit, where: isMeant }, ctx)
+        ? await readOwnJobs({ ...wanted, limit, where: isMeant }, ctx)
         : dying.filter(({ job }) => isMeant(job)).slice(0, limit);
     const views = shown.map(({ job, family }) => jobView(job, family));
     yield { value: await withKeysForShared(views, ctx) };

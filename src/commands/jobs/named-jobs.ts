@@ -3,7 +3,7 @@ import { GwError, usage } from '../../errors.ts';
 import type { Job } from '../../ledger/event.ts';
 import { jobsByName } from '../../ledger/ledger.ts';
 import { taskIds } from '../video/task-ids.ts';
-import { findAndWarn, type KnownJob, withFamilies } from './read-jobs.ts';
+import { findAndWarn, type KnownJob, namesGateway, withFamilies } from './read-jobs.ts';
 
 /** The least that an ID may be cut to. */
 const SHORTEST_BEGINNING = 6;
@@ -52,9 +52,7 @@ export async function fullIds(args: readonly string[], ctx: Context, family?: st
 const nameOf = ({ id, key }: Job): string => id ?? key;
 
 async function newestJob(ctx: Context, family: string | undefined): Promise<Job> {
-  const { profile, baseUrl, sandbox } = ctx.globals;
-  const isAny = profile === undefined && baseUrl === undefined && sandbox !== true;
-  for (const job of await findAndWarn({ family, ...(isAny && { limit: 1 }) }, ctx)) {
+  for (const job of await findAndWarn({ family, ...(!namesGateway(ctx) && { limit: 1 }) }, ctx)) {
     if (await ctx.ownsJob(job)) return job;
   }
   const what = family === undefined ? 'no job' : `no ${family} job`;

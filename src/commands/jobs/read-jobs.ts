@@ -21,6 +21,21 @@ export async function readJobs(wanted: Wanted, ctx: Context): Promise<KnownJob[]
   return withFamilies(await Promise.all(jobs.map((job) => (job.isDamaged ? completed(job, ctx) : job))));
 }
 
+/** Whether the flags name a profile or gateway, whose jobs alone are meant then. */
+export const namesGateway = ({ globals: { profile, baseUrl, sandbox } }: Context): boolean =>
+  profile !== undefined || baseUrl !== undefined || sandbox === true;
+
+/** As `readJobs`, of the profile or gateway that the flags name; of all where they name none. */
+export async function readOwnJobs({ limit, ...wanted }: Wanted, ctx: Context): Promise<KnownJob[]> {
+  if (!namesGateway(ctx)) return readJobs({ ...wanted, limit }, ctx);
+  const own: KnownJob[] = [];
+  for (const known of await readJobs(wanted, ctx)) {
+    if (own.length === limit) break;
+    if (await ctx.ownsJob(known.job)) own.push(known);
+  }
+  return own;
+}
+
 /** A job whose intent is damaged, with the gateway in force and the default place where its own cannot be told. */
 async function completed(job: Job, ctx: Context): Promise<Job> {
   const settings = await ctx.settings();

@@ -1,10 +1,11 @@
 import { defineCommand } from '../../command.ts';
+import { EMBEDDED } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { parsed } from '../../flags/flag.ts';
 import { parseMoment } from '../../flags/moment.ts';
 import { countJobs, jobStats, type StatsGroup, type StatsKey, statsKeys } from '../../jobs/stats.ts';
 import { taskOf } from '../../ledger/settled.ts';
-import { readJobs } from './read-jobs.ts';
+import { namesGateway, readOwnJobs } from './read-jobs.ts';
 import { spendText } from './spend-text.ts';
 
 const flags = {
@@ -35,13 +36,21 @@ export const stats = defineCommand<typeof flags, Stats>({
   flags,
   examples: ['gw jobs stats', 'gw jobs stats --since 7d --by model,day', 'gw jobs stats --by family --json'],
   notes: [
+    'Counts the jobs of all gateways but the sandbox; with --profile, --base-url or --sandbox those of that one.',
     'Seconds, tokens and spend are what the records of the gateway say, and nothing else: a family whose records name no ' +
       'charges has none here. Test credit is counted apart. Days are those of UTC, by the time of creation.',
   ],
   sends: 'nothing',
   async run({ flags }, ctx) {
     const { by = ['model'] } = flags;
-    const known = await readJobs({ sinceMs: flags.since?.(ctx.clock.now()) }, ctx);
+    const own = await readOwnJobs({ sinceMs: flags.since?.(ctx.clock.now()) }, ctx);
+    // Nothing was paid for those of the sandbox.
+    const known = namesGateway(ctx) ? own : own.filter(({ job }) => job.gateway !== EMBEDDED);
+    const left = own.length - known.length;
+    if (left > 0) {
+      const what = left === 1 ? '1 job of the sandbox is' : `${left} jobs of the sandbox are`;
+      ctx.io.note(`${what} left out; count them with: gw jobs stats --sandbox`);
+    }
     const jobs = known.map(({ job, family }) => ({ job, usage: taskOf(job, family)?.usage }));
     const unread = jobs.reduce((sum, { usage }) => sum + (usage?.unreadCharges ?? 0), 0);
     if (unread > 0) {

@@ -6,7 +6,7 @@ import { isOpen, type Synced, type SyncInput, syncJobs } from '../../jobs/sync.t
 import type { Job } from '../../ledger/event.ts';
 import { type JobResult, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers, type Followers } from '../video/followers.ts';
-import { type OwnJob, readJobs, withoutForeign } from './read-jobs.ts';
+import { type OwnJob, readOwnJobs, withoutForeign } from './read-jobs.ts';
 import { showJobQueries } from './show-queries.ts';
 import { syncInput } from './sync-inputs.ts';
 import { wholeProgress } from './whole-progress.ts';
@@ -54,8 +54,8 @@ export const sync = defineCommand<typeof flags, JobResult>({
 async function openJobs(ctx: Context): Promise<OwnJob[]> {
   const nowMs = ctx.clock.now();
   const open: OwnJob[] = [];
-  for (const known of withoutForeign((await readJobs({ isOpen: true }, ctx)).reverse(), ctx)) {
-    if (needsSync(known, nowMs) && (await ctx.ownsJob(known.job))) open.push(known);
+  for (const known of withoutForeign((await readOwnJobs({ isOpen: true }, ctx)).reverse(), ctx)) {
+    if (needsSync(known, nowMs)) open.push(known);
   }
   return open;
 }
