@@ -1,3 +1,4 @@
+import type { Followers } from './commands/video/followers.ts';
 import { readSwitch } from './config/environment.ts';
 import type { Settings, SettingsFlags } from './config/settings.ts';
 import type { GlobalFlags } from './flags/global.ts';
@@ -38,6 +39,8 @@ export interface Context {
   ledger(): Promise<Ledger>;
   /** With `--events`: where everything that happens to a job is told. */
   readonly events?: JobEvents | undefined;
+  /** In a batch: what its rows are looked at and saved with. */
+  readonly followers?: Followers | undefined;
 }
 
 /** A command line that goes on from here: the words, with the gateway that this run was given. */

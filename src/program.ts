@@ -138,9 +138,19 @@ export const program: Node = group(
     ]),
     group('batch', 'many jobs from one file', [
       leaf(
+        'run',
+        'make, wait for and save every row of a manifest, each once',
+        async () => (await import('./commands/batch/run.ts')).run,
+      ),
+      leaf(
         'check',
         'check every row of a manifest and send nothing',
         async () => (await import('./commands/batch/check.ts')).check,
+      ),
+      leaf(
+        'status',
+        'count the rows of a manifest by where they stand',
+        async () => (await import('./commands/batch/status.ts')).status,
       ),
     ]),
     group(
@@ -153,6 +163,11 @@ export const program: Node = group(
       async () => (await import('./commands/models/list.ts')).list,
     ),
     leaf('balance', 'balance and limits', async () => (await import('./commands/balance.ts')).balance),
+    leaf(
+      'schema',
+      'JSON Schema of what gw takes and prints',
+      async () => (await import('./commands/schema.ts')).schema,
+    ),
     leaf(
       'api',
       'send any request with the right credential',

@@ -26,7 +26,12 @@ export async function* followMany<I extends FollowInput>(
     const child = children.open();
     try {
       const deps = await depsOf(input);
-      const own = { ...deps, turns, signal: child.signal, ...(onTrouble && { onTrouble: onTrouble(deps) }) };
+      const own = {
+        ...deps,
+        turns: deps.turns ?? turns,
+        signal: child.signal,
+        ...(onTrouble && { onTrouble: onTrouble(deps) }),
+      };
       return { input, followed: await followJob(input, own) };
     } catch (error) {
       return { input, followed: { status: input.status ?? '', record: undefined, files: [], error } };

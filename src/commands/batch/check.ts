@@ -3,6 +3,7 @@ import { defineCommand, type Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { defaultFlags, defaultsNote, manifestArgs, nameFlags, openRows } from './flags.ts';
+import type { KnownRow } from './known-rows.ts';
 import { checkRow } from './row-command.ts';
 
 /** One line of what a check prints. */
@@ -15,11 +16,20 @@ export interface CheckLine {
 export class Tally {
   rows = 0;
   faults = 0;
+  /** Of these, what an earlier run has saved. */
+  savedBefore = 0;
+  /** Position of the last row. */
+  lastRow = 0;
   /** Rows by command and model. */
   readonly kinds = new Map<string, number>();
 
-  add({ command }: Row, model: string | undefined): void {
+  /** `known` is what the ledger knows of the rows. */
+  constructor(readonly known: ReadonlyMap<string, KnownRow> = new Map()) {}
+
+  add({ command, key, row }: Row, model: string | undefined): void {
     this.rows += 1;
+    this.lastRow = row;
+    if (this.known.get(key)?.state === 'saved') this.savedBefore += 1;
     const kind = model === undefined ? command : `${command} ${model}`;
     this.kinds.set(kind, (this.kinds.get(kind) ?? 0) + 1);
   }
@@ -30,7 +40,6 @@ export async function* checkRows(
   input: Awaited<ReturnType<typeof openRows>>,
   tally: Tally,
   ctx: Context,
-  onRow?: (row: Row) => void,
 ): AsyncGenerator<{ readonly line: number; readonly message: string }> {
   const { named, file } = input.manifest;
   for await (const read of readRows(input)) {
@@ -41,9 +50,8 @@ export async function* checkRows(
     else {
       const warn = (text: string) => ctx.io.warn(`${named}:${line}: ${text.replace(/^: /, '')}`);
       try {
-        const { model } = await checkRow(read, file, ctx, warn);
+        const { model } = await checkRow(read, file, tally.known.get(read.key), ctx, warn);
         tally.add(read, model);
-        onRow?.(read);
       } catch (error) {
         ctx.signal.throwIfAborted();
         faults = faultsOf(error);

@@ -4,15 +4,21 @@ import type { CreateFlags, Row } from '../../batch/rows.ts';
 import { type AnyCommand, type Outcome, ShownRequest } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usage } from '../../errors.ts';
+import type { RunProgress } from '../../io/io.ts';
+import { fieldDigests } from '../../jobs/create/once.ts';
 import { cleanNameValue } from '../../jobs/download/name-value.ts';
 import { escapePattern } from '../../jobs/download/target-pattern.ts';
+import { SAVES_AT_ONCE } from '../../jobs/follow-many.ts';
+import { createTurns } from '../../jobs/turns.ts';
 import { create as imageCreate } from '../image/create.ts';
 import { edit as imageEdit } from '../image/edit.ts';
 import { native as imageNative } from '../image/native.ts';
 import { create as alpha } from '../video/alpha.ts';
 import { create as beta } from '../video/beta/create.ts';
 import type { JobResult } from '../video/follow-job.ts';
+import { createFollowers } from '../video/followers.ts';
 import { create as gamma } from '../video/gamma.ts';
+import type { KnownRow } from './known-rows.ts';
 
 // A row runs the create command that it names, with its fields as typed flags: what the command takes a row takes, and
 // what the command refuses is refused here in the same words.
@@ -77,6 +83,7 @@ export interface CheckedRow {
 export async function checkRow(
   row: Row,
   manifest: string,
+  known: KnownRow | undefined,
   ctx: Context,
   warn: (text: string) => void,
 ): Promise<CheckedRow> {
@@ -94,10 +101,75 @@ export async function checkRow(
   if (Symbol.asyncIterator in outcome) throw new Error('a create that is only shown has one outcome');
   if (outcome.error !== undefined) throw outcome.error;
   const { value } = outcome as Outcome<JobResult>;
-  const shown = value instanceof ShownRequest ? (value.json as { readonly body?: { model?: unknown } }) : {};
+  const shown = value instanceof ShownRequest ? (value.json as { readonly body?: Body }) : {};
+  if (known) refuseChanged(row, known, shown.body);
   const model = shown.body?.model ?? row.flags.model;
   return { model: typeof model === 'string' ? model : undefined };
 }
+
+type Body = Readonly<Record<string, unknown>>;
+
+/**
+ * Throws `usage` for a row whose job was made from another body. What is sent as a form, or has its model in the path, is
+ * compared when its turn comes.
+ */
+function refuseChanged({ key, command }: Row, { fields, id }: KnownRow, body: Body | undefined): void {
+  if (body === undefined || command === 'image native') return;
+  const now = fieldDigests(body);
+  const names = [...new Set([...Object.keys(now), ...Object.keys(fields)])];
+  // gw's own, when the user gave none: it is not what was asked for.
+  const changed = names.find((name) => now[name] !== fields[name] && !/(^|\.)external_task_id$/.test(name));
+  if (changed === undefined) return;
+  throw usage(
+    `${changed}: the row has changed since its job ${id} was made (${key})`,
+    'give the row another id to make a new job, or write it as it was',
+  );
+}
+
+/** What the rows of a run share. */
+export interface RowWorld {
+  readonly ctx: Context;
+}
+
+/** Makes what the rows of a run share: one batch of looks, and lanes for downloads. */
+export const rowWorld = (ctx: Context): RowWorld => ({
+  ctx: { ...ctx, followers: createFollowers(ctx, { turns: createTurns(SAVES_AT_ONCE) }) },
+});
+
+/** Creates a row, waits for it and saves it, or goes on with the job that its key has; as its create prints it. */
+export async function createRow(
+  row: Row,
+  manifest: string,
+  { rows, again, named }: { readonly rows: number; readonly again: boolean; readonly named: string },
+  { ctx }: RowWorld,
+): Promise<Outcome<JobResult>> {
+  const own = contextOf(row, manifest, ctx);
+  const command = commandOf(row);
+  const shared = { once: row.key, wait: true, queue: true, ...(again && { again }) };
+  const takes = Object.entries(shared).filter(([key]) => Object.hasOwn(command.flags, key));
+  const { io } = ctx;
+  const outcome = await command.run(
+    {
+      args: [],
+      flags: { ...(await flagsOf(row, rows, ctx)), ...Object.fromEntries(takes) },
+      globals: own.globals,
+    },
+    {
+      ...own,
+      io: {
+        ...io,
+        warn: (text, urgent) => io.warn(`${named}:${row.line}: ${text.replace(/^: /, '')}`, urgent),
+        note: () => {},
+        // Without bars a row is told when it ends, in one line.
+        ...(!io.mode.bars && { progress: () => silent }),
+      },
+    },
+  );
+  if (Symbol.asyncIterator in outcome) throw new Error('a row makes one job');
+  return outcome as Outcome<JobResult>;
+}
+
+const silent: RunProgress = { task() {}, download() {}, whole() {}, line() {}, stop() {} };
 
 function commandOf({ command }: Row): AnyCommand {
   const found = commands[command];

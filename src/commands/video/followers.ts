@@ -6,6 +6,7 @@ import type { TaskFamily } from '../../gateway/task.ts';
 import type { FollowDeps, JobDeps } from '../../jobs/follow.ts';
 import { createLooker, type Looker } from '../../jobs/looker.ts';
 import type { SharedRate } from '../../jobs/rate-file.ts';
+import type { Turns } from '../../jobs/turns.ts';
 import type { Job } from '../../ledger/event.ts';
 
 /** What jobs of a run are looked at and followed with: whoever asks the same gateway shares one looker, and its rates. */
@@ -14,6 +15,8 @@ export interface Followers {
   jobDeps(access?: Access): Promise<JobDeps>;
   followDeps(family: TaskFamily, access?: Access): Promise<FollowDeps>;
   looker(family: TaskFamily, access?: Access): Promise<Looker>;
+  /** Who saves first, where a batch saves many. */
+  readonly turns?: Turns | undefined;
   /** The pool that a job counts in. */
   poolOf(job: Pick<Job, 'family' | 'settings'>): Promise<RatePool>;
 }
@@ -22,10 +25,16 @@ export interface Followers {
  * Makes the followers of a run; one a run, or rates are not shared. What looks once, by hand, keeps its rate to itself
  * (`ownRates`): it must not wait its turn behind every follower of this user.
  */
-export function createFollowers(ctx: Context, { ownRates = false } = {}): Followers {
+export function createFollowers(
+  ctx: Context,
+  { ownRates = false, turns }: { readonly ownRates?: boolean; readonly turns?: Turns } = {},
+): Followers {
+  // The rows of a batch share the looks and the lanes of the whole.
+  const { followers: shared } = ctx;
   const lookers = new Map<Access, Map<string, Looker>>();
   const account = async (): Promise<AccountType> => (await ctx.settings()).account.value;
   const looker = async (family: TaskFamily, given?: Access): Promise<Looker> => {
+    if (shared) return shared.looker(family, given);
     const access = given ?? (await ctx.gateway());
     const inForce = await account();
     const rateOf = ownRates ? undefined : await sharedRates(access, ctx);
@@ -60,8 +69,10 @@ export function createFollowers(ctx: Context, { ownRates = false } = {}): Follow
   return {
     jobDeps,
     looker,
+    turns: shared?.turns ?? turns,
     followDeps: async (family, access) => ({
       ...(await jobDeps(access)),
+      turns: shared?.turns ?? turns,
       looker: await looker(family, access),
     }),
     poolOf: async (job) => poolOf(job, await account()),

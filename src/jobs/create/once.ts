@@ -139,7 +139,7 @@ async function settled(key: string, familyName: string, deps: OnceDeps): Promise
 const keptRefusals: ReadonlySet<string> = new Set(['rejected', 'not_found']);
 
 /** Whether it is certain that a job made nothing, and asking again may: its key is free. */
-const madeNothing = ({ state, refusal }: Job): boolean =>
+export const madeNothing = ({ state, refusal }: Job): boolean =>
   state === 'not_sent' || (state === 'refused' && !keptRefusals.has(refusal?.kind ?? ''));
 
 /** What went wrong with a job that is over, or may be; undefined for one to go on with. */

@@ -1,0 +1,70 @@
+/** As many rows are read ahead, so that a family whose places are taken holds up no other. */
+const AHEAD = 64;
+
+/** Which rows may run beside each other. */
+export interface ScheduleInput<R, T> {
+  readonly rows: AsyncIterator<R>;
+  /** The pool that a row counts in, and how many of it may run at once. */
+  readonly placeOf: (row: R) => { readonly pool: string; readonly most: number };
+  /** The most in all. */
+  readonly atOnce: number;
+  /** Does a row's work; must not throw. */
+  readonly work: (row: R) => Promise<T>;
+  /** Asked before each row: whether no more may begin. */
+  readonly isStopped: () => boolean;
+}
+
+/**
+ * Works on rows in their order, as many at once as their pools allow, and yields each result as it comes. What has begun is
+ * brought to its end also where no more may begin; throws what reading the rows throws, then too.
+ */
+export async function* schedule<R, T>(input: ScheduleInput<R, T>): AsyncGenerator<T> {
+  const { rows, placeOf, atOnce, work, isStopped } = input;
+  const ahead: R[] = [];
+  const results: T[] = [];
+  const running = new Map<string, number>();
+  let total = 0;
+  let isRead = false;
+  let broken: { readonly error: unknown } | undefined;
+  let wake = () => {};
+  const begin = async (row: R, pool: string): Promise<void> => {
+    running.set(pool, (running.get(pool) ?? 0) + 1);
+    total += 1;
+    results.push(await work(row));
+    running.set(pool, (running.get(pool) ?? 0) - 1);
+    total -= 1;
+    wake();
+  };
+  for (;;) {
+    while (!isRead && ahead.length < AHEAD && !isStopped()) {
+      try {
+        const next = await rows.next();
+        if (next.done) isRead = true;
+        else ahead.push(next.value);
+      } catch (error) {
+        broken = { error };
+        isRead = true;
+        ahead.length = 0;
+      }
+    }
+    for (let at = 0; at < ahead.length && total < atOnce && !isStopped(); ) {
+      const row = ahead[at] as R;
+      const { pool, most } = placeOf(row);
+      if ((running.get(pool) ?? 0) >= most) at += 1;
+      else {
+        ahead.splice(at, 1);
+        void begin(row, pool);
+      }
+    }
+    for (let result = results.shift(); result !== undefined; result = results.shift()) yield result;
+    if (total === 0 && results.length === 0 && (isStopped() || (isRead && ahead.length === 0))) break;
+    if (results.length > 0) continue;
+    if (!isRead && ahead.length < AHEAD && !isStopped()) continue;
+    if (total > 0) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+  }
+  if (broken) throw broken.error;
+}

@@ -1,0 +1,65 @@
+import { type Context, gatewayName, originOfGateway } from '../../context.ts';
+import { madeNothing } from '../../jobs/create/once.ts';
+import type { Job } from '../../ledger/event.ts';
+import { loadSettled } from '../../ledger/settled.ts';
+
+/** Where the row of a key stands, by the ledger alone. */
+export type RowState = 'saved' | 'running' | 'unsaved' | 'failed' | 'unknown' | 'not_sent';
+export const rowStates: readonly RowState[] = [
+  'saved',
+  'running',
+  'unsaved',
+  'failed',
+  'unknown',
+  'not_sent',
+];
+
+/** What the ledger knows of a row. */
+export interface KnownRow {
+  readonly state: RowState;
+  readonly family: string;
+  /** The task's ID, or gw's own. */
+  readonly id: string;
+  readonly status: string;
+  readonly files: readonly string[];
+  /** A digest of each field of the body that was sent, by its path. */
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+/** The rows of a batch that were made before at the gateway in force, by their keys; the newest job of each counts. */
+export async function knownRows(name: string, ctx: Context): Promise<Map<string, KnownRow>> {
+  const origin = originOfGateway(gatewayName(await ctx.settings()));
+  const isSettled = await loadSettled();
+  const found = new Map<string, KnownRow>();
+  const jobs = await (await ctx.ledger()).find({
+    where: ({ gateway, once }) =>
+      once?.key.startsWith(`${name}/`) === true && originOfGateway(gateway) === origin,
+  });
+  for (const job of jobs) {
+    const { once, id, key, family, status, files } = job;
+    if (once === undefined || found.has(once.key) || madeNothing(job)) continue;
+    found.set(once.key, {
+      state: stateOf(job, isSettled),
+      ...{ family, id: id ?? key, status: status ?? '', fields: once.fields },
+      files: files.map((file) => file.path),
+    });
+  }
+  return found;
+}
+
+function stateOf(job: Job, isSettled: (job: Job) => boolean): RowState {
+  switch (job.state) {
+    case 'succeeded':
+      return isSettled(job) ? 'saved' : 'unsaved';
+    case 'running':
+      return 'running';
+    case 'not_sent':
+      return 'not_sent';
+    case 'intent':
+    case 'sent':
+    case 'unknown':
+      return 'unknown';
+    default:
+      return 'failed';
+  }
+}

@@ -1,0 +1,289 @@
+import { type Row, readRows } from '../../batch/rows.ts';
+import { schedule } from '../../batch/schedule.ts';
+import { defineCommand, type Outcome } from '../../command.ts';
+import { type Context, commandFor } from '../../context.ts';
+import { GwError, Interrupted, usage } from '../../errors.ts';
+import { type FlagValues, on, parsed, text } from '../../flags/flag.ts';
+import { poolOf } from '../../gateway/limits.ts';
+import { durationText } from '../../io/duration-text.ts';
+import { reportError } from '../../io/error-lines.ts';
+import type { JobResult } from '../video/follow-job.ts';
+import { checkRows, Tally } from './check.ts';
+import { defaultFlags, defaultsNote, manifestArgs, nameFlags, openRows } from './flags.ts';
+import { type KnownRow, knownRows } from './known-rows.ts';
+import { openReport } from './report.ts';
+import { createRow, rowWorld } from './row-command.ts';
+
+/** Families whose tasks at once are not documented run so many. */
+const UNDOCUMENTED_AT_ONCE = 5;
+/** Beside those that hold a slot: rows that wait for the next one, and rows whose outputs are being saved. */
+const BESIDE_SLOTS = 4;
+/** Pause after a 429 that does not say when to ask again. */
+const RATE_PAUSE_MS = 15_000;
+
+const runFlags = {
+  concurrency: parsed('N', 'at most so many rows at once', wholeNumber),
+  limit: parsed('N', 'only the first N rows that are not done', wholeNumber),
+  stopOnError: on('begin no more rows once one has failed'),
+  retryFailed: on('create anew what ended badly; an unknown outcome is never sent again'),
+  report: text('FILE', 'write all rows and what came of them into this .csv or .jsonl', {
+    completes: 'file',
+  }),
+  events: on('one JSON object a line on stdout as it happens, in place of the result'),
+} as const;
+type RunFlags = FlagValues<typeof runFlags>;
+
+function wholeNumber(raw: string, flag: string): number {
+  if (/^[1-9]\d{0,5}$/.test(raw)) return Number(raw);
+  throw usage(`${flag} ${raw}: a whole number from 1 on is taken`);
+}
+
+/** What is printed of a row as it ends (the contract, section "batch"). */
+export interface RowResult {
+  readonly row: number;
+  readonly line: number;
+  /** The row's key, `NAME/id`. */
+  readonly key: string;
+  readonly id: string | null;
+  readonly family: string;
+  readonly status: string;
+  readonly files: JobResult['files'];
+  readonly record: unknown;
+  /** As in the error line; null where the row is saved. */
+  readonly error: unknown;
+}
+
+/** `gw batch run`: every row of a manifest made once, waited for and saved. */
+export const run = defineCommand({
+  args: manifestArgs,
+  flags: { ...defaultFlags, ...nameFlags, ...runFlags },
+  examples: [
+    `printf 'command,id,prompt\\nimage create,boat,a paper boat\\nvideo beta,fox,a fox in the snow\\n' > day.csv && gw batch run day.csv --sandbox -o out/`,
+  ],
+  notes: [
+    'Run it again at will, also after Ctrl-C or a crash: what is saved is passed over, what was created is brought home, and ' +
+      'what was never sent is sent. A row is created once for its key, NAME/id, or without id NAME/ and a digest of the row.',
+    defaultsNote,
+  ],
+  sends: 'nothing',
+  human: ({ files }: RowResult) => files.map(({ path }) => `${path}\n`).join(''),
+  async *run({ args, flags: typed }, ctx): AsyncGenerator<Outcome<RowResult>> {
+    const flags = typed as RunFlags;
+    const input = await openRows(args, typed, ctx);
+    const { named, file } = input.manifest;
+    const report = openReport(flags.report, ctx.host.cwd);
+    try {
+      const known = await knownRows(input.name, ctx);
+      const tally = new Tally(known);
+      for await (const { line, message } of checkRows(input, tally, ctx)) {
+        yield { error: usage(`${named}:${line}: ${message}`) };
+      }
+      if (tally.faults > 0) {
+        ctx.io.note(`${named}: nothing was sent`);
+        return;
+      }
+      if (tally.rows === 0) throw usage(`${named}: there is no row in it`);
+      // Said once, and not for each row.
+      await ctx.gateway();
+      yield* new BatchRun({ ...{ input, flags, known, tally, report, file, named }, ctx }).outcomes();
+    } finally {
+      report.write();
+      input.close();
+    }
+  },
+});
+
+interface BatchInput {
+  readonly input: Awaited<ReturnType<typeof openRows>>;
+  readonly flags: RunFlags;
+  readonly known: ReadonlyMap<string, KnownRow>;
+  readonly tally: Tally;
+  readonly report: ReturnType<typeof openReport>;
+  readonly file: string;
+  readonly named: string;
+  readonly ctx: Context;
+}
+
+interface Ended {
+  readonly row: Row;
+  readonly outcome: Outcome<JobResult>;
+  readonly ms: number;
+}
+
+/** Errors that every further row would meet too. */
+const endsAll: ReadonlySet<string> = new Set(['auth', 'balance', 'budget']);
+
+class BatchRun {
+  readonly #batch: BatchInput;
+  readonly #counts = { saved: 0, failed: 0, unknown: 0, before: 0 };
+  #isStopped = false;
+
+  constructor(batch: BatchInput) {
+    this.#batch = batch;
+  }
+
+  async *outcomes(): AsyncGenerator<Outcome<RowResult>> {
+    const { flags, tally, ctx, report } = this.#batch;
+    const account = (await ctx.settings()).account.value;
+    const whole = ctx.io.progress();
+    const world = rowWorld(ctx);
+    const startedMs = ctx.clock.steady();
+    const draw = () => {
+      const { saved, failed, unknown, before } = this.#counts;
+      const done = saved + failed + unknown - before;
+      const left = tally.rows - before - done;
+      const leftMs = done >= 3 ? ((ctx.clock.steady() - startedMs) / done) * left : undefined;
+      whole.whole({ done: done + before, failed: failed + unknown, total: tally.rows, leftMs });
+    };
+    draw();
+    try {
+      const results = schedule({
+        rows: this.#rows(),
+        placeOf: ({ command, flags: { resolution } }: Row) => {
+          const family = command.replace(/^video /, '').replace(/^image .*/, 'image');
+          const { name, concurrentTasks } = poolOf({ family, settings: { resolution } }, account);
+          const most = concurrentTasks === undefined ? UNDOCUMENTED_AT_ONCE : concurrentTasks + BESIDE_SLOTS;
+          return { pool: name, most };
+        },
+        atOnce: flags.concurrency ?? Number.POSITIVE_INFINITY,
+        work: (row) => this.#work(row, world),
+        isStopped: () => this.#isStopped || ctx.signal.aborted,
+      });
+      // Rows that an earlier run has saved are not printed, and count for the exit code.
+      if (this.#savedBefore() > 0) yield {};
+      for await (const { row, outcome, ms } of results) {
+        const result = resultOf(row, outcome);
+        this.#count(row, outcome, ms);
+        report.add(result);
+        draw();
+        if (!(outcome.error instanceof Interrupted)) yield this.#printed(row, result, outcome);
+      }
+    } finally {
+      whole.stop();
+    }
+    this.#sum();
+    if (ctx.signal.aborted) throw this.#interrupted();
+  }
+
+  /** Jobs that run or wait to be saved come first: what is paid for is brought home before new money is spent. */
+  async *#rows(): AsyncGenerator<Row> {
+    const { input, known, flags, report } = this.#batch;
+    const isOpen = (state?: string) => state === 'running' || state === 'unsaved';
+    let left = flags.limit ?? Number.POSITIVE_INFINITY;
+    for (const pass of ['open', 'rest'] as const) {
+      for await (const row of readRows(input)) {
+        if ('faults' in row) throw usage(`${input.manifest.named}:${row.line}: ${row.faults[0]}`);
+        const before = known.get(row.key);
+        if (pass === 'rest' && before?.state === 'saved') report.add(resultOfKnown(row, before));
+        if (before?.state === 'saved' || isOpen(before?.state) !== (pass === 'open')) continue;
+        if (left === 0) return;
+        left -= 1;
+        yield row;
+      }
+    }
+  }
+
+  #savedBefore(): number {
+    const saved = this.#batch.tally.savedBefore;
+    this.#counts.saved += saved;
+    this.#counts.before = saved;
+    return saved;
+  }
+
+  async #work(row: Row, world: ReturnType<typeof rowWorld>): Promise<Ended> {
+    const { ctx, file, named, flags, tally } = this.#batch;
+    const startedMs = ctx.clock.steady();
+    const options = { rows: tally.lastRow, again: flags.retryFailed ?? false, named };
+    try {
+      for (;;) {
+        const outcome = await createRow(row, file, options, world).catch((error: unknown) => ({ error }));
+        const { error } = outcome;
+        const isLimited = error instanceof GwError && error.kind === 'rate_limited';
+        const isOver = this.#isStopped || ctx.signal.aborted;
+        if (!isLimited || isOver) return { row, outcome, ms: ctx.clock.steady() - startedMs };
+        const untilMs = error.facts.retryAtMs;
+        const waitMs = untilMs === undefined ? RATE_PAUSE_MS : Math.max(1_000, untilMs - ctx.clock.now());
+        await ctx.clock.sleep(waitMs, ctx.signal);
+      }
+    } catch (error) {
+      return { row, outcome: { error }, ms: ctx.clock.steady() - startedMs };
+    }
+  }
+
+  #count(row: Row, { error, value }: Outcome<JobResult>, ms: number): void {
+    const { ctx, flags, tally } = this.#batch;
+    const kind = error instanceof GwError ? error.kind : undefined;
+    if (error === undefined) {
+      this.#counts.saved += 1;
+      if (!ctx.io.mode.bars) {
+        const files = value && 'files' in value ? value.files.map(({ path }) => path).join(', ') : '';
+        ctx.io.note(
+          `row ${row.row} of ${tally.lastRow} (${row.key}): saved ${files} after ${durationText(ms)}`,
+        );
+      }
+    } else if (!(error instanceof Interrupted)) {
+      this.#counts[kind === 'unknown_outcome' ? 'unknown' : 'failed'] += 1;
+      if (flags.stopOnError || (kind !== undefined && endsAll.has(kind))) this.#isStopped = true;
+    }
+  }
+
+  /** A failure is told with file and line, which no other message has. */
+  #printed(row: Row, result: RowResult, { error }: Outcome<JobResult>): Outcome<RowResult> {
+    if (error === undefined) return { value: result };
+    const where = `${this.#batch.named}:${row.line}`;
+    const told =
+      error instanceof GwError ? new GwError(error.kind, `${where}: ${error.message}`, error.facts) : error;
+    return { value: result, error: told };
+  }
+
+  #sum(): void {
+    const { ctx, tally, input, named } = this.#batch;
+    const { saved, failed, unknown } = this.#counts;
+    const left = tally.rows - saved - failed - unknown;
+    const parts = [
+      `${saved} saved`,
+      ...(failed > 0 ? [`${failed} failed`] : []),
+      ...(unknown > 0 ? [`${unknown} of unknown outcome`] : []),
+      ...(left > 0 ? [`${left} not done`] : []),
+    ];
+    const name = input.name === named.replace(/^.*[/\\]|\.[^.]*$/g, '') ? '' : ` --name ${input.name}`;
+    const again = commandFor(`gw batch run ${named}${name}`, ctx);
+    const next = [
+      ...(left > 0 ? [`go on with: ${again}`] : []),
+      ...(failed > 0 ? [`create anew what failed with: ${again} --retry-failed`] : []),
+      ...(unknown > 0 ? ['gw jobs sync looks for what is unknown'] : []),
+    ];
+    ctx.io.note([`${tally.rows} rows: ${parts.join(', ')}`, ...next].join('; '));
+  }
+
+  #interrupted(): unknown {
+    const { ctx } = this.#batch;
+    const { reason } = ctx.signal;
+    return reason instanceof Interrupted
+      ? new Interrupted(reason.signal, 'what was created is in the ledger; run the command again to go on')
+      : reason;
+  }
+}
+
+function resultOf({ row, line, key, command }: Row, { value, error }: Outcome<JobResult>): RowResult {
+  const result = value && 'files' in value ? value : undefined;
+  return {
+    ...{ row, line, key },
+    id: result?.id ?? null,
+    family: result?.family ?? command.replace(/^video /, '').replace(/^image .*/, 'image'),
+    status: result?.status ?? 'not_sent',
+    files: result?.files ?? [],
+    record: result?.record ?? null,
+    error: error === undefined ? null : (reportError(error) ?? null),
+  };
+}
+
+const resultOfKnown = (
+  { row, line, key }: Row,
+  { id, family, status, files }: KnownRow,
+): Omit<RowResult, 'files'> & { files: readonly { readonly path: string }[] } => ({
+  ...{ row, line, key, id, family, status },
+  files: files.map((path) => ({ path })),
+  record: null,
+  error: null,
+});

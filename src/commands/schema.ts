@@ -1,0 +1,205 @@
+import { fieldsOf, MAX_COUNT } from '../batch/rows.ts';
+import { defineCommand } from '../command.ts';
+import { errorKinds, usage } from '../errors.ts';
+import { type Flag, type FlagSet, flagName } from '../flags/flag.ts';
+import { nearest } from '../flags/nearest.ts';
+import type { ErrorReport } from '../io/error-lines.ts';
+import { creates } from './batch/row-command.ts';
+import type { RowResult } from './batch/run.ts';
+import type { JobResult } from './video/follow-job.ts';
+
+// JSON Schema of what gw takes and prints, for editors and scripts: what it takes is read from the flags themselves.
+
+type Schema = Readonly<Record<string, unknown>>;
+
+const draft = { $schema: 'https://json-schema.org/draft/2020-12/schema' };
+const textOrNumber: Schema = { type: ['string', 'number'] };
+
+/** The values of a flag as a field: words that are numbers may be written as numbers. */
+function valueSchema(key: string, { value, choices, list, summary }: Flag): Schema {
+  if (value === undefined) return { type: 'boolean', description: summary };
+  // What a model is called is not for gw alone to say.
+  const isOpen = choices === undefined || key === 'model';
+  const numbers = (choices ?? []).filter((word) => /^-?\d+$/.test(word)).map(Number);
+  const one: Schema = isOpen
+    ? { ...textOrNumber, ...(choices && { examples: choices }) }
+    : { enum: [...choices, ...numbers] };
+  const whole = list ? { anyOf: [one, { type: 'array', items: one }] } : one;
+  return { description: summary, ...whole };
+}
+
+/** Each flag under its long name, in both spellings. */
+function properties(flags: readonly (readonly [string, Flag])[]): Schema {
+  const named = flags.flatMap(([key, flag]): [string, Schema][] => {
+    const name = flagName(key).slice(2);
+    const schema = valueSchema(key, flag);
+    const names = flag.negatable || flag.negativeOnly ? [name, `no-${name}`] : [name];
+    return names.flatMap((each): [string, Schema][] => [
+      [each, schema],
+      [each.replaceAll('-', '_'), schema],
+    ]);
+  });
+  return Object.fromEntries(named);
+}
+
+const createSchema = (words: string, flags: FlagSet): Schema => ({
+  ...draft,
+  title: `gw ${words}`,
+  type: 'object',
+  properties: properties(Object.entries(flags)),
+  additionalProperties: false,
+});
+
+const ownProperties: Schema = {
+  id: { ...textOrNumber, description: 'names the row: its job is made once for it' },
+  skip: { enum: [true, false, 'true', 'false'], description: 'true leaves the row out' },
+  count: { type: 'integer', minimum: 1, maximum: MAX_COUNT, description: 'so many jobs of the same row' },
+  set: { type: 'object', description: 'fields of the request body, by their paths' },
+  body: { type: 'object', description: 'the request body to start from' },
+};
+
+const rowSchema = (): Schema => ({
+  ...draft,
+  title: 'a row of a gw batch',
+  anyOf: Object.entries(creates).map(([words, flags]) => ({
+    type: 'object',
+    properties: {
+      command: { const: words, description: 'the command of the row; --command where it is left out' },
+      ...ownProperties,
+      ...properties(fieldsOf(flags)),
+    },
+    additionalProperties: false,
+  })),
+});
+
+const text: Schema = { type: 'string' };
+const count: Schema = { type: 'integer', minimum: 0 };
+
+const fileSchema: Schema = {
+  type: 'object',
+  properties: { path: text, bytes: count, sha256: { type: 'string', pattern: '^[0-9a-f]{64}$' }, type: text },
+  required: ['path', 'bytes', 'sha256', 'type'],
+};
+
+const resultProperties = {
+  family: text,
+  id: text,
+  status: text,
+  record: { description: "the gateway's last record as it came" },
+  files: { type: 'array', items: fileSchema },
+} satisfies Record<keyof JobResult, Schema>;
+
+const errorProperties = {
+  kind: { enum: [...Object.keys(errorKinds), 'interrupted'] },
+  message: text,
+  hint: text,
+  exit_code: count,
+  status: count,
+  type: text,
+  code: text,
+  request_id: text,
+  task_id: text,
+  retry_at: { type: 'string', format: 'date-time' },
+} satisfies Record<keyof ErrorReport, Schema>;
+
+const errorSchema: Schema = {
+  type: 'object',
+  properties: errorProperties,
+  required: ['kind', 'message', 'exit_code'],
+};
+
+const rowResultProperties = {
+  row: count,
+  line: count,
+  key: text,
+  ...resultProperties,
+  id: { type: ['string', 'null'] },
+  error: { anyOf: [{ type: 'null' }, errorSchema] },
+} satisfies Record<keyof RowResult, Schema>;
+
+const whole = (title: string, fields: Schema): Schema => ({
+  ...draft,
+  title,
+  type: 'object',
+  properties: fields,
+  required: Object.keys(fields),
+});
+
+const eventFields: Readonly<Record<string, Schema>> = {
+  intent: { model: text },
+  accepted: { status: text },
+  status: { status: text },
+  download: { role: text, bytes: count, total: count },
+  saved: { role: text, ...(fileSchema.properties as Schema) },
+  failed: { error: errorSchema },
+  unknown: { error: errorSchema },
+  result: resultProperties,
+};
+
+const eventSchema = (): Schema => ({
+  ...draft,
+  title: 'a line of --events',
+  anyOf: Object.entries(eventFields).map(([event, fields]) => ({
+    type: 'object',
+    properties: {
+      event: { const: event },
+      t: { type: 'string', format: 'date-time' },
+      family: text,
+      key: text,
+      id: text,
+      ...fields,
+    },
+    required: ['event', 't', 'family', 'key'],
+  })),
+});
+
+const schemas: Readonly<Record<string, () => Schema>> = {
+  ...Object.fromEntries(
+    Object.entries(creates).map(([words, flags]) => {
+      const command = words.startsWith('video') ? `${words} create` : words;
+      return [command, () => createSchema(command, flags)];
+    }),
+  ),
+  batch: rowSchema,
+  result: () => whole('what --json prints of a job', resultProperties),
+  'batch result': () => whole('what gw batch run --json prints of a row', rowResultProperties),
+  events: eventSchema,
+  error: () => ({
+    ...draft,
+    title: 'what --json prints of an error',
+    type: 'object',
+    properties: { error: errorSchema },
+    required: ['error'],
+  }),
+};
+
+/** `gw schema [COMMAND…]`: JSON Schema of a create's flags, of a batch row, and of what --json and --events print. */
+export const schema = defineCommand({
+  args: {
+    name: 'COMMAND',
+    summary: `${Object.keys(schemas).join(', ')}; without one these names are listed`,
+    many: true,
+    choices: [...new Set(Object.keys(schemas).map((name) => name.split(' ')[0] ?? ''))],
+  },
+  flags: {},
+  examples: ['gw schema video alpha create > alpha.schema.json', 'gw schema batch > row.schema.json'],
+  sends: 'nothing',
+  human: (value: Schema | readonly string[]) =>
+    Array.isArray(value) ? `${value.join('\n')}\n` : `${JSON.stringify(value, null, 2)}\n`,
+  async run({ args }) {
+    if (args.length === 0) return { value: Object.keys(schemas) };
+    const words = args
+      .join(' ')
+      .replace(/^gw /, '')
+      .replace(/^batch (check|run|row)$/, 'batch');
+    const known = Object.keys(schemas);
+    const name = known.find((each) => each === words || each === `${words} create`);
+    const make = name === undefined ? undefined : schemas[name];
+    if (make) return { value: make() };
+    const [near] = nearest(words, known, 1);
+    throw usage(
+      `no schema of ${words.slice(0, 60)}`,
+      near ? `did you mean gw schema ${near}?` : 'gw schema lists what there is',
+    );
+  },
+});
