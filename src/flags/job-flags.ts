@@ -30,7 +30,7 @@ export const saveFlags = {
 
 export const waitFlags = {
   wait: onOff('poll to the end, then download'),
-  queue: on('wait for a free slot instead of meeting the limit of concurrent tasks'),
+  queue: onOff('wait for a free slot instead of meeting the limit of concurrent tasks; implied by --wait'),
 } as const;
 
 export const onceFlags = {
@@ -67,6 +67,13 @@ export function refuseOnce({ once, again }: OnceFlags, externalId?: string): voi
     'leave one of them out',
   );
 }
+
+/** Whether a create waits for a slot: where it says so, waits for its job, or makes several. */
+export const queues = (flags: {
+  readonly queue?: boolean | undefined;
+  readonly wait?: boolean | undefined;
+  readonly count?: number | undefined;
+}): boolean => flags.queue ?? (flags.wait === true || flags.count !== undefined);
 
 export type PollFlags = FlagValues<typeof pollFlags>;
 export type SaveFlags = FlagValues<typeof saveFlags>;

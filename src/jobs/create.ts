@@ -101,7 +101,7 @@ export function recordId(key: string, { id, status }: Accepted, ledger: Ledger):
 /** Begins the job once the account has room for it; loaded where it is asked for. */
 async function beginInSlot<T>(input: CreateInput, queue: QueueOptions, begin: () => T): Promise<T> {
   const { takeSlot } = await import('./slots.ts');
-  return takeSlot({ ...input, ...queue }, begin);
+  return takeSlot({ ...input, ...queue, speed: input.client.speed }, begin);
 }
 
 /** Tells whether two bodies are the same. */

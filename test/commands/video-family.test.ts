@@ -294,6 +294,18 @@ describe('--queue', () => {
     expect(jobsOf(world).filter(({ state }) => state === 'succeeded').length).toBeGreaterThan(0);
   });
 
+  test('is implied by --wait; --no-queue meets the limit', async () => {
+    const world = await open({ account: 'personal', speed: 0.5 });
+    const create = ['video', 'alpha', 'create', 'a fox'];
+    for (let at = 0; at < 3; at += 1) await world.gw(create);
+    const refused = await world.gw([...create, '--wait', '--no-queue', '--retries', '0']);
+    expect(refused).toMatchObject({ code: 7, err: expect.stringContaining('with --queue gw waits') });
+    const run = await world.gw([...create, '--wait']);
+    expect(run.code, run.err).toBe(0);
+    expect(run.err).toContain('no free slot');
+    expect(Object.keys(world.files())).toHaveLength(1);
+  });
+
   test('an enterprise profile has ten places', async () => {
     const world = await open();
     await world.gw(['config', 'set', 'account', 'enterprise']);

@@ -1,3 +1,6 @@
+import { readdirSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import * as path from 'node:path';
 import { expect, test } from 'vitest';
 import { alphaFamily } from '../../src/gateway/alpha/task.ts';
 import { betaFamily } from '../../src/gateway/beta/task.ts';
@@ -53,7 +56,7 @@ function scene(
         return { key, atMs: clock.steady(), hold };
       },
     );
-  return { clock, ledger, left, asked, notes, run, take };
+  return { clock, dir, ledger, left, asked, notes, run, take };
 }
 
 test('a free slot is taken at once, and nothing is asked', async () => {
@@ -172,4 +175,55 @@ test('a create without an answer holds a slot for as long as its task is likely 
   left.append(lost, { event: 'unknown', message: 'no reply' });
   await expect(clock.until(take({}, 600_000))).rejects.toMatchObject({ kind: 'rate_limited' });
   expect((await clock.until(take())).atMs).toBeGreaterThanOrEqual(15 * 60_000);
+});
+
+test('a slot that another gw frees is taken within a second, and the gateway is not asked for it', async () => {
+  const { clock, run, take, ledger, asked } = scene({ a: 1e9, b: 1e9, c: 1e9 });
+  const keys = ['a', 'b', 'c'].map((id) => run(id));
+  const taken = take();
+  await clock.until(clock.sleep(3_000));
+  const looks = asked.length;
+  const hold = await ledger.hold(keys[1] ?? '');
+  ledger.append(keys[1] ?? '', {
+    event: 'final',
+    state: 'succeeded',
+    status: 'succeeded',
+    record: {},
+    serverDateMs: 0,
+  });
+  hold?.release();
+  const { atMs } = await clock.until(taken);
+  expect(atMs).toBeLessThanOrEqual(4_000);
+  expect(asked).toHaveLength(looks);
+});
+
+test('first come, first served: each is told how many are before it, and one that has died holds nobody up', async () => {
+  const { clock, run, take, notes, dir } = scene({ a: 40_000, b: 80_000, c: 120_000 });
+  for (const id of ['a', 'b', 'c']) run(id);
+  const order: string[] = [];
+  const taking: Promise<unknown>[] = [];
+  for (const name of ['first', 'second', 'third']) {
+    taking.push(take().then(() => order.push(name)));
+    await clock.until(clock.sleep(100));
+    const line = readdirSync(path.join(dir, 'locks')).find((each) => each.endsWith('.line')) ?? '';
+    // Between the first and the second stands a ticket of a process that is no more.
+    if (name === 'first') {
+      const dead = { pid: 2 ** 30, host: hostname(), started: '', nonce: 'ab', atMs: 0 };
+      writeFileSync(path.join(dir, 'locks', line, '2'), JSON.stringify(dead));
+    }
+  }
+  await clock.until(Promise.all(taking));
+  expect(order).toEqual(['first', 'second', 'third']);
+  expect(notes.map((note) => /(\d+ before you|you are next)$/.exec(note)?.[1])).toEqual([
+    ...[undefined, '1 before you', '2 before you', 'you are next', '1 before you', 'you are next'],
+  ]);
+});
+
+test('only the first in line looks at the tasks', async () => {
+  const { clock, run, take, asked } = scene({ a: 30_000, b: 60_000, c: 90_000 });
+  for (const id of ['a', 'b', 'c']) run(id);
+  const taking = [take(), take(), take()];
+  await clock.until(clock.sleep(1_000));
+  expect(asked).toHaveLength(3);
+  await clock.until(Promise.all(taking));
 });

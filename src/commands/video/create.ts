@@ -9,6 +9,7 @@ import {
   onceFlags,
   pollFlags,
   promptFlags,
+  queues,
   refuseOnce,
   saveFlags,
   waitFlags,
@@ -402,7 +403,7 @@ async function make(
       onExchange: (isUnderWay) => {
         underWay.now = isUnderWay;
       },
-      ...(flags.queue && {
+      ...(queues(flags) && {
         queue: {
           deadlineMs,
           random: ctx.host.random,

@@ -66,13 +66,13 @@ export const jobs: readonly Breakage[] = [
   },
   {
     costs: 'more tasks are sent than the account runs',
-    find: 'if (taken.length < most) return begin();',
-    replace: 'if (taken.length <= most) return begin();',
+    find: 'if (taken.length + before < most) return begin();',
+    replace: 'if (taken.length + before <= most) return begin();',
     tests: ['jobs/slots'],
   },
   {
     costs: '--queue waits beyond --wait-timeout',
-    find: "if (clock.steady() + waitMs >= deadlineMs) { throw new GwError('rate_limited', `no free slot",
+    find: "if (clock.steady() + CHECK_MS >= deadlineMs) { throw new GwError('rate_limited', `no free slot",
     replace: "if (clock.steady() < 0) { throw new GwError('rate_limited', `no free slot",
     tests: ['jobs/slots'],
   },
