@@ -28,6 +28,8 @@ export interface CommandInput<F extends FlagSet> {
 }
 
 export interface CommandSpec<F extends FlagSet, R> {
+  /** What the command does, in a sentence; its summary in the tree where absent. */
+  readonly about?: string;
   /** Words after the command, as help shows them: `[PROMPT...]`, `ID...`, none when absent. */
   readonly args?: {
     readonly name: string;

@@ -2,16 +2,17 @@ import { setMaxListeners } from 'node:events';
 import { type AnyCommand, type Outcome, ShownRequest } from './command.ts';
 import type { Context } from './context.ts';
 import { makeContext } from './context.ts';
-import { ClosedPipe, type EndingSignal, GwError, Interrupted } from './errors.ts';
+import { ClosedPipe, type EndingSignal, GwError, Interrupted, usage } from './errors.ts';
 import type { FlagSet, FlagValues } from './flags/flag.ts';
 import type { GlobalFlags } from './flags/global.ts';
+import { nearest } from './flags/nearest.ts';
 import type { Host } from './host.ts';
 import { createIo } from './io/create-io.ts';
 import type { Io } from './io/io.ts';
 import { readOutputMode } from './io/output-mode.ts';
 import type { JobEvents } from './jobs/job-events.ts';
 import { HelpShown, type Invocation, parseArgv } from './parse-argv.ts';
-import { program } from './program.ts';
+import { helpTopics, program } from './program.ts';
 
 /**
  * One run of gw: argv (without node and script) in a given world -> the exit code. Holds the one catch.
@@ -26,7 +27,7 @@ export async function main(argv: readonly string[], host: Host): Promise<number>
     io = ioFor(invocation.input.globals, host);
     return await runCommand(invocation, io, host);
   } catch (error) {
-    if (error instanceof HelpShown) return await finish(io, 0, () => io.out(error.text));
+    if (error instanceof HelpShown) return await finish(io, 0, () => io.outStyled(error.text));
     return await finish(io, exitCodeOf(error), () => report(error, io));
   }
 }
@@ -147,11 +148,17 @@ function argvGlobals(argv: readonly string[]) {
   return { json: before.includes('--json'), ...(before.includes('--no-color') && { color: false }) };
 }
 
-const helpTopics = new Set(['environment', 'exit-codes']);
-
 /** `gw help video alpha` is `gw video alpha --help`; the topics have a command of their own. */
 function helpLast(argv: readonly string[]): readonly string[] {
   const [first, second, ...rest] = argv;
-  if (first !== 'help' || second === undefined) return first === 'help' ? ['--help'] : argv;
-  return helpTopics.has(second) ? argv : [second, ...rest, '--help'];
+  if (first !== 'help') return argv;
+  if (second === undefined || second.startsWith('-')) return [...rest, '--help'];
+  if (helpTopics.includes(second)) return argv;
+  const names = (program.children ?? []).map(({ name }) => name);
+  if (names.includes(second)) return [second, ...rest, '--help'];
+  const [near] = nearest(second, [...names, ...helpTopics], 1);
+  throw usage(
+    `there is no help on ${second}`,
+    near ? `did you mean gw help ${near}?` : `gw lists the commands; the topics are ${helpTopics.join(', ')}`,
+  );
 }

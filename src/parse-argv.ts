@@ -4,6 +4,7 @@ import { usage } from './errors.ts';
 import { type Flag, type FlagSet, flagName } from './flags/flag.ts';
 import { type GlobalFlags, globalFlags } from './flags/global.ts';
 import { nearest } from './flags/nearest.ts';
+import type { Style } from './io/style.ts';
 
 // argv -> the command that is meant and what was typed: the one adapter between commands and Commander.
 
@@ -14,9 +15,9 @@ export interface Invocation {
   readonly input: CommandInput<FlagSet>;
 }
 
-/** Thrown by parsing when help is asked for: the text for stdout. */
+/** Thrown by parsing when help or the version is asked for: the text for stdout. */
 export class HelpShown extends Error {
-  constructor(readonly text: string) {
+  constructor(readonly text: (style: Style) => string) {
     super('help');
   }
 }
@@ -54,27 +55,28 @@ class Typed {
   }
 }
 
-const GLOBAL_GROUP = 'Options of every command:';
+/** A command whose words are being read. */
+interface Reached {
+  readonly command: Command;
+  readonly node: Node;
+  readonly path: readonly string[];
+  readonly spec?: AnyCommand | undefined;
+}
 
-function addFlag(command: Command, key: string, flag: Flag, typed: Typed, shared?: 'shown' | 'hidden'): void {
+function addFlag(command: Command, key: string, flag: Flag, typed: Typed, isHidden = false): void {
   const short = flag.short ? `-${flag.short}, ` : '';
   const name = flagName(key);
   const value = flag.value ? ` <${flag.value}>` : '';
-  const add = (flags: string, summary: string, negated: boolean) => {
-    const option = new Option(flags, summary);
-    if (shared) option.helpGroup(GLOBAL_GROUP);
-    option.hideHelp(shared === 'hidden' || flag.hidden === true);
+  const add = (flags: string, negated: boolean) => {
+    const option = new Option(flags).hideHelp(isHidden);
     command.addOption(option);
     command.on(`option:${option.name()}`, (raw: string | null | undefined) =>
       typed.add(key, flag, flag.value ? (raw ?? '') : undefined, negated),
     );
   };
-  const choices =
-    flag.choices && flag.value !== flag.choices.join('|') ? ` (${flag.choices.join(', ')})` : '';
-  if (!flag.negativeOnly)
-    add(`${short}${name}${value}`, `${flag.summary}${choices}${flag.list ? ' (repeatable)' : ''}`, false);
-  if (flag.negatable) add(`--no-${name.slice(2)}`, `the opposite of ${name}`, true);
-  if (flag.negativeOnly) add(`${short}--no-${name.slice(2)}`, flag.summary, false);
+  if (!flag.negativeOnly) add(`${short}${name}${value}`, false);
+  if (flag.negatable) add(`--no-${name.slice(2)}`, true);
+  if (flag.negativeOnly) add(`${short}--no-${name.slice(2)}`, false);
 }
 
 /**
@@ -88,54 +90,39 @@ export async function parseArgv(
 ): Promise<Invocation> {
   const typed = new Typed();
   let found: Invocation | undefined;
-  let helpText = '';
-  const top = new Command(root.name).exitOverride().configureOutput({
-    writeOut: (text) => {
-      helpText += text;
-    },
-    writeErr: () => {},
-    outputError: () => {},
-    getOutHelpWidth: () => helpWidth(host.columns),
-    getOutHasColors: () => false,
-  });
+  const top = new Command(root.name)
+    .exitOverride()
+    .configureOutput({ writeOut: () => {}, writeErr: () => {}, outputError: () => {} })
+    .configureHelp({ formatHelp: () => '' });
 
   /** The command whose words are being read. */
-  let deepest = top;
-  const grow = (command: Command, node: Node, path: readonly string[], sends?: AnyCommand['sends']): void => {
-    deepest = command;
-    command
-      .description(node.summary)
-      .helpCommand(false)
-      .helpOption('-h, --help', 'show this help')
-      .enablePositionalOptions();
-    command
-      .addOption(new Option('-V, --version', 'print the version of gw').helpGroup(GLOBAL_GROUP))
-      .on('option:version', () => {
-        throw new HelpShown(`${host.version}\n`);
-      });
-    // A group's help is a list of commands; the shared options stand in the help of gw itself and of each command.
-    const shared = node.children && path.length > 0 ? 'hidden' : 'shown';
+  let deepest: Reached = { command: top, node: root, path: [] };
+  const grow = (command: Command, node: Node, path: readonly string[], spec?: AnyCommand): void => {
+    deepest = { command, node, path, spec };
+    command.helpCommand(false).helpOption('-h, --help').enablePositionalOptions();
+    command.addOption(new Option('-V, --version')).on('option:version', () => {
+      throw new HelpShown(() => `${host.version}\n`);
+    });
     for (const [key, flag] of Object.entries(globalFlags))
-      addFlag(command, key, flag, typed, appliesTo(key, sends) ? shared : 'hidden');
+      addFlag(command, key, flag, typed, !appliesTo(key, spec?.sends));
     const children = new Map((node.children ?? []).map((child) => [child.name, child]));
-    for (const child of children.values())
-      command.command(child.name).description(child.summary).usage(usageOf(child));
+    for (const child of children.values()) command.command(child.name);
     command.hook('preSubcommand', async (_, sub) => {
       const child = children.get(sub.name());
       if (!child) return;
       const childPath = [...path, child.name];
-      const sends = child.load && (await equip(sub, child, child.load, childPath));
-      grow(sub, child, childPath, sends);
+      grow(sub, child, childPath, child.load && (await equip(sub, child, child.load, childPath)));
     });
-    if (!node.load) {
-      command.action(() => {
-        const word = command.args[0];
-        if (word === undefined) throw new HelpShown(command.helpInformation());
-        throw unknownCommand(word, [...children.keys()], path);
-      });
-      command.argument('[command]').allowExcessArguments();
-      command.usage(`${node.children ? 'COMMAND ' : ''}[options]`);
-    }
+    if (path.length > 0 && node.load) return;
+    command.action(async () => {
+      const [word] = command.args;
+      if (word !== undefined) throw unknownCommand(word, [...children.keys()], path);
+      const spec = await node.load?.();
+      if (!spec) throw await helpOf(deepest);
+      const input = { args: [], flags: {}, globals: typed.of(globalFlags) as GlobalFlags };
+      found = { path, command: spec, input };
+    });
+    command.argument('[command]').allowExcessArguments();
   };
 
   const equip = async (
@@ -147,14 +134,10 @@ export async function parseArgv(
     const spec = await load();
     for (const [key, flag] of Object.entries(spec.flags)) addFlag(command, key, flag, typed);
     if (spec.args) {
-      const { name, summary, required, many } = spec.args;
+      const { name, required, many } = spec.args;
       const word = `${name}${many ? '...' : ''}`;
-      command.argument(required ? `<${word}>` : `[${word}]`, summary);
+      command.argument(required ? `<${word}>` : `[${word}]`);
     }
-    command.usage(`${usageOf({ ...node, ...spec })}`);
-    const example = spec.examples.map((line) => `  $ ${line}`).join('\n');
-    const notes = (spec.notes ?? []).map((note) => `\n${wrapped(note, host.columns)}`).join('\n');
-    command.addHelpText('after', `${notes}${notes && '\n'}\nExamples:\n${example}`);
     const children = spec.args ? [] : (node.children ?? []).map(({ name }) => name);
     if (children.length > 0) command.allowExcessArguments();
     command.action(() => {
@@ -167,42 +150,33 @@ export async function parseArgv(
       };
       found = { path, command: spec, input };
     });
-    return spec.sends;
+    return spec;
+  };
+
+  /** The page of a node; a word that is no command of it is a mistake also beside --help. */
+  const helpOf = async ({ node, path, command, spec }: Reached) => {
+    const children = node.children?.map(({ name }) => name);
+    const word = spec?.args ? undefined : command.args.find((each) => !each.startsWith('-'));
+    if (children && word !== undefined) throw unknownCommand(word, children, path);
+    const { drawFrontPage, drawPage, pageOf } = await import('./help.ts');
+    if (path.length > 0)
+      return new HelpShown((style) => drawPage(pageOf(node, path, spec), { columns: host.columns, style }));
+    const examples = (await node.load?.())?.examples ?? [];
+    return new HelpShown((style) => drawFrontPage(node, examples, '', { columns: host.columns, style }));
   };
 
   grow(top, root, []);
   try {
     await top.parseAsync([...argv], { from: 'user' });
   } catch (error) {
-    if (error instanceof CommanderError) {
-      if (error.code === 'commander.helpDisplayed' || error.code === 'commander.help')
-        throw new HelpShown(helpText);
-      throw fromCommander(error, deepest);
-    }
-    throw error;
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.code === 'commander.helpDisplayed' || error.code === 'commander.help')
+      throw await helpOf(deepest);
+    throw fromCommander(error, deepest.command);
   }
-  if (!found) throw new HelpShown(top.helpInformation());
+  if (!found) throw await helpOf(deepest);
   checkSharedOptions(found);
   return found;
-}
-
-/** A note in lines of the help's width; lines that are already broken stay as they are. */
-function wrapped(note: string, columns: number | undefined): string {
-  const width = helpWidth(columns);
-  return note
-    .split('\n')
-    .flatMap((line) => line.match(new RegExp(`.{1,${width}}(?:\\s+|$)`, 'g')) ?? [line])
-    .map((line) => line.trimEnd())
-    .join('\n');
-}
-
-const helpWidth = (columns: number | undefined): number => Math.min(columns || 80, 120);
-
-function usageOf(node: { readonly children?: unknown; readonly args?: AnyCommand['args'] }): string {
-  if (node.children) return 'COMMAND [options]';
-  const { name, required, many } = node.args ?? { name: '' };
-  const word = name && `${name}${many ? '...' : ''}`;
-  return word ? `[options] ${required ? word : `[${word}]`}` : '[options]';
 }
 
 function unknownCommand(word: string, known: readonly string[], path: readonly string[]) {
@@ -240,7 +214,7 @@ function checkSharedOptions({ command, input, path }: Invocation): void {
   for (const key of [...ofBodies, ...ofRequests]) {
     if (globals[key] === undefined || appliesTo(key, command.sends)) continue;
     const lacks = ofBodies.some((each) => each === key) ? 'request body' : 'request that could be shown';
-    throw usage(`${flagName(key)}: gw ${path.join(' ')} sends no ${lacks}`, 'leave it out');
+    throw usage(`${flagName(key)}: ${['gw', ...path].join(' ')} sends no ${lacks}`, 'leave it out');
   }
 }
 

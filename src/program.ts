@@ -1,9 +1,20 @@
 import { group, leaf, type Node } from './command.ts';
 
+/** What `gw help` tells beside the commands. */
+export const helpTopics: readonly string[] = [
+  'options',
+  'environment',
+  'exit-codes',
+  'asset-files',
+  'image-sizes',
+  'faults',
+  'sandbox-limits',
+];
+
 /** The command tree. Each command is loaded when it is called; nothing here imports one. */
 export const program: Node = group(
   'gw',
-  'Chat, images and asynchronous video through one gateway. A paid job is on disk before it is sent, and its output before its link expires.',
+  'Chat, images and video through one gateway. What you pay for is on disk before it is sent, and saved before its link expires.',
   [
     leaf('chat', 'ask a model, or talk with it', async () => (await import('./commands/chat.ts')).chat),
     group('image', 'generate and edit images', [
@@ -20,7 +31,7 @@ export const program: Node = group(
       ),
     ]),
     group('video', 'generate video', [
-      group('alpha', 'family A video', [
+      group('alpha', 'the longest videos, from words, frames and many references (family A)', [
         leaf('create', 'create a video', async () => (await import('./commands/video/alpha.ts')).create),
         leaf('get', 'show the record of tasks', async () =>
           (await import('./commands/video/get.ts')).videoGet('alpha'),
@@ -32,7 +43,7 @@ export const program: Node = group(
           (await import('./commands/video/download.ts')).videoDownload('alpha'),
         ),
       ]),
-      group('beta', 'family B video', [
+      group('beta', 'several shots in one video, with sound; says what was billed (family B)', [
         leaf(
           'create',
           'create a video',
@@ -53,7 +64,7 @@ export const program: Node = group(
           async () => (await import('./commands/video/beta/list.ts')).list,
         ),
       ]),
-      group('gamma', 'family C video', [
+      group('gamma', 'short videos from words, frames and references, up to 2K (family C)', [
         leaf('create', 'create a video', async () => (await import('./commands/video/gamma.ts')).create),
         leaf('get', 'show the record of tasks', async () =>
           (await import('./commands/video/get.ts')).videoGet('gamma'),
@@ -162,7 +173,11 @@ export const program: Node = group(
       ],
       async () => (await import('./commands/models/list.ts')).list,
     ),
-    leaf('balance', 'balance and limits', async () => (await import('./commands/balance.ts')).balance),
+    leaf(
+      'balance',
+      'what is left of the balance, and the limits',
+      async () => (await import('./commands/balance.ts')).balance,
+    ),
     leaf(
       'schema',
       'JSON Schema of what gw takes and prints',
@@ -175,7 +190,7 @@ export const program: Node = group(
     ),
     leaf('login', 'store a gateway and its key', async () => (await import('./commands/login.ts')).login),
     leaf('logout', 'forget a stored key', async () => (await import('./commands/logout.ts')).logout),
-    group('config', 'settings', [
+    group('config', 'settings, and where each comes from', [
       leaf('get', 'print one setting', async () => (await import('./commands/config/get.ts')).get),
       leaf(
         'set',
@@ -212,7 +227,7 @@ export const program: Node = group(
         async () => (await import('./commands/profile/remove.ts')).remove,
       ),
     ]),
-    group('sandbox', 'the embedded gateway', [
+    group('sandbox', 'the embedded gateway, to try things and to test', [
       leaf(
         'serve',
         'run the embedded gateway for other programs',
@@ -231,8 +246,9 @@ export const program: Node = group(
     ),
     leaf(
       'help',
-      'help on a command, or on: environment, exit-codes',
+      'help on a command or a topic (gw help help lists them)',
       async () => (await import('./commands/help.ts')).help,
     ),
   ],
+  async () => (await import('./commands/front.ts')).front,
 );

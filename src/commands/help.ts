@@ -1,56 +1,78 @@
-import { defineCommand } from '../command.ts';
+import { type AnyCommand, defineCommand } from '../command.ts';
 import { environmentVariables } from '../config/environment.ts';
-import { errorKinds, signalExitCodes, usage } from '../errors.ts';
+import { errorKinds, signalExitCodes } from '../errors.ts';
+import { globalFlags } from '../flags/global.ts';
+import { drawTable, drawText, type Paper, rowOf } from '../help.ts';
+import { helpTopics } from '../program.ts';
 
-const topics = {
-  environment: () => rows(Object.entries(environmentVariables)),
-  'exit-codes': () =>
-    rows([
-      ['0', '', 'done'],
-      ...Object.entries(errorKinds).map(([kind, { exitCode, meaning }]) => [String(exitCode), kind, meaning]),
-      ...Object.entries(signalExitCodes).map(([signal, code]) => [
-        String(code),
-        'interrupted',
-        `${signal}; every job created so far is in the ledger`,
-      ]),
-    ]),
-} as const;
+type Draw = (paper: Paper) => string;
 
-/** `gw help environment` and `gw help exit-codes`; any other word is that command's --help. */
-export const help = defineCommand<Record<string, never>, string>({
+/** Each loads what it tells of only when it is asked for. */
+const topics: Readonly<Record<string, () => Promise<Draw>>> = {
+  options: async () => (paper) =>
+    drawTable(
+      [
+        ['-h, --help', 'show the help of a command'],
+        ['-V, --version', 'print the version of gw'],
+        ...Object.entries(globalFlags).map(rowOf),
+      ],
+      paper,
+    ),
+  environment: async () => (paper) => drawTable(Object.entries(environmentVariables), paper),
+  'exit-codes': async () => (paper) =>
+    drawTable(
+      [
+        ['0', '', 'done'],
+        ...Object.entries(errorKinds).map(([kind, { exitCode, meaning }]) => [
+          String(exitCode),
+          kind,
+          meaning,
+        ]),
+        ...Object.entries(signalExitCodes).map(([signal, code]) => [
+          String(code),
+          'interrupted',
+          `${signal}; every job created so far is in the ledger`,
+        ]),
+      ],
+      paper,
+    ),
+  'asset-files': async () => {
+    const { requirementsHelp } = await import('./asset/create.ts');
+    return (paper) => drawText([requirementsHelp()], paper);
+  },
+  'image-sizes': async () => {
+    const { sizesHelp } = await import('./image/create.ts');
+    return (paper) => drawText(sizesHelp(), paper);
+  },
+  faults: async () => {
+    const { faultHelp } = await import('../sandbox/faults.ts');
+    return (paper) => drawText([faultHelp.join('\n')], paper);
+  },
+  'sandbox-limits': async () => {
+    const { notImitated } = await import('../sandbox/not-imitated.ts');
+    return (paper) => drawText([notImitated.map((line) => `- ${line}`).join('\n')], paper);
+  },
+};
+
+/** `gw help TOPIC`: the long tables; any other word is that command's --help. */
+export const help: AnyCommand = defineCommand<Record<string, never>, undefined>({
   args: {
     name: 'TOPIC',
-    summary: Object.keys(topics).join(', '),
+    summary: `a command, or ${helpTopics.join(', ')}`,
     required: true,
-    choices: Object.keys(topics),
+    choices: helpTopics,
     completes: 'command',
   },
   flags: {},
-  examples: ['gw help environment', 'gw help exit-codes'],
+  examples: ['gw help options', 'gw help exit-codes', 'gw help video alpha create'],
   sends: 'nothing',
-  async run({ args }) {
-    const [topic = ''] = args;
-    const text = Object.entries(topics).find(([name]) => name === topic)?.[1];
-    if (!text)
-      throw usage(
-        `no help on ${topic}`,
-        `topics are ${Object.keys(topics).join(', ')}; gw --help lists the commands`,
-      );
-    return { value: text() };
+  async run({ args: [name = ''] }, ctx) {
+    const { columns } = ctx.host.stdout;
+    const topic = topics[name];
+    if (!topic) throw new Error(`no text for the topic ${name}`);
+    const draw = await topic();
+    await ctx.io.outStyled((style) => draw({ columns, style }));
+    return {};
   },
-  human: (text) => text,
+  human: () => '',
 });
-
-function rows(cells: readonly (readonly string[])[]): string {
-  const widths =
-    cells[0]?.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0))) ?? [];
-  return cells
-    .map(
-      (row) =>
-        `${row
-          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-          .join('  ')
-          .trimEnd()}\n`,
-    )
-    .join('');
-}

@@ -76,7 +76,7 @@ export const settingsTable = {
   },
   interval: {
     value: 'DURATION',
-    summary: "time between two looks at the job (default: the gateway's documented pace)",
+    summary: 'time between two looks (default: the documented pace)',
     flag: '--interval',
     variable: 'GW_INTERVAL',
     parse: (text, what) => parseDuration(text, what),

@@ -80,7 +80,13 @@ interface ItemWords {
 }
 
 function itemFlag({ value, help, many }: ItemFlag): Flag {
-  return { value, summary: help, ...(many && { list: true }), parse: (raw) => (many ? [raw] : raw) };
+  return {
+    value,
+    summary: help,
+    group: 'what',
+    ...(many && { list: true }),
+    parse: (raw) => (many ? [raw] : raw),
+  };
 }
 
 function flagOf(field: Field, models: readonly (readonly [string, unknown])[]): Flag {
@@ -97,6 +103,7 @@ function flagOf(field: Field, models: readonly (readonly [string, unknown])[]): 
     ...(facts.short && { short: facts.short }),
     ...(!isSwitch && { value: facts.value ?? choices?.join('|') ?? 'VALUE' }),
     ...(facts.negatable && { negatable: true }),
+    ...(field.key === 'model' && { group: 'what' as const }),
     summary,
     ...(choices && { choices }),
     ...(facts.completes && { completes: facts.completes }),

@@ -21,6 +21,10 @@ export type Completes =
   | `task:${string}`
   | `output:${string}`;
 
+/** What a flag is about: help shows them in this order. */
+export const flagGroups = ['what', 'how', 'where to', 'waiting'] as const;
+export type FlagGroup = (typeof flagGroups)[number];
+
 /** One flag of a command. `T` is the type of its value once parsed. */
 export interface Flag<T = unknown> {
   /** One letter, for the few short flags of the contract. */
@@ -36,6 +40,8 @@ export interface Flag<T = unknown> {
   readonly summary: string;
   /** Left out of help: a note says what stands there. */
   readonly hidden?: boolean | undefined;
+  /** Under which heading help shows it; `how` when absent. */
+  readonly group?: FlagGroup | undefined;
   /** The documented values, for help and completion; the schema checks them. */
   readonly choices?: readonly string[] | undefined;
   /** Values that are known only where gw runs, for completion. */
@@ -52,7 +58,7 @@ export type FlagValues<F extends FlagSet> = {
 };
 
 const asTyped = (raw: string) => raw;
-type Extra = Partial<Pick<Flag, 'short' | 'choices' | 'completes'>>;
+type Extra = Partial<Pick<Flag, 'short' | 'choices' | 'completes' | 'group'>>;
 
 export const text = (value: string, summary: string, extra: Extra = {}): Flag<string> => ({
   value,
@@ -87,10 +93,20 @@ export const on = (summary: string, extra: Extra = {}): Flag<boolean> => ({
   ...extra,
 });
 
-export const onOff = (summary: string): Flag<boolean> => ({ summary, negatable: true, parse: () => true });
+export const onOff = (summary: string, extra: Extra = {}): Flag<boolean> => ({
+  summary,
+  negatable: true,
+  parse: () => true,
+  ...extra,
+});
 
 /** A flag that only exists as `--no-NAME`. */
-export const off = (summary: string): Flag<boolean> => ({ summary, negativeOnly: true, parse: () => true });
+export const off = (summary: string, extra: Extra = {}): Flag<boolean> => ({
+  summary,
+  negativeOnly: true,
+  parse: () => true,
+  ...extra,
+});
 
 /**
  * A flag made from a field of a body schema: description and choices come from there, and only there.

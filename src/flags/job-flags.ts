@@ -6,40 +6,40 @@ import { type FlagValues, off, on, onOff, parsed, text } from './flag.ts';
 // Groups shared by every command that creates, waits for or saves a job.
 
 export const promptFlags = {
-  prompt: text('TEXT', 'the prompt, instead of words after the command; @FILE reads a file, - reads stdin', {
+  prompt: text('TEXT', 'the prompt: a text, @FILE, or - for stdin', {
     short: 'p',
     completes: 'prompt',
+    group: 'what',
   }),
 } as const;
 
 export const pollFlags = {
   waitTimeout: parsed(
     'DURATION',
-    `longest wait for the job (default ${DEFAULT_WAIT_TIMEOUT}); the job itself goes on`,
+    `longest wait (default ${DEFAULT_WAIT_TIMEOUT}); the job itself goes on`,
     parseDuration,
+    { group: 'waiting' },
   ),
-  interval: parsed(settingsTable.interval.value, settingHelp('interval'), parseDuration),
+  interval: parsed(settingsTable.interval.value, settingHelp('interval'), parseDuration, {
+    group: 'waiting',
+  }),
 } as const;
 
 export const saveFlags = {
-  download: off('do not save the output'),
-  out: text(settingsTable.out.value, settingHelp('out'), { short: 'o' }),
-  force: on('overwrite an existing file'),
-  events: on('one JSON object a line on stdout as it happens, in place of the result'),
+  download: off('do not save the output', { group: 'where to' }),
+  out: text(settingsTable.out.value, settingHelp('out'), { short: 'o', group: 'where to' }),
+  force: on('overwrite an existing file', { group: 'where to' }),
+  events: on('stdout is one JSON object a line, as it happens', { group: 'where to' }),
 } as const;
 
 export const waitFlags = {
-  wait: onOff('poll to the end, then download'),
-  queue: onOff('wait for a free slot instead of meeting the limit of concurrent tasks; implied by --wait'),
+  wait: onOff('poll to the end, then download', { group: 'waiting' }),
+  queue: onOff('wait for a free slot (--wait implies it)', { group: 'waiting' }),
 } as const;
 
 export const onceFlags = {
-  once: parsed(
-    'KEY',
-    'make this job at most once for this key, for good; run again, it goes on with it',
-    parseOnce,
-  ),
-  again: on('with --once, make a new one where the last one ended badly'),
+  once: parsed('KEY', 'at most one job for this key; run again, it goes on', parseOnce),
+  again: on('with --once: a new one where the last ended badly'),
 } as const;
 
 /** The longest key, in characters. */

@@ -90,6 +90,7 @@ export function createIo({ host, mode, noColor = false }: IoOptions): Io {
     stdoutIsTerminal,
     stderrIsTerminal,
     out: (text) => result.text(text),
+    outStyled: async (make) => result.ownText(make(resultColor ? await loadStyle() : plainStyle)),
     outJson: (value) => result.text(`${safeJson(value)}\n`),
     outRaw: (text) => result.text(text),
     outBytes: async (bytes) => {

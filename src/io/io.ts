@@ -1,4 +1,5 @@
 import type { Page } from './page.ts';
+import type { Style } from './style.ts';
 
 /** How results and side talk reach the user; made once from the flags, the environment and the streams. */
 export interface OutputMode {
@@ -25,6 +26,8 @@ export interface Io {
    * pair, waits for the next call or for `drain`.
    */
   out(text: string): Promise<void>;
+  /** Text of gw's own making (help), coloured on a terminal; nothing in it may come from outside. */
+  outStyled(make: (style: Style) => string): Promise<void>;
   /** One JSON value as one line. */
   outJson(value: unknown): Promise<void>;
   /** A gateway reply that must reach stdout unchanged (`get --json`). */

@@ -4,14 +4,16 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AnyCommand, Node } from '../../src/command.ts';
+import { drawExample } from '../../src/help.ts';
 import { program } from '../../src/program.ts';
 import { builtGw } from '../cli/built.ts';
 import { Place } from '../cli/place.ts';
 
-// Every example of every help runs as printed, in a shell: those of a command one after the other, in a home of their own.
+// Every example of every help runs as printed on a narrow terminal, in a shell: those of a command one after the other, in a home of their own.
 
 const bin = mkdtempSync(path.join(tmpdir(), 'gw-examples-'));
 const LONGEST_MS = 400_000;
+const NARROW = 60;
 
 beforeAll(() => {
   const { script } = builtGw();
@@ -65,9 +67,8 @@ test.concurrent.each([...homes])(
       const port = String(await freePort());
       const env = { PATH: `${bin}:${process.env.PATH}`, CI: 'true' };
       for (const { words, example } of examples) {
-        const { code, out, err } = await place.shell(`set -o pipefail; ${example.replaceAll('4010', port)}`, {
-          env,
-        });
+        const printed = drawExample(example, NARROW).join('\n').replaceAll('4010', port);
+        const { code, out, err } = await place.shell(`set -o pipefail;\n${printed}`, { env });
         const ended = example.endsWith('kill $!') ? [0, 143] : [0];
         expect(ended, `${words}: ${example}\n${out}${err}`).toContain(code);
         expect(err, example).not.toMatch(/unexpected error/);

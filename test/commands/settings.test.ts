@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
+import { helpTopics } from '../../src/program.ts';
 import { KEY, World } from '../helpers/gw.ts';
 
 const worlds: World[] = [];
@@ -186,10 +187,41 @@ describe('help', () => {
     }
   });
 
+  test('gw alone says where one stands', async () => {
+    const world = await open();
+    expect((await world.gw([])).out).toContain('Now: ');
+    expect((await world.gw([], bare)).out).toContain('Now: no gateway yet');
+  });
+
+  test('an unknown word after help, or beside --help, is a mistake and names the nearest', async () => {
+    const world = await open();
+    for (const [argv, message, hint] of [
+      [
+        ['help', 'nonsense'],
+        'there is no help on nonsense',
+        'gw lists the commands; the topics are options,',
+      ],
+      [['help', 'enviroment'], 'there is no help on enviroment', 'did you mean gw help environment?'],
+      [['help', 'vidoe'], 'there is no help on vidoe', 'did you mean gw help video?'],
+      [['help', 'video', 'alhpa'], 'unknown command: gw video alhpa', 'did you mean gw video alpha?'],
+      [['vidoe', '--help'], 'unknown command: gw vidoe', 'did you mean gw video?'],
+    ] as const) {
+      const run = await world.gw([...argv], bare);
+      expect(run, argv.join(' ')).toMatchObject({ code: 2, out: '' });
+      expect(run.err).toContain(`error: ${message}\nhint: ${hint}`);
+    }
+  });
+
   test('the topics', async () => {
     const world = await open();
     expect((await world.gw(['help', 'exit-codes'], bare)).out).toMatch(/^14 +unknown_outcome/m);
     expect((await world.gw(['help', 'environment'], bare)).out).toMatch(/^GW_API_KEY/m);
+    for (const topic of helpTopics) {
+      const { code, err, out } = await world.gw(['help', topic], bare);
+      expect({ code, err }, topic).toEqual({ code: 0, err: '' });
+      expect(out.split('\n').filter((line) => line.length > 120)).toEqual([]);
+      expect(out.length, topic).toBeGreaterThan(200);
+    }
   });
 
   test('an unknown command names what there is', async () => {

@@ -558,10 +558,12 @@ test('help names every mode, what each takes, and that some bodies are not docum
   const { out, code } = await world.gw([...create, '--help']);
   expect(code).toBe(0);
   const text = out.replace(/\s+/g, ' ');
-  expect(text).toContain('--mode <text|image|omni|motion|o1>');
+  expect(text).toContain(
+    '--mode MODE what to make the video from (default text) (text, image, omni, motion, o1)',
+  );
   expect(text).toContain('length in seconds: 3-15 (text, text --turbo); 3-10 (o1)');
   expect(text).toContain('sound (the service: off): native, off (text); original, off (o1)');
   expect(text).toContain('720p, 1080p, 4k (text); 720p, 1080p (text --turbo, o1)');
   expect(text).toContain('The bodies of the modes image, omni and motion are not documented');
-  expect(text).toContain('--shot <SECONDS:WORDS>');
+  expect(text).toContain('--shot SECONDS:WORDS...');
 });

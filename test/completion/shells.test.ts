@@ -105,7 +105,7 @@ describe.each(Object.entries(readyRows))('%s', (shell, { argv, start }) => {
       ['gamma', '\u0015exit\r'],
     ]);
     expect(shown).toMatch(/alpha[\s\S]*beta[\s\S]*gamma/);
-    if (shell !== 'bash') expect(shown).toContain('family B video');
+    if (shell !== 'bash') expect(shown).toContain('(family B)');
   });
 
   test.skipIf(isMissing)('what stands on the line is not run by completing it', () => {

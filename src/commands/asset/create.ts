@@ -41,7 +41,7 @@ export const assetCreate = (verb: keyof typeof endpoints) =>
     notes: [
       'Prints the ID; in a video it is written asset://ID. The file itself is not sent: the service downloads the URL, ' +
         'which must be public. --type may be left out where the ending of the URL says it.',
-      requirementsHelp(),
+      'What a file must be: gw help asset-files.',
     ],
     sends: 'body',
     human: idLine,
@@ -151,7 +151,7 @@ function limitsText({
 }
 
 /** What a file must be to become `Active`, a line a type, from the table of the document. */
-const requirementsHelp = (): string =>
+export const requirementsHelp = (): string =>
   [
     `What a file must be (of a URL nothing of it can be checked here; at most ${ASSET_MAX_DOWNLOAD_BYTES / MB} MB are downloaded):`,
     ...Object.entries(assetLimits).map(([type, limits]) => `  ${type}: ${limitsText(limits)}`),

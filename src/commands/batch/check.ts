@@ -67,7 +67,7 @@ export const check = defineCommand({
   args: manifestArgs,
   flags: { ...nameFlags, ...defaultFlags },
   examples: [
-    `printf 'command,prompt,duration,resolution,ratio\\nvideo gamma,a fox in the snow,5,768P,16:9\\n' > foxes.csv && gw batch check foxes.csv`,
+    `printf 'command,prompt\\nvideo beta,a fox in the snow\\n' > foxes.csv && gw batch check foxes.csv`,
   ],
   notes: [
     'Checks every row as gw batch run would, media too, and sends nothing; needs no key. Each fault is one line, ' +

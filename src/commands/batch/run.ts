@@ -58,7 +58,7 @@ export const run = defineCommand({
   args: manifestArgs,
   flags: { ...defaultFlags, ...nameFlags, ...runFlags },
   examples: [
-    `printf 'command,id,prompt\\nimage create,boat,a paper boat\\nvideo beta,fox,a fox in the snow\\n' > day.csv && gw batch run day.csv --sandbox -o out/`,
+    `printf '%s\\n' command,id,prompt 'image create,boat,a paper boat' 'video beta,fox,a fox in the snow' > day.csv && gw batch run day.csv --sandbox -o out/`,
   ],
   notes: [
     'Run it again at will, also after Ctrl-C or a crash: what is saved is passed over, what was created is brought home, and ' +

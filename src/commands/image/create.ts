@@ -35,8 +35,7 @@ export const create = imageCommand({
   notes: [
     'With --image the request edits (img models) or follows the references (delta models). A model that is not listed ' +
       'is sent as it is, held to the rules that name no model.',
-    `Sizes:\n${byModel((model) => sizeInWords(model.size))}`,
-    `Qualities:\n${byModel((model) => model.qualities.join(', '))}`,
+    'The sizes and qualities of each model: gw help image-sizes.',
     silenceNote,
   ],
 });
@@ -44,6 +43,12 @@ export const create = imageCommand({
 /** A delta model takes a single reference as a text; every other request, and several references, a list. */
 const imageField = (urls: readonly string[], model: string): string | readonly string[] =>
   imageModel(model)?.family === 'delta' && urls.length === 1 ? (urls[0] ?? '') : urls;
+
+/** The sizes and qualities of each model, for `gw help image-sizes`. */
+export const sizesHelp = (): readonly string[] => [
+  `Sizes:\n${byModel((model) => sizeInWords(model.size))}`,
+  `Qualities:\n${byModel((model) => model.qualities.join(', '))}`,
+];
 
 /** What each model takes of a thing, models that take the same together: `img-2, img-2-2026-04-21: low, medium`. */
 function byModel(of: (model: ImageModel) => string): string {

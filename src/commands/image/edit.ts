@@ -38,7 +38,7 @@ export const edit = imageCommand({
   ],
   notes: [
     'Takes the img models and legacy-image-2. Local files are sent from disk as a form; a URL, a data URI or a ' +
-      'file_id: makes the request JSON, with files as Base64. Sizes and qualities: gw image create --help.',
+      'file_id: makes the request JSON, with files as Base64. Sizes and qualities: gw help image-sizes.',
     silenceNote,
   ],
 });

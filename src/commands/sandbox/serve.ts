@@ -7,8 +7,7 @@ import { errorCode, usage } from '../../errors.ts';
 import { type Flag, on, parsed, text } from '../../flags/flag.ts';
 import { type AccountType, accountTypes } from '../../gateway/limits.ts';
 import { controlHelp } from '../../sandbox/control.ts';
-import { type Fault, FaultSpecError, faultHelp, parseFaults } from '../../sandbox/faults.ts';
-import { notImitated } from '../../sandbox/not-imitated.ts';
+import { type Fault, FaultSpecError, parseFaults } from '../../sandbox/faults.ts';
 import { startSandbox } from '../../sandbox/server.ts';
 
 const flags = {
@@ -30,7 +29,7 @@ const flags = {
   control: on('open /_sandbox/ for tests: next outcome, time forward, faults, requests, reset'),
   cors: listOf('ORIGIN', 'let pages of this origin call', originOf),
   callbacks: listOf('PORT', 'send status callbacks to this port of this machine', portOf),
-  fault: text('SPEC|FILE', 'misbehave: see below; a file has a SPEC a line, # begins a comment'),
+  fault: text('SPEC|FILE', 'misbehave (gw help faults); a file has a SPEC a line, # begins a comment'),
   fresh: on('remember nothing between runs'),
 } as const;
 
@@ -111,9 +110,8 @@ export const serve = defineCommand<typeof flags, Served>({
     'gw sandbox serve --port 4010 --speed 100 --fault "create:503:x1,output:cut:20%" & sleep 1; kill $!',
   ],
   notes: [
-    `Faults:\n${faultHelp.map((line) => `  ${line}`).join('\n')}`,
+    'What it does not imitate: gw help sandbox-limits.',
     `With --control, to programs that have the key:\n${controlHelp.map((line) => `  ${line}`).join('\n')}`,
-    `What it does not imitate:\n${notImitated.map((line) => `  ${line}`).join('\n')}`,
   ],
   sends: 'nothing',
   async *run({ flags }, ctx) {

@@ -6,15 +6,21 @@ import { alphaModels } from '../../gateway/alpha/models.ts';
 import { fillAlphaBody } from '../../gateway/alpha/rules.ts';
 import { alphaFamily } from '../../gateway/alpha/task.ts';
 import { assetIdOf } from '../../gateway/asset/fields.ts';
-import { placeContent, videoCreate } from './create.ts';
+import { madeBy, placeContent, videoCreate } from './create.ts';
 
 /** The full ID of a model typed by its short name; anything else stays as typed. */
 const modelId = (typed: string): string =>
   Object.entries(alphaModels).find(([, model]) => model.short === typed)?.[0] ?? typed;
 
+/** The models that make the most of each version. */
+const longest = Object.values(alphaModels).filter(({ short, version }) => short === version);
+
 /** `gw video alpha create` ("Family A: create task"). */
 export const create = videoCreate({
   family: alphaFamily,
+  about:
+    `Create a video of ${madeBy(longest.map((model) => ({ ...model, name: model.short })))}, from words, first and last ` +
+    `frames, or up to ${Math.max(...longest.map(({ references }) => references.total))} pictures, videos and sounds; 2.5 edits and extends videos too.`,
   fields: flagsOfBodies(
     [AlphaCreateBody],
     Object.values(alphaModels).map((model) => [model.short, model]),
@@ -32,17 +38,15 @@ export const create = videoCreate({
   fill: fillAlphaBody,
   checkFirst: checkAssets,
   examples: [
-    'gw video alpha create --sandbox --prompt "a paper boat on a calm sea at dawn" --wait',
+    'gw video alpha create --sandbox "a paper boat at dawn" --wait',
     'gw video alpha create --sandbox "a fox in the snow" -m 2.0-fast --resolution 480p --duration 4 --wait -o clips/',
-    'gw video alpha create --sandbox "a fox in the snow" --once shots/1 --wait -o clips/',
+    'gw video alpha create --sandbox "a fox in the snow" --once shots/1 --wait',
     'gw video alpha create --sandbox "a fox in the snow" --first-frame https://example.com/fox.png --dry-run',
   ],
   notes: [
-    'On 2.5 a first frame, --task-type edit and extend make the ratio adaptive, and edit makes the duration -1. ' +
-      'In the prompt, media are called "image 1", "video 1", "audio 1", numbered per kind in the order of the flags ' +
-      '(--first-frame, --last-frame, --image). Videos are sent by address only: put a local one into the asset library.',
-    'asset://ID references are looked up first: each must exist in the default project, be Active, and be of the type that ' +
-      'its flag takes; --no-validate and --dry-run do not look.',
+    'A first frame, --task-type edit and extend make the ratio of 2.5 adaptive; edit makes its duration -1. The prompt ' +
+      'calls media "image 1", "video 1", "audio 1", by kind in the order of the flags. Videos go by address only: ' +
+      'gw asset create puts one into the library. asset://ID is looked up before the create, unless --no-validate.',
   ],
 });
 

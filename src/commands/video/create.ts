@@ -56,6 +56,8 @@ export interface BodyInput<F extends FlagSet> {
 /** What a family's create is made of. */
 export interface VideoCreate<F extends FlagSet> {
   readonly family: TaskFamily;
+  /** What tells it from the other families, in a sentence. */
+  readonly about: string;
   /** The flags of the body's fields. */
   readonly fields: BodyFlags;
   /** The flags that are no field of the body: `--mode`. */
@@ -89,12 +91,28 @@ export interface VideoCreate<F extends FlagSet> {
   readonly notes: readonly string[];
 }
 
+/** What the models of a family make: `4-15 s at up to 4k (2.0)`. */
+export const madeBy = (
+  rows: readonly {
+    readonly name: string;
+    readonly durationS: { readonly min: number; readonly max: number };
+    readonly resolutions: readonly string[];
+  }[],
+): string =>
+  rows
+    .map(
+      ({ name, durationS: { min, max }, resolutions }) =>
+        `${min}-${max} s at up to ${resolutions.at(-1)} (${name})`,
+    )
+    .join(', or of ');
+
 const sharedFlags = { ...waitFlags, ...pollFlags, ...saveFlags, ...onceFlags };
 type SharedValues = FlagValues<typeof promptFlags & typeof sharedFlags>;
 
 /** The create command of a family: argv -> body -> job on disk -> reply, and with --wait the outputs on disk. */
 export function videoCreate<F extends FlagSet>(spec: VideoCreate<F>): AnyCommand {
   return defineCommand<FlagSet, JobResult>({
+    about: spec.about,
     args: { name: 'PROMPT', summary: 'the prompt, as words', many: true },
     flags: { ...promptFlags, ...spec.fields.flags, ...spec.flags, ...sharedFlags },
     examples: spec.examples,

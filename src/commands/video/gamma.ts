@@ -2,11 +2,12 @@ import { flagsOfBodies } from '../../flags/body-flags.ts';
 import { GammaCreateBody, gammaCreate } from '../../gateway/gamma/create.ts';
 import { GAMMA_TOTAL_REFERENCE_S, gammaMedia, gammaModels } from '../../gateway/gamma/models.ts';
 import { gammaFamily } from '../../gateway/gamma/task.ts';
-import { placeContent, videoCreate } from './create.ts';
+import { madeBy, placeContent, videoCreate } from './create.ts';
 
 /** `gw video gamma create` ("Family C endpoints"). Nothing is implied: the ratio follows what is given. */
 export const create = videoCreate({
   family: gammaFamily,
+  about: `Create a video of ${madeBy(Object.entries(gammaModels).map(([name, model]) => ({ ...model, name })))}, from words and first or last frames; gamma-H3 also follows pictures, videos and sounds, which may be local files.`,
   fields: flagsOfBodies([GammaCreateBody], Object.entries(gammaModels)),
   flags: {},
   endpointOf: () => gammaCreate,

@@ -14,7 +14,7 @@ import { betaReplyWarning } from '../../../gateway/beta/reply.ts';
 import { fillBetaShots } from '../../../gateway/beta/rules.ts';
 import { type BetaShot, buildShots } from '../../../gateway/beta/shots.ts';
 import { betaFamily } from '../../../gateway/beta/task.ts';
-import { type BodyInput, videoCreate } from '../create.ts';
+import { type BodyInput, madeBy, videoCreate } from '../create.ts';
 
 const shot: Flag<readonly Pick<BetaShot, 'seconds' | 'words'>[]> = {
   value: 'SECONDS:WORDS',
@@ -63,6 +63,7 @@ function endpointOf(flags: Flags) {
 /** `gw video beta create` ("Family B endpoints"). */
 export const create = videoCreate({
   family: betaFamily,
+  about: `Create a video of ${madeBy(Object.entries(betaSettings).map(([name, settings]) => ({ ...settings, name })))}: several shots in one video, sound, elements of the account; the gateway says what each cost.`,
   fields,
   flags,
   endpointOf,

@@ -1,0 +1,54 @@
+import { defineCommand } from '../command.ts';
+import type { Context } from '../context.ts';
+import { GwError } from '../errors.ts';
+import { drawFrontPage } from '../help.ts';
+import { isUnsaved } from '../jobs/job-view.ts';
+import { program } from '../program.ts';
+import { withFamilies } from './jobs/read-jobs.ts';
+
+/** `gw` alone: the commands, a few examples, and where one stands as far as this machine knows. */
+export const front = defineCommand<Record<string, never>, undefined>({
+  flags: {},
+  examples: [
+    'gw video beta create "a paper boat at dawn" --wait --sandbox',
+    'gw image create "a fox in the snow" -o fox.png --sandbox',
+    'gw chat "why is the sky blue?" --sandbox',
+    'gw jobs sync --sandbox',
+  ],
+  sends: 'nothing',
+  async run(_, ctx) {
+    const standing = await standingOf(ctx);
+    const { columns } = ctx.host.stdout;
+    await ctx.io.outStyled((style) => drawFrontPage(program, front.examples, standing, { columns, style }));
+    return {};
+  },
+  human: () => '',
+});
+
+/** Which gateway is in force, and what of the ledger runs or waits to be saved; what cannot be told is left out. */
+async function standingOf(ctx: Context): Promise<string> {
+  return [await gatewayText(ctx).catch(untold), await jobsText(ctx).catch(untold)].filter(Boolean).join('; ');
+}
+
+/** A page of help is no place for a fault: the command that needs what is broken says so. */
+function untold(error: unknown): string {
+  if (error instanceof GwError) return '';
+  throw error;
+}
+
+async function gatewayText(ctx: Context): Promise<string> {
+  const { baseUrl, profile } = await ctx.settings();
+  if (ctx.globals.sandbox || profile.value === 'sandbox') return 'Now: the sandbox on this machine';
+  return baseUrl.value === undefined
+    ? 'Now: no gateway yet (gw login stores one, --sandbox needs none)'
+    : `Now: ${baseUrl.value} (profile ${profile.value})`;
+}
+
+async function jobsText(ctx: Context): Promise<string> {
+  const open = await withFamilies(await (await ctx.ledger()).find({ isOpen: true }));
+  const running = open.filter(({ job }) => job.state === 'running').length;
+  const unsaved = open.filter(({ job, family }) => family && isUnsaved(job, family)).length;
+  return [running > 0 ? `${running} running` : '', unsaved > 0 ? `${unsaved} not saved: gw jobs sync` : '']
+    .filter(Boolean)
+    .join(', ');
+}

@@ -1,0 +1,289 @@
+import type { AnyCommand, Node } from './command.ts';
+import { type Flag, type FlagGroup, flagGroups, flagName } from './flags/flag.ts';
+import { displayWidth, padToWidth } from './io/display-width.ts';
+import type { Style } from './io/style.ts';
+
+// The pages of --help, made from the command tree. Loaded when help is asked for.
+
+/** How a page is drawn: whole lines, no wider than this many columns. */
+export interface Paper {
+  readonly columns: number | undefined;
+  readonly style: Style;
+}
+
+const WIDEST = 120;
+const NARROWEST = 40;
+export const paperWidth = ({ columns }: Pick<Paper, 'columns'>): number =>
+  Math.max(NARROWEST, Math.min(columns || 80, WIDEST));
+
+/** A page as data: the terminal and the manual draw the same one. */
+export interface Page {
+  readonly name: string;
+  readonly usage: string;
+  readonly about: string;
+  readonly groups: readonly { readonly title: string; readonly rows: readonly Row[] }[];
+  /** The line that names the options of every command. */
+  readonly shared: string;
+  readonly notes: readonly string[];
+  readonly examples: readonly string[];
+}
+export type Row = readonly [term: string, text: string];
+
+/** The page of a node: of a command with its `spec`, of a group of commands without. */
+export function pageOf(node: Node, path: readonly string[], spec: AnyCommand | undefined): Page {
+  const name = ['gw', ...path].join(' ');
+  const children = node.children ?? [];
+  const commands = children.map((child): Row => [child.name, child.summary]);
+  return {
+    name,
+    usage: `${name} ${usageOf({ children: node.children, args: spec?.args })}`,
+    about: sentence(spec?.about ?? node.summary),
+    groups: [
+      ...(commands.length > 0 ? [{ title: 'Commands', rows: commands }] : []),
+      ...(spec ? optionGroups(spec) : []),
+    ],
+    shared: sharedLine(spec),
+    notes: spec?.notes ?? [],
+    examples: spec?.examples ?? [],
+  };
+}
+
+/** The page of a node for a terminal or a pipe. */
+export function drawPage(page: Page, paper: Paper): string {
+  const width = paperWidth(paper);
+  const { strong } = paper.style;
+  const blocks = [
+    wrapLine(`Usage: ${page.usage}`, width, 7),
+    wrapLine(page.about, width),
+    page.groups.flatMap(({ title, rows }) => [strong(`${title}:`), ...drawRows(rows, width, strong)]),
+    wrapLine(page.shared, width),
+    ...page.notes.map((note) => drawNote(note, width)),
+    ...(page.examples.length > 0
+      ? [[strong('Examples:'), ...page.examples.flatMap((line) => drawExample(line, width))]]
+      : []),
+  ];
+  return `${blocks
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join('\n'))
+    .join('\n\n')}\n`;
+}
+
+/** The commands by what they are for; where nothing names one, it stands in the last group. */
+const sections: readonly (readonly [title: string, names: readonly string[]])[] = [
+  ['Make', ['image', 'video', 'batch', 'again', 'asset', 'worker', 'queue']],
+  ['Keep', ['jobs', 'open', 'gallery', 'listen']],
+  ['Talk', ['chat', 'sessions']],
+  ['Set up', []],
+];
+
+/** The page of gw alone: the commands by what they are for, examples, and where one stands. */
+export function drawFrontPage(
+  root: Node,
+  examples: readonly string[],
+  standing: string,
+  paper: Paper,
+): string {
+  const width = paperWidth(paper);
+  const { strong } = paper.style;
+  const children = root.children ?? [];
+  const named = new Set(sections.flatMap(([, names]) => names));
+  const gutter = 8;
+  const column = gutter + Math.max(...children.map(({ name }) => name.length)) + 2;
+  const groups = sections.flatMap(([title, names]) => {
+    const own = names.length > 0 ? names : children.flatMap(({ name }) => (named.has(name) ? [] : name));
+    const rows = own.flatMap((name) => children.filter((child) => child.name === name));
+    return rows.flatMap(({ name, summary }, at) => {
+      const head = `${padToWidth(at === 0 ? title : '', gutter)}${padToWidth(name, column - gutter)}`;
+      const [first = '', ...rest] = wrapLine(head + summary, width, column);
+      return [strong(first.slice(0, column)) + first.slice(column), ...rest];
+    });
+  });
+  const lines = [
+    ...wrapLine('Usage: gw COMMAND [options]', width, 7),
+    ...wrapLine(sentence(root.summary), width),
+    '',
+    ...groups,
+    '',
+    ...examples.flatMap((line) => drawExample(line, width)),
+    '',
+    ...(standing === '' ? [] : wrapLine(standing, width)),
+    ...wrapLine(
+      'Help: gw COMMAND --help, gw help options, gw help environment, gw help exit-codes',
+      width,
+      6,
+    ),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+/** Rows of a table whose last column is wrapped; `gw help TOPIC` prints them. */
+export function drawTable(cells: readonly (readonly string[])[], paper: Paper): string {
+  const width = paperWidth(paper);
+  const widths = (cells[0] ?? []).map((_, column) =>
+    Math.max(...cells.map((row) => (row[column] ?? '').length)),
+  );
+  const last = widths.length - 1;
+  const terms = cells.map((row) => row.slice(0, last).map((cell, at) => padToWidth(cell, widths[at] ?? 0)));
+  const rows = cells.map((row, at): Row => [(terms[at] ?? []).join('  ').trimEnd(), row[last] ?? '']);
+  return `${drawRows(rows, width, paper.style.strong, 0).join('\n')}\n`;
+}
+
+/** Text with paragraphs and tables of its own. */
+export const drawText = (notes: readonly string[], paper: Paper): string =>
+  `${notes.map((note) => drawNote(note, paperWidth(paper)).join('\n')).join('\n\n')}\n`;
+
+export function usageOf(node: {
+  readonly children?: unknown;
+  readonly args?: AnyCommand['args'] | undefined;
+}): string {
+  if (node.children) return 'COMMAND [options]';
+  const { name, required, many } = node.args ?? { name: '' };
+  const word = name && `${name}${many ? '...' : ''}`;
+  return word ? `[options] ${required ? word : `[${word}]`}` : '[options]';
+}
+
+const sentence = (text: string): string => {
+  const upper = text.slice(0, 1).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(upper) ? upper : `${upper}.`;
+};
+
+function optionGroups(spec: AnyCommand) {
+  const argument: Row[] = spec.args
+    ? [[`${spec.args.name}${spec.args.many ? '...' : ''}`, spec.args.summary]]
+    : [];
+  const flags = Object.entries<Flag>(spec.flags).filter(([, flag]) => !flag.hidden);
+  const groupsOf = (each: Flag): FlagGroup => each.group ?? 'how';
+  const used = flagGroups.filter((name) => flags.some(([, flag]) => groupsOf(flag) === name));
+  if (used.length < 2) {
+    const rows = [...argument, ...flags.map(rowOf)];
+    return rows.length === 0 ? [] : [{ title: 'Options', rows }];
+  }
+  return used
+    .map((name, at) => ({
+      title: name,
+      rows: [
+        ...(at === 0 ? argument : []),
+        ...flags.filter(([, flag]) => groupsOf(flag) === name).map(rowOf),
+      ],
+    }))
+    .map(({ title, rows }) => ({ title: sentence(title).slice(0, -1), rows }));
+}
+
+const LONGEST_TERM = 24;
+
+/** An option as help shows it: `-o, --out PATH`, `--[no-]wait`. */
+export function rowOf([key, flag]: readonly [string, Flag]): Row {
+  const bare = flagName(key).slice(2);
+  const name = flag.negativeOnly ? `--no-${bare}` : flag.negatable ? `--[no-]${bare}` : `--${bare}`;
+  const { choices = [], summary, value, list, short } = flag;
+  const head = short ? `-${short}, ${name}` : name;
+  const isList = value === choices.join('|');
+  // A long list of choices stands in the text, and the last word of the name in its place.
+  const placeholder =
+    isList && head.length + 1 + (value ?? '').length > LONGEST_TERM
+      ? (bare.split('-').at(-1) ?? bare).toUpperCase()
+      : value;
+  const isShown = placeholder === value && (isList || value === undefined);
+  const rest =
+    isShown || choices.every((choice) => mentions(summary, choice)) ? '' : ` (${choices.join(', ')})`;
+  return [
+    placeholder === undefined ? head : `${head} ${placeholder}${list ? '...' : ''}`,
+    `${summary}${rest}`,
+  ];
+}
+
+const mentions = (summary: string, word: string): boolean => summary.split(/:?[\s,;()]+/).includes(word);
+
+function sharedLine(spec: AnyCommand | undefined): string {
+  const sends = spec?.sends ?? 'nothing';
+  const some = { body: '--dry-run, --set', query: '--dry-run', nothing: '--json' }[sends];
+  return `Options of every command (--sandbox, ${some}): gw help options`;
+}
+
+function drawRows(rows: readonly Row[], width: number, strong: Style['strong'], indent = 2): string[] {
+  const longest = Math.max(...rows.map(([term]) => displayWidth(term)));
+  const column = indent + Math.min(longest, Math.max(LONGEST_TERM, Math.floor(width / 4))) + 2;
+  return rows.flatMap(([term, text]) => {
+    const head = `${' '.repeat(indent)}${term}`;
+    const lines = wrapLine(text, width - column).map((line) => ' '.repeat(column) + line);
+    if (text === '') return [strong(head)];
+    if (displayWidth(head) + 2 > column) return [...wrapLine(head, width, indent + 4).map(strong), ...lines];
+    const [first = '', ...rest] = lines;
+    return [`${strong(head)}${first.slice(head.length)}`, ...rest];
+  });
+}
+
+/** A note line by line: a line may be indented, and a row of a table (a term, two blanks or more, a text) hangs. */
+const drawNote = (note: string, width: number): string[] =>
+  note.split('\n').flatMap((line) => {
+    const indent = /^ */.exec(line)?.[0].length ?? 0;
+    const term = /^ +\S+(?: \S+)* {2,}(?=\S)/.exec(line)?.[0].length;
+    const listed = /^ +[^ :]+(?:, [^ :]+)*: /.test(line) ? indent + 2 : indent;
+    return wrapLine(line, width, term !== undefined && term <= width / 2 ? term : listed);
+  });
+
+/**
+ * A line in lines of `width` columns, broken at blanks only and the later ones indented by `hang`. The blanks at its
+ * beginning and those between two words that stay on one line are kept.
+ */
+export function wrapLine(text: string, width: number, hang = 0): string[] {
+  const words = text.match(/^ *\S+| +\S+/g) ?? [];
+  const lines: string[] = [];
+  let line = '';
+  for (const word of words) {
+    if (line !== '' && displayWidth(line + word) > width) {
+      lines.push(line);
+      line = ' '.repeat(hang) + word.trimStart();
+    } else line += word;
+  }
+  return line === '' ? lines : [...lines, line];
+}
+
+/** A command line that runs as it is printed: broken between words of the shell, each line but the last ending in `\`. */
+export function drawExample(example: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = ' ';
+  for (const word of withValues(shellWords(example))) {
+    if (line.trim() !== '' && displayWidth(`${line} ${word} \\`) > width) {
+      lines.push(`${line} \\`);
+      line = `     ${word}`;
+    } else line += ` ${word}`;
+  }
+  return [...lines, line];
+}
+
+/** An option and its value stay on one line. */
+function withValues(words: readonly string[]): string[] {
+  const pieces: string[] = [];
+  for (const word of words) {
+    const before = pieces.at(-1);
+    const takesIt = before !== undefined && /^--?[a-z-]+$/.test(before) && /^[^-|>&)]/.test(word);
+    pieces.push(takesIt ? `${pieces.pop()} ${word}` : word);
+  }
+  return pieces;
+}
+
+/** The pieces of a command line between which a line may be broken: not within quotes, but within `$(…)`. */
+export function shellWords(line: string): string[] {
+  const words: string[] = [];
+  const open: string[] = [];
+  let word = '';
+  for (const [at, letter] of [...line].entries()) {
+    const within = open.at(-1);
+    if (letter === ' ' && within !== '"' && within !== "'") {
+      if (word !== '') words.push(word);
+      word = '';
+      continue;
+    }
+    word += letter;
+    if (within === "'") {
+      if (letter === "'") open.pop();
+    } else if (letter === '"') {
+      if (within === '"') open.pop();
+      else open.push('"');
+    } else if (letter === '(' && line[at - 1] === '$') open.push('(');
+    else if (letter === ')' && within === '(') open.pop();
+    else if (letter === "'" && within !== '"') open.push("'");
+  }
+  return word === '' ? words : [...words, word];
+}
