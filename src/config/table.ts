@@ -1,6 +1,7 @@
 import * as path from 'node:path';
 import { usage } from '../errors.ts';
 import { accountTypes } from '../gateway/limits.ts';
+import { placeholderList } from '../placeholders.ts';
 import { parseBaseUrl } from './base-url.ts';
 import { parseDuration } from './duration.ts';
 
@@ -68,8 +69,7 @@ export const settingsTable = {
   },
   out: {
     value: 'PATH',
-    summary:
-      'file, directory (ends in /) or pattern with {id} {family} {model} {index} {date} {time} {ext} (default ./{id}.{ext})',
+    summary: `file, directory (ends in /) or pattern with ${placeholderList} (default ./{id}.{ext})`,
     flag: '--out',
     variable: 'GW_OUT',
     parse: asTyped,

@@ -54,7 +54,11 @@ export interface TaskView {
   readonly error?: { readonly code?: string | undefined; readonly message?: string | undefined } | undefined;
   /** What it came to, as far as the record says; for lists and sums. */
   readonly usage?: TaskUsage | undefined;
+  readonly made?: MadeFacts | undefined;
 }
+
+/** What the gateway chose where the request left it open, in the record's own words. */
+export type MadeFacts = Readonly<Partial<Record<'seed' | 'duration' | 'resolution', unknown>>>;
 
 /** What a finished job made and cost, where its record says so. */
 export interface TaskUsage {

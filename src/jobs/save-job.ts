@@ -3,6 +3,7 @@ import type { RatePool } from '../gateway/limits.ts';
 import type { TaskFamily } from '../gateway/task.ts';
 import type { SavedFile, SavePlan } from '../ledger/event.ts';
 import type { DownloadJournal } from './download/journal.ts';
+import { namingOf } from './download/output-path.ts';
 import { saveOutputs } from './download/save-outputs.ts';
 import type { FollowDeps } from './follow.ts';
 import { holdWhenFree } from './hold-job.ts';
@@ -70,7 +71,10 @@ export async function saveJob(look: SeenTask, input: SaveInput, deps: FollowDeps
     const { files, failures } = await saveOutputs({
       outputs: look.view.outputs,
       plan: save,
-      names: { id, family: family.name, model: job?.model, atMs: job?.createdAtMs ?? deps.clock.now() },
+      names: {
+        ...(job ? namingOf(job) : { model: undefined, atMs: deps.clock.now() }),
+        ...{ id, family: family.name, made: look.view.made },
+      },
       journal,
       maxDownloads: family.maxDownloads,
       refreshLink: async (role) => {

@@ -13,6 +13,7 @@ import { wantsColor } from '../../io/style.ts';
 import { parseReference, type ReferenceScheme } from '../../media/reference.ts';
 import type { MediaInput } from '../../media/resolve.ts';
 import { checkModel } from '../../models/check-model.ts';
+import { placeholderList } from '../../placeholders.ts';
 import { showInstead } from '../show-instead.ts';
 import type { JobResult } from '../video/follow-job.ts';
 import { planOutput } from './plan-output.ts';
@@ -58,7 +59,7 @@ const outputFlags = {
   out: {
     ...saveFlags.out,
     summary:
-      'file, directory (ends in /) or pattern with {id} {model} {index} {date} {time} {ext} ' +
+      `file, directory (ends in /) or pattern with ${placeholderList} ` +
       '(default ./{id}.{ext}, with several images ./{id}-{index}.{ext}); - writes the one image to stdout',
   },
   force: saveFlags.force,

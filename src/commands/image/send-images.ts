@@ -49,15 +49,16 @@ export interface SentImages {
 
 /** Makes sure that the images can be kept, sends the request, and gives back what came of it. */
 export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<SentImages> {
-  const { endpoint, input, body, plan, model, images } = ready;
+  const { endpoint, input, body, plan, images } = ready;
   const access = await ctx.gateway();
   if (plan.toStdout && ctx.io.stdoutIsTerminal) {
     throw usage('--out -: an image is not written to a terminal', 'send stdout to a file or a pipe');
   }
-  checkTarget(plan.save, { family: 'image', model, now: ctx.clock.now(), outputsExpected: images });
+  const intent = intentOf(ready, access);
+  const once = ready.flags.once === undefined ? undefined : { key: ready.flags.once };
+  checkTarget(plan.save, { ...intent, once, now: ctx.clock.now(), outputsExpected: images });
   const deps = await followDeps(ctx);
   const silence = ready.settings.timeoutMs;
-  const intent = intentOf(ready, access);
   const make = (place?: OncePlace): Promise<ImageOutcome> => {
     const stopTelling = tellIfInterrupted(ctx);
     return createImages(

@@ -145,6 +145,8 @@ interface Draft {
   readonly schema: NonNullable<Endpoint['body']>;
   readonly media: Awaited<ReturnType<typeof resolveMedia>>;
   readonly settings: Settings;
+  /** Where the output goes: looked at here, for a dry run too. */
+  readonly target: string;
 }
 
 async function read<F extends FlagSet>(
@@ -210,6 +212,7 @@ async function read<F extends FlagSet>(
     model,
     media,
     settings,
+    target: planTarget((typed as SharedValues).out ?? settings.out.value, host.cwd),
   };
 }
 
@@ -313,22 +316,16 @@ async function send(ready: ReadyCreate, ctx: Context): Promise<Outcome<JobResult
   const { spec, draft, flags } = ready;
   const { family } = spec;
   const save = {
-    target: planTarget(flags.out ?? draft.settings.out.value, ctx.host.cwd),
+    target: draft.target,
     force: flags.force ?? false,
     download: flags.download === undefined,
   };
   const access = await ctx.gateway();
-  if (save.download) {
-    checkTarget(save, {
-      family: family.name,
-      model: String(draft.body.model ?? draft.model),
-      now: ctx.clock.now(),
-      outputsExpected: 1,
-    });
-  }
+  const intent = intentOf(ready, access, save);
+  const once = flags.once === undefined ? undefined : { key: flags.once };
+  checkTarget(save, { ...intent, once, now: ctx.clock.now(), outputsExpected: 1 });
   const deadlineMs = waitDeadlineMs(flags, ctx);
   const followers = createFollowers(ctx);
-  const intent = intentOf(ready, access, save);
   const sending = { ready, access, intent, deadlineMs, followers };
   const job = flags.once === undefined ? await make(sending, ctx) : await makeUnderKey(sending, ctx);
   if ('found' in job) return (await import('../once.ts')).goOnWith(job.found, flags, ctx);

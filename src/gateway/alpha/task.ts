@@ -77,6 +77,7 @@ export const alphaFamily: TaskFamily & { readonly recordLifeMs: number } = {
       progressPercent: typeof task.progress === 'number' ? task.progress : undefined,
       outputs,
       error: readTaskError(task.error),
+      made: { seed: task.seed, duration: task.duration, resolution: task.resolution },
       usage: { outputS: amount(task.duration), tokens: amount(task.usage?.total_tokens) },
     };
   },

@@ -62,6 +62,7 @@ export const gammaFamily: TaskFamily & { readonly recordLifeMs: number } = {
       statusKnown: known,
       outputs: typeof url === 'string' && url !== '' ? [{ role: 'video', type: 'video', url }] : [],
       error: readTaskError(task.error),
+      made: { seed: task.seed, duration: task.duration, resolution: task.resolution },
       usage: {
         outputS: amount(task.usage?.output_seconds) ?? amount(task.duration),
         tokens: amount(task.usage?.total_tokens),

@@ -3,16 +3,15 @@ import * as path from 'node:path';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { errorCode, type GwError, usage } from '../../errors.ts';
 import type { SavePlan } from '../../ledger/event.ts';
+import type { Placeholder } from '../../placeholders.ts';
 import { faultReason } from './disk-fault.ts';
 import { kindOf } from './file-kind.ts';
-import { knownBefore, render, splitTarget } from './output-path.ts';
+import { knownBefore, type Naming, render, splitTarget } from './output-path.ts';
 import { newPartName } from './part-name.ts';
-import { type PatternPiece, type Placeholder, parsePattern, placeholdersOf } from './target-pattern.ts';
+import { type PatternPiece, parsePattern, placeholdersOf } from './target-pattern.ts';
 
 /** What is known of a job before it is paid for. */
-export interface BeforeTask {
-  readonly family: string;
-  readonly model: string | undefined;
+export interface BeforeTask extends Omit<Naming, 'id' | 'atMs' | 'made'> {
   /** Unix milliseconds, the job's `{date}`. */
   readonly now: number;
   /** Files of equal rank; a last frame that is saved beside the clip does not count. */
@@ -28,7 +27,7 @@ export interface BeforeTask {
 export function checkTarget(plan: SavePlan, before: BeforeTask): void {
   if (!plan.download) return;
   const split = splitTarget(plan.target);
-  const values = knownBefore({ family: before.family, model: before.model, atMs: before.now });
+  const values = knownBefore({ ...before, atMs: before.now });
   const { dir, whole } = knownDirectory(split.dir, values);
   try {
     ensureDirectory(dir, 0o777);

@@ -17,6 +17,29 @@ export function cleanNameValue(value: string): string {
   return reduced === '' ? 'unnamed' : guardDeviceName(reduced);
 }
 
+/** Longest slug of a prompt. */
+const MAX_SLUG_BYTES = 48;
+
+/**
+ * A prompt's first words as a piece of a file name: letters and digits joined by `-`, whole words as far as they fit. Accents
+ * go, and so does what no plain letter stands for; empty where nothing is left.
+ */
+export function slugOf(prompt: string): string {
+  // Far more than can be used, so that a prompt of megabytes costs nothing.
+  const plain = prompt
+    .slice(0, 4096)
+    .normalize('NFKD')
+    .replace(/\p{M}+/gu, '')
+    .toLowerCase();
+  const [first = '', ...more] = plain.match(/[a-z0-9]+/g) ?? [];
+  let slug = first.slice(0, MAX_SLUG_BYTES);
+  for (const word of more) {
+    if (slug.length + 1 + word.length > MAX_SLUG_BYTES) break;
+    slug += `-${word}`;
+  }
+  return guardDeviceName(slug);
+}
+
 /** Puts an underscore before a name that is a device on Windows (`con`, `nul.mp4`). */
 export function guardDeviceName(name: string): string {
   return deviceName.test(name) ? `_${name}` : name;

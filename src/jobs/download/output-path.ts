@@ -1,7 +1,9 @@
 import * as path from 'node:path';
-import type { TaskOutput } from '../../gateway/task.ts';
-import { cleanNameValue, guardDeviceName, MAX_STEM_BYTES } from './name-value.ts';
-import { type PatternPiece, type Placeholder, parsePattern, placeholdersOf } from './target-pattern.ts';
+import type { MadeFacts, TaskOutput } from '../../gateway/task.ts';
+import type { Job } from '../../ledger/event.ts';
+import type { Placeholder } from '../../placeholders.ts';
+import { cleanNameValue, guardDeviceName, MAX_STEM_BYTES, slugOf } from './name-value.ts';
+import { type PatternPiece, parsePattern, placeholdersOf } from './target-pattern.ts';
 
 /** What names are made of: facts of our own, never a header or the path of a link. */
 export interface Naming {
@@ -10,7 +12,17 @@ export interface Naming {
   readonly model: string | undefined;
   /** When the job was made, Unix milliseconds: a later run gives the same `{date}` and `{time}`. */
   readonly atMs: number;
+  readonly prompt?: string | undefined;
+  /** The body's plain values, as asked for. */
+  readonly settings?: Readonly<Record<string, unknown>> | undefined;
+  /** What the record says instead where the request left it open. */
+  readonly made?: MadeFacts | undefined;
+  /** The key of `--once`, and of a batch's row. */
+  readonly once?: { readonly key: string } | undefined;
 }
+
+/** What the names of a job's outputs are made of, as far as the ledger knows it. */
+export const namingOf = (job: Job): Naming => ({ ...job, id: job.id ?? job.key, atMs: job.createdAtMs });
 
 /** Where an output belongs: the extension is known only when its bytes are. */
 export interface OutputPath {
@@ -56,21 +68,42 @@ export function outputPath(target: string, naming: Naming, output: TaskOutput, i
 
 /** Fills in the placeholders that are known before there is a task. */
 export function knownBefore(naming: Omit<Naming, 'id'>): Partial<Record<Placeholder, string>> {
-  const { family, model, date } = valuesOf({ ...naming, id: '' }, 1);
-  return { family, model, date };
+  const { family, model, date, prompt, key, row } = valuesOf({ ...naming, id: '' }, 1);
+  const asked = Object.fromEntries(openValues.map((name) => [name, askedFor(naming, name)]));
+  return { family, model, date, prompt, key, row, ...asked };
+}
+
+/** What a request may leave to the gateway. */
+const openValues = ['seed', 'duration', 'resolution'] as const;
+const NOT_THERE = 'none';
+
+/** A value of the request; undefined where it is left to the gateway (`-1`, `auto`). */
+function askedFor({ settings }: Pick<Naming, 'settings'>, name: keyof MadeFacts): string | undefined {
+  const value = settings?.[name];
+  const text = typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+  return text === '' || text.startsWith('-') || text === 'auto' ? undefined : cleanNameValue(text);
 }
 
 function valuesOf(naming: Naming, index: number): Record<Placeholder, string> {
   const at = new Date(naming.atMs);
   const two = (value: number) => String(value).padStart(2, '0');
+  const open = (name: keyof MadeFacts) =>
+    askedFor(naming, name) ?? askedFor({ settings: naming.made }, name) ?? NOT_THERE;
   return {
     id: cleanNameValue(naming.id),
     family: cleanNameValue(naming.family),
-    model: cleanNameValue(naming.model ?? 'unknown'),
+    model: cleanNameValue(naming.model ?? NOT_THERE),
     index: String(index),
     date: `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`,
     time: `${two(at.getHours())}${two(at.getMinutes())}${two(at.getSeconds())}`,
     ext: '',
+    prompt: slugOf(naming.prompt ?? '') || NOT_THERE,
+    seed: open('seed'),
+    duration: open('duration'),
+    resolution: open('resolution'),
+    key: cleanNameValue(naming.once?.key.replaceAll('/', '-') ?? NOT_THERE),
+    // A batch has filled in its own.
+    row: NOT_THERE,
   };
 }
 

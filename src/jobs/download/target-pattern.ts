@@ -1,14 +1,10 @@
 import { usage } from '../../errors.ts';
-
-/** What `-o` may ask for in braces. */
-export const placeholders = ['id', 'family', 'model', 'index', 'date', 'time', 'ext'] as const;
-export type Placeholder = (typeof placeholders)[number];
+import { type Placeholder, placeholderList, placeholders } from '../../placeholders.ts';
 
 /** A pattern in pieces: what the user wrote stays as written, placeholders are filled in. */
 export type PatternPiece = { readonly literal: string } | { readonly placeholder: Placeholder };
 
-const list = placeholders.map((name) => `{${name}}`).join(' ');
-const hint = `placeholders are ${list}; write {{ and }} for a plain brace`;
+const hint = `placeholders are ${placeholderList}; write {{ and }} for a plain brace`;
 
 /**
  * Reads a pattern of `-o`. `{{` and `}}` stand for a brace, a lone `}` for itself.

@@ -22,7 +22,7 @@ export async function createImages(request: ImageRequest, deps: ImageDeps): Prom
   const hold = ledger.begin(intent, request.key);
   const { key } = hold;
   const startedMs = clock.steady();
-  const names = { id: key, family: 'image', model: intent.model, atMs: clock.now() };
+  const names = { ...intent, id: key, atMs: clock.now() };
   const journal = imageJournal(key, ledger, deps.warn);
   const show = (status: string) =>
     progress.task({ id: key, status, state: 'running', elapsedMs: clock.steady() - startedMs });

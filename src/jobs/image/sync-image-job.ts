@@ -2,6 +2,7 @@ import * as path from 'node:path';
 import { imageFamily, imageIndex } from '../../gateway/image/job.ts';
 import type { Job, SavedFile } from '../../ledger/event.ts';
 import type { DownloadJournal, RecordedPart } from '../download/journal.ts';
+import { namingOf } from '../download/output-path.ts';
 import { forgetPart, PartFile, removePart } from '../download/part-file.ts';
 import type { Followed } from '../follow.ts';
 import { imageJournal } from './image-journal.ts';
@@ -49,7 +50,7 @@ export async function syncImageJob(
       ledger.append(key, { event: 'unknown', message });
       state = 'unknown';
     } else if (state === 'succeeded' && job.save.download) {
-      const where = { names: namesOf(job), journal, plan: job.save };
+      const where = { names: namingOf(job), journal, plan: job.save };
       const downloaded = await downloadImages(unsavedLinks(job), where, deps);
       files.push(...downloaded.files);
       errors.push(...downloaded.failures.map((failure) => failure.error));
@@ -109,15 +110,8 @@ async function publishPartOf(
     part?.close();
     return undefined;
   }
-  return publishImage({ part, index: imageIndex(role), plan: job.save, names: namesOf(job), journal, warn });
+  return publishImage({ part, index: imageIndex(role), plan: job.save, names: namingOf(job), journal, warn });
 }
-
-const namesOf = (job: Job) => ({
-  id: job.key,
-  family: 'image',
-  model: job.model,
-  atMs: job.createdAtMs,
-});
 
 function unsavedLinks(job: Job) {
   const saved = new Set(job.files.map(({ role }) => role));

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { GwError } from '../../../src/errors.ts';
 import { checkTarget, trialNames } from '../../../src/jobs/download/check-target.ts';
-import { cleanNameValue } from '../../../src/jobs/download/name-value.ts';
+import { cleanNameValue, slugOf } from '../../../src/jobs/download/name-value.ts';
 import { type Naming, outputPath } from '../../../src/jobs/download/output-path.ts';
 import { planTarget } from '../../../src/jobs/download/plan-target.ts';
 import { serveFile } from '../../helpers/output-server.ts';
@@ -82,9 +82,52 @@ describe('names', () => {
     expect(error.message).toContain(said);
     expect(error.facts.hint).not.toBe('');
     if (said.includes('placeholder')) {
-      expect(error.facts.hint).toContain('{id} {family} {model} {index} {date} {time} {ext}');
+      expect(error.facts.hint).toContain(
+        '{id} {family} {model} {index} {date} {time} {ext} {prompt} {seed} {duration} {resolution} {key} {row}',
+      );
     }
   });
+
+  it.each<[Partial<Naming>, string]>([
+    [{}, 'none_none_none_none_none_none'],
+    [{ model: undefined }, 'none_none_none_none_none_none'],
+    [
+      {
+        ...{ prompt: 'A fox, in the Snow!', settings: { seed: 7, duration: 5, resolution: '720p' } },
+        ...{ once: { key: 'nightly/fox 1' }, row: '0042' },
+      },
+      'a-fox-in-the-snow_7_5_720p_nightly-fox_1_0042',
+    ],
+    // What the request left open is what the record says; what it asked for stays.
+    [
+      {
+        settings: { duration: -1, resolution: '480p' },
+        made: { seed: 9, duration: 12.5, resolution: '1080p' },
+      },
+      'none_9_12.5_480p_none_none',
+    ],
+    [{ settings: { duration: 'auto' }, made: { duration: null, seed: {} } }, 'none_none_none_none_none_none'],
+    [{ prompt: 'nul', once: { key: '../..' } }, '_nul_none_none_none_unnamed_none'],
+  ])('of %j have what the request and the record say', (facts, stem) => {
+    const out = '/out/{prompt}_{seed}_{duration}_{resolution}_{key}_{row}.{ext}';
+    expect(pathOf(out, video(''), 'mp4', 1, { ...names, ...facts })).toBe(`/out/${stem}.mp4`);
+    expect(pathOf('/{model}', video(''), 'mp4', 1, { ...names, model: undefined })).toBe('/none');
+  });
+
+  it.each([
+    ['', ''],
+    ['a paper boat on a calm sea', 'a-paper-boat-on-a-calm-sea'],
+    ['  --Rm -rf /; $(x)\n\x1b[31m..', 'rm-rf-x-31m'],
+    ['Füchse über Ätna, déjà vu', 'fuchse-uber-atna-deja-vu'],
+    ['狐狸', ''],
+    ['con', '_con'],
+    [`${'x'.repeat(100)} y`, 'x'.repeat(48)],
+    [
+      'one two three four five six seven eight nine ten eleven',
+      'one-two-three-four-five-six-seven-eight-nine-ten',
+    ],
+    ['aaaaaaaaaa '.repeat(10), 'aaaaaaaaaa-aaaaaaaaaa-aaaaaaaaaa-aaaaaaaaaa'],
+  ])('the slug of %j is %j', (prompt, slug) => expect(slugOf(prompt)).toBe(slug));
 
   it('an existing directory is one, with a separator or without, also through a link', () => {
     const dir = tempDir();
@@ -147,6 +190,8 @@ describe('names', () => {
       '{model}.{ext}',
       '{family}{id}-{model}-{id}.{ext}',
       '{index}{id}.mp4',
+      '{prompt}',
+      '{prompt}{seed}{duration}-{resolution}{key}{row}{key}.{ext}',
     );
     fc.assert(
       fc.property(
@@ -156,7 +201,17 @@ describe('names', () => {
         fc.boolean(),
         fc.nat(9_999),
         (id, model, out, isFrame, copy) => {
-          const naming = { ...names, id, model, family: id };
+          const settings = { seed: model, duration: id, resolution: model };
+          const naming = {
+            ...names,
+            id,
+            model,
+            family: id,
+            prompt: id,
+            settings,
+            once: { key: model },
+            row: id,
+          };
           const place = outputPath(planTarget(out, '/home/me'), naming, isFrame ? lastFrame : video(''), 1);
           const name = place.name('mp4', copy);
           expect(path.resolve(place.dir)).toBe('/home/me');
@@ -213,7 +268,12 @@ describe('the check before anything is paid', () => {
     check(path.join(dir, 'a', 'b', 'fox.mp4'));
     check(path.join(dir, 'c/'));
     check(path.join(dir, '{family}-{date}', '{id}', '{id}.{ext}'));
-    expect(listing(dir)).toEqual(['a', 'alpha-2026-11-20', 'c']);
+    check(path.join(dir, '{prompt}', '{resolution}', '{seed}/'), {
+      prompt: 'd e',
+      settings: { resolution: '720p' },
+    });
+    expect(listing(dir)).toEqual(['a', 'alpha-2026-11-20', 'c', 'd-e']);
+    expect(listing(path.join(dir, 'd-e', '720p'))).toEqual([]);
     for (const name of ['a/b', 'c', 'alpha-2026-11-20']) expect(listing(path.join(dir, name))).toEqual([]);
   });
 
