@@ -60,6 +60,13 @@ export function journalText(dir: string): string {
     .join('');
 }
 
+/** Leaves a job in a state directory that a prune removes: it was refused so long ago. */
+export function leaveOldJob(dir: string, agoMs: number): void {
+  const ledger = leftLedger({ dir, clock: { now: () => Date.now() - agoMs } });
+  const key = ledger.begin(intent({ prompt: 'old' }));
+  ledger.append(key, { event: 'refused', kind: 'rejected', message: 'bad request' });
+}
+
 /** A ledger that puts lines where they belong as any gw may have left them, whoever holds the jobs. */
 export function leftLedger(options: {
   readonly dir: string;

@@ -3,7 +3,7 @@ import type { JobView } from '../../src/jobs/job-view.ts';
 import { canTrace, openSandbox, Place, strace } from '../cli/place.ts';
 import { type Fault, honest, startFaultProxy } from '../helpers/fault-proxy.ts';
 import type { SeenRequest } from '../helpers/fault-server.ts';
-import { intent, leftLedger } from '../ledger/fixtures.ts';
+import { leaveOldJob } from '../ledger/fixtures.ts';
 import { isLong, torture } from './torture.ts';
 
 // Creates whose reply is lost, beside two looping syncs and a looping prune, on a disk that is slow to say that something
@@ -63,7 +63,8 @@ torture(
       printed.push(err);
     };
     const prune = async () => {
-      seedOld(place);
+      // It has something to remove, so it writes the journal anew that the creates append to.
+      leaveOldJob(place.state, 5_000);
       const argv = ['jobs', 'prune', '--before', '1s', '--yes', '--json'];
       const { code, out, err } = await place.run(argv, { wrap: slow });
       expect(code, err).toBe(0);
@@ -125,10 +126,3 @@ torture(
       throw new Error(`fsync ${delayMs} ms slower:\n${wrong.join('\n')}\n${printed.join('')}`);
   },
 );
-
-/** A job that the next prune removes, so that it writes the journal anew that the creates append to. */
-function seedOld(place: Place): void {
-  const ledger = leftLedger({ dir: place.state, clock: { now: () => Date.now() - 5_000 } });
-  const key = ledger.begin(intent({ prompt: 'old', gateway: place.env().GW_BASE_URL ?? '' }));
-  ledger.append(key, { event: 'refused', kind: 'rejected', message: 'bad request' });
-}

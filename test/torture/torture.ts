@@ -1,4 +1,5 @@
 import * as fs from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 
 // Rounds of faults, races and kills. Every suite runs in `npm test`, few rounds of it, the same each time; `npm run
@@ -10,8 +11,10 @@ export const isLong = env.GW_TORTURE !== undefined;
 const seed = Number(env.GW_TORTURE_SEED ?? 20_261_120);
 /** For each suite. Two workers take the suites of the project in about ten minutes. */
 const seconds = Number(env.GW_TORTURE_SECONDS ?? 90);
-/** What a round that hangs may take beyond the time of its suite. */
+/** A round that takes longer hangs. */
 const LONGEST_ROUND_MS = 120_000;
+/** For what a round leaves to be put away. */
+const CLEANING_MS = 30_000;
 
 /** What a suite did, and what it found; the last three must stay 0. */
 export interface Counts {
@@ -49,7 +52,7 @@ interface Extent {
  * the seed that makes the failed round the first one.
  */
 export function torture(name: string, { short, atOnce = 1 }: Extent, body: (round: Round) => Promise<void>) {
-  const longestMs = (isLong ? seconds * 1000 : 0) + LONGEST_ROUND_MS;
+  const longestMs = (isLong ? seconds * 1000 : 0) + LONGEST_ROUND_MS + CLEANING_MS;
   if (!isLong && short === 0) return;
   test(name, { timeout: longestMs }, async () => {
     const counts: Counts = { rounds: 0, kills: 0, faults: 0, lost: 0, doubled: 0, halfFiles: 0 };
@@ -77,14 +80,21 @@ async function run(body: (round: Round) => Promise<void>, index: number, counts:
   const random = randomFrom(seed + index);
   const cleaning: (() => unknown)[] = [];
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
+  const hangs = new AbortController();
+  const hung = setTimeout(LONGEST_ROUND_MS, undefined, { signal: hangs.signal }).then(
+    () => Promise.reject(new Error(`not over after ${LONGEST_ROUND_MS / 1000} s`)),
+    () => {},
+  );
   try {
-    await body({ index, counts, random, pick, after: (clean) => void cleaning.unshift(clean) });
+    const done = body({ index, counts, random, pick, after: (clean) => void cleaning.unshift(clean) });
+    await Promise.race([done, hung]);
   } catch (error) {
     const { message } = error as Error;
     throw new Error(`round ${index}, the first with GW_TORTURE_SEED=${seed + index}: ${message}`, {
       cause: error,
     });
   } finally {
+    hangs.abort();
     for (const clean of cleaning) await clean();
   }
 }
