@@ -184,6 +184,11 @@ export const program: Node = group(
       async () => (await import('./commands/schema.ts')).schema,
     ),
     leaf(
+      'listen',
+      'receive status callbacks and save what finished',
+      async () => (await import('./commands/listen.ts')).listen,
+    ),
+    leaf(
       'api',
       'send any request with the right credential',
       async () => (await import('./commands/api.ts')).api,

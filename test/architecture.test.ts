@@ -17,6 +17,7 @@ const allowed: Record<string, readonly string[]> = {
   media: [...leaves, 'gateway'],
   jobs: [...leaves, 'gateway', 'disk', 'http', 'io', 'ledger', 'media'],
   assets: [...leaves, 'gateway', 'http'],
+  listen: [...leaves, 'disk', 'http', 'own-address.ts'],
   preview: [...leaves, 'gateway', 'media'],
   chat: [...leaves, 'gateway', 'disk', 'http', 'io', 'media', 'config', 'flags', 'context.ts'],
   models: [...leaves, 'gateway', 'disk', 'http', 'config', 'flags', 'context.ts'],

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { usage } from '../errors.ts';
 
 // A flag is data: parser, help, completion and messages read it from here.
 
@@ -86,6 +87,14 @@ export const parsed = <T>(
   parse,
   ...extra,
 });
+
+export function portOf(raw: string, flag: string): number {
+  const port = /^\d{1,5}$/.test(raw) ? Number(raw) : Number.NaN;
+  if (!(port <= 65_535)) throw usage(`${flag} ${raw}: not a port`, 'give 0 to 65535');
+  return port;
+}
+
+export const port = (summary: string): Flag<number> => parsed('PORT', summary, portOf);
 
 export const on = (summary: string, extra: Extra = {}): Flag<boolean> => ({
   summary,

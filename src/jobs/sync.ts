@@ -93,8 +93,8 @@ export type Synced =
 export async function* syncJobs(
   inputs: readonly SyncInput[],
   signal: AbortSignal,
+  turns: Turns = createTurns(SAVES_AT_ONCE),
 ): AsyncGenerator<{ readonly job: Job; readonly synced: Synced }> {
-  const turns = createTurns(SAVES_AT_ONCE);
   const children = childSignals(signal);
   const dueMs = new Map(inputs.map((input) => [input, diesAtMs(input)]));
   const dueFirst = inputs.toSorted((left, right) => (dueMs.get(left) ?? 0) - (dueMs.get(right) ?? 0));

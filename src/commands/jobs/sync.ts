@@ -61,7 +61,7 @@ async function openJobs(ctx: Context): Promise<OwnJob[]> {
 }
 
 /** A record that cannot be read is looked at again. */
-function needsSync({ job, family }: OwnJob, nowMs: number): boolean {
+export function needsSync({ job, family }: OwnJob, nowMs: number): boolean {
   try {
     return isOpen(job, family, nowMs);
   } catch {
@@ -87,7 +87,8 @@ async function inputsOf(open: readonly OwnJob[], followers: Followers, ctx: Cont
   return { inputs, unreachable: [...unreachable.values()] };
 }
 
-function outcomeOfSync(job: Job, synced: Synced, ctx: Context): Outcome<JobResult> | undefined {
+/** What is printed of a job that was brought further; undefined where there is nothing to say. */
+export function outcomeOfSync(job: Job, synced: Synced, ctx: Context): Outcome<JobResult> | undefined {
   if (synced.outcome === 'ended') {
     return outcomeOf(synced.followed, { family: job.family, id: synced.id }, ctx);
   }

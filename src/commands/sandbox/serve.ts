@@ -4,19 +4,15 @@ import { defineCommand } from '../../command.ts';
 import { sandboxKey } from '../../config/settings.ts';
 import { clipsDir, sandboxStateDir, wasmDir } from '../../embedded-sandbox.ts';
 import { errorCode, usage } from '../../errors.ts';
-import { type Flag, on, parsed, text } from '../../flags/flag.ts';
+import { type Flag, on, parsed, port, portOf, text } from '../../flags/flag.ts';
 import { type AccountType, accountTypes } from '../../gateway/limits.ts';
 import { controlHelp } from '../../sandbox/control.ts';
 import { type Fault, FaultSpecError, parseFaults } from '../../sandbox/faults.ts';
 import { startSandbox } from '../../sandbox/server.ts';
 
 const flags = {
-  port: parsed('PORT', 'port of the API (default: any free one)', portOf),
-  outputPort: parsed(
-    'PORT',
-    'port of the outputs, so that links outlive a restart (default: any free one)',
-    portOf,
-  ),
+  port: port('port of the API (default: any free one)'),
+  outputPort: port('port of the outputs, so that links outlive a restart (default: any free one)'),
   host: parsed('ADDR', 'address of this machine to listen at, or a name of it (default 127.0.0.1)', hostOf),
   key: parsed('KEY', 'the key that is let in (default: a new one, which is printed)', keyOf),
   speed: parsed(
@@ -32,12 +28,6 @@ const flags = {
   fault: text('SPEC|FILE', 'misbehave (gw help faults); a file has a SPEC a line, # begins a comment'),
   fresh: on('remember nothing between runs'),
 } as const;
-
-function portOf(raw: string, flag: string): number {
-  const port = /^\d{1,5}$/.test(raw) ? Number(raw) : Number.NaN;
-  if (!(port <= 65_535)) throw usage(`${flag} ${raw}: not a port`, 'give 0 to 65535');
-  return port;
-}
 
 function listOf<T>(value: string, summary: string, parse: Flag<T>['parse']): Flag<readonly T[]> {
   return { value, summary, list: true, parse: (raw, flag) => [parse(raw, flag)] };

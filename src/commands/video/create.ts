@@ -1,7 +1,8 @@
 import { type AnyCommand, defineCommand, type Outcome } from '../../command.ts';
+import { trustedStateDir } from '../../config/dirs.ts';
 import type { Settings } from '../../config/settings.ts';
 import { type Access, type Context, gatewayName, originOfGateway } from '../../context.ts';
-import { GwError } from '../../errors.ts';
+import { GwError, usage } from '../../errors.ts';
 import { type BodyFlags, referencesOf, typedFlagAt } from '../../flags/body-flags.ts';
 import { type FieldVerdict, type FlagOfPath, lookAtBody, refuseOrWarn } from '../../flags/breaches.ts';
 import type { FlagSet, FlagValues } from '../../flags/flag.ts';
@@ -119,7 +120,8 @@ export function videoCreate<F extends FlagSet>(spec: VideoCreate<F>): AnyCommand
     notes: spec.notes,
     sends: 'body',
     human: (result, _, failed) => jobLines(result, failed),
-    async run({ args, flags }, ctx) {
+    async run({ args, flags: words }, ctx) {
+      const flags = await withListener(words, ctx);
       const draft = await read(spec, args, flags, ctx);
       const flagOf = typedFlagAt(spec.fields, draft.body, flags, args);
       await check(spec, draft, flagOf, ctx);
@@ -132,6 +134,18 @@ export function videoCreate<F extends FlagSet>(spec: VideoCreate<F>): AnyCommand
       return send({ spec, draft, flags: typed, flagOf, checkFirst }, ctx);
     },
   });
+}
+
+/** `--callback-url auto` is the URL of this user's running `gw listen`. Throws `usage` where none runs. */
+async function withListener(typed: FlagValues<FlagSet>, { host }: Context): Promise<FlagValues<FlagSet>> {
+  if (typed.callbackUrl !== 'auto') return typed;
+  const { runningUrl } = await import('../../listen/running.ts');
+  const callbackUrl = runningUrl(trustedStateDir(host));
+  if (callbackUrl !== undefined) return { ...typed, callbackUrl };
+  throw usage(
+    '--callback-url auto: no gw listen of this user is running',
+    'start one in another terminal: gw listen',
+  );
 }
 
 // Read: flags, --body and --set, prompt and media -> the body.

@@ -67,8 +67,8 @@ const options = (object: ObjectMaker) =>
   object({
     callback_url: field(
       z.string().refine(isWebUrl, { error: 'not a URL (https://host/path)' }),
-      'where the gateway reports changes of status',
-      { value: 'URL' },
+      'where the gateway reports changes of status; auto: your running gw listen',
+      { value: 'URL|auto' },
     ),
     // `GET /tasks` takes several of them with commas between.
     external_task_id: field(

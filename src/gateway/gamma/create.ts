@@ -74,8 +74,8 @@ export const gammaFields = (object: ObjectMaker) =>
     }),
     callback_url: field(
       z.string().refine(isWebUrl, { error: 'not a URL: write it out, https://host/path' }),
-      'address that is told of each change of status',
-      { value: 'URL' },
+      'address that is told of each change of status; auto: your running gw listen',
+      { value: 'URL|auto' },
     ),
     aigc_watermark: field(z.boolean(), 'add an AI-generated mark (default: no)', {
       flag: 'watermark',

@@ -1,0 +1,300 @@
+import { defineCommand, type Outcome } from '../command.ts';
+import { trustedStateDir } from '../config/dirs.ts';
+import { type Context, commandFor } from '../context.ts';
+import { errorCode, GwError, usage } from '../errors.ts';
+import { on, parsed, port, text } from '../flags/flag.ts';
+import { isWebUrl } from '../gateway/address.ts';
+import type { WireReply } from '../http/exchange.ts';
+import { SAVES_AT_ONCE } from '../jobs/follow-many.ts';
+import { type SyncInput, syncJobs } from '../jobs/sync.ts';
+import { createTurns } from '../jobs/turns.ts';
+import { type CallbackServer, startCallbackServer } from '../listen/callback-server.ts';
+import { announce } from '../listen/running.ts';
+import { type KnownJob, readJobs } from './jobs/read-jobs.ts';
+import { needsSync, outcomeOfSync } from './jobs/sync.ts';
+import { syncInput } from './jobs/sync-inputs.ts';
+import type { JobResult } from './video/follow-job.ts';
+import { createFollowers } from './video/followers.ts';
+
+const flags = {
+  port: port('port to listen at (default: any free one)'),
+  host: text('ADDR', 'address of this machine to listen at (default 127.0.0.1)'),
+  publicUrl: parsed(
+    'URL',
+    'how callers from outside reach it, where a tunnel or a proxy stands before it',
+    urlOf,
+  ),
+  forward: parsed('URL', 'pass each callback on to this address, as it came', urlOf),
+  events: on('one JSON object a line on stdout as it happens, in place of the result'),
+} as const;
+
+function urlOf(raw: string, flag: string): URL {
+  const url = isWebUrl(raw) ? new URL(raw) : undefined;
+  if (!url) throw usage(`${flag} ${raw}: not a URL`, 'write it out: https://host/path');
+  if (url.username !== '' || url.password !== '' || url.hash !== '')
+    throw usage(`${flag}: an address without user, password and #`, 'leave them out');
+  return url;
+}
+
+/** The URL, once; then, with --json, what came of each job. */
+type Heard = { readonly url: string } | JobResult;
+
+/** `gw listen`: receives status callbacks of families B and C, looks at the tasks they name and saves what finished. */
+export const listen = defineCommand<typeof flags, Heard>({
+  flags,
+  examples: [
+    'gw listen --port 4010 & sleep 1; kill $!',
+    'gw listen --public-url https://gw.example.com/hooks --forward http://127.0.0.1:3000/hook & sleep 1; kill $!',
+    'gw listen --events & sleep 2; gw video gamma create --sandbox "a fox" --resolution 768P --duration 4 --ratio 1:1 --callback-url auto; kill $!',
+  ],
+  notes: [
+    'Its URL goes to --callback-url of gw video beta|gamma create; auto stands for the listener that was started last. A ' +
+      'callback is only a hint: the task is looked at with its own key, if the ledger knows it. What changed while no listener ' +
+      'ran is brought home by gw jobs sync.',
+  ],
+  sends: 'nothing',
+  async *run({ flags }, ctx) {
+    const { host = '127.0.0.1', publicUrl, forward } = flags;
+    if (/^(0\.0\.0\.0|::|0)$/.test(host) && publicUrl === undefined)
+      throw usage(
+        `--host ${host} is every address of this machine`,
+        'name the one that its callers use, or say how they reach it with --public-url',
+      );
+    if (publicUrl !== undefined && publicUrl.search !== '')
+      throw usage('--public-url: an address without a query', 'leave out what stands after ?');
+    const stateDir = trustedStateDir(ctx.host);
+    const told = new ToldTasks(ctx);
+    const passOn = forward && (await forwardTo(forward, ctx));
+    const server = await startCallbackServer({
+      port: flags.port ?? 0,
+      host,
+      publicUrl,
+      onCallback: ({ ids, body, type }) => {
+        told.add(ids);
+        passOn?.(body, type);
+      },
+    }).catch((error: unknown) => {
+      throw cannotListen(error, { port: flags.port ?? 0, host });
+    });
+    const { url } = server;
+    let takeBack = () => {};
+    try {
+      takeBack = announceAt(stateDir, server, ctx);
+      if (ctx.events)
+        await ctx.io.outJson({ event: 'listening', t: new Date(ctx.clock.now()).toISOString(), url });
+      else yield { value: { url } };
+      const reach =
+        publicUrl === undefined && flags.host === undefined ? ', reached from this machine only' : '';
+      ctx.io.note(`listening at ${url}${reach}, until Ctrl-C`);
+      for await (const outcome of told.outcomes()) {
+        if (!ctx.events && !ctx.io.mode.json)
+          for (const { path } of filesOf(outcome)) ctx.io.note(`saved ${path}`);
+        yield outcome as Outcome<Heard>;
+      }
+    } finally {
+      takeBack();
+      await server.close();
+    }
+    throw ctx.signal.reason;
+  },
+  human: (heard) => ('url' in heard ? `${heard.url}\n` : ''),
+});
+
+const filesOf = ({ value }: Outcome<JobResult>): JobResult['files'] =>
+  value && 'files' in value ? value.files : [];
+
+function announceAt(stateDir: string, { url }: CallbackServer, ctx: Context): () => void {
+  try {
+    return announce(stateDir, url, ctx.clock.now());
+  } catch (error) {
+    throw usage(
+      `${stateDir} cannot be written (${errorCode(error)})`,
+      'set GW_STATE_DIR to a directory that can',
+    );
+  }
+}
+
+function cannotListen(
+  error: unknown,
+  { port, host }: { readonly port: number; readonly host: string },
+): unknown {
+  const code = errorCode(error);
+  if (code === undefined) return error;
+  if (code === 'ENOTFOUND' || code === 'EADDRNOTAVAIL' || code === 'EAI_AGAIN')
+    return usage(`--host ${host}: not an address of this machine (${code})`);
+  const why = code === 'EADDRINUSE' ? 'another program has it' : code;
+  return usage(`gw cannot listen on --port ${port}: ${why}`, 'choose another --port');
+}
+
+/** Callbacks that are taken up at once; what came meanwhile is taken up next. */
+const MOST_AT_ONCE = 500;
+/** IDs that wait; more are forgotten, and jobs sync finds what they told of. */
+const MOST_WAITING = 10_000;
+/** A callback may come before the create's own reply is on disk: how long until such an ID is looked for again. */
+const YOUNG_PAUSES_MS = [1_000, 5_000];
+
+/** The tasks that callbacks named, each looked at once at a time. */
+class ToldTasks {
+  readonly #ctx: Context;
+  readonly #followers;
+  readonly #turns = createTurns(SAVES_AT_ONCE);
+  /** IDs with how often the ledger did not know them. */
+  readonly #waiting = new Map<string, number>();
+  /** Jobs under way by their keys, and whether they were named again meanwhile. */
+  readonly #underWay = new Map<string, boolean>();
+  readonly #outcomes: Outcome<JobResult>[] = [];
+  readonly #running = new Set<Promise<void>>();
+  #wake = () => {};
+
+  constructor(ctx: Context) {
+    this.#ctx = ctx;
+    this.#followers = createFollowers(ctx);
+    ctx.signal.addEventListener('abort', () => this.#wake(), { once: true });
+  }
+
+  add(ids: readonly string[], tries = 0): void {
+    for (const id of ids) if (this.#waiting.size < MOST_WAITING) this.#waiting.set(id, tries);
+    this.#wake();
+  }
+
+  /** What came of each job that is worth a word, until the run is interrupted. */
+  async *outcomes(): AsyncGenerator<Outcome<JobResult>> {
+    const { signal } = this.#ctx;
+    while (!signal.aborted) {
+      for (const outcome of this.#outcomes.splice(0)) yield outcome;
+      if (this.#waiting.size > 0) await this.#takeUp();
+      else if (this.#outcomes.length === 0) {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+          if (signal.aborted) resolve();
+        });
+      }
+    }
+    await Promise.allSettled(this.#running);
+    yield* this.#outcomes.splice(0);
+  }
+
+  async #takeUp(): Promise<void> {
+    const ctx = this.#ctx;
+    const ids = [...this.#waiting].slice(0, MOST_AT_ONCE);
+    for (const [id] of ids) this.#waiting.delete(id);
+    const inputs: SyncInput[] = [];
+    try {
+      const jobs = await readJobs({ ids: ids.map(([id]) => id) }, ctx);
+      const known = new Set(jobs.flatMap(({ job }) => [job.key, job.id]));
+      for (const [id, tries] of ids) if (!known.has(id)) this.#addLater(id, tries);
+      for (const job of jobs) inputs.push(...(await this.#inputOf(job)));
+    } catch (error) {
+      this.#failed(error);
+    }
+    if (inputs.length === 0) return;
+    const work = this.#sync(inputs).finally(() => this.#running.delete(work));
+    this.#running.add(work);
+  }
+
+  /** What looking at a job needs; none for one that needs no look, or is looked at already. */
+  async #inputOf({ job, family }: KnownJob): Promise<SyncInput[]> {
+    const ctx = this.#ctx;
+    if (family === undefined || !needsSync({ job, family }, ctx.clock.now())) return [];
+    if (this.#underWay.has(job.key)) {
+      this.#underWay.set(job.key, true);
+      return [];
+    }
+    try {
+      if (!(await ctx.ownsJob(job))) return [];
+      const input = await syncInput({ job, family }, this.#followers, ctx);
+      if (input) this.#underWay.set(job.key, false);
+      return input ? [input] : [];
+    } catch (error) {
+      this.#failed(error);
+      return [];
+    }
+  }
+
+  /** A key that is missing or a ledger that cannot be read ends no listener. */
+  #failed(error: unknown): void {
+    if (!this.#ctx.signal.aborted) this.#outcomes.push({ error: withWay(error, this.#ctx) });
+  }
+
+  async #sync(inputs: readonly SyncInput[]): Promise<void> {
+    const ctx = this.#ctx;
+    try {
+      for await (const { job, synced } of syncJobs(inputs, ctx.signal, this.#turns)) {
+        const outcome = outcomeOfSync(job, synced, ctx);
+        if (outcome) this.#outcomes.push(outcome);
+        const isNamedAgain = this.#underWay.get(job.key);
+        this.#underWay.delete(job.key);
+        if (isNamedAgain) this.add([job.id ?? job.key]);
+        this.#wake();
+      }
+    } catch (error) {
+      this.#failed(error);
+    } finally {
+      for (const { job } of inputs) this.#underWay.delete(job.key);
+      this.#wake();
+    }
+  }
+
+  #addLater(id: string, tries: number): void {
+    const pauseMs = YOUNG_PAUSES_MS[tries];
+    if (pauseMs === undefined) return;
+    const { clock, signal } = this.#ctx;
+    clock.sleep(pauseMs, signal).then(
+      () => this.add([id], tries + 1),
+      () => undefined,
+    );
+  }
+}
+
+const withWay = (error: unknown, ctx: Context): unknown =>
+  error instanceof GwError
+    ? new GwError(error.kind, error.message, {
+        ...error.facts,
+        hint: error.facts.hint ?? `what it told of is brought home by: ${commandFor('gw jobs sync', ctx)}`,
+      })
+    : error;
+
+const FORWARDS_AT_ONCE = 8;
+const MOST_FORWARDS_WAITING = 1_000;
+const FORWARD_MS = 10_000;
+
+/** Passes bodies on as they came, without any credential; a failure is said once until one comes through again. */
+async function forwardTo(url: URL, ctx: Context): Promise<(body: Buffer, type: string) => void> {
+  const { createTransport, proxiesFromEnv } = await import('../http/transport.ts');
+  const transport = createTransport({ proxies: proxiesFromEnv(ctx.host.env), tuneWasm: false });
+  ctx.signal.addEventListener('abort', () => void transport.close(), { once: true });
+  const turns = createTurns(FORWARDS_AT_ONCE);
+  let waiting = 0;
+  let isFailing = false;
+  const fail = (why: string) => {
+    if (!isFailing && !ctx.signal.aborted)
+      ctx.io.warn(`a callback was not passed on to ${url.origin}: ${why}`);
+    isFailing = true;
+  };
+  const post = (body: Buffer, type: string): Promise<WireReply> =>
+    transport.exchange({
+      method: 'POST',
+      url,
+      headers: { 'content-type': type, 'user-agent': 'gw' },
+      body,
+      silenceMs: FORWARD_MS,
+      connectMs: FORWARD_MS,
+      signal: ctx.signal,
+    });
+  return (body, type) => {
+    if (waiting >= MOST_FORWARDS_WAITING) return fail(`${waiting} wait already`);
+    waiting += 1;
+    void turns
+      .take(0, () => post(body, type))
+      .then(
+        ({ status }) => {
+          if (status >= 200 && status < 300) isFailing = false;
+          else fail(`it answered ${status}`);
+        },
+        (error: unknown) => fail(error instanceof Error ? error.message : String(error)),
+      )
+      .finally(() => {
+        waiting -= 1;
+      });
+  };
+}

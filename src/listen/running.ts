@@ -1,0 +1,63 @@
+import { randomBytes } from 'node:crypto';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { ensureDirectory } from '../disk/durable-directory.ts';
+import { isAlive, ownIdentity, type ProcessIdentity } from '../disk/process-identity.ts';
+
+// Which listeners of this user run, so that a create can name one (`--callback-url auto`): one file each, readable by this
+// user only, because its URL is all that a caller needs.
+
+interface Listener extends ProcessIdentity {
+  readonly url: string;
+  /** Unix milliseconds. */
+  readonly sinceMs: number;
+}
+
+const directoryIn = (stateDir: string): string => path.join(stateDir, 'listeners');
+
+/** Says that this process listens at a URL; returns the function that takes it back. Throws the system's error. */
+export function announce(stateDir: string, url: string, sinceMs: number): () => void {
+  const dir = directoryIn(stateDir);
+  ensureDirectory(dir);
+  const name = randomBytes(8).toString('hex');
+  const file = path.join(dir, `${name}.json`);
+  const listener: Listener = { ...ownIdentity(), url, sinceMs };
+  // Nobody reads half of it: only names that end in .json are looked at.
+  fs.writeFileSync(`${file}.new`, JSON.stringify(listener), { mode: 0o600, flag: 'wx' });
+  fs.renameSync(`${file}.new`, file);
+  return () => fs.rmSync(file, { force: true });
+}
+
+/** The URL of the listener that was started last and still runs; undefined where none does. Throws the system's error. */
+export function runningUrl(stateDir: string): string | undefined {
+  const dir = directoryIn(stateDir);
+  if (!fs.existsSync(dir)) return undefined;
+  const { host } = ownIdentity();
+  let newest: Listener | undefined;
+  for (const name of fs.readdirSync(dir).filter((each) => each.endsWith('.json'))) {
+    const file = path.join(dir, name);
+    const found = read(file);
+    if (found === undefined || found.host !== host) continue;
+    if (!isAlive(found)) fs.rmSync(file, { force: true });
+    else if (newest === undefined || found.sinceMs >= newest.sinceMs) newest = found;
+  }
+  return newest?.url;
+}
+
+function read(file: string): Listener | undefined {
+  try {
+    const { pid, host, started, url, sinceMs } = JSON.parse(
+      fs.readFileSync(file, 'utf8'),
+    ) as Partial<Listener>;
+    const isWhole =
+      typeof pid === 'number' &&
+      typeof host === 'string' &&
+      typeof started === 'string' &&
+      typeof url === 'string' &&
+      typeof sinceMs === 'number';
+    return isWhole ? { pid, host, started, url, sinceMs } : undefined;
+  } catch {
+    // It has just been taken back, or is none of ours.
+    return undefined;
+  }
+}

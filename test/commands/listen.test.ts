@@ -1,0 +1,157 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import * as path from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { openPlace, type Place, type Running, until } from '../cli/place.ts';
+import { World } from '../helpers/gw.ts';
+import { ask } from '../sandbox/fixture.ts';
+
+/** A listener of the built gw, ready. */
+async function listen(place: Place, ...flags: string[]): Promise<Running & { readonly url: string }> {
+  const running = place.start(['listen', ...flags]);
+  await until('it listens', () => /^listening at /m.test(running.err()));
+  return { ...running, url: /^listening at (\S+?),? /m.exec(running.err())?.[1] ?? '' };
+}
+
+const gamma = [
+  'video',
+  'gamma',
+  'create',
+  'a fox',
+  '--resolution',
+  '768P',
+  '--duration',
+  '4',
+  '--ratio',
+  '1:1',
+];
+const beta = ['video', 'beta', 'create', 'a fox', '--duration', '3'];
+
+test.each([
+  ['gamma', gamma],
+  ['beta', beta],
+])('a %s job that tells the listener is saved by it', { timeout: 60_000 }, async (_, create) => {
+  const place = await openPlace({ callbackPorts: 'any' });
+  const { url, out, err, child, ended } = await listen(place);
+  expect(out()).toBe(`${url}\n`);
+  const made = await place.run([...create, '--callback-url', 'auto', '-o', '{id}.mp4']);
+  expect(made.code, made.err).toBe(0);
+  const id = made.out.trim();
+  await until('it is saved', () => err().includes(`saved ${path.join(place.cwd, `${id}.mp4`)}\n`));
+  expect(place.files()).toEqual([`${id}.mp4`]);
+  expect((await place.jobs())[0]).toMatchObject({ id, state: 'succeeded', files: [{ role: 'video' }] });
+  child.kill('SIGINT');
+  const { code } = await ended;
+  expect([code, out()]).toEqual([130, `${url}\n`]);
+  const later = await place.run([...create, '--callback-url', 'auto']);
+  expect([later.code, later.err]).toEqual([
+    2,
+    'error: --callback-url auto: no gw listen of this user is running\nhint: start one in another terminal: gw listen\n',
+  ]);
+});
+
+test('a hint is only a hint: a task is looked at, whatever the callback says of it', {
+  timeout: 60_000,
+}, async () => {
+  const place = await openPlace({ speed: 0.001 });
+  const { url, out, err } = await listen(place);
+  const { out: made } = await place.run([...gamma, '--callback-url', 'https://gw.example.com/elsewhere']);
+  const id = made.trim();
+  const looks = () => place.sandbox.requests.filter(({ method }) => method === 'GET').length;
+  const before = looks();
+  const said = {
+    task_id: id,
+    task: { id, status: 'succeeded', content: { url: 'https://evil.example.com/x' } },
+  };
+  const answer = await ask(url, { method: 'POST', body: JSON.stringify(said) });
+  expect(answer.status).toBe(200);
+  await until('it is looked at', () => looks() > before);
+  // A task of nobody is not asked for.
+  await ask(url, { method: 'POST', body: '{"task_id":"none-of-ours"}' });
+  const { text } = await ask(url, { method: 'POST', body: '{"challenge":"still here"}' });
+  expect(text).toBe('{"challenge":"still here"}');
+  expect(place.sandbox.requests.some((request) => request.path.includes('none-of-ours'))).toBe(false);
+  expect((await place.jobs())[0]?.state).toBe('running');
+  expect([out(), err().split('\n').length, place.files()]).toEqual([`${url}\n`, 2, []]);
+});
+
+test('--forward passes each callback on as it came, and --events tells what happens', {
+  timeout: 60_000,
+}, async () => {
+  const place = await openPlace({ callbackPorts: 'any' });
+  const got: { readonly body: string; readonly headers: Record<string, unknown> }[] = [];
+  const target = createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    got.push({ body, headers: request.headers });
+    response.end();
+  });
+  await new Promise<void>((resolve) => target.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void target.close());
+  const { port } = target.address() as AddressInfo;
+  const { url, out } = await listen(place, '--events', '--forward', `http://127.0.0.1:${port}/hook`);
+  const told = () =>
+    out()
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line));
+  expect(told()).toEqual([{ event: 'listening', t: expect.any(String), url }]);
+  const raw = '{"id" : "none-of-ours",\t"n":1.0}';
+  await ask(url, {
+    method: 'POST',
+    body: raw,
+    headers: { 'content-type': 'application/json; charset=utf-8' },
+  });
+  await until('it is passed on', () => got.length === 1);
+  expect(got[0]).toMatchObject({ body: raw, headers: { 'content-type': 'application/json; charset=utf-8' } });
+  expect(Object.keys(got[0]?.headers ?? {})).not.toContain('authorization');
+  const made = await place.run([...gamma, '--callback-url', url]);
+  expect(made.code, made.err).toBe(0);
+  await until('it is over', () => told().some(({ event }) => event === 'result'));
+  const names = told().map(({ event }) => event);
+  expect(names.filter((name) => name !== 'status' && name !== 'download')).toEqual([
+    'listening',
+    'saved',
+    'result',
+  ]);
+  expect(told().at(-1)).toMatchObject({ family: 'gamma', id: made.out.trim(), status: 'succeeded' });
+  // The challenge was answered here; what was told of the task was passed on.
+  expect(got.slice(1).every(({ body }) => JSON.parse(body).task_id === made.out.trim())).toBe(true);
+});
+
+test('a forward that fails is said once, and ends nothing', { timeout: 60_000 }, async () => {
+  const place = await openPlace();
+  const { url, err } = await listen(place, '--forward', 'http://127.0.0.1:1/hook');
+  for (let count = 0; count < 3; count += 1) await ask(url, { method: 'POST', body: '{"id":"x"}' });
+  await until('it is said', () =>
+    err().includes('warning: a callback was not passed on to http://127.0.0.1:1: '),
+  );
+  await ask(url, { method: 'POST', body: '{"challenge":"x"}' });
+  expect(err().match(/not passed on/g)).toHaveLength(1);
+});
+
+test.each([
+  [['--host', '0.0.0.0'], '--host 0.0.0.0 is every address of this machine'],
+  [['--host', '192.0.2.1'], '--host 192.0.2.1: not an address of this machine (EADDRNOTAVAIL)'],
+  [['--port', '70000'], '--port 70000: not a port'],
+  [['--public-url', 'gw.example.com'], '--public-url gw.example.com: not a URL'],
+  [['--public-url', 'https://x.example.com/?a=b'], '--public-url: an address without a query'],
+  [['--forward', 'http://me:secret@localhost/'], '--forward: an address without user, password and #'],
+])('%j is refused', async (flags, message) => {
+  const world = await World.open();
+  onTestFinished(() => world.close());
+  const { code, out, err } = await world.gw(['listen', ...flags]);
+  expect([code, out]).toEqual([2, '']);
+  expect(err).toContain(`error: ${message}\n`);
+});
+
+test('a port that is taken is refused by its name', async () => {
+  const world = await World.open();
+  onTestFinished(() => world.close());
+  const { port } = new URL(world.sandbox.baseUrl);
+  const { code, err } = await world.gw(['listen', '--port', port]);
+  expect([code, err]).toEqual([
+    2,
+    `error: gw cannot listen on --port ${port}: another program has it\nhint: choose another --port\n`,
+  ]);
+});
