@@ -1,0 +1,120 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { expect } from 'vitest';
+import { loadTaskFamily } from '../../src/gateway/families.ts';
+import type { Sandbox } from '../../src/sandbox/server.ts';
+import { openPlace, type Place, pause, sha256, sha256Of } from '../cli/place.ts';
+import { isLong, type Round, tell, torture } from './torture.ts';
+
+// A batch of three families and images on a personal account, killed at random moments and run again each time; and two of
+// one manifest at once. Afterwards each row has one task, its file is what the gateway has, and no create met a 429.
+
+type World = Place & { readonly sandbox: Sandbox };
+
+const kinds = [
+  { command: 'video alpha', model: '2.0-fast', resolution: '480p', duration: '4' },
+  { command: 'video beta', duration: '3' },
+  { command: 'video gamma', model: 'gamma-H3-Max', resolution: '480P', duration: '5', ratio: '1:1' },
+  { command: 'image create', model: 'img-2', size: '256x256' },
+];
+const fields = ['command', 'model', 'resolution', 'duration', 'ratio', 'size', 'id', 'prompt'] as const;
+
+function manifest(place: World, rows: number, asCsv: boolean): string {
+  const all = Array.from(
+    { length: rows },
+    (_, at): Record<string, string | undefined> => ({
+      ...kinds[at % kinds.length],
+      id: `r${at}`,
+      prompt: `fox number ${at}.`,
+    }),
+  );
+  const name = asCsv ? 'day.csv' : 'day.jsonl';
+  const lines = asCsv
+    ? [fields.join(','), ...all.map((row) => fields.map((field) => row[field] ?? '').join(','))]
+    : all.map((row) => JSON.stringify(row));
+  fs.writeFileSync(path.join(place.cwd, name), `${lines.join('\n')}\n`);
+  return name;
+}
+
+/** Creates of a row that the gateway took. */
+const takenOf = ({ sandbox }: World, at: number) =>
+  sandbox.requests.filter(
+    ({ server, method, path: to, body, status, acceptedTaskId }) =>
+      server === 'api' &&
+      method === 'POST' &&
+      JSON.stringify(body ?? '').includes(`fox number ${at}.`) &&
+      (acceptedTaskId !== undefined || (to.startsWith('/v1/images') && status === 200)),
+  );
+
+async function expectOnce(place: World, rows: number, { counts }: Round): Promise<number> {
+  const wrong: string[] = [];
+  const jobs = await place.jobs();
+  let unknown = 0;
+  for (let at = 0; at < rows; at += 1) {
+    const taken = takenOf(place, at).length;
+    const mine = jobs.filter(({ once, state }) => once?.key === `day/r${at}` && state !== 'not_sent');
+    if (taken > 1) counts.doubled += 1;
+    if (taken > 1 || mine.length > 1) wrong.push(`row ${at}: ${taken} creates, ${mine.length} jobs`);
+    const [job] = mine;
+    // A kill between sending and its answer: what becomes of it is never guessed, and never sent again.
+    if (job?.state === 'unknown') {
+      unknown += 1;
+      continue;
+    }
+    if (taken === 0 || job?.files.length !== 1) {
+      counts.lost += 1;
+      wrong.push(`row ${at}: ${taken} creates, ${job?.state ?? 'no job'}, ${job?.files.length ?? 0} files`);
+    }
+    for (const file of job?.files ?? []) {
+      let isWhole = fs.existsSync(file.path) && sha256Of(file.path) === file.sha256;
+      if (isWhole && job?.family !== 'image') {
+        const family = await loadTaskFamily(job?.family as 'alpha');
+        const [output] = family.readTask(job?.record, job?.id ?? '').outputs;
+        const served = await fetch(output?.url ?? '');
+        isWhole = sha256(Buffer.from(await served.arrayBuffer())) === file.sha256;
+      }
+      if (isWhole) continue;
+      counts.halfFiles += 1;
+      wrong.push(`row ${at}: ${file.path} is not what was recorded, or not what the gateway has`);
+    }
+  }
+  const limited = place.sandbox.requests.filter(({ status }) => status === 429);
+  if (limited.length > 0) wrong.push(`${limited.length} replies 429`);
+  if (wrong.length > 0) throw new Error(wrong.join('\n'));
+  return unknown;
+}
+
+const finish = async (place: World, argv: readonly string[], rows: number) => {
+  const { code, err } = await place.run(argv);
+  expect([0, 13, 14], err).toContain(code);
+  expect(err).toContain(`${rows} rows: `);
+};
+
+torture('a batch killed at random moments and run again', { short: 2 }, async (round) => {
+  const [rows, kills] = isLong ? [200, 30] : [24, 4];
+  const place = await openPlace({ account: 'personal', speed: isLong ? 20 : 300 }, round.after);
+  const argv = ['batch', 'run', manifest(place, rows, round.index % 2 === 1), '-o', 'out/'];
+  let killed = 0;
+  for (let times = 0; times < kills; times += 1) {
+    const running = place.start(argv);
+    await Promise.race([pause(300 + round.random() * 2_000), running.ended]);
+    if (running.child.kill('SIGKILL')) killed += 1;
+    await running.ended;
+  }
+  round.counts.kills += killed;
+  await finish(place, argv, rows);
+  const unknown = await expectOnce(place, rows, round);
+  tell('rows of the batches', { rows, unknown });
+});
+
+torture('two runs of one manifest at once, beside other creates', { short: 1 }, async (round) => {
+  const rows = isLong ? 60 : 12;
+  const place = await openPlace({ account: 'personal', speed: isLong ? 60 : 300 }, round.after);
+  const argv = ['batch', 'run', manifest(place, rows, false), '-o', 'out/'];
+  const beside = Array.from({ length: isLong ? 6 : 2 }, (_, at) =>
+    place.run(['video', 'alpha', 'create', `hare ${at}`, '-m', '2.0-fast', '--duration', '4', '--wait', '--queue']),
+  );
+  await Promise.all([finish(place, argv, rows), finish(place, argv, rows)]);
+  for (const { code, err } of await Promise.all(beside)) expect(code, err).toBe(0);
+  await expectOnce(place, rows, round);
+});
