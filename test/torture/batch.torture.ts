@@ -112,7 +112,18 @@ torture('two runs of one manifest at once, beside other creates', { short: 1 }, 
   const place = await openPlace({ account: 'personal', speed: isLong ? 60 : 300 }, round.after);
   const argv = ['batch', 'run', manifest(place, rows, false), '-o', 'out/'];
   const beside = Array.from({ length: isLong ? 6 : 2 }, (_, at) =>
-    place.run(['video', 'alpha', 'create', `hare ${at}`, '-m', '2.0-fast', '--duration', '4', '--wait', '--queue']),
+    place.run([
+      'video',
+      'alpha',
+      'create',
+      `hare ${at}`,
+      '-m',
+      '2.0-fast',
+      '--duration',
+      '4',
+      '--wait',
+      '--queue',
+    ]),
   );
   await Promise.all([finish(place, argv, rows), finish(place, argv, rows)]);
   for (const { code, err } of await Promise.all(beside)) expect(code, err).toBe(0);

@@ -161,13 +161,20 @@ export async function createRow(
         warn: (text, urgent) => io.warn(`${named}:${row.line}: ${text.replace(/^: /, '')}`, urgent),
         note: () => {},
         // Without bars a row is told when it ends, in one line.
-        ...(!io.mode.bars && { progress: () => silent }),
+        progress: () => (io.mode.bars ? namedBy(row.key, io.progress()) : silent),
       },
     },
   );
   if (Symbol.asyncIterator in outcome) throw new Error('a row makes one job');
   return outcome as Outcome<JobResult>;
 }
+
+/** Bars under what the user calls a row, and not under the ID of its task. */
+const namedBy = (key: string, bars: RunProgress): RunProgress => ({
+  ...bars,
+  task: (update) => bars.task({ ...update, id: key }),
+  download: (update) => bars.download({ ...update, name: key }),
+});
 
 const silent: RunProgress = { task() {}, download() {}, whole() {}, line() {}, stop() {} };
 
