@@ -80,10 +80,10 @@ export interface ChatRequest {
   /** Longest silence between two events, in milliseconds. */
   readonly silenceMs?: number | undefined;
   /**
-   * How much of a streamed answer is kept in memory: `whole` for `text`, `turn` and `reply` of the answer, `calls`
-   * (tool calls, reason and usage only) for a stream of any length.
+   * How much of a streamed answer is kept in memory: `whole` for `text`, `turn` and `reply` of the answer, `reply` for
+   * that alone, `calls` (tool calls, reason and usage only) for a stream of any length.
    */
-  readonly keep?: 'whole' | 'calls' | undefined;
+  readonly keep?: 'whole' | 'reply' | 'calls' | undefined;
   /** Give each event of a stream as it came, beside what it says. */
   readonly raw?: boolean | undefined;
 }

@@ -20,7 +20,7 @@ export type OnChatEvent = (event: ChatEvent) => void | Promise<void>;
  * Puts a conversation to the gateway and tells of the answer as it comes. Text of one piece off the wire is told as one
  * event. Resolves with the answer, whatever its reason to finish: whether it is usable is the verdict's to say.
  * Throws GwError as Client's `send` and `stream` do, `unavailable` where a stream breaks off or ends before the answer does
- * (what came has been told), what `onEvent` throws, or the signal's reason.
+ * (what came has been told) or what is kept of it grows beyond 64 MiB, what `onEvent` throws, or the signal's reason.
  */
 export async function converse(
   request: ChatRequest,
@@ -30,8 +30,9 @@ export async function converse(
   const surface = await loadSurface(request.api);
   const { model, stream, signal, silenceMs } = request;
   const body = request.body ?? surface.body(request);
-  const reader = surface.reader(request.keep !== 'calls' || !stream);
-  const queue = new EventQueue(onEvent, request.keep !== 'calls' || !stream);
+  const keepsWhole = request.keep !== 'calls' || !stream;
+  const reader = surface.reader(keepsWhole);
+  const queue = new EventQueue(onEvent, keepsWhole && request.keep !== 'reply');
   const endpoint = surface.endpoint(stream);
   const input = surface.input(model, body, stream);
   const options = { signal, silenceMs };
@@ -49,8 +50,10 @@ export async function converse(
         return;
       }
       said += 1;
+      if (queue.isFull) return;
       if (request.raw) queue.raw(data);
       readEvent(data, reader, queue);
+      if (keepsWhole) queue.keepEvent(data);
     },
     onPause: () => queue.flush(),
   });

@@ -3,7 +3,12 @@ import type { ChatUsage, ToolCall } from './chat.ts';
 /** What an event of a stream, or a whole reply, says at once. */
 export interface Heard {
   hear(kind: 'text' | 'thinking', words: string): void;
+  /** Tells of what is kept even of an answer that is not kept whole: about so many bytes of tool calls. */
+  keep(bytes: number): void;
 }
+
+/** What a tool call costs to keep beside its arguments: few enough calls that all can be gone through. */
+export const CALL_BYTES = 4096;
 
 /** An error that a stream told of in mid-stream, in the surface's own shape. */
 export class StreamedError extends Error {

@@ -13,8 +13,8 @@ export interface StreamedReply extends WireHead {
   readonly bytes: { readonly byteLength: number };
 }
 
-/** Largest whole reply that comes in place of a stream. */
-const WHOLE_LIMIT_BYTES = 64 * 1024 * 1024;
+/** Largest whole reply that comes in place of a stream; of a stream that is kept whole, as much. */
+export const WHOLE_LIMIT_BYTES = 64 * 1024 * 1024;
 
 const isBlank = (byte: number) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
 /** No line of an event stream that means anything begins with one of these: JSON, or a page. */

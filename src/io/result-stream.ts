@@ -5,6 +5,8 @@ import { plainFileDescriptor, writeWhole } from './file-descriptor.ts';
 import { type SecretFilter, SecretStream } from './secret-filter.ts';
 import { stdoutError } from './stdout-errors.ts';
 
+const PIECE_CHARACTERS = 32 * 1024;
+
 export interface ResultStreamOptions {
   readonly stream: Host['stdout'];
   readonly secrets: SecretFilter;
@@ -34,7 +36,13 @@ export class ResultStream {
 
   /** Text, made visible on a terminal and exact elsewhere. Throws ClosedPipe, or GwError `internal`. */
   text(text: string): Promise<void> {
-    return this.#inOrder(() => this.#write(this.#secrets.push(this.#guard.push(text))));
+    return this.#inOrder(async () => {
+      // In pieces: a long text is not held several times over on its way out.
+      for (let at = 0; at < text.length; at += PIECE_CHARACTERS) {
+        const piece = text.slice(at, at + PIECE_CHARACTERS);
+        await this.#write(this.#secrets.push(this.#guard.push(piece)));
+      }
+    });
   }
 
   /** Text of gw's own making that may hold colour; every part from outside must have been made safe. */

@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import type { ChatAnswer, ChatApi, ChatEvent, ChatRequest } from '../../src/chat/chat.ts';
+import {
+  type ChatAnswer,
+  type ChatApi,
+  type ChatEvent,
+  type ChatRequest,
+  chatApis,
+} from '../../src/chat/chat.ts';
 import { converse } from '../../src/chat/converse.ts';
 import { judgeAnswer } from '../../src/chat/verdict.ts';
 import { GwError } from '../../src/errors.ts';
@@ -342,5 +348,68 @@ test('geo: a reply put together from events has an index only where one came', a
   const { answer } = await talk('geo', clientOf([Buffer.from(wire)]));
   expect(answer?.reply).toEqual({
     candidates: [{ content: { parts: [{ text: 'half' }], role: 'model' }, finishReason: 'STOP' }],
+  });
+});
+
+describe('an answer without an end', () => {
+  const words = 'x'.repeat(1024 * 1024);
+  const sayings: Record<ChatApi, unknown> = {
+    completions: { choices: [{ index: 0, delta: { content: words } }] },
+    messages: { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: words } },
+    geo: { candidates: [{ content: { parts: [{ text: words }] } }] },
+  };
+  const calls: Record<ChatApi, unknown> = {
+    completions: { choices: [{ index: 0, delta: { tool_calls: [{ function: { arguments: words } }] } }] },
+    messages: {
+      type: 'content_block_delta',
+      index: 0,
+      delta: { type: 'input_json_delta', partial_json: words },
+    },
+    geo: { candidates: [{ content: { parts: [{ functionCall: { name: 'f', args: { words } } }] } }] },
+  };
+  /** Brings the same event 80 times, 80 MiB; how many were taken. */
+  const endless = (event: unknown) => {
+    const bytes = Buffer.from(`data: ${JSON.stringify(event)}\n\n`);
+    const told = { count: 0 };
+    const client: Pick<Client, 'send' | 'stream'> = {
+      send: () => Promise.reject(new Error('not asked for')),
+      async stream(_endpoint, _input, takeChunk) {
+        for (; told.count < 80; told.count += 1) await takeChunk(bytes);
+        return { streamed: true, requestId: undefined };
+      },
+    };
+    return { client, told };
+  };
+  const tooLong = {
+    kind: 'unavailable',
+    message: 'the answer grew beyond 64 MiB, more than gw keeps of one, and was broken off',
+  };
+
+  test.each(chatApis)('of %s is kept up to 64 MiB, and what came is told', async (api) => {
+    for (const keep of ['whole', 'reply'] as const) {
+      const { client, told } = endless(sayings[api]);
+      const came = await talk(api, client, { keep });
+      expect(came.error).toMatchObject(tooLong);
+      expect([63, 64]).toContain(told.count);
+      expect(came.text).toHaveLength((told.count + 1) * words.length);
+    }
+  });
+
+  test.each(chatApis)('of %s that is not kept has no bound, but for its tool calls', async (api) => {
+    const text = endless(sayings[api]);
+    expect((await talk(api, text.client, { keep: 'calls' })).text).toHaveLength(80 * words.length);
+    expect(text.told.count).toBe(80);
+    const called = endless(calls[api]);
+    expect((await talk(api, called.client, { keep: 'calls' })).error).toMatchObject(tooLong);
+    expect([63, 64]).toContain(called.told.count);
+  });
+
+  test('of many small calls ends too', async () => {
+    const event = (id: number) => {
+      const fragment = { id: `c${id}`, function: { name: 'f' } };
+      return `data: ${JSON.stringify({ choices: [{ index: 0, delta: { tool_calls: [fragment] } }] })}\n\n`;
+    };
+    const pieces = Array.from({ length: 20_000 }, (_, id) => Buffer.from(event(id)));
+    expect((await talk('completions', clientOf(pieces), { keep: 'calls' })).error).toMatchObject(tooLong);
   });
 });

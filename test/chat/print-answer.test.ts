@@ -2,9 +2,10 @@ import { expect, test } from 'vitest';
 import type { ChatAnswer } from '../../src/chat/chat.ts';
 import { wrappedSchema } from '../../src/chat/response-format.ts';
 import { answerPrinter } from '../../src/commands/chat/print-answer.ts';
+import { safeJson } from '../../src/io/escape.ts';
 import type { Io } from '../../src/io/io.ts';
 
-function printing(stdoutIsTerminal = false) {
+function printing(stdoutIsTerminal = false, form: 'text' | 'reply' = 'text') {
   const written: string[] = [];
   const io = {
     stdoutIsTerminal,
@@ -13,7 +14,7 @@ function printing(stdoutIsTerminal = false) {
     outRaw: async (text: string) => void written.push(text),
     aside: () => {},
   } as unknown as Io;
-  return { written, printer: answerPrinter(io, { form: 'text', showThoughts: false }) };
+  return { written, printer: answerPrinter(io, { form, showThoughts: false }) };
 }
 const answer = { text: '', toolCalls: [], reply: {} } as unknown as ChatAnswer;
 const call = { id: 'c1', name: 'f', arguments: '{}' };
@@ -46,4 +47,17 @@ test('a file that is a whole response_format is told from a schema', () => {
     schema,
   );
   expect(wrappedSchema(schema)).toBeUndefined();
+});
+
+test('a long reply is written piece by piece, the same JSON at every border', async () => {
+  const { written, printer } = printing(false, 'reply');
+  for (const shift of ['', 'x']) {
+    written.length = 0;
+    // A surrogate pair, a control character and a quote stand at borders of the pieces.
+    const text = `${shift}${'\u{1f600}'.repeat(50_000)}\u009b"\n\ud800`;
+    const reply = { choices: [{ message: { content: text }, short: 'x' }], other: [text] };
+    await printer.finish({ ...answer, reply });
+    expect(written.join('')).toBe(`${safeJson(reply)}\n`);
+    expect(Math.max(...written.map((piece) => piece.length))).toBeLessThan(40_000);
+  }
 });

@@ -2,7 +2,7 @@ import { isBareError } from '../../gateway/chat/error.ts';
 import { parseJson } from '../../http/parse-json.ts';
 import type { ChatUsage, ToolCall } from '../chat.ts';
 import { argumentsText, fieldsOf, itemsOf, numberOf, textOf } from '../json-value.ts';
-import { type Heard, type ReplyReader, StreamedError } from '../reply-reader.ts';
+import { CALL_BYTES, type Heard, type ReplyReader, StreamedError } from '../reply-reader.ts';
 import { type CompletionChunk, CompletionRebuilder } from './rebuild.ts';
 
 interface Delta {
@@ -79,23 +79,26 @@ export class CompletionsReader implements ReplyReader {
     else if (said.content)
       for (const part of itemsOf(said.content)) heard.hear('text', textOf(fieldsOf(part).text));
     if (typeof said.refusal === 'string') heard.hear('text', said.refusal);
-    if (said.tool_calls) this.#addCalls(itemsOf(said.tool_calls));
+    if (said.tool_calls) this.#addCalls(itemsOf(said.tool_calls), heard);
   }
 
   /** Joins fragments: those of one call share an index, or follow the one that brought the ID. */
-  #addCalls(fragments: readonly unknown[]): void {
+  #addCalls(fragments: readonly unknown[], heard: Heard): void {
     for (const [position, fragment] of fragments.entries()) {
       const { index, id, function: called } = fieldsOf(fragment);
       const { name, arguments: text } = fieldsOf(called);
       const isNew = typeof id === 'string' && id !== '' && !this.#calls.some((call) => call?.id === id);
       const at = numberOf(index) ?? (isNew ? this.#calls.length : Math.max(this.#calls.length - 1, position));
       if (!Number.isInteger(at) || at < 0 || at > this.#calls.length + 1000) continue;
+      if (!this.#calls[at]) heard.keep(CALL_BYTES);
       this.#calls[at] ??= { id: '', name: '', arguments: '' };
       const call = this.#calls[at];
       call.id ||= textOf(id);
       // Some services send the whole name with every fragment.
       if (name !== call.name) call.name += textOf(name);
-      if (text !== undefined && text !== null) call.arguments += argumentsText(text);
+      const piece = text === undefined || text === null ? '' : argumentsText(text);
+      call.arguments += piece;
+      heard.keep(piece.length + textOf(name).length);
     }
   }
 

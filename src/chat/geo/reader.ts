@@ -2,7 +2,7 @@ import { isBareError } from '../../gateway/chat/error.ts';
 import { parseJson } from '../../http/parse-json.ts';
 import type { ChatUsage, ToolCall } from '../chat.ts';
 import { argumentsText, fieldsOf, itemsOf, numberOf, textOf } from '../json-value.ts';
-import { type Heard, type ReplyReader, StreamedError } from '../reply-reader.ts';
+import { CALL_BYTES, type Heard, type ReplyReader, StreamedError } from '../reply-reader.ts';
 
 type Part = Record<string, unknown>;
 
@@ -86,17 +86,19 @@ export class GeoReader implements ReplyReader {
     this.#candidates.set(index, kept);
   }
 
-  #hear({ text, thought, functionCall }: Readonly<Part>, heard: Heard): void {
-    if (typeof text === 'string') heard.hear(thought === true ? 'thinking' : 'text', text);
+  #hear({ text: words, thought, functionCall }: Readonly<Part>, heard: Heard): void {
+    if (typeof words === 'string') heard.hear(thought === true ? 'thinking' : 'text', words);
     if (!functionCall) return;
     const { id, name: called, args } = fieldsOf(functionCall);
     const name = textOf(called);
+    const text = argumentsText(args);
+    heard.keep(CALL_BYTES + text.length);
     const before = this.toolCalls.filter((call) => call.name === name).length;
     this.toolCalls.push({
       // A call may come without an ID; its result is then matched by name and place.
       id: textOf(id) || (before === 0 ? name : `${name}-${before + 1}`),
       name,
-      arguments: argumentsText(args),
+      arguments: text,
     });
   }
 

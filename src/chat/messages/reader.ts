@@ -2,7 +2,7 @@ import { isBareError } from '../../gateway/chat/error.ts';
 import { parseJson } from '../../http/parse-json.ts';
 import type { ChatUsage, ToolCall } from '../chat.ts';
 import { argumentsOf, argumentsText, fieldsOf, itemsOf, numberOf, textOf } from '../json-value.ts';
-import { type Heard, type ReplyReader, StreamedError } from '../reply-reader.ts';
+import { CALL_BYTES, type Heard, type ReplyReader, StreamedError } from '../reply-reader.ts';
 
 type Block = Record<string, unknown>;
 
@@ -125,6 +125,7 @@ export class MessagesReader implements ReplyReader {
     const block = { ...fieldsOf(came) };
     if (block.type === 'text') heard.hear('text', textOf(block.text));
     if (block.type === 'thinking') heard.hear('thinking', textOf(block.thinking));
+    if (block.type === 'tool_use') heard.keep(CALL_BYTES);
     if (this.keepWhole || block.type === 'tool_use') this.#blocks.set(at, block);
   }
 
@@ -135,8 +136,10 @@ export class MessagesReader implements ReplyReader {
     for (const [name, value] of Object.entries(fieldsOf(delta))) {
       if (name === 'type' || typeof value !== 'string') continue;
       if (name === 'thinking') heard.hear('thinking', value);
-      if (name === 'partial_json') this.#inputs.set(at, (this.#inputs.get(at) ?? '') + value);
-      else if (block && this.keepWhole) block[name] = textOf(block[name]) + value;
+      if (name === 'partial_json') {
+        this.#inputs.set(at, (this.#inputs.get(at) ?? '') + value);
+        heard.keep(value.length);
+      } else if (block && this.keepWhole) block[name] = textOf(block[name]) + value;
     }
   }
 

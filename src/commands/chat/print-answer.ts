@@ -1,5 +1,7 @@
 import type { ChatAnswer, ChatEvent } from '../../chat/chat.ts';
+import { safeJson } from '../../io/escape.ts';
 import type { Io } from '../../io/io.ts';
+import { RawJson } from '../../io/raw-json.ts';
 
 export interface PrintOptions {
   /** Each event as it came, one a line; the whole reply; or text. */
@@ -53,7 +55,7 @@ export function answerPrinter(io: Io, { form, showThoughts }: PrintOptions): Ans
       closeThought();
       if (form === 'reply') {
         if (replyText !== undefined) await io.outRaw(replyText.endsWith('\n') ? replyText : `${replyText}\n`);
-        else await io.outJson(reply);
+        else await printReply(reply, io);
       }
       if (form === 'events' && replyText !== undefined) await io.outJson(reply);
       if (form !== 'text') return;
@@ -66,8 +68,37 @@ export function answerPrinter(io: Io, { form, showThoughts }: PrintOptions): Ans
     },
     async breakOff(came) {
       closeThought();
-      if (form === 'reply' && came !== undefined) await io.outJson(came);
+      if (form === 'reply' && came !== undefined) await printReply(came, io);
       await closeLine();
     },
   };
+}
+
+const PIECE_CHARACTERS = 32 * 1024;
+
+/** A reply as JSON on one line. Its long texts are written piece by piece: as one text they would be held three times. */
+async function printReply(reply: unknown, io: Io): Promise<void> {
+  const mark = globalThis.crypto.randomUUID();
+  const texts: string[] = [];
+  const frame = JSON.stringify(reply, (_, value: unknown) => {
+    if (typeof value !== 'string' || value.length <= PIECE_CHARACTERS) return value;
+    texts.push(value);
+    return mark;
+  });
+  const [first = '', ...others] = `${safeJson(new RawJson(frame))}\n`.split(mark);
+  await io.outRaw(first);
+  for (const [index, after] of others.entries()) {
+    for (const piece of pieces(texts[index] ?? '')) await io.outRaw(safeJson(piece).slice(1, -1));
+    await io.outRaw(after);
+  }
+}
+
+/** A surrogate pair stays in one piece. */
+function* pieces(text: string): Generator<string> {
+  for (let start = 0; start < text.length; ) {
+    const end = start + PIECE_CHARACTERS;
+    const isInPair = (text.charCodeAt(end - 1) & 0xfc00) === 0xd800;
+    yield text.slice(start, isInPair ? end - 1 : end);
+    start = isInPair ? end - 1 : end;
+  }
 }

@@ -46,7 +46,7 @@ export function readyRequest(
     stream,
     body,
     silenceMs,
-    keep: session || (io.mode.json && !isEvents) ? 'whole' : 'calls',
+    keep: session ? 'whole' : io.mode.json && !isEvents ? 'reply' : 'calls',
     raw: isEvents,
   };
 }
