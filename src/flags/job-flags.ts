@@ -42,6 +42,21 @@ export const onceFlags = {
   again: on('with --once: a new one where the last ended badly'),
 } as const;
 
+/** The most jobs that one create makes. */
+export const MAX_COUNT = 100;
+
+export const countFlags = {
+  count: parsed(
+    'N',
+    `make N jobs of the same body, 1-${MAX_COUNT}; with --once KEY under KEY/1 … KEY/N`,
+    (raw, flag) => {
+      const count = /^\d{1,9}$/.test(raw) ? Number(raw) : 0;
+      if (count >= 1 && count <= MAX_COUNT) return count;
+      throw usage(`${flag} ${raw}: a whole number from 1 to ${MAX_COUNT} is taken`);
+    },
+  ),
+} as const;
+
 /** The longest key, in characters. */
 const LONGEST_ONCE = 200;
 
@@ -57,9 +72,18 @@ function parseOnce(raw: string, flag: string): string {
 export type OnceFlags = FlagValues<typeof onceFlags>;
 
 /** Throws `usage` for flags that do not go with each other; `externalId` is the user's own. */
-export function refuseOnce({ once, again }: OnceFlags, externalId?: string): void {
+export function refuseOnce(
+  { once, again, count }: OnceFlags & FlagValues<typeof countFlags>,
+  externalId?: string,
+): void {
   if (again && once === undefined) {
     throw usage('--again: goes with --once KEY', 'without a key every create makes a new job');
+  }
+  if (externalId !== undefined && (count ?? 1) > 1) {
+    throw usage(
+      `--external-id ${externalId}: does not go with --count ${count}: every task needs one of its own`,
+      'leave one of them out',
+    );
   }
   if (once === undefined || externalId === undefined) return;
   throw usage(

@@ -1,12 +1,13 @@
-import { type AnyCommand, defineCommand, type Outcome } from '../../command.ts';
+import { type AnyCommand, defineCommand, type Outcome, ShownRequest } from '../../command.ts';
 import { trustedStateDir } from '../../config/dirs.ts';
 import type { Settings } from '../../config/settings.ts';
-import { type Access, type Context, gatewayName, originOfGateway } from '../../context.ts';
-import { GwError, usage } from '../../errors.ts';
+import { type Access, type Context, commandFor, gatewayName, originOfGateway } from '../../context.ts';
+import { type ErrorKind, GwError, Interrupted, usage } from '../../errors.ts';
 import { type BodyFlags, referencesOf, typedFlagAt } from '../../flags/body-flags.ts';
 import { type FieldVerdict, type FlagOfPath, lookAtBody, refuseOrWarn } from '../../flags/breaches.ts';
 import type { FlagSet, FlagValues } from '../../flags/flag.ts';
 import {
+  countFlags,
   onceFlags,
   pollFlags,
   promptFlags,
@@ -20,16 +21,20 @@ import { readPrompt, refuseSharedStdin } from '../../flags/prompt.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Modality } from '../../gateway/media-limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
+import { asTheyEnd } from '../../jobs/as-they-end.ts';
 import type { FoundOnce, OncePlace } from '../../jobs/create/once.ts';
 import { type AcceptedJob, type CreateInput, createJob } from '../../jobs/create.ts';
 import { checkTarget } from '../../jobs/download/check-target.ts';
-import { planTarget } from '../../jobs/download/plan-target.ts';
+import { planTarget, withIndex } from '../../jobs/download/plan-target.ts';
 import { type IdentifiedBody, identifyBody } from '../../jobs/external-id.ts';
+import { createTurns } from '../../jobs/turns.ts';
 import { onceJobKey } from '../../ledger/job-key.ts';
 import { type MediaInput, resolveMedia } from '../../media/resolve.ts';
+import { once } from '../../once.ts';
 import { showInstead } from '../show-instead.ts';
 import { followFromFlags, type JobResult, jobLines, outcomeOf, waitDeadlineMs } from './follow-job.ts';
 import { createFollowers, type Followers } from './followers.ts';
+import { refuseSharedName } from './task-ids.ts';
 
 // `gw video FAMILY create`, told once and from top to bottom: read, check, send, follow. What the families differ in arrives
 // as data and pure functions.
@@ -107,7 +112,7 @@ export const madeBy = (
     )
     .join(', or of ');
 
-const sharedFlags = { ...waitFlags, ...pollFlags, ...saveFlags, ...onceFlags };
+const sharedFlags = { ...waitFlags, ...pollFlags, ...saveFlags, ...onceFlags, ...countFlags };
 type SharedValues = FlagValues<typeof promptFlags & typeof sharedFlags>;
 
 /** The create command of a family: argv -> body -> job on disk -> reply, and with --wait the outputs on disk. */
@@ -120,18 +125,10 @@ export function videoCreate<F extends FlagSet>(spec: VideoCreate<F>): AnyCommand
     notes: spec.notes,
     sends: 'body',
     human: (result, _, failed) => jobLines(result, failed),
-    async run({ args, flags: words }, ctx) {
-      const flags = await withListener(words, ctx);
-      const draft = await read(spec, args, flags, ctx);
-      const flagOf = typedFlagAt(spec.fields, draft.body, flags, args);
-      await check(spec, draft, flagOf, ctx);
-      const typed = flags as SharedValues;
-      refuseOnce(typed, spec.family.externalIds?.idOf(draft.body));
-      const shown = await showInstead(draft.endpoint, { body: identify(spec, draft, typed).body }, ctx);
-      if (shown !== undefined) return { value: shown };
-      const validate = ctx.globals.validate === undefined;
-      const checkFirst = async () => (validate ? spec.checkFirst?.(draft.body, flagOf, ctx) : undefined);
-      return send({ spec, draft, flags: typed, flagOf, checkFirst }, ctx);
+    run({ args, flags }, ctx) {
+      const { count } = flags as SharedValues;
+      const ready = makeReady(spec, args, flags, ctx);
+      return count === undefined ? sendOne(ready, ctx) : sendMany(ready, count, ctx);
     },
   });
 }
@@ -146,6 +143,35 @@ async function withListener(typed: FlagValues<FlagSet>, { host }: Context): Prom
     '--callback-url auto: no gw listen of this user is running',
     'start one in another terminal: gw listen',
   );
+}
+
+/** Reads and checks what was typed. With --dry-run or --curl the request is given back, and nothing more is done. */
+async function makeReady<F extends FlagSet>(
+  spec: VideoCreate<F>,
+  args: readonly string[],
+  words: FlagValues<FlagSet>,
+  ctx: Context,
+): Promise<ReadyCreate | ShownRequest> {
+  const flags = await withListener(words, ctx);
+  const draft = await read(spec, args, flags, ctx);
+  const flagOf = typedFlagAt(spec.fields, draft.body, flags, args);
+  await check(spec, draft, flagOf, ctx);
+  const typed = flags as SharedValues;
+  refuseOnce(typed, spec.family.externalIds?.idOf(draft.body));
+  const { count } = typed;
+  if (typed.force && count !== undefined) {
+    const ids = Array.from({ length: count }, (_, at) => String(at));
+    refuseSharedName(ids, typed.out, ctx.host.cwd);
+  }
+  const first = count === undefined ? typed : numbered(typed, 1);
+  const shown = await showInstead(draft.endpoint, { body: identify(spec, draft, first).body }, ctx);
+  if (shown !== undefined) {
+    if (count !== undefined && count > 1) ctx.io.note(`--count ${count}: ${count} requests like this one`);
+    return shown;
+  }
+  const validate = ctx.globals.validate === undefined;
+  const checkFirst = once(async () => (validate ? spec.checkFirst?.(draft.body, flagOf, ctx) : undefined));
+  return { spec, draft, flags: typed, flagOf, checkFirst };
 }
 
 // Read: flags, --body and --set, prompt and media -> the body.
@@ -312,6 +338,8 @@ interface ReadyCreate {
   readonly draft: Draft;
   readonly flags: SharedValues;
   readonly flagOf: FlagOfPath;
+  /** Which of several jobs it is, from 1. */
+  readonly index?: number;
   checkFirst(): Promise<void>;
 }
 
@@ -325,12 +353,88 @@ function identify(
   return identifyBody(family, body, onceJobKey(originOfGateway(gatewayName(settings)), once));
 }
 
+/** The flags of one job of several: its key and its place in the name of its file. */
+function numbered(flags: SharedValues, index: number): SharedValues {
+  return { ...flags, ...(flags.once !== undefined && { once: `${flags.once}/${index}` }) };
+}
+
+/** After these the next create would meet the same. */
+const endsAll: ReadonlySet<ErrorKind> = new Set(['usage', 'auth', 'rejected', 'balance']);
+
+async function sendOne(
+  making: Promise<ReadyCreate | ShownRequest>,
+  ctx: Context,
+): Promise<Outcome<JobResult>> {
+  const ready = await making;
+  if (ready instanceof ShownRequest) return { value: ready };
+  return send(ready, { followers: createFollowers(ctx), turn: (make) => make() }, ctx);
+}
+
+/** Makes several jobs of the same body, one create after the other, each followed while the next one is made. */
+async function* sendMany(
+  making: Promise<ReadyCreate | ShownRequest>,
+  count: number,
+  ctx: Context,
+): AsyncGenerator<Outcome<JobResult>> {
+  const ready = await making;
+  if (ready instanceof ShownRequest) {
+    yield { value: ready };
+    return;
+  }
+  const followers = createFollowers(ctx);
+  const turns = createTurns(1);
+  let isOver = false;
+  const turn = <T>(make: () => Promise<T>): Promise<T> =>
+    turns.take(0, async () => {
+      if (isOver) throw new NotMade();
+      return make().catch((error: unknown) => {
+        isOver ||= error instanceof GwError && endsAll.has(error.kind);
+        throw error;
+      });
+    });
+  const one = async (index: number): Promise<Outcome<JobResult> | undefined> => {
+    const own = { ...ready, flags: numbered(ready.flags, index), index };
+    try {
+      return await send(own, { followers, turn }, ctx);
+    } catch (error) {
+      return error instanceof NotMade ? undefined : { error };
+    }
+  };
+  let unmade = 0;
+  const interrupted: Outcome<JobResult>[] = [];
+  for await (const outcome of asTheyEnd(Array.from({ length: count }, (_, at) => one(at + 1)))) {
+    if (outcome === undefined) unmade += 1;
+    else if (outcome.error instanceof Interrupted) interrupted.push(outcome);
+    else yield outcome;
+  }
+  if (unmade > 0) ctx.io.note(`${unmade} of ${count} jobs were not sent after that`);
+  const [first] = interrupted;
+  if (!(first?.error instanceof Interrupted)) return;
+  const made = interrupted.filter(({ value }) => value !== undefined);
+  for (const { value } of made) if (ctx.io.mode.json || !ready.flags.wait) yield { ...(value && { value }) };
+  const next = commandFor('gw jobs wait --all', ctx);
+  const hint = `${made.length} jobs go on; pick them up with: ${next}`;
+  throw new Interrupted(first.error.signal, made.length > 0 ? hint : first.error.hint);
+}
+
+/** A create of several that was left out, because an earlier one failed in a way that this one would too. */
+class NotMade extends Error {
+  override readonly name = 'NotMade';
+}
+
+/** What the creates of a run share. */
+interface SendDeps {
+  readonly followers: Followers;
+  /** One create at a time. */
+  turn<T>(make: () => Promise<T>): Promise<T>;
+}
+
 /** Throws what `createJob` throws, but for a lost outcome, which is printed under gw's own ID. */
-async function send(ready: ReadyCreate, ctx: Context): Promise<Outcome<JobResult>> {
+async function send(ready: ReadyCreate, deps: SendDeps, ctx: Context): Promise<Outcome<JobResult>> {
   const { spec, draft, flags } = ready;
   const { family } = spec;
   const save = {
-    target: draft.target,
+    target: withIndex(draft.target, ready.index),
     force: flags.force ?? false,
     download: flags.download === undefined,
   };
@@ -339,9 +443,11 @@ async function send(ready: ReadyCreate, ctx: Context): Promise<Outcome<JobResult
   const once = flags.once === undefined ? undefined : { key: flags.once };
   checkTarget(save, { ...intent, once, now: ctx.clock.now(), outputsExpected: 1 });
   const deadlineMs = waitDeadlineMs(flags, ctx);
-  const followers = createFollowers(ctx);
+  const { followers } = deps;
   const sending = { ready, access, intent, deadlineMs, followers };
-  const job = flags.once === undefined ? await make(sending, ctx) : await makeUnderKey(sending, ctx);
+  const job = await deps.turn(() =>
+    flags.once === undefined ? make(sending, ctx) : makeUnderKey(sending, ctx),
+  );
   if ('found' in job) return (await import('../once.ts')).goOnWith(job.found, flags, ctx);
   if ('error' in job) return lostOutcome(job.error, family.name, job.key);
   const odd = job.isOwnReply ? spec.replyWarning?.(job.reply) : undefined;

@@ -21,6 +21,7 @@ export const create = videoCreate({
   place: placeContent,
   examples: [
     'gw video gamma create --sandbox "a paper boat at dawn" --resolution 768P --duration 5 --ratio 16:9 --wait',
+    'gw video gamma create --sandbox "a paper boat" --resolution 768P --duration 4 --ratio 16:9 --count 2 --wait -o boats/',
     'gw video gamma create --sandbox "the boat sails off" --first-frame https://example.com/boat.png --resolution 2K --duration 4',
     'gw video gamma create --sandbox "the fox runs" -m gamma-H3-Max --resolution 480P --duration 5 --ratio 1:1 --dry-run',
   ],

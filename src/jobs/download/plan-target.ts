@@ -35,6 +35,15 @@ export function isFixedName(target: string): boolean {
   return !target.endsWith(path.sep) && placeholdersOf(parsePattern(target)).size === 0;
 }
 
+/** The target of one job of several, in which `{index}` is the job's number; as it is where there is but one. */
+export function withIndex(target: string, index: number | undefined): string {
+  if (index === undefined) return target;
+  const fill = (name: string) => (name === 'index' ? String(index) : `{${name}}`);
+  return parsePattern(target)
+    .map((piece) => ('literal' in piece ? escapePattern(piece.literal) : fill(piece.placeholder)))
+    .join('');
+}
+
 /** A directory is chosen before the bytes are known. */
 function parseDirectory(pattern: string): void {
   if (placeholdersOf(parsePattern(pattern)).has('ext')) {

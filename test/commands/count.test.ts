@@ -1,0 +1,117 @@
+import { afterEach, expect, test } from 'vitest';
+import { World } from '../helpers/gw.ts';
+
+// `--count N`: N jobs of the same body.
+
+const worlds: World[] = [];
+const open = async (options: Parameters<typeof World.open>[0] = {}) => {
+  const world = await World.open(options);
+  worlds.push(world);
+  return world;
+};
+afterEach(async () => {
+  for (const world of worlds.splice(0)) await world.close();
+});
+
+const create = (world: World, ...more: string[]) =>
+  world.gw(['video', 'beta', 'create', 'a fox', '--duration', '3', ...more]);
+const posts = (world: World) => world.sandbox.requests.filter(({ method }) => method === 'POST');
+const lines = (text: string) => text.trim().split('\n');
+
+test('each is a job of its own, with an external ID of its own and a line', async () => {
+  const world = await open();
+  const run = await create(world, '--count', '3');
+  expect(run.code, run.err).toBe(0);
+  expect(new Set(lines(run.out)).size).toBe(3);
+  const ids = posts(world).map(({ body }) => (body as { options: Record<string, string> }).options);
+  expect(new Set(ids.map(({ external_task_id: id }) => id)).size).toBe(3);
+});
+
+test('with --wait --json one object a line, each with its file', async () => {
+  const world = await open();
+  const run = await create(world, '--count', '3', '--wait', '--json', '-o', 'clip.mp4');
+  expect(run.code, run.err).toBe(0);
+  const results = lines(run.out).map((line) => JSON.parse(line));
+  expect(results.map(({ status }) => status)).toEqual(['succeeded', 'succeeded', 'succeeded']);
+  expect(Object.keys(world.files()).sort()).toEqual(['clip-1.mp4', 'clip-2.mp4', 'clip.mp4']);
+});
+
+test('{index} is the number of the job', async () => {
+  const world = await open();
+  const run = await create(world, '--count', '3', '--wait', '-o', 'clips/{{a}}-{index}.{ext}');
+  expect(run.code, run.err).toBe(0);
+  expect(Object.keys(world.files()).sort()).toEqual([
+    'clips/{a}-1.mp4',
+    'clips/{a}-2.mp4',
+    'clips/{a}-3.mp4',
+  ]);
+});
+
+test('with --once K the jobs are K/1 to K/N: run again, with more, only those are made that lack', async () => {
+  const world = await open();
+  const first = await create(world, '--count', '2', '--once', 'k');
+  const second = await create(world, '--count', '4', '--once', 'k');
+  expect(second.code, second.err).toBe(0);
+  expect(lines(second.out)).toEqual(expect.arrayContaining(lines(first.out)));
+  expect(posts(world)).toHaveLength(4);
+  expect((await create(world, '--once', 'k/3')).out.trim()).toBe(lines(second.out)[2]);
+});
+
+test('of those that fail in different ways the exit code is 13, of those that fail alike theirs', async () => {
+  const some = await open({ fault: 'create:503:x1' });
+  const partial = await create(some, '--count', '3', '--retries', '0');
+  expect(partial.code).toBe(some.sandbox.tasks().length === 3 ? 0 : 13);
+  const all = await open({ fault: 'task:fail=policy' });
+  expect((await create(all, '--count', '2', '--wait')).code).toBe(9);
+  const one = await open({ fault: 'task:fail=policy:x1' });
+  const mixed = await create(one, '--count', '2', '--wait');
+  expect(mixed.code).toBe(13);
+  expect(lines(mixed.out)).toHaveLength(1);
+});
+
+test('what one create is refused for the next would be too: nothing more is sent', async () => {
+  const world = await open({ fault: 'create:402' });
+  const run = await create(world, '--count', '5');
+  expect(run.code).toBe(6);
+  expect(posts(world)).toHaveLength(1);
+  expect(run.err).toContain('4 of 5 jobs were not sent');
+});
+
+test('an interrupt names what goes on, once', async () => {
+  const world = await open();
+  let interrupt = () => {};
+  const run = world.gw(
+    ['video', 'beta', 'create', 'a fox', '--duration', '3', '--count', '3', '--wait', '--interval', '50s'],
+    {
+      interrupts: (send) => {
+        interrupt = () => send('SIGINT');
+      },
+    },
+  );
+  while (world.sandbox.tasks().length < 3) await new Promise((resolve) => setTimeout(resolve, 5));
+  interrupt();
+  const { code, err } = await run;
+  expect([130, 0]).toContain(code);
+  if (code === 130) expect(err.match(/gw jobs wait --all/g)).toHaveLength(1);
+});
+
+test.each([
+  [['--count', '0'], '--count 0: a whole number from 1 to 100'],
+  [['--count', '101'], '--count 101'],
+  [['--count', '1.5'], '--count 1.5'],
+  [['--count', '2', '--external-id', 'x'], '--external-id x'],
+  [['--count', '2', '--force', '-o', 'clip.mp4'], 'one file name for 2 tasks'],
+])('%j is refused, and nothing is sent', async (more, says) => {
+  const world = await open();
+  const run = await create(world, ...more);
+  expect(run.code).toBe(2);
+  expect(run.err).toContain(says);
+  expect(world.requests()).toEqual([]);
+});
+
+test('--dry-run shows the request once and says how many there are', async () => {
+  const world = await open();
+  const run = await create(world, '--count', '3', '--dry-run', '--json');
+  expect(JSON.parse(run.out)).toMatchObject({ method: 'POST' });
+  expect(run.err).toContain('3 requests like this one');
+});
