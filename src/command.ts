@@ -40,6 +40,8 @@ export interface CommandSpec<F extends FlagSet, R> {
     readonly choices?: readonly string[];
     readonly completes?: Completes;
   };
+  /** Where a command takes no words: what somebody means who gives it one. */
+  readonly strayWord?: string;
   readonly flags: F;
   /** Complete command lines that run as printed against the sandbox. */
   readonly examples: readonly string[];

@@ -172,7 +172,7 @@ export async function parseArgv(
     if (!(error instanceof CommanderError)) throw error;
     if (error.code === 'commander.helpDisplayed' || error.code === 'commander.help')
       throw await helpOf(deepest);
-    throw fromCommander(error, deepest.command);
+    throw fromCommander(error, deepest);
   }
   if (!found) throw await helpOf(deepest);
   checkSharedOptions(found);
@@ -186,24 +186,106 @@ function unknownCommand(word: string, known: readonly string[], path: readonly s
   return usage(`unknown command: ${where} ${word}`, `${hint}; see ${where} --help`);
 }
 
-/** Commander's message without its prefix; an unknown flag is named without its value, which may be a key. */
-function fromCommander(error: CommanderError, { options }: Command) {
+/** Commander's error as a sentence; what was typed in a flag's or a word's place may be a key, and is not shown. */
+function fromCommander(error: CommanderError, { command, path, spec }: Reached) {
+  const words = ['gw', ...path].join(' ');
   const message = error.message.replace(/^error: /, '');
+  if (error.code === 'commander.excessArguments') {
+    const most = spec?.args ? `only one ${spec.args.name}` : 'no words after it';
+    return usage(`${words} takes ${most}`, spec?.strayWord ?? `see ${words} --help`);
+  }
+  if (error.code === 'commander.missingArgument')
+    return usage(
+      `${words} needs ${spec?.args?.name ?? 'a word'}`,
+      `${spec?.args?.summary}; see ${words} --help`,
+    );
+  const [, valued, value] = /^option '(?:-., )?(--\S+) <(.*)>' argument missing/.exec(message) ?? [];
+  if (valued !== undefined) return usage(`${valued} needs a value`, `write ${valued} ${value}`);
   const unknown = /^unknown option '(--[^='\n]*|-.)/s.exec(message)?.[1];
-  if (unknown === undefined) return usage(message.split('\n')[0] ?? '', 'see --help');
-  const long = options.flatMap((option) => (option.hidden ? [] : (option.long ?? [])));
+  if (unknown === undefined) return usage(message.split('\n')[0] ?? '', `see ${words} --help`);
+  const long = command.options.flatMap((option) => (option.hidden ? [] : (option.long ?? [])));
   if (long.includes(unknown)) return usage(`${unknown} takes no value`, `write ${unknown} alone`);
+  return usage(`unknown option '${shownName(unknown)}'`, hintFor(unknown.replaceAll('_', '-'), long));
+}
+
+function hintFor(unknown: string, long: readonly string[]): string {
+  if (keyFlags.has(unknown)) {
+    return 'no flag takes the key, as it would show in the process list: set GW_API_KEY, or name a file with --api-key-file';
+  }
+  const meant = otherNames[unknown];
+  const ours = meant?.flags.find((name) => long.includes(name));
+  if (ours !== undefined) return `here it is ${ours}`;
+  if (meant?.without !== undefined) return meant.without;
   const [near] = unknown.length > 3 ? nearest(unknown, long, 1) : [];
-  const hint = keyFlags.has(unknown.replaceAll('_', '-'))
-    ? 'no flag takes the key, as it would show in the process list: set GW_API_KEY, or name a file with --api-key-file'
-    : near
-      ? `did you mean ${near}?`
-      : 'see --help';
-  return usage(`unknown option '${shownName(unknown)}'`, hint);
+  return near ? `did you mean ${near}?` : 'see --help';
 }
 
 /** What people type who mean to give the key itself. */
 const keyFlags: ReadonlySet<string> = new Set(['--api-key', '--key', '--token']);
+
+interface OtherName {
+  /** What it is called here; the first that the command takes. */
+  readonly flags: readonly string[];
+  /** What to say where the command takes none of them. */
+  readonly without?: string;
+}
+const oneEach: OtherName = {
+  flags: ['--count', '--n'],
+  without: 'one run makes one: run it again for another',
+};
+const shape: OtherName = { flags: ['--ratio', '--size'] };
+const size: OtherName = { flags: ['--resolution', '--size'] };
+const length: OtherName = { flags: ['--duration'] };
+const target: OtherName = { flags: ['--out'] };
+const picture: OtherName = { flags: ['--image', '--first-frame'] };
+const limit: OtherName = { flags: ['--max-tokens', '--limit'] };
+
+/** Names that other tools have for what is called otherwise here. */
+const otherNames: Readonly<Record<string, OtherName>> = {
+  '-n': oneEach,
+  '--n': oneEach,
+  '--count': oneEach,
+  '--num': oneEach,
+  '--number': oneEach,
+  '--num-images': oneEach,
+  '--num-outputs': oneEach,
+  '--aspect': shape,
+  '--aspect-ratio': shape,
+  '--ar': shape,
+  '--res': size,
+  '--size': size,
+  '--quality': { flags: ['--resolution'] },
+  '--length': length,
+  '--seconds': length,
+  '--time': length,
+  '--output': target,
+  '--output-file': target,
+  '--save': target,
+  '--input': picture,
+  '--input-image': picture,
+  '--image-url': picture,
+  '--reference': picture,
+  '--start-image': { flags: ['--first-frame'] },
+  '--start-frame': { flags: ['--first-frame'] },
+  '--end-image': { flags: ['--last-frame'] },
+  '--end-frame': { flags: ['--last-frame'] },
+  '--max-completion-tokens': limit,
+  '--max-output-tokens': limit,
+  '--temp': { flags: ['--temperature'] },
+  '--system-prompt': { flags: ['--system'] },
+  '--host': { flags: ['--base-url'] },
+  '--endpoint': { flags: ['--base-url'] },
+  '--api-base': { flags: ['--base-url'] },
+  '--yes': { flags: [], without: 'nothing is asked here: leave it out' },
+  '--seed': {
+    flags: [],
+    without: 'no documented field takes a seed; --set seed=N sends one all the same',
+  },
+  '--negative-prompt': {
+    flags: [],
+    without: 'no documented field takes one; say in the prompt what to leave out',
+  },
+};
 
 /** A flag's name for a message; what was typed in its place may be anything. */
 const shownName = (name: string): string => (name.length > 40 ? `${name.slice(0, 40)}…` : name);

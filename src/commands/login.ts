@@ -24,6 +24,7 @@ interface LoggedIn {
 
 /** `gw login`: reads a key without echo, checks it with `GET /v1/models`, and stores it for that gateway only. */
 export const login = defineCommand<typeof flags, LoggedIn>({
+  strayWord: 'the address goes into --base-url; the key is asked for, or read from stdin with --with-key',
   flags,
   examples: [
     'gw sandbox serve --port 4010 --key demo & sleep 1; echo demo | gw login --profile demo --base-url http://127.0.0.1:4010 --with-key && kill $!',

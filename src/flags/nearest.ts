@@ -15,9 +15,28 @@ function distance(a: string, b: string): number {
   return at(a.length, b.length);
 }
 
-/** The known words closest to a mistyped one, nearest first; none where nothing is near. */
+/** How wide `4:3` is for its height, on a scale where 1:2 and 2:1 are as far from 1:1; undefined for another word. */
+function shapeOf(word: string): number | undefined {
+  const [, width, height] = /^(\d{1,5}):(\d{1,5})$/.exec(word) ?? [];
+  if (Number(width) > 0 && Number(height) > 0) return Math.log(Number(width) / Number(height));
+  return undefined;
+}
+
+/** The known words closest to a mistyped one, nearest first; none where nothing is near. Of ratios, by what they are. */
 export function nearest(word: string, known: readonly string[], most = 3): string[] {
   if (word.length > 100) return [];
+  const ratio = shapeOf(word);
+  if (ratio !== undefined && known.some((each) => shapeOf(each) !== undefined)) {
+    return known
+      .map((candidate) => ({
+        candidate,
+        far: Math.abs((shapeOf(candidate) ?? Number.POSITIVE_INFINITY) - ratio),
+      }))
+      .filter(({ far }) => far < Number.POSITIVE_INFINITY)
+      .sort((a, b) => a.far - b.far)
+      .slice(0, most)
+      .map(({ candidate }) => candidate);
+  }
   const wanted = word.toLowerCase();
   return known
     .map((candidate) => {

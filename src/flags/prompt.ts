@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import * as path from 'node:path';
 import { GwError, usage } from '../errors.ts';
 import type { Clock, Host } from '../host.ts';
 import type { Io } from '../io/io.ts';
@@ -42,6 +44,12 @@ export async function readPrompt(input: PromptInput, ctx: PromptWorld): Promise<
   const typed = flag ?? (words.length > 0 ? words.join(' ') : undefined);
   if (typed !== undefined) {
     const where = flag === undefined ? 'the prompt' : '--prompt';
+    if (flag === undefined && isFileNamed(typed, ctx.host.cwd)) {
+      throw usage(
+        `the prompt is ${typed}, and there is a file of that name`,
+        `--prompt ${typed} reads it; words after the command are sent as they are`,
+      );
+    }
     // Words are words: only the flag's value may name a file. A lone dash asks for stdin, as everywhere.
     const prompt =
       flag === undefined && typed !== '-'
@@ -67,6 +75,9 @@ export async function readPrompt(input: PromptInput, ctx: PromptWorld): Promise<
   if (input.optional) return undefined;
   throw usage('no prompt', 'give it as words, with --prompt TEXT, or on stdin');
 }
+
+const isFileNamed = (typed: string, cwd: string): boolean =>
+  /^@[^\0]/.test(typed) && existsSync(path.resolve(cwd, typed.slice(1)));
 
 /** A prompt may begin with @ by itself: family B calls its references so. */
 function withWordsHint(error: unknown): unknown {

@@ -173,12 +173,14 @@ export const oddities = (schema: z.ZodType, body: unknown): (Note & { readonly r
 
 /**
  * A rule for the fields of which each model takes its own part: `gamma-H3 takes 768P, 2K; 480P is for gamma-H3-Max`.
- * `models` by the names that people type; `nameOf` is the one that a body is for.
+ * `models` by the names that people type; `nameOf` is the one that a body is for; `family` goes before a name that says
+ * too little alone.
  */
 export function takenByModel<Body, Model>(
   rule: Pick<Rule<Body>, 'name' | 'sentence'>,
   models: Readonly<Record<string, Model>>,
   nameOf: (body: Body) => string,
+  family = '',
 ): Rule<Body> {
   return {
     ...rule,
@@ -198,8 +200,8 @@ export function takenByModel<Body, Model>(
           return 'min' in taken ? value === taken.also : isTaken(taken, value);
         });
         const rule = takes
-          ? `${name} takes ${takesInWords(takes, facts, ' seconds')}`
-          : `not a setting of ${name}`;
+          ? `${family}${name} takes ${takesInWords(takes, facts, ' seconds')}`
+          : `not a setting of ${family}${name}`;
         const shown = typeof value === 'boolean' ? 'it' : String(value);
         const elsewhere = others.length === 0 ? '' : `; ${shown} is for ${others.join(', ')}`;
         yield { path, message: `${rule}${elsewhere}` };

@@ -127,7 +127,7 @@ export const mediaWithoutRole = (family: string): Rule<{ readonly content: reado
       if (item.type === 'text' || item.role !== undefined) continue;
       yield {
         path: ['content', index],
-        message: 'a medium without a role is sent as it is; a reference has one',
+        message: 'a medium has no role, and a reference should have one',
       };
     }
   },

@@ -310,7 +310,7 @@ describe('bad input: one sentence, and nothing is sent', () => {
     ['an empty new name of a group', ['group', 'update', 'group-1', '--name', ''], /--name.*is empty/],
     ['delete where nobody can be asked', ['delete', 'asset-1'], /cannot be undone, and gw cannot ask here/],
     ['delete a group where nobody can be asked', ['group', 'delete', 'group-1'], /cannot be undone/],
-    ['no ID', ['wait'], /missing required argument/],
+    ['no ID', ['wait'], /gw asset wait needs ID/],
   ])('%s', async (_, argv, sentence) => {
     const world = await open();
     const run = await world.gw(['asset', ...argv], { stdin: '' });

@@ -246,29 +246,29 @@ describe('refused before anything is sent', () => {
       ['a', '--mode', 'omni', '--turbo'],
       /--turbo: the mode omni .*text, image/s,
     ],
-    ['a duration of another mode', ['a', '--duration', '16'], /--duration 16: text takes 3-15 seconds/],
+    ['a duration of another mode', ['a', '--duration', '16'], /--duration 16: beta text takes 3-15 seconds/],
     ['a duration that is a word', ['a', '--duration', 'abc'], /--duration abc: not a whole .*3-15/s],
     ['half a second', ['a', '--duration', '5.5'], /--duration 5.5: not a whole number/],
     [
       '4k on turbo',
       ['a', '--turbo', '--resolution', '4k'],
-      /--resolution 4k: text --turbo takes 720p, 1080p; 4k is for text\n/,
+      /--resolution 4k: beta text --turbo takes 720p, 1080p; 4k is for text\n/,
     ],
     ['4K', ['a', '--resolution', '4K'], /--resolution 4K: .*did you mean 4k/],
     [
       'sound on turbo',
       ['a', '--turbo', '--audio', 'native'],
-      /--audio native: not a setting of text --turbo/,
+      /--audio native: not a setting of beta text --turbo/,
     ],
     [
       'original sound of text',
       ['a', '--audio', 'original'],
-      /--audio original: text takes native, off; original is for o1/,
+      /--audio original: beta text takes native, off; original is for o1/,
     ],
     [
       '--multi-shot on turbo',
       ['a', '--turbo', '--multi-shot'],
-      /--multi-shot: not a setting of text --turbo/,
+      /--multi-shot: not a setting of beta text --turbo/,
     ],
     ['--shot as one shot', ['--no-multi-shot', '--shot', '5:a'], /--shot: not with --no-multi-shot/],
     ['--shot with a prompt', ['a', '--turbo', '--shot', '5:a'], /prompt was given twice/],
@@ -353,7 +353,7 @@ describe('refused before anything is sent', () => {
   test('with --no-validate the breach is a warning, and the request is sent', async () => {
     const world = await open();
     const run = await world.gw([...create, 'a', '--duration', '16', '--no-validate']);
-    expect(run.err).toMatch(/warning: --duration 16: text takes 3-15 seconds/);
+    expect(run.err).toMatch(/warning: --duration 16: beta text takes 3-15 seconds/);
     expect(world.requests()[0]).toBe('POST /text-to-video/beta-3.0');
   });
 

@@ -78,7 +78,7 @@ const textExamples: Example[] = [
   text(
     'sound of another mode',
     { prompt, settings: { audio: 'original' } },
-    /original: text takes native, off; original is for o1/,
+    /original: beta text takes native, off; original is for o1/,
   ),
   text('a resolution that is none', { prompt, settings: { resolution: '480p' } }, /one of 720p, 1080p, 4k/),
   text('4K in another spelling', { prompt, settings: { resolution: '4K' } }, /did you mean 4k/),
@@ -105,8 +105,8 @@ const turboExamples: Example[] = [
   turbo('a prompt alone', { prompt }),
   turbo('1080p', { prompt, settings: { resolution: '1080p', aspect_ratio: '1:1', duration: 15 } }),
   turbo('4k', { prompt, settings: { resolution: '4k' } }, /takes 720p, 1080p; 4k is for text/),
-  turbo('multi_shot', { prompt, settings: { multi_shot: true } }, /not a setting of text --turbo/),
-  turbo('audio', { prompt, settings: { audio: 'off' } }, /not a setting of text --turbo/),
+  turbo('multi_shot', { prompt, settings: { multi_shot: true } }, /not a setting of beta text --turbo/),
+  turbo('audio', { prompt, settings: { audio: 'off' } }, /not a setting of beta text --turbo/),
   turbo('3,073 characters', { prompt: 'a'.repeat(3073) }, /at most 3072/),
   turbo('two shots that make the default duration', {
     prompt: 'shot 1, 2, a fox wakes; shot 2, 3, it runs;',
@@ -206,13 +206,13 @@ const o1Examples: Example[] = [
   o1(
     'sound of another mode',
     { contents: [words, base], settings: { audio: 'native' } },
-    /o1 takes original, off; native is for text/,
+    /beta o1 takes original, off; native is for text/,
   ),
   o1('4k', { contents: [words], settings: { ...wide, resolution: '4k' } }, /takes 720p, 1080p/),
   o1(
     'several shots',
     { contents: [words], settings: { ...wide, multi_shot: true } },
-    /not a setting of o1; it is for text/,
+    /not a setting of beta o1; it is for text/,
   ),
   o1('3 seconds', { contents: [words], settings: { ...wide, duration: 3 } }),
   o1('2 seconds', { contents: [words], settings: { ...wide, duration: 2 } }, /3-10 seconds/),

@@ -33,6 +33,8 @@ const endpoints = { create: createAsset, upload: uploadAsset } as const;
 /** `gw asset create` (the action) and `gw asset upload` (its REST alias): the same request by two ways. */
 export const assetCreate = (verb: keyof typeof endpoints) =>
   defineCommand<typeof flags, LibraryResult>({
+    strayWord:
+      'no file is sent: put it where the service can read it, and give its https:// address with --url',
     flags,
     examples: [
       `gw asset ${verb} --sandbox --group "$(gw asset group create --sandbox --name foxes)" --url https://example.com/fox.png --name fox --wait`,

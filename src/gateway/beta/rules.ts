@@ -22,6 +22,7 @@ const settingsRule = (mode: keyof typeof betaSettings, sentence: string) =>
     { name: `beta.settings-of-${mode.replace(' --', '-')}`, sentence },
     betaSettings,
     () => mode,
+    'beta ',
   );
 
 const promptLength: Rule<BetaTextBody> = {

@@ -175,7 +175,11 @@ const sharedRules = (action: Action): readonly Rule<ImageSettings>[] => [
       if (imageModel(id)) return;
       // One that stands whole in what was typed is a model of its own, not what was meant.
       const known = Object.keys(imageModels).filter((each) => !id.startsWith(each));
-      yield { path: ['model'], message: 'not an image model that the document lists; sent as it is', known };
+      yield {
+        path: ['model'],
+        message: 'not an image model that the document lists, so the rules of no model are checked',
+        known,
+      };
     },
   },
   {
