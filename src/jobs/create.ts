@@ -9,8 +9,8 @@ import { isOwnExternalId } from '../ledger/job-key.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { CreateAttempt } from './create-attempt.ts';
 import type { IdentifiedBody } from './external-id.ts';
-import type { Looker } from './looker.ts';
 import { recordFailure } from './record-failure.ts';
+import type { Looker } from './watch/looker.ts';
 
 /** What is needed to create a paid job. */
 export interface CreateInput extends IdentifiedBody {
@@ -100,7 +100,7 @@ export function recordId(key: string, { id, status }: Accepted, ledger: Ledger):
 
 /** Begins the job once the account has room for it; loaded where it is asked for. */
 async function beginInSlot<T>(input: CreateInput, queue: QueueOptions, begin: () => T): Promise<T> {
-  const { takeSlot } = await import('./slots.ts');
+  const { takeSlot } = await import('./watch/slots.ts');
   return takeSlot({ ...input, ...queue, speed: input.client.speed }, begin);
 }
 

@@ -3,7 +3,7 @@ import type { ExternalIds, TaskFamily } from '../gateway/task.ts';
 import type { Clock } from '../host.ts';
 import type { Client, Reply } from '../http/client.ts';
 import type { FoundTask } from './external-id.ts';
-import type { SeenTask, TaskLook } from './look.ts';
+import type { SeenTask, TaskLook } from './watch/look.ts';
 
 /** What looks by external ID need. */
 export interface ExternalLook {

@@ -2,7 +2,7 @@ import { GwError, usage } from '../errors.ts';
 import type { TaskFamily } from '../gateway/task.ts';
 import type { Job } from '../ledger/event.ts';
 import type { Hold, Ledger } from '../ledger/ledger.ts';
-import type { TaskLook } from './look.ts';
+import type { TaskLook } from './watch/look.ts';
 
 // Closes a job of unknown outcome by what its user found out; gw itself never guesses at it.
 

@@ -5,10 +5,10 @@ import type { SavedFile, SavePlan } from '../ledger/event.ts';
 import type { DownloadJournal } from './download/journal.ts';
 import { namingOf } from './download/output-path.ts';
 import { saveOutputs } from './download/save-outputs.ts';
-import type { FollowDeps } from './follow.ts';
 import { holdWhenFree } from './hold-job.ts';
-import { endEvent, type SeenTask, type TaskLook } from './look.ts';
 import { printableRecord } from './printable-record.ts';
+import type { FollowDeps } from './watch/follow.ts';
+import { endEvent, type SeenTask, type TaskLook } from './watch/look.ts';
 
 export interface SaveInput {
   readonly key: string;

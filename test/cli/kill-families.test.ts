@@ -2,7 +2,7 @@ import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { loadTaskFamily } from '../../src/gateway/families.ts';
 import type { TaskFamily } from '../../src/gateway/task.ts';
-import { isOpen } from '../../src/jobs/sync.ts';
+import { isOpen } from '../../src/jobs/watch/sync.ts';
 import type { Job } from '../../src/ledger/event.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import {

@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { alphaFamily } from '../../src/gateway/alpha/task.ts';
-import { isOpen } from '../../src/jobs/sync.ts';
+import { isOpen } from '../../src/jobs/watch/sync.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import {
   canTrace,

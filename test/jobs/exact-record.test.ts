@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { exactText } from '../../src/jobs/exact-record.ts';
-import { mayHoldLongNumber } from '../../src/jobs/long-number.ts';
+import { exactText } from '../../src/jobs/watch/exact-record.ts';
+import { mayHoldLongNumber } from '../../src/jobs/watch/looker.ts';
 
 describe('the text of a record', () => {
   test.each([

@@ -4,8 +4,8 @@ import { alphaFamily } from '../../src/gateway/alpha/task.ts';
 import { betaFamily } from '../../src/gateway/beta/task.ts';
 import { accountLimits, fourKLimits, poolOf } from '../../src/gateway/limits.ts';
 import type { TaskFamily } from '../../src/gateway/task.ts';
-import { createLooker } from '../../src/jobs/looker.ts';
-import { poll } from '../../src/jobs/poll.ts';
+import { createLooker } from '../../src/jobs/watch/looker.ts';
+import { poll } from '../../src/jobs/watch/poll.ts';
 import { VirtualClock } from '../helpers/virtual-clock.ts';
 import { fakeTasks, mostInAMinute } from './fake-client.ts';
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { asTheyEnd } from '../../src/jobs/as-they-end.ts';
-import { childSignals } from '../../src/jobs/child-signals.ts';
-import { createTurns } from '../../src/jobs/turns.ts';
+import { asTheyEnd, childSignals } from '../../src/jobs/watch/follow-many.ts';
+import { createTurns } from '../../src/jobs/watch/turns.ts';
 
 describe('turns', () => {
   test('at most so many at once, the soonest due first, of equals the first to come', async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { GwError } from '../../src/errors.ts';
 import type { TaskView } from '../../src/gateway/task.ts';
-import { type Look, type PollOptions, poll } from '../../src/jobs/poll.ts';
+import { type Look, type PollOptions, poll } from '../../src/jobs/watch/poll.ts';
 import { scriptedClock } from '../http/scripted-clock.ts';
 import { errorOf } from '../http/test-client.ts';
 

@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { expect } from 'vitest';
 import { loadTaskFamily } from '../../src/gateway/families.ts';
-import { isOpen } from '../../src/jobs/sync.ts';
+import { isOpen } from '../../src/jobs/watch/sync.ts';
 import type { Job } from '../../src/ledger/event.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { KEY, openPlace, type Place, pause, sha256, sha256Of } from '../cli/place.ts';

@@ -1,6 +1,6 @@
 import type { Context } from '../../context.ts';
 import { findTaskFamily } from '../../gateway/families.ts';
-import type { SyncInput } from '../../jobs/sync.ts';
+import type { SyncInput } from '../../jobs/watch/sync.ts';
 import type { Followers } from '../video/followers.ts';
 import type { KnownJob } from './read-jobs.ts';
 

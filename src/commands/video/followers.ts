@@ -3,10 +3,10 @@ import type { Access, Context } from '../../context.ts';
 import type { AccountType, RatePool } from '../../gateway/limits.ts';
 import { poolOf } from '../../gateway/limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
-import type { FollowDeps, JobDeps } from '../../jobs/follow.ts';
-import { createLooker, type Looker } from '../../jobs/looker.ts';
-import type { SharedRate } from '../../jobs/rate-file.ts';
-import type { Turns } from '../../jobs/turns.ts';
+import type { FollowDeps, JobDeps } from '../../jobs/watch/follow.ts';
+import { createLooker, type Looker } from '../../jobs/watch/looker.ts';
+import type { SharedRate } from '../../jobs/watch/rate.ts';
+import type { Turns } from '../../jobs/watch/turns.ts';
 import type { Job } from '../../ledger/event.ts';
 
 /** What jobs of a run are looked at and followed with: whoever asks the same gateway shares one looker, and its rates. */
@@ -85,7 +85,7 @@ async function sharedRates(
   ctx: Context,
 ): Promise<((pool: string) => SharedRate) | undefined> {
   try {
-    const { openRateFile } = await import('../../jobs/rate-file.ts');
+    const { openRateFile } = await import('../../jobs/watch/rate.ts');
     const locks = path.join(path.dirname((await ctx.ledger()).dir), 'locks');
     return (pool) => openRateFile(locks, [name, keyId ?? '', pool]);
   } catch {

@@ -3,7 +3,7 @@ import type { SaveFlags } from '../../flags/job-flags.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { planTarget } from '../../jobs/download/plan-target.ts';
 import { holdWhenFree } from '../../jobs/hold-job.ts';
-import type { TaskLook } from '../../jobs/look.ts';
+import type { TaskLook } from '../../jobs/watch/look.ts';
 import type { Job, SavePlan } from '../../ledger/event.ts';
 import { adoptedJobKey } from '../../ledger/job-key.ts';
 import { jobsByName } from '../../ledger/ledger.ts';

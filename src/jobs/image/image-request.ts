@@ -1,7 +1,7 @@
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { RequestInput } from '../../http/client.ts';
 import type { IntentEvent, SavedFile } from '../../ledger/event.ts';
-import type { JobDeps } from '../follow.ts';
+import type { JobDeps } from '../watch/follow.ts';
 
 /** One paid request for images, checked and spelled out; its target has been looked at with `checkTarget`. */
 export interface ImageRequest {

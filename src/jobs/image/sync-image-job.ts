@@ -4,7 +4,7 @@ import type { Job, SavedFile } from '../../ledger/event.ts';
 import type { DownloadJournal, RecordedPart } from '../download/journal.ts';
 import { namingOf } from '../download/output-path.ts';
 import { forgetPart, PartFile, removePart } from '../download/part-file.ts';
-import type { Followed } from '../follow.ts';
+import type { Followed } from '../watch/follow.ts';
 import { imageJournal } from './image-journal.ts';
 import type { ImageDeps } from './image-request.ts';
 import { type Published, publishImage } from './publish-image.ts';

@@ -1,19 +1,17 @@
-import { GwError } from '../errors.ts';
-import type { RatePool } from '../gateway/limits.ts';
-import type { Family, TaskFamily } from '../gateway/task.ts';
-import type { Job } from '../ledger/event.ts';
-import type { Ledger } from '../ledger/ledger.ts';
-import { asTheyEnd } from './as-they-end.ts';
-import { childSignals } from './child-signals.ts';
-import { removePart } from './download/part-file.ts';
+import { GwError } from '../../errors.ts';
+import type { RatePool } from '../../gateway/limits.ts';
+import type { Family, TaskFamily } from '../../gateway/task.ts';
+import type { Job } from '../../ledger/event.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { removePart } from '../download/part-file.ts';
+import { isOpenImageJob, syncImageJob } from '../image/sync-image-job.ts';
+import { linkExpiresAtMs, recordExpiresAtMs } from '../job-view.ts';
+import { explainOtherKey, isOtherKey } from '../other-key.ts';
+import { canBeLookedUp, isUnanswered, type Settled, settleUnanswered } from '../settle-unanswered.ts';
 import { endOf, type FollowDeps, type Followed, type JobDeps } from './follow.ts';
-import { SAVES_AT_ONCE } from './follow-many.ts';
-import { isOpenImageJob, syncImageJob } from './image/sync-image-job.ts';
-import { linkExpiresAtMs, recordExpiresAtMs } from './job-view.ts';
+import { asTheyEnd, childSignals, SAVES_AT_ONCE } from './follow-many.ts';
 import { recordLook, seenInLedger } from './look.ts';
 import type { Looker } from './looker.ts';
-import { explainOtherKey, isOtherKey } from './other-key.ts';
-import { canBeLookedUp, isUnanswered, type Settled, settleUnanswered } from './settle-unanswered.ts';
 import { createTurns, type Turns } from './turns.ts';
 
 /** Whether a job still needs something: an answer, a look, its outputs saved, or a part file put away. */

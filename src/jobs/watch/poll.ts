@@ -1,6 +1,6 @@
-import { GwError } from '../errors.ts';
-import type { TaskView } from '../gateway/task.ts';
-import type { Clock } from '../host.ts';
+import { GwError } from '../../errors.ts';
+import type { TaskView } from '../../gateway/task.ts';
+import type { Clock } from '../../host.ts';
 
 /** One look at a task: what it says, and the earliest moment the gateway wants to be asked again. */
 export interface Look {

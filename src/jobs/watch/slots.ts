@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { ensureDirectory } from '../disk/durable-directory.ts';
-import { isLocked, type LockFile, tryLock } from '../disk/lock-file.ts';
-import { waitForLock } from '../disk/wait-for-lock.ts';
-import { GwError } from '../errors.ts';
-import { type AccountType, poolOf, type RatePool } from '../gateway/limits.ts';
-import type { TaskFamily } from '../gateway/task.ts';
-import type { Clock } from '../host.ts';
-import type { Job } from '../ledger/event.ts';
-import type { Ledger } from '../ledger/ledger.ts';
-import { claimError } from '../ledger/write-error.ts';
+import { ensureDirectory } from '../../disk/durable-directory.ts';
+import { isLocked, type LockFile, tryLock } from '../../disk/lock-file.ts';
+import { waitForLock } from '../../disk/wait-for-lock.ts';
+import { GwError } from '../../errors.ts';
+import { type AccountType, poolOf, type RatePool } from '../../gateway/limits.ts';
+import type { TaskFamily } from '../../gateway/task.ts';
+import type { Clock } from '../../host.ts';
+import type { Job } from '../../ledger/event.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { claimError } from '../../ledger/write-error.ts';
+import { isOtherKey } from '../other-key.ts';
 import { recordLook, YOUNG_MS } from './look.ts';
 import type { Looker } from './looker.ts';
-import { isOtherKey } from './other-key.ts';
 import { spedUp } from './poll.ts';
 
 /** What waiting for a slot needs. */

@@ -1,9 +1,9 @@
-import type { Family, TaskView } from '../gateway/task.ts';
-import type { Reply } from '../http/client.ts';
-import type { Job, LedgerEvent } from '../ledger/event.ts';
-import type { Ledger } from '../ledger/ledger.ts';
-import { taskOf } from '../ledger/settled.ts';
-import { linkExpiresAtMs } from './job-view.ts';
+import type { Family, TaskView } from '../../gateway/task.ts';
+import type { Reply } from '../../http/client.ts';
+import type { Job, LedgerEvent } from '../../ledger/event.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { taskOf } from '../../ledger/settled.ts';
+import { linkExpiresAtMs } from '../job-view.ts';
 
 /** A task that was created this recently may not be known everywhere yet (promises, section 2). */
 export const YOUNG_MS = 60_000;

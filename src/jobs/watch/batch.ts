@@ -1,6 +1,8 @@
-import { GwError } from '../errors.ts';
+import { GwError } from '../../errors.ts';
+import type { TaskFamily } from '../../gateway/task.ts';
+import type { Reply } from '../../http/client.ts';
+import type { TaskLook } from './look.ts';
 import type { LookOptions } from './looker.ts';
-import type { LookOutcome } from './read-look.ts';
 
 /** One who asks for a task and waits for the answer. */
 export interface Ask {
@@ -19,7 +21,7 @@ export interface Ask {
 const MAX_ID_CHARS = 4_000;
 
 /** Those who wait for a look in the order in which they asked, and whom of them the next request asks for. */
-export class LookAsks {
+export class LookBatch {
   readonly #maxIds: number;
   readonly #followed: ReadonlyMap<string, number>;
   readonly #waiting = new Set<Ask>();
@@ -104,5 +106,38 @@ export class LookAsks {
         ask.settle({ error });
       }
     }
+  }
+}
+
+/** What one look came to. */
+export type LookOutcome = { readonly look: TaskLook } | { readonly error: unknown };
+
+/** A reply, and what it holds of one task; no record where it does not name the task. */
+interface Came {
+  readonly record: unknown;
+  readonly recordText?: string | undefined;
+  readonly reply: Reply;
+  readonly serverDateMs: number;
+}
+
+/** Reads one task's record of a reply: `not_found` where there is none, `unavailable` where it cannot be read. */
+export function readLook(family: TaskFamily, id: string, came: Came): LookOutcome {
+  if (came.record === undefined) {
+    return { error: new GwError('not_found', `the gateway does not know task ${id}`, { taskId: id }) };
+  }
+  try {
+    const view = readable(() => family.readTask(came.record, id), `the record of task ${id}`);
+    return { look: { ...came, view } };
+  } catch (error) {
+    return { error };
+  }
+}
+
+/** What a parser makes of it. Throws `unavailable` where it cannot be read. */
+export function readable<T>(parse: () => T, what: string): T {
+  try {
+    return parse();
+  } catch {
+    throw new GwError('unavailable', `${what} cannot be read`);
   }
 }

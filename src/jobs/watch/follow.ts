@@ -1,18 +1,18 @@
-import { GwError } from '../errors.ts';
-import type { RatePool } from '../gateway/limits.ts';
-import type { TaskFamily } from '../gateway/task.ts';
-import type { Clock } from '../host.ts';
-import type { Client } from '../http/client.ts';
-import type { Transport } from '../http/exchange.ts';
-import type { Progress } from '../io/io.ts';
-import type { SavedFile, SavePlan } from '../ledger/event.ts';
-import type { Ledger } from '../ledger/ledger.ts';
-import type { JobEvents } from './job-events.ts';
+import { GwError } from '../../errors.ts';
+import type { RatePool } from '../../gateway/limits.ts';
+import type { TaskFamily } from '../../gateway/task.ts';
+import type { Clock } from '../../host.ts';
+import type { Client } from '../../http/client.ts';
+import type { Transport } from '../../http/exchange.ts';
+import type { Progress } from '../../io/io.ts';
+import type { SavedFile, SavePlan } from '../../ledger/event.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { JobEvents } from '../job-events.ts';
+import { printableRecord } from '../printable-record.ts';
+import { type SaveInput, saveJob } from '../save-job.ts';
 import { recordLook, type SeenTask, type TaskLook, YOUNG_MS } from './look.ts';
 import type { Looker } from './looker.ts';
 import { poll, spedUp } from './poll.ts';
-import { printableRecord } from './printable-record.ts';
-import { type SaveInput, saveJob } from './save-job.ts';
 import type { Turns } from './turns.ts';
 
 /** What every job needs to be worked on; it knows no command and draws nothing. */
