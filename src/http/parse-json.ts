@@ -4,18 +4,21 @@ export const MAX_JSON_DEPTH = 256;
 /** As much as the transport brings home of one reply. */
 const MAX_JSON_CHARS = 64 * 1024 * 1024;
 
+/** A value costs up to a hundred times the memory of its two characters of text. */
+export const MAX_JSON_VALUES = 1_000_000;
+
 /** Text from outside that is not parsed; the message says why, as a clause. */
 export class UnreadableJson extends SyntaxError {
   override readonly name = 'UnreadableJson';
 }
 
 /**
- * Parses JSON that came from outside, once its size and its depth are known to be sane (promises, section 5). Throws
- * UnreadableJson.
+ * Parses JSON that came from outside, once its size, its depth and the number of its values are known to be sane (promises,
+ * section 5). Throws UnreadableJson.
  */
 export function parseJson(text: string): unknown {
   if (text.length > MAX_JSON_CHARS) throw new UnreadableJson('JSON that is too large to be read');
-  if (isTooDeep(text)) throw new UnreadableJson(`JSON that nests deeper than ${MAX_JSON_DEPTH} levels`);
+  checkShape(text);
   try {
     return JSON.parse(text);
   } catch {
@@ -24,20 +27,29 @@ export function parseJson(text: string): unknown {
 }
 
 const QUOTE = 0x22;
+const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
 
-function isTooDeep(text: string): boolean {
+/** Before each value stands a comma, or the bracket that it is the first behind. */
+function checkShape(text: string): void {
   let depth = 0;
+  let values = 1;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code === QUOTE) at = endOfText(text, at);
+    else if (code === COMMA) values += 1;
     // Both brackets of each kind differ by 2, and in bit 5 from the other kind's.
     else if ((code | 0x20) === 0x7b) {
       depth += 1;
-      if (depth > MAX_JSON_DEPTH) return true;
+      values += 1;
+      if (depth > MAX_JSON_DEPTH) {
+        throw new UnreadableJson(`JSON that nests deeper than ${MAX_JSON_DEPTH} levels`);
+      }
     } else if ((code | 0x20) === 0x7d) depth -= 1;
+    if (values > MAX_JSON_VALUES) {
+      throw new UnreadableJson(`JSON of more than ${MAX_JSON_VALUES.toLocaleString('en')} values`);
+    }
   }
-  return false;
 }
 
 /** Where the quote stands that ends a text; the end of all where none does. */

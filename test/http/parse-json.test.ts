@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { MAX_JSON_DEPTH, parseJson, UnreadableJson } from '../../src/http/parse-json.ts';
+import { MAX_JSON_DEPTH, MAX_JSON_VALUES, parseJson, UnreadableJson } from '../../src/http/parse-json.ts';
 
 const nested = (depth: number, [open = '[', close = ']']: readonly string[]) =>
   `${open.repeat(depth)}1${close.repeat(depth)}`;
@@ -41,6 +41,17 @@ test('what JSON.parse takes, it takes alike; what it refuses, it refuses', () =>
 test('more than 64 MiB is not read', () => {
   expect(() => parseJson(`"${'a'.repeat(64 * 1024 * 1024)}"`)).toThrow(/too large/);
   expect(parseJson(`"${'a'.repeat(64 * 1024 * 1024 - 2)}"`)).toHaveLength(64 * 1024 * 1024 - 2);
+});
+
+test('the number of values is bounded, whatever they are; commas in texts are none', () => {
+  for (const value of ['[]', '{}', '1', '""', '{"a":{}}']) {
+    const each = value === '1' || value === '""' ? 1 : value === '{"a":{}}' ? 3 : 2;
+    const list = (count: number) => `[${Array(count).fill(value).join(',')}]`;
+    const most = Math.floor((MAX_JSON_VALUES - 2) / each);
+    expect(() => parseJson(list(most)), value).not.toThrow();
+    expect(() => parseJson(list(most + 4)), value).toThrow(/^JSON of more than 1,000,000 values$/);
+  }
+  expect(parseJson(JSON.stringify(',[{'.repeat(MAX_JSON_VALUES)))).toHaveLength(3 * MAX_JSON_VALUES);
 });
 
 test('its time is bounded by the length, also for runs of backslashes and open texts', () => {

@@ -54,8 +54,10 @@ export function answerPrinter(io: Io, { form, showThoughts }: PrintOptions): Ans
     async finish({ toolCalls, reply, replyText }) {
       closeThought();
       if (form === 'reply') {
-        if (replyText !== undefined) await io.outRaw(replyText.endsWith('\n') ? replyText : `${replyText}\n`);
-        else await printReply(reply, io);
+        if (replyText === undefined) return printReply(reply, io);
+        // Two writes: with its line end in one text it would be copied.
+        await io.outRaw(replyText);
+        if (!replyText.endsWith('\n')) await io.outRaw('\n');
       }
       if (form === 'events' && replyText !== undefined) await io.outJson(reply);
       if (form !== 'text') return;
