@@ -17,6 +17,16 @@ export const program: Node = group(
   'Chat, images and video through one gateway. What you pay for is on disk before it is sent, and saved before its link expires.',
   [
     leaf('chat', 'ask a model, or talk with it', async () => (await import('./commands/chat.ts')).chat),
+    group(
+      'sessions',
+      'stored conversations',
+      [
+        leaf('list', 'list them', async () => (await import('./commands/sessions.ts')).list),
+        leaf('show', 'print a conversation', async () => (await import('./commands/sessions.ts')).show),
+        leaf('delete', 'delete conversations', async () => (await import('./commands/sessions.ts')).remove),
+      ],
+      async () => (await import('./commands/sessions.ts')).list,
+    ),
     group('image', 'generate and edit images', [
       leaf(
         'create',

@@ -41,6 +41,7 @@ export const chat = defineCommand<typeof chatFlags, never>({
       '--messages': typed.messages,
       '--system': typed.system,
       '--prompt': typed.prompt,
+      ...(typed.image?.includes('-') && { '--image': '-' }),
     });
     const start = await readStart(typed, ctx);
     const turns = await readQuestion(args, typed, start, ctx);

@@ -52,6 +52,8 @@ export interface PipedPromptOptions {
   /** The most that is read, in bytes (default 16 MB). */
   readonly maxBytes?: number | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Looks at what came before it is taken for text; may throw `usage`. */
+  readonly onBytes?: ((bytes: Uint8Array) => void) | undefined;
 }
 
 /**
@@ -84,6 +86,7 @@ export async function readPipedPrompt(
         lastHeardMs = clock.steady();
       },
     });
+    options.onBytes?.(bytes);
     return textOf(bytes, 'stdin') || undefined;
   } finally {
     ended.abort();

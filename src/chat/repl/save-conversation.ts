@@ -44,7 +44,8 @@ export function saveConversation(
   }
 }
 
-function messages({ turns, system }: Pick<Conversation, 'turns' | 'system'>): unknown[] {
+/** A conversation as chat completions spell it, for --messages. */
+export function messages({ turns, system }: Pick<Conversation, 'turns' | 'system'>): unknown[] {
   return [...(system === undefined ? [] : [{ role: 'system', content: system }]), ...turns.map(message)];
 }
 
@@ -72,7 +73,7 @@ function message(turn: ChatTurn): unknown {
 const part = (each: ChatPart) =>
   each.type === 'text' ? each : { type: 'image_url', image_url: { url: each.url } };
 
-function markdown({ turns, system }: Pick<Conversation, 'turns' | 'system'>): string {
+export function markdown({ turns, system }: Pick<Conversation, 'turns' | 'system'>): string {
   const sections = turns.map((turn) => {
     if (turn.role === 'tool') return `## Result of ${turn.name ?? turn.toolCallId}\n\n${turn.content}\n`;
     if (turn.role === 'user') return `## You\n\n${turn.parts.map(inMarkdown).join('\n\n')}\n`;

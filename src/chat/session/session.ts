@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import { trustedStateDir } from '../../config/dirs.ts';
 import type { Context } from '../../context.ts';
 import { appendLine } from '../../disk/append-line.ts';
-import { ensureDirectory } from '../../disk/durable-directory.ts';
+import { ensureDirectory, syncDirectory } from '../../disk/durable-directory.ts';
 import { waitForLock } from '../../disk/wait-for-lock.ts';
 import type { ChatTurn } from '../chat.ts';
 import { exchangeLine, type SessionSettings } from './exchange.ts';
@@ -48,7 +48,7 @@ export async function openSession(
   ctx: SessionContext,
 ): Promise<Session> {
   const name = parseSessionName(rawName);
-  const dir = path.join(trustedStateDir(ctx.host), 'chat', 'sessions');
+  const dir = directoryOf(ctx.host);
   const file = path.join(dir, `${name}.jsonl`);
   try {
     ensureDirectory(dir);
@@ -61,6 +61,48 @@ export async function openSession(
   if (fresh) session.startOver();
   else session.reload();
   return session;
+}
+
+const directoryOf = (host: SessionContext['host']): string =>
+  path.join(trustedStateDir(host), 'chat', 'sessions');
+
+export interface StoredName {
+  readonly name: string;
+  readonly file: string;
+  /** Unix milliseconds of the last exchange. */
+  readonly changedAtMs: number;
+}
+
+/** The stored conversations, the one that was talked in last first. Throws GwError `usage` for a directory of others. */
+export function storedSessions(host: SessionContext['host']): StoredName[] {
+  const dir = directoryOf(host);
+  const names = fs.existsSync(dir) ? fs.readdirSync(dir).filter((each) => each.endsWith('.jsonl')) : [];
+  const found = names.flatMap((each) => {
+    const file = path.join(dir, each);
+    const stat = fs.statSync(file, { throwIfNoEntry: false });
+    return stat?.isFile() ? [{ name: path.basename(each, '.jsonl'), file, changedAtMs: stat.mtimeMs }] : [];
+  });
+  return found.sort((left, right) => right.changedAtMs - left.changedAtMs);
+}
+
+/** Removes a stored conversation; false where there is none. Throws GwError `usage` where it cannot be removed. */
+export async function deleteSession(rawName: string, ctx: SessionContext): Promise<boolean> {
+  const name = parseSessionName(rawName, 'NAME');
+  const dir = directoryOf(ctx.host);
+  const file = path.join(dir, `${name}.jsonl`);
+  if (!fs.existsSync(file)) return false;
+  try {
+    const lock = await waitForLock(path.join(dir, `${name}.lock`), ctx.clock);
+    try {
+      fs.rmSync(file, { force: true });
+      syncDirectory(dir);
+    } finally {
+      lock.release();
+    }
+  } catch (error) {
+    throw cannotOpen(error, file);
+  }
+  return true;
 }
 
 class StoredSession implements Session {

@@ -5,6 +5,8 @@ import { usage } from '../../errors.ts';
 import { refuseOrWarn } from '../../flags/breaches.ts';
 import { readPrompt } from '../../flags/prompt.ts';
 import { MB } from '../../gateway/media-limits.ts';
+import { toDataUri } from '../../media/data-uri.ts';
+import { SNIFF_BYTES, sniff, typeInWords } from '../../media/signatures.ts';
 import { readPipedPrompt } from '../../media/text-input.ts';
 import { toolUses } from './read-history.ts';
 import type { ChatFlags } from './read-settings.ts';
@@ -26,15 +28,15 @@ export async function readQuestion(
   const prompt = await readPrompt({ words, flag: flags.prompt, optional: true, mayReadStdin: false }, ctx);
   const hasTurns = Object.keys(history).length > 0 || base[surface.historyField] !== undefined;
   const hasQuestion = hasTurns || results.length > 0;
-  const takesStdin = [globals.body, globals.apiKeyFile, flags.messages, flags.system, flags.prompt].every(
-    (value) => value !== '-' && value !== '@-',
-  );
+  const others = [globals.body, globals.apiKeyFile, flags.messages, flags.system, flags.prompt];
+  const takesStdin = [...others, ...(flags.image ?? [])].every((value) => value !== '-' && value !== '@-');
   const piped =
     takesStdin && (prompt !== undefined || !hasQuestion)
       ? await readPipedPrompt(host.stdin, {
           clock: ctx.clock,
           signal: ctx.signal,
           maxBytes: MAX_PIPED_BYTES,
+          onBytes: refusePicture,
           onWaiting: () =>
             io.note(
               prompt === undefined
@@ -62,10 +64,11 @@ export async function readImages(
   { globals, host, io, signal }: Context,
 ): Promise<ChatPart[]> {
   if (references.length === 0) return [];
+  const piped = references.includes('-') ? await pictureOnStdin(host.stdin, signal) : undefined;
   const { resolveMedia } = await import('../../media/resolve.ts');
   const validate = globals.validate === undefined;
   const inputs = references.map((raw) => ({
-    raw,
+    raw: raw === '-' && piped !== undefined ? piped : raw,
     flag: '--image',
     modality: 'image' as const,
     takes: { url: true, base64: true, schemes: [] },
@@ -77,6 +80,31 @@ export async function readImages(
   );
   refuseOrWarn(breaches, validate, io);
   return items.map(({ url }) => ({ type: 'image', url }));
+}
+
+/** A picture is no text, and a command line that pipes one has meant it as one. */
+function refusePicture(bytes: Uint8Array): void {
+  const type = sniff(bytes.subarray(0, SNIFF_BYTES));
+  if (type?.modality !== 'image' || type.format === 'svg') return;
+  throw usage(`stdin holds ${typeInWords(type)}, not text`, 'add --image - to send it as a picture');
+}
+
+/** The picture on stdin as a data URI. Throws `usage` for a terminal and for what is no picture. */
+async function pictureOnStdin(stdin: Context['host']['stdin'], signal: AbortSignal): Promise<string> {
+  if (stdin.isTTY) {
+    throw usage(
+      '--image -: stdin is a terminal',
+      'send a picture there: gw chat "what is this?" --image - < fox.png',
+    );
+  }
+  const { readInputStream } = await import('../../media/read-input.ts');
+  const bytes = await readInputStream(stdin, { named: '--image -', maxBytes: MAX_PIPED_BYTES, signal });
+  const type = sniff(bytes.subarray(0, SNIFF_BYTES));
+  if (type?.modality !== 'image') {
+    const what = bytes.length === 0 ? 'stdin is empty' : `stdin holds ${typeInWords(type)}`;
+    throw usage(`--image -: ${what}, not a picture`);
+  }
+  return toDataUri(type.mime, bytes);
 }
 
 /** A result answers a call that the conversation holds. */

@@ -4,7 +4,7 @@ import { loadSurface, type Surface } from '../../chat/surface.ts';
 import type { Settings } from '../../config/settings.ts';
 import { SLOW_ANSWER_SILENCE_MS } from '../../config/table.ts';
 import type { Context } from '../../context.ts';
-import { usage } from '../../errors.ts';
+import { GwError, usage } from '../../errors.ts';
 import { type JsonObject, readJsonBody } from '../../flags/json-body.ts';
 import { readTextInput } from '../../media/text-input.ts';
 import { type History, readHistory } from './read-history.ts';
@@ -50,18 +50,32 @@ export async function readStart(flags: ChatFlags, ctx: Context): Promise<Start> 
 }
 
 async function openNamedSession(
-  { session, new: fresh, messages }: ChatFlags,
+  { session: named, continue: goesOn, new: fresh, messages }: ChatFlags,
   ctx: Context,
 ): Promise<Session | undefined> {
+  if (goesOn && named !== undefined) {
+    throw usage('--continue and --session both name the session', 'give one of them');
+  }
+  const session = goesOn ? await newestSession(ctx) : named;
   if (session === undefined) {
     if (fresh) throw usage('--new starts a session over, and none is named', 'name it with --session NAME');
     return undefined;
   }
   if (messages !== undefined) {
-    throw usage('--session and --messages both give the conversation', 'give one of them');
+    const flag = goesOn ? '--continue' : '--session';
+    throw usage(`${flag} and --messages both give the conversation`, 'give one of them');
   }
   const { openSession } = await import('../../chat/session/session.ts');
   return openSession(session, { fresh }, ctx);
+}
+
+async function newestSession({ host }: Context): Promise<string> {
+  const { storedSessions } = await import('../../chat/session/session.ts');
+  const [newest] = storedSessions(host);
+  if (newest) return newest.name;
+  throw new GwError('not_found', '--continue: there is no stored session', {
+    hint: 'begin one with: gw chat --session NAME',
+  });
 }
 
 /** The messages surface has no built-in default: the models it serves are not in the document. */

@@ -1,0 +1,135 @@
+import type { ChatTurn } from '../chat/chat.ts';
+import { markdown, messages } from '../chat/repl/save-conversation.ts';
+import { readExchanges } from '../chat/session/read-exchanges.ts';
+import { deleteSession, type StoredName, storedSessions } from '../chat/session/session.ts';
+import { parseSessionName } from '../chat/session/session-name.ts';
+import { defineCommand, type Outcome } from '../command.ts';
+import type { Context } from '../context.ts';
+import { GwError } from '../errors.ts';
+import { on } from '../flags/flag.ts';
+import { durationText } from '../io/duration-text.ts';
+import { safeJson } from '../io/escape.ts';
+import { askFirst, refuseUnasked } from './asset/change.ts';
+
+// gw sessions: the conversations that gw chat --session keeps, of this user alone. Nothing is sent.
+
+interface Listed {
+  readonly name: string;
+  readonly api: string | undefined;
+  readonly model: string | undefined;
+  readonly turns: number;
+  /** RFC 3339. */
+  readonly changed_at: string;
+  /** The beginning of the last question. */
+  readonly last: string;
+  readonly file: string;
+}
+
+const EXAMPLE = 'gw chat --sandbox --session trip "name three boats"';
+
+/** `gw sessions list`: the stored conversations, the one that was talked in last first. */
+export const list = defineCommand<Record<string, never>, Listed[]>({
+  flags: {},
+  examples: [`${EXAMPLE} && gw sessions list`, 'gw sessions list -q'],
+  notes: ['gw chat --session NAME goes on with one of them, gw chat --continue with the first.'],
+  sends: 'nothing',
+  run: async (_, ctx) => ({ value: storedSessions(ctx.host).map(listed) }),
+  human: (sessions, ctx) => ({
+    columns: [
+      { name: 'NAME', whole: true },
+      { name: 'TURNS', align: 'right' },
+      { name: 'CHANGED' },
+      { name: 'MODEL', optional: true },
+      { name: 'LAST QUESTION', optional: true },
+    ],
+    rows: sessions.map(({ name, turns, changed_at, model = '', last }) => {
+      const age = `${durationText(ctx.clock.now() - Date.parse(changed_at))} ago`;
+      return {
+        id: name,
+        cells: [name, String(turns), ctx.io.stdoutIsTerminal ? age : changed_at, model, last],
+      };
+    }),
+  }),
+});
+
+const MOST_SHOWN = 60;
+
+function listed({ name, file, changedAtMs }: StoredName): Listed {
+  const { exchanges } = readExchanges(file);
+  const { api, model } = exchanges.at(-1)?.settings ?? {};
+  const turns = exchanges.flatMap((exchange) => exchange.turns);
+  const question = turns.findLast((turn) => turn.role === 'user');
+  const words = question ? textOf(question).replace(/\s+/g, ' ').trim() : '';
+  const last = words.length > MOST_SHOWN ? `${words.slice(0, MOST_SHOWN).trimEnd()}…` : words;
+  return {
+    name,
+    api,
+    model,
+    turns: turns.length,
+    changed_at: new Date(changedAtMs).toISOString(),
+    last,
+    file,
+  };
+}
+
+const textOf = (turn: Extract<ChatTurn, { role: 'user' }>): string =>
+  turn.parts.map((part) => (part.type === 'text' ? part.text : '')).join(' ');
+
+interface Shown {
+  readonly name: string;
+  readonly api: string | undefined;
+  readonly model: string | undefined;
+  /** As chat completions spell them: what --messages takes. */
+  readonly messages: readonly unknown[];
+}
+
+/** `gw sessions show NAME`: a conversation as Markdown, or with --json with its messages. */
+export const show = defineCommand<Record<string, never>, Shown & { readonly text: string }>({
+  args: { name: 'NAME', summary: 'the session', required: true, completes: 'session' },
+  flags: {},
+  examples: [`${EXAMPLE} && gw sessions show trip`, `${EXAMPLE} && gw sessions show trip --json`],
+  sends: 'nothing',
+  async run({ args: [raw = ''] }, ctx) {
+    const { file, name } = stored(raw, ctx);
+    const { exchanges, damaged } = readExchanges(file);
+    if (damaged > 0)
+      ctx.io.warn(`session ${name}: ${damaged} lines of ${file} cannot be read and are left out`);
+    const { api, model, system } = exchanges.at(-1)?.settings ?? {};
+    const conversation = { system, turns: exchanges.flatMap(({ turns }) => turns) };
+    return { value: { name, api, model, messages: messages(conversation), text: markdown(conversation) } };
+  },
+  human: ({ text }) => text,
+  raw: ({ text: _, ...shown }) => `${safeJson(shown)}\n`,
+});
+
+function stored(raw: string, ctx: Context): StoredName {
+  const name = parseSessionName(raw, 'NAME');
+  const found = storedSessions(ctx.host).find((session) => session.name === name);
+  if (found) return found;
+  throw new GwError('not_found', `there is no session ${name}`, {
+    hint: 'gw sessions lists the stored ones',
+  });
+}
+
+const deleteFlags = { yes: on('do not ask') } as const;
+
+/** `gw sessions delete NAME…`: for good, so it asks. */
+export const remove = defineCommand<
+  typeof deleteFlags,
+  { readonly name: string; readonly status: 'deleted' }
+>({
+  args: { name: 'NAME', summary: 'the session', required: true, many: true, completes: 'session' },
+  flags: deleteFlags,
+  examples: [`${EXAMPLE} && gw sessions delete trip --yes`],
+  sends: 'nothing',
+  async *run({ args, flags: { yes } }, ctx): AsyncGenerator<Outcome<{ name: string; status: 'deleted' }>> {
+    const names = [...new Set(args.map((raw) => stored(raw, ctx).name))];
+    const what = names.length === 1 ? `session ${names[0]}` : `${names.length} sessions`;
+    refuseUnasked(what, yes, ctx);
+    if (!yes) await askFirst(`Delete ${what} for good?`, ctx);
+    for (const name of names) {
+      if (await deleteSession(name, ctx)) yield { value: { name, status: 'deleted' } };
+    }
+  },
+  human: ({ name }) => `${name}\n`,
+});

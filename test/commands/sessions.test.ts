@@ -1,0 +1,190 @@
+import { existsSync, readdirSync, utimesSync } from 'node:fs';
+import * as path from 'node:path';
+import { Readable } from 'node:stream';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { World } from '../helpers/gw.ts';
+
+// gw sessions, gw chat --continue, and pictures on stdin.
+
+let world: World;
+beforeEach(async () => {
+  world = await World.open({ speed: 1e9 });
+});
+afterEach(() => world.close());
+
+const dir = () => path.join(world.dir, '.local/state/gw/chat/sessions');
+const stored = () => readdirSync(dir()).filter((name) => name.endsWith('.jsonl'));
+
+/** A stored conversation of one exchange, talked in so many seconds after the first. */
+async function talk(name: string, words: string, seconds: number): Promise<void> {
+  const run = await world.gw(['chat', '--session', name, words]);
+  expect(run.code, run.err).toBe(0);
+  const at = Date.UTC(2026, 10, 20, 11) / 1000 + seconds;
+  utimesSync(path.join(dir(), `${name}.jsonl`), at, at);
+}
+
+test('lists the stored conversations, the one that was talked in last first', async () => {
+  expect(await world.gw(['sessions'])).toMatchObject({ code: 0, out: '' });
+  await talk('trip', 'name three boats', 0);
+  await talk('work', `what is ${'very '.repeat(20)}wrong?`, 60);
+  const piped = await world.gw(['sessions']);
+  expect(piped.out.split('\n').map((line) => line.split('\t'))).toEqual([
+    [
+      'work',
+      '2',
+      '2026-11-20T11:01:00.000Z',
+      'geo-3.6-flash',
+      expect.stringMatching(/^what is very .{40,60}…$/),
+    ],
+    ['trip', '2', '2026-11-20T11:00:00.000Z', 'geo-3.6-flash', 'name three boats'],
+    [''],
+  ]);
+  expect((await world.gw(['sessions', 'list', '-q'])).out).toBe('work\ntrip\n');
+  const terminal = await world.gw(['sessions', 'list', '--no-color'], { terminal: true });
+  expect(terminal.out).toMatch(/^NAME +TURNS +CHANGED/);
+  expect(terminal.out).toMatch(/^trip +2 +1 h .*ago/m);
+  const [, trip] = JSON.parse((await world.gw(['sessions', 'list', '--json'])).out);
+  expect(trip).toEqual({
+    name: 'trip',
+    api: 'completions',
+    model: 'geo-3.6-flash',
+    turns: 2,
+    changed_at: '2026-11-20T11:00:00.000Z',
+    last: 'name three boats',
+    file: path.join(dir(), 'trip.jsonl'),
+  });
+  expect(world.requests()).toHaveLength(2);
+});
+
+test('shows a conversation as Markdown, and as messages that --messages takes', async () => {
+  await talk('trip', 'name three boats', 0);
+  const { out } = await world.gw(['sessions', 'show', 'trip']);
+  expect(out).toMatch(/^## You\n\nname three boats\n\n## Model\n\n\S/);
+  const shown = JSON.parse((await world.gw(['sessions', 'show', 'trip', '--json'])).out);
+  expect(shown).toEqual({
+    name: 'trip',
+    api: 'completions',
+    model: 'geo-3.6-flash',
+    messages: [
+      { role: 'user', content: 'name three boats' },
+      { role: 'assistant', content: expect.stringMatching(/\S/) },
+    ],
+  });
+});
+
+test('deletes after a question, and off a terminal with --yes only', async () => {
+  await talk('trip', 'name three boats', 0);
+  await talk('work', 'what broke?', 1);
+  const unasked = await world.gw(['sessions', 'delete', 'trip'], { stdin: '' });
+  expect([unasked.code, unasked.out]).toEqual([2, '']);
+  expect(unasked.err).toContain('error: deleting session trip cannot be undone, and gw cannot ask here\n');
+  // A name that is not there keeps the others too.
+  const missing = await world.gw(['sessions', 'delete', 'trip', 'gone', '--yes']);
+  expect([missing.code, missing.err]).toEqual([
+    4,
+    'error: there is no session gone\nhint: gw sessions lists the stored ones\n',
+  ]);
+  expect(stored()).toHaveLength(2);
+  expect(await world.gw(['sessions', 'delete', 'trip', '--yes'])).toMatchObject({ code: 0, out: 'trip\n' });
+  const no = await world.gw(['sessions', 'delete', 'work'], {
+    terminal: true,
+    stdin: Object.assign(Readable.from(['n\n']), { isTTY: true }),
+  });
+  expect([no.code, stored()]).toEqual([2, ['work.jsonl']]);
+  const json = await world.gw(['sessions', 'delete', 'work', '--yes', '--json']);
+  expect([JSON.parse(json.out), stored()]).toEqual([{ name: 'work', status: 'deleted' }, []]);
+});
+
+test.each(['show', 'delete'])('%s takes names, not paths', async (command) => {
+  const { code, err } = await world.gw(['sessions', command, '../config']);
+  expect([code, err]).toEqual([
+    2,
+    expect.stringContaining('error: NAME "../config": not the name of a session\n'),
+  ]);
+});
+
+test('--continue goes on with the session that was talked in last', async () => {
+  const none = await world.gw(['chat', '--continue', 'and?']);
+  expect([none.code, none.err]).toEqual([
+    4,
+    'error: --continue: there is no stored session\nhint: begin one with: gw chat --session NAME\n',
+  ]);
+  await talk('work', 'what broke?', 60);
+  await talk('trip', 'name three boats', 0);
+  const run = await world.gw(['chat', '--continue', 'and a fourth?', '--dry-run', '--json']);
+  expect(run.code, run.err).toBe(0);
+  const { messages } = JSON.parse(run.out).body;
+  expect([messages.length, messages[0].content, messages[2].content]).toEqual([
+    3,
+    'what broke?',
+    'and a fourth?',
+  ]);
+  const both = await world.gw(['chat', '--continue', '--session', 'work', 'x']);
+  expect([both.code, both.err]).toEqual([
+    2,
+    expect.stringContaining('--continue and --session both name the session'),
+  ]);
+  expect(existsSync(path.join(world.cwd, 'work.jsonl'))).toBe(false);
+});
+
+const pixel = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+);
+const piped = (bytes: Buffer) => Object.assign(Readable.from([bytes]), { isTTY: false });
+
+test('--image - takes a picture from stdin, beside others', async () => {
+  const words = [
+    'chat',
+    'what is this?',
+    '--image',
+    '-',
+    '--image',
+    'https://example.com/fox.png',
+    '--dry-run',
+    '--json',
+  ];
+  const run = await world.gw(words, { stdin: piped(pixel) });
+  expect(run.code, run.err).toBe(0);
+  expect(JSON.parse(run.out).body.messages[0].content).toEqual([
+    { type: 'text', text: 'what is this?' },
+    { type: 'image_url', image_url: { url: `data:image/png;base64,${pixel.toString('base64')}` } },
+    { type: 'image_url', image_url: { url: 'https://example.com/fox.png' } },
+  ]);
+});
+
+test.each([
+  [
+    'a picture that is piped as text',
+    ['chat', 'what is this?'],
+    pixel,
+    'stdin holds PNG (an image), not text\nhint: add --image - to send it as a picture',
+  ],
+  [
+    'text as a picture',
+    ['chat', 'x', '--image', '-'],
+    Buffer.from('words'),
+    '--image -: stdin holds plain text, not a picture',
+  ],
+  [
+    'an empty stdin',
+    ['chat', 'x', '--image', '-'],
+    Buffer.alloc(0),
+    '--image -: stdin is empty, not a picture',
+  ],
+  [
+    'stdin for two',
+    ['chat', 'x', '--image', '-', '--system', '-'],
+    pixel,
+    '--system and --image both read stdin\nhint: give all but one of them a file',
+  ],
+])('%s is refused with the cure', async (_, words, bytes, message) => {
+  const { code, out, err } = await world.gw(words, { stdin: piped(bytes) });
+  expect([code, out, err]).toEqual([2, '', `error: ${message}\n`]);
+  expect(world.requests()).toEqual([]);
+});
+
+test('--image - needs something on stdin', async () => {
+  const { code, err } = await world.gw(['chat', 'x', '--image', '-'], { terminal: true });
+  expect([code, err]).toEqual([2, expect.stringContaining('--image -: stdin is a terminal')]);
+});
