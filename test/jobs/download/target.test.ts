@@ -94,9 +94,9 @@ describe('names', () => {
     [
       {
         ...{ prompt: 'A fox, in the Snow!', settings: { seed: 7, duration: 5, resolution: '720p' } },
-        ...{ once: { key: 'nightly/fox 1' }, row: '0042' },
+        ...{ once: { key: 'nightly/fox 1' } },
       },
-      'a-fox-in-the-snow_7_5_720p_nightly-fox_1_0042',
+      'a-fox-in-the-snow_7_5_720p_nightly-fox_1_none',
     ],
     // What the request left open is what the record says; what it asked for stays.
     [
@@ -210,7 +210,6 @@ describe('names', () => {
             prompt: id,
             settings,
             once: { key: model },
-            row: id,
           };
           const place = outputPath(planTarget(out, '/home/me'), naming, isFrame ? lastFrame : video(''), 1);
           const name = place.name('mp4', copy);
