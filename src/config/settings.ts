@@ -59,6 +59,7 @@ export interface Settings {
   readonly account: Sourced<SettingValue<'account'>>;
   readonly providerVersion: Sourced<string>;
   readonly out: Sourced<string | undefined>;
+  readonly sidecar: Sourced<boolean>;
   /** Between two looks at a job; undefined: the gateway's documented pace. */
   readonly intervalMs: Sourced<number | undefined>;
   /** Longest silence of one request; a command with a default of its own looks at the source. */
@@ -159,6 +160,7 @@ export function resolveSettings(input: { readonly flags: SettingsFlags; readonly
     account: chosen('account'),
     providerVersion: chosen('provider_version'),
     out: pick('out'),
+    sidecar: chosen('sidecar'),
     intervalMs: pick('interval'),
     timeoutMs: chosen('timeout'),
     retries: chosen('retries'),

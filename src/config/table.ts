@@ -102,6 +102,16 @@ export const settingsTable = {
   'models.image': model('gw image', 'img-2'),
   'models.alpha': model('gw video alpha', 'alpha-video-2-5-260628'),
   'models.gamma': model('gw video gamma', 'gamma-H3'),
+  sidecar: {
+    value: 'on|off',
+    summary: 'write FILE.json beside each output: what was asked for, and what came of it',
+    default: 'off',
+    flag: '--sidecar',
+    choices: ['on', 'off'],
+    parse: (text, what) =>
+      text === 'on' || text === 'off' ? text === 'on' : noChoice(text, what, 'a switch', ['on', 'off']),
+    stored: (text) => text,
+  },
   cacert: {
     value: 'FILE',
     summary: "trust the root certificates of this PEM file too; system is the system's store",

@@ -29,6 +29,7 @@ export const saveFlags = {
   download: off('do not save the output', { group: 'where to' }),
   out: text(settingsTable.out.value, settingHelp('out'), { short: 'o', group: 'where to' }),
   force: on('overwrite an existing file', { group: 'where to' }),
+  sidecar: onOff(settingHelp('sidecar'), { group: 'where to' }),
   events: on('stdout is one JSON object a line, as it happens', { group: 'where to' }),
 } as const;
 
@@ -101,3 +102,10 @@ export const queues = (flags: {
 
 export type PollFlags = FlagValues<typeof pollFlags>;
 export type SaveFlags = FlagValues<typeof saveFlags>;
+
+/** For a save plan: gw's version where a file is to stand beside each output. */
+export const sidecarBy = (
+  flags: { readonly sidecar?: boolean | undefined },
+  settings: { readonly sidecar: { readonly value: boolean } },
+  version: string,
+): string | undefined => ((flags.sidecar ?? settings.sidecar.value) ? version : undefined);

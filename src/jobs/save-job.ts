@@ -5,6 +5,7 @@ import type { SavedFile, SavePlan } from '../ledger/event.ts';
 import type { DownloadJournal } from './download/journal.ts';
 import { namingOf } from './download/output-path.ts';
 import { saveOutputs } from './download/save-outputs.ts';
+import { sidecarOf } from './download/sidecar.ts';
 import { holdWhenFree } from './hold-job.ts';
 import { printableRecord } from './printable-record.ts';
 import type { FollowDeps } from './watch/follow.ts';
@@ -76,6 +77,7 @@ export async function saveJob(look: SeenTask, input: SaveInput, deps: FollowDeps
         ...{ id, family: family.name, made: look.view.made },
       },
       journal,
+      sidecar: job && sidecarOf({ ...job, id, save }, look.view),
       maxDownloads: family.maxDownloads,
       refreshLink: async (role) => {
         const fresh = await freshLook(input, deps);

@@ -9,6 +9,16 @@ export interface SavePlan {
   readonly target: string;
   readonly force: boolean;
   readonly download: boolean;
+  /** Write FILE.json beside each output, in the name of this version of gw. */
+  readonly sidecar?: string | undefined;
+}
+
+/** A medium that a request refers to. */
+export interface KeptReference {
+  /** As in `media`. */
+  readonly name: string;
+  /** Of what a file or a data URI holds. */
+  readonly sha256?: string | undefined;
 }
 
 /** The key under which a job is made at most once (`--once`), and what it asked for. */
@@ -31,6 +41,8 @@ export interface IntentEvent {
   readonly settings: Readonly<Record<string, unknown>>;
   /** Each reference as a name, a URL without query, or a digest. Base64 never. */
   readonly media: readonly string[];
+  /** The same, with what each held; absent in jobs that an older gw made. */
+  readonly references?: readonly KeptReference[] | undefined;
   readonly bodySha256: string;
   readonly profile: string;
   /** Tells the key it was sent with from others; absent where none is needed, and for jobs that an older gw made. */

@@ -15,8 +15,12 @@ const maybe =
 const fields: Check = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const texts: Check = (value) => Array.isArray(value) && value.every(text);
 
+const references: Check = (value) =>
+  Array.isArray(value) &&
+  value.every((each) => fields(each) && matches(each, { name: text, sha256: maybe(text) }));
+
 const savePlan: Check = (value) =>
-  fields(value) && matches(value, { target: text, force: flag, download: flag });
+  fields(value) && matches(value, { target: text, force: flag, download: flag, sidecar: maybe(text) });
 
 const once: Check = (value) => fields(value) && matches(value, { key: text, attempt: count, fields });
 
@@ -32,6 +36,7 @@ const shapes: Readonly<Record<LedgerLine['event'], Shape>> = {
     prompt: maybe(text),
     settings: fields,
     media: texts,
+    references: maybe(references),
     bodySha256: text,
     profile: text,
     keyId: maybe(text),

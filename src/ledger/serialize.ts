@@ -43,6 +43,9 @@ function trimIntent(intent: IntentEvent, keepPrompts: boolean): IntentEvent {
     ...rest,
     ...(keepPrompts && prompt !== undefined && { prompt }),
     media: intent.media.map(nameOf),
+    ...(intent.references && {
+      references: intent.references.map((each) => ({ ...each, name: nameOf(each.name) })),
+    }),
     settings: Object.fromEntries(
       Object.entries(intent.settings).map(([name, value]) => [
         name,

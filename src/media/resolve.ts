@@ -31,6 +31,8 @@ export interface ResolvedMedia {
   readonly url: string;
   /** For the ledger and for people: a file's name, a URL without its query, a digest. Never the data itself. */
   readonly describe: string;
+  /** Of the bytes of a file or a data URI. */
+  readonly sha256?: string | undefined;
   /** Known for files and data URIs only. */
   readonly facts?: MediaFacts | undefined;
   /** Bytes that `url` takes in the body. */
@@ -170,10 +172,11 @@ async function fromFile(
   const file = await openMediaFile(absolutePath, named);
   try {
     const facts = await probe(file, { ...deps, modality: input.modality });
-    const url = toDataUri(facts.mime, await file.readAll());
+    const content = await file.readAll();
+    const url = toDataUri(facts.mime, content);
     const describe = path.basename(absolutePath);
     return {
-      item: { kind: 'file', url, describe, facts, bytes: url.length },
+      item: { kind: 'file', url, describe, sha256: digestOf(content), facts, bytes: url.length },
       breaches: check(input, facts, named),
     };
   } finally {
@@ -191,14 +194,17 @@ async function fromDataUri(
   const facts = await probeBytes(content, { ...deps, modality: input.modality });
   // The type that is sent is what the bytes are; what was declared counts only where they do not say.
   const url = toDataUri(facts.format === 'unknown' && mime !== '' ? mime : facts.mime, content);
-  const describe = `sha256:${createHash('sha256').update(content).digest('hex')}`;
+  const sha256 = digestOf(content);
+  const describe = `sha256:${sha256}`;
   const breaches = check(input, facts, named);
   if (!input.takes.base64) {
     const { message, facts: about } = fileNotTaken(input, named, 'Base64 data');
     breaches.unshift(`${message}: ${about.hint}`);
   }
-  return { item: { kind: 'data', url, describe, facts, bytes: url.length }, breaches };
+  return { item: { kind: 'data', url, describe, sha256, facts, bytes: url.length }, breaches };
 }
+
+const digestOf = (content: Uint8Array): string => createHash('sha256').update(content).digest('hex');
 
 function check({ modality, limits }: MediaInput, facts: MediaFacts, named: string): string[] {
   const wrongKind = checkModality(facts, modality, named);

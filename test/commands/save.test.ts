@@ -1,6 +1,9 @@
+import { createHash } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { World } from '../helpers/gw.ts';
+import { KEY, World } from '../helpers/gw.ts';
+import { tinyPng } from '../jobs/download/tiny-media.ts';
 
 // Where outputs go and what is kept beside them, from the command line to the disk.
 
@@ -60,5 +63,94 @@ describe('a pattern of --out', () => {
       expect(run.err).toContain('{prompt} {seed} {duration} {resolution} {key} {row}');
     }
     expect(world.sandbox.tasks()).toEqual([]);
+  });
+});
+
+describe('--sidecar', () => {
+  const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+  const readJson = (world: World, name: string) =>
+    JSON.parse(readFileSync(path.join(world.cwd, name), 'utf8')) as Record<string, unknown>;
+
+  test('writes what was asked for and what came of it beside a video, and no link, key or data', async () => {
+    const world = await open();
+    const run = await world.gw([
+      ...['video', 'alpha', 'create', 'a fox', '--wait', '-o', 'fox.mp4', '--sidecar', '--json'],
+      ...['--duration', '4', '--image', 'https://example.com/in/fox.png?secret=1'],
+    ]);
+    expect(run.code, run.err).toBe(0);
+    const { id, record, files } = JSON.parse(run.out);
+    expect(Object.keys(world.files()).sort()).toEqual(['fox.mp4', 'fox.mp4.json']);
+    const sidecar = readJson(world, 'fox.mp4.json');
+    expect(sidecar).toEqual({
+      ...{ family: 'alpha', id, model: 'alpha-video-2-5-260628', prompt: 'a fox' },
+      settings: { model: 'alpha-video-2-5-260628', duration: 4 },
+      references: [{ name: 'fox.png' }],
+      seed: record.seed,
+      usage: { output_s: 4, tokens: record.usage.total_tokens, charges: null },
+      created_at: expect.stringMatching(/^2026-11-20T12:/),
+      sha256: files[0].sha256,
+      gw: '0.0.0-test',
+    });
+    const text = JSON.stringify(sidecar);
+    for (const hidden of ['http', KEY, 'secret', 'base64']) expect(text).not.toContain(hidden);
+  });
+
+  test('of images is written for each, with the digest of a file that was sent, by setting too', async () => {
+    const world = await open();
+    writeFileSync(path.join(world.cwd, 'in.png'), tinyPng);
+    expect((await world.gw(['config', 'set', 'sidecar', 'on'])).code).toBe(0);
+    for (const form of ['--multipart', '--no-multipart']) {
+      const run = await world.gw(['image', 'edit', 'a boat', '--image', 'in.png', form, '--json']);
+      expect(run.code, run.err).toBe(0);
+      const { files } = JSON.parse(run.out);
+      const sidecar = readJson(world, `${path.basename(files[0].path)}.json`);
+      expect(sidecar).toMatchObject({
+        family: 'image',
+        prompt: 'a boat',
+        sha256: files[0].sha256,
+        seed: null,
+      });
+      expect(sidecar.references).toEqual([{ name: 'in.png', sha256: sha256(tinyPng) }]);
+    }
+    const off = await world.gw(['image', 'create', 'a boat', '-o', 'plain.png', '--no-sidecar']);
+    expect(off.code, off.err).toBe(0);
+    expect(Object.keys(world.files())).not.toContain('plain.png.json');
+  });
+
+  test('takes the next free name together with its output, and never another file', async () => {
+    const world = await open();
+    const mine = path.join(world.cwd, 'fox.png.json');
+    writeFileSync(mine, '{"mine": true}');
+    const create = ['image', 'create', 'a fox', '-o', 'fox.png', '--sidecar'];
+    for (const expected of ['fox-1.png', 'fox-2.png']) {
+      const run = await world.gw(create);
+      expect(run.out).toBe(`${path.join(world.cwd, expected)}\n`);
+      expect(readJson(world, `${expected}.json`).prompt).toBe('a fox');
+    }
+    const forced = await world.gw([...create, '--force', '--json']);
+    const [file] = JSON.parse(forced.out).files;
+    expect(file.path).toBe(path.join(world.cwd, 'fox-1.png'));
+    expect(readJson(world, 'fox-1.png.json').sha256).toBe(file.sha256);
+    expect(readFileSync(mine, 'utf8')).toBe('{"mine": true}');
+    expect(Object.keys(world.files()).sort()).toEqual([
+      ...['fox-1.png', 'fox-1.png.json', 'fox-2.png', 'fox-2.png.json', 'fox.png.json'],
+    ]);
+  });
+
+  test('is written by the run that brings the job home, with the words of its create', async () => {
+    const world = await open();
+    const made = await world.gw(['video', 'beta', 'create', 'a fox', '-o', 'fox.mp4', '--sidecar']);
+    expect(made.code, made.err).toBe(0);
+    expect((await world.gw(['jobs', 'wait', made.out.trim()])).code).toBe(0);
+    expect(readJson(world, 'fox.mp4.json')).toMatchObject({ id: made.out.trim(), prompt: 'a fox' });
+  });
+
+  test('a disk that takes no more costs the sidecar and not the output', async () => {
+    const world = await open();
+    const name = 'x'.repeat(255 - '.png'.length);
+    const run = await world.gw(['image', 'create', 'a fox', '-o', `${name}.png`, '--sidecar']);
+    expect(run.code, run.err).toBe(0);
+    expect(run.err).toContain('.png.json could not be written: ');
+    expect(Object.keys(world.files())).toEqual([`${name}.png`]);
   });
 });

@@ -1,7 +1,10 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import * as path from 'node:path';
 import { usage } from '../../errors.ts';
 import { EDIT_IMAGE_FIELD, EDIT_MASK_FIELD, editFormTexts } from '../../gateway/image/edit-form.ts';
 import { type MultipartBody, type MultipartField, multipartBody } from '../../http/multipart-body.ts';
+import type { KeptReference } from '../../ledger/event.ts';
 import { checkModality } from '../../media/check.ts';
 import { probeFile } from '../../media/probe.ts';
 import { parseReference, shorten } from '../../media/reference.ts';
@@ -50,7 +53,7 @@ export function goesAsForm({ asked, references, hasOthers, nullField }: FormChoi
 /** The form of an edit, what the ledger keeps of its files, and what is wrong with them, a sentence each. */
 export interface EditForm {
   readonly multipart: MultipartBody;
-  readonly media: readonly string[];
+  readonly media: readonly KeptReference[];
   readonly breaches: readonly string[];
 }
 
@@ -64,7 +67,7 @@ export async function editForm(
   deps: ResolveDeps,
 ): Promise<EditForm> {
   const fields: MultipartField[] = editFormTexts(body).map(([name, value]) => ({ name, value }));
-  const media: string[] = [];
+  const media: KeptReference[] = [];
   const breaches: string[] = [];
   for (const { raw, flag } of references) {
     const reference = parseReference(raw, flag);
@@ -74,13 +77,19 @@ export async function editForm(
     const { bytes, mime, ...facts } = await probeFile(file, named, { ...deps, modality: 'image' });
     breaches.push(...checkModality({ bytes, mime, ...facts }, 'image', named));
     const name = path.basename(file);
-    media.push(name);
+    media.push({ name, sha256: await sha256Of(file) });
     fields.push({
       name: flag === '--mask' ? EDIT_MASK_FIELD : EDIT_IMAGE_FIELD,
       file: { path: file, name, type: mime, bytes },
     });
   }
   return { multipart: multipartBody(fields), media, breaches };
+}
+
+async function sha256Of(file: string): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);
+  return hash.digest('hex');
 }
 
 /** Whether a reference names a file on this machine. */

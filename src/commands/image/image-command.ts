@@ -63,6 +63,7 @@ const outputFlags = {
       '(default ./{id}.{ext}, with several images ./{id}-{index}.{ext}); - writes the one image to stdout',
   },
   force: saveFlags.force,
+  sidecar: saveFlags.sidecar,
   events: saveFlags.events,
   preview: on('show the image in the terminal'),
 } as const;
@@ -125,7 +126,7 @@ export function imageCommand<const F extends FlagSet>(spec: ImageCommand<F>): An
       const images = typeof planned.n === 'number' ? planned.n : 1;
       checkBody(spec, planned, typed, args, ctx);
       refuseOnce(flags);
-      const plan = planOutput(flags, images, settings.out.value, ctx);
+      const plan = planOutput(flags, images, settings, ctx);
       if (flags.keepPartials && !(Number(planned.partial_images) > 0)) {
         throw usage('--keep-partials: no partial images are asked for', 'add --partial-images N');
       }

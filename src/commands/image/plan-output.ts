@@ -1,6 +1,8 @@
 import * as path from 'node:path';
+import type { Settings } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { usage } from '../../errors.ts';
+import { sidecarBy } from '../../flags/job-flags.ts';
 import { refuseOneName } from '../../jobs/download/check-target.ts';
 import { isFixedName, planTarget } from '../../jobs/download/plan-target.ts';
 import type { SavePlan } from '../../ledger/event.ts';
@@ -14,6 +16,7 @@ export interface OutputFlags {
   readonly keepPartials?: boolean | undefined;
   readonly events?: boolean | undefined;
   readonly once?: string | undefined;
+  readonly sidecar?: boolean | undefined;
 }
 
 export interface OutputPlan {
@@ -28,7 +31,7 @@ export interface OutputPlan {
 export function planOutput(
   flags: OutputFlags,
   images: number,
-  defaultOut: string | undefined,
+  settings: Pick<Settings, 'out' | 'sidecar'>,
   { host, globals }: Pick<Context, 'host' | 'globals'>,
 ): OutputPlan {
   const force = flags.force ?? false;
@@ -36,13 +39,14 @@ export function planOutput(
     refuseWithStdout(flags, images, globals.json ? '--json' : flags.events ? '--events' : undefined);
     return { save: { target: planTarget(undefined, host.cwd), force, download: false }, toStdout: true };
   }
-  const out = flags.out ?? defaultOut;
+  const out = flags.out ?? settings.out.value;
   const target = planTarget(out ?? (images > 1 ? NUMBERED : undefined), host.cwd);
   // A directory ends in its separator.
   const numbered = images > 1 && /[/\\]$/.test(target) ? target + NUMBERED : target;
   // Looked at here too, for a dry run, which makes no directory.
   if (isFixedName(numbered)) refuseOneName(path.basename(numbered), images);
-  return { save: { target: numbered, force, download: true }, toStdout: false };
+  const sidecar = sidecarBy(flags, settings, host.version);
+  return { save: { target: numbered, force, download: true, sidecar }, toStdout: false };
 }
 
 function refuseWithStdout(flags: OutputFlags, images: number, printing: string | undefined): void {
@@ -58,6 +62,8 @@ function refuseWithStdout(flags: OutputFlags, images: number, printing: string |
       ? '--preview'
       : flags.once !== undefined
         ? '--once'
-        : undefined;
+        : flags.sidecar
+          ? '--sidecar'
+          : undefined;
   if (flag) throw usage(`--out -: ${flag} needs the image on disk`, `leave out ${flag}, or name a file`);
 }

@@ -1,4 +1,5 @@
 import type { RequestInput } from '../../http/client.ts';
+import type { KeptReference } from '../../ledger/event.ts';
 import { type MediaInput, type ResolveDeps, resolveMedia } from '../../media/resolve.ts';
 import { editForm, goesAsForm, isLocalFile } from './edit-form.ts';
 
@@ -23,7 +24,7 @@ export interface InputPlan {
 export interface ReadyInput {
   readonly input: RequestInput;
   /** Each input image as a name, a URL without query, or a digest. */
-  readonly media: readonly string[];
+  readonly media: readonly KeptReference[];
   readonly breaches: readonly string[];
 }
 
@@ -49,7 +50,11 @@ export async function requestInput(plan: InputPlan): Promise<ReadyInput> {
     deps,
   );
   const body = plan.bodyWith(items.map((item) => item.url));
-  return { input: { ...shared, body }, media: items.map((item) => item.describe), breaches };
+  return {
+    input: { ...shared, body },
+    media: items.map(({ describe, sha256 }) => ({ name: describe, sha256 })),
+    breaches,
+  };
 }
 
 /** Whether images or a mask stand in the body that no flag has put there. */

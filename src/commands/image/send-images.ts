@@ -15,7 +15,7 @@ import type { FoundOnce, OncePlace } from '../../jobs/create/once.ts';
 import { checkTarget } from '../../jobs/download/check-target.ts';
 import { createImages } from '../../jobs/image/create-images.ts';
 import type { ImageOutcome, ImageRequest } from '../../jobs/image/image-request.ts';
-import type { SavedFile } from '../../ledger/event.ts';
+import type { KeptReference, SavedFile } from '../../ledger/event.ts';
 import { followDeps, type JobResult } from '../video/follow-job.ts';
 import type { OutputPlan } from './plan-output.ts';
 
@@ -33,7 +33,7 @@ export interface ReadyRequest {
   readonly model: string;
   readonly prompt: string | undefined;
   /** Each input image as a name, a URL without query, or a digest. */
-  readonly media: readonly string[];
+  readonly media: readonly KeptReference[];
   readonly images: number;
   readonly plan: OutputPlan;
   readonly keepPartials: boolean;
@@ -165,7 +165,8 @@ function intentOf(
     model,
     prompt,
     settings: Object.fromEntries(scalars),
-    media,
+    media: media.map(({ name }) => name),
+    references: media,
     bodySha256: createHash('sha256')
       .update(JSON.stringify(input.multipart?.fields ?? input.body))
       .digest('hex'),

@@ -96,4 +96,5 @@ export const savePlanOf = (job: Job, flags: SaveFlags, ctx: Context): SavePlan =
   target: flags.out === undefined ? job.save.target : planTarget(flags.out, ctx.host.cwd),
   force: flags.force ?? false,
   download: flags.download === undefined,
+  sidecar: flags.sidecar === undefined ? job.save.sidecar : flags.sidecar ? ctx.host.version : undefined,
 });

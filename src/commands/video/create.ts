@@ -14,6 +14,7 @@ import {
   queues,
   refuseOnce,
   saveFlags,
+  sidecarBy,
   waitFlags,
 } from '../../flags/job-flags.ts';
 import { applySets, readJsonBody } from '../../flags/json-body.ts';
@@ -437,6 +438,7 @@ async function send(ready: ReadyCreate, deps: SendDeps, ctx: Context): Promise<O
     target: withIndex(draft.target, ready.index),
     force: flags.force ?? false,
     download: flags.download === undefined,
+    sidecar: sidecarBy(flags, draft.settings, ctx.host.version),
   };
   const access = await ctx.gateway();
   const intent = intentOf(ready, access, save);
@@ -573,6 +575,7 @@ function intentOf(
     prompt: promptIn(content ?? contents ?? prompt),
     settings: { ...scalarsOf(rest), ...scalarsOf(rest.settings) },
     media: media.items.map((item) => item.describe),
+    references: media.items.map(({ describe, sha256 }) => ({ name: describe, sha256 })),
     profile: settings.profile.value,
     keyId,
     gateway,

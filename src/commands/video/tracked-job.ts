@@ -1,5 +1,6 @@
+import type { Settings } from '../../config/settings.ts';
 import type { Access, Context } from '../../context.ts';
-import type { SaveFlags } from '../../flags/job-flags.ts';
+import { type SaveFlags, sidecarBy } from '../../flags/job-flags.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { planTarget } from '../../jobs/download/plan-target.ts';
 import { holdWhenFree } from '../../jobs/hold-job.ts';
@@ -39,7 +40,7 @@ export async function trackJobs(
   const looker = await followers.looker(family);
   const known = jobsByName(await ledger.find({ ids }), gateway);
   const takeIn = async (id: string): Promise<TrackedJob> => {
-    const save = savePlan(flags, undefined, settings.out.value, ctx);
+    const save = savePlan(flags, undefined, settings, ctx);
     // A mistyped ID must not become a job: the gateway confirms the task first.
     const look = await looker.look(id, { signal: ctx.signal });
     const key = adoptedJobKey(gateway, id);
@@ -71,7 +72,7 @@ export async function trackJobs(
     const job = known(id);
     if (!job) return takeIn(id);
     const access = ctx.globals.profile === undefined ? await ctx.gatewayOf(job) : undefined;
-    return { key: job.key, save: savePlan(flags, job, settings.out.value, ctx), job, access };
+    return { key: job.key, save: savePlan(flags, job, settings, ctx), job, access };
   };
   return new Map(
     ids.map((id) => {
@@ -84,16 +85,13 @@ export async function trackJobs(
 }
 
 /** What was said at the create holds unless this command says otherwise. */
-function savePlan(
-  flags: SaveFlags,
-  known: Job | undefined,
-  profileOut: string | undefined,
-  ctx: Context,
-): SavePlan {
+function savePlan(flags: SaveFlags, known: Job | undefined, settings: Settings, ctx: Context): SavePlan {
   const before = known?.save.target;
   const target =
     flags.out === undefined && before !== undefined
       ? before
-      : planTarget(flags.out ?? profileOut, ctx.host.cwd);
-  return { target, force: flags.force ?? false, download: flags.download === undefined };
+      : planTarget(flags.out ?? settings.out.value, ctx.host.cwd);
+  const isAsBefore = flags.sidecar === undefined && known !== undefined;
+  const sidecar = isAsBefore ? known.save.sidecar : sidecarBy(flags, settings, ctx.host.version);
+  return { target, force: flags.force ?? false, download: flags.download === undefined, sidecar };
 }

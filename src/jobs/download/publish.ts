@@ -2,9 +2,10 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { promisify } from 'node:util';
 import { errorCode } from '../../errors.ts';
-import { DiskFault, diskFault } from './disk-fault.ts';
+import { DiskFault, diskFault, faultReason } from './disk-fault.ts';
 import { kindOf } from './file-kind.ts';
 import type { PartFile } from './part-file.ts';
+import { type Beside, besideOf, isReplaceable, replaceBeside, writeBeside } from './sidecar.ts';
 
 /** `-1`, `-2`, … are tried up to here. */
 const MAX_COPIES = 9_999;
@@ -26,6 +27,9 @@ export interface PublishOptions {
   readonly force: boolean;
   /** Permissions of the final file. */
   readonly mode: number;
+  /** The text of the file beside it, which takes its name together with it (`--sidecar`). */
+  readonly sidecar?: string | undefined;
+  readonly warn?: ((text: string) => void) | undefined;
   /** Makes a second name for a file, failing where one stands; a parameter for file systems that have none. */
   readonly link?: (from: string, to: string) => void;
 }
@@ -79,6 +83,10 @@ function linkToFreeName(part: PartFile, identity: Identity, options: PublishOpti
   const link = options.link ?? fs.linkSync;
   for (let copy = 0; copy <= MAX_COPIES; copy++) {
     const final = path.join(options.dir, options.name(copy));
+    // First: where the output's own name is taken it goes again, and a kill in between leaves what the next run finds.
+    if (options.sidecar !== undefined && isSameFile(final, identity)) return final;
+    const beside = takeBeside(final, options);
+    if (beside === 'taken') continue;
     try {
       link(part.path, final);
       return final;
@@ -86,6 +94,7 @@ function linkToFreeName(part: PartFile, identity: Identity, options: PublishOpti
       const code = errorCode(error);
       if (code === 'EEXIST') {
         if (isSameFile(final, identity)) return final;
+        if (beside === 'made') fs.rmSync(besideOf(final), { force: true });
         continue;
       }
       if (code === 'ENOENT') {
@@ -94,12 +103,31 @@ function linkToFreeName(part: PartFile, identity: Identity, options: PublishOpti
       }
       if (code === undefined || !noLinks.has(code)) throw diskFault(`${final} cannot be made`, error);
       if (renameToFreeName(part.path, final)) return final;
+      if (beside === 'made') fs.rmSync(besideOf(final), { force: true });
     }
   }
   throw new DiskFault(
     `${path.join(options.dir, options.name(0))} and ${MAX_COPIES} names after it are taken`,
     true,
   );
+}
+
+/** Takes the name beside an output's; where the disk does not let it, the output goes without, with a warning. */
+function takeBeside(final: string, { sidecar, mode, link, warn }: PublishOptions): Beside | undefined {
+  if (sidecar === undefined) return undefined;
+  try {
+    return writeBeside(final, sidecar, mode, (from, to) => {
+      try {
+        (link ?? fs.linkSync)(from, to);
+      } catch (error) {
+        if (!noLinks.has(errorCode(error) ?? '')) throw error;
+        if (!renameToFreeName(from, to)) throw Object.assign(new Error('taken'), { code: 'EEXIST' });
+      }
+    });
+  } catch (error) {
+    warn?.(`${besideOf(final)} could not be written: ${faultReason(error)}`);
+    return undefined;
+  }
 }
 
 /** Without hard links: an empty file takes the name exclusively, and the part is renamed over it. */
@@ -121,18 +149,26 @@ function renameToFreeName(part: string, final: string): boolean {
 }
 
 function replace(part: PartFile, options: PublishOptions): string {
-  const final = path.join(options.dir, options.name(0));
+  const { dir, mode, sidecar, warn } = options;
+  let copy = 0;
+  while (sidecar !== undefined && !isReplaceable(path.join(dir, options.name(copy)))) copy += 1;
+  const final = path.join(dir, options.name(copy));
   try {
     const there = fs.lstatSync(final, { throwIfNoEntry: false });
     if (there && !there.isFile())
       throw new DiskFault(`${final} is not replaced: it is ${kindOf(there)}`, true);
     fs.renameSync(part.path, final);
-    return final;
   } catch (error) {
     if (error instanceof DiskFault) throw error;
     if (errorCode(error) === 'ENOENT') throw new PartGone(`${part.path} is gone`);
     throw diskFault(`${final} cannot be replaced`, error);
   }
+  try {
+    if (sidecar !== undefined) replaceBeside(final, sidecar, mode);
+  } catch (error) {
+    warn?.(`${besideOf(final)} could not be written: ${faultReason(error)}`);
+  }
+  return final;
 }
 
 function isSameFile(file: string, identity: Identity): boolean {

@@ -173,6 +173,8 @@ export class SaveOutput {
       dir: place.dir,
       name: (copy) => place.name(fileType.extension, copy),
       force: input.plan.force,
+      sidecar: input.sidecar?.(sha256),
+      warn: this.shared.warn,
       mode: 0o666 & ~process.umask(),
     });
     const file: SavedFile = { role, path: final, bytes: part.bytes, sha256, type: fileType.mime };

@@ -17,6 +17,8 @@ export interface SaveInput {
   readonly outputs: readonly TaskOutput[];
   readonly plan: SavePlan;
   readonly names: Naming;
+  /** The text of the file beside an output, from its SHA-256; none when absent. */
+  readonly sidecar?: ((sha256: string) => string) | undefined;
   readonly journal: DownloadJournal;
   /** How often the gateway lets a task's output be fetched, where documented. */
   readonly maxDownloads: number | undefined;

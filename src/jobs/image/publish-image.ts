@@ -7,7 +7,7 @@ import { faultReason } from '../download/disk-fault.ts';
 import type { DownloadJournal } from '../download/journal.ts';
 import { type Naming, outputPath } from '../download/output-path.ts';
 import { forgetPart, type PartFile } from '../download/part-file.ts';
-import { publish } from '../download/publish.ts';
+import { type PublishOptions, publish } from '../download/publish.ts';
 import { missingEnd } from './missing-end.ts';
 
 export interface PublishImage {
@@ -16,6 +16,7 @@ export interface PublishImage {
   readonly index: number;
   readonly plan: Pick<SavePlan, 'target' | 'force'>;
   readonly names: Naming;
+  readonly sidecar?: ((sha256: string) => string) | undefined;
   readonly journal: DownloadJournal;
   readonly warn: (text: string) => void;
 }
@@ -36,14 +37,15 @@ export const imagePath = (plan: Pick<SavePlan, 'target'>, names: Naming, index: 
  * part lies. One that looks cut is warned of and kept. Throws GwError `download` where it did not get its name.
  */
 export async function publishImage(input: PublishImage): Promise<Published> {
-  const { part, plan, names, index, journal, warn } = input;
+  const { part, plan, names, index, journal, sidecar, warn } = input;
   const role = imageRole(index);
   const fileType = sniff(part.head(SNIFF_BYTES));
   const type = fileType?.mime ?? 'application/octet-stream';
   const place = imagePath(plan, names, index);
   const sha256 = part.sha256();
   const missing = missingEnd(fileType?.format, part);
-  const final = await publishPart(part, (copy) => place.name(fileType?.extension ?? 'bin', copy), plan.force);
+  const name = (copy: number) => place.name(fileType?.extension ?? 'bin', copy);
+  const final = await publishPart(part, name, plan.force, { sidecar: sidecar?.(sha256), warn });
   const file: SavedFile = { role, path: final, bytes: part.bytes, sha256, type };
   if (missing !== undefined) warn(`${final} may be cut: ${missing}`);
   let unrecorded: GwError | undefined;
@@ -68,9 +70,11 @@ export async function publishPart(
   part: PartFile,
   name: (copy: number) => string,
   force: boolean,
+  beside: Pick<PublishOptions, 'sidecar' | 'warn'> = {},
 ): Promise<string> {
+  const mode = 0o666 & ~process.umask();
   try {
-    return await publish(part, { dir: path.dirname(part.path), name, force, mode: 0o666 & ~process.umask() });
+    return await publish(part, { dir: path.dirname(part.path), name, force, mode, ...beside });
   } catch (error) {
     throw new GwError('download', `an image was not saved: ${faultReason(error)}`, {
       hint: `its bytes are in ${part.path}: once that is mended, gw jobs sync gives them their name`,

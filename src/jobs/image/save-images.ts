@@ -2,6 +2,7 @@ import { imageFamily, imageIndex, imageRole } from '../../gateway/image/job.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import type { SavedFile } from '../../ledger/event.ts';
 import { type SaveInput, saveOutputs } from '../download/save-outputs.ts';
+import { sidecarOf } from '../download/sidecar.ts';
 import type { Answer } from './answered.ts';
 import type { ImageDeps } from './image-request.ts';
 import { publishImage } from './publish-image.ts';
@@ -30,7 +31,7 @@ export async function saveImages(answer: Answer, record: unknown, deps: ImageDep
   const errors: unknown[] = [];
   const sorted = [...reader.reading.images].sort((a, b) => a.index - b.index);
   for (const placed of sorted) {
-    const { file, error } = await saveOne(placed, answer, deps);
+    const { file, error } = await saveOne(placed, answer, deps, record);
     if (file) files.push(file);
     if (error !== undefined) errors.push(error);
   }
@@ -39,7 +40,10 @@ export async function saveImages(answer: Answer, record: unknown, deps: ImageDep
     errors.push(...emptyOnes(record, answer));
     try {
       const plan = request.intent.save;
-      const downloaded = await downloadImages(linksOf(answer, record), { names, journal, plan }, deps);
+      const job = { ...request.intent, id: names.id, createdAtMs: names.atMs };
+      const sidecar = sidecarOf(job, viewOf(record, names.id));
+      const where = { names, journal, plan, sidecar };
+      const downloaded = await downloadImages(linksOf(answer, record), where, deps);
       files.push(...downloaded.files);
       errors.push(...downloaded.failures.map(({ error }) => error));
     } catch (error) {
@@ -55,18 +59,23 @@ export async function saveOne(
   { index, image }: PlacedImage,
   { key, names, journal, request }: Answer,
   { warn }: Pick<ImageDeps, 'warn'>,
+  record?: unknown,
 ): Promise<{ readonly file?: SavedFile; readonly error?: unknown }> {
   const { part } = image;
   if (!part) return { error: lost(index, image, key) };
   const plan = request.intent.save;
   try {
-    const { file, unrecorded } = await publishImage({ part, index, plan, names, journal, warn });
+    const sidecar = sidecarOf({ ...request.intent, id: key, createdAtMs: names.atMs }, viewOf(record, key));
+    const { file, unrecorded } = await publishImage({ part, index, plan, names, journal, sidecar, warn });
     const error = image.detour === undefined ? unrecorded : detoured(file.path, image.detour);
     return { file, ...(error && { error }) };
   } catch (error) {
     return { error };
   }
 }
+
+const viewOf = (record: unknown, key: string) =>
+  record === undefined ? undefined : imageFamily.readTask(record, key);
 
 /** The images of a reply that it holds links to. */
 export function linksOf({ key, reader }: Answer, record: unknown): readonly TaskOutput[] {
@@ -80,7 +89,7 @@ const inOrder = (files: readonly SavedFile[]): SavedFile[] =>
 /** Downloads images that came as URLs, as outputs of any family are. Throws the signal's reason. */
 export function downloadImages(
   outputs: readonly TaskOutput[],
-  where: Pick<SaveInput, 'names' | 'journal' | 'plan'>,
+  where: Pick<SaveInput, 'names' | 'journal' | 'plan' | 'sidecar'>,
   deps: Omit<ImageDeps, 'client'>,
 ): ReturnType<typeof saveOutputs> {
   return saveOutputs({

@@ -4,6 +4,7 @@ import type { Job, SavedFile } from '../../ledger/event.ts';
 import type { DownloadJournal, RecordedPart } from '../download/journal.ts';
 import { namingOf } from '../download/output-path.ts';
 import { forgetPart, PartFile, removePart } from '../download/part-file.ts';
+import { sidecarOf } from '../download/sidecar.ts';
 import type { Followed } from '../watch/follow.ts';
 import { imageJournal } from './image-journal.ts';
 import type { ImageDeps } from './image-request.ts';
@@ -50,7 +51,7 @@ export async function syncImageJob(
       ledger.append(key, { event: 'unknown', message });
       state = 'unknown';
     } else if (state === 'succeeded' && job.save.download) {
-      const where = { names: namingOf(job), journal, plan: job.save };
+      const where = { names: namingOf(job), journal, plan: job.save, sidecar: sidecarFor(job) };
       const downloaded = await downloadImages(unsavedLinks(job), where, deps);
       files.push(...downloaded.files);
       errors.push(...downloaded.failures.map((failure) => failure.error));
@@ -110,8 +111,15 @@ async function publishPartOf(
     part?.close();
     return undefined;
   }
-  return publishImage({ part, index: imageIndex(role), plan: job.save, names: namingOf(job), journal, warn });
+  const where = { plan: job.save, names: namingOf(job), journal, sidecar: sidecarFor(job), warn };
+  return publishImage({ part, index: imageIndex(role), ...where });
 }
+
+const sidecarFor = (job: Job) =>
+  sidecarOf(
+    { ...job, id: job.key },
+    job.record === undefined ? undefined : imageFamily.readTask(job.record, job.key),
+  );
 
 function unsavedLinks(job: Job) {
   const saved = new Set(job.files.map(({ role }) => role));
