@@ -137,6 +137,11 @@ export const program: Node = group(
         async () => (await import('./commands/jobs/sync.ts')).sync,
       ),
       leaf(
+        'watch',
+        'the list of jobs, kept up to date until Ctrl-C',
+        async () => (await import('./commands/jobs/watch.ts')).watch,
+      ),
+      leaf(
         'download',
         'save the outputs of finished jobs',
         async () => (await import('./commands/jobs/download.ts')).download,

@@ -40,6 +40,7 @@ export function createIo({ host, mode, noColor = false }: IoOptions): Io {
   // Results in a pipe are data: not even FORCE_COLOR colours them.
   const resultColor = stdoutIsTerminal && wantsColor(true, env, noColor);
   let page: TerminalPage | undefined;
+  let live: LiveRegion | undefined;
   const side = new SideStream({
     stream: stderr,
     secrets,
@@ -99,6 +100,19 @@ export function createIo({ host, mode, noColor = false }: IoOptions): Io {
     },
     outReply: (bytes) => result.filteredBytes(bytes),
     table: async (table) => result.ownText(await tableText(table)),
+    liveTable: async () => {
+      const screen = () => ({ columns: stdout.columns || 80, rows: stdout.rows || 24 });
+      const write = (text: string) => void (stdout.destroyed || stdout.write(text));
+      live ??= new LiveRegion(write, screen, { atLineStart: true });
+      const shown = live;
+      return {
+        rows: () => Math.max(1, screen().rows - 2),
+        // One column stays free, as under the bars, and two for the ^C that the terminal itself writes.
+        draw: async (table) =>
+          shown.draw((await tableText(table, screen().columns - 3)).split('\n').slice(0, -1)),
+        end: () => shown.end(),
+      };
+    },
     warn: (text, urgent) => {
       if (urgent || !mode.quiet) {
         side.line((style) => `${style.caution('warning:')} ${oneLine(hide(text))}`, true);
@@ -134,18 +148,19 @@ export function createIo({ host, mode, noColor = false }: IoOptions): Io {
     },
     drain: async () => {
       progress.clear();
+      live?.end();
       page?.close();
       await side.drain();
       await result.drain();
     },
   };
 
-  async function tableText(table: Table): Promise<string> {
+  async function tableText(table: Table, columns = stdout.columns || 80): Promise<string> {
     const { alignedLines, idLines, tabbedLines } = await import('./table-text.ts');
     const safe = hideInTable(table, hide);
     if (mode.quiet) return idLines(safe);
     if (!stdoutIsTerminal) return tabbedLines(safe);
-    return alignedLines(safe, stdout.columns || 80, resultColor ? await loadStyle() : plainStyle);
+    return alignedLines(safe, columns, resultColor ? await loadStyle() : plainStyle);
   }
 }
 

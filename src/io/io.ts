@@ -38,6 +38,8 @@ export interface Io {
   outReply(bytes: Uint8Array): Promise<void>;
   /** A list: aligned on a terminal, tab-separated in a pipe, only IDs when quiet. */
   table(table: Table): Promise<void>;
+  /** A table that is drawn over again in place, on the terminal that stdout is; nothing else is written meanwhile. */
+  liveTable(): Promise<LiveTable>;
   /** `warning: …` on stderr; nothing when quiet, unless it is `urgent`: something paid for may be lost. */
   warn(text: string, urgent?: 'urgent'): void;
   /** One plain line on stderr; nothing when quiet. */
@@ -61,6 +63,14 @@ export interface Io {
    * if what waited cannot be written; a failure that some call has already thrown is not thrown again.
    */
   drain(): Promise<void>;
+}
+
+export interface LiveTable {
+  /** How many rows have room beside the header. */
+  rows(): number;
+  draw(table: Table): Promise<void>;
+  /** Takes it off the screen. */
+  end(): void;
 }
 
 /** A list as a command hands it over; cells as they came, made safe when drawn. */

@@ -11,7 +11,7 @@ import { jobTable } from './job-table.ts';
 import { type KnownJob, readJobs, readOwnJobs, sharedIds } from './read-jobs.ts';
 import { statusFilter } from './status-filter.ts';
 
-const flags = {
+export const listFlags = {
   status: text('STATUS', 'only jobs in this state (running, succeeded, failed, unknown, …)'),
   family: text('FAMILY', 'only this family', { choices: familyNames }),
   since: parsed('SPAN|DATE', 'only jobs of the last … (24h, 7d), or since a date', parseMoment),
@@ -29,8 +29,8 @@ function wholeNumber(raw: string, flag: string): number {
 }
 
 /** `gw jobs list`: what is in the ledger, newest first. */
-export const list = defineCommand<typeof flags, JobView[]>({
-  flags,
+export const list = defineCommand<typeof listFlags, JobView[]>({
+  flags: listFlags,
   examples: ['gw jobs list', 'gw jobs list --status running -q', 'gw jobs list --expiring 2h --json'],
   notes: [
     'Lists the jobs of all gateways; with --profile, --base-url or --sandbox those of that one.',

@@ -1,0 +1,89 @@
+import { afterEach, expect, test } from 'vitest';
+import type { EndingSignal } from '../../src/errors.ts';
+import { World } from '../helpers/gw.ts';
+import { acceptedJob, HOUR_MS, ledgerOf, savedJob } from './jobs-seed.ts';
+
+const open: World[] = [];
+afterEach(async () => {
+  for (const world of open.splice(0)) await world.close();
+});
+
+async function openWorld(): Promise<World> {
+  const world = await World.open();
+  open.push(world);
+  return world;
+}
+
+/** Watches for a few seconds of the world's clock; `at` is called before each second passes. */
+async function watch(world: World, words: readonly string[], at: (second: number) => void, terminal = false) {
+  let send: (signal: EndingSignal) => void = () => {};
+  let second = 0;
+  const sleep = world.clock.sleep.bind(world.clock);
+  world.clock.sleep = async (ms, signal) => {
+    if (ms === 1_000) {
+      second += 1;
+      at(second);
+      if (second === 4) send('SIGINT');
+    }
+    await sleep(ms, signal);
+  };
+  const run = await world.gw(['jobs', 'watch', ...words], {
+    terminal,
+    interrupts: (given) => {
+      send = given;
+    },
+  });
+  expect(run.code).toBe(130);
+  return run;
+}
+
+test('in a pipe: each job once, and a line whenever one changes; no gateway is asked', async () => {
+  const world = await openWorld();
+  savedJob(world, 't-1', 3 * HOUR_MS);
+  const key = acceptedJob(world, 't-2', HOUR_MS);
+  const { out } = await watch(world, [], (second) => {
+    if (second === 2) ledgerOf(world).append(key, { event: 'status', status: 'running' });
+  });
+  const lines = out
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.split('\t').slice(0, 2));
+  expect(lines).toEqual([
+    ['t-1', 'succeeded'],
+    ['t-2', 'queued'],
+    ['t-2', 'running'],
+  ]);
+  expect(world.requests()).toEqual([]);
+});
+
+test('--json prints an object a change; flags limit what is watched', async () => {
+  const world = await openWorld();
+  acceptedJob(world, 't-1', HOUR_MS);
+  acceptedJob(world, 't-2', HOUR_MS, { gateway: 'https://elsewhere.example' });
+  const words = ['--json', '--base-url', 'https://elsewhere.example'];
+  const { out } = await watch(world, words, () => {});
+  expect(
+    out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+  ).toMatchObject([{ id: 't-2', status: 'queued' }]);
+});
+
+test('on a terminal the list is drawn in place, and the last one stays', async () => {
+  const world = await openWorld();
+  const key = acceptedJob(world, 't-1', HOUR_MS);
+  const { out } = await watch(
+    world,
+    [],
+    (second) => {
+      if (second === 2) ledgerOf(world).append(key, { event: 'status', status: 'running' });
+    },
+    true,
+  );
+  expect(out.match(/ID +STATUS/g)?.length).toBeGreaterThan(2);
+  const last = out.split('\x1b[J').at(-1) ?? '';
+  expect(last).toMatch(/t-1 +running/);
+  expect(last.trimEnd().split('\n')).toHaveLength(2);
+  expect(out.lastIndexOf('\x1b[?25h')).toBeGreaterThan(out.lastIndexOf('\x1b[?25l'));
+});
