@@ -70,6 +70,22 @@ describe('a job that the ledger knows to have succeeded', () => {
   });
 });
 
+test.each([
+  [404, 'lost'],
+  [400, 'running'],
+  [401, 'running'],
+  [403, 'running'],
+  [500, 'running'],
+])(
+  'a task older than its record is lost only where the gateway does not know it: %i',
+  async (status, state) => {
+    const { world, gw, server } = await openPlace({ task: () => [status, '{}'] });
+    const key = acceptedJob(world, 't-1', 8 * DAY_MS, { gateway: server.url });
+    expect((await gw('jobs', 'sync')).code).not.toBe(0);
+    expect((await ledgerOf(world).find({ ids: [key] }))[0]?.state).toBe(state);
+  },
+);
+
 test('a gateway that asks for an hour ends sync, wait and download at once', async () => {
   const { world, gw, looks, server } = await openPlace({
     task: () => [429, '{"error":{"message":"slow down"}}', { 'retry-after': '3600' }],

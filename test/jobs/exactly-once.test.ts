@@ -3,9 +3,10 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { type EndingSignal, GwError, Interrupted } from '../../src/errors.ts';
 import { betaCreateMotion, betaCreateText } from '../../src/gateway/beta/create.ts';
 import { betaFamily } from '../../src/gateway/beta/task.ts';
-import { createJob } from '../../src/jobs/create.ts';
+import { createJob, digestOf } from '../../src/jobs/create.ts';
 import { identifyBody } from '../../src/jobs/external-id.ts';
 import { settleUnanswered } from '../../src/jobs/settle-unanswered.ts';
+import type { IntentEvent } from '../../src/ledger/event.ts';
 import { newJobKey } from '../../src/ledger/job-key.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { errorOf, testClient } from '../http/test-client.ts';
@@ -35,12 +36,13 @@ async function scene(...fates: CreateFate[]) {
     body: Record<string, unknown> = { prompt: 'a fox' },
     endpoint = betaCreateText,
     key?: string,
+    more: Partial<IntentEvent> = {},
   ) =>
     createJob({
       family: betaFamily,
       endpoint,
       ...identifyBody(betaFamily, body, key),
-      intent: { event: 'intent', ...asked, gateway: gateway.url },
+      intent: { event: 'intent', ...asked, gateway: gateway.url, ...more },
       client,
       ledger,
       clock,
@@ -416,6 +418,23 @@ describe("the same create again under the user's own external ID, while its answ
     const error = await errorOf(create({ ...body, prompt: 'a bear' }));
     expect(error).toMatchObject({ kind: 'unknown_outcome', facts: { taskId: key } });
     expect(gateway.creates).toHaveLength(1);
+  });
+
+  test.each([
+    ['of another gateway', { gateway: 'https://other.example' }],
+    ['of another key, which may be another account', { keyId: 'theirs' }],
+    ['under another external ID', { externalId: 'order-18' }],
+  ])('a lost job %s is not gone on with', async (_, changes) => {
+    const { create, gateway, ledger, left } = await scene();
+    const same = { keyId: 'mine', externalId: 'order-17', bodySha256: digestOf(body), gateway: gateway.url };
+    const other = left.begin(intent({ ...asked, ...same, ...changes }));
+    left.append(other, { event: 'sent' });
+    left.append(other, { event: 'unknown', message: 'the connection was reset' });
+    const made = await create(body, betaCreateText, undefined, { keyId: 'mine' });
+    expect(made.key).not.toBe(other);
+    expect(made).toMatchObject({ isOwnReply: true });
+    expect(gateway.creates).toEqual(['order-17']);
+    expect((await ledger.find({ ids: [other] }))[0]).toMatchObject({ state: 'unknown', id: undefined });
   });
 
   test('while another process is at work on it: nothing is sent', async () => {

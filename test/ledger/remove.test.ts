@@ -1,6 +1,7 @@
-import * as fs from 'node:fs';
+import realFs, * as fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import * as path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { bundle, missing, Running, runNode } from './bundle.ts';
 import { handClock, intent, journalText, novemberMs, tempDir } from './fixtures.ts';
@@ -106,6 +107,34 @@ describe('removing jobs', () => {
     expect(names()).toEqual(['2026-10.jsonl']);
   });
 
+  it('makes each step durable before the next, and what was appended meanwhile too', async () => {
+    const { dir, clock, make } = setUp();
+    const [old, kept] = [make('t-1'), make('t-2')];
+    const file = path.join(dir, 'ledger/2026-10.jsonl');
+    const calls: string[] = [];
+    const append = () => fs.appendFileSync(file, `\n{"v":1,"t":5,"job":"${kept}","event":"sent"}\n`);
+    const step = (name: string) => {
+      if (name === 'put the new journal in its place') append();
+    };
+    const ledger = openLedger({ dir, clock, keepPrompts: true, step });
+    logCalls((name, at) => {
+      const short = path.relative(path.join(dir, 'ledger'), at).replace(/\.[0-9a-f]{12}/, '');
+      if (!short.startsWith('..') && short !== 'index') calls.push(`${name} ${short || 'directory'}`);
+    });
+    await ledger.remove(new Set([old]));
+    expect(calls).toEqual([
+      'fsync 2026-10.jsonl.new',
+      'link 2026-10.jsonl.old',
+      'fsync directory',
+      'rename 2026-10.jsonl',
+      'fsync directory',
+      'fsync 2026-10.jsonl',
+      'unlink 2026-10.jsonl.old',
+      'fsync directory',
+    ]);
+    expect(journalText(dir).match(/"event":"sent"/g)).toHaveLength(2);
+  });
+
   it('is refused while another process removes jobs', async () => {
     const { dir, ledger, make } = setUp();
     const old = make('t-1');
@@ -116,6 +145,34 @@ describe('removing jobs', () => {
     expect(await ledger.find()).toEqual([]);
   });
 });
+
+/** Hears of each call that changes a name or makes something durable, with the path that it is about. */
+function logCalls(hear: (name: string, file: string) => void): void {
+  const { fsyncSync, linkSync, renameSync, unlinkSync } = realFs;
+  const spies = [
+    vi.spyOn(realFs, 'fsyncSync').mockImplementation((fd) => {
+      hear('fsync', fs.readlinkSync(`/proc/self/fd/${fd}`));
+      fsyncSync(fd);
+    }),
+    vi.spyOn(realFs, 'linkSync').mockImplementation((from, to) => {
+      hear('link', String(to));
+      linkSync(from, to);
+    }),
+    vi.spyOn(realFs, 'renameSync').mockImplementation((from, to) => {
+      hear('rename', String(to));
+      renameSync(from, to);
+    }),
+    vi.spyOn(realFs, 'unlinkSync').mockImplementation((file) => {
+      hear('unlink', String(file));
+      unlinkSync(file);
+    }),
+  ];
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    for (const spy of spies) spy.mockRestore();
+    syncBuiltinESMExports();
+  });
+}
 
 async function ownLock(file: string): Promise<() => void> {
   const { tryLock } = await import('../../src/disk/lock-file.ts');

@@ -8,12 +8,13 @@ import type { Breakage } from './breakage.ts';
 import { disk } from './disk.ts';
 import { download } from './download.ts';
 import { jobs } from './jobs.ts';
+import { ledger } from './ledger.ts';
 import { sandbox } from './sandbox.ts';
 
 // A test that no fault turns red promises nothing. Each breakage is made in a copy of the project, and its tests are run:
 // one that survives is red, and so is an entry that no longer fits the code. GW_BREAKAGE=TEXT takes those with that text.
 
-const breakages: readonly Breakage[] = [...download, ...disk, ...sandbox, ...jobs];
+const breakages: readonly Breakage[] = [...download, ...disk, ...sandbox, ...jobs, ...ledger];
 const root = path.join(import.meta.dirname, '../../..');
 const LONGEST_RUN_MS = 180_000;
 

@@ -1,0 +1,60 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { expect, test } from 'vitest';
+import type { LedgerEvent } from '../../src/ledger/event.ts';
+import { newJobKey } from '../../src/ledger/job-key.ts';
+import { openLedger } from '../../src/ledger/open-ledger.ts';
+import { handClock, intent, leftLedger, tempDir } from './fixtures.ts';
+
+// A byte of a disk that went wrong costs the line it stands in, and no other: what is known from the others is found.
+
+const events: readonly LedgerEvent[] = [
+  intent({ prompt: 'a fox' }),
+  { event: 'sent' },
+  { event: 'accepted', id: 't-1', status: 'queued' },
+];
+
+test.each([
+  ['another letter', 0x58],
+  ['a NUL', 0x00],
+  ['a newline', 0x0a],
+  ['half a character', 0xff],
+])('%s at every position of a journal of two jobs', async (_, byte) => {
+  const dir = tempDir();
+  const clock = handClock();
+  const left = leftLedger({ dir, clock });
+  const [first, second] = [newJobKey(() => new Uint8Array(16)), newJobKey(() => new Uint8Array(16).fill(9))];
+  for (const key of [first, second]) {
+    for (const event of events) {
+      left.append(key, event.event === 'accepted' ? { ...event, id: `task-${key.slice(-2)}` } : event);
+    }
+  }
+  const [name = ''] = fs.readdirSync(path.join(dir, 'ledger')).filter((each) => each.endsWith('.jsonl'));
+  const file = path.join(dir, 'ledger', name);
+  const whole = fs.readFileSync(file);
+  const lines = whole.toString().split('\n').filter(Boolean);
+  for (let at = 0; at < whole.length; at += 1) {
+    const damaged = Buffer.from(whole);
+    damaged[at] = byte;
+    fs.writeFileSync(file, damaged);
+    const where = `byte ${at}, in ${lineAt(whole, at).slice(0, 80)}`;
+    const jobs = await openLedger({ dir, clock, keepPrompts: true }).find();
+    for (const key of [first, second]) {
+      const hit = lineAt(whole, at);
+      const isOwn = hit.includes(key);
+      const job = jobs.find((each) => each.key === key);
+      // Of the other job nothing is lost; of this one the ID is there unless the line that holds it was hit.
+      if (!isOwn) expect(job, where).toMatchObject({ state: 'running', prompt: 'a fox' });
+      if (!isOwn || !hit.includes('"accepted"')) expect(job?.id, where).toBe(`task-${key.slice(-2)}`);
+      else expect(job, where).toMatchObject({ prompt: 'a fox', sentAtMs: expect.any(Number) });
+    }
+  }
+  expect(lines).toHaveLength(6);
+});
+
+/** The line that a byte stands in; of a newline between lines, the one beside it that it would become part of. */
+function lineAt(bytes: Buffer, at: number): string {
+  const start = at === 0 ? 0 : bytes.lastIndexOf(0x0a, at - 1) + 1;
+  const end = bytes.indexOf(0x0a, at + 1);
+  return bytes.toString('utf8', start, end < 0 ? bytes.length : end);
+}
