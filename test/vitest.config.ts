@@ -14,6 +14,7 @@ const heavy = [
   'test/io/process.test.ts',
   'test/jobs/download/{faults,large-file}.test.ts',
   'test/ledger/{processes,remove,write-faults}.test.ts',
+  'test/recipes.test.ts',
 ];
 
 export default defineConfig({

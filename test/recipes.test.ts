@@ -1,0 +1,133 @@
+import { execFile } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+// .github/CONTRIBUTING.md says how a model, a flag and a command are added: here it is done, in a copy of the project.
+
+const root = path.join(import.meta.dirname, '..');
+const run = promisify(execFile);
+let copy: string;
+
+/** Puts a text behind another one that stands there once. */
+function addBehind(file: string, before: string, added: string): void {
+  const at = path.join(copy, file);
+  const parts = readFileSync(at, 'utf8').split(before);
+  expect(parts, `${before} stands once in ${file}`).toHaveLength(2);
+  writeFileSync(at, parts.join(before + added));
+}
+
+const node = (args: readonly string[]) => {
+  const { NODE_EXTRA_CA_CERTS: _, ...env } = process.env;
+  return run(process.execPath, args, { cwd: copy, env: { ...env, HOME: copy }, maxBuffer: 1 << 24 });
+};
+const gw = async (...words: string[]): Promise<string> => (await node(['bin/gw.js', ...words])).stdout;
+
+beforeAll(async () => {
+  copy = mkdtempSync(path.join(tmpdir(), 'gw-recipes-'));
+  const parts = [
+    'bin',
+    'src',
+    'test',
+    'completions',
+    'package.json',
+    'tsconfig.json',
+    'README.md',
+    'LICENSE',
+  ];
+  for (const part of parts) cpSync(path.join(root, part), path.join(copy, part), { recursive: true });
+  symlinkSync(path.join(root, 'node_modules'), path.join(copy, 'node_modules'));
+
+  // A model: a row in the table of its kind.
+  addBehind(
+    'src/gateway/gamma/models.ts',
+    'export const gammaModels: Readonly<Record<string, GammaModel>> = {',
+    "\n  'gamma-Z1': { durationS: { min: 7, max: 9 }, resolutions: ['2K'], references: { image: 1, video: 0, audio: 0 } },",
+  );
+  // A flag: a line in the body's declaration.
+  addBehind(
+    'src/gateway/gamma/create.ts',
+    'negatable: true,\n    }),',
+    "\n    mood: field(z.int(), 'how glad it is', { value: 'N' }),",
+  );
+  // A command: its file, and a line in the tree.
+  writeFileSync(
+    path.join(copy, 'src/commands/wave.ts'),
+    `import { defineCommand } from '../command.ts';
+
+export const wave = defineCommand<Record<string, never>, string>({
+  flags: {},
+  examples: ['gw wave'],
+  sends: 'nothing',
+  run: async () => ({ value: 'hello' }),
+  human: (word) => \`\${word}\\n\`,
+});
+`,
+  );
+  addBehind(
+    'src/program.ts',
+    '  [\n    leaf(',
+    "'wave', 'say hello', async () => (await import('./commands/wave.ts')).wave),\n    leaf(",
+  );
+  await node(['bin/completions.js']);
+  await node(['bin/build.js']);
+}, 120_000);
+
+afterAll(() => rmSync(copy, { recursive: true, force: true }));
+
+test('a model is a row: its sheet, its checks and the choices of the flag know it', async () => {
+  expect(await gw('models', 'show', 'gamma-Z1')).toMatch(/duration +7-9/);
+  const long = [
+    'video',
+    'gamma',
+    'create',
+    'a fox',
+    '-m',
+    'gamma-Z1',
+    '--resolution',
+    '2K',
+    '--ratio',
+    '1:1',
+  ];
+  await expect(gw(...long, '--duration', '10', '--dry-run', '--sandbox')).rejects.toMatchObject({ code: 2 });
+  expect(await gw('video', 'gamma', 'create', '--help')).toContain('gamma-Z1');
+});
+
+test('a flag is a line: help, body and message have it', async () => {
+  expect(await gw('video', 'gamma', 'create', '--help')).toContain('--mood');
+  const words = [
+    'video',
+    'gamma',
+    'create',
+    'a fox',
+    '--resolution',
+    '2K',
+    '--ratio',
+    '1:1',
+    '--duration',
+    '4',
+  ];
+  const shown = await gw(...words, '--mood', '7', '--dry-run', '--json', '--sandbox');
+  expect(JSON.parse(shown)).toMatchObject({ body: { mood: 7 } });
+  await expect(gw(...words, '--mood', 'x', '--dry-run', '--sandbox')).rejects.toMatchObject({
+    stderr: expect.stringContaining('--mood'),
+  });
+});
+
+test('a command is a file and a line', async () => {
+  expect(await gw('wave')).toBe('hello\n');
+  expect(await gw('--help')).toContain('wave');
+});
+
+test('types, layers, rules and completions hold with all three', async () => {
+  await node(['node_modules/typescript/bin/tsc', '--noEmit']);
+  const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts'];
+  await node([
+    ...vitest,
+    'test/architecture.test.ts',
+    'test/wire/rules.test.ts',
+    'test/completion/generated.test.ts',
+  ]);
+}, 120_000);
