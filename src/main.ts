@@ -11,6 +11,7 @@ import { createIo } from './io/create-io.ts';
 import type { Io } from './io/io.ts';
 import { readOutputMode } from './io/output-mode.ts';
 import type { JobEvents } from './jobs/job-events.ts';
+import { once } from './once.ts';
 import { HelpShown, type Invocation, parseArgv } from './parse-argv.ts';
 import { helpTopics, program } from './program.ts';
 
@@ -25,11 +26,20 @@ export async function main(argv: readonly string[], host: Host): Promise<number>
       version: host.version,
     });
     io = ioFor(invocation.input.globals, host);
-    return await runCommand(invocation, io, host);
+    const code = await runCommand(invocation, io, host);
+    if (invocation.input.globals.notify) ring(invocation.path, code, host);
+    return code;
   } catch (error) {
     if (error instanceof HelpShown) return await finish(io, 0, () => io.outStyled(error.text));
     return await finish(io, exitCodeOf(error), () => report(error, io));
   }
+}
+
+/** The bell, and the notice of the desktop by the two sequences that terminals know (OSC 9 and 777). */
+function ring(path: readonly string[], code: number, { stderr, env }: Host): void {
+  if (stderr.isTTY !== true || env.TERM === 'dumb') return;
+  const text = `gw ${path.join(' ')}: ${code === 0 ? 'done' : `ended with exit code ${code}`}`;
+  stderr.write(`\u0007\u001b]9;${text}\u0007\u001b]777;notify;gw;${text}\u0007`);
 }
 
 function ioFor(globals: GlobalFlags, host: Host): Io {
@@ -39,13 +49,17 @@ function ioFor(globals: GlobalFlags, host: Host): Io {
   return io;
 }
 
-async function runCommand({ command, input }: Invocation, io: Io, host: Host): Promise<number> {
+async function runCommand({ command, input: typed, path }: Invocation, io: Io, host: Host): Promise<number> {
+  const presets = once(() => import('./presets.ts'));
+  const called = { path, command };
+  const preset =
+    typed.globals.preset === undefined ? typed : await (await presets()).withPreset(typed, called, host);
   const abort = new AbortController();
   // Hundreds of jobs may wait on it; that is no leak.
   setMaxListeners(0, abort.signal);
   const stopListening = listen(abort, io, host);
-  const events = await eventsOf(input.flags, io, host);
-  const { ctx, close } = makeContext({ host, io, globals: input.globals, signal: abort.signal, events });
+  const events = await eventsOf(preset.flags, io, host);
+  const { ctx, close } = makeContext({ host, io, globals: typed.globals, signal: abort.signal, events });
   const codes: number[] = [];
   const show = async (outcome: Outcome<unknown>) => {
     if (events && !(outcome.value instanceof ShownRequest)) await tell(outcome, events, io);
@@ -54,6 +68,8 @@ async function runCommand({ command, input }: Invocation, io: Io, host: Host): P
     codes.push(outcome.error === undefined ? 0 : exitCodeOf(outcome.error));
   };
   try {
+    const defaults = command.sends === 'body' ? (await ctx.settings()).defaults : undefined;
+    const input = defaults ? (await presets()).withDefaults(preset, called, defaults) : preset;
     const result = command.run(input, ctx);
     if (Symbol.asyncIterator in result) for await (const outcome of result) await show(outcome);
     else await show(await result);

@@ -247,15 +247,14 @@ function assertExact(value: unknown, name: string): void {
 }
 
 /** A field's value as the flag reads it; undefined where it says what is so anyway. */
-function typedOf(flag: Flag, name: string, said: unknown, isNegated: boolean): unknown {
+export function typedOf(flag: Flag, name: string, said: unknown, isNegated: boolean): unknown {
   if (flag.value === undefined) {
     const truth = truthOf(name, said) !== isNegated;
     if (flag.negativeOnly) return truth ? undefined : false;
     return truth || flag.negatable ? truth : undefined;
   }
   const words = [said].flat().map((each) => wordOf(name, each));
-  if (!flag.list && words.length > 1)
-    throw usage(`${name}: one value is taken, and the row has ${words.length}`);
+  if (!flag.list && words.length > 1) throw usage(`${name}: one value is taken, not ${words.length}`);
   const parsed = words.map((word) => flag.parse(word, `--${name}`));
   return flag.list ? parsed.flat() : parsed[0];
 }

@@ -9,7 +9,7 @@ import { errorCode, GwError, usage } from '../errors.ts';
 import type { Clock } from '../host.ts';
 import { configDir, type DirHost } from './dirs.ts';
 import { isProfileName, sandboxProfile } from './profile-name.ts';
-import { settingNames, settingOf } from './table.ts';
+import { DEFAULTS, settingNames, settingOf } from './table.ts';
 
 /** The newest format of the configuration file that this build reads and writes. */
 export const CONFIG_VERSION = 1;
@@ -70,6 +70,14 @@ export function storedSetting(profile: Profile, name: string): string | undefine
   }
   return typeof value === 'object' ? undefined : value?.toString();
 }
+
+/** The settings below a group of a profile (`defaults`), by their whole names. */
+export const settingsBelow = (profile: Profile, prefix: string): [name: string, text: string][] =>
+  Object.entries(profile).flatMap(([name, value]): [string, string][] =>
+    typeof value === 'object'
+      ? settingsBelow(value, `${prefix}.${name}`)
+      : [[`${prefix}.${name}`, String(value)]],
+  );
 
 /** A profile with one setting changed; without a text it is taken out. Throws GwError `usage`. */
 export function withSetting(profile: Profile, name: string, text: string | undefined, cwd: string): Profile {
@@ -140,9 +148,10 @@ function faultInProfile(value: unknown, at: string, prefix: string): Fault | und
   for (const [field, entry] of Object.entries(value)) {
     const name = `${prefix}${field}`;
     const where = `${at}.${field}`;
-    const setting = settingOf(name);
+    const isOfDefaults = isObject(entry) && `${name}.`.startsWith(`${DEFAULTS}.`);
+    const setting = isOfDefaults ? undefined : settingOf(name);
     if (setting === undefined) {
-      const isGroup = settingNames.some((known) => known.startsWith(`${name}.`));
+      const isGroup = isOfDefaults || settingNames.some((known) => known.startsWith(`${name}.`));
       if (!isGroup) return { at: where, why: `there is no setting ${JSON.stringify(name)}` };
       const fault = faultInProfile(entry, where, `${name}.`);
       if (fault) return fault;

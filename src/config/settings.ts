@@ -8,13 +8,21 @@ import {
   type Profile,
   profileOf,
   readConfig,
+  settingsBelow,
   storedSetting,
 } from './config-file.ts';
 import type { DirHost } from './dirs.ts';
 import { type EnvironmentVariable, readSwitch, readVariable } from './environment.ts';
 import { keyOfEnvironment, keyOrigin, readKey, readKeyFile, runKeyCommand } from './keys.ts';
 import { defaultProfile, parseProfileName, sandboxProfile } from './profile-name.ts';
-import { type Setting, type SettingName, type SettingValue, settingNames, settingsTable } from './table.ts';
+import {
+  DEFAULTS,
+  type Setting,
+  type SettingName,
+  type SettingValue,
+  settingNames,
+  settingsTable,
+} from './table.ts';
 
 // Flag over environment over profile over default. Nothing here reads the working directory, and the key is not read
 // before it is asked for. A key and an address are a pair: a profile that is typed and has a key of its own brings both.
@@ -52,6 +60,8 @@ export type ModelKind = 'chat' | 'image' | 'alpha' | 'gamma';
 /** The settings in force for one run. */
 export interface Settings {
   readonly profile: Sourced<string>;
+  /** One's own defaults of flags, by the words of their command. */
+  readonly defaults: Profile | undefined;
   /** The embedded gateway is in force: no address of its own, and no key of the user's ever goes there. */
   readonly sandbox: boolean;
   /** Normalised, without a trailing slash; undefined where no gateway is configured, and for the sandbox. */
@@ -153,7 +163,9 @@ export function resolveSettings(input: { readonly flags: SettingsFlags; readonly
   };
   const source = () => (sandbox ? 'default' : keySource(places, baseUrl.value));
   const key = once(async () => (sandbox ? sandboxKey() : readAnyKey(places, gatewayUrl())));
+  const defaults = typeof stored[DEFAULTS] === 'object' ? stored[DEFAULTS] : undefined;
   const settings = {
+    defaults,
     profile,
     sandbox,
     baseUrl,
@@ -208,6 +220,9 @@ export function resolveSettings(input: { readonly flags: SettingsFlags; readonly
           const of = row(name, name === 'retries' ? settings.retries : shown);
           return name === 'base_url' ? [of, keyRow] : [of];
         }),
+        ...settingsBelow(defaults ?? {}, DEFAULTS).map(([name, value]) =>
+          row(name, { value, source: 'profile' }),
+        ),
         row('verbose', verbose),
       ];
     },

@@ -133,9 +133,21 @@ export type SettingName = keyof typeof settingsTable;
 export type SettingValue<N extends SettingName> = ReturnType<(typeof settingsTable)[N]['parse']>;
 export const settingNames = Object.keys(settingsTable) as readonly SettingName[];
 
+/** The settings `defaults.COMMAND.FLAG`: which there are is for the commands to say. */
+export const DEFAULTS = 'defaults';
+const ofFlag: Setting = {
+  value: 'VALUE',
+  summary: 'the value of a flag where it is not typed',
+  parse: asTyped,
+};
+
 /** A row of the table; undefined for a name that is none. */
 export const settingOf = (name: string): Setting | undefined =>
-  Object.hasOwn(settingsTable, name) ? settingsTable[name as SettingName] : undefined;
+  Object.hasOwn(settingsTable, name)
+    ? settingsTable[name as SettingName]
+    : /^defaults(\.[a-z0-9-]+){2,}$/.test(name)
+      ? ofFlag
+      : undefined;
 
 /** A setting's meaning with its default and its variable, for the help of its flag. */
 export function settingHelp(name: SettingName): string {

@@ -27,6 +27,11 @@ export const globalFlags = {
   dryRun: on('validate, print the request and send nothing'),
   curl: on('as --dry-run, as a curl command that reads the key from $GW_API_KEY'),
   validate: off('send a request that breaks a documented rule; breaches become warnings'),
+  preset: text(
+    'NAME',
+    'take flags from presets/NAME.yaml or .json of the configuration, or of ./.gw; typed ones win',
+  ),
+  notify: on('when it is done, ring and show a notice on the desktop (on a terminal)'),
   set: list('PATH=VALUE', 'set one field of the request body'),
   body: text('FILE', 'start from this JSON body, - is stdin; flags and --set are laid over it'),
 } as const;

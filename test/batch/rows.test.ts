@@ -144,7 +144,7 @@ test.each<[object, string]>([
   [{ count: '1e1' }, 'count: 1e1: a whole number from 1 to 100 is taken'],
   [{ skip: 'perhaps' }, 'skip: perhaps: true or false is taken'],
   [{ watermark: 'maybe' }, 'watermark: maybe: true or false is taken'],
-  [{ prompt: ['a', 'b'] }, 'prompt: one value is taken, and the row has 2'],
+  [{ prompt: ['a', 'b'] }, 'prompt: one value is taken, not 2'],
   [{ prompt: { a: 1 } }, 'prompt: a text or a number is taken, not {"a":1}'],
   [{ set: 'x' }, 'set: an object is taken, such as {"seed": 7}'],
   [{ body: [1] }, 'body: an object is taken, such as {"seed": 7}'],

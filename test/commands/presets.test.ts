@@ -1,0 +1,139 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { World } from '../helpers/gw.ts';
+
+const worlds: World[] = [];
+afterEach(async () => {
+  for (const world of worlds.splice(0)) await world.close();
+});
+async function open(): Promise<World> {
+  const world = await World.open();
+  worlds.push(world);
+  return world;
+}
+
+const alpha = ['video', 'alpha', 'create', 'a fox', '--dry-run', '--json'];
+const bodyOf = (out: string): Record<string, unknown> => JSON.parse(out).body;
+function preset(world: World, file: string, text: string): string {
+  const at = path.join(world.cwd, '.gw/presets', file);
+  mkdirSync(path.dirname(at), { recursive: true });
+  writeFileSync(at, text);
+  return at;
+}
+
+test('a preset gives flags, as JSON or YAML, and what is typed wins', async () => {
+  const world = await open();
+  preset(
+    world,
+    'wide.yaml',
+    'ratio: "21:9"\nduration: 6\nwatermark: true\nimage: [https://example.com/a.png]\n',
+  );
+  preset(world, 'tall.json', '{"ratio":"9:16","no-watermark":true}');
+  const wide = await world.gw([...alpha, '--preset', 'wide', '--duration', '8']);
+  expect(wide.code, wide.err).toBe(0);
+  expect(bodyOf(wide.out)).toMatchObject({ ratio: '21:9', duration: 8, watermark: true });
+  expect(JSON.stringify(bodyOf(wide.out).content)).toContain('https://example.com/a.png');
+  const tall = await world.gw([...alpha, '--preset', 'tall']);
+  expect(bodyOf(tall.out)).toMatchObject({ ratio: '9:16', watermark: false });
+});
+
+test('a preset of the configuration is found, and one of the working directory goes before it', async () => {
+  const world = await open();
+  const dir = path.join(world.dir, '.config/gw/presets');
+  mkdirSync(dir, { recursive: true });
+  writeFileSync(path.join(dir, 'p.yaml'), 'duration: 5\n');
+  expect(bodyOf((await world.gw([...alpha, '--preset', 'p'])).out)).toMatchObject({ duration: 5 });
+  preset(world, 'p.yaml', 'duration: 7\n');
+  expect(bodyOf((await world.gw([...alpha, '--preset', 'p'])).out)).toMatchObject({ duration: 7 });
+});
+
+test.each([
+  [
+    'an unknown flag',
+    'ratoi: "1:1"\n',
+    (file: string) =>
+      `error: ${file}: ratoi is no flag of gw video alpha create\nhint: did you mean ratio?\n`,
+  ],
+  [
+    'an address',
+    'base-url: https://example.com\n',
+    (file: string) => `error: ${file}: base-url is no flag of gw video alpha create\n`,
+  ],
+  [
+    'a key',
+    'api_key_file: k\n',
+    (file: string) => `error: ${file}: api-key-file is no flag of gw video alpha create\n`,
+  ],
+  [
+    'a list where one value is taken',
+    'ratio: ["1:1", "4:3"]\n',
+    (file: string) => `error: ${file}: ratio: one value is taken, not 2\n`,
+  ],
+  ['no list of flags', '- a\n', (file: string) => `error: the preset ${file} is no list of flags\n`],
+])('%s in a preset is refused with the file, and nothing is sent', async (_, text, message) => {
+  const world = await open();
+  const file = preset(world, 'p.yaml', text);
+  const run = await world.gw(['video', 'alpha', 'create', 'a fox', '--preset', 'p']);
+  expect(run).toMatchObject({ code: 2, out: '' });
+  expect(run.err.startsWith(message(file)), run.err).toBe(true);
+  expect(world.requests()).toEqual([]);
+});
+
+test('a preset that is not there names the nearest', async () => {
+  const world = await open();
+  preset(world, 'wide.yaml', 'duration: 5\n');
+  const run = await world.gw([...alpha, '--preset', 'wied']);
+  expect(run.code).toBe(2);
+  expect(JSON.parse(run.err).error).toMatchObject({
+    message: expect.stringMatching(/^--preset wied: no such preset in .* or /),
+    hint: 'did you mean wide?',
+  });
+  expect((await world.gw([...alpha, '--preset', '../x'])).err).toContain('--preset ../x: not a name');
+});
+
+test("one's own defaults are set, listed, used and taken out; what is typed and a preset win over them", async () => {
+  const world = await open();
+  const name = 'defaults.video.alpha.resolution';
+  expect(await world.gw(['config', 'set', name, '480p'])).toMatchObject({ code: 0 });
+  expect((await world.gw(['config', 'list'])).out).toContain(`${name}\t480p\tprofile`);
+  expect((await world.gw(['config', 'get', name])).out).toBe('480p\n');
+  expect(bodyOf((await world.gw(alpha)).out)).toMatchObject({ resolution: '480p' });
+  preset(world, 'p.yaml', 'resolution: 720p\n');
+  expect(bodyOf((await world.gw([...alpha, '--preset', 'p'])).out)).toMatchObject({ resolution: '720p' });
+  expect(bodyOf((await world.gw([...alpha, '--resolution', '1080p'])).out)).toMatchObject({
+    resolution: '1080p',
+  });
+  expect(await world.gw(['config', 'unset', name])).toMatchObject({ code: 0 });
+  expect(bodyOf((await world.gw(alpha)).out)).not.toHaveProperty('resolution');
+});
+
+test.each([
+  ['defaults.video.alpha.resolution', '4000p', /resolution 4000p: one of 480p, 720p, 1080p, 4k/],
+  [
+    'defaults.video.alpha.resolutoin',
+    '720p',
+    /resolutoin is no flag of gw video alpha create\nhint: did you mean resolution\?/,
+  ],
+  ['defaults.video.delta.resolution', '720p', /no command that has defaults/],
+  ['defaults.video.alpha.base-url', 'https://example.com', /base-url is no flag of gw video alpha create/],
+  ['defaults.video.alpha.once', 'a', /--once belongs to one run and has no default/],
+  ['defaults.video.alpha.wait', 'maybe', /wait: maybe: true or false is taken/],
+])('config set %s %s is refused', async (name, value, message) => {
+  const world = await open();
+  expect(await world.gw(['config', 'set', name, value])).toMatchObject({
+    code: 2,
+    err: expect.stringMatching(message),
+  });
+});
+
+test('--notify rings and shows a notice when it is done, on a terminal only', async () => {
+  const world = await open();
+  const create = ['video', 'alpha', 'create', 'a fox', '--notify'];
+  const rung = await world.gw(create, { terminal: true });
+  expect(rung.code, rung.err).toBe(0);
+  expect(rung.err).toContain(
+    '\u0007\u001b]9;gw video alpha create: done\u0007\u001b]777;notify;gw;gw video alpha create: done\u0007',
+  );
+  expect((await world.gw(create)).err).not.toContain('\u0007');
+});
