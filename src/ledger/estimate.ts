@@ -7,15 +7,19 @@ const longestBelievableMs = 6 * 3_600_000;
 
 /**
  * How long a job like this one is likely to take, in milliseconds: the median from accepted to finished over the newest
- * succeeded jobs of the same model, resolution and duration; else of the same model; undefined where there is none.
+ * succeeded jobs of the same gateway, model, resolution and duration; else of the same model; undefined where there is none.
  * `jobs` are newest first.
  */
 export function estimateMs(
   jobs: readonly Job[],
-  like: { family: string; model: string | undefined; settings: Readonly<Record<string, unknown>> },
+  like: Pick<Job, 'gateway' | 'family' | 'model' | 'settings'>,
 ): number | undefined {
   const sameModel = jobs.filter(
-    (job) => job.state === 'succeeded' && job.family === like.family && job.model === like.model,
+    (job) =>
+      job.state === 'succeeded' &&
+      job.gateway === like.gateway &&
+      job.family === like.family &&
+      job.model === like.model,
   );
   const sameShape = sameModel.filter(
     (job) =>

@@ -457,6 +457,13 @@ describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the le
   });
 });
 
+test('on a terminal a create without --wait names the command that saves it, in a pipe it does not', async () => {
+  const world = await open();
+  const { out, err } = await world.gw([...create, 'a fox'], { terminal: true });
+  expect(err).toContain(`wait for it and save it with: gw video alpha wait ${out.trim()}`);
+  expect((await world.gw([...create, 'a fox'])).err).toBe('');
+});
+
 describe('bad days', () => {
   test('a 429 names --queue, and with --json when to ask again; one under --queue does not name it', async () => {
     const world = await open({ fault: 'create:429+300' });

@@ -21,12 +21,22 @@ function took(ms: number, settings = { resolution: '720p', duration: 5 }, model 
   if (!job) throw new Error('no job');
   return job;
 }
-const like = { family: 'alpha', model: 'm', settings: { resolution: '720p', duration: 5 } };
+const like = {
+  gateway: intent().gateway,
+  family: 'alpha',
+  model: 'm',
+  settings: { resolution: '720p', duration: 5 },
+};
 
 describe('the estimate', () => {
   it('is unknown without a job of that model', () => {
     expect(estimateMs([], like)).toBeUndefined();
     expect(estimateMs([took(50, undefined, 'other')], like)).toBeUndefined();
+  });
+  it('uses jobs of the same gateway alone: a sandbox is quicker', () => {
+    const sandbox = { ...took(10), gateway: 'sandbox:' };
+    expect(estimateMs([sandbox], like)).toBeUndefined();
+    expect(estimateMs([sandbox, took(1000)], like)).toBe(1000);
   });
   it('is the median of jobs of the same shape', () => {
     expect(estimateMs([took(10), took(1000), took(30)], like)).toBe(30);

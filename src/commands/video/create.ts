@@ -466,6 +466,10 @@ async function send(ready: ReadyCreate, deps: SendDeps, ctx: Context): Promise<O
     ctx.io.warn(`task ${job.id} is not in the ledger: note its ID; ${reasonOf(unrecorded)}`, 'urgent');
   }
   if (!flags.wait) {
+    if (!ctx.signal.aborted && ctx.io.stderrIsTerminal) {
+      const next = commandFor(`gw video ${family.name} wait ${job.id}`, ctx);
+      ctx.io.note(`wait for it and save it with: ${next}`);
+    }
     if (!ctx.signal.aborted)
       return { value: accepted, ...(unrecorded !== undefined && { error: unrecorded }) };
     const followed = { ...accepted, files: [], error: ctx.signal.reason };

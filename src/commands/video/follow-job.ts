@@ -130,11 +130,12 @@ async function estimates(
     // Jobs of one kind are estimated once.
     const byKind = new Map<string, number | undefined>();
     for (const job of await ledger.find({ ids: requests.map(({ key }) => key) })) {
-      const { family, model, settings } = job;
+      const { family, gateway, model, settings } = job;
+      const pace = JSON.stringify([family, gateway]);
       const ended =
-        before.get(family) ?? (await ledger.find({ family, states: ['succeeded'], limit: JUDGED_BY }));
-      before.set(family, ended);
-      const kind = JSON.stringify([family, model, settings.resolution, settings.duration]);
+        before.get(pace) ?? (await ledger.find({ family, gateway, states: ['succeeded'], limit: JUDGED_BY }));
+      before.set(pace, ended);
+      const kind = JSON.stringify([pace, model, settings.resolution, settings.duration]);
       if (!byKind.has(kind)) byKind.set(kind, estimateMs(ended, job));
       found.set(job.key, byKind.get(kind));
     }
