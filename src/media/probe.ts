@@ -30,6 +30,8 @@ export interface ProbeOptions {
   /** Where the files that come with gw are; tracks are read in a thread from there. */
   readonly assetsDir: string;
   readonly deadlineMs?: number | undefined;
+  /** False: what stands in the tracks is left out. */
+  readonly readsTracks?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -54,6 +56,7 @@ export async function probe(source: ByteSource, options: ProbeOptions): Promise<
     const { readImageSize } = await import('./image-facts.ts');
     return { ...facts, ...(await readImageSize(source, format)) };
   }
+  if (options.readsTracks === false) return facts;
   if (!(mediaFormats[modality] as readonly string[]).includes(format)) return facts;
   const { inWorker } = await import('./in-worker.ts');
   const { last, isDone } = await inWorker<TrackFacts>(

@@ -7,7 +7,7 @@ import { checkMedia, checkModality, checkTotals } from './check.ts';
 import { dataUriBytes, parseDataUri, toDataUri } from './data-uri.ts';
 import { fileNotTaken, formsTaken, hintIfMissing } from './forms-taken.ts';
 import { mediaFileBytes, openMediaFile } from './local-file.ts';
-import { type MediaFacts, probe, probeBytes } from './probe.ts';
+import { type MediaFacts, type ProbeOptions, probe, probeBytes } from './probe.ts';
 import { parseReference, type Reference, type ReferenceScheme, shorten } from './reference.ts';
 
 /** A reference as typed, and what the place in the body that it is for takes. */
@@ -57,7 +57,11 @@ export interface ResolveDeps {
   readonly assetsDir: string;
   /** Ends the reading of a file. */
   readonly signal?: AbortSignal | undefined;
+  /** Longest time that a file is read for its facts; five seconds where absent. */
+  readonly deadlineMs?: number | undefined;
 }
+
+type ReadDeps = ResolveDeps & Pick<ProbeOptions, 'readsTracks'>;
 
 /** A reference told apart, with its size in the body, before anything of it is read. */
 interface Planned {
@@ -96,7 +100,8 @@ export async function resolveMedia(
     breaches.push(tooLarge.message);
   }
   for (const each of planned) {
-    const { item, breaches: found } = await resolve(each, deps);
+    const isLate = items.some(({ facts }) => facts?.isStuck);
+    const { item, breaches: found } = await (isLate ? resolveLate(each, deps) : resolve(each, deps));
     items.push(item);
     breaches.push(...found);
   }
@@ -118,7 +123,18 @@ async function plan(input: MediaInput, deps: ResolveDeps): Promise<Planned> {
   return { input, reference, named, bodyBytes: dataUriBytes(bytes) };
 }
 
-async function resolve({ input, reference, named }: Planned, deps: ResolveDeps): Promise<Outcome> {
+/**
+ * After a file whose tracks did not come to an end: several of them would cost a deadline each, and what the first one
+ * breaks has to be mended anyway.
+ */
+function resolveLate(planned: Planned, deps: ResolveDeps): Promise<Outcome> {
+  const { modality, limits: { formats, bytes } = {} } = planned.input;
+  const limits = { ...(formats && { formats }), ...(bytes && { bytes }) };
+  const input = modality === 'image' ? planned.input : { ...planned.input, limits };
+  return resolve({ ...planned, input }, { ...deps, readsTracks: false });
+}
+
+async function resolve({ input, reference, named }: Planned, deps: ReadDeps): Promise<Outcome> {
   switch (reference.kind) {
     case 'file':
       return fromFile(input, path.resolve(deps.cwd, reference.path), named, deps);
@@ -167,7 +183,7 @@ async function fromFile(
   input: MediaInput,
   absolutePath: string,
   named: string,
-  deps: ResolveDeps,
+  deps: ReadDeps,
 ): Promise<Outcome> {
   const file = await openMediaFile(absolutePath, named);
   try {
@@ -184,12 +200,7 @@ async function fromFile(
   }
 }
 
-async function fromDataUri(
-  input: MediaInput,
-  uri: string,
-  named: string,
-  deps: ResolveDeps,
-): Promise<Outcome> {
+async function fromDataUri(input: MediaInput, uri: string, named: string, deps: ReadDeps): Promise<Outcome> {
   const { mime, content } = parseDataUri(uri, named);
   const facts = await probeBytes(content, { ...deps, modality: input.modality });
   // The type that is sent is what the bytes are; what was declared counts only where they do not say.

@@ -8,7 +8,16 @@ import { MB } from '../../src/gateway/media-limits.ts';
 import { dataUriBytes } from '../../src/media/data-uri.ts';
 import { type MediaInput, type ResolveOptions, resolveMedia } from '../../src/media/resolve.ts';
 import { assetsDir } from '../helpers/assets-dir.ts';
-import { hasFfmpeg, make, picture, pngHead, sparse, temporaryDirectory, tone } from './fixtures.ts';
+import {
+  endlessClip,
+  hasFfmpeg,
+  make,
+  picture,
+  pngHead,
+  sparse,
+  temporaryDirectory,
+  tone,
+} from './fixtures.ts';
 
 const limits = alphaModels['alpha-video-2-5-260628']?.media ?? {};
 const image = (raw: string, rest: Partial<MediaInput> = {}): MediaInput => ({
@@ -280,5 +289,32 @@ describe.skipIf(!hasFfmpeg)('clips', () => {
     const { items, breaches } = await resolve([{ ...video('a.mov'), takes }], cwd);
     expect(items[0]?.url).toMatch(/^data:video\/quicktime;base64,/);
     expect(breaches).toEqual([]);
+  });
+});
+
+describe('damaged files', () => {
+  it('cost one deadline together: those after the first are taken by their kind', async () => {
+    const directory = temporaryDirectory();
+    const clips = ['a.mp4', 'b.mp4', 'c.mp4'].map((name) => {
+      const file = path.join(directory, name);
+      fs.writeFileSync(file, endlessClip());
+      return file;
+    });
+    const html = path.join(directory, 'd.mp4');
+    fs.writeFileSync(html, '<!doctype html><title>no</title>');
+    const input = (raw: string): MediaInput =>
+      image(raw, {
+        flag: '--video',
+        modality: 'video',
+        limits: { formats: ['mp4'], durationS: { min: 2, max: 5 }, edgePx: { min: 300, max: 6000 } },
+      });
+    const deps = { cwd: '/', assetsDir, deadlineMs: 1_500 };
+    const { items, breaches } = await resolveMedia([...clips, html].map(input), {}, deps);
+    expect(breaches).toEqual([
+      `--video ${clips[0]}: could not be read as MP4 within 5 s: the file looks damaged`,
+      expect.stringMatching(/d\.mp4: .*HTML/),
+    ]);
+    expect(items.map(({ facts }) => facts?.isStuck)).toEqual([true, undefined, undefined, undefined]);
+    expect(items[1]?.url).toMatch(/^data:video\/mp4;base64,/);
   });
 });
