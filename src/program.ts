@@ -162,6 +162,7 @@ export const program: Node = group(
         async () => (await import('./commands/jobs/resolve.ts')).resolve,
       ),
     ]),
+    leaf('open', 'open an output on the desktop', async () => (await import('./commands/open.ts')).open),
     group('batch', 'many jobs from one file', [
       leaf(
         'run',

@@ -34,6 +34,8 @@ export const environmentVariables = {
   NO_COLOR: 'set to anything: no colour (as --no-color)',
   FORCE_COLOR: 'set: colour also where stderr is not a terminal',
   TERM: 'dumb: no colour and no bars',
+  DISPLAY: 'set: gw open finds a desktop (WAYLAND_DISPLAY likewise)',
+  WAYLAND_DISPLAY: 'set: gw open finds a desktop',
   CI: 'set: plain lines in place of bars (as --no-progress)',
   XDG_CONFIG_HOME: 'base of the configuration directory; ignored unless absolute',
   XDG_STATE_HOME: 'base of the state directory; ignored unless absolute',

@@ -1,0 +1,81 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { defineCommand } from '../command.ts';
+import { readVariable } from '../config/environment.ts';
+import { type Context, commandFor } from '../context.ts';
+import { GwError } from '../errors.ts';
+import { on } from '../flags/flag.ts';
+import type { Host } from '../host.ts';
+import { jobIdSummary, namedJobs, notInLedger } from './jobs/named-jobs.ts';
+
+const flags = { folder: on('open the folder that the output is in') } as const;
+
+/** What was opened, or would have been where there is no desktop. */
+interface Opened {
+  readonly id: string;
+  readonly path: string;
+  readonly opened: boolean;
+}
+
+/** `gw open ID|last`: a job's first output, in the desktop's program for it. */
+export const open = defineCommand<typeof flags, Opened>({
+  args: { name: 'ID', summary: jobIdSummary, required: true, completes: 'output' },
+  flags,
+  examples: ['gw open last', 'gw open last --folder'],
+  notes: [
+    'Where there is no desktop (over SSH, in a container), the path is printed in place of being opened.',
+  ],
+  sends: 'nothing',
+  async run({ args, flags }, ctx) {
+    const [named] = await namedJobs(args, ctx);
+    if (!named?.known) throw notInLedger(args[0] ?? '', ctx);
+    const { id, known } = named;
+    const file = known.job.files.find((each) => fs.existsSync(each.path));
+    if (!file) throw nothingToOpen(id, known.job.files[0]?.path, ctx);
+    const target = flags.folder ? path.dirname(file.path) : file.path;
+    const opened = await openOnDesktop(target, ctx.host);
+    if (opened) ctx.io.note(`opened ${target}`);
+    return { value: { id, path: target, opened } };
+  },
+  human: ({ path: target, opened }) => (opened ? '' : `${target}\n`),
+});
+
+function nothingToOpen(id: string, gone: string | undefined, ctx: Context): GwError {
+  const what = gone === undefined ? `job ${id} has no saved output` : `${gone} is gone`;
+  return new GwError('not_found', what, {
+    taskId: id,
+    hint: `save it with: ${commandFor(`gw jobs download ${id}`, ctx)}`,
+  });
+}
+
+/** The desktop's program that opens any file; undefined where no desktop is to be seen. */
+function openerOf({ platform, env }: Pick<Host, 'platform' | 'env'>): string | undefined {
+  if (platform === 'darwin') return 'open';
+  // `start` is a word of the shell there; this is what it comes to.
+  if (platform === 'win32') return 'explorer.exe';
+  const display = readVariable(env, 'DISPLAY') ?? readVariable(env, 'WAYLAND_DISPLAY');
+  return display === undefined ? undefined : 'xdg-open';
+}
+
+/** Programs that cannot open a file say so at once; a viewer that stays is left alone. */
+const SAYS_SO_MS = 2_000;
+
+/** Opens an absolute path, without a shell; whether that went well, as far as it can be told. */
+async function openOnDesktop(target: string, host: Pick<Host, 'platform' | 'env'>): Promise<boolean> {
+  const opener = openerOf(host);
+  if (opener === undefined) return false;
+  const { spawn } = await import('node:child_process');
+  const { GW_API_KEY: _, ...env } = host.env;
+  const child = spawn(opener, [target], { env, detached: true, stdio: 'ignore' });
+  child.unref();
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(true), SAYS_SO_MS);
+    const end = (isOpen: boolean) => {
+      clearTimeout(timer);
+      resolve(isOpen);
+    };
+    child.once('error', () => end(false));
+    // Explorer ends with 1 however it went.
+    child.once('exit', (code) => end(code === 0 || host.platform === 'win32'));
+  });
+}

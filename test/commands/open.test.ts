@@ -1,0 +1,76 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { KEY, World } from '../helpers/gw.ts';
+import { acceptedJob, savedJob } from './jobs-seed.ts';
+
+const worlds: World[] = [];
+const open = async () => {
+  const world = await World.open();
+  worlds.push(world);
+  return world;
+};
+afterEach(async () => {
+  for (const world of worlds.splice(0)) await world.close();
+});
+
+/** A desktop whose program for everything writes down what it was asked to open and what it was given. */
+function desktop(world: World, exitCode = 0) {
+  const bin = path.join(world.dir, 'bin');
+  const log = path.join(world.dir, 'opened');
+  mkdirSync(bin);
+  const script = `#!/bin/sh\nprintf '%s\\n' "$#" "$1" > '${log}'\nenv >> '${log}'\nexit ${exitCode}\n`;
+  writeFileSync(path.join(bin, 'xdg-open'), script);
+  chmodSync(path.join(bin, 'xdg-open'), 0o755);
+  const env = { PATH: `${bin}:/usr/bin:/bin`, DISPLAY: ':0' };
+  return { env, opened: () => (existsSync(log) ? readFileSync(log, 'utf8').split('\n') : []) };
+}
+
+/** A job with an output on disk whose name a shell would read. */
+function saved(world: World, id: string): string {
+  savedJob(world, id, 1000);
+  const file = path.join(world.cwd, `${id}.mp4`);
+  writeFileSync(file, 'mp4');
+  return file;
+}
+
+test('opens the output of a job, or its folder, with the program of the desktop, which gets no key', async () => {
+  const world = await open();
+  const file = saved(world, 'cgt-fox');
+  const { env, opened } = desktop(world);
+  const run = await world.gw(['open', 'cgt-fox'], { env });
+  expect([run.code, run.out, run.err]).toEqual([0, '', `opened ${file}\n`]);
+  expect(opened().slice(0, 2)).toEqual(['1', file]);
+  expect(opened().join()).not.toContain(KEY);
+  const folder = await world.gw(['open', 'last', '--folder', '--json'], { env });
+  expect(JSON.parse(folder.out)).toEqual({ id: 'cgt-fox', path: world.cwd, opened: true });
+  expect(opened()[1]).toBe(world.cwd);
+});
+
+test('prints the path where there is no desktop, none of its programs, or one that cannot open it', async () => {
+  const world = await open();
+  const file = saved(world, 'cgt-fox');
+  expect((await world.gw(['open', 'last'])).out).toBe(`${file}\n`);
+  expect((await world.gw(['open', 'last'], { env: { DISPLAY: ':0', PATH: '/nowhere' } })).out).toBe(
+    `${file}\n`,
+  );
+  const { env, opened } = desktop(world, 3);
+  expect((await world.gw(['open', 'last'], { env })).out).toBe(`${file}\n`);
+  expect(opened()[1]).toBe(file);
+});
+
+test('says what there is not: an output, a file, a job', async () => {
+  const world = await open();
+  acceptedJob(world, 'cgt-run', 2000);
+  savedJob(world, 'cgt-gone', 1000);
+  for (const [id, said, hint] of [
+    ['cgt-run', 'job cgt-run has no saved output', 'save it with: gw jobs download cgt-run'],
+    ['cgt-gone', `${world.cwd}/cgt-gone.mp4 is gone`, 'save it with: gw jobs download cgt-gone'],
+    ['cgt-none', 'no job cgt-none in the ledger', 'gw jobs list shows'],
+  ] as const) {
+    const run = await world.gw(['open', id]);
+    expect(run.code).toBe(4);
+    expect(run.err).toContain(`error: ${said}`);
+    expect(run.err).toContain(`hint: ${hint}`);
+  }
+});
