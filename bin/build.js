@@ -54,6 +54,8 @@ async function build() {
   });
   const parts = await Promise.all(outputFiles.map(toCommonJs));
   const completion = await buildCompletion();
+  const { manual } = await loadSource('src/man.ts', loading);
+  const man = await manual(require('../package.json').version);
   const threads = await Promise.all(
     ['worker', 'watchdog-thread'].map((name) => buildAlone(`src/${name}.ts`)),
   );
@@ -66,6 +68,8 @@ async function build() {
     filter: (file) => !file.endsWith('.md'),
   });
   copyWasm();
+  fs.mkdirSync(path.join(distDir, 'man'));
+  fs.writeFileSync(path.join(distDir, 'man', 'gw.1'), man);
   for (const { outputFiles } of threads) {
     fs.writeFileSync(path.join(distDir, path.basename(outputFiles[0].path)), outputFiles[0].text);
   }
@@ -79,13 +83,13 @@ async function build() {
   );
 }
 
+/** As the bundle is built, for what the build runs of the sources. */
+const loading = { alias: { undici: './src/http/lean-undici.ts' }, plugins: [withoutUnused] };
+
 /** What answers the shells' completion: alone, so that an answer loads nothing else. */
 async function buildCompletion() {
   const { outputFiles, metafile } = await buildAlone('src/completion/complete.ts');
-  const { buildTable } = await loadSource('src/completion/build.ts', {
-    alias: { undici: './src/http/lean-undici.ts' },
-    plugins: [withoutUnused],
-  });
+  const { buildTable } = await loadSource('src/completion/build.ts', loading);
   const table = `${JSON.stringify(await buildTable())}\n`;
   return { files: { 'complete.js': outputFiles[0].text, 'complete.json': table }, metafile };
 }
