@@ -29,6 +29,7 @@ export const errorKinds = {
     exitCode: 14,
     meaning: 'a paid create was sent and no reply came that settles it; it may exist and was not sent again',
   },
+  budget: { exitCode: 15, meaning: 'a limit that the user has set would be passed; nothing was sent' },
 } as const satisfies Record<string, { exitCode: number; meaning: string }>;
 
 export type ErrorKind = keyof typeof errorKinds;

@@ -76,6 +76,8 @@ export interface Settings {
   readonly timeoutMs: Sourced<number>;
   readonly retries: Sourced<number>;
   readonly models: Readonly<Record<ModelKind, Sourced<string>>>;
+  /** The limits of what the profile may make; none for the sandbox, which costs nothing. */
+  readonly budget: { readonly jobs: Sourced<SettingValue<'budget.jobs'> | undefined> };
   readonly cacert: Sourced<string | undefined>;
   readonly verbose: Sourced<boolean>;
   /** Every setting in force under the name `gw config set` knows it by. */
@@ -182,6 +184,7 @@ export function resolveSettings(input: { readonly flags: SettingsFlags; readonly
       alpha: chosen('models.alpha'),
       gamma: chosen('models.gamma'),
     },
+    budget: { jobs: pick('budget.jobs') },
     cacert: pick('cacert'),
     verbose,
     note: isPassedOver ? passedOver(profile.value, env) : undefined,

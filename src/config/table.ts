@@ -42,6 +42,9 @@ const model = <D extends string>(kind: string, chosen: D) => ({
   parse: asTyped,
 });
 
+/** What a budget is counted over, by the local calendar. */
+const budgetPeriods = ['hour', 'day', 'month'] as const;
+
 export const settingsTable = {
   base_url: {
     value: 'URL',
@@ -112,6 +115,12 @@ export const settingsTable = {
       text === 'on' || text === 'off' ? text === 'on' : noChoice(text, what, 'a switch', ['on', 'off']),
     stored: (text) => text,
   },
+  'budget.jobs': {
+    value: 'N/PERIOD',
+    summary: `most paid jobs of the profile in a calendar ${budgetPeriods.join(', ')}: 100/day`,
+    parse: parseJobsBudget,
+    stored: (text) => text.replace(/\s/g, ''),
+  },
   cacert: {
     value: 'FILE',
     summary: "trust the root certificates of this PEM file too; system is the system's store",
@@ -170,6 +179,22 @@ function parseRetries(text: string, what: string): number {
   throw usage(
     `${what} ${JSON.stringify(text)} is not a whole number from 0 to ${MAX_RETRIES}`,
     'give such a number; 0 sends each request once',
+  );
+}
+
+/** A most in a period, such as `100/day`. */
+interface JobsBudget {
+  readonly most: number;
+  readonly period: (typeof budgetPeriods)[number];
+}
+
+function parseJobsBudget(text: string, what: string): JobsBudget {
+  const [, digits = '', word] = /^\s*(\d{1,9})\s*\/\s*([a-z]+)\s*$/.exec(text) ?? [];
+  const period = budgetPeriods.find((each) => each === word);
+  if (period !== undefined) return { most: Number(digits), period };
+  throw usage(
+    `${what} ${JSON.stringify(text.slice(0, 80))} is not a number of jobs in a period`,
+    `write it as 100/day; periods are ${budgetPeriods.join(', ')}`,
   );
 }
 

@@ -27,6 +27,8 @@ export interface CreateInput extends IdentifiedBody {
   readonly onExchange?: ((isUnderWay: boolean) => void) | undefined;
   /** Tells that the answer was lost and the job is being looked for. */
   readonly note: (text: string) => void;
+  /** Begins the job within the user's budget, where there is one. */
+  readonly within?: (<T>(begin: () => T) => Promise<T>) | undefined;
   /** With `--queue`: a slot is waited for before anything is sent, and a 429 means that there is none yet. */
   readonly queue?: QueueOptions | undefined;
 }
@@ -71,9 +73,10 @@ export async function createJob(input: CreateInput): Promise<AcceptedJob> {
     const takenUp = await takeUpLost(input);
     if (takenUp) return takenUp;
   }
-  const begin = () =>
+  const beginHeld = () =>
     ledger.begin({ ...input.intent, bodySha256: digestOf(input.body), externalId: input.externalId }, key);
-  const hold = queue ? await beginInSlot(input, queue, begin) : begin();
+  const begin = () => input.within?.(beginHeld) ?? beginHeld();
+  const hold = await (queue ? beginInSlot(input, queue, begin) : begin());
   const attempt = new CreateAttempt(input);
   try {
     let accepted: Accepted;
@@ -99,7 +102,11 @@ export function recordId(key: string, { id, status }: Accepted, ledger: Ledger):
 }
 
 /** Begins the job once the account has room for it; loaded where it is asked for. */
-async function beginInSlot<T>(input: CreateInput, queue: QueueOptions, begin: () => T): Promise<T> {
+async function beginInSlot<T>(
+  input: CreateInput,
+  queue: QueueOptions,
+  begin: () => T | Promise<T>,
+): Promise<T> {
   const { takeSlot } = await import('./watch/slots.ts');
   return takeSlot({ ...input, ...queue, speed: input.client.speed }, begin);
 }

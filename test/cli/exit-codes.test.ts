@@ -102,6 +102,15 @@ const rows: Row[] = [
     act: withFault('create:reset-after', makeFox),
   },
   { kind: 'unknown_outcome', when: 'the create is answered by 503', act: withFault('create:503', makeFox) },
+  {
+    kind: 'budget',
+    when: 'the limit of jobs would be passed',
+    act: async () => {
+      const place = await openPlace();
+      await place.run(['config', 'set', 'budget.jobs', '0/day']);
+      return (more) => place.run([...makeFox, ...more]);
+    },
+  },
 ];
 
 describe.each(rows)('$kind: $when', ({ kind, act }) => {

@@ -16,6 +16,7 @@ export const set = defineCommand<Record<string, never>, ChangedSetting>({
   flags: {},
   examples: [
     'gw config set timeout 90s',
+    'gw config set budget.jobs 100/day',
     'gw config set models.alpha alpha-video-2-0-fast-260128',
     'gw config set defaults.video.alpha.resolution 720p',
   ],

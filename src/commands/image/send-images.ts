@@ -16,6 +16,7 @@ import { checkTarget } from '../../jobs/download/check-target.ts';
 import { createImages } from '../../jobs/image/create-images.ts';
 import type { ImageOutcome, ImageRequest } from '../../jobs/image/image-request.ts';
 import type { KeptReference, SavedFile } from '../../ledger/event.ts';
+import { withinBudget } from '../budget.ts';
 import { followDeps, type JobResult } from '../video/follow-job.ts';
 import type { OutputPlan } from './plan-output.ts';
 
@@ -59,6 +60,7 @@ export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<Sen
   checkTarget(plan.save, { ...intent, once, now: ctx.clock.now(), outputsExpected: images });
   const deps = await followDeps(ctx);
   const silence = ready.settings.timeoutMs;
+  const within = await withinBudget(ready.settings, ctx);
   const make = (place?: OncePlace): Promise<ImageOutcome> => {
     const stopTelling = tellIfInterrupted(ctx);
     return createImages(
@@ -70,6 +72,7 @@ export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<Sen
         outputsExpected: images,
         keepPartials: ready.keepPartials,
         key: place?.key,
+        within,
         intent: { ...intent, ...(place && { once: place.once }) },
         ...(plan.toStdout && { toStdout: (bytes: Uint8Array) => ctx.io.outBytes(bytes) }),
       },

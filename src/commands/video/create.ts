@@ -32,6 +32,7 @@ import { createTurns } from '../../jobs/watch/turns.ts';
 import { onceJobKey } from '../../ledger/job-key.ts';
 import { type MediaInput, resolveMedia } from '../../media/resolve.ts';
 import { once } from '../../once.ts';
+import { refuseOverBudget, withinBudget } from '../budget.ts';
 import { showInstead } from '../show-instead.ts';
 import { followFromFlags, type JobResult, jobLines, outcomeOf, waitDeadlineMs } from './follow-job.ts';
 import { createFollowers, type Followers } from './followers.ts';
@@ -360,7 +361,7 @@ function numbered(flags: SharedValues, index: number): SharedValues {
 }
 
 /** After these the next create would meet the same. */
-const endsAll: ReadonlySet<ErrorKind> = new Set(['usage', 'auth', 'rejected', 'balance']);
+const endsAll: ReadonlySet<ErrorKind> = new Set(['usage', 'auth', 'rejected', 'balance', 'budget']);
 
 async function sendOne(
   making: Promise<ReadyCreate | ShownRequest>,
@@ -383,6 +384,8 @@ async function* sendMany(
     return;
   }
   const followers = createFollowers(ctx);
+  // Under a key some may have been made before: each is counted when its turn comes.
+  if (ready.flags.once === undefined) await refuseOverBudget(ready.draft.settings, count, ctx);
   const turns = createTurns(1);
   let isOver = false;
   const turn = <T>(make: () => Promise<T>): Promise<T> =>
@@ -536,6 +539,7 @@ async function make(
       family,
       endpoint: draft.endpoint,
       intent: { ...intent, ...(place && { once: place.once }) },
+      within: await withinBudget(draft.settings, ctx),
       client: access.client,
       ledger,
       clock: ctx.clock,

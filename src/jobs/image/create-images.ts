@@ -19,7 +19,8 @@ import { ImageReader } from './read-images.ts';
 export async function createImages(request: ImageRequest, deps: ImageDeps): Promise<ImageOutcome> {
   const { ledger, client, clock, progress, signal, silenceMs } = deps;
   const { endpoint, input, intent, streams, outputsExpected, partialsExpected, keepPartials } = request;
-  const hold = ledger.begin(intent, request.key);
+  const begin = () => ledger.begin(intent, request.key);
+  const hold = await (request.within?.(begin) ?? begin());
   const { key } = hold;
   const startedMs = clock.steady();
   const names = { ...intent, id: key, atMs: clock.now() };

@@ -23,6 +23,8 @@ export interface ImageRequest {
   readonly intent: IntentEvent & { readonly family: 'image' };
   /** gw's own key for the job, where it is made under a key of --once. */
   readonly key?: string | undefined;
+  /** Begins the job within the user's budget, where there is one. */
+  readonly within?: (<T>(begin: () => T) => Promise<T>) | undefined;
   /** With `-o -`: takes the bytes of the one image (`io.outBytes`), in pieces. */
   readonly toStdout?: ((bytes: Uint8Array) => Promise<void>) | undefined;
 }

@@ -43,7 +43,7 @@ const CHECK_MS = 500;
  * nobody else does. Throws `rate_limited` at the deadline, when nothing was sent, `usage` where the line cannot be written,
  * or what `begin` throws.
  */
-export async function takeSlot<T>(input: SlotInput, begin: () => T): Promise<T> {
+export async function takeSlot<T>(input: SlotInput, begin: () => T | Promise<T>): Promise<T> {
   const most = input.pool.concurrentTasks;
   if (most === undefined) return begin();
   const line = lineOf(input);
@@ -56,7 +56,12 @@ export async function takeSlot<T>(input: SlotInput, begin: () => T): Promise<T> 
   }
 }
 
-async function waitInLine<T>(input: SlotInput, line: Line, most: number, begin: () => T): Promise<T> {
+async function waitInLine<T>(
+  input: SlotInput,
+  line: Line,
+  most: number,
+  begin: () => T | Promise<T>,
+): Promise<T> {
   const { clock, deadlineMs, family, pool, random, signal, ledger } = input;
   const gone = new Set<string>();
   let looking: Promise<void> | undefined;
@@ -73,7 +78,7 @@ async function waitInLine<T>(input: SlotInput, line: Line, most: number, begin: 
         taken = (await openJobs(input)).filter((job) => !gone.has(job.key));
         const tickets = livingTickets(line.dir, clock.now());
         before = tickets.filter((number) => number < (ticket?.number ?? Number.POSITIVE_INFINITY)).length;
-        if (taken.length + before < most) return begin();
+        if (taken.length + before < most) return await begin();
         ticket ??= drawTicket(line.dir, tickets, clock.now());
       } finally {
         lock.release();

@@ -1,0 +1,130 @@
+import { afterEach, expect, test } from 'vitest';
+import { spanOf } from '../../src/jobs/create/budget.ts';
+import { World } from '../helpers/gw.ts';
+
+// `budget.jobs N/PERIOD`: counted in the ledger under the lock that writes the intent.
+
+const worlds: World[] = [];
+const open = async (options: Parameters<typeof World.open>[0] = {}) => {
+  const world = await World.open(options);
+  worlds.push(world);
+  return world;
+};
+afterEach(async () => {
+  for (const world of worlds.splice(0)) await world.close();
+});
+
+const posts = (world: World) => world.sandbox.requests.filter(({ method }) => method === 'POST');
+const set = async (world: World, value: string) => {
+  const run = await world.gw(['config', 'set', 'budget.jobs', value]);
+  expect(run.code, run.err).toBe(0);
+};
+const creates = {
+  alpha: ['video', 'alpha', 'create', 'a fox', '--duration', '4'],
+  beta: ['video', 'beta', 'create', 'a fox', '--duration', '3'],
+  image: ['image', 'create', 'a fox'],
+};
+const create = (world: World, family: keyof typeof creates, ...more: string[]) =>
+  world.gw([...creates[family], ...more]);
+
+test.each(['alpha', 'beta', 'image'] as const)(
+  '%s: the one that would pass it is exit 15, and nothing is sent',
+  async (family) => {
+    const world = await open();
+    await set(world, '2/day');
+    expect((await create(world, 'beta')).code).toBe(0);
+    expect((await create(world, 'image')).code).toBe(0);
+    const third = await create(world, family, '--json');
+    expect(third.code).toBe(15);
+    const { error } = JSON.parse(third.err.trim().split('\n').at(-1) ?? '');
+    expect(error).toMatchObject({ kind: 'budget', exit_code: 15 });
+    expect(error.message).toMatch(
+      /2\/day: 2 of profile default are used, and this one would add 1; the day ends at 20/,
+    );
+    expect(posts(world)).toHaveLength(2);
+    await set(world, '3/day');
+    expect((await create(world, family)).code).toBe(0);
+  },
+);
+
+test('what was refused does not count; a failed task and an unknown outcome do', async () => {
+  const world = await open({ fault: 'create:402:x1,create:reset-after:x1,task:fail=policy' });
+  await set(world, '3/month');
+  expect((await create(world, 'alpha')).code).toBe(6);
+  expect((await create(world, 'alpha')).code).toBe(14);
+  expect((await create(world, 'beta', '--wait')).code).toBe(9);
+  expect((await create(world, 'beta', '--wait')).code).toBe(9);
+  expect((await create(world, 'beta')).code).toBe(15);
+});
+
+test('--count is checked as a whole, and another profile has its own', async () => {
+  const world = await open();
+  await set(world, '3/day');
+  await create(world, 'beta');
+  const many = await create(world, 'beta', '--count', '3');
+  expect(many.code).toBe(15);
+  expect(many.err).toContain('these would add 3');
+  expect(posts(world)).toHaveLength(1);
+  expect((await create(world, 'beta', '--count', '2')).code).toBe(0);
+  expect((await create(world, 'beta')).code).toBe(15);
+  await world.gw(['profile', 'add', 'other', '--base-url', world.sandbox.baseUrl]);
+  const other = await create(world, 'beta', '--profile', 'other');
+  expect(other.code, other.err).toBe(0);
+});
+
+test('the period ends: the next day has its own', async () => {
+  const world = await open();
+  await set(world, '1/day');
+  await create(world, 'beta');
+  expect((await create(world, 'beta')).code).toBe(15);
+  world.clock.ms += 24 * 3_600_000;
+  expect((await create(world, 'beta')).code).toBe(0);
+});
+
+test('a key that the budget refused is free, and one that was made needs no place', async () => {
+  const world = await open();
+  await set(world, '1/day');
+  const first = await create(world, 'beta', '--once', 'a');
+  expect((await create(world, 'beta', '--once', 'b')).code).toBe(15);
+  expect((await create(world, 'beta', '--once', 'a')).out).toBe(first.out);
+  await set(world, '2/day');
+  expect((await create(world, 'beta', '--once', 'b')).code).toBe(0);
+});
+
+test.each([
+  ['alpha', ['--wait']],
+  ['beta', []],
+  ['image', []],
+] as const)(
+  'six race for the last three places (%s): three are sent, three are exit 15',
+  async (family, more) => {
+    for (let round = 0; round < 3; round += 1) {
+      const world = await open();
+      await set(world, '4/day');
+      await create(world, 'beta');
+      const codes = await Promise.all(
+        Array.from({ length: 6 }, async () => (await create(world, family, ...more)).code),
+      );
+      expect(codes.sort((left, right) => left - right)).toEqual([0, 0, 0, 15, 15, 15]);
+      expect(posts(world)).toHaveLength(4);
+    }
+  },
+);
+
+test.each(['100', '100/week', 'x/day', '1.5/day', ''])('budget.jobs %j is refused', async (value) => {
+  const world = await open();
+  const run = await world.gw(['config', 'set', 'budget.jobs', value]);
+  expect(run.code).toBe(2);
+  expect(run.err).toContain('budget.jobs');
+});
+
+test('periods are those of the local calendar', () => {
+  const now = new Date(2026, 1, 28, 23, 40, 5);
+  const span = (period: 'hour' | 'day' | 'month') => {
+    const { startMs, endMs } = spanOf(period, now.getTime());
+    return [new Date(startMs), new Date(endMs)];
+  };
+  expect(span('hour')).toEqual([new Date(2026, 1, 28, 23), new Date(2026, 2, 1)]);
+  expect(span('day')).toEqual([new Date(2026, 1, 28), new Date(2026, 2, 1)]);
+  expect(span('month')).toEqual([new Date(2026, 1, 1), new Date(2026, 2, 1)]);
+});
