@@ -84,3 +84,4 @@ console.log();
 await import('./long-ledger.js');
 console.log();
 await import('./images.js');
+await import('./slots.js');
