@@ -166,7 +166,11 @@ export function createIo({ host, mode, noColor = false }: IoOptions): Io {
 
 /** Before cells are cut: half a key is no longer recognised. */
 function hideInTable(table: Table, hide: (text: string) => string): Table {
-  const rows = table.rows.map(({ id, cells }) => ({ id: hide(id), cells: cells.map(hide) }));
+  const rows = table.rows.map(({ id, cells, drawn }) => ({
+    id: hide(id),
+    cells: cells.map(hide),
+    ...(drawn && { drawn: drawn.map(hide) }),
+  }));
   return { columns: table.columns, rows };
 }
 

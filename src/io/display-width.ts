@@ -26,13 +26,22 @@ export function displayWidth(text: string): number {
   return columns;
 }
 
-/** Cuts one line of plain text to at most `columns` columns, ending in `…` where something was lost. */
-export function cutToWidth(text: string, columns: number): string {
+/** Cuts one line of plain text to at most `columns` columns, with `…` in the place of what was lost: the end, or the start. */
+export function cutToWidth(text: string, columns: number, from: 'start' | 'end' = 'end'): string {
   if (displayWidth(text) <= columns) return text;
   if (columns < 1) return '';
   let used = 0;
   let kept = '';
-  for (const { segment } of graphemes(text)) {
+  const segments = [...graphemes(text)];
+  if (from === 'start') {
+    for (const { segment } of segments.reverse()) {
+      used += graphemeWidth(segment);
+      if (used > columns - 1) break;
+      kept = segment + kept;
+    }
+    return `…${kept}`;
+  }
+  for (const { segment } of segments) {
     used += graphemeWidth(segment);
     if (used > columns - 1) break;
     kept += segment;

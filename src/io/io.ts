@@ -85,8 +85,14 @@ export interface TableColumn {
   readonly align?: 'left' | 'right' | undefined;
   /** Kept whole while others can be cut: what a reader copies (an ID). */
   readonly whole?: boolean | undefined;
-  /** Left out on a terminal that has no room for it, the last such column first. */
-  readonly optional?: boolean | undefined;
+  /** Left out on a terminal that has no room for it: the highest number first, of equal ones the last. */
+  readonly optional?: boolean | number | undefined;
+  /** Columns of the terminal below which it is no use, where it may be cut. */
+  readonly least?: number | undefined;
+  /** Never cut on a terminal of this width or more. */
+  readonly wholeFrom?: number | undefined;
+  /** What is lost where it is cut; the end unless said. */
+  readonly cut?: 'start' | undefined;
   /** On a terminal it stands here, from 0; elsewhere where it is listed, because scripts count on the order. */
   readonly terminalAt?: number | undefined;
 }
@@ -96,6 +102,8 @@ export interface TableRow {
   readonly id: string;
   /** One a column, in their order. */
   readonly cells: readonly string[];
+  /** What a terminal shows in place of the cells. */
+  readonly drawn?: readonly string[] | undefined;
 }
 
 /** What a wait and a download report; drawn as bars on a terminal, as plain lines elsewhere. */

@@ -26,10 +26,11 @@ export function alignedLines(table: Table, terminalColumns: number, style: Style
   if (table.rows.length === 0) return '';
   const texts = [
     table.columns.map(({ name }) => name.toUpperCase()),
-    ...table.rows.map(({ cells }) => table.columns.map((_, at) => oneLine(cells[at] ?? ''))),
+    ...table.rows.map(({ cells, drawn = cells }) => table.columns.map((_, at) => oneLine(drawn[at] ?? ''))),
   ];
   const all = table.columns.map((column, at) => ({
-    column,
+    column:
+      terminalColumns >= (column.wholeFrom ?? Number.POSITIVE_INFINITY) ? { ...column, whole: true } : column,
     at,
     width: texts.reduce((widest, row) => Math.max(widest, displayWidth(row[at] ?? '')), 0),
   }));
@@ -39,9 +40,9 @@ export function alignedLines(table: Table, terminalColumns: number, style: Style
   const [header = [], ...rows] = texts.map((row) => kept.map(({ at }) => row[at] ?? ''));
   const widths = fitWidths(columns, natural, terminalColumns);
   const draw = (row: readonly string[]) => {
-    const cells = columns.map(({ align }, at) => {
+    const cells = columns.map(({ align, cut }, at) => {
       const width = widths[at] ?? 0;
-      return padToWidth(cutToWidth(row[at] ?? '', width), width, align);
+      return padToWidth(cutToWidth(row[at] ?? '', width, cut), width, align);
     });
     return cutToWidth(cells.join(GAP).trimEnd(), terminalColumns);
   };
@@ -56,18 +57,20 @@ function inTerminalOrder<C extends { readonly column: TableColumn }>(columns: re
   return ordered;
 }
 
-/** Leaves optional columns out, the last first, until the others have the width that makes them worth reading. */
+/** Leaves optional columns out, one by one, until the others have the width that makes them worth reading. */
 function withRoom<C extends { readonly column: TableColumn; readonly width: number }>(
   columns: readonly C[],
   terminalColumns: number,
 ): readonly C[] {
   const least = columns.reduce(
-    (sum, { column, width }) => sum + (column.whole ? width : Math.min(width, READABLE_WIDTH)) + GAP.length,
+    (sum, { column, width }) =>
+      sum + (column.whole ? width : Math.min(width, column.least ?? READABLE_WIDTH)) + GAP.length,
     -GAP.length,
   );
-  const last = columns.findLastIndex(({ column }) => column.optional);
-  if (least <= terminalColumns || last < 0) return columns;
-  return withRoom(columns.toSpliced(last, 1), terminalColumns);
+  const first = Math.max(...columns.map(({ column }) => Number(column.optional ?? 0)));
+  if (least <= terminalColumns || first === 0) return columns;
+  const at = columns.findLastIndex(({ column }) => Number(column.optional ?? 0) === first);
+  return withRoom(columns.toSpliced(at, 1), terminalColumns);
 }
 
 /** Takes columns from the widest that may be cut, one by one, until the row fits or nothing more can be taken. */
@@ -79,15 +82,17 @@ function fitWidths(
   const widths = [...natural];
   let excess =
     widths.reduce((sum, width) => sum + width, 0) + GAP.length * (columns.length - 1) - terminalColumns;
-  while (excess > 0) {
-    let widest = -1;
-    for (const [at, width] of widths.entries()) {
-      const canGive = columns[at]?.whole !== true && width > MIN_WIDTH;
-      if (canGive && width > (widths[widest] ?? 0)) widest = at;
+  for (const leastOf of [(column?: TableColumn) => column?.least ?? MIN_WIDTH, () => MIN_WIDTH]) {
+    while (excess > 0) {
+      let widest = -1;
+      for (const [at, width] of widths.entries()) {
+        const canGive = columns[at]?.whole !== true && width > leastOf(columns[at]);
+        if (canGive && width > (widths[widest] ?? 0)) widest = at;
+      }
+      if (widest < 0) break;
+      widths[widest] = (widths[widest] ?? 0) - 1;
+      excess -= 1;
     }
-    if (widest < 0) break;
-    widths[widest] = (widths[widest] ?? 0) - 1;
-    excess -= 1;
   }
   return widths;
 }

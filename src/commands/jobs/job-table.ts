@@ -1,3 +1,4 @@
+import * as path from 'node:path';
 import { sandboxProfile } from '../../config/profile-name.ts';
 import { EMBEDDED } from '../../context.ts';
 import { shortDuration } from '../../io/duration-text.ts';
@@ -7,37 +8,64 @@ import type { JobView } from '../../jobs/job-view.ts';
 /** Jobs as a table: what tells them apart first, then what fits. A job that cost nothing always says so: `sandbox`. */
 export function jobTable(views: readonly JobView[], nowMs: number): Table {
   const hasSandbox = views.some(({ gateway }) => gateway === EMBEDDED);
+  const beginnings = shortest(views.map(({ id }) => id));
   return {
+    // What a narrow terminal has no room for goes from the highest number of `optional` down.
     columns: [
       { name: 'id', whole: true },
       { name: 'status', whole: true },
       { name: 'age', align: 'right', whole: true },
-      { name: 'link', align: 'right', whole: true },
-      { name: 'record', align: 'right', whole: true },
-      { name: 'saved', whole: true, optional: true },
-      { name: 'prompt' },
-      { name: 'family', whole: true, optional: true },
-      { name: 'model', whole: true, optional: true },
-      { name: 'file', optional: true },
-      { name: 'profile', whole: true, ...(hasSandbox ? { terminalAt: 2 } : { optional: true }) },
+      { name: 'link', align: 'right', whole: true, optional: 3 },
+      { name: 'record', align: 'right', whole: true, optional: 4 },
+      { name: 'saved', whole: true, optional: 5 },
+      { name: 'prompt', least: 20 },
+      { name: 'family', whole: true, optional: 6 },
+      { name: 'model', least: 8, optional: 1 },
+      { name: 'file', least: 9, wholeFrom: 120, cut: 'start', optional: 2 },
+      { name: 'profile', whole: true, ...(hasSandbox ? { terminalAt: 2 } : { optional: 7 }) },
     ],
-    rows: views.map((view) => ({
-      id: view.id,
-      cells: [
-        view.id,
-        view.status,
-        shortDuration(nowMs - Date.parse(view.created_at)),
-        lifeText(view.link_expires_at, nowMs, 'dead'),
-        lifeText(view.record_expires_at, nowMs, 'gone'),
-        view.saved === null ? '-' : view.saved ? 'yes' : 'no',
-        view.prompt ?? '-',
-        view.family,
-        view.model ?? '-',
-        view.files.map((file) => file.path).join(' ') || '-',
-        view.gateway === EMBEDDED ? sandboxProfile : view.profile,
-      ],
-    })),
+    rows: views.map((view) => {
+      const cells = cellsOf(view, nowMs);
+      const names = view.files.map((file) => path.basename(file.path)).join(' ') || '-';
+      const drawn = [beginnings.get(view.id) ?? view.id, ...cells.slice(1, 9), names, ...cells.slice(10)];
+      return { id: view.id, cells, drawn };
+    }),
   };
+}
+
+function cellsOf(view: JobView, nowMs: number): string[] {
+  return [
+    view.id,
+    view.status,
+    shortDuration(nowMs - Date.parse(view.created_at)),
+    lifeText(view.link_expires_at, nowMs, 'dead'),
+    lifeText(view.record_expires_at, nowMs, 'gone'),
+    view.saved === null ? '-' : view.saved ? 'yes' : 'no',
+    view.prompt ?? '-',
+    view.family,
+    view.model ?? '-',
+    view.files.map((file) => file.path).join(' ') || '-',
+    view.gateway === EMBEDDED ? sandboxProfile : view.profile,
+  ];
+}
+
+/** No beginning is shorter: commands take six characters, and a few more meet fewer jobs that are not listed. */
+const SHORTEST = 8;
+
+/** The shortest beginning of each ID that tells it from the others. */
+function shortest(ids: readonly string[]): ReadonlyMap<string, string> {
+  const sorted = [...new Set(ids)].sort();
+  const shared = (one: string, other = '') => {
+    let at = 0;
+    while (at < one.length && one[at] === other[at]) at += 1;
+    return at;
+  };
+  return new Map(
+    sorted.map((id, at) => {
+      const needed = Math.max(shared(id, sorted[at - 1]), shared(id, sorted[at + 1])) + 1;
+      return [id, id.slice(0, Math.max(SHORTEST, needed))];
+    }),
+  );
 }
 
 function lifeText(expiresAt: string | null, nowMs: number, over: string): string {

@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest';
+import { jobTable } from '../../src/commands/jobs/job-table.ts';
+import { EMBEDDED } from '../../src/context.ts';
+import { displayWidth } from '../../src/io/display-width.ts';
+import { alignedLines, idLines, tabbedLines } from '../../src/io/table-text.ts';
+import type { JobView } from '../../src/jobs/job-view.ts';
+
+// `jobs list` on terminals of every width: jobs can be told apart, and a sandbox job always says so.
+
+const NOW_MS = Date.UTC(2026, 10, 22, 12);
+const view = (id: string, changes: Partial<JobView> = {}): JobView => ({
+  ...{ id, job: 'gw-0', family: 'alpha', model: 'alpha-video-2-5-260628', status: 'succeeded' },
+  ...{
+    prompt: 'a fox in the snow runs far away',
+    settings: {},
+    profile: 'default',
+    gateway: 'https://g.example',
+  },
+  ...{ created_at: new Date(NOW_MS - 180_000).toISOString(), finished_at: null },
+  ...{ link_expires_at: new Date(NOW_MS + 82_800_000).toISOString(), record_expires_at: null, saved: true },
+  ...{ downloads: 1, message: null, usage: null },
+  files: [{ path: `/home/me/clips/${id}.mp4`, bytes: 1, sha256: '', type: 'video/mp4' }],
+  ...changes,
+});
+const ids = ['vt-20261122020311-169450c684f8047b2847', 'vt-20261122020312-b762d17229faeeb64a43', 'cgt-fox'];
+const views = [
+  view(ids[0] ?? ''),
+  view(ids[1] ?? '', { prompt: '雪の中の狐が走っている、とても長い' }),
+  view('cgt-fox'),
+];
+const linesAt = (columns: number, of = views): string[] =>
+  alignedLines(jobTable(of, NOW_MS), columns).trimEnd().split('\n');
+
+const bodyAt = (columns: number, of = views) => linesAt(columns, of).slice(1);
+
+test('at 80 columns: beginnings that differ, state, age, 20 columns of prompt, model, the end of the file name', () => {
+  const [header = '', ...rows] = linesAt(80);
+  expect(header.trim().split(/ +/)).toEqual(['ID', 'STATUS', 'AGE', 'PROMPT', 'MODEL', 'FILE']);
+  expect(rows.map((row) => row.split(' ')[0])).toEqual(['vt-20261122020311', 'vt-20261122020312', 'cgt-fox']);
+  for (const row of rows) expect(row).toMatch(/ succeeded +3m .* alpha-\S*…? +\S+\.mp4$/);
+  for (const row of rows.slice(0, 2)) expect(row).toMatch(/ …\S+\.mp4$/);
+  expect(rows[0]).toContain(' a fox in the snow r… ');
+  expect(rows[1]).toContain(' 雪の中の狐が走って… ');
+});
+
+test('no line is wider than the terminal, whatever its width and whatever the letters', () => {
+  for (let columns = 60; columns <= 200; columns += 1) {
+    for (const line of linesAt(columns)) expect(displayWidth(line)).toBeLessThanOrEqual(columns);
+  }
+});
+
+test.each([120, 160])('at %i columns the name of the file is whole, and no directory is shown', (columns) => {
+  const rows = bodyAt(columns);
+  for (const [at, { id }] of views.entries()) expect(rows[at]).toContain(` ${id}.mp4`);
+  expect(rows.join()).not.toContain('/home/me');
+});
+
+test.each([60, 80, 120, 160])('at %i columns a sandbox job says so', (columns) => {
+  const rows = bodyAt(columns, [...views, view('cgt-play', { gateway: EMBEDDED, profile: 'sandbox' })]);
+  expect(rows.filter((row) => row.includes(' sandbox '))).toHaveLength(1);
+  expect(rows[3]).toContain(' sandbox ');
+});
+
+test('a pipe and -q have whole IDs and paths, in the order that scripts count on', () => {
+  const table = jobTable(views, NOW_MS);
+  expect(idLines(table).trimEnd().split('\n')).toEqual(views.map(({ id }) => id));
+  const [row = ''] = tabbedLines(table).split('\n');
+  expect(row.split('\t')).toEqual([
+    ...[ids[0], 'succeeded', '3m', '23h', '-', 'yes', 'a fox in the snow runs far away', 'alpha'],
+    ...['alpha-video-2-5-260628', `/home/me/clips/${ids[0]}.mp4`, 'default'],
+  ]);
+});
