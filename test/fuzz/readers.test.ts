@@ -1,0 +1,206 @@
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { Worker } from 'node:worker_threads';
+import * as fc from 'fast-check';
+import { afterAll, expect, test } from 'vitest';
+import { type ChatApi, type ChatRequest, chatApis } from '../../src/chat/chat.ts';
+import { converse } from '../../src/chat/converse.ts';
+import { loadLex } from '../../src/chat/repl/markdown/lexer.ts';
+import { MarkdownStream } from '../../src/chat/repl/markdown/markdown-stream.ts';
+import { loadInk } from '../../src/chat/repl/markdown/spans.ts';
+import { configFilePath, readConfig } from '../../src/config/config-file.ts';
+import type { DirHost } from '../../src/config/dirs.ts';
+import { GwError } from '../../src/errors.ts';
+import { applySets } from '../../src/flags/body-set.ts';
+import { parseJsonObject } from '../../src/flags/json-body.ts';
+import { parseJson, UnreadableJson } from '../../src/http/parse-json.ts';
+import { addLine, jobOf, newDraft } from '../../src/ledger/fold.ts';
+import { parseLine } from '../../src/ledger/parse-line.ts';
+import { readImageSize } from '../../src/media/image-facts.ts';
+import { sourceOf } from '../../src/media/probe.ts';
+import { sniff } from '../../src/media/signatures.ts';
+import { recordedStreams } from '../chat/recorded-streams.ts';
+import { heif, pngHead } from '../media/fixtures.ts';
+import { fuzz, tell } from '../torture/torture.ts';
+
+// What reads files and text of others, given damaged ones: it ends within a second, and fails in its own words only.
+// `GW_TORTURE=1 npx vitest run --config test/torture/vitest.config.ts test/fuzz` tries 20,000 inputs a target.
+
+const RUNS = 400;
+const LONGEST_MS = 1000;
+const HANG_MS = 20_000;
+
+/** One of these, changed: bytes replaced, lengths made extreme, a stretch cut out or doubled, the end cut off. */
+function damaged(samples: readonly Uint8Array[]): fc.Arbitrary<Buffer> {
+  const change = fc.record({
+    at: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+    how: fc.constantFrom('byte', 'length', 'cut', 'double', 'end'),
+    value: fc.constantFrom(0, 1, 8, 0x22, 0x5b, 0x7b, 0x7fffffff, 0x80000000, 0xffffffff),
+    size: fc.integer({ min: 1, max: 200 }),
+  });
+  const changes = fc.array(change, { minLength: 1, maxLength: 5 });
+  return fc.tuple(fc.constantFrom(...samples), changes).map(([sample, all]) => {
+    let bytes = Buffer.from(sample);
+    for (const { at, how, value, size } of all) {
+      const from = Math.floor(at * bytes.length);
+      if (how === 'byte') bytes.set([value & 0xff].slice(0, bytes.length), from);
+      else if (how === 'length' && from + 4 <= bytes.length) bytes.writeUInt32BE(value, from);
+      else if (how === 'cut') bytes = Buffer.concat([bytes.subarray(0, from), bytes.subarray(from + size)]);
+      else if (how === 'double') {
+        bytes = Buffer.concat([bytes.subarray(0, from + size), bytes.subarray(from)]);
+      } else if (how === 'end') bytes = bytes.subarray(0, from);
+    }
+    return bytes;
+  });
+}
+
+/** Odd while an input is read. A loop in this thread cannot be ended from it: another one ends the process then. */
+const turns = new Int32Array(new SharedArrayBuffer(4));
+const watch = `
+  const turns = require('node:worker_threads').workerData;
+  let [last, since] = [0, Date.now()];
+  setInterval(() => {
+    const turn = Atomics.load(turns, 0);
+    if (turn !== last || turn % 2 === 0) [last, since] = [turn, Date.now()];
+    if (Date.now() - since < ${HANG_MS}) return;
+    process._rawDebug('fuzz: input ' + (turn + 1) / 2 + ' of this file did not end');
+    process.kill(process.pid, 'SIGKILL');
+  }, 500);`;
+const watcher = new Worker(watch, { eval: true, workerData: turns });
+afterAll(() => watcher.terminate());
+
+/** Tries a reader on damaged samples: none may take longer than a second, and none may fail in another way than `expected`. */
+function target(
+  name: string,
+  samples: readonly (string | Uint8Array)[],
+  read: (bytes: Buffer) => unknown,
+  expected: (error: unknown) => boolean = () => false,
+): void {
+  test(name, { timeout: 300_000 }, async () => {
+    const counts = { inputs: 0, refused: 0, longestMs: 0 };
+    const property = fc.asyncProperty(damaged(samples.map((each) => Buffer.from(each))), async (bytes) => {
+      const before = process.cpuUsage();
+      Atomics.add(turns, 0, 1);
+      try {
+        await read(bytes);
+      } catch (error) {
+        if (!expected(error)) throw error;
+        counts.refused += 1;
+      } finally {
+        Atomics.add(turns, 0, 1);
+      }
+      // The time of this process alone: others on the machine do not count.
+      const { user, system } = process.cpuUsage(before);
+      counts.inputs += 1;
+      counts.longestMs = Math.max(counts.longestMs, Math.round((user + system) / 1000));
+      expect(counts.longestMs).toBeLessThan(LONGEST_MS);
+    });
+    await fc.assert(property, fuzz(RUNS));
+    tell(`fuzz: ${name}`, { ...counts, peakMb: Math.round(process.resourceUsage().maxRSS / 1024) });
+    expect(counts.inputs).toBeGreaterThan(0);
+  });
+}
+
+const isRefusal = (error: unknown) => error instanceof GwError;
+
+const jpeg = Buffer.from(
+  'ffd8ffe000104a46494600010100000100010000ffc0001108001000200301220002110103110100',
+  'hex',
+);
+const tiff = Buffer.from('49492a00080000000200000103000100000010000000010103000100000020000000000000', 'hex');
+const gif = Buffer.from('R0lGODlhAAQAAwAAACwAAAAAAAQAAwAAAgEAOw==', 'base64');
+const webp = Buffer.from(
+  '52494646240000005745425056503820180000003001009d012a0100010002003425a400037000fefbfd5000',
+  'hex',
+);
+target(
+  'image headers',
+  [pngHead(640, 480), jpeg, tiff, gif, webp, heif('heic', 'mif1', 640, 480)],
+  async (bytes) => {
+    const type = sniff(bytes);
+    if (type?.modality === 'image') await readImageSize(sourceOf(bytes), type.format);
+  },
+);
+
+for (const api of chatApis) {
+  const wires = recordedStreams.filter((recorded) => recorded.api === api).map(({ wire }) => wire);
+  target(`event streams of ${api}`, wires, (bytes) => ask(api, bytes), isRefusal);
+}
+
+async function ask(api: ChatApi, bytes: Buffer): Promise<unknown> {
+  const conversation = [{ role: 'user' as const, parts: [{ type: 'text' as const, text: 'hi' }] }];
+  const request: ChatRequest = { api, model: 'm', turns: conversation, stream: true, keep: 'whole' };
+  const client = {
+    send: () => Promise.reject(new Error('not asked for')),
+    async stream(_: unknown, __: unknown, takeChunk: (chunk: Uint8Array) => void | Promise<void>) {
+      await takeChunk(bytes);
+      return { streamed: true as const, requestId: undefined };
+    },
+  };
+  return converse(request, { client }, () => {});
+}
+
+const markdown =
+  '# A\n\n1. one **two** _three_\n   - `four` [five](http://x.example/y)\n\n> six\n> > seven\n\n|a|b|\n|-|-:|\n|1|2|\n\n```js\nx\n```\n~~8~~ <b>9</b> ![10][11]\n\n[11]: /y "z"\n---\n';
+const lex = await loadLex();
+const ink = await loadInk(true);
+target('Markdown', [markdown, markdown.repeat(5)], (bytes) => {
+  const stream = new MarkdownStream(lex);
+  const drawing = { columns: 60, hasUnicode: true, cutCode: true, ink };
+  for (let at = 0; at < bytes.length; at += 37) stream.push(bytes.toString('utf8', at, at + 37), drawing);
+  stream.end(drawing);
+});
+
+const json = '{"a":[1,2.5e3,"b\\u0041\\"",null,{"c":{}}],"__proto__":{"d":true},"e":-0}';
+target(
+  'JSON',
+  [json, json.replaceAll('{}', json)],
+  (bytes) => parseJson(bytes.toString()),
+  (error) => error instanceof UnreadableJson,
+);
+target(
+  'bodies',
+  [json, json.replace('__proto__', 'f')],
+  (bytes) => parseJsonObject(bytes.toString(), '--body'),
+  isRefusal,
+);
+target(
+  '--set',
+  ['a.b[0].c=12', 'x:=[1,{"y":2}]', 'content[1].role=first', '__proto__.z=1'],
+  (bytes) => applySets({ a: { b: [{}] } }, [bytes.toString()]),
+  isRefusal,
+);
+
+const lines = [
+  '{"v":1,"t":1790000000000,"job":"gw-0123456789abcdefghjkmnpqrs","event":"sent","attempt":1}',
+  '{"v":1,"t":1790000000000,"job":"gw-0123456789abcdefghjkmnpqrs","event":"accepted","id":"cgt-1"}',
+  '{"v":1,"t":1790000000000,"job":"gw-0123456789abcdefghjkmnpqrs","event":"status","state":"running"}',
+];
+target(
+  'ledger lines',
+  lines,
+  (bytes) => {
+    const draft = newDraft('gw-0123456789abcdefghjkmnpqrs');
+    const line = parseLine(bytes.toString(), 'x.jsonl');
+    if (typeof line !== 'string') addLine(draft, line);
+    jobOf(draft);
+  },
+  isRefusal,
+);
+
+const config =
+  '{"version":1,"current":"work","profiles":{"work":{"base_url":"https://x.example","models":{"chat":"m"}}}}';
+const homeDir = fs.mkdtempSync(path.join(os.tmpdir(), 'gw-fuzz-'));
+afterAll(() => fs.rmSync(homeDir, { recursive: true, force: true }));
+const home: DirHost = { env: {}, cwd: homeDir, platform: 'linux', homeDir };
+fs.mkdirSync(path.dirname(configFilePath(home)), { recursive: true, mode: 0o700 });
+target(
+  'config files',
+  [config],
+  (bytes) => {
+    fs.writeFileSync(configFilePath(home), bytes, { mode: 0o600 });
+    readConfig(home);
+  },
+  isRefusal,
+);
