@@ -261,3 +261,34 @@ test('an image to stdout is not kept: --once does not go with it', async () => {
   expect(run.code).toBe(2);
   expect(run.err).toContain('--once');
 });
+
+describe.each(Object.keys(creates))('the same request again without --once, %s', (family) => {
+  test('is made, with one warning that names the ID, the age and the file, for an hour', async () => {
+    const world = await open();
+    const more = isVideo(family) ? ['--wait', '-o', 'clip.mp4'] : ['-o', 'fox.png'];
+    const first = await world.gw([...words(family), ...more]);
+    expect(first.err).not.toContain('the same was asked for');
+    world.clock.ms += 120_000;
+    const second = await world.gw(words(family));
+    expect(second.code, second.err).toBe(0);
+    expect(second.err.match(/the same was asked for/g)).toHaveLength(1);
+    expect(second.err).toMatch(/2 minutes ago, as \S+, saved in \S+(clip\.mp4|fox\.png)/);
+    const other = await world.gw(words(family).map((word) => (word.endsWith('fox') ? 'a cat' : word)));
+    expect(other.err).not.toContain('the same was asked for');
+    world.clock.ms += 3_600_001;
+    expect((await world.gw(words(family))).err).not.toContain('the same was asked for');
+    expect(posts(world)).toHaveLength(4);
+  });
+
+  test('one that was refused is no reason for a warning', async () => {
+    const world = await open({ fault: 'create:402:x1' });
+    await world.gw(words(family));
+    expect((await world.gw(words(family))).err).not.toContain('the same was asked for');
+  });
+});
+
+test('the jobs of one --count are alike by intention', async () => {
+  const world = await open();
+  const run = await world.gw([...words('beta'), '--count', '3']);
+  expect(run.err).not.toContain('the same was asked for');
+});

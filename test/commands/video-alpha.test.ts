@@ -461,7 +461,7 @@ test('on a terminal a create without --wait names the command that saves it, in 
   const world = await open();
   const { out, err } = await world.gw([...create, 'a fox'], { terminal: true });
   expect(err).toContain(`wait for it and save it with: gw video alpha wait ${out.trim()}`);
-  expect((await world.gw([...create, 'a fox'])).err).toBe('');
+  expect((await world.gw([...create, 'a cat'])).err).toBe('');
 });
 
 describe('bad days', () => {

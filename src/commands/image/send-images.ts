@@ -17,6 +17,7 @@ import { createImages } from '../../jobs/image/create-images.ts';
 import type { ImageOutcome, ImageRequest } from '../../jobs/image/image-request.ts';
 import type { KeptReference, SavedFile } from '../../ledger/event.ts';
 import { withinBudget } from '../budget.ts';
+import { warnOfAlike } from '../once-warning.ts';
 import { followDeps, type JobResult } from '../video/follow-job.ts';
 import type { OutputPlan } from './plan-output.ts';
 
@@ -83,8 +84,10 @@ export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<Sen
     });
   };
   let outcome: ImageOutcome;
-  if (ready.flags.once === undefined) outcome = await make();
-  else {
+  if (ready.flags.once === undefined) {
+    await warnOfAlike(intent, (before) => before.bodySha256 === intent.bodySha256, ctx);
+    outcome = await make();
+  } else {
     const got = await makeUnderKey(ready, access, intent, make, ctx);
     if ('found' in got) return goOn(got.found, ready, ctx);
     outcome = got.made;

@@ -23,7 +23,7 @@ import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Modality } from '../../gateway/media-limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import type { FoundOnce, OncePlace } from '../../jobs/create/once.ts';
-import { type AcceptedJob, type CreateInput, createJob } from '../../jobs/create.ts';
+import { type AcceptedJob, type CreateInput, createJob, digestOf } from '../../jobs/create.ts';
 import { checkTarget } from '../../jobs/download/check-target.ts';
 import { planTarget, withIndex } from '../../jobs/download/plan-target.ts';
 import { type IdentifiedBody, identifyBody } from '../../jobs/external-id.ts';
@@ -33,6 +33,7 @@ import { onceJobKey } from '../../ledger/job-key.ts';
 import { type MediaInput, resolveMedia } from '../../media/resolve.ts';
 import { once } from '../../once.ts';
 import { refuseOverBudget, withinBudget } from '../budget.ts';
+import { warnOfAlike } from '../once-warning.ts';
 import { showInstead } from '../show-instead.ts';
 import { followFromFlags, type JobResult, jobLines, outcomeOf, waitDeadlineMs } from './follow-job.ts';
 import { createFollowers, type Followers } from './followers.ts';
@@ -450,9 +451,16 @@ async function send(ready: ReadyCreate, deps: SendDeps, ctx: Context): Promise<O
   const deadlineMs = waitDeadlineMs(flags, ctx);
   const { followers } = deps;
   const sending = { ready, access, intent, deadlineMs, followers };
-  const job = await deps.turn(() =>
-    flags.once === undefined ? make(sending, ctx) : makeUnderKey(sending, ctx),
-  );
+  const job = await deps.turn(async () => {
+    if (flags.once !== undefined) return makeUnderKey(sending, ctx);
+    // The jobs of one --count are alike by intention.
+    if ((ready.index ?? 1) === 1) {
+      const digestAs = (id: string | undefined) =>
+        digestOf(identifyBody(family, draft.body, undefined, id).body);
+      await warnOfAlike(intent, (before) => before.bodySha256 === digestAs(before.externalId), ctx);
+    }
+    return make(sending, ctx);
+  });
   if ('found' in job) return (await import('../once.ts')).goOnWith(job.found, flags, ctx);
   if ('error' in job) return lostOutcome(job.error, family.name, job.key);
   const odd = job.isOwnReply ? spec.replyWarning?.(job.reply) : undefined;
