@@ -107,11 +107,7 @@ export function drawFrontPage(
     ...examples.flatMap((line) => drawExample(line, width)),
     '',
     ...(standing === '' ? [] : wrapLine(standing, width)),
-    ...wrapLine(
-      'Help: gw COMMAND --help, gw help options, gw help environment, gw help exit-codes',
-      width,
-      6,
-    ),
+    ...wrapLine('Help: gw COMMAND --help; gw help options, environment, exit-codes', width, 6),
   ];
   return `${lines.join('\n')}\n`;
 }

@@ -79,7 +79,7 @@ export const settingsTable = {
   },
   interval: {
     value: 'DURATION',
-    summary: 'time between two looks (default: the documented pace)',
+    summary: 'pace of looks (default: as documented)',
     flag: '--interval',
     variable: 'GW_INTERVAL',
     parse: (text, what) => parseDuration(text, what),

@@ -19,8 +19,8 @@ const longest = Object.values(alphaModels).filter(({ short, version }) => short 
 export const create = videoCreate({
   family: alphaFamily,
   about:
-    `Create a video of ${madeBy(longest.map((model) => ({ ...model, name: model.short })))}, from words, first and last ` +
-    `frames, or up to ${Math.max(...longest.map(({ references }) => references.total))} pictures, videos and sounds; 2.5 edits and extends videos too.`,
+    `Create a video of ${madeBy(longest.map((model) => ({ ...model, name: model.short })))}, from words, frames ` +
+    `or up to ${Math.max(...longest.map(({ references }) => references.total))} references; 2.5 edits and extends videos.`,
   fields: flagsOfBodies(
     [AlphaCreateBody],
     Object.values(alphaModels).map((model) => [model.short, model]),
@@ -46,7 +46,7 @@ export const create = videoCreate({
   notes: [
     'A first frame, --task-type edit and extend make the ratio of 2.5 adaptive; edit makes its duration -1. The prompt ' +
       'calls media "image 1", "video 1", "audio 1", by kind in the order of the flags. Videos go by address only: ' +
-      'gw asset create puts one into the library. asset://ID is looked up before the create, unless --no-validate.',
+      'gw asset create puts one into the library. asset://ID is looked up first.',
   ],
 });
 
