@@ -66,8 +66,8 @@ export const jobs: readonly Breakage[] = [
   },
   {
     costs: 'more tasks are sent than the account runs',
-    find: 'if (taken.length + before < most) return begin();',
-    replace: 'if (taken.length + before <= most) return begin();',
+    find: 'if (taken.length + before < most) return await begin();',
+    replace: 'if (taken.length + before <= most) return await begin();',
     tests: ['jobs/slots'],
   },
   {
