@@ -69,7 +69,7 @@ function manifestOf(named: string, file: string, read: Reader): Manifest {
   const identity = () => {
     try {
       const stats = statSync(file, { bigint: true });
-      const odd = oddKind(statSync(file));
+      const odd = oddKind(stats);
       if (odd) throw usage(`${named}: is ${odd}, not a file`);
       return `${stats.ino} ${stats.size} ${stats.mtimeNs}`;
     } catch (error) {

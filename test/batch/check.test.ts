@@ -41,6 +41,7 @@ test('good rows are counted by command and model; no key and no gateway is neede
     '1 row of video alpha alpha-video-2-5-260628',
     '1 row of image create img-2',
     '1 row of image native geo-3.1-flash-image',
+    'how long it takes is not known yet',
     '',
   ]);
   expect(run.code).toBe(0);
@@ -89,7 +90,10 @@ test('rows from stdin need a name', async () => {
     code: 2,
     err: expect.stringContaining('a batch from stdin has no name'),
   });
-  expect(await run('--name', 'daily')).toMatchObject({ code: 0, out: '1 row of video gamma gamma-H3\n' });
+  expect(await run('--name', 'daily')).toMatchObject({
+    code: 0,
+    out: '1 row of video gamma gamma-H3\nhow long it takes is not known yet\n',
+  });
 });
 
 test.each([
@@ -115,4 +119,23 @@ test('an empty manifest is said to be one', async () => {
     code: 2,
     err: expect.stringContaining('none.csv: there is no row in it'),
   });
+});
+
+test('what is saved already, and how long the rest takes, is told from the ledger', async () => {
+  const rows = [
+    { ...gamma, id: 'a' },
+    { ...gamma, id: 'b' },
+  ];
+  writeFileSync(path.join(world.cwd, 'past.jsonl'), jsonl(...rows));
+  expect(await world.gw(['batch', 'run', 'past.jsonl', '-o', 'past/'])).toMatchObject({ code: 0 });
+  const told = async (...more: object[]) => {
+    writeFileSync(path.join(world.cwd, 'past.jsonl'), jsonl(...rows, ...more));
+    return (await world.gw(['batch', 'check', 'past.jsonl'])).out.trimEnd().split('\n');
+  };
+  expect(await told()).toEqual(['2 rows of video gamma gamma-H3', '2 of 2 saved already']);
+  expect(await told({ ...gamma, id: 'c' })).toEqual([
+    '3 rows of video gamma gamma-H3',
+    '2 of 3 saved already',
+    expect.stringMatching(/^about \d+ s$/),
+  ]);
 });

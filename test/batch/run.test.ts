@@ -215,3 +215,25 @@ test('rows that nobody could send all fail alike', async () => {
   expect(run.code, run.err).toBe(3);
   expect(run.err.match(/error:/g)).toHaveLength(1);
 });
+
+test('--events tells what happens to each row, its result last', async () => {
+  const world = await open();
+  write(world, mixed.slice(1, 3));
+  const told = await run(world, '--events');
+  expect(told.code, told.err).toBe(0);
+  const lines = told.out
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  for (const family of ['alpha', 'beta']) {
+    const mine = lines.filter((line) => line.family === family).map((line) => line.event);
+    expect(mine).toEqual(expect.arrayContaining(['intent', 'accepted', 'saved']));
+    expect(mine.at(-1)).toBe('result');
+  }
+  expect(
+    lines
+      .filter((line) => line.event === 'result')
+      .map((line) => line.key)
+      .sort(),
+  ).toEqual(['day/b', 'day/c']);
+});

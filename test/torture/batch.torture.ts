@@ -91,8 +91,8 @@ const finish = async (place: World, argv: readonly string[], rows: number) => {
 };
 
 torture('a batch killed at random moments and run again', { short: 2 }, async (round) => {
-  const [rows, kills] = isLong ? [200, 30] : [24, 4];
-  const place = await openPlace({ account: 'personal', speed: isLong ? 20 : 300 }, round.after);
+  const [rows, kills] = isLong ? [100, 15] : [24, 4];
+  const place = await openPlace({ account: 'personal', speed: isLong ? 60 : 300 }, round.after);
   const argv = ['batch', 'run', manifest(place, rows, round.index % 2 === 1), '-o', 'out/'];
   let killed = 0;
   for (let times = 0; times < kills; times += 1) {

@@ -1,9 +1,14 @@
 import { faultsOf, type Row, readRows } from '../../batch/rows.ts';
 import { defineCommand, type Outcome } from '../../command.ts';
-import type { Context } from '../../context.ts';
+import { type Context, gatewayName } from '../../context.ts';
 import { usage } from '../../errors.ts';
+import { durationText } from '../../io/duration-text.ts';
+import { estimateMs } from '../../ledger/estimate.ts';
+import type { Job } from '../../ledger/event.ts';
+import { once } from '../../once.ts';
 import { defaultFlags, defaultsNote, manifestArgs, nameFlags, openRows } from './flags.ts';
-import type { KnownRow } from './known-rows.ts';
+import { type KnownRow, knownRows } from './known-rows.ts';
+import { familyOf, placesOf } from './places.ts';
 import { checkRow } from './row-command.ts';
 
 /** One line of what a check prints. */
@@ -22,18 +27,34 @@ export class Tally {
   lastRow = 0;
   /** Rows by command and model. */
   readonly kinds = new Map<string, number>();
+  /** Rows that are not saved yet: how many are alike, and one of them. */
+  readonly toDo = new Map<
+    string,
+    { rows: number; readonly like: Pick<Job, 'family' | 'model' | 'settings'> }
+  >();
 
   /** `known` is what the ledger knows of the rows. */
   constructor(readonly known: ReadonlyMap<string, KnownRow> = new Map()) {}
 
-  add({ command, key, row }: Row, model: string | undefined): void {
+  add({ command, flags, key, row }: Row, model: string | undefined): void {
     this.rows += 1;
     this.lastRow = row;
     if (this.known.get(key)?.state === 'saved') this.savedBefore += 1;
+    else {
+      const { resolution, duration } = flags;
+      const like = { family: familyOf(command), model, settings: { resolution, duration } };
+      const alike = JSON.stringify(like);
+      const counted = this.toDo.get(alike) ?? { rows: 0, like };
+      counted.rows += 1;
+      this.toDo.set(alike, counted);
+    }
     const kind = model === undefined ? command : `${command} ${model}`;
     this.kinds.set(kind, (this.kinds.get(kind) ?? 0) + 1);
   }
 }
+
+/** Never asked: a request that is only shown goes nowhere. */
+const nowhere = { baseUrl: 'https://gateway.invalid', key: 'no-request-is-sent' };
 
 /** Checks every row as its create would; gives each fault and counts the rest. Nothing is sent. */
 export async function* checkRows(
@@ -42,6 +63,7 @@ export async function* checkRows(
   ctx: Context,
 ): AsyncGenerator<{ readonly line: number; readonly message: string }> {
   const { named, file } = input.manifest;
+  const showing = { ...ctx, gateway: once(() => ctx.gatewayWith(nowhere)) };
   for await (const read of readRows(input)) {
     ctx.signal.throwIfAborted();
     const { line } = read;
@@ -50,7 +72,7 @@ export async function* checkRows(
     else {
       const warn = (text: string) => ctx.io.warn(`${named}:${line}: ${text.replace(/^: /, '')}`);
       try {
-        const { model } = await checkRow(read, file, tally.known.get(read.key), ctx, warn);
+        const { model } = await checkRow(read, file, tally.known.get(read.key), showing, warn);
         tally.add(read, model);
       } catch (error) {
         ctx.signal.throwIfAborted();
@@ -80,7 +102,7 @@ export const check = defineCommand({
   async *run({ args, flags }, ctx): AsyncGenerator<Outcome<CheckLine>> {
     const input = await openRows(args, flags, ctx);
     const { named } = input.manifest;
-    const tally = new Tally();
+    const tally = new Tally(await knownRows(input.name, ctx));
     try {
       for await (const { line, message } of checkRows(input, tally, ctx)) {
         yield { value: { text: `${named}:${line}: ${message}`, json: { file: named, line, message } } };
@@ -99,5 +121,42 @@ export const check = defineCommand({
         value: { text: `${rows} ${rows === 1 ? 'row' : 'rows'} of ${kind}`, json: { command, model, rows } },
       };
     }
+    const { savedBefore, rows } = tally;
+    if (savedBefore > 0) {
+      yield {
+        value: { text: `${savedBefore} of ${rows} saved already`, json: { saved: savedBefore, rows } },
+      };
+    }
+    const leftMs = savedBefore === rows ? 0 : await likelyMs(tally, ctx);
+    const text =
+      leftMs === undefined ? 'how long it takes is not known yet' : `about ${durationText(leftMs)}`;
+    if (leftMs !== 0)
+      yield { value: { text, json: { likely_s: leftMs === undefined ? null : Math.round(leftMs / 1000) } } };
   },
 });
+
+/** As many of the newest jobs are looked through for ones like a row. */
+const JUDGED_BY = 500;
+
+/**
+ * How long the rows that are not done will take, by what jobs like them took at this gateway and by how many run at once;
+ * undefined where a row is like none.
+ */
+async function likelyMs({ toDo }: Tally, ctx: Context): Promise<number | undefined> {
+  const settings = await ctx.settings();
+  const gateway = gatewayName(settings);
+  const jobs = await (await ctx.ledger()).find({
+    states: ['succeeded'],
+    gateway,
+    limit: JUDGED_BY,
+  });
+  const ofPool = new Map<string, number>();
+  for (const { rows, like } of toDo.values()) {
+    // An image has no word for when it was accepted, and is there in seconds.
+    const each = like.family === 'image' ? 0 : estimateMs(jobs, { ...like, gateway });
+    if (each === undefined) return undefined;
+    const { pool, atOnce } = placesOf(like, settings.account.value);
+    ofPool.set(pool, (ofPool.get(pool) ?? 0) + (each * rows) / Math.min(rows, atOnce));
+  }
+  return Math.max(0, ...ofPool.values());
+}

@@ -22,28 +22,30 @@ export interface KnownRow {
   readonly id: string;
   readonly status: string;
   readonly files: readonly string[];
-  /** A digest of each field of the body that was sent, by its path. */
-  readonly fields: Readonly<Record<string, string>>;
+  /** JSON: a digest of each field of the body that was sent, by its path. */
+  readonly fields: string;
 }
 
 /** The rows of a batch that were made before at the gateway in force, by their keys; the newest job of each counts. */
 export async function knownRows(name: string, ctx: Context): Promise<Map<string, KnownRow>> {
   const origin = originOfGateway(gatewayName(await ctx.settings()));
   const isSettled = await loadSettled();
-  const found = new Map<string, KnownRow>();
-  const jobs = await (await ctx.ledger()).find({
-    where: ({ gateway, once }) =>
-      once?.key.startsWith(`${name}/`) === true && originOfGateway(gateway) === origin,
+  const found = new Map<string, KnownRow & { readonly createdAtMs: number }>();
+  await (await ctx.ledger()).find({
+    // Each job is looked at and let go of: their records would take more memory than all that is kept of the rows.
+    where(job) {
+      const { once, gateway, id, key, family, status, files, createdAtMs } = job;
+      if (!once?.key.startsWith(`${name}/`) || originOfGateway(gateway) !== origin || madeNothing(job))
+        return false;
+      if ((found.get(once.key)?.createdAtMs ?? Number.NEGATIVE_INFINITY) > createdAtMs) return false;
+      found.set(once.key, {
+        state: stateOf(job, isSettled),
+        ...{ family, id: id ?? key, status: status ?? '', fields: JSON.stringify(once.fields), createdAtMs },
+        files: files.map((file) => file.path),
+      });
+      return false;
+    },
   });
-  for (const job of jobs) {
-    const { once, id, key, family, status, files } = job;
-    if (once === undefined || found.has(once.key) || madeNothing(job)) continue;
-    found.set(once.key, {
-      state: stateOf(job, isSettled),
-      ...{ family, id: id ?? key, status: status ?? '', fields: once.fields },
-      files: files.map((file) => file.path),
-    });
-  }
   return found;
 }
 

@@ -68,16 +68,13 @@ async function flagsOf(row: Row, rows: number, ctx: Context): Promise<Record<str
   return { ...row.flags, out: path.isAbsolute(filled) ? filled : `${base}${path.sep}${filled}` };
 }
 
-/** Never asked: a request that is only shown goes nowhere. */
-const nowhere = { baseUrl: 'https://gateway.invalid', key: 'no-request-is-sent' };
-
 /** What a row would send. */
 export interface CheckedRow {
   readonly model: string | undefined;
 }
 
 /**
- * Reads and checks a row as its create would, media too, and sends nothing; needs no key. `warn` hears what is odd. Throws
+ * Reads and checks a row as its create would, media too, and sends nothing; the gateway of `ctx` is never asked. `warn` hears what is odd. Throws
  * `usage` with all that is wrong.
  */
 export async function checkRow(
@@ -95,7 +92,6 @@ export async function checkRow(
       ...own,
       globals,
       io: { ...ctx.io, warn, note: () => {} },
-      gateway: () => ctx.gatewayWith(nowhere),
     },
   );
   if (Symbol.asyncIterator in outcome) throw new Error('a create that is only shown has one outcome');
@@ -116,9 +112,10 @@ type Body = Readonly<Record<string, unknown>>;
 function refuseChanged({ key, command }: Row, { fields, id }: KnownRow, body: Body | undefined): void {
   if (body === undefined || command === 'image native') return;
   const now = fieldDigests(body);
-  const names = [...new Set([...Object.keys(now), ...Object.keys(fields)])];
+  const before = JSON.parse(fields) as Readonly<Record<string, string>>;
+  const names = [...new Set([...Object.keys(now), ...Object.keys(before)])];
   // gw's own, when the user gave none: it is not what was asked for.
-  const changed = names.find((name) => now[name] !== fields[name] && !/(^|\.)external_task_id$/.test(name));
+  const changed = names.find((name) => now[name] !== before[name] && !/(^|\.)external_task_id$/.test(name));
   if (changed === undefined) return;
   throw usage(
     `${changed}: the row has changed since its job ${id} was made (${key})`,

@@ -4,18 +4,16 @@ import { defineCommand, type Outcome } from '../../command.ts';
 import { type Context, commandFor } from '../../context.ts';
 import { GwError, Interrupted, usage } from '../../errors.ts';
 import { type FlagValues, on, parsed, text } from '../../flags/flag.ts';
-import { poolOf } from '../../gateway/limits.ts';
 import { durationText } from '../../io/duration-text.ts';
 import { reportError } from '../../io/error-lines.ts';
 import type { JobResult } from '../video/follow-job.ts';
 import { checkRows, Tally } from './check.ts';
 import { defaultFlags, defaultsNote, manifestArgs, nameFlags, openRows } from './flags.ts';
 import { type KnownRow, knownRows } from './known-rows.ts';
+import { familyOf, placesOf } from './places.ts';
 import { openReport } from './report.ts';
 import { createRow, rowWorld } from './row-command.ts';
 
-/** Families whose tasks at once are not documented run so many. */
-const UNDOCUMENTED_AT_ONCE = 5;
 /** Beside those that hold a slot: rows that wait for the next one, and rows whose outputs are being saved. */
 const BESIDE_SLOTS = 4;
 /** Pause after a 429 that does not say when to ask again. */
@@ -140,10 +138,9 @@ class BatchRun {
       const results = schedule({
         rows: this.#rows(),
         placeOf: ({ command, flags: { resolution } }: Row) => {
-          const family = command.replace(/^video /, '').replace(/^image .*/, 'image');
-          const { name, concurrentTasks } = poolOf({ family, settings: { resolution } }, account);
-          const most = concurrentTasks === undefined ? UNDOCUMENTED_AT_ONCE : concurrentTasks + BESIDE_SLOTS;
-          return { pool: name, most };
+          const task = { family: familyOf(command), settings: { resolution } };
+          const { pool, atOnce, isDocumented } = placesOf(task, account);
+          return { pool, most: isDocumented ? atOnce + BESIDE_SLOTS : atOnce };
         },
         atOnce: flags.concurrency ?? Number.POSITIVE_INFINITY,
         work: (row) => this.#work(row, world),
@@ -253,7 +250,8 @@ class BatchRun {
       ...(failed > 0 ? [`create anew what failed with: ${again} --retry-failed`] : []),
       ...(unknown > 0 ? ['gw jobs sync looks for what is unknown'] : []),
     ];
-    ctx.io.note([`${tally.rows} rows: ${parts.join(', ')}`, ...next].join('; '));
+    const all = tally.rows === 1 ? '1 row' : `${tally.rows} rows`;
+    ctx.io.note([`${all}: ${parts.join(', ')}`, ...next].join('; '));
   }
 
   #interrupted(): unknown {
@@ -270,7 +268,7 @@ function resultOf({ row, line, key, command }: Row, { value, error }: Outcome<Jo
   return {
     ...{ row, line, key },
     id: result?.id ?? null,
-    family: result?.family ?? command.replace(/^video /, '').replace(/^image .*/, 'image'),
+    family: result?.family ?? familyOf(command),
     status: result?.status ?? 'not_sent',
     files: result?.files ?? [],
     record: result?.record ?? null,
