@@ -91,6 +91,8 @@ function sharedFlags(command: AnyCommand | undefined): [string, Flag][] {
 function flagOf(key: string, flag: Flag): CompletionFlag {
   const name = flagName(key);
   const opposite = `--no-${name.slice(2)}`;
+  // A choice of two words would have to be quoted, in each shell in its own way.
+  const choices = (flag.choices ?? []).filter((choice) => !choice.includes(' '));
   const completes =
     flag.completes ??
     completesByPlaceholder.find(({ form }) => flag.value !== undefined && form.test(flag.value))?.completes;
@@ -101,7 +103,7 @@ function flagOf(key: string, flag: Flag): CompletionFlag {
     ...(flag.value !== undefined && { takesValue: true as const }),
     ...(flag.value?.includes(',') && { commas: true as const }),
     ...(flag.list && { list: true as const }),
-    ...(flag.choices && { choices: flag.choices }),
+    ...(choices.length > 0 && { choices }),
     ...(completes && { completes }),
   };
 }
