@@ -71,16 +71,23 @@ async function askOnce(
     form: !io.mode.json ? 'text' : request.raw ? 'events' : 'reply',
     showThoughts: flags.showThoughts === true,
   });
-  const { client } = await ctx.gateway();
-  const { converse } = await import('../chat/converse.ts');
+  // In a pipe chat says nothing.
+  const stopWaiting = io.stdoutIsTerminal ? io.awaiting(`waiting for ${request.model}`) : () => {};
   let answer: ChatAnswer;
   let came: unknown;
   const onBroken = (reply: unknown) => {
     came = reply;
   };
   try {
-    answer = await converse(request, { client, onBroken }, (event) => printer.onEvent(event));
+    const { client } = await ctx.gateway();
+    const { converse } = await import('../chat/converse.ts');
+    answer = await converse(request, { client, onBroken }, (event) => {
+      if (event.type !== 'thinking' || flags.showThoughts) stopWaiting();
+      return printer.onEvent(event);
+    });
+    stopWaiting();
   } catch (error) {
+    stopWaiting();
     if (!(error instanceof ClosedPipe)) await printer.breakOff(came);
     throw error;
   }

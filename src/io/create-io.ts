@@ -1,5 +1,6 @@
 import { GwError } from '../errors.ts';
 import type { Host } from '../host.ts';
+import { showAwaited } from './awaited.ts';
 import { errorJson, errorLines, reportError, stackLines } from './error-lines.ts';
 import { oneLine, safeJson } from './escape.ts';
 import type { Io, OutputMode, Table } from './io.ts';
@@ -134,6 +135,20 @@ export function createIo({ host, mode, noColor = false }: IoOptions): Io {
     hideSecret: (secret) => secrets.add(secret),
     withoutSecrets: hide,
     progress: () => progress.open(),
+    awaiting: (what) => {
+      if (region === undefined || mode.quiet) return () => {};
+      return showAwaited(hide(what), {
+        stream: stderr,
+        clock: host.clock,
+        columns: () => size().columns,
+        hasUnicode: canShowUnicode(host.platform, env),
+        draw: (lines) => {
+          if (page) page.draw(lines);
+          else if (lines.length > 0) region.draw(lines);
+          else region.end();
+        },
+      });
+    },
     page: async () => {
       const { TerminalPage } = await import('./page.ts');
       page ??= new TerminalPage({

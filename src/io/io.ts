@@ -56,6 +56,11 @@ export interface Io {
   withoutSecrets(text: string): string;
   /** Draws jobs' progress; nothing when quiet. Several may be open at once; they share the screen. */
   progress(): RunProgress;
+  /**
+   * Says on stderr what is awaited until the returned function is called, which leaves no trace of it; nothing but on a
+   * terminal, and when quiet. Where a page is open it stands there.
+   */
+  awaiting(what: string): () => void;
   /** The terminal that stdout is, as a conversation uses it; one a run. Use it in place of `out`, never beside it. */
   page(): Promise<Page>;
   /**

@@ -115,6 +115,8 @@ export class TerminalPage implements Page {
   }
 
   setTyped(line: TypedLine | undefined): void {
+    // A typed line has its cursor, which what was drawn had hidden.
+    if (line !== undefined) this.#region.end();
     this.#typed = line;
     // Whoever ends the typing ends its line too.
     this.#options.cursor.atLineStart = true;

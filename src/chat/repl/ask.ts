@@ -21,7 +21,7 @@ export type Ask = (
 export interface AskOptions {
   readonly ask: Ask;
   readonly view: AnswerView;
-  readonly io: Pick<Io, 'aside' | 'note' | 'error'>;
+  readonly io: Pick<Io, 'aside' | 'note' | 'error' | 'awaiting'>;
   readonly showThoughts: boolean;
 }
 
@@ -40,16 +40,20 @@ export interface Asked {
 export async function askAndShow(question: Question, options: AskOptions): Promise<Asked> {
   const { ask, view, io, showThoughts } = options;
   let came = '';
+  const stopWaiting = io.awaiting(`waiting for ${question.model}`);
   try {
     const answer = await ask(question, (event) => {
+      if (event.type === 'text' || showThoughts) stopWaiting();
       if (event.type === 'text') {
         came += event.text;
         view.text(event.text);
       } else if (event.type === 'thinking' && showThoughts) io.aside(event.text);
     });
+    stopWaiting();
     view.end();
     return { turn: answer.turn, answer };
   } catch (error) {
+    stopWaiting();
     view.end();
     if (error instanceof ClosedPipe) throw error;
     if (question.signal.aborted) io.note(came === '' ? 'stopped' : 'stopped; what came is kept');

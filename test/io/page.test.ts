@@ -1,0 +1,24 @@
+import { Writable } from 'node:stream';
+import { expect, test } from 'vitest';
+import { TerminalPage } from '../../src/io/page.ts';
+import { SecretFilter } from '../../src/io/secret-filter.ts';
+
+test('the cursor that drawing hides is back when a line is typed', () => {
+  let written = '';
+  const stream = new Writable({
+    write(chunk, _, done) {
+      written += chunk;
+      done();
+    },
+  });
+  const page = new TerminalPage({
+    ...{ stream, secrets: new SecretFilter(), cursor: { atLineStart: true } },
+    ...{ hasColor: false, hasUnicode: true, canRedraw: true },
+  });
+  page.draw(['being written']);
+  page.draw([]);
+  expect(written).toContain('\x1b[?25l');
+  expect(written).not.toContain('\x1b[?25h');
+  page.setTyped({ lift: () => {}, restore: () => {} });
+  expect(written.endsWith('\x1b[?25h')).toBe(true);
+});
