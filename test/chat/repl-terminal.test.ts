@@ -27,6 +27,15 @@ describe.skipIf(!has('tmux'))('a conversation on a terminal', () => {
     expect(await terminal.shows('icanon')).toMatch(/\nLEFT\n\[exit 0\]\n icanon$/);
   });
 
+  it('says what it waits for until the text comes', async () => {
+    const terminal = openPlaceFor(script).start();
+    await terminal.shows(PROMPT);
+    terminal.line('late');
+    await terminal.shows(/waiting for \S+ \(/);
+    await terminal.shows('you said "late"');
+    expect(await terminal.shows(READY)).not.toContain('waiting');
+  });
+
   it('shows what could drive the terminal, and hides the key', async () => {
     const terminal = openPlaceFor(script).start();
     await terminal.shows(PROMPT);
@@ -196,7 +205,7 @@ describe.skipIf(!has('tmux'))('a conversation on a terminal', () => {
     terminal.line('/save talk.json');
     await terminal.shows(`saved: ${path.join(dir, 'talk-1.json')}`);
     terminal.line('/save "my talk.md"');
-    await terminal.shows('my talk.md');
+    await terminal.shows(`saved: ${path.join(dir, 'my talk.md')}`);
     expect(JSON.parse(file('talk.json'))).toEqual([
       { role: 'user', content: 'hello' },
       { role: 'assistant', content: 'you said "hello"' },

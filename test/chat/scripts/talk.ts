@@ -25,6 +25,7 @@ const host = {
   stdout: process.stdout,
   stderr: process.stderr,
   clock,
+  guardTerminal: async () => () => {},
 };
 const io = createIo({ host, mode: readOutputMode({}, host) });
 io.hideSecret('canary-key-5f1d8c7e9ab24d60');
@@ -71,6 +72,7 @@ const ask: Ask = async ({ turns, system, model, signal }, onEvent) => {
     text += piece;
     await onEvent({ type: 'text', text: piece });
   };
+  if (question === 'late') await delay(1_000, undefined, { signal });
   if (question === 'slow') {
     for (let count = 0; count < 10_000; count += 1) {
       await say(`word${count} `);
