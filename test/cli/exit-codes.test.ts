@@ -65,7 +65,7 @@ const rows: Row[] = [
   },
   { kind: 'rejected', when: 'a 400', act: withFault('create:400', makeFox) },
   { kind: 'balance', when: 'a 402', act: withFault('create:402', makeFox) },
-  { kind: 'rate_limited', when: 'a 429', act: withFault('create:429', makeFox) },
+  { kind: 'rate_limited', when: 'a 429', act: withFault('create:429', [...makeFox, '--no-queue']) },
   {
     kind: 'unavailable',
     when: 'nobody listens',

@@ -127,7 +127,7 @@ test.each([400, 401, 402, 403, 404, 422, 429, 500, 503])(
     const place = new Place(echo);
     onTestFinished(() => place.close());
     const argvs = [
-      [...create, 'a fox'],
+      [...create, 'a fox', '--no-queue'],
       ['video', 'alpha', 'get', 'vt-1'],
       ['video', 'alpha', 'wait', 'vt-1', '--interval', '50ms', '--wait-timeout', '200ms'],
     ];

@@ -102,7 +102,7 @@ test.each([
 test.each([
   [['completion'], 'which shell?'],
   [['completion', 'tcsh'], '"tcsh": completion is there for bash, zsh, fish, powershell'],
-  [['completion', 'bash', 'zsh'], 'Expected 1 argument but got 2'],
+  [['completion', 'bash', 'zsh'], 'gw completion takes only one S'],
   [['completion', 'bash', '--force'], '--force goes with --install'],
   [['completion', '--install'], 'SHELL is not set'],
 ])('%j is refused', async (argv, says) => {

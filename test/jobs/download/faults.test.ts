@@ -64,19 +64,20 @@ describe.skipIf(!canMount)('a full disk', () => {
     await whileMounted('size=1m', async (dir) => {
       const big = tinyMp4(900_000);
       fs.writeFileSync(path.join(dir, 'filler'), Buffer.alloc(600_000));
-      // Without an announced length, so that only the write can tell.
+      // Without an announced length and with no look at what is free, so that only the write can tell.
+      const freeBytes = () => Number.POSITIVE_INFINITY;
       const server = await outputServer((request, response, number) =>
         number === 1
           ? response.writeHead(200, { 'content-type': 'video/mp4', etag }).end(big)
           : serveFile(big, request, response, { etag }),
       );
-      const { failures, journal } = await run({ dir, url: server.url });
+      const { failures, journal } = await run({ dir, url: server.url, freeBytes });
       expect(failures[0]?.error.message).toContain('the disk is full');
       expect(failures[0]?.error.facts.hint).toContain('gw jobs sync goes on from there');
       expect(listing(dir)).toEqual([expect.stringMatching(/\.part$/), 'filler']);
       expect(server.gets).toHaveLength(1);
       fs.unlinkSync(path.join(dir, 'filler'));
-      const again = await run({ dir, url: server.url, journal: journal.snapshot() });
+      const again = await run({ dir, url: server.url, freeBytes, journal: journal.snapshot() });
       expect(again.files[0]?.sha256).toBe(sha256(big));
       expect(server.gets[1]?.headers.range).toMatch(/^bytes=[1-9]\d{4}/);
       expect(listing(dir)).toEqual(['cgt-1.mp4']);
