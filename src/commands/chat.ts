@@ -70,6 +70,7 @@ async function askOnce(
   const printer = answerPrinter(io, {
     form: !io.mode.json ? 'text' : request.raw ? 'events' : 'reply',
     showThoughts: flags.showThoughts === true,
+    draw: isDrawn(flags, ctx) ? () => draw(ctx) : undefined,
   });
   // In a pipe chat says nothing.
   const stopWaiting = io.stdoutIsTerminal ? io.awaiting(`waiting for ${request.model}`) : () => {};
@@ -100,6 +101,15 @@ async function askOnce(
     ...(start.system !== undefined && { system: start.system }),
   });
   return {};
+}
+
+/** A terminal shows an answer's Markdown drawn; JSON that was asked for is none. */
+const isDrawn = ({ raw, responseFormat }: ChatFlags, { io }: Context): boolean =>
+  io.stdoutIsTerminal && raw !== true && responseFormat === undefined;
+
+async function draw(ctx: Context) {
+  const { showOneAnswer } = await import('../chat/repl/show-answer.ts');
+  return showOneAnswer(ctx);
 }
 
 /** Figures and warnings on stderr; what makes the answer unusable is returned. */

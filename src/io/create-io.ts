@@ -49,7 +49,7 @@ export function createIo({ host, mode, noColor = false }: IoOptions): Io {
     color: sideColor,
     loadStyle,
     region,
-    page: () => (stderrIsTerminal ? page : undefined),
+    page: () => (stderrIsTerminal && page?.isOpen ? page : undefined),
   });
   const result = new ResultStream({
     stream: stdout,

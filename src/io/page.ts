@@ -55,6 +55,7 @@ export class TerminalPage implements Page {
   readonly #options: PageOptions;
   readonly #region: LiveRegion;
   #typed: TypedLine | undefined;
+  #isOpen = true;
 
   constructor(options: PageOptions) {
     this.#options = options;
@@ -65,6 +66,11 @@ export class TerminalPage implements Page {
     );
     // A terminal that is gone is noticed by whoever reads from it.
     options.stream.on('error', () => {});
+  }
+
+  /** False once it has been closed: side talk goes its own way again. */
+  get isOpen(): boolean {
+    return this.#isOpen;
   }
 
   get hasColor(): boolean {
@@ -132,6 +138,7 @@ export class TerminalPage implements Page {
   }
 
   close(): void {
+    this.#isOpen = false;
     this.#typed = undefined;
     this.#region.end();
   }

@@ -34,12 +34,15 @@ async function ask(
   return world.gw(['chat', 'hello', ...words], { ...options, env });
 }
 
+/** What stands there once the last draft has been erased. */
+const lastDrawn = (out: string) => stripVTControlCharacters(out.split('\x1b[J').at(-1) ?? '');
+
 const late = (response: ServerResponse) => void setTimeout(() => response.end(event('Hi.') + END), 900);
 const WAITING = 'waiting for geo-3.6-flash';
 
 test('on a terminal it says what it waits for until the text comes, and leaves no trace', async () => {
   const { code, out, err } = await ask([], late, { terminal: true });
-  expect([code, stripVTControlCharacters(out)]).toEqual([0, 'Hi.\n']);
+  expect([code, lastDrawn(out)]).toEqual([0, 'Hi.\n']);
   expect(stripVTControlCharacters(err)).toContain(`${WAITING} (`);
   // The line is erased and the cursor given back.
   expect(err).toMatch(/\r\x1b\[J\x1b\[\?25h$/);
@@ -61,4 +64,47 @@ test('a failure after the wait stands alone', async () => {
   expect(code).toBe(8);
   expect(err).toMatch(/\r\x1b\[J\x1b\[\?25h/);
   expect(stripVTControlCharacters(err.slice(err.lastIndexOf('\x1b[?25h')))).toMatch(/^error: /);
+});
+
+const RICH = '# A title\n\nSome **bold** words.\n\n- one\n- two\n';
+const rich = (response: ServerResponse) =>
+  response.end(event(RICH.slice(0, 20)) + event(RICH.slice(20)) + END);
+const xterm = { TERM: 'xterm-256color' };
+
+test('on a terminal an answer is drawn as Markdown, and gives the cursor back', async () => {
+  const { code, out } = await ask([], rich, { terminal: true, env: xterm });
+  expect(code).toBe(0);
+  const shown = stripVTControlCharacters(out);
+  expect(shown).toMatch(/Some bold words\.\n/);
+  expect(shown).toMatch(/ one\n\S two\n$/);
+  expect(shown).not.toMatch(/\*\*|# A title/);
+  expect(out.lastIndexOf('\x1b[?25h')).toBeGreaterThanOrEqual(out.lastIndexOf('\x1b[?25l'));
+});
+
+test.each<[string, readonly string[], RunOptions]>([
+  ['with --raw', ['--raw'], { terminal: true, env: xterm }],
+  ['in a pipe', [], {}],
+  ['in a pipe with --raw', ['--raw'], {}],
+  ['where JSON was asked for', ['--response-format', 'json_object'], { terminal: true, env: xterm }],
+  ['on a terminal that cannot redraw', [], { terminal: true, env: { TERM: 'dumb' } }],
+])('%s it is as it came', async (_, words, options) => {
+  const { code, out } = await ask(words, rich, options);
+  expect([code, out]).toEqual([0, RICH]);
+});
+
+test('--json is the reply, drawn nowhere', async () => {
+  const { code, out } = await ask(['--json'], rich, { terminal: true, env: xterm });
+  expect(code).toBe(0);
+  expect(JSON.parse(out).choices[0].message.content).toBe(RICH);
+});
+
+test('a drawn answer that breaks off is shown as far as it came', async () => {
+  const broken = (response: ServerResponse) => {
+    response.write(event(RICH));
+    setTimeout(() => response.destroy(), 50);
+  };
+  const { code, out, err } = await ask([], broken, { terminal: true, env: xterm });
+  expect(code).toBe(8);
+  expect(stripVTControlCharacters(err)).toMatch(/^error: /);
+  expect(stripVTControlCharacters(out)).toMatch(/ one\n\S two\n$/);
 });

@@ -69,7 +69,7 @@ describe.each(surfaces)('on %s', (api, words) => {
 
   test('ends the line on a terminal and nowhere else', async () => {
     const piped = await world.gw(['chat', 'hello', ...words]);
-    const { out } = await world.gw(['chat', 'hello', ...words], { terminal: true });
+    const { out } = await world.gw(['chat', 'hello', ...words, '--raw'], { terminal: true });
     expect(out).toBe(`${piped.out}\n`);
     expect(piped.out).not.toMatch(/\n$/);
   });

@@ -1,9 +1,10 @@
+import type { Context } from '../../context.ts';
 import type { Clock } from '../../host.ts';
 import type { Page } from '../../io/page.ts';
 import type { Drawing } from './markdown/blocks.ts';
-import type { Lex } from './markdown/lexer.ts';
+import { type Lex, loadLex } from './markdown/lexer.ts';
 import { MarkdownStream } from './markdown/markdown-stream.ts';
-import type { Ink } from './markdown/spans.ts';
+import { type Ink, loadInk } from './markdown/spans.ts';
 
 export interface AnswerView {
   /** The next piece of the answer, as it came. */
@@ -28,6 +29,20 @@ export interface AnswerViewOptions {
 /** Shows an answer while it comes: finished blocks for good, and below them the one that is being written. */
 export function showAnswer(options: AnswerViewOptions): AnswerView {
   return options.page.canRedraw ? new MarkdownView(options) : new PlainView(options.page);
+}
+
+/** As `showAnswer`, for one answer on a page of its own, which its end closes. */
+export async function showOneAnswer({ io, clock }: Pick<Context, 'io' | 'clock'>): Promise<AnswerView> {
+  const page = await io.page();
+  const [ink, lex] = await Promise.all([loadInk(page.hasColor), loadLex()]);
+  const view = showAnswer({ page, clock, lex, ink });
+  return {
+    text: (piece) => view.text(piece),
+    end() {
+      view.end();
+      page.close();
+    },
+  };
 }
 
 /** Where lines cannot be drawn over again the text goes out as it comes, unformatted. */

@@ -83,5 +83,6 @@ export const chatFlags = {
     'answer in JSON, or by the JSON schema in a file (completions, geo)',
   ),
   stream: onOff('the answer as it comes (the default); with --json one event a line'),
+  raw: on('the answer as it came, its Markdown not drawn on a terminal'),
   usage: on('token figures on stderr'),
 } as const;

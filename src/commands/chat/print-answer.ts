@@ -1,4 +1,5 @@
 import type { ChatAnswer, ChatEvent } from '../../chat/chat.ts';
+import type { AnswerView } from '../../chat/repl/show-answer.ts';
 import { safeJson } from '../../io/escape.ts';
 import type { Io } from '../../io/io.ts';
 import { RawJson } from '../../io/raw-json.ts';
@@ -7,6 +8,8 @@ export interface PrintOptions {
   /** Each event as it came, one a line; the whole reply; or text. */
   readonly form: 'events' | 'reply' | 'text';
   readonly showThoughts: boolean;
+  /** Opens what draws a text on a terminal; without it a text goes out as it comes. */
+  readonly draw?: (() => Promise<AnswerView>) | undefined;
 }
 
 /** Prints an answer as it comes. */
@@ -18,10 +21,20 @@ export interface AnswerPrinter {
   breakOff(came?: unknown): Promise<void>;
 }
 
-export function answerPrinter(io: Io, { form, showThoughts }: PrintOptions): AnswerPrinter {
+export function answerPrinter(io: Io, { form, showThoughts, draw }: PrintOptions): AnswerPrinter {
   let last = '\n';
   let thoughtIsOpen = false;
+  let view: AnswerView | undefined;
 
+  const show = async (text: string) => {
+    view ??= await draw?.();
+    view?.text(text);
+  };
+  /** What is written behind a drawn text begins on a line of its own. */
+  const endDrawing = () => {
+    view?.end();
+    view = undefined;
+  };
   const print = (text: string) => {
     if (text === '') return undefined;
     last = text;
@@ -49,10 +62,12 @@ export function answerPrinter(io: Io, { form, showThoughts }: PrintOptions): Ans
         return form === 'events' ? io.outRaw(`${event.data.replaceAll('\n', ' ')}\n`) : undefined;
       }
       closeThought();
-      return form === 'text' ? print(event.text) : undefined;
+      if (form !== 'text') return undefined;
+      return draw && event.text !== '' ? show(event.text) : print(event.text);
     },
     async finish({ toolCalls, reply, replyText }) {
       closeThought();
+      endDrawing();
       if (form === 'reply') {
         if (replyText === undefined) return printReply(reply, io);
         // Two writes: with its line end in one text it would be copied.
@@ -70,6 +85,7 @@ export function answerPrinter(io: Io, { form, showThoughts }: PrintOptions): Ans
     },
     async breakOff(came) {
       closeThought();
+      endDrawing();
       if (form === 'reply' && came !== undefined) await printReply(came, io);
       await closeLine();
     },
