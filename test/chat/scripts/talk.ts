@@ -72,7 +72,7 @@ const ask: Ask = async ({ turns, system, model, signal }, onEvent) => {
     text += piece;
     await onEvent({ type: 'text', text: piece });
   };
-  if (question === 'late') await delay(1_000, undefined, { signal });
+  if (question === 'late') await delay(3_000, undefined, { signal });
   if (question === 'slow') {
     for (let count = 0; count < 10_000; count += 1) {
       await say(`word${count} `);
