@@ -1,4 +1,4 @@
-import type { TaskUsage } from '../gateway/task.ts';
+import type { Charge, TaskUsage } from '../gateway/task.ts';
 import type { Job, JobState } from '../ledger/event.ts';
 
 /** A job with what its record says it made and cost. */
@@ -61,16 +61,20 @@ function keysOf(job: Job, by: readonly StatsKey[]): Partial<Record<StatsKey, str
 export function countJobs(members: readonly CountedJob[]): StatsGroup {
   const states: Partial<Record<JobState, number>> = {};
   for (const { job } of members) states[job.state] = (states[job.state] ?? 0) + 1;
-  const charges = members.flatMap(({ usage }) => usage?.charges ?? []);
   return {
     jobs: members.length,
     states,
     output_s: sum(members.map(({ usage }) => usage?.outputS)),
     tokens: sum(members.map(({ usage }) => usage?.tokens)),
-    spend: byUnit(charges.filter(({ isTest }) => !isTest)),
-    test_spend: byUnit(charges.filter(({ isTest }) => isTest)),
+    ...spendOf(members.flatMap(({ usage }) => usage?.charges ?? [])),
   };
 }
+
+/** What was billed, by currency or package; test credit apart. */
+export const spendOf = (charges: readonly Charge[]): Pick<StatsGroup, 'spend' | 'test_spend'> => ({
+  spend: byUnit(charges.filter(({ isTest }) => !isTest)),
+  test_spend: byUnit(charges.filter(({ isTest }) => isTest)),
+});
 
 /** The sum of what is there; null where nothing is. */
 function sum(values: readonly (number | undefined)[]): number | null {

@@ -10,6 +10,7 @@ import type { OnceFlags, SaveFlags } from '../../flags/job-flags.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import { EDIT_MASK_FIELD } from '../../gateway/image/edit-form.ts';
 import { imageFamily } from '../../gateway/image/job.ts';
+import { readImageUsage } from '../../gateway/image/reply.ts';
 import type { RequestInput } from '../../http/client.ts';
 import type { FoundOnce, OncePlace } from '../../jobs/create/once.ts';
 import { checkTarget } from '../../jobs/download/check-target.ts';
@@ -18,7 +19,7 @@ import type { ImageOutcome, ImageRequest } from '../../jobs/image/image-request.
 import type { KeptReference, SavedFile } from '../../ledger/event.ts';
 import { withinBudget } from '../budget.ts';
 import { warnOfAlike } from '../once-warning.ts';
-import { followDeps, type JobResult } from '../video/follow-job.ts';
+import { followDeps, type JobResult, noteUsage } from '../video/follow-job.ts';
 import type { OutputPlan } from './plan-output.ts';
 
 /**
@@ -93,6 +94,7 @@ export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<Sen
     outcome = got.made;
   }
   for (const partial of outcome.partials) ctx.io.note(`partial image kept: ${partial}`);
+  if (outcome.error === undefined) await noteUsage(readImageUsage(outcome.record), undefined, ctx);
   const value: JobResult = {
     family: 'image',
     id: outcome.id,

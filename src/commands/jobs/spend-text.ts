@@ -1,5 +1,17 @@
-import type { Spend } from '../../jobs/stats.ts';
+import type { TaskUsage } from '../../gateway/task.ts';
+import { type Spend, spendOf } from '../../jobs/stats.ts';
 
 /** `2.1 CNY, 30 video points`; an empty text where nothing was spent. */
 export const spendText = (spend: readonly Spend[]): string =>
   spend.map(({ amount, unit }) => `${amount} ${unit}`).join(', ');
+
+/** `5 s, 100,000 tokens, 0.35 CNY billed`; a figure that the record does not give is left out. */
+export function usageText({ outputS, tokens, charges = [] }: TaskUsage): string {
+  const { spend, test_spend: test } = spendOf(charges);
+  return [
+    ...(outputS === undefined ? [] : [`${outputS} s`]),
+    ...(tokens === undefined ? [] : [`${tokens.toLocaleString('en')} tokens`]),
+    ...(spend.length === 0 ? [] : [`${spendText(spend)} billed`]),
+    ...(test.length === 0 ? [] : [`${spendText(test)} of test credit`]),
+  ].join(', ');
+}

@@ -343,6 +343,7 @@ interface ReadyCreate {
   readonly flagOf: FlagOfPath;
   /** Which of several jobs it is, from 1. */
   readonly index?: number;
+  readonly isOneOfMany?: boolean;
   checkFirst(): Promise<void>;
 }
 
@@ -398,7 +399,7 @@ async function* sendMany(
       });
     });
   const one = async (index: number): Promise<Outcome<JobResult> | undefined> => {
-    const own = { ...ready, flags: numbered(ready.flags, index), index };
+    const own = { ...ready, flags: numbered(ready.flags, index), index, isOneOfMany: count > 1 };
     try {
       return await send(own, { followers, turn }, ctx);
     } catch (error) {
@@ -488,7 +489,10 @@ async function send(ready: ReadyCreate, deps: SendDeps, ctx: Context): Promise<O
   }
   ctx.io.note(`task ${job.id}`);
   const outcome = await followFromFlags(
-    { id: job.id, key: job.key, family, flags, save, deadlineMs, accepted },
+    {
+      ...{ id: job.id, key: job.key, family, flags, save, deadlineMs, accepted },
+      isOneOfMany: ready.isOneOfMany,
+    },
     followers,
     ctx,
   );

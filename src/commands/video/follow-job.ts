@@ -4,7 +4,7 @@ import { DEFAULT_WAIT_TIMEOUT } from '../../config/table.ts';
 import { type Access, type Context, commandFor } from '../../context.ts';
 import { GwError, Interrupted } from '../../errors.ts';
 import type { PollFlags } from '../../flags/job-flags.ts';
-import type { TaskFamily } from '../../gateway/task.ts';
+import type { TaskFamily, TaskUsage } from '../../gateway/task.ts';
 import { explainOtherKey } from '../../jobs/other-key.ts';
 import type { Followed, FollowInput, JobDeps } from '../../jobs/watch/follow.ts';
 import { followMany } from '../../jobs/watch/follow-many.ts';
@@ -53,6 +53,8 @@ export interface FollowRequest {
   readonly atOnce?: boolean;
   /** What is known before the first look. */
   readonly accepted?: JobResult;
+  /** Other jobs are followed beside it: what is told of it names it. */
+  readonly isOneOfMany?: boolean | undefined;
 }
 
 /** Waits for one job as the flags say, and saves its outputs. The result is there also where the wait failed. */
@@ -102,13 +104,28 @@ export async function* followAll(
   const depsOf = ({ family, request }: (typeof inputs)[number]) =>
     followers.followDeps(family, request.access);
   for await (const { input, followed } of followMany(inputs, depsOf, ctx.signal)) {
-    const { family, id, accepted, job, access } = input.request;
+    const { family, id, accepted, job, access, isOneOfMany } = input.request;
     const { keyId } = access ?? (await ctx.gateway());
     const explained = job
       ? { ...followed, error: explainOtherKey(followed.error, { ...job, id }, keyId) }
       : followed;
+    if (followed.usage && followed.error === undefined) {
+      await noteUsage(followed.usage, requests.length > 1 || isOneOfMany ? id : undefined, ctx);
+    }
     yield outcomeOf(explained, { family: family.name, id, accepted }, ctx);
   }
+}
+
+/** Says in one line what a job used; nothing where its record gives no figure. `name` tells it from others. */
+export async function noteUsage(
+  used: TaskUsage | undefined,
+  name: string | undefined,
+  ctx: Context,
+): Promise<void> {
+  if (used === undefined || ctx.io.mode.quiet) return;
+  const { usageText } = await import('../jobs/spend-text.ts');
+  const text = usageText(used);
+  if (text !== '') ctx.io.note(name === undefined ? text : `task ${name}: ${text}`);
 }
 
 /** As many of a family's newest jobs are looked through for ones like it. */

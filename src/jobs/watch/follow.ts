@@ -1,6 +1,6 @@
 import { GwError } from '../../errors.ts';
 import type { RatePool } from '../../gateway/limits.ts';
-import type { TaskFamily } from '../../gateway/task.ts';
+import type { TaskFamily, TaskUsage } from '../../gateway/task.ts';
 import type { Clock } from '../../host.ts';
 import type { Client } from '../../http/client.ts';
 import type { Transport } from '../../http/exchange.ts';
@@ -78,6 +78,8 @@ export interface Followed {
   readonly files: readonly SavedFile[];
   /** Another process is saving the outputs, or has done so meanwhile. */
   readonly isElsewhere?: boolean | undefined;
+  /** What a job that succeeded made and cost. */
+  readonly usage?: TaskUsage | undefined;
   readonly error?: unknown;
 }
 
@@ -168,7 +170,8 @@ export async function endOf(look: SeenTask, input: SaveInput, deps: FollowDeps):
   const { view } = look;
   const seen = { status: view.status, record: printableRecord(look), files: [] };
   if (view.state === 'failed') return { ...seen, error: taskFailed(look) };
-  if (!input.save.download) return seen;
+  const { usage } = view;
+  if (!input.save.download) return { ...seen, usage };
   const save = () => saveJob(look, input, deps);
   const [first] = view.outputs;
   if (deps.turns && first) {
@@ -183,7 +186,7 @@ export async function endOf(look: SeenTask, input: SaveInput, deps: FollowDeps):
     isElsewhere,
   } = await (deps.turns ? deps.turns.take(diesAtMs, save) : save());
   const [error] = errors;
-  return { ...seen, record: last, files, isElsewhere, ...(error !== undefined && { error }) };
+  return { ...seen, record: last, files, isElsewhere, usage, ...(error !== undefined && { error }) };
 }
 
 /** The wait for a task that had succeeded before was for its output only. */

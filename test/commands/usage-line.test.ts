@@ -1,0 +1,80 @@
+import { afterEach, expect, test } from 'vitest';
+import { usageText } from '../../src/commands/jobs/spend-text.ts';
+import { World } from '../helpers/gw.ts';
+
+// On success one line on stderr says what a job used.
+
+const worlds: World[] = [];
+const open = async (options: Parameters<typeof World.open>[0] = {}) => {
+  const world = await World.open(options);
+  worlds.push(world);
+  return world;
+};
+afterEach(async () => {
+  for (const world of worlds.splice(0)) await world.close();
+});
+
+const creates = {
+  alpha: ['video', 'alpha', 'create', 'a fox', '--duration', '4', '--wait'],
+  beta: ['video', 'beta', 'create', 'a fox', '--duration', '3', '--wait'],
+  gamma: [
+    'video',
+    'gamma',
+    'create',
+    'a fox',
+    ...'--resolution 768P --duration 5 --ratio 16:9 --wait'.split(' '),
+  ],
+  image: ['image', 'create', 'a fox'],
+};
+
+test.each([
+  ['alpha', /^4 s, [\d,]+ tokens$/m],
+  ['beta', /^3 s, [\d.]+ (CNY|video points).* (billed|of test credit)$/m],
+  ['gamma', /^5 s, [\d,]+ tokens$/m],
+  ['image', /^[\d,]+ tokens$/m],
+] as const)('%s: what its record says, on stderr, and not under -q', async (family, line) => {
+  const world = await open();
+  const told = await world.gw(creates[family]);
+  expect(told.code, told.err).toBe(0);
+  expect(told.err).toMatch(line);
+  expect(told.out).not.toMatch(line);
+  const quiet = await world.gw([...creates[family], '-q', '-o', 'quiet-{id}.{ext}']);
+  expect(quiet.code, quiet.err).toBe(0);
+  expect(quiet.err).not.toMatch(/\d s|tokens|billed/);
+});
+
+test('of several jobs each line names its task', async () => {
+  const world = await open();
+  const run = await world.gw([...creates.beta, '--count', '2', '--json']);
+  expect(run.code, run.err).toBe(0);
+  const results = run.out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  for (const { id } of results) expect(run.err).toContain(`task ${id}: 3 s, `);
+});
+
+test('a job that failed, or is not waited for, has no such line', async () => {
+  const failing = await open({ fault: 'task:fail=policy' });
+  const failed = await failing.gw(creates.alpha);
+  expect(failed.code).toBe(9);
+  expect(failed.err).not.toMatch(/\d s\b.*tokens/);
+  const world = await open();
+  const made = await world.gw(creates.beta.filter((word) => word !== '--wait'));
+  expect(made.code, made.err).toBe(0);
+  expect(made.err).not.toMatch(/billed|test credit/);
+});
+
+test('a figure that is not there is left out, and amounts are added up by currency', () => {
+  expect(usageText({})).toBe('');
+  expect(usageText({ outputS: 5, tokens: 100_000, charges: [{ amount: 0.35, unit: 'CNY' }] })).toBe(
+    '5 s, 100,000 tokens, 0.35 CNY billed',
+  );
+  const charges = [
+    { amount: 0.1, unit: 'CNY' },
+    { amount: 0.2, unit: 'CNY' },
+    { amount: 30, unit: 'video points' },
+    { amount: 2, unit: 'CNY', isTest: true },
+  ];
+  expect(usageText({ charges })).toBe('0.3 CNY, 30 video points billed, 2 CNY of test credit');
+});
