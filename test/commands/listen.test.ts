@@ -50,6 +50,33 @@ test.each([
   ]);
 });
 
+test.each([
+  ['gamma', gamma],
+  ['beta', beta],
+])(
+  '--once and --callback-url auto: a %s job is the same under another listener',
+  {
+    timeout: 60_000,
+  },
+  async (_, create) => {
+    const place = await openPlace({ callbackPorts: 'any' });
+    const once = [...create, '--once', 'shots/1', '--callback-url'];
+    const first = await listen(place);
+    const made = await place.run([...once, 'auto']);
+    expect(made.code, made.err).toBe(0);
+    const second = await listen(place);
+    expect(second.url).not.toBe(first.url);
+    const again = await place.run([...once, 'auto']);
+    expect([again.code, again.out], again.err).toEqual([0, made.out]);
+    expect(await place.jobs()).toHaveLength(1);
+    const named = await place.run([...once, 'https://gw.example.com/elsewhere']);
+    expect([named.code, named.err]).toEqual([
+      2,
+      expect.stringMatching(/^error: --once shots\/1: .* with another --callback-url\n/),
+    ]);
+  },
+);
+
 test('a hint is only a hint: a task is looked at, whatever the callback says of it', {
   timeout: 60_000,
 }, async () => {

@@ -109,9 +109,9 @@ type Body = Readonly<Record<string, unknown>>;
  * Throws `usage` for a row whose job was made from another body. What is sent as a form, or has its model in the path, is
  * compared when its turn comes.
  */
-function refuseChanged({ key, command }: Row, { fields, id }: KnownRow, body: Body | undefined): void {
+function refuseChanged({ key, command, flags }: Row, { fields, id }: KnownRow, body: Body | undefined): void {
   if (body === undefined || command === 'image native') return;
-  const now = fieldDigests(body);
+  const now = fieldDigests(body, flags.callbackUrl === 'auto');
   const before = JSON.parse(fields) as Readonly<Record<string, string>>;
   const names = [...new Set([...Object.keys(now), ...Object.keys(before)])];
   // gw's own, when the user gave none: it is not what was asked for.

@@ -174,7 +174,7 @@ async function makeReady<F extends FlagSet>(
   }
   const validate = ctx.globals.validate === undefined;
   const checkFirst = once(async () => (validate ? spec.checkFirst?.(draft.body, flagOf, ctx) : undefined));
-  return { spec, draft, flags: typed, flagOf, checkFirst };
+  return { spec, draft, flags: typed, flagOf, anyCallback: words.callbackUrl === 'auto', checkFirst };
 }
 
 // Read: flags, --body and --set, prompt and media -> the body.
@@ -341,6 +341,8 @@ interface ReadyCreate {
   readonly draft: Draft;
   readonly flags: SharedValues;
   readonly flagOf: FlagOfPath;
+  /** `--callback-url auto` */
+  readonly anyCallback: boolean;
   /** Which of several jobs it is, from 1. */
   readonly index?: number;
   readonly isOneOfMany?: boolean;
@@ -519,13 +521,14 @@ async function makeUnderKey(
   ctx: Context,
 ): Promise<AcceptedJob | LostJob | { readonly found: FoundOnce }> {
   const { ready, access, intent } = sending;
-  const { spec, draft, flags, flagOf } = ready;
+  const { spec, draft, flags, flagOf, anyCallback } = ready;
   const { makeOnce, onceDeps } = await import('../once.ts');
   const request = {
     name: flags.once ?? '',
     again: flags.again ?? false,
     origin: originOfGateway(access.name),
     ...{ family: spec.family, intent, body: draft.body },
+    anyCallback,
     flagOf,
   };
   const got = await makeOnce(request, await onceDeps(access, ctx), (place) => make(sending, ctx, place));

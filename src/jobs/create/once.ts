@@ -30,6 +30,8 @@ export interface OnceRequest {
   readonly intent: Omit<IntentEvent, 'bodySha256' | 'externalId' | 'once'>;
   /** The body as it was asked for, before it gets an external ID. */
   readonly body: unknown;
+  /** The callback URL is that of whichever listener runs (`--callback-url auto`): not what was asked for. */
+  readonly anyCallback?: boolean;
   /** A flag by the path of a field, for messages. */
   readonly flagOf: (path: readonly PropertyKey[]) => string | undefined;
 }
@@ -98,7 +100,7 @@ async function lockOf({ name, origin }: OnceRequest, deps: OnceDeps): Promise<Lo
 
 /** The last job of a key that counts, and where the next one would be made. */
 async function standing(
-  { name, origin, intent, body }: OnceRequest,
+  { name, origin, intent, body, anyCallback }: OnceRequest,
   deps: OnceDeps,
 ): Promise<{ readonly place: OncePlace; readonly current: Job | undefined }> {
   let current: Job | undefined;
@@ -108,7 +110,7 @@ async function standing(
     const job = await settled(key, intent.family, deps);
     if (!job) {
       const externalId = onceJobKey(origin, name, attempt);
-      const once = { key: name, attempt, fields: fieldDigests(body) };
+      const once = { key: name, attempt, fields: fieldDigests(body, anyCallback) };
       return { place: { key, externalId, once }, current };
     }
     if (madeNothing(job)) retry += 1;
@@ -200,8 +202,8 @@ function refuseOther(job: Job, { key: name, fields }: Once, { intent, flagOf }: 
 /** Deeper than any documented field lies; what lies deeper counts as one. */
 const DEEPEST = 4;
 
-/** A short digest of each field of a body, by its path. */
-export function fieldDigests(body: unknown): Record<string, string> {
+/** A short digest of each field of a body, by its path; with `anyCallback` without its callback URL. */
+export function fieldDigests(body: unknown, anyCallback = false): Record<string, string> {
   const digests = new Map<string, string>();
   const add = (value: unknown, at: readonly string[]): void => {
     if (typeof value === 'object' && value !== null && at.length < DEEPEST) {
@@ -209,7 +211,7 @@ export function fieldDigests(body: unknown): Record<string, string> {
       return;
     }
     const text = JSON.stringify(value);
-    if (text === undefined) return;
+    if (text === undefined || (anyCallback && at.at(-1) === 'callback_url')) return;
     digests.set(at.join('.'), createHash('sha256').update(text).digest('hex').slice(0, 16));
   };
   add(body, []);
