@@ -4,6 +4,7 @@ import { defineCommand, type Outcome } from '../command.ts';
 import type { Context } from '../context.ts';
 import { ClosedPipe, usage } from '../errors.ts';
 import { refuseSharedStdin } from '../flags/prompt.ts';
+import { geoModels } from '../gateway/chat/models.ts';
 import { chatFlags } from './chat/flags.ts';
 import { answerPrinter } from './chat/print-answer.ts';
 import { checkResults, readImages, readQuestion } from './chat/read-question.ts';
@@ -138,6 +139,8 @@ async function converseOnTerminal(flags: ChatFlags, start: Start, ctx: Context):
       turns: start.history.turns,
       images: await readImages(flags.image ?? [], ctx),
       showThoughts: flags.showThoughts,
+      raw: flags.raw,
+      models: await knownModels(ctx),
       ask: async (question, onEvent) => {
         const request = { ...readyRequest(flags, start, question, ctx), keep: 'whole' as const, raw: false };
         const { client } = await ctx.gateway();
@@ -151,4 +154,15 @@ async function converseOnTerminal(flags: ChatFlags, start: Start, ctx: Context):
     },
     ctx,
   );
+}
+
+/** The chat models of gw's tables and of the list that the gateway gave last; no request is made. */
+async function knownModels(ctx: Context): Promise<readonly string[]> {
+  const { kindOf } = await import('../gateway/model-facts/sheets.ts');
+  const { readModelCache } = await import('../models/model-cache.ts');
+  // That no gateway is configured is said where it is needed.
+  const access = await ctx.gateway().catch(() => undefined);
+  const listed = (access && readModelCache(ctx.host, access.name)?.ids) ?? [];
+  const ids = listed.filter((id) => /^[\w.:/-]+$/.test(id) && (kindOf({ id }) ?? 'chat') === 'chat');
+  return [...new Set([...Object.keys(geoModels), ...ids])];
 }

@@ -25,6 +25,8 @@ export interface Page {
   setTyped(line: TypedLine | undefined): void;
   /** Makes text safe that comes in pieces: controls shown escaped, the key replaced. */
   safeText(): { push(piece: string): string; end(): string };
+  /** Hands a text to the clipboard of the terminal (OSC 52), the key replaced in it; whether it takes it is never told. */
+  copy(text: string): void;
   /** Takes down what is drawn and gives the terminal back. */
   close(): void;
 }
@@ -135,6 +137,11 @@ export class TerminalPage implements Page {
       push: (piece) => secrets.push(visible.push(piece)),
       end: () => secrets.push(visible.end()) + secrets.end(),
     };
+  }
+
+  copy(text: string): void {
+    const base64 = Buffer.from(this.#options.secrets.hide(text)).toString('base64');
+    this.#write(`\x1b]52;c;${base64}\x07`);
   }
 
   close(): void {

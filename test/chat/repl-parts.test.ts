@@ -56,7 +56,14 @@ describe('completion', () => {
     const complete = completerFor({ cwd: '/', homeDir: undefined });
     expect(complete('/s')).toEqual([['/system', '/save'], '/s']);
     expect(complete('/mo')).toEqual([['/model '], '/mo']);
+    expect(complete('/r')).toEqual([['/raw '], '/r']);
     expect(complete('hello /s')).toEqual([[], 'hello /s']);
+  });
+  it('knows the models behind /model', () => {
+    const complete = completerFor({ cwd: '/', homeDir: undefined }, ['geo-3.6-flash', 'geo-4', 'other']);
+    expect(complete('/model geo-3')).toEqual([['geo-3.6-flash'], 'geo-3']);
+    expect(complete('/model ')).toEqual([['geo-3.6-flash', 'geo-4', 'other'], '']);
+    expect(complete('/model geo-4 x')).toEqual([[], '/model geo-4 x']);
   });
   it('knows paths, and offers no name that could drive the terminal', () => {
     const dir = tempDir();

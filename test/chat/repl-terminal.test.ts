@@ -27,6 +27,50 @@ describe.skipIf(!has('tmux'))('a conversation on a terminal', () => {
     expect(await terminal.shows('icanon')).toMatch(/\nLEFT\n\[exit 0\]\n icanon$/);
   });
 
+  it('/raw shows an answer as it comes, and again draws it', async () => {
+    const terminal = openPlaceFor(script).start();
+    await terminal.shows(PROMPT);
+    terminal.line('/raw');
+    await terminal.shows('answers are shown as they come');
+    terminal.line('rich');
+    await terminal.shows(/\n# A title\n\nSome \*\*bold\*\* words/);
+    await terminal.shows('> a quote, and the end');
+    await terminal.shows(READY);
+    terminal.line('/raw');
+    await terminal.shows('answers are drawn as Markdown');
+    terminal.line('rich');
+    await terminal.shows('\nA title\n\nSome bold words');
+  });
+
+  it('/copy hands the last answer to the clipboard of the terminal', async () => {
+    const terminal = openPlaceFor(script).start();
+    await terminal.shows(PROMPT);
+    terminal.line('/copy');
+    await terminal.shows('error: /copy: there is no answer yet');
+    terminal.line('echo naïve');
+    await terminal.shows('<naïve>');
+    await terminal.shows(READY);
+    terminal.line('/copy');
+    await terminal.shows(/\nsent to the clipboard: 7 characters\n>$/);
+    expect(terminal.clipboard()).toBe('<naïve>');
+    terminal.line('hostile');
+    await terminal.shows(/end, \*\*\*\n\n>$/);
+    terminal.line('/copy');
+    await terminal.shows('sent to the clipboard: 5');
+    expect(terminal.clipboard()).toMatch(/^red \\x1b\[31m .*, \*\*\*$/);
+    terminal.line('/help');
+    await terminal.shows('/raw');
+  });
+
+  it('/model is completed with the models that are known', async () => {
+    const terminal = openPlaceFor(script).start();
+    await terminal.shows(PROMPT);
+    terminal.keys('/model geo-3.7', 'Tab');
+    await terminal.shows(/> \/model geo-3\.7-flash$/);
+    terminal.keys('Enter');
+    await terminal.shows('model: geo-3.7-flash');
+  });
+
   it('says what it waits for until the text comes', async () => {
     const terminal = openPlaceFor(script).start();
     await terminal.shows(PROMPT);

@@ -18,6 +18,7 @@ export class Terminal {
     // What the program leaves of the terminal is shown behind it, and the screen stays.
     const shown = `${command}; echo "[exit $?]"; stty -a | grep -o '.icanon'; exec sleep 1000`;
     this.#tmux('-f', '/dev/null', 'new-session', '-d', '-x', `${columns}`, '-y', `${rows}`, shown);
+    this.#tmux('set-option', '-s', 'set-clipboard', 'on');
     onTestFinished(() => void spawnSync('tmux', ['-L', this.#socket, 'kill-server'], { stdio: 'ignore' }));
   }
 
@@ -56,6 +57,11 @@ export class Terminal {
     return this.#tmux('capture-pane', '-p', '-J', '-S', '-')
       .replace(/[ \t]+$/gm, '')
       .trimEnd();
+  }
+
+  /** What the program has put on the terminal's clipboard. */
+  clipboard(): string {
+    return this.#tmux('show-buffer');
   }
 
   /** Resolves with the screen as soon as it matches; rejects, showing it, when it never does. */

@@ -10,7 +10,7 @@ import { saveConversation } from './save-conversation.ts';
 /** What the commands of a conversation work on, and with. */
 export function makeCommandContext(
   conversation: Conversation,
-  screen: Pick<CommandContext, 'show' | 'columns'>,
+  screen: Pick<CommandContext, 'show' | 'copy' | 'columns'>,
   { host, io, signal }: Context,
 ): CommandContext {
   const inHome = (file: string) => expandHome(file, host.homeDir);

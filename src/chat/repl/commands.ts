@@ -12,6 +12,8 @@ export interface CommandContext {
   readonly conversation: Conversation;
   /** Shows a text, made safe. */
   show(text: string): void;
+  /** Hands a text to the terminal's clipboard. */
+  copy(text: string): void;
   /** The terminal's width. */
   columns(): number;
   /** A reference as typed -> what is sent. Throws GwError `usage`. */
@@ -28,6 +30,9 @@ interface Command {
   /** True ends the conversation. */
   run(rest: string, ctx: CommandContext): unknown;
 }
+
+/** What the terminals with the tightest bound take: 74,994 bytes as base64. */
+const MAX_COPY_BYTES = 56_244;
 
 /** The word that takes a setting away. */
 const NONE = 'none';
@@ -78,6 +83,31 @@ export const commands: Readonly<Record<string, Command>> = {
       show(`saved: ${await save(file)}`);
     },
   },
+  copy: {
+    usage: '/copy',
+    summary: 'put the last answer on the clipboard, where the terminal lets a program do so',
+    run(_, { conversation, copy, show }) {
+      const last = conversation.turns.findLast((turn) => turn.role === 'assistant' && turn.text !== '');
+      if (last?.role !== 'assistant') throw usage('/copy: there is no answer yet');
+      const bytes = Buffer.byteLength(last.text);
+      if (bytes > MAX_COPY_BYTES) {
+        throw usage(
+          `/copy: the answer has ${bytes} bytes, and terminals take ${MAX_COPY_BYTES}`,
+          'write the conversation to a file with /save',
+        );
+      }
+      copy(last.text);
+      show(`sent to the clipboard: ${counted(last.text.length, 'character')}`);
+    },
+  },
+  raw: {
+    usage: '/raw',
+    summary: 'show answers as they come, or draw their Markdown again',
+    run(_, { conversation, show }) {
+      conversation.raw = !conversation.raw;
+      show(conversation.raw ? 'answers are shown as they come' : 'answers are drawn as Markdown');
+    },
+  },
   clear: {
     usage: '/clear',
     summary: 'start over; a stored conversation is kept aside',
@@ -126,7 +156,7 @@ const keys = [
     '\\ Enter',
     'a backslash at the end of a line, or Alt-Enter, begins another line; a pasted block stays one message',
   ],
-  ['Tab', 'completes commands and paths'],
+  ['Tab', 'completes commands, models and paths'],
   ['Up, Ctrl-R', 'goes back to earlier lines'],
   ['Ctrl-C', 'stops the answer, or clears the line'],
   ['Ctrl-D', 'leaves'],

@@ -8,13 +8,18 @@ import { matchingCommands } from './commands.ts';
 /** A directory of a million files is not read out on a terminal. */
 const MAX_MATCHES = 200;
 
-/** Completion of a line: the commands, and paths behind those that take one. */
-export function completerFor(host: Pick<Host, 'cwd' | 'homeDir'>): (line: string) => CompleterResult {
+/** Completion of a line: the commands, the models behind `/model`, and paths behind those that take one. */
+export function completerFor(
+  host: Pick<Host, 'cwd' | 'homeDir'>,
+  models: readonly string[] = [],
+): (line: string) => CompleterResult {
   return (line) => {
     if (/^\/[a-z]*$/.test(line)) {
       const matches = matchingCommands(line);
       return [matches.length === 1 ? matches.map((match) => `${match} `) : matches, line];
     }
+    const model = /^\/model\s+(\S*)$/.exec(line)?.[1];
+    if (model !== undefined) return [models.filter((id) => id.startsWith(model)), model];
     const typed = /^\/(?:image|save)\s+(?:(?:\\.|[^\s\\])+\s+)*((?:\\.|[^\s\\])*)$/.exec(line)?.[1];
     return typed === undefined ? [[], line] : [pathsLike(typed, host), typed];
   };

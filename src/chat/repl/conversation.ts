@@ -8,6 +8,8 @@ export class Conversation {
   system: string | undefined;
   /** Attached to the next question. */
   images: readonly ChatPart[] = [];
+  /** Answers are shown as they come, their Markdown not drawn. */
+  raw = false;
   #turns: readonly ChatTurn[];
 
   constructor(

@@ -24,11 +24,13 @@ export interface AnswerViewOptions {
   readonly clock: Pick<Clock, 'steady' | 'sleep'>;
   readonly lex: Lex;
   readonly ink: Ink;
+  /** As it comes, on a terminal that could draw it too. */
+  readonly raw?: boolean;
 }
 
 /** Shows an answer while it comes: finished blocks for good, and below them the one that is being written. */
 export function showAnswer(options: AnswerViewOptions): AnswerView {
-  return options.page.canRedraw ? new MarkdownView(options) : new PlainView(options.page);
+  return options.page.canRedraw && !options.raw ? new MarkdownView(options) : new PlainView(options.page);
 }
 
 /** As `showAnswer`, for one answer on a page of its own, which its end closes. */
@@ -45,7 +47,7 @@ export async function showOneAnswer({ io, clock }: Pick<Context, 'io' | 'clock'>
   };
 }
 
-/** Where lines cannot be drawn over again the text goes out as it comes, unformatted. */
+/** Where lines cannot be drawn over again, or are not to be, the text goes out as it comes, unformatted. */
 class PlainView implements AnswerView {
   readonly #safe: ReturnType<Page['safeText']>;
   #last = '\n';

@@ -25,6 +25,10 @@ export interface ConversationOptions {
   readonly images?: readonly ChatPart[] | undefined;
   readonly session?: Session | undefined;
   readonly showThoughts?: boolean | undefined;
+  /** Begin with answers as they come (`/raw`). */
+  readonly raw?: boolean | undefined;
+  /** What `/model` is completed with. */
+  readonly models?: readonly string[] | undefined;
   /** Puts a question: `converse` with what the flags say beside the conversation. */
   readonly ask: Ask;
   /** Called with each answer once it has been shown: figures and warnings on stderr. Throws GwError `incomplete`. */
@@ -48,6 +52,7 @@ export async function startConversation(
   }
   const conversation = new Conversation(options.api, options, options.session);
   conversation.images = options.images ?? [];
+  conversation.raw = options.raw ?? false;
   const page = await io.page();
   const [ink, lex, endGuard] = await Promise.all([loadInk(page.hasColor), loadLex(), host.guardTerminal()]);
   const history = openHistory(ctx);
@@ -56,13 +61,17 @@ export async function startConversation(
     host,
     page,
     history: history.lines,
-    complete: completerFor(host),
+    complete: completerFor(host, options.models),
     onInterrupt: () => answering?.abort(),
   });
   const close = () => editor.close();
   ctx.signal.addEventListener('abort', close, { once: true });
   const show = (text: string) => page.print(`${ink.faint(visible(text))}\n`);
-  const commandContext = makeCommandContext(conversation, { show, columns: () => page.size().columns }, ctx);
+  const commandContext = makeCommandContext(
+    conversation,
+    { show, copy: (text) => page.copy(visible(text)), columns: () => page.size().columns },
+    ctx,
+  );
 
   /** Undefined where the user left. */
   const read = async (prompt: string) => {
@@ -79,7 +88,7 @@ export async function startConversation(
     if (model === undefined) throw usage('no model is set', 'name one with /model NAME');
     answering = new AbortController();
     const signal = AbortSignal.any([answering.signal, ctx.signal]);
-    const view = showAnswer({ page, clock: ctx.clock, lex, ink });
+    const view = showAnswer({ page, clock: ctx.clock, lex, ink, raw: conversation.raw });
     const turns = [...conversation.turns, ...asked];
     const { turn, answer } = await askAndShow(
       { turns, model, system, signal },

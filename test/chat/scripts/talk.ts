@@ -106,7 +106,16 @@ const ask: Ask = async ({ turns, system, model, signal }, onEvent) => {
 const run = async () => {
   try {
     const session = sessionName ? await openSession(sessionName, {}, ctx) : undefined;
-    await startConversation({ api: 'completions', model: 'geo-3.6-flash', session, ask }, ctx);
+    await startConversation(
+      {
+        api: 'completions',
+        model: 'geo-3.6-flash',
+        models: ['geo-3.6-flash', 'geo-3.7-flash'],
+        session,
+        ask,
+      },
+      ctx,
+    );
     await io.drain();
     console.log('LEFT');
   } catch (error) {
