@@ -44,6 +44,12 @@ export function ensureDirectory(dir: string, mode: number = PRIVATE): void {
   syncDirectory(parent);
 }
 
+/** What lies below a file is not there: Node 20 throws ENOTDIR for it, newer ones do not. */
 function isDirectory(dir: string): boolean {
-  return fs.statSync(dir, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  try {
+    return fs.statSync(dir, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  } catch (error) {
+    if (errorCode(error) === 'ENOTDIR') return false;
+    throw error;
+  }
 }

@@ -92,7 +92,7 @@ export function openPlaceFor(script: string) {
     { env = '', ...size }: { env?: string; columns?: number; rows?: number } = {},
   ): Terminal => {
     const own = `HOME=${dir} GW_STATE_DIR=${stateDir} ${env}`;
-    return new Terminal(`cd ${dir} && env ${own} ${process.execPath} ${script} ${args}`, size);
+    return new Terminal(`cd ${dir} && env -u CI ${own} ${process.execPath} ${script} ${args}`, size);
   };
   return { dir, stateDir, start, file: (name: string) => fs.readFileSync(path.join(dir, name), 'utf8') };
 }
