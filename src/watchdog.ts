@@ -19,7 +19,7 @@ export class Watchdog {
     this.#thread = once(() => {
       const thread = new Worker(path.join(distDir, 'watchdog-thread.js'), { workerData: this.#pulse.buffer });
       thread.unref();
-      // Where this Node has no such means, gw goes on without.
+      // Node 24 gives a thread no signals: there gw goes on without.
       thread.on('error', () => {});
       return thread;
     });

@@ -1,7 +1,7 @@
 # Runs a command on a pseudo-terminal: `python3 terminal.py ORDER`, where ORDER is JSON with `argv`, `columns`, `rows`
 # and `types`, a list of [text to wait for, text to type]. Copies what the terminal gets to stdout, and with `modes` at
 # the end those that are on; ends as the command.
-import fcntl, json, os, pty, struct, sys, termios, time
+import fcntl, json, os, pty, select, struct, sys, termios
 
 order = json.loads(sys.argv[1])
 pid, terminal = pty.fork()
@@ -23,7 +23,7 @@ while True:
     while types and types[0][0].encode() in seen:
         seen = seen.split(types[0][0].encode(), 1)[1]
         # Two interrupts at the same moment are one: the kernel keeps no count of what is not delivered yet.
-        if order.get('modes'): time.sleep(0.3)
+        if order.get('modes'): select.select([], [], [], 0.3)
         os.write(terminal, types.pop(0)[1].encode())
 if order.get('modes'):
     flags = termios.tcgetattr(terminal)[3]

@@ -11,6 +11,7 @@ import { pruneClocks, removeSettled } from '../../../src/jobs/prune.ts';
 import { settleUnanswered } from '../../../src/jobs/settle-unanswered.ts';
 import type { IntentEvent } from '../../../src/ledger/event.ts';
 import { openLedger } from '../../../src/ledger/open-ledger.ts';
+import { diskClock } from '../disk-clock.ts';
 
 // As interleavings.ts has them.
 const AT_A_STEP = 2;
@@ -31,7 +32,7 @@ function step(): void {
 }
 
 const clock = {
-  now: () => Date.now(),
+  ...diskClock,
   steady: () => performance.now(),
   sleep: async () => {},
 };
