@@ -138,14 +138,14 @@ describe('settings of a profile', () => {
     ['retries', '2', { retries: 2 }],
     ['interval', '2s', { interval: '2s' }],
     ['provider_version', '2026-01-31', { provider_version: '2026-01-31' }],
-    ['cacert', 'roots.pem', { cacert: '/work/roots.pem' }],
+    ['cacert', 'roots.pem', { cacert: '/home/ann/roots.pem' }],
     ['cacert', 'system', { cacert: 'system' }],
     ['key_command', 'pass show gw', { key_command: 'pass show gw' }],
     ['models.alpha', 'm', { models: { alpha: 'm' } }],
   ])('%s', (name, text, expected) => {
-    const changed = withSetting({}, name, text, '/work');
+    const changed = withSetting({}, name, text, '/home/ann');
     expect(changed).toEqual(expected);
-    const removed = withSetting(changed, name, undefined, '/work');
+    const removed = withSetting(changed, name, undefined, '/home/ann');
     expect(removed).toEqual({});
   });
   it.each([
@@ -160,7 +160,7 @@ describe('settings of a profile', () => {
     ['base_url', 'https://h.example/v1'],
     ['base_url', 'h'],
   ])('refuses %s=%s', async (name, text) => {
-    expect(await refusal(() => withSetting({}, name, text, '/work'))).toMatchObject({ kind: 'usage' });
+    expect(await refusal(() => withSetting({}, name, text, '/home/ann'))).toMatchObject({ kind: 'usage' });
   });
 });
 
