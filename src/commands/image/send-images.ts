@@ -17,8 +17,7 @@ import { checkTarget } from '../../jobs/download/check-target.ts';
 import { createImages } from '../../jobs/image/create-images.ts';
 import type { ImageOutcome, ImageRequest } from '../../jobs/image/image-request.ts';
 import type { KeptReference, SavedFile } from '../../ledger/event.ts';
-import { withinBudget } from '../budget.ts';
-import { warnOfAlike } from '../once-warning.ts';
+import { warnOfAlike, withinBudget } from '../before-create.ts';
 import { followDeps, type JobResult, noteUsage } from '../video/follow-job.ts';
 import type { OutputPlan } from './plan-output.ts';
 
