@@ -12,6 +12,8 @@ function placeWithJobs(): Place {
   const place = new Place();
   onTestFinished(() => place.close());
   fs.mkdirSync(path.dirname(place.journal), { recursive: true });
+  // One moment for all: read anew for each, two of them could stand in the wrong order.
+  const nowMs = Date.now();
   const lines = Array.from({ length: JOBS }, (_, at) => {
     const job = `gw-${at.toString(32).padStart(26, '0')}`;
     const intent = {
@@ -27,7 +29,7 @@ function placeWithJobs(): Place {
       gateway: 'https://gateway.example.com',
       save: { target: '/nowhere/{id}.{ext}', force: false, download: true },
     };
-    const t = Date.now() - at;
+    const t = nowMs - at;
     const line = (event: object) => JSON.stringify({ v: 1, t, job, ...event });
     return `\n${line(intent)}\n\n${line({ event: 'accepted', id: `vt-${at}`, status: 'queued' })}\n`;
   });
