@@ -56,7 +56,10 @@ export async function run({ version, distDir, mayTouchFlags, codeCache }: Launch
     codeCache,
     onSignal: (heard) => {
       const listeners = signals.map((name) => {
-        const listener = () => heard(name);
+        const listener = () => {
+          watchdog.interrupted();
+          heard(name);
+        };
         process.on(name, listener);
         return () => process.off(name, listener);
       });

@@ -1,18 +1,18 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { openSync, writeSync } from 'node:fs';
-import { constants } from 'node:os';
 import { isatty } from 'node:tty';
 import { parentPort, workerData } from 'node:worker_threads';
 import { type Pulse, restoreTerminal } from './watchdog.ts';
 
 // The thread that ends gw at a second interrupt while the main thread is busy: signals that are handled reach that one
-// only when it rests. It listens for itself, by the means that Node's own listener uses and a thread is not given.
-
-interface SignalHandle {
-  onsignal: () => void;
-  start(signal: number): number;
-}
-type SignalBinding = { readonly Signal: new () => SignalHandle };
+// only when it rests, and no thread is given any. A shell in the same process group gets what the terminal sends there,
+// and tells it; the shell ends with its input, however gw ends.
+const LISTEN = `
+  trap 'echo heard' INT TERM HUP
+  exec 3<&0
+  cat <&3 >/dev/null &
+  echo ready
+  while kill -0 $! 2>/dev/null; do wait $!; done`;
 
 /** The main thread ends gw by itself within this, where it can. */
 const GRACE_MS = 400;
@@ -26,19 +26,19 @@ let modeBefore = '';
 let modeOfEditing = '';
 let signals = 0;
 
-// `process.binding` is the only way, and its deprecation nothing that a user can act on.
-process.noDeprecation = true;
-const { Signal } = (process as unknown as { binding(name: 'signal_wrap'): SignalBinding }).binding(
-  'signal_wrap',
-);
-for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  const handle = new Signal();
-  handle.onsignal = () => {
-    signals += 1;
-    if (signals === 2) setTimeout(end, GRACE_MS);
-  };
-  handle.start(constants.signals[name]);
-}
+const shell = spawn('/bin/sh', ['-c', LISTEN], {
+  stdio: ['pipe', 'pipe', 'ignore'],
+  env: { PATH: '/usr/bin:/bin' },
+});
+// Where there is no such shell, gw goes on without.
+shell.on('error', () => {});
+shell.stdout.setEncoding('utf8').on('data', (said: string) => {
+  for (const word of said.trim().split('\n')) {
+    // From here on each signal is heard twice, by the main thread and here; those before, by that one alone.
+    signals = word === 'ready' ? Atomics.load(pulse, 2) : signals + 1;
+    if (word === 'heard' && signals === 2) setTimeout(end, GRACE_MS);
+  }
+});
 
 /** Node changes the mode of a terminal only for the thread that reads from it. */
 const stty = (mode: string): string =>

@@ -2,7 +2,10 @@ import * as path from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { once } from './once.ts';
 
-/** Shared with the thread: a number that the main thread counts up, and whether it has changed the terminal's mode. */
+/**
+ * Shared with the thread: a number that the main thread counts up, whether it has changed the terminal's mode, and the
+ * interrupts that it has heard.
+ */
 export type Pulse = Int32Array;
 
 const BEAT_MS = 100;
@@ -12,14 +15,14 @@ export const restoreTerminal = (isGuarded: boolean): string => `\x1b[?25h${isGua
 
 /** Ends gw at a second interrupt also while the main thread is busy. */
 export class Watchdog {
-  readonly #pulse: Pulse = new Int32Array(new SharedArrayBuffer(8));
+  readonly #pulse: Pulse = new Int32Array(new SharedArrayBuffer(12));
   readonly #thread: () => Worker;
 
   constructor(distDir: string) {
     this.#thread = once(() => {
       const thread = new Worker(path.join(distDir, 'watchdog-thread.js'), { workerData: this.#pulse.buffer });
       thread.unref();
-      // Node 24 gives a thread no signals: there gw goes on without.
+      // A fault of the thread costs the watch, not the run.
       thread.on('error', () => {});
       return thread;
     });
@@ -27,6 +30,12 @@ export class Watchdog {
 
   /** Listens from now on; costs a thread. */
   start(): void {
+    this.#thread();
+  }
+
+  /** To be told of each interrupt: the first one starts the thread at the latest. */
+  interrupted(): void {
+    Atomics.add(this.#pulse, 2, 1);
     this.#thread();
   }
 

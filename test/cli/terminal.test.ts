@@ -105,9 +105,7 @@ describe.skipIf(!has('python3'))('on a terminal', () => {
     expect(shown.screen.cursorIsHidden).toBe(false);
   });
 
-  // From Node 24 on no thread is given signals, and gw goes on without that watch (src/watchdog.ts).
-  const hearsSignals = Number.parseInt(process.versions.node, 10) < 24;
-  (hearsSignals ? describe : () => {})('while the main thread is busy for ever', () => {
+  describe('while the main thread is busy for ever', () => {
     /** Makes it so some time after the terminal is raw, or after the start, when the watchdog is there; says so. */
     const busy = (place: Place, once: 'raw' | 'started') => {
       const file = path.join(place.dir, 'busy.cjs');
