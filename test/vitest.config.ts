@@ -12,7 +12,7 @@ const heavy = [
   'test/commands/examples.test.ts',
   'test/completion/shells.test.ts',
   'test/io/process.test.ts',
-  'test/jobs/download/{faults,large-file}.test.ts',
+  'test/jobs/save/{faults,large-file}.test.ts',
   'test/ledger/{processes,remove,write-faults}.test.ts',
   'test/recipes.test.ts',
 ];

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { newPartName } from '../../src/jobs/download/part-name.ts';
+import { newPartName } from '../../src/jobs/save/part-name.ts';
 import { World } from '../helpers/gw.ts';
 import { serveFile, startOutputServer } from '../helpers/output-server.ts';
-import { tinyPng } from '../jobs/download/tiny-media.ts';
+import { tinyPng } from '../jobs/save/tiny-media.ts';
 import { intentIn, ledgerOf } from './jobs-seed.ts';
 
 // Image jobs that their create did not bring home.

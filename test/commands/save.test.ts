@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { KEY, World } from '../helpers/gw.ts';
-import { tinyPng } from '../jobs/download/tiny-media.ts';
+import { tinyPng } from '../jobs/save/tiny-media.ts';
 
 // Where outputs go and what is kept beside them, from the command line to the disk.
 

@@ -7,7 +7,7 @@ import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { type Fault, honest, replyOf, startFaultProxy, type Upstream } from '../helpers/fault-proxy.ts';
 import type { FaultServer, SeenRequest } from '../helpers/fault-server.ts';
 import { World } from '../helpers/gw.ts';
-import { tinyPng } from '../jobs/download/tiny-media.ts';
+import { tinyPng } from '../jobs/save/tiny-media.ts';
 import { type Round, torture } from './torture.ts';
 
 // Each fault of the wire (promises.md, section 6) against each create, each look-up and each download: what the command

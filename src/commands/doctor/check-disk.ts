@@ -5,7 +5,7 @@ import type { Context } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
 import { MB } from '../../gateway/media-limits.ts';
 import { bytesText } from '../../io/bytes-text.ts';
-import { freeBytes } from '../../jobs/download/disk-fault.ts';
+import { freeBytes } from '../../jobs/save/disk-fault.ts';
 import { type Finding, failed, ok, skipped, warning } from './finding.ts';
 import { nearestDirectory } from './nearest-directory.ts';
 

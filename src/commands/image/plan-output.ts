@@ -3,8 +3,8 @@ import type { Settings } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { sidecarBy } from '../../flags/job-flags.ts';
-import { refuseOneName } from '../../jobs/download/check-target.ts';
-import { isFixedName, planTarget } from '../../jobs/download/plan-target.ts';
+import { refuseOneName } from '../../jobs/save/check-target.ts';
+import { isFixedName, planTarget } from '../../jobs/save/plan-target.ts';
 import type { SavePlan } from '../../ledger/event.ts';
 
 const NUMBERED = '{id}-{index}.{ext}';

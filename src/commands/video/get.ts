@@ -6,7 +6,7 @@ import { loadTaskFamily } from '../../gateway/families.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { compactJson } from '../../io/compact-json.ts';
 import { oneLine } from '../../io/escape.ts';
-import type { ExternalLooked } from '../../jobs/look-at-external-ids.ts';
+import type { ExternalLooked } from '../../jobs/create/look-at-external-ids.ts';
 import { type TaskLook, YOUNG_MS } from '../../jobs/watch/look.ts';
 import { createTurns } from '../../jobs/watch/turns.ts';
 import { jobsByName } from '../../ledger/ledger.ts';
@@ -94,7 +94,7 @@ async function* getExternal(
   const { externalIds } = family;
   if (!externalIds) throw usage(`--external: family ${family.name} has no external IDs`);
   const ids = readExternalIds(args);
-  const { externalBatches, lookAtExternalIds } = await import('../../jobs/look-at-external-ids.ts');
+  const { externalBatches, lookAtExternalIds } = await import('../../jobs/create/look-at-external-ids.ts');
   const batches = externalBatches(ids, family);
   if (ctx.globals.dryRun || ctx.globals.curl) {
     for (const batch of batches) {

@@ -7,10 +7,10 @@ import type { Family, TaskFamily } from '../../gateway/task.ts';
 import type { IntentEvent, Job, Once } from '../../ledger/event.ts';
 import { onceJobKey } from '../../ledger/job-key.ts';
 import { taskOf } from '../../ledger/settled.ts';
-import { lookUp } from '../external-id.ts';
-import { unknownHint } from '../refused-event.ts';
-import { isUnanswered, type SettleDeps, settleUnanswered } from '../settle-unanswered.ts';
 import { endEvent } from '../watch/look.ts';
+import { lookUp } from './external-id.ts';
+import { unknownHint } from './refused-event.ts';
+import { isUnanswered, type SettleDeps, settleUnanswered } from './settle-unanswered.ts';
 
 // `--once KEY`: a job at most once for this key, whatever process, profile or API key asks. Who makes it holds the lock of
 // the key from the look into the ledger until the create is settled, so that two can never both find nothing. Jobs of a key

@@ -1,6 +1,6 @@
 import { GwError, Interrupted } from '../../errors.ts';
 import type { LedgerEvent } from '../../ledger/event.ts';
-import { interruptedEvent, refusedEvent, unknownHint } from '../refused-event.ts';
+import { interruptedEvent, refusedEvent, unknownHint } from '../create/refused-event.ts';
 import type { Answer } from './answered.ts';
 import type { ImageDeps, ImageOutcome } from './image-request.ts';
 import { saveImages } from './save-images.ts';

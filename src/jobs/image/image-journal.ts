@@ -1,7 +1,7 @@
 import type { Job } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { faultReason } from '../download/disk-fault.ts';
-import type { DownloadJournal } from '../download/journal.ts';
+import { faultReason } from '../save/disk-fault.ts';
+import type { DownloadJournal } from '../save/journal.ts';
 
 /**
  * The journal of a job's images. A part that cannot be recorded is warned of once and no more: it came with the reply

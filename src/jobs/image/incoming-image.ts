@@ -2,10 +2,10 @@ import { fdatasyncSync } from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
-import { DiskFault, faultReason } from '../download/disk-fault.ts';
-import type { DownloadJournal } from '../download/journal.ts';
-import { forgetPart, PartFile, removePart } from '../download/part-file.ts';
-import { refusalOf } from '../download/verify-part.ts';
+import { DiskFault, faultReason } from '../save/disk-fault.ts';
+import type { DownloadJournal } from '../save/journal.ts';
+import { forgetPart, PartFile, removePart } from '../save/part-file.ts';
+import { refusalOf } from '../save/verify-part.ts';
 import { Base64Decoder, NotBase64 } from './base64-decoder.ts';
 import type { LiftedText } from './json-lifter.ts';
 

@@ -3,11 +3,11 @@ import { GwError } from '../../errors.ts';
 import { imageRole } from '../../gateway/image/job.ts';
 import type { SavedFile, SavePlan } from '../../ledger/event.ts';
 import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
-import { faultReason } from '../download/disk-fault.ts';
-import type { DownloadJournal } from '../download/journal.ts';
-import { type Naming, outputPath } from '../download/output-path.ts';
-import { forgetPart, type PartFile } from '../download/part-file.ts';
-import { type PublishOptions, publish } from '../download/publish.ts';
+import { faultReason } from '../save/disk-fault.ts';
+import type { DownloadJournal } from '../save/journal.ts';
+import { type Naming, outputPath } from '../save/output-path.ts';
+import { forgetPart, type PartFile } from '../save/part-file.ts';
+import { type PublishOptions, publish } from '../save/publish.ts';
 import { missingEnd } from './missing-end.ts';
 
 export interface PublishImage {

@@ -1,8 +1,8 @@
 import { imageFamily, imageIndex, imageRole } from '../../gateway/image/job.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import type { SavedFile } from '../../ledger/event.ts';
-import { type SaveInput, saveOutputs } from '../download/save-outputs.ts';
-import { sidecarOf } from '../download/sidecar.ts';
+import { type SaveInput, saveOutputs } from '../save/save-outputs.ts';
+import { sidecarOf } from '../save/sidecar.ts';
 import type { Answer } from './answered.ts';
 import type { ImageDeps } from './image-request.ts';
 import { publishImage } from './publish-image.ts';

@@ -1,10 +1,10 @@
 import * as path from 'node:path';
 import { imageFamily, imageIndex } from '../../gateway/image/job.ts';
 import type { Job, SavedFile } from '../../ledger/event.ts';
-import type { DownloadJournal, RecordedPart } from '../download/journal.ts';
-import { namingOf } from '../download/output-path.ts';
-import { forgetPart, PartFile, removePart } from '../download/part-file.ts';
-import { sidecarOf } from '../download/sidecar.ts';
+import type { DownloadJournal, RecordedPart } from '../save/journal.ts';
+import { namingOf } from '../save/output-path.ts';
+import { forgetPart, PartFile, removePart } from '../save/part-file.ts';
+import { sidecarOf } from '../save/sidecar.ts';
 import type { Followed } from '../watch/follow.ts';
 import { imageJournal } from './image-journal.ts';
 import type { ImageDeps } from './image-request.ts';

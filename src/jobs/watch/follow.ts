@@ -9,7 +9,7 @@ import type { SavedFile, SavePlan } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { JobEvents } from '../job-events.ts';
 import { printableRecord } from '../printable-record.ts';
-import { type SaveInput, saveJob } from '../save-job.ts';
+import { type SaveInput, saveJob } from '../save/save-job.ts';
 import { recordLook, type SeenTask, type TaskLook, YOUNG_MS } from './look.ts';
 import type { Looker } from './looker.ts';
 import { poll, spedUp } from './poll.ts';

@@ -17,7 +17,7 @@ import {
 } from '../../helpers/fault-server.ts';
 import { serveFile, startOutputServer } from '../../helpers/output-server.ts';
 import { errorOf } from '../../http/test-client.ts';
-import { sha256, tinyPng } from '../download/tiny-media.ts';
+import { sha256, tinyPng } from '../save/tiny-media.ts';
 import { fakePng, saveTo, serve, world } from './harness.ts';
 
 const read = (file: string | undefined): Buffer => fs.readFileSync(file ?? '');

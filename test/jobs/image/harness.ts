@@ -10,7 +10,7 @@ import type { Job } from '../../../src/ledger/event.ts';
 import { openLedger } from '../../../src/ledger/open-ledger.ts';
 import { type FaultServerOptions, type Step, startFaultServer } from '../../helpers/fault-server.ts';
 import { testClient } from '../../http/test-client.ts';
-import { noise } from '../download/tiny-media.ts';
+import { noise } from '../save/tiny-media.ts';
 
 export const generate: Endpoint = {
   name: 'image.generate',

@@ -4,8 +4,8 @@ import * as path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { IncomingImage } from '../../../src/jobs/image/incoming-image.ts';
 import { json } from '../../helpers/fault-server.ts';
-import { MemoryJournal } from '../download/harness.ts';
-import { tinyPng } from '../download/tiny-media.ts';
+import { MemoryJournal } from '../save/harness.ts';
+import { tinyPng } from '../save/tiny-media.ts';
 import { saveTo, serve, world } from './harness.ts';
 
 const base64 = Buffer.from(tinyPng.toString('base64'));

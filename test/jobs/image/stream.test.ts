@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { GwError } from '../../../src/errors.ts';
 import { cut, json, replyBytes, type Step } from '../../helpers/fault-server.ts';
 import { errorOf } from '../../http/test-client.ts';
-import { tinyPng } from '../download/tiny-media.ts';
+import { tinyPng } from '../save/tiny-media.ts';
 import { fakePng, saveTo, serve, world } from './harness.ts';
 
 const b64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64');

@@ -1,11 +1,11 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { expect, test } from 'vitest';
-import { newPartName } from '../../../src/jobs/download/part-name.ts';
 import { isOpenImageJob, syncImageJob } from '../../../src/jobs/image/sync-image-job.ts';
+import { newPartName } from '../../../src/jobs/save/part-name.ts';
 import { serveFile, startOutputServer } from '../../helpers/output-server.ts';
 import { leftLedger } from '../../ledger/fixtures.ts';
-import { tinyPng } from '../download/tiny-media.ts';
+import { tinyPng } from '../save/tiny-media.ts';
 import { fakePng, saveTo, world } from './harness.ts';
 
 // What a process left that was killed at some place of its work, as its ledger and its directory tell.

@@ -1,7 +1,7 @@
 import type { Breakage } from './breakage.ts';
 
 const [resume, replies, publish, faults] = ['resume', 'replies', 'publish', 'faults'].map(
-  (name) => `jobs/download/${name}`,
+  (name) => `jobs/save/${name}`,
 ) as [string, string, string, string];
 
 /** What is brought home, and how it gets its name. */
@@ -148,13 +148,13 @@ export const download: readonly Breakage[] = [
     costs: 'a symbolic link of the user is replaced by --force',
     find: 'if (there && !there.isFile())',
     replace: 'if (there?.isDirectory())',
-    tests: [publish, 'jobs/download/target'],
+    tests: [publish, 'jobs/save/target'],
   },
   {
     costs: 'a cut video passes as whole',
     find: 'if (offset + box.bytes > fileBytes) return',
     replace: 'if (offset > fileBytes) return',
-    tests: ['jobs/download/top-boxes'],
+    tests: ['jobs/save/top-boxes'],
   },
   {
     costs: 'a link from https is followed to http',

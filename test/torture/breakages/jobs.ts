@@ -1,6 +1,6 @@
 import type { Breakage } from './breakage.ts';
 
-const looks = ['jobs/poll', 'jobs/follow-many'];
+const looks = ['jobs/watch/poll', 'jobs/watch/follow-many'];
 
 /** What is paid for, looked at and forgotten. */
 export const jobs: readonly Breakage[] = [
@@ -8,25 +8,25 @@ export const jobs: readonly Breakage[] = [
     costs: 'a create that asks for something else is taken for the lost one',
     find: 'const isSame = held.bodySha256 === digestOf(input.body);',
     replace: 'const isSame = true;',
-    tests: ['jobs/exactly-once', 'commands/video-beta'],
+    tests: ['jobs/create/exactly-once', 'commands/video-beta'],
   },
   {
     costs: 'an older task under the same external ID is taken for the lost one',
     find: 'if (isOlder(claimed)) return true;',
     replace: '',
-    tests: ['jobs/exactly-once', 'commands/video-beta'],
+    tests: ['jobs/create/exactly-once', 'commands/video-beta'],
   },
   {
     costs: "another job's task is taken for the lost one",
     find: 'return owner !== undefined && owner.key !== key && owner.endpoint !== family.query.endpoint.name;',
     replace: 'return false;',
-    tests: ['jobs/exactly-once', 'commands/video-beta'],
+    tests: ['jobs/create/exactly-once', 'commands/video-beta'],
   },
   {
     costs: 'a job that another key cannot see is called lost',
     find: 'if (isOtherKey(job, deps.keyId) || !isExpired(error, job, family, clock.now())) {',
     replace: 'if (!isExpired(error, job, family, clock.now())) {',
-    tests: ['commands/two-gateways', 'commands/jobs', 'commands/jobs-look', 'jobs/many'],
+    tests: ['commands/two-gateways', 'commands/jobs', 'commands/jobs-look', 'jobs/watch/many'],
   },
   {
     costs: 'a wait gives a sick gateway up before its 15 minutes',
@@ -68,25 +68,25 @@ export const jobs: readonly Breakage[] = [
     costs: 'more tasks are sent than the account runs',
     find: 'if (taken.length + before < most) return await begin();',
     replace: 'if (taken.length + before <= most) return await begin();',
-    tests: ['jobs/slots'],
+    tests: ['jobs/create/slots'],
   },
   {
     costs: '--queue waits beyond --wait-timeout',
     find: "if (clock.steady() + CHECK_MS >= deadlineMs) { throw new GwError('rate_limited', `no free slot",
     replace: "if (clock.steady() < 0) { throw new GwError('rate_limited', `no free slot",
-    tests: ['jobs/slots'],
+    tests: ['jobs/create/slots'],
   },
   {
     costs: 'a create that was lost takes no slot, and one too many is sent',
     find: 'if (isLost && clock.now() < (job.sentAtMs ?? job.createdAtMs) + LIKELY_RUN_MS) return true;',
     replace: '',
-    tests: ['jobs/slots'],
+    tests: ['jobs/create/slots'],
   },
   {
     costs: 'the slots of another account hold this one up',
     find: 'if (isOtherKey(job, intent.keyId)) return false; if (job.state',
     replace: 'if (job.state',
-    tests: ['jobs/slots'],
+    tests: ['jobs/create/slots'],
   },
   {
     costs: 'a paid create is sent again after a complete 5xx',
@@ -105,7 +105,7 @@ export const jobs: readonly Breakage[] = [
     costs: 'what may have left counts as not sent',
     find: "if (error.sent === 'maybe') return 'lost';",
     replace: '',
-    tests: ['http/resend-matrix', 'jobs/exactly-once'],
+    tests: ['http/resend-matrix', 'jobs/create/exactly-once'],
   },
   {
     costs: 'Retry-After is shortened by our own pace',

@@ -1,6 +1,6 @@
 import type { Breakage } from './breakage.ts';
 
-const takenUp = ['jobs/exactly-once'];
+const takenUp = ['jobs/create/exactly-once'];
 const rewritten = ['ledger/remove'];
 
 /** What is known of a paid job, and who may say it. */

@@ -1,0 +1,81 @@
+import { GwError, Interrupted } from '../../errors.ts';
+import { readGatewayError } from '../../gateway/gateway-error.ts';
+import { parseJson } from '../../http/parse-json.ts';
+import { UnknownOutcome } from '../../http/retry.ts';
+import type { LedgerEvent } from '../../ledger/event.ts';
+import type { CreateInput } from './create.ts';
+import type { CreateAttempt } from './create-attempt.ts';
+import { interruptedEvent, refusedEvent, unknownHint } from './refused-event.ts';
+
+/** Writes down how a create failed, and returns the error that says so, with the way on from there. */
+export function recordFailure(
+  error: unknown,
+  { isSent, isLost, absent }: CreateAttempt,
+  { key, ledger, family, externalId, queue }: CreateInput,
+): unknown {
+  const record = (event: LedgerEvent) => {
+    try {
+      ledger.append(key, event);
+    } catch {
+      // What happened to the request says more than that it could not be written down; sync calls the job unknown.
+    }
+  };
+  const recordUnknown = (message: string) => {
+    record({ event: 'unknown', message });
+    if (absent) record({ event: 'absent', serverDateMs: absent.serverDateMs });
+  };
+  const canBeFound = family.externalIds !== undefined && externalId !== undefined;
+  const goOn = unknownHint(key, canBeFound);
+  if (error instanceof GwError && error.kind === 'unknown_outcome') {
+    const message = `${error.message}${wordsOf(error)}`;
+    recordUnknown(message);
+    const what = canBeFound ? 'the job may exist' : 'the job may exist and was not sent again';
+    return new GwError('unknown_outcome', message, {
+      ...error.facts,
+      taskId: key,
+      hint: `${what}; ${goOn}`,
+    });
+  }
+  if (error instanceof GwError) {
+    record(refusedEvent(error, isSent));
+    return error.kind === 'rate_limited' && !queue ? withQueueHint(error) : error;
+  }
+  if (error instanceof Interrupted && isLost) {
+    recordUnknown(`${error.message} while the lost answer was looked for`);
+    return new Interrupted(error.signal, `the job may exist; ${goOn}`);
+  }
+  if (error instanceof Interrupted) {
+    record(interruptedEvent(error.message, isSent));
+    return error;
+  }
+  // A 2xx reply that names no usable task: something was paid for, and we do not know what.
+  if (isSent) {
+    const message = `the ${family.name} create was answered, but the reply names no usable task`;
+    recordUnknown(message);
+    return new GwError('unknown_outcome', message, { hint: goOn, taskId: key });
+  }
+  return error;
+}
+
+/** Without --queue a 429 may only mean that no slot is free. */
+function withQueueHint(error: GwError): GwError {
+  const hint = [error.facts.hint, 'with --queue gw waits for a free slot before it sends'];
+  return new GwError(error.kind, error.message, {
+    ...error.facts,
+    hint: hint.filter((part) => part !== undefined).join('; '),
+  });
+}
+
+/** What a complete 2xx reply that names no task says of an error: no refusal by the document, but worth reading. */
+function wordsOf(error: GwError): string {
+  if (!(error instanceof UnknownOutcome) || error.partialText === undefined) return '';
+  try {
+    const { code, message } = readGatewayError(parseJson(error.partialText));
+    const said = [code, message].filter(Boolean).join(': ');
+    return said === '' ? '' : `; it says "${said.slice(0, LONGEST_WORDS)}"`;
+  } catch {
+    return '';
+  }
+}
+
+const LONGEST_WORDS = 300;

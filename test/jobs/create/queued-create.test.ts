@@ -1,0 +1,112 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { type EndingSignal, Interrupted } from '../../../src/errors.ts';
+import { gammaCreate } from '../../../src/gateway/gamma/create.ts';
+import { gammaFamily } from '../../../src/gateway/gamma/task.ts';
+import { createJob } from '../../../src/jobs/create/create.ts';
+import { identifyBody } from '../../../src/jobs/create/external-id.ts';
+import { openLedger } from '../../../src/ledger/open-ledger.ts';
+import { json, reset, type Step, startFaultServer } from '../../helpers/fault-server.ts';
+import { errorOf, testClient } from '../../http/test-client.ts';
+import { intent, tempDir } from '../../ledger/fixtures.ts';
+
+const {
+  bodySha256: _,
+  externalId: __,
+  event: ___,
+  ...asked
+} = intent({ family: 'gamma', endpoint: 'gamma.create' });
+const limited = (retryAfter?: string) =>
+  json(
+    429,
+    { error: { message: 'slow down' } },
+    retryAfter === undefined ? {} : { 'retry-after': retryAfter },
+  );
+const fine = json(200, { task_id: 't-1' });
+
+/** A create under --queue, which waits for a slot for `waitMs`. */
+async function scene(steps: readonly Step[], waitMs = 3_600_000) {
+  const server = await startFaultServer({ steps });
+  onTestFinished(server.close);
+  const { client, clock, transport } = testClient(server.url, { retries: 0 });
+  onTestFinished(() => transport.close());
+  const ledger = openLedger({ dir: tempDir(), clock, keepPrompts: true });
+  const abort = new AbortController();
+  const queued: string[] = [];
+  const create = createJob({
+    family: gammaFamily,
+    endpoint: gammaCreate,
+    ...identifyBody(gammaFamily, { model: 'gamma-H3' }),
+    intent: { event: 'intent', ...asked, gateway: server.url },
+    client,
+    ledger,
+    clock,
+    signal: abort.signal,
+    note: () => {},
+    queue: {
+      deadlineMs: clock.steady() + waitMs,
+      random: () => 0,
+      onQueued: (message) => queued.push(message),
+      pool: { name: 'gamma', queriesPerMinute: undefined } as never,
+      looker: undefined as never,
+    },
+  });
+  return { create, server, clock, ledger, abort, queued };
+}
+
+const paceMs = gammaFamily.pollIntervalMs.min;
+
+test.each([
+  ['120', 120_000],
+  // Gone by when it is said for the second time.
+  ['Fri, 20 Nov 2026 12:02:00 GMT', 120_000, paceMs],
+  ['0', paceMs],
+  ['Thu, 19 Nov 2026 12:00:00 GMT', paceMs],
+  ['-5', paceMs],
+  ['soon', paceMs],
+  [undefined, paceMs],
+])(
+  'Retry-After %s: the next try comes then, and no sooner than the pace',
+  async (value, sleptMs, thenMs = sleptMs) => {
+    const { create, server, clock, queued } = await scene([limited(value), limited(value), fine]);
+    expect(await create).toMatchObject({ id: 't-1' });
+    expect([server.requests.length, clock.sleeps]).toEqual([3, [sleptMs, thenMs]]);
+    expect(queued).toEqual([expect.stringContaining('no free slot')]);
+  },
+);
+
+test('Retry-After 1e9 passes the deadline: it stops at once, and nothing was made', async () => {
+  const { create, server, clock, ledger } = await scene([limited('1000000000')]);
+  const error = await errorOf(create);
+  expect(error).toMatchObject({ kind: 'rate_limited', facts: { retryAtMs: clock.now() + 1e12 } });
+  expect(error.facts?.hint).not.toContain('--queue');
+  expect([server.requests.length, clock.sleeps]).toEqual([1, []]);
+  expect((await ledger.find()).map(({ state }) => state)).toEqual(['refused']);
+});
+
+test('the deadline ends a wait for a slot, with the last refusal', async () => {
+  const { create, server, clock, ledger } = await scene([limited('30')], 100_000);
+  expect(await errorOf(create)).toMatchObject({ kind: 'rate_limited' });
+  expect([server.requests.length, clock.sleeps]).toEqual([4, [30_000, 30_000, 30_000]]);
+  expect((await ledger.find()).map(({ state }) => state)).toEqual(['refused']);
+});
+
+test('Ctrl-C while it waits: nothing more is sent, and the ledger says that nothing was made', async () => {
+  const { create, server, clock, abort, queued, ledger } = await scene([limited('30')]);
+  const push = queued.push.bind(queued);
+  queued.push = (...texts) => {
+    abort.abort(new Interrupted('SIGINT' satisfies EndingSignal));
+    return push(...texts);
+  };
+  expect(await errorOf(create)).toBeInstanceOf(Interrupted);
+  // The wait itself ends, not only what would come after it.
+  expect([server.requests.length, clock.sleeps]).toEqual([1, []]);
+  const [job] = await ledger.find();
+  expect(['refused', 'not_sent']).toContain(job?.state);
+});
+
+test('a lost answer behind a 429 is unknown, and ends the wait for a slot', async () => {
+  const { create, server, ledger } = await scene([limited('30'), reset, fine]);
+  expect(await errorOf(create)).toMatchObject({ kind: 'unknown_outcome' });
+  expect(server.requests).toHaveLength(2);
+  expect((await ledger.find()).map(({ state }) => state)).toEqual(['unknown']);
+});

@@ -1,0 +1,229 @@
+import { readdirSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import * as path from 'node:path';
+import { expect, test } from 'vitest';
+import { alphaFamily } from '../../../src/gateway/alpha/task.ts';
+import { betaFamily } from '../../../src/gateway/beta/task.ts';
+import { type AccountType, poolOf } from '../../../src/gateway/limits.ts';
+import type { TaskFamily } from '../../../src/gateway/task.ts';
+import { takeSlot } from '../../../src/jobs/create/slots.ts';
+import { createLooker } from '../../../src/jobs/watch/looker.ts';
+import { newJobKey } from '../../../src/ledger/job-key.ts';
+import { openLedger } from '../../../src/ledger/open-ledger.ts';
+import { VirtualClock } from '../../helpers/virtual-clock.ts';
+import { intent, leftLedger, tempDir } from '../../ledger/fixtures.ts';
+import { fakeTasks } from '../fake-client.ts';
+
+const gateway = 'https://gateway.example';
+
+/** A user whose tasks end when the test says; ledgers of one directory are other processes of the same user. */
+function scene(
+  endsAtMs: Record<string, number>,
+  account: AccountType = 'personal',
+  family: TaskFamily = alphaFamily,
+) {
+  const clock = new VirtualClock();
+  const dir = tempDir();
+  const ledger = openLedger({ dir, clock, keepPrompts: true });
+  const { client, asked } = fakeTasks(clock, (id, atMs) => {
+    const endMs = endsAtMs[id];
+    return endMs === undefined ? undefined : atMs >= endMs ? 'succeeded' : 'queued';
+  });
+  const notes: string[] = [];
+  const left = leftLedger({ dir, clock });
+  const run = (id: string, settings: Record<string, unknown> = {}, changes = {}) => {
+    const key = left.begin(intent({ family: family.name, settings, gateway, ...changes }));
+    left.append(key, { event: 'accepted', id });
+    return key;
+  };
+  const take = (settings: Record<string, unknown> = {}, deadlineMs = 3_600_000) =>
+    takeSlot(
+      {
+        family,
+        intent: { gateway, keyId: 'own' },
+        pool: poolOf({ family: family.name, settings }, account),
+        looker: createLooker({ client, family, clock, account, random: () => 0.5 }),
+        ledger: openLedger({ dir, clock, keepPrompts: true }),
+        clock,
+        random: () => 0.5,
+        signal: new AbortController().signal,
+        deadlineMs,
+        onQueued: (text) => notes.push(text),
+      },
+      () => {
+        const key = newJobKey();
+        const hold = ledger.begin(intent({ family: family.name, settings, gateway }), key);
+        return { key, atMs: clock.steady(), hold };
+      },
+    );
+  return { clock, dir, ledger, left, asked, notes, run, take };
+}
+
+test('a free slot is taken at once, and nothing is asked', async () => {
+  const { clock, run, take, asked, notes } = scene({ a: 1e9, b: 1e9 });
+  run('a');
+  run('b');
+  expect((await clock.until(take())).atMs).toBe(0);
+  expect([asked, notes]).toEqual([[], []]);
+});
+
+test('a full account is waited for, its tasks are looked at, and what ended is written down', async () => {
+  const { clock, run, take, ledger, notes } = scene({ a: 1e9, b: 50_000, c: 1e9 });
+  for (const id of ['a', 'b', 'c']) run(id);
+  const { atMs } = await clock.until(take());
+  expect(atMs).toBeGreaterThanOrEqual(50_000);
+  expect(atMs).toBeLessThan(80_000);
+  expect(notes).toEqual([
+    expect.stringContaining('no free slot: 3 alpha tasks are queued or running, and the account runs 3'),
+  ]);
+  expect((await ledger.find({ ids: ['b'] }))[0]?.state).toBe('succeeded');
+});
+
+test('several that wait at once never take more than there are', async () => {
+  const { clock, run, take, ledger } = scene({ a: 60_000, b: 120_000, c: 1e9 });
+  for (const id of ['a', 'b', 'c']) run(id);
+  const first = take();
+  const second = take();
+  const [one, two] = await clock.until(Promise.all([first, second]));
+  const times = [one.atMs, two.atMs].sort((left, right) => left - right);
+  expect(times[0]).toBeGreaterThanOrEqual(60_000);
+  expect(times[1]).toBeGreaterThanOrEqual(120_000);
+  const open = (await ledger.find()).filter(({ state }) => state === 'running' || state === 'intent');
+  expect(open).toHaveLength(3);
+});
+
+test('five that ask at the same moment for two places: two are let in', async () => {
+  const { clock, run, take } = scene({ a: 1e9 });
+  run('a');
+  const ends = await clock.until(Promise.allSettled(Array.from({ length: 5 }, () => take({}, 30_000))));
+  expect(ends.map(({ status }) => status).sort()).toEqual([
+    ...['fulfilled', 'fulfilled', 'rejected', 'rejected', 'rejected'],
+  ]);
+});
+
+test('a create that another process is sending holds its slot; what a dead one left does not', async () => {
+  const { clock, run, take, ledger } = scene({ a: 1e9, b: 1e9 });
+  run('a');
+  run('b');
+  const alive = ledger.begin(intent({ gateway, settings: {} }));
+  await expect(clock.until(take({}, clock.steady() + 30_000))).rejects.toMatchObject({
+    kind: 'rate_limited',
+    message: expect.stringContaining('nothing was sent'),
+  });
+  alive.release();
+  expect((await clock.until(take())).key).toBeTruthy();
+});
+
+test('4k has a place of its own, beside the others', async () => {
+  const { clock, run, take } = scene({ a: 1e9, b: 1e9, c: 1e9, d: 40_000 });
+  for (const id of ['a', 'b', 'c']) run(id);
+  expect((await clock.until(take({ resolution: '4k' }))).atMs).toBe(0);
+  const before = clock.steady();
+  await expect(clock.until(take({ resolution: '4k' }, before + 20_000))).rejects.toMatchObject({
+    kind: 'rate_limited',
+  });
+});
+
+test('an enterprise account has ten', async () => {
+  const ends = Object.fromEntries(Array.from({ length: 10 }, (_, at) => [`t${at}`, at === 9 ? 30_000 : 1e9]));
+  const { clock, run, take } = scene(ends, 'enterprise');
+  for (const id of Object.keys(ends).slice(0, 9)) run(id);
+  expect((await clock.until(take())).atMs).toBe(0);
+  run('t9');
+  await expect(clock.until(take({}, clock.steady() + 1000))).rejects.toMatchObject({ kind: 'rate_limited' });
+});
+
+test('jobs of other gateways and families take no slot; tasks that the gateway has forgotten neither', async () => {
+  const { clock, run, take } = scene({ c: 1e9 });
+  run('a', {}, { gateway: 'https://other.example' });
+  run('b', {}, { family: 'gamma' });
+  run('c');
+  run('forgotten-1');
+  run('forgotten-2');
+  await clock.until(clock.sleep(61_000));
+  // Two looks, and not one whole pause.
+  expect((await clock.until(take())).atMs).toBeLessThan(61_000 + 5000);
+});
+
+test('jobs that another key made take no slot of this one', async () => {
+  const { clock, run, take, asked } = scene({ a: 1e9, b: 1e9, c: 1e9 });
+  for (const id of ['a', 'b', 'c']) run(id, {}, { keyId: id === 'c' ? 'other' : 'own' });
+  expect((await clock.until(take())).atMs).toBe(0);
+  expect(asked).toEqual([]);
+});
+
+test('a family without a documented limit counts nothing', async () => {
+  const ends = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`t${at}`, 1e9]));
+  const { clock, run, take, asked } = scene(ends, 'personal', betaFamily);
+  for (const id of Object.keys(ends)) run(id);
+  expect((await clock.until(take())).atMs).toBe(0);
+  expect(asked).toEqual([]);
+});
+
+test('a task that was made just now and is not known yet keeps its slot', async () => {
+  const { clock, run, take } = scene({ a: 1e9, b: 1e9 });
+  for (const id of ['a', 'b', 'young']) run(id);
+  await expect(clock.until(take({}, 50_000))).rejects.toMatchObject({ kind: 'rate_limited' });
+  expect((await clock.until(take())).atMs).toBeGreaterThanOrEqual(60_000);
+});
+
+test('a create without an answer holds a slot for as long as its task is likely to run', async () => {
+  const { clock, run, take, left } = scene({ a: 1e9, b: 1e9 });
+  for (const id of ['a', 'b']) run(id);
+  const lost = left.begin(intent({ gateway, settings: {} }));
+  left.append(lost, { event: 'sent' });
+  left.append(lost, { event: 'unknown', message: 'no reply' });
+  await expect(clock.until(take({}, 600_000))).rejects.toMatchObject({ kind: 'rate_limited' });
+  expect((await clock.until(take())).atMs).toBeGreaterThanOrEqual(15 * 60_000);
+});
+
+test('a slot that another gw frees is taken within a second, and the gateway is not asked for it', async () => {
+  const { clock, run, take, ledger, asked } = scene({ a: 1e9, b: 1e9, c: 1e9 });
+  const keys = ['a', 'b', 'c'].map((id) => run(id));
+  const taken = take();
+  await clock.until(clock.sleep(3_000));
+  const looks = asked.length;
+  const hold = await ledger.hold(keys[1] ?? '');
+  ledger.append(keys[1] ?? '', {
+    event: 'final',
+    state: 'succeeded',
+    status: 'succeeded',
+    record: {},
+    serverDateMs: 0,
+  });
+  hold?.release();
+  const { atMs } = await clock.until(taken);
+  expect(atMs).toBeLessThanOrEqual(4_000);
+  expect(asked).toHaveLength(looks);
+});
+
+test('first come, first served: each is told how many are before it, and one that has died holds nobody up', async () => {
+  const { clock, run, take, notes, dir } = scene({ a: 40_000, b: 80_000, c: 120_000 });
+  for (const id of ['a', 'b', 'c']) run(id);
+  const order: string[] = [];
+  const taking: Promise<unknown>[] = [];
+  for (const name of ['first', 'second', 'third']) {
+    taking.push(take().then(() => order.push(name)));
+    await clock.until(clock.sleep(100));
+    const line = readdirSync(path.join(dir, 'locks')).find((each) => each.endsWith('.line')) ?? '';
+    // Between the first and the second stands a ticket of a process that is no more.
+    if (name === 'first') {
+      const dead = { pid: 2 ** 30, host: hostname(), started: '', nonce: 'ab', atMs: 0 };
+      writeFileSync(path.join(dir, 'locks', line, '2'), JSON.stringify(dead));
+    }
+  }
+  await clock.until(Promise.all(taking));
+  expect(order).toEqual(['first', 'second', 'third']);
+  expect(notes.map((note) => /(\d+ before you|you are next)$/.exec(note)?.[1])).toEqual([
+    ...[undefined, '1 before you', '2 before you', 'you are next', '1 before you', 'you are next'],
+  ]);
+});
+
+test('only the first in line looks at the tasks', async () => {
+  const { clock, run, take, asked } = scene({ a: 30_000, b: 60_000, c: 90_000 });
+  for (const id of ['a', 'b', 'c']) run(id);
+  const taking = [take(), take(), take()];
+  await clock.until(clock.sleep(1_000));
+  expect(asked).toHaveLength(3);
+  await clock.until(Promise.all(taking));
+});

@@ -1,0 +1,125 @@
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { afterEach } from 'vitest';
+import type { TaskOutput } from '../../../src/gateway/task.ts';
+import type { Clock } from '../../../src/host.ts';
+import { createTransport } from '../../../src/http/transport.ts';
+import type { DownloadJournal, RecordedPart } from '../../../src/jobs/save/journal.ts';
+import { type SaveInput, saveOutputs } from '../../../src/jobs/save/save-outputs.ts';
+import type { SavedFile } from '../../../src/ledger/event.ts';
+import { type Answer, type OutputServer, startOutputServer } from '../../helpers/output-server.ts';
+
+/** A journal in memory that a later run can start from. */
+export class MemoryJournal implements DownloadJournal {
+  downloadsSoFar = 0;
+  parts: Record<string, RecordedPart> = {};
+  files: SavedFile[] = [];
+  readonly events: string[] = [];
+
+  aboutToGet(role: string): void {
+    this.events.push(`get ${role}`);
+    this.downloadsSoFar++;
+  }
+  part(role: string, part: Parameters<DownloadJournal['part']>[1]): void {
+    this.events.push(part ? `part ${role}` : `gone ${role}`);
+    if (part) this.parts[role] = { ...part, startedAtMs: Date.now() };
+    else delete this.parts[role];
+  }
+  saved(file: SavedFile): void {
+    this.events.push(`saved ${file.role}`);
+    this.files.push(file);
+  }
+  /** What a run that starts now would be given. */
+  snapshot(): MemoryJournal {
+    const copy = new MemoryJournal();
+    copy.downloadsSoFar = this.downloadsSoFar;
+    copy.parts = { ...this.parts };
+    copy.files = [...this.files];
+    return copy;
+  }
+}
+
+/** A clock that does not sleep and remembers for how long it was asked to. */
+export function scriptedClock(): Clock & { readonly slept: number[] } {
+  const slept: number[] = [];
+  let passed = 0;
+  return {
+    slept,
+    now: () => Date.now() + passed,
+    steady: () => performance.now() + passed,
+    async sleep(ms, signal) {
+      signal?.throwIfAborted();
+      slept.push(ms);
+      passed += ms;
+    },
+  };
+}
+
+const toClose: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const close of toClose.splice(0).reverse()) await close();
+});
+
+export function tempDir(): string {
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'gw-download-'));
+  toClose.push(() => fs.rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+export async function outputServer(answer: Answer): Promise<OutputServer> {
+  const server = await startOutputServer(answer);
+  toClose.push(() => server.close());
+  return server;
+}
+
+export const video = (url: string): TaskOutput => ({ role: 'video', type: 'video', url });
+
+export interface Run extends Partial<SaveInput> {
+  readonly dir: string;
+  readonly url?: string;
+}
+
+/** Runs saveOutputs as a process of its own would: one output, default name, with what the test changes. */
+export async function run({ dir, url, ...changes }: Run) {
+  const journal = (changes.journal as MemoryJournal | undefined) ?? new MemoryJournal();
+  const clock = scriptedClock();
+  const warnings: string[] = [];
+  const progress: { bytes: number; totalBytes: number | undefined }[] = [];
+  let refreshed = 0;
+  const transport = changes.transport ?? createTransport({ proxies: undefined });
+  const input: SaveInput = {
+    outputs: [video(url ?? 'http://127.0.0.1:1/')],
+    plan: { target: path.join(dir, '{id}.{ext}'), force: false, download: true },
+    names: {
+      id: 'cgt-1',
+      family: 'alpha',
+      model: 'alpha-video-2-5-260628',
+      atMs: Date.parse('2026-11-20T12:00:00'),
+    },
+    maxDownloads: 100,
+    silenceMs: 2_000,
+    clock,
+    random: () => 0.5,
+    signal: new AbortController().signal,
+    onWarning: (text) => warnings.push(text),
+    onProgress: (update) => progress.push(update),
+    bootedAtMs: 0,
+    ...changes,
+    transport,
+    journal,
+    refreshLink: async (role) => {
+      refreshed++;
+      return changes.refreshLink?.(role);
+    },
+  };
+  try {
+    const { files, failures } = await saveOutputs(input);
+    return { files, failures, journal, slept: clock.slept, warnings, progress, refreshed: () => refreshed };
+  } finally {
+    if (!changes.transport) await transport.close();
+  }
+}
+
+/** Everything in a directory, hidden files too, sorted. */
+export const listing = (dir: string): string[] => fs.readdirSync(dir).sort();

@@ -1,0 +1,174 @@
+import { execFileSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { PartFile } from '../../../src/jobs/save/part-file.ts';
+import { PartGone, publish } from '../../../src/jobs/save/publish.ts';
+import { serveFile } from '../../helpers/output-server.ts';
+import { listing, MemoryJournal, outputServer, run, tempDir } from './harness.ts';
+import { noise, sha256, tinyMp4 } from './tiny-media.ts';
+
+function partOf(dir: string, bytes: Buffer): PartFile {
+  const part = PartFile.create(dir, { totalBytes: bytes.length }, () => {});
+  part.append(bytes);
+  return part;
+}
+
+const options = (dir: string, changes = {}) => ({
+  dir,
+  name: (copy: number) => (copy === 0 ? 'fox.mp4' : `fox-${copy}.mp4`),
+  force: false,
+  mode: 0o644,
+  ...changes,
+});
+
+/** What a file system without hard links answers. */
+const noLink = (code: string) => () => {
+  throw Object.assign(new Error(code), { code });
+};
+
+describe('a finished part', () => {
+  it('takes the next free name, the permissions, and keeps its own name until it is recorded', async () => {
+    const dir = tempDir();
+    fs.writeFileSync(path.join(dir, 'fox.mp4'), 'mine');
+    fs.symlinkSync('nowhere', path.join(dir, 'fox-1.mp4'));
+    fs.mkdirSync(path.join(dir, 'fox-2.mp4'));
+    const part = partOf(dir, noise(100, 1));
+    expect(fs.statSync(part.path).mode & 0o777).toBe(0o600);
+    const final = await publish(part, options(dir));
+    expect(final).toBe(path.join(dir, 'fox-3.mp4'));
+    expect(fs.statSync(final).mode & 0o777).toBe(0o644);
+    expect(fs.readFileSync(final).equals(noise(100, 1))).toBe(true);
+    expect(fs.existsSync(part.path)).toBe(true);
+    expect(fs.readFileSync(path.join(dir, 'fox.mp4'), 'utf8')).toBe('mine');
+    expect(fs.existsSync(path.join(dir, 'nowhere'))).toBe(false);
+  });
+
+  it.each(['EPERM', 'ENOTSUP', 'EXDEV', 'ENOSYS', 'EACCES'])(
+    'is renamed over a name of its own where link() says %s',
+    async (code) => {
+      const dir = tempDir();
+      fs.writeFileSync(path.join(dir, 'fox.mp4'), 'mine');
+      const final = await publish(partOf(dir, noise(100, 1)), options(dir, { link: noLink(code) }));
+      expect(final).toBe(path.join(dir, 'fox-1.mp4'));
+      expect(fs.readFileSync(final).equals(noise(100, 1))).toBe(true);
+      expect(listing(dir)).toEqual(['fox-1.mp4', 'fox.mp4']);
+    },
+  );
+
+  it('leaves no empty name where the rename fails', async () => {
+    const dir = tempDir();
+    const part = partOf(dir, noise(100, 1));
+    fs.unlinkSync(part.path);
+    await expect(publish(part, options(dir, { link: noLink('EPERM') }))).rejects.toThrow(PartGone);
+    expect(listing(dir)).toEqual([]);
+  });
+
+  it('replaces a regular file only with force, and nothing else even then', async () => {
+    const dir = tempDir();
+    fs.writeFileSync(path.join(dir, 'fox.mp4'), 'old');
+    const final = await publish(partOf(dir, noise(100, 1)), options(dir, { force: true }));
+    expect(fs.readFileSync(final).equals(noise(100, 1))).toBe(true);
+    expect(listing(dir)).toEqual(['fox.mp4']);
+    fs.unlinkSync(final);
+    fs.writeFileSync(path.join(dir, 'precious'), 'precious');
+    fs.symlinkSync('precious', final);
+    await expect(publish(partOf(dir, noise(9, 1)), options(dir, { force: true }))).rejects.toThrow(
+      'a symbolic link',
+    );
+    fs.unlinkSync(final);
+    fs.mkdirSync(final);
+    await expect(publish(partOf(dir, noise(9, 1)), options(dir, { force: true }))).rejects.toThrow(
+      'a directory',
+    );
+    expect(fs.readFileSync(path.join(dir, 'precious'), 'utf8')).toBe('precious');
+  });
+
+  it('whose bytes may not have reached the disk gets no name', async () => {
+    const dir = tempDir();
+    const fifo = path.join(dir, 'fifo');
+    execFileSync('mkfifo', [fifo]);
+    // A pipe has permissions, and cannot be brought to disk.
+    const fd = fs.openSync(fifo, fs.constants.O_RDWR);
+    const part = partOf(dir, noise(100, 1));
+    part.close();
+    const unsynced = Object.assign(Object.create(Object.getPrototypeOf(part)), part, { fd, isOpen: true });
+    await expect(publish(unsynced, options(dir))).rejects.toMatchObject({
+      message: expect.stringContaining('could not be brought safely to disk'),
+      keepsPart: false,
+    });
+    expect(listing(dir)).toEqual([path.basename(part.path), 'fifo']);
+  });
+
+  it('that was taken away says so', async () => {
+    const dir = tempDir();
+    const part = partOf(dir, noise(100, 1));
+    fs.unlinkSync(part.path);
+    await expect(publish(part, options(dir))).rejects.toThrow(PartGone);
+  });
+});
+
+describe('a race', () => {
+  const rounds = 25;
+  const racers = 4;
+
+  it('for one name is lost by nobody, and nothing is overwritten', async () => {
+    for (let round = 0; round < rounds; round++) {
+      const dir = tempDir();
+      fs.writeFileSync(path.join(dir, 'fox.mp4'), 'mine');
+      const all = Array.from({ length: racers }, (_, index) => noise(5000, round * 10 + index));
+      const finals = await Promise.all(all.map((bytes) => publish(partOf(dir, bytes), options(dir))));
+      expect(new Set(finals).size).toBe(racers);
+      for (const [index, final] of finals.entries()) {
+        expect(sha256(fs.readFileSync(final))).toBe(sha256(all[index] ?? Buffer.alloc(0)));
+      }
+      expect(fs.readFileSync(path.join(dir, 'fox.mp4'), 'utf8')).toBe('mine');
+    }
+  });
+
+  it('of several runs for one target saves every file whole', async () => {
+    for (let round = 0; round < 10; round++) {
+      const dir = tempDir();
+      const all = Array.from({ length: racers }, (_, index) => tinyMp4(30_000, round * 10 + index));
+      const server = await outputServer((request, response) => {
+        const bytes = all[Number(request.url?.slice(1))] ?? Buffer.alloc(0);
+        serveFile(bytes, request, response, { etag: `"${request.url}"` });
+      });
+      const plan = { target: path.join(dir, 'fox.mp4'), force: false, download: true };
+      const results = await Promise.all(
+        all.map((_, index) => run({ dir, url: `${server.url}/${index}`, plan })),
+      );
+      const files = results.flatMap((result) => result.files);
+      expect(new Set(files.map((file) => file.path)).size).toBe(racers);
+      for (const [index, file] of files.entries()) {
+        expect(sha256(fs.readFileSync(file.path))).toBe(sha256(all[index] ?? Buffer.alloc(0)));
+      }
+      expect(listing(dir)).toEqual(['fox-1.mp4', 'fox-2.mp4', 'fox-3.mp4', 'fox.mp4']);
+    }
+  });
+
+  it('for one part, where the lock was lost, costs bandwidth and no data', async () => {
+    for (let round = 0; round < 10; round++) {
+      const dir = tempDir();
+      const file = tinyMp4(300_000, round);
+      const etag = `"${round}"`;
+      let number = 0;
+      const server = await outputServer((request, response) => {
+        number++;
+        serveFile(file, request, response, { etag, ...(number % 3 === 0 ? { cutAfter: 40_000 } : {}) });
+      });
+      const before = new MemoryJournal();
+      const part = path.join(dir, `.gw-${'d'.repeat(32)}.part`);
+      fs.writeFileSync(part, file.subarray(0, 100_000));
+      before.parts.video = { path: part, etag, totalBytes: file.length, startedAtMs: Date.now() };
+      const results = await Promise.all(
+        Array.from({ length: 3 }, () => run({ dir, url: server.url, journal: before.snapshot() })),
+      );
+      expect(results.flatMap(({ failures }) => failures)).toEqual([]);
+      for (const name of listing(dir)) {
+        expect(name).toMatch(/^cgt-1(-\d)?\.mp4$/);
+        expect(sha256(fs.readFileSync(path.join(dir, name)))).toBe(sha256(file));
+      }
+    }
+  });
+});

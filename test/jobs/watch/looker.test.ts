@@ -1,0 +1,311 @@
+import { describe, expect, test } from 'vitest';
+import { GwError } from '../../../src/errors.ts';
+import { alphaFamily } from '../../../src/gateway/alpha/task.ts';
+import { betaFamily } from '../../../src/gateway/beta/task.ts';
+import { accountLimits, fourKLimits, poolOf } from '../../../src/gateway/limits.ts';
+import type { TaskFamily } from '../../../src/gateway/task.ts';
+import { createLooker } from '../../../src/jobs/watch/looker.ts';
+import { poll } from '../../../src/jobs/watch/poll.ts';
+import { VirtualClock } from '../../helpers/virtual-clock.ts';
+import { fakeTasks, mostInAMinute } from '../fake-client.ts';
+
+const idsOf = (count: number) =>
+  Array.from({ length: count }, (_, at) => `task-${String(at).padStart(5, '0')}`);
+const never = () => new AbortController().signal;
+
+/** Follows tasks as `wait` does, without a ledger, until each has succeeded. */
+async function waitForAll(
+  family: TaskFamily,
+  count: number,
+  options: { account?: 'enterprise' | 'personal'; lastsMs: number; settings?: Record<string, unknown> },
+) {
+  const clock = new VirtualClock();
+  let seed = 1;
+  const random = () => {
+    seed = (seed * 16_807) % 2_147_483_647;
+    return seed / 2_147_483_647;
+  };
+  const fake = fakeTasks(clock, (_, atMs) => (atMs < options.lastsMs ? 'queued' : 'succeeded'), {
+    latencyMs: 40,
+  });
+  const account = options.account ?? 'enterprise';
+  const looker = createLooker({ client: fake.client, family, clock, account, random });
+  const pool = poolOf({ family: family.name, settings: options.settings ?? {} }, account);
+  const looks = new Map<string, number>();
+  const ids = idsOf(count);
+  for (const id of ids) looker.follow(id);
+  const all = ids.map(async (id) => {
+    const look = await poll({
+      look: (signal) =>
+        looker.look(id, { signal, retries: 0, pool, patienceMs: family.pollIntervalMs.max * 0.2 }),
+      intervalMs: family.pollIntervalMs,
+      deadlineMs: 10 * 3_600_000,
+      firstDelayMs: 0,
+      clock,
+      random,
+      signal: never(),
+      taskId: id,
+      onUpdate: () => void looks.set(id, (looks.get(id) ?? 0) + 1),
+      onTrouble: (error) => {
+        throw error;
+      },
+    });
+    expect(look.view).toMatchObject({ id, state: 'succeeded' });
+  });
+  await clock.until(Promise.all(all));
+  return { asked: fake.asked, rounds: Math.max(...looks.values()), looks };
+}
+
+describe('many tasks of family B', () => {
+  test('1,000 are asked for in at most one request for each 50 a round', { timeout: 60_000 }, async () => {
+    const { asked, rounds } = await waitForAll(betaFamily, 1000, { lastsMs: 10 * 60_000 });
+    expect(rounds).toBeGreaterThan(10);
+    expect(asked.length).toBeLessThanOrEqual(rounds * (1000 / 50));
+    expect(Math.max(...asked.map(({ ids }) => ids.length))).toBe(50);
+  });
+
+  test('a few are asked for together, in one request a round', async () => {
+    const { asked, rounds } = await waitForAll(betaFamily, 7, { lastsMs: 60_000 });
+    expect(rounds).toBeGreaterThan(4);
+    expect(asked.length).toBe(rounds);
+    expect(asked.every(({ ids }) => ids.length === 7)).toBe(true);
+  });
+
+  test('a look that nobody else follows does not wait for company', async () => {
+    const clock = new VirtualClock();
+    const { client, asked } = fakeTasks(clock, () => 'queued');
+    const looker = createLooker({
+      client,
+      family: betaFamily,
+      clock,
+      random: () => 0.5,
+      account: 'personal',
+    });
+    await clock.until(looker.look('alone', { signal: never(), patienceMs: 4000 }));
+    expect(asked).toEqual([{ atMs: 0, ids: ['alone'] }]);
+  });
+
+  test('one that waits for the others waits no longer than its patience', async () => {
+    const clock = new VirtualClock();
+    const { client, asked } = fakeTasks(clock, () => 'queued');
+    const looker = createLooker({
+      client,
+      family: betaFamily,
+      clock,
+      random: () => 0.5,
+      account: 'personal',
+    });
+    looker.follow('here');
+    looker.follow('elsewhere');
+    await clock.until(looker.look('here', { signal: never(), patienceMs: 4000 }));
+    expect(asked).toEqual([{ atMs: 4000, ids: ['here'] }]);
+  });
+
+  test('a task that the reply leaves out is not found; the others are', async () => {
+    const clock = new VirtualClock();
+    const { client } = fakeTasks(clock, (id) => (id === 'b' ? undefined : 'queued'));
+    const looker = createLooker({
+      client,
+      family: betaFamily,
+      clock,
+      random: () => 0.5,
+      account: 'personal',
+    });
+    const looks = ['a', 'b', 'c'].map((id) => looker.look(id, { signal: never() }));
+    const [a, b, c] = await clock.until(Promise.allSettled(looks));
+    expect([a?.status, b?.status, c?.status]).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(b).toMatchObject({ reason: { kind: 'not_found', facts: { taskId: 'b' } } });
+  });
+
+  test('a request that fails fails for each of its tasks', async () => {
+    const clock = new VirtualClock();
+    const { client, asked } = fakeTasks(clock, () => 'queued', {
+      fail: () => {
+        throw new GwError('unavailable', 'HTTP 503');
+      },
+    });
+    const looker = createLooker({
+      client,
+      family: betaFamily,
+      clock,
+      random: () => 0.5,
+      account: 'personal',
+    });
+    const looks = ['a', 'b', 'c'].map((id) => looker.look(id, { signal: never() }));
+    const ends = await clock.until(Promise.allSettled(looks));
+    expect(ends.map((end) => (end.status === 'rejected' ? end.reason.kind : ''))).toEqual(
+      Array(3).fill('unavailable'),
+    );
+    expect(asked).toHaveLength(1);
+  });
+
+  test('a task for which the gateway refuses a whole request is found out, and spoils no other', async () => {
+    const clock = new VirtualClock();
+    const { client, asked } = fakeTasks(clock, () => 'queued', {
+      fail: ({ ids }) => {
+        if (ids.includes('task-00033')) throw new GwError('rejected', 'HTTP 400');
+      },
+    });
+    const looker = createLooker({
+      client,
+      family: betaFamily,
+      clock,
+      random: () => 0.5,
+      account: 'personal',
+    });
+    const round = () =>
+      clock.until(Promise.allSettled(idsOf(50).map((id) => looker.look(id, { signal: never() }))));
+    const ends = await round();
+    expect(ends.flatMap((end, at) => (end.status === 'rejected' ? [at] : []))).toEqual([33]);
+    const first = asked.length;
+    expect(first).toBeLessThan(20);
+    await round();
+    expect(asked.length - first).toBe(2);
+  });
+
+  test('the addresses of requests stay short, however long the IDs are', async () => {
+    const clock = new VirtualClock();
+    const { client, asked } = fakeTasks(clock, () => 'queued');
+    const looker = createLooker({
+      client,
+      family: betaFamily,
+      clock,
+      random: () => 0.5,
+      account: 'personal',
+    });
+    const ids = idsOf(60).map((id) => `${id}-${'x'.repeat(110)}`);
+    await clock.until(Promise.all(ids.map((id) => looker.look(id, { signal: never() }))));
+    expect(asked.map(({ ids }) => ids.length)).toEqual([33, 27]);
+  });
+
+  test('a task not known yet is asked for again while it is young', async () => {
+    const clock = new VirtualClock();
+    const { client, asked } = fakeTasks(clock, (_, atMs) => (atMs < 9000 ? undefined : 'queued'));
+    const looker = createLooker({
+      client,
+      family: betaFamily,
+      clock,
+      random: () => 0.5,
+      account: 'personal',
+    });
+    const look = (untilMs: number) =>
+      clock.until(looker.look('young', { signal: never(), retryNotFoundUntilMs: clock.now() + untilMs }));
+    await expect(look(5000)).rejects.toMatchObject({ kind: 'not_found' });
+    await expect(look(60_000)).resolves.toMatchObject({ view: { status: 'queued' } });
+    expect(asked.length).toBeLessThan(10);
+  });
+
+  test('whoever gives up leaves the others their answer; when all have, the request ends', async () => {
+    const clock = new VirtualClock();
+    let ended = false;
+    const { client } = fakeTasks(clock, () => 'queued', {
+      fail: async (_, { signal }) => {
+        await clock.sleep(30_000, signal).catch((error) => {
+          ended = true;
+          throw error;
+        });
+      },
+    });
+    const looker = createLooker({
+      client,
+      family: betaFamily,
+      clock,
+      random: () => 0.5,
+      account: 'personal',
+    });
+    const [one, two] = [new AbortController(), new AbortController()];
+    const first = looker.look('a', { signal: one.signal });
+    const second = looker.look('b', { signal: two.signal });
+    void clock.sleep(1000).then(() => one.abort(new Error('enough')));
+    await expect(clock.until(first)).rejects.toThrow('enough');
+    await expect(clock.until(second)).resolves.toMatchObject({ view: { id: 'b' } });
+    expect(ended).toBe(false);
+    const third = looker.look('c', { signal: two.signal });
+    void clock.sleep(1000).then(() => two.abort(new Error('enough')));
+    await expect(clock.until(third)).rejects.toThrow('enough');
+    await clock.until(clock.sleep(1));
+    expect(ended).toBe(true);
+  });
+});
+
+describe('many tasks of family A', () => {
+  test.each(['enterprise', 'personal'] as const)(
+    '1,000 stay below the documented requests a minute of an %s account, and are spread',
+    { timeout: 120_000 },
+    async (account) => {
+      const { asked, looks } = await waitForAll(alphaFamily, 1000, { account, lastsMs: 15 * 60_000 });
+      expect(mostInAMinute(asked)).toBeLessThanOrEqual(accountLimits[account].requestsPerMinute);
+      expect(mostInAMinute(asked)).toBeGreaterThan(accountLimits[account].requestsPerMinute / 2);
+      const gaps = asked.slice(1).map(({ atMs }, at) => atMs - (asked[at]?.atMs ?? 0));
+      expect(Math.min(...gaps)).toBeGreaterThanOrEqual(60_000 / accountLimits[account].requestsPerMinute);
+      // Nobody is forgotten.
+      expect(Math.max(...looks.values()) - Math.min(...looks.values())).toBeLessThanOrEqual(2);
+    },
+  );
+
+  test('4k tasks have a rate of their own', async () => {
+    const { asked } = await waitForAll(alphaFamily, 40, {
+      lastsMs: 5 * 60_000,
+      settings: { resolution: '4k' },
+    });
+    expect(mostInAMinute(asked)).toBeLessThanOrEqual(fourKLimits.requestsPerMinute);
+  });
+
+  test('a slow gateway is not asked by more than sixteen at once', async () => {
+    const clock = new VirtualClock();
+    let open = 0;
+    let most = 0;
+    const { client } = fakeTasks(clock, () => 'queued', {
+      fail: async () => {
+        open += 1;
+        most = Math.max(most, open);
+        await clock.sleep(60_000);
+        open -= 1;
+      },
+    });
+    const looker = createLooker({
+      client,
+      family: alphaFamily,
+      clock,
+      random: () => 0.5,
+      account: 'enterprise',
+    });
+    await clock.until(Promise.all(idsOf(100).map((id) => looker.look(id, { signal: never() }))));
+    expect(most).toBe(16);
+  });
+
+  test("a 429 holds everybody back for the gateway's own time", async () => {
+    const clock = new VirtualClock();
+    const { client, asked } = fakeTasks(clock, () => 'queued', {
+      fail: ({ ids }) => {
+        if (ids[0] !== 'task-00000') return;
+        throw new GwError('rate_limited', 'HTTP 429', { retryAtMs: clock.now() + 20_000 });
+      },
+    });
+    const looker = createLooker({
+      client,
+      family: alphaFamily,
+      clock,
+      random: () => 0.5,
+      account: 'enterprise',
+    });
+    const looks = idsOf(3).map((id) => looker.look(id, { signal: never(), retries: 0 }));
+    await clock.until(Promise.allSettled(looks));
+    expect(asked.map(({ atMs }) => atMs)).toEqual([0, 20_000, 20_104]);
+  });
+
+  test('an unknown task is asked for alone and says so', async () => {
+    const clock = new VirtualClock();
+    const { client } = fakeTasks(clock, () => undefined);
+    const looker = createLooker({
+      client,
+      family: alphaFamily,
+      clock,
+      random: () => 0.5,
+      account: 'enterprise',
+    });
+    await expect(clock.until(looker.look('gone', { signal: never() }))).rejects.toMatchObject({
+      kind: 'not_found',
+    });
+  });
+});

@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest';
+import { GwError } from '../../../src/errors.ts';
+import type { TaskView } from '../../../src/gateway/task.ts';
+import { type Look, type PollOptions, poll } from '../../../src/jobs/watch/poll.ts';
+import { scriptedClock } from '../../http/scripted-clock.ts';
+import { errorOf } from '../../http/test-client.ts';
+
+// When a wait ends: by what the looks say, one after the other; the last one repeats.
+
+const output = { role: 'video', type: 'video', url: 'https://example.com/a.mp4' };
+const view = (state: TaskView['state']): Look => ({
+  view: { state, status: state, outputs: state === 'succeeded' ? [output] : [] } as unknown as TaskView,
+});
+const notFound = new GwError('not_found', 'no such task');
+const sick = new GwError('unavailable', 'HTTP 503');
+
+function world(looks: readonly (Look | GwError)[], changes: Partial<PollOptions<Look>> = {}) {
+  const clock = scriptedClock();
+  const startMs = clock.steady();
+  let looked = 0;
+  const options: PollOptions<Look> = {
+    look: async () => {
+      const said = looks[Math.min(looked, looks.length - 1)] as Look | GwError;
+      looked += 1;
+      if (said instanceof GwError) throw said;
+      return said;
+    },
+    intervalMs: { min: 10_000, max: 10_000 },
+    deadlineMs: startMs + 24 * 3_600_000,
+    clock,
+    random: () => 0,
+    signal: new AbortController().signal,
+    onUpdate: () => {},
+    onTrouble: () => {},
+    taskId: 'task-1',
+    ...changes,
+  };
+  return { options, looked: () => looked, tookMs: () => clock.steady() - startMs, startMs };
+}
+
+test('two looks that find nothing do not end it', async () => {
+  const here = world([notFound, notFound, view('running'), notFound, notFound, view('succeeded')]);
+  expect((await poll(here.options)).view.state).toBe('succeeded');
+});
+
+test('three in a row do', async () => {
+  const here = world([notFound]);
+  expect(await errorOf(poll(here.options))).toBe(notFound);
+  expect(here.looked()).toBe(3);
+});
+
+test('a gateway that answers nothing is given up after 15 minutes, and not before', async () => {
+  const here = world([sick]);
+  expect(await errorOf(poll(here.options))).toBe(sick);
+  // The first look that fails comes after one pause.
+  expect(here.tookMs()).toBe(15 * 60_000 + 10_000);
+});
+
+test('not for twenty failures that took longer to come than to pass', async () => {
+  const here = world([sick], { intervalMs: { min: 100_000, max: 100_000 } });
+  expect(await errorOf(poll(here.options))).toBe(sick);
+  expect(here.looked()).toBe(20);
+});
+
+test('a task that ended while gw slept towards the end of the wait is no timeout', async () => {
+  const { startMs } = world([]);
+  const here = world([view('running'), view('succeeded')], { deadlineMs: startMs + 15_000 });
+  expect((await poll(here.options)).view.state).toBe('succeeded');
+  expect([here.looked(), here.tookMs()]).toEqual([2, 15_000]);
+});
