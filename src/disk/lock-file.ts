@@ -13,7 +13,6 @@ const unreadableLifeMs = 10_000;
 
 interface Holder extends ProcessIdentity {
   readonly nonce: string;
-  readonly atMs: number;
 }
 
 export interface LockFile {
@@ -28,11 +27,11 @@ export interface LockFile {
 export type Step = (name: string) => void;
 
 /**
- * Takes the lock at a path; undefined when another living process holds it. `nowMs` is the Unix time in milliseconds.
- * Throws the system's error where the file cannot be made.
+ * Takes the lock at a path; undefined when another living process holds it. Throws the system's error where the file
+ * cannot be made.
  */
-export function tryLock(file: string, nowMs: number, step: Step = () => {}): LockFile | undefined {
-  const own: Holder = { ...ownIdentity(), nonce: crypto.randomBytes(12).toString('hex'), atMs: nowMs };
+export function tryLock(file: string, step: Step = () => {}): LockFile | undefined {
+  const own: Holder = { ...ownIdentity(), nonce: crypto.randomBytes(12).toString('hex') };
   if (create(file, own, step)) return lockOf(file, own, step);
   step('read the lock');
   const found = readHolder(file);
@@ -42,15 +41,15 @@ export function tryLock(file: string, nowMs: number, step: Step = () => {}): Loc
 }
 
 /** Whether a living process holds the lock at a path; asking takes nothing. Throws the system's error. */
-export function isLocked(file: string, nowMs: number): boolean {
+export function isLocked(file: string): boolean {
   const found = readHolder(file);
-  return found !== 'gone' && isHeld(found, file, { ...ownIdentity(), nonce: '', atMs: nowMs });
+  return found !== 'gone' && isHeld(found, file, ownIdentity());
 }
 
 /** The marker is a lock too, so one whose maker died is taken over in the same way and never just removed. */
 function takeOver(file: string, stale: Holder | 'unreadable', own: Holder, step: Step): boolean {
   const name = `${file}.${stale === 'unreadable' ? 'unreadable' : stale.nonce}`;
-  const marker = tryLock(name, own.atMs, step);
+  const marker = tryLock(name, step);
   if (!marker) return false;
   const fresh = `${name}.${own.nonce}`;
   try {
@@ -92,10 +91,27 @@ function create(file: string, holder: Holder, step: Step): boolean {
   return true;
 }
 
-function isHeld(found: Holder | 'unreadable', file: string, own: Holder): boolean {
-  if (found === 'unreadable') return Math.abs(own.atMs - modifiedAtMs(file)) < unreadableLifeMs;
-  if (found.host !== own.host) return Math.abs(own.atMs - found.atMs) < foreignLifeMs;
+function isHeld(found: Holder | 'unreadable', file: string, own: ProcessIdentity): boolean {
+  if (found === 'unreadable') return ageMs(file) < unreadableLifeMs;
+  if (found.host !== own.host) return ageMs(file) < foreignLifeMs;
   return isAlive(found);
+}
+
+/**
+ * How long ago a file was written by the clock of its file system, told by a file that is written beside it: the clock of
+ * this machine may be years off the one of a file server, or of another machine that shares it.
+ */
+function ageMs(file: string): number {
+  const probe = `${file}.now`;
+  const fd = fs.openSync(probe, 'w', 0o600);
+  try {
+    fs.writeSync(fd, '.');
+    const nowMs = fs.fstatSync(fd).mtimeMs;
+    return Math.abs(nowMs - (fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0));
+  } finally {
+    fs.closeSync(fd);
+    fs.rmSync(probe, { force: true });
+  }
 }
 
 function readHolder(file: string): Holder | 'unreadable' | 'gone' {
@@ -107,22 +123,17 @@ function readHolder(file: string): Holder | 'unreadable' | 'gone' {
     throw error;
   }
   try {
-    const { pid, host, started, nonce, atMs } = JSON.parse(text) as Partial<Holder>;
+    const { pid, host, started, nonce } = JSON.parse(text) as Partial<Holder>;
     const readable =
       typeof pid === 'number' &&
       typeof host === 'string' &&
       typeof started === 'string' &&
       typeof nonce === 'string' &&
-      /^[0-9a-f]{1,64}$/.test(nonce) &&
-      typeof atMs === 'number';
-    return readable ? { pid, host, started, nonce, atMs } : 'unreadable';
+      /^[0-9a-f]{1,64}$/.test(nonce);
+    return readable ? { pid, host, started, nonce } : 'unreadable';
   } catch {
     return 'unreadable';
   }
-}
-
-function modifiedAtMs(file: string): number {
-  return fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
 
 function isOwn(file: string, own: Holder): boolean {

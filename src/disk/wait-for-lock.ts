@@ -8,13 +8,10 @@ const LOCK_WAIT_MS = 10_000;
  * Takes the lock at a path as soon as no other process holds it. Throws GwError `usage` where that takes longer than
  * 10 s, and the system's error where the file cannot be made.
  */
-export async function waitForLock(
-  file: string,
-  clock: Pick<Clock, 'now' | 'steady' | 'sleep'>,
-): Promise<LockFile> {
+export async function waitForLock(file: string, clock: Pick<Clock, 'steady' | 'sleep'>): Promise<LockFile> {
   const endMs = clock.steady() + LOCK_WAIT_MS;
   for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 1.5, 50)) {
-    const lock = tryLock(file, clock.now());
+    const lock = tryLock(file);
     if (lock) return lock;
     if (clock.steady() >= endMs) {
       throw usage(

@@ -102,22 +102,25 @@ export function writeIndex(dir: string, { journals, unreadable, count, rows }: I
     const facts = Buffer.from(`${JSON.stringify({ journals, unreadable, count })}\n`);
     const sum = crc32(rows, crc32(facts)).toString(16);
     const fd = fs.openSync(fresh, 'wx', 0o600);
+    let nowMs: number;
     try {
       for (const part of [Buffer.from(`${FORMAT} ${sum}\n`), facts, rows]) fs.writeFileSync(fd, part);
+      nowMs = fs.fstatSync(fd).mtimeMs;
     } finally {
       fs.closeSync(fd);
     }
     fs.renameSync(fresh, path.join(dir, NAME));
-    removeAbandoned(dir);
+    removeAbandoned(dir, nowMs);
   } catch {
     fs.rmSync(fresh, { force: true });
   }
 }
 
-function removeAbandoned(dir: string): void {
+/** `nowMs` is the time as the file system has it, which dates the files. */
+function removeAbandoned(dir: string, nowMs: number): void {
   for (const name of fs.readdirSync(dir).filter((each) => FRESH.test(each))) {
     const file = path.join(dir, name);
-    const { mtimeMs = Date.now() } = fs.statSync(file, { throwIfNoEntry: false }) ?? {};
-    if (Date.now() - mtimeMs > ABANDONED_MS) fs.rmSync(file, { force: true });
+    const { mtimeMs = nowMs } = fs.statSync(file, { throwIfNoEntry: false }) ?? {};
+    if (nowMs - mtimeMs > ABANDONED_MS) fs.rmSync(file, { force: true });
   }
 }

@@ -108,7 +108,7 @@ export function openLedger(options: LedgerOptions): Ledger {
   const claim = (key: string): LockFile | undefined => {
     const file = lockPath(locks, key);
     ensureDirectory(locks);
-    return tryLock(file, clock.now(), step);
+    return tryLock(file, step);
   };
   const holdOf = (key: string, lock: LockFile, job: Job | undefined): Hold => ({
     key,
@@ -167,7 +167,7 @@ export function openLedger(options: LedgerOptions): Ledger {
     holdMany,
     isHeld(key) {
       try {
-        return isLocked(lockPath(locks, key), clock.now());
+        return isLocked(lockPath(locks, key));
       } catch (error) {
         throw claimError(error, locks, 'download');
       }
@@ -178,7 +178,7 @@ export function openLedger(options: LedgerOptions): Ledger {
     get unreadable() {
       return index.unreadable;
     },
-    remove: (keys) => reading(() => removeJobs({ dir, locks, step }, keys, clock.now())),
+    remove: (keys) => reading(() => removeJobs({ dir, locks, step }, keys)),
   };
 }
 

@@ -14,11 +14,10 @@ import { FRESH, rewriteJournal } from './rewrite-journal.ts';
 export function removeJobs(
   { dir, locks, step }: { readonly dir: string; readonly locks: string; readonly step?: Step },
   keys: ReadonlySet<string>,
-  nowMs: number,
 ): void {
   if (keys.size === 0) return;
   ensureDirectory(locks);
-  const lock = tryLock(path.join(locks, 'rewrite.lock'), nowMs, step);
+  const lock = tryLock(path.join(locks, 'rewrite.lock'), step);
   if (!lock)
     throw usage('another gw is removing jobs from the ledger', 'Wait for it to end, then run this again.');
   try {

@@ -57,11 +57,13 @@ function digestOfSources(): string {
   return hash.digest('hex').slice(0, 16);
 }
 
+/** By the date of what was just built, not by a clock: the suite also runs with a shifted one. */
 function removeOld(kept: string): void {
+  const nowMs = fs.statSync(kept).mtimeMs;
   for (const name of fs.readdirSync(tmpdir())) {
     const dir = path.join(tmpdir(), name);
     if (!/^gw-built-\d+-[0-9a-f]{16}$/.test(name) || dir === kept) continue;
     const stats = fs.statSync(dir, { throwIfNoEntry: false });
-    if (stats && stats.mtimeMs < Date.now() - OLD_MS) fs.rmSync(dir, { recursive: true, force: true });
+    if (stats && stats.mtimeMs < nowMs - OLD_MS) fs.rmSync(dir, { recursive: true, force: true });
   }
 }

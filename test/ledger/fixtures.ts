@@ -18,6 +18,12 @@ export function tempDir(): string {
   return dir;
 }
 
+/** Dates a file so many seconds earlier than its file system did. */
+export function age(file: string, seconds: number): void {
+  const writtenAt = fs.statSync(file).mtimeMs / 1000;
+  fs.utimesSync(file, writtenAt - seconds, writtenAt - seconds);
+}
+
 /** A wall clock that the test sets. */
 export function handClock(startMs = novemberMs) {
   let nowMs = startMs;

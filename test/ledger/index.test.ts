@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { linesOf } from '../../src/disk/read-lines.ts';
 import type { Job, LedgerEvent, LedgerLine } from '../../src/ledger/event.ts';
 import { foldJobs } from '../../src/ledger/fold.ts';
@@ -254,6 +254,8 @@ describe('an index that', () => {
     fs.writeFileSync(`${index}.0a1b2c.fresh`, 'half');
     fs.writeFileSync(`${index}.3d4e5f.fresh`, 'half');
     fs.utimesSync(`${index}.0a1b2c.fresh`, 1, 1);
+    vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 400 * 86_400_000);
+    onTestFinished(() => void vi.restoreAllMocks());
     await open().find();
     expect(fs.existsSync(`${index}.0a1b2c.fresh`)).toBe(false);
     expect(fs.existsSync(`${index}.3d4e5f.fresh`)).toBe(true);

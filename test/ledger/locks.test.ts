@@ -2,12 +2,12 @@ import nodeFs, * as fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import * as os from 'node:os';
 import * as path from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { isAlive, ownIdentity } from '../../src/disk/process-identity.ts';
 import { newJobKey } from '../../src/ledger/job-key.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { bundle, Running, runNode } from './bundle.ts';
-import { handClock, intent, novemberMs, tempDir } from './fixtures.ts';
+import { age, handClock, intent, tempDir } from './fixtures.ts';
 
 const claimAll = bundle(path.join(import.meta.dirname, 'scripts', 'claim-all.ts'));
 const key = newJobKey();
@@ -17,8 +17,7 @@ function setUp() {
   const clock = handClock();
   const lock = path.join(dir, 'locks', `${key}.lock`);
   fs.mkdirSync(path.dirname(lock));
-  const put = (holder: object) =>
-    fs.writeFileSync(lock, JSON.stringify({ nonce: 'ab', atMs: novemberMs, ...holder }));
+  const put = (holder: object) => fs.writeFileSync(lock, JSON.stringify({ nonce: 'ab', ...holder }));
   return { dir, clock, lock, put, ledger: openLedger({ dir, clock, keepPrompts: true }) };
 }
 const locks = (dir: string) => fs.readdirSync(path.join(dir, 'locks'));
@@ -83,23 +82,38 @@ describe('a lock left behind', () => {
     expect(await ledger.hold(key)).toBeUndefined();
   });
 
-  it('of another machine counts for an hour', async () => {
-    const { put, ledger, clock } = setUp();
-    put({ pid: 1, host: 'elsewhere', started: 'x' });
-    clock.set(novemberMs + 3_599_000);
-    expect(await ledger.hold(key)).toBeUndefined();
-    clock.set(novemberMs + 3_601_000);
-    expect(await ledger.hold(key)).toBeDefined();
-  });
+  const dayMs = 86_400_000;
+  describe.each([0, 400, -400])('whose file system is %i days from the clock', (days) => {
+    const shifted = () => {
+      const place = setUp();
+      place.clock.set(Date.now() + days * dayMs);
+      vi.spyOn(Date, 'now').mockReturnValue(place.clock.now());
+      onTestFinished(() => void vi.restoreAllMocks());
+      return place;
+    };
 
-  it('that says nothing is one being written, for ten seconds', async () => {
-    const { lock, ledger, clock } = setUp();
-    fs.writeFileSync(lock, '');
-    const madeMs = fs.statSync(lock).mtimeMs;
-    clock.set(madeMs + 9_000);
-    expect(await ledger.hold(key)).toBeUndefined();
-    clock.set(madeMs + 11_000);
-    expect(await ledger.hold(key)).toBeDefined();
+    it('of another machine counts for an hour', async () => {
+      const { dir, lock, put, ledger } = shifted();
+      put({ pid: 1, host: 'elsewhere', started: 'x' });
+      age(lock, 3_590);
+      expect(ledger.isHeld(key)).toBe(true);
+      expect(await ledger.hold(key)).toBeUndefined();
+      age(lock, 3_610);
+      expect(ledger.isHeld(key)).toBe(false);
+      expect(await ledger.hold(key)).toBeDefined();
+      expect(locks(dir)).toHaveLength(1);
+    });
+
+    it('that says nothing is one being written, for ten seconds', async () => {
+      const { dir, lock, ledger } = shifted();
+      fs.writeFileSync(lock, '');
+      expect(await ledger.hold(key)).toBeUndefined();
+      age(lock, 8);
+      expect(await ledger.hold(key)).toBeUndefined();
+      age(lock, 11);
+      expect(await ledger.hold(key)).toBeDefined();
+      expect(locks(dir)).toHaveLength(1);
+    });
   });
 
   it('is not taken over from a rival that was faster', async () => {
@@ -129,7 +143,7 @@ describe('a lock left behind', () => {
     const { put, lock, ledger } = setUp();
     const dead = { pid: await deadPid(), host: os.hostname(), started: '' };
     put(dead);
-    fs.writeFileSync(`${lock}.ab`, JSON.stringify({ ...dead, nonce: 'cd', atMs: novemberMs }));
+    fs.writeFileSync(`${lock}.ab`, JSON.stringify({ ...dead, nonce: 'cd' }));
     expect([await ledger.hold(key), await ledger.hold(key)].filter(Boolean)).toHaveLength(1);
   });
 });
@@ -149,7 +163,7 @@ it('four processes that find the same dead locks share them without a double', a
   const dead = await deadPid();
   const keys = Array.from({ length: 150 }, () => newJobKey());
   for (const [index, each] of keys.entries()) {
-    const holder = { pid: dead, host: os.hostname(), started: '', nonce: `a${index}`, atMs: Date.now() };
+    const holder = { pid: dead, host: os.hostname(), started: '', nonce: `a${index}` };
     fs.writeFileSync(path.join(dir, 'locks', `${each}.lock`), JSON.stringify(holder));
   }
   const rivals = Array.from({ length: 4 }, () => runNode(claimAll, dir, ...keys));

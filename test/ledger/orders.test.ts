@@ -4,11 +4,10 @@ import * as path from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { newJobKey } from '../../src/ledger/job-key.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
-import { diskClock } from './disk-clock.ts';
 import { intent, journalText, leftLedger, tempDir } from './fixtures.ts';
 import { goThrough } from './interleavings.ts';
 
-const clock = diskClock;
+const clock = { now: Date.now };
 vi.setConfig({ testTimeout: 240_000 });
 const place = () => ({ dir: tempDir(), key: newJobKey() });
 const jobsIn = (dir: string) => openLedger({ dir, clock, keepPrompts: true }).find();
@@ -67,7 +66,7 @@ test('two syncs of what a dead process had sent: it may exist, and each says so 
 test.each(['', 'and a marker of one that died while it took the lock over'])(
   'two that find the lock of a dead process: never both hold it %s',
   async (marker) => {
-    const dead = { pid: 0, host: os.hostname(), started: '', nonce: 'ab', atMs: clock.now() };
+    const dead = { pid: 0, host: os.hostname(), started: '', nonce: 'ab' };
     const setUp = () => {
       const here = place();
       const lock = path.join(here.dir, 'locks', `${here.key}.lock`);

@@ -43,7 +43,7 @@ export function openHistory(ctx: SessionContext): History {
   tolerating(() => {
     ensureDirectory(dir);
     lines = readHistory(file);
-    if (lines.length > 2 * KEPT) shorten(file, lines.slice(-KEPT), ctx.clock.now());
+    if (lines.length > 2 * KEPT) shorten(file, lines.slice(-KEPT));
   });
   return {
     lines: lines.slice(-KEPT).reverse(),
@@ -68,8 +68,8 @@ function readHistory(file: string): string[] {
 }
 
 /** Leaves the newest lines only; one that another process adds at this very moment may be lost. */
-function shorten(file: string, lines: readonly string[], nowMs: number): void {
-  const lock = tryLock(`${file}.lock`, nowMs);
+function shorten(file: string, lines: readonly string[]): void {
+  const lock = tryLock(`${file}.lock`);
   if (lock === undefined) return;
   const fresh = `${file}.next`;
   try {

@@ -91,7 +91,7 @@ async function lockOf({ name, origin }: OnceRequest, deps: OnceDeps): Promise<Lo
   ensureDirectory(locks);
   const file = path.join(locks, `once-${onceJobKey(origin, name)}.lock`);
   for (let waited = 0; ; waited += 1) {
-    const lock = tryLock(file, clock.now());
+    const lock = tryLock(file);
     if (lock) return lock;
     if (waited === 0) note(`another gw is making the job of --once ${name}; waiting for it`);
     await clock.sleep(RETRY_MS, signal);

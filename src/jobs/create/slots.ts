@@ -76,10 +76,10 @@ async function waitInLine<T>(
       let before: number;
       try {
         taken = (await openJobs(input)).filter((job) => !gone.has(job.key));
-        const tickets = livingTickets(line.dir, clock.now());
+        const tickets = livingTickets(line.dir);
         before = tickets.filter((number) => number < (ticket?.number ?? Number.POSITIVE_INFINITY)).length;
         if (taken.length + before < most) return await begin();
-        ticket ??= drawTicket(line.dir, tickets, clock.now());
+        ticket ??= drawTicket(line.dir, tickets);
       } finally {
         lock.release();
       }
@@ -140,20 +140,20 @@ function lineOf({ ledger, pool, intent }: SlotInput): Line {
 }
 
 /** The numbers of those who wait; a ticket of a process that has died is removed. To be called under the pool's lock. */
-function livingTickets(dir: string, nowMs: number): number[] {
+function livingTickets(dir: string): number[] {
   const numbers: number[] = [];
   for (const name of fs.readdirSync(dir)) {
     if (!/^\d+$/.test(name)) continue;
-    if (isLocked(path.join(dir, name), nowMs)) numbers.push(Number(name));
+    if (isLocked(path.join(dir, name))) numbers.push(Number(name));
     else fs.rmSync(path.join(dir, name), { force: true });
   }
   return numbers;
 }
 
 /** The next ticket. To be called under the pool's lock. */
-function drawTicket(dir: string, living: readonly number[], nowMs: number): Ticket | undefined {
+function drawTicket(dir: string, living: readonly number[]): Ticket | undefined {
   const number = Math.max(0, ...living) + 1;
-  const lock = tryLock(path.join(dir, String(number)), nowMs);
+  const lock = tryLock(path.join(dir, String(number)));
   return lock && { number, lock };
 }
 

@@ -31,7 +31,7 @@ export function checkTarget(plan: SavePlan, before: BeforeTask): void {
   const { dir, whole } = knownDirectory(split.dir, values);
   try {
     ensureDirectory(dir, 0o777);
-    writeTrial(dir, before.now);
+    writeTrial(dir);
   } catch (error) {
     throw refused(plan.target, `files cannot be saved in ${dir}: ${faultReason(error)}`);
   }
@@ -71,13 +71,14 @@ export const trialNames = ['.gw-0.try', '.gw-1.try', '.gw-2.try', '.gw-3.try'];
 const TRIAL_LIFE_MS = 10_000;
 
 /** Writes a byte to the directory and takes it back, and clears what a killed gw left of doing so. */
-function writeTrial(dir: string, nowMs: number): void {
+function writeTrial(dir: string): void {
   const trials = trialNames.map((name) => path.join(dir, name));
-  for (const trial of trials) clearOld(trial, nowMs);
   const free = trials.find((trial) => fs.lstatSync(trial, { throwIfNoEntry: false }) === undefined);
   const { file, fd } = openTrial(free ?? path.join(dir, newPartName()), dir);
   try {
     fs.writeSync(fd, 'x');
+    const nowMs = fs.fstatSync(fd).mtimeMs;
+    for (const trial of trials) clearOld(trial, nowMs);
   } finally {
     fs.closeSync(fd);
     // Whoever took it for an old one has removed it.
@@ -96,6 +97,7 @@ function openTrial(file: string, dir: string): { readonly file: string; readonly
   }
 }
 
+/** `nowMs` is the time as the file system has it: a file server's clock may differ from this machine's. */
 function clearOld(trial: string, nowMs: number): void {
   const stats = fs.lstatSync(trial, { throwIfNoEntry: false });
   if (!stats?.isFile() || stats.size > 1 || Math.abs(nowMs - stats.mtimeMs) < TRIAL_LIFE_MS) return;

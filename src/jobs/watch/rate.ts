@@ -136,7 +136,7 @@ export function openRateFile(locks: string, of: readonly string[]): SharedRate {
   const change = (nowMs: number, next: (nextMs: number) => number): number | undefined => {
     try {
       ensureDirectory(locks);
-      const lock = tryLock(`${file}.lock`, nowMs);
+      const lock = tryLock(`${file}.lock`);
       if (!lock) return undefined;
       try {
         const startMs = readNextMs(file, nowMs);

@@ -10,6 +10,7 @@ import { type Naming, outputPath } from '../../../src/jobs/save/output-path.ts';
 import { planTarget } from '../../../src/jobs/save/plan-target.ts';
 import { serveFile } from '../../helpers/output-server.ts';
 import { bundle } from '../../ledger/bundle.ts';
+import { age } from '../../ledger/fixtures.ts';
 import { listing, outputServer, run, tempDir, video } from './harness.ts';
 import { tinyMp4, tinyPng } from './tiny-media.ts';
 
@@ -279,11 +280,10 @@ describe('the check before anything is paid', () => {
   it('clears the trial that a killed gw left there, and no file of a living one or of the user', () => {
     const dir = tempDir();
     const [left = '', alive = '', mine = ''] = trialNames;
-    const atMs = names.atMs / 1000;
     for (const name of [left, alive]) fs.writeFileSync(path.join(dir, name), 'x');
     fs.writeFileSync(path.join(dir, mine), 'of the user');
-    for (const name of [left, mine]) fs.utimesSync(path.join(dir, name), atMs - 11, atMs - 11);
-    fs.utimesSync(path.join(dir, alive), atMs - 1, atMs - 1);
+    for (const name of [left, mine]) age(path.join(dir, name), 11);
+    age(path.join(dir, alive), 1);
     check(path.join(dir, 'fox.mp4'));
     expect(listing(dir).sort()).toEqual([alive, mine].sort());
   });
@@ -294,7 +294,8 @@ describe('the check before anything is paid', () => {
       const dir = tempDir();
       const inject = ['-P', path.join(dir, '.gw-0.try'), '-e', `inject=all:signal=KILL:when=${when}`];
       spawnSync('strace', ['-f', '-qq', '-o', '/dev/null', ...inject, process.execPath, script, dir]);
-      check(path.join(dir, 'fox.mp4'), { now: Date.now() + 60_000 });
+      for (const name of listing(dir)) age(path.join(dir, name), 60);
+      check(path.join(dir, 'fox.mp4'));
       expect(listing(dir)).toEqual([]);
     }
   });

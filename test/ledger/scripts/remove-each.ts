@@ -1,11 +1,10 @@
 // Removes the jobs whose KEYS are in a file of DIR, a few at a time, and prints "removed N" after each step.
-// Its clock is AHEAD milliseconds ahead: a half-written lock that a killed one left is old then.
 import * as fs from 'node:fs';
 import { openLedger } from '../../../src/ledger/open-ledger.ts';
 
-const [dir = '', keysFile = '', step = '1', ahead = '0'] = process.argv.slice(2);
+const [dir = '', keysFile = '', step = '1'] = process.argv.slice(2);
 const keys = fs.readFileSync(keysFile, 'utf8').trim().split('\n');
-const ledger = openLedger({ dir, clock: { now: () => Date.now() + Number(ahead) }, keepPrompts: true });
+const ledger = openLedger({ dir, clock: { now: Date.now }, keepPrompts: true });
 
 async function removeAll() {
   for (let at = 0; at < keys.length; at += Number(step)) {
