@@ -124,7 +124,7 @@ export function makeContext({ host, io, globals, signal, events }: Parts): {
     const isShown = identity !== undefined && !sandbox && baseUrl.value !== undefined;
     return { ca, ...(isShown && { identity: { ...identity, origin: originOf(baseUrl.value) } }) };
   };
-  const budget = once(async () => (await import('./http/retry-budget.ts')).createRetryBudget(host.clock));
+  const budget = once(async () => (await import('./http/retry.ts')).createRetryBudget(host.clock));
 
   const accessTo = async (inForce: Settings): Promise<Access> => {
     const showsOnly = globals.dryRun === true || globals.curl === true;
@@ -162,7 +162,7 @@ export function makeContext({ host, io, globals, signal, events }: Parts): {
     const outputs = outputTransport(transport, { baseUrl: gateway.baseUrl, warn: (text) => io.warn(text) });
     const keyId = inForce.sandbox ? undefined : await keyIdIn(gateway);
     if (!io.mode.verbose) return { name, client, keyId, transport: outputs };
-    const { tracedTransport } = await import('./http/traced-transport.ts');
+    const { tracedTransport } = await import('./http/trace.ts');
     const told = tracedTransport(outputs, host.clock, (line) => io.trace(line));
     return { name, client, keyId, transport: told };
   };

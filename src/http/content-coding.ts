@@ -1,6 +1,5 @@
 import type * as zlibModule from 'node:zlib';
-import { ExchangeError, type WireHandler, type WireHead } from './exchange.ts';
-import { exchangeCodes } from './exchange-codes.ts';
+import { ExchangeError, exchangeCodes, type WireHandler, type WireHead } from './exchange.ts';
 
 // gw asks for `identity`; servers and proxies compress all the same. One layer is undone, more are refused.
 

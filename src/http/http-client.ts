@@ -1,23 +1,42 @@
-import { GwError } from '../errors.ts';
-import { type Endpoint, SPEED_HEADER } from '../gateway/endpoint.ts';
+import { type ErrorFacts, GwError } from '../errors.ts';
+import { type Endpoint, type Resend, SPEED_HEADER } from '../gateway/endpoint.ts';
+import type { GatewayErrorFacts } from '../gateway/gateway-error.ts';
 import type { Clock } from '../host.ts';
 import type { Client, Gateway, PreparedRequest, Reply, RequestInput, SendOptions } from './client.ts';
 import { missingKey } from './credential.ts';
 import {
   ExchangeError,
+  exchangeCodes,
+  isCertificateTrouble,
   type Transport,
   type WireHead,
   type WireReply,
   type WireRequest,
 } from './exchange.ts';
-import { type Failed, failedExchange, failedReply, refusedReply } from './failed-attempt.ts';
 import { prepareRequest } from './prepare.ts';
-import { readReply } from './read-reply.ts';
-import { receivedHead } from './received-head.ts';
-import { meaningOfStatus } from './reply-statuses.ts';
-import { DEFAULT_DEADLINE_MS, decide, mayHaveWorked } from './retry.ts';
-import type { RetryBudget } from './retry-budget.ts';
-import { requestIdOf } from './status-error.ts';
+import {
+  cutText,
+  describeBody,
+  readReply,
+  receivedHead,
+  redirectTarget,
+  replyFacts,
+  requestIdOf,
+  statusError,
+  textOf,
+} from './read-reply.ts';
+import { meaningOfStatus, type StatusMeaning } from './reply-statuses.ts';
+import {
+  DEFAULT_DEADLINE_MS,
+  decide,
+  type Failure,
+  failureOfExchange,
+  mayHaveWorked,
+  parseRetryAfter,
+  type RetryBudget,
+  readDateMs,
+  UnknownOutcome,
+} from './retry.ts';
 import { type StreamedReply, streamOnce } from './stream-once.ts';
 import { traceReply, traceRequest } from './trace.ts';
 
@@ -189,4 +208,118 @@ function saidSpeed(headers: WireHead['headers'], { protocol, hostname }: URL): n
   const isHere = protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
   if (!isHere || said === undefined || !/^\d{1,9}(\.\d{1,9})?$/.test(said)) return undefined;
   return Math.max(1, Number(said));
+}
+
+/** A failed attempt: what the table needs to decide, and the error for either way of giving up. */
+interface Failed {
+  readonly failure: Failure;
+  /** Where it stops here. */
+  readonly stopped: GwError;
+  /** Where it may have created something. */
+  readonly unknown: GwError;
+}
+
+export interface AttemptContext {
+  readonly request: Pick<PreparedRequest, 'method' | 'url'>;
+  readonly resend: Resend;
+  /** Unix milliseconds. */
+  readonly nowMs: number;
+}
+
+// No word of trying again: the user must not pay twice on our advice.
+const unknownHint =
+  'it was not sent again, because it may have been created: look at gw jobs list and the console first';
+
+const cutAnswerHint = 'what came is kept; nothing was sent again';
+
+/** An attempt that brought no complete reply. */
+function failedExchange(error: ExchangeError, context: AttemptContext): Failed {
+  const partial = error.partial;
+  const isAnswer = partial !== undefined && partial.status >= 200 && partial.status < 300;
+  return {
+    failure: { kind: failureOfExchange(error) },
+    stopped: new GwError('unavailable', `${nameOf(context)} failed: ${error.message}`, {
+      status: partial?.status,
+      hint: isAnswer && context.resend === 'chat' ? cutAnswerHint : hintOf(error),
+    }),
+    unknown: unknownOutcome(
+      error.message,
+      { status: partial?.status },
+      isAnswer ? textOf(partial) : undefined,
+      context,
+    ),
+  };
+}
+
+/** A complete reply that is no success: what its status means, or a 2xx that cannot be read. */
+function failedReply(
+  meaning: StatusMeaning | 'unreadable',
+  wire: WireReply,
+  context: AttemptContext,
+): Failed {
+  const text = textOf(wire);
+  const reply = { status: wire.status, headers: wire.headers, text };
+  // Dates are compared with the server's own clock where it shows it: ours may be years off.
+  const retryAfterMs = parseRetryAfter(
+    wire.headers['retry-after'],
+    readDateMs(wire.headers.date) ?? context.nowMs,
+  );
+  const facts = replyFacts(reply);
+  if (meaning === 'unreadable') {
+    const what = `HTTP ${wire.status} with ${describeBody(text)}`;
+    return {
+      failure: { kind: 'unreadable' },
+      stopped: new GwError('unavailable', `${nameOf(context)} brought an unreadable reply: ${what}`, {
+        ...facts,
+        hint: 'if every call ends like this, check the base URL: something other than the gateway answers',
+      }),
+      unknown: unknownOutcome(`the reply is unreadable: ${what}`, facts, text, context),
+    };
+  }
+  const target = redirectTarget(wire);
+  const redirectTo = target ? `, a redirect to ${cutText(target)}` : '';
+  const stopped = statusError(reply, meaning, {
+    request: nameOf(context),
+    nowMs: context.nowMs,
+    isCreate: context.resend === 'paid' || context.resend === 'chat',
+    retryAtMs: retryAfterMs === undefined ? undefined : context.nowMs + retryAfterMs,
+  });
+  return {
+    failure: { kind: meaning.failure, retryAfterMs },
+    stopped,
+    // Not in the server's own words: they may say to send it again.
+    unknown: unknownOutcome(`HTTP ${wire.status}${redirectTo}`, facts, undefined, context),
+  };
+}
+
+/** A 2xx reply that refuses in its body. */
+function refusedReply(said: GatewayErrorFacts, wire: WireReply, context: AttemptContext): Failed {
+  const facts = replyFacts({ status: wire.status, headers: wire.headers, text: '' }, said);
+  const reason = [said.code, said.message].filter(Boolean).join(': ');
+  const message = `the gateway refused the request (${nameOf(context)}): ${cutText(reason)}`;
+  const stopped = new GwError('rejected', message, facts);
+  return { failure: { kind: 'refused' }, stopped, unknown: stopped };
+}
+
+function unknownOutcome(
+  what: string,
+  facts: ErrorFacts,
+  partialText: string | undefined,
+  context: AttemptContext,
+): UnknownOutcome {
+  const message = `the outcome of ${nameOf(context)} is not known: ${what}`;
+  return new UnknownOutcome(message, { ...facts, hint: unknownHint }, partialText);
+}
+
+const nameOf = ({ request }: AttemptContext) => `${request.method} ${request.url.pathname}`;
+
+function hintOf({ code }: ExchangeError): string {
+  if (isCertificateTrouble(code)) {
+    return 'if the certificate is one of your own, name it in NODE_EXTRA_CA_CERTS';
+  }
+  if (code === exchangeCodes.silence) return 'a longer silence can be allowed with --timeout';
+  if (code === exchangeCodes.proxyRefused)
+    return 'check HTTPS_PROXY and HTTP_PROXY, or exempt the gateway with NO_PROXY';
+  if (code === 'ENOTFOUND') return 'check the base URL: gw config list shows it and where it comes from';
+  return 'check the network and the base URL: gw config list shows it and where it comes from';
 }

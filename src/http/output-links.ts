@@ -1,7 +1,6 @@
 import { lookup as lookUp } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
-import { ExchangeError, type Transport, type WireRequest } from './exchange.ts';
-import { exchangeCodes } from './exchange-codes.ts';
+import { ExchangeError, exchangeCodes, type Transport, type WireRequest } from './exchange.ts';
 
 // Where an output's link may lead: a gateway names it, and this machine and its network are none of the gateway's business.
 

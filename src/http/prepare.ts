@@ -2,7 +2,7 @@ import { GwError, usage } from '../errors.ts';
 import type { Endpoint } from '../gateway/endpoint.ts';
 import type { Gateway, PreparedRequest, RequestInput } from './client.ts';
 import { credentialFor } from './credential.ts';
-import { formBytes } from './form-encoding.ts';
+import { formBytes } from './multipart-body.ts';
 
 /**
  * Spells a request out. Throws `usage` for an unusable base URL or path parameter and for a body beyond the endpoint's

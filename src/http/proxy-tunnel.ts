@@ -1,8 +1,7 @@
 import * as http from 'node:http';
 import type { Socket } from 'node:net';
-import { ExchangeError } from './exchange.ts';
-import { exchangeCodes } from './exchange-codes.ts';
-import { type Address, addressName, type Route } from './route.ts';
+import { ExchangeError, exchangeCodes } from './exchange.ts';
+import { type Address, addressName, type Route } from './proxy.ts';
 import { reasonOf, systemCode } from './socket.ts';
 
 /**

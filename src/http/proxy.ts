@@ -1,6 +1,6 @@
+import * as net from 'node:net';
 import { type GwError, usage } from '../errors.ts';
 import { isLoopback } from '../loopback.ts';
-import { isExempt } from './no-proxy.ts';
 
 /** Proxy addresses as the environment gives them. */
 export interface Proxies {
@@ -9,7 +9,7 @@ export interface Proxies {
   readonly noProxy?: string | undefined;
 }
 
-export interface ChosenProxy {
+interface ChosenProxy {
   readonly url: URL;
   /** `Proxy-Authorization`, where the address holds a user. */
   readonly authorization: string | undefined;
@@ -61,4 +61,85 @@ function unusable(variable: string, what: string): GwError {
     `${variable} ${what}`,
     `set ${variable} to an address such as http://proxy.example:3128, or exempt the gateway with NO_PROXY`,
   );
+}
+
+/**
+ * Whether `NO_PROXY` exempts a URL, read as curl reads it: `*` exempts all; entries are separated by commas or blanks;
+ * a name matches itself and what lies below it, with or without a leading dot (or `*.`); an entry may name a port;
+ * addresses may be given as a network (`10.0.0.0/8`).
+ */
+export function isExempt(url: URL, noProxy: string | undefined): boolean {
+  const entries = (noProxy ?? '').split(/[\s,]+/).filter((entry) => entry !== '');
+  const host = bare(url.hostname);
+  const port = url.port || (url.protocol === 'https:' ? '443' : '80');
+  return entries.some((entry) => {
+    if (entry === '*') return true;
+    const network = /^\[?([0-9a-f:.]+)\]?\/(\d{1,3})$/i.exec(entry);
+    if (network) return isInNetwork(host, String(network[1]), Number(network[2]));
+    const withPort = /^(\[[^\]]*\]|[^:]+):(\d{1,5})$/.exec(entry);
+    if (withPort && withPort[2] !== port) return false;
+    const name = bare((withPort?.[1] ?? entry).replace(/^\*?\.+/, ''));
+    return name !== '' && (host === name || (net.isIP(host) === 0 && host.endsWith(`.${name}`)));
+  });
+}
+
+/** A host name in lower case, without the brackets of IPv6 and the dot of the root. */
+function bare(name: string): string {
+  return name
+    .toLowerCase()
+    .replace(/^\[(.*)\]$/, '$1')
+    .replace(/\.$/, '');
+}
+
+function isInNetwork(host: string, network: string, bits: number): boolean {
+  const family = net.isIPv6(network) ? 'ipv6' : 'ipv4';
+  if (net.isIP(network) === 0 || net.isIP(host) !== net.isIP(network)) return false;
+  if (bits > (family === 'ipv6' ? 128 : 32)) return false;
+  const list = new net.BlockList();
+  list.addSubnet(network, bits, family);
+  return list.check(host, family);
+}
+
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+  readonly secure: boolean;
+}
+
+/** The way a request takes: where the socket goes, and what is asked of a proxy on it. */
+export interface Route {
+  /** Requests with equal keys may share a kept connection. */
+  readonly key: string;
+  readonly target: Address;
+  readonly proxy: (Address & { readonly authorization: string | undefined }) | undefined;
+  /** A plain request through a proxy names the whole URL; a secure one goes through a tunnel. */
+  readonly absoluteForm: boolean;
+}
+
+/** Finds the way to a URL. Throws `usage` where the proxy that applies is unusable. */
+export function routeTo(url: URL, proxies: Proxies | undefined): Route {
+  const target = addressOf(url);
+  const proxy = proxyFor(url, proxies);
+  return {
+    key: `${url.origin} ${proxy?.url.origin ?? ''}`,
+    target,
+    proxy: proxy && proxyAddress(proxy),
+    absoluteForm: proxy !== undefined && !target.secure,
+  };
+}
+
+export const addressName = ({ host, port }: Address): string =>
+  `${host.includes(':') ? `[${host}]` : host}:${port}`;
+
+function proxyAddress(proxy: ChosenProxy): NonNullable<Route['proxy']> {
+  return { ...addressOf(proxy.url), authorization: proxy.authorization };
+}
+
+function addressOf(url: URL): Address {
+  const secure = url.protocol === 'https:';
+  return {
+    host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: url.port === '' ? (secure ? 443 : 80) : Number(url.port),
+    secure,
+  };
 }

@@ -1,8 +1,14 @@
 import type { Socket } from 'node:net';
 import type { Dispatcher } from 'undici';
 import { type Connection, destroyConnection } from './connection.ts';
-import { BodyFault, ExchangeError, type WireHandler, type WireHead, type WireRequest } from './exchange.ts';
-import { exchangeCodes } from './exchange-codes.ts';
+import {
+  BodyFault,
+  ExchangeError,
+  exchangeCodes,
+  type WireHandler,
+  type WireHead,
+  type WireRequest,
+} from './exchange.ts';
 import { reasonOf, systemCode } from './socket.ts';
 
 /** What goes out in one write. Small enough that a slow uplink shows progress within any silence limit. */

@@ -2,9 +2,8 @@ import { lookup } from 'node:dns';
 import * as net from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { errorCode } from '../errors.ts';
-import { type CheckAddresses, ExchangeError } from './exchange.ts';
-import { exchangeCodes } from './exchange-codes.ts';
-import { type Address, addressName, type Route } from './route.ts';
+import { type CheckAddresses, ExchangeError, exchangeCodes } from './exchange.ts';
+import { type Address, addressName, type Route } from './proxy.ts';
 
 /** PEM texts for connections to one target. */
 export interface TlsOptions {

@@ -5,8 +5,14 @@ import { constants } from 'node:fs';
 import * as fs from 'node:fs/promises';
 import { usage } from '../errors.ts';
 import { BodyFault, type StreamedBody } from './exchange.ts';
-import { encode, endOf, formBytes, headOf } from './form-encoding.ts';
-import type { MultipartBody, MultipartFile } from './multipart-body.ts';
+import {
+  encode,
+  endOf,
+  formBytes,
+  headOf,
+  type MultipartBody,
+  type MultipartFile,
+} from './multipart-body.ts';
 
 /** What is read of a file at once, and goes out in one write. */
 const PIECE_BYTES = 64 * 1024;

@@ -1,12 +1,12 @@
 import type { TakeChunk } from './client.ts';
 import {
   ExchangeError,
+  exchangeCodes,
   type Transport,
   type WireHead,
   type WireReply,
   type WireRequest,
 } from './exchange.ts';
-import { exchangeCodes } from './exchange-codes.ts';
 
 /** A reply whose body has been handed over as it came. */
 export interface StreamedReply extends WireHead {

@@ -1,6 +1,7 @@
+import type { Clock } from '../host.ts';
 import type { PreparedRequest } from './client.ts';
 import { HIDDEN } from './credential.ts';
-import type { WireHead } from './exchange.ts';
+import type { Transport, WireHead } from './exchange.ts';
 
 /** Headers whose values are shown; a header is secret until it stands here. */
 const shownHeaders: ReadonlySet<string> = new Set([
@@ -89,4 +90,27 @@ function shownUrl(url: URL): string {
       `${encodeURIComponent(name)}=${shownParameters.has(name) ? encodeURIComponent(value) : HIDDEN}`,
   );
   return `${url.origin}${url.pathname}${query.length > 0 ? `?${query.join('&')}` : ''}`;
+}
+
+/** A transport whose streamed exchanges (outputs) are told line by line, as the client tells its own. */
+export function tracedTransport(
+  transport: Transport,
+  clock: Pick<Clock, 'steady'>,
+  trace: (line: string) => void,
+): Transport {
+  return {
+    ...transport,
+    async stream(request, handler) {
+      for (const line of traceRequest(request)) trace(line);
+      const beganMs = clock.steady();
+      return transport.stream(request, {
+        ...handler,
+        onHead(head) {
+          for (const line of traceReply(head, clock.steady() - beganMs)) trace(line);
+          return handler.onHead(head);
+        },
+        onData: (chunk) => handler.onData(chunk),
+      });
+    },
+  };
 }

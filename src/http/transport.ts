@@ -1,19 +1,18 @@
+import type * as v8Module from 'node:v8';
 import { type Connection, connectionOn, destroyConnection } from './connection.ts';
 import { codingOf, decodeBody, decodedHead, decodingHandler } from './content-coding.ts';
 import {
   ExchangeError,
+  exchangeCodes,
   type Transport,
   type WireHandler,
   type WireHead,
   type WireReply,
   type WireRequest,
 } from './exchange.ts';
-import { exchangeCodes } from './exchange-codes.ts';
-import type { Proxies } from './proxy.ts';
+import { type Proxies, type Route, routeTo } from './proxy.ts';
 import { type Framing, roundTrip } from './round-trip.ts';
-import { type Route, routeTo } from './route.ts';
 import { openSocket, type TlsOptions } from './socket.ts';
-import { tuneFirstReply } from './wasm-tier.ts';
 
 export { proxiesFromEnv } from './proxy.ts';
 
@@ -210,4 +209,16 @@ function withPartial(error: unknown, head: WireHead | undefined, chunks: readonl
 
 function closedSocket(socket: Connection['socket']): Promise<void> {
   return socket.closed ? Promise.resolve() : new Promise((resolve) => socket.once('close', () => resolve()));
+}
+
+/**
+ * Keeps V8 of Node 20 from optimising undici's parser while the first reply is read: that costs some 45 ms of CPU and
+ * the exit waits for it. Later versions of Node do not have the problem. The flag is set as late and as short as
+ * possible, because it is part of the key of V8's code caches.
+ */
+function tuneFirstReply(): () => void {
+  if (!process.versions.node.startsWith('20.')) return () => {};
+  const v8: typeof v8Module = process.getBuiltinModule('node:v8');
+  v8.setFlagsFromString('--liftoff-only');
+  return () => v8.setFlagsFromString('--no-liftoff-only');
 }

@@ -1,16 +1,12 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type { Resend } from '../gateway/endpoint.ts';
-import { countRequest, sweepWhenDue } from './account.ts';
+import { checkCredential, countRequest, sweepWhenDue } from './account.ts';
 import { CONTROL_PATH } from './control.ts';
-import { checkCredential } from './credentials.ts';
 import { deliver, htmlReply, mangle, vanish } from './deliver.ts';
-import type { Struck } from './fault-draw.ts';
-import type { FaultPlace } from './faults.ts';
-import { formNote } from './form-body.ts';
-import { listen, type NoteRequest } from './listener.ts';
+import type { FaultPlace, Struck } from './faults.ts';
+import { listen, type NoteRequest, type SandboxRequest } from './listener.ts';
 import { errorReply, Refusal, type SandboxReply } from './reply.ts';
-import { checkBody, type RequestBody, readBody } from './request-body.ts';
-import type { SandboxRequest } from './request-log.ts';
+import { checkBody, formNote, type RequestBody, readBody } from './request-body.ts';
 import { type Call, findRoute, type Route } from './route.ts';
 import type { World } from './world.ts';
 

@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { SandboxTask } from './task.ts';
 
 /** A status callback: when it is due (Unix milliseconds), and what it says. */
-export interface Callback {
+interface Callback {
   readonly atMs: number;
   readonly body: () => unknown;
 }
@@ -159,4 +160,13 @@ function echoOf(answer: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * A callback for each change of a task's status after its creation.
+ * @param bodyAt what a callback says, of the task as it stands at that moment (Unix milliseconds)
+ */
+export function statusCallbacks(task: SandboxTask, bodyAt: (nowMs: number) => unknown): Callback[] {
+  const moments = [...new Set([task.startsAtMs, task.endsAtMs])];
+  return moments.map((atMs) => ({ atMs, body: () => bodyAt(atMs) }));
 }

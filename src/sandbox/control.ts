@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import * as z from 'zod';
-import { checkCredential } from './credentials.ts';
+import { checkCredential } from './account.ts';
 import { FaultSpecError, parseFaults } from './faults.ts';
+import type { SandboxRequest } from './listener.ts';
 import { jsonReply, Refusal, type SandboxReply } from './reply.ts';
 import { checkBody, readBody, refuseField } from './request-body.ts';
-import type { SandboxRequest } from './request-log.ts';
 import type { World } from './world.ts';
 
 // What a test of another program asks of the sandbox itself, under a path that the service cannot have (`--control`).

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { SPEED_HEADER } from '../gateway/endpoint.ts';
-import type { Struck } from './fault-draw.ts';
+import { bendEvents, isStreamFault, type Struck } from './faults.ts';
+import type { SandboxRequest } from './listener.ts';
 import type { ReplyEvent, SandboxReply } from './reply.ts';
-import type { SandboxRequest } from './request-log.ts';
-import { bendEvents, isStreamFault } from './stream-faults.ts';
 
 const SLOW_PIECES = 20;
 const MISSING_BYTES = 17;

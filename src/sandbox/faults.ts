@@ -1,3 +1,6 @@
+import type { ReplyEvent } from './reply.ts';
+import { seededRandom } from './seeded.ts';
+
 /** Where a fault can strike: creates, queries and chats of the API, fetches of outputs, or a task's own end. */
 export type FaultPlace = 'create' | 'query' | 'chat' | 'output' | 'task';
 const requestPlaces = ['create', 'query', 'chat', 'output'] as const;
@@ -148,3 +151,110 @@ function readLimit(
   if (percent !== undefined && Number(percent) <= 100) return { percent: Number(percent) };
   throw bad(`"${limit}" is neither xCOUNT (from 1) nor P% (0-100)`);
 }
+
+/** A fault that strikes now, for the nth time. */
+export interface Struck {
+  readonly fault: Fault;
+  readonly nth: number;
+}
+
+/** Decides which requests a sandbox's faults strike; keeps their counts. */
+export class FaultDraw {
+  readonly #atStart: readonly Fault[];
+  #faults: readonly Fault[];
+  readonly #counts = new Map<Fault, number>();
+  readonly #random: () => number;
+
+  /** @param seed decides which requests a `P%` strikes */
+  constructor(faults: readonly Fault[], seed: number) {
+    this.#atStart = faults;
+    this.#faults = faults;
+    this.#random = seededRandom(seed);
+  }
+
+  /** As they stand in the SPEC, in the order in which they strike. */
+  specs(): string[] {
+    return this.#faults.map(({ spec }) => spec);
+  }
+
+  /** A fault that goes before the others. */
+  strikeNext(fault: Fault): void {
+    this.#faults = [fault, ...this.#faults];
+  }
+
+  replace(faults: readonly Fault[]): void {
+    this.#faults = faults;
+    this.#counts.clear();
+  }
+
+  /** Back to the faults of the start, none of them used up. */
+  reset(): void {
+    this.replace(this.#atStart);
+  }
+
+  /** The first fault that applies here and is not used up; `spares` exempts this one request from a fault. */
+  draw(place: FaultPlace, spares: (fault: Fault) => boolean = () => false): Struck | undefined {
+    for (const fault of this.#faults) {
+      if (!fault.places.includes(place) || spares(fault)) continue;
+      const count = this.#counts.get(fault) ?? 0;
+      if (fault.times !== undefined && count >= fault.times) continue;
+      if (fault.percent !== undefined && this.#random() * 100 >= fault.percent) continue;
+      this.#counts.set(fault, count + 1);
+      return { fault, nth: count + 1 };
+    }
+    return undefined;
+  }
+}
+
+const LONG_LINE_BYTES = 10 * 1024 * 1024;
+const ODD_PIECE_CHARS = 7;
+
+type Bend = (events: readonly ReplyEvent[]) => ReplyEvent[];
+
+/** Puts a text between the halves of a stream, due with the first event of the second. */
+const inTheMiddle =
+  (text: string): Bend =>
+  (events) => {
+    const middle = Math.ceil(events.length / 2);
+    const atMs = events[middle]?.atMs ?? 0;
+    return [...events.slice(0, middle), { text, atMs }, ...events.slice(middle)];
+  };
+
+const errorEvent = {
+  type: 'error',
+  error: { type: 'server_error', code: 'InternalServiceError', message: 'The answer broke off.' },
+};
+
+const bends: Readonly<Record<StreamFaultKind, Bend>> = {
+  // The reply's JSON takes the place of the stream before it comes here.
+  'plain-json': (events) => [...events],
+  'odd-form': (events) => events.flatMap(oddly),
+  'unknown-event': inTheMiddle('event: surprise\ndata: {"type":"surprise","surprise":true}\n\n'),
+  'bad-event': inTheMiddle('data: {"choices":[{"delta"\n\n'),
+  'error-event': (events) => [
+    ...events.slice(0, Math.ceil(events.length / 2)),
+    {
+      text: `event: error\ndata: ${JSON.stringify(errorEvent)}\n\n`,
+      atMs: events[Math.ceil(events.length / 2)]?.atMs ?? 0,
+    },
+  ],
+  'long-line': inTheMiddle(`: ${'-'.repeat(LONG_LINE_BYTES)}\n\n`),
+  stall: (events) => [
+    ...events.slice(0, Math.ceil(events.length / 2)),
+    { text: '', atMs: Number.POSITIVE_INFINITY },
+  ],
+  'no-end': (events) => events.slice(0, -1),
+  'end-twice': (events) => [...events, ...events.slice(-1)],
+};
+
+function oddly({ text, atMs }: ReplyEvent, nth: number): ReplyEvent[] {
+  const odd = `${nth === 0 ? '\uFEFF' : ': keep-alive\r\n'}${text.replaceAll('\n', '\r\n')}`;
+  const pieces = odd.match(new RegExp(`[^]{1,${ODD_PIECE_CHARS}}`, 'gu')) ?? [];
+  return pieces.map((piece) => ({ text: piece, atMs }));
+}
+
+export const isStreamFault = (kind: string): kind is StreamFaultKind => Object.hasOwn(bends, kind);
+
+/** What a fault makes of a stream's events. */
+export const bendEvents = (kind: StreamFaultKind, events: Iterable<ReplyEvent>): ReplyEvent[] =>
+  bends[kind]([...events]);

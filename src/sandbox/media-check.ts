@@ -1,5 +1,6 @@
+import { promisify } from 'node:util';
+import { deflate, crc32 as zlibCrc32 } from 'node:zlib';
 import type { MediaLimits, Modality, Range } from '../gateway/media-limits.ts';
-import { readImageSize } from './base64-image.ts';
 import type { Refusal } from './reply.ts';
 
 type Refuse = (rule: string) => Refusal;
@@ -89,4 +90,67 @@ function checkCodec(
   if (taken && !(codec !== null && taken.includes(codec))) {
     throw refuse(`its ${kind} is ${codec ?? 'of an unknown codec'}, ${taken.join(', ')} are taken`);
   }
+}
+
+/** The bytes of a Base64 data URI; undefined for an address. */
+export function base64Bytes(url: string): Uint8Array | undefined {
+  if (!url.startsWith('data:')) return undefined;
+  return Buffer.from(url.slice(url.indexOf(',') + 1), 'base64');
+}
+
+/** Width and height in pixels and the format's name; undefined where the bytes are no image. */
+export async function readImageSize(bytes: Uint8Array) {
+  const { imageSize } = await import('image-size');
+  try {
+    // A copy, because image-size looks at the memory behind a view, which can hold more than the view.
+    const size = imageSize(new Uint8Array(bytes));
+    return size.width > 0 && size.height > 0 ? size : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+
+function chunk(type: string, data: Uint8Array): Buffer {
+  const bytes = Buffer.alloc(12 + data.length);
+  bytes.writeUInt32BE(data.length);
+  bytes.write(type, 4, 'latin1');
+  bytes.set(data, 8);
+  bytes.writeUInt32BE(zlibCrc32(bytes.subarray(4, 8 + data.length)), 8 + data.length);
+  return bytes;
+}
+
+/**
+ * An 8-bit PNG, RGB or with a fourth channel RGBA.
+ * @param paintRow fills the row `y` with `channels * widthPx` bytes
+ */
+export async function makePng(
+  widthPx: number,
+  heightPx: number,
+  paintRow: (row: Uint8Array, y: number) => void,
+  channels: 3 | 4 = 3,
+): Promise<Uint8Array> {
+  const rowBytes = channels * widthPx;
+  const raw = Buffer.alloc((1 + rowBytes) * heightPx);
+  let above = new Uint8Array(rowBytes);
+  let row = new Uint8Array(rowBytes);
+  for (let y = 0; y < heightPx; y++) {
+    paintRow(row, y);
+    const at = y * (1 + rowBytes);
+    raw[at] = 2; // filter "up": a picture that changes slowly becomes mostly zeros
+    for (let x = 0; x < rowBytes; x++) raw[at + 1 + x] = (row[x] ?? 0) - (above[x] ?? 0);
+    [above, row] = [row, above];
+  }
+  const head = Buffer.alloc(13);
+  head.writeUInt32BE(widthPx);
+  head.writeUInt32BE(heightPx, 4);
+  head.set([8, channels === 4 ? 6 : 2, 0, 0, 0], 8);
+  const packed = await promisify(deflate)(raw, { level: 3 });
+  return Buffer.concat([
+    signature,
+    chunk('IHDR', head),
+    chunk('IDAT', packed),
+    chunk('IEND', Buffer.alloc(0)),
+  ]);
 }

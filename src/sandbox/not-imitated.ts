@@ -1,13 +1,14 @@
-import { sampleStarts } from './asset/library.ts';
-import { failureWords } from './asset/processing.ts';
+import { failureWords, sampleStarts } from './asset/library.ts';
 import { BETA_RECORD_DAYS, betaProducts, productWord } from './beta/plan.ts';
-import { SENSITIVE_TEXT } from './chat/answer.ts';
-import { SANDBOX_CHAT_MODEL } from './chat/models.ts';
-import { TOKENS_PER_S } from './chat/pace.ts';
-import { KNOWN_FILE_ID_START } from './image/inputs.ts';
-import { SANDBOX_IMAGE_MODEL, SANDBOX_IMAGE_URL_MODEL } from './image/models.ts';
+import { SENSITIVE_TEXT, TOKENS_PER_S } from './chat/answer.ts';
+import { SANDBOX_CHAT_MODEL } from './chat/input.ts';
+import {
+  KNOWN_FILE_ID_START,
+  presetsInWords,
+  SANDBOX_IMAGE_MODEL,
+  SANDBOX_IMAGE_URL_MODEL,
+} from './image/order.ts';
 import { FINAL_FIRST_TEXT, IMAGE_S } from './image/reply.ts';
-import { presetsInWords } from './image/size.ts';
 import { SENSITIVE_OUTPUT_WORD, SENSITIVE_PROMPT_WORD } from './prompt-words.ts';
 
 /** What the embedded gateway does not imitate, a sentence each, for help texts. */

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, RequestListener } from 'node:http';
-import { type ByteRange, rangeStillHolds, readRange } from './byte-range.ts';
+import { alphaOutputs } from './alpha/plan.ts';
+import { betaOutputs } from './beta/products.ts';
 import { deliver, htmlReply, mangle, vanish } from './deliver.ts';
-import type { Struck } from './fault-draw.ts';
+import type { Struck } from './faults.ts';
+import { gammaOutputs } from './gamma/plan.ts';
+import { imageOutputs } from './image/reply.ts';
 import { listen, type NoteRequest } from './listener.ts';
-import { OutputFiles } from './output-files.ts';
-import type { OutputSource } from './output-source.ts';
+import { checkLink, type OutputSource } from './output-source.ts';
 import { type SandboxReply, xmlErrorReply } from './reply.ts';
-import { checkLink } from './signed-link.ts';
 import { downloadRow } from './store.ts';
 import type { World } from './world.ts';
 
@@ -132,3 +133,72 @@ function insteadOf(struck: Struck | undefined, url: URL, world: World): SandboxR
     after,
   );
 }
+
+/** The bytes a reply holds; `end` is the last one. */
+interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * Reads a `Range` header for a file of `sizeBytes`. Undefined: send the whole file (no header, another unit, several
+ * ranges, or nothing that can be read); `unsatisfiable`: 416.
+ */
+export function readRange(
+  header: string | undefined,
+  sizeBytes: number,
+): ByteRange | 'unsatisfiable' | undefined {
+  const [, first, last] = /^bytes=\s*(\d*)\s*-\s*(\d*)\s*$/i.exec(header ?? '') ?? [];
+  if (first === undefined || last === undefined || (first === '' && last === '')) return undefined;
+  if (first === '') {
+    const suffix = Number(last);
+    if (suffix === 0 || sizeBytes === 0) return 'unsatisfiable';
+    return { start: Math.max(0, sizeBytes - suffix), end: sizeBytes - 1 };
+  }
+  const start = Number(first);
+  if (last !== '' && Number(last) < start) return undefined;
+  if (start >= sizeBytes) return 'unsatisfiable';
+  return { start, end: last === '' ? sizeBytes - 1 : Math.min(Number(last), sizeBytes - 1) };
+}
+
+/** Whether `If-Range` still allows a part: the very same strong tag, or no such header. */
+const rangeStillHolds = (ifRange: string | undefined, etag: string): boolean =>
+  ifRange === undefined || ifRange.trim() === etag;
+
+const KEPT_BYTES = 64 * 1024 * 1024;
+
+/** Has files made when they are asked for, each once, and keeps the latest in memory. */
+class OutputFiles {
+  readonly #made = new Map<string, { readonly making: Promise<Uint8Array>; bytes: number }>();
+
+  /** The bytes of a file, made now where they are not kept under this key. */
+  async get(key: string, make: () => Promise<Uint8Array>): Promise<Uint8Array> {
+    const known = this.#made.get(key);
+    if (known) return known.making;
+    const making = make();
+    const entry = { making, bytes: 0 };
+    this.#made.set(key, entry);
+    try {
+      entry.bytes = (await making).length;
+    } catch (error) {
+      this.#made.delete(key);
+      throw error;
+    }
+    this.#forgetOldest(key);
+    return making;
+  }
+
+  #forgetOldest(except: string): void {
+    let bytes = 0;
+    for (const entry of this.#made.values()) bytes += entry.bytes;
+    for (const [key, entry] of this.#made) {
+      if (bytes <= KEPT_BYTES) return;
+      if (key === except) continue;
+      this.#made.delete(key);
+      bytes -= entry.bytes;
+    }
+  }
+}
+
+/** Whose files the output listener sends, asked in this order. */
+export const outputSources: readonly OutputSource[] = [alphaOutputs, betaOutputs, gammaOutputs, imageOutputs];

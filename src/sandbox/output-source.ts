@@ -1,3 +1,4 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { World } from './world.ts';
 
 /** A file that the output listener can send. */
@@ -20,4 +21,33 @@ export interface OutputFile {
 export interface OutputSource {
   /** The file of that name; undefined where this source has none, or has none yet. */
   find(id: string, name: string, world: World): OutputFile | undefined;
+}
+
+const signatureOf = (secret: Uint8Array, path: string, expiresS: number) =>
+  createHmac('sha256', secret).update(`${path}\n${expiresS}`).digest('hex');
+
+/**
+ * The address of an output file. Whoever holds it may fetch the file until it expires.
+ * @param origin `http://127.0.0.1:PORT` of the server that answers
+ * @param expiresS Unix seconds
+ */
+export function signedLink(
+  secret: Uint8Array,
+  origin: string,
+  taskId: string,
+  file: string,
+  expiresS: number,
+): string {
+  const path = `/outputs/${taskId}/${file}`;
+  return `${origin}${path}?expires=${expiresS}&signature=${signatureOf(secret, path, expiresS)}`;
+}
+
+/** Whether a request's address bears a good signature, and whether its time has passed. */
+export function checkLink(secret: Uint8Array, url: URL, nowMs: number): 'good' | 'expired' | 'bad' {
+  const expires = url.searchParams.get('expires') ?? '';
+  const given = Buffer.from(url.searchParams.get('signature') ?? '');
+  if (!/^\d{1,12}$/.test(expires)) return 'bad';
+  const right = Buffer.from(signatureOf(secret, url.pathname, Number(expires)));
+  if (given.length !== right.length || !timingSafeEqual(given, right)) return 'bad';
+  return nowMs < Number(expires) * 1000 ? 'good' : 'expired';
 }

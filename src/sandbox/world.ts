@@ -1,7 +1,7 @@
 import type { AccountType } from '../gateway/limits.ts';
 import type { Callbacks } from './callbacks.ts';
 import type { Control } from './control.ts';
-import type { FaultDraw } from './fault-draw.ts';
+import type { FaultDraw } from './faults.ts';
 import type { SandboxStore } from './store.ts';
 
 /** What every part of a running sandbox shares. */

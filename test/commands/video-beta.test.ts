@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import * as path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { makePng } from '../../src/sandbox/png.ts';
+import { makePng } from '../../src/sandbox/media-check.ts';
 import { type Answer, fakeGateway } from '../helpers/fake-gateway.ts';
 import { clipsDir, World } from '../helpers/gw.ts';
 

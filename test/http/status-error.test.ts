@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { cutText, describeBody, statusError } from '../../src/http/read-reply.ts';
 import { meaningOfStatus } from '../../src/http/reply-statuses.ts';
-import { cutText, describeBody, statusError } from '../../src/http/status-error.ts';
 
 const nowMs = Date.parse('2026-11-20T12:00:00Z');
 function meaning(status: number) {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { Endpoint } from '../../src/gateway/endpoint.ts';
 import { createClient } from '../../src/http/http-client.ts';
-import { createRetryBudget } from '../../src/http/retry-budget.ts';
+import { createRetryBudget } from '../../src/http/retry.ts';
 import { createTransport } from '../../src/http/transport.ts';
 import { scriptedClock } from './scripted-clock.ts';
 

@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest';
 import { halfBlocks } from '../../src/preview/half-blocks.ts';
 import { type Pixels, shrunk } from '../../src/preview/pixels.ts';
 import { depthOf, type Graphics, previewText, showPreview } from '../../src/preview/show-preview.ts';
-import { makePng } from '../../src/sandbox/png.ts';
+import { makePng } from '../../src/sandbox/media-check.ts';
 import { assetsDir, wasmDir } from '../helpers/assets-dir.ts';
 import { pngHead } from '../media/fixtures.ts';
 

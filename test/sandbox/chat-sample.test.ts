@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { sampleOf } from '../../src/sandbox/chat/schema-sample.ts';
-import { countTokens, tokensOf } from '../../src/sandbox/chat/tokens.ts';
+import { countTokens, sampleOf, tokensOf } from '../../src/sandbox/chat/answer.ts';
 
 describe('a value made from a JSON schema', () => {
   it.each<[string, unknown, unknown]>([

@@ -1,11 +1,11 @@
 import { type ClientRequest, createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { paceOf } from '../../src/sandbox/chat/pace.ts';
+import { paceOf } from '../../src/sandbox/chat/answer.ts';
 import { deliver } from '../../src/sandbox/deliver.ts';
 import { type Fault, parseFaults } from '../../src/sandbox/faults.ts';
+import type { SandboxRequest } from '../../src/sandbox/listener.ts';
 import type { SandboxReply } from '../../src/sandbox/reply.ts';
-import type { SandboxRequest } from '../../src/sandbox/request-log.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { completions, eventsOf, geoModel, quick, surfaces } from './chat-fixture.ts';
 import { type Answer, auth, CutReply, handClock, json, query } from './fixture.ts';

@@ -2,8 +2,7 @@ import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { diskStore } from '../../src/sandbox/disk-store.ts';
-import { memoryStore } from '../../src/sandbox/memory-store.ts';
-import type { SandboxStore } from '../../src/sandbox/store.ts';
+import { memoryStore, type SandboxStore } from '../../src/sandbox/store.ts';
 import { newStateDir } from './fixture.ts';
 
 const oddIds = ['a', 'A', '../../secret', '', 'é'.repeat(200), 'con', 'x/y', 'a.json', '~', 'a b'];

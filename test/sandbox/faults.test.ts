@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FaultDraw } from '../../src/sandbox/fault-draw.ts';
-import { type Fault, FaultSpecError, faultHelp, parseFaults } from '../../src/sandbox/faults.ts';
+import { type Fault, FaultDraw, FaultSpecError, faultHelp, parseFaults } from '../../src/sandbox/faults.ts';
 import { notImitated } from '../../src/sandbox/not-imitated.ts';
 import { ask, bodyOf, CutReply, create, createdId, finished, json, query, sandbox } from './fixture.ts';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
-import { makePng } from '../../src/sandbox/png.ts';
+import { makePng } from '../../src/sandbox/media-check.ts';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts';
 import { wasmDir } from '../helpers/assets-dir.ts';
 

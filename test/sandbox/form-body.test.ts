@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formNote, isFormType, readForm } from '../../src/sandbox/form-body.ts';
+import { formNote, isFormType, readForm } from '../../src/sandbox/request-body.ts';
 
 async function encoded(form: FormData) {
   const response = new Response(form);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { splitForm } from '../../src/sandbox/form-parts.ts';
+import { splitForm } from '../../src/sandbox/request-body.ts';
 import { seededRandom } from '../../src/sandbox/seeded.ts';
 
 // The reader of multipart bodies, against Node's own.

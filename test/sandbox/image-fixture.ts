@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { imageSize } from 'image-size';
 import { onTestFinished } from 'vitest';
-import { makePng } from '../../src/sandbox/png.ts';
+import { makePng } from '../../src/sandbox/media-check.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { type Answer, ask, auth, json, run } from './fixture.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readImageSize } from '../../src/sandbox/base64-image.ts';
+import { readImageSize } from '../../src/sandbox/media-check.ts';
 import { heif, pngHead } from '../media/fixtures.ts';
 import { ask, auth, json, key, sandbox } from './fixture.ts';
 import {

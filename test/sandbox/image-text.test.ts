@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { draw } from '../../src/sandbox/image/draw.ts';
-import { glyphColumns, glyphOf } from '../../src/sandbox/image/glyphs.ts';
-import { fitText, heightOf, wrapText } from '../../src/sandbox/image/text.ts';
+import { draw, fitText, glyphColumns, glyphOf, heightOf, wrapText } from '../../src/sandbox/image/draw.ts';
 
 // The words on the sandbox's pictures.
 

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { imageSize } from 'image-size';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { sandboxImageModels } from '../../src/sandbox/image/models.ts';
-import { makePng } from '../../src/sandbox/png.ts';
+import { sandboxImageModels } from '../../src/sandbox/image/order.ts';
+import { makePng } from '../../src/sandbox/media-check.ts';
 import { ask, auth, handClock, hasFfmpeg, json, sandbox } from './fixture.ts';
 import {
   editsPath,

@@ -3,9 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { alphaFixedRatios, alphaResolutions } from '../../src/gateway/alpha/models.ts';
-import { nearestRatio, pictureSize } from '../../src/sandbox/clip.ts';
-import type { Film } from '../../src/sandbox/film.ts';
-import { makeMovie } from '../../src/sandbox/movie.ts';
+import { type Film, makeMovie, nearestRatio, pictureSize } from '../../src/sandbox/movie.ts';
 import { ask, bodyOf, clipsDir, decode, finished, hasFfmpeg, probe, run, sandbox } from './fixture.ts';
 
 let folder = '';

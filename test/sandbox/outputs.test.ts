@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readRange } from '../../src/sandbox/byte-range.ts';
+import { readRange } from '../../src/sandbox/output-listener.ts';
 import { ask, bodyOf, create, finished, handClock, json, query, sandbox } from './fixture.ts';
 
 const fast = { speed: Number.POSITIVE_INFINITY };

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll } from 'vitest';
-import { makePng } from '../../src/sandbox/png.ts';
+import { makePng } from '../../src/sandbox/media-check.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { builtGw } from '../cli/built.ts';
 import { wasmDir } from '../helpers/assets-dir.ts';

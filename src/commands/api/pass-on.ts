@@ -1,6 +1,6 @@
 import { GwError } from '../../errors.ts';
 import type { ReplyTaker } from '../../http/client.ts';
-import { prettyJson } from '../../http/pretty-json.ts';
+import { prettyJson } from '../../http/parse-json.ts';
 import type { Io } from '../../io/io.ts';
 
 /** More than this is not made pretty, and not looked into. */

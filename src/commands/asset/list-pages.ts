@@ -8,7 +8,7 @@ import { canonical, DEFAULT_GROUP_TYPE, groupTypes } from '../../gateway/asset/f
 import { LIST_MAX, type LibraryPage, ListAssetsBody } from '../../gateway/asset/list.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Reply } from '../../http/client.ts';
-import { shellQuote } from '../../http/curl-command.ts';
+import { shellQuote } from '../../http/show-request.ts';
 import { compactJson } from '../../io/compact-json.ts';
 import { oneLine } from '../../io/escape.ts';
 import { showInstead } from '../show-instead.ts';

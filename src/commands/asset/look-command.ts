@@ -1,5 +1,5 @@
 import { type Context, commandFor } from '../../context.ts';
-import { shellQuote } from '../../http/curl-command.ts';
+import { shellQuote } from '../../http/show-request.ts';
 
 /** A list command that finds what a request named: its filters, as they can be typed into a shell. */
 export function lookCommand(

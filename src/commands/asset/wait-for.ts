@@ -7,7 +7,7 @@ import { GwError, Interrupted } from '../../errors.ts';
 import type { FlagValues } from '../../flags/flag.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
 import { assetFailure, readAsset } from '../../gateway/asset/record.ts';
-import { shellQuote } from '../../http/curl-command.ts';
+import { shellQuote } from '../../http/show-request.ts';
 import type { projectFlag } from './flags.ts';
 import { given } from './library-body.ts';
 import { type LibraryResult, libraryResult } from './result.ts';

@@ -4,7 +4,7 @@ import { GwError } from '../../errors.ts';
 import { modelsList } from '../../gateway/models.ts';
 import type { WireReply } from '../../http/exchange.ts';
 import { proxiesFromEnv, proxyFor } from '../../http/proxy.ts';
-import { readDateMs } from '../../http/retry-after.ts';
+import { readDateMs } from '../../http/retry.ts';
 import { durationText } from '../../io/duration-text.ts';
 import { isLoopback } from '../../loopback.ts';
 import { fetchModels } from '../../models/fetch-models.ts';

@@ -3,7 +3,7 @@ import type { GatewayErrorFacts } from '../../gateway/gateway-error.ts';
 import { findLink } from '../../gateway/image/elsewhere.ts';
 import { isMistyped, readImages, readMissing } from '../../gateway/image/reply.ts';
 import type { ReceivedHead } from '../../http/client.ts';
-import { cutText, describeBody } from '../../http/status-error.ts';
+import { cutText, describeBody } from '../../http/read-reply.ts';
 import type { DownloadJournal } from '../save/journal.ts';
 import type { Naming } from '../save/output-path.ts';
 import { brokenOff } from './broken-off.ts';

@@ -1,6 +1,6 @@
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import type { ReceivedHead } from '../../http/client.ts';
-import { receivedHead } from '../../http/received-head.ts';
+import { receivedHead } from '../../http/read-reply.ts';
 import { type Answer, answered } from './answered.ts';
 import { brokenOff } from './broken-off.ts';
 import { imageJournal } from './image-journal.ts';

@@ -1,10 +1,8 @@
 import { GwError } from '../../errors.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import type { Clock } from '../../host.ts';
-import { ExchangeError } from '../../http/exchange.ts';
-import { isPermanent } from '../../http/exchange-codes.ts';
-import { backoffMs } from '../../http/retry.ts';
-import { parseRetryAfter, readDateMs } from '../../http/retry-after.ts';
+import { ExchangeError, isPermanent } from '../../http/exchange.ts';
+import { backoffMs, parseRetryAfter, readDateMs } from '../../http/retry.ts';
 import type { FileType } from '../../media/signatures.ts';
 import { MAX_GETS } from './get-budget.ts';
 import { type GetOptions, type GetResult, getOutput, outputUrl } from './get-output.ts';

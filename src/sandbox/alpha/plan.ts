@@ -1,13 +1,18 @@
-import type { AlphaCreateBody } from '../../gateway/alpha/create.ts';
-import { AUTO_DURATION, alphaModels } from '../../gateway/alpha/models.ts';
-import { alphaFamily } from '../../gateway/alpha/task.ts';
-import { nearestRatio } from '../clip.ts';
-import type { Film } from '../film.ts';
+import type { AlphaContentItem, AlphaCreateBody } from '../../gateway/alpha/create.ts';
+import { type AlphaModel, AUTO_DURATION, alphaModels } from '../../gateway/alpha/models.ts';
+import { ALPHA_MAX_DOWNLOADS, alphaFamily } from '../../gateway/alpha/task.ts';
+import { assetIdOf } from '../../gateway/asset/fields.ts';
+import { mediumOf } from '../../gateway/content.ts';
+import type { Modality } from '../../gateway/media-limits.ts';
+import { checkAsset, type KeptAsset } from '../asset/library.ts';
+import { base64Bytes, checkMedia, readImageSize } from '../media-check.ts';
+import { type Film, filmFile, makeLastFrame, nearestRatio, videoFile } from '../movie.ts';
+import type { OutputSource } from '../output-source.ts';
+import { SENSITIVE_OUTPUT_WORD } from '../prompt-words.ts';
+import { Refusal } from '../reply.ts';
 import { seededInt } from '../seeded.ts';
-import { forcedFailure, makeTaskId, type Pool, type SandboxTask, taskTimes } from '../task.ts';
+import { findFinished, forcedFailure, makeTaskId, type Pool, type SandboxTask, taskTimes } from '../task.ts';
 import type { World } from '../world.ts';
-import { lateFailure } from './late-failure.ts';
-import { firstImageSize } from './references.ts';
 
 /** What a task of family A keeps. */
 export interface AlphaPlan {
@@ -83,3 +88,108 @@ async function planFilm(body: AlphaCreateBody, id: string): Promise<Film> {
     audio: body.generate_audio ?? false,
   };
 }
+
+/** A failure that shows only after the task was accepted. */
+export interface LateFailure {
+  readonly code: string;
+  readonly message: string;
+  /** Whether it ends the task early in its run, or at the end. */
+  readonly when: 'early' | 'end';
+}
+
+const promptOf = (body: AlphaCreateBody) =>
+  body.content.map((item) => (item.type === 'text' ? item.text : '')).join('\n');
+
+/**
+ * What goes wrong with a request that was accepted: on 2.5 the task type is inferred from prompt and assets, and its
+ * constraints are checked after the start ("2.5 task constraints"); a sensitive output is found at the end.
+ */
+function lateFailure(body: AlphaCreateBody): LateFailure | undefined {
+  const prompt = promptOf(body);
+  const constraint = brokenConstraint(body, prompt);
+  if (constraint) return { code: 'InvalidParameter.TaskTypeConstraint', message: constraint, when: 'early' };
+  if (!prompt.includes(SENSITIVE_OUTPUT_WORD)) return undefined;
+  return {
+    code: 'OutputVideoSensitiveContentDetected',
+    message: 'The output video may contain sensitive content.',
+    when: 'end',
+  };
+}
+
+function brokenConstraint(body: AlphaCreateBody, prompt: string): string | undefined {
+  const { ratio, duration, omni_reference_task_type: task = 'auto' } = body;
+  const hasVideo = body.content.some((item) => item.type === 'video_url');
+  if (alphaModels[body.model]?.version !== '2.5' || task !== 'auto' || !hasVideo) return undefined;
+  const edits = /\b(edit|replac(e|ing))/i.test(prompt);
+  if (!edits && !/\bexten(d|sion)/i.test(prompt)) return undefined;
+  const named = edits ? 'video editing' : 'video extension';
+  if (ratio !== 'adaptive') return `The task was taken as ${named}, which requires ratio adaptive.`;
+  if (edits && duration !== AUTO_DURATION)
+    return `The task was taken as ${named}, which requires duration -1.`;
+  return undefined;
+}
+
+const modalityOf = (item: AlphaContentItem) => item.type.replace('_url', '') as Modality;
+const refuse = (nth: number, item: AlphaContentItem, rule: string) =>
+  new Refusal(400, `Invalid parameter content[${nth}].${item.type}.url: ${rule}.`, 'InvalidParameter');
+
+/**
+ * Checks what a request refers to: assets must be usable, and media sent as Base64 must keep the model's limits ("Asset
+ * limits per request"; none are stated for 2.0). Addresses are not fetched. Throws Refusal.
+ * @returns the assets that it uses
+ */
+export async function checkReferences(body: AlphaCreateBody, world: World): Promise<KeptAsset[]> {
+  const model = alphaModels[body.model];
+  const assets: KeptAsset[] = [];
+  let audioS = 0;
+  for (const [nth, item] of body.content.entries()) {
+    const url = mediumOf(item)?.url;
+    if (url === undefined) continue;
+    const assetId = assetIdOf(url);
+    if (assetId !== undefined) {
+      assets.push(checkAsset(assetId, item.type, world, (rule) => refuse(nth, item, rule)));
+      continue;
+    }
+    const bytes = base64Bytes(url);
+    const modality = modalityOf(item);
+    const limits = model?.media[modality];
+    if (!bytes || !limits) continue;
+    const { durationS = 0 } = await checkMedia(modality, bytes, limits, (rule) => refuse(nth, item, rule));
+    audioS += durationS;
+    refuseLongAudio(audioS, model);
+  }
+  return assets;
+}
+
+/** The size of a request's first image, where it was sent as Base64 and can be read. */
+async function firstImageSize(
+  content: readonly AlphaContentItem[],
+): Promise<{ readonly width: number; readonly height: number } | undefined> {
+  const first = content.find((item) => item.type === 'image_url');
+  const bytes = base64Bytes((first && mediumOf(first)?.url) ?? '');
+  return bytes && (await readImageSize(bytes));
+}
+
+function refuseLongAudio(audioS: number, model: AlphaModel | undefined): void {
+  if (model?.totalReferenceS === undefined || audioS <= model.totalReferenceS) return;
+  throw new Refusal(
+    400,
+    `Invalid parameter content: ${audioS.toFixed(1)} s of audio, at most ${model.totalReferenceS} s in total are taken.`,
+    'InvalidParameter',
+  );
+}
+
+export const lastFrameFile = 'last-frame.png';
+
+/** The files of family A: each may be downloaded up to 100 times ("Retention"). */
+export const alphaOutputs: OutputSource = {
+  find(id, name, world) {
+    const task = findFinished<AlphaPlan>(world, alphaFamily.name, id);
+    if (!task) return undefined;
+    const { film, lastFrame } = task.plan;
+    const maxDownloads = ALPHA_MAX_DOWNLOADS;
+    if (name === videoFile(film)) return { ...filmFile(film, task, world), maxDownloads };
+    if (name !== lastFrameFile || !lastFrame) return undefined;
+    return { type: 'image/png', maxDownloads, make: () => makeLastFrame(film) };
+  },
+};

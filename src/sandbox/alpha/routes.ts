@@ -1,13 +1,14 @@
 import { type AlphaCreateBody, AlphaStrictCreateBody, alphaCreate } from '../../gateway/alpha/create.ts';
 import { alphaFamily, alphaQuery } from '../../gateway/alpha/task.ts';
 import { admitTask } from '../account.ts';
-import { markUsed } from '../asset/usage.ts';
+import { markUsed } from '../asset/library.ts';
+import { framesPerS, pictureSize, videoFile } from '../movie.ts';
+import { signedLink } from '../output-source.ts';
 import { jsonReply, Refusal } from '../reply.ts';
 import type { Route } from '../route.ts';
-import { findTask } from '../task.ts';
-import { type AlphaPlan, planTask, poolOf } from './plan.ts';
-import { createReply, taskRecord } from './record.ts';
-import { checkReferences } from './references.ts';
+import { findTask, type SandboxTask, statusAt } from '../task.ts';
+import type { World } from '../world.ts';
+import { type AlphaPlan, checkReferences, lastFrameFile, planTask, poolOf } from './plan.ts';
 
 /** Family A: create and query ("Family A: create task", "Family A: query task"). */
 export const alphaRoutes: readonly Route[] = [
@@ -37,3 +38,61 @@ export const alphaRoutes: readonly Route[] = [
     },
   },
 ];
+
+const seconds = (unixMs: number) => Math.floor(unixMs / 1000);
+
+/** Settings of the service that every record shows; family A has no field to ask for another value. */
+const serviceSettings = {
+  execution_expires_after: 172_800,
+  service_tier: 'default',
+  priority: 0,
+  draft: false,
+};
+
+/** The reply of the create endpoint ("Create response fields"). */
+const createReply = (task: SandboxTask) => ({
+  id: task.id,
+  task_id: task.id,
+  object: 'video',
+  model: task.model,
+  status: 'queued',
+  progress: 0,
+  created_at: seconds(task.createdAtMs),
+});
+
+/** The task record at this moment ("Task record (query response) fields"); a failed one has only its six fields. */
+function taskRecord(task: SandboxTask<AlphaPlan>, world: World): Record<string, unknown> {
+  const { status, sinceMs } = statusAt(task, world.now());
+  const head = { id: task.id, model: task.model, status };
+  const times = { created_at: seconds(task.createdAtMs), updated_at: seconds(sinceMs) };
+  if (status === 'failed') return { ...head, error: task.failure, ...times };
+  if (status !== 'succeeded') return { ...head, ...times, ...serviceSettings };
+
+  const { film, lastFrame, seed, webSearches } = task.plan;
+  const { durationS, ratio, resolution, format, audio } = film;
+  const expiresS = seconds(task.endsAtMs + alphaFamily.linkLifeMs);
+  const link = (file: string) => signedLink(world.store.secret, world.outputUrl(), task.id, file, expiresS);
+  const { widthPx, heightPx } = pictureSize(resolution, ratio);
+  const tokens = Math.round((widthPx * heightPx * framesPerS * durationS) / 1024);
+  return {
+    ...head,
+    ...times,
+    content: {
+      video_url: link(videoFile(film)),
+      ...(lastFrame ? { last_frame_url: link(lastFrameFile) } : {}),
+    },
+    duration: durationS,
+    ratio,
+    resolution,
+    output_format: format,
+    framespersecond: framesPerS,
+    generate_audio: audio,
+    seed,
+    usage: {
+      completion_tokens: tokens,
+      total_tokens: tokens,
+      ...(webSearches === undefined ? {} : { tool_usage: { web_search: webSearches } }),
+    },
+    ...serviceSettings,
+  };
+}

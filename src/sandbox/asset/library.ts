@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { type AssetStatus, type AssetType, assetTypes, DEFAULT_PROJECT } from '../../gateway/asset/fields.ts';
+import { assetTypeOfUrl } from '../../gateway/asset/url.ts';
 import { Refusal } from '../reply.ts';
+import { seededInt } from '../seeded.ts';
 import { makeTaskId } from '../task.ts';
 import type { World } from '../world.ts';
 
@@ -41,7 +43,7 @@ export const projectOf = ({ ProjectName }: { readonly ProjectName?: string }): s
   ProjectName ?? DEFAULT_PROJECT;
 
 /** Times as the document shows them: UTC, RFC 3339. */
-export const timeText = (atMs: number): string => new Date(atMs).toISOString().replace(/\.\d+Z$/, 'Z');
+const timeText = (atMs: number): string => new Date(atMs).toISOString().replace(/\.\d+Z$/, 'Z');
 
 export function statusOf({ readyAtMs, failure }: KeptAsset, nowMs: number): AssetStatus {
   if (nowMs < readyAtMs) return 'Processing';
@@ -129,3 +131,104 @@ function sampleAsset(id: string): KeptAsset | undefined {
 }
 
 export const libraryRequestId = (): string => randomBytes(16).toString('hex');
+
+/** A group as the gateway shows it ("Asset group object fields"). */
+export const groupRecord = (group: KeptGroup) => ({
+  Id: group.id,
+  Name: group.name,
+  Description: group.description,
+  GroupType: group.type,
+  ProjectName: group.project,
+  CreateTime: timeText(group.createdAtMs),
+  UpdateTime: timeText(group.updatedAtMs),
+});
+
+/** An asset as the gateway shows it at `nowMs` ("Asset object fields"). */
+export function assetRecord(asset: KeptAsset, nowMs: number) {
+  const status = statusOf(asset, nowMs);
+  const { failure, lastUsedAtMs } = asset;
+  return {
+    Id: asset.id,
+    Name: asset.name,
+    GroupId: asset.groupId,
+    ProjectName: asset.project,
+    AssetType: asset.type,
+    Status: status,
+    Moderation: { Strategy: 'Default' },
+    URL: asset.url,
+    CreateTime: timeText(asset.createdAtMs),
+    UpdateTime: timeText(asset.updatedAtMs),
+    ...(lastUsedAtMs !== undefined && { LastInferenceTime: timeText(lastUsedAtMs) }),
+    ...(status === 'Failed' && failure && { Error: { Code: failure.code, Message: failure.message } }),
+  };
+}
+
+/** Words in a URL's path that make the asset fail, and the code that it fails with ("Asset failure codes"). */
+export const failureWords = {
+  unavailable: { code: 'AssetURLUnavailable', message: 'The URL could not be downloaded.' },
+  'too-large': { code: 'AssetTooLarge', message: 'The file is over the download cap of 200 MB.' },
+  invalid: { code: 'InvalidAsset', message: 'The file does not meet the requirements.' },
+  mismatch: { code: 'AssetTypeMismatch', message: 'The AssetType differs from the detected file type.' },
+} as const;
+
+/** How long the processing of a file takes at speed 1. */
+const paceMs: Readonly<Record<AssetType, { readonly least: number; readonly spread: number }>> = {
+  Image: { least: 4_000, spread: 4_000 },
+  Audio: { least: 6_000, spread: 6_000 },
+  Video: { least: 12_000, spread: 12_000 },
+};
+
+/** Decides when the processing of a new asset ends, and whether it fails: the URL is not fetched, its words say it. */
+export function planProcessing(
+  { id, type, url, createdAtMs }: Pick<KeptAsset, 'id' | 'type' | 'url' | 'createdAtMs'>,
+  { speed }: Pick<World, 'speed'>,
+): Pick<KeptAsset, 'readyAtMs' | 'failure'> {
+  const { least, spread } = paceMs[type];
+  const takesMs = Math.ceil((least + (seededInt(id, 'processing') % spread)) / speed);
+  const failure = failureOf(type, url);
+  return { readyAtMs: createdAtMs + takesMs, ...(failure && { failure }) };
+}
+
+function failureOf(type: AssetType, url: string): KeptAsset['failure'] {
+  const { pathname } = new URL(url);
+  const word = Object.entries(failureWords).find(([each]) => pathname.includes(each));
+  if (word) return word[1];
+  const detected = assetTypeOfUrl(url);
+  return detected === undefined || detected === type ? undefined : failureWords.mismatch;
+}
+
+/**
+ * An asset that a video request refers to ("Using an asset in a family A request"): it must exist, be `Active` and of the
+ * type that its place takes. A video request names no project, so it uses the default one. Throws the Refusal that `refuse`
+ * makes of the broken rule.
+ * @param place `image_url`, `video_url` or `audio_url`
+ */
+export function checkAsset(
+  id: string,
+  place: string,
+  world: World,
+  refuse: (rule: string) => Refusal,
+): KeptAsset {
+  const asset = existing(id, world);
+  if (!asset) throw refuse(`the asset ${id} does not exist`);
+  const status = statusOf(asset, world.now());
+  if (status !== 'Active') throw refuse(`the asset ${id} is ${status}, not Active`);
+  if (`${asset.type.toLowerCase()}_url` !== place) {
+    throw refuse(`the asset ${id} is of the type ${asset.type}`);
+  }
+  return asset;
+}
+
+function existing(id: string, world: World): KeptAsset | undefined {
+  try {
+    return findAsset(id, DEFAULT_PROJECT, world);
+  } catch (error) {
+    if (error instanceof Refusal) return undefined;
+    throw error;
+  }
+}
+
+/** Notes when assets were last used to submit a video task. */
+export function markUsed(assets: readonly KeptAsset[], nowMs: number, world: World): void {
+  for (const asset of assets) keepAsset({ ...asset, lastUsedAtMs: nowMs }, world);
+}

@@ -3,8 +3,16 @@ import { canonical, groupTypes } from '../../gateway/asset/fields.ts';
 import { LIST_DEFAULT } from '../../gateway/asset/list.ts';
 import { Refusal } from '../reply.ts';
 import type { World } from '../world.ts';
-import { allAssets, allGroups, type KeptAsset, type KeptGroup, projectOf, statusOf } from './library.ts';
-import { assetRecord, groupRecord } from './records.ts';
+import {
+  allAssets,
+  allGroups,
+  assetRecord,
+  groupRecord,
+  type KeptAsset,
+  type KeptGroup,
+  projectOf,
+  statusOf,
+} from './library.ts';
 
 /** The body of a list, checked against its schema. */
 export interface ListBody {

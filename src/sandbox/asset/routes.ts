@@ -1,14 +1,64 @@
 import * as z from 'zod';
-import { createAsset, deleteAsset, getAsset, updateAsset, uploadAsset } from '../../gateway/asset/actions.ts';
+import {
+  createAsset,
+  createAssetBody,
+  deleteAsset,
+  getAsset,
+  idBody,
+  restAsset,
+  updateAsset,
+  updateAssetBody,
+  uploadAsset,
+} from '../../gateway/asset/actions.ts';
 import { ASSET_VERSION, type AssetAction, assetActions } from '../../gateway/asset/envelope.ts';
-import { createGroup, deleteGroup, getGroup, updateGroup } from '../../gateway/asset/group.ts';
-import { listAssets, listGroups } from '../../gateway/asset/list.ts';
+import {
+  type AssetType,
+  assetTypes,
+  canonical,
+  DEFAULT_GROUP_TYPE,
+  DEFAULT_PROJECT,
+  groupTypes,
+} from '../../gateway/asset/fields.ts';
+import {
+  createGroup,
+  createGroupBody,
+  deleteGroup,
+  getGroup,
+  updateGroup,
+  updateGroupBody,
+} from '../../gateway/asset/group.ts';
+import {
+  listAssets,
+  listAssetsBody,
+  listGroups,
+  listGroupsBody,
+  REST_LIST_DEFAULT,
+  RestListQuery,
+  restList,
+} from '../../gateway/asset/list.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
-import { Refusal } from '../reply.ts';
-import type { Route } from '../route.ts';
-import { libraryActions } from './actions.ts';
-import { checkLibraryBody, libraryRefusal, libraryReply } from './envelope.ts';
-import { restRoutes } from './rest.ts';
+import { jsonReply, Refusal, type SandboxReply } from '../reply.ts';
+import { type BodySchemas, checkBody, readAgainst } from '../request-body.ts';
+import type { Call, Route } from '../route.ts';
+import type { World } from '../world.ts';
+import {
+  allAssets,
+  assetRecord,
+  dropAsset,
+  dropGroup,
+  findAsset,
+  findGroup,
+  findOwnAsset,
+  groupRecord,
+  keepAsset,
+  keepGroup,
+  libraryRequestId,
+  makeLibraryId,
+  planProcessing,
+  projectOf,
+  statusOf,
+} from './library.ts';
+import { assetPage, groupPage, type ListBody, nameFits } from './pages.ts';
 
 const endpoints: Readonly<Record<AssetAction, Endpoint>> = {
   CreateAssetGroup: createGroup,
@@ -60,6 +110,15 @@ const otherAction: Route = {
   },
 };
 
+const restRoutes: readonly Route[] = [
+  { endpoint: restList, answer: (call, world) => jsonReply(200, restPage(call, world)) },
+  {
+    endpoint: restAsset,
+    answer: ({ params }, world) =>
+      jsonReply(200, assetRecord(findAsset(params.asset_id ?? '', DEFAULT_PROJECT, world), world.now())),
+  },
+];
+
 /** The asset library: ten actions and three REST aliases ("Asset library actions"). */
 export const assetRoutes: readonly Route[] = [
   ...assetActions.map((action) => actionRoute(endpoints[action], action, true)),
@@ -67,3 +126,196 @@ export const assetRoutes: readonly Route[] = [
   actionRoute(uploadAsset, 'CreateAsset', false),
   ...restRoutes,
 ];
+
+const SERVICE = 'assets';
+const REGION = 'sandbox';
+
+const metadata = (action: string, version: string) => ({
+  RequestId: libraryRequestId(),
+  Action: action,
+  Version: version,
+  Service: SERVICE,
+  Region: REGION,
+});
+
+/** A success in the envelope of the library ("Envelope of every action response"). */
+const libraryReply = (action: string, result: object): SandboxReply =>
+  jsonReply(200, { ResponseMetadata: metadata(action, ASSET_VERSION), Result: result });
+
+/** A refusal in the envelope: `Result` is left out. */
+const libraryRefusal = (refusal: Refusal, action: string, version: string): SandboxReply =>
+  jsonReply(
+    refusal.status,
+    {
+      ResponseMetadata: {
+        ...metadata(action, version),
+        Error: { Code: codeOf(refusal), Message: refusal.message },
+      },
+    },
+    refusal.headers,
+  );
+
+/** The library has one word for a body that is not JSON; refusals of its own come with their codes. */
+const codeOf = ({ code, status }: Refusal): string => {
+  if (code === 'InvalidContentType' || code === 'RequestTooLarge') return 'InvalidRequest';
+  return code ?? (status >= 500 ? 'InternalError' : 'InvalidRequest');
+};
+
+/**
+ * As `checkBody`; throws the Refusal (400) whose code names the first field: `MissingParameter.X`
+ * or `InvalidParameter.X` ("Errors").
+ */
+function checkLibraryBody(schemas: BodySchemas, body: unknown, world: Pick<World, 'strict'>): string[] {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw new Refusal(400, 'The request body must be a JSON object.', 'InvalidRequest');
+  }
+  const checked = readAgainst(schemas, body, world);
+  if ('unlisted' in checked) return checked.unlisted;
+  const { issue } = checked;
+  const path = [...issue.path, ...(issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [])];
+  // Items of a list are not told apart in a code.
+  const field = path.filter((part) => typeof part !== 'number').join('.');
+  // The half of a pair that was left out is missing too.
+  const isMissing = issue.code !== 'unrecognized_keys' && valueAt(body, issue.path) === undefined;
+  const rule = issue.code === 'unrecognized_keys' ? 'not a parameter of this action' : issue.message;
+  throw isMissing
+    ? new Refusal(400, `The parameter ${field} is required.`, `MissingParameter.${field}`)
+    : new Refusal(400, `The parameter ${field} is not valid: ${rule}.`, `InvalidParameter.${field}`);
+}
+
+const valueAt = (body: object, path: readonly PropertyKey[]): unknown =>
+  path.reduce<unknown>((value, key) => (value as Record<PropertyKey, unknown> | undefined)?.[key], body);
+
+// The two look-ups without an envelope ("REST aliases"); they see the default project.
+
+/** `GET /api/assets`, by creation time descending. Throws Refusal. */
+function restPage({ url, passOver }: Call, world: World): object {
+  const asked = Object.fromEntries(url.searchParams);
+  passOver(checkBody({ strict: RestListQuery, loose: RestListQuery.loose() }, asked, world));
+  const nowMs = world.now();
+  const matches = allAssets(world)
+    .filter(
+      (asset) =>
+        asset.project === DEFAULT_PROJECT &&
+        nameFits(asset.name, asked.name) &&
+        (asked.status === undefined || statusOf(asset, nowMs) === asked.status),
+    )
+    .sort((a, b) => b.createdAtMs - a.createdAtMs || (a.id < b.id ? 1 : -1));
+  const offset = Number(asked.offset ?? 0);
+  const items = matches
+    .slice(offset, offset + Number(asked.limit ?? REST_LIST_DEFAULT))
+    .map((asset) => assetRecord(asset, nowMs));
+  return { items, data: items, total: matches.length };
+}
+
+/** What the library does for an action. */
+export interface LibraryAction {
+  /** Refuses fields that the document does not list. */
+  readonly body: z.ZodType;
+  /** The `Result`, from a checked body. May throw Refusal. */
+  answer(body: Body, world: World): object;
+}
+
+/** A checked body: every action has some of these. */
+interface Body {
+  readonly Id: string;
+  readonly Name?: string;
+  readonly Description?: string;
+  readonly GroupId: string;
+  readonly URL: string;
+  readonly AssetType: string;
+  readonly GroupType?: string;
+  readonly ProjectName?: string;
+}
+
+const strict = z.strictObject;
+
+/** The ten actions ("Asset library actions"). */
+const libraryActions: Readonly<Record<AssetAction, LibraryAction>> = {
+  CreateAssetGroup: {
+    body: createGroupBody(strict),
+    answer(body, world) {
+      const nowMs = world.now();
+      const id = makeLibraryId('group', nowMs);
+      keepGroup(
+        {
+          id,
+          name: body.Name ?? '',
+          description: body.Description ?? '',
+          type: canonical(groupTypes, body.GroupType) ?? DEFAULT_GROUP_TYPE,
+          project: projectOf(body),
+          createdAtMs: nowMs,
+          updatedAtMs: nowMs,
+        },
+        world,
+      );
+      return { Id: id };
+    },
+  },
+  ListAssetGroups: {
+    body: listGroupsBody(strict),
+    answer: (body, world) => groupPage(body as unknown as ListBody, world),
+  },
+  GetAssetGroup: {
+    body: idBody(strict),
+    answer: (body, world) => groupRecord(findGroup(body.Id, projectOf(body), world)),
+  },
+  UpdateAssetGroup: {
+    body: updateGroupBody(strict),
+    answer(body, world) {
+      const group = findGroup(body.Id, projectOf(body), world);
+      const { Name: name = group.name, Description: description = group.description } = body;
+      keepGroup({ ...group, name, description, updatedAtMs: world.now() }, world);
+      return { Id: group.id };
+    },
+  },
+  DeleteAssetGroup: {
+    body: idBody(strict),
+    answer(body, world) {
+      dropGroup(findGroup(body.Id, projectOf(body), world).id, world);
+      return {};
+    },
+  },
+  CreateAsset: {
+    body: createAssetBody(strict),
+    answer(body, world) {
+      const group = findGroup(body.GroupId, projectOf(body), world);
+      const nowMs = world.now();
+      const asset = {
+        id: makeLibraryId('asset', nowMs),
+        name: body.Name ?? '',
+        groupId: group.id,
+        project: group.project,
+        type: canonical(assetTypes, body.AssetType) as AssetType,
+        url: body.URL,
+        createdAtMs: nowMs,
+        updatedAtMs: nowMs,
+      };
+      keepAsset({ ...asset, ...planProcessing(asset, world) }, world);
+      return { Id: asset.id };
+    },
+  },
+  GetAsset: {
+    body: idBody(strict),
+    answer: (body, world) => assetRecord(findAsset(body.Id, projectOf(body), world), world.now()),
+  },
+  ListAssets: {
+    body: listAssetsBody(strict),
+    answer: (body, world) => assetPage(body as unknown as ListBody, world),
+  },
+  UpdateAsset: {
+    body: updateAssetBody(strict),
+    answer(body, world) {
+      const asset = findOwnAsset(body.Id, projectOf(body), world);
+      keepAsset({ ...asset, name: body.Name ?? asset.name, updatedAtMs: world.now() }, world);
+      return { Id: asset.id };
+    },
+  },
+  DeleteAsset: {
+    body: idBody(strict),
+    answer(body, world) {
+      dropAsset(findOwnAsset(body.Id, projectOf(body), world).id, world);
+      return {};
+    },
+  },
+};

@@ -1,12 +1,13 @@
 import { alphaFixedRatios, alphaResolutions } from '../../gateway/alpha/models.ts';
-import { BETA_DEFAULT_DURATION_S, type BetaVariant } from '../../gateway/beta/modes.ts';
+import { BETA_DEFAULT_DURATION_S, type BetaVariant, betaO1Media } from '../../gateway/beta/modes.ts';
 import { betaFamily } from '../../gateway/beta/task.ts';
-import type { Film } from '../film.ts';
+import { base64Bytes, checkMedia, readImageSize } from '../media-check.ts';
+import { type Film, nearestRatio } from '../movie.ts';
 import { SENSITIVE_OUTPUT_WORD } from '../prompt-words.ts';
+import { refuseField } from '../request-body.ts';
 import { seededInt } from '../seeded.ts';
 import { forcedFailure, makeTaskId, type SandboxTask, type TaskFailure, taskTimes } from '../task.ts';
 import type { World } from '../world.ts';
-import type { BetaRequest } from './request.ts';
 
 /** What a task of family B can make ("Output items by `type`"). */
 export const betaProducts = ['video', 'image', 'audio', 'voice', 'element'] as const;
@@ -99,3 +100,54 @@ const reviewFailure = (prompt: string): TaskFailure | undefined =>
   prompt.includes(SENSITIVE_OUTPUT_WORD)
     ? { code: 'ContentReviewFailed', message: 'The output may contain sensitive content.' }
     : undefined;
+
+/** What the sandbox reads of a create body of family B, whether the document shows that body or not. */
+interface BetaRequest {
+  readonly prompt: string;
+  readonly settings: Readonly<Record<string, unknown>>;
+  /** Of a first frame that came as Base64. */
+  readonly imageRatio?: string;
+  readonly watermark: boolean;
+  readonly externalId?: string;
+  readonly callbackUrl?: string;
+}
+
+const objectOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+
+/** Reads a create body that has passed its schema; checks O1's Base64 images. Throws Refusal. */
+export async function readBetaRequest(body: Readonly<Record<string, unknown>>): Promise<BetaRequest> {
+  const options = objectOf(body.options);
+  const items = Array.isArray(body.contents) ? body.contents.map(objectOf) : [];
+  const prompt = [body.prompt, ...items.map(({ text }) => text)].map(textOf).filter(Boolean).join('\n');
+  const imageRatio = await checkImages(items);
+  const externalId = betaFamily.externalIds?.idOf(body);
+  const callbackUrl = textOf(options.callback_url);
+  return {
+    prompt,
+    settings: objectOf(body.settings),
+    ...(imageRatio !== undefined && { imageRatio }),
+    watermark: objectOf(options.watermark_info).enabled === true,
+    ...(externalId !== undefined && { externalId }),
+    ...(callbackUrl !== undefined && { callbackUrl }),
+  };
+}
+
+const imageTypes: readonly unknown[] = ['first_frame', 'last_frame', 'refer_image'];
+
+/** Checks the images of `contents` that came as Base64 ("O1 combination rules"); returns the first frame's ratio. */
+async function checkImages(items: readonly Readonly<Record<string, unknown>>[]): Promise<string | undefined> {
+  let ratio: string | undefined;
+  for (const [nth, { type, url }] of items.entries()) {
+    if (!imageTypes.includes(type) || typeof url !== 'string' || /^https?:/i.test(url)) continue;
+    // O1 takes Base64 with and without the head of a data URI.
+    const bytes = base64Bytes(url) ?? Buffer.from(url, 'base64');
+    const refuse = (rule: string) => refuseField(['contents', nth, 'url'], rule);
+    await checkMedia('image', bytes, betaO1Media.image, refuse);
+    if (type !== 'first_frame') continue;
+    const size = await readImageSize(bytes);
+    if (size) ratio = nearestRatio(size.width, size.height);
+  }
+  return ratio;
+}

@@ -1,17 +1,15 @@
+import { randomBytes } from 'node:crypto';
 import { type BetaCreate, betaCreates } from '../../gateway/beta/create.ts';
-import { BetaListBody, betaList } from '../../gateway/beta/list.ts';
+import { BETA_LIST_MAX, BetaListBody, betaList } from '../../gateway/beta/list.ts';
 import { betaFamily, betaTasks } from '../../gateway/beta/task.ts';
+import { statusCallbacks } from '../callbacks.ts';
+import { errorObject, jsonReply, Refusal, type SandboxReply } from '../reply.ts';
 import { refuseField } from '../request-body.ts';
 import type { Route } from '../route.ts';
-import { statusCallbacks } from '../status-callbacks.ts';
 import { findTask, type SandboxTask } from '../task.ts';
 import type { World } from '../world.ts';
-import { betaRefusalReply, betaReply } from './envelope.ts';
-import { admitBetaTask, findByExternalId } from './external-ids.ts';
-import { listPage } from './list.ts';
-import { type BetaPlan, planTask } from './plan.ts';
-import { createdData, taskRecord } from './record.ts';
-import { readBetaRequest } from './request.ts';
+import { type BetaPlan, planTask, readBetaRequest } from './plan.ts';
+import { betaStatus, createdData, taskRecord } from './record.ts';
 
 const refuse: Route['refuse'] = (refusal, { codeOnly }) => betaRefusalReply(refusal, codeOnly);
 
@@ -59,3 +57,149 @@ export const betaRoutes: readonly Route[] = [
     answer: ({ body }, world) => betaReply(listPage(body as BetaListBody, world)),
   },
 ];
+
+const requestId = () => randomBytes(16).toString('hex');
+
+/** A success in family B's envelope: `code` 0. */
+const betaReply = (data: unknown): SandboxReply =>
+  jsonReply(200, { code: 0, message: 'SUCCEED', request_id: requestId(), data });
+
+/** Codes other than 0 are not documented; these are plausible ones. */
+const codes: Readonly<Record<string, number>> = {
+  InvalidParameter: 1201,
+  InvalidRequest: 1200,
+  DuplicateExternalTaskId: 1204,
+};
+const OTHER_CODE = 1200;
+
+/**
+ * A refusal in family B's envelope, with the error object of every error body ("Errors").
+ * @param codeOnly answers with status 200, so that only `code` says it
+ */
+function betaRefusalReply(refusal: Refusal, codeOnly: boolean): SandboxReply {
+  const code = codes[refusal.code ?? ''] ?? OTHER_CODE;
+  const body = { code, message: refusal.message, request_id: requestId() };
+  if (codeOnly) return jsonReply(200, body, refusal.headers);
+  const { status, message, code: word } = refusal;
+  const error = errorObject(status, { message, ...(word !== undefined && { code: word }) });
+  return jsonReply(status, { ...body, error }, refusal.headers);
+}
+
+type Task = SandboxTask<BetaPlan>;
+
+const kind = 'beta-external-id';
+
+/** The task that holds an external ID; undefined where none does. */
+function findByExternalId(externalId: string, world: World): Task | undefined {
+  const claim = world.store.get(kind, externalId) as { readonly task: Task } | undefined;
+  if (!claim) return undefined;
+  const { task } = claim;
+  const kept = findTask<BetaPlan>(world, betaFamily.name, task.id);
+  if (kept || world.now() >= task.expiresAtMs) return kept;
+  // A server died between the claim and the task: the claim is what counts.
+  world.store.add(task);
+  return task;
+}
+
+/**
+ * Takes a task in. Its external ID is unique in the account, also between processes: throws Refusal where another task
+ * holds it.
+ */
+function admitBetaTask(task: Task, world: World): void {
+  const { externalId } = task.plan;
+  if (externalId !== undefined && !claims(externalId, task, world)) {
+    throw new Refusal(
+      400,
+      `The external_task_id ${externalId} already exists: it must be unique in the account.`,
+      'DuplicateExternalTaskId',
+    );
+  }
+  world.store.add(task);
+}
+
+function claims(externalId: string, task: Task, world: World): boolean {
+  // The whole task stands in the claim, so that claim and task come into being at one moment.
+  const claim = () => world.store.putNew(kind, externalId, { task }, { expiresAtMs: task.expiresAtMs });
+  if (claim()) return true;
+  if (findByExternalId(externalId, world)) return false;
+  world.store.drop(kind, externalId); // its task has outlived its time
+  return claim();
+}
+
+const DEFAULT_LIMIT = 100;
+const WINDOW_MS = 30 * 24 * 3_600_000;
+
+/** Where a page begins: the time range of the first one, and the task that the page before ended with. */
+interface Position {
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly after?: { readonly createdAtMs: number; readonly id: string };
+}
+
+/**
+ * One page of the cursor query, newest task first ("Cursor query `POST /tasks`"). A cursor keeps the time range of the
+ * first page, so that tasks created meanwhile do not move the pages. Throws Refusal.
+ */
+function listPage(body: BetaListBody, world: World): object {
+  const unknown = Object.keys(body).find((key) => !Object.hasOwn(BetaListBody.shape, key));
+  if (unknown !== undefined) throw refuseField([unknown], 'not a parameter of this endpoint');
+  const { limit = DEFAULT_LIMIT, filters = [] } = body;
+  if (limit > BETA_LIST_MAX) throw refuseField(['limit'], `at most ${BETA_LIST_MAX}`);
+  const nowMs = world.now();
+  const position = body.cursor === undefined ? rangeOf(body, nowMs) : readCursor(body.cursor);
+  const matches = (task: SandboxTask<BetaPlan>) =>
+    filters.every(({ key, values }) =>
+      key === 'status'
+        ? values.includes(betaStatus(task, nowMs))
+        : task.plan.products.some((product) => values.includes(product)),
+    );
+  const left = world.store
+    .tasks()
+    .filter((task) => task.family === betaFamily.name && nowMs < task.expiresAtMs)
+    .map((task) => task as SandboxTask<BetaPlan>)
+    .filter((task) => isWithin(task, position) && matches(task))
+    .sort(byNewest);
+  const page = left.slice(0, limit);
+  const last = page.at(-1);
+  const hasMore = left.length > page.length;
+  return {
+    result: page.map((task) => taskRecord(task, world, nowMs)),
+    count: page.length,
+    has_more: hasMore,
+    ...(hasMore && last && { next_cursor: writeCursor({ ...position, after: placeOf(last) }) }),
+  };
+}
+
+const placeOf = ({ createdAtMs, id }: SandboxTask) => ({ createdAtMs, id });
+
+const byNewest = (a: { createdAtMs: number; id: string }, b: { createdAtMs: number; id: string }): number =>
+  b.createdAtMs - a.createdAtMs || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0);
+
+const isWithin = (task: SandboxTask, { startMs, endMs, after }: Position): boolean =>
+  task.createdAtMs >= startMs &&
+  task.createdAtMs <= endMs &&
+  (after === undefined || byNewest(after, task) < 0);
+
+function rangeOf({ start_time: start, end_time: end }: BetaListBody, nowMs: number): Position {
+  const endMs = end === undefined ? nowMs : Number(end);
+  const startMs = start === undefined ? endMs - WINDOW_MS : Number(start);
+  if (startMs >= endMs) throw refuseField(['start_time'], 'must be earlier than end_time');
+  return { startMs, endMs };
+}
+
+const writeCursor = (position: Position): string =>
+  Buffer.from(JSON.stringify(position)).toString('base64url');
+
+function readCursor(cursor: string): Position {
+  const bad = () => refuseField(['cursor'], 'not a next_cursor of an earlier page');
+  let read: Partial<Position>;
+  try {
+    read = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as Partial<Position>;
+  } catch {
+    throw bad();
+  }
+  const { startMs, endMs, after } = read ?? {};
+  if (typeof startMs !== 'number' || typeof endMs !== 'number') throw bad();
+  if (typeof after?.createdAtMs !== 'number' || typeof after.id !== 'string') throw bad();
+  return { startMs, endMs, after };
+}

@@ -1,6 +1,13 @@
+import {
+  geoModels,
+  type ReasoningEffort,
+  reasoningEfforts,
+  type thinkingLevels,
+} from '../../gateway/chat/models.ts';
+import { base64Bytes, readImageSize } from '../media-check.ts';
+import { Refusal } from '../reply.ts';
 import { refuseField } from '../request-body.ts';
-import { type SeenImage, seeImage } from './images.ts';
-import { countTokens } from './tokens.ts';
+import { countTokens } from './answer.ts';
 
 /** Every message costs so many tokens beside its text. */
 const MESSAGE_TOKENS = 3;
@@ -64,4 +71,228 @@ export class Input {
       inputTokens: this.#tokens + imageTokens,
     };
   }
+}
+
+/** A tool that the model may call. */
+export interface ToolOffer {
+  readonly name: string;
+  /** The JSON schema of its arguments. */
+  readonly parameters: unknown;
+}
+
+/** What the caller's program answered to a call. */
+export interface ToolResult {
+  readonly name: string;
+  readonly content: string;
+}
+
+/** What a chat request asks, whichever of the three endpoints it came to. */
+export interface Question {
+  readonly model: string;
+  /** How many messages the conversation has. */
+  readonly messages: number;
+  /** The text of the last turn. */
+  readonly prompt: string;
+  readonly images: readonly SeenImage[];
+  readonly tools: readonly ToolOffer[];
+  /** `any`: some tool must be called; a name: that one. */
+  readonly toolChoice: 'auto' | 'none' | 'any' | { readonly name: string };
+  /** The results that the last turn brings; none where it is a question. */
+  readonly toolResults: readonly ToolResult[];
+  /** JSON is asked for, of this schema where there is one. */
+  readonly json: { readonly schema: unknown } | undefined;
+  /** The output limit, reasoning included. */
+  readonly maxTokens: number | undefined;
+  readonly stops: readonly string[];
+  readonly reasoning: Reasoning;
+  readonly inputTokens: number;
+}
+
+/** How long the model thinks before it answers, and whether the caller gets to read it. */
+export interface Reasoning {
+  readonly tokens: number;
+  readonly shown: boolean;
+}
+
+/** An image of a request, as the sandbox can speak of it. */
+interface SeenImage {
+  /** `PNG 640x480`, or that it is an address. */
+  readonly words: string;
+  readonly tokens: number;
+}
+
+/** One tile of 512 px a side costs so many tokens; an image that is not fetched counts as one tile. */
+const TILE_PX = 512;
+const TILE_TOKENS = 170;
+
+/**
+ * Looks at an image: a Base64 data URI is decoded and measured, an address is not fetched. Throws Refusal (400)
+ * that names the field where it is neither, or holds no image.
+ * @param path where it stands in the body, for the message
+ */
+async function seeImage(url: string, path: readonly PropertyKey[]): Promise<SeenImage> {
+  if (/^https?:\/\//i.test(url)) return { words: 'an address, not fetched', tokens: TILE_TOKENS };
+  if (!/^data:[^,]*;base64,/i.test(url))
+    throw refuseField(path, 'not an http or https URL and not a Base64 data URI');
+  const size = await readImageSize(base64Bytes(url) ?? new Uint8Array());
+  if (!size) throw refuseField(path, 'the data are not an image that can be read');
+  const tiles = Math.ceil(size.width / TILE_PX) * Math.ceil(size.height / TILE_PX);
+  return {
+    words: `${(size.type ?? 'image').toUpperCase()} ${size.width}x${size.height}`,
+    tokens: tiles * TILE_TOKENS,
+  };
+}
+
+/** The value at a path of a JSON value whose shape is not known; undefined where the path does not lead on. */
+export function field(value: unknown, ...path: readonly (string | number)[]): unknown {
+  let at = value;
+  for (const part of path) {
+    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, part)) return undefined;
+    at = (at as Record<string | number, unknown>)[part];
+  }
+  return at;
+}
+
+export const textField = (value: unknown, ...path: readonly (string | number)[]): string | undefined => {
+  const found = field(value, ...path);
+  return typeof found === 'string' ? found : undefined;
+};
+
+export const listField = (value: unknown, ...path: readonly (string | number)[]): readonly unknown[] => {
+  const found = field(value, ...path);
+  return Array.isArray(found) ? found : [];
+};
+
+/** A choice checked against the tools there are. Throws Refusal (400) that names the field. */
+export function checkedChoice(
+  choice: Question['toolChoice'] | undefined,
+  tools: readonly ToolOffer[],
+  path: readonly string[],
+): Question['toolChoice'] {
+  const refuse = (why: string) => refuseField(path, why);
+  if (choice === undefined) throw refuse('not a choice that this endpoint knows');
+  if (choice === 'any' && tools.length === 0) throw refuse('there is no tool to call');
+  if (typeof choice === 'object' && !tools.some((tool) => tool.name === choice.name)) {
+    throw refuse(`there is no tool ${choice.name}`);
+  }
+  return choice;
+}
+
+/** The tool that a result answers; throws Refusal (400) for a result of a call that was never made. */
+export function nameOfCall(
+  names: ReadonlyMap<string, string>,
+  id: string,
+  path: readonly PropertyKey[],
+): string {
+  const name = names.get(id);
+  if (name !== undefined) return name;
+  throw refuseField(path, `no earlier message has a call ${id}`);
+}
+
+/** Tokens of thought for an effort or a thinking level; far fewer than the service's, as answers are short too. */
+const tokensOfEffort: Readonly<Record<ReasoningEffort | (typeof thinkingLevels)[number], number>> = {
+  none: 0,
+  minimal: 4,
+  low: 16,
+  medium: 32,
+  high: 64,
+};
+
+/** A thinking model that is told nothing thinks so much. */
+export const UNASKED_REASONING_TOKENS = tokensOfEffort.medium;
+
+/** One token of thought for so many of a budget. */
+const BUDGET_PER_TOKEN = 32;
+
+/** What a model thinks that does not heed a budget of 0. */
+export const UNRELIABLE_REASONING_TOKENS = 8;
+
+/** Tokens of thought for a word such as `low` or `HIGH`; undefined for a word that is none of them. */
+export function tokensForEffort(word: string | undefined): number | undefined {
+  const effort = reasoningEfforts.find((one) => one === word?.toLowerCase());
+  return effort && tokensOfEffort[effort];
+}
+
+/** Tokens of thought for a budget in tokens: in proportion, within what the budget allows. */
+export const tokensForBudget = (budget: number): number =>
+  Math.min(budget, Math.max(1, Math.round(budget / BUDGET_PER_TOKEN)), tokensOfEffort.high);
+
+// What the public clients of the three formats send in another spelling than the document's, and mean the same. A strict
+// sandbox takes the document's spelling only.
+
+type Fields = Readonly<Record<string, unknown>>;
+const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const mapList = (value: unknown, each: (item: unknown) => unknown): unknown =>
+  Array.isArray(value) ? value.map(each) : value;
+/** An object with a field rewritten, where it has it. */
+const change = (of: Fields, name: string, rewrite: (value: unknown) => unknown): Fields =>
+  Object.hasOwn(of, name) ? { ...of, [name]: rewrite(of[name]) } : of;
+
+/** Chat completions: `developer` is what the role `system` is called now. */
+export function respellCompletions(body: unknown): unknown {
+  if (!isObject(body)) return body;
+  const respellMessage = (message: unknown) =>
+    field(message, 'role') === 'developer' ? { ...(message as Fields), role: 'system' } : message;
+  return change(body, 'messages', (messages) => mapList(messages, respellMessage));
+}
+
+/** Native messages: thinking that is `disabled` is no thinking. */
+export function respellMessages(body: unknown): unknown {
+  if (!isObject(body) || field(body, 'thinking', 'type') !== 'disabled') return body;
+  const { thinking: _, ...rest } = body;
+  return rest;
+}
+
+const camelCase = (name: string) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+/** The fields whose values are the caller's own, down to the last name in them. */
+const opaque = new Set(['args', 'response', 'parameters', 'parametersJsonSchema', 'responseSchema']);
+
+/** Gemini-style generation: its JSON is taken with underscores too, and a JSON schema stands for the other kind. */
+export function respellGeo(body: unknown): unknown {
+  if (Array.isArray(body)) return body.map(respellGeo);
+  if (!isObject(body)) return body;
+  const spelled = Object.entries(body).map(([written, value]) => {
+    const camel = camelCase(written);
+    const name = camel === 'responseJsonSchema' ? 'responseSchema' : camel;
+    return [name, opaque.has(name) ? value : respellGeo(value)] as const;
+  });
+  return change(Object.fromEntries(spelled), 'role', (role) =>
+    role === 'function' || role === 'tool' ? 'user' : role,
+  );
+}
+
+/** Which of the documented endpoint types a model can be called by, and who it belongs to. */
+export interface ChatModel {
+  readonly ownedBy: string;
+  readonly endpointTypes: readonly ('openai' | 'anthropic')[];
+  /** Whether the Gemini-style endpoints take it; the document has no endpoint type for them. */
+  readonly native: boolean;
+}
+
+/** A model of the sandbox's own: the document names none that native messages take. */
+export const SANDBOX_CHAT_MODEL = 'sandbox-chat-1';
+
+const geo: ChatModel = { ownedBy: 'geo', endpointTypes: ['openai'], native: true };
+
+export const chatModels: Readonly<Record<string, ChatModel>> = {
+  ...Object.fromEntries(Object.keys(geoModels).map((id) => [id, geo])),
+  [SANDBOX_CHAT_MODEL]: {
+    ownedBy: 'sandbox',
+    endpointTypes: ['openai', 'anthropic'],
+    native: false,
+  },
+};
+
+/** The model of a request; throws Refusal (400) with the IDs that would do where this endpoint has none such. */
+export function chatModel(id: string, fits: (model: ChatModel) => boolean): ChatModel {
+  const model = Object.hasOwn(chatModels, id) ? chatModels[id] : undefined;
+  if (model && fits(model)) return model;
+  const others = Object.entries(chatModels).filter(([, other]) => fits(other));
+  const list = others.map(([other]) => other).join(', ');
+  throw new Refusal(
+    400,
+    `Invalid parameter model: ${id} is not a model of this endpoint; ${list} ${others.length === 1 ? 'is' : 'are'}.`,
+    'ModelNotFound',
+  );
 }

@@ -8,15 +8,11 @@ import { chatMessages, type MessagesBody, MessagesStrictBody } from '../../gatew
 import { refuseField } from '../request-body.ts';
 import type { Call, Route } from '../route.ts';
 import type { World } from '../world.ts';
-import { answer } from './answer.ts';
-import { readCompletions } from './completions.ts';
-import { completionsReply } from './completions-reply.ts';
-import { readGeo } from './geo.ts';
-import { geoReply } from './geo-reply.ts';
-import { readMessages } from './messages.ts';
-import { messagesReply } from './messages-reply.ts';
-import { paceOf } from './pace.ts';
-import { respellCompletions, respellGeo, respellMessages } from './spellings.ts';
+import { answer, paceOf } from './answer.ts';
+import { completionsReply, readCompletions } from './completions.ts';
+import { geoReply, readGeo } from './geo.ts';
+import { respellCompletions, respellGeo, respellMessages } from './input.ts';
+import { messagesReply, readMessages } from './messages.ts';
 
 const geoAnswer =
   (isStreamed: boolean) =>

@@ -1,6 +1,13 @@
-import type { Canvas } from './canvas.ts';
-import { decode, encode, type ImageFormat } from './codecs.ts';
-import { draw } from './draw.ts';
+import { createHash } from 'node:crypto';
+import { type ImageModelFamily, imageFormats, imageModel, imageModels } from '../../gateway/image/models.ts';
+import { type ImageSize, parseImageSize } from '../../gateway/image/size.ts';
+import { base64Bytes, readImageSize } from '../media-check.ts';
+import { SENSITIVE_PROMPT_WORD } from '../prompt-words.ts';
+import { Refusal } from '../reply.ts';
+import { refuseField } from '../request-body.ts';
+import type { World } from '../world.ts';
+import { decode, encode, type ImageFormat, makeThumbnail } from './codecs.ts';
+import { type Canvas, draw } from './draw.ts';
 
 /** What was asked for, with everything decided: the same order gives the same pictures. JSON can hold it. */
 export interface ImageOrder {
@@ -86,4 +93,212 @@ function captionOf(order: ImageOrder, nth: number): string {
     lines.push(`from ${first}${more}${hasMask ? ', with a mask' : ''}`);
   }
   return lines.join('\n');
+}
+
+/** The settings that a checked body of generation or editing has. */
+export interface ImageSettings {
+  readonly model: string;
+  readonly prompt: string;
+  readonly n?: number | undefined;
+  readonly size?: string | undefined;
+  readonly quality?: string | undefined;
+  readonly background?: string | undefined;
+  readonly output_format?: ImageOrder['format'] | undefined;
+  readonly output_compression?: number | undefined;
+  readonly response_format?: 'url' | 'b64_json' | undefined;
+  readonly stream?: boolean | undefined;
+  readonly partial_images?: number | undefined;
+}
+
+/** Throws the Refusal (400) of content moderation where the prompt asks for it. */
+function moderate(prompt: string): void {
+  if (!prompt.includes(SENSITIVE_PROMPT_WORD)) return;
+  throw new Refusal(400, 'The request was refused by content moderation.', 'moderation_blocked');
+}
+
+const [defaultFormat] = imageFormats;
+
+/** Decides all that a request leaves open. Throws Refusal (400) for what the sandbox cannot make. */
+export async function orderOf(
+  request: ImageSettings,
+  images: readonly InputImage[],
+  hasMask: boolean,
+  world: World,
+): Promise<ImageOrder> {
+  const family = familyOf(request.model);
+  moderate(request.prompt);
+  const { quality = 'auto' } = request;
+  return {
+    model: request.model,
+    prompt: request.prompt,
+    ...pixelsFor(request, images[0]?.size),
+    // Delta models have no setting for it.
+    format: request.output_format ?? (family === 'delta' ? 'jpeg' : defaultFormat),
+    quality: quality === 'auto' ? (family === 'legacy' ? 'standard' : 'high') : quality,
+    background: request.background === 'transparent' ? 'transparent' : 'opaque',
+    compression: request.output_compression ?? 100,
+    count: request.n ?? 1,
+    hasMask,
+    ...(await shownInputs(images, world.wasmDir)),
+  };
+}
+
+/** IDs that begin so stand for files that were uploaded once; the document shows no way to upload one. */
+export const KNOWN_FILE_ID_START = 'file-';
+
+/** An image counts so many tokens a tile; one that is not looked at counts as one tile. */
+const TILE_PX = 512;
+const TILE_TOKENS = 170;
+
+/** An image of a request, as the sandbox can speak of it. */
+export interface InputImage {
+  /** `PNG 320x200`, or what is known of one that is not here. */
+  readonly words: string;
+  readonly tokens: number;
+  readonly bytes?: Uint8Array;
+  readonly size?: ImageSize;
+}
+
+/** Measures the bytes of an image. Throws Refusal (400) that names the field where they are none. */
+export async function seeBytes(bytes: Uint8Array, path: readonly PropertyKey[]): Promise<InputImage> {
+  const size = await readImageSize(bytes);
+  // Zeros pass for an image of some format without a size.
+  if (!size?.width || !size.height) throw refuseField(path, 'the data are not an image that can be read');
+  return {
+    words: `${(size.type ?? 'image').toUpperCase()} ${size.width}x${size.height}`,
+    tokens: Math.ceil(size.width / TILE_PX) * Math.ceil(size.height / TILE_PX) * TILE_TOKENS,
+    bytes,
+    size: { widthPx: size.width, heightPx: size.height },
+  };
+}
+
+/** Looks at an image given as an address, a Base64 data URL or plain Base64; an address is not fetched. */
+export async function seeUrl(url: string, path: readonly PropertyKey[]): Promise<InputImage> {
+  if (/^https?:/.test(url)) return { words: `an address ${shortHash(url)}`, tokens: TILE_TOKENS };
+  return seeBytes(base64Bytes(url) ?? Buffer.from(url, 'base64'), path);
+}
+
+/** Looks at an image given as `file_id` or `image_url`. Throws Refusal (400) for a file that is not known. */
+export async function seeSource(
+  source: { readonly file_id?: string | undefined; readonly image_url?: string | undefined },
+  path: readonly PropertyKey[],
+): Promise<InputImage> {
+  const { file_id: fileId, image_url: url } = source;
+  if (fileId === undefined) return seeUrl(url ?? '', [...path, 'image_url']);
+  if (!fileId.startsWith(KNOWN_FILE_ID_START))
+    throw refuseField([...path, 'file_id'], `there is no file ${fileId}`);
+  return { words: fileId, tokens: TILE_TOKENS };
+}
+
+const shortHash = (data: string | Uint8Array) => createHash('sha256').update(data).digest('hex').slice(0, 12);
+
+/** How the inputs of a request go into its pictures: in words, and the first as a small one where it can be decoded. */
+export async function shownInputs(images: readonly InputImage[], wasmDir: string) {
+  const [first] = images;
+  const thumbnail = first?.bytes && (await makeThumbnail(first.bytes, wasmDir));
+  const hash = first?.bytes && !thumbnail ? ` sha256 ${shortHash(first.bytes)}` : '';
+  return {
+    inputs: images.map(({ words }, nth) => (nth === 0 ? `${words}${hash}` : words)),
+    ...(thumbnail && { thumbnail: Buffer.from(thumbnail).toString('base64') }),
+  };
+}
+
+/** What the presets are in pixels. The document does not say; each lies within the limits of the models that take it. */
+export const presetEdgesPx = { '1K': 1024, '1.5K': 1536, '2K': 2048, '3K': 3072, '4K': 4096 } as const;
+
+/** `1K 1024x1024, 2K 2048x2048`, for texts. */
+export const presetsInWords = Object.entries(presetEdgesPx)
+  .map(([preset, edge]) => `${preset} ${edge}x${edge}`)
+  .join(', ');
+
+/** The most that the sandbox draws: what the document allows any model. */
+const MOST_PIXELS = 16_777_216;
+/** The longest edge that each format can have (WebP: 14 bits), for models whose sizes the document leaves open. */
+const MOST_EDGE_PX = 16_383;
+const DEFAULT_SIZE = '1024x1024';
+
+const square: ImageSize = { widthPx: 1024, heightPx: 1024 };
+const wide: ImageSize = { widthPx: 1536, heightPx: 1024 };
+const tall: ImageSize = { widthPx: 1024, heightPx: 1536 };
+
+const isPreset = (text: string): text is keyof typeof presetEdgesPx => Object.hasOwn(presetEdgesPx, text);
+
+/** How many pixels an image gets for its `size`. Throws Refusal (400) for one that the sandbox cannot read or draw. */
+function pixelsFor(
+  request: { readonly model: string; readonly size?: string | undefined; readonly prompt: string },
+  input: ImageSize | undefined,
+): ImageSize {
+  const model = imageModel(request.model);
+  const text =
+    request.size ?? model?.defaultSize ?? (model?.size.words.includes('auto') ? 'auto' : DEFAULT_SIZE);
+  if (text === 'auto') return input ? shapedAs(input) : shapedByWords(request.prompt);
+  const size = isPreset(text) ? squareOf(presetEdgesPx[text]) : parseImageSize(text);
+  if (!size) throw refuseField(['size'], 'not auto, WIDTHxHEIGHT or a preset');
+  if (size.widthPx * size.heightPx > MOST_PIXELS) {
+    throw refuseField(['size'], `at most ${MOST_PIXELS} pixels are drawn`);
+  }
+  if (!model && Math.max(size.widthPx, size.heightPx) > MOST_EDGE_PX) {
+    throw refuseField(['size'], `edges of at most ${MOST_EDGE_PX} pixels are drawn`);
+  }
+  return size;
+}
+
+const squareOf = (edgePx: number): ImageSize => ({ widthPx: edgePx, heightPx: edgePx });
+
+/** The listed size that comes closest to the shape of an image. */
+function shapedAs({ widthPx, heightPx }: ImageSize): ImageSize {
+  const aspect = widthPx / heightPx;
+  if (aspect > 1.2) return wide;
+  return aspect < 1 / 1.2 ? tall : square;
+}
+
+function shapedByWords(prompt: string): ImageSize {
+  if (/\b(wide|landscape|panorama)\b/i.test(prompt)) return wide;
+  return /\b(tall|portrait)\b/i.test(prompt) ? tall : square;
+}
+
+/** The pixels of a native image: as many as a preset has, in an aspect ratio; both edges divide by 16. */
+export function pixelsOfAspect(preset: string, ratio: string): ImageSize {
+  if (!isPreset(preset)) {
+    throw refuseField(['generationConfig', 'imageConfig', 'imageSize'], 'not a preset such as 1K, 2K or 4K');
+  }
+  const [, across, down] = /^([1-9]\d?):([1-9]\d?)$/.exec(ratio) ?? [];
+  const aspect = Number(across) / Number(down);
+  if (!(aspect >= 1 / 8 && aspect <= 8)) {
+    throw refuseField(['generationConfig', 'imageConfig', 'aspectRatio'], 'not a ratio such as 16:9');
+  }
+  const edge = (share: number) => Math.floor((presetEdgesPx[preset] * Math.sqrt(share)) / 16) * 16;
+  return { widthPx: edge(aspect), heightPx: edge(1 / aspect) };
+}
+
+/** A model of the sandbox's own that no table of the document lists: it follows the common variant. */
+export const SANDBOX_IMAGE_MODEL = 'sandbox-image-1';
+
+/** A model of the sandbox's own whose native replies hold an address in place of Base64. */
+export const SANDBOX_IMAGE_URL_MODEL = 'sandbox-image-url-1';
+
+const own = [SANDBOX_IMAGE_MODEL, SANDBOX_IMAGE_URL_MODEL];
+
+/** Every image model of the sandbox, and who it belongs to. */
+export const sandboxImageModels: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(Object.entries(imageModels).map(([id, { family }]) => [id, family])),
+  ...Object.fromEntries(own.map((id) => [id, 'sandbox'])),
+};
+
+/** Names of models that no table lists: the common variant has no closed list of them. */
+const unlisted = /(^|-)image(-|$)/;
+/** Names of the listed families: what begins so and is not in their tables is misspelled. */
+const listed = /^(img|legacy-image|delta-image)-/;
+
+/** Whose rules a model follows; throws Refusal (400) for one that is misspelled or no image model. */
+export function familyOf(id: string): ImageModelFamily | 'common' {
+  const model = imageModel(id);
+  if (model) return model.family;
+  if (unlisted.test(id) && !listed.test(id)) return 'common';
+  const list = Object.keys(sandboxImageModels).join(', ');
+  throw new Refusal(
+    400,
+    `Invalid parameter model: ${id} is not an image model; ${list} are.`,
+    'ModelNotFound',
+  );
 }

@@ -1,11 +1,10 @@
+import { randomBytes } from 'node:crypto';
+import { IMAGE_LINK_LIFE_MS } from '../../gateway/image/models.ts';
+import { countTokens } from '../chat/answer.ts';
+import { type OutputSource, signedLink } from '../output-source.ts';
 import { eventReply, jsonReply, type ReplyEvent, type SandboxReply } from '../reply.ts';
 import type { World } from '../world.ts';
-import type { InputImage } from './inputs.ts';
-import { linksOf, newImageId } from './links.ts';
-import { familyOf } from './models.ts';
-import { type ImageOrder, Picture } from './order.ts';
-import type { ImageSettings } from './request.ts';
-import { usageField, usageOf } from './usage.ts';
+import { familyOf, type ImageOrder, type ImageSettings, type InputImage, Picture } from './order.ts';
 
 /** How long an image takes at speed 1, however many are made. */
 export const IMAGE_S = 4;
@@ -106,3 +105,74 @@ function* streamOf(
 
 const base64 = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+
+const kind = 'image';
+const fileOf = (order: ImageOrder, nth: number) => `${nth + 1}.${order.format}`;
+
+export const newImageId = (): string => `img-${randomBytes(12).toString('hex')}`;
+
+/** Keeps an order for as long as its links live, and gives the link of each of its images. */
+export function linksOf(id: string, order: ImageOrder, world: World): string[] {
+  const expiresAtMs = world.now() + IMAGE_LINK_LIFE_MS;
+  world.store.put(kind, id, order, { expiresAtMs });
+  return Array.from({ length: order.count }, (_, nth) =>
+    signedLink(world.store.secret, world.outputUrl(), id, fileOf(order, nth), Math.floor(expiresAtMs / 1000)),
+  );
+}
+
+/** The images that were given as addresses: drawn when they are fetched, as often as one likes, for 60 minutes. */
+export const imageOutputs: OutputSource = {
+  find(id, name, world) {
+    const order = world.store.get(kind, id) as ImageOrder | undefined;
+    const nth = Number.parseInt(name, 10) - 1;
+    if (!order || !(nth >= 0 && nth < order.count) || name !== fileOf(order, nth)) return undefined;
+    return {
+      type: `image/${order.format}`,
+      make: async (variant) => (await Picture.of(order, nth, world.wasmDir, variant)).file(),
+    };
+  },
+};
+
+/** Tokens of an image of 1024x1024 by its quality; other sizes cost in proportion. Plausible numbers, nothing more. */
+const tokensAt: Readonly<Record<string, number>> = {
+  low: 272,
+  medium: 1056,
+  high: 4160,
+  xhigh: 6240,
+  max: 8320,
+};
+const PARTIAL_TOKENS = 100;
+const SQUARE_PX = 1024 * 1024;
+
+export interface ImageUsage {
+  readonly textTokens: number;
+  readonly inputImageTokens: number;
+  readonly outputTokens: number;
+}
+
+/** What `count` images of an order use, each with so many unfinished ones before it. */
+export function usageOf(
+  order: ImageOrder,
+  inputImageTokens: number,
+  count: number,
+  partials: number,
+): ImageUsage {
+  const whole = (tokensAt[order.quality] ?? tokensAt.medium ?? 0) * (order.widthPx * order.heightPx);
+  return {
+    textTokens: countTokens(order.prompt),
+    inputImageTokens,
+    outputTokens: count * (Math.ceil(whole / SQUARE_PX) + partials * PARTIAL_TOKENS),
+  };
+}
+
+/** `usage` of an image response. */
+function usageField({ textTokens, inputImageTokens, outputTokens }: ImageUsage) {
+  const inputTokens = textTokens + inputImageTokens;
+  return {
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
+    total_tokens: inputTokens + outputTokens,
+    input_tokens_details: { image_tokens: inputImageTokens, text_tokens: textTokens },
+    output_tokens_details: { image_tokens: outputTokens, text_tokens: 0 },
+  };
+}

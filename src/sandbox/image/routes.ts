@@ -1,18 +1,32 @@
-import { type ImageEditBody, ImageEditStrictBody, imageEdit } from '../../gateway/image/edit.ts';
+import { randomBytes } from 'node:crypto';
+import { ImageEditBody, ImageEditStrictBody, imageEdit } from '../../gateway/image/edit.ts';
+import { bodyOfEditForm, EDIT_IMAGE_FIELD, EDIT_MASK_FIELD } from '../../gateway/image/edit-form.ts';
 import {
   type ImageGenerateBody,
   ImageGenerateStrictBody,
   imageGenerate,
 } from '../../gateway/image/generate.ts';
 import { ImageNativeBody, imageNative } from '../../gateway/image/native.ts';
-import { respellGeo } from '../chat/spellings.ts';
-import { checkBody } from '../request-body.ts';
-import type { Route } from '../route.ts';
-import { readEditForm } from './edit-form.ts';
-import { type InputImage, seeSource, seeUrl } from './inputs.ts';
-import { nativeReply } from './native.ts';
-import { imageReply } from './reply.ts';
-import { orderOf } from './request.ts';
+import { field, respellGeo, textField } from '../chat/input.ts';
+import { SENSITIVE_PROMPT_WORD } from '../prompt-words.ts';
+import { jsonReply, type SandboxReply } from '../reply.ts';
+import { checkBody, type FormBody, type FormFile, refuseField } from '../request-body.ts';
+import type { Call, Route } from '../route.ts';
+import type { World } from '../world.ts';
+import {
+  familyOf,
+  type ImageOrder,
+  type InputImage,
+  orderOf,
+  Picture,
+  pixelsOfAspect,
+  SANDBOX_IMAGE_URL_MODEL,
+  seeBytes,
+  seeSource,
+  seeUrl,
+  shownInputs,
+} from './order.ts';
+import { IMAGE_S, imageReply, linksOf, newImageId, usageOf } from './reply.ts';
 
 /** Image generation and editing on every variant ("Image endpoints"). */
 export const imageRoutes: readonly Route[] = [
@@ -59,4 +73,137 @@ async function readEditBody(request: ImageEditBody) {
   }
   if (request.mask) await seeSource(request.mask, ['mask']);
   return { request, images, hasMask: request.mask !== undefined };
+}
+
+/** Stands in the body where the form has a file, so that the schema sees how many there are. */
+const uploaded = { file_id: 'file-uploaded' };
+
+export interface ReadForm {
+  readonly request: ImageEditBody;
+  readonly images: readonly InputImage[];
+  readonly hasMask: boolean;
+}
+
+/** Reads an edit that came as form data; throws Refusal (400) that names the field which breaks a rule. */
+async function readEditForm(
+  { fields, files }: FormBody,
+  { passOver }: Pick<Call, 'passOver'>,
+  world: World,
+): Promise<ReadForm> {
+  const texts: [string, string][] = [];
+  for (const [name, values] of fields) {
+    if (name === EDIT_IMAGE_FIELD || name === EDIT_MASK_FIELD) throw refuseField([name], 'not a file');
+    const [value, ...others] = values;
+    if (others.length > 0) throw refuseField([name], `given ${values.length} times`);
+    texts.push([name, value ?? '']);
+  }
+  for (const { field } of files) {
+    if (field === EDIT_IMAGE_FIELD || field === EDIT_MASK_FIELD) continue;
+    throw refuseField(
+      [field],
+      `no file is taken here; images go into ${EDIT_IMAGE_FIELD}, a mask into ${EDIT_MASK_FIELD}`,
+    );
+  }
+  const images = files.filter(({ field }) => field === EDIT_IMAGE_FIELD);
+  const [mask, ...moreMasks] = files.filter(({ field }) => field === EDIT_MASK_FIELD);
+  if (images.length === 0) throw refuseField([EDIT_IMAGE_FIELD], 'at least one image to edit is needed');
+  if (moreMasks.length > 0) throw refuseField([EDIT_MASK_FIELD], 'one mask at most');
+  const request = {
+    ...bodyOfEditForm(texts),
+    images: images.map(() => uploaded),
+    ...(mask && { mask: uploaded }),
+  };
+  passOver(checkBody({ strict: ImageEditStrictBody, loose: ImageEditBody }, request, world));
+  if (mask) await seeBytes(mask.bytes, [EDIT_MASK_FIELD]);
+  return {
+    request: request as unknown as ImageEditBody,
+    images: await seeAll(images),
+    hasMask: mask !== undefined,
+  };
+}
+
+async function seeAll(files: readonly FormFile[]): Promise<InputImage[]> {
+  const seen: InputImage[] = [];
+  for (const [nth, { bytes }] of files.entries()) seen.push(await seeBytes(bytes, [EDIT_IMAGE_FIELD, nth]));
+  return seen;
+}
+
+/**
+ * The reply of `POST /v1/models/{model}:generateContent`. The document shows neither body nor reply; these are the
+ * public ones of that style. Throws Refusal (400).
+ */
+async function nativeReply(model: string, body: ImageNativeBody, world: World): Promise<SandboxReply> {
+  familyOf(model);
+  const { prompt, images } = await readContents(body);
+  const id = newImageId();
+  const inputTokens = images.reduce((sum, { tokens }) => sum + tokens, 0);
+  const size = textField(body, 'generationConfig', 'imageConfig', 'imageSize') ?? '1K';
+  const ratio = textField(body, 'generationConfig', 'imageConfig', 'aspectRatio') ?? '1:1';
+  const order: ImageOrder = {
+    model,
+    prompt,
+    ...pixelsOfAspect(size, ratio),
+    format: 'png',
+    quality: 'native',
+    background: 'opaque',
+    compression: 100,
+    count: 1,
+    hasMask: false,
+    ...(await shownInputs(images, world.wasmDir)),
+  };
+  const isBlocked = prompt.includes(SENSITIVE_PROMPT_WORD);
+  const usage = usageOf(order, inputTokens, isBlocked ? 0 : 1, 0);
+  const promptTokens = usage.textTokens + usage.inputImageTokens;
+  const content = { role: 'model', parts: isBlocked ? [] : await partsOf(id, order, world) };
+  const reply = {
+    candidates: [{ index: 0, content, finishReason: isBlocked ? 'IMAGE_SAFETY' : 'STOP' }],
+    usageMetadata: {
+      promptTokenCount: promptTokens,
+      candidatesTokenCount: usage.outputTokens,
+      totalTokenCount: promptTokens + usage.outputTokens,
+    },
+    modelVersion: model,
+    responseId: randomBytes(12).toString('hex'),
+  };
+  return { ...jsonReply(200, reply), readyAfterMs: (IMAGE_S * 1000) / world.speed, acceptedTaskId: id };
+}
+
+async function partsOf(id: string, order: ImageOrder, world: World): Promise<object[]> {
+  const said = { text: 'Here is your image.' };
+  const mimeType = `image/${order.format}`;
+  if (order.model === SANDBOX_IMAGE_URL_MODEL) {
+    const [fileUri] = linksOf(id, order, world);
+    return [said, { fileData: { mimeType, fileUri } }];
+  }
+  const bytes = await (await Picture.of(order, 0, world.wasmDir)).file();
+  return [said, { inlineData: { mimeType, data: Buffer.from(bytes).toString('base64') } }];
+}
+
+/** The words of all user contents and every image in them. */
+async function readContents({ contents }: ImageNativeBody) {
+  const texts: string[] = [];
+  const images: InputImage[] = [];
+  for (const [nth, { role, parts }] of contents.entries()) {
+    if (role !== undefined && role !== 'user' && role !== 'model') {
+      throw refuseField(['contents', nth, 'role'], 'user or model');
+    }
+    for (const [at, part] of parts.entries()) {
+      const path = ['contents', nth, 'parts', at];
+      if (part.text !== undefined && role !== 'model') texts.push(part.text);
+      if (part.inlineData) {
+        const bytes = Buffer.from(part.inlineData.data, 'base64');
+        images.push(await seeBytes(bytes, [...path, 'inlineData', 'data']));
+      }
+      if (part.fileData) {
+        const uri = part.fileData.fileUri;
+        if (!/^https?:/.test(uri)) throw refuseField([...path, 'fileData', 'fileUri'], 'not an address');
+        images.push(await seeUrl(uri, path));
+      }
+      const known = part.text ?? part.inlineData ?? part.fileData ?? field(part, 'thoughtSignature');
+      if (known === undefined) throw refuseField(path, 'text, inlineData or fileData is needed');
+    }
+  }
+  const prompt = texts.join('\n').trim();
+  if (prompt === '') throw refuseField(['contents'], 'a prompt is needed');
+  return { prompt, images };
 }

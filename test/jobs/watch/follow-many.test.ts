@@ -6,7 +6,7 @@ import type { AccountType } from '../../../src/gateway/limits.ts';
 import type { TaskFamily } from '../../../src/gateway/task.ts';
 import type { Client } from '../../../src/http/client.ts';
 import { createClient } from '../../../src/http/http-client.ts';
-import { createRetryBudget } from '../../../src/http/retry-budget.ts';
+import { createRetryBudget } from '../../../src/http/retry.ts';
 import { createTransport } from '../../../src/http/transport.ts';
 import type { Progress } from '../../../src/io/io.ts';
 import type { FollowDeps, FollowInput } from '../../../src/jobs/watch/follow.ts';
