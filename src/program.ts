@@ -162,6 +162,11 @@ export const program: Node = group(
         async () => (await import('./commands/jobs/resolve.ts')).resolve,
       ),
     ]),
+    leaf(
+      'again',
+      'make the same request anew, with changes',
+      async () => (await import('./commands/again.ts')).again,
+    ),
     leaf('open', 'open an output on the desktop', async () => (await import('./commands/open.ts')).open),
     group('batch', 'many jobs from one file', [
       leaf(

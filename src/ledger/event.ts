@@ -21,6 +21,22 @@ export interface KeptReference {
   readonly sha256?: string | undefined;
 }
 
+/** What `gw again` makes the same request from. Neither data nor links with a query are kept, nor prompts unless they may be. */
+export interface KeptRequest {
+  /** As a row of a batch names it: `video alpha`. */
+  readonly command: string;
+  /** The flags that make the request, by their keys; local files as absolute paths. */
+  readonly flags: Readonly<Record<string, unknown>>;
+  readonly set?: readonly string[] | undefined;
+  readonly body?: Readonly<Record<string, unknown>> | undefined;
+  /** Whether a prompt was given; it is the job's. */
+  readonly prompted: boolean;
+  /** SHA-256 of each local file, by its path. */
+  readonly files: Readonly<Record<string, string>>;
+  /** Keys of the flags that were given and are not kept. */
+  readonly lacks?: readonly string[] | undefined;
+}
+
 /** The key under which a job is made at most once (`--once`), and what it asked for. */
 export interface Once {
   readonly key: string;
@@ -43,6 +59,8 @@ export interface IntentEvent {
   readonly media: readonly string[];
   /** The same, with what each held; absent in jobs that an older gw made. */
   readonly references?: readonly KeptReference[] | undefined;
+  /** Absent in jobs that an older gw made. */
+  readonly request?: KeptRequest | undefined;
   readonly bodySha256: string;
   readonly profile: string;
   /** Tells the key it was sent with from others; absent where none is needed, and for jobs that an older gw made. */

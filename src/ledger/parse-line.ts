@@ -19,6 +19,14 @@ const references: Check = (value) =>
   Array.isArray(value) &&
   value.every((each) => fields(each) && matches(each, { name: text, sha256: maybe(text) }));
 
+const request: Check = (value) =>
+  fields(value) &&
+  matches(value, {
+    ...{ command: text, flags: fields, set: maybe(texts), body: maybe(fields), prompted: flag },
+    files: (each) => fields(each) && texts(Object.values(each as object)),
+    lacks: maybe(texts),
+  });
+
 const savePlan: Check = (value) =>
   fields(value) && matches(value, { target: text, force: flag, download: flag, sidecar: maybe(text) });
 
@@ -37,6 +45,7 @@ const shapes: Readonly<Record<LedgerLine['event'], Shape>> = {
     settings: fields,
     media: texts,
     references: maybe(references),
+    request: maybe(request),
     bodySha256: text,
     profile: text,
     keyId: maybe(text),

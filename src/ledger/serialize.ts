@@ -1,6 +1,6 @@
 import * as crypto from 'node:crypto';
 import { GwError } from '../errors.ts';
-import { type IntentEvent, LEDGER_VERSION, type LedgerEvent } from './event.ts';
+import { type IntentEvent, type KeptRequest, LEDGER_VERSION, type LedgerEvent } from './event.ts';
 
 export interface SerializeOptions {
   /** Replaces the exact key in a text. */
@@ -38,10 +38,11 @@ function hiding(hide: (text: string) => string): (key: string, value: unknown) =
 
 /** Base64 never reaches the ledger, nor a query that may be a signature, nor credentials in an address. */
 function trimIntent(intent: IntentEvent, keepPrompts: boolean): IntentEvent {
-  const { prompt, ...rest } = intent;
+  const { prompt, request, ...rest } = intent;
   return {
     ...rest,
     ...(keepPrompts && prompt !== undefined && { prompt }),
+    ...(request && { request: trimRequest(request, keepPrompts) }),
     media: intent.media.map(nameOf),
     ...(intent.references && {
       references: intent.references.map((each) => ({ ...each, name: nameOf(each.name) })),
@@ -54,6 +55,43 @@ function trimIntent(intent: IntentEvent, keepPrompts: boolean): IntentEvent {
     ),
     gateway: nameOf(intent.gateway),
   };
+}
+
+/** Longest body of --body that is kept, in characters of JSON. */
+const LONGEST_BODY = 1 << 16;
+/** What may hold words of a prompt. */
+const worded: ReadonlySet<string> = new Set(['shot', 'set', 'body']);
+
+/** What may not be kept of a request is only named. */
+function trimRequest(request: KeptRequest, keepPrompts: boolean): KeptRequest {
+  const { flags, set, body, ...rest } = request;
+  const isKept = (key: string, value: unknown) => (keepPrompts || !worded.has(key)) && isKeepable(value);
+  // In a body Base64 may stand alone, without the `data:` that a flag needs.
+  const isText = (value: unknown) => {
+    const json = JSON.stringify(value);
+    return json.length <= LONGEST_BODY && !/[A-Za-z0-9+/_-]{200}/.test(json);
+  };
+  const keeps: Readonly<Record<string, boolean>> = {
+    ...Object.fromEntries(Object.entries(flags).map(([key, value]) => [key, isKept(key, value)])),
+    ...(set && { set: isKept('set', set) && isText(set) }),
+    ...(body && { body: isKept('body', body) && isText(body) }),
+  };
+  const lacks = Object.keys(keeps).filter((key) => !keeps[key]);
+  return {
+    ...rest,
+    flags: Object.fromEntries(Object.entries(flags).filter(([key]) => keeps[key])),
+    ...(keeps.set && { set }),
+    ...(keeps.body && { body }),
+    ...(lacks.length > 0 && { lacks }),
+  };
+}
+
+/** Whether a value holds no data, and no address that the ledger would cut. */
+function isKeepable(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return Object.values(value).every(isKeepable);
+  if (typeof value !== 'string') return true;
+  const [address] = /\b(?:data:|https?:\/\/).*/is.exec(value) ?? [];
+  return address === undefined || nameOf(address) === address;
 }
 
 function nameOf(reference: string): string {

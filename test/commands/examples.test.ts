@@ -31,7 +31,7 @@ async function* commands(node: Node, words: string): AsyncGenerator<{ words: str
 /** What stands in one home: a family of videos, or a command. Jobs are looked at where alpha videos were made. */
 function homeOf(words: string): string {
   const [, command = '', family = ''] = words.split(' ');
-  if (command === 'jobs' || command === 'open') return 'alpha';
+  if (['jobs', 'open', 'again', 'gallery'].includes(command)) return 'alpha';
   return command === 'video' ? family : ['chat', 'image', 'asset'].includes(command) ? command : 'others';
 }
 

@@ -23,7 +23,8 @@ import type { KnownRow } from './known-rows.ts';
 // A row runs the create command that it names, with its fields as typed flags: what the command takes a row takes, and
 // what the command refuses is refused here in the same words.
 
-const commands: Readonly<Record<string, AnyCommand>> = {
+/** The creates, by the words that a row names them with. */
+export const createCommands: Readonly<Record<string, AnyCommand>> = {
   'video alpha': alpha,
   'video beta': beta,
   'video gamma': gamma,
@@ -34,7 +35,7 @@ const commands: Readonly<Record<string, AnyCommand>> = {
 
 /** The flags of each command that a row can be. */
 export const creates: CreateFlags = Object.fromEntries(
-  Object.entries(commands).map(([words, { flags }]) => [words, flags]),
+  Object.entries(createCommands).map(([words, { flags }]) => [words, flags]),
 );
 
 /** The world of a row: media are relative to the manifest, outputs to the working directory, and stdin is its body. */
@@ -176,7 +177,7 @@ const namedBy = (key: string, bars: RunProgress): RunProgress => ({
 const silent: RunProgress = { task() {}, download() {}, whole() {}, line() {}, stop() {} };
 
 function commandOf({ command }: Row): AnyCommand {
-  const found = commands[command];
+  const found = createCommands[command];
   if (!found) throw new Error(`no create command ${command}`);
   return found;
 }

@@ -7,6 +7,7 @@ import { imageCommand, partialFlags } from './image-command.ts';
 import { silenceNote } from './send-images.ts';
 
 export const create = imageCommand({
+  command: 'image create',
   endpoint: imageGenerate,
   fields: flagsOfBodies([ImageGenerateBody]),
   flags: partialFlags,

@@ -6,6 +6,7 @@ import { imageCommand, partialFlags } from './image-command.ts';
 import { silenceNote } from './send-images.ts';
 
 export const edit = imageCommand({
+  command: 'image edit',
   endpoint: imageEdit,
   fields: flagsOfBodies([ImageEditBody]),
   flags: {

@@ -14,6 +14,7 @@ import { parseReference, type ReferenceScheme } from '../../media/reference.ts';
 import type { MediaInput } from '../../media/resolve.ts';
 import { checkModel } from '../../models/check-model.ts';
 import { placeholderList } from '../../placeholders.ts';
+import { keptRequest } from '../kept-request.ts';
 import { showInstead } from '../show-instead.ts';
 import type { JobResult } from '../video/follow-job.ts';
 import { planOutput } from './plan-output.ts';
@@ -34,6 +35,8 @@ export interface ImageBodyInput {
 }
 
 export interface ImageCommand<F extends FlagSet> {
+  /** Its words: `image edit`. */
+  readonly command: string;
   readonly endpoint: Endpoint;
   /** The flags of the body's fields. */
   readonly fields: BodyFlags;
@@ -161,6 +164,17 @@ export function imageCommand<const F extends FlagSet>(spec: ImageCommand<F>): An
           keepPartials: flags.keepPartials ?? false,
           settings,
           flags,
+          request: keptRequest({
+            command: spec.command,
+            takes: { ...spec.fields.flags, ...spec.flags },
+            typed,
+            model,
+            prompted: prompt !== undefined,
+            base: bodyFile === undefined ? undefined : base,
+            sets: globals.set,
+            cwd,
+            media: references.map(({ raw, flag }, at) => ({ raw, flag, sha256: media[at]?.sha256 })),
+          }),
           flagOf: typedFlagAt(spec.fields, planned, typed, args),
         },
         ctx,

@@ -7,6 +7,7 @@ import { silenceNote } from './send-images.ts';
 const { model } = flagsOfBodies([ImageGenerateBody]).flags;
 
 export const native = imageCommand({
+  command: 'image native',
   endpoint: imageNative,
   fields: flagsOfBodies([ImageOpenBody]),
   flags: { ...(model && { model }) },

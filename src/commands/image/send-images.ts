@@ -16,7 +16,7 @@ import type { FoundOnce, OncePlace } from '../../jobs/create/once.ts';
 import { createImages } from '../../jobs/image/create-images.ts';
 import type { ImageOutcome, ImageRequest } from '../../jobs/image/image-request.ts';
 import { checkTarget } from '../../jobs/save/check-target.ts';
-import type { KeptReference, SavedFile } from '../../ledger/event.ts';
+import type { KeptReference, KeptRequest, SavedFile } from '../../ledger/event.ts';
 import { warnOfAlike, withinBudget } from '../before-create.ts';
 import { followDeps, type JobResult, noteUsage } from '../video/follow-job.ts';
 import type { OutputPlan } from './plan-output.ts';
@@ -41,6 +41,8 @@ export interface ReadyRequest {
   readonly keepPartials: boolean;
   readonly settings: Settings;
   readonly flags: OnceFlags & SaveFlags;
+  /** What `gw again` makes it from. */
+  readonly request: KeptRequest;
   readonly flagOf: FlagOfPath;
 }
 
@@ -159,7 +161,7 @@ function tellIfInterrupted({ io, signal }: Context): () => void {
 const keptApart = new Set(['prompt', 'image', 'images', 'mask', 'contents']);
 
 function intentOf(
-  { endpoint, input, body, model, prompt, media, plan, settings }: ReadyRequest,
+  { endpoint, input, body, model, prompt, media, plan, settings, request }: ReadyRequest,
   { name: gateway, keyId }: Access,
 ): ImageRequest['intent'] {
   const scalars = Object.entries(body).filter(
@@ -174,6 +176,7 @@ function intentOf(
     settings: Object.fromEntries(scalars),
     media: media.map(({ name }) => name),
     references: media,
+    request,
     bodySha256: createHash('sha256')
       .update(JSON.stringify(input.multipart?.fields ?? input.body))
       .digest('hex'),

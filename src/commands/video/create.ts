@@ -29,10 +29,12 @@ import { checkTarget } from '../../jobs/save/check-target.ts';
 import { planTarget, withIndex } from '../../jobs/save/plan-target.ts';
 import { asTheyEnd } from '../../jobs/watch/follow-many.ts';
 import { createTurns } from '../../jobs/watch/turns.ts';
+import type { KeptRequest } from '../../ledger/event.ts';
 import { onceJobKey } from '../../ledger/job-key.ts';
 import { type MediaInput, resolveMedia } from '../../media/resolve.ts';
 import { once } from '../../once.ts';
 import { refuseOverBudget, warnOfAlike, withinBudget } from '../before-create.ts';
+import { keptRequest } from '../kept-request.ts';
 import { showInstead } from '../show-instead.ts';
 import { followFromFlags, type JobResult, jobLines, outcomeOf, waitDeadlineMs } from './follow-job.ts';
 import { createFollowers, type Followers } from './followers.ts';
@@ -189,6 +191,8 @@ interface Draft {
   readonly settings: Settings;
   /** Where the output goes: looked at here, for a dry run too. */
   readonly target: string;
+  /** What `gw again` makes it from. */
+  readonly request: KeptRequest;
 }
 
 async function read<F extends FlagSet>(
@@ -255,6 +259,17 @@ async function read<F extends FlagSet>(
     media,
     settings,
     target: planTarget((typed as SharedValues).out ?? settings.out.value, host.cwd),
+    request: keptRequest({
+      command: `video ${spec.family.name}`,
+      takes: { ...spec.fields.flags, ...spec.flags },
+      typed,
+      model,
+      prompted: prompt !== undefined,
+      base: globals.body === undefined ? undefined : base,
+      sets: globals.set,
+      cwd: host.cwd,
+      media: inputs.map(({ raw, flag }, at) => ({ raw, flag, sha256: media.items[at]?.sha256 })),
+    }),
   };
 }
 
@@ -584,7 +599,7 @@ const reasonOf = (error: unknown): string => (error instanceof Error ? error.mes
 
 /** What the ledger keeps of a create before it is sent. */
 function intentOf(
-  { spec, draft: { endpoint, model, body, media, settings } }: ReadyCreate,
+  { spec, draft: { endpoint, model, body, media, settings, request }, anyCallback }: ReadyCreate,
   { name: gateway, keyId }: Access,
   save: CreateInput['intent']['save'],
 ): CreateInput['intent'] {
@@ -598,6 +613,7 @@ function intentOf(
     settings: { ...scalarsOf(rest), ...scalarsOf(rest.settings) },
     media: media.items.map((item) => item.describe),
     references: media.items.map(({ describe, sha256 }) => ({ name: describe, sha256 })),
+    request: anyCallback ? { ...request, flags: { ...request.flags, callbackUrl: 'auto' } } : request,
     profile: settings.profile.value,
     keyId,
     gateway,

@@ -1,0 +1,402 @@
+import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { createCommands } from '../../src/commands/batch/row-command.ts';
+import { makePng } from '../../src/sandbox/png.ts';
+import { KEY, World } from '../helpers/gw.ts';
+import { savedJob } from './jobs-seed.ts';
+
+// `gw again`: what was asked for is typed again, under what is typed now.
+
+const fox = await makePng(512, 512, (row) => row.fill(90));
+const hare = await makePng(512, 512, (row) => row.fill(200));
+
+const worlds: World[] = [];
+const open = async (options: Parameters<typeof World.open>[0] = {}) => {
+  const world = await World.open(options);
+  worlds.push(world);
+  writeFileSync(path.join(world.cwd, 'fox.png'), fox);
+  return world;
+};
+afterEach(async () => {
+  for (const world of worlds.splice(0)) await world.close();
+});
+
+/** Runs a command that goes well, and gives back its one object. */
+async function json(world: World, argv: readonly string[], env: Record<string, string> = {}) {
+  const run = await world.gw([...argv, '--json'], { env });
+  expect(run.code, run.err).toBe(0);
+  return JSON.parse(run.out) as Record<string, unknown> & { id: string; body: Record<string, unknown> };
+}
+const make = async (world: World, argv: readonly string[], env: Record<string, string> = {}) =>
+  (await json(world, argv, env)).id;
+/** The body that a command would send, without the ID of its task. */
+async function shown(world: World, argv: readonly string[]): Promise<Record<string, unknown>> {
+  const { body } = await json(world, [...argv, '--dry-run']);
+  const { external_task_id: _, ...options } = (body.options ?? {}) as Record<string, unknown>;
+  return { ...body, ...(body.options !== undefined && { options }) };
+}
+async function refused(world: World, argv: readonly string[], env: Record<string, string> = {}) {
+  const before = world.requests().length;
+  const run = await world.gw(argv, { env });
+  expect([run.code, world.requests().length - before], run.err).toEqual([2, 0]);
+  return run.err;
+}
+const journal = (world: World) => {
+  const dir = path.join(world.dir, '.local/state/gw/ledger');
+  return readdirSync(dir)
+    .filter((name) => name.endsWith('.jsonl'))
+    .map((name) => readFileSync(path.join(dir, name), 'utf8'))
+    .join('');
+};
+
+test('a flag is a switch in every create or in none, so that its words can be read before the job is known', () => {
+  const forms = new Map<string, boolean>();
+  for (const { flags } of Object.values(createCommands)) {
+    for (const [key, { value }] of Object.entries(flags)) {
+      expect(forms.get(key) ?? value === undefined, key).toBe(value === undefined);
+      forms.set(key, value === undefined);
+    }
+  }
+});
+
+const creates = [
+  'video alpha create FOX -m 2.0-fast --duration 4 --resolution 480p --no-watermark',
+  'video alpha create FOX --image fox.png --image https://example.com/a.png --duration auto',
+  'video alpha create FOX -m 2.0 --web-search --return-last-frame',
+  'video beta create FOX --set seed=7 --no-validate --callback-url https://example.com/told',
+  'video beta create --turbo --shot 2:FOX --shot 3:HARE --ratio 1:1',
+  'video beta create FOX --mode o1 --image fox=fox.png --element e=42 --ratio 1:1',
+  'video beta create FOX --external-id mine-1 --watermark --no-multi-shot',
+  'video gamma create FOX --resolution 768P --duration 6 --ratio 16:9',
+  'video gamma create FOX --first-frame fox.png --resolution 2K --duration 5',
+];
+const images = [
+  'image create FOX -m img-2 --size 1024x1024 --n 2 --format webp',
+  'image create FOX --image fox.png -m delta-image-5-0-pro-260628 --size 2K',
+  'image edit FOX --image fox.png --no-multipart',
+  'image native FOX --image fox.png --set generationConfig.candidateCount=1',
+];
+const words = (line: string) =>
+  line.split(' ').map((word) => word.replace('FOX', '@fox runs, "fast"').replace('HARE', 'a hare'));
+
+describe('makes the same request', () => {
+  test.each(creates)('gw %s', async (line) => {
+    const world = await open();
+    const argv = words(line);
+    const id = await make(world, argv);
+    const before = await shown(world, argv);
+    expect(await shown(world, ['again', id])).toEqual(before);
+    const anew = await json(world, ['again', id, '--no-queue']);
+    expect(anew.id).not.toBe(id);
+    expect(anew.status).not.toBe('unknown');
+    // What was made anew is made anew as well.
+    expect(await shown(world, ['again', 'last'])).toEqual(before);
+  });
+
+  test.each(images)('gw %s', async (line) => {
+    const world = await open();
+    const argv = words(line);
+    const id = await make(world, [...argv, '-o', 'out/']);
+    expect(await shown(world, ['again', id])).toEqual(await shown(world, argv));
+    const anew = await world.gw(['again', id]);
+    expect(anew.code, anew.err).toBe(0);
+    // Printed as an image command prints it, and saved where one without -o saves it.
+    expect(path.dirname(anew.out.split('\n')[0] ?? '')).toBe(world.cwd);
+  });
+
+  test('as a form, where it was sent as one', async () => {
+    const world = await open();
+    const id = await make(world, ['image', 'edit', 'a hat', '--image', 'fox.png']);
+    const run = await world.gw(['again', id, '--dry-run']);
+    expect(run.out).toContain('multipart/form-data');
+    expect(run.out).toContain('fox.png');
+  });
+
+  test('from another directory, with the model of that day, of --body, and of a row of a batch', async () => {
+    const world = await open();
+    writeFileSync(path.join(world.cwd, 'b.json'), JSON.stringify({ duration: 7, resolution: '480p' }));
+    const id = await make(world, [
+      'video',
+      'alpha',
+      'create',
+      'a fox',
+      '--image',
+      'fox.png',
+      '--body',
+      'b.json',
+    ]);
+    const before = await shown(world, ['again', id]);
+    expect(before).toMatchObject({ duration: 7, resolution: '480p', model: 'alpha-video-2-5-260628' });
+    expect((await world.gw(['config', 'set', 'models.alpha', 'alpha-video-2-0-fast-260128'])).code).toBe(0);
+    const elsewhere = { ...world, cwd: world.dir };
+    expect(await shown(Object.setPrototypeOf(elsewhere, World.prototype), ['again', id])).toEqual(before);
+
+    writeFileSync(
+      path.join(world.cwd, 'm.csv'),
+      'command,prompt,image,model\nvideo alpha,a row,fox.png,2.0\n',
+    );
+    expect((await world.gw(['batch', 'run', 'm.csv', '-o', 'rows/'])).code).toBe(0);
+    const row = (await shown(world, ['again', 'last'])) as { content: { text?: string }[] };
+    expect(row.content[0]).toEqual({ type: 'text', text: 'a row' });
+    expect(journal(world).split('"once":').length).toBe(2);
+    expect((await json(world, ['again', 'last'])).status).not.toBe('');
+    expect(journal(world).split('"once":').length).toBe(2);
+  });
+
+  test('under a new external ID, and without what said how it is made and saved', async () => {
+    const world = await open();
+    const first = await make(world, [
+      ...[
+        'video',
+        'beta',
+        'create',
+        'a fox',
+        '--once',
+        'k',
+        '--wait',
+        '-o',
+        'x.mp4',
+        '--set',
+        'options.callback_url="https://example.com/a"',
+      ],
+    ]);
+    const run = await world.gw(['again', first]);
+    expect(run.code, run.err).toBe(0);
+    expect(Object.keys(world.files()).sort()).toEqual(['fox.png', 'x.mp4']);
+    const ids = [...journal(world).matchAll(/"externalId":"([^"]+)"/g)].map(([, id]) => id);
+    expect(new Set(ids).size).toBe(2);
+  });
+});
+
+describe('lays what is typed over it', () => {
+  test('flags, the prompt, media of a kind, --set, --wait and -o', async () => {
+    const world = await open();
+    writeFileSync(path.join(world.cwd, 'hare.png'), hare);
+    const id = await make(world, [
+      ...[
+        'video',
+        'alpha',
+        'create',
+        'a fox',
+        '--image',
+        'fox.png',
+        '--duration',
+        '4',
+        '--set',
+        'seed=7',
+        '--set',
+        'ratio=1:1',
+      ],
+    ]);
+    const body = (await shown(world, [
+      ...[
+        'again',
+        id,
+        '-p',
+        'a hare',
+        '--image',
+        'hare.png',
+        '--duration',
+        '6',
+        '--ratio',
+        '16:9',
+        '--set',
+        'seed=8',
+      ],
+    ])) as { content: readonly unknown[] };
+    expect(body).toMatchObject({ duration: 6, ratio: '16:9', seed: 8 });
+    expect(body.content).toHaveLength(2);
+    expect(JSON.stringify(body.content)).toContain(Buffer.from(hare).toString('base64'));
+    const waited = await world.gw(['again', id, '--resolution', '480p', '--wait', '-o', 'anew.mp4']);
+    expect(waited.code, waited.err).toBe(0);
+    expect(waited.out).toBe(`${path.join(world.cwd, 'anew.mp4')}\n`);
+    const many = await world.gw(['again', id, '--count', '2']);
+    expect(many.out.trim().split('\n')).toHaveLength(2);
+  });
+
+  test('a prompt over shots, and shots over a prompt', async () => {
+    const world = await open();
+    const shots = await make(world, words('video beta create --shot 2:FOX --shot 3:HARE'));
+    expect((await shown(world, ['again', shots, '-p', 'a boat'])).prompt).toBe('a boat');
+    const plain = await make(world, ['video', 'beta', 'create', 'a boat']);
+    expect((await shown(world, ['again', plain, '--shot', '3:a fox'])).prompt).toContain('a fox');
+  });
+
+  test.each([
+    [
+      '--mode',
+      'o1',
+      'error: --mode: not a flag of gw video alpha create, which made this job\nhint: see gw video alpha create --help\n',
+    ],
+    ['--ratio', '5:4', 'error: --ratio 5:4:'],
+    ['--duration', 'long', 'error: --duration long: not a whole number of seconds\n'],
+  ])('and refuses what its create refuses: %s %s', async (flag, value, said) => {
+    const world = await open();
+    const id = await make(world, ['video', 'alpha', 'create', 'a fox']);
+    expect(await refused(world, ['again', id, flag, value])).toContain(said);
+    expect(await refused(world, ['again', id, '--duration', '4', '--duration', '5'])).toBe(
+      'error: --duration was given twice with different values: 4 and 5\nhint: give it once\n',
+    );
+  });
+});
+
+describe('is told the job', () => {
+  test('by an output: with a sidecar, by its path, or by what it holds', async () => {
+    const world = await open();
+    const create = ['video', 'alpha', 'create', 'a fox', '--duration', '4', '--wait'];
+    await make(world, [...create, '-o', 'fox.mp4', '--sidecar']);
+    const before = await shown(world, create.slice(0, -1));
+    expect(await shown(world, ['again', 'fox.mp4'])).toEqual(before);
+    renameSync(path.join(world.cwd, 'fox.mp4.json'), path.join(world.cwd, 'away'));
+    expect(await shown(world, ['again', './fox.mp4'])).toEqual(before);
+    renameSync(path.join(world.cwd, 'fox.mp4'), path.join(world.cwd, 'moved.mp4'));
+    expect(await shown(world, ['again', 'moved.mp4'])).toEqual(before);
+    renameSync(path.join(world.cwd, 'away'), path.join(world.cwd, 'moved.mp4.json'));
+    const elsewhere = { GW_STATE_DIR: path.join(world.dir, 'other') };
+    const alone = await json(world, ['again', 'moved.mp4', '--dry-run'], elsewhere);
+    expect(alone.body).toEqual(before);
+  });
+
+  test('and says so where there is none', async () => {
+    const world = await open();
+    const none = await world.gw(['again', 'fox.png']);
+    expect([none.code, none.err]).toEqual([
+      4,
+      'error: fox.png: gw did not save this file, or its ledger no longer knows it\nhint: gw jobs list shows the jobs this user created\n',
+    ]);
+    expect(await refused(world, ['again', 'clips/none.mp4'])).toBe(
+      'error: clips/none.mp4: no such file\nhint: name an output that gw has saved, or a job\n',
+    );
+    expect((await world.gw(['again', 'cgt-none'])).code).toBe(4);
+    expect((await world.gw(['again', 'last'])).code).toBe(4);
+  });
+});
+
+describe('refuses, and sends nothing', () => {
+  test('a local file that has changed or is gone, unless another is named', async () => {
+    const world = await open();
+    const id = await make(world, [
+      'video',
+      'beta',
+      'create',
+      'a',
+      '--mode',
+      'o1',
+      '--image',
+      'x=fox.png',
+      '--ratio',
+      '1:1',
+    ]);
+    const file = path.join(world.cwd, 'fox.png');
+    writeFileSync(file, hare);
+    expect(await refused(world, ['again', id])).toBe(
+      `error: --image ${file}: the file has changed since job ${id} was made\nhint: name the one that is meant: gw again ${id} --image FILE\n`,
+    );
+    renameSync(file, path.join(world.cwd, 'hare.png'));
+    expect(await refused(world, ['again', id])).toContain(
+      `error: --image ${file}: the file can no longer be read since job ${id} was made\n`,
+    );
+    expect(JSON.stringify(await shown(world, ['again', id, '--image', 'hare.png']))).toContain(
+      Buffer.from(hare).toString('base64'),
+    );
+  });
+
+  test('prompts that GW_LEDGER_PROMPTS=off kept out, wherever they stood', async () => {
+    const world = await open();
+    const off = { GW_LEDGER_PROMPTS: 'off' };
+    const id = await make(
+      world,
+      ['video', 'alpha', 'create', 'a secret fox', '--set', 'extra.note="a secret"', '--no-validate'],
+      off,
+    );
+    const shots = await make(world, ['video', 'beta', 'create', '--shot', '3:a secret'], off);
+    expect(journal(world)).not.toContain('secret');
+    expect(await refused(world, ['again', id])).toBe(
+      `error: the prompt of job ${id} is not in the ledger: GW_LEDGER_PROMPTS=off keeps prompts out\nhint: give it: gw again ${id} --prompt TEXT\n`,
+    );
+    expect(await refused(world, ['again', id, '-p', 'a fox'])).toContain(
+      `error: --set of job ${id} is not in the ledger`,
+    );
+    expect(await refused(world, ['again', shots])).toBe(
+      `error: --shot of job ${shots} is not in the ledger, which keeps no data, no link with a query, and under ` +
+        `GW_LEDGER_PROMPTS=off no prompt\nhint: give it anew: gw again ${shots} --shot …\n`,
+    );
+    expect((await shown(world, ['again', shots, '-p', 'a fox'])).prompt).toBe('a fox');
+    expect(await shown(world, ['again', id, '-p', 'a fox', '--set', 'seed=1'])).toMatchObject({ seed: 1 });
+  });
+
+  test('links with a query, and data: neither is in the ledger', async () => {
+    const world = await open();
+    const data = `data:image/png;base64,${Buffer.from(fox).toString('base64')}`;
+    const signed = 'https://example.com/fox.png?signature=hidden';
+    const body = path.join(world.cwd, 'b.json');
+    writeFileSync(
+      body,
+      JSON.stringify({
+        contents: [
+          {
+            role: 'user',
+            parts: [{ text: 'a' }, { inlineData: { mimeType: 'image/png', data: data.slice(22) } }],
+          },
+        ],
+      }),
+    );
+    for (const [flag, argv] of [
+      ['--image', ['video', 'alpha', 'create', 'a', '--image', data]],
+      ['--image', ['video', 'alpha', 'create', 'a', '--image', signed]],
+      [
+        '--image',
+        ['video', 'beta', 'create', 'a', '--mode', 'o1', '--ratio', '1:1', '--image', `x=${signed}`],
+      ],
+      ['--set', ['video', 'alpha', 'create', 'a', '--set', `callback_url="${signed}"`]],
+      ['--body', ['image', 'native', '--body', body]],
+    ] as const) {
+      const id = await make(world, argv);
+      expect(await refused(world, ['again', id])).toContain(
+        `error: ${flag} of job ${id} is not in the ledger`,
+      );
+    }
+    const kept = journal(world).replace(/^.*"event":"final".*$/gm, '');
+    for (const hidden of ['hidden', data.slice(30, 80), KEY]) expect(kept).not.toContain(hidden);
+  });
+
+  test('a job of which too little is kept', async () => {
+    const world = await open();
+    savedJob(world, 'cgt-old', 1000);
+    savedJob(world, 'cgt-older', 1000, { references: [{ name: 'fox.png' }], media: ['fox.png'] });
+    savedJob(world, 'gw-old-beta', 1000, { family: 'beta', endpoint: 'beta.o1' });
+    // Of an older gw: model, prompt and settings are all it was made of.
+    expect(await shown(world, ['again', 'cgt-old'])).toMatchObject({ duration: 5, resolution: '720p' });
+    for (const id of ['cgt-older', 'gw-old-beta']) {
+      expect(await refused(world, ['again', id])).toBe(
+        `error: what is kept of job ${id} is not enough to make its request again\n` +
+          'hint: jobs keep their request since this version of gw; make it with its create command\n',
+      );
+    }
+  });
+});
+
+describe('goes to the gateway that the job was made at', () => {
+  test('the sandbox, without being told', async () => {
+    const world = await open();
+    const id = await make(world, ['video', 'alpha', 'create', 'a fox', '--sandbox']);
+    const before = world.requests().length;
+    const run = await world.gw(['again', id]);
+    expect(run.code, run.err).toBe(0);
+    expect(world.requests().length).toBe(before);
+    // Where it counts it is named.
+    const real = await world.gw(['again', id, '--base-url', world.sandbox.baseUrl]);
+    expect(real.code, real.err).toBe(0);
+    expect(world.requests().slice(before)).toHaveLength(1);
+  });
+
+  test('and is refused where that is not in reach', async () => {
+    const world = await open();
+    savedJob(world, 'cgt-far', 1000, { gateway: 'https://far.example.com' });
+    expect(await refused(world, ['again', 'cgt-far'])).toBe(
+      `error: job cgt-far was made at https://far.example.com, and the gateway in force is ${world.sandbox.baseUrl}\n` +
+        'hint: name the one to make it at with --profile or --base-url\n',
+    );
+  });
+});
