@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createCommands } from '../../src/commands/batch/row-command.ts';
-import { makePng } from '../../src/sandbox/png.ts';
+import { makePng } from '../../src/sandbox/media-check.ts';
 import { KEY, World } from '../helpers/gw.ts';
 import { savedJob } from './jobs-seed.ts';
 
