@@ -3,8 +3,7 @@ import * as path from 'node:path';
 import { pipeline, Readable } from 'node:stream';
 import { GwError, usage } from '../errors.ts';
 import { nearest } from '../flags/nearest.ts';
-import { fileFault, oddKind } from '../media/file-fault.ts';
-import { decodeUtf8 } from '../media/utf8.ts';
+import { decodeUtf8, fileFault, oddKind } from '../media/read-input.ts';
 
 // A manifest -> its rows as they were written, one after the other, each with the line it begins on. What cannot be
 // read is a fault with a line; reading goes on behind it where the format lets it.

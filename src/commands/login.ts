@@ -80,7 +80,7 @@ export const login = defineCommand<typeof flags, LoggedIn>({
 /** Asks for the address on a terminal; undefined where there is nobody to ask. */
 async function askAddress({ host, globals }: Context): Promise<string | undefined> {
   if (!host.stdin.isTTY || !host.stderr.isTTY) return undefined;
-  const { readTyped } = await import('../io/read-secret.ts');
+  const { readTyped } = await import('../io/ask.ts');
   const typed = await readTyped(host, 'Address of the gateway, such as https://gateway.example.com: ', {
     echo: true,
   });
@@ -95,6 +95,6 @@ async function askKey(baseUrl: string, { host }: Context): Promise<string> {
       'pipe it in: gw login --with-key < key.txt',
     );
   }
-  const { readTyped } = await import('../io/read-secret.ts');
+  const { readTyped } = await import('../io/ask.ts');
   return checkKey(await readTyped(host, `API key for ${originOf(baseUrl)}: `, { echo: false }), 'the key');
 }

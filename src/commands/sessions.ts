@@ -7,8 +7,8 @@ import { defineCommand, type Outcome } from '../command.ts';
 import type { Context } from '../context.ts';
 import { GwError } from '../errors.ts';
 import { on } from '../flags/flag.ts';
-import { durationText } from '../io/duration-text.ts';
 import { safeJson } from '../io/escape.ts';
+import { durationText } from '../io/quantity-text.ts';
 import { askFirst, refuseUnasked } from './asset/change.ts';
 
 // gw sessions: the conversations that gw chat --session keeps, of this user alone. Nothing is sent.

@@ -1,18 +1,17 @@
 import { GwError } from '../errors.ts';
-import type { Host } from '../host.ts';
-import { showAwaited } from './awaited.ts';
+import type { Clock, Host } from '../host.ts';
 import { errorJson, errorLines, reportError, stackLines } from './error-lines.ts';
 import { oneLine, safeJson } from './escape.ts';
 import type { Io, OutputMode, Table } from './io.ts';
-import { LiveRegion } from './live-region.ts';
+import { LiveRegion, type TerminalCursor } from './live-region.ts';
 import type { TerminalPage } from './page.ts';
 import { ProgressHub } from './progress.ts';
 import { ProgressLines } from './progress-lines.ts';
+import { durationText } from './quantity-text.ts';
 import { ResultStream } from './result-stream.ts';
 import { SecretFilter } from './secret-filter.ts';
 import { SideStream } from './side-stream.ts';
 import { loadStyle, plainStyle, wantsColor } from './style.ts';
-import type { TerminalCursor } from './terminal-cursor.ts';
 
 export interface IoOptions {
   readonly host: Pick<Host, 'stdin' | 'stdout' | 'stderr' | 'env' | 'platform' | 'clock'>;
@@ -199,4 +198,83 @@ function binaryOnTerminal(): GwError {
 function canShowUnicode(platform: NodeJS.Platform, env: Host['env']): boolean {
   if (platform !== 'win32') return env.TERM !== 'linux';
   return env.WT_SESSION !== undefined || env.TERM_PROGRAM !== undefined || env.TERM === 'xterm-256color';
+}
+
+/** What was typed about output; `progress` is false after `--no-progress`. */
+export interface OutputFlags {
+  readonly json?: boolean | undefined;
+  readonly quiet?: boolean | undefined;
+  readonly verbose?: boolean | undefined;
+  readonly progress?: boolean | undefined;
+}
+
+function isSet(value: string | undefined): boolean {
+  return value !== undefined && value !== '' && !/^(0|false|off|no)$/i.test(value);
+}
+
+/** Settles how a run talks, from the flags, `CI`, `TERM`, `GW_VERBOSE` and the terminal (the contract, section 1). */
+export function readOutputMode(flags: OutputFlags, host: Pick<Host, 'env' | 'stderr'>): OutputMode {
+  const { env } = host;
+  const quiet = flags.quiet ?? false;
+  return {
+    json: flags.json ?? false,
+    quiet,
+    verbose: flags.verbose ?? isSet(env.GW_VERBOSE),
+    bars:
+      host.stderr.isTTY === true &&
+      !quiet &&
+      flags.progress !== false &&
+      !isSet(env.CI) &&
+      env.TERM !== 'dumb',
+  };
+}
+
+/** What comes at once needs no word; what is awaited is said within half a second. */
+const AFTER_MS = 300;
+const FRAME_MS = 100;
+/** Room for the spinner and the time. */
+const BESIDE_COLUMNS = 16;
+
+export interface AwaitedWorld {
+  readonly stream: Host['stderr'];
+  readonly clock: Pick<Clock, 'steady'>;
+  readonly columns: () => number;
+  readonly hasUnicode: boolean;
+  /** Puts lines at the foot of the terminal; none takes them away. */
+  readonly draw: (lines: readonly string[]) => void;
+}
+
+/** Says on a terminal what is awaited, and for how long already, until the returned function is called: then it is gone. */
+function showAwaited(what: string, world: AwaitedWorld): () => void {
+  const { clock, columns, draw } = world;
+  const beganMs = clock.steady();
+  let isOver = false;
+  let frames: NodeJS.Timeout | undefined;
+  const begin = async () => {
+    const { default: ora } = await import('ora');
+    if (isOver) return;
+    const spinner = ora({
+      stream: world.stream,
+      isEnabled: false,
+      discardStdin: false,
+      color: false,
+      hideCursor: false,
+    });
+    const show = () => {
+      const mark = world.hasUnicode ? `${spinner.frame().trim()} ` : '';
+      const room = Math.max(10, columns() - BESIDE_COLUMNS);
+      draw([`${mark}${oneLine(what, room)} (${durationText(clock.steady() - beganMs)})`]);
+    };
+    show();
+    frames = setInterval(show, FRAME_MS);
+  };
+  const start = setTimeout(() => void begin(), AFTER_MS);
+  return () => {
+    if (isOver) return;
+    isOver = true;
+    clearTimeout(start);
+    if (frames === undefined) return;
+    clearInterval(frames);
+    draw([]);
+  };
 }

@@ -1,5 +1,3 @@
-import { RawJson } from './raw-json.ts';
-
 // Text from a model or the gateway must not drive a terminal, forge a log line or turn words around. The sets of
 // characters here are the ones that can.
 
@@ -103,3 +101,15 @@ export class VisibleStream {
     return visible(this.#pairs.end());
   }
 }
+
+/** JSON text that is written as it stands, where its value would be written in another way (integers beyond 2^53). */
+export class RawJson {
+  constructor(readonly text: string) {}
+}
+
+/**
+ * JSON text on one line, otherwise as it came: only the white space between its tokens goes, so that no number and no
+ * escape is written anew.
+ */
+export const compactJson = (text: string): string =>
+  text.replace(/"[^"\\]*(?:\\.[^"\\]*)*"|\s+/g, (token) => (token.startsWith('"') ? token : ''));

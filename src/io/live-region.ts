@@ -1,8 +1,8 @@
-// The lines at the foot of the terminal that are drawn over again: bars. One write a frame, each line overwritten in
-// place, so that nothing flickers; all other writes to the terminal go above them.
 import { stripVTControlCharacters } from 'node:util';
 import { displayWidth } from './display-width.ts';
-import type { TerminalCursor } from './terminal-cursor.ts';
+
+// The lines at the foot of the terminal that are drawn over again: bars. One write a frame, each line overwritten in
+// place, so that nothing flickers; all other writes to the terminal go above them.
 
 export interface TerminalSize {
   readonly columns: number;
@@ -78,4 +78,10 @@ export class LiveRegion {
     }
     return rows > 1 ? `${ESC}${rows - 1}A\r` : '\r';
   }
+}
+
+/** What stdout and stderr know of each other where both are the terminal. */
+export interface TerminalCursor {
+  /** Whether the last thing written ended its line. */
+  atLineStart: boolean;
 }

@@ -2,9 +2,8 @@
 // the line that is being typed, all written through one hand so that none tears another.
 import type { Host } from '../host.ts';
 import { VisibleStream } from './escape.ts';
-import { LiveRegion, type TerminalSize } from './live-region.ts';
+import { LiveRegion, type TerminalCursor, type TerminalSize } from './live-region.ts';
 import { type SecretFilter, SecretStream } from './secret-filter.ts';
-import type { TerminalCursor } from './terminal-cursor.ts';
 
 export interface Page {
   readonly hasColor: boolean;

@@ -1,13 +1,8 @@
-// Progress on a terminal: a bar a row, drawn by the bar library, with the spinner library's frames. Both are loaded
-// here and only here, when the first row is due.
 import type { MultiBar, Options, SingleBar } from 'cli-progress';
 import type { Clock, Host } from '../host.ts';
-import { bytesText } from './bytes-text.ts';
-import { durationText } from './duration-text.ts';
-import { FrameTerminal } from './frame-terminal.ts';
 import type { WholeProgress } from './io.ts';
 import type { LiveRegion } from './live-region.ts';
-import type { DownloadView, ProgressBoard, TaskView } from './progress-board.ts';
+import { type DownloadView, type ProgressBoard, type TaskView, TransferRate } from './progress.ts';
 import {
   downloadRow,
   fitPieces,
@@ -19,9 +14,12 @@ import {
   waitingRow,
   wholeRow,
 } from './progress-rows.ts';
+import { bytesText, durationText } from './quantity-text.ts';
 import type { Line } from './side-stream.ts';
 import type { Style } from './style.ts';
-import { TransferRate } from './transfer-rate.ts';
+
+// Progress on a terminal: a bar a row, drawn by the bar library, with the spinner library's frames. Both are loaded
+// here and only here, when the first row is due.
 
 export interface BarsWorld {
   readonly stream: Host['stderr'];
@@ -296,4 +294,46 @@ class ProgressBars implements ProgressBoard {
     const timer: unknown = Reflect.get(this.#multi, 'timer');
     if (timer instanceof Object && 'unref' in timer && typeof timer.unref === 'function') timer.unref();
   }
+}
+
+/**
+ * The terminal that the bar library draws on: it only collects the lines of one frame. Where they go on the real one,
+ * and what else is written there meanwhile, is for LiveRegion to settle.
+ */
+class FrameTerminal {
+  #text = '';
+
+  constructor(private readonly columns: () => number) {}
+
+  lines(): string[] {
+    return this.#text === '' ? [] : this.#text.split('\n');
+  }
+
+  isTTY(): boolean {
+    return true;
+  }
+
+  getWidth(): number {
+    return this.columns();
+  }
+
+  /** A frame begins. */
+  cursorRelativeReset(): void {
+    this.#text = '';
+  }
+
+  newline(): void {
+    this.#text += '\n';
+  }
+
+  write(text: string): void {
+    this.#text += text;
+  }
+
+  cursor(): void {}
+  cursorTo(): void {}
+  lineWrapping(): void {}
+  clearRight(): void {}
+  clearLine(): void {}
+  clearBottom(): void {}
 }

@@ -1,11 +1,9 @@
 // Progress where there is no terminal to draw on: one plain line for each change of state, and a sign of life at
 // least every 30 s while something is under way: one line for all of it.
 import type { Clock } from '../host.ts';
-import { bytesText } from './bytes-text.ts';
-import { durationText } from './duration-text.ts';
 import type { WholeProgress } from './io.ts';
-import type { DownloadView, ProgressBoard, TaskView } from './progress-board.ts';
-import { TransferRate } from './transfer-rate.ts';
+import { type DownloadView, type ProgressBoard, type TaskView, TransferRate } from './progress.ts';
+import { bytesText, durationText } from './quantity-text.ts';
 
 /** Below the promised 30 s by more than the timer's own step. */
 const HEARTBEAT_MS = 25_000;

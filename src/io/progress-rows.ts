@@ -1,10 +1,9 @@
 // How one row of bars reads, as pieces of text with a tone each; pure, so that any width can be tested.
-import { bytesText } from './bytes-text.ts';
+
 import { cutToWidth, displayWidth } from './display-width.ts';
-import { durationText } from './duration-text.ts';
-import { estimatedFraction } from './estimate.ts';
 import type { WholeProgress } from './io.ts';
-import type { DownloadView, TaskView } from './progress-board.ts';
+import { type DownloadView, estimatedFraction, type TaskView } from './progress.ts';
+import { bytesText, durationText } from './quantity-text.ts';
 import type { Style, Tone } from './style.ts';
 
 export interface Piece {

@@ -1,9 +1,10 @@
-// stdout: results in order, each write taken before the next, and the first failure the last word.
+import * as fs from 'node:fs';
+import { ClosedPipe, errorCode, GwError } from '../errors.ts';
 import type { Host } from '../host.ts';
 import { PairJoiner, VisibleStream } from './escape.ts';
-import { plainFileDescriptor, writeWhole } from './file-descriptor.ts';
 import { type SecretFilter, SecretStream } from './secret-filter.ts';
-import { stdoutError } from './stdout-errors.ts';
+
+// stdout: results in order, each write taken before the next, and the first failure the last word.
 
 const PIECE_CHARACTERS = 32 * 1024;
 
@@ -115,4 +116,61 @@ function writeAndWait(stream: Host['stdout'], data: string | Uint8Array): Promis
   return new Promise((resolve, reject) => {
     stream.write(data, (error) => (error ? reject(error) : resolve()));
   });
+}
+
+/** The reader is gone, the terminal hung up, or stdout was never open for writing. */
+const closedCodes = new Set([
+  'EPIPE',
+  'ECONNRESET',
+  'EBADF',
+  'ERR_STREAM_DESTROYED',
+  'ERR_STREAM_WRITE_AFTER_END',
+  'ERR_STREAM_PREMATURE_CLOSE',
+]);
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOSPC: 'no space left on the device',
+  EDQUOT: 'the disk quota is used up',
+  EFBIG: 'the file is larger than is allowed here',
+  EIO: 'input/output error',
+};
+
+/**
+ * What a failed write to stdout means: ClosedPipe where nobody reads on, else GwError `internal` (exit 1) with the
+ * system's reason in words.
+ */
+function stdoutError(error: unknown, isTerminal: boolean): ClosedPipe | GwError {
+  const code = errorCode(error) ?? 'unknown error';
+  // A terminal that went away answers EIO.
+  if (closedCodes.has(code) || (isTerminal && code === 'EIO')) return new ClosedPipe('stdout was closed');
+  const reason = reasons[code];
+  const words = reason === undefined ? code : `${reason} (${code})`;
+  return new GwError('internal', `could not write to stdout: ${words}`, {
+    hint: 'Only a part was written: make room or send it elsewhere; jobs that were created are in "gw jobs list".',
+  });
+}
+
+/**
+ * The descriptor behind a stream that is a file or a device other than a terminal, where Node writes once and does not
+ * look at how much was taken: a nearly full disk would cut the output in silence. `undefined` for pipes and all else.
+ */
+function plainFileDescriptor(stream: object): number | undefined {
+  const fd = 'fd' in stream ? stream.fd : undefined;
+  if (typeof fd !== 'number' || fd < 0 || ('isTTY' in stream && stream.isTTY === true)) return undefined;
+  try {
+    const stat = fs.fstatSync(fd);
+    return stat.isFile() || stat.isCharacterDevice() ? fd : undefined;
+  } catch {
+    return undefined; // the stream's own write will say what is wrong
+  }
+}
+
+/** Writes all bytes to a descriptor, however many calls it takes; throws the system's error. */
+function writeWhole(fd: number, bytes: Uint8Array): void {
+  let written = 0;
+  while (written < bytes.length) {
+    const count = fs.writeSync(fd, bytes, written, bytes.length - written);
+    if (count === 0) throw Object.assign(new Error('nothing was written'), { code: 'EIO' });
+    written += count;
+  }
 }

@@ -1,11 +1,10 @@
 // stderr: lines and text beside the result. Never throws and never waits; a broken stderr is no reason to stop.
 import type { Host } from '../host.ts';
 import { PairJoiner, VisibleStream } from './escape.ts';
-import type { LiveRegion } from './live-region.ts';
+import type { LiveRegion, TerminalCursor } from './live-region.ts';
 import type { Above } from './page.ts';
 import { type SecretFilter, SecretStream } from './secret-filter.ts';
 import { plainStyle, type Style } from './style.ts';
-import type { TerminalCursor } from './terminal-cursor.ts';
 
 export interface SideStreamOptions {
   readonly stream: Host['stderr'];

@@ -1,4 +1,5 @@
 import type { Family, TaskUsage } from '../gateway/task.ts';
+import { RawJson } from '../io/escape.ts';
 import type { Job } from '../ledger/event.ts';
 import { lacksOutputs, taskOf } from '../ledger/settled.ts';
 
@@ -126,3 +127,9 @@ function usageOf(usage: TaskUsage | undefined): JobView['usage'] {
   if (outputS === undefined && tokens === undefined && charges === undefined) return null;
   return { output_s: outputS ?? null, tokens: tokens ?? null, charges: charges ?? null };
 }
+
+/** The gateway's record as it is to be printed: the value, or its own text where the value would be written in another way. */
+export const printableRecord = (seen: {
+  readonly record: unknown;
+  readonly recordText?: string | undefined;
+}): unknown => (seen.recordText === undefined ? seen.record : new RawJson(seen.recordText));

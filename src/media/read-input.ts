@@ -1,9 +1,8 @@
-import { constants, createReadStream, openSync } from 'node:fs';
+import { constants, createReadStream, openSync, type Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
-import { usage } from '../errors.ts';
+import { errorCode, type GwError, usage } from '../errors.ts';
 import { MB } from '../gateway/media-limits.ts';
-import { fileFault, oddKind } from './file-fault.ts';
 
 /** How much of an input may be read, and who wants to know about it. */
 export interface ReadOptions {
@@ -84,4 +83,67 @@ export function readInputStream(stream: Readable, options: ReadOptions): Promise
 
 function tooLarge(named: string, maxBytes: number) {
   return usage(`${named}: is larger than ${maxBytes / MB} MB, the most that is read`);
+}
+
+const REPLACEMENT = '\uFFFD';
+
+/**
+ * Bytes as text, without a byte order mark. Throws `usage` where they are not UTF-8, naming the offset of the first
+ * byte that is not; `named` is what messages call the input.
+ */
+export function decodeUtf8(bytes: Uint8Array, named: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    const offset = firstBadByte(bytes);
+    const isUtf16 = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
+    throw usage(
+      `${named}: not UTF-8 text: the byte at offset ${offset} does not belong to it`,
+      isUtf16 ? 'it looks like UTF-16: save it as UTF-8' : 'save it as UTF-8',
+    );
+  }
+}
+
+/** The offset, counted from 0, of the first byte that is no part of a UTF-8 character. */
+function firstBadByte(bytes: Uint8Array): number {
+  const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
+  let offset = 0;
+  let from = 0;
+  for (;;) {
+    const index = text.indexOf(REPLACEMENT, from);
+    if (index < 0) return bytes.length;
+    offset += Buffer.byteLength(text.slice(from, index));
+    // The character itself may stand in a text, as EF BF BD.
+    const isGenuine = bytes[offset] === 0xef && bytes[offset + 1] === 0xbf && bytes[offset + 2] === 0xbd;
+    if (!isGenuine) return offset;
+    offset += 3;
+    from = index + 1;
+  }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file',
+  ENOTDIR: 'no such file (a part of its path is a file, not a directory)',
+  EACCES: 'cannot be read: permission denied',
+  EPERM: 'cannot be read: permission denied',
+  ELOOP: 'cannot be read: its symbolic links go in circles',
+  ENAMETOOLONG: 'no such file (the name is too long)',
+  EISDIR: 'is a directory, not a file',
+};
+
+/** A failed file-system call on an input as the error a person reads; `named` is the flag with its value. */
+export function fileFault(error: unknown, named: string, hint?: string): GwError {
+  const code = errorCode(error);
+  return usage(`${named}: ${reasons[code ?? ''] ?? `cannot be read${code ? ` (${code})` : ''}`}`, hint);
+}
+
+/** What a path leads to where that is no regular file; none for a regular file. */
+export function oddKind(
+  stats: Pick<Stats, 'isFile' | 'isDirectory' | 'isFIFO' | 'isSocket'>,
+): string | undefined {
+  if (stats.isFile()) return undefined;
+  if (stats.isDirectory()) return 'a directory';
+  if (stats.isFIFO()) return 'a pipe';
+  if (stats.isSocket()) return 'a socket';
+  return 'a device';
 }

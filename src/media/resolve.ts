@@ -1,14 +1,19 @@
 import { createHash } from 'node:crypto';
 import * as path from 'node:path';
-import { usage } from '../errors.ts';
-import type { MediaLimits, Modality } from '../gateway/media-limits.ts';
-import { bodySizeBreach } from './body-size.ts';
-import { checkMedia, checkModality, checkTotals } from './check.ts';
-import { dataUriBytes, parseDataUri, toDataUri } from './data-uri.ts';
-import { fileNotTaken, formsTaken, hintIfMissing } from './forms-taken.ts';
+import { type GwError, usage } from '../errors.ts';
+import { MB, type MediaLimits, type Modality } from '../gateway/media-limits.ts';
+import { checkMedia, checkModality, checkTotals, inMB } from './check.ts';
 import { mediaFileBytes, openMediaFile } from './local-file.ts';
 import { type MediaFacts, type ProbeOptions, probe, probeBytes } from './probe.ts';
-import { parseReference, type Reference, type ReferenceScheme, shorten } from './reference.ts';
+import {
+  dataUriBytes,
+  parseDataUri,
+  parseReference,
+  type Reference,
+  type ReferenceScheme,
+  shorten,
+  toDataUri,
+} from './reference.ts';
 
 /** A reference as typed, and what the place in the body that it is for takes. */
 export interface MediaInput {
@@ -221,4 +226,69 @@ function check({ modality, limits }: MediaInput, facts: MediaFacts, named: strin
   const wrongKind = checkModality(facts, modality, named);
   // A page of HTML has no width: one sentence says what is wrong.
   return wrongKind.length > 0 ? wrongKind : checkMedia(facts, limits ?? {}, named);
+}
+
+interface Part {
+  readonly named: string;
+  /** As it will stand in the body. */
+  readonly bodyBytes: number;
+}
+
+interface SizeBreach {
+  readonly message: string;
+  readonly hint: string;
+  /** More than one JSON text can hold here, whatever the gateway allows. */
+  readonly unsendable: boolean;
+}
+
+/** A JavaScript string ends at 512 MB; half of it leaves room for the rest of the body. */
+const MAX_SENDABLE_BYTES = 256 * MB;
+
+/** Whether the media of a request are over the body's limit ("Limits"), and which of them is the largest. */
+function bodySizeBreach(parts: readonly Part[], maxBodyBytes: number | undefined): SizeBreach | undefined {
+  const totalBytes = parts.reduce((sum, part) => sum + part.bodyBytes, 0);
+  const unsendable = totalBytes > MAX_SENDABLE_BYTES;
+  const limitBytes = unsendable ? Math.min(maxBodyBytes ?? Infinity, MAX_SENDABLE_BYTES) : maxBodyBytes;
+  const [first, ...others] = parts;
+  if (!first || limitBytes === undefined || totalBytes <= limitBytes) return undefined;
+  const largest = others.reduce((most, part) => (part.bodyBytes > most.bodyBytes ? part : most), first);
+  const total = `the media come to ${inMB(totalBytes)} in the request's body, over ${inMB(limitBytes)}`;
+  return {
+    message: `${largest.named}: ${total}; it is the largest, with ${inMB(largest.bodyBytes)} as Base64`,
+    hint: 'give large files by URL or as a reference to what the gateway holds, or make them smaller',
+    unsendable,
+  };
+}
+
+/** What to say of a file that is not there: an ID and curl's @FILE are typed by habit. */
+function hintIfMissing({ raw, takes }: MediaInput): string | undefined {
+  const scheme = takes.schemes.find((each) => each !== 'file_id');
+  if (scheme && /^[\w-]+$/.test(raw)) {
+    const held = scheme === 'asset' ? 'an asset of the library' : 'a file of the gateway';
+    return `${held} is written ${scheme}://${raw}`;
+  }
+  return raw.startsWith('@') ? `a media file is named without the @: ${raw.slice(1)}` : undefined;
+}
+
+/** The error for a file, or its data, where only addresses are taken (videos of family A: "Rules for content", 1). */
+function fileNotTaken({ modality, takes }: MediaInput, named: string, form: string): GwError {
+  const message = `${named}: is ${form}, and a ${modality} is sent here by address only (${formsTaken(takes)})`;
+  if (!takes.schemes.includes('asset')) {
+    return usage(message, 'put the file where the gateway can fetch it and give its https:// URL');
+  }
+  const type = `${modality.slice(0, 1).toUpperCase()}${modality.slice(1)}`;
+  return usage(
+    message,
+    `put the file where the gateway can fetch it and give its https:// URL, or add that URL to the asset library (gw asset create --type ${type} --url …) and give asset://ID`,
+  );
+}
+
+/** The forms that a place takes, in words: `an https:// URL or asset://ID`. */
+function formsTaken(takes: MediaInput['takes']): string {
+  const forms = [
+    ...(takes.base64 ? ['a file', 'a data: URI'] : []),
+    ...(takes.url ? ['an https:// URL'] : []),
+    ...takes.schemes.map((scheme) => (scheme === 'file_id' ? 'file_id:ID' : `${scheme}://ID`)),
+  ];
+  return forms.length > 1 ? `${forms.slice(0, -1).join(', ')} or ${forms.at(-1)}` : forms.join('');
 }

@@ -3,8 +3,7 @@ import * as path from 'node:path';
 import { usage } from '../errors.ts';
 import { MB } from '../gateway/media-limits.ts';
 import type { Clock, Host } from '../host.ts';
-import { readInputFile, readInputStream } from './read-input.ts';
-import { decodeUtf8 } from './utf8.ts';
+import { decodeUtf8, readInputFile, readInputStream } from './read-input.ts';
 
 /** Far beyond any prompt that the gateway documents; a wrong file is told before it fills the memory. */
 const MAX_TEXT_BYTES = 16 * MB;

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { newPartName } from '../../src/jobs/save/part-name.ts';
+import { newPartName } from '../../src/jobs/save/output-path.ts';
 import { World } from '../helpers/gw.ts';
 import { serveFile, startOutputServer } from '../helpers/output-server.ts';
 import { tinyPng } from '../jobs/save/tiny-media.ts';

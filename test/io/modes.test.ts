@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import { readOutputMode } from '../../src/io/output-mode.ts';
+import { readOutputMode } from '../../src/io/create-io.ts';
 import { wantsColor } from '../../src/io/style.ts';
 
 describe('wantsColor', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { displayWidth } from '../../src/io/display-width.ts';
-import { downloadView, taskView } from '../../src/io/progress-board.ts';
+import { downloadView, taskView } from '../../src/io/progress.ts';
 import { downloadRow, type RowSetting, taskFraction, taskRow, wholeRow } from '../../src/io/progress-rows.ts';
 
 const asIs = (text: string) => text;

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { SecretFilter, SecretStream } from '../../src/io/secret-filter.ts';
-import { secretForms } from '../../src/io/secret-forms.ts';
+import { SecretFilter, SecretStream, secretForms } from '../../src/io/secret-filter.ts';
 
 const key = 'sk-Canary+Key/0123=="\\~';
 

@@ -1,9 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { bytesText } from '../../src/io/bytes-text.ts';
-import { durationText } from '../../src/io/duration-text.ts';
-import { estimatedFraction } from '../../src/io/estimate.ts';
-import { TransferRate } from '../../src/io/transfer-rate.ts';
+import { estimatedFraction, TransferRate } from '../../src/io/progress.ts';
+import { bytesText, durationText } from '../../src/io/quantity-text.ts';
 
 describe('durationText', () => {
   test.each([

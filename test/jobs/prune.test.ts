@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { isSettled, pruneClocks } from '../../src/commands/jobs/prune.ts';
 import { alphaFamily } from '../../src/gateway/alpha/task.ts';
 import { imageFamily } from '../../src/gateway/image/job.ts';
-import { isSettled, pruneClocks } from '../../src/jobs/prune.ts';
 import type { Job, LedgerEvent } from '../../src/ledger/event.ts';
 import { foldJobs } from '../../src/ledger/fold.ts';
 import { intent, line, novemberMs } from '../ledger/fixtures.ts';

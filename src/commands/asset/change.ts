@@ -55,7 +55,7 @@ export async function remove(
 
 /** Asks before something irreversible; throws `usage` where nobody can be asked, or the answer is no. */
 export async function askFirst(question: string, { host }: Pick<Context, 'host'>): Promise<void> {
-  const { confirm } = await import('../../io/confirm.ts');
+  const { confirm } = await import('../../io/ask.ts');
   if (!(await confirm(host, question))) throw new GwError('usage', 'nothing was deleted');
 }
 

@@ -3,8 +3,7 @@ import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Reply, RequestInput } from '../../http/client.ts';
-import { compactJson } from '../../io/compact-json.ts';
-import { oneLine } from '../../io/escape.ts';
+import { compactJson, oneLine } from '../../io/escape.ts';
 import { showInstead } from '../show-instead.ts';
 import { oneByOne } from './library-ids.ts';
 

@@ -9,8 +9,7 @@ import { LIST_MAX, type LibraryPage, ListAssetsBody } from '../../gateway/asset/
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Reply } from '../../http/client.ts';
 import { shellQuote } from '../../http/show-request.ts';
-import { compactJson } from '../../io/compact-json.ts';
-import { oneLine } from '../../io/escape.ts';
+import { compactJson, oneLine } from '../../io/escape.ts';
 import { showInstead } from '../show-instead.ts';
 import { anyCaseFlag, countFlag, idListFlag, projectFlag } from './flags.ts';
 import { given } from './library-body.ts';

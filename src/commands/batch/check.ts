@@ -2,7 +2,7 @@ import { faultsOf, type Row, readRows } from '../../batch/rows.ts';
 import { defineCommand, type Outcome } from '../../command.ts';
 import { type Context, gatewayName } from '../../context.ts';
 import { usage } from '../../errors.ts';
-import { durationText } from '../../io/duration-text.ts';
+import { durationText } from '../../io/quantity-text.ts';
 import { estimateMs } from '../../ledger/estimate.ts';
 import type { Job } from '../../ledger/event.ts';
 import { once } from '../../once.ts';

@@ -1,8 +1,7 @@
 import type { ChatAnswer, ChatEvent } from '../../chat/chat.ts';
 import type { AnswerView } from '../../chat/repl/show-answer.ts';
-import { safeJson } from '../../io/escape.ts';
+import { RawJson, safeJson } from '../../io/escape.ts';
 import type { Io } from '../../io/io.ts';
-import { RawJson } from '../../io/raw-json.ts';
 
 export interface PrintOptions {
   /** Each event as it came, one a line; the whole reply; or text. */

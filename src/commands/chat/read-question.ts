@@ -5,7 +5,7 @@ import { usage } from '../../errors.ts';
 import { refuseOrWarn } from '../../flags/breaches.ts';
 import { readPrompt } from '../../flags/prompt.ts';
 import { MB } from '../../gateway/media-limits.ts';
-import { toDataUri } from '../../media/data-uri.ts';
+import { toDataUri } from '../../media/reference.ts';
 import { SNIFF_BYTES, sniff, typeInWords } from '../../media/signatures.ts';
 import { readPipedPrompt } from '../../media/text-input.ts';
 import { toolUses } from './read-history.ts';

@@ -4,7 +4,7 @@ import type { Settings } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
 import { MB } from '../../gateway/media-limits.ts';
-import { bytesText } from '../../io/bytes-text.ts';
+import { bytesText } from '../../io/quantity-text.ts';
 import { freeBytes } from '../../jobs/save/disk-fault.ts';
 import { type Finding, failed, ok, skipped, warning } from './finding.ts';
 import { nearestDirectory } from './nearest-directory.ts';

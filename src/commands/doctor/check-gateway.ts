@@ -5,7 +5,7 @@ import { modelsList } from '../../gateway/models.ts';
 import type { WireReply } from '../../http/exchange.ts';
 import { proxiesFromEnv, proxyFor } from '../../http/proxy.ts';
 import { readDateMs } from '../../http/retry.ts';
-import { durationText } from '../../io/duration-text.ts';
+import { durationText } from '../../io/quantity-text.ts';
 import { isLoopback } from '../../loopback.ts';
 import { fetchModels } from '../../models/fetch-models.ts';
 import { type Finding, failed, ok, skipped, warning } from './finding.ts';

@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { type Context, commandFor } from '../../context.ts';
 import { diskFault } from '../../disk/disk-fault.ts';
 import { usage } from '../../errors.ts';
-import { durationText } from '../../io/duration-text.ts';
+import { durationText } from '../../io/quantity-text.ts';
 import { diesSoonAtMs, isUnsaved } from '../../jobs/job-view.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { UnreadableLine } from '../../ledger/ledger.ts';

@@ -4,7 +4,7 @@ import type { Context } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { sidecarBy } from '../../flags/job-flags.ts';
 import { refuseOneName } from '../../jobs/save/check-target.ts';
-import { isFixedName, planTarget } from '../../jobs/save/plan-target.ts';
+import { isFixedName, planTarget } from '../../jobs/save/output-path.ts';
 import type { SavePlan } from '../../ledger/event.ts';
 
 const NUMBERED = '{id}-{index}.{ext}';

@@ -2,7 +2,7 @@ import { defineCommand, type Outcome } from '../../command.ts';
 import { type Context, commandFor } from '../../context.ts';
 import { GwError } from '../../errors.ts';
 import type { SaveFlags } from '../../flags/job-flags.ts';
-import { explainOtherKey } from '../../jobs/create/other-key.ts';
+import { explainOtherKey } from '../../jobs/create/hold-job.ts';
 import { endOf } from '../../jobs/watch/follow.ts';
 import { SAVES_AT_ONCE } from '../../jobs/watch/follow-many.ts';
 import { recordLook, seenInLedger } from '../../jobs/watch/look.ts';

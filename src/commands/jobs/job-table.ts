@@ -1,8 +1,8 @@
 import * as path from 'node:path';
 import { sandboxProfile } from '../../config/profile-name.ts';
 import { EMBEDDED } from '../../context.ts';
-import { shortDuration } from '../../io/duration-text.ts';
 import type { Table } from '../../io/io.ts';
+import { shortDuration } from '../../io/quantity-text.ts';
 import type { JobView } from '../../jobs/job-view.ts';
 
 /** Jobs as a table: what tells them apart first, then what fits. A job that cost nothing always says so: `sandbox`. */

@@ -5,7 +5,7 @@ import { usage } from '../../errors.ts';
 import { parsed, text } from '../../flags/flag.ts';
 import { parseMoment } from '../../flags/moment.ts';
 import { familyNames } from '../../gateway/families.ts';
-import { durationText } from '../../io/duration-text.ts';
+import { durationText } from '../../io/quantity-text.ts';
 import { diesSoonAtMs, isUnsaved, type JobView, jobView, linkExpiresAtMs } from '../../jobs/job-view.ts';
 import { jobTable } from './job-table.ts';
 import { type KnownJob, readJobs, readOwnJobs, sharedIds } from './read-jobs.ts';

@@ -2,7 +2,7 @@ import { type Context, gatewayName } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { familyNames, findFamily } from '../../gateway/families.ts';
 import type { Family } from '../../gateway/task.ts';
-import { planTarget } from '../../jobs/save/plan-target.ts';
+import { planTarget } from '../../jobs/save/output-path.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { UnreadableLine, Wanted } from '../../ledger/ledger.ts';
 

@@ -1,8 +1,7 @@
 import { defineCommand } from '../../command.ts';
-import { durationText } from '../../io/duration-text.ts';
 import { oneLine, safeJson } from '../../io/escape.ts';
-import { type JobView, jobView } from '../../jobs/job-view.ts';
-import { printableRecord } from '../../jobs/printable-record.ts';
+import { durationText } from '../../io/quantity-text.ts';
+import { type JobView, jobView, printableRecord } from '../../jobs/job-view.ts';
 import { jobIdSummary, namedJobs, notInLedger } from './named-jobs.ts';
 import { spendText } from './spend-text.ts';
 

@@ -26,7 +26,7 @@ import { type AcceptedJob, type CreateInput, createJob, digestOf } from '../../j
 import { type IdentifiedBody, identifyBody } from '../../jobs/create/external-id.ts';
 import type { FoundOnce, OncePlace } from '../../jobs/create/once.ts';
 import { checkTarget } from '../../jobs/save/check-target.ts';
-import { planTarget, withIndex } from '../../jobs/save/plan-target.ts';
+import { planTarget, withIndex } from '../../jobs/save/output-path.ts';
 import { asTheyEnd } from '../../jobs/watch/follow-many.ts';
 import { createTurns } from '../../jobs/watch/turns.ts';
 import type { KeptRequest } from '../../ledger/event.ts';

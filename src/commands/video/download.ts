@@ -3,7 +3,7 @@ import { commandFor } from '../../context.ts';
 import { GwError } from '../../errors.ts';
 import { saveFlags } from '../../flags/job-flags.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
-import { explainOtherKey } from '../../jobs/create/other-key.ts';
+import { explainOtherKey } from '../../jobs/create/hold-job.ts';
 import { endOf } from '../../jobs/watch/follow.ts';
 import { SAVES_AT_ONCE } from '../../jobs/watch/follow-many.ts';
 import { recordLook } from '../../jobs/watch/look.ts';

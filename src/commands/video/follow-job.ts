@@ -5,7 +5,7 @@ import { type Access, type Context, commandFor } from '../../context.ts';
 import { GwError, Interrupted } from '../../errors.ts';
 import type { PollFlags } from '../../flags/job-flags.ts';
 import type { TaskFamily, TaskUsage } from '../../gateway/task.ts';
-import { explainOtherKey } from '../../jobs/create/other-key.ts';
+import { explainOtherKey } from '../../jobs/create/hold-job.ts';
 import type { Followed, FollowInput, JobDeps } from '../../jobs/watch/follow.ts';
 import { followMany } from '../../jobs/watch/follow-many.ts';
 import { seenInLedger, type TaskLook } from '../../jobs/watch/look.ts';

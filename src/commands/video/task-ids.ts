@@ -2,7 +2,7 @@ import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError, Interrupted, usage } from '../../errors.ts';
 import { type TaskFamily, TaskId } from '../../gateway/task.ts';
-import { isFixedName, planTarget } from '../../jobs/save/plan-target.ts';
+import { isFixedName, planTarget } from '../../jobs/save/output-path.ts';
 import { showInstead } from '../show-instead.ts';
 
 /** The IDs of a command line, each once, in order. Throws `usage` for one that no gateway gives out. */

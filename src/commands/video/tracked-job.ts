@@ -3,7 +3,7 @@ import type { Access, Context } from '../../context.ts';
 import { type SaveFlags, sidecarBy } from '../../flags/job-flags.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { holdWhenFree } from '../../jobs/create/hold-job.ts';
-import { planTarget } from '../../jobs/save/plan-target.ts';
+import { planTarget } from '../../jobs/save/output-path.ts';
 import type { TaskLook } from '../../jobs/watch/look.ts';
 import type { Job, SavePlan } from '../../ledger/event.ts';
 import { adoptedJobKey } from '../../ledger/job-key.ts';

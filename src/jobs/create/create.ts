@@ -1,15 +1,25 @@
 import { createHash } from 'node:crypto';
+import { GwError, Interrupted } from '../../errors.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { RatePool } from '../../gateway/limits.ts';
-import type { TaskFamily } from '../../gateway/task.ts';
+import { type ExternalIds, type TaskFamily, TaskId } from '../../gateway/task.ts';
 import type { Clock } from '../../host.ts';
 import type { Client } from '../../http/client.ts';
+import { UnknownOutcome } from '../../http/retry.ts';
 import type { IntentEvent } from '../../ledger/event.ts';
 import { isOwnExternalId } from '../../ledger/job-key.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Looker } from '../watch/looker.ts';
-import { CreateAttempt } from './create-attempt.ts';
-import type { IdentifiedBody } from './external-id.ts';
+import {
+  belongsToAnother,
+  type FoundTask,
+  type IdentifiedBody,
+  type LookedUp,
+  type LookUp,
+  lookUp,
+  lookUpPatiently,
+  takenBy,
+} from './external-id.ts';
 import { recordFailure } from './record-failure.ts';
 
 /** What is needed to create a paid job. */
@@ -33,7 +43,7 @@ export interface CreateInput extends IdentifiedBody {
   readonly queue?: QueueOptions | undefined;
 }
 
-export interface QueueOptions {
+interface QueueOptions {
   /** Steady milliseconds at which the wait for a slot ends. */
   readonly deadlineMs: number;
   readonly random: () => number;
@@ -114,3 +124,204 @@ async function beginInSlot<T>(
 /** Tells whether two bodies are the same. */
 export const digestOf = (body: unknown): string =>
   createHash('sha256').update(JSON.stringify(body)).digest('hex');
+
+/** How often a lost create is looked for, and sent again where it is proven absent. */
+const MAX_ROUNDS = 5;
+
+/** Sends one create until it is known what came of it. */
+export class CreateAttempt {
+  isSent = false;
+  /** An answer was lost, and it is not known yet what came of the request. */
+  isLost = false;
+  /** The last look-up found nothing, and it was not sent since; `serverDateMs` is the gateway's clock then. */
+  absent: Pick<LookedUp, 'serverDateMs'> | undefined;
+  readonly #input: CreateInput;
+  /** Steady milliseconds of the first time it was sent. */
+  #sentAtMs: number | undefined;
+
+  constructor(input: CreateInput) {
+    this.#input = input;
+  }
+
+  /** Goes on from where another process lost the answer, `sinceSentMs` after it had sent: looks, and sends if need be. */
+  async takeUp(
+    lost: GwError,
+    sinceSentMs: number,
+    externalIds: ExternalIds,
+    externalId: string,
+  ): Promise<Accepted> {
+    this.isSent = true;
+    this.#sentAtMs = this.#input.clock.steady() - sinceSentMs;
+    return await this.#findOrSendAgain(lost, { ...this.#input, externalIds, externalId });
+  }
+
+  async run(): Promise<Accepted> {
+    const { externalId, family } = this.#input;
+    const { externalIds } = family;
+    try {
+      return await this.#send();
+    } catch (error) {
+      const found = error instanceof UnknownOutcome ? await confirmCutReply(error, this.#input) : undefined;
+      if (found) return found;
+      if (!externalIds || externalId === undefined) throw error;
+      const request = { ...this.#input, externalIds, externalId };
+      if (isDuplicate(error, externalIds)) return await this.#ownOrRefused(error as GwError, request);
+      if (!mayExist(error, this.isSent)) throw error;
+      const why = isConflict(error) ? 'the gateway answered HTTP 409' : 'the answer was lost';
+      this.#input.note(`${why}; looking for the task by its external ID ${externalId}`);
+      return await this.#findOrSendAgain(error, request);
+    }
+  }
+
+  async #send(): Promise<Accepted> {
+    const { client, clock, endpoint, body, family, ledger, key, queue, signal, onExchange } = this.#input;
+    const onSend = () => {
+      ledger.append(key, { event: 'sent' });
+      this.isSent = true;
+      this.absent = undefined;
+      this.#sentAtMs ??= clock.steady();
+    };
+    const send = async () => {
+      onExchange?.(true);
+      try {
+        return await client.send(endpoint, { body }, { signal, onSend });
+      } finally {
+        onExchange?.(false);
+      }
+    };
+    const reply = queue ? await whenSlotIsFree(send, queue, this.#input) : await send();
+    return { ...family.readCreateReply(reply.json), reply: reply.json, isOwnReply: true };
+  }
+
+  /**
+   * The first sending was refused, because its external ID is taken, it seems. An ID that gw made can only be this job's;
+   * the user's own may be any other's, which is named and never taken for this one.
+   */
+  async #ownOrRefused(refusal: GwError, request: LookUp): Promise<Accepted> {
+    const { externalId, intent, key } = this.#input;
+    if (isOwnExternalId({ key, externalId, once: intent.once })) {
+      // Another machine may have made it this very moment under the same --once key.
+      const own = await lookUpPatiently(request);
+      if (!('failed' in own) && own.found) return this.#adopted(own.found, own, request);
+      if (!('failed' in own) && intent.once === undefined) throw refusal;
+      const look =
+        'failed' in own
+          ? `the look-up of the task that has it failed: ${own.failed.message}`
+          : 'a look-up shows no task that has it';
+      const what = `${refusal.message}; external ID ${externalId} is taken, and ${look}`;
+      throw new GwError('unknown_outcome', what, refusal.facts);
+    }
+    let answer: LookedUp | undefined;
+    try {
+      answer = await lookUp(request);
+    } catch {
+      request.signal.throwIfAborted();
+    }
+    if (!answer?.found) throw refusal;
+    throw new GwError(refusal.kind, refusal.message, {
+      ...refusal.facts,
+      ...takenBy(answer.found, request.externalId),
+    });
+  }
+
+  /** The answer was lost: looks for the job, and sends it again only where the gateway says that it is not there. */
+  async #findOrSendAgain(lost: unknown, request: LookUp): Promise<Accepted> {
+    const { note } = this.#input;
+    this.isLost = true;
+    let isRefused = false;
+    for (let round = 1; round <= MAX_ROUNDS; round += 1) {
+      const answer = await lookUpPatiently(request);
+      if ('failed' in answer) {
+        if (isRefused || answer.failed.kind === 'auth') break;
+        continue;
+      }
+      if (answer.found) return this.#adopted(answer.found, answer, request);
+      this.absent = answer;
+      if (round === MAX_ROUNDS || isRefused) break;
+      note('the gateway has no such task; sending it again under the same external ID');
+      try {
+        return await this.#send();
+      } catch (error) {
+        const isDoubt = mayExist(error, this.isSent) || isDuplicate(error, request.externalIds);
+        if (!isDoubt && !(error instanceof GwError)) throw error;
+        // It settles the sending that it answers, and no earlier one (promises, section 2): looked for once more.
+        isRefused = !isDoubt;
+        if (isRefused) note(`${refusalWords(error)}; the first sending may have been taken all the same`);
+      }
+    }
+    throw lost;
+  }
+
+  /** Takes a task for this job's, unless it is another's: then the external ID was taken, and nothing was made. */
+  async #adopted(found: FoundTask, { serverDateMs }: LookedUp, request: LookUp): Promise<Accepted> {
+    const { clock, family, intent, key, ledger } = this.#input;
+    const { externalId, externalIds } = request;
+    const claimed = {
+      ...{ found, key, once: intent.once, externalId, family, externalIds, gateway: intent.gateway },
+      serverNowMs: serverDateMs ?? clock.now(),
+      sinceSentMs: clock.steady() - (this.#sentAtMs ?? clock.steady()),
+    };
+    if (await belongsToAnother(claimed, ledger)) {
+      const message = `external ID ${externalId} was taken already, and nothing was created`;
+      throw new GwError('rejected', message, takenBy(found, externalId));
+    }
+    const { status } = family.readTask(found.record, found.id);
+    return { id: found.id, status, reply: found.record, isOwnReply: false };
+  }
+}
+
+const isDuplicate = (error: unknown, externalIds: ExternalIds): boolean =>
+  error instanceof GwError &&
+  error.kind === 'rejected' &&
+  externalIds.isDuplicate({ code: error.facts.code, message: error.message });
+
+const isConflict = (error: unknown): boolean => error instanceof GwError && error.facts.status === 409;
+
+// Not in the gateway's words: they may say when to ask again, which is of no use here.
+const refusalWords = (error: unknown): string => {
+  const status = error instanceof GwError ? error.facts.status : undefined;
+  return status === undefined ? 'it could not be sent again' : `sent again, it was refused (HTTP ${status})`;
+};
+
+/** No answer, or one that names no usable task; a refusal or an interrupt between attempts is neither. */
+const mayExist = (error: unknown, isSent: boolean): boolean =>
+  error instanceof GwError ? error.kind === 'unknown_outcome' : isSent && !(error instanceof Interrupted);
+
+/** Tries again after each 429, at the family's pace and never before the gateway allows it, until the deadline. */
+async function whenSlotIsFree<T>(
+  send: () => Promise<T>,
+  { deadlineMs, random, onQueued }: QueueOptions,
+  { family, clock, signal }: CreateInput,
+): Promise<T> {
+  const { min, max } = family.pollIntervalMs;
+  for (let tries = 0; ; tries += 1) {
+    try {
+      return await send();
+    } catch (error) {
+      if (!(error instanceof GwError) || error.kind !== 'rate_limited') throw error;
+      const paceMs = min + random() * (max - min);
+      const waitMs = Math.max(paceMs, (error.facts.retryAtMs ?? 0) - clock.now());
+      if (clock.steady() + waitMs >= deadlineMs) throw error;
+      if (tries === 0) onQueued('no free slot; waiting for one (--wait-timeout bounds the wait)');
+      await clock.sleep(waitMs, signal);
+    }
+  }
+}
+
+/** A cut 2xx reply is searched for its ID, and the ID confirmed by a query, before the outcome is called unknown. */
+async function confirmCutReply(
+  error: UnknownOutcome,
+  { client, family }: CreateInput,
+): Promise<Accepted | undefined> {
+  const id = TaskId.safeParse(error.partialText?.match(/"(?:task_id|id)"\s*:\s*"([^"\\]+)"/)?.[1]);
+  if (!id.success) return undefined;
+  try {
+    const { query } = family;
+    const reply = await client.send(query.endpoint, query.input([id.data]));
+    const record = query.records(reply.json, [id.data]).get(id.data);
+    const { status } = family.readTask(record, id.data);
+    return { id: id.data, status, reply: record, isOwnReply: false };
+  } catch {
+    return undefined;
+  }
+}

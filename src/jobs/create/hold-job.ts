@@ -1,4 +1,6 @@
+import { GwError } from '../../errors.ts';
 import type { Clock } from '../../host.ts';
+import type { Job } from '../../ledger/event.ts';
 import type { Hold, Ledger } from '../../ledger/ledger.ts';
 
 /** How often to look whether another process has let go of a job. */
@@ -16,4 +18,26 @@ export async function holdWhenFree(
     if (waited === 0) onWait();
     await deps.clock.sleep(HOLD_RETRY_MS, deps.signal);
   }
+}
+
+/**
+ * Whether a job was made with another key than the one in use. Another key may be another account, which does not see the
+ * job's task: that it is not found then says nothing about it. False where either is not known.
+ */
+export const isOtherKey = ({ keyId }: Pick<Job, 'keyId'>, inUse: string | undefined): boolean =>
+  keyId !== undefined && inUse !== undefined && keyId !== inUse;
+
+/** What was not found with another key than its own is told of as that; every other error is given back as it is. */
+export function explainOtherKey(
+  error: unknown,
+  job: Pick<Job, 'keyId' | 'profile' | 'key' | 'id'>,
+  inUse: string | undefined,
+): unknown {
+  if (!(error instanceof GwError) || error.kind !== 'not_found' || !isOtherKey(job, inUse)) return error;
+  const { id = job.key, profile } = job;
+  return new GwError(error.kind, `${error.message} with this key, but ${id} was made with another key`, {
+    ...error.facts,
+    taskId: id,
+    hint: `it was made under profile ${profile}: use the key of then, with --profile, GW_API_KEY or --api-key-file`,
+  });
 }

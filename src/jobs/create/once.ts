@@ -9,7 +9,7 @@ import { onceJobKey } from '../../ledger/job-key.ts';
 import { taskOf } from '../../ledger/settled.ts';
 import { endEvent } from '../watch/look.ts';
 import { lookUp } from './external-id.ts';
-import { unknownHint } from './refused-event.ts';
+import { unknownHint } from './record-failure.ts';
 import { isUnanswered, type SettleDeps, settleUnanswered } from './settle-unanswered.ts';
 
 // `--once KEY`: a job at most once for this key, whatever process, profile or API key asks. Who makes it holds the lock of

@@ -5,9 +5,8 @@ import type { Client } from '../../http/client.ts';
 import type { Job, LedgerEvent } from '../../ledger/event.ts';
 import { isOwnExternalId } from '../../ledger/job-key.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { belongsToAnother, takenBy } from './belongs-to-another.ts';
-import { type LookedUp, lookUpPatiently } from './external-id.ts';
-import { isOtherKey } from './other-key.ts';
+import { belongsToAnother, type LookedUp, lookUpPatiently, takenBy } from './external-id.ts';
+import { isOtherKey } from './hold-job.ts';
 
 /** Whether a job has no answer yet, as far as the ledger knows. */
 export const isUnanswered = ({ state }: Job): boolean =>

@@ -14,7 +14,7 @@ import { claimError } from '../../ledger/write-error.ts';
 import { recordLook, YOUNG_MS } from '../watch/look.ts';
 import type { Looker } from '../watch/looker.ts';
 import { spedUp } from '../watch/poll.ts';
-import { isOtherKey } from './other-key.ts';
+import { isOtherKey } from './hold-job.ts';
 
 /** What waiting for a slot needs. */
 export interface SlotInput {

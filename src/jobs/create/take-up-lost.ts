@@ -1,11 +1,16 @@
 import { GwError, usage } from '../../errors.ts';
 import type { ExternalIds } from '../../gateway/task.ts';
 import type { Job } from '../../ledger/event.ts';
-import { belongsToAnother } from './belongs-to-another.ts';
-import { type Accepted, type AcceptedJob, type CreateInput, digestOf, recordId } from './create.ts';
-import { CreateAttempt } from './create-attempt.ts';
-import { lookUpPatiently } from './external-id.ts';
-import { isOtherKey } from './other-key.ts';
+import {
+  type Accepted,
+  type AcceptedJob,
+  CreateAttempt,
+  type CreateInput,
+  digestOf,
+  recordId,
+} from './create.ts';
+import { belongsToAnother, lookUpPatiently } from './external-id.ts';
+import { isOtherKey } from './hold-job.ts';
 import { recordFailure } from './record-failure.ts';
 
 /**

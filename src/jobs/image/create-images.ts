@@ -1,13 +1,20 @@
 import { ensureDirectory } from '../../disk/durable-directory.ts';
-import type { ReceivedHead } from '../../http/client.ts';
-import { receivedHead } from '../../http/read-reply.ts';
-import { type Answer, answered } from './answered.ts';
-import { brokenOff } from './broken-off.ts';
-import { imageJournal } from './image-journal.ts';
-import type { ImageDeps, ImageOutcome, ImageRequest } from './image-request.ts';
+import { GwError, Interrupted } from '../../errors.ts';
+import type { Endpoint } from '../../gateway/endpoint.ts';
+import type { GatewayErrorFacts } from '../../gateway/gateway-error.ts';
+import { findLink } from '../../gateway/image/elsewhere.ts';
+import { isMistyped, readImages, readMissing } from '../../gateway/image/reply.ts';
+import type { ReceivedHead, RequestInput } from '../../http/client.ts';
+import { cutText, describeBody, receivedHead } from '../../http/read-reply.ts';
+import type { IntentEvent, LedgerEvent, SavedFile } from '../../ledger/event.ts';
+import { interruptedEvent, refusedEvent, unknownHint } from '../create/record-failure.ts';
+import type { Naming } from '../save/output-path.ts';
+import type { DownloadJournal } from '../save/part-file.ts';
+import type { JobDeps } from '../watch/follow.ts';
 import { IncomingImage } from './incoming-image.ts';
-import { imagePath } from './publish-image.ts';
+import { imageJournal, imagePath } from './publish-image.ts';
 import { ImageReader } from './read-images.ts';
+import { saveImages } from './save-images.ts';
 
 /**
  * Makes images: held -> intent durable -> sent -> each image durable in its part file as it comes -> the reply, Base64 left out,
@@ -97,4 +104,200 @@ function madeDirectory(dir: string): string {
     // Said where it matters.
   }
   return dir;
+}
+
+/** What a request for images has come to so far. */
+export interface Answer {
+  readonly key: string;
+  readonly names: Naming;
+  readonly journal: DownloadJournal;
+  readonly reader: ImageReader;
+  readonly request: ImageRequest;
+}
+
+/**
+ * A whole reply: its record reaches the ledger, then its images reach their names. One that cannot be read, or tells of
+ * an error in place of images, leaves the outcome unknown. `head` is absent where a stream broke off after its end.
+ */
+async function answered(
+  answer: Answer,
+  head: ReceivedHead | undefined,
+  deps: ImageDeps,
+): Promise<ImageOutcome> {
+  const { key, reader, request } = answer;
+  const { record, unreadable, error, images, refusal } = reader.reading;
+  // An image that is named and holds nothing is one that could not be saved, not one that was refused.
+  const hasImages = images.length > 0 || readImages(record).length > 0;
+  const isReadable = request.endpoint.reply.safeParse(record).success && (hasImages || !isMistyped(record));
+  if (record === undefined || !isReadable || (error && !hasImages)) {
+    const text = unreadable ?? JSON.stringify(record) ?? '';
+    const what =
+      reader.reading.isOpenEnded && images.length === 0
+        ? `the stream ended without ${reader.reading.partials.length > 0 ? 'the finished image' : 'an image'}`
+        : `the reply is unreadable: HTTP ${head?.status ?? 200} with ${describeBody(text)}`;
+    return brokenOff(unclear(error, what, answer, head), true, answer, deps);
+  }
+  const status = hasImages ? 'succeeded' : 'no image';
+  let unrecorded: unknown;
+  try {
+    deps.ledger.append(key, {
+      event: 'final',
+      state: hasImages ? 'succeeded' : 'failed',
+      status,
+      record,
+      serverDateMs: head?.serverDateMs ?? deps.clock.now(),
+    });
+  } catch (failure) {
+    // The images come first: they are here and come only once.
+    unrecorded = failure;
+  }
+  const outcome = { id: key, status, record };
+  if (!hasImages) return { ...outcome, files: [], partials: [], error: withoutImage(refusal, record, head) };
+  tellOfMissing(record, answer, deps);
+  const { files, partials, error: unsaved } = await saveImages(answer, record, deps);
+  const interrupted = deps.signal.aborted ? deps.signal.reason : undefined;
+  const wrong = unsaved ?? (error && endedWith(error)) ?? unrecorded ?? interrupted;
+  return { ...outcome, files, partials, ...(wrong !== undefined && { error: wrong }) };
+}
+
+/** A reply that says neither that images were made nor that none were. */
+function unclear(
+  error: GatewayErrorFacts | undefined,
+  otherwise: string,
+  { request }: Answer,
+  head: ReceivedHead | undefined,
+): GwError {
+  const name = `${request.endpoint.method} ${request.endpoint.path}`;
+  const what = error ? `the gateway broke off with an error: ${wordsOf(error)}` : otherwise;
+  return new GwError('unknown_outcome', `the outcome of ${name} is not known: ${what}`, {
+    status: head?.status,
+    type: error?.type,
+    code: error?.code,
+    requestId: head?.requestId ?? error?.requestId,
+  });
+}
+
+const wordsOf = ({ message, code, type }: GatewayErrorFacts): string =>
+  cutText(message ?? code ?? type ?? 'without a message');
+
+const endedWith = (error: GatewayErrorFacts): GwError =>
+  new GwError('unavailable', `the stream ended with an error after its images: ${wordsOf(error)}`, {
+    type: error.type,
+    code: error.code,
+    hint: 'what came whole is saved; nothing was sent again',
+  });
+
+function withoutImage(refusal: string | undefined, record: unknown, head: ReceivedHead | undefined): GwError {
+  const link = findLink(record);
+  return new GwError('incomplete', `the reply holds no image${refusal ? `: ${cutText(refusal)}` : ''}`, {
+    requestId: head?.requestId,
+    hint: link
+      ? `a link stands in ${link.path} of the record, which gw does not take for an image: ${cutText(link.url)}`
+      : 'change the prompt or the settings; what came is in the record (--json)',
+  });
+}
+
+/** Fewer images than were asked for are no failure, and not to be overlooked. */
+function tellOfMissing(record: unknown, { reader, request }: Answer, { warn }: ImageDeps): void {
+  const places = new Set(reader.reading.images.map(({ index }) => index));
+  for (const { index } of readImages(record)) places.add(index);
+  const asked = request.outputsExpected;
+  if (places.size >= asked) return;
+  const why = readMissing(record);
+  warn(`${places.size} of ${asked} images came${why === undefined ? '' : `: ${cutText(why)}`}`);
+}
+
+/**
+ * A request that was refused, or whose reply broke off. Images that came whole before the break were paid for: they are
+ * saved and listed, and the outcome stays unknown, because more may have been made than came. Throws the error where
+ * nothing came.
+ */
+async function brokenOff(
+  error: unknown,
+  wasSent: boolean,
+  answer: Answer,
+  deps: ImageDeps,
+): Promise<ImageOutcome> {
+  const { key } = answer;
+  const event = eventOf(error, wasSent);
+  try {
+    if (event) deps.ledger.append(key, event);
+  } catch {
+    // What happened to the request says more than that it could not be written down; sync calls the job unknown.
+  }
+  const { files, partials, error: unsaved } = await saveImages(answer, undefined, deps);
+  const isUnknown = event?.event === 'unknown';
+  const told = isUnknown ? unknownOutcome(error, key, files.length) : error;
+  if (files.length === 0 && partials.length === 0) throw told;
+  if (unsaved instanceof Error) deps.warn(unsaved.message);
+  return { id: key, status: isUnknown ? 'unknown' : 'refused', record: null, files, partials, error: told };
+}
+
+function eventOf(error: unknown, wasSent: boolean): LedgerEvent | undefined {
+  if (error instanceof GwError && error.kind !== 'unknown_outcome') {
+    return refusedEvent(error, wasSent);
+  }
+  if (error instanceof Interrupted) return interruptedEvent(error.message, wasSent);
+  return wasSent ? { event: 'unknown', message: messageOf(error) } : undefined;
+}
+
+const messageOf = (error: unknown): string =>
+  error instanceof GwError || error instanceof RangeError ? error.message : 'the reply could not be read';
+
+function unknownOutcome(error: unknown, key: string, saved: number): GwError {
+  const facts = error instanceof GwError ? error.facts : {};
+  const kept =
+    saved === 0
+      ? ''
+      : `; ${saved === 1 ? 'the image' : `${saved} images`} that came whole before it is saved`;
+  return new GwError('unknown_outcome', `${messageOf(error)}${kept}`, {
+    ...facts,
+    taskId: key,
+    hint: `it may have been made and paid for, and was not sent again; ${unknownHint(key, false)}`,
+  });
+}
+
+/** One paid request for images, checked and spelled out; its target has been looked at with `checkTarget`. */
+export interface ImageRequest {
+  readonly endpoint: Endpoint;
+  /** Path parameters, and the body as JSON (`body`) or as a form (`multipart`). */
+  readonly input: RequestInput;
+  /** Whether the body asks for an event stream; plain JSON in its place is read all the same. */
+  readonly streams: boolean;
+  /** How many images were asked for (`n`). */
+  readonly outputsExpected: number;
+  /** How many partial images were asked for; shown as `partial 1 of 3`. */
+  readonly partialsExpected: number;
+  /** Save the partial images too, beside the final one: `name.partial-1.png`. */
+  readonly keepPartials: boolean;
+  /**
+   * What the ledger keeps before anything is sent; family `image`. `save` says where the images go; with `toStdout` its
+   * `download` is false, and its target is where the image is kept should stdout not take it.
+   */
+  readonly intent: IntentEvent & { readonly family: 'image' };
+  /** gw's own key for the job, where it is made under a key of --once. */
+  readonly key?: string | undefined;
+  /** Begins the job within the user's budget, where there is one. */
+  readonly within?: (<T>(begin: () => T) => Promise<T>) | undefined;
+  /** With `-o -`: takes the bytes of the one image (`io.outBytes`), in pieces. */
+  readonly toStdout?: ((bytes: Uint8Array) => Promise<void>) | undefined;
+}
+
+/** What making and saving images needs; `silenceMs` bounds the wait for the reply too. */
+export type ImageDeps = JobDeps;
+
+/** What became of a request for images. */
+export interface ImageOutcome {
+  /** gw's own ID, `gw-…`: the gateway gives images none. */
+  readonly id: string;
+  /** `succeeded`, `failed` (answered without an image) or `unknown`. */
+  readonly status: string;
+  /** The gateway's reply with each Base64 text replaced by an empty one; null where no whole reply came. */
+  readonly record: unknown;
+  /** The saved images, in their order. */
+  readonly files: readonly SavedFile[];
+  /** Paths of the partial images that were kept, in the order in which they came. */
+  readonly partials: readonly string[];
+  /** What went wrong, where something came all the same. */
+  readonly error?: unknown;
 }

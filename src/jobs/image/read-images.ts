@@ -5,8 +5,7 @@ import { type ImageInReply, readImages, readRefusal } from '../../gateway/image/
 import { parseJson } from '../../http/parse-json.ts';
 import { EventSplitter } from './event-splitter.ts';
 import type { IncomingImage } from './incoming-image.ts';
-import { JsonLifter, type Rest } from './json-lifter.ts';
-import { finishedTexts } from './strays.ts';
+import { finishedTexts, JsonLifter, type Rest } from './json-lifter.ts';
 
 /** An image that has a place among the outputs, `index` from 0. */
 export interface PlacedImage {

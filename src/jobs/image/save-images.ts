@@ -1,14 +1,16 @@
+import * as path from 'node:path';
+import { GwError } from '../../errors.ts';
 import { imageFamily, imageIndex, imageRole } from '../../gateway/image/job.ts';
+import { readImages } from '../../gateway/image/reply.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import type { SavedFile } from '../../ledger/event.ts';
+import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
 import { type SaveInput, saveOutputs } from '../save/save-outputs.ts';
 import { sidecarOf } from '../save/sidecar.ts';
-import type { Answer } from './answered.ts';
-import type { ImageDeps } from './image-request.ts';
-import { publishImage } from './publish-image.ts';
+import type { Answer, ImageDeps } from './create-images.ts';
+import type { IncomingImage } from './incoming-image.ts';
+import { imagePath, publishImage, publishPart } from './publish-image.ts';
 import type { PlacedImage } from './read-images.ts';
-import { savePartials } from './save-partials.ts';
-import { detoured, emptyOnes, lost } from './unsaved-images.ts';
 
 export interface SavedImages {
   readonly files: readonly SavedFile[];
@@ -110,3 +112,67 @@ export function downloadImages(
     onWarning: deps.warn,
   });
 }
+
+/**
+ * Keeps unfinished images where that was asked for, each beside the final one that it became: `name.partial-1.png`.
+ * Gives back their paths. What cannot be kept is a warning.
+ */
+async function savePartials(
+  files: readonly SavedFile[],
+  { names, journal, reader, request }: Answer,
+  { warn }: Pick<ImageDeps, 'warn'>,
+): Promise<string[]> {
+  const paths: string[] = [];
+  const counts = new Map<number, number>();
+  for (const { index, image } of reader.reading.partials) {
+    const { part } = image;
+    if (!request.keepPartials || !part) {
+      image.discard();
+      continue;
+    }
+    const number = (counts.get(index) ?? 0) + 1;
+    counts.set(index, number);
+    const fileType = sniff(part.head(SNIFF_BYTES));
+    const extension = fileType?.extension ?? 'bin';
+    const final = files.find(({ role }) => role === imageRole(index))?.path;
+    const base = final ?? imagePath(request.intent.save, names, index).name(extension, 0);
+    const stem = path.basename(base, path.extname(base));
+    const name = (copy: number) => `${stem}.partial-${number}${copy === 0 ? '' : `-${copy}`}.${extension}`;
+    const { bytes } = part;
+    const sha256 = part.sha256();
+    const role = index === 0 ? `partial-${number}` : `${imageRole(index)}-partial-${number}`;
+    try {
+      const saved = await publishPart(part, name, request.intent.save.force);
+      paths.push(saved);
+      journal.saved({ role, path: saved, bytes, sha256, type: fileType?.mime ?? '' });
+    } catch (error) {
+      warn(error instanceof Error ? error.message : 'a partial image was not saved');
+    }
+    image.discard();
+  }
+  return paths;
+}
+
+// Why an image of a reply is not on disk, of kind `download`.
+
+/** Images that the reply names and of which it holds not a byte. */
+export function emptyOnes(record: unknown, { reader, key }: Answer): GwError[] {
+  const there = new Set(reader.reading.images.map(({ index }) => index));
+  return readImages(record)
+    .filter(({ kind, index, isEmpty }) => kind === 'base64' && isEmpty && !there.has(index))
+    .map(({ index }) => notSaved(index, key, 'the gateway sent no data for it'));
+}
+
+export const lost = (index: number, { problem }: IncomingImage, key: string): GwError =>
+  notSaved(index, key, problem ?? 'it did not come whole');
+
+const notSaved = (index: number, key: string, reason: string): GwError =>
+  new GwError('download', `the ${imageRole(index)} of ${key} was not saved: ${reason}`, {
+    taskId: key,
+    hint: 'the gateway sends an image once: what came beside it is saved, and the record is in the ledger',
+  });
+
+const detoured = (where: string, reason: string): GwError =>
+  new GwError('download', `${reason}; the image was saved as ${where} instead`, {
+    hint: 'move it from there: that directory is for temporary files',
+  });

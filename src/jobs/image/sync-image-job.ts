@@ -1,14 +1,18 @@
 import * as path from 'node:path';
 import { imageFamily, imageIndex } from '../../gateway/image/job.ts';
 import type { Job, SavedFile } from '../../ledger/event.ts';
-import type { DownloadJournal, RecordedPart } from '../save/journal.ts';
 import { namingOf } from '../save/output-path.ts';
-import { forgetPart, PartFile, removePart } from '../save/part-file.ts';
+import {
+  type DownloadJournal,
+  forgetPart,
+  PartFile,
+  type RecordedPart,
+  removePart,
+} from '../save/part-file.ts';
 import { sidecarOf } from '../save/sidecar.ts';
 import type { Followed } from '../watch/follow.ts';
-import { imageJournal } from './image-journal.ts';
-import type { ImageDeps } from './image-request.ts';
-import { type Published, publishImage } from './publish-image.ts';
+import type { ImageDeps } from './create-images.ts';
+import { imageJournal, type Published, publishImage } from './publish-image.ts';
 import { downloadImages } from './save-images.ts';
 
 /** Links are called temporary and may outlive the documented hour; after a day nobody need ask any more. */

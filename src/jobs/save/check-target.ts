@@ -4,11 +4,17 @@ import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { errorCode, type GwError, usage } from '../../errors.ts';
 import type { SavePlan } from '../../ledger/event.ts';
 import type { Placeholder } from '../../placeholders.ts';
-import { faultReason } from './disk-fault.ts';
-import { kindOf } from './file-kind.ts';
-import { knownBefore, type Naming, render, splitTarget } from './output-path.ts';
-import { newPartName } from './part-name.ts';
-import { type PatternPiece, parsePattern, placeholdersOf } from './target-pattern.ts';
+import { faultReason, kindOf } from './disk-fault.ts';
+import {
+  knownBefore,
+  type Naming,
+  newPartName,
+  type PatternPiece,
+  parsePattern,
+  placeholdersOf,
+  render,
+  splitTarget,
+} from './output-path.ts';
 
 /** What is known of a job before it is paid for. */
 export interface BeforeTask extends Omit<Naming, 'id' | 'atMs' | 'made'> {

@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs';
 import * as fs from 'node:fs';
 import { isDiskFault, diskFault as systemFault } from '../../disk/disk-fault.ts';
 import { errorCode } from '../../errors.ts';
@@ -33,4 +34,13 @@ export function freeBytes(dir: string): number | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** What stands under a name, in words. */
+export function kindOf(stats: Stats): string {
+  if (stats.isDirectory()) return 'a directory';
+  if (stats.isSymbolicLink()) return 'a symbolic link';
+  if (stats.isFIFO()) return 'a fifo';
+  if (stats.isSocket()) return 'a socket';
+  return stats.isFile() ? 'a file' : 'a device';
 }

@@ -4,11 +4,16 @@ import type { Clock } from '../../host.ts';
 import { ExchangeError, isPermanent } from '../../http/exchange.ts';
 import { backoffMs, parseRetryAfter, readDateMs } from '../../http/retry.ts';
 import type { FileType } from '../../media/signatures.ts';
-import { MAX_GETS } from './get-budget.ts';
-import { type GetOptions, type GetResult, getOutput, outputUrl } from './get-output.ts';
+import {
+  type GetOptions,
+  type GetResult,
+  getOutput,
+  MAX_GETS,
+  outputUrl,
+  type Verdict,
+} from './get-output.ts';
 import type { PartFile } from './part-file.ts';
 import type { PartSink } from './part-sink.ts';
-import type { Verdict } from './reply-head.ts';
 import { verifyPart } from './verify-part.ts';
 
 /** A server that asks for a longer pause than this is left to `gw jobs sync`. */

@@ -1,9 +1,10 @@
+import { randomBytes } from 'node:crypto';
+import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { usage } from '../../errors.ts';
 import type { MadeFacts, TaskOutput } from '../../gateway/task.ts';
 import type { Job } from '../../ledger/event.ts';
-import type { Placeholder } from '../../placeholders.ts';
-import { cleanNameValue, guardDeviceName, MAX_STEM_BYTES, slugOf } from './name-value.ts';
-import { type PatternPiece, parsePattern, placeholdersOf } from './target-pattern.ts';
+import { type Placeholder, placeholderList, placeholders } from '../../placeholders.ts';
 
 /** What names are made of: facts of our own, never a header or the path of a link. */
 export interface Naming {
@@ -31,7 +32,7 @@ export interface OutputPath {
   name(extension: string, copy: number): string;
 }
 
-export const DEFAULT_NAME = '{id}.{ext}';
+const DEFAULT_NAME = '{id}.{ext}';
 
 /** Room kept in the stem for `-1`, `-2`, … */
 const COPY_BYTES = 6;
@@ -157,4 +158,173 @@ function splitExtension(pieces: readonly PatternPiece[]): {
 
 function isExt(piece: PatternPiece): boolean {
   return 'placeholder' in piece && piece.placeholder === 'ext';
+}
+
+/** Names that Windows keeps for devices, whatever extension follows. */
+const deviceName = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])(?=\.|$)/i;
+
+/** Most bytes of a name that gw makes up, before the extension. */
+const MAX_STEM_BYTES = 120;
+
+/**
+ * Reduces a value from outside (a task ID, a model) to something that is a safe piece of a file name on every
+ * system: `[A-Za-z0-9._-]`, no dot or dash at its start, no dot at its end, no device name, at most 120 bytes.
+ */
+export function cleanNameValue(value: string): string {
+  const reduced = value
+    .replace(/[^A-Za-z0-9._-]+/g, '_')
+    .replace(/^[.-]+/, '')
+    .slice(0, MAX_STEM_BYTES)
+    .replace(/\.+$/, '');
+  return reduced === '' ? 'unnamed' : guardDeviceName(reduced);
+}
+
+/** Longest slug of a prompt. */
+const MAX_SLUG_BYTES = 48;
+
+/**
+ * A prompt's first words as a piece of a file name: letters and digits joined by `-`, whole words as far as they fit. Accents
+ * go, and so does what no plain letter stands for; empty where nothing is left.
+ */
+export function slugOf(prompt: string): string {
+  // Far more than can be used, so that a prompt of megabytes costs nothing.
+  const plain = prompt
+    .slice(0, 4096)
+    .normalize('NFKD')
+    .replace(/\p{M}+/gu, '')
+    .toLowerCase();
+  const [first = '', ...more] = plain.match(/[a-z0-9]+/g) ?? [];
+  let slug = first.slice(0, MAX_SLUG_BYTES);
+  for (const word of more) {
+    if (slug.length + 1 + word.length > MAX_SLUG_BYTES) break;
+    slug += `-${word}`;
+  }
+  return guardDeviceName(slug);
+}
+
+/** Puts an underscore before a name that is a device on Windows (`con`, `nul.mp4`). */
+function guardDeviceName(name: string): string {
+  return deviceName.test(name) ? `_${name}` : name;
+}
+
+/** A pattern in pieces: what the user wrote stays as written, placeholders are filled in. */
+export type PatternPiece = { readonly literal: string } | { readonly placeholder: Placeholder };
+
+const hint = `placeholders are ${placeholderList}; write {{ and }} for a plain brace`;
+
+/**
+ * Reads a pattern of `-o`. `{{` and `}}` stand for a brace, a lone `}` for itself.
+ * Throws `usage` for an unknown placeholder or a brace that is not closed.
+ */
+export function parsePattern(pattern: string): PatternPiece[] {
+  const pieces: PatternPiece[] = [];
+  let literal = '';
+  for (let at = 0; at < pattern.length; at++) {
+    const pair = pattern.slice(at, at + 2);
+    if (pair === '{{' || pair === '}}') {
+      literal += pair[0];
+      at++;
+      continue;
+    }
+    if (pattern[at] !== '{') {
+      literal += pattern[at];
+      continue;
+    }
+    const end = pattern.indexOf('}', at);
+    if (end === -1) throw usage(`--out: the brace of "${pattern.slice(at)}" is not closed`, hint);
+    const name = pattern.slice(at + 1, end);
+    const placeholder = placeholders.find((known) => known === name);
+    if (!placeholder) throw usage(`--out: {${name}} is not a placeholder`, hint);
+    if (literal !== '') pieces.push({ literal });
+    literal = '';
+    pieces.push({ placeholder });
+    at = end;
+  }
+  if (literal !== '') pieces.push({ literal });
+  return pieces;
+}
+
+/** A path that is to be taken as written, as a pattern. */
+export function escapePattern(path: string): string {
+  return path.replaceAll('{', '{{').replaceAll('}', '}}');
+}
+
+/** The placeholders that a pattern uses. */
+export function placeholdersOf(pieces: readonly PatternPiece[]): Set<Placeholder> {
+  return new Set(pieces.flatMap((piece) => ('placeholder' in piece ? [piece.placeholder] : [])));
+}
+
+/** A hidden name that nobody can foresee, for a file that is not finished. */
+export function newPartName(): string {
+  return `.gw-${randomBytes(16).toString('hex')}.part`;
+}
+
+/** True for names that newPartName makes: nothing else is ever resumed or removed. */
+export function isPartName(name: string): boolean {
+  return /^\.gw-[0-9a-f]{32}\.part$/.test(name);
+}
+
+/**
+ * Turns `--out` into the target of a save plan: an absolute pattern, which ends in the separator where it is a
+ * directory. Without a value: `{id}.{ext}` in the working directory. What already is a directory is one.
+ * Throws `usage` for an empty value, a NUL, stdout, and a pattern that cannot be read.
+ */
+export function planTarget(out: string | undefined, cwd: string): string {
+  const base = escapePattern(cwd);
+  if (out === undefined) return path.join(base, DEFAULT_NAME);
+  if (out === '') throw usage('--out is empty', 'name a file, a directory that ends in /, or a pattern');
+  if (out.includes('\0')) throw usage('--out contains a NUL character, which no file name can hold');
+  if (out === '-') {
+    throw usage(
+      '--out -: a video is not written to stdout',
+      'name a file or a directory; ./- is a file named -',
+    );
+  }
+  const pieces = parsePattern(out);
+  const absolute = path.resolve(base, out);
+  if (endsInSeparator(out) || (placeholdersOf(pieces).size === 0 && isDirectory(literalOf(absolute)))) {
+    parseDirectory(absolute);
+    return absolute.endsWith(path.sep) ? absolute : absolute + path.sep;
+  }
+  parseDirectory(splitTarget(absolute).dir);
+  return absolute;
+}
+
+/** Whether a planned target is one file name, whatever task it is for. */
+export function isFixedName(target: string): boolean {
+  return !target.endsWith(path.sep) && placeholdersOf(parsePattern(target)).size === 0;
+}
+
+/** The target of one job of several, in which `{index}` is the job's number; as it is where there is but one. */
+export function withIndex(target: string, index: number | undefined): string {
+  if (index === undefined) return target;
+  const fill = (name: string) => (name === 'index' ? String(index) : `{${name}}`);
+  return parsePattern(target)
+    .map((piece) => ('literal' in piece ? escapePattern(piece.literal) : fill(piece.placeholder)))
+    .join('');
+}
+
+/** A directory is chosen before the bytes are known. */
+function parseDirectory(pattern: string): void {
+  if (placeholdersOf(parsePattern(pattern)).has('ext')) {
+    throw usage('--out: {ext} cannot stand in a directory', 'put {ext} at the end of the file name');
+  }
+}
+
+function literalOf(pattern: string): string {
+  return parsePattern(pattern)
+    .map((piece) => ('literal' in piece ? piece.literal : ''))
+    .join('');
+}
+
+function endsInSeparator(out: string): boolean {
+  return out.endsWith('/') || out.endsWith(path.sep);
+}
+
+function isDirectory(file: string): boolean {
+  try {
+    return fs.statSync(file, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  } catch {
+    return false; // what is wrong with the path is said by the check of the target
+  }
 }

@@ -2,9 +2,9 @@ import { createHash, type Hash } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { errorCode } from '../../errors.ts';
+import type { SavedFile } from '../../ledger/event.ts';
 import { diskFault } from './disk-fault.ts';
-import type { DownloadJournal, PartFacts, RecordedPart } from './journal.ts';
-import { isPartName, newPartName } from './part-name.ts';
+import { isPartName, newPartName } from './output-path.ts';
 
 const READ_BYTES = 1024 * 1024;
 
@@ -171,4 +171,34 @@ export async function hashFile(fd: number, bytes: number, hash: Hash, signal: Ab
     hash.update(buffer.subarray(0, got));
     done += got;
   }
+}
+
+/** What is known of a part file: enough for a later process to go on with it. */
+interface PartFacts {
+  readonly path: string;
+  /** A strong `ETag`, with its quotes; without one the part can only be finished by the process that began it. */
+  readonly etag?: string | undefined;
+  readonly totalBytes?: number | undefined;
+}
+
+/** A part file as an earlier run recorded it. */
+export interface RecordedPart extends PartFacts {
+  readonly startedAtMs: number;
+}
+
+/**
+ * Where the downloader's facts go, and what earlier runs of the same job left. Each call returns when the fact is
+ * durable; one that throws stops the output it concerns before anything is done that it should have recorded.
+ */
+export interface DownloadJournal {
+  /** Downloads of this job recorded before this run. */
+  readonly downloadsSoFar: number;
+  /** By role. */
+  readonly parts: Readonly<Record<string, RecordedPart>>;
+  readonly files: readonly SavedFile[];
+  /** A GET is about to be sent. */
+  aboutToGet(role: string): void;
+  /** The output's one part file is about to be made, or (undefined) is gone. */
+  part(role: string, part: PartFacts | undefined): void;
+  saved(file: SavedFile): void;
 }

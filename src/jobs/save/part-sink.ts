@@ -1,12 +1,10 @@
 import * as path from 'node:path';
 import type { TaskOutput } from '../../gateway/task.ts';
-import { bytesText } from '../../io/bytes-text.ts';
+import { bytesText } from '../../io/quantity-text.ts';
 import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
 import { DiskFault, freeBytes } from './disk-fault.ts';
-import { type OutputSink, Unwanted } from './get-output.ts';
-import type { DownloadJournal } from './journal.ts';
-import { forgetPart, PartFile } from './part-file.ts';
-import type { Verdict } from './reply-head.ts';
+import { type OutputSink, Unwanted, type Verdict } from './get-output.ts';
+import { type DownloadJournal, forgetPart, PartFile } from './part-file.ts';
 import { refusalOf } from './verify-part.ts';
 
 export interface PartSinkOptions {

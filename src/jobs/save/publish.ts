@@ -2,8 +2,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { promisify } from 'node:util';
 import { errorCode } from '../../errors.ts';
-import { DiskFault, diskFault, faultReason } from './disk-fault.ts';
-import { kindOf } from './file-kind.ts';
+import { DiskFault, diskFault, faultReason, kindOf } from './disk-fault.ts';
 import type { PartFile } from './part-file.ts';
 import { type Beside, besideOf, isReplaceable, replaceBeside, writeBeside } from './sidecar.ts';
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
@@ -7,14 +8,12 @@ import type { SavedFile } from '../../ledger/event.ts';
 import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
 import { diskFault, faultReason } from './disk-fault.ts';
 import { OutputFetch } from './fetch-output.ts';
-import type { GetBudget } from './get-budget.ts';
-import type { RecordedPart } from './journal.ts';
+import type { GetBudget } from './get-output.ts';
 import { type OutputPath, outputPath } from './output-path.ts';
-import { forgetPart, PartFile } from './part-file.ts';
+import { forgetPart, hashFile, PartFile, type RecordedPart } from './part-file.ts';
 import { PartSink } from './part-sink.ts';
 import { PartGone, publish } from './publish.ts';
 import type { SaveInput } from './save-outputs.ts';
-import { extensionOf, isAtTarget, openSaved } from './saved-already.ts';
 
 /** From a slow network to a dead one. */
 const CONNECT_MS = 10_000;
@@ -207,4 +206,43 @@ export class SaveOutput {
       this.shared.warn(`${final} holds ${extension.toUpperCase()}, whatever its name says`);
     }
   }
+}
+
+/**
+ * A file that an earlier run saved and that is still there as recorded, by its length and SHA-256, open for reading.
+ * The caller closes it. Undefined where it is gone or changed. Aborting throws the signal's reason.
+ */
+async function openSaved(saved: SavedFile, signal: AbortSignal): Promise<number | undefined> {
+  let fd: number;
+  try {
+    fd = fs.openSync(saved.path, fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0));
+  } catch {
+    return undefined;
+  }
+  try {
+    const stats = fs.fstatSync(fd);
+    if (stats.isFile() && stats.size === saved.bytes) {
+      const hash = createHash('sha256');
+      await hashFile(fd, saved.bytes, hash, signal);
+      if (hash.digest('hex') === saved.sha256) return fd;
+    }
+  } catch {
+    signal.throwIfAborted();
+  }
+  fs.closeSync(fd);
+  return undefined;
+}
+
+/** The extension of the file's kind, from its first bytes. */
+function extensionOf(fd: number): string | undefined {
+  const head = Buffer.alloc(SNIFF_BYTES);
+  return sniff(head.subarray(0, fs.readSync(fd, head, 0, SNIFF_BYTES, 0)))?.extension;
+}
+
+/** Whether a saved file lies where an output belongs: its name, or one that `-1`, `-2`, … made of it. */
+function isAtTarget(file: string, place: OutputPath, extension: string): boolean {
+  if (path.dirname(file) !== path.resolve(place.dir)) return false;
+  const name = path.basename(file);
+  const copies = [...name.matchAll(/-(\d{1,4})(?=\.|$)/g)].map((found) => Number(found[1]));
+  return [0, ...copies].some((copy) => place.name(extension, copy) === name);
 }

@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import { errorCode } from '../../errors.ts';
 import type { TaskView } from '../../gateway/task.ts';
 import type { IntentEvent, Job } from '../../ledger/event.ts';
-import { newPartName } from './part-name.ts';
+import { newPartName } from './output-path.ts';
 
 /** What is known of a job when its outputs are saved. */
 export type SidecarJob = Pick<Job, 'family' | 'model' | 'prompt' | 'settings' | 'createdAtMs' | 'save'> & {

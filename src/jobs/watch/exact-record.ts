@@ -1,4 +1,4 @@
-import { compactJson } from '../../io/compact-json.ts';
+import { compactJson } from '../../io/escape.ts';
 
 // The gateway's records are printed as they came; a number that JavaScript cannot hold would come out changed, so the text
 // of such a record travels beside its value. Rare: `mayHoldLongNumber` is asked first, and only then is this loaded.

@@ -3,7 +3,7 @@ import type { RatePool } from '../../gateway/limits.ts';
 import type { Family, TaskFamily } from '../../gateway/task.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { explainOtherKey, isOtherKey } from '../create/other-key.ts';
+import { explainOtherKey, isOtherKey } from '../create/hold-job.ts';
 import { canBeLookedUp, isUnanswered, type Settled, settleUnanswered } from '../create/settle-unanswered.ts';
 import { isOpenImageJob, syncImageJob } from '../image/sync-image-job.ts';
 import { linkExpiresAtMs, recordExpiresAtMs } from '../job-view.ts';

@@ -6,8 +6,7 @@ import { startConversation } from '../../../src/chat/repl/start-conversation.ts'
 import { openSession } from '../../../src/chat/session/session.ts';
 import type { Context } from '../../../src/context.ts';
 import { GwError, Interrupted } from '../../../src/errors.ts';
-import { createIo } from '../../../src/io/create-io.ts';
-import { readOutputMode } from '../../../src/io/output-mode.ts';
+import { createIo, readOutputMode } from '../../../src/io/create-io.ts';
 
 const [sessionName] = process.argv.slice(2);
 const abort = new AbortController();

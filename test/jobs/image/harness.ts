@@ -4,8 +4,12 @@ import * as path from 'node:path';
 import { onTestFinished } from 'vitest';
 import * as z from 'zod';
 import type { Endpoint } from '../../../src/gateway/endpoint.ts';
-import { createImages } from '../../../src/jobs/image/create-images.ts';
-import type { ImageDeps, ImageOutcome, ImageRequest } from '../../../src/jobs/image/image-request.ts';
+import {
+  createImages,
+  type ImageDeps,
+  type ImageOutcome,
+  type ImageRequest,
+} from '../../../src/jobs/image/create-images.ts';
 import type { Job } from '../../../src/ledger/event.ts';
 import { openLedger } from '../../../src/ledger/open-ledger.ts';
 import { type FaultServerOptions, type Step, startFaultServer } from '../../helpers/fault-server.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { Base64Decoder } from '../../../src/jobs/image/base64-decoder.ts';
 import { EventSplitter } from '../../../src/jobs/image/event-splitter.ts';
+import { Base64Decoder } from '../../../src/jobs/image/incoming-image.ts';
 import { JsonLifter } from '../../../src/jobs/image/json-lifter.ts';
 
 // Every text is fed cut at every byte, in single bytes and whole: where a chunk ends must not matter.

@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { expect, test } from 'vitest';
 import { isOpenImageJob, syncImageJob } from '../../../src/jobs/image/sync-image-job.ts';
-import { newPartName } from '../../../src/jobs/save/part-name.ts';
+import { newPartName } from '../../../src/jobs/save/output-path.ts';
 import { serveFile, startOutputServer } from '../../helpers/output-server.ts';
 import { leftLedger } from '../../ledger/fixtures.ts';
 import { tinyPng } from '../save/tiny-media.ts';

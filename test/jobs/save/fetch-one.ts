@@ -2,7 +2,7 @@
 // node fetch-one.cjs '{"url","target","ledger","force"?}'. Facts go to a file of JSON lines as the ledger's do.
 import * as fs from 'node:fs';
 import { createTransport } from '../../../src/http/transport.ts';
-import type { DownloadJournal, RecordedPart } from '../../../src/jobs/save/journal.ts';
+import type { DownloadJournal, RecordedPart } from '../../../src/jobs/save/part-file.ts';
 import { saveOutputs } from '../../../src/jobs/save/save-outputs.ts';
 import type { SavedFile } from '../../../src/ledger/event.ts';
 

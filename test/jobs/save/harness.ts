@@ -5,7 +5,7 @@ import { afterEach } from 'vitest';
 import type { TaskOutput } from '../../../src/gateway/task.ts';
 import type { Clock } from '../../../src/host.ts';
 import { createTransport } from '../../../src/http/transport.ts';
-import type { DownloadJournal, RecordedPart } from '../../../src/jobs/save/journal.ts';
+import type { DownloadJournal, RecordedPart } from '../../../src/jobs/save/part-file.ts';
 import { type SaveInput, saveOutputs } from '../../../src/jobs/save/save-outputs.ts';
 import type { SavedFile } from '../../../src/ledger/event.ts';
 import { type Answer, type OutputServer, startOutputServer } from '../../helpers/output-server.ts';

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { judgeHead, strongEtag } from '../../../src/jobs/save/reply-head.ts';
+import { judgeHead, strongEtag } from '../../../src/jobs/save/get-output.ts';
 import { serveFile } from '../../helpers/output-server.ts';
 import { listing, MemoryJournal, outputServer, run, tempDir } from './harness.ts';
 import { box, ftyp, moov, noise, sha256, tinyMp4, tinyPng } from './tiny-media.ts';

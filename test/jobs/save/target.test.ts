@@ -5,9 +5,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { GwError } from '../../../src/errors.ts';
 import { checkTarget, trialNames } from '../../../src/jobs/save/check-target.ts';
-import { cleanNameValue, slugOf } from '../../../src/jobs/save/name-value.ts';
-import { type Naming, outputPath } from '../../../src/jobs/save/output-path.ts';
-import { planTarget } from '../../../src/jobs/save/plan-target.ts';
+import {
+  cleanNameValue,
+  type Naming,
+  outputPath,
+  planTarget,
+  slugOf,
+} from '../../../src/jobs/save/output-path.ts';
 import { serveFile } from '../../helpers/output-server.ts';
 import { bundle } from '../../ledger/bundle.ts';
 import { age } from '../../ledger/fixtures.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { brokenBoxes } from '../../../src/jobs/save/top-boxes.ts';
+import { brokenBoxes } from '../../../src/jobs/save/verify-part.ts';
 import { box, ftyp, moov, tinyMp4 } from './tiny-media.ts';
 
 const walk = (bytes: Buffer) =>

@@ -1,5 +1,6 @@
 // One of two actors on a ledger, in a thread of its own: it stops before every step and goes on when it is told to.
 import { parentPort, workerData } from 'node:worker_threads';
+import { pruneClocks, removeSettled } from '../../../src/commands/jobs/prune.ts';
 import { GwError } from '../../../src/errors.ts';
 import { alphaCreate } from '../../../src/gateway/alpha/create.ts';
 import { alphaFamily } from '../../../src/gateway/alpha/task.ts';
@@ -8,7 +9,6 @@ import type { Client } from '../../../src/http/client.ts';
 import { createJob } from '../../../src/jobs/create/create.ts';
 import { identifyBody } from '../../../src/jobs/create/external-id.ts';
 import { settleUnanswered } from '../../../src/jobs/create/settle-unanswered.ts';
-import { pruneClocks, removeSettled } from '../../../src/jobs/prune.ts';
 import type { IntentEvent } from '../../../src/ledger/event.ts';
 import { openLedger } from '../../../src/ledger/open-ledger.ts';
 

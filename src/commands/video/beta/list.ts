@@ -18,8 +18,8 @@ import {
 import { type BetaTask, betaFamily } from '../../../gateway/beta/task.ts';
 import type { Charge, TaskView } from '../../../gateway/task.ts';
 import type { Reply } from '../../../http/client.ts';
-import { shortDuration } from '../../../io/duration-text.ts';
 import type { Table } from '../../../io/io.ts';
+import { shortDuration } from '../../../io/quantity-text.ts';
 import { showInstead } from '../../show-instead.ts';
 
 const flags = {
