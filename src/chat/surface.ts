@@ -1,5 +1,4 @@
 import type * as z from 'zod';
-import type { Note } from '../gateway/body.ts';
 import type { Endpoint } from '../gateway/endpoint.ts';
 import type { RequestInput } from '../http/client.ts';
 import type { ChatApi, ChatRequest, ChatSettings } from './chat.ts';
@@ -32,7 +31,6 @@ export interface Surface {
   body(request: BodyRequest): JsonObject;
   /** The body's schema with the rules of that model. */
   schema(model: string): z.ZodType;
-  warnings(model: string, body: unknown): readonly Note[];
   /** The settings among these that this surface does not document. */
   undocumented(settings: ChatSettings): readonly Undocumented[];
   /** The flag that a field of the body comes from. */

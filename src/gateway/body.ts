@@ -140,6 +140,22 @@ export interface RuleParams {
   readonly known?: readonly string[];
 }
 
+/** A body's schema with further rules, such as those of one model. */
+export function addRules<S extends z.ZodObject>(body: S, of: readonly Rule<z.infer<S>>[]): S {
+  const fields = fieldsOf(body);
+  const schema = body.superRefine((value, ctx) => {
+    for (const rule of of) {
+      if (rule.verdict === 'warn') continue;
+      for (const { path, message, known } of rule.check(value as z.infer<S>, fields)) {
+        const params: RuleParams = { rule: rule.name, sentence: rule.sentence, ...(known && { known }) };
+        ctx.addIssue({ code: 'custom', path: [...path], message, params: { ...params } });
+      }
+    }
+  });
+  rules.set(schema, [...rulesOf(body), ...of] as readonly Rule<unknown>[]);
+  return schema;
+}
+
 /**
  * A body's schema with its rules, twice: loose (what the document does not list passes), and strict for the sandbox,
  * which is made when it is first used.
@@ -148,20 +164,7 @@ export function withRules<S extends z.ZodObject>(
   make: (object: ObjectMaker) => S,
   of: readonly Rule<z.infer<S>>[],
 ): readonly [S, z.ZodType<z.infer<S>>] {
-  const checked = (object: unknown): S => {
-    const schema = make(object as ObjectMaker).superRefine((body, ctx) => {
-      for (const rule of of) {
-        if (rule.verdict === 'warn') continue;
-        for (const { path, message, known } of rule.check(body as z.infer<S>, fields)) {
-          const params: RuleParams = { rule: rule.name, sentence: rule.sentence, ...(known && { known }) };
-          ctx.addIssue({ code: 'custom', path: [...path], message, params: { ...params } });
-        }
-      }
-    });
-    const fields = fieldsOf(schema);
-    rules.set(schema, of as readonly Rule<unknown>[]);
-    return schema;
-  };
+  const checked = (object: unknown) => addRules(make(object as ObjectMaker), of);
   return [checked(z.looseObject), z.lazy(() => checked(z.strictObject)) as unknown as z.ZodType<z.infer<S>>];
 }
 

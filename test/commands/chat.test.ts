@@ -569,11 +569,6 @@ describe('refused before anything is sent', () => {
       /--thinking 1023: a thinking budget is at least 1024 tokens/,
     ],
     [
-      'a budget of the limit',
-      ['hi', ...native, '--thinking', '2048', '--max-tokens', '2048'],
-      /must be below it \(2048\)/,
-    ],
-    [
       'adaptive with a budget',
       ['hi', ...native, '--thinking', 'adaptive', '--set', 'thinking.budget_tokens=2000'],
       /adaptive thinking takes no budget/,
@@ -820,7 +815,10 @@ describe('conversations and limits that do not fit', () => {
   test.each(surfaces)('a conversation with calls wants its tools again on %s', async (_, words) => {
     expect(await refusal([...history(), ...both, ...words])).toMatch(/give the same --tool files again/);
     const run = await world.gw(['chat', ...history(), ...both, ...words, '--no-validate', '--dry-run']);
-    expect(run).toMatchObject({ code: 0, err: expect.stringMatching(/^warning: --tool: the conversation/) });
+    expect(run).toMatchObject({
+      code: 0,
+      err: expect.stringMatching(/^warning: --tool: .*the same --tool files again/),
+    });
   });
 
   test.each(surfaces)(

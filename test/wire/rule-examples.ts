@@ -397,3 +397,110 @@ export const imageEditRuleExamples: Readonly<Record<string, RuleExample>> = {
     broken: { ...fox, images: [{ file_id: 'file-1', image_url: one }] },
   },
 };
+
+const flash = { model: 'geo-3.7-flash', messages: [{ role: 'user', content: 'hi' }] };
+const thinking = (config: object) => ({ extra_body: { geo: { thinking_config: config } } });
+const call = { id: 'call_1', type: 'function', function: { name: 'get_weather', arguments: '{}' } };
+const followUp = {
+  ...flash,
+  messages: [
+    ...flash.messages,
+    { role: 'assistant', content: null, tool_calls: [call] },
+    { role: 'tool', tool_call_id: 'call_1', content: '3 degrees' },
+  ],
+};
+const toolNamed = (name: string) => ({ type: 'function', function: { name } });
+
+export const completionsRuleExamples: Readonly<Record<string, RuleExample>> = {
+  'completions.one-output-limit': {
+    kept: { ...flash, max_completion_tokens: 10 },
+    broken: { ...flash, max_completion_tokens: 10, max_tokens: 10 },
+  },
+  'completions.effort-or-thinking-config': {
+    kept: { ...flash, ...thinking({ include_thoughts: true }) },
+    broken: { ...flash, ...thinking({ include_thoughts: true }), reasoning_effort: 'low' },
+  },
+  'completions.effort-by-model': {
+    kept: { ...flash, model: 'geo-3.6-flash', reasoning_effort: 'minimal' },
+    broken: { ...flash, reasoning_effort: 'minimal' },
+  },
+  'completions.level-by-model': {
+    kept: { ...flash, ...thinking({ thinking_level: 'low' }) },
+    broken: { ...flash, ...thinking({ thinking_level: 'minimal' }) },
+  },
+  'completions.no-thinking-aliases': {
+    kept: { ...flash, model: 'other-1', thinking_budget: 0 },
+    broken: { ...flash, thinking_budget: 0 },
+  },
+  'completions.follow-up-with-its-tools': {
+    kept: { ...followUp, tools: [toolNamed('get_weather')] },
+    broken: { ...followUp, tools: [toolNamed('get_time')] },
+  },
+  'completions.usual-temperature': {
+    kept: { ...flash, temperature: 2 },
+    broken: { ...flash, temperature: 2.1 },
+  },
+};
+
+const native = { model: 'm', max_tokens: 4096, messages: [{ role: 'user', content: 'hi' }] };
+const enabled = (budget_tokens: number) => ({ thinking: { type: 'enabled', budget_tokens } });
+
+export const messagesRuleExamples: Readonly<Record<string, RuleExample>> = {
+  'messages.adaptive-without-a-budget': {
+    kept: { ...native, thinking: { type: 'adaptive' } },
+    broken: { ...native, thinking: { type: 'adaptive', budget_tokens: 2048 } },
+  },
+  'messages.enabled-with-a-budget': {
+    kept: { ...native, ...enabled(1024) },
+    broken: { ...native, ...enabled(1023) },
+  },
+  'messages.budget-below-the-limit': {
+    kept: { ...native, ...enabled(4095) },
+    broken: { ...native, ...enabled(4096) },
+  },
+  'messages.usual-temperature': {
+    kept: { ...native, temperature: 1 },
+    broken: { ...native, temperature: 1.1 },
+  },
+  'messages.sampling-with-thinking': {
+    kept: { ...native, top_p: 0.5 },
+    broken: { ...native, top_p: 0.5, ...enabled(1024) },
+  },
+};
+
+const said = { contents: [{ parts: [{ text: 'hi' }] }] };
+const config = (thinkingConfig: object) => ({ ...said, generationConfig: { thinkingConfig } });
+
+/** On geo-3.7-flash. */
+export const geoRuleExamples: Readonly<Record<string, RuleExample>> = {
+  'geo.one-kind-of-part': {
+    kept: said,
+    broken: { contents: [{ parts: [{ text: 'hi', fileData: { fileUri: url('a.png') } }] }] },
+  },
+  'geo.level-by-model': {
+    kept: config({ thinkingLevel: 'LOW' }),
+    broken: config({ thinkingLevel: 'MINIMAL' }),
+  },
+  'geo.no-budget-is-unreliable': {
+    kept: config({ thinkingBudget: 1 }),
+    broken: config({ thinkingBudget: 0 }),
+  },
+};
+
+const aigc = { Filter: { GroupType: 'AIGC' } };
+
+/** The same of assets and of groups. */
+export const assetListRuleExamples: Readonly<Record<string, RuleExample>> = {
+  'asset.one-mode-of-paging': {
+    kept: { ...aigc, MaxResults: 10, NextToken: 'abc' },
+    broken: { ...aigc, PageNumber: 1, PageSize: 10, MaxResults: 10 },
+  },
+  'asset.number-and-size-of-a-page': {
+    kept: { ...aigc, PageNumber: 1, PageSize: 100 },
+    broken: { ...aigc, PageSize: 100 },
+  },
+  'asset.last-page': {
+    kept: { ...aigc, PageNumber: 100, PageSize: 100 },
+    broken: { ...aigc, PageNumber: 101, PageSize: 100 },
+  },
+};

@@ -2,9 +2,13 @@ import { describe, expect, test } from 'vitest';
 import type * as z from 'zod';
 import { lookAtBody } from '../../src/flags/breaches.ts';
 import { AlphaCreateBody } from '../../src/gateway/alpha/create.ts';
+import { ListAssetsBody, ListGroupsBody } from '../../src/gateway/asset/list.ts';
 import { BetaO1Body, BetaOpenBody, BetaTextBody, BetaTurboBody } from '../../src/gateway/beta/create.ts';
 import { BetaListBody } from '../../src/gateway/beta/list.ts';
 import { inOurWords, oddities, rulesOf } from '../../src/gateway/body.ts';
+import { CompletionsBody } from '../../src/gateway/chat/completions.ts';
+import { geoBodyFor } from '../../src/gateway/chat/geo.ts';
+import { MessagesBody } from '../../src/gateway/chat/messages.ts';
 import { GammaCreateBody } from '../../src/gateway/gamma/create.ts';
 import { ImageEditBody } from '../../src/gateway/image/edit.ts';
 import { ImageGenerateBody } from '../../src/gateway/image/generate.ts';
@@ -20,6 +24,11 @@ const bodies: [name: string, schema: z.ZodType, of: Readonly<Record<string, exam
   ['gamma', GammaCreateBody, examples.gammaRuleExamples],
   ['image, generations', ImageGenerateBody, examples.imageGenerateRuleExamples],
   ['image, edits', ImageEditBody, examples.imageEditRuleExamples],
+  ['chat completions', CompletionsBody, examples.completionsRuleExamples],
+  ['native messages', MessagesBody, examples.messagesRuleExamples],
+  ['Gemini-style generation', geoBodyFor('geo-3.7-flash'), examples.geoRuleExamples],
+  ['assets, list', ListAssetsBody, examples.assetListRuleExamples],
+  ['asset groups, list', ListGroupsBody, examples.assetListRuleExamples],
 ];
 
 /** Holds of every body of its endpoint: there is none that keeps it. */

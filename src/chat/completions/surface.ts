@@ -1,4 +1,4 @@
-import { CompletionsBody, chatCompletions, completionsWarnings } from '../../gateway/chat/completions.ts';
+import { CompletionsBody, chatCompletions } from '../../gateway/chat/completions.ts';
 import { isGeoModel } from '../../gateway/chat/models.ts';
 import type { ChatPart, ChatSettings, ChatTurn } from '../chat.ts';
 import { given, itemsOf } from '../json-value.ts';
@@ -15,10 +15,6 @@ export const completions: Surface = {
   input: (_, body) => ({ body }),
   body,
   schema: () => CompletionsBody,
-  warnings: (_, sent) => {
-    const parsed = CompletionsBody.safeParse(sent);
-    return parsed.success ? completionsWarnings(parsed.data as CompletionsBody) : [];
-  },
   undocumented: ({ topP, topK, stop, thinking }) => [
     ...bySet('--top-p', 'top_p', topP),
     ...bySet('--top-k', 'top_k', topK),

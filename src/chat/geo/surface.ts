@@ -1,4 +1,4 @@
-import { type GeoBody, geoBodyFor, geoGenerate, geoStream, geoWarnings } from '../../gateway/chat/geo.ts';
+import { geoBodyFor, geoGenerate, geoStream } from '../../gateway/chat/geo.ts';
 import type { ChatSettings } from '../chat.ts';
 import { fieldsOf, given, itemsOf } from '../json-value.ts';
 import { wrappedSchema } from '../response-format.ts';
@@ -20,10 +20,6 @@ export const geo: Surface = {
   }),
   body,
   schema: geoBodyFor,
-  warnings: (model, sent) => {
-    const parsed = geoBodyFor(model).safeParse(sent);
-    return parsed.success ? geoWarnings(model, parsed.data as GeoBody) : [];
-  },
   undocumented: ({ reasoningEffort, compatMaxTokens, thinking }) => [
     ...(reasoningEffort === undefined
       ? []

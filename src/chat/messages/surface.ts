@@ -1,9 +1,4 @@
-import {
-  chatMessages,
-  MessagesBody,
-  MIN_THINKING_BUDGET,
-  messagesWarnings,
-} from '../../gateway/chat/messages.ts';
+import { chatMessages, MessagesBody, MIN_THINKING_BUDGET } from '../../gateway/chat/messages.ts';
 import type { ChatPart, ChatSettings, ChatTurn } from '../chat.ts';
 import { splitDataUri } from '../data-uri.ts';
 import { argumentsOf, given, itemsOf } from '../json-value.ts';
@@ -21,10 +16,6 @@ export const messages: Surface = {
   input: (_, body) => ({ body }),
   body,
   schema: () => MessagesBody,
-  warnings: (_, sent) => {
-    const parsed = MessagesBody.safeParse(sent);
-    return parsed.success ? messagesWarnings(parsed.data as MessagesBody) : [];
-  },
   undocumented: ({ reasoningEffort, thinkingLevel, responseFormat, compatMaxTokens }) => [
     ...(reasoningEffort === undefined ? [] : [{ flag: '--reasoning-effort', hint: sayThinking }]),
     ...(thinkingLevel === undefined ? [] : [{ flag: '--thinking-level', hint: sayThinking }]),

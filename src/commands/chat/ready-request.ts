@@ -1,7 +1,7 @@
 import type { ChatRequest } from '../../chat/chat.ts';
 import { itemsOf } from '../../chat/json-value.ts';
 import type { Context } from '../../context.ts';
-import { breachesOf, refuseOrWarn } from '../../flags/breaches.ts';
+import { lookAtBody, refuseOrWarn } from '../../flags/breaches.ts';
 import { applySets, type JsonObject } from '../../flags/json-body.ts';
 import { type ToolUse, toolUses } from './read-history.ts';
 import type { ChatFlags } from './read-settings.ts';
@@ -26,18 +26,10 @@ export function readyRequest(
   const stream = surface.api === 'geo' ? (flags.stream ?? true) : body.stream === true;
   const validate = globals.validate === undefined;
   const uses = toolUses(itemsOf(own[surface.historyField]), asked.turns);
-  refuseOrWarn(
-    [
-      ...breachesOf(surface.schema(model), body, surface.flagOf),
-      ...unansweredCalls(uses),
-      ...missingTools(uses, body),
-    ],
-    validate,
-    io,
-  );
-  for (const { path, message } of surface.warnings(model, body)) {
-    io.warn([surface.flagOf(path), message].filter(Boolean).join(': '));
-  }
+  const { breaches, oddities } = lookAtBody(surface.schema(model), body, surface.flagOf);
+  const noTools = breaches.length === 0 ? missingTools(uses, body) : [];
+  refuseOrWarn([...breaches, ...unansweredCalls(uses), ...noTools], validate, io);
+  for (const { text, says } of oddities) io.warn(`${text} (${says})`);
   const isEvents = io.mode.json && flags.stream === true && stream;
   return {
     ...asked,

@@ -1,16 +1,8 @@
 import * as z from 'zod';
+import { type ObjectMaker, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { actionEndpoint, EmptyResult, envelopeOf } from './envelope.ts';
-import {
-  anyCase,
-  assetTypes,
-  LibraryId,
-  MAX_NAME,
-  type ObjectMaker,
-  projectField,
-  textUpTo,
-  wordsUpTo,
-} from './fields.ts';
+import { anyCase, assetTypes, LibraryId, MAX_NAME, projectField, textUpTo, wordsUpTo } from './fields.ts';
 import { Asset, CreatedId } from './record.ts';
 import { assetUrlBreach } from './url.ts';
 
@@ -21,8 +13,7 @@ const publicUrl = z.string().superRefine((address, ctx) => {
   if (breach !== undefined) ctx.addIssue({ code: 'custom', message: breach });
 });
 
-/** Each body, loose (fields of `--set` pass) or strict (the sandbox refuses what the document does not list). */
-export const createAssetBody = (object: ObjectMaker) =>
+const createAssetFields = (object: ObjectMaker) =>
   object({
     GroupId: LibraryId.describe('asset group that it goes into'),
     URL: publicUrl.describe('public http:// or https:// address of one file'),
@@ -30,18 +21,19 @@ export const createAssetBody = (object: ObjectMaker) =>
     Name: wordsUpTo(MAX_NAME).describe(`name to find it by in lists, up to ${MAX_NAME} characters`),
     ProjectName: projectField,
   });
-export const updateAssetBody = (object: ObjectMaker) =>
+const updateAssetFields = (object: ObjectMaker) =>
   object({
     Id: LibraryId,
     Name: textUpTo(MAX_NAME).optional().describe(`new name, up to ${MAX_NAME} characters`),
     ProjectName: projectField,
   });
-/** The body of every action that takes an ID and nothing else. */
-export const idBody = (object: ObjectMaker) => object({ Id: LibraryId, ProjectName: projectField });
+const idFields = (object: ObjectMaker) => object({ Id: LibraryId, ProjectName: projectField });
 
-export const CreateAssetBody = createAssetBody(z.looseObject);
-export const UpdateAssetBody = updateAssetBody(z.looseObject);
-export const IdBody = idBody(z.looseObject);
+/** Each body; the strict one refuses what the document does not list. */
+export const [CreateAssetBody, CreateAssetStrictBody] = withRules(createAssetFields, []);
+export const [UpdateAssetBody, UpdateAssetStrictBody] = withRules(updateAssetFields, []);
+/** The body of every action that takes an ID and nothing else. */
+export const [IdBody, IdStrictBody] = withRules(idFields, []);
 
 export const createAsset: Endpoint = actionEndpoint('CreateAsset', 'upload', CreateAssetBody, CreatedId);
 export const getAsset: Endpoint = actionEndpoint('GetAsset', 'read', IdBody, Asset);

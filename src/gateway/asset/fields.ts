@@ -15,8 +15,6 @@ export const DEFAULT_PROJECT = 'default';
 export const MAX_NAME = 64;
 export const MAX_DESCRIPTION = 300;
 
-export type ObjectMaker = typeof z.looseObject | typeof z.strictObject;
-
 /** A word of a set as the document spells it, from any case; undefined where it is none of them. */
 export const canonical = <const T extends string>(values: readonly T[], word: unknown): T | undefined =>
   typeof word === 'string' ? values.find((value) => value.toLowerCase() === word.toLowerCase()) : undefined;

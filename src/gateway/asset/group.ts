@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import { type ObjectMaker, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { IdBody } from './actions.ts';
 import { actionEndpoint, EmptyResult } from './envelope.ts';
@@ -9,7 +9,6 @@ import {
   LibraryId,
   MAX_DESCRIPTION,
   MAX_NAME,
-  type ObjectMaker,
   projectField,
   textUpTo,
   wordsUpTo,
@@ -18,7 +17,7 @@ import { AssetGroup, CreatedId } from './record.ts';
 
 // Creating, reading, changing and deleting one asset group ("Asset library actions").
 
-export const createGroupBody = (object: ObjectMaker) =>
+const createGroupFields = (object: ObjectMaker) =>
   object({
     Name: wordsUpTo(MAX_NAME).describe(`name of the group, up to ${MAX_NAME} characters`),
     Description: textUpTo(MAX_DESCRIPTION)
@@ -29,7 +28,7 @@ export const createGroupBody = (object: ObjectMaker) =>
       .describe(`what kind of assets it holds (the service: ${DEFAULT_GROUP_TYPE})`),
     ProjectName: projectField,
   });
-export const updateGroupBody = (object: ObjectMaker) =>
+const updateGroupFields = (object: ObjectMaker) =>
   object({
     Id: LibraryId,
     Name: wordsUpTo(MAX_NAME).optional().describe(`new name, up to ${MAX_NAME} characters`),
@@ -39,8 +38,9 @@ export const updateGroupBody = (object: ObjectMaker) =>
     ProjectName: projectField,
   });
 
-export const CreateGroupBody = createGroupBody(z.looseObject);
-export const UpdateGroupBody = updateGroupBody(z.looseObject);
+/** Each body; the strict one refuses what the document does not list. */
+export const [CreateGroupBody, CreateGroupStrictBody] = withRules(createGroupFields, []);
+export const [UpdateGroupBody, UpdateGroupStrictBody] = withRules(updateGroupFields, []);
 
 export const createGroup: Endpoint = actionEndpoint('CreateAssetGroup', 'upload', CreateGroupBody, CreatedId);
 export const getGroup: Endpoint = actionEndpoint('GetAssetGroup', 'read', IdBody, AssetGroup);

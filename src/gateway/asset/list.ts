@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { type ObjectMaker, type Rule, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { actionEndpoint } from './envelope.ts';
 import {
@@ -8,7 +9,6 @@ import {
   groupTypes,
   LibraryId,
   MAX_NAME,
-  type ObjectMaker,
   projectField,
   textUpTo,
 } from './fields.ts';
@@ -51,36 +51,53 @@ const filter = {
 };
 
 interface Paged {
-  readonly MaxResults?: number;
-  readonly NextToken?: string;
-  readonly PageNumber?: number;
-  readonly PageSize?: number;
+  readonly MaxResults?: number | undefined;
+  readonly NextToken?: string | undefined;
+  readonly PageNumber?: number | undefined;
+  readonly PageSize?: number | undefined;
 }
 
-/** The two modes cannot be mixed; a page needs its number and its size; and there is an end to both. */
-function checkPaging({ MaxResults, NextToken, PageNumber, PageSize }: Paged, ctx: z.RefinementCtx): void {
-  const issue = (path: string, message: string) => ctx.addIssue({ code: 'custom', path: [path], message });
-  const byPage = PageNumber !== undefined || PageSize !== undefined;
-  if (byPage && NextToken !== undefined) {
-    issue('NextToken', 'a token and page numbers cannot be mixed; leave one of them out');
-  } else if (byPage && MaxResults !== undefined) {
-    issue(
-      'MaxResults',
-      'it belongs to the token mode and cannot be mixed with page numbers; the page size does its work',
-    );
-  }
-  if (!byPage) return;
-  if (PageNumber === undefined) issue('PageNumber', 'is needed with a page size');
-  if (PageSize === undefined) issue('PageSize', 'is needed with a page number');
-  if (PageNumber !== undefined && PageSize !== undefined && PageNumber * PageSize > PAGED_ITEMS_MAX) {
-    issue(
-      'PageNumber',
-      `page ${PageNumber} of ${PageSize} items each is past item ${PAGED_ITEMS_MAX}, where pages end; tokens go on (--all)`,
-    );
-  }
-}
+/** "Pagination". */
+const pagingRules: readonly Rule<Paged>[] = [
+  {
+    name: 'asset.one-mode-of-paging',
+    verdict: 'refuse',
+    sentence: 'Pagination: the two modes cannot be mixed',
+    *check({ MaxResults, NextToken, PageNumber, PageSize }) {
+      if (PageNumber === undefined && PageSize === undefined) return;
+      if (NextToken !== undefined) {
+        const message = 'a token and page numbers cannot be mixed; leave one of them out';
+        yield { path: ['NextToken'], message };
+      } else if (MaxResults !== undefined) {
+        const message =
+          'it belongs to the token mode and cannot be mixed with page numbers; the page size does its work';
+        yield { path: ['MaxResults'], message };
+      }
+    },
+  },
+  {
+    name: 'asset.number-and-size-of-a-page',
+    verdict: 'refuse',
+    sentence: 'PageNumber, PageSize: both required together',
+    *check({ PageNumber, PageSize }) {
+      if ((PageNumber === undefined) === (PageSize === undefined)) return;
+      if (PageNumber === undefined) yield { path: ['PageNumber'], message: 'is needed with a page size' };
+      else yield { path: ['PageSize'], message: 'is needed with a page number' };
+    },
+  },
+  {
+    name: 'asset.last-page',
+    verdict: 'refuse',
+    sentence: 'PageNumber x PageSize must not exceed 10000',
+    *check({ PageNumber = 0, PageSize = 0 }) {
+      if (PageNumber * PageSize <= PAGED_ITEMS_MAX) return;
+      const message = `page ${PageNumber} of ${PageSize} items each is past item ${PAGED_ITEMS_MAX}, where pages end; tokens go on (--all)`;
+      yield { path: ['PageNumber'], message };
+    },
+  },
+];
 
-export const listAssetsBody = (object: ObjectMaker) =>
+const listAssetsFields = (object: ObjectMaker) =>
   object({
     Filter: object({
       ...filter,
@@ -88,16 +105,17 @@ export const listAssetsBody = (object: ObjectMaker) =>
     }),
     SortBy: z.enum(assetSortFields).optional().describe('what to sort by (the service: CreateTime)'),
     ...paging,
-  }).superRefine((body, ctx) => checkPaging(body as Paged, ctx));
-export const listGroupsBody = (object: ObjectMaker) =>
+  });
+const listGroupsFields = (object: ObjectMaker) =>
   object({
     Filter: object(filter),
     SortBy: z.enum(groupSortFields).optional().describe('what to sort by (the service: CreateTime)'),
     ...paging,
-  }).superRefine((body, ctx) => checkPaging(body as Paged, ctx));
+  });
 
-export const ListAssetsBody = listAssetsBody(z.looseObject);
-export const ListGroupsBody = listGroupsBody(z.looseObject);
+/** The bodies of the lists; each strict one refuses what the document does not list. */
+export const [ListAssetsBody, ListAssetsStrictBody] = withRules(listAssetsFields, pagingRules);
+export const [ListGroupsBody, ListGroupsStrictBody] = withRules(listGroupsFields, pagingRules);
 
 const pageOf = <I extends z.ZodType>(item: I) =>
   z.looseObject({

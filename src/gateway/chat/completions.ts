@@ -1,13 +1,11 @@
 import * as z from 'zod';
-import type { Note } from '../body.ts';
+import { isImageUrl } from '../address.ts';
+import { type ObjectMaker, type Rule, valueAt, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { ChatErrorReply } from './error.ts';
-import { isImageUrl } from './media.ts';
 import { geoModel, geoModelsWhere, isGeoModel, reasoningEfforts, thinkingLevels } from './models.ts';
 
 // `POST /v1/chat/completions` ("Chat completions", "Chat completion response").
-
-type ObjectMaker = typeof z.looseObject | typeof z.strictObject;
 
 /** Field names of other services that geo models answer with HTTP 400. */
 export const refusedThinkingAliases = ['thinking', 'thinking_budget', 'reasoning'] as const;
@@ -73,70 +71,109 @@ function chatBody(object: ObjectMaker) {
         }).optional(),
       }).optional(),
     }).optional(),
-  }).superRefine((body, ctx) => {
-    for (const { path, message } of completionsBreaches(body as CompletionsBody)) {
-      ctx.addIssue({ code: 'custom', path: [...path], message });
-    }
   });
 }
 
-/** The body of a chat completion, with every documented rule. */
-export const CompletionsBody = chatBody(z.looseObject);
 export type CompletionsBody = z.infer<ReturnType<typeof chatBody>>;
 
-/** As {@link CompletionsBody}, refusing fields that the document does not list. */
-export const CompletionsStrictBody = chatBody(z.strictObject);
+const thinkingOf = (body: CompletionsBody) => body.extra_body?.geo?.thinking_config;
 
 /** The rules between fields and per model. */
-function* completionsBreaches(body: CompletionsBody): Generator<Note> {
-  if (body.max_tokens !== undefined && body.max_completion_tokens !== undefined) {
-    yield {
-      path: ['max_tokens'],
-      message: 'only one of the two output limits may be sent, max_completion_tokens or max_tokens',
-    };
-  }
-  if (!isGeoModel(body.model)) return;
-  const { reasoning_effort: effort } = body;
-  const thinking = body.extra_body?.geo?.thinking_config;
-  if (effort !== undefined && thinking !== undefined) {
-    yield {
-      path: ['reasoning_effort'],
-      message: 'does not go with extra_body.geo.thinking_config (a thinking level): send one of them',
-    };
-  }
-  if (effort !== undefined) yield* effortBreaches(body.model, effort);
-  const level = thinking?.thinking_level?.toLowerCase();
-  if (level !== undefined && geoModel(body.model)?.refusedLevels.some((refused) => refused === level)) {
-    yield {
-      path: ['extra_body', 'geo', 'thinking_config', 'thinking_level'],
-      message: `${body.model} refuses it; it takes ${thinkingLevels.filter((each) => each !== level).join(', ')}`,
-    };
-  }
-  for (const alias of refusedThinkingAliases) {
-    if ((body as Record<string, unknown>)[alias] !== undefined) {
+const completionsRules: readonly Rule<CompletionsBody>[] = [
+  {
+    name: 'completions.one-output-limit',
+    verdict: 'refuse',
+    sentence: 'max_tokens: compatibility output limit; use only one of the two limit fields per request',
+    *check({ max_tokens: compat, max_completion_tokens: limit }) {
+      if (compat === undefined || limit === undefined) return;
+      const message = 'only one of the two output limits may be sent, max_completion_tokens or max_tokens';
+      yield { path: ['max_tokens'], message };
+    },
+  },
+  {
+    name: 'completions.effort-or-thinking-config',
+    verdict: 'refuse',
+    sentence: 'Combining reasoning_effort with extra_body.geo.thinking_config returns HTTP 400.',
+    *check(body) {
+      if (!isGeoModel(body.model) || body.reasoning_effort === undefined || !thinkingOf(body)) return;
+      const message = 'does not go with extra_body.geo.thinking_config (a thinking level): send one of them';
+      yield { path: ['reasoning_effort'], message };
+    },
+  },
+  {
+    name: 'completions.effort-by-model',
+    verdict: 'refuse',
+    sentence: `reasoning_effort: ${reasoningEfforts.join(', ')}; on geo-3.7-flash none and minimal return HTTP 400`,
+    *check({ model, reasoning_effort: effort }) {
+      if (!isGeoModel(model) || effort === undefined) return;
+      const taken: readonly string[] = geoModel(model)?.efforts ?? reasoningEfforts;
+      if (taken.includes(effort)) return;
+      const others = geoModelsWhere(({ efforts }) => efforts.some((each) => each === effort));
+      const elsewhere = others ? `; ${effort} is for ${others}` : '';
+      yield { path: ['reasoning_effort'], message: `${model} takes ${taken.join(', ')}${elsewhere}` };
+    },
+  },
+  {
+    name: 'completions.level-by-model',
+    verdict: 'refuse',
+    sentence: 'on geo-3.7-flash the thinking level MINIMAL returns HTTP 400',
+    *check(body) {
+      const level = thinkingOf(body)?.thinking_level?.toLowerCase();
+      if (!geoModel(body.model)?.refusedLevels.some((refused) => refused === level)) return;
+      const taken = thinkingLevels.filter((each) => each !== level).join(', ');
       yield {
-        path: [alias],
-        message: 'geo models refuse this field: send reasoning_effort or extra_body.geo.thinking_config',
+        path: ['extra_body', 'geo', 'thinking_config', 'thinking_level'],
+        message: `${body.model} refuses it; it takes ${taken}`,
       };
-    }
-  }
-}
+    },
+  },
+  {
+    name: 'completions.no-thinking-aliases',
+    verdict: 'refuse',
+    sentence:
+      'The aliases thinking, top-level thinking_budget and reasoning return HTTP 400 for these models.',
+    *check(body) {
+      if (!isGeoModel(body.model)) return;
+      for (const alias of refusedThinkingAliases) {
+        if (valueAt(body, [alias]) === undefined) continue;
+        const message =
+          'geo models refuse this field: send reasoning_effort or extra_body.geo.thinking_config';
+        yield { path: [alias], message };
+      }
+    },
+  },
+  {
+    name: 'completions.follow-up-with-its-tools',
+    verdict: 'refuse',
+    sentence:
+      'The follow-up request appends the assistant message and a message with role tool, with the same tools.',
+    *check({ messages, tools = [] }) {
+      const offered = new Set(tools.map((tool) => tool.function.name));
+      const calls = messages.flatMap((message) =>
+        message.role === 'assistant' ? (message.tool_calls ?? []) : [],
+      );
+      const results = messages.slice(messages.findLastIndex(({ role }) => role !== 'tool') + 1);
+      const answered = new Set(results.map((message) => message.role === 'tool' && message.tool_call_id));
+      const missing = calls.filter(({ id, function: { name } }) => answered.has(id) && !offered.has(name));
+      for (const name of new Set(missing.map((call) => call.function.name))) {
+        const message = `a follow-up sends the same tools, and ${name} is missing; give the same --tool files again`;
+        yield { path: ['tools'], message };
+      }
+    },
+  },
+  {
+    name: 'completions.usual-temperature',
+    verdict: 'warn',
+    sentence: 'temperature: usually 0-2, model-dependent',
+    *check({ temperature }) {
+      if (temperature === undefined || (temperature >= 0 && temperature <= 2)) return;
+      yield { path: ['temperature'], message: 'usually 0-2, depending on the model' };
+    },
+  },
+];
 
-function* effortBreaches(model: string, effort: string): Generator<Note> {
-  const taken: readonly string[] = geoModel(model)?.efforts ?? reasoningEfforts;
-  if (taken.includes(effort)) return;
-  const others = geoModelsWhere(({ efforts }) => efforts.some((each) => each === effort));
-  yield {
-    path: ['reasoning_effort'],
-    message: `${model} takes ${taken.join(', ')}${others ? `; ${effort} is for ${others}` : ''}`,
-  };
-}
-
-/** What is allowed but likely not meant. */
-export function completionsWarnings({ temperature }: CompletionsBody): Note[] {
-  if (temperature === undefined || (temperature >= 0 && temperature <= 2)) return [];
-  return [{ path: ['temperature'], message: 'usually 0-2, depending on the model' }];
-}
+/** The body of a chat completion; the strict one refuses what the document does not list. */
+export const [CompletionsBody, CompletionsStrictBody] = withRules(chatBody, completionsRules);
 
 /** What gw reads of a complete reply; each field is looked at again where it is used. */
 export const CompletionsReply = z.union([z.looseObject({ choices: z.array(z.unknown()) }), ChatErrorReply]);

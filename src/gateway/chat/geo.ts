@@ -1,16 +1,14 @@
 import * as z from 'zod';
-import type { Note } from '../body.ts';
+import { isBase64 } from '../address.ts';
+import { addRules, type ObjectMaker, type Rule, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
-import { isBase64 } from './media.ts';
 import { geoModel, thinkingLevels } from './models.ts';
 
 // `POST /v1beta/models/{model}:generateContent` and `:streamGenerateContent` ("Gemini-style generation",
 // "Gemini-style response"). The model stands in the path. The document shows text parts only; the other parts are
 // those of the public API of this style.
 
-type ObjectMaker = typeof z.looseObject | typeof z.strictObject;
-
-/** Exactly one of these makes a part what it is. */
+/** One of these makes a part what it is. */
 const partKinds = ['text', 'inlineData', 'fileData', 'functionCall', 'functionResponse'] as const;
 
 /** The request body, loose (fields of `--set` pass) or strict (the sandbox refuses what the document does not list). */
@@ -64,60 +62,67 @@ function geoBody(object: ObjectMaker) {
     tools: z.array(z.looseObject({})).optional(),
     toolConfig: z.looseObject({}).optional(),
     safetySettings: z.array(z.looseObject({})).optional(),
-  }).superRefine((body, ctx) => {
-    for (const [index, { parts }] of body.contents.entries()) {
-      for (const [at, each] of parts.entries()) {
-        if (partKinds.filter((kind) => each[kind] !== undefined).length === 1) continue;
-        const path = ['contents', index, 'parts', at];
-        ctx.addIssue({
-          code: 'custom',
-          path,
-          message: `a part holds exactly one of ${partKinds.join(', ')}`,
-        });
-      }
-    }
   });
 }
 
-/** The body of a Gemini-style request, with the rules that do not depend on the model. */
-export const GeoBody = geoBody(z.looseObject);
 export type GeoBody = z.infer<ReturnType<typeof geoBody>>;
 
-/** As {@link GeoBody}, refusing fields that the document does not list. */
-export const GeoStrictBody = geoBody(z.strictObject);
+/** The rules that do not depend on the model. */
+const geoRules: readonly Rule<GeoBody>[] = [
+  {
+    name: 'geo.one-kind-of-part',
+    verdict: 'warn',
+    sentence:
+      'the document shows parts with text; what a part of two kinds or of none is taken for is not stated',
+    *check({ contents }) {
+      for (const [index, { parts }] of contents.entries()) {
+        for (const [at, each] of parts.entries()) {
+          if (partKinds.filter((kind) => each[kind] !== undefined).length === 1) continue;
+          const message = `a part holds exactly one of ${partKinds.join(', ')}`;
+          yield { path: ['contents', index, 'parts', at], message };
+        }
+      }
+    },
+  },
+];
 
-const levelPath = ['generationConfig', 'thinkingConfig', 'thinkingLevel'] as const;
+/** The body of a Gemini-style request; the strict one refuses what the document does not list. */
+export const [GeoBody, GeoStrictBody] = withRules(geoBody, geoRules);
+
+const thinkingPath = ['generationConfig', 'thinkingConfig'] as const;
 
 /** The rules that depend on the model, which stands in the path of the request. */
-export function* geoBreaches(model: string, body: GeoBody): Generator<Note> {
-  const level = body.generationConfig?.thinkingConfig?.thinkingLevel?.toLowerCase();
-  if (level === undefined) return;
-  const refused: readonly string[] = geoModel(model)?.refusedLevels ?? [];
-  if (refused.includes(level)) {
-    const taken = thinkingLevels.filter((each) => !refused.includes(each)).map((each) => each.toUpperCase());
-    yield { path: levelPath, message: `${model} refuses it with HTTP 400; it takes ${taken.join(', ')}` };
-  }
-}
+export const geoModelRules = (model: string): readonly Rule<GeoBody>[] => [
+  {
+    name: 'geo.level-by-model',
+    verdict: 'refuse',
+    sentence: 'on geo-3.7-flash thinkingLevel MINIMAL returns HTTP 400',
+    *check({ generationConfig: config }) {
+      const level = config?.thinkingConfig?.thinkingLevel?.toLowerCase();
+      const refused: readonly string[] = geoModel(model)?.refusedLevels ?? [];
+      if (level === undefined || !refused.includes(level)) return;
+      const taken = thinkingLevels
+        .filter((each) => !refused.includes(each))
+        .map((each) => each.toUpperCase());
+      const message = `${model} refuses it with HTTP 400; it takes ${taken.join(', ')}`;
+      yield { path: [...thinkingPath, 'thinkingLevel'], message };
+    },
+  },
+  {
+    name: 'geo.no-budget-is-unreliable',
+    verdict: 'warn',
+    sentence: 'thinkingBudget 0: on geo-3.7-flash not reliable, thinking tokens may still occur',
+    *check({ generationConfig: config }) {
+      if (config?.thinkingConfig?.thinkingBudget !== 0 || geoModel(model)?.budgetZero !== 'unreliable')
+        return;
+      const message = `a thinking budget of 0 is not reliable on ${model}: it may think all the same`;
+      yield { path: [...thinkingPath, 'thinkingBudget'], message };
+    },
+  },
+];
 
 /** {@link GeoBody} with the rules of one model. */
-export const geoBodyFor = (model: string) =>
-  GeoBody.superRefine((body, ctx) => {
-    for (const { path, message } of geoBreaches(model, body as GeoBody)) {
-      ctx.addIssue({ code: 'custom', path: [...path], message });
-    }
-  });
-
-/** What is allowed but likely not meant. */
-export function geoWarnings(model: string, { generationConfig }: GeoBody): Note[] {
-  const budget = generationConfig?.thinkingConfig?.thinkingBudget;
-  if (budget !== 0 || geoModel(model)?.budgetZero !== 'unreliable') return [];
-  return [
-    {
-      path: ['generationConfig', 'thinkingConfig', 'thinkingBudget'],
-      message: `a thinking budget of 0 is not reliable on ${model}: it may think all the same`,
-    },
-  ];
-}
+export const geoBodyFor = (model: string) => addRules(GeoBody, geoModelRules(model));
 
 /** What gw reads of a complete reply; each field is looked at again where it is used. */
 const GeoReplyObject = z.looseObject({

@@ -1,13 +1,11 @@
 import * as z from 'zod';
-import type { Note } from '../body.ts';
+import { isBase64, isWebUrl } from '../address.ts';
+import { type ObjectMaker, type Rule, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { ChatErrorReply } from './error.ts';
-import { isBase64, isWebUrl } from './media.ts';
 
 // `POST /v1/messages` ("Native messages", "Native messages response"). The document does not show the blocks of a
 // request; they are those of the public API of this name.
-
-type ObjectMaker = typeof z.looseObject | typeof z.strictObject;
 
 /** Least `thinking.budget_tokens`. */
 export const MIN_THINKING_BUDGET = 1024;
@@ -80,57 +78,74 @@ function messagesBody(object: ObjectMaker) {
       )
       .optional(),
     tool_choice: z.looseObject({ type: z.string() }).optional(),
-  }).superRefine((body, ctx) => {
-    for (const { path, message } of messagesBreaches(body as MessagesBody)) {
-      ctx.addIssue({ code: 'custom', path: [...path], message });
-    }
   });
 }
 
-/** The body of native messages, with every documented rule. */
-export const MessagesBody = messagesBody(z.looseObject);
 export type MessagesBody = z.infer<ReturnType<typeof messagesBody>>;
-
-/** As {@link MessagesBody}, refusing fields that the document does not list. */
-export const MessagesStrictBody = messagesBody(z.strictObject);
 
 const budgetPath = ['thinking', 'budget_tokens'] as const;
 
-function* messagesBreaches({ thinking, max_tokens: limit }: MessagesBody): Generator<Note> {
-  if (!thinking) return;
-  const { type, budget_tokens: budget } = thinking;
-  if (type === 'adaptive') {
-    if (budget !== undefined) yield { path: budgetPath, message: 'adaptive thinking takes no budget' };
-    return;
-  }
-  if (budget === undefined) {
-    yield {
-      path: budgetPath,
-      message: `enabled thinking needs a budget of at least ${MIN_THINKING_BUDGET} tokens; adaptive needs none`,
-    };
-  } else if (budget < MIN_THINKING_BUDGET) {
-    yield { path: budgetPath, message: `a thinking budget is at least ${MIN_THINKING_BUDGET} tokens` };
-  } else if (budget >= limit) {
-    yield {
-      path: budgetPath,
-      message: `the thinking budget counts toward max_tokens and must be below it (${limit})`,
-    };
-  }
-}
+/** The rules between fields. */
+const messagesRules: readonly Rule<MessagesBody>[] = [
+  {
+    name: 'messages.adaptive-without-a-budget',
+    verdict: 'refuse',
+    sentence: 'Sending adaptive together with budget_tokens causes a parameter error.',
+    *check({ thinking }) {
+      if (thinking?.type !== 'adaptive' || thinking.budget_tokens === undefined) return;
+      yield { path: budgetPath, message: 'adaptive thinking takes no budget' };
+    },
+  },
+  {
+    name: 'messages.enabled-with-a-budget',
+    verdict: 'refuse',
+    sentence: 'thinking: type enabled with budget_tokens (at least 1,024)',
+    *check({ thinking }) {
+      if (thinking?.type !== 'enabled') return;
+      const { budget_tokens: budget } = thinking;
+      const least = `at least ${MIN_THINKING_BUDGET} tokens`;
+      if (budget === undefined) {
+        const message = `enabled thinking needs a budget of ${least}; adaptive needs none`;
+        yield { path: budgetPath, message };
+      } else if (budget < MIN_THINKING_BUDGET) {
+        yield { path: budgetPath, message: `a thinking budget is ${least}` };
+      }
+    },
+  },
+  {
+    name: 'messages.budget-below-the-limit',
+    verdict: 'warn',
+    sentence: 'budget_tokens: normally below max_tokens; max_tokens: thinking counts toward it',
+    *check({ thinking, max_tokens: limit }) {
+      if (thinking?.budget_tokens === undefined || thinking.budget_tokens < limit) return;
+      const message = `the thinking budget counts toward max_tokens and is normally below it (${limit})`;
+      yield { path: budgetPath, message };
+    },
+  },
+  {
+    name: 'messages.usual-temperature',
+    verdict: 'warn',
+    sentence: 'temperature: usually 0-1',
+    *check({ temperature }) {
+      if (temperature === undefined || (temperature >= 0 && temperature <= 1)) return;
+      yield { path: ['temperature'], message: 'usually 0-1, depending on the model' };
+    },
+  },
+  {
+    name: 'messages.sampling-with-thinking',
+    verdict: 'warn',
+    sentence: 'Sampling parameters may be restricted or ignored when thinking is enabled.',
+    *check({ temperature, top_p, top_k, thinking }) {
+      for (const [path, value] of Object.entries({ temperature, top_p, top_k })) {
+        if (!thinking || value === undefined) continue;
+        yield { path: [path], message: 'may be restricted or ignored while thinking is enabled' };
+      }
+    },
+  },
+];
 
-/** What is allowed but likely not meant. */
-export function messagesWarnings({ temperature, top_p, top_k, thinking }: MessagesBody): Note[] {
-  const notes: Note[] = [];
-  if (temperature !== undefined && (temperature < 0 || temperature > 1)) {
-    notes.push({ path: ['temperature'], message: 'usually 0-1, depending on the model' });
-  }
-  for (const [path, value] of Object.entries({ temperature, top_p, top_k })) {
-    if (thinking && value !== undefined) {
-      notes.push({ path: [path], message: 'may be restricted or ignored while thinking is enabled' });
-    }
-  }
-  return notes;
-}
+/** The body of native messages; the strict one refuses what the document does not list. */
+export const [MessagesBody, MessagesStrictBody] = withRules(messagesBody, messagesRules);
 
 /** What gw reads of a complete reply; each field is looked at again where it is used. */
 export const MessagesReply = z.union([

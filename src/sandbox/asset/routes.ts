@@ -1,13 +1,13 @@
 import * as z from 'zod';
 import {
+  CreateAssetStrictBody,
   createAsset,
-  createAssetBody,
   deleteAsset,
   getAsset,
-  idBody,
+  IdStrictBody,
   restAsset,
+  UpdateAssetStrictBody,
   updateAsset,
-  updateAssetBody,
   uploadAsset,
 } from '../../gateway/asset/actions.ts';
 import { ASSET_VERSION, type AssetAction, assetActions } from '../../gateway/asset/envelope.ts';
@@ -20,18 +20,18 @@ import {
   groupTypes,
 } from '../../gateway/asset/fields.ts';
 import {
+  CreateGroupStrictBody,
   createGroup,
-  createGroupBody,
   deleteGroup,
   getGroup,
+  UpdateGroupStrictBody,
   updateGroup,
-  updateGroupBody,
 } from '../../gateway/asset/group.ts';
 import {
+  ListAssetsStrictBody,
+  ListGroupsStrictBody,
   listAssets,
-  listAssetsBody,
   listGroups,
-  listGroupsBody,
   REST_LIST_DEFAULT,
   RestListQuery,
   restList,
@@ -228,12 +228,10 @@ interface Body {
   readonly ProjectName?: string;
 }
 
-const strict = z.strictObject;
-
 /** The ten actions ("Asset library actions"). */
 const libraryActions: Readonly<Record<AssetAction, LibraryAction>> = {
   CreateAssetGroup: {
-    body: createGroupBody(strict),
+    body: CreateGroupStrictBody,
     answer(body, world) {
       const nowMs = world.now();
       const id = makeLibraryId('group', nowMs);
@@ -253,15 +251,15 @@ const libraryActions: Readonly<Record<AssetAction, LibraryAction>> = {
     },
   },
   ListAssetGroups: {
-    body: listGroupsBody(strict),
+    body: ListGroupsStrictBody,
     answer: (body, world) => groupPage(body as unknown as ListBody, world),
   },
   GetAssetGroup: {
-    body: idBody(strict),
+    body: IdStrictBody,
     answer: (body, world) => groupRecord(findGroup(body.Id, projectOf(body), world)),
   },
   UpdateAssetGroup: {
-    body: updateGroupBody(strict),
+    body: UpdateGroupStrictBody,
     answer(body, world) {
       const group = findGroup(body.Id, projectOf(body), world);
       const { Name: name = group.name, Description: description = group.description } = body;
@@ -270,14 +268,14 @@ const libraryActions: Readonly<Record<AssetAction, LibraryAction>> = {
     },
   },
   DeleteAssetGroup: {
-    body: idBody(strict),
+    body: IdStrictBody,
     answer(body, world) {
       dropGroup(findGroup(body.Id, projectOf(body), world).id, world);
       return {};
     },
   },
   CreateAsset: {
-    body: createAssetBody(strict),
+    body: CreateAssetStrictBody,
     answer(body, world) {
       const group = findGroup(body.GroupId, projectOf(body), world);
       const nowMs = world.now();
@@ -296,15 +294,15 @@ const libraryActions: Readonly<Record<AssetAction, LibraryAction>> = {
     },
   },
   GetAsset: {
-    body: idBody(strict),
+    body: IdStrictBody,
     answer: (body, world) => assetRecord(findAsset(body.Id, projectOf(body), world), world.now()),
   },
   ListAssets: {
-    body: listAssetsBody(strict),
+    body: ListAssetsStrictBody,
     answer: (body, world) => assetPage(body as unknown as ListBody, world),
   },
   UpdateAsset: {
-    body: updateAssetBody(strict),
+    body: UpdateAssetStrictBody,
     answer(body, world) {
       const asset = findOwnAsset(body.Id, projectOf(body), world);
       keepAsset({ ...asset, name: body.Name ?? asset.name, updatedAtMs: world.now() }, world);
@@ -312,7 +310,7 @@ const libraryActions: Readonly<Record<AssetAction, LibraryAction>> = {
     },
   },
   DeleteAsset: {
-    body: idBody(strict),
+    body: IdStrictBody,
     answer(body, world) {
       dropAsset(findOwnAsset(body.Id, projectOf(body), world).id, world);
       return {};

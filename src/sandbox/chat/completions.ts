@@ -30,9 +30,6 @@ export async function readCompletions(body: CompletionsBody): Promise<Question> 
   const input = new Input();
   input.json(body.tools);
   const toolResults = readMessages(body.messages, input);
-  const unknown = toolResults.find((result) => !tools.some(({ name }) => name === result.name));
-  if (unknown)
-    throw refuseField(['tools'], `a follow-up sends the same tools, and ${unknown.name} is missing`);
   return {
     ...(await input.seen()),
     model: body.model,

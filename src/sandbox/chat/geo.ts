@@ -1,4 +1,4 @@
-import { type GeoBody, geoBreaches } from '../../gateway/chat/geo.ts';
+import { type GeoBody, geoModelRules } from '../../gateway/chat/geo.ts';
 import { geoModel } from '../../gateway/chat/models.ts';
 import { eventReply, jsonReply, type ReplyEvent, type SandboxReply } from '../reply.ts';
 import { refuseField } from '../request-body.ts';
@@ -27,7 +27,10 @@ type Content = GeoBody['contents'][number];
  */
 export async function readGeo(model: string, body: GeoBody): Promise<Question> {
   chatModel(model, ({ native }) => native);
-  for (const { path, message } of geoBreaches(model, body)) throw refuseField(path, message);
+  for (const { verdict, check } of geoModelRules(model)) {
+    if (verdict === 'warn') continue;
+    for (const { path, message } of check(body, [])) throw refuseField(path, message);
+  }
   const config = body.generationConfig;
   if ((config?.candidateCount ?? 1) > 1) {
     throw refuseField(['generationConfig', 'candidateCount'], 'the models here give one candidate');

@@ -174,7 +174,7 @@ export async function seeBytes(bytes: Uint8Array, path: readonly PropertyKey[]):
 
 /** Looks at an image given as an address, a Base64 data URL or plain Base64; an address is not fetched. */
 export async function seeUrl(url: string, path: readonly PropertyKey[]): Promise<InputImage> {
-  if (/^https?:/.test(url)) return { words: `an address ${shortHash(url)}`, tokens: TILE_TOKENS };
+  if (/^https?:/i.test(url)) return { words: `an address ${shortHash(url)}`, tokens: TILE_TOKENS };
   return seeBytes(base64Bytes(url) ?? Buffer.from(url, 'base64'), path);
 }
 

@@ -196,7 +196,7 @@ async function readContents({ contents }: ImageNativeBody) {
       }
       if (part.fileData) {
         const uri = part.fileData.fileUri;
-        if (!/^https?:/.test(uri)) throw refuseField([...path, 'fileData', 'fileUri'], 'not an address');
+        if (!/^https?:/i.test(uri)) throw refuseField([...path, 'fileData', 'fileUri'], 'not an address');
         images.push(await seeUrl(uri, path));
       }
       const known = part.text ?? part.inlineData ?? part.fileData ?? field(part, 'thoughtSignature');
