@@ -34,13 +34,19 @@ export const disk: readonly Breakage[] = [
   },
   {
     costs: 'a lock of another machine is taken away at once',
-    find: 'return Math.abs(own.atMs - found.atMs) < foreignLifeMs;',
+    find: 'return ageMs(file) < foreignLifeMs;',
     replace: 'return false;',
     tests: ['ledger/locks'],
   },
   {
+    costs: 'a lock is dated by the clock of the machine, and one that is being written taken away',
+    find: 'const nowMs = fs.fstatSync(fd).mtimeMs; return',
+    replace: 'const nowMs = Date.now(); return',
+    tests: ['ledger/locks'],
+  },
+  {
     costs: 'a lock that is being written is taken away',
-    find: 'return Math.abs(own.atMs - modifiedAtMs(file)) < unreadableLifeMs;',
+    find: 'return ageMs(file) < unreadableLifeMs;',
     replace: 'return false;',
     tests: ['ledger/locks'],
   },
