@@ -2,6 +2,7 @@ import type { Context } from './context.ts';
 import type { Completes, FlagSet, FlagValues } from './flags/flag.ts';
 import type { GlobalFlags } from './flags/global.ts';
 import type { Table } from './io/io.ts';
+import type { Estimate } from './jobs/cost.ts';
 
 // A command as one typed value, and a node of the tree they stand in.
 
@@ -10,6 +11,8 @@ export class ShownRequest {
   constructor(
     readonly text: string,
     readonly json: unknown,
+    /** What it is going to cost, where that was asked for. */
+    readonly estimate?: Estimate,
   ) {}
 }
 

@@ -6,6 +6,7 @@ import type { Clock, Host } from './host.ts';
 import type { Client, Gateway } from './http/client.ts';
 import type { Transport } from './http/exchange.ts';
 import type { Io } from './io/io.ts';
+import type { Pricing } from './jobs/cost.ts';
 import type { JobEvents } from './jobs/job-events.ts';
 import type { Job } from './ledger/event.ts';
 import type { Ledger } from './ledger/ledger.ts';
@@ -37,6 +38,10 @@ export interface Context {
   /** As `gatewayOf` where no request of the API is needed: to show one, or to fetch what needs no key. */
   gatewayWithoutKey(job: Job): Promise<Access>;
   ledger(): Promise<Ledger>;
+  /** What jobs cost, by the price file of the profile. Throws GwError `usage` for a faulty one. */
+  pricing(): Promise<Pricing>;
+  /** gw's keys of the paid jobs that this run has begun. */
+  readonly begun: Set<string>;
   /** With `--events`: where everything that happens to a job is told. */
   readonly events?: JobEvents | undefined;
   /** In a batch: what its rows are looked at and saved with. */
@@ -207,6 +212,14 @@ export function makeContext({ host, io, globals, signal, events }: Parts): {
       });
       return events ? events.watching(ledger) : ledger;
     }),
+    pricing: once(async () => {
+      const { Pricing } = await import('./jobs/cost.ts');
+      const file = (await settings()).prices.value;
+      if (file === undefined) return new Pricing(undefined, ctx.ledger);
+      const { readPriceFile } = await import('./jobs/price-file.ts');
+      return new Pricing(await readPriceFile(file), ctx.ledger);
+    }),
+    begun: new Set(),
   };
   return {
     ctx,

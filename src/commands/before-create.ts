@@ -1,32 +1,132 @@
+import { ShownRequest } from '../command.ts';
 import type { Settings } from '../config/settings.ts';
+import type { Amount } from '../config/table.ts';
 import type { Context } from '../context.ts';
-import type { Budget } from '../jobs/create/budget.ts';
+import { GwError, usage } from '../errors.ts';
+import type { BudgetFlags } from '../flags/job-flags.ts';
+import type { Estimate } from '../jobs/cost.ts';
+import type { LimitedJob, Limits, Within } from '../jobs/create/budget.ts';
+import { exactSum } from '../jobs/stats.ts';
 import type { Job } from '../ledger/event.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 
 // What a create asks of the ledger before it sends: whether the user's limits leave room, and whether the same was just made.
 
-const budgetOf = ({ budget: { jobs }, profile, sandbox }: Settings): Budget | undefined =>
-  jobs.value === undefined || sandbox ? undefined : { jobs: jobs.value, profile: profile.value };
-
-/** Begins a job within the budget of the profile; undefined where it has none. */
-export async function withinBudget(
-  settings: Settings,
+/** The limits of a command; undefined where it has none, or costs nothing. Throws `usage` for a currency that is not told. */
+async function limitsOf(
+  { budget, profile, sandbox }: Settings,
+  { maxCost, unpriced = false }: BudgetFlags,
   ctx: Context,
-): Promise<(<T>(begin: () => T) => Promise<T>) | undefined> {
-  const budget = budgetOf(settings);
-  if (budget === undefined) return undefined;
-  const { beginWithin } = await import('../jobs/create/budget.ts');
-  const ledger = await ctx.ledger();
-  return (begin) => beginWithin(budget, { ledger, clock: ctx.clock }, begin);
+): Promise<Limits | undefined> {
+  const { jobs, amount } = { jobs: budget.jobs.value, amount: budget.amount.value };
+  if (sandbox || (jobs ?? amount ?? maxCost) === undefined) return undefined;
+  const limit = async ({ amount: most, currency }: Amount, what: string) => ({
+    most,
+    currency: currency ?? (await onlyCurrency(`${what} ${most}`, ctx)),
+  });
+  return {
+    profile: profile.value,
+    jobs,
+    amount: amount && { ...(await limit(amount, 'budget.amount')), period: amount.period },
+    maxCost: maxCost && (await limit(maxCost, '--max-cost')),
+    unpriced,
+  };
 }
 
-/** Throws GwError `budget` where so many jobs would pass it. */
-export async function refuseOverBudget(settings: Settings, count: number, ctx: Context): Promise<void> {
-  const budget = budgetOf(settings);
-  if (budget === undefined) return;
+/** The one currency of the price file. Throws `usage` where it has several, or none. */
+async function onlyCurrency(what: string, ctx: Context): Promise<string> {
+  const [only, ...others] = (await ctx.pricing()).currencies;
+  if (only !== undefined && others.length === 0) return only;
+  throw usage(
+    `${what}: ${only === undefined ? 'there is no price file to tell its currency' : `the price file has ${[only, ...others].join(' and ')}`}`,
+    `name the currency, as in "${what.replace(/^\S+ /, '')} ${only ?? 'CNY'}"`,
+  );
+}
+
+/**
+ * Begins a job within the user's limits, its estimate with it; undefined where there is neither a limit nor a price.
+ * Throws `usage` for a faulty price file.
+ */
+export async function withinBudget(
+  settings: Settings,
+  asked: LimitedJob,
+  flags: BudgetFlags,
+  ctx: Context,
+): Promise<Within | undefined> {
+  const limits = await limitsOf(settings, flags, ctx);
+  const pricing = await ctx.pricing();
+  if (limits === undefined) {
+    if (pricing.prices === undefined) return undefined;
+    const estimate = await pricing.estimate(asked.family, asked);
+    return async (begin) => begin('unknown' in estimate ? undefined : estimate);
+  }
+  const { beginWithin } = await import('../jobs/create/budget.ts');
+  const deps = { ledger: await ctx.ledger(), clock: ctx.clock, pricing, begun: ctx.begun };
+  return (begin) => beginWithin(limits, asked, deps, begin);
+}
+
+/** Throws GwError `budget` where so many jobs would pass a limit. */
+export async function refuseOverBudget(
+  settings: Settings,
+  asked: LimitedJob,
+  count: number,
+  flags: BudgetFlags,
+  ctx: Context,
+): Promise<void> {
+  const limits = await limitsOf(settings, flags, ctx);
+  if (limits === undefined) return;
   const { refuseOver } = await import('../jobs/create/budget.ts');
-  await refuseOver(budget, count, { ledger: await ctx.ledger(), clock: ctx.clock });
+  const deps = {
+    ledger: await ctx.ledger(),
+    clock: ctx.clock,
+    pricing: await ctx.pricing(),
+    begun: ctx.begun,
+  };
+  await refuseOver(limits, asked, count, deps);
+}
+
+/** Throws GwError `budget` where jobs of a batch have no price and a limit of money is in force; nothing was sent then. */
+export async function refuseUnpriced(
+  settings: Settings,
+  { unpriced, whyUnpriced }: { readonly unpriced: number; readonly whyUnpriced: string },
+  flags: BudgetFlags,
+  ctx: Context,
+): Promise<void> {
+  const limits = await limitsOf(settings, flags, ctx);
+  if (unpriced === 0 || flags.unpriced || (limits?.amount ?? limits?.maxCost) === undefined) return;
+  const rows = unpriced === 1 ? '1 row is' : `${unpriced} rows are`;
+  throw new GwError('budget', `the cost of ${rows} not known: ${whyUnpriced}; nothing was sent`, {
+    hint: 'let them pass with --unpriced, or say what they cost in the price file',
+  });
+}
+
+/** Whether a profile has a price file or a limit of money, so that costs are worth a word. */
+export async function tellsCosts(settings: Settings, flags: BudgetFlags, ctx: Context): Promise<boolean> {
+  if (settings.sandbox) return false;
+  const limits = await limitsOf(settings, flags, ctx);
+  return (limits?.amount ?? limits?.maxCost ?? (await ctx.pricing()).prices) !== undefined;
+}
+
+/** A request that is shown, with what it is going to cost; that is also said where costs are worth a word. */
+export async function withEstimate(
+  shown: ShownRequest,
+  settings: Settings,
+  asked: LimitedJob,
+  count: number,
+  flags: BudgetFlags,
+  ctx: Context,
+): Promise<ShownRequest> {
+  if (settings.sandbox) return shown;
+  const estimate = await (await ctx.pricing()).estimate(asked.family, asked);
+  if (await tellsCosts(settings, flags, ctx)) ctx.io.note(estimateText(estimate, count));
+  return new ShownRequest(shown.text, shown.json, estimate);
+}
+
+function estimateText(estimate: Estimate, count: number): string {
+  if ('unknown' in estimate) return `the cost is not known: ${estimate.unknown}`;
+  const { amount, unit } = estimate;
+  const all = exactSum(Array.from({ length: count }, () => amount));
+  return `estimated cost: ${all} ${unit}${count > 1 ? ` for ${count} jobs` : ''} by your price file`;
 }
 
 /** Warns where the same was asked for within the last hour; a ledger that cannot be read costs the warning alone. */

@@ -77,7 +77,12 @@ export interface Settings {
   readonly retries: Sourced<number>;
   readonly models: Readonly<Record<ModelKind, Sourced<string>>>;
   /** The limits of what the profile may make; none for the sandbox, which costs nothing. */
-  readonly budget: { readonly jobs: Sourced<SettingValue<'budget.jobs'> | undefined> };
+  readonly budget: {
+    readonly jobs: Sourced<SettingValue<'budget.jobs'> | undefined>;
+    readonly amount: Sourced<SettingValue<'budget.amount'> | undefined>;
+  };
+  /** The file that says what models cost. */
+  readonly prices: Sourced<string | undefined>;
   readonly cacert: Sourced<string | undefined>;
   readonly verbose: Sourced<boolean>;
   /** Every setting in force under the name `gw config set` knows it by. */
@@ -184,7 +189,8 @@ export function resolveSettings(input: { readonly flags: SettingsFlags; readonly
       alpha: chosen('models.alpha'),
       gamma: chosen('models.gamma'),
     },
-    budget: { jobs: pick('budget.jobs') },
+    budget: { jobs: pick('budget.jobs'), amount: pick('budget.amount') },
+    prices: pick('prices'),
     cacert: pick('cacert'),
     verbose,
     note: isPassedOver ? passedOver(profile.value, env) : undefined,

@@ -121,6 +121,18 @@ export const settingsTable = {
     parse: parseJobsBudget,
     stored: (text) => text.replace(/\s/g, ''),
   },
+  'budget.amount': {
+    value: 'AMOUNT/PERIOD',
+    summary: "most money in such a period, by what was billed or the price file: '50 CNY/day'",
+    parse: parseAmountBudget,
+    stored: (text) => text.trim().replace(/\s*\/\s*/, '/'),
+  },
+  prices: {
+    value: 'FILE',
+    summary: 'what models cost, for estimates and limits (gw help prices)',
+    parse: asTyped,
+    stored: (text, cwd) => path.resolve(cwd, text),
+  },
   cacert: {
     value: 'FILE',
     summary: "trust the root certificates of this PEM file too; system is the system's store",
@@ -195,6 +207,32 @@ function parseJobsBudget(text: string, what: string): JobsBudget {
   throw usage(
     `${what} ${JSON.stringify(text.slice(0, 80))} is not a number of jobs in a period`,
     `write it as 100/day; periods are ${budgetPeriods.join(', ')}`,
+  );
+}
+
+/** A sum of money; without a currency it is in the one that the price file has. */
+export interface Amount {
+  readonly amount: number;
+  readonly currency?: string | undefined;
+}
+
+/** `50`, `0.5 CNY`. Throws `usage`. */
+export function parseAmount(text: string, what: string): Amount {
+  const [, digits, currency] = /^\s*(\d{1,12}(?:\.\d{1,6})?)\s*([A-Z]{3})?\s*$/.exec(text) ?? [];
+  if (digits !== undefined) return { amount: Number(digits), ...(currency && { currency }) };
+  throw usage(
+    `${what} ${JSON.stringify(text.slice(0, 80))} is not an amount of money`,
+    'write it as 50 or "50 CNY", with at most six decimals',
+  );
+}
+
+function parseAmountBudget(text: string, what: string): Amount & Pick<JobsBudget, 'period'> {
+  const [, sum = '', word] = /^([^/]*)\/\s*([a-z]+)\s*$/.exec(text) ?? [];
+  const period = budgetPeriods.find((each) => each === word);
+  if (period !== undefined && sum.trim() !== '') return { ...parseAmount(sum, what), period };
+  throw usage(
+    `${what} ${JSON.stringify(text.slice(0, 80))} is not an amount in a period`,
+    `write it as "50 CNY/day"; periods are ${budgetPeriods.join(', ')}`,
   );
 }
 

@@ -1,5 +1,5 @@
 import { parseDuration } from '../config/duration.ts';
-import { DEFAULT_WAIT_TIMEOUT, settingHelp, settingsTable } from '../config/table.ts';
+import { DEFAULT_WAIT_TIMEOUT, parseAmount, settingHelp, settingsTable } from '../config/table.ts';
 import { usage } from '../errors.ts';
 import { type FlagValues, off, on, onOff, parsed, text } from './flag.ts';
 
@@ -43,6 +43,11 @@ export const onceFlags = {
   again: on('with --once: a new one where the last ended badly'),
 } as const;
 
+export const budgetFlags = {
+  maxCost: parsed('AMOUNT', "spend no more on this command: '5 CNY', by the setting prices", parseAmount),
+  unpriced: on('under a limit of money, make what has no price too'),
+} as const;
+
 /** The most jobs that one create makes. */
 export const MAX_COUNT = 100;
 
@@ -71,6 +76,7 @@ function parseOnce(raw: string, flag: string): string {
 }
 
 export type OnceFlags = FlagValues<typeof onceFlags>;
+export type BudgetFlags = FlagValues<typeof budgetFlags>;
 
 /** Throws `usage` for flags that do not go with each other; `externalId` is the user's own. */
 export function refuseOnce(

@@ -5,6 +5,8 @@ import type { Job, JobState } from '../ledger/event.ts';
 export interface CountedJob {
   readonly job: Job;
   readonly usage: TaskUsage | undefined;
+  /** What it costs by the price file, where the gateway does not bill it. */
+  readonly priced?: readonly Spend[] | undefined;
 }
 
 /** What jobs are counted by. */
@@ -28,7 +30,10 @@ export interface StatsGroup {
   readonly states: Readonly<Partial<Record<JobState, number>>>;
   readonly output_s: number | null;
   readonly tokens: number | null;
+  /** What the gateway billed. */
   readonly spend: readonly Spend[];
+  /** What the price file says of the jobs that the gateway does not bill. */
+  readonly priced: readonly Spend[];
   /** Test credit costs nothing and is counted apart. */
   readonly test_spend: readonly Spend[];
 }
@@ -67,6 +72,7 @@ export function countJobs(members: readonly CountedJob[]): StatsGroup {
     output_s: sum(members.map(({ usage }) => usage?.outputS)),
     tokens: sum(members.map(({ usage }) => usage?.tokens)),
     ...spendOf(members.flatMap(({ usage }) => usage?.charges ?? [])),
+    priced: byUnit(members.flatMap(({ priced = [] }) => priced)),
   };
 }
 
@@ -93,5 +99,5 @@ function byUnit(charges: readonly { readonly unit: string; readonly amount: numb
 }
 
 /** Ten thousand times 0.1 is 1000: amounts are summed in millionths, finer than any price is given. */
-const exactSum = (amounts: readonly number[]): number =>
+export const exactSum = (amounts: readonly number[]): number =>
   amounts.reduce((total, amount) => total + Math.round(amount * 1e6), 0) / 1e6;

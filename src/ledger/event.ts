@@ -69,6 +69,8 @@ export interface IntentEvent {
   readonly gateway: string;
   readonly externalId?: string | undefined;
   readonly once?: Once | undefined;
+  /** What it was going to cost by the user's price file. */
+  readonly estimate?: { readonly amount: number; readonly unit: string } | undefined;
   readonly save: SavePlan;
 }
 

@@ -32,6 +32,8 @@ const savePlan: Check = (value) =>
 
 const once: Check = (value) => fields(value) && matches(value, { key: text, attempt: count, fields });
 
+const spend: Check = (value) => fields(value) && matches(value, { amount: count, unit: text });
+
 /** What every line must hold. */
 const common: Shape = { v: count, t: moment, job: text, event: text };
 
@@ -52,6 +54,7 @@ const shapes: Readonly<Record<LedgerLine['event'], Shape>> = {
     gateway: text,
     externalId: maybe(text),
     once: maybe(once),
+    estimate: maybe(spend),
     save: savePlan,
   },
   sent: {},

@@ -1,6 +1,8 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
 import { expect } from 'vitest';
 import type { JobView } from '../../src/jobs/job-view.ts';
-import { canTrace, openSandbox, Place, strace } from '../cli/place.ts';
+import { canTrace, openPlace, openSandbox, Place, strace } from '../cli/place.ts';
 import { type Fault, honest, startFaultProxy } from '../helpers/fault-proxy.ts';
 import type { SeenRequest } from '../helpers/fault-server.ts';
 import { leaveOldJob } from '../ledger/fixtures.ts';
@@ -129,3 +131,32 @@ torture(
       throw new Error(`fsync ${delayMs} ms slower:\n${wrong.join('\n')}\n${printed.join('')}`);
   },
 );
+
+// Six processes race for what is left of a limit, jobs and money in turn: as many are sent as it has room for, and the rest
+// end with exit 15 before anything is sent.
+torture('six processes race for the last three places of a budget', { short: 2 }, async (round) => {
+  const place = await openPlace({}, round.after);
+  fs.writeFileSync(path.join(place.cwd, 'prices.yaml'), 'beta-3.0: {per_second: 0.1, currency: CNY}\n');
+  const isMoney = round.index % 2 === 1;
+  const limits = isMoney
+    ? [
+        ['prices', 'prices.yaml'],
+        ['budget.amount', '1.2 CNY/month'],
+      ]
+    : [['budget.jobs', '4/month']];
+  for (const limit of limits) {
+    const { code, err } = await place.run(['config', 'set', ...limit]);
+    expect(code, err).toBe(0);
+  }
+  const create = () => place.run(['video', 'beta', 'create', 'a fox', '--duration', '3']);
+  expect((await create()).code).toBe(0);
+  const ended = await Promise.all(Array.from({ length: 6 }, create));
+  const codes = ended.map(({ code }) => code).sort((left, right) => (left ?? 0) - (right ?? 0));
+  const { requests } = place.sandbox;
+  const sent = requests.filter(({ method, server }) => server === 'api' && method === 'POST').length;
+  if (sent > 4) round.counts.doubled += sent - 4;
+  expect({ codes, sent }, ended.map(({ err }) => err).join('')).toEqual({
+    codes: [0, 0, 0, 15, 15, 15],
+    sent: 4,
+  });
+});

@@ -3,13 +3,17 @@ import { defineCommand, type Outcome } from '../../command.ts';
 import { type Context, gatewayName } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { durationText } from '../../io/quantity-text.ts';
+import type { Estimate } from '../../jobs/cost.ts';
+import { exactSum } from '../../jobs/stats.ts';
 import { estimateMs } from '../../ledger/estimate.ts';
 import type { Job } from '../../ledger/event.ts';
 import { once } from '../../once.ts';
+import { tellsCosts } from '../before-create.ts';
+import { spendText } from '../jobs/spend-text.ts';
 import { defaultFlags, defaultsNote, manifestArgs, nameFlags, openRows } from './flags.ts';
 import { type KnownRow, knownRows } from './known-rows.ts';
 import { familyOf, placesOf } from './places.ts';
-import { checkRow } from './row-command.ts';
+import { type CheckedRow, checkRow } from './row-command.ts';
 
 /** One line of what a check prints. */
 export interface CheckLine {
@@ -27,6 +31,11 @@ export class Tally {
   lastRow = 0;
   /** Rows by command and model. */
   readonly kinds = new Map<string, number>();
+  /** What the rows that are still to be made cost by the price file, by currency, in each row's amount. */
+  readonly costs = new Map<string, number>();
+  /** Of them, how many have no price, and why the first has none. */
+  unpriced = 0;
+  whyUnpriced = '';
   /** Rows that are not saved yet: how many are alike, and one of them. */
   readonly toDo = new Map<
     string,
@@ -36,8 +45,11 @@ export class Tally {
   /** `known` is what the ledger knows of the rows. */
   constructor(readonly known: ReadonlyMap<string, KnownRow> = new Map()) {}
 
-  add({ command, flags, key, row }: Row, model: string | undefined): void {
+  add({ command, flags, key, row }: Row, { model, estimate }: CheckedRow): void {
     this.rows += 1;
+    const state = this.known.get(key)?.state;
+    if (estimate && (state === undefined || state === 'not_sent' || state === 'failed'))
+      this.#price(estimate);
     this.lastRow = row;
     if (this.known.get(key)?.state === 'saved') this.savedBefore += 1;
     else {
@@ -50,6 +62,16 @@ export class Tally {
     }
     const kind = model === undefined ? command : `${command} ${model}`;
     this.kinds.set(kind, (this.kinds.get(kind) ?? 0) + 1);
+  }
+
+  #price(estimate: Estimate): void {
+    if ('unknown' in estimate) {
+      this.unpriced += 1;
+      this.whyUnpriced ||= estimate.unknown;
+    } else {
+      const { amount, unit } = estimate;
+      this.costs.set(unit, exactSum([this.costs.get(unit) ?? 0, amount]));
+    }
   }
 }
 
@@ -72,8 +94,7 @@ export async function* checkRows(
     else {
       const warn = (text: string) => ctx.io.warn(`${named}:${line}: ${text.replace(/^: /, '')}`);
       try {
-        const { model } = await checkRow(read, file, tally.known.get(read.key), showing, warn);
-        tally.add(read, model);
+        tally.add(read, await checkRow(read, file, tally.known.get(read.key), showing, warn));
       } catch (error) {
         ctx.signal.throwIfAborted();
         faults = faultsOf(error);
@@ -126,6 +147,17 @@ export const check = defineCommand({
       yield {
         value: { text: `${savedBefore} of ${rows} saved already`, json: { saved: savedBefore, rows } },
       };
+    }
+    const { costs, unpriced, whyUnpriced } = tally;
+    if ((costs.size > 0 || unpriced > 0) && (await tellsCosts(await ctx.settings(), {}, ctx))) {
+      const spend = [...costs].map(([unit, amount]) => ({ unit, amount }));
+      const words = [
+        ...(spend.length > 0 ? [`estimated cost: ${spendText(spend)} by your price file`] : []),
+        ...(unpriced > 0
+          ? [`${unpriced} ${unpriced === 1 ? 'row' : 'rows'} of unknown cost: ${whyUnpriced}`]
+          : []),
+      ];
+      yield { value: { text: words.join('; '), json: { estimated_cost: spend, unpriced } } };
     }
     const leftMs = savedBefore === rows ? 0 : await likelyMs(tally, ctx);
     const text =

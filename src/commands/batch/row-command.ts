@@ -4,7 +4,9 @@ import type { CreateFlags, Row } from '../../batch/rows.ts';
 import { type AnyCommand, type Outcome, ShownRequest } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usage } from '../../errors.ts';
+import type { BudgetFlags } from '../../flags/job-flags.ts';
 import type { RunProgress } from '../../io/io.ts';
+import type { Estimate } from '../../jobs/cost.ts';
 import { fieldDigests } from '../../jobs/create/once.ts';
 import { cleanNameValue, escapePattern } from '../../jobs/save/output-path.ts';
 import { SAVES_AT_ONCE } from '../../jobs/watch/follow-many.ts';
@@ -71,6 +73,8 @@ async function flagsOf(row: Row, rows: number, ctx: Context): Promise<Record<str
 /** What a row would send. */
 export interface CheckedRow {
   readonly model: string | undefined;
+  /** What it is going to cost; absent where nobody asks. */
+  readonly estimate?: Estimate | undefined;
 }
 
 /**
@@ -97,10 +101,14 @@ export async function checkRow(
   if (Symbol.asyncIterator in outcome) throw new Error('a create that is only shown has one outcome');
   if (outcome.error !== undefined) throw outcome.error;
   const { value } = outcome as Outcome<JobResult>;
-  const shown = value instanceof ShownRequest ? (value.json as { readonly body?: Body }) : {};
+  const isShown = value instanceof ShownRequest;
+  const shown = isShown ? (value.json as { readonly body?: Body }) : {};
   if (known) refuseChanged(row, known, shown.body);
   const model = shown.body?.model ?? row.flags.model;
-  return { model: typeof model === 'string' ? model : undefined };
+  return {
+    model: typeof model === 'string' ? model : undefined,
+    estimate: isShown ? value.estimate : undefined,
+  };
 }
 
 type Body = Readonly<Record<string, unknown>>;
@@ -133,16 +141,25 @@ export const rowWorld = (ctx: Context): RowWorld => ({
   ctx: { ...ctx, followers: createFollowers(ctx, { turns: createTurns(SAVES_AT_ONCE) }) },
 });
 
+/** What is said of all rows of a run. */
+export interface RowOptions extends BudgetFlags {
+  readonly again?: boolean;
+  /** Position of the last row. */
+  readonly rows: number;
+  /** The manifest, for messages. */
+  readonly named: string;
+}
+
 /** Creates a row, waits for it and saves it, or goes on with the job that its key has; as its create prints it. */
 export async function createRow(
   row: Row,
   manifest: string,
-  { rows, again, named }: { readonly rows: number; readonly again: boolean; readonly named: string },
+  { rows, named, ...limits }: RowOptions,
   { ctx }: RowWorld,
 ): Promise<Outcome<JobResult>> {
   const own = contextOf(row, manifest, ctx);
   const command = commandOf(row);
-  const shared = { once: row.key, wait: true, queue: true, ...(again && { again }) };
+  const shared = { once: row.key, wait: true, queue: true, ...limits };
   const takes = Object.entries(shared).filter(([key]) => Object.hasOwn(command.flags, key));
   const { io } = ctx;
   const outcome = await command.run(

@@ -4,8 +4,10 @@ import { defineCommand, type Outcome } from '../../command.ts';
 import { type Context, commandFor } from '../../context.ts';
 import { GwError, Interrupted, usage } from '../../errors.ts';
 import { type FlagValues, on, parsed, text } from '../../flags/flag.ts';
+import { budgetFlags } from '../../flags/job-flags.ts';
 import { reportError } from '../../io/error-lines.ts';
 import { durationText } from '../../io/quantity-text.ts';
+import { refuseUnpriced } from '../before-create.ts';
 import type { JobResult } from '../video/follow-job.ts';
 import { checkRows, Tally } from './check.ts';
 import { defaultFlags, defaultsNote, manifestArgs, nameFlags, openRows } from './flags.ts';
@@ -24,6 +26,7 @@ const runFlags = {
   limit: parsed('N', 'only the first N rows that are not done', wholeNumber),
   stopOnError: on('begin no more rows once one has failed'),
   retryFailed: on('create anew what ended badly; an unknown outcome is never sent again'),
+  ...budgetFlags,
   report: text('FILE', 'write all rows and what came of them into this .csv or .jsonl', {
     completes: 'file',
   }),
@@ -81,6 +84,7 @@ export const run = defineCommand({
         return;
       }
       if (tally.rows === 0) throw usage(`${named}: there is no row in it`);
+      await refuseUnpriced(await ctx.settings(), tally, flags, ctx);
       // Said once, and not for each row.
       await ctx.gateway();
       yield* new BatchRun({ ...{ input, flags, known, tally, report, file, named }, ctx }).outcomes();
@@ -190,7 +194,13 @@ class BatchRun {
   async #work(row: Row, world: ReturnType<typeof rowWorld>): Promise<Ended> {
     const { ctx, file, named, flags, tally } = this.#batch;
     const startedMs = ctx.clock.steady();
-    const options = { rows: tally.lastRow, again: flags.retryFailed ?? false, named };
+    const { maxCost, unpriced, retryFailed } = flags;
+    const options = {
+      ...{ rows: tally.lastRow, named },
+      ...(retryFailed && { again: true }),
+      ...(maxCost && { maxCost }),
+      ...(unpriced && { unpriced }),
+    };
     try {
       for (;;) {
         const outcome = await createRow(row, file, options, world).catch((error: unknown) => ({ error }));

@@ -17,12 +17,15 @@ export const set = defineCommand<Record<string, never>, ChangedSetting>({
   examples: [
     'gw config set timeout 90s',
     'gw config set budget.jobs 100/day',
+    "gw config set budget.amount '50 CNY/day'",
     'gw config set models.alpha alpha-video-2-0-fast-260128',
     'gw config set defaults.video.alpha.resolution 720p',
   ],
   notes: [
     'defaults.COMMAND.FLAG is the value of a flag of that command where it is not typed; for video the command is create ' +
       '(defaults.video.alpha.resolution). It is checked by the flag of the command.',
+    'prices is a JSON or YAML file of what models cost: img-2: {per_image: 0.2, currency: CNY}; for video per_second, a number ' +
+      'or {720p: 0.12}, or per_million_tokens. Estimates and budget.amount go by it until the gateway bills.',
   ],
   sends: 'nothing',
   async run({ args }, ctx) {

@@ -4,16 +4,18 @@ import { usage } from '../../errors.ts';
 import { type BodyFlags, referencesOf, typedFlagAt } from '../../flags/body-flags.ts';
 import { lookAtBody, refuseOrWarn } from '../../flags/breaches.ts';
 import { type FlagSet, type FlagValues, on } from '../../flags/flag.ts';
-import { onceFlags, promptFlags, refuseOnce, saveFlags } from '../../flags/job-flags.ts';
+import { budgetFlags, onceFlags, promptFlags, refuseOnce, saveFlags } from '../../flags/job-flags.ts';
 import { applySets, readJsonBody } from '../../flags/json-body.ts';
 import { readPrompt, refuseSharedStdin } from '../../flags/prompt.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
+import { imageFamily } from '../../gateway/image/job.ts';
 import { imageModels } from '../../gateway/image/models.ts';
 import { wantsColor } from '../../io/style.ts';
 import { parseReference, type ReferenceScheme } from '../../media/reference.ts';
 import type { MediaInput } from '../../media/resolve.ts';
 import { checkModel } from '../../models/check-model.ts';
 import { placeholderList } from '../../placeholders.ts';
+import { withEstimate } from '../before-create.ts';
 import { keptRequest } from '../kept-request.ts';
 import { showInstead } from '../show-instead.ts';
 import type { JobResult } from '../video/follow-job.ts';
@@ -78,7 +80,7 @@ export const partialFlags = {
 
 /** The flags that every image command has, or that only some have. */
 type SharedValues = FlagValues<
-  typeof promptFlags & typeof outputFlags & typeof partialFlags & typeof onceFlags
+  typeof promptFlags & typeof outputFlags & typeof partialFlags & typeof onceFlags & typeof budgetFlags
 > & {
   readonly model?: string;
   readonly multipart?: boolean;
@@ -88,7 +90,14 @@ type SharedValues = FlagValues<
 export function imageCommand<const F extends FlagSet>(spec: ImageCommand<F>): AnyCommand {
   return defineCommand<FlagSet, JobResult>({
     args: { name: 'PROMPT', summary: 'the prompt, as words', many: true },
-    flags: { ...promptFlags, ...spec.fields.flags, ...spec.flags, ...outputFlags, ...onceFlags },
+    flags: {
+      ...promptFlags,
+      ...spec.fields.flags,
+      ...spec.flags,
+      ...outputFlags,
+      ...onceFlags,
+      ...budgetFlags,
+    },
     examples: spec.examples,
     notes: spec.notes,
     sends: 'body',
@@ -147,9 +156,12 @@ export function imageCommand<const F extends FlagSet>(spec: ImageCommand<F>): An
         deps: { cwd, assetsDir, signal: ctx.signal },
       });
       refuseOrWarn(breaches, globals.validate === undefined, ctx.io);
-      const shown = await showInstead(spec.endpoint, input, ctx);
-      if (shown !== undefined) return { value: shown };
       const named = typeof planned.model === 'string' ? planned.model : model;
+      const shown = await showInstead(spec.endpoint, input, ctx);
+      if (shown !== undefined) {
+        const asked = { family: imageFamily, model: named, settings: planned };
+        return { value: await withEstimate(shown, settings, asked, 1, flags, ctx) };
+      }
       await checkModel(named, Object.keys(imageModels), ctx);
       const outcome = await sendImages(
         {

@@ -6,7 +6,7 @@ import { SLOW_ANSWER_SILENCE_MS } from '../../config/table.ts';
 import { type Access, type Context, originOfGateway } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import type { FlagOfPath } from '../../flags/breaches.ts';
-import type { OnceFlags, SaveFlags } from '../../flags/job-flags.ts';
+import type { BudgetFlags, OnceFlags, SaveFlags } from '../../flags/job-flags.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import { EDIT_MASK_FIELD } from '../../gateway/image/edit-form.ts';
 import { imageFamily } from '../../gateway/image/job.ts';
@@ -39,7 +39,7 @@ export interface ReadyRequest {
   readonly plan: OutputPlan;
   readonly keepPartials: boolean;
   readonly settings: Settings;
-  readonly flags: OnceFlags & SaveFlags;
+  readonly flags: OnceFlags & BudgetFlags & SaveFlags;
   /** What `gw again` makes it from. */
   readonly request: KeptRequest;
   readonly flagOf: FlagOfPath;
@@ -62,7 +62,7 @@ export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<Sen
   checkTarget(plan.save, { ...intent, once, now: ctx.clock.now(), outputsExpected: images });
   const deps = await followDeps(ctx);
   const silence = ready.settings.timeoutMs;
-  const within = await withinBudget(ready.settings, ctx);
+  const within = await withinBudget(ready.settings, { ...intent, family: imageFamily }, ready.flags, ctx);
   const make = (place?: OncePlace): Promise<ImageOutcome> => {
     const stopTelling = tellIfInterrupted(ctx);
     return createImages(
@@ -94,7 +94,8 @@ export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<Sen
     outcome = got.made;
   }
   for (const partial of outcome.partials) ctx.io.note(`partial image kept: ${partial}`);
-  if (outcome.error === undefined) await noteUsage(readImageUsage(outcome.record), undefined, ctx);
+  if (outcome.error === undefined)
+    await noteUsage(readImageUsage(outcome.record), outcome.id, undefined, ctx);
   const value: JobResult = {
     family: 'image',
     id: outcome.id,

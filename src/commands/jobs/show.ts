@@ -1,6 +1,8 @@
 import { defineCommand } from '../../command.ts';
+import { EMBEDDED } from '../../context.ts';
 import { oneLine, safeJson } from '../../io/escape.ts';
 import { durationText } from '../../io/quantity-text.ts';
+import type { Cost } from '../../jobs/cost.ts';
 import { type JobView, jobView, printableRecord } from '../../jobs/job-view.ts';
 import { jobIdSummary, namedJobs, notInLedger } from './named-jobs.ts';
 import { spendText } from './spend-text.ts';
@@ -8,7 +10,7 @@ import { spendText } from './spend-text.ts';
 /** Prompts and records come from outside: whatever they hold, they stay on their line, and are not cut. */
 const whole = (text: string): string => oneLine(text, Number.POSITIVE_INFINITY);
 
-type ShownJob = JobView & { readonly record: unknown };
+type ShownJob = JobView & { readonly cost: Omit<Cost, 'test'> | null; readonly record: unknown };
 
 /** `gw jobs show ID`: everything the ledger knows of one job, its record and links among it. */
 export const show = defineCommand<Record<string, never>, ShownJob>({
@@ -20,7 +22,9 @@ export const show = defineCommand<Record<string, never>, ShownJob>({
     const [named] = await namedJobs(args, ctx);
     if (!named?.known) throw notInLedger(args[0] ?? '', ctx);
     const { job, family } = named.known;
-    return { value: { ...jobView(job, family), record: printableRecord(job) ?? null } };
+    const known = job.gateway === EMBEDDED ? undefined : (await ctx.pricing()).costOf(job, family);
+    const cost = known ? { spend: known.spend, by: known.by } : null;
+    return { value: { ...jobView(job, family), cost, record: printableRecord(job) ?? null } };
   },
   human: (job, ctx) =>
     [...rowsOf(job, ctx.clock.now())]
@@ -53,7 +57,8 @@ function* rowsOf(job: ShownJob, nowMs: number): Generator<readonly [string, stri
   yield ['seconds', numberText(outputS)];
   yield ['tokens', numberText(tokens)];
   for (const { isTest, ...charge } of charges ?? [])
-    yield [isTest ? 'test credit' : 'cost', spendText([charge])];
+    yield isTest ? ['test credit', spendText([charge])] : ['cost', `${spendText([charge])} billed`];
+  if (job.cost?.by === 'prices') yield ['cost', `${spendText(job.cost.spend)} by your price file`];
   for (const { path, bytes, sha256 } of job.files)
     yield ['file', `${path} (${bytes} bytes, sha256 ${sha256})`];
   yield ['reply', job.record === null ? '' : safeJson(job.record)];

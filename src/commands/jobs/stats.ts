@@ -37,8 +37,9 @@ export const stats = defineCommand<typeof flags, Stats>({
   examples: ['gw jobs stats', 'gw jobs stats --since 7d --by model,day', 'gw jobs stats --by family --json'],
   notes: [
     'Counts the jobs of all gateways but the sandbox; with --profile, --base-url or --sandbox those of that one.',
-    'Seconds, tokens and spend are what the records of the gateway say, and nothing else: a family whose records name no ' +
-      'charges has none here. Test credit is counted apart. Days are those of UTC, by the time of creation.',
+    'Seconds, tokens and spend are what the records of the gateway say. What they do not bill is counted apart by the ' +
+      'price file (gw config set prices FILE), failed and unknown jobs too; so is test credit. Days are those of UTC, by ' +
+      'the time of creation.',
   ],
   sends: 'nothing',
   async run({ flags }, ctx) {
@@ -51,7 +52,11 @@ export const stats = defineCommand<typeof flags, Stats>({
       const what = left === 1 ? '1 job of the sandbox is' : `${left} jobs of the sandbox are`;
       ctx.io.note(`${what} left out; count them with: gw jobs stats --sandbox`);
     }
-    const jobs = known.map(({ job, family }) => ({ job, usage: taskOf(job, family)?.usage }));
+    const pricing = await ctx.pricing();
+    const jobs = known.map(({ job, family }) => {
+      const cost = pricing.costOf(job, family);
+      return { job, usage: taskOf(job, family)?.usage, priced: cost?.by === 'prices' ? cost.spend : [] };
+    });
     const unread = jobs.reduce((sum, { usage }) => sum + (usage?.unreadCharges ?? 0), 0);
     if (unread > 0) {
       const what =
@@ -75,6 +80,7 @@ export const stats = defineCommand<typeof flags, Stats>({
       { ...figure('seconds'), optional: true },
       figure('tokens'),
       { name: 'spend' },
+      { name: 'by price file', optional: true },
       { name: 'test credit', optional: true },
     ],
     rows: groups.map((group) => {
@@ -88,6 +94,7 @@ export const stats = defineCommand<typeof flags, Stats>({
           String(group.output_s ?? '-'),
           String(group.tokens ?? '-'),
           spendText(group.spend) || '-',
+          spendText(group.priced) || '-',
           spendText(group.test_spend) || '-',
         ],
       };
@@ -113,6 +120,7 @@ function totalText(total: StatsGroup): string {
     `${running} running`,
     ...(total.output_s === null ? [] : [`${total.output_s} seconds`]),
     ...(total.tokens === null ? [] : [`${total.tokens} tokens`]),
-    ...(total.spend.length === 0 ? [] : [spendText(total.spend)]),
+    ...(total.spend.length === 0 ? [] : [`${spendText(total.spend)} billed`]),
+    ...(total.priced.length === 0 ? [] : [`${spendText(total.priced)} by your price file`]),
   ].join(', ');
 }

@@ -7,6 +7,7 @@ import { type BodyFlags, referencesOf, typedFlagAt } from '../../flags/body-flag
 import { type FieldVerdict, type FlagOfPath, lookAtBody, refuseOrWarn } from '../../flags/breaches.ts';
 import type { FlagSet, FlagValues } from '../../flags/flag.ts';
 import {
+  budgetFlags,
   countFlags,
   onceFlags,
   pollFlags,
@@ -33,7 +34,7 @@ import type { KeptRequest } from '../../ledger/event.ts';
 import { onceJobKey } from '../../ledger/job-key.ts';
 import { type MediaInput, resolveMedia } from '../../media/resolve.ts';
 import { once } from '../../once.ts';
-import { refuseOverBudget, warnOfAlike, withinBudget } from '../before-create.ts';
+import { refuseOverBudget, warnOfAlike, withEstimate, withinBudget } from '../before-create.ts';
 import { keptRequest } from '../kept-request.ts';
 import { showInstead } from '../show-instead.ts';
 import { followFromFlags, type JobResult, jobLines, outcomeOf, waitDeadlineMs } from './follow-job.ts';
@@ -116,7 +117,14 @@ export const madeBy = (
     )
     .join(', or of ');
 
-const sharedFlags = { ...waitFlags, ...pollFlags, ...saveFlags, ...onceFlags, ...countFlags };
+const sharedFlags = {
+  ...waitFlags,
+  ...pollFlags,
+  ...saveFlags,
+  ...onceFlags,
+  ...countFlags,
+  ...budgetFlags,
+};
 type SharedValues = FlagValues<typeof promptFlags & typeof sharedFlags>;
 
 /** The create command of a family: argv -> body -> job on disk -> reply, and with --wait the outputs on disk. */
@@ -171,7 +179,7 @@ async function makeReady<F extends FlagSet>(
   const shown = await showInstead(draft.endpoint, { body: identify(spec, draft, first).body }, ctx);
   if (shown !== undefined) {
     if (count !== undefined && count > 1) ctx.io.note(`--count ${count}: ${count} requests like this one`);
-    return shown;
+    return withEstimate(shown, draft.settings, askedOf(spec, draft), count ?? 1, typed, ctx);
   }
   const validate = ctx.globals.validate === undefined;
   const checkFirst = once(async () => (validate ? spec.checkFirst?.(draft.body, flagOf, ctx) : undefined));
@@ -403,7 +411,10 @@ async function* sendMany(
   }
   const followers = createFollowers(ctx);
   // Under a key some may have been made before: each is counted when its turn comes.
-  if (ready.flags.once === undefined) await refuseOverBudget(ready.draft.settings, count, ctx);
+  if (ready.flags.once === undefined) {
+    const { spec, draft, flags } = ready;
+    await refuseOverBudget(draft.settings, askedOf(spec, draft), count, flags, ctx);
+  }
   const turns = createTurns(1);
   let isOver = false;
   const turn = <T>(make: () => Promise<T>): Promise<T> =>
@@ -568,7 +579,7 @@ async function make(
       family,
       endpoint: draft.endpoint,
       intent: { ...intent, ...(place && { once: place.once }) },
-      within: await withinBudget(draft.settings, ctx),
+      within: await withinBudget(draft.settings, askedOf(spec, draft), flags, ctx),
       client: access.client,
       ledger,
       clock: ctx.clock,
@@ -603,14 +614,11 @@ function intentOf(
   { name: gateway, keyId }: Access,
   save: CreateInput['intent']['save'],
 ): CreateInput['intent'] {
-  const { content, contents, prompt, ...rest } = body;
+  const { content, contents, prompt } = body;
   return {
     event: 'intent',
-    family: spec.family.name,
-    endpoint: endpoint.name,
-    model: isText(body.model) ? body.model : model,
+    ...{ endpoint: endpoint.name, ...askedOf(spec, { model, body }), family: spec.family.name },
     prompt: promptIn(content ?? contents ?? prompt),
-    settings: { ...scalarsOf(rest), ...scalarsOf(rest.settings) },
     media: media.items.map((item) => item.describe),
     references: media.items.map(({ describe, sha256 }) => ({ name: describe, sha256 })),
     request: anyCallback ? { ...request, flags: { ...request.flags, callbackUrl: 'auto' } } : request,
@@ -618,6 +626,19 @@ function intentOf(
     keyId,
     gateway,
     save,
+  };
+}
+
+/** What of a request decides its cost. */
+function askedOf(
+  { family }: { readonly family: TaskFamily },
+  { model, body }: Pick<Draft, 'model' | 'body'>,
+) {
+  const { content: _content, contents: _contents, prompt: _prompt, ...rest } = body;
+  return {
+    family,
+    model: isText(body.model) ? body.model : model,
+    settings: { ...scalarsOf(rest), ...scalarsOf(rest.settings) },
   };
 }
 

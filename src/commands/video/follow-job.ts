@@ -4,7 +4,9 @@ import { DEFAULT_WAIT_TIMEOUT } from '../../config/table.ts';
 import { type Access, type Context, commandFor } from '../../context.ts';
 import { GwError, Interrupted } from '../../errors.ts';
 import type { PollFlags } from '../../flags/job-flags.ts';
+import { findFamily } from '../../gateway/families.ts';
 import type { TaskFamily, TaskUsage } from '../../gateway/task.ts';
+import type { Cost } from '../../jobs/cost.ts';
 import { explainOtherKey } from '../../jobs/create/hold-job.ts';
 import type { Followed, FollowInput, JobDeps } from '../../jobs/watch/follow.ts';
 import { followMany } from '../../jobs/watch/follow-many.ts';
@@ -109,23 +111,40 @@ export async function* followAll(
     const explained = job
       ? { ...followed, error: explainOtherKey(followed.error, { ...job, id }, keyId) }
       : followed;
-    if (followed.usage && followed.error === undefined) {
-      await noteUsage(followed.usage, requests.length > 1 || isOneOfMany ? id : undefined, ctx);
+    if (followed.error === undefined) {
+      const name = requests.length > 1 || isOneOfMany ? id : undefined;
+      await noteUsage(followed.usage, input.request.key, name, ctx);
     }
     yield outcomeOf(explained, { family: family.name, id, accepted }, ctx);
   }
 }
 
-/** Says in one line what a job used; nothing where its record gives no figure. `name` tells it from others. */
+/**
+ * Says in one line what a job used; nothing where neither its record nor the price file gives a figure. `key` is gw's key
+ * of the job; `name` tells it from others.
+ */
 export async function noteUsage(
-  used: TaskUsage | undefined,
+  used: TaskUsage = {},
+  key: string,
   name: string | undefined,
   ctx: Context,
 ): Promise<void> {
-  if (used === undefined || ctx.io.mode.quiet) return;
+  if (ctx.io.mode.quiet) return;
   const { usageText } = await import('../jobs/spend-text.ts');
-  const text = usageText(used);
+  const text = usageText(used, used.charges ? undefined : await priceOf(key, ctx));
   if (text !== '') ctx.io.note(name === undefined ? text : `task ${name}: ${text}`);
+}
+
+/** What a job cost by the price file; what is paid for never fails for want of it. */
+async function priceOf(key: string, ctx: Context): Promise<Cost | undefined> {
+  try {
+    const pricing = await ctx.pricing();
+    if (pricing.prices === undefined) return undefined;
+    const [job] = await (await ctx.ledger()).find({ ids: [key] });
+    return job && pricing.costOf(job, await findFamily(job.family));
+  } catch {
+    return undefined;
+  }
 }
 
 /** As many of a family's newest jobs are looked through for ones like it. */

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { Endpoint } from '../endpoint.ts';
 import { type ExternalIds, type TaskFamily, TaskId, taskState } from '../task.ts';
+import { BETA_DEFAULT_DURATION_S, betaDefaults } from './modes.ts';
 import { betaCharges, betaOutputS, betaOutputs, isElementsOnly } from './outputs.ts';
 import { betaRefusal, isBetaSuccess } from './reply.ts';
 
@@ -122,6 +123,7 @@ const externalIds: ExternalIds = {
 
 export const betaFamily: TaskFamily = {
   name: 'beta',
+  implied: { resolution: betaDefaults.resolution, duration: BETA_DEFAULT_DURATION_S },
   query: {
     endpoint: betaTasks,
     maxIds: MAX_IDS,

@@ -3,30 +3,65 @@ import * as path from 'node:path';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { waitForLock } from '../../disk/wait-for-lock.ts';
 import { GwError } from '../../errors.ts';
+import { findFamily } from '../../gateway/families.ts';
+import type { Family } from '../../gateway/task.ts';
 import type { Clock } from '../../host.ts';
 import type { Job } from '../../ledger/event.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
+import type { Hold, Ledger } from '../../ledger/ledger.ts';
 import { claimError } from '../../ledger/write-error.ts';
+import type { Asked, Pricing } from '../cost.ts';
+import { exactSum, type Spend } from '../stats.ts';
 
 // A limit that the user has set is counted in the ledger, over all processes of this user, under one lock with the intent
 // that would pass it: of those who race for the last place one gets it.
 
-/** How many jobs a profile may make in a calendar hour, day or month of this machine's time zone. */
-export interface Budget {
-  readonly jobs: { readonly most: number; readonly period: 'hour' | 'day' | 'month' };
-  readonly profile: string;
+type Period = 'hour' | 'day' | 'month';
+
+/** A sum of money that may not be passed. */
+export interface AmountLimit {
+  readonly most: number;
+  readonly currency: string;
 }
 
-interface BudgetDeps {
+/** What limits the creates of a command; periods are those of the calendar, in this machine's time zone. */
+export interface Limits {
+  readonly profile: string;
+  /** `budget.jobs` */
+  readonly jobs?: { readonly most: number; readonly period: Period } | undefined;
+  /** `budget.amount` */
+  readonly amount?: (AmountLimit & { readonly period: Period }) | undefined;
+  /** `--max-cost`; of what this command makes. */
+  readonly maxCost?: AmountLimit | undefined;
+  /** What has no price may be made under a limit of money (`--unpriced`). */
+  readonly unpriced: boolean;
+}
+
+/** What is to be made. */
+export interface LimitedJob extends Asked {
+  readonly family: Family;
+}
+
+export interface BudgetDeps {
   readonly ledger: Ledger;
   readonly clock: Clock;
+  readonly pricing: Pricing;
+  /** gw's keys of the jobs that this command has begun. */
+  readonly begun: Set<string>;
 }
 
-/** Begins a job within a budget. Throws GwError `budget` where it would pass it, or what `begin` throws. */
-export async function beginWithin<T>(budget: Budget, deps: BudgetDeps, begin: () => T): Promise<T> {
+/** Begins a job within the user's limits, with what it is going to cost. */
+export type Within = (begin: (estimate: Spend | undefined) => Hold) => Promise<Hold>;
+
+/** Begins a job within limits. Throws GwError `budget` where it would pass one, or what `begin` throws. */
+export async function beginWithin(
+  limits: Limits,
+  asked: LimitedJob,
+  deps: BudgetDeps,
+  begin: (estimate: Spend | undefined) => Hold,
+): Promise<Hold> {
   const { clock, ledger } = deps;
   const locks = path.join(path.dirname(ledger.dir), 'locks');
-  const id = createHash('sha256').update(budget.profile).digest('hex').slice(0, 16);
+  const id = createHash('sha256').update(limits.profile).digest('hex').slice(0, 16);
   let lock: Awaited<ReturnType<typeof waitForLock>>;
   try {
     ensureDirectory(locks);
@@ -35,29 +70,109 @@ export async function beginWithin<T>(budget: Budget, deps: BudgetDeps, begin: ()
     throw claimError(error, locks, 'usage');
   }
   try {
-    await refuseOver(budget, 1, deps);
-    return begin();
+    const hold = begin(await refuseOver(limits, asked, 1, deps));
+    deps.begun.add(hold.key);
+    return hold;
   } finally {
     lock.release();
   }
 }
 
-/** Throws GwError `budget` where so many more jobs would pass it. */
-export async function refuseOver(budget: Budget, more: number, { clock, ledger }: BudgetDeps): Promise<void> {
-  const { most, period } = budget.jobs;
-  const { startMs, endMs } = spanOf(period, clock.now());
-  const used = await ledger.find({
-    sinceMs: startMs,
-    where: (job) => job.profile === budget.profile && counts(job),
-  });
-  if (used.length + more <= most) return;
-  const adds = more === 1 ? 'this one would add 1' : `these would add ${more}`;
-  throw new GwError(
+/**
+ * Throws GwError `budget` where so many more jobs would pass a limit, or have no price under a limit of money; gives back
+ * what one of them is going to cost, where that is known.
+ */
+export async function refuseOver(
+  limits: Limits,
+  asked: LimitedJob,
+  more: number,
+  deps: BudgetDeps,
+): Promise<Spend | undefined> {
+  const { jobs, amount, maxCost, profile } = limits;
+  const nowMs = deps.clock.now();
+  const made = async (sinceMs: number) =>
+    deps.ledger.find({ sinceMs, where: (job) => job.profile === profile && counts(job) });
+  if (jobs !== undefined) {
+    const { startMs, endMs } = spanOf(jobs.period, nowMs);
+    const used = (await made(startMs)).length;
+    if (used + more > jobs.most) {
+      const hint = `raise it with: gw config set budget.jobs N/${jobs.period}`;
+      const are = `${used} of profile ${profile} ${used === 1 ? 'is' : 'are'} used`;
+      throw over(`budget.jobs ${jobs.most}/${jobs.period}: ${are}, and ${adds(more, `${more}`)}`, hint, {
+        ...{ period: jobs.period, endMs },
+      });
+    }
+  }
+  const estimate = await deps.pricing.estimate(asked.family, asked);
+  if (amount !== undefined) {
+    const { startMs, endMs } = spanOf(amount.period, nowMs);
+    const name = `budget.amount ${amount.most} ${amount.currency}/${amount.period}`;
+    const hint = `raise it with: gw config set budget.amount "N ${amount.currency}/${amount.period}"`;
+    const used = () => made(startMs);
+    const of = `of profile ${profile}`;
+    await refuseCost({ name, hint, of, used, ends: { period: amount.period, endMs }, ...amount });
+  }
+  if (maxCost !== undefined) {
+    const name = `--max-cost ${maxCost.most} ${maxCost.currency}`;
+    const used = () => deps.ledger.find({ ids: [...deps.begun], where: counts });
+    const hint = 'give it more, or run the command again for the rest';
+    await refuseCost({ name, hint, of: 'of this command', used, ...maxCost });
+  }
+  return 'unknown' in estimate ? undefined : estimate;
+
+  async function refuseCost({ name, hint, of, used, ends, most, currency }: CostLimit): Promise<void> {
+    if ('unknown' in estimate || estimate.unit !== currency) {
+      if (limits.unpriced) return;
+      const why = 'unknown' in estimate ? estimate.unknown : `its price is in ${estimate.unit}`;
+      throw new GwError('budget', `${name}: the cost of this one is not known: ${why}; nothing was sent`, {
+        hint: 'let it pass with --unpriced, or say what it costs in the price file',
+      });
+    }
+    const { sum, unknown } = await summed(await used(), currency, deps.pricing);
+    const each = exactSum(Array.from({ length: more }, () => estimate.amount));
+    if (exactSum([sum, each]) <= most) return;
+    const besides = unknown === 0 ? '' : ` (beside ${unknown} of unknown cost)`;
+    const are = `${sum} ${currency} ${of} are used${besides}`;
+    throw over(`${name}: ${are}, and ${adds(more, `${each} ${currency}`)}`, hint, ends);
+  }
+}
+
+interface CostLimit extends AmountLimit {
+  readonly name: string;
+  readonly hint: string;
+  readonly of: string;
+  readonly used: () => Promise<Job[]>;
+  readonly ends?: Ends | undefined;
+}
+
+interface Ends {
+  readonly period: Period;
+  readonly endMs: number;
+}
+
+const adds = (more: number, what: string): string => `${more === 1 ? 'this one' : 'these'} would add ${what}`;
+
+const over = (what: string, hint: string, ends: Ends | undefined): GwError =>
+  new GwError(
     'budget',
-    `budget.jobs ${most}/${period}: ${used.length} of profile ${budget.profile} ${used.length === 1 ? 'is' : 'are'} used, ` +
-      `and ${adds}; the ${period} ends at ${new Date(endMs).toISOString()}; nothing was sent`,
-    { hint: `raise it with: gw config set budget.jobs N/${period}` },
+    `${what}; ${ends ? `the ${ends.period} ends at ${new Date(ends.endMs).toISOString()}; ` : ''}nothing was sent`,
+    { hint },
   );
+
+/** What jobs cost in a currency, and of how many that is not known. */
+async function summed(
+  jobs: readonly Job[],
+  currency: string,
+  pricing: Pricing,
+): Promise<{ readonly sum: number; readonly unknown: number }> {
+  const amounts: number[] = [];
+  let unknown = 0;
+  for (const job of jobs) {
+    const cost = pricing.costOf(job, await findFamily(job.family));
+    if (cost === undefined) unknown += 1;
+    else for (const { unit, amount } of cost.spend) if (unit === currency) amounts.push(amount);
+  }
+  return { sum: exactSum(amounts), unknown };
 }
 
 /** Whether a job counts: what certainly made nothing does not, nor a task that was made elsewhere and only taken in. */
@@ -65,10 +180,7 @@ const counts = ({ state, bodySha256, isDamaged }: Job): boolean =>
   state !== 'not_sent' && state !== 'refused' && (bodySha256 !== '' || isDamaged === true);
 
 /** The calendar period that a moment lies in, by this machine's time zone, Unix milliseconds. */
-export function spanOf(
-  period: Budget['jobs']['period'],
-  nowMs: number,
-): { readonly startMs: number; readonly endMs: number } {
+export function spanOf(period: Period, nowMs: number): { readonly startMs: number; readonly endMs: number } {
   const now = new Date(nowMs);
   const [year, month, day] = [now.getFullYear(), now.getMonth(), now.getDate()];
   switch (period) {

@@ -9,7 +9,9 @@ import { UnknownOutcome } from '../../http/retry.ts';
 import type { IntentEvent } from '../../ledger/event.ts';
 import { isOwnExternalId } from '../../ledger/job-key.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import type { Spend } from '../stats.ts';
 import type { Looker } from '../watch/looker.ts';
+import type { Within } from './budget.ts';
 import {
   belongsToAnother,
   type FoundTask,
@@ -37,8 +39,8 @@ export interface CreateInput extends IdentifiedBody {
   readonly onExchange?: ((isUnderWay: boolean) => void) | undefined;
   /** Tells that the answer was lost and the job is being looked for. */
   readonly note: (text: string) => void;
-  /** Begins the job within the user's budget, where there is one. */
-  readonly within?: (<T>(begin: () => T) => Promise<T>) | undefined;
+  /** Begins the job within the user's limits, with what it is going to cost. */
+  readonly within?: Within | undefined;
   /** With `--queue`: a slot is waited for before anything is sent, and a 429 means that there is none yet. */
   readonly queue?: QueueOptions | undefined;
 }
@@ -83,8 +85,8 @@ export async function createJob(input: CreateInput): Promise<AcceptedJob> {
     const takenUp = await takeUpLost(input);
     if (takenUp) return takenUp;
   }
-  const beginHeld = () =>
-    ledger.begin({ ...input.intent, bodySha256: digestOf(input.body), externalId: input.externalId }, key);
+  const asked = { ...input.intent, bodySha256: digestOf(input.body), externalId: input.externalId };
+  const beginHeld = (estimate?: Spend) => ledger.begin({ ...asked, ...(estimate && { estimate }) }, key);
   const begin = () => input.within?.(beginHeld) ?? beginHeld();
   const hold = await (queue ? beginInSlot(input, queue, begin) : begin());
   const attempt = new CreateAttempt(input);

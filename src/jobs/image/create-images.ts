@@ -7,9 +7,11 @@ import { isMistyped, readImages, readMissing } from '../../gateway/image/reply.t
 import type { ReceivedHead, RequestInput } from '../../http/client.ts';
 import { cutText, describeBody, receivedHead } from '../../http/read-reply.ts';
 import type { IntentEvent, LedgerEvent, SavedFile } from '../../ledger/event.ts';
+import type { Within } from '../create/budget.ts';
 import { interruptedEvent, refusedEvent, unknownHint } from '../create/record-failure.ts';
 import type { Naming } from '../save/output-path.ts';
 import type { DownloadJournal } from '../save/part-file.ts';
+import type { Spend } from '../stats.ts';
 import type { JobDeps } from '../watch/follow.ts';
 import { IncomingImage } from './incoming-image.ts';
 import { imageJournal, imagePath } from './publish-image.ts';
@@ -26,7 +28,7 @@ import { saveImages } from './save-images.ts';
 export async function createImages(request: ImageRequest, deps: ImageDeps): Promise<ImageOutcome> {
   const { ledger, client, clock, progress, signal, silenceMs } = deps;
   const { endpoint, input, intent, streams, outputsExpected, partialsExpected, keepPartials } = request;
-  const begin = () => ledger.begin(intent, request.key);
+  const begin = (estimate?: Spend) => ledger.begin({ ...intent, ...(estimate && { estimate }) }, request.key);
   const hold = await (request.within?.(begin) ?? begin());
   const { key } = hold;
   const startedMs = clock.steady();
@@ -277,8 +279,8 @@ export interface ImageRequest {
   readonly intent: IntentEvent & { readonly family: 'image' };
   /** gw's own key for the job, where it is made under a key of --once. */
   readonly key?: string | undefined;
-  /** Begins the job within the user's budget, where there is one. */
-  readonly within?: (<T>(begin: () => T) => Promise<T>) | undefined;
+  /** Begins the job within the user's limits, with what it is going to cost. */
+  readonly within?: Within | undefined;
   /** With `-o -`: takes the bytes of the one image (`io.outBytes`), in pieces. */
   readonly toStdout?: ((bytes: Uint8Array) => Promise<void>) | undefined;
 }

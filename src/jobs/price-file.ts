@@ -1,0 +1,87 @@
+import { type GwError, usage } from '../errors.ts';
+import { alphaModels } from '../gateway/alpha/models.ts';
+import { readInputFile } from '../media/read-input.ts';
+import { decodeUtf8 } from '../media/utf8.ts';
+
+// The user's price file (setting `prices`): what the models cost, for estimates and limits of money.
+
+/** What a model costs; of a video per second or per token, of an image per image or per token. */
+export interface Price {
+  /** For every resolution, or by its word in lower case. */
+  readonly perSecond?: number | Readonly<Record<string, number>>;
+  readonly perImage?: number;
+  readonly perMillionTokens?: number;
+  readonly currency: string;
+}
+
+/** By the model's ID. */
+export type Prices = ReadonlyMap<string, Price>;
+
+const MAX_BYTES = 1024 * 1024;
+const fields = ['per_second', 'per_image', 'per_million_tokens', 'currency'];
+const HINT = 'write each model as img-2: {per_image: 0.2, currency: CNY}';
+
+/** Reads a price file, JSON or YAML by its ending. Throws `usage` that names file, place and rule. */
+export async function readPriceFile(file: string): Promise<Prices> {
+  const named = `the price file ${file}`;
+  if (!/\.(json|ya?ml)$/i.test(file)) throw usage(`${named}: its name ends in .json, .yaml or .yml`);
+  const text = decodeUtf8(await readInputFile(file, { named, maxBytes: MAX_BYTES }), named);
+  let value: unknown;
+  try {
+    value = /\.json$/i.test(file) ? JSON.parse(text) : (await import('yaml')).parse(text);
+  } catch (error) {
+    const [why = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
+    const form = /\.json$/i.test(file) ? 'JSON' : 'YAML';
+    throw usage(`${named}: not ${form}: ${why.replace(/:$/, '')}`, HINT);
+  }
+  if (!isObject(value)) throw usage(`${named}: holds no models`, HINT);
+  const prices = new Map<string, Price>();
+  for (const [name, said] of Object.entries(value)) {
+    const id = modelId(name);
+    if (prices.has(id)) throw usage(`${named}: ${name}: ${id} is priced twice`, 'leave one of them out');
+    prices.set(
+      id,
+      priceOf(said, (at, rule) => usage(`${named}: ${[name, ...at].join('.')}: ${rule}`, HINT)),
+    );
+  }
+  return prices;
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** `2.5` -> its ID, as --model takes it. */
+const modelId = (name: string): string =>
+  Object.entries(alphaModels).find(([, { short }]) => short === name)?.[0] ?? name;
+
+function priceOf(said: unknown, fault: (at: readonly string[], rule: string) => GwError): Price {
+  if (!isObject(said)) throw fault([], 'a model has an object of prices');
+  const unknown = Object.keys(said).find((field) => !fields.includes(field));
+  if (unknown !== undefined) throw fault([unknown], `one of ${fields.join(', ')} is taken`);
+  const { currency, per_second: perSecond, per_image: perImage, per_million_tokens: perMillionTokens } = said;
+  if (typeof currency !== 'string' || !/^[A-Z]{3}$/.test(currency))
+    throw fault(['currency'], 'three capital letters, such as CNY, are needed');
+  const figure = (value: unknown, ...at: string[]): number => {
+    if (typeof value === 'number' && value >= 0 && value <= 1e9) return value;
+    throw fault(at, 'a number from 0 on is taken');
+  };
+  const perSecondOf = () => {
+    if (!isObject(perSecond)) return figure(perSecond, 'per_second');
+    const rates = Object.entries(perSecond).map(([resolution, rate]): [string, number] => [
+      resolution.toLowerCase(),
+      figure(rate, 'per_second', resolution),
+    ]);
+    if (rates.length > 0) return Object.fromEntries(rates);
+    throw fault(['per_second'], 'a price, or one for each resolution, is needed');
+  };
+  const price: Price = {
+    currency,
+    ...(perSecond !== undefined && { perSecond: perSecondOf() }),
+    ...(perImage !== undefined && { perImage: figure(perImage, 'per_image') }),
+    ...(perMillionTokens !== undefined && {
+      perMillionTokens: figure(perMillionTokens, 'per_million_tokens'),
+    }),
+  };
+  if (Object.keys(price).length > 1) return price;
+  throw fault([], `one of ${fields.slice(0, -1).join(', ')} is needed`);
+}
