@@ -94,7 +94,6 @@ function flagOf(name: string, { path: words, command }: Called, where: string) {
 }
 
 const endings = ['json', 'yaml', 'yml'] as const;
-const MAX_PRESET_BYTES = 1024 * 1024;
 
 function presetFile(name: string, host: Host): string {
   if (!/^[\w][\w.-]{0,99}$/.test(name))
@@ -124,19 +123,9 @@ function namesIn(dir: string): string[] {
 }
 
 async function readPreset(file: string): Promise<Record<string, unknown>> {
-  let value: unknown;
-  try {
-    if (fs.statSync(file).size > MAX_PRESET_BYTES) throw new Error('it is larger than 1 MiB');
-    const text = fs.readFileSync(file, 'utf8');
-    value = file.endsWith('.json') ? JSON.parse(text) : (await import('yaml')).parse(text);
-  } catch (error) {
-    const [why] = (error instanceof Error ? error.message : String(error)).split('\n');
-    throw usage(
-      `the preset ${file} cannot be read: ${why}`,
-      'write flags and values, such as resolution: 720p',
-    );
-  }
-  if (typeof value === 'object' && value !== null && !Array.isArray(value))
-    return value as Record<string, unknown>;
-  throw usage(`the preset ${file} is no list of flags`, 'write flags and values, such as resolution: 720p');
+  const hint = 'write flags and values, such as resolution: 720p';
+  const { readObject } = await import('./media/read-data.ts');
+  const flags = await readObject(file, `the preset ${file}`, hint);
+  if (flags !== undefined) return flags;
+  throw usage(`the preset ${file} is no list of flags`, hint);
 }

@@ -1,7 +1,6 @@
 import { type GwError, usage } from '../errors.ts';
 import { alphaModels } from '../gateway/alpha/models.ts';
-import { readInputFile } from '../media/read-input.ts';
-import { decodeUtf8 } from '../media/utf8.ts';
+import { readObject } from '../media/read-data.ts';
 
 // The user's price file (setting `prices`): what the models cost, for estimates and limits of money.
 
@@ -17,7 +16,6 @@ export interface Price {
 /** By the model's ID. */
 export type Prices = ReadonlyMap<string, Price>;
 
-const MAX_BYTES = 1024 * 1024;
 const fields = ['per_second', 'per_image', 'per_million_tokens', 'currency'];
 const HINT = 'write each model as img-2: {per_image: 0.2, currency: CNY}';
 
@@ -25,16 +23,8 @@ const HINT = 'write each model as img-2: {per_image: 0.2, currency: CNY}';
 export async function readPriceFile(file: string): Promise<Prices> {
   const named = `the price file ${file}`;
   if (!/\.(json|ya?ml)$/i.test(file)) throw usage(`${named}: its name ends in .json, .yaml or .yml`);
-  const text = decodeUtf8(await readInputFile(file, { named, maxBytes: MAX_BYTES }), named);
-  let value: unknown;
-  try {
-    value = /\.json$/i.test(file) ? JSON.parse(text) : (await import('yaml')).parse(text);
-  } catch (error) {
-    const [why = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
-    const form = /\.json$/i.test(file) ? 'JSON' : 'YAML';
-    throw usage(`${named}: not ${form}: ${why.replace(/:$/, '')}`, HINT);
-  }
-  if (!isObject(value)) throw usage(`${named}: holds no models`, HINT);
+  const value = await readObject(file, named, HINT);
+  if (value === undefined) throw usage(`${named}: holds no models`, HINT);
   const prices = new Map<string, Price>();
   for (const [name, said] of Object.entries(value)) {
     const id = modelId(name);

@@ -1,0 +1,29 @@
+// The library is imported by name: in the bundle, a late import of it has no names.
+import { parse } from 'yaml';
+import { usage } from '../errors.ts';
+import { readInputFile } from './read-input.ts';
+import { decodeUtf8 } from './utf8.ts';
+
+const MAX_BYTES = 1024 * 1024;
+
+/**
+ * The object in a JSON or YAML file, by its ending; undefined where another value stands there. Throws `usage` for a file
+ * that cannot be read or parsed; `named` is what messages call it.
+ */
+export async function readObject(
+  file: string,
+  named: string,
+  hint: string,
+): Promise<Record<string, unknown> | undefined> {
+  const text = decodeUtf8(await readInputFile(file, { named, maxBytes: MAX_BYTES }), named);
+  const isJson = /\.json$/i.test(file);
+  let value: unknown;
+  try {
+    value = isJson ? JSON.parse(text) : parse(text);
+  } catch (error) {
+    const [why = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
+    throw usage(`${named}: not ${isJson ? 'JSON' : 'YAML'}: ${why.replace(/:$/, '')}`, hint);
+  }
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject ? (value as Record<string, unknown>) : undefined;
+}
