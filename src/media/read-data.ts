@@ -1,8 +1,7 @@
 // The library is imported by name: in the bundle, a late import of it has no names.
 import { parse } from 'yaml';
 import { usage } from '../errors.ts';
-import { readInputFile } from './read-input.ts';
-import { decodeUtf8 } from './utf8.ts';
+import { decodeUtf8, readInputFile } from './read-input.ts';
 
 const MAX_BYTES = 1024 * 1024;
 
