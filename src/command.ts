@@ -55,7 +55,7 @@ export interface CommandSpec<F extends FlagSet, R> {
   /** One outcome, or several as they come. */
   run(input: CommandInput<F>, ctx: Context): Promise<Outcome<R>> | AsyncIterable<Outcome<R>>;
   /** The result for people: whole lines, or a table. */
-  human(value: R, ctx: Context, failed: boolean): string | Table;
+  human(value: R, ctx: Context, failed: boolean): string | Table | Promise<string | Table>;
   /** The JSON text of a result where it is not simply the value (a gateway's reply, unchanged). */
   raw?(value: R): string;
 }

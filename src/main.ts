@@ -109,7 +109,7 @@ async function print(command: AnyCommand, { value, error }: Outcome<unknown>, ct
     return;
   }
   if (!io.mode.json) {
-    const shown = command.human(value, ctx, error !== undefined);
+    const shown = await command.human(value, ctx, error !== undefined);
     await (typeof shown === 'string' ? io.out(shown) : io.table(shown));
   } else if (command.raw) await io.outRaw(command.raw(value));
   else await io.outJson(value);

@@ -168,6 +168,11 @@ export const program: Node = group(
       async () => (await import('./commands/again.ts')).again,
     ),
     leaf('open', 'open an output on the desktop', async () => (await import('./commands/open.ts')).open),
+    leaf(
+      'gallery',
+      'one page of the outputs, to look through and search',
+      async () => (await import('./commands/gallery.ts')).gallery,
+    ),
     group('batch', 'many jobs from one file', [
       leaf(
         'run',

@@ -22,6 +22,7 @@ const allowed: Record<string, readonly string[]> = {
   chat: [...leaves, 'gateway', 'disk', 'http', 'io', 'media', 'config', 'flags', 'context.ts'],
   models: [...leaves, 'gateway', 'disk', 'http', 'config', 'flags', 'context.ts'],
   flags: [...leaves, 'gateway', 'io', 'media', 'config'],
+  gallery: [],
   batch: [...leaves, 'flags', 'media'],
   completion: [...leaves, 'gateway', 'disk', 'config', 'ledger', 'flags', 'command.ts', 'program.ts'],
   commands: ['*'],

@@ -8,6 +8,7 @@ const heavy = [
   'test/cli/**/*.test.ts',
   'test/torture/**/*.torture.ts',
   'test/fuzz/**/*.test.ts',
+  'test/gallery/**/*.test.ts',
   'test/chat/{pipes,repl-terminal}.test.ts',
   'test/commands/examples.test.ts',
   'test/completion/shells.test.ts',

@@ -61,7 +61,7 @@ function openerOf({ platform, env }: Pick<Host, 'platform' | 'env'>): string | u
 const SAYS_SO_MS = 2_000;
 
 /** Opens an absolute path, without a shell; whether that went well, as far as it can be told. */
-async function openOnDesktop(target: string, host: Pick<Host, 'platform' | 'env'>): Promise<boolean> {
+export async function openOnDesktop(target: string, host: Pick<Host, 'platform' | 'env'>): Promise<boolean> {
   const opener = openerOf(host);
   if (opener === undefined) return false;
   const { spawn } = await import('node:child_process');

@@ -92,6 +92,7 @@ export class JobEvents {
         }
         this.#tellWritten(key, event);
       },
+      names: (beginnings) => ledger.names(beginnings),
       find: async (wanted) => {
         const jobs = await ledger.find(wanted);
         if (wanted?.ids) for (const job of jobs) remember(job);

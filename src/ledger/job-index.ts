@@ -84,6 +84,21 @@ export class JobIndex {
     }
   }
 
+  /** The keys and task IDs that begin with one of these. */
+  async names(beginnings: readonly string[]): Promise<string[]> {
+    await this.#refresh();
+    const { rows } = this.#index;
+    const isFew = beginnings.length <= SEARCHED_ONE_BY_ONE;
+    const found = isFew
+      ? beginnings.flatMap((beginning) => [...this.#rowsFor({ beginning })])
+      : rows.toString('utf8').split('\n').filter(Boolean).map(readRow);
+    const added = [...this.#entries.values()].map(({ key, draft }) => ({ key, id: draft?.job.id }));
+    const names = new Set(
+      [...found, ...added].flatMap(({ key, id }) => (id === undefined ? [key] : [key, id])),
+    );
+    return [...names].filter((name) => !isFew || beginnings.some((beginning) => name.startsWith(beginning)));
+  }
+
   /** How many jobs there are. */
   async count(): Promise<number> {
     await this.#refresh();

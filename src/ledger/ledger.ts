@@ -69,6 +69,8 @@ export interface Ledger {
   append(key: string, event: LedgerEvent): void;
   /** The jobs that are wanted, newest first; all of them where nothing is said. Throws GwError `usage` naming the path. */
   find(wanted?: Wanted): Promise<Job[]>;
+  /** The keys and task IDs that begin with one of these, in no order; no job is read for it. */
+  names(beginnings: readonly string[]): Promise<string[]>;
   /** How many jobs there are. */
   count(): Promise<number>;
   /** The lines that the last look could not read: each is lost, and no other with it. */

@@ -174,6 +174,7 @@ export function openLedger(options: LedgerOptions): Ledger {
     },
     append,
     find: (wanted = {}) => reading(() => index.find(wanted)),
+    names: (beginnings) => reading(() => index.names(beginnings)),
     count: () => reading(() => index.count()),
     get unreadable() {
       return index.unreadable;

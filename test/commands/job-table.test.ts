@@ -4,6 +4,8 @@ import { EMBEDDED } from '../../src/context.ts';
 import { displayWidth } from '../../src/io/display-width.ts';
 import { alignedLines, idLines, tabbedLines } from '../../src/io/table-text.ts';
 import type { JobView } from '../../src/jobs/job-view.ts';
+import { World } from '../helpers/gw.ts';
+import { acceptedJob } from './jobs-seed.ts';
 
 // `jobs list` on terminals of every width: jobs can be told apart, and a sandbox job always says so.
 
@@ -70,3 +72,25 @@ test('a pipe and -q have whole IDs and paths, in the order that scripts count on
     ...['alpha-video-2-5-260628', `/home/me/clips/${ids[0]}.mp4`, 'default'],
   ]);
 });
+
+test.each([0, 40])(
+  'a short ID is one that a command takes, whatever %i of the jobs are listed',
+  async (more) => {
+    const world = await World.open();
+    try {
+      acceptedJob(world, 'cgt-20261122-aaaaaa1', 5000);
+      acceptedJob(world, 'cgt-20261122-aaaaaa2', 4000, { family: 'gamma', endpoint: 'gamma.create' });
+      for (let at = 0; at < more; at += 1) acceptedJob(world, `vt-${at}-x${at}`, 3000);
+      acceptedJob(world, 'cgt-20261122-bbbbbb1', 1000);
+      const run = await world.gw(['jobs', 'list', '--since', '2s'], { terminal: true });
+      expect(run.out).toMatch(/^cgt-20261122-b /m);
+      const narrowed = await world.gw(['jobs', 'list', '--family', 'alpha'], { terminal: true });
+      const shown = [...narrowed.out.matchAll(/^(?:cgt|vt)-\S+/gm)].map(([id]) => id);
+      expect(shown).toContain('cgt-20261122-aaaaaa1');
+      expect(shown).toHaveLength(more + 2);
+      for (const id of shown.slice(0, 3)) expect((await world.gw(['jobs', 'show', id])).code, id).toBe(0);
+    } finally {
+      await world.close();
+    }
+  },
+);

@@ -1,14 +1,17 @@
 import * as path from 'node:path';
 import { sandboxProfile } from '../../config/profile-name.ts';
-import { EMBEDDED } from '../../context.ts';
+import { type Context, EMBEDDED } from '../../context.ts';
 import type { Table } from '../../io/io.ts';
 import { shortDuration } from '../../io/quantity-text.ts';
 import type { JobView } from '../../jobs/job-view.ts';
 
 /** Jobs as a table: what tells them apart first, then what fits. A job that cost nothing always says so: `sandbox`. */
-export function jobTable(views: readonly JobView[], nowMs: number): Table {
+export function jobTable(
+  views: readonly JobView[],
+  nowMs: number,
+  beginnings = shortest(views.map(({ id }) => id)),
+): Table {
   const hasSandbox = views.some(({ gateway }) => gateway === EMBEDDED);
-  const beginnings = shortest(views.map(({ id }) => id));
   return {
     // What a narrow terminal has no room for goes from the highest number of `optional` down.
     columns: [
@@ -52,9 +55,21 @@ function cellsOf(view: JobView, nowMs: number): string[] {
 /** No beginning is shorter: commands take six characters, and a few more meet fewer jobs that are not listed. */
 const SHORTEST = 8;
 
+/** On a terminal: the table with beginnings that a command takes, which no other job of the ledger has. */
+export async function drawnTable(views: readonly JobView[], ctx: Context): Promise<Table> {
+  const nowMs = ctx.clock.now();
+  if (!ctx.io.stdoutIsTerminal || ctx.io.mode.quiet) return jobTable(views, nowMs);
+  const ids = views.map(({ id }) => id);
+  const ledger = await ctx.ledger();
+  const own = new Set(views.map(({ job }) => job));
+  // A job's own key does not stand in the way of its ID.
+  const others = (await ledger.names([...shortest(ids).values()])).filter((name) => !own.has(name));
+  return jobTable(views, nowMs, shortest(ids, others));
+}
+
 /** The shortest beginning of each ID that tells it from the others. */
-function shortest(ids: readonly string[]): ReadonlyMap<string, string> {
-  const sorted = [...new Set(ids)].sort();
+function shortest(ids: readonly string[], others: readonly string[] = []): ReadonlyMap<string, string> {
+  const sorted = [...new Set([...ids, ...others])].sort();
   const shared = (one: string, other = '') => {
     let at = 0;
     while (at < one.length && one[at] === other[at]) at += 1;

@@ -7,7 +7,8 @@ import { parseMoment } from '../../flags/moment.ts';
 import { familyNames } from '../../gateway/families.ts';
 import { durationText } from '../../io/quantity-text.ts';
 import { diesSoonAtMs, isUnsaved, type JobView, jobView, linkExpiresAtMs } from '../../jobs/job-view.ts';
-import { jobTable } from './job-table.ts';
+import type { Job } from '../../ledger/event.ts';
+import { drawnTable } from './job-table.ts';
 import { type KnownJob, readJobs, readOwnJobs, sharedIds } from './read-jobs.ts';
 import { statusFilter } from './status-filter.ts';
 
@@ -15,9 +16,16 @@ export const listFlags = {
   status: text('STATUS', 'only jobs in this state (running, succeeded, failed, unknown, …)'),
   family: text('FAMILY', 'only this family', { choices: familyNames }),
   since: parsed('SPAN|DATE', 'only jobs of the last … (24h, 7d), or since a date', parseMoment),
+  batch: text('NAME', 'only the jobs of the batch of this name (gw batch run)'),
   limit: parsed('N', 'at most this many, newest first', wholeNumber),
   expiring: parsed('DURATION', 'only finished, unsaved jobs whose links die within this time', parseSpan),
 } as const;
+
+/** The jobs of a batch: their keys begin with its name. */
+export const batchFilter =
+  (name: string | undefined) =>
+  ({ once }: Pick<Job, 'once'>): boolean =>
+    name === undefined || once?.key.startsWith(`${name}/`) === true;
 
 function parseSpan(raw: string, flag: string): number {
   return parseDuration(raw, flag, { span: true });
@@ -42,9 +50,11 @@ export const list = defineCommand<typeof listFlags, JobView[]>({
     const nowMs = ctx.clock.now();
     const { expiring, limit, status } = flags;
     const wanted = { sinceMs: flags.since?.(nowMs), family: flags.family };
-    const open = await readOwnJobs({ ...wanted, isOpen: true }, ctx);
+    const isOfBatch = batchFilter(flags.batch);
+    const open = await readOwnJobs({ ...wanted, isOpen: true, where: isOfBatch }, ctx);
     const dying = open.filter((known) => expiring !== undefined && diesWithin(known, nowMs, expiring));
-    const isMeant = await statusFilter(status, wanted, ctx);
+    const hasStatus = await statusFilter(status, wanted, ctx);
+    const isMeant = (job: Job) => hasStatus(job) && isOfBatch(job);
     const shown =
       expiring === undefined
         ? await readOwnJobs({ ...wanted, limit, where: isMeant }, ctx)
@@ -54,7 +64,7 @@ export const list = defineCommand<typeof listFlags, JobView[]>({
     // Under a long list, where it is seen.
     warnOfEnds(open, nowMs, ctx);
   },
-  human: (views, ctx) => jobTable(views, ctx.clock.now()),
+  human: (views, ctx) => drawnTable(views, ctx),
 });
 
 /** Bare IDs are for other commands, which could not tell two jobs of one ID apart: there such a job goes by gw's own. */

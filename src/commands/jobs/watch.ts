@@ -1,7 +1,7 @@
 import { defineCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { type JobView, jobView } from '../../jobs/job-view.ts';
-import { jobTable } from './job-table.ts';
+import { drawnTable, jobTable } from './job-table.ts';
 import { listFlags } from './list.ts';
 import { readOwnJobs } from './read-jobs.ts';
 import { statusFilter } from './status-filter.ts';
@@ -32,7 +32,7 @@ export const watch = defineCommand<typeof flags, JobView>({
     try {
       while (!signal.aborted) {
         const views = await read(flags, most, ctx);
-        if (screen) await screen.draw(jobTable(views, clock.now()));
+        if (screen) await screen.draw(await drawnTable(views, ctx));
         // The oldest first, as they came.
         else for (const view of views.reverse()) if (isNew(view, told)) yield { value: view };
         await clock.sleep(EVERY_MS, signal).catch(() => {});
@@ -41,7 +41,7 @@ export const watch = defineCommand<typeof flags, JobView>({
       screen?.end();
     }
     // What stood on the screen last stays there.
-    if (screen) await io.table(jobTable(await read(flags, most, ctx), clock.now()));
+    if (screen) await io.table(await drawnTable(await read(flags, most, ctx), ctx));
     throw signal.reason;
   },
   human: (view, ctx) =>

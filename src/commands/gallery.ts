@@ -1,0 +1,153 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { defineCommand } from '../command.ts';
+import { EMBEDDED } from '../context.ts';
+import { errorCode, GwError, usage } from '../errors.ts';
+import { on, text } from '../flags/flag.ts';
+import { GALLERY_MARK, type GalleryItem, galleryPage } from '../gallery/page.ts';
+import { newPartName } from '../jobs/save/output-path.ts';
+import type { SavedFile } from '../ledger/event.ts';
+import { taskOf } from '../ledger/settled.ts';
+import { batchFilter, listFlags } from './jobs/list.ts';
+import { type KnownJob, readOwnJobs, sharedIds } from './jobs/read-jobs.ts';
+import { spendText } from './jobs/spend-text.ts';
+import { openOnDesktop } from './open.ts';
+
+const DEFAULT_NAME = 'gallery.html';
+
+const flags = {
+  out: text('PATH', `the page: a file, or a directory (default ${DEFAULT_NAME})`, { short: 'o' }),
+  since: listFlags.since,
+  family: listFlags.family,
+  batch: listFlags.batch,
+  open: on('open it on the desktop'),
+} as const;
+
+interface Written {
+  readonly path: string;
+  readonly outputs: number;
+}
+
+/** `gw gallery`: the outputs that are on disk, as one page. */
+export const gallery = defineCommand<typeof flags, Written>({
+  about: 'Write one page of your outputs, to look through, search, and make again from.',
+  flags,
+  examples: ['gw gallery', 'gw gallery --since 7d --family alpha -o week.html'],
+  notes: [
+    'The page holds everything but the outputs, which it links to where they lie, and asks no network for anything. A page ' +
+      'that gw wrote is replaced, any other file is left alone. --profile, --base-url and --sandbox limit it to the jobs of that gateway.',
+  ],
+  sends: 'nothing',
+  async run({ flags: { out, since, family, batch, open } }, ctx) {
+    const target = targetOf(out, ctx.host.cwd);
+    refuseForeign(target);
+    const nowMs = ctx.clock.now();
+    const isMeant = batchFilter(batch);
+    const jobs = await readOwnJobs(
+      { sinceMs: since?.(nowMs), family, where: (job) => job.files.length > 0 && isMeant(job) },
+      ctx,
+    );
+    const shared = sharedIds(jobs);
+    const all = jobs.flatMap((known) => known.job.files.map((file) => ({ known, file })));
+    const here = all.filter(({ file }) => fs.existsSync(file.path));
+    const items = here.map(({ known, file }) => itemOf(known, file, { target, shared }));
+    const gone = all.length - here.length;
+    if (gone > 0)
+      ctx.io.note(`${gone} of ${all.length} outputs are no longer where they were saved: left out`);
+    const date = new Date(nowMs).toISOString().slice(0, 10);
+    write(target, galleryPage(items, `Written by gw ${ctx.host.version} on ${date}`));
+    if (open && (await openOnDesktop(target, ctx.host))) ctx.io.note(`opened ${target}`);
+    return { value: { path: target, outputs: items.length } };
+  },
+  human: ({ path: target }) => `${target}\n`,
+});
+
+function itemOf(
+  { job, family }: KnownJob,
+  { path: file, type }: SavedFile,
+  { target, shared }: { readonly target: string; readonly shared: ReadonlySet<string> },
+): GalleryItem {
+  const id = job.id === undefined || shared.has(job.id) ? job.key : job.id;
+  const charges = (taskOf(job, family)?.usage?.charges ?? []).filter(({ isTest }) => !isTest);
+  const settings = Object.entries(job.settings).filter(([name]) => name !== 'model');
+  return {
+    id,
+    family: job.family,
+    model: job.model ?? null,
+    prompt: job.prompt ?? null,
+    settings: settings.map(([name, value]) => `${name} ${value}`).join(', '),
+    cost: job.gateway === EMBEDDED ? 'sandbox' : spendText(charges),
+    amount: charges.reduce((sum, { amount }) => sum + Number(amount), 0),
+    createdAtMs: job.createdAtMs,
+    file: path.basename(file),
+    href: hrefOf(file, path.dirname(target)),
+    type,
+    command: `gw again ${id}`,
+  };
+}
+
+/** A file as seen from a directory; what stands in its name is data. */
+const hrefOf = (file: string, from: string): string =>
+  path.relative(from, file).split(path.sep).map(encodeURIComponent).join('/');
+
+function targetOf(out: string | undefined, cwd: string): string {
+  if (out === '-') throw usage('--out -: a gallery links to files beside it', 'name a file');
+  const named = path.resolve(cwd, out ?? DEFAULT_NAME);
+  const isDirectory =
+    (out !== undefined && /[/\\]$/.test(out)) || (fs.existsSync(named) && fs.statSync(named).isDirectory());
+  return isDirectory ? path.join(named, DEFAULT_NAME) : named;
+}
+
+/** The mark stands within these first bytes. */
+const HEAD_BYTES = 512;
+
+/** Throws `usage` where something stands that gw did not write as a gallery. */
+function refuseForeign(target: string): void {
+  let there: fs.Stats | undefined;
+  try {
+    there = fs.lstatSync(target, { throwIfNoEntry: false });
+  } catch {
+    // What hinders a look hinders the writing too, which says so.
+  }
+  if (!there || (there.isFile() && headOf(target).includes(GALLERY_MARK))) return;
+  throw usage(
+    `${target}: stands there already, and is no gallery that gw wrote`,
+    'give the page another name with -o',
+  );
+}
+
+function headOf(file: string): string {
+  const fd = fs.openSync(file, 'r');
+  try {
+    const head = Buffer.alloc(HEAD_BYTES);
+    return head.toString('utf8', 0, fs.readSync(fd, head, 0, HEAD_BYTES, 0));
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+/** Puts the page there, whole or not at all; what has come to stand there since is looked at again. */
+function write(target: string, page: string): void {
+  const trial = path.join(path.dirname(target), newPartName());
+  let isMade = false;
+  try {
+    fs.mkdirSync(path.dirname(target), { recursive: true });
+    fs.writeFileSync(trial, page, { flag: 'wx' });
+    isMade = true;
+    try {
+      fs.linkSync(trial, target);
+    } catch (error) {
+      if (errorCode(error) !== 'EEXIST') throw error;
+      refuseForeign(target);
+      fs.renameSync(trial, target);
+    }
+  } catch (error) {
+    if (error instanceof GwError) throw error;
+    throw usage(
+      `${target}: the page cannot be written there (${errorCode(error)})`,
+      'name another place with -o',
+    );
+  } finally {
+    if (isMade) fs.rmSync(trial, { force: true });
+  }
+}
