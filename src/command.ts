@@ -1,6 +1,5 @@
 import type { Context } from './context.ts';
-import type { Completes, FlagSet, FlagValues } from './flags/flag.ts';
-import type { GlobalFlags } from './flags/global.ts';
+import type { Completes, FlagSet, FlagValues, GlobalFlags } from './flags/flag.ts';
 import type { Table } from './io/io.ts';
 import type { Estimate } from './jobs/cost.ts';
 

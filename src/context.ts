@@ -1,8 +1,8 @@
 import type { Followers } from './commands/video/followers.ts';
 import { readSwitch } from './config/environment.ts';
 import type { Settings, SettingsFlags } from './config/settings.ts';
-import type { GlobalFlags } from './flags/global.ts';
-import type { Clock, Host } from './host.ts';
+import type { GlobalFlags } from './flags/flag.ts';
+import { type Clock, type Host, once } from './host.ts';
 import type { Client, Gateway } from './http/client.ts';
 import type { Transport } from './http/exchange.ts';
 import type { Io } from './io/io.ts';
@@ -10,7 +10,6 @@ import type { Pricing } from './jobs/cost.ts';
 import type { JobEvents } from './jobs/job-events.ts';
 import type { Job } from './ledger/event.ts';
 import type { Ledger } from './ledger/ledger.ts';
-import { once } from './once.ts';
 
 /** Everything a command may use. The costly parts are made when they are first asked for. */
 export interface Context {

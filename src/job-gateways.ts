@@ -1,7 +1,7 @@
 import type { Settings, SettingsFlags } from './config/settings.ts';
 import { type Access, type Context, EMBEDDED, gatewayName } from './context.ts';
 import { GwError } from './errors.ts';
-import type { GlobalFlags } from './flags/global.ts';
+import type { GlobalFlags } from './flags/flag.ts';
 import type { Job } from './ledger/event.ts';
 
 // Each job of the ledger is asked for where it was made, with the key of its own profile: two profiles may be two accounts

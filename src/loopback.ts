@@ -1,3 +1,5 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
 /** Whether a host, as the URL parser spells it, is this machine: localhost, 127.0.0.0/8 or ::1. */
 export function isLoopback(hostname: string): boolean {
   return (
@@ -7,4 +9,35 @@ export function isLoopback(hostname: string): boolean {
     // The same addresses as IPv6 spells them.
     /^\[::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}\]$/.test(hostname)
   );
+}
+
+// Who may talk to a listener of ours. A page in a browser can reach any port of this machine: under a name of its own
+// that it points here (then Host gives it away), or from its own origin (then Origin does).
+
+const loopback = ['127.0.0.1', 'localhost', '[::1]'];
+
+/** An address as it stands in URLs and in Host: IPv6 in brackets. */
+export const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host);
+
+/** What Host may say to a listener: the usual names of loopback, and the host that it was given, with its port. */
+export function ownHosts(port: number, host: string): ReadonlySet<string> {
+  const names = [...loopback, urlHost(host).toLowerCase()];
+  return new Set([...names.map((name) => `${name}:${port}`), ...(port === 80 ? names : [])]);
+}
+
+export interface Callers {
+  /** Values of Host, as `ownHosts` gives them. */
+  readonly hosts: ReadonlySet<string>;
+  /** Other origins whose pages may call (`https://app.example.com`). */
+  readonly origins: readonly string[];
+}
+
+/** Why a request is not answered (promises, section 5); undefined where it is. */
+export function strangerIn(
+  { host, origin }: Pick<IncomingHttpHeaders, 'host' | 'origin'>,
+  { hosts, origins }: Callers,
+): 'host' | 'origin' | undefined {
+  if (host === undefined || !hosts.has(host.toLowerCase())) return 'host';
+  if (origin === undefined || origins.includes(origin)) return undefined;
+  return origin.startsWith('http://') && hosts.has(origin.slice('http://'.length)) ? undefined : 'origin';
 }

@@ -3,14 +3,12 @@ import { type AnyCommand, type Outcome, ShownRequest } from './command.ts';
 import type { Context } from './context.ts';
 import { makeContext } from './context.ts';
 import { ClosedPipe, type EndingSignal, GwError, Interrupted, usage } from './errors.ts';
-import type { FlagSet, FlagValues } from './flags/flag.ts';
-import type { GlobalFlags } from './flags/global.ts';
+import type { FlagSet, FlagValues, GlobalFlags } from './flags/flag.ts';
 import { nearest } from './flags/nearest.ts';
-import type { Host } from './host.ts';
+import { type Host, once } from './host.ts';
 import { createIo, readOutputMode } from './io/create-io.ts';
 import type { Io } from './io/io.ts';
 import type { JobEvents } from './jobs/job-events.ts';
-import { once } from './once.ts';
 import { HelpShown, type Invocation, parseArgv } from './parse-argv.ts';
 import { helpTopics, program } from './program.ts';
 

@@ -1,7 +1,7 @@
 import type { Node } from './command.ts';
 import { environmentVariables } from './config/environment.ts';
 import { errorKinds, signalExitCodes } from './errors.ts';
-import { globalFlags } from './flags/global.ts';
+import { globalFlags } from './flags/flag.ts';
 import { drawExample, type Page, pageOf, type Row, rowOf } from './help.ts';
 import { program } from './program.ts';
 

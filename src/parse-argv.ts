@@ -1,8 +1,7 @@
 import { Command, CommanderError, Option } from 'commander';
 import type { AnyCommand, CommandInput, Node } from './command.ts';
 import { usage } from './errors.ts';
-import { type Flag, type FlagSet, flagName } from './flags/flag.ts';
-import { type GlobalFlags, globalFlags } from './flags/global.ts';
+import { type Flag, type FlagSet, flagName, type GlobalFlags, globalFlags } from './flags/flag.ts';
 import { nearest } from './flags/nearest.ts';
 import type { Style } from './io/style.ts';
 

@@ -1,6 +1,6 @@
 import * as path from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { once } from './once.ts';
+import { once } from './host.ts';
 
 /**
  * Shared with the thread: a number that the main thread counts up, whether it has changed the terminal's mode, and the

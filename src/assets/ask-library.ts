@@ -1,5 +1,9 @@
 import { GwError } from '../errors.ts';
-import { assetErrorKind } from '../gateway/asset/envelope.ts';
+import { getAsset } from '../gateway/asset/actions.ts';
+import { assetErrorKind, resultOf } from '../gateway/asset/envelope.ts';
+import { DEFAULT_PROJECT } from '../gateway/asset/fields.ts';
+import { LIST_MAX, restItems, restList } from '../gateway/asset/list.ts';
+import { Asset } from '../gateway/asset/record.ts';
 import type { Endpoint } from '../gateway/endpoint.ts';
 import type { Client, Reply, RequestInput, SendOptions } from '../http/client.ts';
 import { UnknownOutcome } from '../http/retry.ts';
@@ -33,4 +37,62 @@ function inLibraryWords(error: unknown, endpoint: Endpoint): unknown {
     `${action}: ${error.message} [${known}]`,
     error.facts,
   );
+}
+
+/** What a look at one asset brought: its record as it came, or why there is none. */
+export type AssetLook = { readonly asset: Asset } | { readonly error: GwError };
+
+export interface LookRequest {
+  readonly client: Client;
+  /** The body that asks for an asset, where it says more than the ID (its project, what --set adds). */
+  readonly bodyOf?: ((id: string) => Readonly<Record<string, unknown>>) | undefined;
+  readonly send: SendOptions;
+}
+
+/**
+ * Looks at assets by their IDs with as few requests as the document allows. Nothing takes several IDs: one is asked for
+ * by itself; for more, one list of the newest hundred has them as a rule, and those that it lacks are asked for one by
+ * one. The list knows no projects, so what it shows of another than the default one is asked for too, and so is all where
+ * a body says more than the ID. What goes wrong for one asset stands in its look and does not stop the others, except
+ * that after a 429 the rest has no look. Throws the GwError of a list that failed, `auth`, or the signal's reason.
+ */
+export async function lookAtAssets(
+  ids: readonly string[],
+  request: LookRequest,
+): Promise<ReadonlyMap<string, AssetLook>> {
+  const looks = new Map<string, AssetLook>();
+  if (ids.length > 1 && request.bodyOf === undefined) {
+    const wanted = new Set(ids);
+    for (const asset of await newest(request)) {
+      const isOfDefault = (asset.ProjectName ?? DEFAULT_PROJECT) === DEFAULT_PROJECT;
+      if (wanted.has(asset.Id) && isOfDefault) looks.set(asset.Id, { asset });
+    }
+  }
+  for (const id of ids) {
+    if (looks.has(id)) continue;
+    const look = await lookAtAsset(id, request);
+    looks.set(id, look);
+    if ('error' in look && look.error.kind === 'rate_limited') break;
+  }
+  return looks;
+}
+
+async function newest({ client, send }: LookRequest): Promise<readonly Asset[]> {
+  try {
+    return restItems((await askLibrary(client, restList, { query: { limit: String(LIST_MAX) } }, send)).json);
+  } catch (error) {
+    // A gateway without the alias still has the action.
+    if (error instanceof GwError && (error.kind === 'not_found' || error.kind === 'rejected')) return [];
+    throw error;
+  }
+}
+
+async function lookAtAsset(id: string, { client, bodyOf, send }: LookRequest): Promise<AssetLook> {
+  const body = bodyOf?.(id) ?? { Id: id };
+  try {
+    return { asset: resultOf(Asset, (await askLibrary(client, getAsset, { body }, send)).json) };
+  } catch (error) {
+    if (error instanceof GwError && error.kind !== 'auth') return { error };
+    throw error;
+  }
 }

@@ -2,7 +2,7 @@ import { GwError, usage } from '../errors.ts';
 import type { AssetType } from '../gateway/asset/fields.ts';
 import { assetFailure, readAsset } from '../gateway/asset/record.ts';
 import type { Client } from '../http/client.ts';
-import { lookAtAssets } from './look-at-assets.ts';
+import { lookAtAssets } from './ask-library.ts';
 
 /** An `asset://` reference of a request. */
 export interface AssetReference {

@@ -1,7 +1,7 @@
 import { type ErrorKind, GwError } from '../errors.ts';
 import { type Asset, type AssetView, readAsset } from '../gateway/asset/record.ts';
 import type { Clock } from '../host.ts';
-import { type AssetLook, type LookRequest, lookAtAssets } from './look-at-assets.ts';
+import { type AssetLook, type LookRequest, lookAtAssets } from './ask-library.ts';
 
 export interface WaitOptions extends Omit<LookRequest, 'send'> {
   /** Between two looks, in milliseconds. */

@@ -119,3 +119,6 @@ export interface ChatAnswer {
   /** The reply's own text where it came whole. */
   readonly replyText?: string | undefined;
 }
+
+/** The output limit that is sent where none was given: the surface requires one. A thinking budget is added to it. */
+export const DEFAULT_MAX_TOKENS = 4096;

@@ -1,8 +1,8 @@
 import type * as z from 'zod';
 import type { Endpoint } from '../gateway/endpoint.ts';
 import type { RequestInput } from '../http/client.ts';
-import type { ChatApi, ChatRequest, ChatSettings } from './chat.ts';
-import type { ReplyReader } from './reply-reader.ts';
+import type { ChatApi, ChatRequest, ChatSettings, ChatUsage, ToolCall } from './chat.ts';
+import { fieldsOf } from './json-value.ts';
 
 export type JsonObject = Record<string, unknown>;
 
@@ -51,3 +51,64 @@ export const loadSurface = (api: ChatApi): Promise<Surface> => loaders[api]();
 /** A setting that only `--set` sends; none where it was not given. */
 export const bySet = (flag: string, field: string, value: unknown): Undocumented[] =>
   value === undefined ? [] : [{ flag, hint: `--set ${field}=VALUE sends it all the same` }];
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * The schema inside a file that is a whole `response_format` already (`{"type":"json_schema","json_schema":{…}}`);
+ * undefined for a file that is the schema itself.
+ */
+export function wrappedSchema(format: Fields): Fields | undefined {
+  const { type, json_schema: wrapped } = fieldsOf(format);
+  const { schema } = fieldsOf(wrapped);
+  return type === 'json_schema' && typeof schema === 'object' && schema !== null
+    ? fieldsOf(schema)
+    : undefined;
+}
+
+/** The type and the Base64 of a data URI; undefined for any other address. */
+export function splitDataUri(url: string): { readonly mime: string; readonly base64: string } | undefined {
+  if (!url.startsWith('data:')) return undefined;
+  // No pattern over the whole: images are megabytes.
+  const comma = url.indexOf(',');
+  const mime = url.slice('data:'.length, comma).replace(/;.*$/, '');
+  return { mime, base64: url.slice(comma + 1) };
+}
+
+/** What an event of a stream, or a whole reply, says at once. */
+export interface Heard {
+  hear(kind: 'text' | 'thinking', words: string): void;
+  /** Tells of what is kept even of an answer that is not kept whole: about so many bytes of tool calls. */
+  keep(bytes: number): void;
+}
+
+/** What a tool call costs to keep beside its arguments: few enough calls that all can be gone through. */
+export const CALL_BYTES = 4096;
+
+/** An error that a stream told of in mid-stream, in the surface's own shape. */
+export class StreamedError extends Error {
+  override readonly name = 'StreamedError';
+  constructor(
+    /** The body of the error, as it would stand in an error reply. */
+    readonly body: unknown,
+  ) {
+    super('the stream told of an error');
+  }
+}
+
+/** Reads one reply of one surface and remembers what the verdict needs. */
+export interface ReplyReader {
+  /** Takes the data of one event. Throws StreamedError for an error event, SyntaxError for bad JSON. */
+  event(data: string, heard: Heard): void;
+  /** Takes a whole reply instead. */
+  whole(reply: unknown, heard: Heard): void;
+  /** Whether the surface has said that the answer is complete. */
+  isFinished(): boolean;
+  readonly toolCalls: readonly ToolCall[];
+  readonly finishReason: string | undefined;
+  readonly usage: ChatUsage;
+  /** The reply as it would have come unstreamed; only where all is kept. */
+  reply(): unknown;
+  /** What the surface wants back in the next request; only where all is kept, and where plain text would not do. */
+  native(): unknown;
+}

@@ -4,12 +4,13 @@ import type { Context } from '../context.ts';
 import { GwError, usage } from '../errors.ts';
 import { applySets, type JsonObject, readJsonAsWritten, readJsonFile } from '../flags/json-body.ts';
 import { refuseSharedStdin } from '../flags/prompt.ts';
+import { assetErrorKind } from '../gateway/asset/envelope.ts';
 import { type Endpoint, type HttpMethod, httpMethods } from '../gateway/endpoint.ts';
-import type { RequestInput } from '../http/client.ts';
+import type { ReplyTaker, RequestInput } from '../http/client.ts';
 import type { WireReply } from '../http/exchange.ts';
-import { type PassedOn, passOn } from './api/pass-on.ts';
-import { readApiPath } from './api/read-path.ts';
-import { refusalIn, withoutLedger } from './api/reply-errors.ts';
+import { parseJson, prettyJson } from '../http/parse-json.ts';
+import { UnknownOutcome } from '../http/retry.ts';
+import type { Io } from '../io/io.ts';
 import { showInstead } from './show-instead.ts';
 
 /** `gw api METHOD PATH`: any request with the right credential for its path; the reply as it comes. */
@@ -44,7 +45,7 @@ export const api = defineCommand<Record<string, never>, never>({
     if (method === 'GET' && body !== undefined) {
       throw usage('GET: a GET request has no body', 'put what is asked for into the query of PATH');
     }
-    const { apiEndpoint } = await import('./api/api-endpoint.ts');
+    const { apiEndpoint } = await import('../gateway/all-endpoints.ts');
     const { maxBodyBytes, ...row } = apiEndpoint(method, path);
     const endpoint =
       maxBodyBytes === undefined || globals.validate === false ? row : { ...row, maxBodyBytes };
@@ -137,4 +138,167 @@ async function passBody(reply: WireReply, passed: PassedOn): Promise<void> {
   } catch (error) {
     if (!(error instanceof GwError) || error.kind !== 'download') throw error;
   }
+}
+
+/** More than this is not made pretty, and not looked into. */
+const KEPT_CHARACTERS = 16 * 1024 * 1024;
+
+/** Takes a reply to a request by hand to stdout. */
+interface PassedOn extends ReplyTaker {
+  /** Writes what was waiting; the text of the reply, where it is JSON and not too large. */
+  end(): Promise<string | undefined>;
+}
+
+type Form = 'json' | 'text' | 'file';
+
+/**
+ * Passes a reply on as it comes: byte for byte into a pipe, whatever it is; as visible text to a terminal, JSON pretty
+ * there without --json. Throws GwError `download` for bytes that no terminal can show; `end` may throw as Io's `out`.
+ */
+export function passOn(io: Pick<Io, 'mode' | 'stdoutIsTerminal' | 'out' | 'outRaw' | 'outReply'>): PassedOn {
+  let form: Form = 'text';
+  let type = '';
+  // A byte order mark is a byte of the reply.
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  /** The text of a JSON reply; undefined where it is another, or too long. */
+  let kept: string | undefined;
+  let isHeld = false;
+  let lastCharacter = '\n';
+  let last: Promise<void> | undefined;
+
+  const write = async (text: string) => {
+    // In a pipe the bytes have gone already.
+    if (text === '' || !io.stdoutIsTerminal) return;
+    lastCharacter = text.slice(-1);
+    await io.outRaw(text);
+  };
+  const take = async (text: string) => {
+    if (kept !== undefined && kept.length + text.length <= KEPT_CHARACTERS) {
+      kept += text;
+      if (isHeld) return;
+    } else {
+      const waiting = isHeld ? (kept ?? '') : '';
+      kept = undefined;
+      isHeld = false;
+      await write(waiting);
+    }
+    await write(text);
+  };
+  const pass = async (chunk: Uint8Array) => {
+    if (!io.stdoutIsTerminal) await io.outReply(chunk);
+    else if (form === 'file') throw notForTerminals(type);
+    if (io.stdoutIsTerminal || kept !== undefined) await take(decoder.decode(chunk, { stream: true }));
+  };
+
+  return {
+    onHead({ headers }) {
+      type = typeOf(headers['content-type'] ?? '');
+      form = formOf(type);
+      kept = form === 'json' ? '' : undefined;
+      isHeld = form === 'json' && io.stdoutIsTerminal && !io.mode.json;
+    },
+    takeChunk(chunk) {
+      last = pass(chunk);
+      return last;
+    },
+    async end() {
+      // The reply may have ended before its last piece was written, and nobody else hears of a failure then.
+      await last;
+      if (form !== 'file') await take(decoder.decode());
+      if (isHeld && kept !== undefined) await write(prettyJson(kept) ?? kept);
+      if (io.stdoutIsTerminal && lastCharacter !== '\n') await io.out('\n');
+      return kept;
+    },
+  };
+}
+
+const typeOf = (contentType: string): string => contentType.split(';')[0]?.trim().toLowerCase() ?? '';
+
+/** What a reply is by its type; one without a type is text. */
+function formOf(type: string): Form {
+  if (/[/+]json$/.test(type)) return 'json';
+  return /^(image|video|audio|font)\/|^application\/(octet-stream|pdf|zip|gzip)$/.test(type)
+    ? 'file'
+    : 'text';
+}
+
+/** The request has been done, so this is no `usage`. */
+const notForTerminals = (type: string): GwError =>
+  new GwError('download', `the reply is ${type}, which a terminal cannot show; the request itself was done`, {
+    hint: 'a reply of bytes is kept with > FILE behind the command',
+  });
+
+/** A path of the gateway as it was typed, made fit to be sent. */
+export interface ApiPath {
+  /** Begins with one slash; no query. */
+  readonly path: string;
+  /** Without its question mark; empty where there is none. */
+  readonly query: string;
+}
+
+/**
+ * Reads the PATH of `gw api`: a path below the gateway's address, with its query. Throws GwError `usage` for what would
+ * lead elsewhere (an address, `//host`, `..`), and for what no request can hold (a fragment, blanks, control characters).
+ */
+function readApiPath(typed: string): ApiPath {
+  if (/^[a-z][a-z0-9+.-]*:/i.test(typed) || /^[/\\]{2}/.test(typed)) {
+    throw refused(typed, 'names another place: gw sends the key to the gateway in force and nowhere else');
+  }
+  if (/[\s\\\p{Cc}]/u.test(typed)) throw refused(typed, 'holds a blank, a control character or a backslash');
+  if (typed.includes('#')) throw refused(typed, 'has a fragment, which no request can hold');
+  const at = typed.indexOf('?');
+  const route = at < 0 ? typed : typed.slice(0, at);
+  const path = route.startsWith('/') ? route : `/${route}`;
+  // Encoded dots count as dots in a URL.
+  if (path.split('/').some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))) {
+    throw refused(typed, 'goes up or stays with . or ..');
+  }
+  // Braces are no parameters here, and only the first question mark begins the query.
+  return {
+    path: path.replaceAll('{', '%7B').replaceAll('}', '%7D'),
+    query: at < 0 ? '' : typed.slice(at + 1).replaceAll('?', '%3F'),
+  };
+}
+
+const refused = (typed: string, why: string): GwError =>
+  usage(
+    `PATH ${JSON.stringify(withoutQuery(typed))} ${why}`,
+    'give the path below the gateway, such as /v1/models; another gateway is named with --base-url or --profile',
+  );
+
+/** A query may hold what is secret elsewhere. */
+const withoutQuery = (typed: string): string => typed.replace(/[?#].*$/s, '').slice(0, 200);
+
+// How the errors of a request by hand differ from those of gw's own: nothing of it is in the ledger.
+
+/** The refusal that a 2xx reply holds in its body; undefined where it holds none. */
+function refusalIn(text: string | undefined, { refusal, method, path }: Endpoint): GwError | undefined {
+  if (text === undefined || refusal === undefined) return undefined;
+  let said: ReturnType<typeof refusal>;
+  try {
+    said = refusal(parseJson(text));
+  } catch {
+    return undefined;
+  }
+  if (said === undefined) return undefined;
+  const { message, ...facts } = said;
+  const reason = [said.code, message].filter(Boolean).join(': ');
+  return new GwError(
+    assetErrorKind(said.code) ?? 'rejected',
+    `the gateway refused the request (${method} ${path.replace(/\?.*$/s, '')}): ${reason}`,
+    facts,
+  );
+}
+
+/** An outcome that is not known is `unknown_outcome` only where the document says that it is paid for. */
+function withoutLedger(error: unknown, { resend }: Endpoint): unknown {
+  if (!(error instanceof UnknownOutcome)) return error;
+  const { message, facts } = error;
+  if (resend === 'paid') {
+    const hint =
+      'it was not sent again, because it may have been created: look in the console of the gateway; nothing of it is in the ledger';
+    return new GwError('unknown_outcome', message, { ...facts, hint });
+  }
+  const hint = 'it was not sent again: look at what it was to change first, with a GET or in the console';
+  return new GwError('unavailable', `${message}; it may have been done`, { ...facts, hint });
 }

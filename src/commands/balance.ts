@@ -1,5 +1,5 @@
 import { defineCommand } from '../command.ts';
-import { type BillingForm, billingFields, billingQuery } from '../gateway/billing.ts';
+import { type BillingForm, billingFields, billingQuery } from '../gateway/models.ts';
 import type { Reply } from '../http/client.ts';
 import { oneLine } from '../io/escape.ts';
 import { showInstead } from './show-instead.ts';

@@ -1,10 +1,15 @@
+import { randomBytes } from 'node:crypto';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
 import { defineCommand } from '../command.ts';
-import { type Installed, installScript } from '../completion/install.ts';
 import { type Shell, shellNames, shellOf, shells } from '../completion/shells.ts';
-import { readVariable } from '../config/environment.ts';
+import { type EnvironmentVariable, readVariable } from '../config/environment.ts';
 import type { Context } from '../context.ts';
+import { diskFault, isDiskFault } from '../disk/disk-fault.ts';
+import { ensureDirectory } from '../disk/durable-directory.ts';
 import { usage } from '../errors.ts';
 import { on } from '../flags/flag.ts';
+import type { Host } from '../host.ts';
 
 const flags = {
   install: on('write the script where the shell looks for it, and say how it is loaded'),
@@ -56,4 +61,122 @@ function chosenShell(word: string | undefined, mayGuess: boolean, { host }: Cont
   if (shell !== undefined) return shell;
   const what = word === undefined ? `SHELL is ${JSON.stringify(named)}` : JSON.stringify(named);
   throw usage(`${what}: completion is there for ${shellNames.join(', ')}`, 'name one of them');
+}
+
+interface Installed {
+  readonly shell: Shell;
+  /** Absent where the shell reads no directory of scripts. */
+  readonly path?: string;
+  readonly written?: 'new' | 'replaced' | 'unchanged';
+  /** What is left to do, a line each. */
+  readonly load: readonly string[];
+}
+
+type InstallHost = Pick<Host, 'env' | 'homeDir'>;
+
+/** A line of every script, by which gw knows its own. */
+const MARK = 'made by gw completion';
+
+/**
+ * Writes a shell's script where that shell looks, whole and readable by all. Edits no start-up file. Throws GwError
+ * `usage` where there is no home, where another's file is in the way, and where the disk refuses.
+ */
+function installScript(shell: Shell, host: InstallHost, options: { readonly force: boolean }): Installed {
+  if (shell === 'powershell') {
+    return {
+      shell,
+      load: [
+        'PowerShell reads no directory of scripts: add this line to the file that $PROFILE names',
+        'gw completion powershell | Out-String | Invoke-Expression',
+      ],
+    };
+  }
+  const file = placeOf[shell](host);
+  try {
+    const written = place(file, shells[shell].script, options.force);
+    return { shell, path: file, written, load: loadLines[shell](file) };
+  } catch (error) {
+    if (!isDiskFault(error)) throw error;
+    const { reason, remedy } = diskFault(error);
+    throw usage(
+      `${file} could not be written: ${reason}`,
+      `${remedy}, or redirect gw completion ${shell} to a file.`,
+    );
+  }
+}
+
+type FileShell = Exclude<Shell, 'powershell'>;
+
+const placeOf: Readonly<Record<FileShell, (host: InstallHost) => string>> = {
+  bash: (host) =>
+    path.join(
+      absolute(host, 'BASH_COMPLETION_USER_DIR') ??
+        path.join(absolute(host, 'XDG_DATA_HOME') ?? inHome(host, '.local', 'share'), 'bash-completion'),
+      'completions',
+      'gw',
+    ),
+  zsh: (host) => path.join(absolute(host, 'ZDOTDIR') ?? inHome(host), '.zfunc', '_gw'),
+  fish: (host) =>
+    path.join(absolute(host, 'XDG_CONFIG_HOME') ?? inHome(host, '.config'), 'fish', 'completions', 'gw.fish'),
+};
+
+const loadLines: Readonly<Record<FileShell, (file: string) => readonly string[]>> = {
+  bash: (file) => [
+    'bash with the package bash-completion reads it by itself, from the next shell on',
+    `without that package add this line to ~/.bashrc: source ${quoted(file)}`,
+  ],
+  zsh: (file) => [
+    `zsh reads it from the next shell on, if ~/.zshrc has this line before compinit: fpath=(${quoted(path.dirname(file))} $fpath)`,
+    'and after it, unless it is there already: autoload -Uz compinit && compinit',
+  ],
+  fish: () => ['fish reads it by itself, from the next shell on'],
+};
+
+/** A path for a line of shell code. */
+const quoted = (file: string): string =>
+  /^[\w./~-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`;
+
+/** Of a directory that a variable names; a relative one is ignored, as the standard says. */
+function absolute({ env }: InstallHost, name: EnvironmentVariable): string | undefined {
+  const dir = readVariable(env, name);
+  return dir !== undefined && path.isAbsolute(dir) ? dir : undefined;
+}
+
+function inHome({ homeDir }: InstallHost, ...names: string[]): string {
+  if (homeDir !== undefined && path.isAbsolute(homeDir)) return path.join(homeDir, ...names);
+  throw usage(
+    'there is no home directory (HOME is not set)',
+    'set HOME, or redirect gw completion SHELL to a file',
+  );
+}
+
+/** Puts the text under its name as a whole; a link is followed, so that a file kept elsewhere stays there. */
+function place(file: string, text: string, force: boolean): NonNullable<Installed['written']> {
+  const target = fs.existsSync(file) ? fs.realpathSync(file) : file;
+  const old = textOf(target);
+  if (old === text) return 'unchanged';
+  if (old !== undefined && !old.includes(MARK) && !force) {
+    throw usage(
+      `${file} is there already, and gw did not write it`,
+      'move it away, or give --force to overwrite it',
+    );
+  }
+  const dir = path.dirname(target);
+  ensureDirectory(dir, 0o755);
+  const part = path.join(dir, `.gw-${randomBytes(6).toString('hex')}.part`);
+  try {
+    fs.writeFileSync(part, text, { mode: 0o644, flag: 'wx' });
+    fs.renameSync(part, target);
+  } finally {
+    fs.rmSync(part, { force: true });
+  }
+  return old === undefined ? 'new' : 'replaced';
+}
+
+/** What stands there; a link that leads nowhere or anything but a file is text that is not gw's. */
+function textOf(file: string): string | undefined {
+  const stats = fs.lstatSync(file, { throwIfNoEntry: false });
+  if (stats === undefined) return undefined;
+  if (stats.isDirectory()) throw usage(`${file} is a directory`, 'move it away');
+  return stats.isFile() ? fs.readFileSync(file, 'utf8') : '';
 }

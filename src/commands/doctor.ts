@@ -4,9 +4,8 @@ import { configFilePath } from '../config/config-file.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { oneLine } from '../io/escape.ts';
-import { checkDisk } from './doctor/check-disk.ts';
 import { checkGateway } from './doctor/check-gateway.ts';
-import { checkLedger } from './doctor/check-ledger.ts';
+import { checkDisk, checkLedger } from './doctor/check-ledger.ts';
 import { checkTrust } from './doctor/check-trust.ts';
 import { type Finding, type FindingState, failed, ok, skipped, worstOf } from './doctor/finding.ts';
 

@@ -6,11 +6,11 @@ import { errorCode, GwError, usage } from '../errors.ts';
 import { on, text } from '../flags/flag.ts';
 import { GALLERY_MARK, type GalleryItem, galleryPage } from '../gallery/page.ts';
 import { newPartName } from '../jobs/save/output-path.ts';
+import { spendText } from '../jobs/stats.ts';
 import type { SavedFile } from '../ledger/event.ts';
 import { taskOf } from '../ledger/settled.ts';
 import { batchFilter, listFlags } from './jobs/list.ts';
 import { type KnownJob, readOwnJobs, sharedIds } from './jobs/read-jobs.ts';
-import { spendText } from './jobs/spend-text.ts';
 import { openOnDesktop } from './open.ts';
 
 const DEFAULT_NAME = 'gallery.html';

@@ -1,7 +1,7 @@
 import { type AnyCommand, defineCommand } from '../command.ts';
 import { environmentVariables } from '../config/environment.ts';
 import { errorKinds, signalExitCodes } from '../errors.ts';
-import { globalFlags } from '../flags/global.ts';
+import { globalFlags } from '../flags/flag.ts';
 import { drawTable, drawText, type Paper, rowOf } from '../help.ts';
 import { helpTopics } from '../program.ts';
 

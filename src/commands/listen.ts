@@ -10,9 +10,8 @@ import { type SyncInput, syncJobs } from '../jobs/watch/sync.ts';
 import { createTurns } from '../jobs/watch/turns.ts';
 import { type CallbackServer, startCallbackServer } from '../listen/callback-server.ts';
 import { announce } from '../listen/running.ts';
-import { type KnownJob, readJobs } from './jobs/read-jobs.ts';
+import { type KnownJob, readJobs, syncInput } from './jobs/read-jobs.ts';
 import { needsSync, outcomeOfSync } from './jobs/sync.ts';
-import { syncInput } from './jobs/sync-inputs.ts';
 import type { JobResult } from './video/follow-job.ts';
 import { createFollowers } from './video/followers.ts';
 

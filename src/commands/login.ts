@@ -4,7 +4,7 @@ import { profileOf, updateConfig, withSetting } from '../config/config-file.ts';
 import { checkKey, readKeyFile, removeKey, runKeyCommand, storeKey } from '../config/keys.ts';
 import { parseStoredProfileName } from '../config/profile-name.ts';
 import type { Context } from '../context.ts';
-import { usage } from '../errors.ts';
+import { GwError, usage } from '../errors.ts';
 import { on, text } from '../flags/flag.ts';
 import { modelsList } from '../gateway/models.ts';
 
@@ -98,3 +98,20 @@ async function askKey(baseUrl: string, { host }: Context): Promise<string> {
   const { readTyped } = await import('../io/ask.ts');
   return checkKey(await readTyped(host, `API key for ${originOf(baseUrl)}: `, { echo: false }), 'the key');
 }
+
+/** `gw logout`: forgets the stored key of a profile; its settings stay. */
+export const logout = defineCommand<Record<string, never>, { profile: string }>({
+  flags: {},
+  examples: ['gw logout --profile demo'],
+  sends: 'nothing',
+  async run(_, ctx) {
+    const profile = (await ctx.settings()).profile.value;
+    if (!(await removeKey(ctx.host, profile))) {
+      throw new GwError('not_found', `no key is stored for profile ${profile}`, {
+        hint: 'gw profile list shows the profiles',
+      });
+    }
+    return { value: { profile } };
+  },
+  human: ({ profile }) => `the key of profile ${profile} is forgotten\n`,
+});

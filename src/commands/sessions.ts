@@ -1,8 +1,7 @@
 import type { ChatTurn } from '../chat/chat.ts';
-import { markdown, messages } from '../chat/repl/save-conversation.ts';
-import { readExchanges } from '../chat/session/read-exchanges.ts';
-import { deleteSession, type StoredName, storedSessions } from '../chat/session/session.ts';
-import { parseSessionName } from '../chat/session/session-name.ts';
+import { markdown, messages } from '../chat/repl/conversation.ts';
+import { readExchanges } from '../chat/session/exchange.ts';
+import { deleteSession, parseSessionName, type StoredName, storedSessions } from '../chat/session/session.ts';
 import { defineCommand, type Outcome } from '../command.ts';
 import type { Context } from '../context.ts';
 import { GwError } from '../errors.ts';

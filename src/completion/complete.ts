@@ -3,8 +3,7 @@ import * as path from 'node:path';
 import { cacheDir, configDir, type DirHost, stateDir } from '../config/dirs.ts';
 import { isProfileName } from '../config/profile-name.ts';
 import { type Answer, answer } from './answer.ts';
-import { recentJobs } from './recent-jobs.ts';
-import { isSafeWord } from './safe-text.ts';
+import { isSafeWord, recentJobs } from './recent-jobs.ts';
 import type { CompletionTable } from './table.ts';
 import type { Sources } from './values.ts';
 

@@ -1,7 +1,139 @@
-import { bash } from './scripts/bash.ts';
-import { fish } from './scripts/fish.ts';
-import { powershell } from './scripts/powershell.ts';
-import { zsh } from './scripts/zsh.ts';
+/** For bash 4 or later, with the package bash-completion or without; bash 3.2 offers files wherever gw knows nothing. */
+const bash = `# bash completion for gw; made by gw completion
+
+_gw_completion() {
+  local program=$1 word=$2 kind= reply
+  case $program in '~/'*) program=$HOME/\${program#'~/'} ;; esac
+  COMPREPLY=()
+  {
+    IFS= read -r kind
+    while IFS= read -r reply; do COMPREPLY+=("$reply"); done
+  } < <("$program" complete "--line=\${COMP_LINE:0:COMP_POINT}" "--breaks=$COMP_WORDBREAKS" 2>/dev/null)
+  # readline knows best how files are quoted.
+  case $kind in
+    file)
+      case $word in
+        # To readline the sign is a part of the word: of a file that has it in its name.
+        @*) _gw_files_at "\${word#@}" ;;
+        *) compopt -o default 2>/dev/null ;;
+      esac
+      ;;
+  esac
+}
+
+_gw_files_at() {
+  local file
+  while IFS= read -r file; do
+    [[ -d $file ]] && file=$file/ && compopt -o nospace 2>/dev/null
+    printf -v file '%q' "$file"
+    COMPREPLY+=("@$file")
+  done < <(compgen -f -- "$1")
+}
+
+if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 404)); then
+  complete -o nosort -F _gw_completion gw
+elif ((BASH_VERSINFO[0] >= 4)); then
+  complete -F _gw_completion gw
+else
+  complete -o default -F _gw_completion gw
+fi
+`;
+
+/** To be read from a directory of $fpath as _gw, or with source after compinit. */
+const zsh = `#compdef gw
+# zsh completion for gw; made by gw completion
+
+_gw() {
+  local program=\${(Q)words[1]} line value
+  local -a reply_lines before_cursor named
+  program=\${program/#\\~\\//$HOME/}
+  (( CURRENT > 2 )) && before_cursor=("\${(@Q)words[2,CURRENT-1]}")
+  reply_lines=("\${(@f)$("$program" complete "--at=\${(Q)PREFIX}" "\${(@)before_cursor}" 2>/dev/null)}")
+  local kind=\${reply_lines[1]%%$'\\t'*} before=\${reply_lines[1]#*$'\\t'}
+  [[ -n $before ]] && compset -P "\${(b)before}"
+  case $kind in
+    file) _files ;;
+    value)
+      for line in "\${(@)reply_lines[2,-1]}"; do
+        value=\${line%%$'\\t'*}
+        named+=("\${value//:/\\\\:}\${\${line#*$'\\t'}:+:\${line#*$'\\t'}}")
+      done
+      _describe -V gw named
+      ;;
+    *) return 1 ;;
+  esac
+}
+
+if [[ $funcstack[1] == _gw ]]; then
+  _gw "$@"
+elif (( $+functions[compdef] )); then
+  compdef _gw gw
+else
+  print -ru2 "gw completion: run 'autoload -Uz compinit && compinit' first"
+fi
+`;
+
+/** For fish 3 or later. */
+const fish = `# fish completion for gw; made by gw completion
+
+function __gw_completion
+    set -l words (commandline -opc)
+    while string match -qr '^\\w+=' -- "$words[1]"
+        set -e words[1]
+    end
+    set -l program (string replace -r '^~/' "$HOME/" -- "$words[1]")
+    # A quote that is still open belongs to the line, not to the word.
+    set -l current (string replace -r '^["\\']' '' -- (commandline -ct))
+    set -l found ($program complete "--at=$current" $words[2..-1] 2>/dev/null)
+    set -l head (string split \\t -- $found[1])
+    set -l before $head[2]
+    switch "$head[1]"
+        case file
+            set -l path (string sub --start (math (string length -- "$before") + 1) -- "$current")
+            for file in (__fish_complete_path "$path")
+                printf '%s%s\\n' "$before" $file
+            end
+        case value
+            for line in $found[2..-1]
+                printf '%s%s\\n' "$before" $line
+            end
+    end
+end
+
+complete -c gw -e
+complete -c gw -f -k -a '(__gw_completion)'
+`;
+
+/** For Windows PowerShell 5.1 and PowerShell 7. */
+const powershell = `# PowerShell completion for gw; made by gw completion
+
+Register-ArgumentCompleter -Native -CommandName gw -ScriptBlock {
+    param($wordToComplete, $commandAst, $cursorPosition)
+    $program = $commandAst.GetCommandName()
+    # Quotes in an argument, and an empty one, do not reach a program unharmed from every PowerShell.
+    $words = @(
+        $commandAst.CommandElements | Select-Object -Skip 1 |
+            Where-Object { $_.Extent.EndOffset -lt $cursorPosition } |
+            ForEach-Object {
+                $text = if ($_ -is [System.Management.Automation.Language.StringConstantExpressionAst]) { $_.Value } else { $_.Extent.Text }
+                $text = $text -replace '"', ''
+                if ($text -eq '') { '-' } else { $text }
+            }
+    )
+    $current = "$wordToComplete" -replace "[""']", ''
+    $found = @(& $program complete "--at=$current" @words 2>$null)
+    if ($found.Count -eq 0) { return }
+    $kind, $before = $found[0] -split [char]9, 2
+    # No result at all: PowerShell completes files by itself.
+    if ($kind -ne 'value') { return }
+    if ($found.Count -eq 1) { return '' }
+    $found | Select-Object -Skip 1 | ForEach-Object {
+        $value, $summary = $_ -split [char]9, 2
+        if (-not $summary) { $summary = $value }
+        [System.Management.Automation.CompletionResult]::new("$before$value", $value, 'ParameterValue', $summary)
+    }
+}
+`;
 
 /** Each shell's completion script, and the name it has under completions/. */
 export const shells = {

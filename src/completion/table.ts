@@ -1,6 +1,5 @@
 import type { AnyCommand, Node } from '../command.ts';
-import { type Completes, type Flag, flagName } from '../flags/flag.ts';
-import { globalFlags } from '../flags/global.ts';
+import { type Completes, type Flag, flagName, globalFlags } from '../flags/flag.ts';
 import { modelSheets } from '../gateway/model-facts/sheets.ts';
 
 // What completion knows of the command tree, as data: made when gw is built, so that an answer loads no command.

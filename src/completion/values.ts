@@ -1,7 +1,6 @@
 import type { Completes } from '../flags/flag.ts';
 import { kindOf } from '../gateway/model-facts/sheets.ts';
-import type { RecentJob } from './recent-jobs.ts';
-import { safeText } from './safe-text.ts';
+import { type RecentJob, safeText } from './recent-jobs.ts';
 import type { CompletionTable } from './table.ts';
 
 export interface Candidate {

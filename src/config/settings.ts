@@ -1,6 +1,5 @@
 import { GwError, usage } from '../errors.ts';
-import type { Host } from '../host.ts';
-import { once } from '../once.ts';
+import { type Host, once } from '../host.ts';
 import { originOf } from './base-url.ts';
 import {
   type ConfigFile,

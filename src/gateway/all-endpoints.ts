@@ -1,25 +1,35 @@
+import * as z from 'zod';
 import { alphaCreate } from './alpha/create.ts';
 import { alphaQuery } from './alpha/task.ts';
-import { createAsset, deleteAsset, getAsset, restAsset, updateAsset, uploadAsset } from './asset/actions.ts';
-import { createGroup, deleteGroup, getGroup, updateGroup } from './asset/group.ts';
+import {
+  createAsset,
+  createGroup,
+  deleteAsset,
+  deleteGroup,
+  getAsset,
+  getGroup,
+  restAsset,
+  updateAsset,
+  updateGroup,
+  uploadAsset,
+} from './asset/actions.ts';
 import { listAssets, listGroups, restList } from './asset/list.ts';
 import { betaCreates } from './beta/create.ts';
 import { betaList } from './beta/list.ts';
 import { betaTasks } from './beta/task.ts';
-import { billingQuery } from './billing.ts';
 import { chatCompletions } from './chat/completions.ts';
 import { geoGenerate, geoStream } from './chat/geo.ts';
 import { chatMessages } from './chat/messages.ts';
-import type { Credential, Endpoint } from './endpoint.ts';
+import { type Credential, type Endpoint, type HttpMethod, matchPath } from './endpoint.ts';
 import { gammaCreate } from './gamma/create.ts';
 import { gammaQuery } from './gamma/task.ts';
 import { imageEdit } from './image/edit.ts';
 import { imageGenerate } from './image/generate.ts';
 import { imageNative } from './image/native.ts';
-import { modelsList } from './models.ts';
+import { billingQuery, modelsList } from './models.ts';
 
 /** Every endpoint that gw knows as a row ("Summary"); loads all families, so only for what may ask any of them. */
-export const allEndpoints: readonly Endpoint[] = [
+const allEndpoints: readonly Endpoint[] = [
   chatCompletions,
   chatMessages,
   geoGenerate,
@@ -52,7 +62,38 @@ export const allEndpoints: readonly Endpoint[] = [
 ];
 
 /** Which credential a path below these takes, where no row says so ("Authentication", "Versioning"). */
-export const credentialByPrefix: readonly { readonly prefix: string; readonly credential: Credential }[] = [
+const credentialByPrefix: readonly { readonly prefix: string; readonly credential: Credential }[] = [
   { prefix: '/v1beta/', credential: 'geo' },
   { prefix: '/v1/messages/', credential: 'messages' },
 ];
+
+/**
+ * The row by which a request by hand is sent: credential and what may be sent again as the gateway's own row for that
+ * path says. Where there is none: reads may be repeated, everything else never on a guess.
+ */
+export function apiEndpoint(
+  method: HttpMethod,
+  { path, query }: { readonly path: string; readonly query: string },
+): Endpoint {
+  const action = new URLSearchParams(query).get('Action');
+  const samePath = allEndpoints.filter((row) => {
+    const [pattern = '', fixed] = row.path.split('?');
+    const named = new URLSearchParams(fixed).get('Action');
+    return matchPath(pattern, path) !== undefined && (named === null || named === action);
+  });
+  const row = samePath.find((each) => each.method === method);
+  return {
+    name: row?.name ?? 'api',
+    method,
+    path: query === '' ? path : `${path}?${query}`,
+    credential: (row ?? samePath[0])?.credential ?? credentialOf(path),
+    resend: method === 'GET' ? 'read' : (row?.resend ?? 'upload'),
+    reply: z.unknown(),
+    ...(row?.maxBodyBytes !== undefined && { maxBodyBytes: row.maxBodyBytes }),
+    ...(row?.notFoundStatus !== undefined && { notFoundStatus: row.notFoundStatus }),
+    ...(row?.refusal && { refusal: row.refusal }),
+  };
+}
+
+const credentialOf = (path: string): Endpoint['credential'] =>
+  credentialByPrefix.find(({ prefix }) => path.startsWith(prefix))?.credential ?? 'bearer';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { Modality, Range } from './media-limits.ts';
+import type { Modality, Range } from './limits.ts';
 
 // How a request's body is declared: each field once, with the flag that sets it and what each model takes of it, and the
 // rules between fields as rows. Types, flags, help, checks, model sheets and the sandbox are read from here.

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { ItemFlag, ObjectMaker, Rule } from './body.ts';
-import type { Modality } from './media-limits.ts';
+import type { Modality } from './limits.ts';
 
 // `content` of families A and C: a list of texts and media, each medium with the role that it plays.
 

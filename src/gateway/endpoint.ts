@@ -42,3 +42,22 @@ export interface Endpoint<Reply = unknown> {
   /** What a 2xx reply says that is a refusal all the same (family B: `code` other than 0); undefined for success. */
   readonly refusal?: (reply: unknown) => GatewayErrorFacts | undefined;
 }
+
+const escapeForRegExp = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+
+/** The parameters of a path that fits a row's pattern (`/tasks/{task_id}`); undefined where it does not fit. */
+export function matchPath(pattern: string, path: string): Record<string, string> | undefined {
+  const source = pattern
+    .split(/(\{\w+\})/)
+    .map((part) => (/^\{\w+\}$/.test(part) ? `(?<${part.slice(1, -1)}>[^/]+?)` : escapeForRegExp(part)))
+    .join('');
+  const match = new RegExp(`^${source}$`).exec(path);
+  if (!match) return undefined;
+  try {
+    return Object.fromEntries(
+      Object.entries(match.groups ?? {}).map(([name, raw]) => [name, decodeURIComponent(raw)]),
+    );
+  } catch {
+    return undefined;
+  }
+}

@@ -1,5 +1,6 @@
 import type { Charge, TaskUsage } from '../gateway/task.ts';
 import type { Job, JobState } from '../ledger/event.ts';
+import type { Cost } from './cost.ts';
 
 /** A job with what its record says it made and cost. */
 export interface CountedJob {
@@ -101,3 +102,19 @@ function byUnit(charges: readonly { readonly unit: string; readonly amount: numb
 /** Ten thousand times 0.1 is 1000: amounts are summed in millionths, finer than any price is given. */
 export const exactSum = (amounts: readonly number[]): number =>
   amounts.reduce((total, amount) => total + Math.round(amount * 1e6), 0) / 1e6;
+
+/** `2.1 CNY, 30 video points`; an empty text where nothing was spent. */
+export const spendText = (spend: readonly Spend[]): string =>
+  spend.map(({ amount, unit }) => `${amount} ${unit}`).join(', ');
+
+/** `5 s, 100,000 tokens, 0.35 CNY billed`; a figure that is not known is left out. `cost` is by the price file. */
+export function usageText({ outputS, tokens, charges = [] }: TaskUsage, cost?: Cost): string {
+  const { spend, test_spend: test } = spendOf(charges);
+  return [
+    ...(outputS === undefined ? [] : [`${outputS} s`]),
+    ...(tokens === undefined ? [] : [`${tokens.toLocaleString('en')} tokens`]),
+    ...(spend.length === 0 ? [] : [`${spendText(spend)} billed`]),
+    ...(cost === undefined ? [] : [`${spendText(cost.spend)} by your price file`]),
+    ...(test.length === 0 ? [] : [`${spendText(test)} of test credit`]),
+  ].join(', ');
+}

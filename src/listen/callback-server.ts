@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parseJson } from '../http/parse-json.ts';
-import { ownHosts, strangerIn, urlHost } from '../own-address.ts';
+import { ownHosts, strangerIn, urlHost } from '../loopback.ts';
 
 /** No callback that the document describes is a hundredth as large. */
 const MAX_BODY_BYTES = 1024 * 1024;

@@ -1,4 +1,4 @@
-import { codecWords, MB, type MediaLimits, type Modality, type Range } from '../gateway/media-limits.ts';
+import { codecWords, MB, type MediaLimits, type Modality, type Range } from '../gateway/limits.ts';
 import { DEADLINE_MS, type MediaFacts, UNKNOWN_CODEC } from './probe.ts';
 import { modalityInWords, typeInWords } from './signatures.ts';
 

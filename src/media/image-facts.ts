@@ -1,4 +1,4 @@
-import { MB } from '../gateway/media-limits.ts';
+import { MB } from '../gateway/limits.ts';
 import type { ByteSource } from './local-file.ts';
 
 interface ImageSize {

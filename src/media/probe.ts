@@ -1,4 +1,4 @@
-import { type Modality, mediaFormats } from '../gateway/media-limits.ts';
+import { type Modality, mediaFormats } from '../gateway/limits.ts';
 import { type ByteSource, openMediaFile } from './local-file.ts';
 import { type FileType, SNIFF_BYTES, sniff } from './signatures.ts';
 import type { TrackFacts } from './track-facts.ts';

@@ -2,7 +2,7 @@ import { constants, createReadStream, openSync, type Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { errorCode, type GwError, usage } from '../errors.ts';
-import { MB } from '../gateway/media-limits.ts';
+import { MB } from '../gateway/limits.ts';
 
 /** How much of an input may be read, and who wants to know about it. */
 export interface ReadOptions {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as path from 'node:path';
 import { type GwError, usage } from '../errors.ts';
-import { MB, type MediaLimits, type Modality } from '../gateway/media-limits.ts';
+import { MB, type MediaLimits, type Modality } from '../gateway/limits.ts';
 import { checkMedia, checkModality, checkTotals, inMB } from './check.ts';
 import { mediaFileBytes, openMediaFile } from './local-file.ts';
 import { type MediaFacts, type ProbeOptions, probe, probeBytes } from './probe.ts';

@@ -1,4 +1,4 @@
-import type { Modality } from '../gateway/media-limits.ts';
+import type { Modality } from '../gateway/limits.ts';
 
 /** What a file is by its first bytes. `format` is the gateway's name where the gateway has one. */
 export interface FileType {

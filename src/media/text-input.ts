@@ -1,7 +1,7 @@
 import { fstatSync } from 'node:fs';
 import * as path from 'node:path';
 import { usage } from '../errors.ts';
-import { MB } from '../gateway/media-limits.ts';
+import { MB } from '../gateway/limits.ts';
 import type { Clock, Host } from '../host.ts';
 import { decodeUtf8, readInputFile, readInputStream } from './read-input.ts';
 

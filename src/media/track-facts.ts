@@ -10,7 +10,7 @@ import {
   QTFF,
   WAVE,
 } from 'mediabunny';
-import { MB } from '../gateway/media-limits.ts';
+import { MB } from '../gateway/limits.ts';
 import type { TracksTask } from './in-worker.ts';
 import { type MediaFacts, UNKNOWN_CODEC } from './probe.ts';
 

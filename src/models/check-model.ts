@@ -1,8 +1,7 @@
 import type { Context } from '../context.ts';
 import { GwError, usage } from '../errors.ts';
 import { nearest } from '../flags/nearest.ts';
-import { fetchModels } from './fetch-models.ts';
-import { readModelCache } from './model-cache.ts';
+import { fetchModels, readModelCache } from './model-cache.ts';
 
 type ModelContext = Pick<Context, 'host' | 'clock' | 'signal' | 'gateway' | 'globals' | 'io'>;
 

@@ -2,7 +2,10 @@ import { createHash, randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { cacheDir, type DirHost } from '../config/dirs.ts';
+import type { Context } from '../context.ts';
 import { ensureDirectory } from '../disk/durable-directory.ts';
+import { type ModelList, modelsList } from '../gateway/models.ts';
+import type { Reply, SendOptions } from '../http/client.ts';
 
 // The last list of models that each gateway gave: for completions and suggestions. It can be made again, so nothing
 // about it is ever an error.
@@ -50,3 +53,18 @@ const fileOf = (host: DirHost, gateway: string): string => {
   const name = createHash('sha256').update(gateway).digest('hex').slice(0, 32);
   return path.join(cacheDir(host), 'models', `${name}.json`);
 };
+
+/**
+ * Asks the gateway in force for its list of models ("Model list entry") and keeps the IDs. Throws GwError as Client.send.
+ */
+export async function fetchModels(
+  ctx: Pick<Context, 'host' | 'clock' | 'signal' | 'gateway' | 'io'>,
+  options: Pick<SendOptions, 'retries' | 'silenceMs' | 'deadlineMs' | 'onRefused'> = {},
+): Promise<Reply<ModelList>> {
+  const { client, name } = await ctx.gateway();
+  const reply = await client.send(modelsList, {}, { ...options, signal: ctx.signal });
+  // A gateway that echoes the key must not bring it into a file.
+  const ids = reply.value.data.map(({ id }) => id).filter((id) => ctx.io.withoutSecrets(id) === id);
+  writeModelCache(ctx.host, name, { fetchedAtMs: ctx.clock.now(), ids });
+  return reply;
+}

@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { ownHosts, strangerIn } from '../own-address.ts';
+import { ownHosts, strangerIn } from '../loopback.ts';
 import { errorReply, type SandboxReply, xmlErrorReply } from './reply.ts';
 import type { World } from './world.ts';
 

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { deflate, crc32 as zlibCrc32 } from 'node:zlib';
-import type { MediaLimits, Modality, Range } from '../gateway/media-limits.ts';
+import type { MediaLimits, Modality, Range } from '../gateway/limits.ts';
 import type { Refusal } from './reply.ts';
 
 type Refuse = (rule: string) => Refusal;

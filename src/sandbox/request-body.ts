@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type * as z from 'zod';
 import { inOurWords } from '../gateway/body.ts';
-import { MB } from '../gateway/media-limits.ts';
+import { MB } from '../gateway/limits.ts';
 import { Refusal } from './reply.ts';
 import type { World } from './world.ts';
 

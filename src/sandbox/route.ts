@@ -1,6 +1,5 @@
 import type * as z from 'zod';
-import type { Endpoint } from '../gateway/endpoint.ts';
-import { matchPath } from '../gateway/match-path.ts';
+import { type Endpoint, matchPath } from '../gateway/endpoint.ts';
 import type { Refusal, SandboxReply } from './reply.ts';
 import type { FormBody } from './request-body.ts';
 import type { Pool } from './task.ts';

@@ -1,7 +1,6 @@
 import { alphaModels } from '../gateway/alpha/models.ts';
-import { billingQuery } from '../gateway/billing.ts';
 import { gammaModels } from '../gateway/gamma/models.ts';
-import { modelsList } from '../gateway/models.ts';
+import { billingQuery, modelsList } from '../gateway/models.ts';
 import { alphaRoutes } from './alpha/routes.ts';
 import { assetRoutes } from './asset/routes.ts';
 import { betaRoutes } from './beta/routes.ts';

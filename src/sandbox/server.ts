@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { AccountType } from '../gateway/limits.ts';
-import { urlHost } from '../own-address.ts';
+import { urlHost } from '../loopback.ts';
 import { apiListener } from './api-listener.ts';
 import { type CallbackPorts, Callbacks } from './callbacks.ts';
 import { TOKENS_PER_S } from './chat/answer.ts';

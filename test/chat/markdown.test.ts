@@ -2,10 +2,8 @@ import * as fc from 'fast-check';
 import type { Token, Tokens } from 'marked';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Drawing } from '../../src/chat/repl/markdown/blocks.ts';
-import { type Lex, loadLex } from '../../src/chat/repl/markdown/lexer.ts';
-import { MarkdownStream } from '../../src/chat/repl/markdown/markdown-stream.ts';
-import { type Ink, loadInk } from '../../src/chat/repl/markdown/spans.ts';
-import { wrap } from '../../src/chat/repl/markdown/wrap.ts';
+import { type Lex, loadLex, MarkdownStream } from '../../src/chat/repl/markdown/markdown-stream.ts';
+import { type Ink, loadInk, wrap } from '../../src/chat/repl/markdown/spans.ts';
 import { displayWidth } from '../../src/io/display-width.ts';
 
 let lex: Lex;

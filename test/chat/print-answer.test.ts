@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ChatAnswer } from '../../src/chat/chat.ts';
-import { wrappedSchema } from '../../src/chat/response-format.ts';
+import { wrappedSchema } from '../../src/chat/surface.ts';
 import { answerPrinter } from '../../src/commands/chat/print-answer.ts';
 import { safeJson } from '../../src/io/escape.ts';
 import type { Io } from '../../src/io/io.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type CompletionChunk, CompletionRebuilder } from '../../src/chat/completions/rebuild.ts';
+import { type CompletionChunk, CompletionRebuilder } from '../../src/chat/completions/reader.ts';
 
 test('a call keeps its ID and name through fragments that repeat or empty them', () => {
   const rebuilder = new CompletionRebuilder();

@@ -1,12 +1,10 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseCommand } from '../../src/chat/repl/commands.ts';
-import { completerFor, expandHome } from '../../src/chat/repl/complete.ts';
+import { completerFor, expandHome, parseCommand, splitWords } from '../../src/chat/repl/commands.ts';
+import { saveConversation } from '../../src/chat/repl/conversation.ts';
 import { openHistory } from '../../src/chat/repl/history.ts';
-import { foldPaste } from '../../src/chat/repl/pastes.ts';
-import { saveConversation } from '../../src/chat/repl/save-conversation.ts';
-import { splitWords } from '../../src/chat/repl/split-words.ts';
+import { foldPaste } from '../../src/chat/repl/line-editor.ts';
 import { answers, KEY, sessionContext, tempDir } from './fixtures.ts';
 
 describe('a line is a command', () => {

@@ -1,8 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openSession } from '../../src/chat/session/session.ts';
-import { parseSessionName } from '../../src/chat/session/session-name.ts';
+import { openSession, parseSessionName } from '../../src/chat/session/session.ts';
 import { bundle, runNode } from '../ledger/bundle.ts';
 import { answers, asks, exchange, KEY, sessionContext, tempDir } from './fixtures.ts';
 

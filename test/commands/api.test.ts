@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import * as path from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
 import { afterEach, describe, expect, test } from 'vitest';
-import { passOn } from '../../src/commands/api/pass-on.ts';
+import { passOn } from '../../src/commands/api.ts';
 import { prettyJson } from '../../src/http/parse-json.ts';
 import { createIo } from '../../src/io/create-io.ts';
 import { KEY, World } from '../helpers/gw.ts';

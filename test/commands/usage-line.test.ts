@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { usageText } from '../../src/commands/jobs/spend-text.ts';
+import { usageText } from '../../src/jobs/stats.ts';
 import { World } from '../helpers/gw.ts';
 
 // On success one line on stderr says what a job used.

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { originOf, parseBaseUrl } from '../../src/config/base-url.ts';
 import { cacheDir, configDir, stateDir } from '../../src/config/dirs.ts';
-import { parseDuration } from '../../src/config/duration.ts';
 import { environmentVariables, readSwitch, readVariable } from '../../src/config/environment.ts';
 import { parseProfileName, parseStoredProfileName } from '../../src/config/profile-name.ts';
-import { settingsTable } from '../../src/config/table.ts';
+import { parseDuration, settingsTable } from '../../src/config/table.ts';
 import { isLoopback } from '../../src/loopback.ts';
 import { refusal } from './fixtures.ts';
 

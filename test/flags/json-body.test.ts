@@ -4,10 +4,16 @@ import * as path from 'node:path';
 import { Readable } from 'node:stream';
 import * as fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { assertExactIntegers } from '../../src/flags/exact-integers.ts';
-import { applySet, applySets, type JsonObject, parseSet, readJsonBody } from '../../src/flags/json-body.ts';
+import {
+  applySet,
+  applySets,
+  assertExactIntegers,
+  type JsonObject,
+  parseSet,
+  readJsonBody,
+} from '../../src/flags/json-body.ts';
 import { findJsonFault } from '../../src/flags/json-syntax.ts';
-import { MB } from '../../src/gateway/media-limits.ts';
+import { MB } from '../../src/gateway/limits.ts';
 
 function withFile(content: string | Uint8Array): string {
   const cwd = fs.mkdtempSync(path.join(os.tmpdir(), 'gw-body-'));

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type * as z from 'zod';
 import type { AnyCommand, Node } from '../../src/command.ts';
-import { type Flag, flagName } from '../../src/flags/flag.ts';
-import { globalFlags } from '../../src/flags/global.ts';
+import { type Flag, flagName, globalFlags } from '../../src/flags/flag.ts';
 import { AlphaCreateBody } from '../../src/gateway/alpha/create.ts';
 import { BetaO1Body, BetaTextBody, BetaTurboBody } from '../../src/gateway/beta/create.ts';
 import { fieldsOf } from '../../src/gateway/body.ts';

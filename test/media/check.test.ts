@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { alphaModels } from '../../src/gateway/alpha/models.ts';
-import { MB, type MediaLimits, type Range } from '../../src/gateway/media-limits.ts';
+import { MB, type MediaLimits, type Range } from '../../src/gateway/limits.ts';
 import { checkMedia, checkModality, checkTotals } from '../../src/media/check.ts';
 import type { MediaFacts } from '../../src/media/probe.ts';
 

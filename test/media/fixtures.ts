@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { Modality } from '../../src/gateway/media-limits.ts';
+import type { Modality } from '../../src/gateway/limits.ts';
 import * as media from '../../src/media/probe.ts';
 import { assetsDir } from '../helpers/assets-dir.ts';
 

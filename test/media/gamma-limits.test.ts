@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { gammaMedia } from '../../src/gateway/gamma/models.ts';
-import { MB } from '../../src/gateway/media-limits.ts';
+import { MB } from '../../src/gateway/limits.ts';
 import { checkMedia } from '../../src/media/check.ts';
 import { type MediaFacts, UNKNOWN_CODEC } from '../../src/media/probe.ts';
 import { hasFfmpeg, make, picture, probeFile, temporaryDirectory, tone } from './fixtures.ts';

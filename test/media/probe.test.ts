@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MB } from '../../src/gateway/media-limits.ts';
+import { MB } from '../../src/gateway/limits.ts';
 import { probeBytes as probeAs } from '../../src/media/probe.ts';
 import { assetsDir } from '../helpers/assets-dir.ts';
 import {

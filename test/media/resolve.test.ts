@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ALPHA_MAX_BODY_BYTES, alphaModels } from '../../src/gateway/alpha/models.ts';
-import { MB } from '../../src/gateway/media-limits.ts';
+import { MB } from '../../src/gateway/limits.ts';
 import { dataUriBytes } from '../../src/media/reference.ts';
 import { type MediaInput, type ResolveOptions, resolveMedia } from '../../src/media/resolve.ts';
 import { assetsDir } from '../helpers/assets-dir.ts';

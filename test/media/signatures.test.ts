@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { mediaFormats } from '../../src/gateway/media-limits.ts';
+import { mediaFormats } from '../../src/gateway/limits.ts';
 import { sniff, typeInWords } from '../../src/media/signatures.ts';
 import { ascii, heif, pngHead } from './fixtures.ts';
 

@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { MB } from '../../src/gateway/media-limits.ts';
+import { MB } from '../../src/gateway/limits.ts';
 import type { Clock } from '../../src/host.ts';
 import { readPipedPrompt, readTextInput } from '../../src/media/text-input.ts';
 import { sparse, temporaryDirectory } from './fixtures.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { ownHosts, strangerIn } from '../../src/own-address.ts';
+import { ownHosts, strangerIn } from '../../src/loopback.ts';
 import { ask, auth, createdId, json, query, sandbox, tasksPath } from './fixture.ts';
 
 // A page in a browser reaches every port of this machine: it must get nothing out of a sandbox, and nothing in.

@@ -3,8 +3,13 @@ import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type * as z from 'zod';
 import { breachesOf } from '../../src/flags/breaches.ts';
-import { CreateAssetBody, IdBody, UpdateAssetBody } from '../../src/gateway/asset/actions.ts';
-import { CreateGroupBody, UpdateGroupBody } from '../../src/gateway/asset/group.ts';
+import {
+  CreateAssetBody,
+  CreateGroupBody,
+  IdBody,
+  UpdateAssetBody,
+  UpdateGroupBody,
+} from '../../src/gateway/asset/actions.ts';
 import { ListAssetsBody, ListGroupsBody } from '../../src/gateway/asset/list.ts';
 import { KEY, World } from '../helpers/gw.ts';
 import { ASSET, type AssetExample, assetExamples, GROUP } from './asset-examples.ts';

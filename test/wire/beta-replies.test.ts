@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { betaCreateText } from '../../src/gateway/beta/create.ts';
-import { betaRefusal, betaReplyWarning } from '../../src/gateway/beta/reply.ts';
-import { betaFamily, betaTasks } from '../../src/gateway/beta/task.ts';
+import { betaFamily, betaRefusal, betaReplyWarning, betaTasks } from '../../src/gateway/beta/task.ts';
 
 // Literal replies of family B: as documented, and as no document allows.
 

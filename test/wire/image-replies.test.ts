@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { isBase64, isImageUrl } from '../../src/gateway/address.ts';
-import { bodyOfEditForm, editFormTexts } from '../../src/gateway/image/edit-form.ts';
-import { readImageEvent } from '../../src/gateway/image/events.ts';
+import { bodyOfEditForm, editFormTexts } from '../../src/gateway/image/edit.ts';
 import { imageFamily } from '../../src/gateway/image/job.ts';
-import { readImages, readImageUsage, readRefusal } from '../../src/gateway/image/reply.ts';
+import { readImageEvent, readImages, readImageUsage, readRefusal } from '../../src/gateway/image/reply.ts';
 
 // Literal replies and events of the image endpoints: as documented, in the public shapes that the document leaves out,
 // and as no document allows.

@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { billingQuery } from '../../src/gateway/billing.ts';
-import { modelsList } from '../../src/gateway/models.ts';
+import { billingQuery, modelsList } from '../../src/gateway/models.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { KEY, World } from '../helpers/gw.ts';
 

@@ -2,8 +2,7 @@ import { CompletionsBody, chatCompletions } from '../../gateway/chat/completions
 import { isGeoModel } from '../../gateway/chat/models.ts';
 import type { ChatPart, ChatSettings, ChatTurn } from '../chat.ts';
 import { given, itemsOf } from '../json-value.ts';
-import { wrappedSchema } from '../response-format.ts';
-import { type BodyRequest, bySet, type JsonObject, type Surface } from '../surface.ts';
+import { type BodyRequest, bySet, type JsonObject, type Surface, wrappedSchema } from '../surface.ts';
 import { CompletionsReader } from './reader.ts';
 
 // Chat completions ("Chat completions", "Function calling").

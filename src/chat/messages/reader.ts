@@ -1,8 +1,8 @@
-import { isBareError } from '../../gateway/chat/error.ts';
+import { isBareError } from '../../gateway/gateway-error.ts';
 import { parseJson } from '../../http/parse-json.ts';
 import type { ChatUsage, ToolCall } from '../chat.ts';
 import { argumentsOf, argumentsText, fieldsOf, itemsOf, numberOf, textOf } from '../json-value.ts';
-import { CALL_BYTES, type Heard, type ReplyReader, StreamedError } from '../reply-reader.ts';
+import { CALL_BYTES, type Heard, type ReplyReader, StreamedError } from '../surface.ts';
 
 type Block = Record<string, unknown>;
 

@@ -1,9 +1,7 @@
 import { chatMessages, MessagesBody, MIN_THINKING_BUDGET } from '../../gateway/chat/messages.ts';
-import type { ChatPart, ChatSettings, ChatTurn } from '../chat.ts';
-import { splitDataUri } from '../data-uri.ts';
+import { type ChatPart, type ChatSettings, type ChatTurn, DEFAULT_MAX_TOKENS } from '../chat.ts';
 import { argumentsOf, given, itemsOf } from '../json-value.ts';
-import { type BodyRequest, bySet, type JsonObject, type Surface } from '../surface.ts';
-import { DEFAULT_MAX_TOKENS } from './default-limit.ts';
+import { type BodyRequest, bySet, type JsonObject, type Surface, splitDataUri } from '../surface.ts';
 import { MessagesReader } from './reader.ts';
 
 // Native messages ("Native messages"). The blocks of a request are not shown in the document; they are those of the

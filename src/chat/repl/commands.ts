@@ -1,11 +1,13 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import type { CompleterResult } from 'node:readline';
 import { usage } from '../../errors.ts';
 import { nearest } from '../../flags/nearest.ts';
-import { oneLine } from '../../io/escape.ts';
+import type { Host } from '../../host.ts';
+import { oneLine, visible } from '../../io/escape.ts';
 import type { ChatPart } from '../chat.ts';
 import type { Conversation } from './conversation.ts';
-import { asIs } from './markdown/spans.ts';
-import { wrap } from './markdown/wrap.ts';
-import { splitWords } from './split-words.ts';
+import { asIs, wrap } from './markdown/spans.ts';
 
 /** What a command may use. */
 export interface CommandContext {
@@ -147,7 +149,7 @@ export async function runCommand(name: string, rest: string, ctx: CommandContext
 }
 
 /** The commands that a line may be the beginning of. */
-export function matchingCommands(line: string): string[] {
+function matchingCommands(line: string): string[] {
   return names.filter((name) => name.startsWith(line));
 }
 
@@ -178,3 +180,75 @@ function helpText(columns: number): string {
 }
 
 const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
+/**
+ * Words as a shell takes them: quotes hold blanks, a backslash the next character. File managers quote paths that way
+ * when a file is dropped on a terminal. Throws GwError `usage` for a quote that does not end.
+ */
+export function splitWords(text: string): string[] {
+  const words: string[] = [];
+  const word = /\s*((?:\\[\s\S]|"(?:\\[\s\S]|[^"\\])*"|'[^']*'|[^\s"'\\])+)/y;
+  let end = 0;
+  for (let found = word.exec(text); found !== null; found = word.exec(text)) {
+    words.push(unquoted(found[1] ?? ''));
+    end = word.lastIndex;
+  }
+  const rest = text.slice(end).trim();
+  if (rest !== '')
+    throw usage(
+      `the quote in ${rest.slice(0, 40)} does not end`,
+      'close it, or write \\" for the character itself',
+    );
+  return words;
+}
+
+function unquoted(word: string): string {
+  return word.replace(
+    /\\([\s\S])|"((?:\\[\s\S]|[^"\\])*)"|'([^']*)'/g,
+    (_, escaped?: string, double?: string, single?: string) =>
+      escaped ?? single ?? (double ?? '').replace(/\\(["\\])/g, '$1'),
+  );
+}
+
+/** A directory of a million files is not read out on a terminal. */
+const MAX_MATCHES = 200;
+
+/** Completion of a line: the commands, the models behind `/model`, and paths behind those that take one. */
+export function completerFor(
+  host: Pick<Host, 'cwd' | 'homeDir'>,
+  models: readonly string[] = [],
+): (line: string) => CompleterResult {
+  return (line) => {
+    if (/^\/[a-z]*$/.test(line)) {
+      const matches = matchingCommands(line);
+      return [matches.length === 1 ? matches.map((match) => `${match} `) : matches, line];
+    }
+    const model = /^\/model\s+(\S*)$/.exec(line)?.[1];
+    if (model !== undefined) return [models.filter((id) => id.startsWith(model)), model];
+    const typed = /^\/(?:image|save)\s+(?:(?:\\.|[^\s\\])+\s+)*((?:\\.|[^\s\\])*)$/.exec(line)?.[1];
+    return typed === undefined ? [[], line] : [pathsLike(typed, host), typed];
+  };
+}
+
+/** Paths that begin as typed, blanks and quotes in them behind a backslash, a slash behind directories. */
+function pathsLike(typed: string, host: Pick<Host, 'cwd' | 'homeDir'>): string[] {
+  const plain = typed.replace(/\\(.)/g, '$1');
+  const slash = plain.lastIndexOf('/') + 1;
+  const [dir, start] = [plain.slice(0, slash), plain.slice(slash)];
+  let entries: fs.Dirent[];
+  try {
+    entries = fs.readdirSync(path.resolve(host.cwd, expandHome(dir, host.homeDir)), { withFileTypes: true });
+  } catch {
+    return [];
+  }
+  return entries
+    .filter(({ name }) => name.startsWith(start) && (start !== '' || !name.startsWith('.')))
+    .filter(({ name }) => visible(name) === name && !/[\n\t]/.test(name))
+    .slice(0, MAX_MATCHES)
+    .map((entry) => `${dir}${entry.name}`.replace(/[\s"'\\]/g, '\\$&') + (entry.isDirectory() ? '/' : ''));
+}
+
+/** A path with `~/` at its beginning, which no shell is there to expand. */
+export function expandHome(file: string, homeDir: string | undefined): string {
+  return homeDir !== undefined && /^~(?=\/|$)/.test(file) ? homeDir + file.slice(1) : file;
+}

@@ -1,6 +1,12 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { diskFault } from '../../disk/disk-fault.ts';
+import { errorCode, usage } from '../../errors.ts';
+import type { Host } from '../../host.ts';
 import type { ChatApi, ChatPart, ChatTurn } from '../chat.ts';
 import type { SessionSettings } from '../session/exchange.ts';
 import type { Session } from '../session/session.ts';
+import { expandHome } from './commands.ts';
 
 /** Where a conversation stands: its turns, what the next question is asked with, and the images that go with it. */
 export class Conversation {
@@ -51,3 +57,83 @@ export class Conversation {
     this.session?.startOver();
   }
 }
+
+export interface SaveOptions {
+  readonly host: Pick<Host, 'cwd' | 'homeDir' | 'clock'>;
+  readonly hideSecret: (text: string) => string;
+}
+
+/**
+ * Writes a conversation to a new file and returns its path: JSON where the name ends in `.json`, as chat completions
+ * spell messages, else Markdown. A file that is there stays as it is; the name gets `-1`, `-2`, … before its extension.
+ * Throws GwError `usage` where nothing has been said yet or the file cannot be written.
+ */
+export function saveConversation(
+  conversation: Pick<Conversation, 'turns' | 'system'>,
+  named: string | undefined,
+  { host, hideSecret }: SaveOptions,
+): string {
+  if (conversation.turns.length === 0) throw usage('there is nothing to save yet');
+  const time = new Date(host.clock.now())
+    .toISOString()
+    .replace(/\.\d+Z|[-:]/g, '')
+    .replace('T', '-');
+  const wanted = path.resolve(host.cwd, expandHome(named ?? `chat-${time}.md`, host.homeDir));
+  const isJson = path.extname(wanted).toLowerCase() === '.json';
+  const text = isJson ? `${JSON.stringify(messages(conversation), null, 2)}\n` : markdown(conversation);
+  const { dir, name, ext } = path.parse(wanted);
+  for (let count = 0; ; count += 1) {
+    const file = path.join(dir, `${name}${count === 0 ? '' : `-${count}`}${ext}`);
+    try {
+      fs.writeFileSync(file, hideSecret(text), { flag: 'wx' });
+      return file;
+    } catch (error) {
+      if (errorCode(error) === 'EEXIST') continue;
+      const { reason, remedy } = diskFault(error);
+      throw usage(`/save ${file}: the file cannot be written: ${reason}`, `${remedy}, or give another name.`);
+    }
+  }
+}
+
+/** A conversation as chat completions spell it, for --messages. */
+export function messages({ turns, system }: Pick<Conversation, 'turns' | 'system'>): unknown[] {
+  return [...(system === undefined ? [] : [{ role: 'system', content: system }]), ...turns.map(message)];
+}
+
+function message(turn: ChatTurn): unknown {
+  if (turn.role === 'tool') return { role: 'tool', tool_call_id: turn.toolCallId, content: turn.content };
+  if (turn.role === 'user') {
+    const [only, ...more] = turn.parts;
+    if (only?.type === 'text' && more.length === 0) return { role: 'user', content: only.text };
+    return { role: 'user', content: turn.parts.map(part) };
+  }
+  const calls = turn.toolCalls ?? [];
+  return {
+    role: 'assistant',
+    content: turn.text === '' && calls.length > 0 ? null : turn.text,
+    ...(calls.length > 0 && {
+      tool_calls: calls.map(({ id, name, arguments: given }) => ({
+        id,
+        type: 'function',
+        function: { name, arguments: given },
+      })),
+    }),
+  };
+}
+
+const part = (each: ChatPart) =>
+  each.type === 'text' ? each : { type: 'image_url', image_url: { url: each.url } };
+
+export function markdown({ turns, system }: Pick<Conversation, 'turns' | 'system'>): string {
+  const sections = turns.map((turn) => {
+    if (turn.role === 'tool') return `## Result of ${turn.name ?? turn.toolCallId}\n\n${turn.content}\n`;
+    if (turn.role === 'user') return `## You\n\n${turn.parts.map(inMarkdown).join('\n\n')}\n`;
+    const calls = (turn.toolCalls ?? []).map(
+      ({ name, arguments: given }) => `Calls \`${name}\`: \`${given}\``,
+    );
+    return `## Model\n\n${[turn.text, ...calls].filter((text) => text !== '').join('\n\n')}\n`;
+  });
+  return [...(system === undefined ? [] : [`## System\n\n${system}\n`]), ...sections].join('\n');
+}
+
+const inMarkdown = (each: ChatPart) => (each.type === 'text' ? each.text : `![image](${each.url})`);

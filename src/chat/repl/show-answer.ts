@@ -2,8 +2,7 @@ import type { Context } from '../../context.ts';
 import type { Clock } from '../../host.ts';
 import type { Page } from '../../io/page.ts';
 import type { Drawing } from './markdown/blocks.ts';
-import { type Lex, loadLex } from './markdown/lexer.ts';
-import { MarkdownStream } from './markdown/markdown-stream.ts';
+import { type Lex, loadLex, MarkdownStream } from './markdown/markdown-stream.ts';
 import { type Ink, loadInk } from './markdown/spans.ts';
 
 export interface AnswerView {

@@ -1,18 +1,18 @@
 import type { Context } from '../../context.ts';
-import { GwError, usage } from '../../errors.ts';
+import { ClosedPipe, GwError, usage } from '../../errors.ts';
 import { oneLine, visible } from '../../io/escape.ts';
-import type { ChatAnswer, ChatApi, ChatPart, ChatTurn } from '../chat.ts';
+import type { Io } from '../../io/io.ts';
+import { resolveMedia } from '../../media/resolve.ts';
+import { readTextInput } from '../../media/text-input.ts';
+import type { ChatAnswer, ChatApi, ChatEvent, ChatPart, ChatTurn } from '../chat.ts';
 import type { Session } from '../session/session.ts';
-import { type Ask, askAndShow } from './ask.ts';
-import { makeCommandContext } from './command-context.ts';
-import { parseCommand, runCommand } from './commands.ts';
-import { completerFor } from './complete.ts';
-import { Conversation } from './conversation.ts';
+import { type CommandContext, completerFor, expandHome, parseCommand, runCommand } from './commands.ts';
+import { Conversation, saveConversation } from './conversation.ts';
 import { openHistory } from './history.ts';
 import { LineEditor } from './line-editor.ts';
-import { loadLex } from './markdown/lexer.ts';
+import { loadLex } from './markdown/markdown-stream.ts';
 import { loadInk } from './markdown/spans.ts';
-import { showAnswer } from './show-answer.ts';
+import { type AnswerView, showAnswer } from './show-answer.ts';
 
 export interface ConversationOptions {
   readonly api: ChatApi;
@@ -168,4 +168,103 @@ function welcome({ model, session }: Conversation): string {
     parts.push(`session ${session.name}${turns === 0 ? '' : `, ${turns} turns so far`}`);
   }
   return [...parts, '/help, or Ctrl-D to leave'].join(' · ');
+}
+
+/** A question as it is put: the whole conversation, and what it is asked with. */
+export interface Question {
+  readonly turns: readonly ChatTurn[];
+  readonly model: string;
+  readonly system: string | undefined;
+  /** Aborted by Ctrl-C. */
+  readonly signal: AbortSignal;
+}
+
+/** Puts a question to the gateway and tells of the answer as it comes; throws as `converse` does. */
+export type Ask = (
+  question: Question,
+  onEvent: (event: ChatEvent) => void | Promise<void>,
+) => Promise<ChatAnswer>;
+
+export interface AskOptions {
+  readonly ask: Ask;
+  readonly view: AnswerView;
+  readonly io: Pick<Io, 'aside' | 'note' | 'error' | 'awaiting'>;
+  readonly showThoughts: boolean;
+}
+
+/** What came of a question. */
+export interface Asked {
+  /** The turn to keep; undefined where nothing came that could be gone on from. */
+  readonly turn: Extract<ChatTurn, { role: 'assistant' }> | undefined;
+  /** Absent where the answer was stopped or broke off. */
+  readonly answer?: ChatAnswer;
+}
+
+/**
+ * Asks and shows what comes. A stopped answer and one that breaks off are kept as far as they came; an error is shown
+ * and the conversation goes on. Throws only what ends the conversation.
+ */
+async function askAndShow(question: Question, options: AskOptions): Promise<Asked> {
+  const { ask, view, io, showThoughts } = options;
+  let came = '';
+  const stopWaiting = io.awaiting(`waiting for ${question.model}`);
+  try {
+    const answer = await ask(question, (event) => {
+      if (event.type === 'text' || showThoughts) stopWaiting();
+      if (event.type === 'text') {
+        came += event.text;
+        view.text(event.text);
+      } else if (event.type === 'thinking' && showThoughts) io.aside(event.text);
+    });
+    stopWaiting();
+    view.end();
+    return { turn: answer.turn, answer };
+  } catch (error) {
+    stopWaiting();
+    view.end();
+    if (error instanceof ClosedPipe) throw error;
+    if (question.signal.aborted) io.note(came === '' ? 'stopped' : 'stopped; what came is kept');
+    else io.error(error);
+    return { turn: came === '' ? undefined : { role: 'assistant', text: came } };
+  }
+}
+
+/** What the commands of a conversation work on, and with. */
+function makeCommandContext(
+  conversation: Conversation,
+  screen: Pick<CommandContext, 'show' | 'copy' | 'columns'>,
+  { host, io, signal }: Context,
+): CommandContext {
+  const inHome = (file: string) => expandHome(file, host.homeDir);
+  return {
+    conversation,
+    ...screen,
+    readImage: async (reference) => {
+      const { items, breaches } = await resolveMedia(
+        [
+          {
+            raw: inHome(reference),
+            flag: '/image',
+            modality: 'image',
+            takes: { url: true, base64: true, schemes: [] },
+          },
+        ],
+        {},
+        { cwd: host.cwd, assetsDir: host.assetsDir, signal },
+      );
+      const [breach] = breaches;
+      const [item] = items;
+      if (breach !== undefined || item === undefined) throw usage(breach ?? '/image: nothing was read');
+      return { type: 'image', url: item.url };
+    },
+    readText: async (value) => {
+      if (!value.startsWith('@')) return value;
+      const file = inHome(value.slice(1));
+      // `-` is stdin to other flags; here the keys come from there.
+      const named = `@${file === '-' ? './-' : file}`;
+      return readTextInput(named, '/system', { stdin: host.stdin, cwd: host.cwd, signal });
+    },
+    save: async (file) =>
+      saveConversation(conversation, file, { host, hideSecret: (text) => io.withoutSecrets(text) }),
+  };
 }

@@ -1,3 +1,4 @@
+import { readLines } from '../../disk/read-lines.ts';
 import { usage } from '../../errors.ts';
 import type { ChatApi, ChatPart, ChatTurn, ToolCall } from '../chat.ts';
 
@@ -12,7 +13,7 @@ export interface SessionSettings {
 }
 
 /** A question with all that came of it: what is stored together or not at all. */
-export interface Exchange {
+interface Exchange {
   readonly turns: readonly ChatTurn[];
   readonly settings: SessionSettings;
 }
@@ -28,7 +29,7 @@ export function exchangeLine(exchange: Exchange, timeMs: number, hide: (text: st
  * Reads one line; undefined for one that is torn or damaged.
  * Throws GwError `usage` for a line of a newer format, naming the file.
  */
-export function parseExchange(line: string, file: string): Exchange | undefined {
+function parseExchange(line: string, file: string): Exchange | undefined {
   let value: unknown;
   try {
     value = JSON.parse(line);
@@ -82,4 +83,19 @@ const isApi = (value: unknown): value is ChatApi =>
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Every exchange of a session's file in order, and how many lines could not be read; a missing file has none.
+ * Throws the system's error, and GwError `usage` for a file of a newer format.
+ */
+export function readExchanges(file: string): { exchanges: Exchange[]; damaged: number } {
+  const exchanges: Exchange[] = [];
+  let damaged = 0;
+  for (const line of readLines(file)) {
+    const exchange = parseExchange(line, file);
+    if (exchange === undefined) damaged += 1;
+    else exchanges.push(exchange);
+  }
+  return { exchanges, damaged };
 }

@@ -2,15 +2,13 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { trustedStateDir } from '../../config/dirs.ts';
 import type { Context } from '../../context.ts';
-import { appendLine } from '../../disk/append-line.ts';
+import { appendLine, FailedSync } from '../../disk/append-line.ts';
+import { diskFault, isDiskFault } from '../../disk/disk-fault.ts';
 import { ensureDirectory, syncDirectory } from '../../disk/durable-directory.ts';
 import { waitForLock } from '../../disk/wait-for-lock.ts';
+import { GwError, usage } from '../../errors.ts';
 import type { ChatTurn } from '../chat.ts';
-import { exchangeLine, type SessionSettings } from './exchange.ts';
-import { readExchanges } from './read-exchanges.ts';
-import { cannotOpen, cannotStore } from './session-fault.ts';
-import { parseSessionName } from './session-name.ts';
-import { setAside } from './set-aside.ts';
+import { exchangeLine, readExchanges, type SessionSettings } from './exchange.ts';
 
 /** A conversation on disk: one JSONL file, a line an exchange, whoever of several processes wrote it. */
 export interface Session {
@@ -174,4 +172,62 @@ class StoredSession implements Session {
 function stateOf(file: string): string {
   const stats = fs.statSync(file, { throwIfNoEntry: false, bigint: true });
   return stats === undefined ? 'none' : `${stats.ino} ${stats.size} ${stats.mtimeNs}`;
+}
+
+/** The error of a session that cannot be opened: `usage`, because nothing has been sent. */
+function cannotOpen(error: unknown, file: string): unknown {
+  if (!isDiskFault(error)) return error;
+  const { reason, remedy } = diskFault(error);
+  return new GwError('usage', `the session ${file} cannot be used: ${reason}; nothing was sent`, {
+    hint: `${remedy}, or set GW_STATE_DIR to a directory that can be written.`,
+  });
+}
+
+/** The error of an exchange that has been shown and could not be stored. */
+function cannotStore(error: unknown, file: string): unknown {
+  const cause = error instanceof FailedSync ? error.cause : error;
+  if (!isDiskFault(cause)) return error;
+  const { reason, remedy } = diskFault(cause);
+  return new GwError('internal', `the answer could not be added to the session ${file}: ${reason}`, {
+    hint: `${remedy}; the session is as it was before this question.`,
+  });
+}
+
+/** So that the name with the time behind it is still one of a session. */
+const MAX_STEM = 80;
+
+/**
+ * Gives a session's file a free name of its own, `NAME.20261120t120000z`; call it under the session's lock. Returns the
+ * name of the session that it is now, undefined where there was no file. Throws the system's error.
+ */
+function setAside(file: string, nowMs: number): string | undefined {
+  if (!fs.existsSync(file)) return undefined;
+  const stem = path.basename(file, '.jsonl').slice(0, MAX_STEM);
+  const time = new Date(nowMs)
+    .toISOString()
+    .replace(/\.\d+|[-:]/g, '')
+    .toLowerCase();
+  for (let count = 0; ; count += 1) {
+    const name = `${stem}.${time}${count === 0 ? '' : `-${count}`}`;
+    const target = path.join(path.dirname(file), `${name}.jsonl`);
+    if (fs.existsSync(target)) continue;
+    fs.renameSync(file, target);
+    syncDirectory(path.dirname(file));
+    return name;
+  }
+}
+
+const shape = /^[a-z0-9][a-z0-9._-]{0,99}$/;
+/** Names that Windows keeps for devices, whatever follows the dot. */
+const device = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/;
+
+/** The name of a session, which is also that of its file. Throws GwError `usage` for one that cannot be. */
+export function parseSessionName(raw: string, flag = '--session'): string {
+  if (shape.test(raw) && !device.test(raw)) return raw;
+  const shown = JSON.stringify(raw.length > 80 ? `${raw.slice(0, 80)}…` : raw);
+  const rule =
+    'a session is named with at most 100 of a-z, 0-9, dot, hyphen and underscore, and begins with a letter or digit';
+  if (device.test(raw)) throw usage(`${flag} ${shown}: Windows keeps that name for a device`, rule);
+  const close = raw.toLowerCase().trim().replace(/\s+/g, '-');
+  throw usage(`${flag} ${shown}: not the name of a session`, shape.test(close) ? `${rule}: ${close}` : rule);
 }

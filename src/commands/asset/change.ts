@@ -1,15 +1,28 @@
 import { askLibrary } from '../../assets/ask-library.ts';
-import type { Outcome } from '../../command.ts';
+import { defineCommand, type Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
+import { fromField, on } from '../../flags/flag.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
+import { deleteAsset, UpdateAssetBody, updateAsset } from '../../gateway/asset/actions.ts';
 import { NOT_FOUND_CODE } from '../../gateway/asset/envelope.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import { showInstead } from '../show-instead.ts';
-import { type LibraryResult, libraryResult } from './result.ts';
+import {
+  given,
+  idBodies,
+  idLine,
+  type LibraryResult,
+  libraryBody,
+  libraryId,
+  libraryIds,
+  libraryResult,
+  oneByOne,
+  projectFlag,
+} from './library.ts';
 
 /** Sends an update. Throws `usage` where nothing would change. */
-export async function update(
+export async function sendUpdate(
   family: LibraryResult['family'],
   endpoint: Endpoint,
   body: JsonObject,
@@ -71,3 +84,46 @@ export function refuseUnasked(
     'give --yes to delete, or --dry-run to see it',
   );
 }
+
+const updateFlags = { name: fromField(UpdateAssetBody.shape.Name, 'NAME'), ...projectFlag } as const;
+
+/** `gw asset update ID`: a new name. */
+export const update = defineCommand<typeof updateFlags, LibraryResult>({
+  args: { name: 'ID', summary: 'asset ID, or asset://ID', required: true },
+  flags: updateFlags,
+  examples: ['gw asset update "$(gw asset list --sandbox -q --limit 1)" --sandbox --name "fox, front"'],
+  sends: 'body',
+  human: idLine,
+  async run({ args, flags: { name, project } }, ctx) {
+    const typed = given({ Id: libraryId(args, ctx), Name: name, ProjectName: project });
+    const body = await libraryBody(
+      {
+        schema: UpdateAssetBody,
+        over: (base) => ({ ...base, ...typed }),
+        flagOf: { Name: '--name', ProjectName: '--project' },
+      },
+      ctx,
+    );
+    return sendUpdate('asset', updateAsset, body, ctx);
+  },
+});
+
+const deleteFlags = { yes: on('do not ask'), ...projectFlag } as const;
+
+/** `gw asset delete ID…`: irreversible, so it asks. */
+export const assetDelete = defineCommand<typeof deleteFlags, LibraryResult>({
+  args: { name: 'ID', summary: 'asset ID, or asset://ID', required: true, many: true },
+  flags: deleteFlags,
+  examples: ['gw asset delete "$(gw asset list --sandbox -q --limit 1)" --sandbox --yes'],
+  sends: 'body',
+  human: idLine,
+  async *run({ args, flags: { yes, project }, globals }, ctx): AsyncGenerator<Outcome<LibraryResult>> {
+    const ids = libraryIds(args, ctx);
+    const bodyOf = await idBodies(project, ctx);
+    for (const id of ids) bodyOf(id);
+    const what = ids.length === 1 ? `asset ${ids[0]}` : `${ids.length} assets`;
+    refuseUnasked(what, yes, ctx);
+    if (!yes && !globals.dryRun && !globals.curl) await askFirst(`Delete ${what} for good?`, ctx);
+    yield* oneByOne(ids, (id) => remove('asset', deleteAsset, bodyOf(id), ctx));
+  },
+});

@@ -1,22 +1,26 @@
-import { createOnce } from '../../assets/create-once.ts';
-import { findAsset } from '../../assets/find-created.ts';
+import { createOnce, findAsset } from '../../assets/create-once.ts';
 import { defineCommand, type Outcome } from '../../command.ts';
 import { usage } from '../../errors.ts';
 import { fromField } from '../../flags/flag.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
 import { CreateAssetBody, createAsset, uploadAsset } from '../../gateway/asset/actions.ts';
-import { assetTypes, canonical } from '../../gateway/asset/fields.ts';
-import { ASSET_MAX_DOWNLOAD_BYTES, assetLimits } from '../../gateway/asset/limits.ts';
+import { ASSET_MAX_DOWNLOAD_BYTES, assetLimits, assetTypes, canonical } from '../../gateway/asset/fields.ts';
 import { type Asset, readAsset } from '../../gateway/asset/record.ts';
 import { assetTypeOfUrl, assetUrlBreach } from '../../gateway/asset/url.ts';
-import { MB, type MediaLimits, type Range } from '../../gateway/media-limits.ts';
+import { MB, type MediaLimits, type Range } from '../../gateway/limits.ts';
 import { showInstead } from '../show-instead.ts';
-import { anyCaseFlag, idFlag, projectFlag } from './flags.ts';
-import { given, libraryBody } from './library-body.ts';
-import { lookCommand } from './look-command.ts';
-import { idLine, type LibraryResult, libraryResult } from './result.ts';
-import { waitFlags } from './wait-flags.ts';
-import { waitOutcomes } from './wait-for.ts';
+import {
+  anyCaseFlag,
+  given,
+  idFlag,
+  idLine,
+  type LibraryResult,
+  libraryBody,
+  libraryResult,
+  lookCommand,
+  projectFlag,
+} from './library.ts';
+import { waitFlags, waitOutcomes } from './wait.ts';
 
 const { shape } = CreateAssetBody;
 const flags = {

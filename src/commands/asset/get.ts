@@ -5,10 +5,15 @@ import { on } from '../../flags/flag.ts';
 import { getAsset, restAsset } from '../../gateway/asset/actions.ts';
 import { resultOf } from '../../gateway/asset/envelope.ts';
 import { Asset } from '../../gateway/asset/record.ts';
-import { actionProjectFlag } from './flags.ts';
-import { getRecords, recordJson, recordText, type SeenRecord } from './get-records.ts';
-import { idBodies } from './library-body.ts';
-import { libraryIds } from './library-ids.ts';
+import {
+  actionProjectFlag,
+  getRecords,
+  idBodies,
+  libraryIds,
+  recordJson,
+  recordText,
+  type SeenRecord,
+} from './library.ts';
 
 const flags = {
   rest: on('ask by the REST alias, which answers without the envelope'),

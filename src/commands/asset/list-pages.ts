@@ -6,13 +6,14 @@ import { type FlagValues, fromField, on } from '../../flags/flag.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
 import { canonical, DEFAULT_GROUP_TYPE, groupTypes } from '../../gateway/asset/fields.ts';
 import { LIST_MAX, type LibraryPage, ListAssetsBody } from '../../gateway/asset/list.ts';
+import { type Asset, type AssetGroup, readAsset } from '../../gateway/asset/record.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Reply } from '../../http/client.ts';
 import { shellQuote } from '../../http/show-request.ts';
 import { compactJson, oneLine } from '../../io/escape.ts';
+import type { Table } from '../../io/io.ts';
 import { showInstead } from '../show-instead.ts';
-import { anyCaseFlag, countFlag, idListFlag, projectFlag } from './flags.ts';
-import { given } from './library-body.ts';
+import { anyCaseFlag, countFlag, given, idListFlag, projectFlag } from './library.ts';
 
 // What the lists of assets and of groups have in common.
 
@@ -197,3 +198,51 @@ function slices(text: string, names: readonly string[]): string[] {
   }
   return found;
 }
+
+const cell = (value: unknown): string =>
+  value === undefined || value === null || value === '' ? '-' : String(value);
+
+export const assetTable = (assets: readonly Asset[]): Table => ({
+  columns: [
+    { name: 'id', whole: true },
+    { name: 'type', whole: true },
+    { name: 'status', whole: true },
+    { name: 'name' },
+    { name: 'group', optional: true },
+    { name: 'created', optional: true },
+    { name: 'error', optional: true },
+  ],
+  rows: assets.map((asset) => {
+    const { id, type, status, error } = readAsset(asset);
+    const cells = [
+      id,
+      type ?? cell(asset.AssetType),
+      cell(status),
+      cell(asset.Name),
+      cell(asset.GroupId),
+      cell(asset.CreateTime),
+      cell(error.code),
+    ];
+    return { id, cells };
+  }),
+});
+
+export const groupTable = (groups: readonly AssetGroup[]): Table => ({
+  columns: [
+    { name: 'id', whole: true },
+    { name: 'type', whole: true },
+    { name: 'name' },
+    { name: 'description', optional: true },
+    { name: 'created', optional: true },
+  ],
+  rows: groups.map((group) => ({
+    id: group.Id,
+    cells: [
+      group.Id,
+      cell(group.GroupType),
+      cell(group.Name),
+      cell(group.Description),
+      cell(group.CreateTime),
+    ],
+  })),
+});

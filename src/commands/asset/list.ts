@@ -15,11 +15,10 @@ import {
   restList,
 } from '../../gateway/asset/list.ts';
 import { showInstead } from '../show-instead.ts';
-import { actionProjectFlag } from './flags.ts';
 import { refuseActionFlags } from './get.ts';
-import { given, libraryBody } from './library-body.ts';
-import { assetTable } from './library-table.ts';
+import { actionProjectFlag, given, libraryBody } from './library.ts';
 import {
+  assetTable,
   fillListBody,
   flagOfListField,
   type Listed,

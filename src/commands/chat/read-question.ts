@@ -4,14 +4,12 @@ import type { Context } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { refuseOrWarn } from '../../flags/breaches.ts';
 import { readPrompt } from '../../flags/prompt.ts';
-import { MB } from '../../gateway/media-limits.ts';
+import { MB } from '../../gateway/limits.ts';
 import { toDataUri } from '../../media/reference.ts';
 import { SNIFF_BYTES, sniff, typeInWords } from '../../media/signatures.ts';
 import { readPipedPrompt } from '../../media/text-input.ts';
-import { toolUses } from './read-history.ts';
-import type { ChatFlags } from './read-settings.ts';
-import type { Start } from './read-start.ts';
-import { readToolResults } from './read-tools.ts';
+import { type Start, toolUses } from './read-history.ts';
+import { type ChatFlags, readToolResults } from './read-settings.ts';
 
 /** A log or a book goes in whole; what a model takes of it is for the gateway to say. */
 const MAX_PIPED_BYTES = 64 * MB;

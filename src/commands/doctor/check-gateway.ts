@@ -7,7 +7,7 @@ import { proxiesFromEnv, proxyFor } from '../../http/proxy.ts';
 import { readDateMs } from '../../http/retry.ts';
 import { durationText } from '../../io/quantity-text.ts';
 import { isLoopback } from '../../loopback.ts';
-import { fetchModels } from '../../models/fetch-models.ts';
+import { fetchModels } from '../../models/model-cache.ts';
 import { type Finding, failed, ok, skipped, warning } from './finding.ts';
 
 /** Enough for a gateway that works. */

@@ -19,9 +19,8 @@ import { withEstimate } from '../before-create.ts';
 import { keptRequest } from '../kept-request.ts';
 import { showInstead } from '../show-instead.ts';
 import type { JobResult } from '../video/follow-job.ts';
-import { planOutput } from './plan-output.ts';
 import { requestInput } from './request-input.ts';
-import { sendImages } from './send-images.ts';
+import { planOutput, sendImages } from './send-images.ts';
 
 // `gw image create`, `edit` and `native`, written once: what they differ in arrives as data and pure functions.
 

@@ -1,7 +1,15 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import * as path from 'node:path';
+import { usage } from '../../errors.ts';
+import { EDIT_IMAGE_FIELD, EDIT_MASK_FIELD, editFormTexts } from '../../gateway/image/edit.ts';
 import type { RequestInput } from '../../http/client.ts';
+import { type MultipartBody, type MultipartField, multipartBody } from '../../http/multipart-body.ts';
 import type { KeptReference } from '../../ledger/event.ts';
+import { checkModality } from '../../media/check.ts';
+import { probeFile } from '../../media/probe.ts';
+import { parseReference, shorten } from '../../media/reference.ts';
 import { type MediaInput, type ResolveDeps, resolveMedia } from '../../media/resolve.ts';
-import { editForm, goesAsForm, isLocalFile } from './edit-form.ts';
 
 export interface InputPlan {
   /** The body with a stand-in for each file. */
@@ -66,3 +74,88 @@ function hasOtherImages({ base, sets, references }: InputPlan): boolean {
     sets.some((set) => /^(images|mask)[.=]/.test(set))
   );
 }
+
+// `gw image edit` as form data: files go out from disk as they are, so a request of any size takes little memory.
+
+export interface FormChoice {
+  /** `--multipart`, `--no-multipart`, or neither. */
+  readonly asked: boolean | undefined;
+  readonly references: readonly MediaInput[];
+  /** Images or a mask that --body or --set put into the body. */
+  readonly hasOthers: boolean;
+  /** A field that is null, which no text can say. */
+  readonly nullField?: string | undefined;
+}
+
+/**
+ * Whether an edit goes out as a form: asked for, or by default where every image and the mask are local files.
+ * Throws `usage` where --multipart is asked for and something is no local file, or null.
+ */
+function goesAsForm({ asked, references, hasOthers, nullField }: FormChoice): boolean {
+  if (asked === false) return false;
+  const remote = references.find((input) => !isLocalFile(input));
+  if (asked && remote) {
+    throw usage(
+      `${remote.flag} ${shorten(remote.raw)}: a form takes local files only`,
+      'leave out --multipart, or give a file',
+    );
+  }
+  if (asked && hasOthers) {
+    throw usage(
+      '--multipart: a form takes images from --image and --mask only, not from --body or --set',
+      'leave out --multipart',
+    );
+  }
+  if (asked && nullField !== undefined) {
+    throw usage(
+      `--multipart: a form cannot hold null, and ${nullField} is null`,
+      `leave out ${nullField}, or --multipart`,
+    );
+  }
+  return references.length > 0 && !remote && !hasOthers && nullField === undefined;
+}
+
+/** The form of an edit, what the ledger keeps of its files, and what is wrong with them, a sentence each. */
+export interface EditForm {
+  readonly multipart: MultipartBody;
+  readonly media: readonly KeptReference[];
+  readonly breaches: readonly string[];
+}
+
+/**
+ * Looks at each file and lays out the form: text fields, then the images in their order, then the mask.
+ * Throws `usage` for a file that is missing, unreadable, empty or no regular file.
+ */
+async function editForm(
+  body: Readonly<Record<string, unknown>>,
+  references: readonly MediaInput[],
+  deps: ResolveDeps,
+): Promise<EditForm> {
+  const fields: MultipartField[] = editFormTexts(body).map(([name, value]) => ({ name, value }));
+  const media: KeptReference[] = [];
+  const breaches: string[] = [];
+  for (const { raw, flag } of references) {
+    const reference = parseReference(raw, flag);
+    if (reference.kind !== 'file') continue;
+    const named = `${flag} ${shorten(raw, 200)}`;
+    const file = path.resolve(deps.cwd, reference.path);
+    const { bytes, mime, ...facts } = await probeFile(file, named, { ...deps, modality: 'image' });
+    breaches.push(...checkModality({ bytes, mime, ...facts }, 'image', named));
+    const name = path.basename(file);
+    media.push({ name, sha256: await sha256Of(file) });
+    fields.push({
+      name: flag === '--mask' ? EDIT_MASK_FIELD : EDIT_IMAGE_FIELD,
+      file: { path: file, name, type: mime, bytes },
+    });
+  }
+  return { multipart: multipartBody(fields), media, breaches };
+}
+
+async function sha256Of(file: string): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);
+  return hash.digest('hex');
+}
+
+/** Whether a reference names a file on this machine. */
+const isLocalFile = ({ raw, flag }: MediaInput): boolean => parseReference(raw, flag).kind === 'file';

@@ -1,24 +1,25 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
+import * as path from 'node:path';
 import type { Outcome } from '../../command.ts';
 import type { Settings } from '../../config/settings.ts';
 import { SLOW_ANSWER_SILENCE_MS } from '../../config/table.ts';
 import { type Access, type Context, originOfGateway } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import type { FlagOfPath } from '../../flags/breaches.ts';
-import type { BudgetFlags, OnceFlags, SaveFlags } from '../../flags/job-flags.ts';
+import { type BudgetFlags, type OnceFlags, type SaveFlags, sidecarBy } from '../../flags/job-flags.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
-import { EDIT_MASK_FIELD } from '../../gateway/image/edit-form.ts';
+import { EDIT_MASK_FIELD } from '../../gateway/image/edit.ts';
 import { imageFamily } from '../../gateway/image/job.ts';
 import { readImageUsage } from '../../gateway/image/reply.ts';
 import type { RequestInput } from '../../http/client.ts';
 import type { FoundOnce, OncePlace } from '../../jobs/create/once.ts';
 import { createImages, type ImageOutcome, type ImageRequest } from '../../jobs/image/create-images.ts';
-import { checkTarget } from '../../jobs/save/check-target.ts';
-import type { KeptReference, KeptRequest, SavedFile } from '../../ledger/event.ts';
+import { checkTarget, refuseOneName } from '../../jobs/save/check-target.ts';
+import { isFixedName, planTarget } from '../../jobs/save/output-path.ts';
+import type { KeptReference, KeptRequest, SavedFile, SavePlan } from '../../ledger/event.ts';
 import { warnOfAlike, withinBudget } from '../before-create.ts';
 import { followDeps, type JobResult, noteUsage } from '../video/follow-job.ts';
-import type { OutputPlan } from './plan-output.ts';
 
 /**
  * For help. An image is answered when it is finished, and a large one takes minutes: ended too early, it would be paid for
@@ -185,4 +186,65 @@ function intentOf(
     gateway,
     save: plan.save,
   };
+}
+
+const NUMBERED = '{id}-{index}.{ext}';
+
+export interface OutputFlags {
+  readonly out?: string | undefined;
+  readonly force?: boolean | undefined;
+  readonly preview?: boolean | undefined;
+  readonly keepPartials?: boolean | undefined;
+  readonly events?: boolean | undefined;
+  readonly once?: string | undefined;
+  readonly sidecar?: boolean | undefined;
+}
+
+interface OutputPlan {
+  readonly save: SavePlan;
+  readonly toStdout: boolean;
+}
+
+/**
+ * Where the images of a request go. One image is `{id}.{ext}`, several are numbered, unless `--out` names them.
+ * Throws `usage` for what does not go with `--out -`, and for a target that cannot be read.
+ */
+export function planOutput(
+  flags: OutputFlags,
+  images: number,
+  settings: Pick<Settings, 'out' | 'sidecar'>,
+  { host, globals }: Pick<Context, 'host' | 'globals'>,
+): OutputPlan {
+  const force = flags.force ?? false;
+  if (flags.out === '-') {
+    refuseWithStdout(flags, images, globals.json ? '--json' : flags.events ? '--events' : undefined);
+    return { save: { target: planTarget(undefined, host.cwd), force, download: false }, toStdout: true };
+  }
+  const out = flags.out ?? settings.out.value;
+  const target = planTarget(out ?? (images > 1 ? NUMBERED : undefined), host.cwd);
+  // A directory ends in its separator.
+  const numbered = images > 1 && /[/\\]$/.test(target) ? target + NUMBERED : target;
+  // Looked at here too, for a dry run, which makes no directory.
+  if (isFixedName(numbered)) refuseOneName(path.basename(numbered), images);
+  const sidecar = sidecarBy(flags, settings, host.version);
+  return { save: { target: numbered, force, download: true, sidecar }, toStdout: false };
+}
+
+function refuseWithStdout(flags: OutputFlags, images: number, printing: string | undefined): void {
+  if (printing) {
+    throw usage(`--out -: stdout holds the image, and ${printing} prints there too`, 'leave one of them out');
+  }
+  if (images > 1) {
+    throw usage(`--out -: stdout takes one image, and ${images} are asked for`, 'name a directory instead');
+  }
+  const flag = flags.keepPartials
+    ? '--keep-partials'
+    : flags.preview
+      ? '--preview'
+      : flags.once !== undefined
+        ? '--once'
+        : flags.sidecar
+          ? '--sidecar'
+          : undefined;
+  if (flag) throw usage(`--out -: ${flag} needs the image on disk`, `leave out ${flag}, or name a file`);
 }

@@ -11,11 +11,9 @@ import { type JobResult, jobLines, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers, type Followers } from '../video/followers.ts';
 import { eachId, refuseSharedName } from '../video/task-ids.ts';
 import { refuseSavingAnew, syncImages } from './image-jobs.ts';
-import { laterSaveFlags } from './later-save-flags.ts';
 import { jobIdSummary, namedJobs, notInLedger } from './named-jobs.ts';
 import type { KnownJob } from './read-jobs.ts';
-import { showJobQueries } from './show-queries.ts';
-import { endedOutcome, savePlanOf, taskJob } from './task-job.ts';
+import { endedOutcome, laterSaveFlags, savePlanOf, showJobQueries, taskJob } from './task-job.ts';
 
 const { out, force, events } = laterSaveFlags;
 const flags = { out, force, events } as const;

@@ -9,8 +9,7 @@ import { taskOf } from '../../ledger/settled.ts';
 import { type JobResult, outcomeOf } from '../video/follow-job.ts';
 import type { Followers } from '../video/followers.ts';
 import { ofTask } from '../video/task-ids.ts';
-import type { KnownJob } from './read-jobs.ts';
-import { syncInput } from './sync-inputs.ts';
+import { type KnownJob, syncInput } from './read-jobs.ts';
 import { resultOf, savePlanOf } from './task-job.ts';
 
 /** Image jobs are not waited for: what can still be fetched of them is, and where they stand is said. */

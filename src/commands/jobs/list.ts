@@ -1,16 +1,15 @@
 import { defineCommand } from '../../command.ts';
-import { parseDuration } from '../../config/duration.ts';
+import { parseDuration } from '../../config/table.ts';
 import { type Context, commandFor } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { parsed, text } from '../../flags/flag.ts';
-import { parseMoment } from '../../flags/moment.ts';
+import { parseMoment } from '../../flags/job-flags.ts';
 import { familyNames } from '../../gateway/families.ts';
 import { durationText } from '../../io/quantity-text.ts';
 import { diesSoonAtMs, isUnsaved, type JobView, jobView, linkExpiresAtMs } from '../../jobs/job-view.ts';
 import type { Job } from '../../ledger/event.ts';
-import { drawnTable } from './job-table.ts';
+import { drawnTable, statusFilter } from './job-table.ts';
 import { type KnownJob, readJobs, readOwnJobs, sharedIds } from './read-jobs.ts';
-import { statusFilter } from './status-filter.ts';
 
 export const listFlags = {
   status: text('STATUS', 'only jobs in this state (running, succeeded, failed, unknown, …)'),

@@ -2,7 +2,7 @@ import { defineCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
 import { on, parsed } from '../../flags/flag.ts';
-import { parseMoment } from '../../flags/moment.ts';
+import { parseMoment } from '../../flags/job-flags.ts';
 import type { Family } from '../../gateway/task.ts';
 import { type JobView, jobView, linkExpiresAtMs, recordExpiresAtMs } from '../../jobs/job-view.ts';
 import type { Job } from '../../ledger/event.ts';

@@ -1,10 +1,12 @@
 import { type Context, gatewayName } from '../../context.ts';
 import { usage } from '../../errors.ts';
-import { familyNames, findFamily } from '../../gateway/families.ts';
+import { familyNames, findFamily, findTaskFamily } from '../../gateway/families.ts';
 import type { Family } from '../../gateway/task.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
+import type { SyncInput } from '../../jobs/watch/sync.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { UnreadableLine, Wanted } from '../../ledger/ledger.ts';
+import type { Followers } from '../video/followers.ts';
 
 /** A job of the ledger, and its family where this build knows it. */
 export interface KnownJob {
@@ -111,4 +113,25 @@ export function sharedIds(jobs: readonly KnownJob[]): ReadonlySet<string> {
     seen.add(job.id);
   }
   return shared;
+}
+
+/**
+ * A job with what bringing it further needs; undefined for a family that this build does not know. Throws GwError `auth`
+ * where a request of the API is needed and its gateway cannot be reached from here.
+ */
+export async function syncInput(
+  { job, family }: KnownJob,
+  followers: Followers,
+  ctx: Context,
+): Promise<SyncInput | undefined> {
+  if (family === undefined) return undefined;
+  const taskFamily = await findTaskFamily(family.name);
+  // An image comes with the reply or by a link of its own, and what was never sent has nobody to be asked of.
+  if (taskFamily === undefined || job.state === 'intent') {
+    return { job, family, deps: await followers.jobDeps(await ctx.gatewayWithoutKey(job)) };
+  }
+  const access = await ctx.gatewayOf(job);
+  const deps = await followers.jobDeps(access);
+  const looker = await followers.looker(taskFamily, access);
+  return { job, family, deps, looks: { family: taskFamily, looker, pool: await followers.poolOf(job) } };
 }

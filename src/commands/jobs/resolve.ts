@@ -12,8 +12,7 @@ import { createFollowers } from '../video/followers.ts';
 import { jobTable } from './job-table.ts';
 import { jobIdSummary, namedJobs, notInLedger } from './named-jobs.ts';
 import { type KnownJob, readJobs } from './read-jobs.ts';
-import { showJobQueries } from './show-queries.ts';
-import { taskJob } from './task-job.ts';
+import { showJobQueries, taskJob } from './task-job.ts';
 
 const flags = {
   as: parsed('ID|none', 'the task that it became, or none: it was never created', parseAnswer),

@@ -2,11 +2,17 @@ import { defineCommand } from '../../command.ts';
 import { EMBEDDED } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { parsed } from '../../flags/flag.ts';
-import { parseMoment } from '../../flags/moment.ts';
-import { countJobs, jobStats, type StatsGroup, type StatsKey, statsKeys } from '../../jobs/stats.ts';
+import { parseMoment } from '../../flags/job-flags.ts';
+import {
+  countJobs,
+  jobStats,
+  type StatsGroup,
+  type StatsKey,
+  spendText,
+  statsKeys,
+} from '../../jobs/stats.ts';
 import { taskOf } from '../../ledger/settled.ts';
 import { namesGateway, readOwnJobs } from './read-jobs.ts';
-import { spendText } from './spend-text.ts';
 
 const flags = {
   since: parsed('SPAN|DATE', 'only jobs of the last … (24h, 7d), or since a date', parseMoment),

@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import type { Outcome } from '../../command.ts';
 import { type Access, type Context, commandFor } from '../../context.ts';
 import { GwError } from '../../errors.ts';
-import type { SaveFlags } from '../../flags/job-flags.ts';
+import { type SaveFlags, saveFlags } from '../../flags/job-flags.ts';
 import { findTaskFamily } from '../../gateway/families.ts';
 import type { Family, TaskFamily } from '../../gateway/task.ts';
 import { isUnsaved, printableRecord } from '../../jobs/job-view.ts';
@@ -10,10 +10,11 @@ import { planTarget } from '../../jobs/save/output-path.ts';
 import type { Job, SavePlan } from '../../ledger/event.ts';
 import { taskOf } from '../../ledger/settled.ts';
 import type { JobResult } from '../video/follow-job.ts';
+import { showQueries } from '../video/task-ids.ts';
 import type { KnownJob } from './read-jobs.ts';
 
 /** A job that is a task on a gateway, with the way there. */
-export interface TaskJob {
+interface TaskJob {
   readonly job: Job & { readonly id: string };
   readonly family: TaskFamily;
   readonly access: Access;
@@ -97,3 +98,54 @@ export const savePlanOf = (job: Job, flags: SaveFlags, ctx: Context): SavePlan =
   download: flags.download === undefined,
   sidecar: flags.sidecar === undefined ? job.save.sidecar : flags.sidecar ? ctx.host.version : undefined,
 });
+
+/** With --dry-run or --curl: the requests that would ask for these jobs, each to the gateway of its own. */
+export async function* showJobQueries(
+  jobs: readonly KnownJob[],
+  ctx: Context,
+): AsyncGenerator<Outcome<never>> {
+  const groups = new Map<string, TaskJob[]>();
+  for (const known of jobs) {
+    if (known.job.id === undefined || known.family?.name === 'image') continue;
+    const task = await taskJob(known, ctx);
+    const name = `${task.family.name} ${task.access.name}`;
+    const group = groups.get(name) ?? [];
+    group.push(task);
+    groups.set(name, group);
+  }
+  for (const [first, ...rest] of groups.values()) {
+    if (first === undefined) continue;
+    const ids = [first, ...rest].map(({ job }) => job.id);
+    yield* showQueries(first.family, ids, { ...ctx, gateway: async () => first.access });
+  }
+}
+
+/** The flags of saving where a job exists already: what its create said holds unless they say otherwise. */
+export const laterSaveFlags = {
+  ...saveFlags,
+  out: {
+    ...saveFlags.out,
+    summary: saveFlags.out.summary.replace(/\(default .*\)$/, '(default: as its create said)'),
+  },
+} as const;
+
+/** Counts what many jobs come to, as one bar on a terminal and in the signs of life elsewhere; for one job nothing. */
+export function wholeProgress(total: number, { io, clock }: Context) {
+  const progress = total > 1 ? io.progress() : undefined;
+  const startMs = clock.steady();
+  let [done, failed] = [0, 0];
+  const show = () => {
+    const leftMs = done === 0 ? undefined : ((clock.steady() - startMs) / done) * (total - done);
+    progress?.whole({ done, failed, total, leftMs });
+  };
+  show();
+  return {
+    /** One more is done with. */
+    tell(isFailed: boolean): void {
+      done += 1;
+      if (isFailed) failed += 1;
+      show();
+    },
+    stop: () => progress?.stop(),
+  };
+}

@@ -14,12 +14,16 @@ import {
 import { createFollowers } from '../video/followers.ts';
 import { ofTask, refuseSharedName } from '../video/task-ids.ts';
 import { refuseSavingAnew, syncImages } from './image-jobs.ts';
-import { laterSaveFlags } from './later-save-flags.ts';
 import { jobIdSummary, namedJobs, notInLedger } from './named-jobs.ts';
 import { type KnownJob, readJobs, withoutForeign } from './read-jobs.ts';
-import { showJobQueries } from './show-queries.ts';
-import { endedOutcome, savePlanOf, taskJob } from './task-job.ts';
-import { wholeProgress } from './whole-progress.ts';
+import {
+  endedOutcome,
+  laterSaveFlags,
+  savePlanOf,
+  showJobQueries,
+  taskJob,
+  wholeProgress,
+} from './task-job.ts';
 
 const flags = {
   all: on('every job that is not finished or not saved'),

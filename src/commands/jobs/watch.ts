@@ -1,10 +1,9 @@
 import { defineCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { type JobView, jobView } from '../../jobs/job-view.ts';
-import { drawnTable, jobTable } from './job-table.ts';
+import { drawnTable, jobTable, statusFilter } from './job-table.ts';
 import { listFlags } from './list.ts';
 import { readOwnJobs } from './read-jobs.ts';
-import { statusFilter } from './status-filter.ts';
 
 const { status, family, since, limit } = listFlags;
 const flags = { status, family, since, limit } as const;

@@ -5,7 +5,7 @@ import { nearest } from '../../flags/nearest.ts';
 import { kindOf, modelKinds } from '../../gateway/model-facts/sheets.ts';
 import { endpointTypes, type ModelEntry, modelsList } from '../../gateway/models.ts';
 import type { Table } from '../../io/io.ts';
-import { fetchModels } from '../../models/fetch-models.ts';
+import { fetchModels } from '../../models/model-cache.ts';
 import { showInstead } from '../show-instead.ts';
 
 const types = [...modelKinds, ...endpointTypes];

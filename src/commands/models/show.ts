@@ -5,7 +5,7 @@ import { nearest } from '../../flags/nearest.ts';
 import { kindOf, type ModelKind, type ModelSheet, modelSheets } from '../../gateway/model-facts/sheets.ts';
 import { type ModelEntry, modelsList } from '../../gateway/models.ts';
 import { oneLine } from '../../io/escape.ts';
-import { fetchModels } from '../../models/fetch-models.ts';
+import { fetchModels } from '../../models/model-cache.ts';
 import { showInstead } from '../show-instead.ts';
 
 interface ShownModel {

@@ -21,8 +21,9 @@ import {
 import { applySets, readJsonBody } from '../../flags/json-body.ts';
 import { readPrompt, refuseSharedStdin } from '../../flags/prompt.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
-import type { Modality } from '../../gateway/media-limits.ts';
+import type { Modality } from '../../gateway/limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
+import { once } from '../../host.ts';
 import { type AcceptedJob, type CreateInput, createJob, digestOf } from '../../jobs/create/create.ts';
 import { type IdentifiedBody, identifyBody } from '../../jobs/create/external-id.ts';
 import type { FoundOnce, OncePlace } from '../../jobs/create/once.ts';
@@ -33,7 +34,6 @@ import { createTurns } from '../../jobs/watch/turns.ts';
 import type { KeptRequest } from '../../ledger/event.ts';
 import { onceJobKey } from '../../ledger/job-key.ts';
 import { type MediaInput, resolveMedia } from '../../media/resolve.ts';
-import { once } from '../../once.ts';
 import { refuseOverBudget, warnOfAlike, withEstimate, withinBudget } from '../before-create.ts';
 import { keptRequest } from '../kept-request.ts';
 import { showInstead } from '../show-instead.ts';

@@ -1,6 +1,5 @@
 import type { Outcome } from '../../command.ts';
-import { parseDuration } from '../../config/duration.ts';
-import { DEFAULT_WAIT_TIMEOUT } from '../../config/table.ts';
+import { DEFAULT_WAIT_TIMEOUT, parseDuration } from '../../config/table.ts';
 import { type Access, type Context, commandFor } from '../../context.ts';
 import { GwError, Interrupted } from '../../errors.ts';
 import type { PollFlags } from '../../flags/job-flags.ts';
@@ -130,7 +129,7 @@ export async function noteUsage(
   ctx: Context,
 ): Promise<void> {
   if (ctx.io.mode.quiet) return;
-  const { usageText } = await import('../jobs/spend-text.ts');
+  const { usageText } = await import('../../jobs/stats.ts');
   const text = usageText(used, used.charges ? undefined : await priceOf(key, ctx));
   if (text !== '') ctx.io.note(name === undefined ? text : `task ${name}: ${text}`);
 }

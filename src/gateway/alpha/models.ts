@@ -1,4 +1,4 @@
-import { MB, type MediaLimits, type Modality, mediaFormats } from '../media-limits.ts';
+import { MB, type MediaLimits, type Modality, mediaFormats } from '../limits.ts';
 
 // The models of family A and what each takes ("Family A video task", "Limits"): the one place for its limits.
 

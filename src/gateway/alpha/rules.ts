@@ -1,6 +1,6 @@
 import { type Rule, takenByModel } from '../body.ts';
 import { countMedia, countRole, hasRole, mediaWithoutRole, mediumOf, oneOfEachFrame } from '../content.ts';
-import type { Modality } from '../media-limits.ts';
+import type { Modality } from '../limits.ts';
 import type { AlphaCreateBody } from './create.ts';
 import { type AlphaModel, AUTO_DURATION, alphaModels } from './models.ts';
 

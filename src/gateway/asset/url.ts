@@ -1,4 +1,4 @@
-import { mediaFormats } from '../media-limits.ts';
+import { mediaFormats } from '../limits.ts';
 import type { AssetType } from './fields.ts';
 
 // "Asset URLs must be publicly reachable HTTP/HTTPS": what an address alone tells of that.

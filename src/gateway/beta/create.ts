@@ -23,9 +23,8 @@ import {
   betaResolutions,
   betaVariants,
 } from './modes.ts';
-import { betaRefusal } from './reply.ts';
 import { o1Rules, plainRules, turboRules } from './rules.ts';
-import { BetaCreateReply } from './task.ts';
+import { BetaCreateReply, betaRefusal } from './task.ts';
 
 // The create bodies of family B, and its seven endpoints as rows ("Family B endpoints").
 

@@ -1,8 +1,7 @@
 import * as z from 'zod';
 import { type ObjectMaker, type Rule, whole, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
-import { betaRefusal, isBetaSuccess } from './reply.ts';
-import { BetaTask, betaTasksPath } from './task.ts';
+import { BetaTask, betaRefusal, betaTasksPath, isBetaSuccess } from './task.ts';
 
 // "Cursor query `POST /tasks`": every task of the account, page by page.
 

@@ -1,5 +1,5 @@
 import { type Note, type Rule, takenByModel } from '../body.ts';
-import { codePoints } from '../code-points.ts';
+import { codePoints } from '../limits.ts';
 import type { BetaO1Body, BetaO1Item, BetaTextBody } from './create.ts';
 import {
   BETA_DEFAULT_DURATION_S,
@@ -12,8 +12,11 @@ import {
   betaO1FirstFrameDurationsS,
   betaO1References,
   betaSettings,
+  parseShots,
+  shotBreaches,
+  shotSyntaxBreach,
+  shotsTotalS,
 } from './modes.ts';
-import { parseShots, shotBreaches, shotSyntaxBreach, shotsTotalS } from './shots.ts';
 
 // The rules of family B between fields and per endpoint ("Family B endpoints").
 

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { isImageUrl } from '../address.ts';
 import { type ObjectMaker, type Rule, valueAt, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
-import { ChatErrorReply } from './error.ts';
+import { ChatErrorReply } from '../gateway-error.ts';
 import { geoModel, geoModelsWhere, isGeoModel, reasoningEfforts, thinkingLevels } from './models.ts';
 
 // `POST /v1/chat/completions` ("Chat completions", "Chat completion response").

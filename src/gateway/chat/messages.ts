@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { isBase64, isWebUrl } from '../address.ts';
 import { type ObjectMaker, type Rule, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
-import { ChatErrorReply } from './error.ts';
+import { ChatErrorReply } from '../gateway-error.ts';
 
 // `POST /v1/messages` ("Native messages", "Native messages response"). The document does not show the blocks of a
 // request; they are those of the public API of this name.

@@ -3,7 +3,7 @@ import { isDataUri, isWebUrl } from '../address.ts';
 import { field, type ObjectMaker, requiredField, withRules } from '../body.ts';
 import { contentFlags, contentItem } from '../content.ts';
 import type { Endpoint } from '../endpoint.ts';
-import type { Modality } from '../media-limits.ts';
+import type { Modality } from '../limits.ts';
 import {
   GAMMA_MAX_BODY_BYTES,
   type GammaModel,

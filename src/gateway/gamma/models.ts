@@ -1,4 +1,4 @@
-import { MB, type MediaLimits, type Modality } from '../media-limits.ts';
+import { MB, type MediaLimits, type Modality } from '../limits.ts';
 
 // The models of family C and what each takes ("Family C endpoints"): the one place for its limits.
 

@@ -1,7 +1,6 @@
 import { type Rule, takenByModel } from '../body.ts';
-import { codePoints } from '../code-points.ts';
 import { type ContentItem, countRole, hasRole, mediaWithoutRole, oneOfEachFrame } from '../content.ts';
-import type { Modality } from '../media-limits.ts';
+import { codePoints, type Modality } from '../limits.ts';
 import type { GammaCreateBody } from './create.ts';
 import { GAMMA_MAX_TEXT_CHARACTERS, type GammaModel, gammaFixedRatios, gammaModels } from './models.ts';
 

@@ -1,7 +1,6 @@
 import * as z from 'zod';
+import { type GatewayErrorFacts, readGatewayError } from '../gateway-error.ts';
 import type { TaskUsage } from '../task.ts';
-import { imagesElsewhere, partsOf } from './elsewhere.ts';
-import { type FoundImage, fieldsOf, imageOfItem, imageOfPart, listOf, textOf } from './item.ts';
 
 // What an image reply holds ("Image response", and the public shape of native replies), read leniently.
 
@@ -71,4 +70,165 @@ export function readRefusal(reply: unknown): string | undefined {
     .flatMap((part) => textOf(part.text) ?? [])
     .join(' ');
   return textOf(words, fieldsOf(promptFeedback).blockReason, finishReason, readMissing(reply));
+}
+
+// Where else than documented a reply has been seen to hold its images. The document says of native replies only that they
+// come "as Base64 or as an image URL", so an image that has been paid for is looked for in every shape that is in use.
+
+/** The parts of native candidates. */
+const partsOf = (candidates: unknown): readonly unknown[] =>
+  listOf(candidates).flatMap((each) => listOf(fieldsOf(fieldsOf(each).content).parts));
+
+/**
+ * The images of a reply that has none where they belong: `images[]`, `data` or `output` as one object, the message of a
+ * chat choice, an `imageUrl`, and a text that is a link or shows an image in Markdown. Thoughts are no result.
+ */
+function imagesElsewhere(reply: unknown): (FoundImage | undefined)[] {
+  const { data, images, output, candidates, choices } = fieldsOf(reply);
+  const messages = listOf(choices).map((choice) => fieldsOf(fieldsOf(choice).message));
+  const parts = partsOf(candidates)
+    .map(fieldsOf)
+    .filter((part) => part.thought !== true);
+  return [
+    ...listOf(images).map(imageOf),
+    imageOf(data),
+    imageOf(output),
+    ...listOf(output).map(imageOf),
+    ...messages.flatMap((message) => listOf(message.images).map(imageOf)),
+    ...parts.map((part) => urlImage(textOf(part.imageUrl, fieldsOf(part.imageUrl).url))),
+    ...[...parts.map(({ text }) => text), ...messages.map(({ content }) => content)].flatMap(imagesInText),
+  ].filter((image) => image !== undefined);
+}
+
+function imageOf(value: unknown): FoundImage | undefined {
+  return imageOfItem(value) ?? urlImage(fieldsOf(value).imageUrl) ?? urlImage(value);
+}
+
+const webUrl = /^https?:\/\/\S+$/i;
+const urlImage = (url: unknown): FoundImage | undefined =>
+  typeof url === 'string' && webUrl.test(url) ? { kind: 'url', url } : undefined;
+
+const inMarkdown = /!\[[^\]]{0,500}\]\(\s{0,9}<?(https?:\/\/[^\s()<>]+)/gi;
+const onlyLink = /^\[[^\]]{0,500}\]\((https?:\/\/[^\s()<>]+)\)$/i;
+/** A text beyond this is no link. */
+const LONGEST_TEXT = 100_000;
+
+function imagesInText(value: unknown): (FoundImage | undefined)[] {
+  if (typeof value !== 'string' || value.length > LONGEST_TEXT) return [];
+  const text = value.trim().replace(/^<(.*)>$/, '$1');
+  const lone = onlyLink.exec(text)?.[1] ?? text;
+  if (webUrl.test(lone)) return [urlImage(lone)];
+  return [...text.matchAll(inMarkdown)].map(([, url]) => urlImage(url));
+}
+
+/** The first link of a reply that holds no image, and the path of the field that it stands in. */
+export function findLink(reply: unknown): { readonly path: string; readonly url: string } | undefined {
+  const waiting: { readonly value: unknown; readonly path: string }[] = [{ value: reply, path: '' }];
+  for (let next = waiting.pop(); next; next = waiting.pop()) {
+    const { value, path } = next;
+    const url = typeof value === 'string' ? /https?:\/\/[^\s"'<>()]+/i.exec(value)?.[0] : undefined;
+    if (url !== undefined) return { path, url };
+    if (typeof value !== 'object' || value === null) continue;
+    // The last is looked at first, so they go in backwards. A path is only as long as anybody reads.
+    for (const [name, inner] of Object.entries(value).reverse()) {
+      if (path.length < 200) waiting.push({ value: inner, path: path === '' ? name : `${path}.${name}` });
+    }
+  }
+  return undefined;
+}
+
+// One image of a reply, in each of the shapes that one comes in; read leniently.
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The fields of an object; none for anything else. */
+const fieldsOf = (value: unknown): Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+const textOf = (...values: readonly unknown[]): string | undefined =>
+  values.find((value): value is string => typeof value === 'string' && value !== '');
+
+/** One image of a reply, before it has its place. Where Base64 has been left out, `isEmpty` says that none stands there. */
+interface FoundImage {
+  readonly kind: 'base64' | 'url';
+  readonly url?: string | undefined;
+  /** As the gateway names it; the bytes decide. */
+  readonly mimeType?: string | undefined;
+  /** A Base64 field that holds nothing. */
+  readonly isEmpty?: boolean | undefined;
+}
+
+/** The image of an object with `b64_json`, `url` or `image_url`, such as an item of `data[]`. */
+function imageOfItem(value: unknown): FoundImage | undefined {
+  const item = fieldsOf(value);
+  const mimeType = mimeOf(textOf(item.output_format));
+  const url = textOf(item.url, item.image_url, fieldsOf(item.image_url).url);
+  // In URL mode `b64_json` is normally an empty string.
+  if (textOf(item.b64_json)) return { kind: 'base64', ...(mimeType && { mimeType }) };
+  if (url) return { kind: 'url', url, ...(mimeType && { mimeType }) };
+  return typeof item.b64_json === 'string'
+    ? { kind: 'base64', isEmpty: true, ...(mimeType && { mimeType }) }
+    : undefined;
+}
+
+/** The image of a native part: `inlineData`, `fileData`, or as an item has it. Thoughts are no result. */
+function imageOfPart(value: unknown): FoundImage | undefined {
+  const part = fieldsOf(value);
+  if (part.thought === true) return undefined;
+  const inline = fieldsOf(part.inlineData ?? part.inline_data);
+  if (typeof inline.data === 'string') {
+    const mimeType = textOf(inline.mimeType, inline.mime_type);
+    return {
+      kind: 'base64',
+      ...(inline.data === '' && { isEmpty: true }),
+      ...(mimeType && { mimeType }),
+    };
+  }
+  const file = fieldsOf(part.fileData ?? part.file_data);
+  const url = textOf(file.fileUri, file.file_uri);
+  if (!url) return imageOfItem(part);
+  const mimeType = textOf(file.mimeType, file.mime_type);
+  return { kind: 'url', url, ...(mimeType && { mimeType }) };
+}
+
+const mimeOf = (format: string | undefined): string | undefined =>
+  format && (format.includes('/') ? format : `image/${format}`);
+
+// One event of an image stream. The document says only that there are partial images and a final one; the shapes are
+// those of the public API, read by their fields before their names.
+
+export type ImageEvent =
+  /** An unfinished image; `index` counts from 0. */
+  | { readonly kind: 'partial'; readonly index: number }
+  /**
+   * A finished image, one that failed, or a whole reply in place of a stream; read it with `readImages`. `isLast` where it
+   * says that it is the end.
+   */
+  | { readonly kind: 'final'; readonly isLast?: boolean }
+  | { readonly kind: 'error'; readonly error: GatewayErrorFacts }
+  /** Nothing that gw knows; passed over. */
+  | { readonly kind: 'other' };
+
+/**
+ * What an event of an image stream is, from its JSON (Base64 may have been left out of it). The final image may come
+ * before all partial ones, so the order says nothing. `name` is the one of the event line, which counts where the JSON
+ * names no type.
+ */
+export function readImageEvent(event: unknown, name = ''): ImageEvent {
+  if (typeof event !== 'object' || event === null || Array.isArray(event)) return { kind: 'other' };
+  const fields = event as Readonly<Record<string, unknown>>;
+  const type = typeof fields.type === 'string' ? fields.type : name;
+  // One of several images that failed leaves its place among them empty.
+  if (type.endsWith('.partial_failed')) return { kind: 'final' };
+  if ((fields.error !== undefined && fields.error !== null) || type === 'error') {
+    return { kind: 'error', error: readGatewayError(event) };
+  }
+  const index = fields.partial_image_index;
+  if (typeof index === 'number' && Number.isSafeInteger(index) && index >= 0) {
+    return { kind: 'partial', index };
+  }
+  if (type.endsWith('.partial_image')) return { kind: 'partial', index: 0 };
+  const holdsImage = 'b64_json' in fields || 'url' in fields || 'data' in fields || 'candidates' in fields;
+  if (type.endsWith('.completed')) return { kind: 'final', isLast: true };
+  return holdsImage ? { kind: 'final' } : { kind: 'other' };
 }

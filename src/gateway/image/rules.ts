@@ -1,6 +1,6 @@
 import { isBase64, isImageUrl } from '../address.ts';
 import type { Note, Rule } from '../body.ts';
-import { codePoints } from '../code-points.ts';
+import { codePoints } from '../limits.ts';
 import {
   commonQualities,
   EXPERIMENTAL_ABOVE_PIXELS,

@@ -10,8 +10,7 @@ import {
   MAX_PARTIAL_IMAGES,
 } from '../image/models.ts';
 import { sizeInWords } from '../image/size.ts';
-import type { Fact, ModelSheet } from './sheets.ts';
-import { fact, fieldFacts, lifeWords, ruleFacts } from './words.ts';
+import { type Fact, fact, fieldFacts, lifeWords, type ModelSheet, ruleFacts } from './sheets.ts';
 
 /** What the tables say of each image model ("Image endpoints"). */
 export const imageSheets = (): ModelSheet[] =>

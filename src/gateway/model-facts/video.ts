@@ -23,11 +23,18 @@ import {
   gammaModels,
 } from '../gamma/models.ts';
 import { gammaFamily } from '../gamma/task.ts';
-import { accountLimits, accountTypes, fourKLimits } from '../limits.ts';
-import type { Modality } from '../media-limits.ts';
+import { accountLimits, accountTypes, fourKLimits, type Modality } from '../limits.ts';
 import type { TaskFamily } from '../task.ts';
-import type { Fact, ModelSheet } from './sheets.ts';
-import { bytesWords, fact, fieldFacts, lifeWords, mediaWords, ruleFacts } from './words.ts';
+import {
+  bytesWords,
+  type Fact,
+  fact,
+  fieldFacts,
+  lifeWords,
+  type ModelSheet,
+  mediaWords,
+  ruleFacts,
+} from './sheets.ts';
 
 /** What the tables say of each video model, and of each create endpoint of family B. */
 export const videoSheets = (): ModelSheet[] => [

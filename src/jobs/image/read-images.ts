@@ -1,7 +1,6 @@
 import { type GatewayErrorFacts, readGatewayError } from '../../gateway/gateway-error.ts';
-import { readImageEvent } from '../../gateway/image/events.ts';
 import { imageRole } from '../../gateway/image/job.ts';
-import { type ImageInReply, readImages, readRefusal } from '../../gateway/image/reply.ts';
+import { type ImageInReply, readImageEvent, readImages, readRefusal } from '../../gateway/image/reply.ts';
 import { parseJson } from '../../http/parse-json.ts';
 import { EventSplitter } from './event-splitter.ts';
 import type { IncomingImage } from './incoming-image.ts';

@@ -3,7 +3,7 @@ import { type AlphaModel, AUTO_DURATION, alphaModels } from '../../gateway/alpha
 import { ALPHA_MAX_DOWNLOADS, alphaFamily } from '../../gateway/alpha/task.ts';
 import { assetIdOf } from '../../gateway/asset/fields.ts';
 import { mediumOf } from '../../gateway/content.ts';
-import type { Modality } from '../../gateway/media-limits.ts';
+import type { Modality } from '../../gateway/limits.ts';
 import { checkAsset, type KeptAsset } from '../asset/library.ts';
 import { base64Bytes, checkMedia, readImageSize } from '../media-check.ts';
 import { type Film, filmFile, makeLastFrame, nearestRatio, videoFile } from '../movie.ts';

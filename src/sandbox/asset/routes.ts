@@ -1,13 +1,19 @@
 import * as z from 'zod';
 import {
   CreateAssetStrictBody,
+  CreateGroupStrictBody,
   createAsset,
+  createGroup,
   deleteAsset,
+  deleteGroup,
   getAsset,
+  getGroup,
   IdStrictBody,
   restAsset,
   UpdateAssetStrictBody,
+  UpdateGroupStrictBody,
   updateAsset,
+  updateGroup,
   uploadAsset,
 } from '../../gateway/asset/actions.ts';
 import { ASSET_VERSION, type AssetAction, assetActions } from '../../gateway/asset/envelope.ts';
@@ -19,14 +25,6 @@ import {
   DEFAULT_PROJECT,
   groupTypes,
 } from '../../gateway/asset/fields.ts';
-import {
-  CreateGroupStrictBody,
-  createGroup,
-  deleteGroup,
-  getGroup,
-  UpdateGroupStrictBody,
-  updateGroup,
-} from '../../gateway/asset/group.ts';
 import {
   ListAssetsStrictBody,
   ListGroupsStrictBody,

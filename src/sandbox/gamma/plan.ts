@@ -2,7 +2,7 @@ import type { GammaContentItem, GammaCreateBody } from '../../gateway/gamma/crea
 import { GAMMA_TOTAL_REFERENCE_S, gammaMedia } from '../../gateway/gamma/models.ts';
 import { gammaScenario } from '../../gateway/gamma/rules.ts';
 import { gammaFamily } from '../../gateway/gamma/task.ts';
-import type { Modality } from '../../gateway/media-limits.ts';
+import type { Modality } from '../../gateway/limits.ts';
 import { base64Bytes, checkMedia, readImageSize } from '../media-check.ts';
 import { type Film, filmFile, nearestRatio, videoFile } from '../movie.ts';
 import type { OutputSource } from '../output-source.ts';

@@ -1,6 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { ImageEditBody, ImageEditStrictBody, imageEdit } from '../../gateway/image/edit.ts';
-import { bodyOfEditForm, EDIT_IMAGE_FIELD, EDIT_MASK_FIELD } from '../../gateway/image/edit-form.ts';
+import {
+  bodyOfEditForm,
+  EDIT_IMAGE_FIELD,
+  EDIT_MASK_FIELD,
+  ImageEditBody,
+  ImageEditStrictBody,
+  imageEdit,
+} from '../../gateway/image/edit.ts';
 import {
   type ImageGenerateBody,
   ImageGenerateStrictBody,

@@ -1,8 +1,7 @@
 // A conversation on the real terminal with a model that is made up here: it answers by what it is asked.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ChatAnswer } from '../../../src/chat/chat.ts';
-import type { Ask } from '../../../src/chat/repl/ask.ts';
-import { startConversation } from '../../../src/chat/repl/start-conversation.ts';
+import { type Ask, startConversation } from '../../../src/chat/repl/start-conversation.ts';
 import { openSession } from '../../../src/chat/session/session.ts';
 import type { Context } from '../../../src/context.ts';
 import { GwError, Interrupted } from '../../../src/errors.ts';

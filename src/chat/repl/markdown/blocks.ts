@@ -2,8 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import type { Token, Tokens } from 'marked';
 import { cutToWidth, displayWidth } from '../../../io/display-width.ts';
 import { visible } from '../../../io/escape.ts';
-import { asIs, type Ink, plainText, type Span, spansOf } from './spans.ts';
-import { wrap } from './wrap.ts';
+import { asIs, type Ink, plainText, type Span, spansOf, wrap } from './spans.ts';
 
 /** What a text is drawn with and how wide. */
 export interface Drawing {

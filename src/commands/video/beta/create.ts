@@ -4,16 +4,16 @@ import { type Flag, type FlagValues, flagName, on, text } from '../../../flags/f
 import { BetaO1Body, BetaTextBody, betaCreateOf } from '../../../gateway/beta/create.ts';
 import {
   type BetaMode,
+  type BetaShot,
   type BetaVariant,
   betaModeNames,
   betaO1Media,
   betaSettings,
   betaVariantOf,
+  buildShots,
 } from '../../../gateway/beta/modes.ts';
-import { betaReplyWarning } from '../../../gateway/beta/reply.ts';
 import { fillBetaShots } from '../../../gateway/beta/rules.ts';
-import { type BetaShot, buildShots } from '../../../gateway/beta/shots.ts';
-import { betaFamily } from '../../../gateway/beta/task.ts';
+import { betaFamily, betaReplyWarning } from '../../../gateway/beta/task.ts';
 import { type BodyInput, madeBy, videoCreate } from '../create.ts';
 
 const shot: Flag<readonly Pick<BetaShot, 'seconds' | 'words'>[]> = {

@@ -4,8 +4,8 @@ import { commandFor } from '../../../context.ts';
 import { GwError, usage } from '../../../errors.ts';
 import { lookAtBody, refuseOrWarn } from '../../../flags/breaches.ts';
 import { type FlagValues, flagName, list as listFlag, on, parsed, text } from '../../../flags/flag.ts';
+import { type Moment, parseMoment } from '../../../flags/job-flags.ts';
 import { applySets, type JsonObject, readJsonBody } from '../../../flags/json-body.ts';
-import { type Moment, parseMoment } from '../../../flags/moment.ts';
 import {
   BETA_LIST_DEFAULT,
   BETA_LIST_MAX,

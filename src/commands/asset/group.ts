@@ -1,0 +1,244 @@
+import { askLibrary } from '../../assets/ask-library.ts';
+import { createOnce, findGroup } from '../../assets/create-once.ts';
+import { defineCommand, type Outcome } from '../../command.ts';
+import type { Context } from '../../context.ts';
+import { GwError } from '../../errors.ts';
+import { fromField, on } from '../../flags/flag.ts';
+import {
+  CreateGroupBody,
+  createGroup,
+  deleteGroup,
+  getGroup,
+  UpdateGroupBody,
+  updateGroup,
+} from '../../gateway/asset/actions.ts';
+import { resultOf } from '../../gateway/asset/envelope.ts';
+import { canonical, groupTypes } from '../../gateway/asset/fields.ts';
+import { AssetPage, GroupPage, ListGroupsBody, listAssets, listGroups } from '../../gateway/asset/list.ts';
+import { AssetGroup } from '../../gateway/asset/record.ts';
+import { showInstead } from '../show-instead.ts';
+import { askFirst, refuseUnasked, remove, sendUpdate } from './change.ts';
+import {
+  anyCaseFlag,
+  getRecords,
+  given,
+  idBodies,
+  idLine,
+  type LibraryResult,
+  libraryBody,
+  libraryId,
+  libraryIds,
+  libraryResult,
+  lookCommand,
+  projectFlag,
+  recordJson,
+  recordText,
+  type SeenRecord,
+} from './library.ts';
+import {
+  fillListBody,
+  flagOfListField,
+  groupTable,
+  type Listed,
+  listBody,
+  listFlags,
+  listJson,
+  listPages,
+} from './list-pages.ts';
+
+const { shape: created } = CreateGroupBody;
+const createFlags = {
+  name: fromField(created.Name, 'NAME'),
+  description: fromField(created.Description, 'TEXT'),
+  type: anyCaseFlag(created.GroupType, groupTypes),
+  ...projectFlag,
+} as const;
+
+/** `gw asset group create` */
+export const create = defineCommand<typeof createFlags, LibraryResult>({
+  flags: createFlags,
+  examples: [
+    'gw asset group create --sandbox --name foxes --description "winter shots"',
+    'gw asset group create --sandbox --name faces --type LivenessFace --project film --json',
+  ],
+  sends: 'body',
+  human: idLine,
+  async run({ flags }, ctx) {
+    const body = await libraryBody(
+      {
+        schema: CreateGroupBody,
+        over: (base) => ({
+          ...base,
+          ...given({
+            Name: flags.name,
+            Description: flags.description,
+            GroupType: canonical(groupTypes, flags.type) ?? flags.type,
+            ProjectName: flags.project,
+          }),
+        }),
+        flagOf: {
+          Name: '--name',
+          Description: '--description',
+          GroupType: '--type',
+          ProjectName: '--project',
+        },
+      },
+      ctx,
+    );
+    const shown = await showInstead(createGroup, { body }, ctx);
+    if (shown !== undefined) return { value: shown };
+    const { client } = await ctx.gateway();
+    const { clock, signal } = ctx;
+    const created = await createOnce({
+      client,
+      endpoint: createGroup,
+      body,
+      clock,
+      signal,
+      note: (text) => ctx.io.note(text),
+      what: 'asset group',
+      find: findGroup({ client, body, clock, signal }),
+      lookCommand: lookCommand(
+        'gw asset group list',
+        { '--type': body.GroupType, '--name': body.Name, '--project': body.ProjectName },
+        ctx,
+      ),
+    });
+    return { value: libraryResult('asset-group', created.id, '', created.record) };
+  },
+});
+
+const groupListFlags = { ...listFlags, sortBy: fromField(ListGroupsBody.shape.SortBy) } as const;
+
+/** `gw asset group list` */
+export const list = defineCommand<typeof groupListFlags, Listed<GroupPage>>({
+  flags: groupListFlags,
+  examples: [
+    'gw asset group list --sandbox',
+    'gw asset group list --sandbox --type LivenessFace --page 1 --page-size 20 --json',
+  ],
+  notes: [
+    'Without --type, AIGC groups are listed. A token belongs to the filters and the order that it came with.',
+  ],
+  sends: 'body',
+  human: ({ page }) => groupTable(page.Items),
+  raw: listJson,
+  async *run({ flags }, ctx): AsyncGenerator<Outcome<Listed<GroupPage>>> {
+    const body = await libraryBody(
+      {
+        schema: ListGroupsBody,
+        over: (base) => listBody(base, flags),
+        fill: fillListBody(flags.all),
+        flagOf: flagOfListField,
+      },
+      ctx,
+    );
+    const pageOf = (reply: unknown) => resultOf(GroupPage, reply);
+    yield* listPages(listGroups, body, { all: flags.all, pageOf }, ctx);
+  },
+});
+
+/** `gw asset group get ID…` */
+export const get = defineCommand<typeof projectFlag, SeenRecord>({
+  args: { name: 'ID', summary: 'group ID', required: true, many: true },
+  flags: projectFlag,
+  examples: ['gw asset group get "$(gw asset group list --sandbox -q --limit 1)" --sandbox'],
+  sends: 'body',
+  human: recordText,
+  raw: recordJson,
+  async *run({ args, flags: { project } }, ctx) {
+    const ids = libraryIds(args, ctx);
+    const bodyOf = await idBodies(project, ctx);
+    const input = (id: string) => ({ body: bodyOf(id) });
+    const recordOf = (reply: unknown) => resultOf(AssetGroup, reply);
+    yield* getRecords(ids, { endpoint: getGroup, input, recordOf }, ctx);
+  },
+});
+
+const { shape: updated } = UpdateGroupBody;
+const updateFlags = {
+  name: fromField(updated.Name, 'NAME'),
+  description: fromField(updated.Description, 'TEXT'),
+  ...projectFlag,
+} as const;
+
+/** `gw asset group update ID`: only what is given changes. */
+export const update = defineCommand<typeof updateFlags, LibraryResult>({
+  args: { name: 'ID', summary: 'group ID', required: true },
+  flags: updateFlags,
+  examples: [
+    'gw asset group update "$(gw asset group list --sandbox -q --limit 1)" --sandbox --name "foxes, winter"',
+  ],
+  sends: 'body',
+  human: idLine,
+  async run({ args, flags: { name, description, project } }, ctx) {
+    const typed = given({
+      Id: libraryId(args, ctx),
+      Name: name,
+      Description: description,
+      ProjectName: project,
+    });
+    const body = await libraryBody(
+      {
+        schema: UpdateGroupBody,
+        over: (base) => ({ ...base, ...typed }),
+        flagOf: { Name: '--name', Description: '--description', ProjectName: '--project' },
+      },
+      ctx,
+    );
+    return sendUpdate('asset-group', updateGroup, body, ctx);
+  },
+});
+
+const deleteFlags = { yes: on('do not ask'), ...projectFlag } as const;
+
+/** `gw asset group delete ID`: irreversible, and its assets become unusable; it says how many, and asks. */
+export const groupDelete = defineCommand<typeof deleteFlags, LibraryResult>({
+  args: { name: 'ID', summary: 'group ID', required: true },
+  flags: deleteFlags,
+  examples: ['gw asset group delete "$(gw asset group create --sandbox --name old)" --sandbox --yes'],
+  notes: ['The assets in the group become unusable with it; how many there are is said first.'],
+  sends: 'body',
+  human: idLine,
+  async run({ args, flags: { yes, project }, globals }, ctx): Promise<Outcome<LibraryResult>> {
+    const id = libraryId(args, ctx);
+    const body = (await idBodies(project, ctx))(id);
+    refuseUnasked(`group ${id}`, yes, ctx);
+    if (!globals.dryRun && !globals.curl) {
+      const loss = lossText(await countAssets(id, project, ctx));
+      if (yes) ctx.io.note(`group ${id}: ${loss}`);
+      else await askFirst(`Delete group ${id} for good? ${loss}.`, ctx);
+    }
+    return remove('asset-group', deleteGroup, body, ctx);
+  },
+});
+
+function lossText(count: number | undefined): string {
+  if (count === undefined) return 'how many assets become unusable could not be found out';
+  return count === 1 ? '1 asset becomes unusable' : `${count === 0 ? 'no' : count} assets become unusable`;
+}
+
+/** How many assets a group has; undefined where the gateway does not say. Throws `not_found` where there is no group. */
+async function countAssets(
+  id: string,
+  project: string | undefined,
+  ctx: Context,
+): Promise<number | undefined> {
+  const { client } = await ctx.gateway();
+  const { signal } = ctx;
+  const inProject = given({ ProjectName: project });
+  try {
+    const group = await askLibrary(client, getGroup, { body: { Id: id, ...inProject } }, { signal });
+    const { GroupType } = resultOf(AssetGroup, group.json);
+    const type = canonical(groupTypes, GroupType);
+    if (type === undefined) return undefined;
+    // A page of one asset tells the number of all.
+    const body = { Filter: { GroupType: type, GroupIds: [id] }, PageNumber: 1, PageSize: 1, ...inProject };
+    const list = await askLibrary(client, listAssets, { body }, { signal });
+    return resultOf(AssetPage, list.json).TotalCount ?? undefined;
+  } catch (error) {
+    if (!(error instanceof GwError) || error.kind === 'not_found' || error.kind === 'auth') throw error;
+    ctx.io.warn(`the assets of group ${id} could not be counted: ${error.message}`);
+    return undefined;
+  }
+}

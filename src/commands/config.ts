@@ -1,0 +1,144 @@
+import { defineCommand, type Node } from '../command.ts';
+import { configFilePath, profileOf, updateConfig, withSetting } from '../config/config-file.ts';
+import { stateDir } from '../config/dirs.ts';
+import { parseStoredProfileName } from '../config/profile-name.ts';
+import type { SettingRow } from '../config/settings.ts';
+import { DEFAULTS, settingNames } from '../config/table.ts';
+import type { Context } from '../context.ts';
+import { GwError, usage } from '../errors.ts';
+import { nearest } from '../flags/nearest.ts';
+import { program } from '../program.ts';
+
+/** `gw config get NAME`: one setting in force, as `gw config list` shows it. */
+export const get = defineCommand<Record<string, never>, SettingRow>({
+  args: { name: 'NAME', summary: 'a name from gw config list', required: true, choices: settingNames },
+  flags: {},
+  examples: ['gw config get timeout', 'gw config get models.alpha'],
+  sends: 'nothing',
+  async run({ args }, ctx) {
+    const [name = ''] = args;
+    const rows = (await ctx.settings()).rows;
+    const row = rows.find((candidate) => candidate.name === name);
+    if (!row) {
+      const near = nearest(
+        name,
+        rows.map((candidate) => candidate.name),
+        1,
+      );
+      throw usage(
+        `there is no setting ${name}`,
+        near[0] ? `did you mean ${near[0]}?` : 'gw config list shows them all',
+      );
+    }
+    if (row.value === undefined)
+      throw new GwError('not_found', `${name} is not set`, {
+        hint: `set it with: gw config set ${name} VALUE`,
+      });
+    return { value: row };
+  },
+  human: ({ value }) => `${value}\n`,
+});
+
+/** `gw config list`: each setting in force and where it comes from. */
+export const list = defineCommand<Record<string, never>, SettingRow[]>({
+  flags: {},
+  examples: ['gw config list', 'gw config list --json'],
+  sends: 'nothing',
+  run: async (_, ctx) => ({ value: [...(await ctx.settings()).rows] }),
+  human: (rows) => ({
+    columns: [{ name: 'name', whole: true }, { name: 'value' }, { name: 'source' }],
+    rows: rows.map(({ name, value, source }) => ({
+      id: name,
+      cells: [name, value === undefined ? '-' : String(value), source],
+    })),
+  }),
+});
+
+/** `gw config set NAME VALUE`: changes one setting of the profile in force. */
+export const set = defineCommand<Record<string, never>, ChangedSetting>({
+  args: {
+    name: 'NAME_AND_VALUE',
+    summary: `one of ${settingNames.join(', ')}, and its value`,
+    required: true,
+    many: true,
+    choices: settingNames,
+  },
+  flags: {},
+  examples: [
+    'gw config set timeout 90s',
+    'gw config set budget.jobs 100/day',
+    "gw config set budget.amount '50 CNY/day'",
+    'gw config set models.alpha alpha-video-2-0-fast-260128',
+    'gw config set defaults.video.alpha.resolution 720p',
+  ],
+  notes: [
+    'defaults.COMMAND.FLAG is the value of a flag of that command where it is not typed; for video the command is create ' +
+      '(defaults.video.alpha.resolution). It is checked by the flag of the command.',
+    'prices is a JSON or YAML file of what models cost: img-2: {per_image: 0.2, currency: CNY}; for video per_second, a number ' +
+      'or {720p: 0.12}, or per_million_tokens. Estimates and budget.amount go by it until the gateway bills.',
+  ],
+  sends: 'nothing',
+  async run({ args }, ctx) {
+    const [name = '', value, ...more] = args;
+    if (value === undefined || more.length > 0)
+      throw usage('config set takes a name and one value', 'gw config set timeout 90s');
+    if (name.startsWith(`${DEFAULTS}.`)) await checkOwnDefault(name, value);
+    return { value: await changeSetting(name, value, ctx) };
+  },
+  human: ({ profile, name, value }) => `${name} = ${value} (profile ${profile})\n`,
+});
+
+/** `defaults.video.alpha.resolution`: the flag of a command. Throws `usage` where there is no such command or flag. */
+async function checkOwnDefault(name: string, text: string): Promise<void> {
+  const { checkDefault } = await import('../presets.ts');
+  const [, ...words] = name.split('.');
+  const flag = words.pop();
+  const path = words[0] === 'video' && words.at(-1) !== 'create' ? [...words, 'create'] : words;
+  let node: Node | undefined = program;
+  for (const word of path) node = node?.children?.find((child) => child.name === word);
+  const command = path.length > 0 ? await node?.load?.() : undefined;
+  if (flag === undefined || command === undefined || command.sends !== 'body')
+    throw usage(
+      `${name}: no command that has defaults`,
+      'write defaults.COMMAND.FLAG, such as defaults.video.alpha.resolution or defaults.image.create.quality',
+    );
+  checkDefault(name, text, { path, command });
+}
+
+/** `gw config unset NAME`: takes one setting out of the profile in force. */
+export const unset = defineCommand<Record<string, never>, ChangedSetting>({
+  args: { name: 'NAME', summary: `one of ${settingNames.join(', ')}`, required: true, choices: settingNames },
+  flags: {},
+  examples: ['gw config unset timeout'],
+  sends: 'nothing',
+  run: async ({ args: [name = ''] }, ctx) => ({ value: await changeSetting(name, undefined, ctx) }),
+  human: ({ profile, name }) => `${name} is not set any more (profile ${profile})\n`,
+});
+
+/** `gw config path`: where the configuration file is, and with --json the state directory too. */
+export const path = defineCommand<Record<string, never>, { config: string; state: string }>({
+  flags: {},
+  examples: ['gw config path', 'gw config path --json'],
+  sends: 'nothing',
+  run: async (_, ctx) => ({ value: { config: configFilePath(ctx.host), state: stateDir(ctx.host) } }),
+  human: ({ config }) => `${config}\n`,
+});
+
+interface ChangedSetting {
+  readonly profile: string;
+  readonly name: string;
+  readonly value: string | null;
+}
+
+/** Sets one setting of the profile in force, or takes it out where there is no text. */
+async function changeSetting(name: string, text: string | undefined, ctx: Context): Promise<ChangedSetting> {
+  const profile = parseStoredProfileName((await ctx.settings()).profile.value, 'profile');
+  await updateConfig(ctx.host, (config) => ({
+    ...config,
+    profiles: {
+      ...config.profiles,
+      [profile]: withSetting(profileOf(config, profile) ?? {}, name, text, ctx.host.cwd),
+    },
+  }));
+  return { profile, name, value: text ?? null };
+}

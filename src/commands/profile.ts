@@ -1,0 +1,137 @@
+import { defineCommand } from '../command.ts';
+import { originOf, parseBaseUrl } from '../config/base-url.ts';
+import { profileOf, readConfig, storedSetting, updateConfig, withSetting } from '../config/config-file.ts';
+import { keyOrigin, removeKey } from '../config/keys.ts';
+import { parseStoredProfileName, sandboxProfile } from '../config/profile-name.ts';
+import { usage } from '../errors.ts';
+import { text } from '../flags/flag.ts';
+import { accountTypes } from '../gateway/limits.ts';
+
+const flags = { account: text('TYPE', 'account type, for its limits', { choices: accountTypes }) } as const;
+
+/** `gw profile add NAME --base-url URL`: stores a gateway; its key comes with `gw login --profile NAME`. */
+export const add = defineCommand<typeof flags, { profile: string; base_url: string }>({
+  args: { name: 'NAME', summary: 'letters, digits, dots, dashes', required: true },
+  flags,
+  examples: ['gw profile add studio --base-url https://gateway.example.com --account enterprise'],
+  sends: 'nothing',
+  async run({ args: [name = ''], flags, globals }, ctx) {
+    const profile = parseStoredProfileName(name, 'profile');
+    if (globals.baseUrl === undefined)
+      throw usage('profile add needs --base-url URL', "give the gateway's address");
+    const baseUrl = parseBaseUrl(globals.baseUrl, '--base-url', {
+      insecureHttp: globals.insecureHttp ?? false,
+    });
+    await updateConfig(ctx.host, (config) => {
+      if (profileOf(config, profile))
+        throw usage(
+          `profile ${profile} is there already`,
+          `change it with: gw config set NAME VALUE --profile ${profile}`,
+        );
+      const made = { base_url: baseUrl };
+      return {
+        ...config,
+        profiles: {
+          ...config.profiles,
+          [profile]:
+            flags.account === undefined ? made : withSetting(made, 'account', flags.account, ctx.host.cwd),
+        },
+      };
+    });
+    return { value: { profile, base_url: baseUrl } };
+  },
+  human: ({ profile, base_url }) =>
+    `profile ${profile}: ${base_url}; store its key with: gw login --profile ${profile}\n`,
+});
+
+interface ProfileRow {
+  readonly name: string;
+  readonly current: boolean;
+  readonly base_url: string | null;
+  readonly account: string | null;
+  readonly has_key: boolean;
+}
+
+/** `gw profile list`: the stored gateways, and the built-in one. */
+export const list = defineCommand<Record<string, never>, ProfileRow[]>({
+  flags: {},
+  examples: ['gw profile list'],
+  sends: 'nothing',
+  async run(_, ctx) {
+    const current = (await ctx.settings()).profile.value;
+    const stored = Object.entries(readConfig(ctx.host).profiles).map(([name, profile]) => {
+      const baseUrl = storedSetting(profile, 'base_url');
+      const hasKey = () => baseUrl !== undefined && keyOrigin(ctx.host, name) === originOf(baseUrl);
+      return {
+        name,
+        current: name === current,
+        base_url: baseUrl ?? null,
+        account: storedSetting(profile, 'account') ?? null,
+        has_key: storedSetting(profile, 'key_command') !== undefined || hasKey(),
+      };
+    });
+    const builtIn = {
+      name: sandboxProfile,
+      current: current === sandboxProfile,
+      base_url: null,
+      account: null,
+      has_key: true,
+    };
+    return { value: [...stored, builtIn] };
+  },
+  human: (rows) => ({
+    columns: [
+      { name: 'name', whole: true },
+      { name: 'current' },
+      { name: 'gateway' },
+      { name: 'account' },
+      { name: 'key' },
+    ],
+    rows: rows.map((row) => ({
+      id: row.name,
+      cells: [
+        row.name,
+        row.current ? 'yes' : '-',
+        row.base_url ?? (row.name === sandboxProfile ? 'built in' : '-'),
+        row.account ?? '-',
+        row.has_key ? 'yes' : 'none',
+      ],
+    })),
+  }),
+});
+
+/** `gw profile remove NAME`: removes a profile and its stored key; jobs stay in the ledger. */
+export const remove = defineCommand<Record<string, never>, { profile: string }>({
+  args: { name: 'NAME', summary: 'a name from gw profile list', required: true, completes: 'profile' },
+  flags: {},
+  examples: ['gw profile remove studio'],
+  sends: 'nothing',
+  async run({ args: [name = ''] }, ctx) {
+    await updateConfig(ctx.host, ({ current, ...config }) => {
+      if (!profileOf(config, name)) throw usage(`there is no profile ${name}`, 'gw profile list shows them');
+      const { [name]: _, ...profiles } = config.profiles;
+      return { ...config, ...(current !== undefined && current !== name && { current }), profiles };
+    });
+    await removeKey(ctx.host, name);
+    return { value: { profile: name } };
+  },
+  human: ({ profile }) => `profile ${profile} is removed\n`,
+});
+
+/** `gw profile use NAME`: makes a profile the current one. */
+export const use = defineCommand<Record<string, never>, { profile: string }>({
+  args: { name: 'NAME', summary: 'a name from gw profile list', required: true, completes: 'profile' },
+  flags: {},
+  examples: ['gw profile use sandbox'],
+  sends: 'nothing',
+  async run({ args: [name = ''] }, ctx) {
+    await updateConfig(ctx.host, (config) => {
+      if (name !== sandboxProfile && !profileOf(config, name)) {
+        throw usage(`there is no profile ${name}`, 'gw profile list shows them; gw profile add makes one');
+      }
+      return { ...config, current: name };
+    });
+    return { value: { profile: name } };
+  },
+  human: ({ profile }) => `profile ${profile} is the current one\n`,
+});
