@@ -391,7 +391,14 @@ describe('gw image create', () => {
     const world = await open({ fault });
     const run = await world.gw(['image', 'create', 'a fox', ...small, '--json']);
     expect({ code: run.code, sent: creates(world).length }, run.err).toEqual({ code, sent });
-    expect(JSON.parse(run.err.trim().split('\n').at(-1) ?? '')).toMatchObject({ error: { kind } });
+    const { error } = JSON.parse(run.err.trim().split('\n').at(-1) ?? '');
+    expect(error).toMatchObject({ kind });
+    if (kind !== 'unknown_outcome') return;
+    // Where to look it up, and how to close it: an image has no task that could be named.
+    const { task_id: key, hint } = error;
+    expect(hint).toContain(`look for it on the gateway's console or bill (gw jobs show ${key} tells`);
+    expect(hint).toMatch(new RegExp(`nothing was made, close it with: gw jobs resolve ${key} --as none$`));
+    expect((await world.gw(['jobs', 'resolve', key, '--as', 'none'])).code).toBe(0);
   });
 
   test('a 429 is waited out', async () => {

@@ -175,7 +175,7 @@ function badEnd(job: Job, family: Family): GwError | undefined {
       return new GwError(
         'unknown_outcome',
         `it is not known what became of job ${key}${message && `: ${message}`}`,
-        { taskId: key, hint: `nothing was sent now; ${unknownHint(key, job.family === 'beta')}` },
+        { taskId: key, hint: `nothing was sent now; ${unknownHint(key, job.family, job.family === 'beta')}` },
       );
     default:
       return undefined;

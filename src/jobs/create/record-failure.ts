@@ -23,7 +23,7 @@ export function recordFailure(
     if (absent) record({ event: 'absent', serverDateMs: absent.serverDateMs });
   };
   const canBeFound = family.externalIds !== undefined && externalId !== undefined;
-  const goOn = unknownHint(key, canBeFound);
+  const goOn = unknownHint(key, family.name, canBeFound);
   if (error instanceof GwError && error.kind === 'unknown_outcome') {
     const message = `${error.message}${wordsOf(error)}`;
     recordUnknown(message);
@@ -94,8 +94,14 @@ export const interruptedEvent = (message: string, wasSent: boolean): LedgerEvent
   message,
 });
 
-/** What can be done about a job that may exist: how it is looked for, and how to say what became of it. */
-export const unknownHint = (key: string, canBeFound: boolean): string =>
-  `it stands in the ledger as ${key}: ` +
-  `${canBeFound ? 'gw jobs sync looks for it again' : `gw jobs show ${key} tells what was asked for`}; ` +
-  `once you know what became of it, close it with: gw jobs resolve ${key} --as ID|none`;
+/** What can be done about a job that may exist: where it is looked for, and how to say what became of it. */
+export function unknownHint(key: string, family: string, canBeFound: boolean): string {
+  const where = canBeFound
+    ? 'gw jobs sync looks for it again'
+    : `look for it on the gateway's console or bill (gw jobs show ${key} tells what was asked for)`;
+  // Images have no task that could be named.
+  const [known, answer] =
+    family === 'image' ? ['that nothing was made', 'none'] : ['what became of it', 'ID|none'];
+  const close = `once you know ${known}, close it with: gw jobs resolve ${key} --as ${answer}`;
+  return `it stands in the ledger as ${key}: ${where}; ${close}`;
+}

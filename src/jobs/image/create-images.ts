@@ -254,7 +254,7 @@ function unknownOutcome(error: unknown, key: string, saved: number): GwError {
   return new GwError('unknown_outcome', `${messageOf(error)}${kept}`, {
     ...facts,
     taskId: key,
-    hint: `it may have been made and paid for, and was not sent again; ${unknownHint(key, false)}`,
+    hint: `it may have been made and paid for, and was not sent again; ${unknownHint(key, 'image', false)}`,
   });
 }
 

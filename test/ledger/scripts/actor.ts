@@ -4,12 +4,19 @@ import { pruneClocks, removeSettled } from '../../../src/commands/jobs/prune.ts'
 import { GwError } from '../../../src/errors.ts';
 import { alphaCreate } from '../../../src/gateway/alpha/create.ts';
 import { alphaFamily } from '../../../src/gateway/alpha/task.ts';
+import { betaCreateText } from '../../../src/gateway/beta/create.ts';
 import { betaFamily } from '../../../src/gateway/beta/task.ts';
-import type { Client } from '../../../src/http/client.ts';
+import type { Endpoint } from '../../../src/gateway/endpoint.ts';
+import { imageGenerate } from '../../../src/gateway/image/generate.ts';
+import type { TaskFamily } from '../../../src/gateway/task.ts';
+import type { Client, RequestInput } from '../../../src/http/client.ts';
+import type { Transport } from '../../../src/http/exchange.ts';
+import type { Progress } from '../../../src/io/io.ts';
 import { createJob } from '../../../src/jobs/create/create.ts';
 import { identifyBody } from '../../../src/jobs/create/external-id.ts';
 import { settleUnanswered } from '../../../src/jobs/create/settle-unanswered.ts';
-import type { IntentEvent } from '../../../src/ledger/event.ts';
+import { createImages, type ImageDeps } from '../../../src/jobs/image/create-images.ts';
+import { syncImageJob } from '../../../src/jobs/image/sync-image-job.ts';
 import { openLedger } from '../../../src/ledger/open-ledger.ts';
 
 // As interleavings.ts has them.
@@ -37,44 +44,67 @@ const clock = {
 };
 const signal = new AbortController().signal;
 const lost = () => new GwError('unknown_outcome', 'the reply was lost');
+/** Takes a create, and its reply is lost. */
+const takeAndLose = async (options?: { readonly onSend?: () => void }) => {
+  options?.onSend?.();
+  Atomics.add(shared, 0, 1);
+  step();
+  throw lost();
+};
+/** A gateway whose replies to creates are lost; a look-up by external ID finds what was taken. */
 const deaf = {
-  send: async (_: unknown, __: unknown, options?: { onSend?: () => void }) => {
-    options?.onSend?.();
-    Atomics.add(shared, 0, 1);
+  send: async (endpoint: Endpoint, input: RequestInput, options?: { readonly onSend?: () => void }) => {
+    if (endpoint.name !== betaFamily.externalIds?.endpoint.name) return takeAndLose(options);
     step();
-    throw lost();
+    const taken = Atomics.load(shared, 0) > 0;
+    const task = { id: 'task-1', external_id: input.query?.external_task_ids, status: 'submitted' };
+    return { json: { code: 0, data: taken ? [task] : [] }, serverDateMs: undefined };
   },
+  receive: (_: unknown, __: unknown, ___: unknown, options?: { readonly onSend?: () => void }) =>
+    takeAndLose(options),
 } as unknown as Client;
 
-const asked: Omit<IntentEvent, 'bodySha256' | 'externalId'> = {
+const asked = {
   event: 'intent',
-  family: 'alpha',
-  endpoint: 'alphaCreate',
   model: undefined,
   settings: {},
   media: [],
   profile: 'default',
   gateway: 'https://gateway.example',
   save: { target: '/videos/', force: false, download: true },
-};
+} as const;
+
+async function createTask({ dir, key }: Order, family: TaskFamily, endpoint: Endpoint): Promise<void> {
+  const made = createJob({
+    ...{ family, endpoint, ...identifyBody(family, { prompt: 'a fox' }, key) },
+    intent: { ...asked, family: family.name, endpoint: endpoint.name },
+    ...{ client: deaf, ledger: opened(dir), clock, signal, note: () => {} },
+  });
+  await made.catch(() => {});
+}
 
 const scenes = {
-  async create({ dir, key }: Order) {
-    const made = createJob({
-      ...{
-        family: alphaFamily,
-        endpoint: alphaCreate,
-        ...identifyBody(alphaFamily, { prompt: 'a fox' }, key),
+  'create alpha': (order: Order) => createTask(order, alphaFamily, alphaCreate),
+  'create beta': (order: Order) => createTask(order, betaFamily, betaCreateText),
+  async 'create image'({ dir, key }: Order) {
+    const made = createImages(
+      {
+        ...{ endpoint: imageGenerate, input: { body: {} }, streams: false, key },
+        ...{ outputsExpected: 1, partialsExpected: 0, keepPartials: false },
+        intent: { ...asked, family: 'image', endpoint: imageGenerate.name, bodySha256: '' },
       },
-      ...{ intent: asked, client: deaf, ledger: opened(dir), clock, signal, note: () => {} },
-    });
+      imageDeps(dir),
+    );
     await made.catch(() => {});
   },
   async sync({ dir }: Order) {
     const ledger = opened(dir);
     for (const job of await ledger.find()) {
-      const family = job.family === 'beta' ? betaFamily : alphaFamily;
-      await settleUnanswered(job, family, { ledger, clock, signal, client: async () => deaf });
+      if (job.family === 'image') await syncImageJob(job, imageDeps(dir));
+      else {
+        const family = job.family === 'beta' ? betaFamily : alphaFamily;
+        await settleUnanswered(job, family, { ledger, clock, signal, client: async () => deaf });
+      }
     }
   },
   async prune({ dir }: Order) {
@@ -92,6 +122,11 @@ const scenes = {
   },
 };
 
+const imageDeps = (dir: string): ImageDeps => ({
+  ...{ ledger: opened(dir), client: deaf, clock, signal, random: () => 0.5, silenceMs: 1000, warn() {} },
+  transport: {} as Transport,
+  progress: { task() {}, download() {}, stop() {} } as unknown as Progress,
+});
 const opened = (dir: string) => openLedger({ dir, clock, keepPrompts: true, step });
 
 parentPort?.on('message', async (order: Order) => {
