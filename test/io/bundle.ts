@@ -22,8 +22,7 @@ export async function bundleScript(body: string): Promise<{ readonly file: strin
 
 function scriptAround(source: string, body: string): string {
   return `
-    import { createIo } from '${source}/io/create-io.ts';
-    import { readOutputMode } from '${source}/io/output-mode.ts';
+    import { createIo, readOutputMode } from '${source}/io/create-io.ts';
     import { ClosedPipe, GwError } from '${source}/errors.ts';
     const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
     const clock = { now: () => Date.now(), steady: () => performance.now(), sleep };
