@@ -43,6 +43,8 @@ export interface Context {
   readonly begun: Set<string>;
   /** With `--events`: where everything that happens to a job is told. */
   readonly events?: JobEvents | undefined;
+  /** Where a request that is only shown is checked at the gateway too (`batch check --online`). */
+  readonly online?: (() => Promise<Access>) | undefined;
   /** In a batch: what its rows are looked at and saved with. */
   readonly followers?: Followers | undefined;
 }

@@ -41,7 +41,7 @@ export interface JobView {
 }
 
 /** From this share of its life on, what is not saved yet deserves a warning (promises, section 4). */
-const OLD_AGE = 0.8;
+export const OLD_AGE = 0.8;
 
 /** The latest moment that a date can name. */
 const LAST_MS = 8.64e15;

@@ -1,7 +1,8 @@
 import { faultsOf, type Row, readRows } from '../../batch/rows.ts';
 import { defineCommand, type Outcome } from '../../command.ts';
 import { type Context, gatewayName } from '../../context.ts';
-import { usage } from '../../errors.ts';
+import { GwError, usage } from '../../errors.ts';
+import { on } from '../../flags/flag.ts';
 import { once } from '../../host.ts';
 import { durationText } from '../../io/quantity-text.ts';
 import type { Estimate } from '../../jobs/cost.ts';
@@ -82,9 +83,11 @@ export async function* checkRows(
   input: Awaited<ReturnType<typeof openRows>>,
   tally: Tally,
   ctx: Context,
+  online = false,
 ): AsyncGenerator<{ readonly line: number; readonly message: string }> {
   const { named, file } = input.manifest;
-  const showing = { ...ctx, gateway: once(() => ctx.gatewayWith(nowhere)) };
+  const gateway = once(() => ctx.gatewayWith(nowhere));
+  const showing = { ...ctx, gateway, ...(online && { online: ctx.gateway }) };
   for await (const read of readRows(input)) {
     ctx.signal.throwIfAborted();
     const { line } = read;
@@ -96,7 +99,7 @@ export async function* checkRows(
         tally.add(read, await checkRow(read, file, tally.known.get(read.key), showing, warn));
       } catch (error) {
         ctx.signal.throwIfAborted();
-        faults = faultsOf(error);
+        faults = faultsOf(isMissing(error) ? usage(error.message, error.facts.hint) : error);
       }
     }
     if (faults.length > 0) tally.faults += 1;
@@ -104,15 +107,19 @@ export async function* checkRows(
   }
 }
 
+/** An asset that is not there is a fault of its row. */
+const isMissing = (error: unknown): error is GwError =>
+  error instanceof GwError && error.kind === 'not_found';
+
 /** `gw batch check`: every fault of a manifest, and what it would make. */
 export const check = defineCommand({
   args: manifestArgs,
-  flags: { ...nameFlags, ...defaultFlags },
+  flags: { ...nameFlags, online: on('look up at the gateway whether assets can be used'), ...defaultFlags },
   examples: [
     `printf 'command,prompt\\nvideo beta,a fox in the snow\\n' > foxes.csv && gw batch check foxes.csv`,
   ],
   notes: [
-    'Checks every row as gw batch run would, media too, and sends nothing; needs no key. Each fault is one line, ' +
+    'Checks every row as gw batch run would, media too, and sends nothing; needs no key (but with --online). Each fault is one line, ' +
       'FILE:LINE: field: message, and the exit code is 2 where there is one.',
     defaultsNote,
   ],
@@ -124,7 +131,7 @@ export const check = defineCommand({
     const { named } = input.manifest;
     const tally = new Tally(await knownRows(input.name, ctx));
     try {
-      for await (const { line, message } of checkRows(input, tally, ctx)) {
+      for await (const { line, message } of checkRows(input, tally, ctx, flags.online === true)) {
         yield { value: { text: `${named}:${line}: ${message}`, json: { file: named, line, message } } };
       }
     } finally {

@@ -1,5 +1,7 @@
 import { type Context, gatewayName, originOfGateway } from '../../context.ts';
+import { familyNames, loadFamily } from '../../gateway/families.ts';
 import { madeNothing } from '../../jobs/create/once.ts';
+import { OLD_AGE } from '../../jobs/job-view.ts';
 import type { Job } from '../../ledger/event.ts';
 import { loadSettled } from '../../ledger/settled.ts';
 
@@ -22,6 +24,8 @@ export interface KnownRow {
   readonly id: string;
   readonly status: string;
   readonly files: readonly string[];
+  /** From when on its outputs must be saved soon, Unix milliseconds; absent where none waits to be saved. */
+  readonly urgentFromMs?: number | undefined;
   /** JSON: a digest of each field of the body that was sent, by its path. */
   readonly fields: string;
 }
@@ -30,6 +34,8 @@ export interface KnownRow {
 export async function knownRows(name: string, ctx: Context): Promise<Map<string, KnownRow>> {
   const origin = originOfGateway(gatewayName(await ctx.settings()));
   const isSettled = await loadSettled();
+  const lives = new Map<string, number>();
+  for (const family of familyNames) lives.set(family, (await loadFamily(family)).linkLifeMs);
   const found = new Map<string, KnownRow & { readonly createdAtMs: number }>();
   await (await ctx.ledger()).find({
     // Each job is looked at and let go of: their records would take more memory than all that is kept of the rows.
@@ -38,8 +44,11 @@ export async function knownRows(name: string, ctx: Context): Promise<Map<string,
       if (!once?.key.startsWith(`${name}/`) || originOfGateway(gateway) !== origin || madeNothing(job))
         return false;
       if ((found.get(once.key)?.createdAtMs ?? Number.NEGATIVE_INFINITY) > createdAtMs) return false;
+      const state = stateOf(job, isSettled);
+      const urgentFromMs =
+        state === 'unsaved' ? (job.serverDateMs ?? 0) + (lives.get(family) ?? 0) * OLD_AGE : undefined;
       found.set(once.key, {
-        state: stateOf(job, isSettled),
+        ...{ state, urgentFromMs },
         ...{ family, id: id ?? key, status: status ?? '', fields: JSON.stringify(once.fields), createdAtMs },
         files: files.map((file) => file.path),
       });

@@ -10,7 +10,7 @@ import type { Estimate } from '../../jobs/cost.ts';
 import { fieldDigests } from '../../jobs/create/once.ts';
 import { cleanNameValue, escapePattern } from '../../jobs/save/output-path.ts';
 import { SAVES_AT_ONCE } from '../../jobs/watch/follow-many.ts';
-import { createTurns } from '../../jobs/watch/turns.ts';
+import { createTurns, type Turns } from '../../jobs/watch/turns.ts';
 import { create as imageCreate } from '../image/create.ts';
 import { edit as imageEdit } from '../image/edit.ts';
 import { native as imageNative } from '../image/native.ts';
@@ -134,12 +134,15 @@ function refuseChanged({ key, command, flags }: Row, { fields, id }: KnownRow, b
 /** What the rows of a run share. */
 export interface RowWorld {
   readonly ctx: Context;
+  /** Who saves first. */
+  readonly turns: Turns;
 }
 
 /** Makes what the rows of a run share: one batch of looks, and lanes for downloads. */
-export const rowWorld = (ctx: Context): RowWorld => ({
-  ctx: { ...ctx, followers: createFollowers(ctx, { turns: createTurns(SAVES_AT_ONCE) }) },
-});
+export function rowWorld(ctx: Context): RowWorld {
+  const turns = createTurns(SAVES_AT_ONCE);
+  return { ctx: { ...ctx, followers: createFollowers(ctx, { turns }) }, turns };
+}
 
 /** What is said of all rows of a run. */
 export interface RowOptions extends BudgetFlags {

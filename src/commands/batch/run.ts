@@ -119,6 +119,8 @@ class BatchRun {
   readonly #batch: BatchInput;
   readonly #counts = { saved: 0, failed: 0, unknown: 0, before: 0 };
   #isStopped = false;
+  /** Lets go of the creates that wait for what is urgent: it is not begun any more. */
+  #release = () => {};
 
   constructor(batch: BatchInput) {
     this.#batch = batch;
@@ -129,6 +131,12 @@ class BatchRun {
     const account = (await ctx.settings()).account.value;
     const whole = ctx.io.progress();
     const world = rowWorld(ctx);
+    // What an earlier run left to be saved is open before the first new row asks.
+    const urgent = new Map(
+      [...this.#batch.known].flatMap(([key, { urgentFromMs }]) =>
+        urgentFromMs === undefined ? [] : [[key, world.turns.announce(urgentFromMs)] as const],
+      ),
+    );
     const startedMs = ctx.clock.steady();
     const draw = () => {
       const { saved, failed, unknown, before } = this.#counts;
@@ -137,6 +145,10 @@ class BatchRun {
       const leftMs = done >= 3 ? ((ctx.clock.steady() - startedMs) / done) * left : undefined;
       whole.whole({ done: done + before, failed: failed + unknown, total: tally.rows, leftMs });
     };
+    this.#release = () => {
+      for (const done of urgent.values()) done();
+    };
+    ctx.signal.addEventListener('abort', this.#release);
     draw();
     try {
       const results = schedule({
@@ -147,7 +159,7 @@ class BatchRun {
           return { pool, most: isDocumented ? atOnce + BESIDE_SLOTS : atOnce };
         },
         atOnce: flags.concurrency ?? Number.POSITIVE_INFINITY,
-        work: (row) => this.#work(row, world),
+        work: (row) => this.#work(row, world).finally(() => urgent.get(row.key)?.()),
         isStopped: () => this.#isStopped || ctx.signal.aborted,
       });
       // Rows that an earlier run has saved are not printed, and count for the exit code.
@@ -161,6 +173,7 @@ class BatchRun {
       }
     } finally {
       whole.stop();
+      ctx.signal.removeEventListener('abort', this.#release);
     }
     this.#sum();
     if (ctx.signal.aborted) throw this.#interrupted();
@@ -230,7 +243,10 @@ class BatchRun {
       }
     } else if (!(error instanceof Interrupted)) {
       this.#counts[kind === 'unknown_outcome' ? 'unknown' : 'failed'] += 1;
-      if (flags.stopOnError || (kind !== undefined && endsAll.has(kind))) this.#isStopped = true;
+      if (flags.stopOnError || (kind !== undefined && endsAll.has(kind))) {
+        this.#isStopped = true;
+        this.#release();
+      }
     }
   }
 

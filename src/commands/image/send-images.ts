@@ -20,6 +20,7 @@ import { isFixedName, planTarget } from '../../jobs/save/output-path.ts';
 import type { KeptReference, KeptRequest, SavedFile, SavePlan } from '../../ledger/event.ts';
 import { warnOfAlike, withinBudget } from '../before-create.ts';
 import { followDeps, type JobResult, noteUsage } from '../video/follow-job.ts';
+import { calmOf } from '../video/followers.ts';
 
 /**
  * For help. An image is answered when it is finished, and a large one takes minutes: ended too early, it would be paid for
@@ -64,7 +65,9 @@ export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<Sen
   const deps = await followDeps(ctx);
   const silence = ready.settings.timeoutMs;
   const within = await withinBudget(ready.settings, { ...intent, family: imageFamily }, ready.flags, ctx);
-  const make = (place?: OncePlace): Promise<ImageOutcome> => {
+  const make = async (place?: OncePlace): Promise<ImageOutcome> => {
+    if (ctx.followers) await calmOf(ctx.followers, ctx)();
+    ctx.signal.throwIfAborted();
     const stopTelling = tellIfInterrupted(ctx);
     return createImages(
       {

@@ -29,7 +29,7 @@ import { type IdentifiedBody, identifyBody } from '../../jobs/create/external-id
 import type { FoundOnce, OncePlace } from '../../jobs/create/once.ts';
 import { checkTarget } from '../../jobs/save/check-target.ts';
 import { planTarget, withIndex } from '../../jobs/save/output-path.ts';
-import { asTheyEnd } from '../../jobs/watch/follow-many.ts';
+import { asTheyEnd, SAVES_AT_ONCE } from '../../jobs/watch/follow-many.ts';
 import { createTurns } from '../../jobs/watch/turns.ts';
 import type { KeptRequest } from '../../ledger/event.ts';
 import { onceJobKey } from '../../ledger/job-key.ts';
@@ -38,7 +38,7 @@ import { refuseOverBudget, warnOfAlike, withEstimate, withinBudget } from '../be
 import { keptRequest } from '../kept-request.ts';
 import { showInstead } from '../show-instead.ts';
 import { followFromFlags, type JobResult, jobLines, outcomeOf, waitDeadlineMs } from './follow-job.ts';
-import { createFollowers, type Followers } from './followers.ts';
+import { calmOf, createFollowers, type Followers } from './followers.ts';
 import { refuseSharedName } from './task-ids.ts';
 
 // `gw video FAMILY create`, told once and from top to bottom: read, check, send, follow. What the families differ in arrives
@@ -176,12 +176,13 @@ async function makeReady<F extends FlagSet>(
     refuseSharedName(ids, typed.out, ctx.host.cwd);
   }
   const first = count === undefined ? typed : numbered(typed, 1);
+  const validate = ctx.globals.validate === undefined;
   const shown = await showInstead(draft.endpoint, { body: identify(spec, draft, first).body }, ctx);
   if (shown !== undefined) {
     if (count !== undefined && count > 1) ctx.io.note(`--count ${count}: ${count} requests like this one`);
+    if (validate && ctx.online) await spec.checkFirst?.(draft.body, flagOf, { ...ctx, gateway: ctx.online });
     return withEstimate(shown, draft.settings, askedOf(spec, draft), count ?? 1, typed, ctx);
   }
-  const validate = ctx.globals.validate === undefined;
   const checkFirst = once(async () => (validate ? spec.checkFirst?.(draft.body, flagOf, ctx) : undefined));
   return { spec, draft, flags: typed, flagOf, anyCallback: words.callbackUrl === 'auto', checkFirst };
 }
@@ -409,7 +410,7 @@ async function* sendMany(
     yield { value: ready };
     return;
   }
-  const followers = createFollowers(ctx);
+  const followers = createFollowers(ctx, { turns: createTurns(SAVES_AT_ONCE) });
   // Under a key some may have been made before: each is counted when its turn comes.
   if (ready.flags.once === undefined) {
     const { spec, draft, flags } = ready;
@@ -579,6 +580,7 @@ async function make(
       family,
       endpoint: draft.endpoint,
       intent: { ...intent, ...(place && { once: place.once }) },
+      calm: calmOf(followers, ctx),
       within: await withinBudget(draft.settings, askedOf(spec, draft), flags, ctx),
       client: access.client,
       ledger,

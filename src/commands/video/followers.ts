@@ -92,3 +92,9 @@ async function sharedRates(
     return undefined;
   }
 }
+
+/** Outputs whose links die soon come first: a create of a run waits until none of them is open. */
+export const calmOf =
+  ({ turns }: Pick<Followers, 'turns'>, { clock, io }: Context) =>
+  async (): Promise<void> =>
+    turns?.calm(clock.now, () => io.note('nothing new is sent until outputs whose links die soon are saved'));

@@ -41,6 +41,8 @@ export interface CreateInput extends IdentifiedBody {
   readonly note: (text: string) => void;
   /** Begins the job within the user's limits, with what it is going to cost. */
   readonly within?: Within | undefined;
+  /** Resolves when nothing else must be done before new money is spent. */
+  readonly calm?: (() => Promise<void>) | undefined;
   /** With `--queue`: a slot is waited for before anything is sent, and a 429 means that there is none yet. */
   readonly queue?: QueueOptions | undefined;
 }
@@ -88,6 +90,10 @@ export async function createJob(input: CreateInput): Promise<AcceptedJob> {
   const asked = { ...input.intent, bodySha256: digestOf(input.body), externalId: input.externalId };
   const beginHeld = (estimate?: Spend) => ledger.begin({ ...asked, ...(estimate && { estimate }) }, key);
   const begin = () => input.within?.(beginHeld) ?? beginHeld();
+  if (!queue) {
+    await input.calm?.();
+    input.signal.throwIfAborted();
+  }
   const hold = await (queue ? beginInSlot(input, queue, begin) : begin());
   const attempt = new CreateAttempt(input);
   try {

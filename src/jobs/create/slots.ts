@@ -26,6 +26,8 @@ export interface SlotInput {
   readonly clock: Clock;
   readonly random: () => number;
   readonly signal: AbortSignal;
+  /** Resolves when nothing else must be done before new money is spent. */
+  readonly calm?: (() => Promise<void>) | undefined;
   /** Steady milliseconds at which the wait ends. */
   readonly deadlineMs: number;
   readonly onQueued: (message: string) => void;
@@ -45,7 +47,11 @@ const CHECK_MS = 250;
  */
 export async function takeSlot<T>(input: SlotInput, begin: () => T | Promise<T>): Promise<T> {
   const most = input.pool.concurrentTasks;
-  if (most === undefined) return begin();
+  if (most === undefined) {
+    await input.calm?.();
+    input.signal.throwIfAborted();
+    return begin();
+  }
   const line = lineOf(input);
   try {
     ensureDirectory(input.ledger.dir);
@@ -70,6 +76,8 @@ async function waitInLine<T>(
   let told: number | undefined;
   try {
     for (;;) {
+      await input.calm?.();
+      signal.throwIfAborted();
       const seen = stateOf(ledger.dir, line.dir);
       const lock = await waitForLock(line.lockFile, clock);
       let taken: Job[];

@@ -8,7 +8,7 @@ import type { Progress } from '../../io/io.ts';
 import type { SavedFile, SavePlan } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { JobEvents } from '../job-events.ts';
-import { printableRecord } from '../job-view.ts';
+import { OLD_AGE, printableRecord } from '../job-view.ts';
 import { type SaveJobInput as SaveInput, saveJob } from '../save/save-outputs.ts';
 import { recordLook, type SeenTask, type TaskLook, YOUNG_MS } from './look.ts';
 import type { Looker } from './looker.ts';
@@ -178,13 +178,15 @@ export async function endOf(look: SeenTask, input: SaveInput, deps: FollowDeps):
     const name = first.role === first.type ? input.id : `${input.id} ${first.role}`;
     deps.progress.download({ name, bytes: 0, totalBytes: undefined, isWaiting: true });
   }
-  const diesAtMs = look.serverDateMs + input.family.linkLifeMs;
+  const { linkLifeMs } = input.family;
+  const diesAtMs = look.serverDateMs + linkLifeMs;
+  const urgentFromMs = look.serverDateMs + linkLifeMs * OLD_AGE;
   const {
     files,
     errors,
     record: last,
     isElsewhere,
-  } = await (deps.turns ? deps.turns.take(diesAtMs, save) : save());
+  } = await (deps.turns ? deps.turns.take(diesAtMs, save, urgentFromMs) : save());
   const [error] = errors;
   return { ...seen, record: last, files, isElsewhere, usage, ...(error !== undefined && { error }) };
 }

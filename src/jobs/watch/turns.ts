@@ -1,12 +1,18 @@
 /** A bounded number of places; who waits is let in by how soon it must be done. */
 export interface Turns {
   /** Runs the work as soon as a place is free, the lowest `dueMs` of those who wait first. */
-  take<T>(dueMs: number, work: () => Promise<T>): Promise<T>;
+  take<T>(dueMs: number, work: () => Promise<T>, urgentFromMs?: number): Promise<T>;
+  /** Says that work is to come or under way which is urgent from a moment on; what is given back says that it is over. */
+  announce(urgentFromMs: number): () => void;
+  /** Resolves when no urgent work is open, Unix milliseconds by `now`; `onWait` is called where that is not so at once. */
+  calm(now: () => number, onWait?: () => void): Promise<void>;
 }
 
 /** Makes turns for at most `atOnce` pieces of work at the same time. */
 export function createTurns(atOnce: number): Turns {
   const waiting: { readonly dueMs: number; readonly start: () => void }[] = [];
+  const open = new Set<{ readonly urgentFromMs: number }>();
+  const wakes: (() => void)[] = [];
   let free = atOnce;
   const place = (dueMs: number): number => {
     let low = 0;
@@ -19,13 +25,29 @@ export function createTurns(atOnce: number): Turns {
     }
     return low;
   };
+  const announce = (urgentFromMs: number) => {
+    const one = { urgentFromMs };
+    open.add(one);
+    return () => {
+      open.delete(one);
+      for (const wake of wakes.splice(0)) wake();
+    };
+  };
   return {
-    async take(dueMs, work) {
+    announce,
+    async calm(now, onWait) {
+      const isUrgent = () => [...open].some(({ urgentFromMs }) => urgentFromMs <= now());
+      if (isUrgent()) onWait?.();
+      while (isUrgent()) await new Promise<void>((wake) => wakes.push(wake));
+    },
+    async take(dueMs, work, urgentFromMs = Number.POSITIVE_INFINITY) {
+      const done = announce(urgentFromMs);
       if (free > 0) free -= 1;
       else await new Promise<void>((start) => waiting.splice(place(dueMs), 0, { dueMs, start }));
       try {
         return await work();
       } finally {
+        done();
         const next = waiting.pop();
         if (next) next.start();
         else free += 1;
