@@ -3,7 +3,7 @@ import { itemsOf } from '../chat/json-value.ts';
 import { judgeAnswer, usageLine } from '../chat/verdict.ts';
 import { defineCommand, type Outcome } from '../command.ts';
 import type { Context } from '../context.ts';
-import { ClosedPipe, usage } from '../errors.ts';
+import { ClosedPipe, GwError, usage } from '../errors.ts';
 import { lookAtBody, refuseOrWarn } from '../flags/breaches.ts';
 import { applySets, type JsonObject } from '../flags/json-body.ts';
 import { refuseSharedStdin } from '../flags/prompt.ts';
@@ -92,7 +92,7 @@ async function askOnce(
   } catch (error) {
     stopWaiting();
     if (!(error instanceof ClosedPipe)) await printer.breakOff(came);
-    throw error;
+    throw await explained(error, request.model, ctx);
   }
   await printer.finish(answer);
   const error = judge(answer, flags, ctx);
@@ -103,6 +103,13 @@ async function askOnce(
     ...(start.system !== undefined && { system: start.system }),
   });
   return {};
+}
+
+/** The list of models is read, and what reads it loaded, only where the gateway has refused. */
+async function explained(error: unknown, model: string, ctx: Context): Promise<unknown> {
+  if (!(error instanceof GwError) || error.facts.status === undefined || model in geoModels) return error;
+  const { explainModel } = await import('../models/check-model.ts');
+  return explainModel(error, model, ctx);
 }
 
 /** A terminal shows an answer's Markdown drawn; JSON that was asked for is none. */
@@ -146,7 +153,9 @@ async function converseOnTerminal(flags: ChatFlags, start: Start, ctx: Context):
         const request = { ...readyRequest(flags, start, question, ctx), keep: 'whole' as const, raw: false };
         const { client } = await ctx.gateway();
         const { converse } = await import('../chat/converse.ts');
-        return converse(request, { client }, onEvent);
+        return converse(request, { client }, onEvent).catch(async (error: unknown) => {
+          throw await explained(error, request.model, ctx);
+        });
       },
       judge: (answer) => {
         const error = judge(answer, flags, ctx);

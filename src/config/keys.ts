@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { diskFault } from '../disk/disk-fault.ts';
 import { refuseUntrusted } from '../disk/trust.ts';
-import { errorCode, GwError } from '../errors.ts';
+import { type ErrorKind, errorCode, GwError } from '../errors.ts';
 import type { Clock, Host } from '../host.ts';
 import { readStored, store, withWriterLock } from './config-file.ts';
 import { configDir, type DirHost } from './dirs.ts';
@@ -234,15 +234,41 @@ type KeyCommandHost = Pick<Host, 'env' | 'stdin' | 'stderr' | 'cwd' | 'platform'
 const KEY_COMMAND_MS = 10_000;
 const maxKeyCommandBytes = 64 * 1024;
 
-/**
- * Runs a profile's key command by the shell and takes the first line of its stdout as the key; its stderr is shown, and it
- * may ask on the terminal. Throws GwError `auth` where it fails, says nothing, or takes more than ten seconds; what
- * it left running then ends too, but for a command on a terminal: in a group of its own it could not ask there.
- */
+/** A command that the user has set, and how its failure is told. */
+export interface OwnCommand {
+  readonly command: string;
+  /** `the key command` */
+  readonly what: string;
+  /** What shows it: `key_command`. */
+  readonly setting: string;
+  /** What it is to print: `key`. */
+  readonly gives: string;
+  readonly kind: ErrorKind;
+  /** What it finds in its environment beside that of gw, from which the key is missing. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Longest time; without it as long as it takes. */
+  readonly longestMs?: number;
+}
+
+/** Runs a profile's key command. Throws GwError `auth` where it gives no key within ten seconds. */
 export async function runKeyCommand(
   command: string,
-  { env, stdin, stderr, cwd, platform, onSignal }: KeyCommandHost,
+  host: KeyCommandHost,
   longestMs = KEY_COMMAND_MS,
+): Promise<string> {
+  const own = { what: 'the key command', setting: 'key_command', gives: 'key', kind: 'auth' } as const;
+  const line = await firstLineOf({ ...own, command, longestMs }, host);
+  return checkKey(line, 'what the key command printed');
+}
+
+/**
+ * Runs a command by the shell and takes the first line of its stdout; its stderr is shown, and it may ask on the terminal.
+ * Throws GwError where it fails or takes too long; what it left running then ends too, but for a command on a terminal: in
+ * a group of its own it could not ask there.
+ */
+export async function firstLineOf(
+  { command, what, setting, gives, kind, env: more, longestMs }: OwnCommand,
+  { env, stdin, stderr, cwd, platform, onSignal }: KeyCommandHost,
 ): Promise<string> {
   const { spawn } = await import('node:child_process');
   const { GW_API_KEY: _, ...passed } = env;
@@ -251,7 +277,7 @@ export async function runKeyCommand(
     shell: true,
     detached: isGroup,
     cwd,
-    env: passed,
+    env: { ...passed, ...more },
     stdio: [stdin.isTTY ? 'inherit' : 'ignore', 'pipe', 'pipe'],
   });
   let text = '';
@@ -260,8 +286,8 @@ export async function runKeyCommand(
   });
   child.stderr?.on('data', (piece: Uint8Array) => stderr.write(piece));
   const failed = (how: string) =>
-    new GwError('auth', `the key command ${how}`, {
-      hint: 'run it by hand to see why; gw config get key_command shows it',
+    new GwError(kind, `${what} ${how}`, {
+      hint: `run it by hand to see why; gw config get ${setting} shows it`,
     });
   const end = () => {
     if (isGroup && child.pid !== undefined) endGroup(child.pid);
@@ -272,7 +298,10 @@ export async function runKeyCommand(
   let timer: NodeJS.Timeout | undefined;
   try {
     await new Promise<void>((resolve, reject) => {
-      timer = setTimeout(() => reject(failed(`gave no key within ${longestMs / 1000} s`)), longestMs);
+      if (longestMs !== undefined) {
+        const tooLong = `gave no ${gives} within ${longestMs / 1000} s`;
+        timer = setTimeout(() => reject(failed(tooLong)), longestMs);
+      }
       child.once('error', (error) => reject(failed(`could not be run: ${diskFault(error).reason}`)));
       child.once('exit', (code, signal) => {
         if (code !== 0) reject(failed(signal ? `was ended by ${signal}` : `ended with exit code ${code}`));
@@ -291,7 +320,7 @@ export async function runKeyCommand(
     child.stdout?.destroy();
     child.stderr?.destroy();
   }
-  return checkKey(text.split('\n')[0]?.replace(/\r$/, '') ?? '', 'what the key command printed');
+  return text.split('\n')[0]?.replace(/\r$/, '') ?? '';
 }
 
 function endGroup(leader: number): void {

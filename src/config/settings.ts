@@ -83,6 +83,8 @@ export interface Settings {
   /** The file that says what models cost. */
   readonly prices: Sourced<string | undefined>;
   readonly cacert: Sourced<string | undefined>;
+  /** The user's command that puts a local file where the gateway can fetch it. */
+  readonly uploadCommand: Sourced<string | undefined>;
   readonly verbose: Sourced<boolean>;
   /** Every setting in force under the name `gw config set` knows it by. */
   readonly rows: readonly SettingRow[];
@@ -191,6 +193,7 @@ export function resolveSettings(input: { readonly flags: SettingsFlags; readonly
     budget: { jobs: pick('budget.jobs'), amount: pick('budget.amount') },
     prices: pick('prices'),
     cacert: pick('cacert'),
+    uploadCommand: pick('upload_command'),
     verbose,
     note: isPassedOver ? passedOver(profile.value, env) : undefined,
     keySource: source,

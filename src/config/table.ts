@@ -141,6 +141,12 @@ export const settingsTable = {
     // A stored path must not depend on where gw is run.
     stored: (text, cwd) => (text === SYSTEM_STORE ? text : path.resolve(cwd, text)),
   },
+  upload_command: {
+    value: 'COMMAND',
+    summary:
+      'run by the shell for a local file that is taken by address only, named in GW_FILE; the first line of its stdout is the https:// address',
+    parse: asTyped,
+  },
   key_command: {
     value: 'COMMAND',
     summary:

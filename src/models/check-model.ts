@@ -50,11 +50,31 @@ export async function lookUpModel(id: string, ctx: ModelContext): Promise<Listin
   return { isListed: ids.includes(id), ids };
 }
 
+/** How a gateway refuses a model that it does not have, or that the key may not call. */
+const refusals: ReadonlySet<number | undefined> = new Set([400, 403, 404]);
+
+/**
+ * The error of a question that was refused: where the gateway's list lacks its model, that is its hint, with the nearest
+ * names. The list is looked at only now, so that no question waits for it. Throws only the signal's reason.
+ */
+export async function explainModel(error: unknown, id: string, ctx: ModelContext): Promise<unknown> {
+  if (!(error instanceof GwError) || !refusals.has(error.facts.status)) return error;
+  const listed = await listNow(ctx);
+  if (listed === undefined || listed.includes(id)) return error;
+  return new GwError(error.kind, error.message, {
+    ...error.facts,
+    hint: `the gateway lists no model ${JSON.stringify(id)}: ${nearestModels(id, listed)}`,
+  });
+}
+
+function nearestModels(id: string, known: readonly string[]): string {
+  const near = nearest(id, [...new Set(known)]);
+  return near.length > 0 ? `did you mean ${near.join(' or ')}?` : 'gw models lists what the key may call';
+}
+
 /** What is said of a model that nobody knows. */
 export function unknownModel(id: string, known: readonly string[]): GwError {
-  const near = nearest(id, [...new Set(known)]);
-  const hint =
-    near.length > 0 ? `did you mean ${near.join(' or ')}?` : 'gw models lists what the key may call';
+  const hint = nearestModels(id, known);
   return usage(
     `model ${JSON.stringify(id)}: the gateway lists no such model`,
     `${hint}; --no-validate sends it anyway`,

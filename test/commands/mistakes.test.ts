@@ -1,7 +1,8 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
+import { Readable } from 'node:stream';
 import { afterEach, expect, test } from 'vitest';
-import { World } from '../helpers/gw.ts';
+import { clipsDir, World } from '../helpers/gw.ts';
 
 // What people type by mistake, and the whole of what they are told: nothing is sent.
 
@@ -45,6 +46,16 @@ test.each<[argv: readonly string[], err: string]>([
       'no flag takes the key, as it would show in the process list: set GW_API_KEY, or name a file with --api-key-file',
     ),
   ],
+  [['chat', 'fox', '--count', '3'], noFlag('--count', 'one run makes one: run it again for another')],
+  [['image', 'create', 'fox', '--count', '3'], noFlag('--count', 'here it is --n')],
+  [[...alpha, 'fox', '--n', '3'], noFlag('--n', 'here it is --count')],
+  [['image', 'create', 'fox', '--res', '1024x1024'], noFlag('--res', 'here it is --size')],
+  [
+    [...alpha, 'fox', '--video', 'clip.mp4'],
+    'error: --video clip.mp4: is a file, and a video is sent here by address only (an https:// URL or asset://ID)\n' +
+      'hint: put the file where the gateway can fetch it and give its https:// URL, or add that URL to the asset library ' +
+      '(gw asset create --type Video --url …) and give asset://ID; or let a command of yours do it: gw config set upload_command COMMAND\n',
+  ],
   [['chat', 'fox', '--max-output-tokens=9'], noFlag('--max-output-tokens', 'here it is --max-tokens')],
   [['image', 'create', 'fox', '--output', 'a.png'], noFlag('--output', 'here it is --out')],
   [
@@ -67,9 +78,105 @@ test.each<[argv: readonly string[], err: string]>([
   const world = await World.open();
   worlds.push(world);
   writeFileSync(path.join(world.cwd, 'p.txt'), 'a fox');
+  writeFileSync(path.join(world.cwd, 'clip.mp4'), readFileSync(path.join(clipsDir, '768p-9x16.mp4')));
   const run = await world.gw(argv);
   expect(run).toMatchObject({ code: 2, out: '' });
   expect(run.err).toContain(err);
   expect(run.err.startsWith(err.split('\n')[0] ?? '')).toBe(true);
   expect(world.requests()).toEqual([]);
+});
+
+/** A world in which the gateway is asked. */
+const open = async (options: Parameters<typeof World.open>[0] = {}) => {
+  const world = await World.open(options);
+  worlds.push(world);
+  return world;
+};
+
+test('a model misspelt in chat: the list is asked for only after the refusal, and what is refused otherwise stays so', async () => {
+  const world = await open();
+  const run = await world.gw(['chat', 'hi', '-m', 'geo-3.6-falsh']);
+  expect([run.code, run.out]).toEqual([5, '']);
+  expect(run.err.replace(/request ID \w+/, 'request ID R')).toBe(
+    'error: the gateway refused the request (HTTP 400, POST /v1/chat/completions): Invalid parameter model: geo-3.6-falsh is not ' +
+      'a model of this endpoint; geo-3.5-flash, geo-3.6-flash, geo-3.1-pro-preview, geo-3.7-flash, sandbox-chat-1 are. ' +
+      '(code ModelNotFound, request ID R)\n' +
+      'hint: the gateway lists no model "geo-3.6-falsh": did you mean geo-3.6-flash or geo-3.5-flash or geo-3.7-flash?\n',
+  );
+  expect(world.requests()).toEqual(['POST /v1/chat/completions', 'GET /v1/models']);
+  expect((await world.gw(['chat', 'hi'])).code).toBe(0);
+  expect(world.requests()).toHaveLength(3);
+  const other = await world.gw(['chat', 'hi', '--set', 'messages=7', '--no-validate']);
+  expect([other.code, other.err.includes('lists no model')]).toEqual([5, false]);
+});
+
+test.each(['403', '404'])('and where the refusal is a %s', async (status) => {
+  const world = await open({ fault: `chat:${status}` });
+  const run = await world.gw(['chat', 'hi', '-m', 'geo-3.6-falsh']);
+  expect(run.err).toContain('hint: the gateway lists no model "geo-3.6-falsh": did you mean geo-3.6-flash');
+});
+
+test('a picture on the stdin of chat', async () => {
+  const world = await open();
+  const stdin = Readable.from([Buffer.from('\x89PNG\r\n\x1a\nxx', 'latin1')]);
+  const run = await world.gw(['chat', 'what is this?'], { stdin });
+  expect([run.code, run.err]).toEqual([
+    2,
+    'error: stdin holds PNG (an image), not text\nhint: add --image - to send it as a picture\n',
+  ]);
+  expect(world.requests()).toEqual([]);
+});
+
+test('a login without an address, where nobody can be asked', async () => {
+  const world = await open();
+  const run = await world.gw(['login', '--with-key'], { stdin: 'sk-0123456789abcdef0', bare: true });
+  expect([run.code, run.err]).toEqual([
+    3,
+    'error: no gateway is configured\n' +
+      'hint: pass --base-url URL, set GW_BASE_URL, store one with gw login, or try --sandbox, which needs no gateway and no key\n',
+  ]);
+});
+
+test('a loop over the limit of slots: the way out, with what the gateway said', async () => {
+  const world = await open({ fault: 'create:429' });
+  const run = await world.gw([...alpha, 'fox', '--retries', '0']);
+  expect(run.code).toBe(7);
+  expect(run.err).toMatch(/^error: .*\(HTTP 429, .*\(code \w+.*, request ID \w+\)\n/);
+  expect(run.err).toMatch(/\nhint: .*--queue.*\n$/);
+});
+
+test('a gateway that is not there: nothing was sent, and no list calls it refused', async () => {
+  const world = await open();
+  const env = { GW_BASE_URL: 'http://127.0.0.1:9' };
+  const run = await world.gw([...alpha, 'fox', '--retries', '0'], { env });
+  expect([run.code, run.err]).toEqual([
+    8,
+    'error: POST /api/v3/contents/generations/tasks failed: cannot connect to 127.0.0.1:9: connection refused\n' +
+      'hint: check the network and the base URL: gw config list shows it and where it comes from\n',
+  ]);
+  const listed = await world.gw(['jobs', 'list']);
+  expect(listed.out).toContain('\tnot_sent\t');
+  expect(listed.out).not.toContain('refused');
+});
+
+test('what is refused is not said to be sent', async () => {
+  const world = await open();
+  const given = 'the body of this endpoint is not documented: it is sent as given';
+  const refused = await world.gw([
+    'video',
+    'beta',
+    'create',
+    'fox',
+    '--mode',
+    'omni',
+    '--external-id',
+    'a,b',
+  ]);
+  expect([refused.code, refused.err]).toEqual([
+    2,
+    'error: --external-id a,b: an external ID has no comma and no white space, or it could not be asked for\n' +
+      'hint: the document says: external_task_ids: strings, comma-separated for batches\n',
+  ]);
+  const sent = await world.gw(['video', 'beta', 'create', 'fox', '--mode', 'omni', '--dry-run']);
+  expect(sent.err).toContain(given);
 });

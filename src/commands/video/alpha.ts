@@ -45,8 +45,8 @@ export const create = videoCreate({
   ],
   notes: [
     'A first frame, --task-type edit and extend make the ratio of 2.5 adaptive; edit makes its duration -1. The prompt ' +
-      'calls media "image 1", "video 1", "audio 1", by kind in the order of the flags. Videos go by address only: ' +
-      'gw asset create puts one into the library. asset://ID is looked up first.',
+      'calls media "image 1", "video 1", "audio 1", by kind in the order of the flags. Videos go by address: ' +
+      'gw asset create or upload_command gives one. asset://ID is looked up first.',
   ],
 });
 

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { type AnyCommand, defineCommand, type Outcome, ShownRequest } from '../../command.ts';
 import { trustedStateDir } from '../../config/dirs.ts';
 import type { Settings } from '../../config/settings.ts';
@@ -5,7 +6,7 @@ import { type Access, type Context, commandFor, gatewayName, originOfGateway } f
 import { type ErrorKind, GwError, Interrupted, usage } from '../../errors.ts';
 import { type BodyFlags, referencesOf, typedFlagAt } from '../../flags/body-flags.ts';
 import { type FieldVerdict, type FlagOfPath, lookAtBody, refuseOrWarn } from '../../flags/breaches.ts';
-import type { FlagSet, FlagValues } from '../../flags/flag.ts';
+import { type FlagSet, type FlagValues, on } from '../../flags/flag.ts';
 import {
   budgetFlags,
   countFlags,
@@ -40,6 +41,7 @@ import { showInstead } from '../show-instead.ts';
 import { followFromFlags, type JobResult, jobLines, outcomeOf, waitDeadlineMs } from './follow-job.ts';
 import { calmOf, createFollowers, type Followers } from './followers.ts';
 import { refuseSharedName } from './task-ids.ts';
+import type { Upload } from './upload.ts';
 
 // `gw video FAMILY create`, told once and from top to bottom: read, check, send, follow. What the families differ in arrives
 // as data and pure functions.
@@ -117,7 +119,12 @@ export const madeBy = (
     )
     .join(', or of ');
 
+const uploadFlags = {
+  yes: { ...on('upload a local file without asking (upload_command)'), hidden: true },
+} as const;
+
 const sharedFlags = {
+  ...uploadFlags,
   ...waitFlags,
   ...pollFlags,
   ...saveFlags,
@@ -175,16 +182,24 @@ async function makeReady<F extends FlagSet>(
     const ids = Array.from({ length: count }, (_, at) => String(at));
     refuseSharedName(ids, typed.out, ctx.host.cwd);
   }
+  const { files, command } = draft.uploads;
   const first = count === undefined ? typed : numbered(typed, 1);
   const validate = ctx.globals.validate === undefined;
   const shown = await showInstead(draft.endpoint, { body: identify(spec, draft, first).body }, ctx);
   if (shown !== undefined) {
+    for (const { named } of files)
+      ctx.io.note(`${named}: upload_command gives it an address first; a stand-in is shown`);
     if (count !== undefined && count > 1) ctx.io.note(`--count ${count}: ${count} requests like this one`);
     if (validate && ctx.online) await spec.checkFirst?.(draft.body, flagOf, { ...ctx, gateway: ctx.online });
     return withEstimate(shown, draft.settings, askedOf(spec, draft), count ?? 1, typed, ctx);
   }
   const checkFirst = once(async () => (validate ? spec.checkFirst?.(draft.body, flagOf, ctx) : undefined));
-  return { spec, draft, flags: typed, flagOf, anyCallback: words.callbackUrl === 'auto', checkFirst };
+  const upload = files.length === 0 ? undefined : await import('./upload.ts');
+  const asked = { command, yes: typed.yes === true };
+  upload?.refuseUnasked(files, asked, ctx);
+  const uploaded = upload?.uploader(files, asked, ctx) ?? (async (body: Body) => body);
+  const anyCallback = words.callbackUrl === 'auto';
+  return { spec, draft, flags: typed, flagOf, anyCallback, checkFirst, uploaded };
 }
 
 // Read: flags, --body and --set, prompt and media -> the body.
@@ -200,6 +215,8 @@ interface Draft {
   readonly settings: Settings;
   /** Where the output goes: looked at here, for a dry run too. */
   readonly target: string;
+  /** The files that `upload_command` gives an address; stand-ins are in the body. */
+  readonly uploads: { readonly files: readonly Upload[]; readonly command: string };
   /** What `gw again` makes it from. */
   readonly request: KeptRequest;
 }
@@ -248,7 +265,19 @@ async function read<F extends FlagSet>(
   const totalS = spec.totalReferenceS?.(model);
   const validate = globals.validate === undefined;
   const deps = { cwd: host.cwd, assetsDir: host.assetsDir, signal };
-  const media = await resolveMedia(inputs, { maxBodyBytes, totalS, validate }, deps);
+  const uploadCommand = settings.uploadCommand.value;
+  const plan =
+    uploadCommand === undefined
+      ? undefined
+      : await (await import('./upload.ts')).planUploads(inputs, totalS, deps);
+  const resolvedMedia = await resolveMedia(plan?.inputs ?? inputs, { maxBodyBytes, totalS, validate }, deps);
+  const media = {
+    breaches: [...resolvedMedia.breaches, ...(plan?.breaches ?? [])],
+    items: resolvedMedia.items.map((item, at) => {
+      const upload = plan?.uploads.get(at);
+      return upload ? { ...item, describe: basename(upload.file), sha256: upload.sha256 } : item;
+    }),
+  };
   const resolved = media.items.values();
   const items = references.map(({ kind, modality, id, raw }) => {
     const url = modality === undefined ? raw : (resolved.next().value?.url ?? raw);
@@ -268,6 +297,7 @@ async function read<F extends FlagSet>(
     media,
     settings,
     target: planTarget((typed as SharedValues).out ?? settings.out.value, host.cwd),
+    uploads: { files: [...(plan?.uploads.values() ?? [])], command: uploadCommand ?? '' },
     request: keptRequest({
       command: `video ${spec.family.name}`,
       takes: { ...spec.fields.flags, ...spec.flags },
@@ -370,6 +400,8 @@ interface ReadyCreate {
   readonly index?: number;
   readonly isOneOfMany?: boolean;
   checkFirst(): Promise<void>;
+  /** The body with the addresses of what was uploaded. */
+  uploaded(body: Readonly<Body>): Promise<Readonly<Body>>;
 }
 
 /** The body as it is sent first under these flags. */
@@ -571,7 +603,8 @@ async function make(
   const { family } = spec;
   await ready.checkFirst();
   const ledger = await ctx.ledger();
-  const identified = identifyBody(family, draft.body, place?.key, place?.externalId);
+  const body = await ready.uploaded(draft.body);
+  const identified = identifyBody(family, body, place?.key, place?.externalId);
   const underWay = { now: false };
   const stopTelling = tellIfInterrupted(underWay, ctx);
   try {

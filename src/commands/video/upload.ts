@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import * as path from 'node:path';
+import { firstLineOf } from '../../config/keys.ts';
+import type { Context } from '../../context.ts';
+import { GwError, usage } from '../../errors.ts';
+import { confirm } from '../../io/ask.ts';
+import { bytesText } from '../../io/quantity-text.ts';
+import { checkMedia, checkModality, checkTotals } from '../../media/check.ts';
+import { type MediaFacts, probeFile } from '../../media/probe.ts';
+import { parseReference, shorten } from '../../media/reference.ts';
+import type { MediaInput, ResolveDeps } from '../../media/resolve.ts';
+import { once } from '../../once.ts';
+
+// A local file that goes by address only, where the user has a command that gives it one (`upload_command`): it is checked
+// as any file, a stand-in for its address passes all other checks, and it is uploaded when nothing else can fail.
+
+/** A file that is still to be uploaded. */
+export interface Upload {
+  /** Stands in the body for the address that it will have. */
+  readonly standIn: string;
+  readonly file: string;
+  readonly flag: string;
+  /** `--video clip.mp4` */
+  readonly named: string;
+  readonly sha256: string;
+  readonly facts: MediaFacts;
+}
+
+export interface UploadPlan {
+  /** The references, with a stand-in for each file that is to be uploaded. */
+  readonly inputs: readonly MediaInput[];
+  /** By the place of their reference. */
+  readonly uploads: ReadonlyMap<number, Upload>;
+  readonly breaches: readonly string[];
+}
+
+/** Finds the files that go by address only, and checks them. Throws `usage` for one that cannot be read. */
+export async function planUploads(
+  inputs: readonly MediaInput[],
+  totalS: number | undefined,
+  deps: ResolveDeps,
+): Promise<UploadPlan> {
+  const uploads = new Map<number, Upload>();
+  const breaches: string[] = [];
+  for (const [at, { raw, flag, modality, takes, limits }] of inputs.entries()) {
+    const reference = parseReference(raw, flag);
+    if (reference.kind !== 'file' || takes.base64 || !takes.url) continue;
+    const file = path.resolve(deps.cwd, reference.path);
+    const named = `${flag} ${shorten(raw, 200)}`;
+    const facts = await probeFile(file, named, { ...deps, modality });
+    const wrongKind = checkModality(facts, modality, named);
+    breaches.push(...(wrongKind.length > 0 ? wrongKind : checkMedia(facts, limits ?? {}, named)));
+    const sha256 = await sha256Of(file);
+    const standIn = `https://upload.invalid/${sha256}/${encodeURIComponent(path.basename(file))}`;
+    uploads.set(at, { standIn, file, flag, named, sha256, facts });
+  }
+  if (totalS !== undefined) breaches.push(...checkTotals([...uploads.values()], totalS));
+  return {
+    inputs: inputs.map((input, at) => ({ ...input, raw: uploads.get(at)?.standIn ?? input.raw })),
+    uploads,
+    breaches,
+  };
+}
+
+async function sha256Of(file: string): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);
+  return hash.digest('hex');
+}
+
+type Body = Readonly<Record<string, unknown>>;
+
+export interface UploadOptions {
+  readonly command: string;
+  readonly yes: boolean;
+}
+
+/** Throws `usage` where nobody can be asked and nobody has said yes. */
+export function refuseUnasked(uploads: readonly Upload[], { yes }: UploadOptions, ctx: Context): void {
+  const [first] = uploads;
+  if (first === undefined || yes || isAsked(ctx)) return;
+  throw usage(
+    `${first.named}: upload_command would upload it, and there is no terminal to ask on`,
+    'add --yes to upload it without a question',
+  );
+}
+
+/** A batch asks nothing: its rows are made side by side. */
+const isAsked = ({ host, io, followers }: Context): boolean =>
+  host.stdin.isTTY === true && io.stderrIsTerminal && followers === undefined;
+
+/**
+ * Gives back what uploads the files, once however often it is called, after one question, and puts their addresses into a
+ * body. Throws `usage` where the answer is no, and where the command fails or prints no https:// address.
+ */
+export function uploader(
+  uploads: readonly Upload[],
+  options: UploadOptions,
+  ctx: Context,
+): (body: Body) => Promise<Body> {
+  if (uploads.length === 0) return async (body) => body;
+  const addresses = once(async () => {
+    if (!options.yes) await ask(uploads, ctx);
+    const found = new Map<string, string>();
+    for (const upload of uploads) {
+      if (!found.has(upload.standIn)) found.set(upload.standIn, await addressOf(upload, options, ctx));
+    }
+    return found;
+  });
+  return async (body) => withAddresses(body, await addresses()) as Body;
+}
+
+async function ask(uploads: readonly Upload[], { host, signal }: Context): Promise<void> {
+  signal.throwIfAborted();
+  const names = [...new Set(uploads.map(({ file }) => path.basename(file)))].join(', ');
+  const bytes = uploads.reduce((sum, { facts }) => sum + facts.bytes, 0);
+  const question = `Upload ${names} (${bytesText(bytes)}) by upload_command, for the gateway to fetch?`;
+  if (!(await confirm(host, question))) throw usage('nothing was uploaded, and nothing was sent');
+}
+
+async function addressOf(
+  { file, named, facts }: Upload,
+  { command }: UploadOptions,
+  ctx: Context,
+): Promise<string> {
+  const stopWaiting = ctx.io.awaiting(`uploading ${path.basename(file)}, ${bytesText(facts.bytes)}`);
+  let line: string;
+  try {
+    line = await firstLineOf(
+      {
+        ...{ command, what: `${named}: the upload command`, setting: 'upload_command', gives: 'address' },
+        ...{ kind: 'usage', env: { GW_FILE: file } },
+      },
+      ctx.host,
+    );
+  } catch (error) {
+    ctx.signal.throwIfAborted();
+    throw error;
+  } finally {
+    stopWaiting();
+  }
+  const address = line.trim();
+  if (/^https:\/\/[^\s\p{Cc}]+$/u.test(address) && URL.canParse(address)) return address;
+  throw new GwError('usage', `${named}: the upload command printed no https:// address`, {
+    hint: 'the first line of its stdout is to be the address; gw config get upload_command shows it',
+  });
+}
+
+function withAddresses(value: unknown, addresses: ReadonlyMap<string, string>): unknown {
+  if (typeof value === 'string') return addresses.get(value) ?? value;
+  if (Array.isArray(value)) return value.map((each) => withAddresses(each, addresses));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, each]) => [name, withAddresses(each, addresses)]),
+  );
+}
