@@ -4,13 +4,13 @@ import * as path from 'node:path';
 import { firstLineOf } from '../../config/keys.ts';
 import type { Context } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
+import { once } from '../../host.ts';
 import { confirm } from '../../io/ask.ts';
 import { bytesText } from '../../io/quantity-text.ts';
 import { checkMedia, checkModality, checkTotals } from '../../media/check.ts';
 import { type MediaFacts, probeFile } from '../../media/probe.ts';
 import { parseReference, shorten } from '../../media/reference.ts';
 import type { MediaInput, ResolveDeps } from '../../media/resolve.ts';
-import { once } from '../../once.ts';
 
 // A local file that goes by address only, where the user has a command that gives it one (`upload_command`): it is checked
 // as any file, a stand-in for its address passes all other checks, and it is uploaded when nothing else can fail.
