@@ -132,8 +132,8 @@ export function makeContext({ host, io, globals, signal, events }: Parts): {
   };
   const budget = once(async () => (await import('./http/retry.ts')).createRetryBudget(host.clock));
 
+  const showsOnly = globals.dryRun === true || globals.curl === true;
   const accessTo = async (inForce: Settings): Promise<Access> => {
-    const showsOnly = globals.dryRun === true || globals.curl === true;
     if (inForce.note !== undefined) io.note(inForce.note);
     const baseUrl = inForce.sandbox ? (await sandbox()).baseUrl : inForce.gatewayUrl();
     const key = showsOnly ? undefined : await inForce.key();
@@ -148,7 +148,13 @@ export function makeContext({ host, io, globals, signal, events }: Parts): {
     name = gatewayName(inForce),
   ): Promise<Access> => {
     const { createClient } = await import('./http/http-client.ts');
-    const made = await transportFor(inForce);
+    const { clientCert, clientKey } = globals;
+    const hasOwnCertificates = (inForce.cacert.value ?? clientCert ?? clientKey) !== undefined;
+    // A request that is only shown is not sent; certificates that cannot be read are told of all the same.
+    const made =
+      showsOnly && !hasOwnCertificates
+        ? lateTransport(() => transportFor(inForce))
+        : await transportFor(inForce);
     const transport = inForce.sandbox
       ? (await import('./embedded-sandbox.ts')).throughThisRun(made, await sandbox())
       : made;
@@ -229,6 +235,13 @@ export function makeContext({ host, io, globals, signal, events }: Parts): {
     },
   };
 }
+
+/** A transport that is loaded when it is used. */
+const lateTransport = (make: () => Promise<Transport>): Transport => ({
+  exchange: async (request) => (await make()).exchange(request),
+  stream: async (request, handler) => (await make()).stream(request, handler),
+  close: async () => {},
+});
 
 async function keyIdIn({ key }: Gateway): Promise<string | undefined> {
   if (key === undefined) return undefined;

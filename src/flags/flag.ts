@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import type * as z from 'zod';
 import { type SettingName, settingHelp, settingsTable } from '../config/table.ts';
 import { usage } from '../errors.ts';
 
@@ -123,8 +123,9 @@ export const off = (summary: string, extra: Extra = {}): Flag<boolean> => ({
  * Values stay as typed; the schema looks at them with the rest of the body.
  */
 export function fromField(field: z.ZodType, value?: string): Flag<string> {
-  const inner = field instanceof z.ZodOptional ? field.unwrap() : field;
-  const choices = inner instanceof z.ZodEnum ? inner.options.map(String) : undefined;
+  // By their shape: the library is not loaded for a command whose flags are no fields.
+  const inner = field.def.type === 'optional' ? (field as z.ZodOptional<z.ZodType>).unwrap() : field;
+  const choices = inner.def.type === 'enum' ? (inner as z.ZodEnum).options.map(String) : undefined;
   return {
     value: value ?? choices?.join('|') ?? 'VALUE',
     summary: field.description ?? '',

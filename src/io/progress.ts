@@ -1,4 +1,4 @@
-import { taskState } from '../gateway/task.ts';
+import { taskState } from '../gateway/task-state.ts';
 import { oneLine } from './escape.ts';
 import type { DownloadProgress, OutputMode, RunProgress, TaskProgress, WholeProgress } from './io.ts';
 

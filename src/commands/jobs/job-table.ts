@@ -3,7 +3,7 @@ import { sandboxProfile } from '../../config/profile-name.ts';
 import { type Context, EMBEDDED } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { nearest } from '../../flags/nearest.ts';
-import { taskStatuses } from '../../gateway/task.ts';
+import { taskStatuses } from '../../gateway/task-state.ts';
 import type { Table } from '../../io/io.ts';
 import { shortDuration } from '../../io/quantity-text.ts';
 import { type JobView, statusWord } from '../../jobs/job-view.ts';

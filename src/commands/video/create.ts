@@ -30,8 +30,7 @@ import { type IdentifiedBody, identifyBody } from '../../jobs/create/external-id
 import type { FoundOnce, OncePlace } from '../../jobs/create/once.ts';
 import { checkTarget } from '../../jobs/save/check-target.ts';
 import { planTarget, withIndex } from '../../jobs/save/output-path.ts';
-import { asTheyEnd, SAVES_AT_ONCE } from '../../jobs/watch/follow-many.ts';
-import { createTurns } from '../../jobs/watch/turns.ts';
+import { asTheyEnd, createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
 import type { KeptRequest } from '../../ledger/event.ts';
 import { onceJobKey } from '../../ledger/job-key.ts';
 import { type MediaInput, resolveMedia } from '../../media/resolve.ts';

@@ -8,7 +8,6 @@ import type { TaskFamily, TaskUsage } from '../../gateway/task.ts';
 import type { Cost } from '../../jobs/cost.ts';
 import { explainOtherKey } from '../../jobs/create/hold-job.ts';
 import type { Followed, FollowInput, JobDeps } from '../../jobs/watch/follow.ts';
-import { followMany } from '../../jobs/watch/follow-many.ts';
 import { seenInLedger, type TaskLook } from '../../jobs/watch/look.ts';
 import { estimateMs } from '../../ledger/estimate.ts';
 import type { Job, SavedFile, SavePlan } from '../../ledger/event.ts';
@@ -102,6 +101,7 @@ export async function* followAll(
       ...(job && { pool: await followers.poolOf(job) }),
     });
   }
+  const { followMany } = await import('../../jobs/watch/follow-many.ts');
   const depsOf = ({ family, request }: (typeof inputs)[number]) =>
     followers.followDeps(family, request.access);
   for await (const { input, followed } of followMany(inputs, depsOf, ctx.signal)) {

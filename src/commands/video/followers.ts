@@ -4,7 +4,7 @@ import type { AccountType, RatePool } from '../../gateway/limits.ts';
 import { poolOf } from '../../gateway/limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import type { FollowDeps, JobDeps } from '../../jobs/watch/follow.ts';
-import { createLooker, type Looker } from '../../jobs/watch/looker.ts';
+import type { Looker } from '../../jobs/watch/looker.ts';
 import type { SharedRate } from '../../jobs/watch/rate.ts';
 import type { Turns } from '../../jobs/watch/turns.ts';
 import type { Job } from '../../ledger/event.ts';
@@ -37,6 +37,7 @@ export function createFollowers(
     if (shared) return shared.looker(family, given);
     const access = given ?? (await ctx.gateway());
     const inForce = await account();
+    const { createLooker } = await import('../../jobs/watch/looker.ts');
     const rateOf = ownRates ? undefined : await sharedRates(access, ctx);
     // Two keys of one gateway may be two accounts, which do not see each other's tasks.
     const own = lookers.get(access) ?? new Map<string, Looker>();

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { Endpoint } from '../endpoint.ts';
-import { ofTask, readTaskError, type TaskFamily, TaskId, type TaskOutput, taskState } from '../task.ts';
+import { ofTask, readTaskError, type TaskFamily, TaskId, type TaskOutput } from '../task.ts';
+import { taskState } from '../task-state.ts';
 
 // Family A as it is followed ("Family A: query task", "Retention"): apart from the create body, so that a look at a task
 // does not load it.

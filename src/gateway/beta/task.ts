@@ -8,8 +8,8 @@ import {
   TaskId,
   type TaskOutput,
   type TaskUsage,
-  taskState,
 } from '../task.ts';
+import { taskState } from '../task-state.ts';
 import { BETA_DEFAULT_DURATION_S, betaDefaults } from './modes.ts';
 
 // Family B as it is followed ("Family B video task", "Query by ID"): apart from the create bodies, so that a look at a

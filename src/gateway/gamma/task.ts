@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { Endpoint } from '../endpoint.ts';
-import { ofTask, readTaskError, type TaskFamily, TaskId, taskState } from '../task.ts';
+import { ofTask, readTaskError, type TaskFamily, TaskId } from '../task.ts';
+import { taskState } from '../task-state.ts';
 
 // Family C as it is followed ("Family C video task", "Errors", "Retention"): apart from the create body, so that a look
 // at a task does not load it.

@@ -1,9 +1,7 @@
 import type { GwError } from '../../errors.ts';
 import { type FollowDeps, type Followed, type FollowInput, followJob } from './follow.ts';
-import { createTurns } from './turns.ts';
+import { asTheyEnd, childSignals, createTurns, SAVES_AT_ONCE } from './turns.ts';
 
-/** How many jobs' outputs are fetched at the same time. */
-export const SAVES_AT_ONCE = 4;
 /** An outage concerns every job; one line in this time tells of it. */
 const TROUBLE_EVERY_MS = 30_000;
 
@@ -53,60 +51,4 @@ function tellSeldom() {
       toldMs = clock.steady();
       progress.line(`task ${id}: ${error.message}; still waiting`);
     };
-}
-
-/** The results of work that runs all at once, each as it ends. Throws the first failure; work reports its own. */
-export async function* asTheyEnd<T>(work: readonly Promise<T>[]): AsyncGenerator<T> {
-  const ended: (T | undefined)[] = [];
-  let failed: { readonly error: unknown } | undefined;
-  let wake = () => {};
-  for (const one of work) {
-    one.then(
-      (result) => {
-        ended.push(result);
-        wake();
-      },
-      (error: unknown) => {
-        failed ??= { error };
-        wake();
-      },
-    );
-  }
-  for (let taken = 0; taken < work.length; taken += 1) {
-    while (taken >= ended.length && !failed) {
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-    }
-    if (failed) throw failed.error;
-    yield ended[taken] as T;
-    // What was handed over is not kept until the last one ends.
-    ended[taken] = undefined;
-  }
-}
-
-/**
- * Signals that follow one: what waits on a child leaves no listener on the parent, where taking one off costs as much
- * as there are. `close` ends them all and lets the parent go.
- */
-export function childSignals(parent: AbortSignal) {
-  const children = new Set<AbortController>();
-  const end = () => {
-    for (const child of children) child.abort(parent.reason);
-  };
-  parent.addEventListener('abort', end, { once: true });
-  return {
-    open() {
-      const child = new AbortController();
-      children.add(child);
-      if (parent.aborted) child.abort(parent.reason);
-      return { signal: child.signal, close: () => void children.delete(child) };
-    },
-    /** Whoever is left has nobody to work for. */
-    close() {
-      parent.removeEventListener('abort', end);
-      for (const child of children) child.abort();
-      children.clear();
-    },
-  };
 }

@@ -9,10 +9,9 @@ import { isOpenImageJob, syncImageJob } from '../image/sync-image-job.ts';
 import { linkExpiresAtMs, recordExpiresAtMs } from '../job-view.ts';
 import { removePart } from '../save/part-file.ts';
 import { endOf, type FollowDeps, type Followed, type JobDeps } from './follow.ts';
-import { asTheyEnd, childSignals, SAVES_AT_ONCE } from './follow-many.ts';
 import { recordLook, seenInLedger } from './look.ts';
 import type { Looker } from './looker.ts';
-import { createTurns, type Turns } from './turns.ts';
+import { asTheyEnd, childSignals, createTurns, SAVES_AT_ONCE, type Turns } from './turns.ts';
 
 /** Whether a job still needs something: an answer, a look, its outputs saved, or a part file put away. */
 export function isOpen(job: Job, family: Family, nowMs: number): boolean {

@@ -1,3 +1,6 @@
+/** How many jobs' outputs are fetched at the same time. */
+export const SAVES_AT_ONCE = 4;
+
 /** A bounded number of places; who waits is let in by how soon it must be done. */
 export interface Turns {
   /** Runs the work as soon as a place is free, the lowest `dueMs` of those who wait first. */
@@ -52,6 +55,62 @@ export function createTurns(atOnce: number): Turns {
         if (next) next.start();
         else free += 1;
       }
+    },
+  };
+}
+
+/** The results of work that runs all at once, each as it ends. Throws the first failure; work reports its own. */
+export async function* asTheyEnd<T>(work: readonly Promise<T>[]): AsyncGenerator<T> {
+  const ended: (T | undefined)[] = [];
+  let failed: { readonly error: unknown } | undefined;
+  let wake = () => {};
+  for (const one of work) {
+    one.then(
+      (result) => {
+        ended.push(result);
+        wake();
+      },
+      (error: unknown) => {
+        failed ??= { error };
+        wake();
+      },
+    );
+  }
+  for (let taken = 0; taken < work.length; taken += 1) {
+    while (taken >= ended.length && !failed) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+    if (failed) throw failed.error;
+    yield ended[taken] as T;
+    // What was handed over is not kept until the last one ends.
+    ended[taken] = undefined;
+  }
+}
+
+/**
+ * Signals that follow one: what waits on a child leaves no listener on the parent, where taking one off costs as much
+ * as there are. `close` ends them all and lets the parent go.
+ */
+export function childSignals(parent: AbortSignal) {
+  const children = new Set<AbortController>();
+  const end = () => {
+    for (const child of children) child.abort(parent.reason);
+  };
+  parent.addEventListener('abort', end, { once: true });
+  return {
+    open() {
+      const child = new AbortController();
+      children.add(child);
+      if (parent.aborted) child.abort(parent.reason);
+      return { signal: child.signal, close: () => void children.delete(child) };
+    },
+    /** Whoever is left has nobody to work for. */
+    close() {
+      parent.removeEventListener('abort', end);
+      for (const child of children) child.abort();
+      children.clear();
     },
   };
 }

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { asTheyEnd, childSignals } from '../../../src/jobs/watch/follow-many.ts';
-import { createTurns } from '../../../src/jobs/watch/turns.ts';
+import { asTheyEnd, childSignals, createTurns } from '../../../src/jobs/watch/turns.ts';
 
 describe('turns', () => {
   test('at most so many at once, the soonest due first, of equals the first to come', async () => {
