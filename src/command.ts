@@ -56,7 +56,7 @@ export interface CommandSpec<F extends FlagSet, R> {
   /** The result for people: whole lines, or a table. */
   human(value: R, ctx: Context, failed: boolean): string | Table | Promise<string | Table>;
   /** The JSON text of a result where it is not simply the value (a gateway's reply, unchanged). */
-  raw?(value: R): string;
+  raw?(value: R): string | Uint8Array;
 }
 
 /** A spec whose types have done their work. */

@@ -116,8 +116,8 @@ export interface ChatAnswer {
   readonly turn: Extract<ChatTurn, { role: 'assistant' }>;
   /** The reply as it came, or as it would have come unstreamed; undefined where it was not kept. */
   readonly reply: unknown;
-  /** The reply's own text where it came whole. */
-  readonly replyText?: string | undefined;
+  /** The reply itself, in UTF-8, where it came whole. */
+  readonly replyBytes?: Uint8Array | undefined;
 }
 
 /** The output limit that is sent where none was given: the surface requires one. A thinking budget is added to it. */

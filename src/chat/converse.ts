@@ -87,7 +87,7 @@ function readEvent(data: string, reader: ReplyReader, queue: EventQueue): void {
 }
 
 async function readWhole(
-  { json, text, requestId }: Pick<Reply, 'json' | 'text' | 'requestId'>,
+  { json, bytes, requestId }: Pick<Reply, 'json' | 'bytes' | 'requestId'>,
   reader: ReplyReader,
   queue: EventQueue,
 ): Promise<ChatAnswer> {
@@ -98,7 +98,7 @@ async function readWhole(
     queue.fail(errorReply(error.body, requestId));
   }
   await queue.flush();
-  return { ...answerOf(reader, queue, json), replyText: text };
+  return { ...answerOf(reader, queue, json), replyBytes: bytes };
 }
 
 function answerOf(reader: ReplyReader, queue: EventQueue, reply: unknown): ChatAnswer {

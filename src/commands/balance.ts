@@ -5,7 +5,7 @@ import { oneLine } from '../io/escape.ts';
 import { showInstead } from './show-instead.ts';
 
 /** `gw balance`: what the gateway says of money, known fields by their names, the others as they came. */
-export const balance = defineCommand<Record<string, never>, Pick<Reply, 'json' | 'text'>>({
+export const balance = defineCommand<Record<string, never>, Pick<Reply, 'json' | 'bytes'>>({
   flags: {},
   examples: ['gw balance --sandbox', 'gw balance --sandbox --json'],
   notes: [
@@ -23,7 +23,7 @@ export const balance = defineCommand<Record<string, never>, Pick<Reply, 'json' |
     const width = rows.reduce((widest, [name]) => Math.max(widest, name.length), 0) + 2;
     return rows.map(([name, value]) => `${name.padEnd(width)}${value}\n`).join('');
   },
-  raw: ({ text }) => text,
+  raw: ({ bytes }) => bytes,
 });
 
 /** Known fields first, then every other value by its path. */
@@ -64,4 +64,5 @@ function wordsOf(value: unknown, form: BillingForm): string {
 }
 
 const plain = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
-const lineOf = (text: string): string => oneLine(text, Number.POSITIVE_INFINITY);
+const LONGEST_SHOWN = 2000;
+const lineOf = (text: string): string => oneLine(text, LONGEST_SHOWN);

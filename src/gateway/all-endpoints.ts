@@ -29,7 +29,7 @@ import { imageNative } from './image/native.ts';
 import { billingQuery, modelsList } from './models.ts';
 
 /** Every endpoint that gw knows as a row ("Summary"); loads all families, so only for what may ask any of them. */
-const allEndpoints: readonly Endpoint[] = [
+export const allEndpoints: readonly Endpoint[] = [
   chatCompletions,
   chatMessages,
   geoGenerate,

@@ -77,6 +77,8 @@ export interface Reply<T = unknown> {
   /** The JSON exactly as it came. */
   readonly json: unknown;
   readonly text: string;
+  /** What `text` is read from, each time that it is asked for: a large reply is not held twice. */
+  readonly bytes: Uint8Array;
   readonly requestId: string | undefined;
   /** The server's `Date`, Unix milliseconds, if it sent one. */
   readonly serverDateMs: number | undefined;

@@ -9,6 +9,8 @@ export interface WireRequest {
   /** Longest silence (no byte sent or received), in milliseconds. */
   readonly silenceMs: number;
   readonly connectMs: number;
+  /** Largest whole reply, as it came and decoded, where that is less than the transport's own limit. */
+  readonly replyLimitBytes?: number | undefined;
   /** Asked before a connection to these addresses of a host is made; throws ExchangeError where there may be none. */
   readonly checkAddresses?: CheckAddresses | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -45,6 +47,41 @@ export interface WireHead {
 export interface WireReply extends WireHead {
   readonly bytes: Uint8Array;
 }
+
+/** Bytes that come in pieces, gathered in one place: pieces put together at the end would be held twice. */
+export class GatheredBytes {
+  #held = Buffer.alloc(0);
+  #byteLength = 0;
+
+  get byteLength(): number {
+    return this.#byteLength;
+  }
+
+  /** Makes room for as much as is announced; memory that is not used costs nothing. */
+  expect(byteLength: number): void {
+    if (this.#held.length < byteLength) this.#grow(byteLength);
+  }
+
+  push(chunk: Uint8Array): void {
+    const needed = this.#byteLength + chunk.byteLength;
+    if (needed > this.#held.length)
+      this.#grow(Math.max(needed, 2 * this.#held.length, SMALLEST_GATHERED_BYTES));
+    this.#held.set(chunk, this.#byteLength);
+    this.#byteLength = needed;
+  }
+
+  #grow(byteLength: number): void {
+    const larger = Buffer.allocUnsafeSlow(byteLength);
+    this.#held.copy(larger, 0, 0, this.#byteLength);
+    this.#held = larger;
+  }
+
+  get bytes(): Uint8Array {
+    return this.#held.subarray(0, this.#byteLength);
+  }
+}
+
+const SMALLEST_GATHERED_BYTES = 16 * 1024;
 
 /** Takes a reply as it comes. */
 export interface WireHandler {

@@ -17,6 +17,7 @@ import { prepareRequest } from './prepare.ts';
 import {
   cutText,
   describeBody,
+  errorTextOf,
   readReply,
   receivedHead,
   redirectTarget,
@@ -58,6 +59,9 @@ export interface ClientOptions {
   readonly userAgent: string;
 }
 
+/** Only an answer of a model may be as large as the transport allows: thousands of records take a tenth of this. */
+const RECORDS_LIMIT_BYTES = 16 * 1024 * 1024;
+
 /** The gateway's client: prepares requests, sends them, and sends again what the resend table allows. */
 export function createClient(options: ClientOptions): Client {
   const { gateway, transport, clock, budget, random, userAgent } = options;
@@ -78,6 +82,7 @@ export function createClient(options: ClientOptions): Client {
       seeThrough: resend === 'paid',
       silenceMs,
       connectMs: options.connectMs,
+      ...(resend !== 'chat' && { replyLimitBytes: RECORDS_LIMIT_BYTES }),
     };
   }
 
@@ -257,7 +262,7 @@ function failedReply(
   wire: WireReply,
   context: AttemptContext,
 ): Failed {
-  const text = textOf(wire);
+  const text = errorTextOf(wire);
   const reply = { status: wire.status, headers: wire.headers, text };
   // Dates are compared with the server's own clock where it shows it: ours may be years off.
   const retryAfterMs = parseRetryAfter(

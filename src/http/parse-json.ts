@@ -3,9 +3,14 @@ export const MAX_JSON_DEPTH = 256;
 
 /** As much as the transport brings home of one reply. */
 const MAX_JSON_CHARS = 64 * 1024 * 1024;
+/** One character beyond U+00FF makes each of them cost two bytes, twice: in the text and in what it is parsed to. */
+const MAX_WIDE_JSON_CHARS = 40 * 1024 * 1024;
 
 /** A value costs up to a hundred times the memory of its two characters of text. */
 export const MAX_JSON_VALUES = 1_000_000;
+
+/** What is said of a text that is no JSON. */
+export const BROKEN_JSON = 'broken JSON';
 
 /** Text from outside that is not parsed; the message says why, as a clause. */
 export class UnreadableJson extends SyntaxError {
@@ -17,12 +22,14 @@ export class UnreadableJson extends SyntaxError {
  * section 5). Throws UnreadableJson.
  */
 export function parseJson(text: string): unknown {
-  if (text.length > MAX_JSON_CHARS) throw new UnreadableJson('JSON that is too large to be read');
+  if (text.length > MAX_JSON_CHARS || (text.length > MAX_WIDE_JSON_CHARS && /[^\u0000-\u00ff]/.test(text))) {
+    throw new UnreadableJson('JSON that is too large to be read');
+  }
   checkShape(text);
   try {
     return JSON.parse(text);
   } catch {
-    throw new UnreadableJson('broken JSON');
+    throw new UnreadableJson(BROKEN_JSON);
   }
 }
 

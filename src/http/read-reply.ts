@@ -3,25 +3,32 @@ import type { Endpoint } from '../gateway/endpoint.ts';
 import { type GatewayErrorFacts, readGatewayError } from '../gateway/gateway-error.ts';
 import type { ReceivedHead, Reply } from './client.ts';
 import type { WireHead, WireReply } from './exchange.ts';
-import { parseJson, type UnreadableJson } from './parse-json.ts';
+import { BROKEN_JSON, parseJson, type UnreadableJson } from './parse-json.ts';
 import type { StatusMeaning } from './reply-statuses.ts';
 import { readDateMs } from './retry.ts';
 
 /** The text of a body: UTF-8, bad bytes as U+FFFD. */
 export const textOf = ({ bytes }: Pick<WireReply, 'bytes'>): string => new TextDecoder().decode(bytes);
 
+/** No error says more; of what is longer, only the beginning is looked at. */
+const LONGEST_ERROR_BYTES = 1024 * 1024;
+
+/** The text of a reply that is no success, or of its beginning where it is very long. */
+export const errorTextOf = ({ bytes }: Pick<WireReply, 'bytes'>): string =>
+  textOf({ bytes: bytes.subarray(0, LONGEST_ERROR_BYTES) });
+
 /** Reads a complete 2xx reply: JSON that the endpoint's loose schema knows. Anything else is not `ok`. */
 export function readReply<T>(
   wire: WireReply,
   endpoint: Endpoint<T>,
 ): { readonly ok: true; readonly reply: Reply<T> } | { readonly ok: false } {
-  const text = textOf(wire);
   let json: unknown;
   try {
-    json = parseJson(text);
+    json = parseJson(textOf(wire));
   } catch {
     return { ok: false };
   }
+  const { bytes } = wire;
   const parsed = endpoint.reply.safeParse(json);
   if (!parsed.success) return { ok: false };
   return {
@@ -31,7 +38,10 @@ export function readReply<T>(
       headers: wire.headers,
       value: parsed.data,
       json,
-      text,
+      bytes,
+      get text() {
+        return textOf({ bytes });
+      },
       requestId: requestIdOf(wire.headers),
       serverDateMs: readDateMs(wire.headers.date),
     },
@@ -114,7 +124,10 @@ export function describeBody(text: string): string {
   try {
     return Array.isArray(parseJson(trimmed)) ? 'a JSON list' : 'other JSON than documented';
   } catch (error) {
-    return (error as UnreadableJson).message;
+    const { message } = error as UnreadableJson;
+    // Where it was cut it is no wonder that it is broken.
+    const isCut = message === BROKEN_JSON && text.length >= LONGEST_ERROR_BYTES / 4;
+    return isCut ? 'a long text that is not the JSON that is documented' : message;
   }
 }
 

@@ -2,6 +2,7 @@ import type { TakeChunk } from './client.ts';
 import {
   ExchangeError,
   exchangeCodes,
+  GatheredBytes,
   type Transport,
   type WireHead,
   type WireReply,
@@ -32,7 +33,7 @@ export async function streamOnce(
   onStream: (head: WireHead) => void,
   takes: 'events' | 'anything' = 'events',
 ): Promise<WireReply | StreamedReply> {
-  const whole: Uint8Array[] = [];
+  const whole = new GatheredBytes();
   let byteLength = 0;
   let isStream: boolean | undefined;
   let begun: WireHead | undefined;
@@ -59,7 +60,7 @@ export async function streamOnce(
       }
     },
   });
-  return isStream ? { ...head, bytes: { byteLength } } : { ...head, bytes: Buffer.concat(whole) };
+  return isStream ? { ...head, bytes: { byteLength } } : { ...head, bytes: whole.bytes };
 }
 
 /** Undefined while only blanks have come. */

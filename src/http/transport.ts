@@ -4,6 +4,7 @@ import { codingOf, decodeBody, decodedHead, decodingHandler } from './content-co
 import {
   ExchangeError,
   exchangeCodes,
+  GatheredBytes,
   type Transport,
   type WireHandler,
   type WireHead,
@@ -124,30 +125,31 @@ export function createTransport(options: TransportOptions): Transport {
 
   return {
     async exchange(request) {
-      const chunks: Uint8Array[] = [];
-      let size = 0;
+      const limitBytes = Math.min(request.replyLimitBytes ?? replyLimitBytes, replyLimitBytes);
+      const body = new GatheredBytes();
       let head: WireHead | undefined;
       try {
         await send(request, {
           onHead(wireHead) {
             head = wireHead;
             codingOf(wireHead);
+            const announced = Number(wireHead.headers['content-length'] ?? 0);
+            if (announced > 0) body.expect(Math.min(announced, limitBytes));
           },
           onData(chunk) {
-            size += chunk.byteLength;
-            chunks.push(chunk);
-            if (size > replyLimitBytes) {
+            body.push(chunk);
+            if (body.byteLength > limitBytes) {
               throw new ExchangeError(
-                `the reply is larger than ${replyLimitBytes} bytes`,
+                `the reply is larger than ${limitBytes} bytes`,
                 'maybe',
                 exchangeCodes.unreadable,
               );
             }
           },
         });
-        return wholeReply(head, Buffer.concat(chunks), replyLimitBytes);
+        return wholeReply(head, body.bytes, limitBytes);
       } catch (error) {
-        throw withPartial(error, head, chunks);
+        throw withPartial(error, head, body.bytes);
       }
     },
 
@@ -160,7 +162,7 @@ export function createTransport(options: TransportOptions): Transport {
       } catch (error) {
         // What came before the break has been handed over; the decoder may still hold some of it.
         await decoding.finished().catch(() => {});
-        throw withPartial(error, decoding.head(), []);
+        throw withPartial(error, decoding.head(), new Uint8Array());
       }
     },
 
@@ -195,9 +197,9 @@ function wholeReply(head: WireHead | undefined, bytes: Uint8Array, limitBytes: n
 }
 
 /** The same error with what came before the break, decoded as far as it goes. Other errors pass as they are. */
-function withPartial(error: unknown, head: WireHead | undefined, chunks: readonly Uint8Array[]): unknown {
+function withPartial(error: unknown, head: WireHead | undefined, came: Uint8Array): unknown {
   if (!(error instanceof ExchangeError) || !head || error.sent === 'no') return error;
-  let bytes: Uint8Array = Buffer.concat(chunks).subarray(0, PARTIAL_LIMIT_BYTES);
+  let bytes: Uint8Array = came.slice(0, PARTIAL_LIMIT_BYTES);
   try {
     const coding = codingOf(head);
     if (coding) bytes = decodeBody(bytes, coding, PARTIAL_LIMIT_BYTES, true);

@@ -93,7 +93,7 @@ export function createIo({ host, mode, noColor = false }: IoOptions): Io {
     out: (text) => result.text(text),
     outStyled: async (make) => result.ownText(make(resultColor ? await loadStyle() : plainStyle)),
     outJson: (value) => result.text(`${safeJson(value)}\n`),
-    outRaw: (text) => result.text(text),
+    outRaw: (reply) => result.text(reply),
     outBytes: async (bytes) => {
       if (stdoutIsTerminal) throw binaryOnTerminal();
       await result.bytes(bytes);

@@ -34,7 +34,9 @@ export function visible(text: string): string {
  * `maxCodePoints` code points long, the last one `…` where it was cut.
  */
 export function oneLine(text: string, maxCodePoints = 500): string {
-  return cutCodePoints(visible(text).replace(lineBreaking, escapeCharacter), maxCodePoints);
+  // Two units are at most what one code point has: what is cut anyway is not looked at.
+  const looked = text.length > 2 * maxCodePoints + 2 ? text.slice(0, 2 * maxCodePoints + 2) : text;
+  return cutCodePoints(visible(looked).replace(lineBreaking, escapeCharacter), maxCodePoints);
 }
 
 /** Cuts text to `maxCodePoints` code points, the last one `…` where something was lost. */

@@ -30,8 +30,8 @@ export interface Io {
   outStyled(make: (style: Style) => string): Promise<void>;
   /** One JSON value as one line. */
   outJson(value: unknown): Promise<void>;
-  /** A gateway reply that must reach stdout unchanged (`get --json`). */
-  outRaw(text: string): Promise<void>;
+  /** A gateway reply, its text or its bytes in UTF-8, that must reach stdout unchanged (`get --json`). */
+  outRaw(reply: string | Uint8Array): Promise<void>;
   /** A file's bytes (`-o -`), exactly; the key is not looked for in them. Throws GwError `usage` on a terminal. */
   outBytes(bytes: Uint8Array): Promise<void>;
   /** A reply's bytes as they came, in a pipe; only the key is replaced, also where it is cut over several calls. */

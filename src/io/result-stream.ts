@@ -35,14 +35,10 @@ export class ResultStream {
     options.stream.on('error', () => {});
   }
 
-  /** Text, made visible on a terminal and exact elsewhere. Throws ClosedPipe, or GwError `internal`. */
-  text(text: string): Promise<void> {
+  /** Text or its bytes, made visible on a terminal and exact elsewhere. Throws ClosedPipe, or GwError `internal`. */
+  text(text: string | Uint8Array): Promise<void> {
     return this.#inOrder(async () => {
-      // In pieces: a long text is not held several times over on its way out.
-      for (let at = 0; at < text.length; at += PIECE_CHARACTERS) {
-        const piece = text.slice(at, at + PIECE_CHARACTERS);
-        await this.#write(this.#secrets.push(this.#guard.push(piece)));
-      }
+      for (const piece of pieces(text)) await this.#write(this.#secrets.push(this.#guard.push(piece)));
     });
   }
 
@@ -107,6 +103,19 @@ export class ResultStream {
       throw this.#failure;
     }
   }
+}
+
+/** In pieces a long text is not held several times over on its way out. */
+function* pieces(text: string | Uint8Array): Generator<string> {
+  const decoder = typeof text === 'string' ? undefined : new TextDecoder();
+  for (let at = 0; at < text.length; at += PIECE_CHARACTERS) {
+    const end = at + PIECE_CHARACTERS;
+    yield typeof text === 'string'
+      ? text.slice(at, end)
+      : (decoder?.decode(text.subarray(at, end), { stream: true }) ?? '');
+  }
+  const rest = decoder?.decode();
+  if (rest) yield rest;
 }
 
 const latin1 = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>

@@ -27,6 +27,16 @@ export function serialize(
   }
 }
 
+/** What a request was made of, as it may stand in a file: without the key, which somebody may have typed into it. */
+export function withoutSecrets<T extends Pick<IntentEvent, 'prompt' | 'settings' | 'media' | 'references'>>(
+  intent: T,
+  hide: (text: string) => string,
+): T {
+  const { prompt, settings, media, references } = intent;
+  const made = { prompt, settings, media, references };
+  return { ...intent, ...(JSON.parse(JSON.stringify(made, hiding(hide))) as typeof made) };
+}
+
 function hiding(hide: (text: string) => string): (key: string, value: unknown) => unknown {
   return (_, value) => {
     if (typeof value === 'string') return hide(value);

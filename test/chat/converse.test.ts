@@ -186,6 +186,7 @@ describe.each(['completions', 'messages', 'geo'] as const)('%s', (api) => {
             value: reply as never,
             json: reply,
             text: JSON.stringify(reply),
+            bytes: Buffer.from(JSON.stringify(reply)),
             requestId: undefined,
             serverDateMs: undefined,
           },
@@ -267,6 +268,7 @@ function talkWhole(api: ChatApi, json: unknown, stream: boolean): Promise<Came> 
     value: endpoint.reply.parse(json) as never,
     json,
     text: JSON.stringify(json),
+    bytes: Buffer.from(JSON.stringify(json)),
     requestId: 'r-1',
     serverDateMs: undefined,
   });

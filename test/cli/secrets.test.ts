@@ -1,8 +1,8 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { openGateway, openServer, sendJson } from './fake-gateway.ts';
-import { create, type Ended, fetches, KEY, openPlace, Place } from './place.ts';
+import { create, type Ended, fetches, has, KEY, openPlace, Place } from './place.ts';
 
 // Promises 15 and 16: the key goes to its gateway and nowhere else, and stands in no byte that a run leaves.
 
@@ -185,4 +185,68 @@ test('a stored key stands in its own file alone, which nobody else can read', as
   const elsewhere = await place.run([...create, 'a fox', '--base-url', other.url], { env });
   expect(elsewhere.code).toBe(3);
   expect(other.seen).toEqual([]);
+});
+
+describe.skipIf(!has('strace'))('the key is in no process list', () => {
+  /** Runs gw and tells all that was started by it, with arguments and environment, and each name a process took. */
+  async function started(place: Place, argv: readonly string[], env: Record<string, string | undefined>) {
+    const file = path.join(place.temp, 'started');
+    const wrap = ['strace', '-f', '-v', '-s', '65536', '-e', 'trace=execve,prctl', '-o', file];
+    const run = await place.run(argv, { env, wrap });
+    const lines = fs.readFileSync(file, 'utf8').split('\n');
+    fs.rmSync(file);
+    const [own = '', ...others] = lines.filter((line) => /execve\(|PR_SET_NAME/.test(line));
+    return {
+      run,
+      own,
+      others: others.join('\n'),
+      children: others.filter((line) => line.includes('execve(')),
+    };
+  }
+
+  /** A wait that is long enough for what listens to interrupts beside it. */
+  const wait = [...create, 'a fox'];
+  const kinds: [string[], RegExp | undefined][] = [
+    [['chat', 'hi', '-v'], undefined],
+    [['image', 'create', 'a fox', '--preview'], undefined],
+    [wait, /\/bin\/sh/],
+    [['open', 'last'], /xdg-open/],
+    [['jobs', 'sync'], undefined],
+    [['doctor'], undefined],
+    [['models', 'list', '--notify'], undefined],
+  ];
+
+  test.each(['GW_API_KEY', '--api-key-file', 'a stored key', 'a key command'])(
+    '%s',
+    async (from) => {
+      const place = await openPlace({ speed: 4 });
+      const bin = path.join(place.dir, 'bin');
+      fs.mkdirSync(bin);
+      fs.writeFileSync(path.join(bin, 'xdg-open'), '#!/bin/sh\nexit 0\n', { mode: 0o755 });
+      const keyFile = path.join(place.home, 'key');
+      fs.writeFileSync(keyFile, `${KEY}\n`, { mode: 0o600 });
+      const env = {
+        PATH: `${bin}:${process.env.PATH}`,
+        DISPLAY: ':0',
+        ...(from !== 'GW_API_KEY' && { GW_API_KEY: undefined }),
+      };
+      if (from === 'a stored key') await place.run(['login', '--with-key'], { env, stdin: `${KEY}\n` });
+      if (from === 'a key command') {
+        const login = await place.run(['login', '--key-command', `cat ${keyFile}`], { env });
+        expect(login.code, login.err).toBe(0);
+      }
+      const more = from === '--api-key-file' ? ['--api-key-file', keyFile] : [];
+      for (const [argv, child] of from === 'GW_API_KEY' ? kinds : kinds.filter(([, child]) => child)) {
+        const { run, own, others, children } = await started(place, [...argv, ...more], env);
+        expect(run.code, `${argv.join(' ')}\n${run.err}`).toBe(0);
+        // What the user gave gw itself is the user's own affair, and shows that a key is found where there is one.
+        expect(own.includes(KEY)).toBe(from === 'GW_API_KEY');
+        for (const form of forms) {
+          expect(others, argv.join(' ')).not.toContain(form);
+        }
+        if (child) expect(children.join('\n'), argv.join(' ')).toMatch(child);
+      }
+    },
+    240_000,
+  );
 });

@@ -345,8 +345,7 @@ test('an abort rejects with its reason and ends the connection, before, while an
     expect(await failure(transport.exchange(get(server.url, { signal: aborting.signal })))).toBe(reason);
   }
   await transport.close();
-  await new Promise((resolve) => setTimeout(resolve, 20));
-  expect(ended).toBe(server.connections());
+  await expect.poll(() => ended).toBe(server.connections());
 });
 
 test('seeThrough waits for a reply that is under way', async () => {

@@ -213,13 +213,13 @@ export const getRecords = (
     return { value: { reply, record: request.recordOf(reply.json), many: ids.length > 1 } };
   });
 
-export const recordJson = ({ reply, many }: SeenRecord): string =>
-  many ? `${compactJson(reply.text)}\n` : reply.text;
+export const recordJson = ({ reply, many }: SeenRecord): string | Uint8Array =>
+  many ? `${compactJson(reply.text)}\n` : reply.bytes;
 
 /** A record for people: one field a line; the query of an address, which may be its key, left out. */
 export function recordText({ record }: SeenRecord): string {
   const rows = [...fieldsOf(record, '')].map((row) => row.map((text) => oneLine(text)));
-  const width = Math.max(...rows.map(([name = '']) => name.length), 0);
+  const width = rows.reduce((widest, [name = '']) => Math.max(widest, name.length), 0);
   return rows.map(([name = '', value]) => `${name.padEnd(width)}  ${value}\n`).join('');
 }
 

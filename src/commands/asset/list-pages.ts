@@ -149,12 +149,12 @@ function tellOfMore(page: LibraryPage, { PageNumber, PageSize }: JsonObject, { i
 }
 
 /** --json: the reply unchanged, or with --all one item a line, as it came. */
-export const listJson = ({ reply, page, all }: Listed<LibraryPage>): string =>
+export const listJson = ({ reply, page, all }: Listed<LibraryPage>): string | Uint8Array =>
   all
     ? itemTexts(reply.text, ['Result', 'Items'], page.Items)
         .map((item) => `${compactJson(item)}\n`)
         .join('')
-    : reply.text;
+    : reply.bytes;
 
 const token = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 

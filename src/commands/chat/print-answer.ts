@@ -64,16 +64,15 @@ export function answerPrinter(io: Io, { form, showThoughts, draw }: PrintOptions
       if (form !== 'text') return undefined;
       return draw && event.text !== '' ? show(event.text) : print(event.text);
     },
-    async finish({ toolCalls, reply, replyText }) {
+    async finish({ toolCalls, reply, replyBytes }) {
       closeThought();
       endDrawing();
       if (form === 'reply') {
-        if (replyText === undefined) return printReply(reply, io);
-        // Two writes: with its line end in one text it would be copied.
-        await io.outRaw(replyText);
-        if (!replyText.endsWith('\n')) await io.outRaw('\n');
+        if (replyBytes === undefined) return printReply(reply, io);
+        await io.outRaw(replyBytes);
+        if (replyBytes.at(-1) !== LINE_END) await io.outRaw('\n');
       }
-      if (form === 'events' && replyText !== undefined) await io.outJson(reply);
+      if (form === 'events' && replyBytes !== undefined) await io.outJson(reply);
       if (form !== 'text') return;
       if (toolCalls.length === 0) return closeLine();
       // Words may come before the calls: each call stands on a line of its own all the same.
@@ -91,6 +90,7 @@ export function answerPrinter(io: Io, { form, showThoughts, draw }: PrintOptions
   };
 }
 
+const LINE_END = 0x0a;
 const PIECE_CHARACTERS = 32 * 1024;
 
 /** A reply as JSON on one line. Its long texts are written piece by piece: as one text they would be held three times. */

@@ -18,6 +18,7 @@ import { createImages, type ImageOutcome, type ImageRequest } from '../../jobs/i
 import { checkTarget, refuseOneName } from '../../jobs/save/check-target.ts';
 import { isFixedName, planTarget } from '../../jobs/save/output-path.ts';
 import type { KeptReference, KeptRequest, SavedFile, SavePlan } from '../../ledger/event.ts';
+import { withoutSecrets } from '../../ledger/serialize.ts';
 import { warnOfAlike, withinBudget } from '../before-create.ts';
 import { followDeps, type JobResult, noteUsage } from '../video/follow-job.ts';
 import { calmOf } from '../video/followers.ts';
@@ -59,7 +60,7 @@ export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<Sen
   if (plan.toStdout && ctx.io.stdoutIsTerminal) {
     throw usage('--out -: an image is not written to a terminal', 'send stdout to a file or a pipe');
   }
-  const intent = intentOf(ready, access);
+  const intent = withoutSecrets(intentOf(ready, access), (text) => ctx.io.withoutSecrets(text));
   const once = ready.flags.once === undefined ? undefined : { key: ready.flags.once };
   checkTarget(plan.save, { ...intent, once, now: ctx.clock.now(), outputsExpected: images });
   const deps = await followDeps(ctx);

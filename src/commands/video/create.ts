@@ -33,6 +33,7 @@ import { planTarget, withIndex } from '../../jobs/save/output-path.ts';
 import { asTheyEnd, createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
 import type { KeptRequest } from '../../ledger/event.ts';
 import { onceJobKey } from '../../ledger/job-key.ts';
+import { withoutSecrets } from '../../ledger/serialize.ts';
 import { type MediaInput, resolveMedia } from '../../media/resolve.ts';
 import { refuseOverBudget, warnOfAlike, withEstimate, withinBudget } from '../before-create.ts';
 import { keptRequest } from '../kept-request.ts';
@@ -505,7 +506,8 @@ async function send(ready: ReadyCreate, deps: SendDeps, ctx: Context): Promise<O
     sidecar: sidecarBy(flags, draft.settings, ctx.host.version),
   };
   const access = await ctx.gateway();
-  const intent = intentOf(ready, access, save);
+  const made = intentOf(ready, access, save);
+  const intent = withoutSecrets(made, (text) => ctx.io.withoutSecrets(text));
   const once = flags.once === undefined ? undefined : { key: flags.once };
   checkTarget(save, { ...intent, once, now: ctx.clock.now(), outputsExpected: 1 });
   const deadlineMs = waitDeadlineMs(flags, ctx);

@@ -51,7 +51,7 @@ export async function videoGet(familyName: string) {
       recordLines(seen.look, (id) => commandFor(`gw video ${familyName} download ${id}`, ctx)),
     // One reply goes out as it came; of several each must stay on its line.
     raw: ({ look, isOwnReply, many }) => {
-      if (!many) return look.reply.text;
+      if (!many) return look.reply.bytes;
       return `${isOwnReply ? compactJson(look.reply.text) : JSON.stringify(look.record)}\n`;
     },
   });
@@ -127,7 +127,7 @@ function recordLines({ view, record }: TaskLook, saveCommand: (id: string) => st
   const rows = [...fieldsOf(record, '')].filter(([, value]) => !/^https?:\/\//.test(value));
   for (const output of view.outputs) rows.push([output.role, `ready; save it with: ${saveCommand(view.id)}`]);
   const safe = rows.map((row) => row.map((text) => oneLine(text)));
-  const width = Math.max(...safe.map(([name = '']) => name.length), 0);
+  const width = safe.reduce((widest, [name = '']) => Math.max(widest, name.length), 0);
   return safe.map(([name = '', value]) => `${name.padEnd(width)}  ${value}\n`).join('');
 }
 

@@ -147,7 +147,7 @@ export class ImageReader {
       if (!parsed || !endedWell) {
         if (endedWell) this.unreadable = rest.text();
         // Whatever it was, what came whole is kept in the order in which it came.
-        this.images.push(...come.map((image, index) => ({ index, image })));
+        for (const [index, image] of come.entries()) this.images.push({ index, image });
         for (const image of come) if (!image.part) image.discard();
         return;
       }

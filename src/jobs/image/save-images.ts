@@ -39,7 +39,7 @@ export async function saveImages(answer: Answer, record: unknown, deps: ImageDep
   }
   const partials = await savePartials(files, answer, deps);
   if (record !== undefined) {
-    errors.push(...emptyOnes(record, answer));
+    for (const empty of emptyOnes(record, answer)) errors.push(empty);
     try {
       const plan = request.intent.save;
       const job = { ...request.intent, id: names.id, createdAtMs: names.atMs };

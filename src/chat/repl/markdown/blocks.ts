@@ -131,7 +131,7 @@ export function tableLines({ header, rows, align }: Tokens.Table, drawing: Drawi
   return cells.flatMap((row, index) => {
     const painted = index === 0 ? row.map((cell) => cell.map((span) => bold(span, ink.strong))) : row;
     const wrapped = widths.map((width, column) => wrap(painted[column] ?? [], width));
-    const height = Math.max(...wrapped.map((lines) => lines.length));
+    const height = highest(wrapped.map((lines) => lines.length));
     const lines = Array.from({ length: height }, (_, at) =>
       widths
         .map((width, column) => pad(wrapped[column]?.[at] ?? '', width, align[column] ?? 'left'))
@@ -149,7 +149,7 @@ const bold = ({ text, paint }: Span, strong: Span['paint']): Span => ({
 
 function naturalWidths(cells: readonly (readonly Span[])[][], count: number): number[] {
   return Array.from({ length: count }, (_, column) =>
-    Math.max(1, ...cells.map((row) => displayWidth(plainText(row[column] ?? [])))),
+    highest([1, ...cells.map((row) => displayWidth(plainText(row[column] ?? [])))]),
   );
 }
 
@@ -157,7 +157,7 @@ function naturalWidths(cells: readonly (readonly Span[])[][], count: number): nu
 function fitted(widths: readonly number[], total: number): number[] {
   const cutTo = (limit: number) => widths.map((width) => Math.min(width, limit));
   let limit = MIN_COLUMN;
-  let tooWide = Math.max(...widths) + 1;
+  let tooWide = highest(widths) + 1;
   while (limit + 1 < tooWide) {
     const middle = Math.floor((limit + tooWide) / 2);
     if (sum(cutTo(middle)) <= total) limit = middle;
@@ -172,6 +172,9 @@ function fitted(widths: readonly number[], total: number): number[] {
   }
   return narrowed;
 }
+
+/** Arguments are bounded: a table may have more columns and rows than a call takes. */
+const highest = (numbers: readonly number[]) => numbers.reduce((most, each) => Math.max(most, each), 0);
 
 const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
 

@@ -93,7 +93,7 @@ export const list = defineCommand<typeof flags, Listed>({
       ? recordsIn(reply.json)
           .map((record) => `${JSON.stringify(record)}\n`)
           .join('')
-      : reply.text,
+      : reply.bytes,
 });
 
 /** The records of a page as they came: the schema hands over their fields in another order. */
