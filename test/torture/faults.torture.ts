@@ -1,14 +1,16 @@
 import * as fs from 'node:fs';
+import type * as net from 'node:net';
 import * as path from 'node:path';
 import * as zlib from 'node:zlib';
 import { expect } from 'vitest';
 import type { Job } from '../../src/ledger/event.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { type Fault, honest, replyOf, startFaultProxy, type Upstream } from '../helpers/fault-proxy.ts';
-import type { FaultServer, SeenRequest } from '../helpers/fault-server.ts';
+import { closedPort, type FaultServer, type SeenRequest, startFaultServer } from '../helpers/fault-server.ts';
 import { World } from '../helpers/gw.ts';
+import { makeSelfSigned } from '../helpers/self-signed.ts';
 import { tinyPng } from '../jobs/save/tiny-media.ts';
-import { type Round, torture } from './torture.ts';
+import { isLong, type Round, torture } from './torture.ts';
 
 // Each fault of the wire (promises.md, section 6) against each create, each look-up and each download: what the command
 // ends with, how often the gateway took a create, what the ledger says, and how `gw jobs sync` ends it.
@@ -404,6 +406,133 @@ torture('each fault against each look and each download', { short: 16 }, async (
     round.counts.halfFiles += 1;
   }
   expect(here.taken(), say).toBe(1);
+});
+
+/** Calls that buy no task: what they are asked with, given a group and an asset that are there. */
+type Call = (there: { readonly group: string; readonly asset: string }) => readonly string[];
+const png = 'https://example.com/fox.png';
+const calls: Readonly<Record<string, Call>> = {
+  models: () => ['models'],
+  balance: () => ['balance'],
+  'asset list': ({ group }) => ['asset', 'list', '--group-id', group],
+  'asset get': ({ asset }) => ['asset', 'get', asset],
+  'asset update': ({ asset }) => ['asset', 'update', asset, '--name', 'red'],
+  'asset delete': ({ asset }) => ['asset', 'delete', asset, '--yes'],
+  'asset create': ({ group }) => ['asset', 'create', '--group', group, '--url', png, '--name', 'hat'],
+  'asset group create': () => ['asset', 'group', 'create', '--name', 'hats'],
+  chat: () => ['chat', 'hello', '--no-stream'],
+  'streamed chat': () => ['chat', 'hello'],
+};
+
+const callCells = Object.keys(calls).flatMap((call) =>
+  Object.keys(faults).flatMap((fault) => (['once', 'always'] as const).map((how) => ({ call, fault, how }))),
+);
+
+torture('each fault against each call of chat, models and assets', { short: 24 }, async (round) => {
+  const { call, fault, how } = round.pick(callCells);
+  const { fault: strike, leaves, isSlow } = faults[fault] ?? { fault: honest, leaves: 'all' };
+  round.counts.faults += 1;
+  const here = await scene(round);
+  const group = (await here.gw(['asset', 'group', 'create', '--name', 'foxes'])).out.trim();
+  const made = ['asset', 'create', '--group', group, '--url', png, '--name', 'fox'];
+  const asset = (await here.gw(made)).out.trim();
+  const argv = calls[call]?.({ group, asset }) ?? [];
+  const isChat = call.includes('chat');
+  const whole = isChat ? (await here.gw(argv)).out : '';
+  const seen = () => here.world.sandbox.requests.length;
+  const before = seen();
+  let struck = 0;
+  const hit: Fault = (socket, forward) => {
+    struck += 1;
+    return strike(socket, forward);
+  };
+  here.api = how === 'once' ? once(hit, () => true) : () => hit;
+  const run = await here.gw([...argv, ...(isSlow ? ['--timeout', '300ms'] : [])]);
+  const say = `${call}, ${fault}, ${how}: ${run.code} ${run.out} ${run.err}`;
+  const taken = seen() - before;
+  here.api = () => honest;
+  const library = async (...list: string[]) =>
+    (await here.gw(['asset', ...list, '-q'])).out.split('\n').length - 1;
+  expect(struck, say).toBeGreaterThan(0);
+  expect([0, 4, 5, 8], say).toContain(run.code);
+  if (leaves === 'all') expect(run.code, say).toBe(0);
+  if (isChat) {
+    // Whole, or what came of it and an error; a lost answer is not asked for again.
+    expect(run.code === 0 ? run.out : whole.slice(0, run.out.length), say).toBe(
+      run.code === 0 ? whole : run.out,
+    );
+    const isAnswered = /^(HTTP 5|503)/.test(fault);
+    if (!isAnswered) expect(struck, say).toBe(1);
+    if (leaves !== 'all' && !isAnswered && fault !== 'none') expect([0, 5, 8], say).toContain(run.code);
+    if (isAnswered && how === 'once') expect(run.code, say).toBe(0);
+    if (!isAnswered && taken > 1) round.counts.doubled += 1;
+  } else if (call === 'asset create' || call === 'asset group create') {
+    const there = await (call === 'asset create'
+      ? library('list', '--group-id', group)
+      : library('group', 'list'));
+    if (there > 2) round.counts.doubled += 1;
+    if (run.code === 0) expect(there, say).toBe(2);
+    else if (there > 1) expect(run.err, say).toMatch(/may have been created/);
+  } else if (run.code !== 0 && !/^HTTP [34]/.test(fault)) {
+    // What may pass is asked again; a status that says otherwise is told.
+    expect(how, say).toBe('always');
+  }
+});
+
+/** What lets not a byte of a request out: the address to ask at. */
+const noWays: Readonly<Record<string, (round: Pick<Round, 'after'>) => Promise<string>>> = {
+  'connection refused': async () => `http://127.0.0.1:${await closedPort()}`,
+  'name not found': async () => 'https://gateway.invalid',
+  'connect timeout': (round) => secured(round, () => true),
+  'TLS failure': (round) => secured(round, () => false, makeSelfSigned()),
+  'reset before a byte is written': (round) => secured(round, (socket) => Boolean(socket.resetAndDestroy())),
+};
+
+/** A server that is asked for TLS: `meet` sees each connection first, and true leaves it at that. */
+async function secured(
+  { after }: Pick<Round, 'after'>,
+  meet: (socket: net.Socket) => boolean,
+  tls?: ReturnType<typeof makeSelfSigned>,
+): Promise<string> {
+  const server = await startFaultServer({ steps: [], onConnection: meet, ...(tls && { tls }) });
+  after(() => server.close());
+  return `https://127.0.0.1:${server.port}`;
+}
+
+const unsent: Readonly<Record<string, Call>> = {
+  ...Object.fromEntries(Object.entries(creates).map(([name, { argv }]) => [name, () => argv])),
+  ...calls,
+};
+const noWayCells = Object.keys(unsent)
+  .flatMap((call) => Object.keys(noWays).map((way) => ({ call, way })))
+  // Its ten seconds are the real clock's.
+  .filter(({ way }) => isLong || way !== 'connect timeout');
+
+torture('no connection for each create and each call', { short: 16 }, async (round) => {
+  const { call, way } = round.pick(noWayCells);
+  round.counts.faults += 1;
+  const here = await scene(round);
+  const argv = unsent[call]?.({ group: 'group-1', asset: 'asset-1' }) ?? [];
+  const url = (await noWays[way]?.(round)) ?? '';
+  const retries = way === 'connect timeout' ? 0 : 2;
+  const env = { GW_BASE_URL: url, GW_STATE_DIR: path.join(here.world.dir, 'state') };
+  const run = await here.world.gw([...argv, '--json', '--retries', String(retries)], { env });
+  const say = `${call}, ${way}: ${run.code} ${run.err}`;
+  expect(run.code, say).toBe(8);
+  expect(errorOf(run.err), say).toMatchObject({ kind: 'unavailable' });
+  expect(run.err, say).not.toMatch(/may (exist|have been)/);
+  // Nothing left, so it is tried again, also what is paid for.
+  // A certificate that is not trusted is not trusted the next time either.
+  expect(here.world.clock.slept, say).toHaveLength(way === 'TLS failure' ? 0 : retries);
+  const isCreate = call in creates;
+  const states = async () => (await here.jobs()).map(({ state }) => state);
+  expect(await states(), say).toEqual(isCreate ? ['not_sent'] : []);
+  expect([here.files(), here.parts()], say).toEqual([[], []]);
+  const synced = await here.gw(['jobs', 'sync']);
+  expect([synced.code, here.taken()], say).toEqual([0, 0]);
+  if (!isCreate) return;
+  const again = await here.gw([...argv, '--json']);
+  expect([again.code, here.taken()], `${say}; then ${again.err}`).toEqual([0, 1]);
 });
 
 /** The link in the record, wherever the family has it. */
