@@ -152,7 +152,7 @@ test('--limit takes the first that are not done, --stop-on-error begins no more'
   );
   expect(await run(world, '--limit', '1')).toMatchObject({ code: 0 });
   const two = await run(world, '--limit', '2');
-  expect(two.err).toContain('4 rows: 3 saved, 1 not done; go on with: gw batch run day.jsonl');
+  expect(two.err).toContain('4 rows: 3 saved, 1 not sent; go on with: gw batch run day.jsonl');
   expect(creates(world)).toBe(3);
 });
 

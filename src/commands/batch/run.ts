@@ -115,9 +115,12 @@ interface Ended {
 /** Errors that every further row would meet too. */
 const endsAll: ReadonlySet<string> = new Set(['auth', 'balance', 'budget']);
 
+/** Errors that a row keeps; after any other of a create that gave back no job, it is sent by the next run. */
+const settles: ReadonlySet<string> = new Set(['rejected', 'not_found', 'unknown_outcome', 'internal']);
+
 class BatchRun {
   readonly #batch: BatchInput;
-  readonly #counts = { saved: 0, failed: 0, unknown: 0, before: 0 };
+  readonly #counts = { saved: 0, failed: 0, unknown: 0, unsent: 0, before: 0 };
   #isStopped = false;
   /** Lets go of the creates that wait for what is urgent: it is not begun any more. */
   #release = () => {};
@@ -139,11 +142,11 @@ class BatchRun {
     );
     const startedMs = ctx.clock.steady();
     const draw = () => {
-      const { saved, failed, unknown, before } = this.#counts;
-      const done = saved + failed + unknown - before;
+      const { saved, failed, unknown, unsent, before } = this.#counts;
+      const done = saved + failed + unknown + unsent - before;
       const left = tally.rows - before - done;
       const leftMs = done >= 3 ? ((ctx.clock.steady() - startedMs) / done) * left : undefined;
-      whole.whole({ done: done + before, failed: failed + unknown, total: tally.rows, leftMs });
+      whole.whole({ done: done + before, failed: failed + unknown + unsent, total: tally.rows, leftMs });
     };
     this.#release = () => {
       for (const done of urgent.values()) done();
@@ -242,7 +245,8 @@ class BatchRun {
         );
       }
     } else if (!(error instanceof Interrupted)) {
-      this.#counts[kind === 'unknown_outcome' ? 'unknown' : 'failed'] += 1;
+      const isUnsent = value === undefined && kind !== undefined && !settles.has(kind);
+      this.#counts[kind === 'unknown_outcome' ? 'unknown' : isUnsent ? 'unsent' : 'failed'] += 1;
       if (flags.stopOnError || (kind !== undefined && endsAll.has(kind))) {
         this.#isStopped = true;
         this.#release();
@@ -267,7 +271,7 @@ class BatchRun {
       `${saved} saved`,
       ...(failed > 0 ? [`${failed} failed`] : []),
       ...(unknown > 0 ? [`${unknown} of unknown outcome`] : []),
-      ...(left > 0 ? [`${left} not done`] : []),
+      ...(left > 0 ? [`${left} not ${ctx.signal.aborted ? 'done' : 'sent'}`] : []),
     ];
     const name = input.name === named.replace(/^.*[/\\]|\.[^.]*$/g, '') ? '' : ` --name ${input.name}`;
     const again = commandFor(`gw batch run ${named}${name}`, ctx);

@@ -1,0 +1,192 @@
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+import { afterEach, expect, onTestFinished, test } from 'vitest';
+import { startSandbox } from '../../src/sandbox/server.ts';
+import { wasmDir } from '../helpers/assets-dir.ts';
+import { honest, startFaultProxy } from '../helpers/fault-proxy.ts';
+import { replyBytes } from '../helpers/fault-server.ts';
+import { clipsDir, KEY, World } from '../helpers/gw.ts';
+
+// Bad days of a batch: whatever happens in the middle, run again it goes on; each row has one task, and its file is whole.
+// Kills are in the torture suite; Ctrl-C is in run.test.ts.
+
+const worlds: World[] = [];
+const open = async (options: Parameters<typeof World.open>[0] = {}) => {
+  const world = await World.open(options);
+  worlds.push(world);
+  return world;
+};
+afterEach(async () => {
+  for (const world of worlds.splice(0)) await world.close();
+});
+
+const ROWS = 8;
+const kinds = [
+  { command: 'video alpha', model: '2.0-fast', resolution: '480p', duration: 4 },
+  { command: 'video beta', duration: 3 },
+  { command: 'video gamma', duration: 5, resolution: '768P', ratio: '16:9' },
+  { command: 'image create' },
+];
+function manifest(world: World, of = kinds): string[] {
+  const rows = Array.from({ length: ROWS }, (_, at) => ({
+    ...of[at % of.length],
+    id: `r${at}`,
+    prompt: `fox number ${at}.`,
+  }));
+  const text = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+  fs.writeFileSync(path.join(world.cwd, 'day.jsonl'), text);
+  return ['batch', 'run', 'day.jsonl', '-o', 'out/{key}.{ext}'];
+}
+
+/** Creates of each row that the gateway took, and the files that lie there. */
+function expectOnce(world: World, requests = world.sandbox.requests): void {
+  for (let at = 0; at < ROWS; at += 1) {
+    const taken = requests.filter(
+      ({ method, body, status }) =>
+        method === 'POST' && status === 200 && JSON.stringify(body ?? '').includes(`fox number ${at}.`),
+    );
+    expect(taken, `row ${at}`).toHaveLength(1);
+  }
+  expect(Object.keys(world.files()).filter((file) => file.startsWith('out/'))).toHaveLength(ROWS);
+}
+
+/** Calls `act` before the first wait between two looks. */
+function atWait(world: World, act: () => void): void {
+  const { sleep } = world.clock;
+  world.clock.sleep = async (ms, signal) => {
+    if (ms > 500) {
+      world.clock.sleep = sleep;
+      act();
+    }
+    return sleep.call(world.clock, ms, signal);
+  };
+}
+
+test('every second create is met with a 429: the rows wait, and all are made once', async () => {
+  const world = await open();
+  let creates = 0;
+  const proxy = await startFaultProxy(world.sandbox.baseUrl, {
+    faultOf: ({ method }) => {
+      if (method !== 'POST') return honest;
+      creates += 1;
+      const reply = replyBytes(429, Buffer.from('{"error":{"message":"slow down"}}'), { 'retry-after': '2' });
+      return creates % 2 === 0 ? honest : (socket) => void socket.write(reply);
+    },
+  });
+  try {
+    const run = await world.gw(manifest(world), { env: { GW_BASE_URL: proxy.url } });
+    expect(run.code, run.err).toBe(0);
+    expect(creates).toBeGreaterThanOrEqual(2 * ROWS);
+    expectOnce(world);
+  } finally {
+    await proxy.close();
+  }
+});
+
+test('a gateway that is away: nothing is sent; away for ten minutes in the middle: what runs is waited for', async () => {
+  const stateDir = fs.mkdtempSync(path.join(tmpdir(), 'gw-away-'));
+  onTestFinished(() => fs.rmSync(stateDir, { recursive: true, force: true }));
+  const world = await open({ stateDir, account: 'personal' });
+  const argv = manifest(world, kinds.slice(0, 1));
+  const port = Number(new URL(world.sandbox.baseUrl).port);
+  const gateways = [world.sandbox];
+  const leave = () => world.sandbox.close();
+  const comeBack = async () => {
+    const { now } = world.clock;
+    const rest = {
+      account: 'personal',
+      speed: 10,
+      faults: [],
+      clipsDir,
+      wasmDir,
+      port,
+      stateDir,
+      now,
+    } as const;
+    world.sandbox = await startSandbox({ key: KEY, ...rest });
+    gateways.push(world.sandbox);
+  };
+  await leave();
+  const away = await world.gw(argv);
+  expect(away.code, away.err).toBe(8);
+  expect(away.err).toMatch(/^8 rows: 0 saved, 8 not sent; go on with: gw batch run day\.jsonl$/m);
+  await comeBack();
+  // The three slots of the account are taken: no create is under way.
+  const { sleep } = world.clock;
+  let awayAtMs: number | undefined;
+  let isBack = false;
+  world.clock.sleep = async (ms, signal) => {
+    if (awayAtMs === undefined && world.sandbox.tasks().length === 3) {
+      awayAtMs = world.clock.ms;
+      await leave();
+    } else if (!isBack && world.clock.ms > (awayAtMs ?? Number.POSITIVE_INFINITY) + 600_000) {
+      isBack = true;
+      await comeBack();
+    }
+    return sleep.call(world.clock, ms, signal);
+  };
+  const run = await world.gw(argv);
+  expect(isBack, run.err).toBe(true);
+  expect(run.code, run.err).toBe(0);
+  expectOnce(
+    world,
+    gateways.flatMap(({ requests }) => requests),
+  );
+});
+
+test('a clock that jumps an hour, as when a laptop sleeps, ends no row and pays for none again', async () => {
+  const world = await open();
+  atWait(world, () => {
+    world.clock.ms += 3_600_000;
+  });
+  const argv = manifest(world);
+  const run = await world.gw(argv);
+  expect(run.code, run.err).toBe(0);
+  expectOnce(world);
+});
+
+test('a clock that jumps back ends no row either', async () => {
+  const world = await open();
+  const { now } = world.clock;
+  let offMs = 0;
+  world.clock.now = () => now() - offMs;
+  atWait(world, () => {
+    offMs = 3_600_000;
+  });
+  const run = await world.gw(manifest(world));
+  expect(run.code, run.err).toBe(0);
+  expectOnce(world);
+});
+
+test('a disk that is full from the third row on: nothing more is sent, and the next run makes the rest', async () => {
+  const world = await open();
+  const reserve = path.join(world.dir, '.local/state/gw/ledger/reserve');
+  const { writeSync } = fs;
+  let intents = 0;
+  let isMended = false;
+  fs.writeSync = ((fd: number, bytes: Buffer, ...rest: [number, number]) => {
+    const text = Buffer.from(bytes).toString('latin1');
+    if (text.includes('"event":"intent"')) intents += 1;
+    const isId = text.includes('"event":"accepted"') && !fs.existsSync(reserve);
+    if (!isMended && intents > 3 && text.includes('"event":"') && !isId)
+      throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'write' });
+    return writeSync(fd, bytes, ...rest);
+  }) as typeof writeSync;
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    fs.writeSync = writeSync;
+    syncBuiltinESMExports();
+  });
+  // What an image answers when the disk is full cannot be asked for again.
+  const argv = manifest(world, kinds.slice(0, 3));
+  const full = await world.gw(argv);
+  expect(full.code, full.err).toBe(13);
+  expect(full.err).toContain('the disk is full');
+  expect(world.sandbox.requests.filter(({ method }) => method === 'POST').length).toBeLessThanOrEqual(3);
+  isMended = true;
+  const rest = await world.gw(argv);
+  expect([rest.code, rest.err.match(/unknown outcome/)], rest.err).toEqual([0, null]);
+  expectOnce(world);
+});
