@@ -214,18 +214,6 @@ describe('what is refused with 400', () => {
     ['max_tokens', { generationConfig: { max_tokens: 2 } }, 'geo-3.6-flash', 'max_tokens'],
     ['the model in the body', { model: 'geo-3.6-flash' }, 'geo-3.6-flash', 'model'],
     [
-      'another type',
-      { generationConfig: { responseMimeType: 'text/x' } },
-      'geo-3.6-flash',
-      'responseMimeType',
-    ],
-    [
-      'a schema without the type',
-      { generationConfig: { responseSchema: { type: 'STRING' } } },
-      'geo-3.6-flash',
-      'responseSchema',
-    ],
-    [
       'an image that is none',
       { contents: [{ parts: [{ inlineData: { mimeType: 'image/png', data: 'PGh0bWw+' } }] }] },
       'geo-3.6-flash',

@@ -56,6 +56,7 @@ const unlisted: [string, (at: Awaited<ReturnType<typeof quick>>) => ReturnType<t
     (at) => post(at, '/text-to-video/beta-3.0', { prompt: 'x', settings: { seed: 1 } }),
     'settings.seed',
   ],
+  ['a page of the task query', (at) => post(at, '/tasks', { page: 1 }), 'page'],
   ['the seed of an image', (at) => generate(at, { model: 'img-2', seed: 3 }), 'seed'],
   [
     'a tag of a group',

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 const { env } = process;
 /** Whether this is `npm run test:torture`. */
 export const isLong = env.GW_TORTURE !== undefined;
-const seed = Number(env.GW_TORTURE_SEED ?? 20_261_120);
+export const seed = Number(env.GW_TORTURE_SEED ?? 20_261_120);
 /** For each suite. Two workers take the suites of the project in about ten minutes. */
 const seconds = Number(env.GW_TORTURE_SECONDS ?? 90);
 /** A round that takes longer hangs. */
@@ -100,7 +100,7 @@ async function run(body: (round: Round) => Promise<void>, index: number, counts:
 }
 
 /** Numbers from 0 to less than 1, the same for the same seed (mulberry32). */
-function randomFrom(start: number): () => number {
+export function randomFrom(start: number): () => number {
   let state = start >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;

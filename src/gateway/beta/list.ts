@@ -75,8 +75,8 @@ const listRules: readonly Rule<BetaListBody>[] = [
   },
 ];
 
-/** The body of `POST /tasks`. */
-export const [BetaListBody] = withRules(listFields, listRules);
+/** The body of `POST /tasks`; the strict one refuses what the document does not list. */
+export const [BetaListBody, BetaListStrictBody] = withRules(listFields, listRules);
 export type BetaListBody = z.infer<ReturnType<typeof listFields>>;
 
 /** One page: its records, and how to ask for the next. */

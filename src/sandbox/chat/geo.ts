@@ -109,16 +109,9 @@ function readToolConfig(
 }
 
 function readFormat(config: GeoBody['generationConfig']): Question['json'] {
-  const type = config?.responseMimeType ?? 'text/plain';
-  if (type === 'application/json') return { schema: config?.responseSchema };
-  if (type !== 'text/plain') {
-    throw refuseField(['generationConfig', 'responseMimeType'], 'text/plain and application/json are taken');
-  }
-  if (!config?.responseSchema) return undefined;
-  throw refuseField(
-    ['generationConfig', 'responseSchema'],
-    'it goes with responseMimeType application/json only',
-  );
+  // Which types there are, and which of them go with a schema, the document does not say.
+  const { responseMimeType: type, responseSchema: schema } = config ?? {};
+  return type === 'application/json' || schema !== undefined ? { schema } : undefined;
 }
 
 type ThinkingConfig = NonNullable<GeoBody['generationConfig']>['thinkingConfig'];

@@ -103,14 +103,16 @@ async function readEditForm(
     if (others.length > 0) throw refuseField([name], `given ${values.length} times`);
     texts.push([name, value ?? '']);
   }
+  // A public client names a single image without the brackets.
+  const isImage = (field: string) => field === EDIT_IMAGE_FIELD || (!world.strict && field === 'image');
   for (const { field } of files) {
-    if (field === EDIT_IMAGE_FIELD || field === EDIT_MASK_FIELD) continue;
+    if (isImage(field) || field === EDIT_MASK_FIELD) continue;
     throw refuseField(
       [field],
       `no file is taken here; images go into ${EDIT_IMAGE_FIELD}, a mask into ${EDIT_MASK_FIELD}`,
     );
   }
-  const images = files.filter(({ field }) => field === EDIT_IMAGE_FIELD);
+  const images = files.filter(({ field }) => isImage(field));
   const [mask, ...moreMasks] = files.filter(({ field }) => field === EDIT_MASK_FIELD);
   if (images.length === 0) throw refuseField([EDIT_IMAGE_FIELD], 'at least one image to edit is needed');
   if (moreMasks.length > 0) throw refuseField([EDIT_MASK_FIELD], 'one mask at most');

@@ -1,0 +1,61 @@
+import { writeFileSync } from 'node:fs';
+import { createServer, type RequestListener } from 'node:http';
+import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
+import * as path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { World } from '../helpers/gw.ts';
+
+// Chat completions against a second server that nobody here wrote (the first: aimock.test.ts).
+
+const { default: app } = createRequire(import.meta.url)('mock-openai-api/dist/app.js') as {
+  default: RequestListener;
+};
+const server = createServer(app);
+let world: World;
+let url = '';
+beforeAll(async () => {
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  world = await World.open();
+});
+afterAll(async () => {
+  await world.close();
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+const gw = (...words: string[]) => world.gw(words, { env: { GW_BASE_URL: url } });
+const chat = (model: string, ...words: string[]) => gw('chat', '-m', model, ...words);
+const greeting = 'Hello! How can I help you today? 😊';
+
+describe('the second mock server', () => {
+  test.each(['--stream', '--no-stream'])('answers (%s)', async (way) => {
+    expect(await chat('mock-gpt-thinking', 'Hello', way)).toEqual({ code: 0, out: greeting, err: '' });
+  });
+
+  test('thinks aloud', async () => {
+    const run = await chat('mock-gpt-thinking', 'Hello', '--show-thoughts');
+    expect(run).toMatchObject({ code: 0, out: greeting, err: expect.stringContaining('friendly response') });
+  });
+
+  test('calls a tool', async () => {
+    const tool = path.join(world.cwd, 'time.json');
+    writeFileSync(tool, JSON.stringify({ name: 'get_current_time', parameters: { type: 'object' } }));
+    const words = ['What time is it now?', '--no-stream', '--tool', tool];
+    const asked = await chat('gpt-4-mock', ...words, '--json');
+    const [call] = JSON.parse(asked.out).choices[0].message.tool_calls;
+    expect(call.type).toBe('function');
+  });
+
+  test('refuses a model that it does not have, whole and in a stream', async () => {
+    const whole = await chat('none', 'Hello', '--no-stream');
+    expect(whole).toMatchObject({ code: 5, out: '', err: expect.stringContaining("Model 'none'") });
+    const streamed = await chat('none', 'Hello');
+    expect(streamed).toMatchObject({ code: 8, out: '', err: expect.stringContaining("Model 'none'") });
+  });
+
+  test('lists its models', async () => {
+    expect((await gw('models', 'list', '-q')).out.split('\n')).toContain('mock-gpt-markdown');
+  });
+});

@@ -1,0 +1,534 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { Writable } from 'node:stream';
+import { expect, test, vi } from 'vitest';
+import * as z from 'zod';
+import { lookAtBody } from '../../src/flags/breaches.ts';
+import { AlphaCreateBody } from '../../src/gateway/alpha/create.ts';
+import { alphaModels } from '../../src/gateway/alpha/models.ts';
+import { fillAlphaBody } from '../../src/gateway/alpha/rules.ts';
+import { CreateAssetBody, IdBody, UpdateAssetBody } from '../../src/gateway/asset/actions.ts';
+import { CreateGroupBody, UpdateGroupBody } from '../../src/gateway/asset/group.ts';
+import { ListAssetsBody, ListGroupsBody } from '../../src/gateway/asset/list.ts';
+import { betaCreates } from '../../src/gateway/beta/create.ts';
+import { BetaListBody } from '../../src/gateway/beta/list.ts';
+import { betaSettings } from '../../src/gateway/beta/modes.ts';
+import { fillBetaShots } from '../../src/gateway/beta/rules.ts';
+import { fieldsOf, setOf, valueAt } from '../../src/gateway/body.ts';
+import { CompletionsBody } from '../../src/gateway/chat/completions.ts';
+import { geoBodyFor } from '../../src/gateway/chat/geo.ts';
+import { MessagesBody } from '../../src/gateway/chat/messages.ts';
+import { geoModels, reasoningEfforts, thinkingLevels } from '../../src/gateway/chat/models.ts';
+import { GammaCreateBody } from '../../src/gateway/gamma/create.ts';
+import { gammaModels } from '../../src/gateway/gamma/models.ts';
+import { ImageEditBody } from '../../src/gateway/image/edit.ts';
+import { ImageGenerateBody } from '../../src/gateway/image/generate.ts';
+import { imageModels } from '../../src/gateway/image/models.ts';
+import { ImageOpenBody } from '../../src/gateway/image/native.ts';
+import { fillImageBody } from '../../src/gateway/image/rules.ts';
+import { apiListener } from '../../src/sandbox/api-listener.ts';
+import { Callbacks } from '../../src/sandbox/callbacks.ts';
+import { FaultDraw } from '../../src/sandbox/faults.ts';
+import { routes } from '../../src/sandbox/routes.ts';
+import { memoryStore } from '../../src/sandbox/store.ts';
+import type { World } from '../../src/sandbox/world.ts';
+import { alphaExamples, smallMedia } from '../wire/alpha-examples.ts';
+import { assetExamples } from '../wire/asset-examples.ts';
+import { betaExamples } from '../wire/beta-examples.ts';
+import { chatExamples } from '../wire/chat-examples.ts';
+import { gammaExamples } from '../wire/gamma-examples.ts';
+import { imageEditExamples } from '../wire/image-edit-examples.ts';
+import { imageExamples } from '../wire/image-examples.ts';
+import * as ruleExamples from '../wire/rule-examples.ts';
+import { isLong, randomFrom, seed, tell } from './torture.ts';
+
+// Two judges of one body: gw's checks and its sandbox. Bodies are the document's literals with one, two or three fields
+// changed to what the fields' own declarations make of them: each bound at, below and above, each word of each set, other
+// types, nothing. What gw sends the sandbox takes; what gw refuses the strict sandbox refuses; but for `accepted` below.
+
+const BODIES = isLong ? 100_000 : 1_500;
+
+// Nothing is drawn: what is judged is the request.
+vi.mock('../../src/sandbox/image/draw.ts', async (original) => ({
+  ...(await original<object>()),
+  draw: () => ({ width: 1, height: 1, inBlocks: () => ({}) }),
+}));
+vi.mock('../../src/sandbox/image/codecs.ts', async (original) => ({
+  ...(await original<object>()),
+  encode: async () => new Uint8Array(1),
+  decode: async () => undefined,
+  makeThumbnail: async () => undefined,
+}));
+
+/** A difference that stays, and how the document's sentence is read. */
+interface Accepted {
+  readonly side: 'the sandbox refuses' | 'the strict sandbox takes';
+  readonly says: RegExp;
+  readonly at?: RegExp;
+  readonly reading: string;
+}
+
+const refuses = 'the sandbox refuses';
+const accepted: readonly Accepted[] = [
+  {
+    side: refuses,
+    says: /is not a model of this endpoint/,
+    reading: '"Clients validate model IDs against this list": the sandbox has a list of its own',
+  },
+  {
+    side: refuses,
+    says: /not an image|not video|not audio|the data are not an image|width and height must be/,
+    reading:
+      'media limits: what the bytes of Base64 hold is looked at where gw reads the file, not in the body',
+  },
+  {
+    side: refuses,
+    says: /the asset \S+ (does not exist|is)/,
+    reading: '"the request fails when an asset does not exist": only the service knows',
+  },
+  {
+    side: refuses,
+    says: /NextToken does not belong|not a next_cursor of an earlier page/,
+    reading: '"a token is bound to filter and sort options": only the service knows its tokens and cursors',
+  },
+  {
+    side: refuses,
+    at: /^\/v1\/models\//,
+    says: /Invalid parameter contents/,
+    reading:
+      '"Request bodies of the native image endpoint: not shown": gw sends any, the sandbox can draw the public one only',
+  },
+  {
+    side: refuses,
+    at: /^\/v1beta\//,
+    says: /the models here give one candidate/,
+    reading: 'candidateCount is listed without its values: the sandbox gives one candidate, and says so',
+  },
+  {
+    side: refuses,
+    says: /there is no file/,
+    reading:
+      '"Fields of the stored file object referenced by file_id: not shown": only the service knows its files',
+  },
+  {
+    side: refuses,
+    says: /no earlier message has a call/,
+    reading:
+      '"appends the assistant message and a message with role tool": gw looks where it reads the conversation',
+  },
+  {
+    side: refuses,
+    says: /not a choice that this endpoint knows|text, json_object and json_schema are taken|there is no tool/,
+    reading:
+      'tool_choice, response_format: "e.g.", without a list: gw sends any, the sandbox knows those of the public formats',
+  },
+  {
+    side: refuses,
+    says: /not a thinking level/,
+    reading:
+      'thinking_level, thinkingLevel: model-dependent, without a list: gw sends any, the sandbox knows four',
+  },
+];
+
+/** An endpoint, how gw judges its bodies, and the literals that others are made from. */
+interface Judged {
+  readonly path: string;
+  readonly schema: z.ZodType;
+  /** What gw fills in before it looks. */
+  readonly fill?: (body: Record<string, unknown>) => Record<string, unknown>;
+  /** What the fields' `takes` are asked for. */
+  readonly models?: Readonly<Record<string, unknown>>;
+  readonly literals: readonly unknown[];
+}
+
+const bodiesOf = (examples: Readonly<Record<string, ruleExamples.RuleExample>>) =>
+  Object.values(examples).flatMap(({ kept, broken }) => [kept, broken]);
+const betaRuleBodies: Readonly<Record<string, readonly unknown[]>> = {
+  text: bodiesOf(ruleExamples.betaTextRuleExamples),
+  'text-turbo': bodiesOf(ruleExamples.betaTurboRuleExamples),
+  o1: bodiesOf(ruleExamples.betaO1RuleExamples),
+};
+const chatOf = (api: string, model?: string) =>
+  chatExamples.filter((each) => each.api === api && each.model === model).map(({ body }) => body);
+const assetOf = (action: string) =>
+  assetExamples.filter((each) => each.action === action).map(({ body }) => body);
+const drawing = { contents: [{ role: 'user', parts: [{ text: 'a fox' }] }], generationConfig: { topP: 1 } };
+
+const judged: readonly Judged[] = [
+  {
+    path: '/api/v3/contents/generations/tasks',
+    schema: AlphaCreateBody,
+    fill: fillAlphaBody,
+    models: alphaModels,
+    literals: [...alphaExamples.map(({ body }) => body), ...bodiesOf(ruleExamples.alphaRuleExamples)],
+  },
+  ...betaCreates.map(({ name, path, body }) => ({
+    path,
+    schema: body,
+    fill: fillBetaShots,
+    models: betaSettings,
+    literals: [
+      ...betaExamples.filter((each) => each.path === path).map((each) => each.body),
+      ...(betaRuleBodies[name.slice('beta.create.'.length)] ?? bodiesOf(ruleExamples.betaOpenRuleExamples)),
+    ],
+  })),
+  { path: '/tasks', schema: BetaListBody, literals: bodiesOf(ruleExamples.betaListRuleExamples) },
+  {
+    path: '/v2/video_generation',
+    schema: GammaCreateBody,
+    models: gammaModels,
+    literals: [...gammaExamples.map(({ body }) => body), ...bodiesOf(ruleExamples.gammaRuleExamples)],
+  },
+  {
+    path: '/v1/images/generations',
+    schema: ImageGenerateBody,
+    fill: fillImageBody,
+    models: imageModels,
+    literals: [...imageExamples.map(({ body }) => body), ...bodiesOf(ruleExamples.imageGenerateRuleExamples)],
+  },
+  {
+    path: '/v1/images/edits',
+    schema: ImageEditBody,
+    fill: fillImageBody,
+    models: imageModels,
+    literals: [...imageEditExamples.map(({ body }) => body), ...bodiesOf(ruleExamples.imageEditRuleExamples)],
+  },
+  { path: '/v1/models/img-2:generateContent', schema: ImageOpenBody, literals: [drawing] },
+  {
+    path: '/v1/chat/completions',
+    schema: CompletionsBody,
+    models: geoModels,
+    literals: [...chatOf('completions'), ...bodiesOf(ruleExamples.completionsRuleExamples)],
+  },
+  {
+    path: '/v1/messages',
+    schema: MessagesBody,
+    literals: [...chatOf('messages'), ...bodiesOf(ruleExamples.messagesRuleExamples)],
+  },
+  ...Object.keys(geoModels).map((model) => ({
+    path: `/v1beta/models/${model}:generateContent`,
+    schema: geoBodyFor(model),
+    literals: [...chatOf('geo', model), ...bodiesOf(ruleExamples.geoRuleExamples)],
+  })),
+  ...Object.entries({
+    CreateAssetGroup: CreateGroupBody,
+    ListAssetGroups: ListGroupsBody,
+    GetAssetGroup: IdBody,
+    UpdateAssetGroup: UpdateGroupBody,
+    CreateAsset: CreateAssetBody,
+    ListAssets: ListAssetsBody,
+    GetAsset: IdBody,
+    UpdateAsset: UpdateAssetBody,
+  }).map(([action, schema]) => ({
+    path: `/?Action=${action}&Version=2024-01-01`,
+    schema,
+    literals: assetOf(action),
+  })),
+];
+
+// Values that a declaration alone does not tell: texts by what their field is for.
+
+const lengths = [64, 65, 300, 301, 512, 513, 1000, 1001, 2500, 2501, 3072, 3073, 4000, 4001, 7000, 7001];
+const texts = [...lengths, 32_000, 32_001].map((length) => 'a'.repeat(length));
+const shots = (seconds: number, ...more: number[]) =>
+  [seconds, ...more].map((each, at) => `shot ${at + 1}, ${each}, a fox;`).join(' ');
+const prompts = [
+  'a fox',
+  ' ',
+  'as in image 1 and video 2',
+  'asset://asset-20260101-ab',
+  'with @tail',
+  shots(2, 3),
+  shots(6),
+  shots(1.5, 3.5),
+  shots(1, 1, 1, 1, 1, 1, 1),
+  shots(0, 5),
+  `shot 1, 5, ${'a'.repeat(513)};`,
+  'shot 1, 5, a fox; and then',
+  '🦊'.repeat(2501),
+];
+const addresses = [
+  'https://example.com/a.png',
+  'HTTPS://example.com/a.mp4',
+  'http://example.com:65535/a.mp3',
+  'https://example.com:65536/a',
+  'https://example.com/a b',
+  'ftp://example.com/a',
+  'http://127.0.0.1/a',
+  'asset://asset-image',
+  'asset-20260101-ab',
+  'asset://a b',
+  'gammafile://file-1',
+  smallMedia.png,
+  smallMedia.wav,
+  'data:image/png;base64,AAAAA',
+  'data:image/svg+xml;base64,AAAA',
+  'data:video/mp4;base64,AAAA',
+  smallMedia.png.slice(smallMedia.png.indexOf(',') + 1),
+];
+const sizes = [
+  'auto 1K 2K 2k 3K 4K 1.5K 5K 256x256 512x512 1024x1024 1792x1024 1536x1024 2048x2048 3840x2160 3856x2160',
+  '3840x1280 3840x1264 1000x1000 0x16 16x16 960x960 959x960 4096x4096 4097x4096 1920x1920 wide',
+].flatMap((line) => line.split(' '));
+const textsByField: readonly (readonly [RegExp, readonly unknown[]])[] = [
+  [/^(text|prompt)$/, [...prompts, ...texts]],
+  [/^(Name|Description)$/, texts.slice(0, 4)],
+  [/url|uri/i, addresses],
+  [/^size$/, sizes],
+  [/^image$/, addresses],
+  [/_time$/, ['1790000000000', '1790000000', '1789999999999', 'now', '1.5']],
+  [/level$|effort$/i, [...reasoningEfforts, ...thinkingLevels, 'LOW', 'MINIMAL', 'extreme']],
+  [/id$/i, ['asset-1', 'a b', 'a,b', '@a', 'tail', 'ab', 'asset://asset-1', '🦊']],
+  [/^data$/, ['AAAA', 'AAAAA', '?', smallMedia.png.slice(smallMedia.png.indexOf(',') + 1)]],
+  [/MimeType$/, ['text/plain', 'application/json', 'text/html']],
+];
+const counts = [1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 16, 17, 30, 31, 50, 51];
+const otherTypes = [null, 5, 'x', true, [], {}, ''];
+
+/** Stands for leaving a field out. */
+const nothing = Symbol('nothing');
+
+function unwrapped(schema: z.ZodType): z.ZodType {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable)
+    return unwrapped(schema.unwrap() as z.ZodType);
+  return schema instanceof z.ZodLazy ? unwrapped(schema.unwrap() as z.ZodType) : schema;
+}
+
+/** What a field may be changed to. */
+function valuesFor(declared: z.ZodType, name: string, told: readonly unknown[]): unknown[] {
+  const schema = unwrapped(declared);
+  const own = [nothing, ...otherTypes, ...told];
+  const words = setOf(schema);
+  if (words) return [...own, ...words, ...words.map((word) => word.toUpperCase())];
+  if (schema instanceof z.ZodNumber) {
+    const { minValue, maxValue } = schema;
+    const bounds = [minValue, maxValue].filter((bound) => bound !== null && Math.abs(bound) < 1e6);
+    return [
+      ...own,
+      ...bounds.flatMap((bound) => [Number(bound) - 1, bound, Number(bound) + 1]),
+      -1,
+      0,
+      1.5,
+      2048,
+    ];
+  }
+  if (schema instanceof z.ZodBoolean) return [...own, true, false];
+  if (schema instanceof z.ZodUnion) {
+    return [...own, ...schema.options.flatMap((option) => valuesFor(option as z.ZodType, name, []))];
+  }
+  if (schema instanceof z.ZodLiteral) return [...own, ...schema.values];
+  return [...own, ...textsByField.flatMap(([of, values]) => (of.test(name) ? values : []))];
+}
+
+interface Change {
+  readonly path: readonly PropertyKey[];
+  readonly values: readonly unknown[];
+}
+
+/** The fields of a body, and those that it could have, with what each may be changed to. */
+function* changesIn(
+  of: Judged,
+  declared: z.ZodType,
+  value: unknown,
+  path: readonly PropertyKey[] = [],
+): Generator<Change> {
+  const schema = unwrapped(declared);
+  if (schema instanceof z.ZodUnion) {
+    const word = (option: z.ZodType) => {
+      const shape = option instanceof z.ZodObject ? (option.shape as Record<string, z.ZodType>) : {};
+      return ['type', 'role'].every((key) => {
+        const kind = shape[key];
+        return !(kind instanceof z.ZodLiteral) || kind.safeParse(valueAt(value, [key])).success;
+      });
+    };
+    const option = (schema.options as z.ZodType[]).find(
+      (each) =>
+        (each instanceof z.ZodObject && typeof value === 'object' && !Array.isArray(value) && word(each)) ||
+        (each instanceof z.ZodArray && Array.isArray(value)),
+    );
+    if (option) yield* changesIn(of, option, value, path);
+    return;
+  }
+  if (schema instanceof z.ZodArray && Array.isArray(value)) {
+    const first: unknown = value[0];
+    const last: unknown = value.at(-1);
+    const kin = of.literals
+      .map((literal) => valueAt(literal, path))
+      .flatMap((list) => (Array.isArray(list) ? list : []));
+    const repeated = counts.map((count) => [
+      ...value,
+      ...Array.from({ length: count - 1 }, () => last ?? 'x'),
+    ]);
+    yield {
+      path,
+      values: [value.slice(1), [...value, first], ...repeated, ...kin.map((item) => [...value, item])],
+    };
+    for (const [at, item] of value.slice(0, 3).entries()) {
+      yield {
+        path: [...path, at],
+        values: [...otherTypes, ...valuesFor(schema.element as z.ZodType, String(path.at(-1)), [])],
+      };
+      yield* changesIn(of, schema.element as z.ZodType, item, [...path, at]);
+    }
+    return;
+  }
+  if (!(schema instanceof z.ZodObject) || typeof value !== 'object' || value === null) return;
+  yield { path: [...path, 'unlisted'], values: [1] };
+  for (const [name, inner] of Object.entries(schema.shape as Record<string, z.ZodType>)) {
+    const told = toldBy(of, [...path, name]);
+    yield { path: [...path, name], values: valuesFor(inner, name, told) };
+    const held = valueAt(value, [name]);
+    yield* changesIn(of, inner, held === undefined && unwrapped(inner) instanceof z.ZodObject ? {} : held, [
+      ...path,
+      name,
+    ]);
+  }
+}
+
+/** What the facts of a declared field say of its values: each bound at, below and above; the models. */
+function toldBy({ schema, models = {} }: Judged, path: readonly PropertyKey[]): unknown[] {
+  const field = fieldsOf(schema).find((each) => each.path.join('.') === path.map(String).join('.'));
+  if (path.join('.') === 'model')
+    return [...Object.keys(models), ...(field?.facts.choices ?? []), 'other-image-1'];
+  return Object.values(models).flatMap((model): unknown[] => {
+    const takes = field?.facts.takes?.(model);
+    if (takes === undefined) return [];
+    if (!('min' in takes)) return [...takes];
+    return [
+      takes.min - 1,
+      takes.min,
+      takes.max,
+      takes.max + 1,
+      ...(takes.also === undefined ? [] : [takes.also]),
+    ];
+  });
+}
+
+/** The body with the value at a path; objects on the way are made. */
+function changed(body: unknown, [key, ...rest]: readonly PropertyKey[], value: unknown): unknown {
+  if (key === undefined) return value;
+  if (Array.isArray(body)) return body.map((item, at) => (at === key ? changed(item, rest, value) : item));
+  const fields = typeof body === 'object' && body !== null ? (body as Record<PropertyKey, unknown>) : {};
+  const { [key]: held, ...others } = fields;
+  const made = changed(held, rest, value);
+  return made === nothing ? others : { ...others, [key]: made };
+}
+
+/** The body that a number stands for, and whose it is. */
+function generate(index: number): { readonly of: Judged; readonly body: unknown; readonly made: string } {
+  const random = randomFrom(seed + index);
+  const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
+  const of = pick(judged);
+  let body = pick(of.literals);
+  const made: string[] = [];
+  for (let changes = index % 4; changes > 0; changes--) {
+    const { path, values } = pick([...changesIn(of, of.schema, body)]);
+    const value = pick(values);
+    body = changed(body, path, value);
+    made.push(`${path.map(String).join('.')} = ${short(value)}`);
+  }
+  return { of, body, made: made.join(', ') };
+}
+
+const short = (value: unknown): string =>
+  value === nothing ? 'nothing' : (JSON.stringify(value) ?? 'undefined').slice(0, 80);
+
+/** A sandbox that is asked without a socket: the listener of the API itself, with requests that never were on a wire. */
+function inProcess(strict: boolean) {
+  const now = () => Date.UTC(2026, 10, 20);
+  const none = () => {};
+  const world: World = {
+    store: memoryStore(),
+    key: 'sk-judge',
+    account: 'enterprise',
+    speed: Number.POSITIVE_INFINITY,
+    tokensPerS: Number.POSITIVE_INFINITY,
+    minTaskMs: 0,
+    strict,
+    tell: none,
+    faults: new FaultDraw([], 1),
+    callbacks: new Callbacks(now, [], none),
+    slowGapMs: 0,
+    host: '127.0.0.1',
+    cors: [],
+    clipsDir: '',
+    wasmDir: '',
+    now,
+    outputUrl: () => 'http://127.0.0.1:81',
+  };
+  const listener = apiListener(routes, world, none);
+  return async (path: string, body: string): Promise<{ status: number; text: string }> => {
+    // Nothing of the request before: no rate, no number of tasks, no external ID.
+    world.store.clear();
+    const request = Object.assign(new IncomingMessage(new Socket()), {
+      method: 'POST',
+      url: path,
+      headers: {
+        host: '127.0.0.1',
+        authorization: 'Bearer sk-judge',
+        'x-geo-api-key': 'sk-judge',
+        'content-type': 'application/json',
+      },
+    });
+    Object.defineProperty(request.socket, 'localPort', { value: 80 });
+    request.push(body);
+    request.push(null);
+    const chunks: Buffer[] = [];
+    const wire = new Writable({
+      write(chunk: Buffer, _, done) {
+        chunks.push(Buffer.from(chunk));
+        done();
+      },
+    });
+    const response = new ServerResponse(request);
+    response.assignSocket(wire as Socket);
+    const ended = new Promise<void>((resolve) => void response.once('finish', () => resolve()));
+    listener(request, response);
+    await ended;
+    response.emit('close');
+    const text = Buffer.concat(chunks).toString();
+    return { status: response.statusCode, text: text.slice(text.indexOf('\r\n\r\n') + 4) };
+  };
+}
+
+test('gw and its sandbox judge generated bodies alike', { timeout: 1_800_000 }, async () => {
+  const sandbox = inProcess(false);
+  const strict = inProcess(true);
+  const differences: string[] = [];
+  const used = new Map<Accepted, number>();
+  const seen = { taken: 0, refused: 0 };
+  const differs = (side: Accepted['side'], path: string, text: string, shown: string) => {
+    const known = accepted.find(
+      (each) => each.side === side && each.says.test(text) && (each.at?.test(path) ?? true),
+    );
+    if (known) used.set(known, (used.get(known) ?? 0) + 1);
+    else differences.push(`${path}: ${side}: ${text.slice(0, 300)}\n  ${shown}`);
+  };
+  for (let index = 0; index < BODIES && differences.length < 500; index++) {
+    const { of, body, made } = generate(index);
+    const filled = of.fill?.(body as Record<string, unknown>) ?? body;
+    const text = JSON.stringify(filled);
+    const shown = `${index}: ${made} -> ${text.slice(0, 400)}`;
+    const { breaches } = lookAtBody(of.schema, JSON.parse(text), () => undefined);
+    const [loosely, strictly] = [await sandbox(of.path, text), await strict(of.path, text)];
+    // 404 is of what there is not, such as a group; the body was fine.
+    const refuses = ({ status }: { status: number }) => status === 400 || status === 422;
+    if (Math.max(loosely.status, strictly.status) >= 500)
+      differences.push(`${of.path}: ${loosely.text}\n  ${shown}`);
+    if (breaches.length === 0) {
+      seen.taken += 1;
+      if (refuses(loosely)) differs('the sandbox refuses', of.path, loosely.text, shown);
+    } else {
+      seen.refused += 1;
+      const why = breaches.map((each) => each.text).join('; ');
+      if (!refuses(strictly)) differs('the strict sandbox takes', of.path, why, shown);
+    }
+  }
+  tell('judges', { bodies: BODIES, ...seen, differences: differences.length });
+  if (isLong) {
+    for (const each of accepted)
+      console.log(`accepted ${used.get(each) ?? 0} times: ${each.side}: ${each.reading}`);
+    console.log(`${BODIES} bodies from seed ${seed}: ${seen.taken} sent, ${seen.refused} refused by gw`);
+  }
+  expect(differences.slice(0, 400).join('\n')).toBe('');
+});
