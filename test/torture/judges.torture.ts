@@ -7,8 +7,13 @@ import { lookAtBody } from '../../src/flags/breaches.ts';
 import { AlphaCreateBody } from '../../src/gateway/alpha/create.ts';
 import { alphaModels } from '../../src/gateway/alpha/models.ts';
 import { fillAlphaBody } from '../../src/gateway/alpha/rules.ts';
-import { CreateAssetBody, IdBody, UpdateAssetBody } from '../../src/gateway/asset/actions.ts';
-import { CreateGroupBody, UpdateGroupBody } from '../../src/gateway/asset/group.ts';
+import {
+  CreateAssetBody,
+  CreateGroupBody,
+  IdBody,
+  UpdateAssetBody,
+  UpdateGroupBody,
+} from '../../src/gateway/asset/actions.ts';
 import { ListAssetsBody, ListGroupsBody } from '../../src/gateway/asset/list.ts';
 import { betaCreates } from '../../src/gateway/beta/create.ts';
 import { BetaListBody } from '../../src/gateway/beta/list.ts';
