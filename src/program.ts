@@ -47,10 +47,10 @@ export const program: Node = group(
           (await import('./commands/video/get.ts')).videoGet('alpha'),
         ),
         leaf('wait', 'wait for tasks and save their outputs', async () =>
-          (await import('./commands/video/wait.ts')).videoWait('alpha'),
+          (await import('./commands/video/wait-and-download.ts')).videoWait('alpha'),
         ),
         leaf('download', 'save the outputs of finished tasks', async () =>
-          (await import('./commands/video/download.ts')).videoDownload('alpha'),
+          (await import('./commands/video/wait-and-download.ts')).videoDownload('alpha'),
         ),
       ]),
       group('beta', 'several shots in one video, with sound; says what was billed (family B)', [
@@ -63,10 +63,10 @@ export const program: Node = group(
           (await import('./commands/video/get.ts')).videoGet('beta'),
         ),
         leaf('wait', 'wait for tasks and save their outputs', async () =>
-          (await import('./commands/video/wait.ts')).videoWait('beta'),
+          (await import('./commands/video/wait-and-download.ts')).videoWait('beta'),
         ),
         leaf('download', 'save the outputs of finished tasks', async () =>
-          (await import('./commands/video/download.ts')).videoDownload('beta'),
+          (await import('./commands/video/wait-and-download.ts')).videoDownload('beta'),
         ),
         leaf(
           'list',
@@ -80,10 +80,10 @@ export const program: Node = group(
           (await import('./commands/video/get.ts')).videoGet('gamma'),
         ),
         leaf('wait', 'wait for tasks and save their outputs', async () =>
-          (await import('./commands/video/wait.ts')).videoWait('gamma'),
+          (await import('./commands/video/wait-and-download.ts')).videoWait('gamma'),
         ),
         leaf('download', 'save the outputs of finished tasks', async () =>
-          (await import('./commands/video/download.ts')).videoDownload('gamma'),
+          (await import('./commands/video/wait-and-download.ts')).videoDownload('gamma'),
         ),
       ]),
     ]),
@@ -194,10 +194,10 @@ export const program: Node = group(
       'models',
       'the models that the key may call, and what they take',
       [
-        leaf('list', 'list models', async () => (await import('./commands/models/list.ts')).list),
-        leaf('show', 'what a model takes', async () => (await import('./commands/models/show.ts')).show),
+        leaf('list', 'list models', async () => (await import('./commands/models.ts')).list),
+        leaf('show', 'what a model takes', async () => (await import('./commands/models.ts')).show),
       ],
-      async () => (await import('./commands/models/list.ts')).list,
+      async () => (await import('./commands/models.ts')).list,
     ),
     leaf(
       'balance',

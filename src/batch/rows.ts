@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import * as path from 'node:path';
 import { GwError, usage } from '../errors.ts';
 import { type Flag, type FlagSet, flagName } from '../flags/flag.ts';
+import { assertSafeJson } from '../flags/json-body.ts';
 import { nearest } from '../flags/nearest.ts';
-import { assertSafeJson } from '../flags/safe-json.ts';
 import { parseReference } from '../media/reference.ts';
 import type { Manifest, WrittenRow } from './read-manifest.ts';
 

@@ -3,7 +3,7 @@ import { trustedStateDir } from '../config/dirs.ts';
 import { type Context, commandFor } from '../context.ts';
 import { errorCode, GwError, usage } from '../errors.ts';
 import { on, parsed, port, text } from '../flags/flag.ts';
-import { isWebUrl } from '../gateway/address.ts';
+import { isWebUrl } from '../gateway/body.ts';
 import type { WireReply } from '../http/exchange.ts';
 import { type SyncInput, syncJobs } from '../jobs/watch/sync.ts';
 import { createTurns, SAVES_AT_ONCE } from '../jobs/watch/turns.ts';

@@ -1,7 +1,8 @@
 import * as crypto from 'node:crypto';
 import * as fs from 'node:fs';
-import { errorCode } from '../errors.ts';
-import { isAlive, ownIdentity, type ProcessIdentity } from './process-identity.ts';
+import * as os from 'node:os';
+import { errorCode, usage } from '../errors.ts';
+import type { Clock } from '../host.ts';
 
 // A lock is a file made with open(wx) that says who holds it. The lock of a dead process is taken over by whoever first
 // makes a marker named after that very lock, so a newer lock is never replaced by mistake.
@@ -161,4 +162,66 @@ function lockOf(file: string, own: Holder, step: Step): LockFile {
       }
     },
   };
+}
+
+/** Who holds a lock. A process ID alone is not enough: the system gives it out again. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  readonly host: string;
+  /** Boot and start time of the process, where the system tells (Linux); an empty text elsewhere. */
+  readonly started: string;
+}
+
+/** The running process. */
+export function ownIdentity(): ProcessIdentity {
+  return { pid: process.pid, host: os.hostname(), started: processStart(process.pid) ?? '' };
+}
+
+/** Whether a process of this machine still runs; where the start time is unknown, its ID decides. */
+export function isAlive({ pid, started }: ProcessIdentity): boolean {
+  if (!Number.isSafeInteger(pid) || pid <= 0) return false;
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    return errorCode(error) === 'EPERM';
+  }
+  const now = processStart(pid);
+  if (now === 'ended') return false;
+  return now === undefined || started === '' || now === started;
+}
+
+/** `BOOT:TICKS` of a process; `ended` for one that only waits to be collected; undefined where the system does not tell. */
+function processStart(pid: number): string | undefined {
+  try {
+    const stat = fs.readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The name stands in parentheses and may itself hold spaces and parentheses.
+    const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    if (state === 'Z' || state === 'X') return 'ended';
+    const boot = fs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+    return `${boot}:${fields[18]}`;
+  } catch {
+    return undefined;
+  }
+}
+
+const LOCK_WAIT_MS = 10_000;
+
+/**
+ * Takes the lock at a path as soon as no other process holds it. Throws GwError `usage` where that takes longer than
+ * 10 s, and the system's error where the file cannot be made.
+ */
+export async function waitForLock(file: string, clock: Pick<Clock, 'steady' | 'sleep'>): Promise<LockFile> {
+  const endMs = clock.steady() + LOCK_WAIT_MS;
+  for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 1.5, 50)) {
+    const lock = tryLock(file);
+    if (lock) return lock;
+    if (clock.steady() >= endMs) {
+      throw usage(
+        `another gw has held ${file} for 10 s`,
+        'Wait for it to end; if none runs, remove that file.',
+      );
+    }
+    // Two that wait must not stay in step.
+    await clock.sleep(pauseMs * (0.5 + Math.random()));
+  }
 }

@@ -1,21 +1,19 @@
 import * as crypto from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { type AppendCalls, appendLine, FailedSync } from '../disk/append-line.ts';
 import { isFull } from '../disk/disk-fault.ts';
-import { ensureDirectory } from '../disk/durable-directory.ts';
+import { type AppendCalls, appendLine, ensureDirectory, FailedSync } from '../disk/durable-directory.ts';
 import { isLocked, type LockFile, type Step, tryLock } from '../disk/lock-file.ts';
-import { usage } from '../errors.ts';
+import { errorCode, usage } from '../errors.ts';
 import type { Clock } from '../host.ts';
 import type { IntentEvent, Job, JobState, LedgerEvent } from './event.ts';
 import { bearing, isHoldersOnly, standingOf } from './fold.ts';
 import { JobIndex } from './job-index.ts';
 import { isJobKey, newJobKey, type RandomBytes } from './job-key.ts';
-import { currentJournal } from './journal-files.ts';
+import { currentJournal, journals } from './journal-files.ts';
 import type { Hold, Ledger } from './ledger.ts';
-import { refuseNewerJournal } from './newer-journal.ts';
-import { removeJobs } from './remove-jobs.ts';
-import { giveUpReserve, keepReserve } from './reserve.ts';
+import { jobOfLine, refuseNewer } from './parse-line.ts';
+import { FRESH, rewriteJournal } from './rewrite-journal.ts';
 import { serialize } from './serialize.ts';
 import { claimError, readError, writeError } from './write-error.ts';
 
@@ -196,4 +194,97 @@ function isStill(file: string, number: number): boolean {
 function lockPath(locks: string, key: string): string {
   const name = isJobKey(key) ? key : `job-${crypto.createHash('sha256').update(key).digest('hex')}`;
   return path.join(locks, `${name}.lock`);
+}
+
+const tailBytes = 1 << 16;
+
+/**
+ * Throws GwError `usage` where the end of a journal holds a line of a newer format: a paid job must not be begun in a
+ * ledger that this build could not read back.
+ */
+function refuseNewerJournal(file: string): void {
+  for (const match of readTail(file).matchAll(/\n\{"v":(\d+)/g)) refuseNewer(Number(match[1]), file);
+}
+
+function readTail(file: string): string {
+  let fd: number;
+  try {
+    fd = fs.openSync(file, 'r');
+  } catch (error) {
+    // Missing: new. Not readable: the append that follows decides.
+    if (errorCode(error) !== undefined) return '';
+    throw error;
+  }
+  try {
+    const { size } = fs.fstatSync(fd);
+    const buffer = Buffer.alloc(Math.min(size, tailBytes));
+    const count = fs.readSync(fd, buffer, 0, buffer.length, Math.max(size - buffer.length, 0));
+    return buffer.toString('latin1', 0, count);
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+/**
+ * Takes jobs out of every journal; all other lines stay, those that cannot be read among them.
+ * Throws GwError `usage` while another process does the same, and the system's error where a journal cannot be rewritten.
+ */
+function removeJobs(
+  { dir, locks, step }: { readonly dir: string; readonly locks: string; readonly step?: Step },
+  keys: ReadonlySet<string>,
+): void {
+  if (keys.size === 0) return;
+  ensureDirectory(locks);
+  const lock = tryLock(path.join(locks, 'rewrite.lock'), step);
+  if (!lock)
+    throw usage('another gw is removing jobs from the ledger', 'Wait for it to end, then run this again.');
+  try {
+    forgetUnfinished(dir);
+    const keeps = (line: string) => !keys.has(jobOfLine(line) ?? '');
+    for (const journal of journals(dir)) rewriteJournal(journal, keeps, step);
+  } finally {
+    lock.release();
+  }
+}
+
+/** What a crashed rewriting had not put to use. */
+function forgetUnfinished(dir: string): void {
+  if (!fs.existsSync(dir)) return;
+  for (const name of fs.readdirSync(dir)) {
+    if (name.endsWith(FRESH)) fs.rmSync(path.join(dir, name), { force: true });
+  }
+}
+
+// Room on the disk that is kept for the one line that must not be lost: the ID of what was paid for.
+
+/** Enough for the longest ID, on file systems that give out space in large pieces too. */
+const RESERVE_BYTES = 1 << 16;
+const fileIn = (dir: string): string => path.join(dir, 'reserve');
+
+/** Makes the reserve where there is none. Where there is no room for it nothing is said: the next write tells. */
+function keepReserve(dir: string): void {
+  const file = fileIn(dir);
+  if (fs.existsSync(file)) return;
+  try {
+    const fd = fs.openSync(file, 'wx', 0o600);
+    try {
+      // Nothing that a file system could store in less.
+      fs.writeFileSync(fd, crypto.randomBytes(RESERVE_BYTES));
+      fs.fsyncSync(fd);
+    } finally {
+      fs.closeSync(fd);
+    }
+  } catch {
+    giveUpReserve(dir);
+  }
+}
+
+/** Gives the room back to the disk; whether there was any. */
+function giveUpReserve(dir: string): boolean {
+  try {
+    fs.unlinkSync(fileIn(dir));
+    return true;
+  } catch {
+    return false;
+  }
 }

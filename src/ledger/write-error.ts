@@ -1,5 +1,5 @@
-import { FailedSync } from '../disk/append-line.ts';
 import { diskFault, isDiskFault } from '../disk/disk-fault.ts';
+import { FailedSync } from '../disk/durable-directory.ts';
 import { GwError } from '../errors.ts';
 import type { LedgerEvent } from './event.ts';
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { ensureDirectory } from '../disk/durable-directory.ts';
-import { isAlive, ownIdentity, type ProcessIdentity } from '../disk/process-identity.ts';
+import { isAlive, ownIdentity, type ProcessIdentity } from '../disk/lock-file.ts';
 
 // Which listeners of this user run, so that a create can name one (`--callback-url auto`): one file each, readable by this
 // user only, because its URL is all that a caller needs.

@@ -7,8 +7,7 @@ import type { FaultPlace, Struck } from './faults.ts';
 import { listen, type NoteRequest, type SandboxRequest } from './listener.ts';
 import { errorReply, Refusal, type SandboxReply } from './reply.ts';
 import { checkBody, formNote, type RequestBody, readBody } from './request-body.ts';
-import { type Call, findRoute, type Route } from './route.ts';
-import type { World } from './world.ts';
+import { type Call, findRoute, type Route, type World } from './route.ts';
 
 /** The gateway's own address: routes, credentials, bodies, rates, then the endpoint. */
 export function apiListener(routes: readonly Route[], world: World, note: NoteRequest): RequestListener {

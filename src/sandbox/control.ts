@@ -5,7 +5,7 @@ import { FaultSpecError, parseFaults } from './faults.ts';
 import type { SandboxRequest } from './listener.ts';
 import { jsonReply, Refusal, type SandboxReply } from './reply.ts';
 import { checkBody, readBody, refuseField } from './request-body.ts';
-import type { World } from './world.ts';
+import type { World } from './route.ts';
 
 // What a test of another program asks of the sandbox itself, under a path that the service cannot have (`--control`).
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { ownHosts, strangerIn } from '../loopback.ts';
 import { errorReply, type SandboxReply, xmlErrorReply } from './reply.ts';
-import type { World } from './world.ts';
+import type { World } from './route.ts';
 
 export type NoteRequest = (entry: SandboxRequest, done: boolean) => void;
 

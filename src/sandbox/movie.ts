@@ -4,8 +4,8 @@ import type { EncodedPacket, InputTrack } from 'mediabunny';
 import { alphaFixedRatios } from '../gateway/alpha/models.ts';
 import { makePng } from './media-check.ts';
 import type { OutputFile } from './output-source.ts';
+import type { World } from './route.ts';
 import type { SandboxTask } from './task.ts';
-import type { World } from './world.ts';
 
 const tone = {
   file: 'tone.m4a',

@@ -2,6 +2,7 @@ import { failureWords, sampleStarts } from './asset/library.ts';
 import { BETA_RECORD_DAYS, betaProducts, productWord } from './beta/plan.ts';
 import { SENSITIVE_TEXT, TOKENS_PER_S } from './chat/answer.ts';
 import { SANDBOX_CHAT_MODEL } from './chat/input.ts';
+import { SENSITIVE_OUTPUT_WORD, SENSITIVE_PROMPT_WORD } from './faults.ts';
 import {
   KNOWN_FILE_ID_START,
   presetsInWords,
@@ -9,7 +10,6 @@ import {
   SANDBOX_IMAGE_URL_MODEL,
 } from './image/order.ts';
 import { FINAL_FIRST_TEXT, IMAGE_S } from './image/reply.ts';
-import { SENSITIVE_OUTPUT_WORD, SENSITIVE_PROMPT_WORD } from './prompt-words.ts';
 
 /** What the embedded gateway does not imitate, a sentence each, for help texts. */
 export const notImitated: readonly string[] = [

@@ -9,8 +9,8 @@ import { imageOutputs } from './image/reply.ts';
 import { listen, type NoteRequest } from './listener.ts';
 import { checkLink, type OutputSource } from './output-source.ts';
 import { type SandboxReply, xmlErrorReply } from './reply.ts';
+import type { World } from './route.ts';
 import { downloadRow } from './store.ts';
-import type { World } from './world.ts';
 
 const redirectedMark = 'redirected';
 

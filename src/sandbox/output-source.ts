@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { World } from './world.ts';
+import type { World } from './route.ts';
 
 /** A file that the output listener can send. */
 export interface OutputFile {

@@ -3,7 +3,7 @@ import type * as z from 'zod';
 import { inOurWords } from '../gateway/body.ts';
 import { MB } from '../gateway/limits.ts';
 import { Refusal } from './reply.ts';
-import type { World } from './world.ts';
+import type { World } from './route.ts';
 
 /** What a request carries: JSON, or a form where the route takes one. */
 export interface RequestBody {

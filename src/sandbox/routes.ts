@@ -10,8 +10,7 @@ import { gammaRoutes } from './gamma/routes.ts';
 import { sandboxImageModels } from './image/order.ts';
 import { imageRoutes } from './image/routes.ts';
 import { jsonReply } from './reply.ts';
-import type { Route } from './route.ts';
-import type { World } from './world.ts';
+import type { Route, World } from './route.ts';
 
 /** `GET /v1/models` ("Model list entry"): the models that the sandbox serves. */
 const modelsRoute: Route = {

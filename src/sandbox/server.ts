@@ -10,10 +10,10 @@ import { diskStore } from './disk-store.ts';
 import { type Fault, FaultDraw } from './faults.ts';
 import type { SandboxRequest } from './listener.ts';
 import { outputListener, outputSources } from './output-listener.ts';
+import type { World } from './route.ts';
 import { routes } from './routes.ts';
 import { memoryStore } from './store.ts';
 import { type SandboxStatus, statusAt } from './task.ts';
-import type { World } from './world.ts';
 
 export interface SandboxOptions {
   /** The one key that is let in; a key that ends in `-restricted` gets 403. */

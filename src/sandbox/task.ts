@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { World } from './world.ts';
+import type { World } from './route.ts';
 
 /** Which limits a task and its create request count against ("Limits": standard 2.0 4K has its own). */
 export type Pool = 'standard' | '4k';

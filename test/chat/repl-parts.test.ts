@@ -3,8 +3,8 @@ import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { completerFor, expandHome, parseCommand, splitWords } from '../../src/chat/repl/commands.ts';
 import { saveConversation } from '../../src/chat/repl/conversation.ts';
-import { openHistory } from '../../src/chat/repl/history.ts';
 import { foldPaste } from '../../src/chat/repl/line-editor.ts';
+import { openHistory } from '../../src/chat/repl/start-conversation.ts';
 import { answers, KEY, sessionContext, tempDir } from './fixtures.ts';
 
 describe('a line is a command', () => {

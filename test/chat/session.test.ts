@@ -205,7 +205,7 @@ describe('a damaged session', () => {
 it('a lock that another process holds for 10 s is told', async () => {
   const dir = tempDir();
   const session = await openSession('work', {}, sessionContext(dir));
-  const { ownIdentity } = await import('../../src/disk/process-identity.ts');
+  const { ownIdentity } = await import('../../src/disk/lock-file.ts');
   const holder = { ...ownIdentity(), nonce: 'ab', atMs: Date.UTC(2026, 10, 20, 12) };
   fs.writeFileSync(path.join(sessionsIn(dir), 'work.lock'), JSON.stringify(holder));
   await expect(session.append(exchange('a'))).rejects.toMatchObject({

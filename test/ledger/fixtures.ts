@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { onTestFinished } from 'vitest';
-import { appendLine } from '../../src/disk/append-line.ts';
+import { appendLine } from '../../src/disk/durable-directory.ts';
 import type { IntentEvent, LedgerEvent, LedgerLine } from '../../src/ledger/event.ts';
 import { newJobKey } from '../../src/ledger/job-key.ts';
 import { currentJournal } from '../../src/ledger/journal-files.ts';

@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { isAlive, ownIdentity } from '../../src/disk/process-identity.ts';
+import { isAlive, ownIdentity } from '../../src/disk/lock-file.ts';
 import { newJobKey } from '../../src/ledger/job-key.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { bundle, Running, runNode } from './bundle.ts';

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { AppendCalls } from '../../src/disk/append-line.ts';
+import type { AppendCalls } from '../../src/disk/durable-directory.ts';
 import type { LedgerEvent } from '../../src/ledger/event.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { bundle, missing, Running } from './bundle.ts';

@@ -1,10 +1,12 @@
 import * as z from 'zod';
-import { isBase64, isDataUri, isWebUrl } from '../address.ts';
 import {
   field,
   fieldsOf,
   type ItemFlag,
   inOurWords,
+  isBase64,
+  isDataUri,
+  isWebUrl,
   type ObjectMaker,
   type Rule,
   requiredField,

@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { isImageUrl } from '../address.ts';
-import { type ObjectMaker, type Rule, valueAt, withRules } from '../body.ts';
+import { isImageUrl, type ObjectMaker, type Rule, valueAt, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { ChatErrorReply } from '../gateway-error.ts';
 import { geoModel, geoModelsWhere, isGeoModel, reasoningEfforts, thinkingLevels } from './models.ts';

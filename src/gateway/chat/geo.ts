@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { isBase64 } from '../address.ts';
-import { addRules, type ObjectMaker, type Rule, withRules } from '../body.ts';
+import { addRules, isBase64, type ObjectMaker, type Rule, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { geoModel, thinkingLevels } from './models.ts';
 

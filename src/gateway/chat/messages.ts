@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { isBase64, isWebUrl } from '../address.ts';
-import { type ObjectMaker, type Rule, withRules } from '../body.ts';
+import { isBase64, isWebUrl, type ObjectMaker, type Rule, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { ChatErrorReply } from '../gateway-error.ts';
 

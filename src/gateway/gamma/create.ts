@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { isDataUri, isWebUrl } from '../address.ts';
-import { field, type ObjectMaker, requiredField, withRules } from '../body.ts';
+import { field, isDataUri, isWebUrl, type ObjectMaker, requiredField, withRules } from '../body.ts';
 import { contentFlags, contentItem } from '../content.ts';
 import type { Endpoint } from '../endpoint.ts';
 import type { Modality } from '../limits.ts';

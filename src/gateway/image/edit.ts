@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { isImageUrl } from '../address.ts';
-import { field, fieldsOf, type ObjectMaker, requiredField, withRules } from '../body.ts';
+import { field, fieldsOf, isImageUrl, type ObjectMaker, requiredField, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { imageFields, qualityField } from './fields.ts';
 import { imageEditQualities, imageModelsWhere } from './models.ts';

@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { isBase64 } from '../address.ts';
-import { inOurWords, type ObjectMaker, requiredField, withRules } from '../body.ts';
+import { inOurWords, isBase64, type ObjectMaker, requiredField, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { ImageReply } from './reply.ts';
 

@@ -1,5 +1,4 @@
-import { isBase64, isImageUrl } from '../address.ts';
-import type { Note, Rule } from '../body.ts';
+import { isBase64, isImageUrl, type Note, type Rule } from '../body.ts';
 import { codePoints } from '../limits.ts';
 import {
   commonQualities,

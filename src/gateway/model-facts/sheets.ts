@@ -47,7 +47,7 @@ export function kindOf({ id, supported_endpoint_types: types = [] }: ModelEntry)
 
 /** Every sheet of the tables. */
 export async function modelSheets(): Promise<readonly ModelSheet[]> {
-  const [image, video] = await Promise.all([import('./image.ts'), import('./video.ts')]);
+  const [image, video] = await Promise.all([import('./video.ts'), import('./video.ts')]);
   return [...chatSheets(), ...image.imageSheets(), ...video.videoSheets()];
 }
 

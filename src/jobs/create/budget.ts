@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as path from 'node:path';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
-import { waitForLock } from '../../disk/wait-for-lock.ts';
+import { waitForLock } from '../../disk/lock-file.ts';
 import { GwError } from '../../errors.ts';
 import { findFamily } from '../../gateway/families.ts';
 import type { Family } from '../../gateway/task.ts';

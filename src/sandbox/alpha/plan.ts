@@ -5,14 +5,14 @@ import { assetIdOf } from '../../gateway/asset/fields.ts';
 import { mediumOf } from '../../gateway/content.ts';
 import type { Modality } from '../../gateway/limits.ts';
 import { checkAsset, type KeptAsset } from '../asset/library.ts';
+import { SENSITIVE_OUTPUT_WORD } from '../faults.ts';
 import { base64Bytes, checkMedia, readImageSize } from '../media-check.ts';
 import { type Film, filmFile, makeLastFrame, nearestRatio, videoFile } from '../movie.ts';
 import type { OutputSource } from '../output-source.ts';
-import { SENSITIVE_OUTPUT_WORD } from '../prompt-words.ts';
 import { Refusal } from '../reply.ts';
+import type { World } from '../route.ts';
 import { seededInt } from '../seeded.ts';
 import { findFinished, forcedFailure, makeTaskId, type Pool, type SandboxTask, taskTimes } from '../task.ts';
-import type { World } from '../world.ts';
 
 /** What a task of family A keeps. */
 export interface AlphaPlan {

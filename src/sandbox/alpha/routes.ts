@@ -5,9 +5,8 @@ import { markUsed } from '../asset/library.ts';
 import { framesPerS, pictureSize, videoFile } from '../movie.ts';
 import { signedLink } from '../output-source.ts';
 import { jsonReply, Refusal } from '../reply.ts';
-import type { Route } from '../route.ts';
+import type { Route, World } from '../route.ts';
 import { findTask, type SandboxTask, statusAt } from '../task.ts';
-import type { World } from '../world.ts';
 import { type AlphaPlan, checkReferences, lastFrameFile, planTask, poolOf } from './plan.ts';
 
 /** Family A: create and query ("Family A: create task", "Family A: query task"). */

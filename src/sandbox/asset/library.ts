@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { type AssetStatus, type AssetType, assetTypes, DEFAULT_PROJECT } from '../../gateway/asset/fields.ts';
 import { assetTypeOfUrl } from '../../gateway/asset/url.ts';
 import { Refusal } from '../reply.ts';
+import type { World } from '../route.ts';
 import { seededInt } from '../seeded.ts';
 import { makeTaskId } from '../task.ts';
-import type { World } from '../world.ts';
 
 // What the library holds, kept as documents. Times are Unix milliseconds.
 

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { canonical, groupTypes } from '../../gateway/asset/fields.ts';
 import { LIST_DEFAULT } from '../../gateway/asset/list.ts';
 import { Refusal } from '../reply.ts';
-import type { World } from '../world.ts';
+import type { World } from '../route.ts';
 import {
   allAssets,
   allGroups,

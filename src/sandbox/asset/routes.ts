@@ -37,8 +37,7 @@ import {
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import { jsonReply, Refusal, type SandboxReply } from '../reply.ts';
 import { type BodySchemas, checkBody, readAgainst } from '../request-body.ts';
-import type { Call, Route } from '../route.ts';
-import type { World } from '../world.ts';
+import type { Call, Route, World } from '../route.ts';
 import {
   allAssets,
   assetRecord,

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { betaFamily } from '../../gateway/beta/task.ts';
 import { filmFile, makeLastFrame } from '../movie.ts';
 import { type OutputFile, type OutputSource, signedLink } from '../output-source.ts';
+import type { World } from '../route.ts';
 import { findFinished, type SandboxTask } from '../task.ts';
-import type { World } from '../world.ts';
 import type { BetaPlan, BetaProduct } from './plan.ts';
 
 type Task = SandboxTask<BetaPlan>;

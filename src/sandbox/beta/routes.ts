@@ -5,11 +5,9 @@ import { betaFamily, betaTasks } from '../../gateway/beta/task.ts';
 import { statusCallbacks } from '../callbacks.ts';
 import { errorObject, jsonReply, Refusal, type SandboxReply } from '../reply.ts';
 import { refuseField } from '../request-body.ts';
-import type { Route } from '../route.ts';
+import type { Route, World } from '../route.ts';
 import { findTask, type SandboxTask } from '../task.ts';
-import type { World } from '../world.ts';
-import { type BetaPlan, planTask, readBetaRequest } from './plan.ts';
-import { betaStatus, createdData, taskRecord } from './record.ts';
+import { type BetaPlan, betaStatus, createdData, planTask, readBetaRequest, taskRecord } from './plan.ts';
 
 const refuse: Route['refuse'] = (refusal, { codeOnly }) => betaRefusalReply(refusal, codeOnly);
 

@@ -1,5 +1,5 @@
+import type { World } from '../route.ts';
 import { seededInt, seededRandom } from '../seeded.ts';
-import type { World } from '../world.ts';
 import type { Question, ToolOffer } from './input.ts';
 
 /** A prompt with this text is refused by the content filter. */

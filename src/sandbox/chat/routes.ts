@@ -6,8 +6,7 @@ import {
 import { type GeoBody, GeoStrictBody, geoGenerate, geoStream } from '../../gateway/chat/geo.ts';
 import { chatMessages, type MessagesBody, MessagesStrictBody } from '../../gateway/chat/messages.ts';
 import { refuseField } from '../request-body.ts';
-import type { Call, Route } from '../route.ts';
-import type { World } from '../world.ts';
+import type { Call, Route, World } from '../route.ts';
 import { answer, paceOf } from './answer.ts';
 import { completionsReply, readCompletions } from './completions.ts';
 import { geoReply, readGeo } from './geo.ts';

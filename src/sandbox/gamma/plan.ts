@@ -3,11 +3,12 @@ import { GAMMA_TOTAL_REFERENCE_S, gammaMedia } from '../../gateway/gamma/models.
 import { gammaScenario } from '../../gateway/gamma/rules.ts';
 import { gammaFamily } from '../../gateway/gamma/task.ts';
 import type { Modality } from '../../gateway/limits.ts';
+import { SENSITIVE_OUTPUT_WORD } from '../faults.ts';
 import { base64Bytes, checkMedia, readImageSize } from '../media-check.ts';
 import { type Film, filmFile, nearestRatio, videoFile } from '../movie.ts';
 import type { OutputSource } from '../output-source.ts';
-import { SENSITIVE_OUTPUT_WORD } from '../prompt-words.ts';
 import { refuseField } from '../request-body.ts';
+import type { World } from '../route.ts';
 import { seededInt } from '../seeded.ts';
 import {
   findFinished,
@@ -17,7 +18,6 @@ import {
   type TaskFailure,
   taskTimes,
 } from '../task.ts';
-import type { World } from '../world.ts';
 
 /** What a task of family C keeps. */
 export interface GammaPlan {

@@ -1,13 +1,12 @@
 import { type GammaCreateBody, GammaStrictCreateBody, gammaCreate } from '../../gateway/gamma/create.ts';
 import { gammaFamily, gammaQuery } from '../../gateway/gamma/task.ts';
 import { statusCallbacks } from '../callbacks.ts';
+import { SENSITIVE_PROMPT_WORD } from '../faults.ts';
 import { framesPerS, pictureSize, videoFile } from '../movie.ts';
 import { signedLink } from '../output-source.ts';
-import { SENSITIVE_PROMPT_WORD } from '../prompt-words.ts';
 import { jsonReply, Refusal } from '../reply.ts';
-import type { Route } from '../route.ts';
+import type { Route, World } from '../route.ts';
 import { findTask, type SandboxTask, statusAt } from '../task.ts';
-import type { World } from '../world.ts';
 import { type GammaPlan, planTask, promptOf, readGammaInput } from './plan.ts';
 
 /** Family C: create and query ("Family C endpoints"). */

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { type ImageModelFamily, imageFormats, imageModel, imageModels } from '../../gateway/image/models.ts';
 import { type ImageSize, parseImageSize } from '../../gateway/image/size.ts';
+import { SENSITIVE_PROMPT_WORD } from '../faults.ts';
 import { base64Bytes, readImageSize } from '../media-check.ts';
-import { SENSITIVE_PROMPT_WORD } from '../prompt-words.ts';
 import { Refusal } from '../reply.ts';
 import { refuseField } from '../request-body.ts';
-import type { World } from '../world.ts';
+import type { World } from '../route.ts';
 import { decode, encode, type ImageFormat, makeThumbnail } from './codecs.ts';
 import { type Canvas, draw } from './draw.ts';
 

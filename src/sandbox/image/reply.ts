@@ -3,7 +3,7 @@ import { IMAGE_LINK_LIFE_MS } from '../../gateway/image/models.ts';
 import { countTokens } from '../chat/answer.ts';
 import { type OutputSource, signedLink } from '../output-source.ts';
 import { eventReply, jsonReply, type ReplyEvent, type SandboxReply } from '../reply.ts';
-import type { World } from '../world.ts';
+import type { World } from '../route.ts';
 import { familyOf, type ImageOrder, type ImageSettings, type InputImage, Picture } from './order.ts';
 
 /** How long an image takes at speed 1, however many are made. */

@@ -14,11 +14,10 @@ import {
 } from '../../gateway/image/generate.ts';
 import { ImageNativeBody, imageNative } from '../../gateway/image/native.ts';
 import { field, respellGeo, textField } from '../chat/input.ts';
-import { SENSITIVE_PROMPT_WORD } from '../prompt-words.ts';
+import { SENSITIVE_PROMPT_WORD } from '../faults.ts';
 import { jsonReply, type SandboxReply } from '../reply.ts';
 import { checkBody, type FormBody, type FormFile, refuseField } from '../request-body.ts';
-import type { Call, Route } from '../route.ts';
-import type { World } from '../world.ts';
+import type { Call, Route, World } from '../route.ts';
 import {
   familyOf,
   type ImageOrder,
