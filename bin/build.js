@@ -16,14 +16,23 @@ const target = 'node20.18';
 const SHARED_FILE_BYTES = 60_000;
 
 /**
- * What dependencies load and gw never uses: HTTP/2 in undici, which costs 7 ms, and the starting of subcommands as
- * programs in commander, which costs 2 ms.
+ * What dependencies load and gw never uses: HTTP/2 in undici, which costs 7 ms, the starting of subcommands as programs in
+ * commander, which costs 2 ms, and in the queue the databases and clients that are not Redis and ioredis, the calendar of
+ * repeated rows, and the native part of msgpackr.
  */
 const withoutUnused = {
   name: 'without-unused',
   setup({ onResolve, onLoad }) {
     const namespace = 'without-unused';
     onResolve({ filter: /client-h2\.js$/ }, () => ({ path: 'HTTP/2', namespace }));
+    onResolve({ filter: /^(luxon|msgpackr-extract|pg|redis|bullmq-otel)$/ }, ({ path: what }) => ({
+      path: what,
+      namespace,
+    }));
+    onResolve(
+      { filter: /\/(postgres|valkey-glide-client|node-redis-client|bun-redis-client)(\/index)?$/ },
+      (found) => (/node_modules.bullmq/.test(found.importer) ? { path: found.path, namespace } : undefined),
+    );
     onResolve({ filter: /^node:child_process$/ }, ({ importer }) =>
       /node_modules.commander/.test(importer) ? { path: 'node:child_process', namespace } : undefined,
     );

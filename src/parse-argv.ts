@@ -65,7 +65,7 @@ interface Reached {
 function addFlag(command: Command, key: string, flag: Flag, typed: Typed, isHidden = false): void {
   const short = flag.short ? `-${flag.short}, ` : '';
   const name = flagName(key);
-  const value = flag.value ? ` <${flag.value}>` : '';
+  const value = flag.value ? (flag.optional ? ` [${flag.value}]` : ` <${flag.value}>`) : '';
   const add = (flags: string, negated: boolean) => {
     const option = new Option(flags).hideHelp(isHidden);
     command.addOption(option);

@@ -189,6 +189,23 @@ export const program: Node = group(
         'count the rows of a manifest by where they stand',
         async () => (await import('./commands/batch/status.ts')).status,
       ),
+      leaf(
+        'cancel',
+        'take rows out of the queue that were not sent yet',
+        async () => (await import('./commands/batch/cancel.ts')).cancel,
+      ),
+    ]),
+    leaf(
+      'worker',
+      'work on rows of batches that several machines share',
+      async () => (await import('./commands/worker.ts')).worker,
+    ),
+    group('queue', 'the queue that several machines share', [
+      leaf(
+        'serve',
+        'start a local Redis for a first try, and print its URL',
+        async () => (await import('./commands/queue/serve.ts')).serve,
+      ),
     ]),
     group(
       'models',

@@ -24,6 +24,7 @@ const allowed: Record<string, readonly string[]> = {
   flags: [...leaves, 'gateway', 'io', 'media', 'config'],
   gallery: [],
   batch: [...leaves, 'flags', 'media'],
+  machines: [...leaves, 'gateway', 'ledger', 'jobs', 'batch'],
   completion: [...leaves, 'gateway', 'disk', 'config', 'ledger', 'flags', 'command.ts', 'program.ts'],
   commands: ['*'],
 };
@@ -68,4 +69,18 @@ test('nothing in the product reads the process but the entry', () => {
     /\bprocess\.(env|argv|exit|cwd|std(in|out|err))\b/.test(readFileSync(path.join(src, file), 'utf8')),
   );
   expect(reads).toEqual(['entry.ts']);
+});
+
+test('what works with Redis is loaded where it is asked for, by the commands that do', () => {
+  const redis =
+    /^(?:bullmq|ioredis|rate-limiter-flexible)$|\/(?:machines\/(?:engine|store|rates|open|follow|worker-run)|(?:open|follow|worker-run))\.ts$/;
+  const inside = files.filter((file) => !/^(?:commands[/\\])?machines[/\\]/.test(file));
+  for (const file of inside) {
+    const text = readFileSync(path.join(src, file), 'utf8');
+    const values = text.matchAll(/^(?:import|export) (?!type\b)[^;']*?\bfrom '([^']+)'/gm);
+    for (const [, target = ''] of values) {
+      const isOurs = target.includes('machines/') || !target.startsWith('.');
+      expect(isOurs && redis.test(target), `${file} imports ${target}`).toBe(false);
+    }
+  }
 });

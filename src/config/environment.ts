@@ -21,6 +21,7 @@ export const environmentVariables = {
     'the key, for whatever gateway is in force; --api-key-file, and a --profile with a key of its own, win over it',
   GW_API_KEY_ORIGIN: 'the only origin (such as https://gateway.example.com) that GW_API_KEY goes to',
   ...ofSettings,
+  GW_REDIS_URL: 'the queue that several machines share, for --redis without a value: redis://… or rediss://…',
   GW_VERBOSE: '1 shows each request and reply on stderr (as --verbose)',
   GW_LEDGER_PROMPTS: 'off keeps prompts out of the ledger and of the history of gw chat',
   GW_CONFIG_DIR: 'where profiles and keys are kept, in place of the standard directory',

@@ -33,6 +33,8 @@ export interface Flag<T = unknown> {
   readonly short?: string | undefined;
   /** Placeholder of the value in help; absent for a boolean. */
   readonly value?: string | undefined;
+  /** May be given without its value, which is the empty text then; written apart from it, it stands last. */
+  readonly optional?: boolean | undefined;
   /** May be given several times with different values. */
   readonly list?: boolean | undefined;
   /** `--no-NAME` exists too. */

@@ -85,3 +85,9 @@ async function fromStdin({ host, signal }: Context): Promise<{ manifest: Manifes
   const kept = openJsonLines('-', file);
   return { manifest: { ...kept, file: path.join(host.cwd, '-') }, close };
 }
+
+/** `--redis`: a server, or the one of GW_REDIS_URL. */
+export const redisFlag: Flag<string> = {
+  ...text('URL', 'the queue that several machines share, redis://… or rediss://… (default: GW_REDIS_URL)'),
+  optional: true,
+};

@@ -9,6 +9,7 @@ import type { RunProgress } from '../../io/io.ts';
 import type { Estimate } from '../../jobs/cost.ts';
 import { fieldDigests } from '../../jobs/create/once.ts';
 import { cleanNameValue, escapePattern } from '../../jobs/save/output-path.ts';
+import type { SharedRate } from '../../jobs/watch/rate.ts';
 import { createTurns, SAVES_AT_ONCE, type Turns } from '../../jobs/watch/turns.ts';
 import { create as imageCreate } from '../image/create.ts';
 import { edit as imageEdit } from '../image/edit.ts';
@@ -54,7 +55,7 @@ function contextOf(row: Row, manifest: string, ctx: Context): Context {
 }
 
 /** The flags of a row with its place to save as a path of its own, in which `{key}` and `{row}` are filled in. */
-async function flagsOf(row: Row, rows: number, ctx: Context): Promise<Record<string, unknown>> {
+export async function flagsOf(row: Row, rows: number, ctx: Context): Promise<Record<string, unknown>> {
   const out = row.flags.out ?? (await ctx.settings()).out.value;
   if (out === '-')
     throw usage('--out -: a row is not written to stdout', 'name a file, a directory or a pattern');
@@ -138,9 +139,9 @@ export interface RowWorld {
 }
 
 /** Makes what the rows of a run share: one batch of looks, and lanes for downloads. */
-export function rowWorld(ctx: Context): RowWorld {
+export function rowWorld(ctx: Context, rateOf?: (pool: string) => SharedRate): RowWorld {
   const turns = createTurns(SAVES_AT_ONCE);
-  return { ctx: { ...ctx, followers: createFollowers(ctx, { turns }) }, turns };
+  return { ctx: { ...ctx, followers: createFollowers(ctx, { turns, ...(rateOf && { rateOf }) }) }, turns };
 }
 
 /** What is said of all rows of a run. */
@@ -150,18 +151,20 @@ export interface RowOptions extends BudgetFlags {
   readonly rows: number;
   /** The manifest, for messages. */
   readonly named: string;
+  /** False: it ends with the task's ID, and no slot is waited for. */
+  readonly wait?: boolean;
 }
 
 /** Creates a row, waits for it and saves it, or goes on with the job that its key has; as its create prints it. */
 export async function createRow(
   row: Row,
   manifest: string,
-  { rows, named, ...limits }: RowOptions,
+  { rows, named, wait = true, ...limits }: RowOptions,
   { ctx }: RowWorld,
 ): Promise<Outcome<JobResult>> {
   const own = contextOf(row, manifest, ctx);
   const command = commandOf(row);
-  const shared = { once: row.key, wait: true, queue: true, ...limits };
+  const shared = { once: row.key, wait, queue: wait, ...limits };
   const takes = Object.entries(shared).filter(([key]) => Object.hasOwn(command.flags, key));
   const { io } = ctx;
   const outcome = await command.run(
@@ -192,7 +195,8 @@ const namedBy = (key: string, bars: RunProgress): RunProgress => ({
   download: (update) => bars.download({ ...update, name: key }),
 });
 
-const silent: RunProgress = { task() {}, download() {}, whole() {}, line() {}, stop() {} };
+/** Draws nothing. */
+export const silent: RunProgress = { task() {}, download() {}, whole() {}, line() {}, stop() {} };
 
 function commandOf({ command }: Row): AnyCommand {
   const found = createCommands[command];

@@ -10,7 +10,7 @@ import { durationText } from '../../io/quantity-text.ts';
 import { refuseUnpriced } from '../before-create.ts';
 import type { JobResult } from '../video/follow-job.ts';
 import { checkRows, Tally } from './check.ts';
-import { defaultFlags, defaultsNote, manifestArgs, nameFlags, openRows } from './flags.ts';
+import { defaultFlags, defaultsNote, manifestArgs, nameFlags, openRows, redisFlag } from './flags.ts';
 import { type KnownRow, knownRows } from './known-rows.ts';
 import { familyOf, placesOf } from './places.ts';
 import { openReport } from './report.ts';
@@ -31,12 +31,36 @@ const runFlags = {
     completes: 'file',
   }),
   events: on('one JSON object a line on stdout as it happens, in place of the result'),
+  redis: redisFlag,
+  detach: on('with --redis: hand the rows over and return'),
+  refill: on('with --redis: send rows again that were handed over and that the queue has lost'),
 } as const;
 type RunFlags = FlagValues<typeof runFlags>;
 
 function wholeNumber(raw: string, flag: string): number {
   if (/^[1-9]\d{0,5}$/.test(raw)) return Number(raw);
   throw usage(`${flag} ${raw}: a whole number from 1 on is taken`);
+}
+
+/** Throws `usage` for flags that do not go with each other. */
+function refuseApart(flags: RunFlags): void {
+  const { redis, detach, refill, concurrency, stopOnError, maxCost } = flags;
+  if (redis === undefined) {
+    const name = detach ? '--detach' : refill ? '--refill' : undefined;
+    if (name)
+      throw usage(`${name}: goes with --redis`, 'without it the rows are worked on by this run alone');
+    return;
+  }
+  if (concurrency !== undefined) {
+    throw usage(
+      `--concurrency ${concurrency}: does not go with --redis`,
+      'each gw worker has a --concurrency',
+    );
+  }
+  if (maxCost !== undefined) {
+    throw usage('--max-cost: does not go with --redis', 'each worker keeps to the budget of its own machine');
+  }
+  if (stopOnError) throw usage('--stop-on-error: does not go with --redis', 'gw batch cancel takes rows out');
 }
 
 /** What is printed of a row as it ends (the contract, section "batch"). */
@@ -70,10 +94,13 @@ export const run = defineCommand({
   human: ({ files }: RowResult) => files.map(({ path }) => `${path}\n`).join(''),
   async *run({ args, flags: typed }, ctx): AsyncGenerator<Outcome<RowResult>> {
     const flags = typed as RunFlags;
+    refuseApart(flags);
     const input = await openRows(args, typed, ctx);
     const { named, file } = input.manifest;
     const report = openReport(flags.report, ctx.host.cwd);
     try {
+      const machines = flags.redis === undefined ? undefined : await import('../machines/follow.ts');
+      await machines?.refuseUnportable(input, ctx);
       const known = await knownRows(input.name, ctx);
       const tally = new Tally(known);
       for await (const { line, message } of checkRows(input, tally, ctx)) {
@@ -85,6 +112,10 @@ export const run = defineCommand({
       }
       if (tally.rows === 0) throw usage(`${named}: there is no row in it`);
       await refuseUnpriced(await ctx.settings(), tally, flags, ctx);
+      if (machines) {
+        yield* machines.runOnMachines({ ...{ input, flags, known, report, ctx }, rows: tally.rows });
+        return;
+      }
       // Said once, and not for each row.
       await ctx.gateway();
       yield* new BatchRun({ ...{ input, flags, known, tally, report, file, named }, ctx }).outcomes();

@@ -27,18 +27,27 @@ export interface Followers {
  */
 export function createFollowers(
   ctx: Context,
-  { ownRates = false, turns }: { readonly ownRates?: boolean; readonly turns?: Turns } = {},
+  {
+    ownRates = false,
+    turns,
+    rateOf: given,
+  }: {
+    readonly ownRates?: boolean;
+    readonly turns?: Turns;
+    /** Rates that are kept elsewhere than with the processes of this user. */
+    readonly rateOf?: (pool: string) => SharedRate;
+  } = {},
 ): Followers {
   // The rows of a batch share the looks and the lanes of the whole.
   const { followers: shared } = ctx;
   const lookers = new Map<Access, Map<string, Looker>>();
   const account = async (): Promise<AccountType> => (await ctx.settings()).account.value;
-  const looker = async (family: TaskFamily, given?: Access): Promise<Looker> => {
-    if (shared) return shared.looker(family, given);
-    const access = given ?? (await ctx.gateway());
+  const looker = async (family: TaskFamily, ofJob?: Access): Promise<Looker> => {
+    if (shared) return shared.looker(family, ofJob);
+    const access = ofJob ?? (await ctx.gateway());
     const inForce = await account();
     const { createLooker } = await import('../../jobs/watch/looker.ts');
-    const rateOf = ownRates ? undefined : await sharedRates(access, ctx);
+    const rateOf = given ?? (ownRates ? undefined : await sharedRates(access, ctx));
     // Two keys of one gateway may be two accounts, which do not see each other's tasks.
     const own = lookers.get(access) ?? new Map<string, Looker>();
     lookers.set(access, own);

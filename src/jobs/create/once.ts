@@ -103,16 +103,26 @@ async function standing(
   { name, origin, intent, body, anyCallback }: OnceRequest,
   deps: OnceDeps,
 ): Promise<{ readonly place: OncePlace; readonly current: Job | undefined }> {
+  const { key, attempt, current } = await lastUnderKey(origin, name, (job) =>
+    settled(job, intent.family, deps),
+  );
+  const externalId = onceJobKey(origin, name, attempt);
+  const once = { key: name, attempt, fields: fieldDigests(body, anyCallback) };
+  return { place: { key, externalId, once }, current };
+}
+
+/** The last job under a key that counts, as `jobOf` finds jobs by their keys, and the key and attempt of the next one. */
+export async function lastUnderKey(
+  origin: string,
+  name: string,
+  jobOf: (key: string) => Promise<Job | undefined>,
+): Promise<{ readonly key: string; readonly attempt: number; readonly current: Job | undefined }> {
   let current: Job | undefined;
   let attempt = 1;
   for (let retry = 1; ; ) {
     const key = onceJobKey(origin, name, attempt, retry);
-    const job = await settled(key, intent.family, deps);
-    if (!job) {
-      const externalId = onceJobKey(origin, name, attempt);
-      const once = { key: name, attempt, fields: fieldDigests(body, anyCallback) };
-      return { place: { key, externalId, once }, current };
-    }
+    const job = await jobOf(key);
+    if (!job) return { key, attempt, current };
     if (madeNothing(job)) retry += 1;
     else {
       current = job;

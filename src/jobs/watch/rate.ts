@@ -42,6 +42,8 @@ export class Pace {
     if (this.#nextMs > nowMs) return this.#nextMs - nowMs;
     if (this.#turnMs === undefined && this.#shared) {
       const inMs = this.#shared.take(this.#spacingMs, this.#clock.now());
+      const againInMs = this.#shared.againInMs?.();
+      if (inMs === undefined && againInMs !== undefined) return againInMs;
       if (inMs === undefined && this.#busy < MAX_BUSY) {
         this.#busy += 1;
         return BUSY_PAUSE_MS;
@@ -125,6 +127,11 @@ export interface SharedRate {
    * another process is taking one this very moment. A file that cannot be used shares nothing: the turn is now.
    */
   take(spacingMs: number, nowMs: number): number | undefined;
+  /**
+   * Where turns are given out elsewhere, and are asked for until one comes: in how many milliseconds to ask again after
+   * `take` had none.
+   */
+  againInMs?(): number;
   /** No request may leave for so long; an hour at most, because the gateway's word may be a mistake. */
   hold(delayMs: number, nowMs: number): void;
 }

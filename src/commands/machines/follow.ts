@@ -1,0 +1,592 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { unportable } from '../../batch/portable.ts';
+import { type Row, readRows } from '../../batch/rows.ts';
+import type { Outcome } from '../../command.ts';
+import { trustedStateDir } from '../../config/dirs.ts';
+import { type Context, commandFor, gatewayName, originOfGateway } from '../../context.ts';
+import { appendLine, ensureDirectory } from '../../disk/durable-directory.ts';
+import { type ErrorKind, errorKinds, GwError, Interrupted, usage } from '../../errors.ts';
+import { lastUnderKey } from '../../jobs/create/once.ts';
+import {
+  digestOf,
+  isOver,
+  type LogEntry,
+  type RowRecord,
+  type RowState,
+  rowStates,
+  type ToldError,
+} from '../../machines/row.ts';
+import type { openRows } from '../batch/flags.ts';
+import type { KnownRow } from '../batch/known-rows.ts';
+import { familyOf, placesOf } from '../batch/places.ts';
+import type { openReport } from '../batch/report.ts';
+import { creates } from '../batch/row-command.ts';
+import type { RowResult } from '../batch/run.ts';
+import { type OpenQueue, openQueue } from './open.ts';
+
+// A batch on the queue, from the machine that has the manifest: its rows are handed over, followed, counted, taken out.
+
+type Input = Awaited<ReturnType<typeof openRows>>;
+
+export interface FollowInput {
+  readonly input: Input;
+  readonly flags: {
+    readonly redis?: string;
+    readonly detach?: boolean;
+    readonly refill?: boolean;
+    readonly retryFailed?: boolean;
+    readonly limit?: number;
+  };
+  /** What this machine's ledger knows of the rows. */
+  readonly known: ReadonlyMap<string, KnownRow>;
+  readonly rows: number;
+  readonly report: ReturnType<typeof openReport>;
+  readonly ctx: Context;
+}
+
+/** Rows that are handed over in one go. */
+const AT_ONCE = 200;
+/** How long one look for events lasts, and how often all rows are looked at, in case some were missed. */
+const BLOCK_MS = 1_000;
+const RESCAN_MS = 10_000;
+
+/** `gw batch run --redis`: hands the rows over and follows them, wherever they are worked on. */
+export async function* runOnMachines(input: FollowInput): AsyncGenerator<Outcome<RowResult>> {
+  const queue = await openQueue(input.flags.redis ?? '', input.ctx);
+  try {
+    yield* new BatchOnQueue(input, queue).outcomes();
+  } finally {
+    await queue.close().catch(() => {});
+  }
+}
+
+/** Throws `usage` for the first row that must not, or cannot, be worked on elsewhere. */
+export async function refuseUnportable(input: Input, ctx: Context): Promise<void> {
+  for await (const row of readRows(input)) {
+    // What is wrong with the row itself is told with all that is wrong with others.
+    if ('faults' in row) continue;
+    const [fault] = unportable(row, creates, (text) => ctx.io.withoutSecrets(text));
+    if (fault !== undefined) throw usage(`${input.manifest.named}:${row.line}: ${fault}`);
+  }
+}
+
+class BatchOnQueue {
+  readonly #in: FollowInput;
+  readonly #queue: OpenQueue;
+  readonly #memory: Memory;
+  /** Rows that are not over, by their keys. */
+  readonly #open = new Map<string, Row>();
+  readonly #counts = { saved: 0, failed: 0, unknown: 0, cancelled: 0, before: 0, handedOver: 0 };
+  readonly #settled: Outcome<RowResult>[] = [];
+
+  constructor(input: FollowInput, queue: OpenQueue) {
+    this.#in = input;
+    this.#queue = queue;
+    this.#memory = new Memory(input.input.name, input.ctx);
+  }
+
+  async *outcomes(): AsyncGenerator<Outcome<RowResult>> {
+    const { input, ctx, flags } = this.#in;
+    const since = await this.#queue.store.lastEvent(input.name);
+    let chunk: Row[] = [];
+    for await (const row of readRows(input)) {
+      ctx.signal.throwIfAborted();
+      if ('faults' in row) throw usage(`${input.manifest.named}:${row.line}: ${row.faults[0]}`);
+      chunk.push(row);
+      if (chunk.length < AT_ONCE) continue;
+      await this.#handOver(chunk);
+      chunk = [];
+    }
+    await this.#handOver(chunk);
+    // Rows that an earlier run has saved are not printed, and count for the exit code.
+    if (this.#counts.before > 0) yield {};
+    yield* this.#settled.splice(0);
+    if (flags.detach) {
+      const { handedOver } = this.#counts;
+      const open = this.#open.size;
+      ctx.io.note(
+        `${handedOver} rows handed over, ${open} not done yet; follow them with: ${this.#commandLine('run')}`,
+      );
+      yield {};
+      return;
+    }
+    yield* this.#follow(since);
+    this.#sum();
+  }
+
+  /** Puts those of some rows on the queue that are not there; what is over is settled. */
+  async #handOver(rows: readonly Row[]): Promise<void> {
+    const { known, flags } = this.#in;
+    const { store, engine } = this.#queue;
+    const records = await store.read(rows.map(({ key }) => key));
+    const fresh: Row[] = [];
+    const tickets: { key: string; round: number; queue: string }[] = [];
+    for (const [at, row] of rows.entries()) {
+      const record = records[at];
+      const local = known.get(row.key);
+      const told = this.#memory.of(row.key);
+      if (record) {
+        const now = await this.#takeUp(row, record);
+        if (now)
+          tickets.push({ key: row.key, round: now.round, queue: now.state === 'ended' ? 'save' : now.pool });
+      } else if (told?.saved || local?.state === 'saved') {
+        this.#counts.saved += 1;
+        this.#counts.before += 1;
+        this.#in.report.add({ ...this.#resultOf(row, undefined), ...(told?.saved ?? fromLedger(local)) });
+      } else if (local?.state === 'unknown') this.#settle(row, undefined, unknownHere);
+      else if (told && !flags.refill && local?.state !== 'running' && local?.state !== 'unsaved') {
+        this.#settle(row, undefined, forgotten);
+      } else if (local?.state === 'failed' && !flags.retryFailed) this.#settle(row, undefined, failedHere);
+      else if (this.#counts.handedOver + fresh.length < (flags.limit ?? Number.POSITIVE_INFINITY))
+        fresh.push(row);
+    }
+    // Durable here first: a queue that forgets them is then found out.
+    this.#memory.handedOver(fresh.map(({ key }) => key));
+    for (const row of fresh) {
+      const record = await this.#recordOf(row, known.get(row.key));
+      await store.handOver(record, this.#queue.host);
+      tickets.push({ key: row.key, round: record.round, queue: record.pool });
+      this.#open.set(row.key, row);
+    }
+    this.#counts.handedOver += fresh.length;
+    await engine.add(tickets);
+  }
+
+  /** A row that the queue has: what is over and wanted again is put back; undefined where nothing is left to do. */
+  async #takeUp(row: Row, record: RowRecord): Promise<RowRecord | undefined> {
+    const { flags, input } = this.#in;
+    const { store, host } = this.#queue;
+    if (
+      JSON.stringify(record.row.flags) !== JSON.stringify(row.flags) ||
+      record.row.command !== row.command
+    ) {
+      throw usage(
+        `${input.manifest.named}:${row.line}: the row has changed since it was handed over (${row.key})`,
+        'give the row another id to make a new job, or write it as it was',
+      );
+    }
+    const round = record.round + 1;
+    const put = async (step: 'again' | 'resumed' | 'cleared', changes: object) => {
+      if ((await store.step(row.key, step, { host }, { ...changes, round })) !== 'ok') return undefined;
+      this.#open.set(row.key, row);
+      const [now] = await store.read([row.key]);
+      return now;
+    };
+    if (record.state === 'cancelled') return put('again', {});
+    if (
+      record.state === 'failed' &&
+      record.id !== undefined &&
+      record.family !== 'image' &&
+      canGoOn(record.error)
+    ) {
+      return put('resumed', {});
+    }
+    if (record.state === 'failed' && flags.retryFailed) return put('again', { again: true, id: '' });
+    if (record.state === 'unknown') {
+      const id = await this.#idInReach(row.key);
+      if (id !== undefined) return put('cleared', { id });
+    }
+    if (!isOver(record.state)) {
+      this.#open.set(row.key, row);
+      return record;
+    }
+    if (record.state === 'saved' && this.#memory.of(row.key)?.saved) {
+      this.#counts.before += 1;
+      this.#counts.saved += 1;
+      this.#in.report.add(this.#resultOf(row, record));
+    } else this.#settle(row, record);
+    return undefined;
+  }
+
+  /** The task that this machine's ledger knows of a row. */
+  async #idInReach(key: string): Promise<string | undefined> {
+    const { ctx } = this.#in;
+    const origin = originOfGateway(gatewayName(await ctx.settings()));
+    const ledger = await ctx.ledger();
+    const { current } = await lastUnderKey(origin, key, async (of) => (await ledger.find({ ids: [of] }))[0]);
+    return current?.family === 'image' ? undefined : current?.id;
+  }
+
+  /** A new row; one that this machine has created before goes on with its task. */
+  async #recordOf(row: Row, local: KnownRow | undefined): Promise<RowRecord> {
+    const { flags, rows, input } = this.#in;
+    const family = familyOf(row.command);
+    const task = { family, settings: { resolution: row.flags.resolution } };
+    const isMade = (local?.state === 'running' || local?.state === 'unsaved') && family !== 'image';
+    return {
+      state: isMade ? 'running' : 'waiting',
+      ...(isMade && { id: local.id, status: local.status }),
+      round: 0,
+      ...{ row, rows, family, named: input.manifest.named },
+      again: flags.retryFailed === true,
+      pool: placesOf(task, this.#queue.account).pool,
+      files: [],
+    };
+  }
+
+  async *#follow(from: string): AsyncGenerator<Outcome<RowResult>> {
+    const { ctx, input } = this.#in;
+    const { store, engine } = this.#queue;
+    const { timeoutMs } = await ctx.settings();
+    if (this.#open.size > 0 && (await engine.workers())?.length === 0) {
+      ctx.io.note('no worker is connected: start one on each machine with gw worker --redis');
+    }
+    const connection = this.#queue.duplicate();
+    const end = () => connection.disconnect();
+    ctx.signal.addEventListener('abort', end, { once: true });
+    const bars = ctx.io.progress();
+    let since = from;
+    let scannedMs = Number.NEGATIVE_INFINITY;
+    let looking: ReturnType<typeof store.events> | undefined;
+    try {
+      while (this.#open.size > 0 && !ctx.signal.aborted) {
+        this.#draw(bars);
+        if (ctx.clock.steady() - scannedMs > RESCAN_MS && store.awayMs() === 0) {
+          scannedMs = ctx.clock.steady();
+          await this.#look([...this.#open.keys()]);
+        }
+        looking ??= store.events(connection, input.name, since, BLOCK_MS);
+        looking.catch(() => {});
+        const events = await Promise.race([looking, ctx.clock.sleep(BLOCK_MS)]).catch(() => undefined);
+        if (store.awayMs() > timeoutMs.value) throw away(store.awayMs(), this.#commandLine('run'));
+        if (events !== undefined) {
+          looking = undefined;
+          for (const event of events) await this.#tell(event);
+          since = events.at(-1)?.at ?? since;
+          await this.#look(events.map(({ key }) => key).filter((key) => this.#open.has(key)));
+        }
+        yield* this.#settled.splice(0);
+      }
+      if (ctx.signal.aborted) throw this.#interrupted();
+    } finally {
+      ctx.signal.removeEventListener('abort', end);
+      connection.disconnect();
+      bars.stop();
+    }
+  }
+
+  #draw(bars: ReturnType<Context['io']['progress']>): void {
+    const { saved, failed, unknown, cancelled } = this.#counts;
+    bars.whole({
+      done: saved + failed + unknown + cancelled,
+      failed: failed + unknown,
+      total: this.#in.rows,
+    });
+  }
+
+  /** Settles those of some rows that are over. */
+  async #look(keys: readonly string[]): Promise<void> {
+    const wanted = [...new Set(keys)];
+    for (const [at, record] of (await this.#queue.store.read(wanted)).entries()) {
+      const row = this.#open.get(wanted[at] ?? '');
+      if (!row) continue;
+      if (!record) this.#settle(row, undefined, forgotten);
+      else if (isOver(record.state)) this.#settle(row, record);
+    }
+  }
+
+  /** A step as an event, with --events. */
+  async #tell({ at, key, entry }: { at: string; key: string; entry: Omit<LogEntry, 't'> }): Promise<void> {
+    const { ctx } = this.#in;
+    const row = this.#open.get(key);
+    if (!ctx.events || !row) return;
+    const words: Partial<Record<LogEntry['step'], string>> = {
+      sending: 'intent',
+      accepted: 'accepted',
+      ended: 'status',
+    };
+    const event = words[entry.step];
+    if (event === undefined) return;
+    await ctx.io.outJson({
+      event,
+      t: new Date(Number(at.split('-')[0])).toISOString(),
+      family: familyOf(row.command),
+      key,
+      id: entry.id,
+      host: entry.host,
+      ...(event === 'status' && { status: 'succeeded' }),
+    });
+  }
+
+  /** What came of a row is printed and counted; `error` where the queue does not know it. */
+  #settle(row: Row, record: RowRecord | undefined, error?: ToldError): void {
+    const { ctx, input, report } = this.#in;
+    const told = error ?? record?.error;
+    const result = { ...this.#resultOf(row, record), error: told ?? null };
+    this.#open.delete(row.key);
+    report.add(result);
+    if (record?.state === 'cancelled') {
+      this.#counts.cancelled += 1;
+      return;
+    }
+    if (record?.state === 'saved') {
+      this.#counts.saved += 1;
+      this.#memory.saved(row.key, result);
+      if (ctx.events)
+        for (const file of result.files) void ctx.io.outJson(this.#savedEvent(row, result, file));
+      this.#settled.push({ value: result });
+      return;
+    }
+    this.#counts[told?.kind === 'unknown_outcome' ? 'unknown' : 'failed'] += 1;
+    this.#settled.push({ value: result, error: errorOf(told, `${input.manifest.named}:${row.line}`) });
+  }
+
+  #savedEvent(row: Row, { id, family }: RowResult, file: object): object {
+    return {
+      event: 'saved',
+      t: new Date(this.#in.ctx.clock.now()).toISOString(),
+      family,
+      key: row.key,
+      id,
+      ...file,
+    };
+  }
+
+  #resultOf({ row, line, key, command }: Row, record: RowRecord | undefined): RowResult {
+    const here = record?.host === undefined || record.host === this.#queue.host;
+    return {
+      ...{ row, line, key },
+      id: record?.id ?? null,
+      family: familyOf(command),
+      status: record?.status ?? record?.state ?? 'unknown',
+      files: (record?.files ?? []).map((file) =>
+        here ? file : { ...file, path: `${record?.host}:${file.path}` },
+      ),
+      // It holds links, and none of them is ever on the queue.
+      record: null,
+      error: null,
+    };
+  }
+
+  #commandLine(command: 'run'): string {
+    const { input, ctx } = this.#in;
+    const { named } = input.manifest;
+    const name = input.name === path.basename(named, path.extname(named)) ? '' : ` --name ${input.name}`;
+    return commandFor(`gw batch ${command} ${named}${name} --redis`, ctx);
+  }
+
+  #sum(): void {
+    const { ctx, rows } = this.#in;
+    const { saved, failed, unknown, cancelled } = this.#counts;
+    const left = rows - saved - failed - unknown - cancelled;
+    const parts = [
+      `${saved} saved`,
+      ...(failed > 0 ? [`${failed} failed`] : []),
+      ...(unknown > 0 ? [`${unknown} of unknown outcome`] : []),
+      ...(cancelled > 0 ? [`${cancelled} taken out`] : []),
+      ...(left > 0 ? [`${left} not done`] : []),
+    ];
+    const again = this.#commandLine('run');
+    const next = [
+      ...(left > 0 || cancelled > 0 ? [`go on with: ${again}`] : []),
+      ...(failed > 0 ? [`create anew what failed with: ${again} --retry-failed`] : []),
+      ...(unknown > 0 ? ['gw jobs sync on the machine that sent it looks for what is unknown'] : []),
+    ];
+    ctx.io.note([`${rows === 1 ? '1 row' : `${rows} rows`}: ${parts.join(', ')}`, ...next].join('; '));
+  }
+
+  #interrupted(): unknown {
+    const { reason } = this.#in.ctx.signal;
+    return reason instanceof Interrupted
+      ? new Interrupted(reason.signal, `the workers go on; follow them with: ${this.#commandLine('run')}`)
+      : reason;
+  }
+}
+
+const away = (awayMs: number, next: string): GwError =>
+  new GwError('unavailable', `Redis has been away for ${Math.round(awayMs / 1000)} s`, {
+    hint: `the workers finish what they run; follow the batch again with: ${next}`,
+  });
+
+/** Failures of a job that is paid for, and of which the rest can be done. */
+const goesOn: ReadonlySet<string> = new Set([
+  'download',
+  'wait_timeout',
+  'unavailable',
+  'rate_limited',
+  'internal',
+]);
+const canGoOn = (error: ToldError | undefined): boolean => error !== undefined && goesOn.has(error.kind);
+
+const unknownError = (message: string, hint: string): ToldError => ({
+  kind: 'unknown_outcome',
+  message,
+  hint,
+  exit_code: errorKinds.unknown_outcome.exitCode,
+});
+const forgotten = unknownError(
+  'the queue does not know this row any more, which was handed over: it may have been created, and was not sent again',
+  'the workers’ ledgers may know it; --refill sends such rows again',
+);
+const unknownHere = unknownError(
+  'it is not known what became of its job on this machine',
+  'gw jobs sync looks for it',
+);
+const failedHere: ToldError = {
+  kind: 'task_failed',
+  message: 'its job on this machine ended badly',
+  hint: '--retry-failed makes a new one',
+  exit_code: errorKinds.task_failed.exitCode,
+};
+
+function errorOf(told: ToldError | undefined, where: string): GwError {
+  const text = (name: string) => (typeof told?.[name] === 'string' ? String(told[name]) : undefined);
+  const kind = told && Object.hasOwn(errorKinds, told.kind) ? (told.kind as ErrorKind) : 'internal';
+  return new GwError(kind, `${where}: ${told?.message ?? 'failed'}`, {
+    ...{ hint: text('hint'), code: text('code'), type: text('type') },
+    ...{ requestId: text('request_id'), taskId: text('task_id') },
+    ...(typeof told?.status === 'number' && { status: told.status }),
+  });
+}
+
+const fromLedger = (local: KnownRow | undefined) => ({
+  id: local?.id ?? null,
+  status: local?.status ?? '',
+  files: (local?.files ?? []).map((file) => ({ path: file })),
+});
+
+// What this machine has handed over, and what it was told of it: a queue that forgets is found out.
+
+interface Remembered {
+  readonly saved?: Pick<RowResult, 'id' | 'status' | 'files'>;
+}
+
+class Memory {
+  readonly #file: string;
+  readonly #rows = new Map<string, Remembered>();
+
+  constructor(name: string, ctx: Context) {
+    const dir = path.join(trustedStateDir(ctx.host), 'queues');
+    ensureDirectory(dir);
+    this.#file = path.join(dir, `${digestOf(name)}.jsonl`);
+    const text = fs.existsSync(this.#file) ? fs.readFileSync(this.#file, 'utf8') : '';
+    for (const line of text.split('\n')) {
+      // A line that was torn by a crash was not acted upon.
+      const said = line === '' ? undefined : parsed(line);
+      for (const key of said?.keys ?? []) this.#rows.set(key, {});
+      if (said?.key !== undefined && said.saved) this.#rows.set(said.key, { saved: said.saved });
+    }
+  }
+
+  of(key: string): Remembered | undefined {
+    return this.#rows.get(key);
+  }
+
+  /** Durable when this returns. */
+  handedOver(keys: readonly string[]): void {
+    if (keys.length === 0) return;
+    appendLine(this.#file, JSON.stringify({ keys }));
+    for (const key of keys) this.#rows.set(key, {});
+  }
+
+  saved(key: string, { id, status, files }: RowResult): void {
+    const saved = { id, status, files };
+    this.#rows.set(key, { saved });
+    appendLine(this.#file, JSON.stringify({ key, saved }));
+  }
+}
+
+function parsed(line: string): { keys?: string[]; key?: string; saved?: Remembered['saved'] } | undefined {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+// Status and cancel.
+
+export interface MachinesStatus {
+  readonly rows: number;
+  readonly counts: Readonly<Record<RowState | 'not_handed_over', number>>;
+  readonly workers: readonly string[] | undefined;
+  readonly slots: readonly {
+    readonly pool: string;
+    readonly taken: number;
+    readonly of: number;
+    readonly waiting: number;
+  }[];
+  readonly toSave: number;
+}
+
+/** The keys of a manifest's rows. Throws `usage` where it has a fault. */
+async function* keysOf(input: Input): AsyncGenerator<string[]> {
+  let keys: string[] = [];
+  for await (const row of readRows(input)) {
+    if ('faults' in row) {
+      throw usage(
+        `${input.manifest.named}:${row.line}: ${row.faults[0]}`,
+        'gw batch check names every fault of it',
+      );
+    }
+    keys.push(row.key);
+    if (keys.length === AT_ONCE) {
+      yield keys;
+      keys = [];
+    }
+  }
+  yield keys;
+}
+
+/** Where the rows of a batch stand on the queue, and who works. */
+export async function statusOnMachines(input: Input, redis: string, ctx: Context): Promise<MachinesStatus> {
+  const queue = await openQueue(redis, ctx);
+  try {
+    const counts = Object.fromEntries([...rowStates, 'not_handed_over'].map((state) => [state, 0])) as Record<
+      RowState | 'not_handed_over',
+      number
+    >;
+    let rows = 0;
+    for await (const keys of keysOf(input)) {
+      rows += keys.length;
+      for (const record of await queue.store.read(keys)) counts[record?.state ?? 'not_handed_over'] += 1;
+    }
+    const { pools, save } = await queue.engine.counts(queue.pools);
+    return {
+      rows,
+      counts,
+      workers: await queue.engine.workers(),
+      slots: pools.map(({ name, taken, atOnce, waiting }) => ({ pool: name, taken, of: atOnce, waiting })),
+      toSave: save.taken + save.waiting,
+    };
+  } finally {
+    await queue.close().catch(() => {});
+  }
+}
+
+/** The log of one row: who did what, when, at which attempt. Throws `not_found` for a row that the queue does not know. */
+export async function logOnMachines(key: string, redis: string, ctx: Context): Promise<LogEntry[]> {
+  const queue = await openQueue(redis, ctx);
+  try {
+    const entries = await queue.store.log(key);
+    if (entries.length > 0) return entries;
+    throw new GwError('not_found', `the queue knows no row ${key}`, {
+      hint: 'a row is named by its id, or by its whole key NAME/id',
+    });
+  } finally {
+    await queue.close().catch(() => {});
+  }
+}
+
+/** Takes out of the queue what was not sent yet; how many rows that were, and how many are left. */
+export async function cancelOnMachines(
+  input: Input,
+  redis: string,
+  ctx: Context,
+): Promise<{ readonly cancelled: number; readonly left: number }> {
+  const queue = await openQueue(redis, ctx);
+  try {
+    let cancelled = 0;
+    let left = 0;
+    for await (const keys of keysOf(input)) {
+      for (const key of keys) {
+        if ((await queue.store.step(key, 'cancelled', { host: queue.host })) === 'ok') cancelled += 1;
+        else left += 1;
+      }
+    }
+    return { cancelled, left };
+  } finally {
+    await queue.close().catch(() => {});
+  }
+}

@@ -1,0 +1,305 @@
+import * as path from 'node:path';
+import { unportable } from '../../batch/portable.ts';
+import type { Outcome } from '../../command.ts';
+import { type Access, type Context, originOfGateway } from '../../context.ts';
+import { GwError, Interrupted, usage } from '../../errors.ts';
+import { once } from '../../host.ts';
+import { reportError, safeReport } from '../../io/error-lines.ts';
+import { holdWhenFree } from '../../jobs/create/hold-job.ts';
+import { lastUnderKey } from '../../jobs/create/once.ts';
+import { planTarget } from '../../jobs/save/output-path.ts';
+import type { Job } from '../../ledger/event.ts';
+import type { CarriedJob, RowRecord, ToldError } from '../../machines/row.ts';
+import { withoutLinks } from '../../machines/row.ts';
+import type { Brought, Followed, Hands, Made } from '../../machines/work.ts';
+import { TakenAway } from '../../machines/work.ts';
+import { createRow, creates, flagsOf, type RowWorld } from '../batch/row-command.ts';
+import { withFamilies } from '../jobs/read-jobs.ts';
+import { endedOutcome, taskJob } from '../jobs/task-job.ts';
+import { followFromFlags, type JobResult, waitDeadlineMs } from '../video/follow-job.ts';
+
+// What a worker does with a row on its machine: the row's own create command, the wait and the download, with this machine's
+// ledger and files.
+
+/** What the hands are given beside the row. */
+export interface HandsInput {
+  /** Of the whole worker. */
+  readonly world: RowWorld;
+  /** Where the rows' files are. */
+  readonly root: string;
+  /** Where outputs go of rows that do not say. */
+  readonly out: string | undefined;
+  /** Ends the work on this row. */
+  readonly signal: AbortSignal;
+  /** Waits for a turn in the rate of the row's pool. */
+  readonly turn: () => Promise<void>;
+  /** The gateway wants no request for so long. */
+  readonly hold: (delayMs: number) => void;
+  /** Shows what came of the row. */
+  readonly show: (outcome: Outcome<JobResult>) => void;
+  readonly onStop: (error: unknown) => void;
+  readonly onTakenAway: Hands['onTakenAway'];
+}
+
+/** Pause after a create that made nothing, where nobody says how long. */
+const NOTHING_MADE_MS = 15_000;
+/** Errors of a create that every further row of this worker would meet too. */
+const endsAll: ReadonlySet<string> = new Set(['auth', 'balance', 'budget']);
+
+/** The hands of one row. */
+export function handsOf(input: HandsInput): Hands {
+  const ctx: Context = { ...input.world.ctx, signal: input.signal };
+  const rowOf = ({ row }: RowRecord) => ({
+    ...row,
+    flags: { ...(input.out && { out: input.out }), ...row.flags },
+  });
+
+  /** The job of the row in this machine's ledger, as it stands. */
+  const known = async (record: RowRecord) => {
+    const { name } = await ctx.gateway();
+    const ledger = await ctx.ledger();
+    return lastUnderKey(
+      originOfGateway(name),
+      record.row.key,
+      async (key) => (await ledger.find({ ids: [key] }))[0],
+    );
+  };
+
+  /** The row's job in this machine's ledger; one that another machine made is taken in with what it carried. */
+  const jobOf = async (record: RowRecord, id: string): Promise<Job> => {
+    const ledger = await ctx.ledger();
+    const { key, attempt, current } = await known(record);
+    if (current?.id === id) return current;
+    const isLost = current !== undefined && current.id === undefined;
+    const hold = isLost
+      ? await holdWhenFree(current.key, { ledger, clock: ctx.clock, signal: ctx.signal }, () => {})
+      : ledger.begin(await carriedIntent(record, attempt), key);
+    try {
+      ledger.append(isLost ? current.key : key, { event: 'accepted', id, status: record.status });
+    } finally {
+      hold.release();
+    }
+    const [job] = await ledger.find({ ids: [isLost ? current.key : key] });
+    if (!job) throw new Error('a job that was begun is in the ledger');
+    return job;
+  };
+
+  const carriedIntent = async (record: RowRecord, attempt: number) => {
+    const [settings, access] = [await ctx.settings(), await ctx.gateway()];
+    const row = rowOf(record);
+    const flags = await flagsOf(row, record.rows, ctx);
+    const { job, family } = record;
+    return {
+      event: 'intent' as const,
+      family,
+      endpoint: job?.endpoint ?? '',
+      model: job?.model,
+      prompt: job?.prompt,
+      settings: job?.settings ?? {},
+      media: job?.media ?? [],
+      // Empty: it was made elsewhere, and is no news here.
+      bodySha256: '',
+      externalId: job?.externalId,
+      once: { key: row.key, attempt: job?.attempt ?? attempt, fields: job?.fields ?? {} },
+      profile: settings.profile.value,
+      keyId: access.keyId,
+      gateway: access.name,
+      save: {
+        target: planTarget(typeof flags.out === 'string' ? flags.out : undefined, ctx.host.cwd),
+        force: flags.force === true,
+        download: flags.download !== false,
+        sidecar: (flags.sidecar ?? settings.sidecar.value) ? ctx.host.version : undefined,
+      },
+    };
+  };
+
+  const follow = async (record: RowRecord, id: string, download: boolean): Promise<Outcome<JobResult>> => {
+    const [entry] = await withFamilies([await jobOf(record, id)]);
+    if (!entry) throw new Error('a job has an entry');
+    const ended = endedOutcome(entry);
+    if (ended) return ended as Outcome<JobResult>;
+    const { family, job } = await taskJob(entry, ctx);
+    const { flags } = record.row;
+    const outcome = await followFromFlags(
+      {
+        ...{ key: job.key, id, family, flags, job },
+        atOnce: job.state === 'running' && record.state === 'running',
+        save: { ...job.save, download: download && job.save.download },
+        deadlineMs: waitDeadlineMs(flags, ctx),
+      },
+      followersOf(ctx),
+      ctx,
+    );
+    if (!download || outcome.error !== undefined || filesOf(outcome).length > 0) return outcome;
+    // Another gw of this machine may have saved it meanwhile.
+    const [now] = await withFamilies(await (await ctx.ledger()).find({ ids: [job.key] }));
+    return (now && (endedOutcome(now) as Outcome<JobResult> | undefined)) ?? outcome;
+  };
+
+  return {
+    looksUp: ({ family }) => family === 'beta',
+    async knows(record) {
+      const { current } = await known(record);
+      return current?.id !== undefined || (current?.family === 'image' && current.state === 'succeeded');
+    },
+    async create(record, beforeSend): Promise<Made> {
+      // What stands on a queue is believed as little as anything from outside.
+      const [fault] = unportable(record.row, creates, (text) => ctx.io.withoutSecrets(text));
+      if (fault !== undefined) return failed(record, usage(fault));
+      const guarded = guardedGateway(ctx, async () => {
+        await input.turn();
+        await beforeSend();
+      });
+      const { rows, again, named } = record;
+      const options = { rows, again, named, wait: false };
+      const file = path.join(input.root, '-');
+      let outcome: Outcome<JobResult>;
+      try {
+        outcome = await createRow(rowOf(record), file, options, {
+          ...input.world,
+          ctx: { ...ctx, gateway: guarded },
+        });
+      } catch (error) {
+        outcome = { error };
+      }
+      const { error } = outcome;
+      const value = outcome.value && 'files' in outcome.value ? outcome.value : undefined;
+      if (error instanceof TakenAway) throw error;
+      const { current } = await known(record);
+      if (
+        record.family !== 'image' &&
+        current?.id !== undefined &&
+        (error === undefined || current.id === value?.id)
+      ) {
+        if (error === undefined || current.state === 'running' || current.state === 'succeeded') {
+          return { kind: 'accepted', id: current.id, status: current.status, job: carriedOf(current) };
+        }
+      }
+      if (error === undefined && value) {
+        input.show(outcome);
+        return { kind: 'saved', files: value.files, status: value.status, id: value.id };
+      }
+      return madeOf(record, error, current, outcome);
+    },
+    async follow(record, id): Promise<Followed> {
+      const { value, error } = await follow(record, id, false);
+      const status = (value && 'status' in value && value.status) || '';
+      if (error === undefined) return { kind: 'ended', status };
+      if (ctx.signal.aborted || error instanceof Interrupted) return { kind: 'interrupted' };
+      input.show({ error: underKey(record, error) });
+      return { kind: 'failed', error: tell(error), status };
+    },
+    async save(record, id): Promise<Brought> {
+      const outcome = await follow(record, id, true);
+      const { value, error } = outcome;
+      const status = (value && 'status' in value && value.status) || '';
+      if (error === undefined) {
+        input.show(outcome);
+        return { kind: 'saved', files: filesOf(outcome), status };
+      }
+      if (ctx.signal.aborted || error instanceof Interrupted) return { kind: 'interrupted' };
+      input.show({ error: underKey(record, error) });
+      return { kind: 'failed', error: tell(error), status };
+    },
+    async pause(waitMs) {
+      await ctx.clock.sleep(waitMs, ctx.signal).catch(() => {});
+    },
+    onTakenAway: input.onTakenAway,
+  };
+
+  /** What came of a create that gave no task and no file. */
+  function madeOf(
+    record: RowRecord,
+    error: unknown,
+    current: Job | undefined,
+    _outcome: Outcome<JobResult>,
+  ): Made {
+    const isOpen = current !== undefined && (current.state === 'sent' || current.state === 'unknown');
+    const isUnknown = error instanceof GwError && error.kind === 'unknown_outcome';
+    const isInterrupted = error instanceof Interrupted || ctx.signal.aborted;
+    if (isUnknown || (isInterrupted && isOpen)) {
+      input.show({ error: underKey(record, error) });
+      return {
+        kind: 'unknown',
+        error: isUnknown ? tell(error) : { ...tell(error), kind: 'unknown_outcome', exit_code: 14 },
+      };
+    }
+    if (isInterrupted) return { kind: 'nothing_made', waitMs: 0 };
+    if (error instanceof GwError && (error.kind === 'rate_limited' || error.kind === 'unavailable')) {
+      const { retryAtMs } = error.facts;
+      const toldMs = retryAtMs === undefined ? undefined : Math.max(1_000, retryAtMs - ctx.clock.now());
+      if (error.kind === 'rate_limited' && toldMs !== undefined) input.hold(toldMs);
+      return { kind: 'nothing_made', waitMs: toldMs ?? NOTHING_MADE_MS };
+    }
+    if (error instanceof GwError && endsAll.has(error.kind)) {
+      input.onStop(error);
+      return { kind: 'stop' };
+    }
+    return failed(record, error);
+  }
+
+  function failed(record: RowRecord, error: unknown): Made & Followed {
+    input.show({ error: underKey(record, error) });
+    return { kind: 'failed', error: tell(error) };
+  }
+
+  function tell(error: unknown): ToldError {
+    const report = reportError(error) ?? { kind: 'internal', message: 'ended', exit_code: 1 };
+    const safe = safeReport(report, (text) => withoutLinks(ctx.io.withoutSecrets(text)));
+    return Object.fromEntries(Object.entries(safe).filter(([, value]) => value !== undefined)) as ToldError;
+  }
+}
+
+const underKey = ({ row }: RowRecord, error: unknown): unknown =>
+  error instanceof GwError ? new GwError(error.kind, `${row.key}: ${error.message}`, error.facts) : error;
+
+const filesOf = ({ value }: Outcome<JobResult>): JobResult['files'] =>
+  value && 'files' in value ? value.files : [];
+
+function followersOf(ctx: Context): NonNullable<Context['followers']> {
+  if (!ctx.followers) throw new Error('the rows of a worker share their followers');
+  return ctx.followers;
+}
+
+/** A gateway that asks before each paid request, and sends none of them again by itself: the queue decides that. */
+function guardedGateway(ctx: Context, before: () => Promise<void>): Context['gateway'] {
+  return once(async (): Promise<Access> => {
+    const access = await ctx.gateway();
+    const { client } = access;
+    return {
+      ...access,
+      client: {
+        ...client,
+        async send(endpoint, request, options = {}) {
+          if (endpoint.resend !== 'paid') return client.send(endpoint, request, options);
+          await before();
+          return client.send(endpoint, request, { ...options, retries: 0 });
+        },
+        async receive(endpoint, request, taker, options = {}) {
+          if (endpoint.resend !== 'paid') return client.receive(endpoint, request, taker, options);
+          await before();
+          return client.receive(endpoint, request, taker, { ...options, retries: 0 });
+        },
+      },
+    };
+  });
+}
+
+/** Longest value of a setting that is carried: a longer one is no setting but content. */
+const LONGEST_SETTING = 200;
+
+/** What another machine needs of a job to go on with it; nothing that holds a link or a credential. */
+function carriedOf({ endpoint, model, prompt, settings, media, once: made, externalId }: Job): CarriedJob {
+  const isPlain = (value: unknown) =>
+    typeof value !== 'string' || (value.length <= LONGEST_SETTING && !/https?:/i.test(value));
+  return {
+    endpoint,
+    model,
+    prompt,
+    settings: Object.fromEntries(Object.entries(settings).filter(([, value]) => isPlain(value))),
+    media: media.map(withoutLinks),
+    attempt: made?.attempt ?? 1,
+    fields: made?.fields ?? {},
+    externalId,
+  };
+}

@@ -1,0 +1,139 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import * as fs from 'node:fs';
+import { createServer } from 'node:net';
+import * as path from 'node:path';
+import { defineCommand } from '../../command.ts';
+import { trustedStateDir } from '../../config/dirs.ts';
+import type { Context } from '../../context.ts';
+import { ensureDirectory } from '../../disk/durable-directory.ts';
+import { GwError, usage } from '../../errors.ts';
+import { parsed, portOf } from '../../flags/flag.ts';
+
+const flags = {
+  port: parsed('PORT', 'port to listen at (default: any free one)', portOf),
+} as const;
+
+interface Served {
+  readonly url: string;
+}
+
+const STARTED = /Ready to accept connections/;
+const programs = ['redis-server', 'valkey-server'];
+
+/** `gw queue serve`: a Redis of this user's own on this machine, until it is interrupted. */
+export const serve = defineCommand<typeof flags, Served>({
+  flags,
+  examples: ['gw queue serve & sleep 2; kill $!'],
+  notes: [
+    'Needs redis-server (or valkey-server) on the PATH. It listens on this machine alone, asks for a password that stands in the ' +
+      'printed URL, and keeps its rows in the state directory, also over a restart. For several machines set up a Redis that all ' +
+      'of them reach.',
+  ],
+  sends: 'nothing',
+  human: ({ url }) => `${url}\n`,
+  async *run({ flags: { port = 0 } }, ctx) {
+    const dir = path.join(trustedStateDir(ctx.host), 'queue');
+    ensureDirectory(dir);
+    const chosen = port === 0 ? await freePort() : port;
+    const password = passwordIn(dir);
+    const server = start({ dir, port: chosen, password }, ctx);
+    const ended = new Promise<string>((resolve) => {
+      server.child.on('error', (error) => resolve(error.message));
+      server.child.on('close', (code) =>
+        resolve(server.said().split('\n').at(-2) ?? `it ended with ${code}`),
+      );
+    });
+    try {
+      const failed = await Promise.race([server.ready, ended]);
+      if (failed !== undefined) throw cannotServe(failed, chosen);
+      yield { value: { url: `redis://:${password}@127.0.0.1:${chosen}` } };
+      ctx.io.note(`Redis listens on 127.0.0.1:${chosen} and keeps its rows in ${dir}, until Ctrl-C`);
+      const interrupted = new Promise<undefined>((resolve) => {
+        ctx.signal.addEventListener('abort', () => resolve(undefined), { once: true });
+        if (ctx.signal.aborted) resolve(undefined);
+      });
+      const why = await Promise.race([interrupted, ended]);
+      if (why !== undefined) throw new GwError('unavailable', `redis-server ended by itself: ${why}`);
+    } finally {
+      server.child.kill('SIGTERM');
+      await ended;
+    }
+    throw ctx.signal.reason;
+  },
+});
+
+/** Starts the server; what it is told stands in no process list. */
+function start(
+  { dir, port, password }: { readonly dir: string; readonly port: number; readonly password: string },
+  { host, signal }: Context,
+) {
+  const program = programs.find((name) => onPath(name, host.env.PATH));
+  if (!program) {
+    throw usage(
+      'neither redis-server nor valkey-server is installed here',
+      'install one (apt-get install redis-server), or name a Redis that runs elsewhere with --redis',
+    );
+  }
+  signal.throwIfAborted();
+  // In a process group of its own: Ctrl-C reaches gw, which ends it.
+  const child = spawn(program, ['-'], { cwd: dir, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
+  let said = '';
+  const ready = new Promise<undefined>((resolve) => {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        said = (said + text).slice(-4096);
+        if (STARTED.test(said)) resolve(undefined);
+      });
+    }
+  });
+  const lines = [
+    'bind 127.0.0.1',
+    `port ${port}`,
+    `requirepass ${password}`,
+    'appendonly yes',
+    'appendfsync everysec',
+    'maxmemory-policy noeviction',
+    'save ""',
+    'daemonize no',
+  ];
+  child.stdin.on('error', () => {});
+  child.stdin.end(`${lines.join('\n')}\n`);
+  return { child, ready, said: () => said };
+}
+
+const onPath = (name: string, dirs = ''): boolean =>
+  dirs.split(path.delimiter).some((dir) => dir !== '' && fs.existsSync(path.join(dir, name)));
+
+/** The same in every run, so that the workers' URL stays good. */
+function passwordIn(dir: string): string {
+  const file = path.join(dir, 'password');
+  try {
+    return fs.readFileSync(file, 'utf8').trim();
+  } catch {
+    const made = randomBytes(24).toString('hex');
+    fs.writeFileSync(file, `${made}\n`, { mode: 0o600, flag: 'wx' });
+    return made;
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.on('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+    });
+  });
+}
+
+function cannotServe(why: string, port: number): GwError {
+  if (/in use/i.test(why)) {
+    return usage(
+      `redis-server cannot listen on --port ${port}: another program has it`,
+      'choose another --port',
+    );
+  }
+  return new GwError('unavailable', `redis-server did not start: ${why}`);
+}

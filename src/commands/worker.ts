@@ -1,0 +1,54 @@
+import { defineCommand, type Outcome } from '../command.ts';
+import { usage } from '../errors.ts';
+import { on, parsed, text } from '../flags/flag.ts';
+import { redisFlag } from './batch/flags.ts';
+import type { JobResult } from './video/follow-job.ts';
+
+const flags = {
+  redis: redisFlag,
+  concurrency: parsed('N', 'at most so many rows at once on this machine', (raw, flag) => {
+    if (/^[1-9]\d{0,3}$/.test(raw)) return Number(raw);
+    throw usage(`${flag} ${raw}: a whole number from 1 on is taken`);
+  }),
+  out: text('PATTERN', 'where outputs go of rows that do not say: a file, a directory or a pattern', {
+    short: 'o',
+  }),
+  root: text('DIR', "the directory that the rows' files are named from (default: the working directory)"),
+  name: parsed('HOST', "what this machine is called in paths and logs (default: the machine's name)", nameOf),
+  events: on('one JSON object a line on stdout as it happens, in place of the result'),
+} as const;
+
+function nameOf(raw: string, flag: string): string {
+  if (/^[\w.-]{1,64}$/.test(raw)) return raw;
+  throw usage(`${flag} ${raw}: letters, digits, dots and dashes make a name, 64 at most`);
+}
+
+/** `gw worker`: takes rows from the queue that several machines share, until it is told to end. */
+export const worker = defineCommand<typeof flags, JobResult>({
+  flags,
+  examples: [
+    `gw worker --redis redis://127.0.0.1:6399 --concurrency 4 -o 'clips/{key}.{ext}' || echo no Redis there`,
+  ],
+  notes: [
+    'Takes the rows that gw batch run MANIFEST --redis puts on the queue, waits for their tasks and saves their outputs, until ' +
+      'SIGTERM or Ctrl-C: then what runs is handed back, and another worker goes on with it.',
+  ],
+  sends: 'nothing',
+  human: ({ files }) => files.map(({ path: file }) => `${file}\n`).join(''),
+  async *run({ flags }, ctx): AsyncGenerator<Outcome<JobResult>> {
+    // Said once, and not for each row: a key that is missing, an address that is none.
+    await ctx.gateway();
+    // What works with Redis is loaded by these commands alone.
+    const { openQueue } = await import('./machines/open.ts');
+    const { WorkerRun } = await import('./machines/worker-run.ts');
+    const queue = await openQueue(flags.redis ?? '', ctx, flags.name);
+    const run = new WorkerRun(queue, flags, ctx);
+    try {
+      ctx.io.note(`worker ${queue.host} takes rows from ${queue.where}, until Ctrl-C`);
+      yield* run.outcomes();
+    } finally {
+      await queue.close().catch(() => {});
+    }
+    throw run.reason();
+  },
+});

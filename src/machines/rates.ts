@@ -1,0 +1,81 @@
+import type { Redis } from 'ioredis';
+import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import type { RatePool } from '../gateway/limits.ts';
+import type { SharedRate } from '../jobs/watch/rate.ts';
+
+// The rate of requests over all workers, counted in Redis by its own clock: so many in windows of five seconds that no
+// sixty seconds hold more than is documented. While Redis is away each worker keeps to its own even pace.
+
+const WINDOW_S = 5;
+/** Windows that sixty seconds can touch. */
+const WINDOWS = 60 / WINDOW_S + 1;
+const MAX_HOLD_S = 3_600;
+/** How soon to look whether Redis has answered. */
+const ASK_MS = 5;
+
+/** Turns of one pool's requests, those of creates and of looks together. */
+export class PoolRate implements SharedRate {
+  readonly #limiter: RateLimiterRedis;
+  readonly #key: string;
+  /** A turn is being asked for, is there to be taken, or may be asked for again at this steady moment. */
+  #asked: 'asked' | 'given' | number = 0;
+
+  constructor(redis: Redis, prefix: string, { name, requestsPerMinute }: RatePool) {
+    const points = Math.max(1, Math.floor(requestsPerMinute / WINDOWS));
+    this.#key = name;
+    this.#limiter = new RateLimiterRedis({
+      storeClient: redis,
+      keyPrefix: `${prefix}:rate`,
+      points,
+      duration: WINDOW_S,
+      rejectIfRedisNotReady: true,
+      insuranceLimiter: new RateLimiterMemory({ points, duration: WINDOW_S }),
+    });
+  }
+
+  /** Takes a turn; in how many milliseconds it may be asked for again where there is none now, else 0. */
+  async #take(): Promise<number> {
+    try {
+      await this.#limiter.consume(this.#key);
+      return 0;
+    } catch (error) {
+      if (error instanceof RateLimiterRes) return Math.max(1, error.msBeforeNext);
+      throw error;
+    }
+  }
+
+  /** Waits for a turn. Throws the signal's reason. */
+  async turn(sleep: (ms: number) => Promise<void>): Promise<void> {
+    for (let waitMs = await this.#take(); waitMs > 0; waitMs = await this.#take()) await sleep(waitMs);
+  }
+
+  /** A turn that has come is now; undefined while there is none, and Redis is asked for one. */
+  take(): number | undefined {
+    if (this.#asked === 'given') {
+      this.#asked = 0;
+      return 0;
+    }
+    if (this.#asked === 'asked' || this.#asked > performance.now()) return undefined;
+    this.#asked = 'asked';
+    this.#take().then(
+      (waitMs) => {
+        this.#asked = waitMs === 0 ? 'given' : performance.now() + waitMs;
+      },
+      () => {
+        this.#asked = 'given';
+      },
+    );
+    return undefined;
+  }
+
+  againInMs(): number {
+    return typeof this.#asked === 'number' ? Math.max(ASK_MS, this.#asked - performance.now()) : ASK_MS;
+  }
+
+  /** No request of any worker may leave for so long. */
+  hold(delayMs: number): void {
+    void this.#limiter.block(this.#key, Math.min(MAX_HOLD_S, Math.ceil(delayMs / 1000))).catch(() => {
+      // Redis is away: this worker holds itself back.
+    });
+  }
+}

@@ -1,0 +1,195 @@
+import type { Put } from './engine.ts';
+import {
+  type CarriedJob,
+  type Changes,
+  isOver,
+  type RowRecord,
+  type Stage,
+  type Step,
+  type ToldError,
+} from './row.ts';
+import type { StepResult } from './store.ts';
+
+// What a worker does with a row that it was given, by where the row stands: the order of every paid step (README.md). It
+// knows neither Redis nor the gateway: the desk writes steps down, the hands do the work.
+
+/** Writes the steps of the one row that was taken; each is in Redis when it returns. */
+export interface Desk {
+  step(step: Step, changes?: Changes): Promise<StepResult>;
+  /** Puts the row on the queue of outputs. */
+  toSave(): Promise<void>;
+  /** Whether Redis cannot be reached just now. */
+  isAway(): boolean;
+}
+
+/** What came of a create. */
+export type Made =
+  /** The gateway has it; `job` is what another machine needs to go on with it. */
+  | {
+      readonly kind: 'accepted';
+      readonly id: string;
+      readonly status?: string | undefined;
+      readonly job: CarriedJob;
+    }
+  /** An image: it came with its reply. */
+  | Saved
+  | { readonly kind: 'unknown'; readonly error: ToldError }
+  | { readonly kind: 'failed'; readonly error: ToldError }
+  /** It is certain that nothing was made, and a try so much later may. */
+  | { readonly kind: 'nothing_made'; readonly waitMs: number }
+  /** The same, and every further row of this worker would meet it too: a bad key, no balance. */
+  | { readonly kind: 'stop' };
+
+export interface Saved {
+  readonly kind: 'saved';
+  readonly files: RowRecord['files'];
+  readonly status?: string | undefined;
+  readonly id?: string | undefined;
+}
+
+/** What came of a wait. */
+export type Followed =
+  | { readonly kind: 'ended'; readonly status: string }
+  | { readonly kind: 'failed'; readonly error: ToldError; readonly status?: string | undefined }
+  | { readonly kind: 'interrupted' };
+
+export type Brought = Saved | Exclude<Followed, { kind: 'ended' }>;
+
+export interface Hands {
+  /** Whether a lost create of the row's family is looked up before it is sent again (family B). */
+  looksUp(row: RowRecord): boolean;
+  /** Whether this machine's ledger knows the task of a row that another sent. */
+  knows(row: RowRecord): Promise<boolean>;
+  /** Creates the row, or goes on with its job where this machine's ledger has one; `beforeSend` is asked before each sending. */
+  create(row: RowRecord, beforeSend: () => Promise<void>): Promise<Made>;
+  /** Waits for the end of the row's task. */
+  follow(row: RowRecord, id: string): Promise<Followed>;
+  save(row: RowRecord, id: string): Promise<Brought>;
+  /** Lets time pass, unless the work on the row is ended. */
+  pause(waitMs: number): Promise<void>;
+  /** The row was taken by another, or the queue does not know it any more: what happens now stays on this machine. */
+  onTakenAway(row: RowRecord, result: StepResult): void;
+}
+
+/** Thrown by `beforeSend`: the row is another's, and nothing may be sent. */
+export class TakenAway extends Error {
+  override readonly name = 'TakenAway';
+  constructor(readonly result: StepResult) {
+    super('the row is not this worker’s any more');
+  }
+}
+
+/** Works on a row from where it stands to its next resting place. Never throws but what hands and desk throw. */
+export async function workOn(stage: Stage, row: RowRecord, desk: Desk, hands: Hands): Promise<Put> {
+  if (isOver(row.state)) return 'done';
+  return stage === 'save' ? saveRow(row, desk, hands) : runTask(row, desk, hands);
+}
+
+async function runTask(row: RowRecord, desk: Desk, hands: Hands): Promise<Put> {
+  if (row.state === 'ended') {
+    await desk.toSave();
+    return 'done';
+  }
+  if (row.state === 'sending' && !hands.looksUp(row) && !(await hands.knows(row))) {
+    await desk.step('lost', { error: lostError(row) });
+    return 'done';
+  }
+  let { id } = row;
+  if (row.state !== 'running' || id === undefined) {
+    const made = await createRow(row, desk, hands);
+    if (typeof made === 'string') return made;
+    id = made.id;
+  }
+  const followed = await hands.follow(row, id);
+  switch (followed.kind) {
+    case 'interrupted':
+      return handBack(desk);
+    case 'failed':
+      return told(row, await desk.step('failed', { error: followed.error, status: followed.status }), hands);
+    case 'ended':
+      return taskEnded(row, id, followed.status, desk, hands);
+  }
+}
+
+/** Sends the row's create. Returns its task's ID, or what becomes of the row where there is none. */
+async function createRow(row: RowRecord, desk: Desk, hands: Hands): Promise<Put | { readonly id: string }> {
+  let made: Made;
+  try {
+    made = await hands.create(row, async () => {
+      const result = await desk.step('sending');
+      if (result !== 'ok') throw new TakenAway(result);
+    });
+  } catch (error) {
+    if (!(error instanceof TakenAway)) throw error;
+    return told(row, error.result, hands);
+  }
+  switch (made.kind) {
+    case 'accepted': {
+      const { id, status, job } = made;
+      const result = await desk.step('accepted', { id, status, job });
+      // Who finds the queue wiped goes on with what is paid for, and tells it on this machine alone.
+      if (result === 'ok') return { id };
+      hands.onTakenAway(row, result);
+      return result === 'gone' ? { id } : 'done';
+    }
+    case 'saved': {
+      const { files, status, id } = made;
+      return told(row, await desk.step('saved', { files, status, id }), hands);
+    }
+    case 'unknown':
+      return told(row, await desk.step('lost', { error: made.error }), hands);
+    case 'failed':
+      return told(row, await desk.step('failed', { error: made.error }), hands);
+    case 'nothing_made':
+    case 'stop':
+      // Said before the pause: a worker that dies in it has sent nothing.
+      await desk.step('nothing_made');
+      if (made.kind === 'nothing_made') await hands.pause(made.waitMs);
+      return 'back';
+  }
+}
+
+/** The slot is free as soon as the row has left the queue of its pool. */
+async function taskEnded(row: RowRecord, id: string, status: string, desk: Desk, hands: Hands): Promise<Put> {
+  // Without Redis nobody else can be told to save it, and its link does not wait.
+  const early = desk.isAway() ? await hands.save(row, id) : undefined;
+  const result = await desk.step('ended', { status });
+  if (result === 'gone') {
+    hands.onTakenAway(row, result);
+    if (!early) await hands.save(row, id);
+    return 'done';
+  }
+  if (result !== 'ok') return told(row, result, hands);
+  if (early?.kind === 'saved') return told(row, await desk.step('saved', { files: early.files }), hands);
+  await desk.toSave();
+  return 'done';
+}
+
+async function saveRow(row: RowRecord, desk: Desk, hands: Hands): Promise<Put> {
+  if (row.id === undefined) return 'done';
+  const brought = await hands.save(row, row.id);
+  if (brought.kind === 'interrupted') return handBack(desk);
+  const { status } = brought;
+  const result =
+    brought.kind === 'saved'
+      ? await desk.step('saved', { files: brought.files, status })
+      : await desk.step('failed', { error: brought.error, status });
+  return told(row, result, hands);
+}
+
+async function handBack(desk: Desk): Promise<Put> {
+  await desk.step('handed_back');
+  return 'back';
+}
+
+function told(row: RowRecord, result: StepResult, hands: Hands): Put {
+  if (result !== 'ok') hands.onTakenAway(row, result);
+  return 'done';
+}
+
+const lostError = ({ sender: host = '?' }: RowRecord): ToldError => ({
+  kind: 'unknown_outcome',
+  message: `worker ${host} was lost while it sent this row, and nobody knows whether it was taken; it is not sent again`,
+  hint: `the ledger of ${host} may know it: run gw batch run there, or look with gw jobs sync there`,
+  exit_code: 14,
+});

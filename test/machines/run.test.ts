@@ -1,0 +1,255 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import type { Sandbox } from '../../src/sandbox/server.ts';
+import { KEY, openSandbox, Place, pause, type Running, sha256Of, until } from '../cli/place.ts';
+import { make } from '../media/fixtures.ts';
+import { openRedis, type TestRedis } from './redis.ts';
+
+// gw batch run --redis and gw worker as processes, each machine with a home of its own, a real Redis and one gateway.
+
+interface Studio {
+  readonly sandbox: Sandbox;
+  readonly redis: TestRedis;
+  /** The machine that has the manifest. */
+  readonly laptop: Place;
+  machine(): Place;
+  /** A worker on a machine of its own. */
+  worker(name: string, more?: readonly string[], on?: Place): Running & { readonly place: Place };
+  batch(...words: string[]): Promise<Awaited<ReturnType<Place['run']>>>;
+}
+
+async function openStudio(options: Parameters<typeof openSandbox>[0] = {}): Promise<Studio> {
+  const sandbox = await openSandbox(options);
+  const redis = await openRedis({ appendOnly: true });
+  const machine = () => {
+    const place = new Place(sandbox);
+    onTestFinished(() => place.close());
+    return place;
+  };
+  const laptop = machine();
+  const env = { GW_INTERVAL: '100ms', GW_REDIS_URL: redis.url };
+  return {
+    ...{ sandbox, redis, laptop, machine },
+    worker(name, more = [], on) {
+      const place = on ?? machine();
+      return Object.assign(place.start(['worker', '--redis', '--name', name, ...more], { env }), { place });
+    },
+    batch: (command, ...words) => laptop.run(['batch', command, 'day.jsonl', ...words, '--redis'], { env }),
+  };
+}
+
+const alpha = { command: 'video alpha', prompt: 'a fox', model: '2.0-fast', resolution: '480p', duration: 4 };
+const beta = { command: 'video beta', prompt: 'a fox', duration: 3 };
+const gamma = { command: 'video gamma', prompt: 'a fox', duration: 5, resolution: '768P', ratio: '16:9' };
+const image = { command: 'image create', prompt: 'a fox', size: '256x256' };
+const mixed = [alpha, beta, gamma, image];
+
+const write = ({ laptop }: Studio, rows: readonly object[]) =>
+  fs.writeFileSync(
+    path.join(laptop.cwd, 'day.jsonl'),
+    rows.map((row, at) => `${JSON.stringify({ id: `r${at}`, ...row })}\n`).join(''),
+  );
+const paid = ({ sandbox }: Studio) =>
+  sandbox.requests.filter(({ server, method }) => server === 'api' && method === 'POST');
+/** Resolves when so many rows have a task whose ID stands on the queue. */
+async function toldIds({ redis }: Studio, rows: number): Promise<void> {
+  for (let tries = 0; tries < 1_000; tries += 1) {
+    if ((await redis.everything()).match(/"state":"running"/g)?.length === rows) return;
+    await pause(20);
+  }
+  throw new Error('their IDs were never told');
+}
+const stop = async (worker: Running) => {
+  worker.child.kill('SIGTERM');
+  return worker.ended;
+};
+
+test('rows are worked on by whoever is there, and followed from the machine that has the manifest', async () => {
+  const studio = await openStudio();
+  write(studio, [...mixed, ...mixed]);
+  const workers = [studio.worker('anna'), studio.worker('bert')];
+  const { code, out, err } = await studio.batch('run');
+  expect(code, err).toBe(0);
+  expect(err).toContain('8 rows: 8 saved\n');
+  const files = out.trimEnd().split('\n');
+  expect(files).toHaveLength(8);
+  for (const named of files) {
+    const [, host, file = ''] = /^(anna|bert):(.*)$/.exec(named) ?? [];
+    expect(host, named).toBeDefined();
+    expect(fs.existsSync(file), named).toBe(true);
+  }
+  expect(paid(studio)).toHaveLength(8);
+  expect(studio.sandbox.requests.filter(({ status }) => status === 429)).toEqual([]);
+  for (const worker of workers) expect(await stop(worker)).toMatchObject({ code: 143 });
+  // Followed again, nothing is sent and nothing printed; the report has all rows, with sums that hold.
+  const again = await studio.batch('run', '--report', 'all.jsonl');
+  expect(again).toMatchObject({ code: 0, out: '' });
+  const report = fs.readFileSync(path.join(studio.laptop.cwd, 'all.jsonl'), 'utf8').trimEnd().split('\n');
+  for (const line of report) {
+    const { files: saved, record } = JSON.parse(line);
+    expect(record ?? null).toBeNull();
+    expect(saved).toHaveLength(1);
+  }
+  expect(paid(studio)).toHaveLength(8);
+  const everything = await studio.redis.everything();
+  expect(everything).not.toContain(KEY);
+  expect(everything).not.toMatch(/https?:\/\//);
+  expect(everything).toContain('a fox');
+});
+
+test('--json tells of each row what its worker saved', async () => {
+  const studio = await openStudio();
+  write(studio, [alpha]);
+  const worker = studio.worker('anna', ['-o', 'clips/{key}.{ext}']);
+  const { code, out, err } = await studio.batch('run', '--json');
+  expect(code, err).toBe(0);
+  const row = JSON.parse(out);
+  expect(row).toMatchObject({
+    row: 1,
+    key: 'day/r0',
+    family: 'alpha',
+    status: 'succeeded',
+    record: null,
+    error: null,
+  });
+  const [, file = ''] = row.files[0].path.split('anna:');
+  expect(path.relative(worker.place.cwd, file)).toBe('clips/day-r0.mp4');
+  expect(sha256Of(file)).toBe(row.files[0].sha256);
+  await stop(worker);
+});
+
+test('SIGTERM hands back what runs, and another worker goes on with the same task', async () => {
+  const studio = await openStudio({ speed: 20 });
+  write(studio, [alpha, beta, gamma]);
+  const first = studio.worker('anna');
+  expect((await studio.batch('run', '--detach')).err).toContain('3 rows handed over');
+  await until('three tasks run', () => paid(studio).length === 3);
+  await toldIds(studio, 3);
+  const startedMs = performance.now();
+  expect(await stop(first)).toMatchObject({ code: 143 });
+  expect(performance.now() - startedMs).toBeLessThan(10_000);
+  const second = studio.worker('bert');
+  const { code, out, err } = await studio.batch('run');
+  expect(code, err).toBe(0);
+  expect(
+    out
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(':')[0]),
+  ).toEqual(['bert', 'bert', 'bert']);
+  expect(paid(studio)).toHaveLength(3);
+  const log = await studio.batch('status', '--row', 'r0');
+  expect(log.out).toMatch(/handed_back\s.*anna/);
+  expect(log.out).toMatch(/saved\s.*bert/);
+  await stop(second);
+});
+
+test('a worker that is killed loses no row: another goes on from the task ID within 30 s', async () => {
+  const studio = await openStudio({ speed: 20 });
+  write(studio, [alpha, beta, gamma]);
+  const first = studio.worker('anna');
+  await studio.batch('run', '--detach');
+  await toldIds(studio, 3);
+  first.child.kill('SIGKILL');
+  await first.ended;
+  const second = studio.worker('bert');
+  const killedMs = performance.now();
+  const { code, err } = await studio.batch('run');
+  expect(code, err).toBe(0);
+  expect(performance.now() - killedMs).toBeLessThan(60_000);
+  expect(paid(studio)).toHaveLength(3);
+  await stop(second);
+}, 90_000);
+
+test('what was not sent yet is taken out, and put back by the next run', async () => {
+  const studio = await openStudio();
+  write(studio, mixed);
+  expect((await studio.batch('run', '--detach')).code).toBe(0);
+  expect(await studio.batch('status')).toMatchObject({ code: 0, out: expect.stringContaining('4 waiting') });
+  expect(await studio.batch('cancel')).toMatchObject({ code: 0, out: '4 taken out\n' });
+  const worker = studio.worker('anna');
+  await until('the worker is there', () => worker.err().includes('takes rows'));
+  expect(await studio.batch('status')).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/4 cancelled\n[\s\S]*workers: anna\n/),
+  });
+  expect(paid(studio)).toHaveLength(0);
+  const { code, err } = await studio.batch('run');
+  expect(code, err).toBe(0);
+  expect(paid(studio)).toHaveLength(4);
+  await stop(worker);
+});
+
+test('a file that a worker does not see fails its row there, with the path', async () => {
+  const studio = await openStudio();
+  make(studio.laptop.cwd, 'fox.png', '-f', 'lavfi', '-i', 'testsrc=size=768x432', '-frames:v', '1');
+  write(studio, [{ ...gamma, 'first-frame': 'fox.png' }, alpha]);
+  const worker = studio.worker('anna');
+  const { code, out, err } = await studio.batch('run');
+  expect(code, err).toBe(13);
+  expect(err).toMatch(/error: day\.jsonl:1: .*fox\.png: no such file/);
+  expect(out).toMatch(/^anna:.*\.mp4\n$/);
+  await stop(worker);
+});
+
+test.each([
+  [{ ...gamma, 'first-frame': '/etc/fox.png' }, /first-frame: \/etc\/fox\.png: .*below --root/],
+  [{ ...gamma, 'first-frame': '../fox.png' }, /first-frame: \.\.\/fox\.png: .*below --root/],
+  [{ ...gamma, out: '/tmp/' }, /out: \/tmp\/: /],
+  [{ ...alpha, image: 'https://x.example/a.png?X-Amz-Signature=1234' }, /a signed link/],
+  [{ ...alpha, prompt: `a fox ${KEY}` }, /the row holds the API key/],
+])('%j is not handed over', async (row, message) => {
+  const studio = await openStudio();
+  write(studio, [row]);
+  const { code, err } = await studio.batch('run', '--detach');
+  expect(code, err).toBe(2);
+  expect(err).toMatch(message);
+  expect(await studio.redis.client.keys('*:row:*')).toEqual([]);
+});
+
+test('a queue that was wiped: nothing is created by itself, and --refill sends what is lost', async () => {
+  const studio = await openStudio();
+  write(studio, [alpha, beta]);
+  await studio.batch('run', '--detach');
+  await studio.redis.client.flushall();
+  const worker = studio.worker('anna');
+  const lost = await studio.batch('run');
+  expect(lost).toMatchObject({ code: 14, out: '' });
+  expect(lost.err).toContain('error: day.jsonl:1: the queue does not know this row any more');
+  expect(lost.err).toContain('--refill sends such rows again');
+  expect(paid(studio)).toHaveLength(0);
+  const again = await studio.batch('run', '--refill');
+  expect(again.code, again.err).toBe(0);
+  expect(paid(studio)).toHaveLength(2);
+  await stop(worker);
+});
+
+test('flags that do not go with each other, a URL that is none, and a Redis that is not there', async () => {
+  const studio = await openStudio();
+  write(studio, [alpha]);
+  const run = (...words: string[]) => studio.laptop.run(['batch', 'run', 'day.jsonl', ...words]);
+  expect((await run('--detach')).err).toContain('error: --detach: goes with --redis');
+  expect((await run('--redis')).err).toContain('error: --redis: GW_REDIS_URL is not set');
+  expect((await run('--redis', 'http://x')).err).toContain('error: --redis: not the URL of a Redis server');
+  const none = await run('--redis', 'redis://:secret-of-redis-0123@127.0.0.1:1');
+  expect(none).toMatchObject({ code: 8 });
+  expect(none.err).toContain('Redis at redis://127.0.0.1:1 cannot be reached');
+  expect(none.err).not.toContain('secret-of-redis');
+});
+
+test('gw queue serve starts a Redis of this user, and prints its URL', async () => {
+  const studio = await openStudio();
+  const queue = studio.laptop.start(['queue', 'serve']);
+  await until('its URL is printed', () => queue.out().endsWith('\n'));
+  const url = queue.out().trim();
+  expect(url).toMatch(/^redis:\/\/:[0-9a-f]{48}@127\.0\.0\.1:\d+$/);
+  write(studio, [image]);
+  const env = { GW_REDIS_URL: url };
+  const worker = studio.machine().start(['worker', '--redis'], { env });
+  const { code, err } = await studio.laptop.run(['batch', 'run', 'day.jsonl', '--redis'], { env });
+  expect(code, err).toBe(0);
+  expect(err).not.toContain('warning');
+  await stop(worker);
+  expect(await stop(queue)).toMatchObject({ code: 143 });
+});

@@ -1,0 +1,292 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { fenceOf, type RowRecord, type Stage } from '../../src/machines/row.ts';
+import { RowStore } from '../../src/machines/store.ts';
+import { type Desk, type Hands, workOn } from '../../src/machines/work.ts';
+import { openRedis, type TestRedis } from './redis.ts';
+
+// The order of a row, with a real Redis: a worker dies, or hangs, behind each of its steps; another goes on; nothing is
+// created twice, and only what was being sent may end unknown.
+
+const cleanings: (() => unknown)[] = [];
+let redis: TestRedis;
+let store: RowStore;
+beforeAll(async () => {
+  redis = await openRedis({}, (clean) => cleanings.push(clean));
+  store = new RowStore(redis.client, 'test');
+});
+afterAll(async () => {
+  for (const clean of cleanings.reverse()) await clean();
+});
+
+const families = ['alpha', 'beta', 'gamma', 'image'] as const;
+type FamilyName = (typeof families)[number];
+
+let count = 0;
+/** A row that was just handed over. */
+async function newRow(family: FamilyName): Promise<string> {
+  count += 1;
+  const key = `day/r${count}`;
+  const command = family === 'image' ? 'image create' : `video ${family}`;
+  const row = { row: count, line: count, key, command, flags: { prompt: 'a fox' }, set: [] };
+  const record: RowRecord = {
+    ...{
+      state: 'waiting',
+      round: 0,
+      row,
+      rows: 1,
+      named: 'day.jsonl',
+      again: false,
+      family,
+      pool: family,
+      files: [],
+    },
+  };
+  expect(await store.handOver(record, 'laptop')).toBe(true);
+  return key;
+}
+
+/** What the gateway has: each task by the row's external ID, and how many were made. */
+class Gateway {
+  readonly tasks = new Map<string, string>();
+  made = 0;
+  saves = 0;
+
+  create(key: string, isUnique: boolean): string {
+    const known = this.tasks.get(key);
+    if (isUnique && known !== undefined) return known;
+    this.made += 1;
+    const id = `task-${this.made}`;
+    this.tasks.set(key, id);
+    return id;
+  }
+}
+
+/** Where a worker may die or hang, in the order of a row. */
+const points = [
+  'taken',
+  'sending told',
+  'request taken',
+  'answered',
+  'ID told',
+  'task ended',
+  'end told',
+  'on the queue of outputs',
+  'saving',
+  'on disk',
+] as const;
+type Point = (typeof points)[number];
+/** An image has no task to wait for: it comes with its answer, and is on disk before anything is told. */
+const ofImages: readonly Point[] = ['taken', 'sending told', 'request taken', 'answered'];
+
+class Dead extends Error {}
+
+interface WorkerOptions {
+  readonly host: string;
+  readonly gateway: Gateway;
+  /** Called at each point; what it throws is the worker's death. */
+  readonly at?: (point: Point) => void | Promise<void>;
+  /** What the ledger of this machine knows of rows. */
+  readonly ledger?: ReadonlySet<string>;
+}
+
+const takings = new Map<string, number>();
+
+/** Takes a row at a stage, as the queue would give it out, and works on it. */
+async function work(
+  key: string,
+  stage: Stage,
+  { host, gateway, at = () => {}, ledger = new Set() }: WorkerOptions,
+) {
+  const attempt = (takings.get(`${key} ${stage}`) ?? 0) + 1;
+  takings.set(`${key} ${stage}`, attempt);
+  const actor = { host, attempt, fence: fenceOf(0, stage, attempt) };
+  const { result, record } = await store.take(key, actor);
+  if (result !== 'ok' || !record) return { put: 'done', isToSave: false };
+  await at(stage === 'task' ? 'taken' : 'saving');
+  let isToSave = false;
+  const takenAway: string[] = [];
+  const desk: Desk = {
+    async step(step, changes) {
+      const done = await store.step(key, step, actor, changes);
+      if (step === 'sending') await at('sending told');
+      if (step === 'accepted') await at('ID told');
+      if (step === 'ended') await at('end told');
+      return done;
+    },
+    async toSave() {
+      isToSave = true;
+      await at('on the queue of outputs');
+    },
+    isAway: () => false,
+  };
+  const isImage = record.family === 'image';
+  const files = [{ path: `/${host}/${key}.mp4`, bytes: 1, sha256: 'x', type: 'video/mp4' }];
+  const hands: Hands = {
+    looksUp: ({ family }) => family === 'beta',
+    knows: async ({ row }) => ledger.has(row.key),
+    async create({ row, family }, beforeSend) {
+      const known = ledger.has(row.key) ? gateway.tasks.get(row.key) : undefined;
+      if (known === undefined) await beforeSend();
+      const id = known ?? gateway.create(row.key, family === 'beta');
+      await at('request taken');
+      await at('answered');
+      if (isImage) return { kind: 'saved', files, status: 'completed', id };
+      const job = { endpoint: family, model: 'm', settings: {}, media: [], attempt: 1, fields: {} };
+      return { kind: 'accepted', id, status: 'queued', job };
+    },
+    async follow() {
+      await at('task ended');
+      return { kind: 'ended', status: 'succeeded' };
+    },
+    async save() {
+      gateway.saves += 1;
+      await at('on disk');
+      return { kind: 'saved', files };
+    },
+    pause: async () => {},
+    onTakenAway: (_row, why) => void takenAway.push(why),
+  };
+  return { put: await workOn(stage, record, desk, hands), isToSave, takenAway };
+}
+
+/** Another worker goes on with the row to its end. */
+async function goOn(key: string, options: WorkerOptions): Promise<RowRecord> {
+  await work(key, 'task', options);
+  await work(key, 'save', options);
+  const [record] = await store.read([key]);
+  if (!record) throw new Error('the row is there');
+  return record;
+}
+
+/** Between these a worker may have sent what nobody knows of. */
+const isBeingSent = (point: Point) => ['sending told', 'request taken', 'answered'].includes(point);
+const table = families.flatMap((family) =>
+  (family === 'image' ? ofImages : points).map((point) => ({ family, point })),
+);
+
+describe.each(table)('$family, behind "$point"', ({ family, point }) => {
+  const stageOf = (at: Point): Stage => (at === 'saving' || at === 'on disk' ? 'save' : 'task');
+  const isLost = isBeingSent(point) && family !== 'beta';
+
+  test('a worker dies, another goes on', async () => {
+    const key = await newRow(family);
+    const gateway = new Gateway();
+    const dying = {
+      ...{ host: 'one', gateway },
+      at: (here: Point) => {
+        if (here === point) throw new Dead();
+      },
+    };
+    if (stageOf(point) === 'save') await work(key, 'task', { host: 'zero', gateway });
+    await expect(work(key, stageOf(point), dying)).rejects.toThrow(Dead);
+    const record = await goOn(key, { host: 'two', gateway });
+    expect(record.state).toBe(isLost ? 'unknown' : 'saved');
+    expect(gateway.made).toBe(point === 'sending told' && family !== 'beta' ? 0 : 1);
+    if (isLost)
+      expect(record.error).toMatchObject({
+        kind: 'unknown_outcome',
+        message: expect.stringContaining('one'),
+      });
+    else expect(record.files).toMatchObject([{ path: `/two/${key}.mp4` }]);
+    const log = await store.log(key);
+    expect(log.map(({ host }) => host)).toEqual(expect.arrayContaining(['laptop', 'one', 'two']));
+  });
+
+  test('a worker hangs, another goes on, and the first writes nothing over it', async () => {
+    const key = await newRow(family);
+    const gateway = new Gateway();
+    if (stageOf(point) === 'save') await work(key, 'task', { host: 'zero', gateway });
+    let wake = () => {};
+    const asleep = new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+    let reached = () => {};
+    const there = new Promise<void>((resolve) => {
+      reached = resolve;
+    });
+    const hanging = work(key, stageOf(point), {
+      ...{ host: 'one', gateway },
+      at: (here) => {
+        if (here !== point) return undefined;
+        reached();
+        return asleep;
+      },
+    });
+    await there;
+    const before = await goOn(key, { host: 'two', gateway });
+    const log = await store.log(key);
+    wake();
+    await hanging;
+    expect(await store.read([key])).toEqual([before]);
+    expect(await store.log(key)).toEqual(log);
+    expect(before.state).toBe(isLost ? 'unknown' : 'saved');
+    // Who hung with leave to send sends: nobody can take that back, and nobody has sent it beside it.
+    expect(gateway.made).toBeLessThanOrEqual(1);
+  });
+});
+
+test.each(['alpha', 'gamma'] as const)(
+  'a %s row that was being sent goes on where the ledger in reach knows its task',
+  async (family) => {
+    const key = await newRow(family);
+    const gateway = new Gateway();
+    const dying = {
+      ...{ host: 'one', gateway },
+      at: (here: Point) => {
+        if (here === 'answered') throw new Dead();
+      },
+    };
+    await expect(work(key, 'task', dying)).rejects.toThrow(Dead);
+    const record = await goOn(key, { host: 'one', gateway, ledger: new Set([key]) });
+    expect(record).toMatchObject({ state: 'saved', id: gateway.tasks.get(key) });
+    expect(gateway.made).toBe(1);
+  },
+);
+
+test('a row is handed over once, and what was taken out is not sent', async () => {
+  const key = await newRow('alpha');
+  const [record] = await store.read([key]);
+  expect(await store.handOver(record as RowRecord, 'other')).toBe(false);
+  expect(await store.step(key, 'cancelled', { host: 'laptop' })).toBe('ok');
+  const gateway = new Gateway();
+  expect((await goOn(key, { host: 'two', gateway })).state).toBe('cancelled');
+  expect(gateway.made).toBe(0);
+});
+
+test('a row that was taken, but not sent, is taken out all the same, and its worker sends nothing', async () => {
+  const key = await newRow('alpha');
+  const gateway = new Gateway();
+  const { takenAway } = await work(key, 'task', {
+    ...{ host: 'one', gateway },
+    at: async (here) => {
+      if (here === 'taken') await store.step(key, 'cancelled', { host: 'laptop' });
+    },
+  });
+  expect(takenAway).toEqual(['over']);
+  expect(gateway.made).toBe(0);
+});
+
+test('a round that is put back outranks every taking of the rounds before it', async () => {
+  const key = await newRow('alpha');
+  const before = { host: 'one', fence: fenceOf(0, 'save', 999), attempt: 999 };
+  expect((await store.take(key, before)).result).toBe('ok');
+  await store.step(key, 'failed', before, { error: { kind: 'rejected', message: 'no' } });
+  expect(await store.step(key, 'again', { host: 'laptop' }, { round: 1 })).toBe('ok');
+  expect(await store.step(key, 'saved', before, { files: [] })).toBe('fenced');
+  expect((await store.take(key, { host: 'one', fence: fenceOf(0, 'save', 1000) })).result).toBe('fenced');
+  expect((await store.take(key, { host: 'two', fence: fenceOf(1, 'task', 1) })).result).toBe('ok');
+});
+
+test('a queue that was wiped knows no row: what runs is finished on its machine alone', async () => {
+  const key = await newRow('alpha');
+  const gateway = new Gateway();
+  const done = await work(key, 'task', {
+    ...{ host: 'one', gateway },
+    at: async (here) => {
+      if (here === 'task ended') await redis.client.flushall();
+    },
+  });
+  expect(done).toMatchObject({ put: 'done', isToSave: false, takenAway: ['gone'] });
+  expect(gateway).toMatchObject({ made: 1, saves: 1 });
+  expect(await redis.client.keys('*')).toEqual([]);
+});
