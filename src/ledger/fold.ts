@@ -1,3 +1,4 @@
+import { familyNames } from '../gateway/families.ts';
 import type { IntentEvent, Job, JobState, LedgerEvent, LedgerLine, SavedFile, SavePlan } from './event.ts';
 
 // The one rule of what may follow what; README.md has it in words. The writer asks `bearing` before it appends, and the
@@ -119,7 +120,9 @@ const nothingAsked: Omit<IntentEvent, 'event'> = {
 /** Keeps what can be made out of a line that cannot be read, where it looks like the job's intent. */
 export function salvage(draft: Draft, text: string): void {
   const field = (name: string) => new RegExp(`"${name}":"([^"\\\\]+)"`).exec(text)?.[1];
-  const family = field('family');
+  // Told twice, so that a damage to one of them leaves it known.
+  const told = [field('family'), field('endpoint')?.split('.')[0]];
+  const family = told.find((name) => familyNames.includes(name ?? '')) ?? told[0];
   if (family === undefined) return;
   const target = field('target');
   draft.salvaged = {

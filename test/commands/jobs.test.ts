@@ -110,7 +110,7 @@ describe('jobs list', () => {
     );
   });
 
-  test.each(['"settings":{', '"save":{', '"media":[', '"t":'])(
+  test.each(['"settings":{', '"save":{', '"media":[', '"t":', '"family":"', '"endpoint":"'])(
     'a job whose intent is damaged at %s is listed under its ID and brought home',
     async (place) => {
       const world = await openWorld();
@@ -130,6 +130,27 @@ describe('jobs list', () => {
       expect(run.err).toContain(`${dir}/${journal}:2 cannot be read`);
     },
   );
+
+  test('one whose family cannot be told any more is named under -q too, and brought home by its family', async () => {
+    const world = await openWorld();
+    const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();
+    const dir = `${world.dir}/.local/state/gw/ledger`;
+    const [journal = ''] = readdirSync(dir).filter((name) => name.endsWith('.jsonl'));
+    const text = readFileSync(`${dir}/${journal}`, 'utf8');
+    writeFileSync(
+      `${dir}/${journal}`,
+      text.replace(/"endpoint":.*?"model"/, (all) => '\u0001'.repeat(all.length)),
+    );
+    expect(JSON.parse((await world.gw(['jobs', 'list', '--json'])).out)).toMatchObject([
+      { id, status: 'damaged', family: '' },
+    ]);
+    world.clock.ms += HOUR_MS;
+    const run = await world.gw(['jobs', 'sync', '-q']);
+    expect(run.err).toContain(`${id}: the line that tells its family is damaged`);
+    expect(run.err).toContain(`gw video FAMILY wait ${id}`);
+    expect((await world.gw(['video', 'alpha', 'wait', id])).code).toBe(0);
+    expect(Object.keys(world.files())).toEqual([`${id}.mp4`]);
+  });
 
   test('a family that this gw does not know is listed like any other', async () => {
     const world = await openWorld();

@@ -535,6 +535,50 @@ torture('no connection for each create and each call', { short: 16 }, async (rou
   expect([again.code, here.taken()], `${say}; then ${again.err}`).toEqual([0, 1]);
 });
 
+const bytes = { 'another letter': 0x58, 'a NUL': 0, 'a newline': 0x0a, 'half a character': 0xff };
+const damaged = ['alpha', 'beta text', 'gamma'] as const;
+
+/** Without a checksum a text whose letter changed is another text; what cannot be read, or leads nowhere, is told. */
+torture('a damaged byte of a journal, then a sync', { short: 16 }, async (round) => {
+  const { counts, random } = round;
+  counts.faults += 1;
+  const here = await scene(round);
+  const create = round.pick(damaged);
+  const { argv } = creates[create] ?? { argv: [] };
+  const { id } = JSON.parse((await here.gw([...argv, '--json'])).out) as { id: string };
+  const ledger = path.join(here.world.dir, 'state', 'ledger');
+  const [name = ''] = fs.readdirSync(ledger).filter((each) => each.endsWith('.jsonl'));
+  const file = path.join(ledger, name);
+  const journal = fs.readFileSync(file);
+  const at = Math.floor(random() * journal.length);
+  const [what, byte] = round.pick(Object.entries(bytes));
+  journal[at] = byte;
+  fs.writeFileSync(file, journal);
+  here.world.clock.ms += 600_000;
+  const synced = await here.gw(['jobs', 'sync', '-q']);
+  const say = `${create}, ${what} at ${at}: ${synced.code} ${synced.err}; ${journal.toString('latin1', Math.max(0, at - 60), at + 20)}`;
+  expect([0, 2, 3, 4, 8, 10, 12, 13, 14], say).toContain(synced.code);
+  if (here.taken() !== 1) counts.doubled += 1;
+  expect(here.parts(), say).toEqual([]);
+  const saved = () =>
+    fs.readdirSync(here.world.cwd, { recursive: true }).filter((each) => String(each).endsWith('.mp4'));
+  if (saved().length > 0) return;
+  // Not brought home: it is said, also under -q, and the user's own word brings it home.
+  const listed = await here.gw(['jobs', 'list', '--json']);
+  if (synced.err === '' && JSON.parse(listed.out).length === 0) counts.lost += 1;
+  const brought = await here.gw([
+    'video',
+    argv[1] ?? '',
+    'wait',
+    id,
+    '-o',
+    'home.mp4',
+    '--profile',
+    'default',
+  ]);
+  expect([brought.code, saved().length], `${say}; then ${brought.err}`).toEqual([0, 1]);
+});
+
 /** The link in the record, wherever the family has it. */
 const linkOf = (job: Job | undefined): string | undefined =>
   /"(?:video_)?url":"([^"]+)"/.exec(JSON.stringify(job?.record ?? ''))?.[1];

@@ -87,13 +87,17 @@ export async function withFamilies(jobs: readonly Job[]): Promise<KnownJob[]> {
 /** A job whose family this build knows. */
 export type OwnJob = KnownJob & { readonly family: Family };
 
-/** The jobs that this build knows what to do with, with one warning for each family that it does not know. */
+/**
+ * The jobs that this build knows what to do with, with one warning for each family that it does not know, and for each
+ * damaged job that does not tell its own.
+ */
 export function withoutForeign(jobs: readonly KnownJob[], { io }: Context): OwnJob[] {
   const foreign = new Map<string, number>();
   const own: OwnJob[] = [];
   for (const { job, family } of jobs) {
-    if (family === undefined) foreign.set(job.family, (foreign.get(job.family) ?? 0) + 1);
-    else own.push({ job, family });
+    if (family !== undefined) own.push({ job, family });
+    else if (job.isDamaged) warnOfNoFamily(job, io);
+    else foreign.set(job.family, (foreign.get(job.family) ?? 0) + 1);
   }
   for (const [family, count] of foreign) {
     io.warn(
@@ -101,6 +105,13 @@ export function withoutForeign(jobs: readonly KnownJob[], { io }: Context): OwnJ
     );
   }
   return own;
+}
+
+/** It may have been paid for: said also under -q, with the way to bring it home. */
+function warnOfNoFamily({ id, key }: Job, io: Context['io']): void {
+  const next = id === undefined ? `gw jobs show ${key}` : `gw video FAMILY wait ${id}`;
+  const what = `${id ?? key}: the line that tells its family is damaged`;
+  io.warn(`${what}; bring it home with: ${next} (alpha, beta or gamma)`, 'urgent');
 }
 
 /** The IDs that more than one job has: two gateways may give out the same. */

@@ -68,3 +68,28 @@ test('a task that ended while gw slept towards the end of the wait is no timeout
   expect((await poll(here.options)).view.state).toBe('succeeded');
   expect([here.looked(), here.tookMs()]).toEqual([2, 15_000]);
 });
+
+test('a gateway that asks not to be asked before a time is not asked before it', async () => {
+  const waits = async (retryAfterMs: number) => {
+    const { options } = world([]);
+    const busy = new GwError('rate_limited', 'HTTP 429', {
+      retryAtMs: options.clock.now() + 10_000 + retryAfterMs,
+    });
+    const here = world([busy, view('succeeded')]);
+    await poll(here.options);
+    return here.tookMs();
+  };
+  // After the pause of ten seconds before the first look.
+  expect(await waits(300_000)).toBe(310_000);
+  expect(await waits(3_000)).toBe(20_000);
+});
+
+test('one that asks for longer than the wait lasts ends it at once, and says when', async () => {
+  const { options, startMs } = world([]);
+  const retryAtMs = options.clock.now() + 3_600_000;
+  const busy = new GwError('rate_limited', 'HTTP 429', { retryAtMs });
+  const here = world([busy], { deadlineMs: startMs + 600_000 });
+  const error = await errorOf<GwError>(poll(here.options));
+  expect(error).toMatchObject({ kind: 'wait_timeout', facts: { retryAtMs } });
+  expect([here.looked(), here.tookMs()]).toEqual([1, 10_000]);
+});
