@@ -76,6 +76,7 @@ for (const [name, values] of Object.entries(times)) {
 }
 
 console.log();
+await import('./first-video.js');
 await import('./chat.js');
 
 console.log();
