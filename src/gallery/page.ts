@@ -102,8 +102,8 @@ button { cursor: pointer; }
 main { display: grid; grid-template-columns: repeat(auto-fill, minmax(260px, 1fr)); gap: 14px; padding: 16px; }
 .card { display: flex; flex-direction: column; background: var(--card); border: 1px solid var(--line); border-radius: 8px; overflow: hidden; content-visibility: auto; contain-intrinsic-size: auto 360px; }
 .card:focus { outline: 3px solid var(--mark); outline-offset: 1px; }
-.shot { display: block; aspect-ratio: 16 / 10; background: #000; }
-.shot img, .shot video { display: block; width: 100%; height: 100%; object-fit: contain; }
+.shot { display: block; position: relative; aspect-ratio: 16 / 10; background: #000; }
+.shot > * { position: absolute; inset: 0; width: 100%; height: 100%; object-fit: contain; }
 .words { padding: 10px 12px; display: flex; flex-direction: column; gap: 4px; flex: 1; overflow-wrap: anywhere; }
 .words p { margin: 0; }
 .prompt { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 4; overflow: hidden; white-space: pre-line; }
