@@ -21,7 +21,7 @@ export async function readBody(
 ): Promise<RequestBody> {
   const type = request.headers['content-type'] ?? '';
   if (takesForm && isFormType(type)) {
-    return { form: await readForm(await readBytes(request, maxBytes ?? MAX_FORM_BYTES), type) };
+    return { form: await readForm(request, type, maxBytes ?? MAX_FORM_BYTES) };
   }
   if (!/^application\/json\s*(;|$)/i.test(type)) {
     const sent = type === '' ? 'none was sent' : `${type} was sent`;
@@ -32,26 +32,29 @@ export async function readBody(
 }
 
 /**
- * Reads a body to its end. One over `maxBytes` is thrown away meanwhile and refused (400), so that a client that is
- * still writing gets to read the refusal.
+ * Hands each piece of a body on, to its end. Of one over `most` bytes the rest is thrown away and it is refused (400) at
+ * its end, so that a client that is still writing gets to read the refusal.
  */
-async function readBytes(request: IncomingMessage, maxBytes: number | undefined): Promise<Buffer> {
-  const most = maxBytes ?? Number.POSITIVE_INFINITY;
-  const chunks: Buffer[] = [];
+async function takeIn(pieces: Pieces, most: number, take: (piece: Buffer) => void): Promise<void> {
   let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes <= most) chunks.push(chunk);
-    else chunks.length = 0;
+  for await (const piece of pieces) {
+    bytes += piece.length;
+    if (bytes <= most) take(piece);
   }
-  if (bytes > most) {
-    throw new Refusal(
-      400,
-      `The request body has ${bytes} bytes; at most ${most / MB} MB are taken.`,
-      'RequestTooLarge',
-    );
-  }
-  return Buffer.concat(chunks);
+  if (bytes <= most) return;
+  throw new Refusal(
+    400,
+    `The request body has ${bytes} bytes; at most ${most / MB} MB are taken.`,
+    'RequestTooLarge',
+  );
+}
+
+type Pieces = AsyncIterable<Buffer> | Iterable<Buffer>;
+
+async function readBytes(request: IncomingMessage, maxBytes = Number.POSITIVE_INFINITY): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  await takeIn(request, maxBytes, (piece) => void pieces.push(piece));
+  return Buffer.concat(pieces);
 }
 
 function parseJson(bytes: Uint8Array): unknown {
@@ -137,7 +140,9 @@ export interface FormFile {
   /** The file's own name. */
   readonly name: string;
   readonly type: string;
+  /** Its beginning, where the form is large; `sizeBytes` is of all of it. */
   readonly bytes: Uint8Array;
+  readonly sizeBytes: number;
 }
 
 /** A multipart body: its text fields by name, each with all its values, and its files in order. */
@@ -148,20 +153,28 @@ export interface FormBody {
 
 /** The sandbox's own bound for a form, where the endpoint has none: the document states no gateway-wide limit. */
 const MAX_FORM_BYTES = 512 * MB;
+/** Of a form's parts so much is kept in all, and of those that come later the beginning, where an image has its size. */
+const KEPT_BYTES = 16 * MB;
+const KEPT_OF_LATER_BYTES = 256 * 1024;
 
 export const isFormType = (contentType: string | undefined): boolean =>
   /^multipart\/form-data\s*(;|$)/i.test(contentType ?? '');
 
 /** Reads a multipart body. Throws Refusal (400 `InvalidRequest`) for what is none, or breaks off. */
-export async function readForm(bytes: Uint8Array, contentType: string): Promise<FormBody> {
-  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const parts = splitForm(body, contentType);
+export async function readForm(
+  pieces: Pieces,
+  contentType: string,
+  maxBytes = MAX_FORM_BYTES,
+): Promise<FormBody> {
+  const splitter = new FormSplitter(contentType);
+  await takeIn(pieces, maxBytes, (piece) => splitter.take(piece));
+  const { parts } = splitter;
   if (!parts) throw new Refusal(400, 'The request body is not valid multipart form data.', 'InvalidRequest');
   const fields = new Map<string, string[]>();
   const files: FormFile[] = [];
-  for (const { field, fileName, type = 'application/octet-stream', bytes: content } of parts) {
-    if (fileName !== undefined) files.push({ field, name: fileName, type, bytes: content });
-    else fields.set(field, [...(fields.get(field) ?? []), content.toString('utf8')]);
+  for (const { field, fileName, type = 'application/octet-stream', bytes, sizeBytes } of parts) {
+    if (fileName !== undefined) files.push({ field, name: fileName, type, bytes, sizeBytes });
+    else fields.set(field, [...(fields.get(field) ?? []), bytes.toString('utf8')]);
   }
   return { fields, files };
 }
@@ -169,54 +182,115 @@ export async function readForm(bytes: Uint8Array, contentType: string): Promise<
 /** A form as the log of requests keeps it: its files by their sizes. */
 export const formNote = ({ fields, files }: FormBody): object => ({
   fields: Object.fromEntries(fields),
-  files: files.map(({ bytes, ...file }) => ({ ...file, sizeBytes: bytes.length })),
+  files: files.map(({ bytes: _, ...file }) => file),
 });
 
-/** A part of a multipart body, its bytes a view into the body's. */
+/** A part of a multipart body. */
 export interface FormPart {
   /** The name of its field. */
   readonly field: string;
   /** The name of its file, where it is one. */
   readonly fileName?: string;
   readonly type?: string;
+  /** What is kept of it. */
   readonly bytes: Buffer;
+  readonly sizeBytes: number;
 }
 
 const CRLF = '\r\n';
 const LONGEST_BOUNDARY = 70;
+const LONGEST_HEAD = 64 * 1024;
+
+type Head = Pick<FormPart, 'field' | 'fileName' | 'type'>;
 
 /**
- * Takes a multipart body apart (RFC 2046, RFC 7578) without copying its files: sixteen images of 20 MB are one request.
- * Undefined for a body that is none or breaks off. Node's own reader makes two more copies and refuses short boundaries.
+ * Takes a multipart body apart (RFC 2046, RFC 7578) as it comes, so that a form of hundreds of megabytes takes tens.
+ * Node's own reader holds all of it, twice more than once, and refuses short boundaries.
  */
-export function splitForm(body: Buffer, contentType: string): FormPart[] | undefined {
-  const boundary = parameterOf(contentType, 'boundary');
-  if (!boundary || boundary.length > LONGEST_BOUNDARY) return undefined;
-  const delimiter = Buffer.from(`${CRLF}--${boundary}`, 'latin1');
-  const next = (from: number) => body.indexOf(delimiter, from);
-  const parts: FormPart[] = [];
-  // The first delimiter may begin the body, without a line break before it.
-  const isFirst = delimiter.subarray(CRLF.length).equals(body.subarray(0, delimiter.length - CRLF.length));
-  let at = isFirst ? -CRLF.length : next(0);
-  while (at >= 0 || (isFirst && parts.length === 0)) {
-    const after = at + delimiter.length;
-    if (body.toString('latin1', after, after + 2) === '--') return parts;
-    const lineEnd = body.indexOf(CRLF, after);
-    const headEnd = body.indexOf(CRLF + CRLF, after);
-    if (lineEnd < 0 || headEnd < 0 || body.toString('latin1', after, lineEnd).trim() !== '') return undefined;
-    const start = headEnd + 2 * CRLF.length;
-    at = next(start);
-    const head = body.toString('utf8', lineEnd + CRLF.length, Math.max(lineEnd + CRLF.length, headEnd));
-    const part = at < 0 ? undefined : readPart(head, body.subarray(start, at));
-    if (!part) return undefined;
-    parts.push(part);
+export class FormSplitter {
+  readonly #delimiter: Buffer | undefined;
+  readonly #parts: FormPart[] = [];
+  #state: 'between' | 'head' | 'part' | 'end' | 'broken' = 'between';
+  /** What was not looked at yet. The first delimiter may begin the body, without a line break before it. */
+  #left: Buffer = Buffer.from(CRLF);
+  #part: { readonly head: Head; readonly kept: Buffer[]; sizeBytes: number } | undefined;
+  #keptBytes = 0;
+
+  constructor(contentType: string) {
+    const boundary = parameterOf(contentType, 'boundary');
+    const isUsable = boundary !== undefined && boundary !== '' && boundary.length <= LONGEST_BOUNDARY;
+    this.#delimiter = isUsable ? Buffer.from(`${CRLF}--${boundary}`, 'latin1') : undefined;
+    if (!isUsable) this.#state = 'broken';
   }
-  return undefined;
+
+  /** The parts of a form that has ended; undefined for what is none, or broke off. */
+  get parts(): readonly FormPart[] | undefined {
+    return this.#state === 'end' ? this.#parts : undefined;
+  }
+
+  take(piece: Buffer): void {
+    if (this.#state === 'end' || this.#state === 'broken') return;
+    this.#left = this.#left.length === 0 ? piece : Buffer.concat([this.#left, piece]);
+    while (this.#state === 'head' ? this.#readHead() : this.#readToDelimiter());
+  }
+
+  /** Takes what comes before the next delimiter; whether there is more to look at. */
+  #readToDelimiter(): boolean {
+    const delimiter = this.#delimiter;
+    if (delimiter === undefined || this.#state === 'end' || this.#state === 'broken') return false;
+    const at = this.#left.indexOf(delimiter);
+    // The end of what is there may be the beginning of a delimiter.
+    const until = at < 0 ? Math.max(0, this.#left.length - delimiter.length + 1) : at;
+    this.#keep(this.#left.subarray(0, until));
+    this.#left = this.#left.subarray(at < 0 ? until : at + delimiter.length);
+    if (at < 0) return false;
+    if (this.#part) {
+      const { head, kept, sizeBytes } = this.#part;
+      this.#parts.push({ ...head, bytes: Buffer.concat(kept), sizeBytes });
+    }
+    this.#part = undefined;
+    this.#state = 'head';
+    return true;
+  }
+
+  /** Reads what follows a delimiter: the end of the form, or the head of a part. */
+  #readHead(): boolean {
+    const left = this.#left;
+    if (left.length < 2) return false;
+    if (left.toString('latin1', 0, 2) === '--') return this.#become('end');
+    const lineEnd = left.indexOf(CRLF);
+    const headEnd = left.indexOf(CRLF + CRLF);
+    if (headEnd < 0) return left.length > LONGEST_HEAD ? this.#become('broken') : false;
+    if (left.toString('latin1', 0, lineEnd).trim() !== '') return this.#become('broken');
+    const start = lineEnd + CRLF.length;
+    const head = readPartHead(left.toString('utf8', start, Math.max(start, headEnd)));
+    if (!head) return this.#become('broken');
+    this.#left = left.subarray(headEnd + 2 * CRLF.length);
+    this.#part = { head, kept: [], sizeBytes: 0 };
+    this.#become('part');
+    return true;
+  }
+
+  #become(state: 'part' | 'end' | 'broken'): false {
+    this.#state = state;
+    return false;
+  }
+
+  #keep(bytes: Buffer): void {
+    const part = this.#part;
+    if (!part || bytes.length === 0) return;
+    const keptOfIt = Math.max(0, KEPT_OF_LATER_BYTES - part.sizeBytes);
+    const kept = bytes.subarray(0, Math.max(keptOfIt, KEPT_BYTES - this.#keptBytes));
+    part.sizeBytes += bytes.length;
+    this.#keptBytes += kept.length;
+    // A copy, or each piece would hold on to the memory that it came in.
+    if (kept.length > 0) part.kept.push(Buffer.from(kept));
+  }
 }
 
-function readPart(head: string, bytes: Buffer): FormPart | undefined {
+function readPartHead(text: string): Head | undefined {
   const headers = new Map(
-    head.split(CRLF).map((line) => {
+    text.split(CRLF).map((line) => {
       const [, name = '', value = ''] = /^([^:]*):\s*(.*)$/.exec(line) ?? [];
       return [name.toLowerCase(), value];
     }),
@@ -226,7 +300,7 @@ function readPart(head: string, bytes: Buffer): FormPart | undefined {
   if (!/^form-data\s*;/i.test(disposition) || field === undefined) return undefined;
   const fileName = parameterOf(disposition, 'filename');
   const type = headers.get('content-type');
-  return { field, ...(fileName !== undefined && { fileName }), ...(type && { type }), bytes };
+  return { field, ...(fileName !== undefined && { fileName }), ...(type && { type }) };
 }
 
 /** A parameter of a header's value, quoted or not; browsers write quotes and line breaks in it as `%22`, `%0D`, `%0A`. */

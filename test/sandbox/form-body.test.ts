@@ -17,7 +17,7 @@ describe('a multipart body', () => {
     form.append('image[]', new File([], 'empty.png'));
     form.append('mask', new File(['m'], 'm.png', { type: 'image/png' }));
     const { type, bytes } = await encoded(form);
-    const read = await readForm(bytes, type);
+    const read = await readForm([Buffer.from(bytes)], type);
     expect([...read.fields]).toEqual([
       ['prompt', ['a fox\r\nin the snow']],
       ['tag', ['one', 'two']],
@@ -40,7 +40,7 @@ describe('a multipart body', () => {
     ],
     ['that is JSON', 'multipart/form-data; boundary=x', '{"prompt":"a fox"}'],
   ])('%s is refused', async (_, type, body) => {
-    await expect(readForm(Buffer.from(body), type)).rejects.toMatchObject({
+    await expect(readForm([Buffer.from(body)], type)).rejects.toMatchObject({
       status: 400,
       code: 'InvalidRequest',
     });

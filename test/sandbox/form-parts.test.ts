@@ -1,12 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import { splitForm } from '../../src/sandbox/request-body.ts';
+import { FormSplitter } from '../../src/sandbox/request-body.ts';
 import { seededRandom } from '../../src/sandbox/seeded.ts';
 
 // The reader of multipart bodies, against Node's own.
 
 const type = (boundary: string) => `multipart/form-data; boundary=${boundary}`;
+/** The parts of a form that came in pieces of so many bytes. */
+function splitForm(body: Buffer, contentType: string, pieceBytes = body.length) {
+  const splitter = new FormSplitter(contentType);
+  for (let at = 0; at < body.length; at += pieceBytes) splitter.take(body.subarray(at, at + pieceBytes));
+  return splitter.parts;
+}
 const split = (lines: readonly string[], boundary = 'x') =>
-  splitForm(Buffer.from(lines.join('\r\n')), type(boundary))?.map(({ bytes, ...part }) => ({
+  splitForm(Buffer.from(lines.join('\r\n')), type(boundary))?.map(({ bytes, sizeBytes: _, ...part }) => ({
     ...part,
     text: bytes.toString(),
   }));
@@ -46,6 +52,25 @@ describe('a form', () => {
     expect(split(lines)).toBeUndefined();
   });
 
+  it('keeps the beginning of what comes after many megabytes, and its size', () => {
+    const file = (name: string, bytes: number) =>
+      Buffer.concat([
+        Buffer.from(`--x\r\n${named(`; filename="${name}"`)}\r\n\r\n`),
+        Buffer.alloc(bytes, name),
+        Buffer.from('\r\n'),
+      ]);
+    const MB = 1024 * 1024;
+    const body = Buffer.concat([
+      file('a', 10 * MB),
+      file('b', 10 * MB),
+      file('c', 10 * MB),
+      Buffer.from('--x--'),
+    ]);
+    const parts = splitForm(body, type('x'), 65_536) ?? [];
+    expect(parts.map(({ sizeBytes }) => sizeBytes)).toEqual([10 * MB, 10 * MB, 10 * MB]);
+    expect(parts.map(({ bytes }) => bytes.length)).toEqual([10 * MB, 6 * MB, MB / 4]);
+  });
+
   it('is read as Node reads it, whatever bytes the files hold', async () => {
     const random = seededRandom(7);
     // Bytes that delimiters are made of, so that there are many near misses.
@@ -65,7 +90,7 @@ describe('a form', () => {
       const response = new Response(form);
       const contentType = response.headers.get('content-type') ?? '';
       const body = Buffer.from(await response.arrayBuffer());
-      const parts = splitForm(body, contentType) ?? [];
+      const parts = splitForm(body, contentType, 1 + Math.floor(random() * 90)) ?? [];
       const right = [...(await new Response(body, { headers: { 'content-type': contentType } }).formData())];
       const seen = parts.map(({ field, fileName, bytes }) => [field, fileName, bytes.toString('latin1')]);
       const wanted = await Promise.all(

@@ -148,7 +148,7 @@ export const KNOWN_FILE_ID_START = 'file-';
 
 /** An image counts so many tokens a tile; one that is not looked at counts as one tile. */
 const TILE_PX = 512;
-const TILE_TOKENS = 170;
+export const TILE_TOKENS = 170;
 
 /** An image of a request, as the sandbox can speak of it. */
 export interface InputImage {

@@ -30,6 +30,7 @@ import {
   seeSource,
   seeUrl,
   shownInputs,
+  TILE_TOKENS,
 } from './order.ts';
 import { IMAGE_S, imageReply, linksOf, newImageId, usageOf } from './reply.ts';
 
@@ -121,7 +122,7 @@ async function readEditForm(
     ...(mask && { mask: uploaded }),
   };
   passOver(checkBody({ strict: ImageEditStrictBody, loose: ImageEditBody }, request, world));
-  if (mask) await seeBytes(mask.bytes, [EDIT_MASK_FIELD]);
+  if (mask) await seeFile(mask, [EDIT_MASK_FIELD]);
   return {
     request: request as unknown as ImageEditBody,
     images: await seeAll(images),
@@ -131,8 +132,19 @@ async function readEditForm(
 
 async function seeAll(files: readonly FormFile[]): Promise<InputImage[]> {
   const seen: InputImage[] = [];
-  for (const [nth, { bytes }] of files.entries()) seen.push(await seeBytes(bytes, [EDIT_IMAGE_FIELD, nth]));
+  for (const [nth, file] of files.entries()) seen.push(await seeFile(file, [EDIT_IMAGE_FIELD, nth]));
   return seen;
+}
+
+/** As `seeBytes`; of a file whose beginning is kept only the size, where it stands there. */
+async function seeFile({ bytes, sizeBytes }: FormFile, path: readonly PropertyKey[]): Promise<InputImage> {
+  if (bytes.length === sizeBytes) return seeBytes(bytes, path);
+  const {
+    words = `an image of ${sizeBytes} bytes`,
+    tokens = TILE_TOKENS,
+    size,
+  } = await seeBytes(bytes, path).catch((): Partial<InputImage> => ({}));
+  return { words, tokens, ...(size && { size }) };
 }
 
 /**
