@@ -9,6 +9,10 @@ const MAX_WIDE_JSON_CHARS = 40 * 1024 * 1024;
 /** A value costs up to a hundred times the memory of its two characters of text. */
 export const MAX_JSON_VALUES = 1_000_000;
 
+/** An object of more fields than any record has is kept as a table: each field of it costs as much as four values. */
+const MAX_RECORD_FIELDS = 1000;
+const TABLE_FIELD_VALUES = 4;
+
 /** What is said of a text that is no JSON. */
 export const BROKEN_JSON = 'broken JSON';
 
@@ -35,16 +39,23 @@ export function parseJson(text: string): unknown {
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
+const COLON = 0x3a;
 const BACKSLASH = 0x5c;
 
 /** Before each value stands a comma, or the bracket that it is the first behind. */
 function checkShape(text: string): void {
   let depth = 0;
   let values = 1;
+  const fields = new Uint32Array(MAX_JSON_DEPTH + 1);
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code === QUOTE) at = endOfText(text, at);
     else if (code === COMMA) values += 1;
+    else if (code === COLON) {
+      const count = (fields[depth] ?? 0) + 1;
+      fields[depth] = count;
+      if (count > MAX_RECORD_FIELDS) values += TABLE_FIELD_VALUES - 1;
+    }
     // Both brackets of each kind differ by 2, and in bit 5 from the other kind's.
     else if ((code | 0x20) === 0x7b) {
       depth += 1;
@@ -52,6 +63,7 @@ function checkShape(text: string): void {
       if (depth > MAX_JSON_DEPTH) {
         throw new UnreadableJson(`JSON that nests deeper than ${MAX_JSON_DEPTH} levels`);
       }
+      fields[depth] = 0;
     } else if ((code | 0x20) === 0x7d) depth -= 1;
     if (values > MAX_JSON_VALUES) {
       throw new UnreadableJson(`JSON of more than ${MAX_JSON_VALUES.toLocaleString('en')} values`);

@@ -1,4 +1,6 @@
 import * as fs from 'node:fs';
+import { createRequire } from 'node:module';
+import * as net from 'node:net';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -14,11 +16,14 @@ import { GwError } from '../../src/errors.ts';
 import { applySets, parseJsonObject } from '../../src/flags/json-body.ts';
 import { parseJson, UnreadableJson } from '../../src/http/parse-json.ts';
 import { addLine, jobOf, newDraft } from '../../src/ledger/fold.ts';
+import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { parseLine } from '../../src/ledger/parse-line.ts';
 import { readImageSize } from '../../src/media/image-facts.ts';
 import { sourceOf } from '../../src/media/probe.ts';
 import { sniff } from '../../src/media/signatures.ts';
+import { startSandbox } from '../../src/sandbox/server.ts';
 import { recordedStreams } from '../chat/recorded-streams.ts';
+import { assetsDir, wasmDir } from '../helpers/assets-dir.ts';
 import { heif, pngHead } from '../media/fixtures.ts';
 import { fuzz, tell } from '../torture/torture.ts';
 
@@ -201,4 +206,169 @@ target(
     readConfig(home);
   },
   isRefusal,
+);
+
+// The tracks of films and sounds, read in a thread that is ended when its time is up, as gw does (media/in-worker.ts); here
+// one thread reads many.
+const { buildAlone } = createRequire(import.meta.url)('../../bin/build-alone.js') as {
+  buildAlone(entryPoint: string): Promise<{ readonly outputFiles: readonly [{ readonly text: string }] }>;
+};
+const READ_MS = 500;
+const reader = path.join(homeDir, 'track-facts.cjs');
+fs.writeFileSync(reader, (await buildAlone('src/media/track-facts.ts')).outputFiles[0].text);
+const readTracks = `
+  const { parentPort, workerData } = require('node:worker_threads');
+  const { readTrackFacts } = require(workerData);
+  parentPort.on('message', async (bytes) => {
+    await readTrackFacts(bytes, () => {});
+    parentPort.postMessage('read');
+  });
+  parentPort.postMessage('ready');`;
+let thread: Promise<Worker> | undefined;
+const openThread = () =>
+  new Promise<Worker>((resolve, reject) => {
+    const worker = new Worker(readTracks, {
+      eval: true,
+      workerData: reader,
+      resourceLimits: { maxOldGenerationSizeMb: 256 },
+    });
+    worker.once('message', () => resolve(worker)).once('error', reject);
+  });
+afterAll(async () => (await thread)?.terminate());
+
+/** Throws `ended` where the thread had to be ended: nothing else may go wrong in it. */
+async function readInThread(bytes: Buffer): Promise<void> {
+  thread ??= openThread();
+  const worker = await thread;
+  const how = await new Promise<unknown>((resolve) => {
+    const settle = (word: unknown) => {
+      clearTimeout(timer);
+      worker.off('message', settle).off('error', settle);
+      resolve(word);
+    };
+    const timer = setTimeout(() => settle('ended'), READ_MS);
+    worker.on('message', settle).on('error', settle);
+    worker.postMessage(bytes);
+  });
+  if (how === 'read') return;
+  thread = undefined;
+  await worker.terminate();
+  throw how;
+}
+
+const clip = fs.readFileSync(path.join(assetsDir, 'clips/480p-1x1.mp4'));
+const mov = Buffer.from(clip);
+mov.write('qt  ', 8, 'latin1');
+const mp3 = fs.readFileSync(path.join(assetsDir, 'clips/tone.mp3'));
+const m4a = fs.readFileSync(path.join(assetsDir, 'clips/tone.m4a'));
+const wav = Buffer.alloc(4000);
+wav.write(
+  'RIFF\xa0\x0f\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x80\x3e\0\0\x02\0\x10\0data\x78\x0f\0\0',
+  'latin1',
+);
+target(
+  'tracks of films and sounds',
+  [clip, mov, mp3, m4a, wav],
+  readInThread,
+  (error) => error === 'ended' || (error as { code?: unknown }).code === 'ERR_WORKER_OUT_OF_MEMORY',
+);
+
+const ledgerDir = path.join(homeDir, 'ledger-of-many');
+const journals = path.join(ledgerDir, 'ledger');
+fs.mkdirSync(journals, { recursive: true, mode: 0o700 });
+const jobs = Array.from({ length: 50 }, (_, at) => `gw-${String(at).padStart(26, '0')}`);
+const journal = jobs.flatMap((job, at) =>
+  [
+    ...[
+      {
+        event: 'intent',
+        family: 'alpha',
+        endpoint: 'alpha.create',
+        prompt: 'a fox '.repeat(1000),
+        settings: {},
+      },
+    ],
+    ...[{ event: 'sent' }, { event: 'accepted', id: `t-${at}`, status: 'queued' }],
+  ].map((event) => `\n${JSON.stringify({ v: 1, t: 1_790_000_000_000 + at, job, ...event })}\n`),
+);
+fs.writeFileSync(path.join(journals, '2026-09.jsonl'), journal.join(''), { mode: 0o600 });
+const findAll = async () => {
+  const ledger = openLedger({ dir: ledgerDir, clock: { now: Date.now }, keepPrompts: true });
+  return (await ledger.find({ ids: ['t-7'] })).map(({ key }) => key);
+};
+await findAll();
+const indexFile = path.join(journals, 'index');
+target("the ledger's index", [fs.readFileSync(indexFile)], async (bytes) => {
+  fs.writeFileSync(indexFile, bytes, { mode: 0o600 });
+  expect(await findAll()).toEqual([jobs[7]]);
+});
+
+const sandbox = await startSandbox({
+  key: 'k',
+  account: 'enterprise',
+  speed: 1000,
+  faults: [],
+  clipsDir: path.join(assetsDir, 'clips'),
+  wasmDir,
+});
+afterAll(() => sandbox.close());
+const { port } = new URL(sandbox.baseUrl);
+const http = (line: string, body = '', type = 'application/json') =>
+  [
+    `${line} HTTP/1.1`,
+    `host: 127.0.0.1:${port}`,
+    'authorization: Bearer k',
+    'connection: close',
+    ...(body === '' ? [] : [`content-type: ${type}`, `content-length: ${Buffer.byteLength(body)}`]),
+    '',
+    body,
+  ].join('\r\n');
+const form =
+  '--b\r\ncontent-disposition: form-data; name="model"\r\n\r\nimg-2\r\n' +
+  '--b\r\ncontent-disposition: form-data; name="image"; filename="a.png"\r\n\r\nx\r\n--b--\r\n';
+/** Sends bytes as they are, and reads what comes until the sandbox has ended the connection, or half a second. */
+function request(bytes: Buffer): Promise<string> {
+  return new Promise((resolve) => {
+    let came = '';
+    const socket = net.connect(Number(port), '127.0.0.1', () => socket.end(bytes));
+    const done = () => {
+      socket.destroy();
+      resolve(came);
+    };
+    socket.setTimeout(READ_MS, done);
+    socket.setEncoding('latin1').on('data', (text: string) => {
+      came += text;
+    });
+    socket.on('error', done).on('close', done);
+  });
+}
+target(
+  "the sandbox's router",
+  [
+    http('GET /v1/models'),
+    http('GET /tasks?task_ids=a,b&external_task_ids=c'),
+    http(
+      'POST /api/v3/contents/generations/tasks',
+      '{"model":"alpha-video-2-5-260628","content":[{"type":"text","text":"x"}]}',
+    ),
+    http(
+      'POST /tasks',
+      '{"start_time":1,"end_time":2,"limit":5,"filters":[{"key":"status","values":["x"]}]}',
+    ),
+    http(
+      'POST /text-to-video/beta-3.0',
+      '{"prompt":"a fox","settings":{"duration":5},"options":{"external_task_id":"e"}}',
+    ),
+    http(
+      'POST /v1/chat/completions',
+      '{"model":"geo-3.6-flash","stream":true,"messages":[{"role":"user","content":"hi"}]}',
+    ),
+    http('POST /v1/images/edits', form, 'multipart/form-data; boundary=b'),
+    http(
+      'POST /?Action=ListAssets&Version=2024-01-01',
+      '{"PageNumber":1,"PageSize":10,"Filter":{"GroupType":"AIGC"}}',
+    ),
+    http('DELETE /v2/query/video_generation/t-1'),
+  ],
+  async (bytes) => expect(await request(bytes)).not.toMatch(/^HTTP\/1\.1 500/),
 );

@@ -62,3 +62,17 @@ test('its time is bounded by the length, also for runs of backslashes and open t
   // Work that grows with the square of the length would take hours.
   expect(performance.now() - started).toBeLessThan(20_000);
 });
+
+test('a field of an object that has more than any record counts for four values', () => {
+  const object = (fields: number) => `{${Array.from({ length: fields }, (_, at) => `"f${at}":1`).join()}}`;
+  expect(parseJson(object(240_000))).toMatchObject({ f7: 1 });
+  expect(() => parseJson(object(260_000))).toThrow(/^JSON of more than 1,000,000 values$/);
+  // Many small records are no table.
+  expect(parseJson(`[${Array.from({ length: 300 }, () => object(999)).join()}]`)).toHaveLength(300);
+});
+
+test('a text with characters that take two bytes is read up to 40 Mi characters', () => {
+  const text = (characters: number) => `{"x":"世${'x'.repeat(characters - 9)}"}`;
+  expect(parseJson(text(39 * 1024 * 1024))).toBeDefined();
+  expect(() => parseJson(text(41 * 1024 * 1024))).toThrow('JSON that is too large to be read');
+});

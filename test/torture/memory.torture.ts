@@ -88,8 +88,9 @@ function lists(): Buffer {
   const items = `[${Array.from({ length: count }, (_, at) => item(at)).join()}]`;
   return Buffer.from(`{${known},"data":${items},"Result":{"Items":${items},"Id":"asset-1"}}`);
 }
-function keys(): Buffer {
-  const parts = Array.from({ length: 990_000 }, (_, at) => `"key-${at}-${'x'.repeat(30)}":"value-${at}"`);
+function keys(size: number, count: number): Buffer {
+  const filling = 'x'.repeat(Math.floor((size / MB) * (1_000_000 / count)) - 20);
+  const parts = Array.from({ length: count }, (_, at) => `"key-${at}-${filling}":"v-${at}"`);
   return Buffer.from(`{${known},${parts.join()}}`);
 }
 
@@ -100,7 +101,8 @@ const bombs: Readonly<Record<string, { readonly status?: number; readonly body: 
     'a long text that needs two bytes a character': {
       body: (size) => filled(size, `{${known},"x":"世`, 'x', '"}'),
     },
-    'a million keys': { body: keys },
+    'a million fields': { body: (size) => keys(size, 990_000) },
+    'as many fields as are read': { body: (size) => keys(size, 245_000) },
     'long lists': { body: lists },
     'thirty million values': { body: (size) => filled(size, `{${known},"data":[`, '1,', '1]}') },
     'a refusal': { status: 400, body: (size) => filled(size, '{"error":{"message":"世', 'x', '"}}') },
