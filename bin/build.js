@@ -135,6 +135,8 @@ async function toCommonJs({ path: file, text }) {
   return { name: path.basename(file), code };
 }
 
+const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
 /** Writes the parts, small ones together, and `parts.json`: the file that each part is in. */
 function writeParts(parts) {
   const isSmall = ({ code }) => code.length <= SHARED_FILE_BYTES;
@@ -144,7 +146,8 @@ function writeParts(parts) {
     const factories = together.map(
       ({ name, code }) => `${JSON.stringify(name)}:function(exports,require,module){${code}\n}`,
     );
-    const source = `({${factories.join(',\n')}})`;
+    // In ASCII alone, the launcher reads it as it is; one letter beyond costs it 5 ms of decoding.
+    const source = `({${factories.join(',\n')}})`.replace(/[^\0-\x7f]/g, escaped);
     // The name holds the content's hash: a code cache made for it fits no other.
     const hash = crypto.createHash('sha256').update(source).digest('hex').slice(0, 12);
     const stem = together.length > 1 ? 'gw' : path.basename(together[0].name, '.js').replace(/-.*/, '');

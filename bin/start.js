@@ -126,7 +126,7 @@ function open(name) {
   const filename = path.join(distDir, name);
   const cacheFile = cacheDir && path.join(cacheDir, `${name}.bin`);
   const cache = cacheFile && readCache(cacheFile);
-  const script = new vm.Script(fs.readFileSync(filename, 'utf8'), { filename, cachedData: cache?.data });
+  const script = new vm.Script(fs.readFileSync(filename, 'latin1'), { filename, cachedData: cache?.data });
   const cached = script.cachedDataRejected ? undefined : cache?.parts;
   const file = { script, cacheFile, cached, used: new Set(cached), factories: script.runInThisContext() };
   files.set(name, file);
