@@ -242,7 +242,7 @@ describe('jobs show', () => {
     expect(out).toMatch(/^settings {4}resolution=720p duration=5$/m);
     expect(out).toMatch(/^link {8}lives for another 29 d 23 h, until 2026-12-20T11:00:00\.000Z$/m);
     expect(out).toMatch(/^seconds {5}5$/m);
-    expect(out).toMatch(/^cost {8}2\.5 CNY$/m);
+    expect(out).toMatch(/^cost {8}2\.5 CNY billed$/m);
     expect(out).toMatch(/^test credit 1 CNY$/m);
     expect(out).toContain('https://outputs.example/v.mp4');
   });
@@ -597,9 +597,9 @@ describe('jobs stats', () => {
     const { code, out, err } = await world.gw(['jobs', 'stats']);
     expect(code).toBe(0);
     expect(rows(out)).toEqual([
-      ['-', '1', '0', '0', '1', '0', '-', '-', '-', '-'],
-      ['alpha-video-2-0', '1', '0', '0', '1', '0', '-', '-', '-', '-'],
-      ['alpha-video-2-5-260628', '2', '2', '0', '0', '0', '10', '2000', '-', '-'],
+      ['-', '1', '0', '0', '1', '0', '-', '-', '-', '-', '-'],
+      ['alpha-video-2-0', '1', '0', '0', '1', '0', '-', '-', '-', '-', '-'],
+      ['alpha-video-2-5-260628', '2', '2', '0', '0', '0', '10', '2000', '-', '-', '-'],
     ]);
     expect(err).toBe('total: 4 jobs, 2 succeeded, 0 failed, 2 running, 10 seconds, 2000 tokens\n');
   });
@@ -635,7 +635,11 @@ describe('jobs stats', () => {
       { family: 'beta', day: '2026-11-18', jobs: 1 },
     ]);
     expect(total).toMatchObject({ jobs: 5, spend: [{ amount: 0.4 }, { amount: 120 }] });
-    expect(rows((await world.gw(byDay)).out)[1]?.slice(-2)).toEqual(['0.3 CNY, 90 video points', '21 CNY']);
+    expect(rows((await world.gw(byDay)).out)[1]?.slice(-3)).toEqual([
+      '0.3 CNY, 90 video points',
+      '-',
+      '21 CNY',
+    ]);
     const day = JSON.parse((await world.gw(['jobs', 'stats', '--since', '24h', '--json'])).out);
     expect(day.total.jobs).toBe(4);
   });
