@@ -168,6 +168,7 @@ export function makeContext({ host, io, globals, signal, events }: Parts): {
       random: host.random,
       budget: await budget(),
       userAgent: 'gw',
+      awaiting: (what: string) => io.awaiting(what),
       ...(io.mode.verbose && { trace: (line: string) => io.trace(line) }),
     });
     const { outputTransport } = await import('./http/output-links.ts');

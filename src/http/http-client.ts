@@ -56,8 +56,20 @@ export interface ClientOptions {
   readonly budget: RetryBudget;
   /** Takes verbose lines. */
   readonly trace?: ((line: string) => void) | undefined;
+  /** Says what is awaited, until the returned function is called. */
+  readonly awaiting?: ((what: string) => () => void) | undefined;
   readonly userAgent: string;
 }
+
+/** Bodies from here on take a while to go out: their size is said. */
+const LARGE_BODY_BYTES = 1 << 20;
+
+/** Why a request is sent again, as a person would say it. */
+const troubles: Readonly<Partial<Record<Failure['kind'], string>>> = {
+  not_sent: 'no connection',
+  rate_limited: 'the gateway asks to wait',
+  server_error: 'the gateway has trouble',
+};
 
 /** Only an answer of a model may be as large as the transport allows: thousands of records take a tenth of this. */
 const RECORDS_LIMIT_BYTES = 16 * 1024 * 1024;
@@ -120,7 +132,9 @@ export function createClient(options: ClientOptions): Client {
     endpoint: Endpoint<T>,
     input: RequestInput,
     sendOptions: SendOptions,
-    exchange: (wire: WireRequest) => Promise<WireReply | StreamedReply>,
+    exchange: (wire: WireRequest, stopWaiting: () => void) => Promise<WireReply | StreamedReply>,
+    /** Whoever shows an answer as it comes says so itself. */
+    isSaid = true,
   ): Promise<Success<T>> {
     const { signal, onSend, onLost, onRefused, retryNotFoundUntilMs } = sendOptions;
     if (gateway.key === undefined) throw missingKey();
@@ -140,7 +154,10 @@ export function createClient(options: ClientOptions): Client {
       for (const line of options.trace ? traceRequest(wire) : []) options.trace?.(line);
       if (wire.body && 'check' in wire.body) await wire.body.check();
       onSend?.();
-      const outcome = await tryOnce(request, endpoint, () => exchange(wire));
+      const stopWaiting = (isSaid && options.awaiting?.(waitingText(wire))) || (() => {});
+      const outcome = await tryOnce(request, endpoint, () => exchange(wire, stopWaiting)).finally(
+        stopWaiting,
+      );
       if (!('failed' in outcome)) {
         budget.earn();
         return outcome;
@@ -160,7 +177,11 @@ export function createClient(options: ClientOptions): Client {
       if (sendOptions.pause) {
         await sendOptions.pause({ delayMs, isRateLimited: failure.kind === 'rate_limited' });
       } else {
-        await clock.sleep(delayMs, signal);
+        const trouble = troubles[failure.kind] ?? 'no whole answer';
+        const stopSaying = options.awaiting?.(
+          `${trouble} (${request.url.host}): trying again, ${retriesDone + 1} of ${limits.retries}`,
+        );
+        await clock.sleep(delayMs, signal).finally(stopSaying);
       }
     }
   }
@@ -175,20 +196,27 @@ export function createClient(options: ClientOptions): Client {
       return outcome.reply;
     },
     async stream(endpoint, input, takeChunk, sendOptions = {}) {
-      const outcome = await attempts(endpoint, { ...input, stream: true }, sendOptions, (wire) => {
-        const beganMs = clock.steady();
-        return streamOnce(transport, wire, takeChunk, (head) => {
-          for (const line of traceReply(head, clock.steady() - beganMs)) options.trace?.(line);
-        });
-      });
+      const outcome = await attempts(
+        endpoint,
+        { ...input, stream: true },
+        sendOptions,
+        (wire) => {
+          const beganMs = clock.steady();
+          return streamOnce(transport, wire, takeChunk, (head) => {
+            for (const line of traceReply(head, clock.steady() - beganMs)) options.trace?.(line);
+          });
+        },
+        false,
+      );
       if ('reply' in outcome) return { streamed: false, reply: outcome.reply };
       return { streamed: true, requestId: requestIdOf(outcome.streamed.headers) };
     },
     async receive(endpoint, input, taker, sendOptions = {}) {
-      const outcome = await attempts(endpoint, input, sendOptions, (wire) => {
+      const outcome = await attempts(endpoint, input, sendOptions, (wire, stopWaiting) => {
         const beganMs = clock.steady();
         const onHead = (head: WireHead) => {
           for (const line of traceReply(head, clock.steady() - beganMs)) options.trace?.(line);
+          stopWaiting();
           taker.onHead(head);
         };
         return streamOnce(transport, wire, taker.takeChunk, onHead, 'anything');
@@ -200,6 +228,12 @@ export function createClient(options: ClientOptions): Client {
 }
 
 type Success<T> = { readonly reply: Reply<T> } | { readonly streamed: StreamedReply };
+
+function waitingText({ body }: WireRequest): string {
+  const bytes = body?.byteLength ?? 0;
+  if (bytes < LARGE_BODY_BYTES) return 'waiting for the gateway';
+  return `sending ${(bytes / 1e6).toFixed(1)} MB to the gateway, and waiting for its answer`;
+}
 
 /** Says how often it was tried, where that was more than once. */
 function withCount(error: GwError, retriesDone: number): GwError {

@@ -41,6 +41,7 @@ export function createIo({ host, mode, noColor = false }: IoOptions): Io {
   const resultColor = stdoutIsTerminal && wantsColor(true, env, noColor);
   let page: TerminalPage | undefined;
   let live: LiveRegion | undefined;
+  let awaited: Awaited | undefined;
   const side = new SideStream({
     stream: stderr,
     secrets,
@@ -136,17 +137,20 @@ export function createIo({ host, mode, noColor = false }: IoOptions): Io {
     progress: () => progress.open(),
     awaiting: (what) => {
       if (region === undefined || mode.quiet) return () => {};
-      return showAwaited(hide(what), {
+      awaited ??= new Awaited({
         stream: stderr,
         clock: host.clock,
         columns: () => size().columns,
         hasUnicode: canShowUnicode(host.platform, env),
+        // Bars say more, and stand in the same place.
+        isFree: () => !progress.isShown,
         draw: (lines) => {
           if (page) page.draw(lines);
           else if (lines.length > 0) region.draw(lines);
           else region.end();
         },
       });
+      return awaited.begin(hide(what));
     },
     page: async () => {
       const { TerminalPage } = await import('./page.ts');
@@ -162,6 +166,7 @@ export function createIo({ host, mode, noColor = false }: IoOptions): Io {
     },
     drain: async () => {
       progress.clear();
+      region?.end();
       live?.end();
       page?.close();
       await side.drain();
@@ -235,46 +240,71 @@ const FRAME_MS = 100;
 /** Room for the spinner and the time. */
 const BESIDE_COLUMNS = 16;
 
-export interface AwaitedWorld {
+interface AwaitedWorld {
   readonly stream: Host['stderr'];
   readonly clock: Pick<Clock, 'steady'>;
   readonly columns: () => number;
   readonly hasUnicode: boolean;
+  /** Whether the foot of the terminal is nobody else's. */
+  readonly isFree: () => boolean;
   /** Puts lines at the foot of the terminal; none takes them away. */
   readonly draw: (lines: readonly string[]) => void;
 }
 
-/** Says on a terminal what is awaited, and for how long already, until the returned function is called: then it is gone. */
-function showAwaited(what: string, world: AwaitedWorld): () => void {
-  const { clock, columns, draw } = world;
-  const beganMs = clock.steady();
-  let isOver = false;
-  let frames: NodeJS.Timeout | undefined;
-  const begin = async () => {
+interface Wait {
+  readonly what: string;
+  readonly beganMs: number;
+}
+
+/** Says on a terminal what is awaited, and for how long already: of several waits the one that began last. */
+class Awaited {
+  readonly #waits = new Set<Wait>();
+  readonly #world: AwaitedWorld;
+  #start: NodeJS.Timeout | undefined;
+  #frames: NodeJS.Timeout | undefined;
+  #isDrawn = false;
+
+  constructor(world: AwaitedWorld) {
+    this.#world = world;
+  }
+
+  /** Until the returned function is called: then it is gone. */
+  begin(what: string): () => void {
+    const wait: Wait = { what, beganMs: this.#world.clock.steady() };
+    this.#waits.add(wait);
+    this.#start ??= setTimeout(() => void this.#begin(), AFTER_MS);
+    return () => {
+      this.#waits.delete(wait);
+      if (this.#waits.size === 0) this.#end();
+    };
+  }
+
+  async #begin(): Promise<void> {
+    const { stream, hasUnicode, columns, clock, isFree, draw } = this.#world;
     const { default: ora } = await import('ora');
-    if (isOver) return;
-    const spinner = ora({
-      stream: world.stream,
-      isEnabled: false,
-      discardStdin: false,
-      color: false,
-      hideCursor: false,
-    });
+    if (this.#waits.size === 0 || this.#frames !== undefined) return;
+    const quiet = { isEnabled: false, discardStdin: false, color: false, hideCursor: false } as const;
+    const spinner = ora({ stream, ...quiet });
     const show = () => {
-      const mark = world.hasUnicode ? `${spinner.frame().trim()} ` : '';
+      const wait = [...this.#waits].at(-1);
+      if (!isFree() || wait === undefined) {
+        this.#isDrawn = false;
+        return;
+      }
+      const mark = hasUnicode ? `${spinner.frame().trim()} ` : '';
       const room = Math.max(10, columns() - BESIDE_COLUMNS);
-      draw([`${mark}${oneLine(what, room)} (${durationText(clock.steady() - beganMs)})`]);
+      draw([`${mark}${oneLine(wait.what, room)} (${durationText(clock.steady() - wait.beganMs)})`]);
+      this.#isDrawn = true;
     };
     show();
-    frames = setInterval(show, FRAME_MS);
-  };
-  const start = setTimeout(() => void begin(), AFTER_MS);
-  return () => {
-    if (isOver) return;
-    isOver = true;
-    clearTimeout(start);
-    if (frames === undefined) return;
-    clearInterval(frames);
-    draw([]);
-  };
+    this.#frames = setInterval(show, FRAME_MS);
+  }
+
+  #end(): void {
+    clearTimeout(this.#start);
+    clearInterval(this.#frames);
+    this.#start = this.#frames = undefined;
+    if (this.#isDrawn && this.#world.isFree()) this.#world.draw([]);
+    this.#isDrawn = false;
+  }
 }

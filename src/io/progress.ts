@@ -18,9 +18,16 @@ export class ProgressHub {
   /** What is reported while the bars are being loaded; `undefined` when nothing is being loaded. */
   #waiting: ((board: ProgressBoard) => void)[] | undefined;
   #opened = 0;
+  /** The rows that were reported and not taken away. */
+  readonly #rows = new Set<string>();
 
   constructor(world: ProgressWorld) {
     this.#world = world;
+  }
+
+  /** Whether bars stand on the screen, or soon will. */
+  get isShown(): boolean {
+    return this.#world.mode.bars && this.#rows.size > 0;
   }
 
   /** A new reporter; draws nothing when quiet. Its `stop` takes away only what it reported itself. */
@@ -34,6 +41,7 @@ export class ProgressHub {
       if (isStopped) return;
       const key = prefix + row;
       keys.add(key);
+      this.#rows.add(key);
       this.#tell((board) => work(board, key));
     };
     return {
@@ -47,6 +55,7 @@ export class ProgressHub {
         isStopped = true;
         const gone = [...keys];
         keys.clear();
+        for (const key of gone) this.#rows.delete(key);
         if (gone.length === 0) return;
         this.#tell((board) => {
           for (const key of gone) board.drop(key);
@@ -57,6 +66,7 @@ export class ProgressHub {
 
   /** Takes everything off the screen; reporters may go on later. */
   clear(): void {
+    this.#rows.clear();
     this.#waiting?.splice(0);
     this.#board?.clear();
   }

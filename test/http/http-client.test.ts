@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import type { GwError } from '../../src/errors.ts';
 import type { Endpoint } from '../../src/gateway/endpoint.ts';
@@ -239,4 +239,39 @@ test.each([
   expect(client.speed()).toBe(1);
   await client.send(readEndpoint, read);
   expect(client.speed()).toBe(speed);
+});
+
+describe('says what is awaited', () => {
+  /** What was said, and what was taken away again. */
+  function listener() {
+    const said: string[] = [];
+    const open = new Set<string>();
+    const awaiting = (what: string) => {
+      said.push(what);
+      open.add(what);
+      return () => void open.delete(what);
+    };
+    return { said, open, awaiting };
+  }
+
+  test('of a gateway that is not there: each try, and each wait before the next one', async () => {
+    const { said, open, awaiting } = listener();
+    await using world = testClient('http://127.0.0.1:9', { awaiting, retries: 1 });
+    await expect(world.client.send(readEndpoint, read)).rejects.toThrow('cannot connect');
+    expect(said).toEqual([
+      'waiting for the gateway',
+      'no connection (127.0.0.1:9): trying again, 1 of 1',
+      'waiting for the gateway',
+    ]);
+    expect([...open]).toEqual([]);
+  });
+
+  test('of a large body, with its size', async () => {
+    const { said, awaiting } = listener();
+    await using world = testClient('http://127.0.0.1:9', { awaiting, retries: 0 });
+    const large = { ...paidEndpoint, maxBodyBytes: 1 << 25 };
+    const sending = world.client.send(large, { body: { image: 'x'.repeat(12_000_000) } });
+    await expect(sending).rejects.toThrow('cannot connect');
+    expect(said).toEqual(['sending 12.0 MB to the gateway, and waiting for its answer']);
+  });
 });

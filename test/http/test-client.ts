@@ -35,6 +35,7 @@ interface Settings {
   readonly providerVersion?: string;
   readonly trace?: (line: string) => void;
   readonly random?: () => number;
+  readonly awaiting?: (what: string) => () => void;
 }
 
 /** A client of a gateway on loopback, with scripted time and half-way jitter. */
@@ -52,6 +53,7 @@ export function testClient(baseUrl: string, settings: Settings = {}) {
     random: settings.random ?? (() => 0.5),
     budget: createRetryBudget(clock),
     trace: settings.trace,
+    awaiting: settings.awaiting,
     userAgent: 'gw/test',
   });
   return { client, transport, clock, [Symbol.asyncDispose]: () => transport.close() };

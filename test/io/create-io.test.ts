@@ -310,3 +310,40 @@ test('what waited is let go by drain and by other results, in order', async () =
   await io.drain();
   expect(stdout.text).toBe('one sk-cell\n half \ufffd');
 });
+
+describe('what is awaited', () => {
+  const seen = (text: string) => text.replace(/\x1b\[[0-9;?]*[a-zA-Z]/g, '');
+  const terminal = { stdout: 'terminal', stderr: 'terminal', mode: { bars: true } } as const;
+
+  test('is said on a terminal, the last that began, and is gone without a trace', async () => {
+    const { io, stderr } = testIo(terminal);
+    const first = io.awaiting('the first');
+    const second = io.awaiting('the second');
+    await vi.waitFor(() => expect(seen(stderr.text)).toContain('the second ('), 10_000);
+    second();
+    await vi.waitFor(() => expect(seen(stderr.text)).toContain('the first ('), 10_000);
+    first();
+    const before = stderr.text.length;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(stderr.text.length).toBe(before);
+    // The line is cleared and the cursor is back where it was.
+    expect(stderr.text).toMatch(/\x1b\[(0?J|2?K)[^A-Za-z⠋-⠿]*(\x1b\[\?25h)?\r?$/);
+  });
+
+  test('is not said in a pipe, and never over bars', async () => {
+    const piped = testIo({ stderr: 'pipe' });
+    const stop = piped.io.awaiting('nothing');
+    const busy = testIo(terminal);
+    const bars = busy.io.progress();
+    bars.task({ id: 'vt-1', status: 'running', elapsedMs: 1 });
+    const stopBusy = busy.io.awaiting('under the bars');
+    await vi.waitFor(() => expect(seen(busy.stderr.text)).toContain('vt-1 running'), 10_000);
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    stopBusy();
+    stop();
+    bars.stop();
+    await busy.io.drain();
+    expect(seen(busy.stderr.text)).not.toContain('under the bars');
+    expect(piped.stderr.text).toBe('');
+  });
+});

@@ -607,6 +607,7 @@ async function make(
   const identified = identifyBody(family, body, place?.key, place?.externalId);
   const underWay = { now: false };
   const stopTelling = tellIfInterrupted(underWay, ctx);
+  let stopWaiting = () => {};
   try {
     return await createJob({
       ...identified,
@@ -619,7 +620,11 @@ async function make(
       ledger,
       clock: ctx.clock,
       signal: ctx.signal,
-      note: (text) => ctx.io.note(text),
+      note: (text) => {
+        ctx.io.note(text);
+        stopWaiting();
+        stopWaiting = ctx.io.awaiting('looking for the job');
+      },
       onExchange: (isUnderWay) => {
         underWay.now = isUnderWay;
       },
@@ -637,6 +642,7 @@ async function make(
     if (error instanceof GwError && error.kind === 'unknown_outcome') return { key: identified.key, error };
     throw error;
   } finally {
+    stopWaiting();
     stopTelling();
   }
 }
