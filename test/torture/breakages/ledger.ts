@@ -83,4 +83,71 @@ export const ledger: readonly Breakage[] = [
     replace: 'const known = own;',
     tests: ['commands/jobs-limited'],
   },
+  {
+    costs: 'a create is not held while it is sent, and a sync beside it writes it off',
+    find: 'append(key, intent); return hold;',
+    replace: 'append(key, intent); lock.release(); return hold;',
+    tests: ['ledger/orders'],
+  },
+  {
+    costs: 'a sync judges a job as it was when it was listed',
+    find: 'const job = hold.job ?? listed;',
+    replace: 'const job = listed;',
+    tests: ['ledger/orders'],
+  },
+  {
+    costs: 'a sync writes off an image that another gw is waiting for',
+    find: 'const hold = await ledger.hold(key); if (!hold) return undefined; try { // As it stands now: its process may have come further since the job was listed. const { job } = hold;',
+    replace:
+      'const hold = (await ledger.hold(key)) ?? { job: (await ledger.find({ ids: [key] }))[0], release() {} }; try { const { job } = hold;',
+    tests: ['jobs/image/sync'],
+  },
+  {
+    costs: '"interrupted" hides a create that was sent',
+    find: 'const INTERRUPTED_RANK = 1;',
+    replace: 'const INTERRUPTED_RANK = 4;',
+    tests: ['ledger/fold', 'ledger/orders'],
+  },
+  {
+    costs: 'an ID that came is lost on a full disk though the reserve is there',
+    find: "if (event.event !== 'accepted' || !isFull(error) || !giveUpReserve(dir)) throw error;",
+    replace: 'throw error;',
+    tests: ['ledger/write-faults'],
+  },
+  {
+    costs: 'a damaged job forgets its family, and is left alone',
+    find: "told.find((name) => familyNames.includes(name ?? '')) ?? told[0]",
+    replace: 'told[0]',
+    tests: ['commands/jobs'],
+  },
+  {
+    costs: 'a paid job whose family cannot be told is passed over in silence',
+    find: 'else if (job.isDamaged) warnOfNoFamily(job, io);',
+    replace: 'else if (job.isDamaged) continue;',
+    tests: ['commands/jobs'],
+  },
+  {
+    costs: 'a refusal of the second sending settles the first one of family B',
+    find: 'isRefused = !isDoubt;',
+    replace: 'if (!isDoubt) throw error;',
+    tests: takenUp,
+  },
+  {
+    costs: 'a 409 counts as a refusal, and a create of family B that is there is not looked up',
+    find: '451: { ...refused,',
+    replace: '409: refused, 451: { ...refused,',
+    tests: takenUp,
+  },
+  {
+    costs: 'the trial file of a living process is taken away',
+    find: 'stats.size > 1 || Math.abs(nowMs - stats.mtimeMs) < TRIAL_LIFE_MS',
+    replace: 'stats.size > 1',
+    tests: ['jobs/save/target'],
+  },
+  {
+    costs: 'the hint of a lost image names an answer that images do not have',
+    find: "family === 'image' ? ['that nothing was made', 'none'] : ['what became of it', 'ID|none']",
+    replace: "['what became of it', 'ID|none']",
+    tests: ['commands/image'],
+  },
 ];
