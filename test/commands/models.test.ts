@@ -178,7 +178,15 @@ describe('models show', () => {
       { sizes: '1024x1024, 1792x1024 or 1024x1792', images: '1 a request', styles: 'vivid, natural' },
     ],
     ['delta-image-5-0-pro-260628', { 'default size': '2K' }],
-    ['geo-3.7-flash', { 'reasoning efforts': 'low, medium, high', 'thinking levels': 'low, medium, high' }],
+    [
+      'geo-3.7-flash',
+      {
+        'reasoning efforts': 'low, medium, high',
+        'thinking levels': 'low, medium, high',
+        'geo.level-by-model': 'on geo-3.7-flash thinkingLevel MINIMAL returns HTTP 400',
+        'completions.usual-temperature': 'temperature: usually 0-2, model-dependent (a warning)',
+      },
+    ],
   ])('%s --json', async (id, facts) => {
     const world = await sandboxWorld();
     const shown = JSON.parse((await world.gw(['models', 'show', id, '--json'])).out);

@@ -63,6 +63,32 @@ describe('the gate of the API', () => {
     expect([answer.status, json(answer).error.code]).toEqual([400, code]);
   });
 
+  it.each([
+    ['/v1/chat/completions', { model: 'Geo-3.6-flash', messages: [{ role: 'user', content: 'x' }] }],
+    ['/v1/chat/completions', { model: 'geo-3.6-flash ', messages: [{ role: 'user', content: 'x' }] }],
+    ['/v1/messages', { model: 'SANDBOX-chat-1', max_tokens: 9, messages: [{ role: 'user', content: 'x' }] }],
+    ['/v1beta/models/GEO-3.6-flash:generateContent', { contents: [{ parts: [{ text: 'x' }] }] }],
+    ['/v1/images/generations', { model: 'IMG-2', prompt: 'x' }],
+    ['/v1/images/generations', { model: 'img-2 ', prompt: 'x' }],
+    [tasksPath, bodyOf({ model: '2.0' })],
+    [tasksPath, bodyOf({ model: 'ALPHA-video-2-0-260128' })],
+    [
+      '/v2/video_generation',
+      {
+        model: 'gamma-h3',
+        content: [{ type: 'text', text: 'x' }],
+        resolution: '768P',
+        duration: 4,
+        ratio: '1:1',
+      },
+    ],
+  ])('matches models exactly: POST %s %o', async (path, body) => {
+    const at = await sandbox();
+    const headers = { ...auth, 'x-geo-api-key': key, ...jsonType };
+    const answer = await ask(`${at.baseUrl}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+    expect([answer.status, json(answer).error.message]).toEqual([400, expect.stringContaining('model')]);
+  });
+
   it('takes a charset beside the content type', async () => {
     const at = await sandbox();
     const headers = { ...auth, 'content-type': 'application/json; charset=utf-8' };

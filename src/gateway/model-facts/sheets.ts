@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { alphaModels } from '../alpha/models.ts';
 import { fieldsOf, rulesOf, setOf, takesInWords } from '../body.ts';
-import { geoModels, isGeoModel, thinkingLevels } from '../chat/models.ts';
+import { geoModels, isGeoModel } from '../chat/models.ts';
 import { gammaModels } from '../gamma/models.ts';
 import { imageModels } from '../image/models.ts';
 import { codecWords, MB, type MediaLimits, type Range } from '../limits.ts';
@@ -47,8 +47,8 @@ export function kindOf({ id, supported_endpoint_types: types = [] }: ModelEntry)
 
 /** Every sheet of the tables. */
 export async function modelSheets(): Promise<readonly ModelSheet[]> {
-  const [image, video] = await Promise.all([import('./video.ts'), import('./video.ts')]);
-  return [...chatSheets(), ...image.imageSheets(), ...video.videoSheets()];
+  const { chatSheets, imageSheets, videoSheets } = await import('./video.ts');
+  return [...chatSheets(), ...imageSheets(), ...videoSheets()];
 }
 
 // Limits of the tables in words.
@@ -111,17 +111,3 @@ export function mediaWords(limits: MediaLimits): string {
     .filter(Boolean)
     .join('; ');
 }
-
-/** What the tables say of each chat model ("Chat completions", "Gemini-style generation"). */
-const chatSheets = (): ModelSheet[] =>
-  Object.entries(geoModels).map(([id, { efforts, budgetZero, refusedLevels }]) => ({
-    id,
-    aliases: [],
-    kind: 'chat',
-    facts: [
-      ...fact('commands', 'gw chat, gw chat --api geo'),
-      ...fact('reasoning efforts', efforts.join(', ')),
-      ...fact('thinking levels', thinkingLevels.filter((level) => !refusedLevels.includes(level)).join(', ')),
-      ...fact('thinking off', `a budget of 0 ${budgetZero === 'works' ? 'works' : 'is not reliable'}`),
-    ],
-  }));

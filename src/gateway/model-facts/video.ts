@@ -13,6 +13,9 @@ import {
   betaO1References,
 } from '../beta/modes.ts';
 import { betaFamily } from '../beta/task.ts';
+import { CompletionsBody } from '../chat/completions.ts';
+import { geoBodyFor } from '../chat/geo.ts';
+import { geoModels, thinkingLevels } from '../chat/models.ts';
 import { GammaCreateBody } from '../gamma/create.ts';
 import {
   GAMMA_MAX_BODY_BYTES,
@@ -192,3 +195,19 @@ const imgFacts = (model: ImageModel): Fact[] => [
   ...fact('streaming', `with up to ${MAX_PARTIAL_IMAGES} partial images`),
   ...fact('images to edit', `1-${MAX_INPUT_IMAGES}`),
 ];
+
+/** What the tables say of each chat model ("Chat completions", "Gemini-style generation"). */
+export const chatSheets = (): ModelSheet[] =>
+  Object.entries(geoModels).map(([id, { efforts, budgetZero, refusedLevels }]) => ({
+    id,
+    aliases: [],
+    kind: 'chat',
+    facts: [
+      ...fact('commands', 'gw chat, gw chat --api geo'),
+      ...fact('reasoning efforts', efforts.join(', ')),
+      ...fact('thinking levels', thinkingLevels.filter((level) => !refusedLevels.includes(level)).join(', ')),
+      ...fact('thinking off', `a budget of 0 ${budgetZero === 'works' ? 'works' : 'is not reliable'}`),
+      ...ruleFacts(CompletionsBody),
+      ...ruleFacts(geoBodyFor(id)),
+    ],
+  }));
