@@ -18,8 +18,10 @@ import { bytesText, durationText } from './quantity-text.ts';
 import type { Line } from './side-stream.ts';
 import type { Style } from './style.ts';
 
-// Progress on a terminal: a bar a row, drawn by the bar library, with the spinner library's frames. Both are loaded
-// here and only here, when the first row is due.
+// Progress on a terminal. cli-progress draws the bars and keeps their time, ora gives the spinner; both are loaded here,
+// when the first row is due. What they are not left to do, and test/io/progress-bars.test.ts holds: cut a row by the columns that its
+// letters take, leave out the rows for which the terminal has no room (a library's cursor runs past its top), and stand back
+// for lines that are printed above the bars or by another part of the run (`live-region.ts`).
 
 export interface BarsWorld {
   readonly stream: Host['stderr'];

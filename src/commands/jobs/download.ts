@@ -1,14 +1,13 @@
 import { defineCommand, type Outcome } from '../../command.ts';
-import { type Context, commandFor } from '../../context.ts';
-import { GwError } from '../../errors.ts';
+import type { Context } from '../../context.ts';
 import type { SaveFlags } from '../../flags/job-flags.ts';
 import { explainOtherKey } from '../../jobs/create/hold-job.ts';
-import { endOf } from '../../jobs/watch/follow.ts';
 import { recordLook, seenInLedger } from '../../jobs/watch/look.ts';
 import { createTurns, SAVES_AT_ONCE, type Turns } from '../../jobs/watch/turns.ts';
-import { type JobResult, jobLines, outcomeOf } from '../video/follow-job.ts';
+import { type JobResult, jobLines } from '../video/follow-job.ts';
 import { createFollowers, type Followers } from '../video/followers.ts';
 import { eachId, refuseSharedName } from '../video/task-ids.ts';
+import { saveEnded } from '../video/wait-and-download.ts';
 import { refuseSavingAnew, syncImages } from './image-jobs.ts';
 import { jobIdSummary, namedJobs, notInLedger } from './named-jobs.ts';
 import type { KnownJob } from './read-jobs.ts';
@@ -81,18 +80,6 @@ async function downloadOne(
       throw explainOtherKey(error, job, access.keyId);
     }));
   if (!seen) await recordLook(deps.ledger, job.key, look, job.status);
-  if (look.view.state === 'running') {
-    throw new GwError(
-      'wait_timeout',
-      `task ${job.id} is ${look.view.status || 'not finished'}; there is nothing to save yet`,
-      { taskId: job.id, hint: `wait for it with: ${commandFor(`gw jobs wait ${job.id}`, ctx)}` },
-    );
-  }
-  const followed = await endOf(
-    look,
-    { key: job.key, id: job.id, family, save: savePlanOf(job, flags, ctx), pool },
-    deps,
-  );
-  deps.progress.stop();
-  return outcomeOf(followed, { family: family.name, id: job.id }, ctx);
+  const save = savePlanOf(job, flags, ctx);
+  return saveEnded({ key: job.key, id: job.id, family, save, pool }, look, 'gw jobs wait', deps, ctx);
 }

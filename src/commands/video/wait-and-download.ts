@@ -7,8 +7,9 @@ import { loadTaskFamily } from '../../gateway/families.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { explainOtherKey, holdWhenFree } from '../../jobs/create/hold-job.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
-import { endOf } from '../../jobs/watch/follow.ts';
-import { recordLook, type TaskLook } from '../../jobs/watch/look.ts';
+import type { SaveJobInput } from '../../jobs/save/save-outputs.ts';
+import { endOf, type FollowDeps } from '../../jobs/watch/follow.ts';
+import { recordLook, type SeenTask, type TaskLook } from '../../jobs/watch/look.ts';
 import { createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
 import type { Job, SavePlan } from '../../ledger/event.ts';
 import { adoptedJobKey } from '../../ledger/job-key.ts';
@@ -105,23 +106,35 @@ export function videoDownload(familyName: string) {
               throw job ? explainOtherKey(error, job, deps.keyId) : error;
             }));
         await recordLook(deps.ledger, key, look, undefined);
-        if (look.view.state === 'running') {
-          throw new GwError(
-            'wait_timeout',
-            `task ${id} is ${look.view.status || 'not finished'}; there is nothing to save yet`,
-            {
-              taskId: id,
-              hint: `wait for it with: ${commandFor(`gw video ${familyName} wait ${id}`, ctx)}`,
-            },
-          );
-        }
-        const followed = await endOf(look, { key, id, family, save }, deps);
-        deps.progress.stop();
-        return outcomeOf(followed, { family: familyName, id }, ctx);
+        return saveEnded({ key, id, family, save }, look, `gw video ${familyName} wait`, deps, ctx);
       };
       yield* eachId(ids, download);
     },
   });
+}
+
+/**
+ * Saves the outputs of a task that has ended, as a look says. Throws GwError `wait_timeout` for one that runs, with the
+ * command that waits for it.
+ */
+export async function saveEnded(
+  job: SaveJobInput,
+  look: SeenTask,
+  waitCommand: string,
+  deps: FollowDeps,
+  ctx: Context,
+): Promise<Outcome<JobResult>> {
+  const { id, family } = job;
+  if (look.view.state === 'running') {
+    throw new GwError(
+      'wait_timeout',
+      `task ${id} is ${look.view.status || 'not finished'}; there is nothing to save yet`,
+      { taskId: id, hint: `wait for it with: ${commandFor(`${waitCommand} ${id}`, ctx)}` },
+    );
+  }
+  const followed = await endOf(look, job, deps);
+  deps.progress.stop();
+  return outcomeOf(followed, { family: family.name, id }, ctx);
 }
 
 /** A job that is in the ledger, and where its outputs are to go this time. */
