@@ -86,3 +86,4 @@ await import('./long-ledger.js');
 console.log();
 await import('./images.js');
 await import('./slots.js');
+await import('./batch.js');

@@ -90,22 +90,34 @@ const finish = async (place: World, argv: readonly string[], rows: number) => {
   expect(err).toContain(`${rows} rows: `);
 };
 
-torture('a batch killed at random moments and run again', { short: 2 }, async (round) => {
-  const [rows, kills] = isLong ? [100, 15] : [24, 4];
-  const place = await openPlace({ account: 'personal', speed: isLong ? 60 : 300 }, round.after);
-  const argv = ['batch', 'run', manifest(place, rows, round.index % 2 === 1), '-o', 'out/'];
-  let killed = 0;
-  for (let times = 0; times < kills; times += 1) {
-    const running = place.start(argv);
-    await Promise.race([pause(300 + round.random() * 2_000), running.ended]);
-    if (running.child.kill('SIGKILL')) killed += 1;
-    await running.ended;
-  }
-  round.counts.kills += killed;
-  await finish(place, argv, rows);
-  const unknown = await expectOnce(place, rows, round);
-  tell('rows of the batches', { rows, unknown });
-});
+/** 200 rows on the three slots of a personal account, and 30 kills. */
+const LONGEST_BATCH_MS = 900_000;
+
+torture(
+  'a batch killed at random moments and run again',
+  { short: 2, longestRoundMs: LONGEST_BATCH_MS },
+  async (round) => {
+    const [rows, kills] = isLong ? [200, 30] : [24, 4];
+    const place = await openPlace({ account: 'personal', speed: isLong ? 20 : 300 }, round.after);
+    const argv = ['batch', 'run', manifest(place, rows, round.index % 2 === 1), '-o', 'out/'];
+    let killed = 0;
+    while (killed < kills) {
+      const running = place.start(argv);
+      await Promise.race([pause(300 + round.random() * 3_000), running.ended]);
+      const isKilled = running.child.kill('SIGKILL');
+      await running.ended;
+      if (!isKilled) break;
+      killed += 1;
+    }
+    round.counts.kills += killed;
+    await finish(place, argv, rows);
+    const unknown = await expectOnce(place, rows, round);
+    const { requests } = place.sandbox;
+    const limited = requests.filter(({ status }) => status === 429).length;
+    const tasks = place.sandbox.tasks().length;
+    tell('rows of the batches', { rows, killed, tasks, unknown, limited, requests: requests.length });
+  },
+);
 
 torture('two runs of one manifest at once, beside other creates', { short: 1 }, async (round) => {
   const rows = isLong ? 60 : 12;

@@ -45,14 +45,20 @@ interface Extent {
   readonly short: number;
   /** Rounds under way at the same time; 1 where nothing else is said. */
   readonly atOnce?: number;
+  /** Under torture a round that takes longer hangs; two minutes where nothing else is said. */
+  readonly longestRoundMs?: number;
 }
 
 /**
  * A suite of rounds. One that throws, or that counts something lost, doubled or half written, fails it; the message names
  * the seed that makes the failed round the first one.
  */
-export function torture(name: string, { short, atOnce = 1 }: Extent, body: (round: Round) => Promise<void>) {
-  const longestMs = (isLong ? seconds * 1000 : 0) + LONGEST_ROUND_MS + CLEANING_MS;
+export function torture(
+  name: string,
+  { short, atOnce = 1, longestRoundMs = LONGEST_ROUND_MS }: Extent,
+  body: (round: Round) => Promise<void>,
+) {
+  const longestMs = (isLong ? seconds * 1000 : 0) + longestRoundMs + CLEANING_MS;
   if (!isLong && short === 0) return;
   test(name, { timeout: longestMs }, async () => {
     const counts: Counts = { rounds: 0, kills: 0, faults: 0, lost: 0, doubled: 0, halfFiles: 0 };
@@ -64,7 +70,7 @@ export function torture(name: string, { short, atOnce = 1 }: Extent, body: (roun
       while (!isOver()) {
         const index = next;
         next += 1;
-        await run(body, index, counts).catch((error: unknown) => errors.push(error));
+        await run(body, index, counts, longestRoundMs).catch((error: unknown) => errors.push(error));
         counts.rounds += 1;
       }
     };
@@ -76,13 +82,18 @@ export function torture(name: string, { short, atOnce = 1 }: Extent, body: (roun
   });
 }
 
-async function run(body: (round: Round) => Promise<void>, index: number, counts: Counts): Promise<void> {
+async function run(
+  body: (round: Round) => Promise<void>,
+  index: number,
+  counts: Counts,
+  longestMs: number,
+): Promise<void> {
   const random = randomFrom(seed + index);
   const cleaning: (() => unknown)[] = [];
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
   const hangs = new AbortController();
-  const hung = setTimeout(LONGEST_ROUND_MS, undefined, { signal: hangs.signal }).then(
-    () => Promise.reject(new Error(`not over after ${LONGEST_ROUND_MS / 1000} s`)),
+  const hung = setTimeout(longestMs, undefined, { signal: hangs.signal }).then(
+    () => Promise.reject(new Error(`not over after ${longestMs / 1000} s`)),
     () => {},
   );
   try {

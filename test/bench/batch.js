@@ -1,0 +1,150 @@
+// A manifest of 10,000 mixed rows: `batch check`, and `batch run` where all rows are saved already; time beside a process
+// that reads the file with the JSON parser alone, and the most memory. Prints; asserts nothing. Memory is read from /proc.
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { buildSync } from 'esbuild';
+
+const root = path.join(import.meta.dirname, '../..');
+const gw = path.join(root, 'bin/gw.js');
+const ROWS = 10_000;
+const ROUNDS = 3;
+const GATEWAY = 'https://gateway.example';
+
+const dir = mkdtempSync(path.join(tmpdir(), 'gw-bench-batch-'));
+const env = { PATH: process.env.PATH, HOME: dir, GW_BASE_URL: GATEWAY, GW_API_KEY: 'bench-key', CI: 'true' };
+
+const kinds = [
+  { command: 'video alpha', model: '2.0-fast', resolution: '480p', duration: 4 },
+  { command: 'video beta', duration: 3 },
+  { command: 'video gamma', duration: 5, resolution: '768P', ratio: '16:9' },
+  { command: 'image create', size: '1024x1024' },
+];
+
+/** What each kind of row sends, with the prompt PROMPT. */
+function bodyOf({ command, ...flags }) {
+  const words = command.startsWith('video') ? [...command.split(' '), 'create'] : command.split(' ');
+  const typed = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)]);
+  const { stdout } = spawnSync(process.execPath, [gw, ...words, 'PROMPT', ...typed, '--dry-run', '--json'], {
+    env,
+  });
+  return stdout.toString().replace(/\n$/, '');
+}
+
+/** A ledger in which every row has been saved. */
+async function seed() {
+  const outfile = path.join(dir, 'once.mjs');
+  const contents = `export { fieldDigests } from './src/jobs/create/once.ts'; export { onceJobKey } from './src/ledger/job-key.ts';`;
+  buildSync({
+    ...{
+      stdin: { contents, resolveDir: root, loader: 'ts' },
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      outfile,
+    },
+  });
+  const { fieldDigests, onceJobKey } = await import(outfile);
+  const bodies = kinds.map(bodyOf);
+  const now = new Date();
+  const month = `${now.getUTCFullYear()}-${String(now.getUTCMonth() + 1).padStart(2, '0')}`;
+  let text = '';
+  for (let at = 0; at < ROWS; at += 1) {
+    const family = kinds[at % 4].command.replace(/^video |^(image).*/, '$1');
+    const { body } = JSON.parse(bodies[at % 4].replace('PROMPT', promptOf(at)));
+    const once = { key: `day/r${at}`, attempt: 1, fields: fieldDigests(body) };
+    const key = onceJobKey(GATEWAY, once.key);
+    const id = `vt-20261121001503-${String(at).padStart(20, '0')}`;
+    const line = (fields) => {
+      text += `\n${JSON.stringify({ v: 1, t: now.getTime(), job: key, ...fields })}\n`;
+    };
+    const link = `https://outputs.example/${'x'.repeat(300)}`;
+    const record = {
+      id,
+      status: 'succeeded',
+      content: { video_url: link, url: link },
+      outputs: [{ type: 'video', url: link }],
+      data: [{ url: '' }],
+    };
+    line({
+      ...{
+        event: 'intent',
+        family,
+        endpoint: `${family}.create`,
+        model: 'm',
+        prompt: promptOf(at),
+        settings: {},
+        media: [],
+      },
+      ...{ bodySha256: '0'.repeat(64), profile: 'default', gateway: GATEWAY, once },
+      save: { target: `${dir}/`, force: false, download: true },
+    });
+    line({ event: 'sent' });
+    if (family !== 'image') line({ event: 'accepted', id, status: 'running' });
+    line({ event: 'final', state: 'succeeded', status: 'succeeded', record, serverDateMs: now.getTime() });
+    const role = family === 'image' ? 'image' : 'video';
+    line({ event: 'saved', role, path: `${dir}/${id}`, bytes: 3, sha256: 'a'.repeat(64), type: 'video/mp4' });
+  }
+  const ledger = path.join(dir, '.local/state/gw/ledger');
+  mkdirSync(ledger, { recursive: true, mode: 0o700 });
+  writeFileSync(path.join(ledger, `${month}.jsonl`), text, { mode: 0o600 });
+}
+
+const promptOf = (at) => `fox number ${at} runs through the snow at dawn while a paper boat sails by`;
+
+/** Time of a process in ms, and the most memory that it took in MB. */
+function measure(args) {
+  return new Promise((resolve) => {
+    const startMs = performance.now();
+    const child = spawn(process.execPath, args, { env, cwd: dir, stdio: ['ignore', 'pipe', 'pipe'] });
+    let said = '';
+    let peakKb = 0;
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (said += text));
+    const look = setInterval(() => {
+      try {
+        const [, kb] = /VmHWM:\s*(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? [];
+        peakKb = Math.max(peakKb, Number(kb ?? 0));
+      } catch {
+        // It is over, or there is no /proc.
+      }
+    }, 10);
+    child.on('close', (code) => {
+      clearInterval(look);
+      resolve({ ms: performance.now() - startMs, mb: peakKb / 1024, code, said });
+    });
+  });
+}
+
+const rows = Array.from({ length: ROWS }, (_, at) => ({
+  ...kinds[at % 4],
+  id: `r${at}`,
+  prompt: promptOf(at),
+}));
+writeFileSync(path.join(dir, 'day.jsonl'), rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+await seed();
+const parse = `for (const line of require('fs').readFileSync('day.jsonl', 'utf8').split('\\n')) if (line) JSON.parse(line)`;
+const works = {
+  'the JSON parser alone': ['-e', parse],
+  'gw batch check': [gw, 'batch', 'check', 'day.jsonl', '--name', 'new'],
+  'gw batch run, all saved': [gw, 'batch', 'run', 'day.jsonl'],
+};
+console.log(`\na manifest of ${ROWS} rows, medians of ${ROUNDS}\n`);
+console.log(`${'what'.padEnd(28)}${'ms'.padStart(8)}${'x parser'.padStart(12)}${'MB'.padStart(8)}`);
+let floor;
+for (const [what, args] of Object.entries(works)) {
+  const seen = [];
+  for (let round = 0; round < ROUNDS; round += 1) seen.push(await measure(args));
+  const failed = seen.find(({ code }) => code !== 0);
+  if (failed) console.log(`${what}: exit ${failed.code}: ${failed.said.slice(-300)}`);
+  const median = (of) => seen.map(of).toSorted((a, b) => a - b)[ROUNDS >> 1];
+  const ms = median((each) => each.ms);
+  floor ??= ms;
+  const cells = [ms.toFixed(0).padStart(8), (ms / floor).toFixed(1).padStart(12)];
+  console.log(
+    `${what.padEnd(28)}${cells.join('')}${median(({ mb }) => mb)
+      .toFixed(0)
+      .padStart(8)}`,
+  );
+}
+rmSync(dir, { recursive: true });
