@@ -181,8 +181,9 @@ const LIKELY_RUN_MS = 15 * 60_000;
  * The jobs that take a slot: accepted and not finished, being sent by a process that lives, or sent a while ago without
  * an answer.
  */
-async function openJobs({ clock, family, intent, ledger, pool }: SlotInput): Promise<Job[]> {
+async function openJobs({ clock, family, intent, ledger, pool, speed }: SlotInput): Promise<Job[]> {
   const sinceMs = clock.now() - (family.recordLifeMs ?? family.linkLifeMs);
+  const likelyMs = spedUp(LIKELY_RUN_MS, speed?.() ?? 1);
   const jobs = await ledger.find({ family: family.name, gateway: intent.gateway, sinceMs, isOpen: true });
   return jobs.filter((job) => {
     if (!isInPool(job, pool)) return false;
@@ -191,7 +192,7 @@ async function openJobs({ clock, family, intent, ledger, pool }: SlotInput): Pro
     if (job.state === 'running') return true;
     // What was sent without an answer may run, for as long as a task is likely to.
     const isLost = job.state === 'sent' || job.state === 'unknown';
-    if (isLost && clock.now() < (job.sentAtMs ?? job.createdAtMs) + LIKELY_RUN_MS) return true;
+    if (isLost && clock.now() < (job.sentAtMs ?? job.createdAtMs) + likelyMs) return true;
     return (job.state === 'intent' || job.state === 'sent') && ledger.isHeld(job.key);
   });
 }

@@ -36,7 +36,7 @@ function scene(
     left.append(key, { event: 'accepted', id });
     return key;
   };
-  const take = (settings: Record<string, unknown> = {}, deadlineMs = 3_600_000) =>
+  const take = (settings: Record<string, unknown> = {}, deadlineMs = 3_600_000, speed = 1) =>
     takeSlot(
       {
         family,
@@ -48,6 +48,7 @@ function scene(
         random: () => 0.5,
         signal: new AbortController().signal,
         deadlineMs,
+        speed: () => speed,
         onQueued: (text) => notes.push(text),
       },
       () => {
@@ -175,6 +176,15 @@ test('a create without an answer holds a slot for as long as its task is likely 
   left.append(lost, { event: 'unknown', message: 'no reply' });
   await expect(clock.until(take({}, 600_000))).rejects.toMatchObject({ kind: 'rate_limited' });
   expect((await clock.until(take())).atMs).toBeGreaterThanOrEqual(15 * 60_000);
+});
+
+test('at a sandbox that runs tasks faster such a task is likely to run as much shorter', async () => {
+  const { left, clock, take, run } = scene({ a: 1e9, b: 1e9 });
+  for (const id of ['a', 'b']) run(id);
+  const lost = left.begin(intent({ gateway, settings: {} }));
+  left.append(lost, { event: 'sent' });
+  left.append(lost, { event: 'unknown', message: 'no reply' });
+  expect((await clock.until(take({}, 3_600_000, 20))).atMs).toBeLessThan(60_000);
 });
 
 test('a slot that another gw frees is taken within a second, and the gateway is not asked for it', async () => {
