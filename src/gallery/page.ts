@@ -131,11 +131,14 @@ for (const [select, key] of [[family, 'family'], [model, 'model']]) {
 }
 const texts = new Map(items.map((item) => [item,
   [item.prompt, item.model, item.family, item.settings, item.file, item.id].join('\n').toLowerCase()]));
+// Made once: each of them costs more than a card.
+const dates = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+const words = new Intl.Collator();
 const orders = {
   newest: (a, b) => b.createdAtMs - a.createdAtMs,
   oldest: (a, b) => a.createdAtMs - b.createdAtMs,
   dearest: (a, b) => b.amount - a.amount,
-  prompt: (a, b) => (a.prompt ?? '').localeCompare(b.prompt ?? ''),
+  prompt: (a, b) => words.compare(a.prompt ?? '', b.prompt ?? ''),
 };
 
 function element(name, className, text) {
@@ -184,7 +187,7 @@ function cardOf(item) {
   link.tabIndex = -1;
   link.append(picture(item));
   const words = element('div', 'words');
-  const date = new Date(item.createdAtMs).toLocaleString();
+  const date = dates.format(item.createdAtMs);
   const facts = [item.model ?? item.family, item.settings, item.cost, date].filter(Boolean).join(' · ');
   words.append(element('p', 'prompt', item.prompt ?? 'no prompt is kept'), element('p', 'facts', facts), element('p', 'file', item.file));
   const does = element('div', 'does');
@@ -213,10 +216,10 @@ function drawMore() {
 }
 
 function choose() {
-  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const wantedWords = search.value.toLowerCase().split(/\s+/).filter(Boolean);
   wanted = items
     .filter((item) => (!family.value || item.family === family.value) && (!model.value || item.model === model.value) &&
-      words.every((word) => texts.get(item).includes(word)))
+      wantedWords.every((word) => texts.get(item).includes(word)))
     .sort(orders[sort.value] ?? orders.newest);
   grid.replaceChildren();
   drawMore();
