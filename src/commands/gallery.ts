@@ -5,10 +5,10 @@ import { EMBEDDED } from '../context.ts';
 import { errorCode, GwError, usage } from '../errors.ts';
 import { on, text } from '../flags/flag.ts';
 import { GALLERY_MARK, type GalleryItem, galleryPage } from '../gallery/page.ts';
+import type { Cost, Pricing } from '../jobs/cost.ts';
 import { newPartName } from '../jobs/save/output-path.ts';
 import { spendText } from '../jobs/stats.ts';
 import type { SavedFile } from '../ledger/event.ts';
-import { taskOf } from '../ledger/settled.ts';
 import { batchFilter, listFlags } from './jobs/list.ts';
 import { type KnownJob, readOwnJobs, sharedIds } from './jobs/read-jobs.ts';
 import { openOnDesktop } from './open.ts';
@@ -48,9 +48,10 @@ export const gallery = defineCommand<typeof flags, Written>({
       ctx,
     );
     const shared = sharedIds(jobs);
+    const pricing = await ctx.pricing();
     const all = jobs.flatMap((known) => known.job.files.map((file) => ({ known, file })));
     const here = all.filter(({ file }) => fs.existsSync(file.path));
-    const items = here.map(({ known, file }) => itemOf(known, file, { target, shared }));
+    const items = here.map(({ known, file }) => itemOf(known, file, { target, shared, pricing }));
     const gone = all.length - here.length;
     if (gone > 0)
       ctx.io.note(`${gone} of ${all.length} outputs are no longer where they were saved: left out`);
@@ -62,13 +63,20 @@ export const gallery = defineCommand<typeof flags, Written>({
   human: ({ path: target }) => `${target}\n`,
 });
 
+interface ItemWorld {
+  readonly target: string;
+  /** The task IDs that several jobs have. */
+  readonly shared: ReadonlySet<string>;
+  readonly pricing: Pricing;
+}
+
 function itemOf(
   { job, family }: KnownJob,
   { path: file, type }: SavedFile,
-  { target, shared }: { readonly target: string; readonly shared: ReadonlySet<string> },
+  { target, shared, pricing }: ItemWorld,
 ): GalleryItem {
   const id = job.id === undefined || shared.has(job.id) ? job.key : job.id;
-  const charges = (taskOf(job, family)?.usage?.charges ?? []).filter(({ isTest }) => !isTest);
+  const cost = job.gateway === EMBEDDED ? undefined : pricing.costOf(job, family);
   const settings = Object.entries(job.settings).filter(([name]) => name !== 'model');
   return {
     id,
@@ -76,8 +84,8 @@ function itemOf(
     model: job.model ?? null,
     prompt: job.prompt ?? null,
     settings: settings.map(([name, value]) => `${name} ${value}`).join(', '),
-    cost: job.gateway === EMBEDDED ? 'sandbox' : spendText(charges),
-    amount: charges.reduce((sum, { amount }) => sum + Number(amount), 0),
+    cost: job.gateway === EMBEDDED ? 'sandbox' : costText(cost),
+    amount: (cost?.spend ?? []).reduce((sum, { amount }) => sum + amount, 0),
     createdAtMs: job.createdAtMs,
     file: path.basename(file),
     href: hrefOf(file, path.dirname(target)),
@@ -85,6 +93,9 @@ function itemOf(
     command: `gw again ${id}`,
   };
 }
+
+const costText = (cost: Cost | undefined): string =>
+  `${spendText(cost?.spend ?? [])}${cost?.by === 'prices' ? ' by your price file' : ''}`;
 
 /** A file as seen from a directory; what stands in its name is data. */
 const hrefOf = (file: string, from: string): string =>

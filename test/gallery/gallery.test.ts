@@ -75,6 +75,23 @@ describe('what is written', () => {
     expect(listed.out).toBe('cgt-c\n');
   });
 
+  test('says what each cost, and that the sandbox costs nothing', async () => {
+    const world = await open();
+    writeFileSync(
+      path.join(world.cwd, 'p.json'),
+      JSON.stringify({ 'alpha-video-2-5-260628': { per_second: 0.1, currency: 'CNY' } }),
+    );
+    expect((await world.gw(['config', 'set', 'prices', 'p.json'])).code).toBe(0);
+    output(world, 'cgt-a');
+    output(world, 'cgt-s', { gateway: 'sandbox:', profile: 'sandbox' });
+    expect((await world.gw(['gallery'])).code).toBe(0);
+    const costs = itemsOf(world).map(({ id, cost, amount }) => [id, cost, amount]);
+    expect(costs.sort()).toEqual([
+      ['cgt-a', '0.5 CNY by your price file', 0.5],
+      ['cgt-s', 'sandbox', 0],
+    ]);
+  });
+
   test('replaces a page that gw wrote, and never another file', async () => {
     const world = await open();
     output(world, 'cgt-a');
