@@ -1,7 +1,6 @@
 import { sandboxProfile } from '../config/profile-name.ts';
-import type { RecentJob } from './recent-jobs.ts';
 import type { CompletionFlag, CompletionNode, CompletionTable } from './table.ts';
-import { type Candidate, fitting, type Sources, type Values, valuesFor } from './values.ts';
+import { type Candidate, fitting, type RecentJob, type Sources, type Values, valuesFor } from './values.ts';
 
 /** What may stand at the cursor. */
 export interface Answer extends Values {

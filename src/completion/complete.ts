@@ -3,9 +3,8 @@ import * as path from 'node:path';
 import { cacheDir, configDir, type DirHost, stateDir } from '../config/dirs.ts';
 import { isProfileName } from '../config/profile-name.ts';
 import { type Answer, answer } from './answer.ts';
-import { isSafeWord, recentJobs } from './recent-jobs.ts';
 import type { CompletionTable } from './table.ts';
-import type { Sources } from './values.ts';
+import { isSafeWord, recentJobs, type Sources } from './values.ts';
 
 /** What the launcher knows. */
 export type CompletionHost = DirHost & { readonly table: CompletionTable };

@@ -23,8 +23,7 @@ import { chatMessages } from './chat/messages.ts';
 import { type Credential, type Endpoint, type HttpMethod, matchPath } from './endpoint.ts';
 import { gammaCreate } from './gamma/create.ts';
 import { gammaQuery } from './gamma/task.ts';
-import { imageEdit } from './image/edit.ts';
-import { imageGenerate } from './image/generate.ts';
+import { imageEdit, imageGenerate } from './image/create.ts';
 import { imageNative } from './image/native.ts';
 import { billingQuery, modelsList } from './models.ts';
 

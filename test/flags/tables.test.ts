@@ -6,8 +6,7 @@ import { AlphaCreateBody } from '../../src/gateway/alpha/create.ts';
 import { BetaO1Body, BetaTextBody, BetaTurboBody } from '../../src/gateway/beta/create.ts';
 import { fieldsOf } from '../../src/gateway/body.ts';
 import { GammaCreateBody } from '../../src/gateway/gamma/create.ts';
-import { ImageEditBody } from '../../src/gateway/image/edit.ts';
-import { ImageGenerateBody } from '../../src/gateway/image/generate.ts';
+import { ImageEditBody, ImageGenerateBody } from '../../src/gateway/image/create.ts';
 import { program } from '../../src/program.ts';
 
 async function* commands(node: Node, words: string): AsyncGenerator<[string, AnyCommand]> {

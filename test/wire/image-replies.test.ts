@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { isBase64, isImageUrl } from '../../src/gateway/body.ts';
-import { bodyOfEditForm, editFormTexts } from '../../src/gateway/image/edit.ts';
+import { bodyOfEditForm, editFormTexts } from '../../src/gateway/image/create.ts';
 import { imageFamily } from '../../src/gateway/image/job.ts';
 import { readImageEvent, readImages, readImageUsage, readRefusal } from '../../src/gateway/image/reply.ts';
 

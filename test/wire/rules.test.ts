@@ -10,8 +10,7 @@ import { CompletionsBody } from '../../src/gateway/chat/completions.ts';
 import { geoBodyFor } from '../../src/gateway/chat/geo.ts';
 import { MessagesBody } from '../../src/gateway/chat/messages.ts';
 import { GammaCreateBody } from '../../src/gateway/gamma/create.ts';
-import { ImageEditBody } from '../../src/gateway/image/edit.ts';
-import { ImageGenerateBody } from '../../src/gateway/image/generate.ts';
+import { ImageEditBody, ImageGenerateBody } from '../../src/gateway/image/create.ts';
 import * as examples from './rule-examples.ts';
 
 const bodies: [name: string, schema: z.ZodType, of: Readonly<Record<string, examples.RuleExample>>][] = [

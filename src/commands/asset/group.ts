@@ -44,7 +44,7 @@ import {
   listFlags,
   listJson,
   listPages,
-} from './list-pages.ts';
+} from './list.ts';
 
 const { shape: created } = CreateGroupBody;
 const createFlags = {

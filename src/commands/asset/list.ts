@@ -1,34 +1,56 @@
 import { askLibrary } from '../../assets/ask-library.ts';
 import { defineCommand, type Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
-import { usage } from '../../errors.ts';
+import { GwError, usage } from '../../errors.ts';
 import { breachesOf, refuseOrWarn } from '../../flags/breaches.ts';
 import { type FlagValues, flagName, fromField, list as listFlag, on } from '../../flags/flag.ts';
+import type { JsonObject } from '../../flags/json-body.ts';
 import { resultOf } from '../../gateway/asset/envelope.ts';
-import { assetStatuses } from '../../gateway/asset/fields.ts';
+import { assetStatuses, canonical, DEFAULT_GROUP_TYPE, groupTypes } from '../../gateway/asset/fields.ts';
 import {
   AssetPage,
+  LIST_MAX,
+  type LibraryPage,
   ListAssetsBody,
   listAssets,
   RestListQuery,
   restItems,
   restList,
 } from '../../gateway/asset/list.ts';
+import { type Asset, type AssetGroup, readAsset } from '../../gateway/asset/record.ts';
+import type { Endpoint } from '../../gateway/endpoint.ts';
+import type { Reply } from '../../http/client.ts';
+import { shellQuote } from '../../http/show-request.ts';
+import { compactJson, oneLine } from '../../io/escape.ts';
+import type { Table } from '../../io/io.ts';
 import { showInstead } from '../show-instead.ts';
 import { refuseActionFlags } from './get.ts';
-import { actionProjectFlag, given, libraryBody } from './library.ts';
 import {
-  assetTable,
-  fillListBody,
-  flagOfListField,
-  type Listed,
-  listBody,
-  listFlags,
-  listJson,
-  listPages,
-} from './list-pages.ts';
+  actionProjectFlag,
+  anyCaseFlag,
+  countFlag,
+  given,
+  idListFlag,
+  libraryBody,
+  projectFlag,
+} from './library.ts';
 
 const { shape } = ListAssetsBody;
+const filter = shape.Filter.shape;
+
+export const listFlags = {
+  type: anyCaseFlag(filter.GroupType, groupTypes),
+  name: fromField(filter.Name, 'TEXT'),
+  groupId: idListFlag(filter.GroupIds),
+  order: fromField(shape.SortOrder),
+  limit: countFlag(shape.MaxResults),
+  token: fromField(shape.NextToken, 'TOKEN'),
+  page: countFlag(shape.PageNumber),
+  pageSize: countFlag(shape.PageSize),
+  all: on('every item, each page as it comes; one JSON object a line under --json'),
+  ...projectFlag,
+} as const;
+
 const { limit, ...otherFlags } = listFlags;
 const flags = {
   ...otherFlags,
@@ -41,6 +63,14 @@ const flags = {
 } as const;
 type Flags = FlagValues<typeof flags>;
 type ListedAssets = Listed<Pick<AssetPage, 'Items'> & Partial<AssetPage>>;
+
+/** --json: the reply unchanged, or with --all one item a line, as it came. */
+export const listJson = ({ reply, page, all }: Listed<LibraryPage>): string | Uint8Array =>
+  all
+    ? itemTexts(reply.text, ['Result', 'Items'], page.Items)
+        .map((item) => `${compactJson(item)}\n`)
+        .join('')
+    : reply.bytes;
 
 /** `gw asset list` */
 export const list = defineCommand<typeof flags, ListedAssets>({
@@ -107,3 +137,209 @@ async function listByRest(flags: Flags, ctx: Context): Promise<Outcome<ListedAss
   }
   return { value: { reply, page: { Items }, all: false } };
 }
+
+export const flagOfListField: Readonly<Record<string, string>> = {
+  GroupType: '--type',
+  Name: '--name',
+  GroupIds: '--group-id',
+  Statuses: '--status',
+  SortBy: '--sort-by',
+  SortOrder: '--order',
+  MaxResults: '--limit',
+  NextToken: '--token',
+  PageNumber: '--page',
+  PageSize: '--page-size',
+  ProjectName: '--project',
+};
+
+type ListFlags = FlagValues<typeof listFlags> & {
+  readonly sortBy?: string;
+  readonly status?: readonly string[];
+};
+
+/** Lays the flags over the body of --body; each filter that was typed replaces the one that stands there. */
+export function listBody(base: JsonObject, flags: ListFlags): JsonObject {
+  const { Filter } = base;
+  // A filter that is no object is left as it is: the schema says what is wrong with it.
+  const isOdd =
+    Filter !== undefined && (typeof Filter !== 'object' || Filter === null || Array.isArray(Filter));
+  return {
+    ...base,
+    Filter: isOdd
+      ? Filter
+      : {
+          ...Filter,
+          ...given({
+            GroupType: canonical(groupTypes, flags.type) ?? flags.type,
+            Name: flags.name,
+            GroupIds: flags.groupId && [...new Set(flags.groupId)],
+            Statuses: flags.status && [...new Set(flags.status)],
+          }),
+        },
+    ...given({
+      SortBy: flags.sortBy,
+      SortOrder: flags.order,
+      MaxResults: flags.limit,
+      NextToken: flags.token,
+      PageNumber: flags.page,
+      PageSize: flags.pageSize,
+      ProjectName: flags.project,
+    }),
+  };
+}
+
+/** `Filter.GroupType` is required by the service; --all asks for as few pages as there can be. */
+export const fillListBody =
+  (all: boolean | undefined) =>
+  (body: JsonObject): JsonObject => {
+    const { Filter, ...rest } = body;
+    const isObject = typeof Filter === 'object' && Filter !== null && !Array.isArray(Filter);
+    const byPage = body.PageNumber !== undefined || body.PageSize !== undefined;
+    if (all && byPage) {
+      throw usage('--all: it follows tokens and cannot be mixed with page numbers', 'leave one of them out');
+    }
+    return {
+      Filter: isObject ? { GroupType: DEFAULT_GROUP_TYPE, ...Filter } : Filter,
+      ...(all && { MaxResults: LIST_MAX }),
+      ...rest,
+    };
+  };
+
+export interface Listed<P> {
+  readonly reply: Reply;
+  readonly page: P;
+  readonly all: boolean;
+}
+
+/** The page that was asked for, or with --all every one that follows from it, each as it comes. */
+export async function* listPages<P extends LibraryPage>(
+  endpoint: Endpoint,
+  first: JsonObject,
+  { all = false, pageOf }: { readonly all: boolean | undefined; pageOf(reply: unknown): P },
+  ctx: Context,
+): AsyncGenerator<Outcome<Listed<P>>> {
+  const shown = await showInstead(endpoint, { body: first }, ctx);
+  if (shown !== undefined) return yield { value: shown };
+  const { client } = await ctx.gateway();
+  const seen = new Set<unknown>([first.NextToken]);
+  for (let body = first; ; ) {
+    const reply = await askLibrary(client, endpoint, { body }, { signal: ctx.signal });
+    const page = pageOf(reply.json);
+    yield { value: { reply, page, all } };
+    const { NextToken: token } = page;
+    if (!all) return tellOfMore(page, body, ctx);
+    if (!token) return;
+    if (seen.has(token)) {
+      throw new GwError('unavailable', 'the gateway gives the same token twice, so the list is not complete');
+    }
+    seen.add(token);
+    // "A token is bound to filter and sort options, so other parameters must stay unchanged."
+    body = { ...body, NextToken: token };
+  }
+}
+
+/** Says that there are more, and how to see them: by the mode that the list was asked for in. */
+function tellOfMore(page: LibraryPage, { PageNumber, PageSize }: JsonObject, { io }: Context): void {
+  const { NextToken: token, TotalCount: total, Items } = page;
+  if (typeof PageNumber === 'number' && typeof PageSize === 'number') {
+    const isMore = typeof total === 'number' ? total > PageNumber * PageSize : token && Items.length > 0;
+    if (!isMore) return;
+    const count = typeof total === 'number' ? ` (${total} in all)` : '';
+    io.note(`more follow${count}: the same with --page ${PageNumber + 1} goes on`);
+  } else if (token) {
+    const text = `more follow: the same with --token ${shellQuote(token)} goes on, --all shows them all`;
+    // A note is cut where it is long, and half a token is none.
+    io.aside(`${oneLine(text, Number.POSITIVE_INFINITY)}\n`);
+  }
+}
+
+const token = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
+
+/**
+ * The items of a list that stands in JSON text under these names, each as it was written, so that no number is written
+ * anew; written from `items` where the list is not to be found or is another one.
+ */
+function itemTexts(text: string, names: readonly string[], items: readonly unknown[]): string[] {
+  const found = slices(text, names);
+  return found.length === items.length ? found : items.map((item) => JSON.stringify(item));
+}
+
+/** Walks valid JSON with the path of what it is in: names of objects, and one null for each list. */
+function slices(text: string, names: readonly string[]): string[] {
+  const path: (string | null)[] = [];
+  const found: string[] = [];
+  let name = '';
+  let before = '';
+  let start: number | undefined;
+  const isList = () => path.length === names.length + 1 && names.every((each, at) => path[at + 1] === each);
+  let lists: boolean[] = [];
+  const inList = () => lists.at(-1) === true && isList();
+  for (const match of text.matchAll(token)) {
+    const [part] = match;
+    const { index } = match;
+    const closes = part === ']' || part === '}';
+    if (inList()) {
+      if (part === ',' || part === ']') {
+        if (start !== undefined) found.push(text.slice(start, index).trim());
+        start = undefined;
+      } else start ??= index;
+    }
+    if (part === '{' || part === '[') {
+      path.push(lists.at(-1) === false ? name : null);
+      lists = [...lists, part === '['];
+    } else if (closes) {
+      path.pop();
+      lists = lists.slice(0, -1);
+    } else if (part === ':') name = JSON.parse(before) as string;
+    before = part;
+  }
+  return found;
+}
+
+const cell = (value: unknown): string =>
+  value === undefined || value === null || value === '' ? '-' : String(value);
+
+const assetTable = (assets: readonly Asset[]): Table => ({
+  columns: [
+    { name: 'id', whole: true },
+    { name: 'type', whole: true },
+    { name: 'status', whole: true },
+    { name: 'name' },
+    { name: 'group', optional: true },
+    { name: 'created', optional: true },
+    { name: 'error', optional: true },
+  ],
+  rows: assets.map((asset) => {
+    const { id, type, status, error } = readAsset(asset);
+    const cells = [
+      id,
+      type ?? cell(asset.AssetType),
+      cell(status),
+      cell(asset.Name),
+      cell(asset.GroupId),
+      cell(asset.CreateTime),
+      cell(error.code),
+    ];
+    return { id, cells };
+  }),
+});
+
+export const groupTable = (groups: readonly AssetGroup[]): Table => ({
+  columns: [
+    { name: 'id', whole: true },
+    { name: 'type', whole: true },
+    { name: 'name' },
+    { name: 'description', optional: true },
+    { name: 'created', optional: true },
+  ],
+  rows: groups.map((group) => ({
+    id: group.Id,
+    cells: [
+      group.Id,
+      cell(group.GroupType),
+      cell(group.Name),
+      cell(group.Description),
+      cell(group.CreateTime),
+    ],
+  })),
+});

@@ -1,5 +1,5 @@
 import { flagsOfBodies } from '../../flags/body-flags.ts';
-import { ImageGenerateBody, imageGenerate } from '../../gateway/image/generate.ts';
+import { ImageGenerateBody, imageGenerate } from '../../gateway/image/create.ts';
 import { type ImageModel, imageModel, imageModels } from '../../gateway/image/models.ts';
 import { fillImageBody } from '../../gateway/image/rules.ts';
 import { sizeInWords } from '../../gateway/image/size.ts';

@@ -1,6 +1,6 @@
 import { flagsOfBodies } from '../../flags/body-flags.ts';
 import { on } from '../../flags/flag.ts';
-import { ImageEditBody, imageEdit } from '../../gateway/image/edit.ts';
+import { ImageEditBody, imageEdit } from '../../gateway/image/create.ts';
 import { fillImageBody } from '../../gateway/image/rules.ts';
 import { imageCommand, partialFlags } from './image-command.ts';
 import { silenceNote } from './send-images.ts';

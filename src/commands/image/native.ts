@@ -1,5 +1,5 @@
 import { flagsOfBodies } from '../../flags/body-flags.ts';
-import { ImageGenerateBody } from '../../gateway/image/generate.ts';
+import { ImageGenerateBody } from '../../gateway/image/create.ts';
 import { ImageOpenBody, imageNative } from '../../gateway/image/native.ts';
 import { imageCommand } from './image-command.ts';
 import { silenceNote } from './send-images.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import * as path from 'node:path';
 import { usage } from '../../errors.ts';
-import { EDIT_IMAGE_FIELD, EDIT_MASK_FIELD, editFormTexts } from '../../gateway/image/edit.ts';
+import { EDIT_IMAGE_FIELD, EDIT_MASK_FIELD, editFormTexts } from '../../gateway/image/create.ts';
 import type { RequestInput } from '../../http/client.ts';
 import { type MultipartBody, type MultipartField, multipartBody } from '../../http/multipart-body.ts';
 import type { KeptReference } from '../../ledger/event.ts';

@@ -9,7 +9,7 @@ import { usage } from '../../errors.ts';
 import type { FlagOfPath } from '../../flags/breaches.ts';
 import { type BudgetFlags, type OnceFlags, type SaveFlags, sidecarBy } from '../../flags/job-flags.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
-import { EDIT_MASK_FIELD } from '../../gateway/image/edit.ts';
+import { EDIT_MASK_FIELD } from '../../gateway/image/create.ts';
 import { imageFamily } from '../../gateway/image/job.ts';
 import { readImageUsage } from '../../gateway/image/reply.ts';
 import type { RequestInput } from '../../http/client.ts';

@@ -26,7 +26,7 @@ import {
   gammaModels,
 } from '../gamma/models.ts';
 import { gammaFamily } from '../gamma/task.ts';
-import { ImageGenerateBody } from '../image/generate.ts';
+import { ImageGenerateBody } from '../image/create.ts';
 import {
   IMAGE_LINK_LIFE_MS,
   type ImageModel,

@@ -5,13 +5,11 @@ import {
   EDIT_MASK_FIELD,
   ImageEditBody,
   ImageEditStrictBody,
-  imageEdit,
-} from '../../gateway/image/edit.ts';
-import {
   type ImageGenerateBody,
   ImageGenerateStrictBody,
+  imageEdit,
   imageGenerate,
-} from '../../gateway/image/generate.ts';
+} from '../../gateway/image/create.ts';
 import { ImageNativeBody, imageNative } from '../../gateway/image/native.ts';
 import { field, respellGeo, textField } from '../chat/input.ts';
 import { SENSITIVE_PROMPT_WORD } from '../faults.ts';

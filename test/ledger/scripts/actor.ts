@@ -7,7 +7,7 @@ import { alphaFamily } from '../../../src/gateway/alpha/task.ts';
 import { betaCreateText } from '../../../src/gateway/beta/create.ts';
 import { betaFamily } from '../../../src/gateway/beta/task.ts';
 import type { Endpoint } from '../../../src/gateway/endpoint.ts';
-import { imageGenerate } from '../../../src/gateway/image/generate.ts';
+import { imageGenerate } from '../../../src/gateway/image/create.ts';
 import type { TaskFamily } from '../../../src/gateway/task.ts';
 import type { Client, RequestInput } from '../../../src/http/client.ts';
 import type { Transport } from '../../../src/http/exchange.ts';
