@@ -48,8 +48,10 @@ export const steps = {
   lost: { by: 'own', from: ['sending'], to: 'unknown' },
   handed_back: { by: 'own', from: openStates },
   cancelled: { by: 'free', from: ['waiting'], to: 'cancelled' },
-  /** The ID of a row of unknown outcome was found in a ledger. */
+  /** The ID of a row of unknown outcome was found: in a ledger, or by a worker that was given up and came back with it. */
   cleared: { by: 'free', from: ['unknown'], to: 'running' },
+  /** The same of an image, which came with its answer. */
+  brought: { by: 'free', from: ['unknown'], to: 'saved' },
   /** Created anew: it failed, or was taken out. */
   again: { by: 'free', from: ['failed', 'cancelled'], to: 'waiting' },
   /** It was paid for, and its wait or its download failed. */

@@ -18,6 +18,8 @@ export interface Desk {
   step(step: Step, changes?: Changes): Promise<StepResult>;
   /** Puts the row on the queue of outputs. */
   toSave(): Promise<void>;
+  /** Tells what came of a create whose row was given up meanwhile: where it ended as unknown, it goes on with this. */
+  found(made: Extract<Made, { kind: 'accepted' }> | Saved): Promise<boolean>;
   /** Whether Redis cannot be reached just now. */
   isAway(): boolean;
 }
@@ -129,12 +131,15 @@ async function createRow(row: RowRecord, desk: Desk, hands: Hands): Promise<Put 
       const result = await desk.step('accepted', { id, status, job });
       // Who finds the queue wiped goes on with what is paid for, and tells it on this machine alone.
       if (result === 'ok') return { id };
+      if (result !== 'gone' && (await desk.found(made))) return 'done';
       hands.onTakenAway(row, result);
       return result === 'gone' ? { id } : 'done';
     }
     case 'saved': {
       const { files, status, id } = made;
-      return told(row, await desk.step('saved', { files, status, id }), hands);
+      const result = await desk.step('saved', { files, status, id });
+      if ((result === 'fenced' || result === 'over') && (await desk.found(made))) return 'done';
+      return told(row, result, hands);
     }
     case 'unknown':
       return told(row, await desk.step('lost', { error: made.error }), hands);

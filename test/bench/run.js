@@ -6,6 +6,12 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
+// `npm run bench -- machines` is that file alone.
+if (process.argv[2] !== undefined) {
+  await import(`./${process.argv[2]}.js`);
+  process.exit();
+}
+
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 25);
 const gw = path.join(import.meta.dirname, '../../bin/gw.js');
 const home = mkdtempSync(path.join(tmpdir(), 'gw-bench-'));

@@ -162,6 +162,50 @@ test('a worker that is killed loses no row: another goes on from the task ID wit
   await stop(second);
 }, 90_000);
 
+test('Redis away: what runs is brought home, nothing is created, and the worker ends as unavailable', async () => {
+  const studio = await openStudio({ speed: 20 });
+  write(studio, [alpha]);
+  const machine = studio.machine();
+  const env = { GW_INTERVAL: '100ms', GW_REDIS_URL: studio.redis.url, GW_TIMEOUT: '2s' };
+  const first = machine.start(['worker', '--redis', '--name', 'anna'], { env });
+  await studio.batch('run', '--detach');
+  await toldIds(studio, 1);
+  await studio.redis.stop();
+  const ended = await first.ended;
+  expect(ended).toMatchObject({ code: 8 });
+  expect(ended.err).toMatch(/error: Redis has been away for \d+ s/);
+  expect(machine.files().filter((name) => name.endsWith('.mp4'))).toHaveLength(1);
+  await studio.redis.start();
+  const second = studio.worker('anna', [], machine);
+  const { code, out, err } = await studio.batch('run');
+  expect(code, err).toBe(0);
+  expect(out).toMatch(/^anna:.*\.mp4\n$/);
+  expect(machine.files().filter((name) => name.endsWith('.mp4'))).toHaveLength(1);
+  expect(paid(studio)).toHaveLength(1);
+  await stop(second);
+}, 90_000);
+
+test('--events tells of every row what happens to it, wherever that is', async () => {
+  const studio = await openStudio();
+  write(studio, [alpha]);
+  const worker = studio.worker('anna', ['--events']);
+  const { code, out, err } = await studio.batch('run', '--events');
+  expect(code, err).toBe(0);
+  const events = out
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(events.map(({ event }) => event)).toEqual(['intent', 'accepted', 'status', 'saved', 'result']);
+  expect(events[1]).toMatchObject({ family: 'alpha', key: 'day/r0', id: expect.any(String), host: 'anna' });
+  expect(events[3].path).toMatch(/^anna:/);
+  const { out: own } = await stop(worker);
+  const names = own
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line).event);
+  expect(names).toEqual(expect.arrayContaining(['intent', 'accepted', 'saved', 'result']));
+});
+
 test('what was not sent yet is taken out, and put back by the next run', async () => {
   const studio = await openStudio();
   write(studio, mixed);

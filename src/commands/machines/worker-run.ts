@@ -2,6 +2,7 @@ import * as path from 'node:path';
 import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError } from '../../errors.ts';
+import { once } from '../../host.ts';
 import { SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
 import type { Given, Put } from '../../machines/engine.ts';
 import { PoolRate } from '../../machines/rates.ts';
@@ -17,6 +18,11 @@ import { type OpenQueue, ratePoolOf } from './open.ts';
 /** Longest time for handing back what runs, once a signal came. */
 const HAND_BACK_MS = 9_000;
 const LOOK_MS = 250;
+/** How often, and how soon, a row that was given up is looked at again. */
+const FOUND_TRIES = 5;
+const FOUND_PAUSE_MS = 500;
+
+type Found = Parameters<Desk['found']>[0];
 
 interface WorkerFlags {
   readonly concurrency?: number;
@@ -46,7 +52,12 @@ export class WorkerRun {
     const { io } = ctx;
     // Without bars a row is told in a line for its task and one for its end.
     const quiet = { ...io, note: () => {}, progress: () => (io.mode.bars ? io.progress() : silent) };
-    this.#world = rowWorld({ ...ctx, io: quiet }, (pool) => this.#rate(pool));
+    // The limits that hold are those of the queue's account, whatever this machine is set to.
+    const settings = once(async () => {
+      const own = await ctx.settings();
+      return { ...own, account: { ...own.account, value: queue.account } };
+    });
+    this.#world = rowWorld({ ...ctx, io: quiet, settings }, (pool) => this.#rate(pool));
     ctx.signal.addEventListener('abort', () => this.#wake(), { once: true });
   }
 
@@ -156,6 +167,7 @@ export class WorkerRun {
         },
         toSave: () => engine.addToSave(key, record.round),
         isAway: () => store.awayMs() > 0,
+        found: (made) => this.#found(record, made),
       };
       const hands = handsOf({
         world: this.#world,
@@ -186,6 +198,31 @@ export class WorkerRun {
     } finally {
       if (this.#underWay.get(key) === own) this.#underWay.delete(key);
     }
+  }
+
+  /** The row may just be about to be called unknown, by the worker that was given it. */
+  async #found({ row, round, pool }: RowRecord, made: Found): Promise<boolean> {
+    const { store, engine, host } = this.#queue;
+    for (let tries = 0; tries < FOUND_TRIES; tries += 1) {
+      const { id, status } = made;
+      const next = round + 1;
+      const result =
+        made.kind === 'saved'
+          ? await store.step(
+              row.key,
+              'brought',
+              { host },
+              { files: made.files, status, id, host, round: next },
+            )
+          : await store.step(row.key, 'cleared', { host }, { id, status, job: made.job, round: next });
+      if (result === 'ok') {
+        if (made.kind === 'accepted') await engine.add([{ key: row.key, round: next, queue: pool }]);
+        this.#ctx.io.note(`${row.key}: ${id ?? 'it'} was made after all`);
+        return true;
+      }
+      await this.#ctx.clock.sleep(FOUND_PAUSE_MS);
+    }
+    return false;
   }
 
   #tell(key: string, step: Step, { id, files = [] }: Changes = {}): void {

@@ -1,0 +1,210 @@
+// Several machines on one account: workers as processes, each with a home of its own, one redis-server, and a gateway that
+// runs ten tasks at once and takes 600 requests a minute, and counts what is too much. `npm run bench -- machines`: how much
+// of the slots three workers use with tasks of 5 s and 29 s and a look a second; then many workers, killed at random; what a
+// row costs Redis. GW_BENCH_WORKERS (20), GW_BENCH_ROWS (2000): fewer where the machine is small. Prints; asserts nothing.
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { cpus, tmpdir } from 'node:os';
+import path from 'node:path';
+import { Redis } from 'ioredis';
+
+const gw = path.join(import.meta.dirname, '../../bin/gw.js');
+const clips = path.join(import.meta.dirname, '../../src/sandbox/clips');
+const clip = readFileSync(
+  path.join(
+    clips,
+    readdirSync(clips).find((name) => name.endsWith('.mp4')),
+  ),
+);
+const SLOTS = 10;
+const A_MINUTE = 600;
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const freePort = () =>
+  new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+
+/** A gateway of family A whose tasks last `lastMs`, and what it saw. */
+async function openGateway(lastMs) {
+  const seen = { tasks: new Map(), byPrompt: new Map(), tooManyTasks: 0, tooManyRequests: 0, looks: 0 };
+  const recent = [];
+  const server = createServer((request, reply) => {
+    const chunks = [];
+    request.on('data', (chunk) => chunks.push(chunk));
+    request.on('end', () => {
+      const nowMs = performance.now();
+      if (request.url.startsWith('/clip'))
+        return reply.writeHead(200, { 'content-type': 'video/mp4' }).end(clip);
+      while (recent.length > 0 && recent[0] < nowMs - 60_000) recent.shift();
+      reply.setHeader('content-type', 'application/json');
+      if (recent.length >= A_MINUTE) {
+        seen.tooManyRequests += 1;
+        return reply.writeHead(429, { 'retry-after': '1' }).end('{"error":{"message":"too many requests"}}');
+      }
+      recent.push(nowMs);
+      if (request.method === 'POST') {
+        const running = [...seen.tasks.values()].filter((startMs) => nowMs < startMs + lastMs).length;
+        if (running >= SLOTS) {
+          seen.tooManyTasks += 1;
+          return reply.writeHead(429).end('{"error":{"message":"too many tasks at once"}}');
+        }
+        const prompt = JSON.parse(Buffer.concat(chunks).toString()).content[0].text;
+        seen.byPrompt.set(prompt, (seen.byPrompt.get(prompt) ?? 0) + 1);
+        const id = `vt-20261121001503-${String(seen.tasks.size).padStart(20, '0')}`;
+        seen.tasks.set(id, nowMs);
+        return reply.end(JSON.stringify({ id, task_id: id, object: 'video', model: 'm', status: 'queued' }));
+      }
+      seen.looks += 1;
+      const id = path.basename(request.url);
+      const isDone = nowMs >= (seen.tasks.get(id) ?? 0) + lastMs;
+      const content = { video_url: `${base}/clip.mp4` };
+      reply.end(
+        JSON.stringify({
+          id,
+          model: 'm',
+          status: isDone ? 'succeeded' : 'running',
+          ...(isDone && { content }),
+        }),
+      );
+    });
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const base = `http://127.0.0.1:${server.address().port}`;
+  return { base, seen, close: () => server.close() };
+}
+
+async function openRedis(dir) {
+  const port = await freePort();
+  const words = ['--port', port, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'yes'].map(String);
+  const child = spawn('redis-server', words, { cwd: dir, stdio: 'ignore' });
+  const client = new Redis(port, '127.0.0.1');
+  client.on('error', () => {});
+  await client.ping();
+  const close = () => {
+    client.disconnect();
+    child.kill();
+  };
+  return { client, url: `redis://127.0.0.1:${port}`, close };
+}
+
+/** What Redis holds under the first key of each pattern. */
+async function bytesOf(client, patterns) {
+  let bytes = 0;
+  for (const pattern of patterns) {
+    const [key] = await client.keys(pattern);
+    if (key !== undefined) bytes += Number(await client.call('MEMORY', 'USAGE', key));
+  }
+  return bytes;
+}
+
+const figure = (info, name) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);
+
+/** Runs `rows` rows on `workers` workers, one of which is killed and replaced every `killMs`. */
+async function simulate({ rows, workers, lastMs, killMs }) {
+  const dir = mkdtempSync(path.join(tmpdir(), 'gw-bench-machines-'));
+  const [gateway, redis] = [await openGateway(lastMs), await openRedis(dir)];
+  const alive = [];
+  let made = 0;
+  const start = (words, name) => {
+    const home = path.join(dir, name);
+    mkdirSync(home, { recursive: true });
+    const env = {
+      PATH: process.env.PATH,
+      HOME: home,
+      GW_BASE_URL: gateway.base,
+      GW_API_KEY: 'bench-key-0123456789',
+    };
+    const child = spawn(process.execPath, [gw, ...words], {
+      env: { ...env, GW_REDIS_URL: redis.url, GW_INTERVAL: '1s' },
+      cwd: home,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let said = '';
+    child.stderr.on('data', (text) => {
+      said = (said + text).slice(-20_000);
+    });
+    return { child, said: () => said, ended: new Promise((resolve) => child.on('close', resolve)) };
+  };
+  const worker = () => {
+    made += 1;
+    alive.push(start(['worker', '--redis', '--name', `m${made}`], `m${made}`));
+  };
+  try {
+    const laptop = path.join(dir, 'laptop');
+    mkdirSync(laptop);
+    const row = { command: 'video alpha', model: '2.0-fast', resolution: '480p', duration: 4 };
+    const lines = Array.from({ length: rows }, (_, at) =>
+      JSON.stringify({ ...row, id: `r${at}`, prompt: `fox ${at}` }),
+    );
+    writeFileSync(path.join(laptop, 'day.jsonl'), `${lines.join('\n')}\n`);
+    await start(['config', 'set', 'account', 'enterprise'], 'laptop').ended;
+    await start(['batch', 'run', 'day.jsonl', '--redis', '--detach'], 'laptop').ended;
+    const waiting = await bytesOf(redis.client, ['*:row:day/r7', '*:log:day/r7', '*:alpha:*-0']);
+    await redis.client.config('RESETSTAT');
+    const startedMs = performance.now();
+    for (let at = 0; at < workers; at += 1) worker();
+    const follower = start(['batch', 'run', 'day.jsonl', '--redis'], 'laptop');
+    let isOver = false;
+    const ended = follower.ended.then(() => {
+      isOver = true;
+    });
+    let kills = 0;
+    while (!isOver) {
+      await Promise.race([ended, pause(killMs ?? 60_000)]);
+      if (isOver || killMs === undefined) continue;
+      const [victim] = alive.splice(Math.floor(Math.random() * alive.length), 1);
+      victim.child.kill('SIGKILL');
+      kills += 1;
+      worker();
+    }
+    const tookS = (performance.now() - startedMs) / 1000;
+    const starts = [...gateway.seen.tasks.values()];
+    const spanMs = Math.max(...starts) + lastMs - Math.min(...starts);
+    const stats = await redis.client.info('commandstats');
+    const calls = [...stats.matchAll(/cmdstat_([^:]+):calls=(\d+)/g)].map(([, name, count]) => [
+      name,
+      Number(count),
+    ]);
+    const total = calls.reduce((sum, [, count]) => sum + count, 0);
+    const network = await redis.client.info('stats');
+    const done = await bytesOf(redis.client, ['*:row:day/r7', '*:log:day/r7']);
+    const { seen } = gateway;
+    console.log(
+      [
+        `${workers} workers, ${rows} rows, tasks of ${lastMs / 1000} s${kills > 0 ? `, ${kills} killed` : ''}: ${tookS.toFixed(0)} s`,
+        `  slots used ${((100 * starts.length * lastMs) / (SLOTS * spanMs)).toFixed(1)} %, looks ${seen.looks}`,
+        `  429: ${seen.tooManyTasks} of tasks, ${seen.tooManyRequests} of requests; rows created twice ${[...seen.byPrompt.values()].filter((count) => count > 1).length}`,
+        `  ${follower.said().trim().split('\n').at(-1)}`,
+        `  Redis, a row: ${(total / rows).toFixed(0)} commands (${calls
+          .sort((one, other) => other[1] - one[1])
+          .slice(0, 6)
+          .map(([name, count]) => `${name} ${(count / rows).toFixed(1)}`)
+          .join(
+            ', ',
+          )}), ${(figure(network, 'total_net_input_bytes') / rows / 1024).toFixed(1)} kB in, ${(figure(network, 'total_net_output_bytes') / rows / 1024).toFixed(1)} kB out;`,
+        `  it holds ${waiting} bytes of a row that waits, ${done} of one that is done`,
+      ].join('\n'),
+    );
+  } finally {
+    for (const { child } of alive) child.kill('SIGKILL');
+    await Promise.all(alive.map(({ ended }) => ended));
+    gateway.close();
+    redis.close();
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+const only = process.env.GW_BENCH_ONLY ?? '5s 29s many';
+if (only.includes('5s')) await simulate({ rows: 80, workers: 3, lastMs: 5_000 });
+if (only.includes('29s')) await simulate({ rows: 60, workers: 3, lastMs: 29_000 });
+if (only.includes('many')) {
+  const small = cpus().length < 8;
+  const workers = Number(process.env.GW_BENCH_WORKERS ?? (small ? 6 : 20));
+  const rows = Number(process.env.GW_BENCH_ROWS ?? (small ? 200 : 2_000));
+  await simulate({ rows, workers, lastMs: 1_000, killMs: 10_000 });
+}

@@ -1,0 +1,172 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { expect } from 'vitest';
+import { loadTaskFamily } from '../../src/gateway/families.ts';
+import { decode, type LogEntry, type RowRecord } from '../../src/machines/row.ts';
+import type { Sandbox } from '../../src/sandbox/server.ts';
+import { KEY, openSandbox, Place, pause, type Running, sha256, sha256Of } from '../cli/place.ts';
+import { openRedis, type TestRedis } from '../machines/redis.ts';
+import { isLong, type Round, tell, torture } from './torture.ts';
+
+// Three workers on machines of their own, one of which is killed every few seconds and replaced by one on a new machine, with
+// a new ledger. Afterwards each row has one task, no reply was a 429, every output is what the gateway has, and a row of
+// unknown outcome is one that was killed between "about to send" and its ID, and names who was.
+
+/** The long runs are of 300 rows, and of a Redis that is away for a minute. */
+const longestRoundMs = isLong ? 900_000 : 120_000;
+
+const kinds = [
+  { command: 'video alpha', model: '2.0-fast', resolution: '480p', duration: 4 },
+  { command: 'video beta', duration: 3 },
+  { command: 'video gamma', model: 'gamma-H3-Max', resolution: '480P', duration: 5, ratio: '1:1' },
+  { command: 'image create', model: 'img-2', size: '256x256' },
+];
+
+interface Studio {
+  readonly sandbox: Sandbox;
+  readonly redis: TestRedis;
+  readonly laptop: Place;
+  readonly rows: number;
+  readonly env: Record<string, string>;
+  readonly places: Map<string, Place>;
+  readonly killed: Set<string>;
+}
+
+async function openStudio(rows: number, speed: number, after: Round['after']): Promise<Studio> {
+  const sandbox = await openSandbox({ speed }, after);
+  const redis = await openRedis({ appendOnly: true }, after);
+  const laptop = new Place(sandbox);
+  after(() => laptop.close());
+  const lines = Array.from({ length: rows }, (_, at) =>
+    JSON.stringify({ ...kinds[at % kinds.length], id: `r${at}`, prompt: `fox number ${at}.` }),
+  );
+  fs.writeFileSync(path.join(laptop.cwd, 'day.jsonl'), `${lines.join('\n')}\n`);
+  // The account allows ten tasks at once.
+  const env = { GW_REDIS_URL: redis.url, GW_INTERVAL: '1s', GW_TIMEOUT: '120s' };
+  await laptop.run(['config', 'set', 'account', 'enterprise']);
+  return { sandbox, redis, laptop, rows, env, places: new Map(), killed: new Set() };
+}
+
+function startWorker(studio: Studio, after: Round['after']): Running & { readonly name: string } {
+  const name = `m${studio.places.size}`;
+  const place = new Place(studio.sandbox);
+  after(() => place.close());
+  studio.places.set(name, place);
+  return Object.assign(place.start(['worker', '--redis', '--name', name], { env: studio.env }), { name });
+}
+
+const batch = ({ laptop, env }: Studio) => laptop.start(['batch', 'run', 'day.jsonl', '--redis'], { env });
+
+async function expectOnce(studio: Studio, { counts }: Round): Promise<{ unknown: number }> {
+  const { sandbox, redis, places, killed, rows } = studio;
+  const wrong: string[] = [];
+  let unknown = 0;
+  for (let at = 0; at < rows; at += 1) {
+    const taken = sandbox.requests.filter(
+      ({ server, method, path: to, body, status, acceptedTaskId }) =>
+        server === 'api' &&
+        method === 'POST' &&
+        JSON.stringify(body ?? '').includes(`fox number ${at}.`) &&
+        (acceptedTaskId !== undefined || (to.startsWith('/v1/images') && status === 200)),
+    ).length;
+    const [rowKey = ''] = await redis.client.keys(`*:row:day/r${at}`);
+    const row = decode(await redis.client.hgetall(rowKey)) as RowRecord;
+    const log = (await redis.client.lrange(rowKey.replace(':row:', ':log:'), 0, -1)).map(
+      (line) => JSON.parse(line) as LogEntry,
+    );
+    if (taken > 1) counts.doubled += 1;
+    if (taken > 1) wrong.push(`row ${at}: ${taken} creates`);
+    if (row.state === 'unknown') {
+      unknown += 1;
+      const sender = log.filter(({ step }) => step === 'sending').at(-1)?.host ?? '';
+      if (!killed.has(sender)) wrong.push(`row ${at}: unknown, and ${sender} was not killed`);
+      if (row.family === 'beta') wrong.push(`row ${at}: family B, and unknown`);
+      if (!row.error?.message.includes(sender)) wrong.push(`row ${at}: ${row.error?.message}`);
+      continue;
+    }
+    if (row.state !== 'saved' || row.files.length !== 1 || taken !== 1) {
+      counts.lost += 1;
+      wrong.push(`row ${at}: ${taken} creates, ${row.state}, ${JSON.stringify(row.error)}`);
+      continue;
+    }
+    const [file] = row.files;
+    const place = places.get(row.host ?? '');
+    let isWhole = file !== undefined && fs.existsSync(file.path) && sha256Of(file.path) === file.sha256;
+    if (isWhole && place && row.family !== 'image') {
+      const job = (await place.jobs()).find(({ id }) => id === row.id);
+      const family = await loadTaskFamily(row.family);
+      const [output] = family.readTask(job?.record, row.id ?? '').outputs;
+      const served = await fetch(output?.url ?? '');
+      isWhole = sha256(Buffer.from(await served.arrayBuffer())) === file?.sha256;
+    }
+    if (isWhole) continue;
+    counts.halfFiles += 1;
+    wrong.push(`row ${at}: ${file?.path} is not what was recorded, or not what the gateway has`);
+  }
+  const limited = sandbox.requests.filter(({ status }) => status === 429);
+  if (limited.length > 0) wrong.push(`${limited.length} replies 429`);
+  const everything = await redis.everything();
+  if (everything.includes(KEY)) wrong.push('the key is on the queue');
+  if (/https?:\/\//.test(everything)) wrong.push('a link is on the queue');
+  if (wrong.length > 0) throw new Error(wrong.join('\n'));
+  return { unknown };
+}
+
+torture('three workers, one killed every few seconds', { short: 1, longestRoundMs }, async (round) => {
+  const [rows, everyMs, speed] = isLong ? [300, 10_000, 10] : [16, 5_000, 60];
+  const studio = await openStudio(rows, speed, round.after);
+  const workers = Array.from({ length: 3 }, () => startWorker(studio, round.after));
+  const running = batch(studio);
+  let isOver = false;
+  void running.ended.then(() => {
+    isOver = true;
+  });
+  const killer = async () => {
+    while (!isOver && (isLong || round.counts.kills < 1)) {
+      await Promise.race([pause(everyMs), running.ended]);
+      if (isOver) return;
+      const at = Math.floor(round.random() * workers.length);
+      const [victim] = workers.splice(at, 1);
+      if (!victim) return;
+      studio.killed.add(victim.name);
+      victim.child.kill('SIGKILL');
+      round.counts.kills += 1;
+      workers.push(startWorker(studio, round.after));
+    }
+  };
+  const [{ code, err }] = await Promise.all([running.ended, killer()]);
+  expect([0, 13, 14], err).toContain(code);
+  expect(err).toContain(`${rows} rows: `);
+  for (const worker of workers) {
+    worker.child.kill('SIGTERM');
+    expect(await worker.ended).toMatchObject({ code: 143 });
+  }
+  const { unknown } = await expectOnce(studio, round);
+  tell('rows of several machines', { rows, unknown });
+});
+
+torture('Redis stopped in mid-run and started again', { short: 1, longestRoundMs }, async (round) => {
+  const [rows, awayMs, speed] = isLong ? [60, 60_000, 10] : [8, 3_000, 60];
+  const studio = await openStudio(rows, speed, round.after);
+  const workers = Array.from({ length: 2 }, () => startWorker(studio, round.after));
+  const running = batch(studio);
+  for (
+    let tries = 0;
+    tries < 500 && !(await studio.redis.everything()).includes('"state":"running"');
+    tries += 1
+  ) {
+    await pause(20);
+  }
+  await studio.redis.stop();
+  await pause(awayMs);
+  await studio.redis.start();
+  round.counts.faults += 1;
+  const { code, err } = await running.ended;
+  expect(code, err).toBe(0);
+  for (const worker of workers) {
+    worker.child.kill('SIGTERM');
+    await worker.ended;
+  }
+  const { unknown } = await expectOnce(studio, round);
+  expect(unknown).toBe(0);
+});
