@@ -82,8 +82,12 @@ export class Interrupted extends Error {
     readonly signal: EndingSignal,
     /** How to go on from here. */
     readonly hint?: string,
+    /** What goes on all the same, or may be there: `the job goes on`. */
+    what?: string,
   ) {
-    super(`interrupted by ${signal}`);
+    // Who pressed Ctrl-C needs no signal's name.
+    const how = signal === 'SIGINT' ? 'interrupted' : `interrupted by ${signal}`;
+    super(what === undefined ? how : `${how}; ${what}`);
   }
   get exitCode(): number {
     return signalExitCodes[this.signal];

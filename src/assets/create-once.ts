@@ -76,7 +76,11 @@ export async function createOnce(request: CreateOnce): Promise<Created> {
     }
   } catch (error) {
     if (!(error instanceof Interrupted) || sentAtMs === undefined) throw error;
-    throw new Interrupted(error.signal, `the ${what} may have been created: ${request.lookCommand}`);
+    throw new Interrupted(
+      error.signal,
+      `look whether it is there: ${request.lookCommand}`,
+      `the ${what} may have been created`,
+    );
   }
 }
 

@@ -196,21 +196,21 @@ export function nameFault(word: string, most = 100): string | undefined {
   if (/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/.test(word))
     return 'holds a control character';
   if (word.trim() === '') return 'is blank';
-  return word.length > most ? `has ${word.length} characters, and at most ${most} are taken` : undefined;
+  return word.length > most ? `has ${word.length} characters, and may have at most ${most}` : undefined;
 }
 
 function countOf(said: unknown): number | undefined {
   if (said === undefined) return undefined;
   const count = typeof said === 'string' && /^\d{1,9}$/.test(said) ? Number(said) : said;
   if (Number.isInteger(count) && Number(count) >= 1 && Number(count) <= MAX_COUNT) return Number(count);
-  throw usage(`count: ${shown(said)}: a whole number from 1 to ${MAX_COUNT} is taken`);
+  throw usage(`count: ${shown(said)}: give a whole number from 1 to ${MAX_COUNT}`);
 }
 
 function truthOf(name: string, said: unknown): boolean | undefined {
   if (said === undefined) return undefined;
   if (said === true || said === 'true') return true;
   if (said === false || said === 'false') return false;
-  throw usage(`${name}: ${shown(said)}: true or false is taken`);
+  throw usage(`${name}: ${shown(said)}: write true or false`);
 }
 
 /** An object, or in CSV its JSON. */
@@ -229,7 +229,7 @@ function objectOf(name: string, said: unknown): Record<string, unknown> | undefi
     assertExact(value, name);
     return value as Record<string, unknown>;
   }
-  throw usage(`${name}: an object is taken, such as {"seed": 7}`);
+  throw usage(`${name}: write an object, such as {"seed": 7}`);
 }
 
 const bodyOf = (said: unknown) => objectOf('body', said);
@@ -254,14 +254,14 @@ export function typedOf(flag: Flag, name: string, said: unknown, isNegated: bool
     return truth || flag.negatable ? truth : undefined;
   }
   const words = [said].flat().map((each) => wordOf(name, each));
-  if (!flag.list && words.length > 1) throw usage(`${name}: one value is taken, not ${words.length}`);
+  if (!flag.list && words.length > 1) throw usage(`${name}: give one value, not ${words.length}`);
   const parsed = words.map((word) => flag.parse(word, `--${name}`));
   return flag.list ? parsed.flat() : parsed[0];
 }
 
 function wordOf(name: string, said: unknown): string {
   if (typeof said === 'string') return said;
-  if (typeof said !== 'number') throw usage(`${name}: a text or a number is taken, not ${shown(said)}`);
+  if (typeof said !== 'number') throw usage(`${name}: give a text or a number, not ${shown(said)}`);
   assertExact(said, name);
   return String(said);
 }

@@ -66,7 +66,7 @@ function readArgs(args: readonly string[]): [HttpMethod, ReturnType<typeof readA
   const method = httpMethods.find((each) => each === word.toUpperCase());
   if (method === undefined) {
     const hint = word.startsWith('/') ? `write gw api GET ${word}` : `give one of ${httpMethods.join(', ')}`;
-    throw usage(`${JSON.stringify(word)} is no METHOD`, hint);
+    throw usage(`${JSON.stringify(word)} is not a METHOD`, hint);
   }
   if (path === undefined) throw usage('PATH is missing', `write gw api ${method} /v1/models`);
   if (rest.length > 0)

@@ -53,14 +53,14 @@ function chosenShell(word: string | undefined, mayGuess: boolean, { host }: Cont
   const named = word ?? (mayGuess ? readVariable(host.env, 'SHELL') : undefined);
   if (named === undefined) {
     throw usage(
-      mayGuess ? 'SHELL is not set, so the shell cannot be told' : 'which shell?',
+      mayGuess ? 'SHELL is not set, so gw cannot tell which shell it is' : 'which shell?',
       `gw completion ${mayGuess ? '--install ' : ''}${shellNames.join(', or ')}`,
     );
   }
   const shell = shellOf(named);
   if (shell !== undefined) return shell;
   const what = word === undefined ? `SHELL is ${JSON.stringify(named)}` : JSON.stringify(named);
-  throw usage(`${what}: completion is there for ${shellNames.join(', ')}`, 'name one of them');
+  throw usage(`${what}: gw has completion for ${shellNames.join(', ')}`, 'name one of them');
 }
 
 interface Installed {
@@ -100,7 +100,7 @@ function installScript(shell: Shell, host: InstallHost, options: { readonly forc
     const { reason, remedy } = diskFault(error);
     throw usage(
       `${file} could not be written: ${reason}`,
-      `${remedy}, or redirect gw completion ${shell} to a file.`,
+      `${remedy}, or redirect gw completion ${shell} to a file`,
     );
   }
 }

@@ -8,7 +8,7 @@ const flags = {
   redis: redisFlag,
   concurrency: parsed('N', 'at most so many rows at once on this machine', (raw, flag) => {
     if (/^[1-9]\d{0,3}$/.test(raw)) return Number(raw);
-    throw usage(`${flag} ${raw}: a whole number from 1 on is taken`);
+    throw usage(`${flag} ${raw}: give a whole number from 1 on`);
   }),
   out: text('PATTERN', 'where outputs go of rows that do not say: a file, a directory or a pattern', {
     short: 'o',

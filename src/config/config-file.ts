@@ -191,7 +191,7 @@ export function readStored(
     if (errorCode(error) === 'ENOENT') return undefined;
     if (!isDiskFault(error)) throw error;
     const { reason, remedy } = diskFault(error);
-    throw new GwError(kind, `${what} ${file} cannot be read: ${reason}`, { hint: remedy.toLowerCase() });
+    throw new GwError(kind, `${what} ${file} cannot be read: ${reason}`, { hint: remedy });
   } finally {
     if (fd !== undefined) fs.closeSync(fd);
   }
@@ -230,7 +230,7 @@ export async function withWriterLock<T>(
     const { reason, remedy } = diskFault(error);
     throw usage(
       `the configuration in ${dir} could not be written: ${reason}`,
-      `${remedy.toLowerCase()}, or set GW_CONFIG_DIR`,
+      `${remedy}, or set GW_CONFIG_DIR`,
     );
   } finally {
     lock?.release();

@@ -222,7 +222,7 @@ async function readStdin(stdin: Host['stdin']): Promise<Buffer> {
 
 function keyIn(bytes: Buffer, from: string): string {
   if (bytes.length > maxKeyFileBytes) {
-    throw new GwError('auth', `${from} holds more than ${maxKeyFileBytes} bytes, which is no key`, {
+    throw new GwError('auth', `${from} holds more than ${maxKeyFileBytes} bytes, which is not a key`, {
       hint: 'give a file that holds the key and nothing else',
     });
   }

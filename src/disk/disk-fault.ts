@@ -3,21 +3,21 @@ import { errorCode } from '../errors.ts';
 
 /** What a system error means to the user, and what to do about it. */
 const faults: Readonly<Record<string, { reason: string; remedy: string }>> = {
-  ENOSPC: { reason: 'the disk is full', remedy: 'Free some space' },
-  EDQUOT: { reason: 'the disk quota is used up', remedy: 'Free some space or raise the quota' },
-  EFBIG: { reason: 'the file would pass the size limit', remedy: 'Raise the limit (ulimit -f)' },
-  EROFS: { reason: 'the file system is read-only', remedy: 'Choose a writable directory' },
-  EACCES: { reason: 'permission denied', remedy: 'Make it writable for this user' },
-  EPERM: { reason: 'the operation is not permitted', remedy: 'Make it writable for this user' },
-  EEXIST: { reason: 'a file stands where a directory is expected', remedy: 'Move that file away' },
-  ENOTDIR: { reason: 'a part of the path is not a directory', remedy: 'Move that file away' },
-  EISDIR: { reason: 'a directory stands where a file is expected', remedy: 'Move that directory away' },
-  ENOENT: { reason: 'a part of the path is missing', remedy: 'Create the directory' },
-  ELOOP: { reason: 'its symbolic links go in a circle', remedy: 'Correct the links' },
-  ENAMETOOLONG: { reason: 'the path is too long', remedy: 'Choose a shorter directory' },
-  EMFILE: { reason: 'too many files are open', remedy: 'Raise the limit (ulimit -n)' },
-  ENFILE: { reason: 'too many files are open', remedy: 'Close some programs' },
-  EIO: { reason: 'the disk reports an input/output error', remedy: 'Check the disk' },
+  ENOSPC: { reason: 'the disk is full', remedy: 'free some space' },
+  EDQUOT: { reason: 'the disk quota is used up', remedy: 'free some space or raise the quota' },
+  EFBIG: { reason: 'the file would pass the size limit', remedy: 'raise the limit (ulimit -f)' },
+  EROFS: { reason: 'the file system is read-only', remedy: 'choose a writable directory' },
+  EACCES: { reason: 'permission denied', remedy: 'make it writable for this user' },
+  EPERM: { reason: 'the operation is not permitted', remedy: 'make it writable for this user' },
+  EEXIST: { reason: 'a file stands where a directory is expected', remedy: 'move that file away' },
+  ENOTDIR: { reason: 'a part of the path is not a directory', remedy: 'move that file away' },
+  EISDIR: { reason: 'a directory stands where a file is expected', remedy: 'move that directory away' },
+  ENOENT: { reason: 'a part of the path is missing', remedy: 'create the directory' },
+  ELOOP: { reason: 'its symbolic links go in a circle', remedy: 'correct the links' },
+  ENAMETOOLONG: { reason: 'the path is too long', remedy: 'choose a shorter directory' },
+  EMFILE: { reason: 'too many files are open', remedy: 'raise the limit (ulimit -n)' },
+  ENFILE: { reason: 'too many files are open', remedy: 'close some programs' },
+  EIO: { reason: 'the disk reports an input/output error', remedy: 'check the disk' },
 };
 
 /** A short write: the system took fewer bytes than it was given, which a full disk may do without an error. */
@@ -31,7 +31,7 @@ export function diskFault(error: unknown): { reason: string; remedy: string } {
   const code = isQuota(error) ? 'EDQUOT' : errorCode(error);
   const fault = code === undefined ? undefined : faults[code];
   if (fault) return { reason: `${fault.reason} (${code})`, remedy: fault.remedy };
-  return { reason: code ?? 'the system gave no reason', remedy: 'Check the path' };
+  return { reason: code ?? 'the system gave no reason', remedy: 'check the path' };
 }
 
 /** Node has no name for EDQUOT and says UNKNOWN. */

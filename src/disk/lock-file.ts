@@ -218,7 +218,7 @@ export async function waitForLock(file: string, clock: Pick<Clock, 'steady' | 's
     if (clock.steady() >= endMs) {
       throw usage(
         `another gw has held ${file} for 10 s`,
-        'Wait for it to end; if none runs, remove that file.',
+        'wait for it to end; if none runs, remove that file',
       );
     }
     // Two that wait must not stay in step.

@@ -63,7 +63,7 @@ export const countFlags = {
     (raw, flag) => {
       const count = /^\d{1,9}$/.test(raw) ? Number(raw) : 0;
       if (count >= 1 && count <= MAX_COUNT) return count;
-      throw usage(`${flag} ${raw}: a whole number from 1 to ${MAX_COUNT} is taken`);
+      throw usage(`${flag} ${raw}: give a whole number from 1 to ${MAX_COUNT}`);
     },
   ),
 } as const;
@@ -143,7 +143,7 @@ export function parseMoment(raw: string, flag: string): Moment {
   if (!/^\d/.test(raw) || raw.includes('-')) {
     throw usage(
       `${flag} ${JSON.stringify(raw)} is neither a length of time nor a date`,
-      'Write a length such as 24h or 7d, or a date such as 2026-11-01.',
+      'write a length such as 24h or 7d, or a date such as 2026-11-01',
     );
   }
   const spanMs = parseDuration(raw, flag, { span: true });

@@ -245,7 +245,7 @@ const forbiddenNames = ['__proto__', 'constructor', 'prototype'];
 /** Refuses a field name that could reach into the objects of the program. Throws `usage`. */
 function assertSafeName(name: string, named: string): void {
   if (forbiddenNames.includes(name)) {
-    throw usage(`${named}: a field named ${name} is not taken`, 'no field of the gateway has that name');
+    throw usage(`${named}: gw sends no field named ${name}`, 'no field of the gateway has that name');
   }
 }
 

@@ -276,9 +276,9 @@ export function inOurWords(issue: z.core.$ZodRawIssue): string {
     case 'invalid_union':
       return issue.discriminator
         ? 'not a known type of content item'
-        : 'is in none of the forms that are taken';
+        : 'is in no form that the gateway takes';
     default:
-      return 'is not in a form that is taken';
+      return 'is not in a form that the gateway takes';
   }
 }
 

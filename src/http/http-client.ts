@@ -282,7 +282,7 @@ function failedExchange(error: ExchangeError, context: AttemptContext): Failed {
       hint: isAnswer && context.resend === 'chat' ? cutAnswerHint : hintOf(error),
     }),
     unknown: unknownOutcome(
-      error.message,
+      `but its answer was lost: ${error.message}`,
       { status: partial?.status },
       isAnswer ? textOf(partial) : undefined,
       context,
@@ -312,7 +312,7 @@ function failedReply(
         ...facts,
         hint: 'if every call ends like this, check the base URL: something other than the gateway answers',
       }),
-      unknown: unknownOutcome(`the reply is unreadable: ${what}`, facts, text, context),
+      unknown: unknownOutcome(`but its answer cannot be read: ${what}`, facts, text, context),
     };
   }
   const target = redirectTarget(wire);
@@ -327,7 +327,7 @@ function failedReply(
     failure: { kind: meaning.failure, retryAfterMs },
     stopped,
     // Not in the server's own words: they may say to send it again.
-    unknown: unknownOutcome(`HTTP ${wire.status}${redirectTo}`, facts, undefined, context),
+    unknown: unknownOutcome(`though it answered HTTP ${wire.status}${redirectTo}`, facts, undefined, context),
   };
 }
 
@@ -346,7 +346,8 @@ function unknownOutcome(
   partialText: string | undefined,
   context: AttemptContext,
 ): UnknownOutcome {
-  const message = `the outcome of ${nameOf(context)} is not known: ${what}`;
+  const taken = context.resend === 'paid' ? 'this job' : 'this request';
+  const message = `the gateway may have taken ${taken}, ${what} (${nameOf(context)})`;
   return new UnknownOutcome(message, { ...facts, hint: unknownHint }, partialText);
 }
 

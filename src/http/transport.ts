@@ -66,7 +66,7 @@ export function createTransport(options: TransportOptions): Transport {
     });
     if (closed) {
       socket.destroy();
-      throw new ExchangeError('the run is ending', 'no', exchangeCodes.closed);
+      throw new ExchangeError('gw is ending', 'no', exchangeCodes.closed);
     }
     onConnect?.({
       origin: url.origin,
@@ -87,7 +87,7 @@ export function createTransport(options: TransportOptions): Transport {
 
   async function send(request: WireRequest, handler: WireHandler): Promise<WireHead> {
     request.signal?.throwIfAborted();
-    if (closed) throw new ExchangeError('the run is ending', 'no', exchangeCodes.closed);
+    if (closed) throw new ExchangeError('gw is ending', 'no', exchangeCodes.closed);
     const route = routeTo(request.url, proxies);
     const kept = request.freshConnection ? undefined : idle.get(route.key)?.pop();
     const connection = kept && !kept.socket.destroyed ? kept : await connect(request, route);

@@ -194,8 +194,8 @@ function hideInTable(table: Table, hide: (text: string) => string): Table {
 }
 
 function binaryOnTerminal(): GwError {
-  return new GwError('usage', 'a file is not written to a terminal', {
-    hint: 'Give a file with -o, or send the output to a pipe or a file.',
+  return new GwError('usage', 'gw writes no file to a terminal', {
+    hint: 'give a file with -o, or send the output to a pipe or a file',
   });
 }
 

@@ -21,7 +21,7 @@ export interface ErrorReport {
 
 const MAX_CODE_POINTS = 500;
 const faultHint =
-  'This is a fault of gw: please report it, with the command you ran (without the key) and the output of "gw --version".';
+  'this is a fault of gw: please report it, with the command you ran (without the key) and the output of "gw --version"';
 
 /** What is told of an error; `undefined` for ClosedPipe, which is none. Any thrown value will do. */
 export function reportError(error: unknown): ErrorReport | undefined {

@@ -47,13 +47,13 @@ const modelId = (name: string): string =>
 function priceOf(said: unknown, fault: (at: readonly string[], rule: string) => GwError): Price {
   if (!isObject(said)) throw fault([], 'a model has an object of prices');
   const unknown = Object.keys(said).find((field) => !fields.includes(field));
-  if (unknown !== undefined) throw fault([unknown], `one of ${fields.join(', ')} is taken`);
+  if (unknown !== undefined) throw fault([unknown], `give one of ${fields.join(', ')}`);
   const { currency, per_second: perSecond, per_image: perImage, per_million_tokens: perMillionTokens } = said;
   if (typeof currency !== 'string' || !/^[A-Z]{3}$/.test(currency))
     throw fault(['currency'], 'three capital letters, such as CNY, are needed');
   const figure = (value: unknown, ...at: string[]): number => {
     if (typeof value === 'number' && value >= 0 && value <= 1e9) return value;
-    throw fault(at, 'a number from 0 on is taken');
+    throw fault(at, 'give a number from 0 on');
   };
   const perSecondOf = () => {
     if (!isObject(perSecond)) return figure(perSecond, 'per_second');

@@ -150,7 +150,7 @@ export function openLedger(options: LedgerOptions): Ledger {
       } catch (error) {
         throw claimError(error, locks, 'usage');
       }
-      if (!lock) throw usage(`another gw is at work on job ${key}; nothing was sent`, `gw jobs show ${key}`);
+      if (!lock) throw usage(`another gw is working on job ${key}; nothing was sent`, `gw jobs show ${key}`);
       holding.set(key, 'intent');
       const hold = holdOf(key, lock, undefined);
       try {
@@ -237,7 +237,7 @@ function removeJobs(
   ensureDirectory(locks);
   const lock = tryLock(path.join(locks, 'rewrite.lock'), step);
   if (!lock)
-    throw usage('another gw is removing jobs from the ledger', 'Wait for it to end, then run this again.');
+    throw usage('another gw is removing jobs from the ledger', 'wait for it to end, then run this again');
   try {
     forgetUnfinished(dir);
     const keeps = (line: string) => !keys.has(jobOfLine(line) ?? '');

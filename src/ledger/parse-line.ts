@@ -108,7 +108,7 @@ export function refuseNewer(version: number, file: string): void {
   if (version <= LEDGER_VERSION) return;
   throw usage(
     `the ledger ${file} was written by a newer gw (format ${version}, this gw reads format ${LEDGER_VERSION})`,
-    'Upgrade gw, or set GW_STATE_DIR to another directory.',
+    'upgrade gw, or set GW_STATE_DIR to another directory',
   );
 }
 

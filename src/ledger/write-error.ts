@@ -20,12 +20,12 @@ export function writeError(error: unknown, path: string, event: LedgerEvent): un
   const what = `the ledger ${path} could not be ${failed}: ${reason}`;
   if (event.event === 'intent' || event.event === 'sent') {
     return new GwError('usage', `${what}; nothing was sent`, {
-      hint: `${remedy}, or set GW_STATE_DIR to a directory that can be written.`,
+      hint: `${remedy}, or set GW_STATE_DIR to a directory that can be written`,
     });
   }
   if (event.event === 'accepted') {
     return new GwError('download', `${what}; the task ${event.id} exists and is not recorded: note its ID`, {
-      hint: `${remedy}, then look the task up by its ID.`,
+      hint: `${remedy}, then look the task up by its ID`,
       taskId: event.id,
     });
   }
@@ -53,6 +53,6 @@ export function readError(error: unknown, path: string): unknown {
   if (!isDiskFault(error)) return error;
   const { reason, remedy } = diskFault(error);
   return new GwError('usage', `the ledger ${path} could not be read: ${reason}`, {
-    hint: `${remedy}, or set GW_STATE_DIR to another directory.`,
+    hint: `${remedy}, or set GW_STATE_DIR to another directory`,
   });
 }

@@ -103,7 +103,7 @@ export function checkTotals(
     const totalS = counted.reduce((sum, { facts }) => sum + (facts?.durationS ?? 0), 0);
     if (totalS <= maxTotalS + DURATION_TOLERANCE_S) return [];
     const together = `the ${counted.length} ${modality} files together are ${inSeconds(totalS)} long`;
-    return [`${counted[0]?.flag}: ${together}; at most ${maxTotalS} s are taken`];
+    return [`${counted[0]?.flag}: ${together}; at most ${maxTotalS} s together are allowed`];
   });
 }
 

@@ -34,10 +34,10 @@ export function parseReference(raw: string, flag: string): Reference {
   if (name === 'http' || name === 'https') return { kind: 'url', url: checkedUrl(raw, flag) };
   if (name === 'asset' || name === 'gammafile') return { kind: name, id: idOf(raw, `${name}://`, flag) };
   if (name === 'file') {
-    throw usage(`${flag} ${shorten(raw)}: a file: URL is not taken`, 'give the path itself');
+    throw usage(`${flag} ${shorten(raw)}: gw does not take a file: URL`, 'give the path itself');
   }
   throw usage(
-    `${flag} ${shorten(raw)}: "${shorten(name)}:" is not a scheme that is taken`,
+    `${flag} ${shorten(raw)}: "${shorten(name)}:" is not a scheme that gw can send`,
     `give ${forms}; a file whose name has a colon is written ./${shorten(raw, 40)}`,
   );
 }

@@ -160,7 +160,7 @@ async function resolve({ input, reference, named }: Planned, deps: ReadDeps): Pr
       const address = `file_id:${reference.id}`;
       // No URL field can carry it, so nothing could be sent even unchecked.
       if (!input.takes.schemes.includes('file_id')) {
-        throw usage(`${named}: file_id: is not taken here`, `give ${formsTaken(input.takes)}`);
+        throw usage(`${named}: file_id: cannot be used here`, `give ${formsTaken(input.takes)}`);
       }
       return fromAddress(input, reference.kind, address, address, true, named);
     }
@@ -180,7 +180,7 @@ function fromAddress(
   isTaken: boolean,
   named: string,
 ): Outcome {
-  const breaches = isTaken ? [] : [`${named}: this form is not taken here; give ${formsTaken(takes)}`];
+  const breaches = isTaken ? [] : [`${named}: this form cannot be used here; give ${formsTaken(takes)}`];
   return { item: { kind, url, describe, bytes: Buffer.byteLength(url) }, breaches };
 }
 

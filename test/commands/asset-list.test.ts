@@ -39,7 +39,7 @@ describe('gw asset list', () => {
     const first = await list('--limit', '2', '--name', 'fox', '--json');
     const { Result } = JSON.parse(first.out);
     expect(Result.Items.map(({ Id }: { Id: string }) => Id)).toEqual(ids.slice(0, 2));
-    expect(first.err).toContain(`--token ${Result.NextToken} goes on`);
+    expect(first.err).toContain(`--token ${Result.NextToken}, or with --all for all of them`);
     const next = ['--limit', '2', '--name', 'fox', '--token', Result.NextToken];
     expect(lines((await list('-q', ...next)).out)).toEqual(ids.slice(2, 4));
     const other = await list('--limit', '2', '--token', Result.NextToken);

@@ -108,7 +108,9 @@ describe('a create whose answer was lost', () => {
     };
     const run = await world.gw(argvOf(group), { interrupts });
     expect(run.code).toBe(130);
-    expect(run.err).toContain(`the asset may have been created: gw asset list --group-id ${group}`);
+    expect(run.err).toContain(
+      `; the asset may have been created\nhint: look whether it is there: gw asset list --group-id ${group}`,
+    );
   });
 
   test('a refusal is final', async () => {

@@ -229,7 +229,7 @@ describe('lists', () => {
     const NextToken = `it's ${'x'.repeat(600)}$(end)`;
     const { gw } = await library(() => of({ Items: [record('a')], NextToken }));
     const { err } = await gw('asset', 'list');
-    expect(err).toContain(`--token '${NextToken.replace("'", "'\\''")}' goes on`);
+    expect(err).toContain(`--token '${NextToken.replace("'", "'\\''")}', or with --all for all of them`);
   });
 
   test('by page and by --rest say that more follow, and no token', async () => {

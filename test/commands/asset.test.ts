@@ -252,7 +252,7 @@ describe('bad input: one sentence, and nothing is sent', () => {
     [
       'a name of 65 characters',
       ['create', '--group', 'g', '--url', png, '--name', '🦊'.repeat(65)],
-      /--name .*…: 65 characters; at most 64/,
+      /--name .*…: has 65 characters, and may have at most 64/,
     ],
     ['no group', ['create', '--url', png, '--name', 'x'], /--group: is required/],
     ['a file', [...made, '--url', './fox.png'], /--url \.\/fox\.png: a path on this machine/],
@@ -277,7 +277,7 @@ describe('bad input: one sentence, and nothing is sent', () => {
       ['group', 'list', '--page', '101', '--page-size', '100'],
       /--page 101: .*past item 10000/,
     ],
-    ['101 items', ['list', '--limit', '101'], /--limit 101: 1-100 are taken/],
+    ['101 items', ['list', '--limit', '101'], /--limit 101: give a number from 1 to 100/],
     ['a limit that is no number', ['list', '--limit', 'ten'], /--limit ten: not a whole number/],
     ['--all by page', ['list', '--all', '--page', '1', '--page-size', '5'], /--all: .*cannot be mixed/],
     [
@@ -297,7 +297,7 @@ describe('bad input: one sentence, and nothing is sent', () => {
       ['list', '--rest', '--status', 'Active', '--status', 'Failed'],
       /--status: --rest takes one/,
     ],
-    ['--rest with 101', ['list', '--rest', '--limit', '101'], /--limit 101: 1-100/],
+    ['--rest with 101', ['list', '--rest', '--limit', '101'], /--limit 101: give a number from 1 to 100/],
     ['--rest with a body', ['list', '--rest', '--set', 'a=1'], /--set: with --rest there is no request body/],
     ['get --rest in a project', ['get', 'asset-1', '--rest', '--project', 'p'], /takes no project/],
     ['an ID with a path in it', ['get', 'a/../b'], /a\/\.\.\/b: not an ID/],

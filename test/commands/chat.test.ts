@@ -595,7 +595,7 @@ describe('refused before anything is sent', () => {
     ['two readers of stdin', ['--prompt', '-', '--system', '-'], /both read stdin/],
     ['a missing conversation', ['--messages', 'nope.json'], /nope\.json/],
     ['a missing tool', ['hi', '--tool', 'nope.json'], /--tool nope\.json/],
-    ['a pollution', ['hi', '--set', '__proto__.x=1'], /__proto__ is not taken/],
+    ['a pollution', ['hi', '--set', '__proto__.x=1'], /gw sends no field named __proto__/],
   ];
   test.each(refused)('%s', async (_, words, message) => {
     expect(await refusal(words, words.length === 0 ? '' : undefined)).toMatch(message);

@@ -291,7 +291,7 @@ test.each([
     'an unknown field',
     'prices.yaml',
     'img-2: {per_picture: 1, currency: CNY}',
-    /: img-2\.per_picture: one of per_second, per_image, per_million_tokens, currency is taken/,
+    /: img-2\.per_picture: give one of per_second, per_image, per_million_tokens, currency/,
   ],
   [
     'no currency',
@@ -303,13 +303,13 @@ test.each([
     'a text for a price',
     'prices.yaml',
     'img-2: {per_image: "1", currency: CNY}',
-    /: img-2\.per_image: a number from 0 on is taken/,
+    /: img-2\.per_image: give a number from 0 on/,
   ],
   [
     'a price below nothing',
     'prices.yaml',
     '2.5: {per_second: {720p: -1}, currency: CNY}',
-    /: 2\.5\.per_second\.720p: a number from 0 on is taken/,
+    /: 2\.5\.per_second\.720p: give a number from 0 on/,
   ],
   [
     'no price',

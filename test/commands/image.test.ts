@@ -178,7 +178,7 @@ describe('gw image create', () => {
     const world = await open();
     const run = await world.gw(['image', 'create', 'a fox', '-o', '-'], { terminal: true });
     expect(run.code).toBe(2);
-    expect(run.err).toContain('not written to a terminal');
+    expect(run.err).toContain('gw writes no image to a terminal');
     expect(world.requests()).toEqual([]);
   });
 
@@ -280,8 +280,8 @@ describe('gw image create', () => {
     [['--partial-images', '4'], /--partial-images 4: a whole number from 0 to 3/],
     [['--keep-partials'], /--keep-partials: no partial images are asked for/],
     [['--image', 'nothing.png'], /--image nothing.png: no such file/],
-    [['--image', 'asset://a-1'], /--image asset:\/\/a-1: this form is not taken here/],
-    [['--image', 'file_id:file-1'], /--image file_id:file-1: file_id: is not taken here/],
+    [['--image', 'asset://a-1'], /--image asset:\/\/a-1: this form cannot be used here/],
+    [['--image', 'file_id:file-1'], /--image file_id:file-1: file_id: cannot be used here/],
     [['--image', 'words.png'], /--image words.png: is .*not an image/],
     [['--mask', 'fox.png'], /unknown option '--mask'/],
     [['-o', 'fox.png/'], /--out/],

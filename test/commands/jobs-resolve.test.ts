@@ -86,7 +86,7 @@ test('none closes the job for good, and nothing is asked of the gateway', async 
   expect(JSON.parse(run.out)).toMatchObject({
     id: key,
     status: 'refused',
-    message: 'its user found that it was never created',
+    message: 'you said that it was never created',
   });
   expect(await world.gw(['jobs', 'sync'])).toMatchObject({ code: 0, out: '', err: '' });
   expect(await world.gw(['jobs', 'resolve', sentJob(world), '--as', 'none', '-q'])).toMatchObject({
@@ -213,7 +213,7 @@ test.each(['none', 'task'])('what another gw finds out meanwhile comes first: %s
   hold?.release();
   const run = await resolving;
   expect(run.code, run.err).toBe(2);
-  expect(run.err).toContain(`another gw is at work on job ${key}; waiting for it`);
+  expect(run.err).toContain(`another gw is working on job ${key}; waiting for it`);
   expect(run.err).toContain('its outcome is known: it is running');
   expect(await stateOf(world, key)).toBe('running');
 });

@@ -68,7 +68,7 @@ test.each([
   [
     'a list where one value is taken',
     'ratio: ["1:1", "4:3"]\n',
-    (file: string) => `error: ${file}: ratio: one value is taken, not 2\n`,
+    (file: string) => `error: ${file}: ratio: give one value, not 2\n`,
   ],
   ['no list of flags', '- a\n', (file: string) => `error: the preset ${file} is no list of flags\n`],
 ])('%s in a preset is refused with the file, and nothing is sent', async (_, text, message) => {
@@ -118,7 +118,7 @@ test.each([
   ['defaults.video.delta.resolution', '720p', /no command that has defaults/],
   ['defaults.video.alpha.base-url', 'https://example.com', /base-url is no flag of gw video alpha create/],
   ['defaults.video.alpha.once', 'a', /--once belongs to one run and has no default/],
-  ['defaults.video.alpha.wait', 'maybe', /wait: maybe: true or false is taken/],
+  ['defaults.video.alpha.wait', 'maybe', /wait: maybe: write true or false/],
 ])('config set %s %s is refused', async (name, value, message) => {
   const world = await open();
   expect(await world.gw(['config', 'set', name, value])).toMatchObject({

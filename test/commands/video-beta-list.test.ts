@@ -83,8 +83,8 @@ describe('the request', () => {
     ],
     ['a state in capitals', ['--status', 'FAILED'], /--status FAILED: .*did you mean failed/],
     ['a kind that is none', ['--type', 'audio'], /--type audio: one of video, image, try_on/],
-    ['a limit of 0', ['--limit', '0'], /--limit 0: 1-500 are taken/],
-    ['a limit of 501', ['--limit', '501'], /--limit 501: 1-500 are taken/],
+    ['a limit of 0', ['--limit', '0'], /--limit 0: give a number from 1 to 500/],
+    ['a limit of 501', ['--limit', '501'], /--limit 501: give a number from 1 to 500/],
     ['a limit that is a word', ['--limit', 'many'], /--limit many: not a whole number/],
     [
       'a start after the end',

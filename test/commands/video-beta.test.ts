@@ -317,7 +317,7 @@ describe('refused before anything is sent', () => {
     [
       'an asset',
       ['a', '--mode', 'o1', '--ratio', '1:1', '--image', 'asset://a1'],
-      /this form is not taken here/,
+      /this form cannot be used here/,
     ],
     [
       'a small picture',

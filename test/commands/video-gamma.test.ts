@@ -331,7 +331,7 @@ describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the le
     [
       'an asset of family A',
       ['x', ...sized, '--image', 'asset://a'],
-      /--image asset:\/\/a: this form is not taken here; give a file, a data: URI, an https:\/\/ URL or gammafile:\/\/ID/,
+      /--image asset:\/\/a: this form cannot be used here; give a file, a data: URI, an https:\/\/ URL or gammafile:\/\/ID/,
     ],
     ['a bare file ID', ['x', ...sized, '--image', '12345'], /gammafile:\/\/12345/],
     [
@@ -434,7 +434,7 @@ describe.skipIf(!hasFfmpeg)('local clips', () => {
     expect(await world.gw([...create, ...words, '--audio', longer])).toMatchObject({
       code: 2,
       err: expect.stringContaining(
-        '--audio: the 2 audio files together are 16 s long; at most 15 s are taken',
+        '--audio: the 2 audio files together are 16 s long; at most 15 s together are allowed',
       ),
     });
     expect((await world.gw([...create, ...words, '--audio', short, '--video', video])).code).toBe(0);

@@ -101,7 +101,7 @@ test.each([
 
 test.each([
   [['completion'], 'which shell?'],
-  [['completion', 'tcsh'], '"tcsh": completion is there for bash, zsh, fish, powershell'],
+  [['completion', 'tcsh'], '"tcsh": gw has completion for bash, zsh, fish, powershell'],
   [['completion', 'bash', 'zsh'], 'gw completion takes only one S'],
   [['completion', 'bash', '--force'], '--force goes with --install'],
   [['completion', '--install'], 'SHELL is not set'],

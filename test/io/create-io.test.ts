@@ -192,7 +192,7 @@ describe('colour', () => {
     };
     await io.out('result\n');
     expect(before).toHaveLength(1);
-    expect(before[0]).toBe('first\nwarning: second\nthird\nfourth\nerror: interrupted by SIGINT\n');
+    expect(before[0]).toBe('first\nwarning: second\nthird\nfourth\nerror: interrupted\n');
     expect(stdout.text).toBe('result\n');
   });
 });

@@ -37,7 +37,7 @@ describe('for people', () => {
     [
       'an interrupt with a way on',
       new Interrupted('SIGINT', 'gw jobs sync'),
-      ['error: interrupted by SIGINT', 'hint: gw jobs sync'],
+      ['error: interrupted', 'hint: gw jobs sync'],
     ],
     ['a closed pipe', new ClosedPipe('x'), []],
     [

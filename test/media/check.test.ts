@@ -166,8 +166,8 @@ describe('checkTotals', () => {
   it('adds up videos and audio apart', () => {
     expect(checkTotals([...of('--video', video, 15, 15), ...of('--audio', audio, 30)], 30)).toEqual([]);
     expect(checkTotals([...of('--video', video, 15, 15.5), ...of('--audio', audio, 20, 20)], 30)).toEqual([
-      '--video: the 2 video files together are 30.5 s long; at most 30 s are taken',
-      '--audio: the 2 audio files together are 40 s long; at most 30 s are taken',
+      '--video: the 2 video files together are 30.5 s long; at most 30 s together are allowed',
+      '--audio: the 2 audio files together are 40 s long; at most 30 s together are allowed',
     ]);
   });
 

@@ -25,7 +25,7 @@ describe('parseReference', () => {
   it.each([
     ['', /--image is empty/],
     ['a\0b', /NUL/],
-    ['file:///tmp/a.png', /--image file:\/\/\/tmp\/a\.png: a file: URL is not taken/],
+    ['file:///tmp/a.png', /--image file:\/\/\/tmp\/a\.png: gw does not take a file: URL/],
     ['javascript:alert(1)', /"javascript:" is not a scheme/],
     ['ftp://host/a.png', /"ftp:" is not a scheme/],
     ['scene:1.png', /"scene:" is not a scheme/],

@@ -56,12 +56,12 @@ describe('addresses', () => {
     const { items, breaches } = await resolve([image('gammafile://1')]);
     expect(items[0]?.url).toBe('gammafile://1');
     expect(breaches).toEqual([
-      '--image gammafile://1: this form is not taken here; give a file, a data: URI, an https:// URL or asset://ID',
+      '--image gammafile://1: this form cannot be used here; give a file, a data: URI, an https:// URL or asset://ID',
     ]);
   });
 
   it('takes file_id: only where the body has a place for it', async () => {
-    expect((await refusal([image('file_id:f-1')])).message).toMatch(/file_id: is not taken here/);
+    expect((await refusal([image('file_id:f-1')])).message).toMatch(/file_id: cannot be used here/);
     const takes = { url: true, base64: true, schemes: ['file_id'] as const };
     expect((await resolve([image('file_id:f-1', { takes })])).items[0]).toMatchObject({
       kind: 'file_id',
@@ -278,7 +278,7 @@ describe.skipIf(!hasFfmpeg)('clips', () => {
     expect(items[0]?.url).toMatch(/^data:audio\/wav;base64,/);
     expect(breaches).toEqual([
       '--audio short.wav: is 1 s long; it must be 2-30 s',
-      '--audio: the 3 audio files together are 41 s long; at most 30 s are taken',
+      '--audio: the 3 audio files together are 41 s long; at most 30 s together are allowed',
     ]);
   });
 

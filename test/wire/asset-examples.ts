@@ -332,13 +332,13 @@ const lists: readonly AssetExample[] = ['ListAssets', 'ListAssetGroups'].flatMap
     action,
     rule: 'no items',
     body: { ...aigc, MaxResults: 0 },
-    ...refused('InvalidParameter.MaxResults', /1-100 are taken/),
+    ...refused('InvalidParameter.MaxResults', /give a number from 1 to 100/),
   },
   {
     action,
     rule: '101 items',
     body: { ...aigc, MaxResults: 101 },
-    ...refused('InvalidParameter.MaxResults', /1-100 are taken/),
+    ...refused('InvalidParameter.MaxResults', /give a number from 1 to 100/),
   },
   {
     action,
@@ -368,7 +368,7 @@ const lists: readonly AssetExample[] = ['ListAssets', 'ListAssetGroups'].flatMap
     action,
     rule: 'a page of 101',
     body: { ...aigc, PageNumber: 1, PageSize: 101 },
-    ...refused('InvalidParameter.PageSize', /1-100 are taken/),
+    ...refused('InvalidParameter.PageSize', /give a number from 1 to 100/),
   },
   {
     action,

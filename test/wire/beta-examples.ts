@@ -64,7 +64,7 @@ const textExamples: Example[] = [
   text('a prompt of blanks', { prompt: ' \n ' }, /prompt is empty/),
   text('3,072 characters', { prompt: 'a'.repeat(3072) }),
   text('3,072 characters, each an emoji', { prompt: '🦊'.repeat(3072) }),
-  text('3,073 characters', { prompt: 'a'.repeat(3073) }, /has 3073 characters; at most 3072/),
+  text('3,073 characters', { prompt: 'a'.repeat(3073) }, /has 3073 characters, and may have at most 3072/),
   text('every documented setting', {
     prompt,
     settings: { multi_shot: true, audio: 'native', resolution: '4k', aspect_ratio: '9:16', duration: 15 },
@@ -122,7 +122,7 @@ const turboExamples: Example[] = [
         'shot 1, 1, a; shot 2, 1, b; shot 3, 1, c; shot 4, 1, d; shot 5, 1, e; shot 6, 1, f; shot 7, 1, g;',
       settings: { duration: 7 },
     },
-    /at most 6 shots are taken, 7 given/,
+    /at most 6 shots, and 7 are given/,
   ),
   turbo(
     'shots of no length',

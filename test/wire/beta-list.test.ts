@@ -59,8 +59,8 @@ describe('POST /tasks', () => {
       { start_time: '1795000000000', end_time: '1795000000000' },
       /must be earlier/,
     ],
-    ['no task a page', { limit: 0 }, /1-500 are taken/],
-    ['501 tasks a page', { limit: 501 }, /1-500 are taken/],
+    ['no task a page', { limit: 0 }, /give a number from 1 to 500/],
+    ['501 tasks a page', { limit: 501 }, /give a number from 1 to 500/],
     ['half a task', { limit: 1.5 }, /whole number/],
     ['an empty cursor', { cursor: '' }, /cursor: is empty/],
     [

@@ -176,7 +176,7 @@ export const gammaExamples: readonly Example[] = [
   {
     rule: 'a bare file ID',
     body: imageAt('12345'),
-    refused: /a bare file ID is not taken: write gammafile:\/\/12345/,
+    refused: /a bare file ID is not enough: write gammafile:\/\/12345/,
   },
   { rule: 'an asset of family A', body: imageAt('asset://asset-1'), refused: /not a URL, gammafile:\/\/ID/ },
   { rule: 'a file reference to nothing', body: imageAt('gammafile://'), refused: /not a URL/ },

@@ -90,7 +90,7 @@ export function saveConversation(
     } catch (error) {
       if (errorCode(error) === 'EEXIST') continue;
       const { reason, remedy } = diskFault(error);
-      throw usage(`/save ${file}: the file cannot be written: ${reason}`, `${remedy}, or give another name.`);
+      throw usage(`/save ${file}: the file cannot be written: ${reason}`, `${remedy}, or give another name`);
     }
   }
 }

@@ -40,7 +40,7 @@ function parseExchange(line: string, file: string): Exchange | undefined {
   if (value.v > SESSION_VERSION) {
     throw usage(
       `the session ${file} was written by a newer gw (format ${value.v}, this gw reads format ${SESSION_VERSION})`,
-      'Upgrade gw, or give another name with --session.',
+      'upgrade gw, or give another name with --session',
     );
   }
   const { turns, api, model, system } = value;

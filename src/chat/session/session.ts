@@ -178,7 +178,7 @@ function cannotOpen(error: unknown, file: string): unknown {
   if (!isDiskFault(error)) return error;
   const { reason, remedy } = diskFault(error);
   return new GwError('usage', `the session ${file} cannot be used: ${reason}; nothing was sent`, {
-    hint: `${remedy}, or set GW_STATE_DIR to a directory that can be written.`,
+    hint: `${remedy}, or set GW_STATE_DIR to a directory that can be written`,
   });
 }
 
@@ -188,7 +188,7 @@ function cannotStore(error: unknown, file: string): unknown {
   if (!isDiskFault(cause)) return error;
   const { reason, remedy } = diskFault(cause);
   return new GwError('internal', `the answer could not be added to the session ${file}: ${reason}`, {
-    hint: `${remedy}; the session is as it was before this question.`,
+    hint: `${remedy}; the session is as it was before this question`,
   });
 }
 

@@ -36,7 +36,7 @@ export function libraryIds(args: readonly string[], run?: Pick<Context, 'globals
 /** The one ID of a command line. Throws `usage` where there are more. */
 export function libraryId(args: readonly string[], run?: Pick<Context, 'globals'>): string {
   const [id = '', ...others] = libraryIds(args, run);
-  if (others.length > 0) throw usage(`${others.join(', ')}: one ID is taken`, 'run it once for each');
+  if (others.length > 0) throw usage(`${others.join(', ')}: give one ID`, 'run it once for each');
   return id;
 }
 

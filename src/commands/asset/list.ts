@@ -245,9 +245,9 @@ function tellOfMore(page: LibraryPage, { PageNumber, PageSize }: JsonObject, { i
     const isMore = typeof total === 'number' ? total > PageNumber * PageSize : token && Items.length > 0;
     if (!isMore) return;
     const count = typeof total === 'number' ? ` (${total} in all)` : '';
-    io.note(`more follow${count}: the same with --page ${PageNumber + 1} goes on`);
+    io.note(`more follow${count}: run it again with --page ${PageNumber + 1}`);
   } else if (token) {
-    const text = `more follow: the same with --token ${shellQuote(token)} goes on, --all shows them all`;
+    const text = `more follow: run it again with --token ${shellQuote(token)}, or with --all for all of them`;
     // A note is cut where it is long, and half a token is none.
     io.aside(`${oneLine(text, Number.POSITIVE_INFINITY)}\n`);
   }

@@ -112,7 +112,11 @@ export async function* waitOutcomes(
     for await (const end of ends) yield outcomeOf(end, flags, ctx);
   } catch (error) {
     if (!(error instanceof Interrupted)) throw error;
-    throw new Interrupted(error.signal, `the processing goes on: ${waitCommand(ids, flags, ctx)}`);
+    throw new Interrupted(
+      error.signal,
+      `wait on with: ${waitCommand(ids, flags, ctx)}`,
+      'the processing goes on',
+    );
   } finally {
     progress.stop();
   }

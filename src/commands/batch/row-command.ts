@@ -58,7 +58,7 @@ function contextOf(row: Row, manifest: string, ctx: Context): Context {
 export async function flagsOf(row: Row, rows: number, ctx: Context): Promise<Record<string, unknown>> {
   const out = row.flags.out ?? (await ctx.settings()).out.value;
   if (out === '-')
-    throw usage('--out -: a row is not written to stdout', 'name a file, a directory or a pattern');
+    throw usage('--out -: gw writes no row to stdout', 'name a file, a directory or a pattern');
   if (out === '') throw usage('--out is empty', 'name a file, a directory that ends in /, or a pattern');
   const base = escapePattern(ctx.host.cwd);
   if (out === undefined) return { ...row.flags, out: `${base}${path.sep}` };

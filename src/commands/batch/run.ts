@@ -39,7 +39,7 @@ type RunFlags = FlagValues<typeof runFlags>;
 
 function wholeNumber(raw: string, flag: string): number {
   if (/^[1-9]\d{0,5}$/.test(raw)) return Number(raw);
-  throw usage(`${flag} ${raw}: a whole number from 1 on is taken`);
+  throw usage(`${flag} ${raw}: give a whole number from 1 on`);
 }
 
 /** Throws `usage` for flags that do not go with each other. */
@@ -319,7 +319,7 @@ class BatchRun {
     const { ctx } = this.#batch;
     const { reason } = ctx.signal;
     return reason instanceof Interrupted
-      ? new Interrupted(reason.signal, 'what was created is in the ledger; run the command again to go on')
+      ? new Interrupted(reason.signal, 'run the command again to go on', 'what was created is in the ledger')
       : reason;
   }
 }

@@ -58,7 +58,7 @@ export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<Sen
   const { endpoint, input, body, plan, images } = ready;
   const access = await ctx.gateway();
   if (plan.toStdout && ctx.io.stdoutIsTerminal) {
-    throw usage('--out -: an image is not written to a terminal', 'send stdout to a file or a pipe');
+    throw usage('--out -: gw writes no image to a terminal', 'send stdout to a file or a pipe');
   }
   const intent = withoutSecrets(intentOf(ready, access), (text) => ctx.io.withoutSecrets(text));
   const once = ready.flags.once === undefined ? undefined : { key: ready.flags.once };

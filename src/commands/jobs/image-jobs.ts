@@ -61,7 +61,7 @@ export function refuseSavingAnew(known: KnownJob, { out, force }: SaveFlags): vo
   const [file] = job.files;
   throw usage(
     `${out === undefined ? '--force' : `--out ${out}`}: images of job ${job.key} are saved where its create said`,
-    file ? `They are saved already: copy ${file.path}` : `Leave it out: gw jobs download ${job.key}`,
+    file ? `they are saved already: copy ${file.path}` : `leave it out: gw jobs download ${job.key}`,
   );
 }
 

@@ -114,7 +114,7 @@ export async function statusFilter(
     const [near] = nearest(word, known, 1);
     throw usage(
       `--status ${typed}: not a status that a job can have`,
-      near === undefined ? `Give one of ${known.join(', ')}.` : `Did you mean --status ${near}?`,
+      near === undefined ? `give one of ${known.join(', ')}` : `did you mean --status ${near}?`,
     );
   }
   return has;

@@ -74,7 +74,7 @@ async function ofBeginning(word: string, ctx: Context, family: string | undefine
   const rest = jobs.length > MOST_LISTED ? ` and ${jobs.length - MOST_LISTED} more` : '';
   throw usage(
     `${word}: ${jobs.length} jobs begin like that: ${names.join(', ')}${rest}`,
-    'Give more of the ID of the one that is meant.',
+    'give more of the ID of the one that is meant',
   );
 }
 

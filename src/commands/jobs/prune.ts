@@ -35,7 +35,7 @@ export const prune = defineCommand<typeof flags, JobView[]>({
     if (globals.curl)
       throw usage('--curl: gw jobs prune sends no request that could be shown', 'leave it out');
     if (flags.before === undefined) {
-      throw usage('--before is missing', 'Say how old jobs must be: --before 30d, or before which date.');
+      throw usage('--before is missing', 'say how old jobs must be: --before 30d, or before which date');
     }
     const nowMs = ctx.clock.now();
     const beforeMs = flags.before(nowMs);
@@ -69,7 +69,7 @@ async function ask(count: number, { host, io }: Context): Promise<void> {
   if (!io.stdinIsTerminal || !io.stderrIsTerminal) {
     throw usage(
       `gw jobs prune would remove ${countText(count)} from the ledger and cannot ask here`,
-      'Give --yes to remove them, or --dry-run to see them.',
+      'give --yes to remove them, or --dry-run to see them',
     );
   }
   const { confirm } = await import('../../io/ask.ts');

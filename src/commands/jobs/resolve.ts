@@ -45,10 +45,7 @@ export const resolve = defineCommand<typeof flags, JobView>({
     const { known } = named;
     const { key } = known.job;
     if (flags.as === undefined) {
-      throw usage(
-        '--as is missing',
-        'Say what became of the job: --as and the ID of its task, or --as none.',
-      );
+      throw usage('--as is missing', 'say what became of the job: --as and the ID of its task, or --as none');
     }
     refuseKnown(known.job, key);
     const isNone = flags.as === 'none';
@@ -103,7 +100,7 @@ async function whileHeld(
   { ledger, clock, signal, io }: Context,
   act: (hold: Hold) => Promise<void>,
 ): Promise<void> {
-  const wait = () => io.note(`another gw is at work on job ${key}; waiting for it`);
+  const wait = () => io.note(`another gw is working on job ${key}; waiting for it`);
   const hold = await holdWhenFree(key, { ledger: await ledger(), clock, signal }, wait);
   try {
     await act(hold);
@@ -126,7 +123,7 @@ function closeAsNone({ key, job }: Hold, ledger: Ledger): void {
   ledger.append(key, {
     event: 'refused',
     kind: 'absent',
-    message: 'its user found that it was never created',
+    message: 'you said that it was never created',
   });
 }
 

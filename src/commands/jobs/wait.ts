@@ -136,7 +136,7 @@ function* endOfInterrupted(
   if (!(first?.error instanceof Interrupted)) return;
   for (const { value } of outcomes) if ((ctx.io.mode.json || ctx.events) && value) yield { value };
   const next = commandFor('gw jobs wait --all', ctx);
-  throw new Interrupted(first.error.signal, `${outcomes.length} jobs go on; pick them up with: ${next}`);
+  throw new Interrupted(first.error.signal, `pick them up with: ${next}`, `${outcomes.length} jobs go on`);
 }
 
 interface Named {
@@ -150,8 +150,8 @@ const knownOf = (named: readonly Named[]): KnownJob[] =>
 async function jobsToWaitFor(args: readonly string[], all: boolean, ctx: Context): Promise<readonly Named[]> {
   if (all === args.length > 0) {
     throw usage(
-      all ? '--all: and IDs are given as well' : 'no ID is given',
-      'Give the IDs of jobs, or --all for every job that is not finished or not saved.',
+      all ? '--all: and IDs are both given' : 'no ID is given',
+      'give the IDs of jobs, or --all for every job that is not finished or not saved',
     );
   }
   if (!all) return namedJobs(args, ctx);

@@ -389,7 +389,7 @@ class BatchOnQueue {
   #interrupted(): unknown {
     const { reason } = this.#in.ctx.signal;
     return reason instanceof Interrupted
-      ? new Interrupted(reason.signal, `the workers go on; follow them with: ${this.#commandLine('run')}`)
+      ? new Interrupted(reason.signal, `follow them with: ${this.#commandLine('run')}`, 'the workers go on')
       : reason;
   }
 }

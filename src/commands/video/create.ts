@@ -478,8 +478,9 @@ async function* sendMany(
   const made = interrupted.filter(({ value }) => value !== undefined);
   for (const { value } of made) if (ctx.io.mode.json || !ready.flags.wait) yield { ...(value && { value }) };
   const next = commandFor('gw jobs wait --all', ctx);
-  const hint = `${made.length} jobs go on; pick them up with: ${next}`;
-  throw new Interrupted(first.error.signal, made.length > 0 ? hint : first.error.hint);
+  throw made.length > 0
+    ? new Interrupted(first.error.signal, `pick them up with: ${next}`, `${made.length} jobs go on`)
+    : first.error;
 }
 
 /** A create of several that was left out, because an earlier one failed in a way that this one would too. */

@@ -202,10 +202,10 @@ export function outcomeOf(
 
 function withWayBack(error: unknown, family: string, id: string, ctx: Context): unknown {
   const words = family === 'image' ? `gw jobs wait ${id}` : `gw video ${family} wait ${id}`;
-  const hint = `the job goes on; pick it up with: ${commandFor(words, ctx)}`;
-  if (error instanceof Interrupted) return new Interrupted(error.signal, hint);
+  const pickUp = `pick it up with: ${commandFor(words, ctx)}`;
+  if (error instanceof Interrupted) return new Interrupted(error.signal, pickUp, 'the job goes on');
   if (!(error instanceof GwError) || error.kind === 'task_failed') return error;
-  const next = error.kind === 'download' ? 'gw jobs sync tries again' : hint;
+  const next = error.kind === 'download' ? 'gw jobs sync tries again' : `the job goes on; ${pickUp}`;
   return new GwError(error.kind, error.message, {
     ...error.facts,
     taskId: id,

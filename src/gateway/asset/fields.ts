@@ -31,7 +31,7 @@ export const textUpTo = (max: number) =>
   z.string().superRefine((text, ctx) => {
     const count = codePoints(text);
     if (count > max)
-      ctx.addIssue({ code: 'custom', message: `${count} characters; at most ${max} are taken` });
+      ctx.addIssue({ code: 'custom', message: `has ${count} characters, and may have at most ${max}` });
   });
 
 /** As {@link textUpTo}, and not empty. */
@@ -44,8 +44,8 @@ const usableId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 export const LibraryId = z.string().refine((id) => usableId.test(id), {
   error: (issue) =>
     ASSET_SCHEME.test(String(issue.input))
-      ? 'the bare ID is taken here, without asset://'
-      : 'not an ID: letters, digits, dots, dashes and underscores are taken',
+      ? 'give the bare ID here, without asset://'
+      : 'not an ID, which has letters, digits, dots, dashes and underscores',
 });
 
 /** The ID that is meant by `ID` or `asset://ID`. */

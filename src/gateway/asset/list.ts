@@ -27,7 +27,7 @@ export const sortOrders = ['Desc', 'Asc'] as const;
 
 const from1to100 = z
   .int()
-  .refine((count) => count >= 1 && count <= LIST_MAX, { error: `1-${LIST_MAX} are taken` });
+  .refine((count) => count >= 1 && count <= LIST_MAX, { error: `give a number from 1 to ${LIST_MAX}` });
 
 const paging = {
   SortOrder: z.enum(sortOrders).optional().describe('which comes first (the service: Desc, the newest)'),
@@ -150,12 +150,12 @@ export const RestListQuery = z.strictObject({
   limit: z
     .string()
     .refine((text) => /^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= LIST_MAX, {
-      error: `1-${LIST_MAX} are taken`,
+      error: `give a number from 1 to ${LIST_MAX}`,
     })
     .optional(),
   offset: z
     .string()
-    .regex(/^\d{1,9}$/, 'a whole number from 0 is taken')
+    .regex(/^\d{1,9}$/, 'give a whole number from 0 on')
     .optional()
     .describe('how many assets to pass over (--rest)'),
 });

@@ -11,7 +11,7 @@ export function assetUrlBreach(address: string): string | undefined {
     return 'an address has no white space or control characters; write a blank as %20';
   const scheme = /^([A-Za-z][A-Za-z0-9+.-]+):/.exec(address)?.[1]?.toLowerCase();
   if (scheme === 'asset') return 'this is an asset already; use it as it stands';
-  if (scheme === 'data') return `the file itself is not taken, only its address; ${toDo}`;
+  if (scheme === 'data') return `gw sends only the address of a file here, not the file; ${toDo}`;
   if (scheme === undefined || scheme === 'file')
     return `a path on this machine is out of the service's reach; ${toDo}`;
   if (scheme !== 'http' && scheme !== 'https')

@@ -23,7 +23,7 @@ const listFields = (object: ObjectMaker) =>
     start_time: UnixMs.optional(),
     end_time: UnixMs.optional(),
     cursor: z.string().min(1, 'is empty').optional(),
-    limit: whole({ min: 1, max: BETA_LIST_MAX }, `1-${BETA_LIST_MAX} are taken`).optional(),
+    limit: whole({ min: 1, max: BETA_LIST_MAX }, `give a number from 1 to ${BETA_LIST_MAX}`).optional(),
     filters: z
       .array(
         object({

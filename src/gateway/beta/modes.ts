@@ -183,7 +183,7 @@ export function* shotBreaches(prompt: string): Generator<Note> {
   const { shots = [], rest } = parseShots(prompt) ?? {};
   if (rest !== '') return;
   if (shots.length > BETA_MAX_SHOTS) {
-    yield { path, message: `at most ${BETA_MAX_SHOTS} shots are taken, ${shots.length} given` };
+    yield { path, message: `at most ${BETA_MAX_SHOTS} shots, and ${shots.length} are given` };
   }
   for (const [index, { number, seconds, words }] of shots.entries()) {
     const name = `shot ${index + 1}`;
@@ -199,7 +199,10 @@ export function* shotBreaches(prompt: string): Generator<Note> {
     if (words === '') yield { path, message: `${name} has no words` };
     const length = codePoints(words);
     if (length > BETA_MAX_SHOT_PROMPT) {
-      yield { path, message: `${name} has ${length} characters; at most ${BETA_MAX_SHOT_PROMPT} are taken` };
+      yield {
+        path,
+        message: `${name} has ${length} characters, and may have at most ${BETA_MAX_SHOT_PROMPT}`,
+      };
     }
   }
 }

@@ -35,7 +35,7 @@ const promptLength: Rule<BetaTextBody> = {
   *check({ prompt }) {
     const length = codePoints(prompt);
     if (length <= BETA_MAX_PROMPT) return;
-    yield { path: ['prompt'], message: `has ${length} characters; at most ${BETA_MAX_PROMPT} are taken` };
+    yield { path: ['prompt'], message: `has ${length} characters, and may have at most ${BETA_MAX_PROMPT}` };
   },
 };
 

@@ -28,7 +28,7 @@ const mediaUrl = (modality: Modality) =>
       {
         error: ({ input }) =>
           /^[\w.-]{1,128}$/.test(String(input))
-            ? `a bare file ID is not taken: write gammafile://${input}`
+            ? `a bare file ID is not enough: write gammafile://${input}`
             : `not a URL, gammafile://ID or a Base64 data URI of one of the ${modality} formats ${gammaMedia[modality].formats.join(', ')}`,
       },
     );

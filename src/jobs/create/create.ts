@@ -310,7 +310,7 @@ async function whenSlotIsFree<T>(
       const paceMs = min + random() * (max - min);
       const waitMs = Math.max(paceMs, (error.facts.retryAtMs ?? 0) - clock.now());
       if (clock.steady() + waitMs >= deadlineMs) throw error;
-      if (tries === 0) onQueued('no free slot; waiting for one (--wait-timeout bounds the wait)');
+      if (tries === 0) onQueued('no free slot; waiting for one (--wait-timeout limits the wait)');
       await clock.sleep(waitMs, signal);
     }
   }

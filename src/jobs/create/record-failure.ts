@@ -40,7 +40,7 @@ export function recordFailure(
   }
   if (error instanceof Interrupted && isLost) {
     recordUnknown(`${error.message} while the lost answer was looked for`);
-    return new Interrupted(error.signal, `the job may exist; ${goOn}`);
+    return new Interrupted(error.signal, goOn, 'the job may exist');
   }
   if (error instanceof Interrupted) {
     record(interruptedEvent(error.message, isSent));

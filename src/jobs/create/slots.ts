@@ -93,7 +93,7 @@ async function waitInLine<T>(
       const what = `${taken.length} ${pool.name} tasks are queued or running, and the account runs ${most} at once`;
       const place = before === 0 ? '' : `; ${before} before you`;
       if (told === undefined) {
-        input.onQueued(`no free slot: ${what}; waiting for one (--wait-timeout bounds the wait)${place}`);
+        input.onQueued(`no free slot: ${what}; waiting for one (--wait-timeout limits the wait)${place}`);
       } else if (told !== before) input.onQueued(`waiting for a free slot${place || '; you are next'}`);
       told = before;
       const nextMs = () => {
@@ -112,7 +112,7 @@ async function waitInLine<T>(
       const recountMs = clock.steady() + family.pollIntervalMs.min;
       do {
         if (clock.steady() + CHECK_MS >= deadlineMs) {
-          throw new GwError('rate_limited', `no free slot within the wait: ${what}; nothing was sent`, {
+          throw new GwError('rate_limited', `no slot became free in time: ${what}; nothing was sent`, {
             hint: 'wait longer with --wait-timeout; gw jobs list --status running shows what takes the slots',
           });
         }

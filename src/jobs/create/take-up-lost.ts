@@ -28,7 +28,7 @@ export async function takeUpLost(input: CreateInput): Promise<AcceptedJob | unde
   const hold = await ledger.hold(job.key);
   if (!hold) {
     throw usage(
-      `external ID ${externalId} is that of job ${job.key}, which another gw is at work on; nothing was sent`,
+      `external ID ${externalId} is that of job ${job.key}, which another gw is working on; nothing was sent`,
       `gw jobs show ${job.key} tells what becomes of it`,
     );
   }
@@ -72,7 +72,7 @@ async function unsettledUnder(externalId: string, input: CreateInput): Promise<J
 async function goOn({ job, externalId, externalIds }: Lost, input: CreateInput): Promise<Accepted> {
   const own = { ...input, key: job.key };
   const attempt = new CreateAttempt(own);
-  const error = new GwError('unknown_outcome', `the outcome of job ${job.key} is still not known`);
+  const error = new GwError('unknown_outcome', `it is still not known what became of job ${job.key}`);
   try {
     return await attempt.takeUp(error, sinceSentMs(job, input), externalIds, externalId);
   } catch (thrown) {

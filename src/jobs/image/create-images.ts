@@ -135,7 +135,7 @@ async function answered(
     const what =
       reader.reading.isOpenEnded && images.length === 0
         ? `the stream ended without ${reader.reading.partials.length > 0 ? 'the finished image' : 'an image'}`
-        : `the reply is unreadable: HTTP ${head?.status ?? 200} with ${describeBody(text)}`;
+        : `its answer cannot be read: HTTP ${head?.status ?? 200} with ${describeBody(text)}`;
     return brokenOff(unclear(error, what, answer, head), true, answer, deps);
   }
   const status = hasImages ? 'succeeded' : 'no image';
@@ -170,7 +170,7 @@ function unclear(
 ): GwError {
   const name = `${request.endpoint.method} ${request.endpoint.path}`;
   const what = error ? `the gateway broke off with an error: ${wordsOf(error)}` : otherwise;
-  return new GwError('unknown_outcome', `the outcome of ${name} is not known: ${what}`, {
+  return new GwError('unknown_outcome', `the gateway may have taken this job, but ${what} (${name})`, {
     status: head?.status,
     type: error?.type,
     code: error?.code,
@@ -284,7 +284,7 @@ export interface ImageRequest {
   readonly toStdout?: ((bytes: Uint8Array) => Promise<void>) | undefined;
 }
 
-/** What making and saving images needs; `silenceMs` bounds the wait for the reply too. */
+/** What making and saving images needs; `silenceMs` limits the wait for the reply too. */
 export type ImageDeps = JobDeps;
 
 /** What became of a request for images. */

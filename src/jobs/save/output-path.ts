@@ -275,10 +275,7 @@ export function planTarget(out: string | undefined, cwd: string): string {
   if (out === '') throw usage('--out is empty', 'name a file, a directory that ends in /, or a pattern');
   if (out.includes('\0')) throw usage('--out contains a NUL character, which no file name can hold');
   if (out === '-') {
-    throw usage(
-      '--out -: a video is not written to stdout',
-      'name a file or a directory; ./- is a file named -',
-    );
+    throw usage('--out -: gw writes no video to stdout', 'name a file or a directory; ./- is a file named -');
   }
   const pieces = parsePattern(out);
   const absolute = path.resolve(base, out);

@@ -104,7 +104,7 @@ export class SaveOutput {
       else if (part) this.sink.discard();
       else if (!keep) this.dropRecorded();
     } catch (error) {
-      this.shared.warn(`a part file could not be put away: ${faultReason(error)}`);
+      this.shared.warn(`a part file could not be removed: ${faultReason(error)}`);
     }
     return keep && (part !== undefined || this.recorded !== undefined);
   }

@@ -81,7 +81,7 @@ describe('names', () => {
     ['{ext}/{id}.mp4', 'cannot stand in a directory'],
     ['', 'is empty'],
     ['a\0b', 'NUL'],
-    ['-', 'not written to stdout'],
+    ['-', 'gw writes no video to stdout'],
   ])('--out %j is a usage error', (out, said) => {
     const error = usageOf(() => planTarget(out, '/home/me'));
     expect(error.message).toContain(said);

@@ -109,7 +109,7 @@ function time(raw: string, flag: string): Moment {
 
 function wholeNumber(raw: string, flag: string): number {
   if (!/^\d{1,9}$/.test(raw))
-    throw usage(`${flag} ${raw}: not a whole number`, `1-${BETA_LIST_MAX} are taken`);
+    throw usage(`${flag} ${raw}: not a whole number`, `give a number from 1 to ${BETA_LIST_MAX}`);
   return Number(raw);
 }
 

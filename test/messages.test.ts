@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+// @ts-expect-error A script that also runs by itself.
+import { messages } from './messages.js';
+
+interface Message {
+  readonly name: string;
+  readonly line: number;
+  readonly kind: 'error' | 'warning' | 'note' | 'hint';
+  readonly text: string;
+}
+// `node test/messages.js` prints them all, to be read.
+const all: Message[] = messages();
+const breaking = (
+  pattern: RegExp,
+  kinds: readonly Message['kind'][] = ['error', 'warning', 'note', 'hint'],
+) =>
+  all
+    .filter(({ kind, text }) => kinds.includes(kind) && pattern.test(text))
+    .map(({ name, line, text }) => `${name}:${line} ${text}`);
+
+test('the list finds the messages of every kind', () => {
+  const count = (kind: Message['kind']) => all.filter((message) => message.kind === kind).length;
+  expect(count('error')).toBeGreaterThan(600);
+  expect(count('hint')).toBeGreaterThan(350);
+  expect(count('warning')).toBeGreaterThan(25);
+  expect(count('note')).toBeGreaterThan(50);
+  expect(all.some(({ text }) => text === 'GET: a GET request has no body')).toBe(true);
+});
+
+test('a hint begins in lower case, unless with a name, and ends without a full stop', () => {
+  const names = /^(Base64|HTTP|IDs?|GET|GW_|Redis|JSON|URL)/;
+  expect(
+    breaking(/^[A-Z]/, ['hint']).filter((each) => !names.test(each.split(' ').slice(1).join(' '))),
+  ).toEqual([]);
+  expect(breaking(/[^.…]\.$/, ['hint'])).toEqual([]);
+});
+
+test('no message says what nobody would say', () => {
+  expect(breaking(/\b(is|are) taken$|the outcome of|interrupted by SIG/)).toEqual([]);
+});
