@@ -364,7 +364,7 @@ describe('jobs wait', () => {
         },
       });
       expect(run.code).toBe(130);
-      expect(run.err.match(/interrupted/g)).toHaveLength(1);
+      expect(run.err.match(/interrupted;/g)).toHaveLength(1);
       expect(run.err).toContain('interrupted; 3 jobs go on');
       expect(run.err).toContain('pick them up with: gw jobs wait --all');
       const printed = rows(run.out).map(([line = '']) => (JSON.parse(line) as { id: string }).id);

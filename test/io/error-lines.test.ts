@@ -72,7 +72,7 @@ describe('for people', () => {
   ])('what was not expected, thrown as %s, is a fault of gw', (_, error, words) => {
     const [first, hint] = human(error);
     expect(first).toBe(`error: unexpected error: ${words}`);
-    expect(hint).toMatch(/^hint: This is a fault of gw: please report it/);
+    expect(hint).toMatch(/^hint: this is a fault of gw: please report it/);
   });
 
   test('never the cause nor the stack', () => {

@@ -50,13 +50,13 @@ const groups: readonly AssetExample[] = [
     action: 'CreateAssetGroup',
     rule: 'a name of 65 characters',
     body: { Name: `${name64}5` },
-    ...refused('InvalidParameter.Name', /65 characters; at most 64/),
+    ...refused('InvalidParameter.Name', /65 characters, and may have at most 64/),
   },
   {
     action: 'CreateAssetGroup',
     rule: 'a name of 65 emoji',
     body: { Name: fox.repeat(65) },
-    ...refused('InvalidParameter.Name', /65 characters; at most 64/),
+    ...refused('InvalidParameter.Name', /65 characters, and may have at most 64/),
   },
   {
     action: 'CreateAssetGroup',
@@ -67,7 +67,7 @@ const groups: readonly AssetExample[] = [
     action: 'CreateAssetGroup',
     rule: 'a description of 301 characters',
     body: { Name: 'foxes', Description: 'x'.repeat(301) },
-    ...refused('InvalidParameter.Description', /301 characters; at most 300/),
+    ...refused('InvalidParameter.Description', /301 characters, and may have at most 300/),
   },
   {
     action: 'CreateAssetGroup',
@@ -140,7 +140,7 @@ const privateUrls: readonly (readonly [string, RegExp])[] = [
   ['fox.png', /a path on this machine/],
   ['/home/me/fox.png', /a path on this machine/],
   ['file:///home/me/fox.png', /a path on this machine/],
-  ['data:image/png;base64,AAAA', /the file itself is not taken/],
+  ['data:image/png;base64,AAAA', /gw sends only the address of a file here/],
   ['ftp://example.com/fox.png', /only http:\/\/ and https:\/\//],
   ['asset://asset-1', /an asset already/],
   ['https://', /not a complete address/],
@@ -254,7 +254,7 @@ const assets: readonly AssetExample[] = [
     action: 'UpdateAsset',
     rule: 'a new name of 65 characters',
     body: { Id: ASSET, Name: `${name64}5` },
-    ...refused('InvalidParameter.Name', /65 characters; at most 64/),
+    ...refused('InvalidParameter.Name', /65 characters, and may have at most 64/),
   },
   {
     action: 'UpdateAsset',
