@@ -15,6 +15,7 @@ const heavy = [
   'test/io/process.test.ts',
   'test/jobs/save/{faults,large-file}.test.ts',
   'test/ledger/{processes,remove,write-faults}.test.ts',
+  'test/machines/run.test.ts',
   'test/recipes.test.ts',
 ];
 

@@ -1,12 +1,14 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { KEY, openSandbox, Place, pause, type Running, sha256Of, until } from '../cli/place.ts';
 import { make } from '../media/fixtures.ts';
 import { openRedis, type TestRedis } from './redis.ts';
 
 // gw batch run --redis and gw worker as processes, each machine with a home of its own, a real Redis and one gateway.
+
+vi.setConfig({ testTimeout: 120_000 });
 
 interface Studio {
   readonly sandbox: Sandbox;
@@ -160,7 +162,7 @@ test('a worker that is killed loses no row: another goes on from the task ID wit
   expect(performance.now() - killedMs).toBeLessThan(60_000);
   expect(paid(studio)).toHaveLength(3);
   await stop(second);
-}, 90_000);
+});
 
 test('Redis away: what runs is brought home, nothing is created, and the worker ends as unavailable', async () => {
   const studio = await openStudio({ speed: 20 });
@@ -183,7 +185,7 @@ test('Redis away: what runs is brought home, nothing is created, and the worker 
   expect(machine.files().filter((name) => name.endsWith('.mp4'))).toHaveLength(1);
   expect(paid(studio)).toHaveLength(1);
   await stop(second);
-}, 90_000);
+});
 
 test('--events tells of every row what happens to it, wherever that is', async () => {
   const studio = await openStudio();
