@@ -79,7 +79,12 @@ async function expectOnce(place: World, rows: number, { counts }: Round): Promis
     }
   }
   const limited = place.sandbox.requests.filter(({ status }) => status === 429);
-  if (limited.length > 0) wrong.push(`${limited.length} replies 429`);
+  if (limited.length > 0) {
+    const asked = limited.map(
+      ({ method, path: to, verdict, atMs }) => `${method} ${to} at ${atMs}: ${verdict}`,
+    );
+    wrong.push(`${limited.length} replies 429: ${asked.join(', ')}`);
+  }
   if (wrong.length > 0) throw new Error(wrong.join('\n'));
   return unknown;
 }
