@@ -185,6 +185,7 @@ export class CreateAttempt {
     const { client, clock, endpoint, body, family, ledger, key, queue, signal, onExchange } = this.#input;
     const onSend = () => {
       ledger.append(key, { event: 'sent' });
+      queue?.looker.spend(queue.pool);
       this.isSent = true;
       this.absent = undefined;
       this.#sentAtMs ??= clock.steady();

@@ -19,6 +19,8 @@ export interface Looker {
    * `unavailable` for a record that cannot be read, or the signal's reason.
    */
   look(id: string, options: LookOptions): Promise<TaskLook>;
+  /** A create leaves, which counts against the same rate: the next look comes as much later. */
+  spend(pool: RatePool): void;
 }
 
 export interface LookOptions {
@@ -65,6 +67,7 @@ export function createLooker(options: LookerOptions): Looker {
     return made;
   };
   return {
+    spend: (pool) => queueOf(pool).spend(),
     follow(id) {
       followed.set(id, (followed.get(id) ?? 0) + 1);
       let isFollowed = true;
@@ -144,6 +147,11 @@ class LookQueue {
       onChange: () => this.wake(),
       onWork: () => (this.#isRunning ? this.wake() : void this.#run()),
     });
+  }
+
+  /** A request that is no look leaves. */
+  spend(): void {
+    this.#pace.spend();
   }
 
   look(id: string, options: LookOptions): Promise<TaskLook> {

@@ -61,6 +61,13 @@ export class Pace {
     this.#nextMs = this.#clock.steady() + this.#spacingMs;
   }
 
+  /** Another request leaves, which is not held up and counts all the same: the turns after it come later. */
+  spend(): void {
+    const clock = this.#clock;
+    if (this.#shared) this.#shared.take(this.#spacingMs, clock.now());
+    else this.#nextMs = Math.max(this.#nextMs, clock.steady()) + this.#spacingMs;
+  }
+
   /** The gateway's word on waiting is meant for everybody who counts against the rate. */
   hold(delayMs: number): void {
     const untilMs = this.#clock.steady() + delayMs;

@@ -2,8 +2,10 @@ import { expect, onTestFinished, test } from 'vitest';
 import { type EndingSignal, Interrupted } from '../../../src/errors.ts';
 import { gammaCreate } from '../../../src/gateway/gamma/create.ts';
 import { gammaFamily } from '../../../src/gateway/gamma/task.ts';
+import { poolOf } from '../../../src/gateway/limits.ts';
 import { createJob } from '../../../src/jobs/create/create.ts';
 import { identifyBody } from '../../../src/jobs/create/external-id.ts';
+import { createLooker } from '../../../src/jobs/watch/looker.ts';
 import { openLedger } from '../../../src/ledger/open-ledger.ts';
 import { json, reset, type Step, startFaultServer } from '../../helpers/fault-server.ts';
 import { errorOf, testClient } from '../../http/test-client.ts';
@@ -46,8 +48,8 @@ async function scene(steps: readonly Step[], waitMs = 3_600_000) {
       deadlineMs: clock.steady() + waitMs,
       random: () => 0,
       onQueued: (message) => queued.push(message),
-      pool: { name: 'gamma', queriesPerMinute: undefined } as never,
-      looker: undefined as never,
+      pool: poolOf({ family: 'gamma', settings: {} }, 'enterprise'),
+      looker: createLooker({ client, family: gammaFamily, clock, account: 'enterprise', random: () => 0.5 }),
     },
   });
   return { create, server, clock, ledger, abort, queued };

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { GwError } from '../../../src/errors.ts';
 import { alphaFamily } from '../../../src/gateway/alpha/task.ts';
 import { betaFamily } from '../../../src/gateway/beta/task.ts';
-import { accountLimits } from '../../../src/gateway/limits.ts';
+import { accountLimits, poolOf } from '../../../src/gateway/limits.ts';
 import type { Client } from '../../../src/http/client.ts';
 import { createLooker } from '../../../src/jobs/watch/looker.ts';
 import { openRateFile } from '../../../src/jobs/watch/rate.ts';
@@ -84,6 +84,23 @@ describe('what is sent again', () => {
     };
     return { client: { send } as unknown as Client, asked: fake.asked };
   }
+
+  test('creates count against the rate too, in this process and over all', async () => {
+    const locks = path.join(tempDir(), 'locks');
+    for (const rateOf of [undefined, (pool: string) => openRateFile(locks, [pool])]) {
+      const clock = new VirtualClock();
+      const { client, asked } = fakeTasks(clock, () => 'queued');
+      const options = { client, family: alphaFamily, clock, account: 'personal', random: () => 0.5 } as const;
+      const looker = createLooker({ ...options, rateOf });
+      const creates = idsOf(40).map(() => {
+        looker.spend(poolOf({ family: 'alpha', settings: {} }, 'personal'));
+        return { ids: [], atMs: clock.steady() };
+      });
+      await clock.until(Promise.all(idsOf(200).map((id) => looker.look(id, { signal: never() }))));
+      const all = [...creates, ...asked];
+      expect(mostInAMinute(all)).toBeLessThanOrEqual(accountLimits.personal.requestsPerMinute);
+    }
+  });
 
   test('counts against the rate like what is new', async () => {
     const clock = new VirtualClock();
