@@ -52,7 +52,12 @@ async function answers(): Promise<Answer[]> {
   const all: Answer[] = [];
   for (const argv of commands) all.push({ argv, ...(await world.gw(argv, { env, bare: true })) });
   await world.close();
-  return all.map((answer) => JSON.parse(JSON.stringify(answer).replaceAll(world.dir, '/home/ada')) as Answer);
+  // The cost by a price file is told since then; there was none.
+  const asThen = (text: string) =>
+    text
+      .replaceAll(world.dir, '/home/ada')
+      .replaceAll(/,\\"(priced\\":\[\]|cost\\":(null|\{.*?\\"by\\":\\"\w+\\"\}))/g, '');
+  return all.map((answer) => JSON.parse(asThen(JSON.stringify(answer))) as Answer);
 }
 
 test('a ledger of the first format is read as the version that wrote it read it', async () => {
