@@ -72,13 +72,13 @@ export const jobs: readonly Breakage[] = [
   },
   {
     costs: '--queue waits beyond --wait-timeout',
-    find: "if (clock.steady() + CHECK_MS >= deadlineMs) { throw new GwError('rate_limited', `no free slot",
-    replace: "if (clock.steady() < 0) { throw new GwError('rate_limited', `no free slot",
+    find: "if (clock.steady() + CHECK_MS >= deadlineMs) { throw new GwError('rate_limited', `no slot became free in time",
+    replace: "if (clock.steady() < 0) { throw new GwError('rate_limited', `no slot became free in time",
     tests: ['jobs/create/slots'],
   },
   {
     costs: 'a create that was lost takes no slot, and one too many is sent',
-    find: 'if (isLost && clock.now() < (job.sentAtMs ?? job.createdAtMs) + LIKELY_RUN_MS) return true;',
+    find: 'if (isLost && clock.now() < (job.sentAtMs ?? job.createdAtMs) + likelyMs) return true;',
     replace: '',
     tests: ['jobs/create/slots'],
   },
