@@ -219,7 +219,7 @@ describe.skipIf(!has('strace'))('the key is in no process list', () => {
   test.each(['GW_API_KEY', '--api-key-file', 'a stored key', 'a key command'])(
     '%s',
     async (from) => {
-      const place = await openPlace({ speed: 4 });
+      const place = await openPlace({ speed: 20 });
       const bin = path.join(place.dir, 'bin');
       fs.mkdirSync(bin);
       fs.writeFileSync(path.join(bin, 'xdg-open'), '#!/bin/sh\nexit 0\n', { mode: 0o755 });

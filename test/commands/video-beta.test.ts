@@ -239,7 +239,7 @@ describe('argv becomes the body', () => {
 describe('refused before anything is sent', () => {
   test.each<[string, string[], RegExp]>([
     ['no prompt', [], /no prompt/],
-    ['a prompt of 3,073 characters', ['🦊'.repeat(3073)], /has 3073 characters; at most 3072/],
+    ['a prompt of 3,073 characters', ['🦊'.repeat(3073)], /has 3073 characters, and may have at most 3072/],
     ['a mode that is none', ['a', '--mode', 'audio'], /--mode audio: one of text, image, omni, motion, o1/],
     [
       'turbo where there is none',
