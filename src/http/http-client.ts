@@ -355,7 +355,7 @@ const nameOf = ({ request }: AttemptContext) => `${request.method} ${request.url
 
 function hintOf({ code }: ExchangeError): string {
   if (isCertificateTrouble(code)) {
-    return 'if the certificate is one of your own, name it in NODE_EXTRA_CA_CERTS';
+    return 'if the certificate is one of your own, name its root with --cacert FILE';
   }
   if (code === exchangeCodes.silence) return 'a longer silence can be allowed with --timeout';
   if (code === exchangeCodes.proxyRefused)

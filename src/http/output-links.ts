@@ -69,7 +69,7 @@ export function outputTransport(
     if (request.url.protocol === 'http:' && gateway.protocol === 'https:' && !hasWarned) {
       hasWarned = true;
       warn(
-        `the output's link is http, not https: who stands between can read or change what comes from ${request.url.host}`,
+        `the output's link is http, not https: anyone in between can read or change what comes from ${request.url.host}`,
       );
     }
     return { ...request, checkAddresses: check };

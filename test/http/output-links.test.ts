@@ -99,7 +99,7 @@ test.each(['http://169.254.169.254/latest', 'http://[fe80::1]/x'])(
 test('http from an https gateway is one warning, however often', async () => {
   const { warnings } = await fetched(`http://127.0.0.1:${port}/a.mp4`, 'https://localhost');
   expect(warnings).toEqual([
-    `the output's link is http, not https: who stands between can read or change what comes from 127.0.0.1:${port}`,
+    `the output's link is http, not https: anyone in between can read or change what comes from 127.0.0.1:${port}`,
   ]);
   expect((await fetched(`http://127.0.0.1:${port}/a.mp4`, 'http://localhost')).warnings).toEqual([]);
 });

@@ -35,7 +35,7 @@ export interface SlotInput {
 }
 
 /** How often the ledger and the line are looked at: a slot that another gw frees is taken within a second. */
-const CHECK_MS = 250;
+const CHECK_MS = 100;
 
 /**
  * Waits until the account has room for one more task, counted over all processes of this user by the ledger ("Limits"),

@@ -214,7 +214,7 @@ test('first come, first served: each is told how many are before it, and one tha
   const taking: Promise<unknown>[] = [];
   for (const name of ['first', 'second', 'third']) {
     taking.push(take().then(() => order.push(name)));
-    await clock.until(clock.sleep(100));
+    await clock.until(clock.sleep(30));
     const line = readdirSync(path.join(dir, 'locks')).find((each) => each.endsWith('.line')) ?? '';
     // Between the first and the second stands a ticket of a process that is no more.
     if (name === 'first') {
