@@ -21,8 +21,8 @@ const commands: readonly (readonly string[])[] = [
   ['chat', 'hi', '--no-stream'],
   ['chat', 'hi', '--no-stream', '--json'],
   ['chat', 'hi', '--stream'],
-  ['chat', 'hi', '--api', 'messages', '--no-stream'],
-  ['chat', 'hi', '--api', 'messages', '--stream', '--json'],
+  ['chat', 'hi', '--api', 'messages', '-m', 'm', '--no-stream'],
+  ['chat', 'hi', '--api', 'messages', '-m', 'm', '--stream', '--json'],
   ['chat', 'hi', '--api', 'geo', '--no-stream'],
   ['chat', 'hi', '--api', 'geo', '--stream'],
   ['image', 'create', 'x'],
@@ -36,7 +36,7 @@ const commands: readonly (readonly string[])[] = [
   ['video', 'alpha', 'wait', 'vt-1', '--wait-timeout', '3s'],
   ['video', 'beta', 'create', 'x'],
   ['video', 'beta', 'create', 'x', '--turbo'],
-  ['video', 'beta', 'create', 'x', '--mode', 'o1'],
+  ['video', 'beta', 'create', 'x', '--mode', 'o1', '--ratio', '16:9'],
   ['video', 'beta', 'create', 'x', '--mode', 'image'],
   ['video', 'beta', 'create', 'x', '--mode', 'image', '--turbo'],
   ['video', 'beta', 'create', 'x', '--mode', 'omni'],
@@ -89,7 +89,7 @@ function lists(): Buffer {
   return Buffer.from(`{${known},"data":${items},"Result":{"Items":${items},"Id":"asset-1"}}`);
 }
 function keys(size: number, count: number): Buffer {
-  const filling = 'x'.repeat(Math.floor((size / MB) * (1_000_000 / count)) - 20);
+  const filling = 'x'.repeat(Math.max(0, Math.floor((size / MB) * (1_000_000 / count)) - 20));
   const parts = Array.from({ length: count }, (_, at) => `"key-${at}-${filling}":"v-${at}"`);
   return Buffer.from(`{${known},${parts.join()}}`);
 }
@@ -157,7 +157,7 @@ describe('60 MiB of hostile JSON take less than 400 MB and end in a clear word',
     async (line, argv) => {
       let highestMb = 0;
       for (const name of Object.keys(bombs)) {
-        const isWhole = argv[0] === 'chat' || name === 'a long text';
+        const isWhole = argv[0] === 'chat' || argv[0] === 'image' || name === 'a long text';
         const place = await openBomb(name, (isWhole ? LARGEST_MB : READ_MB) * MB);
         const before = asked.size;
         const { code, signal, err, peakMb } = await measured(place, [...argv, '--retries', '0']);
