@@ -286,10 +286,23 @@ test('flags that do not go with each other, a URL that is none, and a Redis that
 
 test('gw queue serve starts a Redis of this user, and prints its URL', async () => {
   const studio = await openStudio();
-  const queue = studio.laptop.start(['queue', 'serve']);
+  const bin = path.join(studio.laptop.dir, 'bin');
+  fs.mkdirSync(bin);
+  const script = `#!/bin/sh
+export -p > ${bin}/environment
+PATH=\${PATH#*:}
+exec redis-server "$@"
+`;
+  fs.writeFileSync(path.join(bin, 'redis-server'), script, { mode: 0o755 });
+  const queue = studio.laptop.start(['queue', 'serve'], {
+    env: { GW_API_KEY: KEY, PATH: `${bin}:${process.env.PATH}` },
+  });
   await until('its URL is printed', () => queue.out().endsWith('\n'));
   const url = queue.out().trim();
   expect(url).toMatch(/^redis:\/\/:[0-9a-f]{48}@127\.0\.0\.1:\d+$/);
+  const environment = fs.readFileSync(path.join(bin, 'environment'), 'utf8');
+  expect(environment).toContain('PATH=');
+  expect(environment).not.toContain(KEY);
   write(studio, [image]);
   const env = { GW_REDIS_URL: url };
   const worker = studio.machine().start(['worker', '--redis'], { env });

@@ -77,7 +77,9 @@ function start(
   }
   signal.throwIfAborted();
   // In a process group of its own: Ctrl-C reaches gw, which ends it.
-  const child = spawn(program, ['-'], { cwd: dir, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
+  // It needs nothing of this environment, which may hold a key.
+  const env = { PATH: host.env.PATH };
+  const child = spawn(program, ['-'], { cwd: dir, env, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
   let said = '';
   const ready = new Promise<undefined>((resolve) => {
     for (const stream of [child.stdout, child.stderr]) {
