@@ -1,3 +1,4 @@
+import * as path from 'node:path';
 import { familyNames } from '../gateway/families.ts';
 import type { IntentEvent, Job, JobState, LedgerEvent, LedgerLine, SavedFile, SavePlan } from './event.ts';
 
@@ -125,6 +126,8 @@ export function salvage(draft: Draft, text: string): void {
   const family = told.find((name) => familyNames.includes(name ?? '')) ?? told[0];
   if (family === undefined) return;
   const target = field('target');
+  // What a damaged path leads to from the directory that gw happens to be called in is nobody's wish.
+  const isPlace = target !== undefined && path.isAbsolute(target);
   draft.salvaged = {
     family,
     endpoint: field('endpoint') ?? '',
@@ -133,7 +136,7 @@ export function salvage(draft: Draft, text: string): void {
     profile: field('profile') ?? '',
     gateway: field('gateway') ?? '',
     externalId: field('externalId'),
-    ...(target !== undefined && { save: { ...nothingAsked.save, target } }),
+    ...(isPlace && { save: { ...nothingAsked.save, target } }),
   };
 }
 

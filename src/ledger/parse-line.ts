@@ -1,3 +1,4 @@
+import * as path from 'node:path';
 import { usage } from '../errors.ts';
 import { LEDGER_VERSION, type LedgerLine } from './event.ts';
 
@@ -27,8 +28,11 @@ const request: Check = (value) =>
     lacks: maybe(texts),
   });
 
+/** What is written there must not depend on the directory that a later gw is called in. */
+const place: Check = (value) => typeof value === 'string' && path.isAbsolute(value);
+
 const savePlan: Check = (value) =>
-  fields(value) && matches(value, { target: text, force: flag, download: flag, sidecar: maybe(text) });
+  fields(value) && matches(value, { target: place, force: flag, download: flag, sidecar: maybe(text) });
 
 const once: Check = (value) => fields(value) && matches(value, { key: text, attempt: count, fields });
 
@@ -72,7 +76,7 @@ const shapes: Readonly<Record<LedgerLine['event'], Shape>> = {
   lost: { message: text },
   plan: { save: savePlan },
   get: { role: text },
-  part: { role: text, path: maybe(text), etag: maybe(text), totalBytes: maybe(count) },
+  part: { role: text, path: maybe(place), etag: maybe(text), totalBytes: maybe(count) },
   saved: { role: text, path: text, bytes: count, sha256: text, type: text },
 };
 

@@ -52,6 +52,28 @@ test.each([
   expect(lines).toHaveLength(6);
 });
 
+test.each([
+  ['another letter', 0x58],
+  ['half a character', 0xff],
+])(
+  '%s where the path of a target begins: nothing is saved in the directory that gw is called in',
+  async (_, byte) => {
+    const dir = tempDir();
+    const clock = handClock();
+    const key = newJobKey(() => new Uint8Array(16));
+    const left = leftLedger({ dir, clock });
+    for (const event of events) left.append(key, event);
+    const [name = ''] = fs.readdirSync(path.join(dir, 'ledger')).filter((each) => each.endsWith('.jsonl'));
+    const file = path.join(dir, 'ledger', name);
+    const journal = fs.readFileSync(file);
+    journal[journal.indexOf('"target":"/') + '"target":"'.length] = byte;
+    fs.writeFileSync(file, journal);
+    const [job] = await openLedger({ dir, clock, keepPrompts: true }).find();
+    expect(job).toMatchObject({ key, id: 't-1', isDamaged: true });
+    expect(job?.save.target).toBe('');
+  },
+);
+
 /** The line that a byte stands in; of a newline between lines, the one beside it that it would become part of. */
 function lineAt(bytes: Buffer, at: number): string {
   const start = at === 0 ? 0 : bytes.lastIndexOf(0x0a, at - 1) + 1;
