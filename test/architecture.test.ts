@@ -84,3 +84,20 @@ test('what works with Redis is loaded where it is asked for, by the commands tha
     }
   }
 });
+
+test('the top of the project holds what a project needs, and nothing that a test left there', () => {
+  const top = readdirSync(path.join(import.meta.dirname, '..')).filter((name) => !name.startsWith('.'));
+  const known = [
+    'bin',
+    'completions',
+    'dist',
+    'node_modules',
+    'src',
+    'test',
+    'CHANGELOG.md',
+    'LICENSE',
+    'README.md',
+  ];
+  const files = ['package-lock.json', 'package.json', 'tsconfig.json'];
+  expect(top.filter((name) => ![...known, ...files].includes(name))).toEqual([]);
+});

@@ -17,7 +17,7 @@ export const cancel = defineCommand<typeof flags, { readonly cancelled: number; 
   async run({ args, flags }, ctx) {
     const input = await openRows(args, flags, ctx);
     try {
-      const { cancelOnMachines } = await import('../machines/follow.ts');
+      const { cancelOnMachines } = await import('../machines/queue-status.ts');
       return { value: await cancelOnMachines(input, flags.redis ?? '', ctx) };
     } finally {
       input.close();

@@ -3,7 +3,7 @@ import { defineCommand } from '../../command.ts';
 import { usage } from '../../errors.ts';
 import { text } from '../../flags/flag.ts';
 import type { LogEntry } from '../../machines/row.ts';
-import type { MachinesStatus } from '../machines/follow.ts';
+import type { MachinesStatus } from '../machines/queue-status.ts';
 import { manifestArgs, nameFlags, openRows, redisFlag } from './flags.ts';
 import { knownRows, type RowState, rowStates } from './known-rows.ts';
 
@@ -55,7 +55,7 @@ export const status = defineCommand<typeof flags, Status>({
     const input = await openRows(args, flags, ctx);
     try {
       if (flags.redis !== undefined) {
-        const { logOnMachines, statusOnMachines } = await import('../machines/follow.ts');
+        const { logOnMachines, statusOnMachines } = await import('../machines/queue-status.ts');
         if (flags.row === undefined) return { value: await statusOnMachines(input, flags.redis, ctx) };
         const key = flags.row.includes('/') ? flags.row : `${input.name}/${flags.row}`;
         return { value: { log: await logOnMachines(key, flags.redis, ctx) } };
