@@ -13,6 +13,9 @@ interface Ticket {
   readonly round: number;
 }
 
+/** BullMQ's name of it: a row that is put on the queue twice in a round is there once. */
+const ticketOf = ({ key, round }: Ticket): string => `${digestOf(key)}-${round}`;
+
 const SAVE = 'save';
 
 /** A worker that says nothing for so long has lost its rows; the next look for such rows is at most `STALLED_MS` later. */
@@ -100,10 +103,15 @@ export class Engine {
           .map(({ key, round }) => ({
             name: 'row',
             data: { key, round },
-            opts: { jobId: `${digestOf(key)}-${round}`, removeOnComplete: true, removeOnFail: true },
+            opts: { jobId: ticketOf({ key, round }), removeOnComplete: true, removeOnFail: true },
           })),
       );
     }
+  }
+
+  /** Takes rows off the queue of their pool; what was given out already stays until it comes back. */
+  async remove(rows: readonly { readonly key: string; readonly round: number; readonly pool: string }[]) {
+    await Promise.all(rows.map(({ pool, ...ticket }) => this.#queue(pool).remove(ticketOf(ticket))));
   }
 
   addToSave(key: string, round: number): Promise<void> {

@@ -214,6 +214,9 @@ test('what was not sent yet is taken out, and put back by the next run', async (
   expect((await studio.batch('run', '--detach')).code).toBe(0);
   expect(await studio.batch('status')).toMatchObject({ code: 0, out: expect.stringContaining('4 waiting') });
   expect(await studio.batch('cancel')).toMatchObject({ code: 0, out: '4 taken out\n' });
+  expect(await studio.batch('status')).toMatchObject({
+    out: expect.not.stringMatching(/[1-9]\d* rows? waits?/),
+  });
   const worker = studio.worker('anna');
   await until('the worker is there', () => worker.err().includes('takes rows'));
   expect(await studio.batch('status')).toMatchObject({

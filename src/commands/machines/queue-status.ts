@@ -95,10 +95,16 @@ export async function cancelOnMachines(
     let cancelled = 0;
     let left = 0;
     for await (const keys of keysOf(input)) {
-      for (const key of keys) {
-        if ((await queue.store.step(key, 'cancelled', { host: queue.host })) === 'ok') cancelled += 1;
+      const out: { key: string; round: number; pool: string }[] = [];
+      const records = await queue.store.read(keys);
+      for (const [at, key] of keys.entries()) {
+        const { round, pool } = records[at] ?? {};
+        const isOut = (await queue.store.step(key, 'cancelled', { host: queue.host })) === 'ok';
+        if (isOut && round !== undefined && pool !== undefined) out.push({ key, round, pool });
+        if (isOut) cancelled += 1;
         else left += 1;
       }
+      await queue.engine.remove(out);
     }
     return { cancelled, left };
   } finally {
