@@ -1,5 +1,4 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -8,6 +7,7 @@ import { drawExample } from '../../src/help.ts';
 import { program } from '../../src/program.ts';
 import { builtGw } from '../cli/built.ts';
 import { Place } from '../cli/place.ts';
+import { freePort } from '../helpers/free-port.ts';
 
 // Every example of every help runs as printed on a narrow terminal, in a shell: those of a command one after the other, in a home of their own.
 
@@ -40,15 +40,6 @@ const homes = new Map<string, { words: string; example: string }[]>();
 for await (const { words, command } of commands(program, 'gw')) {
   const examples = command.examples.map((example) => ({ words, example }));
   homes.set(homeOf(words), [...(homes.get(homeOf(words)) ?? []), ...examples]);
-}
-
-async function freePort(): Promise<number> {
-  return await new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 test('every command has a summary, an example, and help that shows it', async () => {

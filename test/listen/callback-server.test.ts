@@ -1,11 +1,11 @@
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
-import { type AddressInfo, createServer } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { type CallbackServerOptions, startCallbackServer } from '../../src/listen/callback-server.ts';
 import { announce, runningUrl } from '../../src/listen/running.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { ask } from '../sandbox/fixture.ts';
 
 async function listener(options: Partial<CallbackServerOptions> = {}) {
@@ -132,15 +132,6 @@ test('behind a proxy it answers to the public name, with or without the public p
   for (const host of ['example.com', 'gw.example.com:8443', `gw.example.com:${port}`])
     expect((await post(`${local}${pathname}`, '{"challenge":1}', { host })).status, host).toBe(403);
 });
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
-}
 
 test('the listener that was started last and still runs is found, by this user only', async () => {
   const dir = mkdtempSync(path.join(tmpdir(), 'gw-listeners-'));

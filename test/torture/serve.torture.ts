@@ -2,13 +2,13 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { request } from 'node:http';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { makePng } from '../../src/sandbox/media-check.ts';
 import { builtGw } from '../cli/built.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { type Answer, ask } from '../sandbox/fixture.ts';
 import { isLong, randomFrom, seed, tell } from './torture.ts';
 
@@ -23,14 +23,6 @@ const FORM_MB = isLong ? 500 : 120;
 const MAX_FORM_MB = 250;
 const key = 'ci-only';
 const auth = { authorization: `Bearer ${key}`, 'x-geo-api-key': key };
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
 
 /** A new directory, and gw as a user has it: from its tarball, or as the tests build it. */
 function install(): { readonly dir: string; readonly script: string } {
