@@ -122,7 +122,7 @@ function refuseForeign(target: string): void {
   }
   if (!there || (there.isFile() && headOf(target).includes(GALLERY_MARK))) return;
   throw usage(
-    `${target}: stands there already, and is no gallery that gw wrote`,
+    `${target}: is there already, and is not a gallery that gw wrote`,
     'give the page another name with -o',
   );
 }

@@ -103,7 +103,7 @@ describe('what is written', () => {
       const run = await world.gw(['gallery', '-o', name]);
       expect([run.code, run.err]).toEqual([
         2,
-        `error: ${path.join(world.cwd, name)}: stands there already, and is no gallery that gw wrote\n` +
+        `error: ${path.join(world.cwd, name)}: is there already, and is not a gallery that gw wrote\n` +
           'hint: give the page another name with -o\n',
       ]);
     }
