@@ -11,6 +11,19 @@ export const helpTopics: readonly string[] = [
   'sandbox-limits',
 ];
 
+/** What every family's tasks are looked at and brought home with. */
+const ofTasks = (family: string): Node[] => [
+  leaf('get', 'show the record of tasks', async () =>
+    (await import('./commands/video/get.ts')).videoGet(family),
+  ),
+  leaf('wait', 'wait for tasks and save their outputs', async () =>
+    (await import('./commands/jobs/wait.ts')).wait(family),
+  ),
+  leaf('download', 'save the outputs of finished tasks', async () =>
+    (await import('./commands/jobs/download.ts')).download(family),
+  ),
+];
+
 /** The command tree. Each command is loaded when it is called; nothing here imports one. */
 export const program: Node = group(
   'gw',
@@ -43,15 +56,7 @@ export const program: Node = group(
     group('video', 'generate video', [
       group('alpha', 'the longest videos, from words, frames and many references (family A)', [
         leaf('create', 'create a video', async () => (await import('./commands/video/alpha.ts')).create),
-        leaf('get', 'show the record of tasks', async () =>
-          (await import('./commands/video/get.ts')).videoGet('alpha'),
-        ),
-        leaf('wait', 'wait for tasks and save their outputs', async () =>
-          (await import('./commands/video/wait-and-download.ts')).videoWait('alpha'),
-        ),
-        leaf('download', 'save the outputs of finished tasks', async () =>
-          (await import('./commands/video/wait-and-download.ts')).videoDownload('alpha'),
-        ),
+        ...ofTasks('alpha'),
       ]),
       group('beta', 'several shots in one video, with sound; says what was billed (family B)', [
         leaf(
@@ -59,15 +64,7 @@ export const program: Node = group(
           'create a video',
           async () => (await import('./commands/video/beta/create.ts')).create,
         ),
-        leaf('get', 'show the record of tasks', async () =>
-          (await import('./commands/video/get.ts')).videoGet('beta'),
-        ),
-        leaf('wait', 'wait for tasks and save their outputs', async () =>
-          (await import('./commands/video/wait-and-download.ts')).videoWait('beta'),
-        ),
-        leaf('download', 'save the outputs of finished tasks', async () =>
-          (await import('./commands/video/wait-and-download.ts')).videoDownload('beta'),
-        ),
+        ...ofTasks('beta'),
         leaf(
           'list',
           'list the tasks of the account',
@@ -76,15 +73,7 @@ export const program: Node = group(
       ]),
       group('gamma', 'short videos from words, frames and references, up to 2K (family C)', [
         leaf('create', 'create a video', async () => (await import('./commands/video/gamma.ts')).create),
-        leaf('get', 'show the record of tasks', async () =>
-          (await import('./commands/video/get.ts')).videoGet('gamma'),
-        ),
-        leaf('wait', 'wait for tasks and save their outputs', async () =>
-          (await import('./commands/video/wait-and-download.ts')).videoWait('gamma'),
-        ),
-        leaf('download', 'save the outputs of finished tasks', async () =>
-          (await import('./commands/video/wait-and-download.ts')).videoDownload('gamma'),
-        ),
+        ...ofTasks('gamma'),
       ]),
     ]),
     group('asset', 'the asset library of family A', [
@@ -126,10 +115,8 @@ export const program: Node = group(
     group('jobs', 'every job this user created', [
       leaf('list', 'list jobs', async () => (await import('./commands/jobs/list.ts')).list),
       leaf('show', 'show one job', async () => (await import('./commands/jobs/show.ts')).show),
-      leaf(
-        'wait',
-        'wait for jobs and save their outputs',
-        async () => (await import('./commands/jobs/wait.ts')).wait,
+      leaf('wait', 'wait for jobs and save their outputs', async () =>
+        (await import('./commands/jobs/wait.ts')).wait(),
       ),
       leaf(
         'sync',
@@ -141,10 +128,8 @@ export const program: Node = group(
         'the list of jobs, kept up to date until Ctrl-C',
         async () => (await import('./commands/jobs/watch.ts')).watch,
       ),
-      leaf(
-        'download',
-        'save the outputs of finished jobs',
-        async () => (await import('./commands/jobs/download.ts')).download,
+      leaf('download', 'save the outputs of finished jobs', async () =>
+        (await import('./commands/jobs/download.ts')).download(),
       ),
       leaf(
         'stats',

@@ -34,14 +34,13 @@ export async function goOnWith(
   if (error) return { value: resultOf(job, id), error };
   const [known] = await (await import('./jobs/read-jobs.ts')).withFamilies([job]);
   if (!known) throw new Error('a job has an entry');
+  const ended = endedOutcome(known);
   if (job.family === 'image') {
-    const ended = endedOutcome(known);
     if (ended) return ended;
-    const { syncImages } = await import('./jobs/image-jobs.ts');
-    for await (const outcome of syncImages([known], createFollowers(ctx), ctx)) return outcome;
+    const { syncImage } = await import('./jobs/image-jobs.ts');
+    return syncImage(known, createFollowers(ctx), ctx);
   }
   if (!flags.wait) return { value: { ...resultOf(job, id), files: [] } };
-  const ended = endedOutcome(known);
   if (ended) return ended;
   ctx.io.note(`task ${id}`);
   const { family, access, job: task } = await taskJob(known, ctx);

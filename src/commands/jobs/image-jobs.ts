@@ -9,30 +9,47 @@ import { taskOf } from '../../ledger/settled.ts';
 import { type JobResult, outcomeOf } from '../video/follow-job.ts';
 import type { Followers } from '../video/followers.ts';
 import { ofTask } from '../video/task-ids.ts';
+import type { NamedJob } from './named-jobs.ts';
 import { type KnownJob, syncInput } from './read-jobs.ts';
-import { resultOf, savePlanOf } from './task-job.ts';
+import { endedOutcome, resultOf, savePlanOf } from './task-job.ts';
 
-/** Image jobs are not waited for: what can still be fetched of them is, and where they stand is said. */
-export async function* syncImages(
-  images: readonly KnownJob[],
+/**
+ * What is to be said of a named job of which no task is looked at: it ended badly, it is saved already, or it is an image.
+ * Undefined for one whose task is to be looked at. Throws `usage` for flags that would save images once more.
+ */
+export async function withoutTask(
+  { known }: NamedJob,
+  flags: SaveFlags,
+  followers: Followers,
+  ctx: Context,
+): Promise<Outcome<JobResult> | undefined> {
+  if (!known) return undefined;
+  const isImage = known.family?.name === 'image';
+  if (isImage) refuseSavingAnew(known, flags);
+  const isAsBefore = flags.out === undefined && flags.force === undefined;
+  const ended = isAsBefore ? endedOutcome(known) : undefined;
+  return ended ?? (isImage ? syncImage(known, followers, ctx, flags) : undefined);
+}
+
+/** Image jobs are not waited for: what can still be fetched of one is, and where it stands is said. */
+export async function syncImage(
+  known: KnownJob,
   followers: Followers,
   ctx: Context,
   flags: SaveFlags = {},
-): AsyncGenerator<Outcome<JobResult>> {
-  for (const known of images) {
-    try {
-      if (hasOnlyLinks(known)) await planToSave(known.job, flags, ctx);
-      const input = await syncInput(known, followers, ctx);
-      if (!input) continue;
-      for await (const { job, synced } of syncJobs([input], ctx.signal)) {
-        const failed = synced.outcome === 'ended' && synced.followed.error !== undefined;
-        if (failed) yield outcomeOf(synced.followed, { family: job.family, id: synced.id }, ctx);
-        else yield await settledOutcome(job.key, ctx);
-      }
-    } catch (error) {
-      ctx.signal.throwIfAborted();
-      yield { error: ofTask(error, known.job.key) };
+): Promise<Outcome<JobResult>> {
+  const { job } = known;
+  try {
+    if (hasOnlyLinks(known)) await planToSave(job, flags, ctx);
+    const input = await syncInput(known, followers, ctx);
+    for await (const { synced } of syncJobs(input ? [input] : [], ctx.signal)) {
+      const failed = synced.outcome === 'ended' && synced.followed.error !== undefined;
+      if (failed) return outcomeOf(synced.followed, { family: job.family, id: synced.id }, ctx);
     }
+    return await settledOutcome(job.key, ctx);
+  } catch (error) {
+    ctx.signal.throwIfAborted();
+    return { error: ofTask(error, job.key) };
   }
 }
 
@@ -55,7 +72,7 @@ async function planToSave(job: Job, flags: SaveFlags, ctx: Context): Promise<voi
  * Throws GwError `usage` for flags that would save an image job once more: its images came with the reply and are where
  * they were saved. Links that were never fetched can go anywhere.
  */
-export function refuseSavingAnew(known: KnownJob, { out, force }: SaveFlags): void {
+function refuseSavingAnew(known: KnownJob, { out, force }: SaveFlags): void {
   const { job } = known;
   if ((out === undefined && !force) || hasOnlyLinks(known)) return;
   const [file] = job.files;

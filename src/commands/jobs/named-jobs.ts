@@ -1,5 +1,6 @@
 import { type Context, gatewayName } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
+import type { TaskFamily } from '../../gateway/task.ts';
 import type { Job } from '../../ledger/event.ts';
 import { jobsByName } from '../../ledger/ledger.ts';
 import { taskIds } from '../video/task-ids.ts';
@@ -8,29 +9,42 @@ import { findAndWarn, type KnownJob, namesGateway, withFamilies } from './read-j
 /** The least that an ID may be cut to. */
 const SHORTEST_BEGINNING = 6;
 
-/** What the `video` commands take for one, of their own family. */
-export const taskIdSummary = `task ID, ${SHORTEST_BEGINNING} or more characters it begins with, or last`;
+/** What the `jobs` commands take for an ID. */
+export const jobIdSummary = `the gateway's task ID or gw's own, ${SHORTEST_BEGINNING} or more characters it begins with, or last`;
+
+/** The IDs that a command takes: of any job, or with a family of its tasks. */
+export const idArgs = (completes: 'task' | 'output', family?: string) => ({
+  ...{ name: 'ID', required: true, many: true },
+  summary: family
+    ? `task ID, ${SHORTEST_BEGINNING} or more characters it begins with, or last`
+    : jobIdSummary,
+  completes: family ? (`${completes}:${family}` as const) : completes,
+});
+
+/** A job that a command line names; one that the ledger does not know has an ID alone. */
+export interface NamedJob {
+  readonly id: string;
+  readonly known: KnownJob | undefined;
+}
 
 /**
- * The jobs of a command line, by the gateway's IDs or gw's own; an ID that the ledger does not know has none. Where several
- * gateways gave out the same ID, the job of the one in force is meant; with a profile or gateway named by flags, no other
- * one is. Throws `usage` for what is no ID.
+ * The jobs of a command line, by the gateway's IDs or gw's own. Where several gateways gave out the same ID, the job of the
+ * one in force is meant; with a profile or gateway named by flags, no other one is. With a family, its tasks at the gateway
+ * in force are meant. Throws `usage` for what is no ID.
  */
 export async function namedJobs(
   args: readonly string[],
   ctx: Context,
-): Promise<{ readonly id: string; readonly known: KnownJob | undefined }[]> {
-  const ids = await fullIds(args, ctx);
-  const found = await findJobs(ids, ctx);
+  family?: TaskFamily,
+): Promise<NamedJob[]> {
+  const ids = await fullIds(args, ctx, family?.name);
+  const found = await findJobs(ids, family !== undefined, ctx);
   const known = new Map((await withFamilies([...found.values()])).map((each) => [each.job, each]));
   return ids.map((id) => {
     const job = found.get(id);
-    return { id, known: job && known.get(job) };
+    return { id, known: job && (family ? { job, family } : known.get(job)) };
   });
 }
-
-/** What the `jobs` commands take for an ID. */
-export const jobIdSummary = `the gateway's task ID or gw's own, ${SHORTEST_BEGINNING} or more characters it begins with, or last`;
 
 /**
  * The words of a command line as whole IDs: `last` is the newest job, of the family where one is given, and 6 or more
@@ -80,11 +94,11 @@ async function ofBeginning(word: string, ctx: Context, family: string | undefine
 
 const MOST_LISTED = 10;
 
-async function findJobs(ids: readonly string[], ctx: Context): Promise<Map<string, Job>> {
+async function findJobs(ids: readonly string[], isHere: boolean, ctx: Context): Promise<Map<string, Job>> {
   const jobs: Job[] = [];
-  for (const job of await findAndWarn({ ids }, ctx)) if (await ctx.ownsJob(job)) jobs.push(job);
+  for (const job of await findAndWarn({ ids }, ctx)) if (isHere || (await ctx.ownsJob(job))) jobs.push(job);
   const here = jobsByName(jobs, gatewayName(await ctx.settings()));
-  const anywhere = jobsByName(jobs);
+  const anywhere = isHere ? () => undefined : jobsByName(jobs);
   const found = new Map<string, Job>();
   for (const id of ids) {
     const job = here(id) ?? anywhere(id);

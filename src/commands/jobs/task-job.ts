@@ -2,15 +2,20 @@ import * as fs from 'node:fs';
 import type { Outcome } from '../../command.ts';
 import { type Access, type Context, commandFor } from '../../context.ts';
 import { GwError } from '../../errors.ts';
-import { type SaveFlags, saveFlags } from '../../flags/job-flags.ts';
+import { type SaveFlags, saveFlags, sidecarBy } from '../../flags/job-flags.ts';
 import { findTaskFamily } from '../../gateway/families.ts';
 import type { Family, TaskFamily } from '../../gateway/task.ts';
+import { holdWhenFree } from '../../jobs/create/hold-job.ts';
 import { isUnsaved, printableRecord } from '../../jobs/job-view.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
+import type { TaskLook } from '../../jobs/watch/look.ts';
 import type { Job, SavePlan } from '../../ledger/event.ts';
+import { adoptedJobKey } from '../../ledger/job-key.ts';
 import { taskOf } from '../../ledger/settled.ts';
 import type { JobResult } from '../video/follow-job.ts';
+import type { Followers } from '../video/followers.ts';
 import { showQueries } from '../video/task-ids.ts';
+import { type NamedJob, notInLedger } from './named-jobs.ts';
 import type { KnownJob } from './read-jobs.ts';
 
 /** A job that is a task on a gateway, with the way there. */
@@ -41,6 +46,91 @@ export async function taskJob({ job, family: known }: KnownJob, ctx: Context): P
     });
   }
   return { job: { ...job, id }, family, access: await ctx.gatewayOf(job) };
+}
+
+/** A task that is to be waited for or saved: where it is asked for, and where its outputs go this time. */
+interface NamedTask {
+  readonly key: string;
+  readonly id: string;
+  readonly family: TaskFamily;
+  readonly access: Access;
+  readonly save: SavePlan;
+  /** As the ledger knew it; absent where it did not. */
+  readonly job?: Job;
+  /** The look that confirmed a task which was taken in. */
+  readonly look?: TaskLook;
+}
+
+/**
+ * Gives the task of each named job. With a family, one that the ledger does not know is taken in, so that its downloads are
+ * counted and its parts remembered from here on like any other; without one it is `not_found`. What is given back throws
+ * for a job as `taskJob` does, or what asking for its task failed with.
+ */
+export async function tasksOf(
+  named: readonly NamedJob[],
+  family: TaskFamily | undefined,
+  flags: SaveFlags,
+  followers: Followers,
+  ctx: Context,
+): Promise<(job: NamedJob) => Promise<NamedTask>> {
+  const foreign = family ? named.filter(({ known }) => !known) : [];
+  const take = family && foreign.length > 0 ? await takeIn(family, flags, followers, ctx) : undefined;
+  // All are asked for at once: a request takes many.
+  const taken = new Map(foreign.map(({ id }) => [id, take?.(id)]));
+  for (const each of taken.values()) each?.catch(() => {});
+  // A profile that is named is the one to ask with.
+  const way = ctx.globals.profile === undefined ? ctx : { ...ctx, gatewayOf: ctx.gateway };
+  return async ({ id, known }) => {
+    if (known) {
+      const task = await taskJob(known, way);
+      return { ...task, key: task.job.key, id: task.job.id, save: savePlanOf(task.job, flags, ctx) };
+    }
+    const task = await taken.get(id);
+    if (task) return task;
+    throw notInLedger(id, ctx);
+  };
+}
+
+/** Takes in tasks that were made on another machine, each once the gateway has confirmed it. */
+async function takeIn(
+  family: TaskFamily,
+  flags: SaveFlags,
+  followers: Followers,
+  ctx: Context,
+): Promise<(id: string) => Promise<NamedTask>> {
+  const { clock, signal, host } = ctx;
+  const ledger = await ctx.ledger();
+  const settings = await ctx.settings();
+  const access = await ctx.gateway();
+  const looker = await followers.looker(family);
+  const { name: gateway, keyId } = access;
+  const save = {
+    target: planTarget(flags.out ?? settings.out.value, host.cwd),
+    force: flags.force ?? false,
+    download: flags.download === undefined,
+    sidecar: sidecarBy(flags, settings, host.version),
+  };
+  return async (id) => {
+    // A mistyped ID must not become a job.
+    const look = await looker.look(id, { signal });
+    const key = adoptedJobKey(gateway, id);
+    const hold = await holdWhenFree(key, { ledger, clock, signal }, () => {});
+    const task = { key, id, family, access, save, look };
+    try {
+      // Another gw may have taken it in meanwhile.
+      if (hold.job?.id !== undefined) return { ...task, job: hold.job };
+      ledger.append(key, {
+        event: 'intent',
+        ...{ family: family.name, endpoint: family.query.endpoint.name, model: undefined },
+        ...{ settings: {}, media: [], bodySha256: '' },
+        ...{ profile: settings.profile.value, keyId, gateway, save },
+      });
+      ledger.append(key, { event: 'accepted', id, status: look.view.status });
+      return task;
+    } finally {
+      hold.release();
+    }
+  };
 }
 
 /**
@@ -98,6 +188,23 @@ export const savePlanOf = (job: Job, flags: SaveFlags, ctx: Context): SavePlan =
   download: flags.download === undefined,
   sidecar: flags.sidecar === undefined ? job.save.sidecar : flags.sidecar ? ctx.host.version : undefined,
 });
+
+/** With --dry-run or --curl: the requests that would ask for named jobs; with a family, those of the gateway in force. */
+export const showNamed = (
+  named: readonly NamedJob[],
+  family: TaskFamily | undefined,
+  ctx: Context,
+): AsyncGenerator<Outcome<never>> =>
+  family
+    ? showQueries(
+        family,
+        named.map(({ id }) => id),
+        ctx,
+      )
+    : showJobQueries(
+        named.flatMap(({ known }) => known ?? []),
+        ctx,
+      );
 
 /** With --dry-run or --curl: the requests that would ask for these jobs, each to the gateway of its own. */
 export async function* showJobQueries(

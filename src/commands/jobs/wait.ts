@@ -2,7 +2,8 @@ import { defineCommand, type Outcome } from '../../command.ts';
 import { type Context, commandFor } from '../../context.ts';
 import { GwError, Interrupted, usage } from '../../errors.ts';
 import { on } from '../../flags/flag.ts';
-import { pollFlags, type SaveFlags } from '../../flags/job-flags.ts';
+import { pollFlags, saveFlags } from '../../flags/job-flags.ts';
+import { loadTaskFamily } from '../../gateway/families.ts';
 import { isUnsaved } from '../../jobs/job-view.ts';
 import {
   type FollowRequest,
@@ -13,98 +14,76 @@ import {
 } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { ofTask, refuseSharedName } from '../video/task-ids.ts';
-import { refuseSavingAnew, syncImages } from './image-jobs.ts';
-import { jobIdSummary, namedJobs, notInLedger } from './named-jobs.ts';
-import { type KnownJob, readJobs, withoutForeign } from './read-jobs.ts';
-import {
-  endedOutcome,
-  laterSaveFlags,
-  savePlanOf,
-  showJobQueries,
-  taskJob,
-  wholeProgress,
-} from './task-job.ts';
+import { withoutTask } from './image-jobs.ts';
+import { idArgs, type NamedJob, namedJobs } from './named-jobs.ts';
+import { readJobs, withoutForeign } from './read-jobs.ts';
+import { laterSaveFlags, showNamed, tasksOf, wholeProgress } from './task-job.ts';
 
-const flags = {
-  all: on('every job that is not finished or not saved'),
-  ...pollFlags,
-  ...laterSaveFlags,
-} as const;
+const allFlag = { all: on('every job that is not finished or not saved') } as const;
+const flags = { ...pollFlags, ...saveFlags } as const;
 
-/** `gw jobs wait ID…|--all`: waits for jobs of any family and gateway, all at once, and saves their outputs. */
-export const wait = defineCommand<typeof flags, JobResult>({
-  args: { name: 'ID', summary: jobIdSummary, many: true, completes: 'task' },
-  flags,
-  examples: [
-    'gw jobs wait --all --sandbox --wait-timeout 20m',
-    'gw jobs list -q --status succeeded --limit 5 | xargs gw jobs wait --sandbox',
-  ],
-  notes: [
-    'Jobs of several gateways are waited for together: each is asked for where it was made. What is already saved is ' +
-      'printed at once. gw jobs sync does the same without waiting.',
-  ],
-  sends: 'query',
-  human: (result, _, failed) => jobLines(result, failed),
-  async *run({ args, flags, globals }, ctx) {
-    const deadlineMs = waitDeadlineMs(flags, ctx);
-    const named = await jobsToWaitFor(args, flags.all ?? false, ctx);
-    refuseSharedName(
-      named.map(({ id }) => id),
-      flags.out,
-      ctx.host.cwd,
-    );
-    if (globals.dryRun || globals.curl) {
-      yield* showJobQueries(knownOf(named), ctx);
-      return;
-    }
-    const followers = createFollowers(ctx);
-    const requests: FollowRequest[] = [];
-    const images: KnownJob[] = [];
-    const whole = wholeProgress(named.length, ctx);
-    const tell = (outcome: Outcome<JobResult>): Outcome<JobResult> => {
-      whole.tell(outcome.error !== undefined);
-      return outcome;
-    };
-    for (const { id, known } of named) {
-      try {
-        if (!known) throw notInLedger(id, ctx);
-        if (known.family?.name === 'image') refuseSavingAnew(known, flags);
-        const ended = isAsBefore(flags) ? endedOutcome(known) : undefined;
-        if (ended) yield tell(ended);
-        else if (known.family?.name === 'image') images.push(known);
-        else {
-          const { job, family, access } = await taskJob(known, ctx);
-          const save = savePlanOf(job, flags, ctx);
-          requests.push({
-            key: job.key,
-            id: job.id,
-            family,
-            flags,
-            save,
-            deadlineMs,
-            job,
-            access,
-            atOnce: true,
-          });
+/**
+ * `gw jobs wait ID…|--all`: waits for jobs of any family and gateway, all at once, and saves their outputs. With a family it
+ * is `gw video FAMILY wait ID…`: of tasks of that family, at the gateway in force, those that the ledger does not know too.
+ */
+export const wait = (familyName?: string) =>
+  defineCommand<typeof flags & Partial<typeof allFlag>, JobResult>({
+    args: { ...idArgs('task', familyName), required: familyName !== undefined },
+    flags: familyName ? flags : { ...allFlag, ...pollFlags, ...laterSaveFlags },
+    examples: familyName
+      ? [
+          `gw video ${familyName} wait $(gw jobs list -q --family ${familyName} --limit 1) --sandbox`,
+          `gw video ${familyName} wait $(gw jobs list -q --family ${familyName} --limit 2) --sandbox --wait-timeout 20m -o clips/`,
+        ]
+      : [
+          'gw jobs wait --all --sandbox --wait-timeout 20m',
+          'gw jobs list -q --status succeeded --limit 5 | xargs gw jobs wait --sandbox',
+        ],
+    notes: familyName
+      ? []
+      : [
+          'Jobs of several gateways are waited for together: each is asked for where it was made. What is already saved is ' +
+            'printed at once. gw jobs sync does the same without waiting.',
+        ],
+    sends: 'query',
+    human: (result, _, failed) => jobLines(result, failed),
+    async *run({ args, flags, globals }, ctx) {
+      const deadlineMs = waitDeadlineMs(flags, ctx);
+      const family = familyName === undefined ? undefined : await loadTaskFamily(familyName);
+      const named =
+        flags.all || !family ? await jobsToWaitFor(args, flags.all, ctx) : await namedJobs(args, ctx, family);
+      refuseSharedName(named.length, flags.out, ctx.host.cwd);
+      if (globals.dryRun || globals.curl) return yield* showNamed(named, family, ctx);
+      const followers = createFollowers(ctx);
+      const taskOf = await tasksOf(named, family, flags, followers, ctx);
+      const requests: FollowRequest[] = [];
+      const whole = wholeProgress(named.length, ctx);
+      const tell = (outcome: Outcome<JobResult>): Outcome<JobResult> => {
+        whole.tell(outcome.error !== undefined);
+        return outcome;
+      };
+      for (const job of named) {
+        try {
+          const over = await withoutTask(job, flags, followers, ctx);
+          if (over) yield tell(over);
+          else requests.push({ ...(await taskOf(job)), flags, deadlineMs, atOnce: true });
+        } catch (error) {
+          ctx.signal.throwIfAborted();
+          yield tell({ error: ofTask(error, job.id) });
         }
-      } catch (error) {
-        ctx.signal.throwIfAborted();
-        yield tell({ error: ofTask(error, id) });
       }
-    }
-    for await (const outcome of syncImages(images, followers, ctx, flags)) yield tell(outcome);
-    const left: Outcome<JobResult>[] = [];
-    const interrupted: Outcome<JobResult>[] = [];
-    for await (const outcome of followAll(requests, followers, ctx)) {
-      if (outcome.error instanceof Interrupted && requests.length > 1) interrupted.push(outcome);
-      else if (isTimeout(outcome.error)) left.push(tell(outcome));
-      else yield tell(outcome);
-    }
-    whole.stop();
-    yield* endOfTimedOut(left, ctx);
-    yield* endOfInterrupted(interrupted, ctx);
-  },
-});
+      const left: Outcome<JobResult>[] = [];
+      const interrupted: Outcome<JobResult>[] = [];
+      for await (const outcome of followAll(requests, followers, ctx)) {
+        if (outcome.error instanceof Interrupted && requests.length > 1) interrupted.push(outcome);
+        else if (isTimeout(outcome.error)) left.push(tell(outcome));
+        else yield tell(outcome);
+      }
+      whole.stop();
+      yield* endOfTimedOut(left, ctx);
+      yield* endOfInterrupted(interrupted, ctx);
+    },
+  });
 
 const isTimeout = (error: unknown): error is GwError =>
   error instanceof GwError && error.kind === 'wait_timeout';
@@ -139,15 +118,11 @@ function* endOfInterrupted(
   throw new Interrupted(first.error.signal, `pick them up with: ${next}`, `${outcomes.length} jobs go on`);
 }
 
-interface Named {
-  readonly id: string;
-  readonly known: KnownJob | undefined;
-}
-
-const knownOf = (named: readonly Named[]): KnownJob[] =>
-  named.map(({ known }) => known).filter((known) => known !== undefined);
-
-async function jobsToWaitFor(args: readonly string[], all: boolean, ctx: Context): Promise<readonly Named[]> {
+async function jobsToWaitFor(
+  args: readonly string[],
+  all = false,
+  ctx: Context,
+): Promise<readonly NamedJob[]> {
   if (all === args.length > 0) {
     throw usage(
       all ? '--all: and IDs are both given' : 'no ID is given',
@@ -155,7 +130,7 @@ async function jobsToWaitFor(args: readonly string[], all: boolean, ctx: Context
     );
   }
   if (!all) return namedJobs(args, ctx);
-  const waiting: Named[] = [];
+  const waiting: NamedJob[] = [];
   // The oldest are the first to finish; they stand where they are seen.
   for (const known of withoutForeign((await readJobs({ isOpen: true }, ctx)).reverse(), ctx)) {
     const { job, family } = known;
@@ -165,6 +140,3 @@ async function jobsToWaitFor(args: readonly string[], all: boolean, ctx: Context
   if (waiting.length === 0) ctx.io.note('every job is finished and saved');
   return waiting;
 }
-
-/** Whether nothing is said that an earlier run could not have done already. */
-const isAsBefore = ({ out, force }: SaveFlags): boolean => out === undefined && force === undefined;

@@ -177,10 +177,7 @@ async function makeReady<F extends FlagSet>(
   const typed = flags as SharedValues;
   refuseOnce(typed, spec.family.externalIds?.idOf(draft.body));
   const { count } = typed;
-  if (typed.force && count !== undefined) {
-    const ids = Array.from({ length: count }, (_, at) => String(at));
-    refuseSharedName(ids, typed.out, ctx.host.cwd);
-  }
+  if (typed.force) refuseSharedName(count ?? 1, typed.out, ctx.host.cwd);
   const { files, command } = draft.uploads;
   const first = count === undefined ? typed : numbered(typed, 1);
   const validate = ctx.globals.validate === undefined;

@@ -10,10 +10,10 @@ import type { ExternalLooked } from '../../jobs/create/look-at-external-ids.ts';
 import { type TaskLook, YOUNG_MS } from '../../jobs/watch/look.ts';
 import { createTurns } from '../../jobs/watch/turns.ts';
 import { jobsByName } from '../../ledger/ledger.ts';
-import { fullIds, taskIdSummary } from '../jobs/named-jobs.ts';
+import { fullIds, idArgs } from '../jobs/named-jobs.ts';
 import { showInstead } from '../show-instead.ts';
 import { createFollowers } from './followers.ts';
-import { eachId, readExternalIds, showQueries } from './task-ids.ts';
+import { eachTask, showQueries } from './task-ids.ts';
 
 interface Seen {
   readonly look: TaskLook;
@@ -30,7 +30,7 @@ export async function videoGet(familyName: string) {
   const flags: Partial<typeof external> = family.externalIds ? external : {};
   const latest = `$(gw jobs list -q --family ${familyName} --limit 1)`;
   return defineCommand<typeof flags, Seen>({
-    args: { name: 'ID', summary: taskIdSummary, required: true, many: true, completes: `task:${familyName}` },
+    args: idArgs('task', familyName),
     flags,
     examples: [`gw video ${familyName} get ${latest} --sandbox --json`],
     notes: [
@@ -71,7 +71,7 @@ async function* getByIds(
     jobsByName(await (await ctx.ledger()).find({ ids }), (await ctx.gateway()).name),
   );
   const { signal } = ctx;
-  const get = async (id: string): Promise<Outcome<Seen>> => {
+  const get = async ({ id }: { readonly id: string }): Promise<Outcome<Seen>> => {
     const look = await looker.look(id, { signal }).catch(async (error) => {
       if (!(error instanceof GwError) || error.kind !== 'not_found') throw error;
       // A task created just now may not be known everywhere yet.
@@ -81,7 +81,10 @@ async function* getByIds(
     });
     return { value: { look, isOwnReply: family.query.maxIds === 1, many: ids.length > 1 } };
   };
-  yield* eachId(ids, get);
+  yield* eachTask(
+    ids.map((id) => ({ id })),
+    get,
+  );
 }
 
 /** As `getByIds`, by external ID; loaded where it is asked for. */
@@ -111,12 +114,20 @@ async function* getExternal(
     const looked = turns.take(0, () => lookAtExternalIds(batch, look));
     for (const id of batch) asked.set(id, looked);
   }
-  yield* eachId(ids, async (id) => {
+  const tasks = ids.map((id) => ({ id }));
+  yield* eachTask(tasks, async ({ id }) => {
     const looked = (await asked.get(id))?.get(id);
     if (!looked) throw new Error(`${id} was not asked for`);
     if ('error' in looked) throw looked.error;
     return { value: { look: looked, isOwnReply: false, many: ids.length > 1 } };
   });
+}
+
+/** The external IDs of a command line, each once, in order. Throws `usage` for one that could not be asked for. */
+function readExternalIds(args: readonly string[]): string[] {
+  const bad = args.find((id) => !/^[^,\s\p{Cc}]+$/u.test(id));
+  if (bad === undefined) return [...new Set(args)];
+  throw usage(`"${bad}": not an external ID`, 'an external ID has no comma, no white space and is not empty');
 }
 
 /**

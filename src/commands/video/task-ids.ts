@@ -18,46 +18,34 @@ export function taskIds(args: readonly string[]): string[] {
   return [...new Set(args)];
 }
 
-/** The external IDs of a command line, each once, in order. Throws `usage` for one that could not be asked for. */
-export function readExternalIds(args: readonly string[]): string[] {
-  for (const id of args) {
-    if (/^[^,\s\p{Cc}]+$/u.test(id)) continue;
-    throw usage(
-      `"${id}": not an external ID`,
-      'an external ID has no comma, no white space and is not empty',
-    );
-  }
-  return [...new Set(args)];
-}
-
 /** Several tasks cannot share one file name. Throws `usage` before anything is asked. */
-export function refuseSharedName(ids: readonly string[], out: string | undefined, cwd: string): void {
-  if (ids.length < 2 || out === undefined || !isFixedName(planTarget(out, cwd))) return;
+export function refuseSharedName(tasks: number, out: string | undefined, cwd: string): void {
+  if (tasks < 2 || out === undefined || !isFixedName(planTarget(out, cwd))) return;
   throw usage(
-    `--out ${out}: one file name for ${ids.length} tasks`,
+    `--out ${out}: one file name for ${tasks} tasks`,
     'put {id} into the name, or name a directory (ends in /)',
   );
 }
 
 /**
- * One outcome an ID, in the order of the IDs; all are begun at once. What fails for one does not stop the others, an
- * interrupt does.
+ * One outcome a task, in their order; all are begun at once. What fails for one does not stop the others, an interrupt
+ * does.
  */
-export async function* eachId<R>(
-  ids: readonly string[],
-  run: (id: string) => Promise<Outcome<R>>,
+export async function* eachTask<T extends { readonly id: string }, R>(
+  tasks: readonly T[],
+  run: (task: T) => Promise<Outcome<R>>,
 ): AsyncGenerator<Outcome<R>> {
-  const running = ids.map((id) => {
-    const outcome = run(id);
+  const running = tasks.map((task) => {
+    const outcome = run(task);
     // Its failure is heard of when its turn comes.
     outcome.catch(() => {});
-    return { id, outcome };
+    return { id: task.id, outcome };
   });
   for (const { id, outcome } of running) {
     try {
       yield await outcome;
     } catch (error) {
-      if (error instanceof Interrupted || ids.length === 1) throw ofTask(error, id);
+      if (error instanceof Interrupted || tasks.length === 1) throw ofTask(error, id);
       yield { error: ofTask(error, id) };
     }
   }
