@@ -3,6 +3,7 @@ import * as path from 'node:path';
 import { pipeline, Readable } from 'node:stream';
 import { GwError, usage } from '../errors.ts';
 import { nearest } from '../flags/nearest.ts';
+import { findJsonFault, JsonTokens } from '../json-text.ts';
 import { decodeUtf8, fileFault, oddKind } from '../media/read-input.ts';
 
 // A manifest -> its rows as they were written, one after the other, each with the line it begins on. What cannot be
@@ -165,7 +166,6 @@ async function rowOfJson(line: number, text: string): Promise<WrittenRow> {
   try {
     return rowOf(line, JSON.parse(text));
   } catch {
-    const { findJsonFault } = await import('../flags/json-syntax.ts');
     const fault = findJsonFault(text);
     const at = fault && fault.line > 1 ? `line ${line + fault.line - 1}, ` : '';
     return { line, fault: `not JSON${fault ? `: ${at}column ${fault.column}: ${fault.problem}` : ''}` };
@@ -185,12 +185,12 @@ const MAX_JSON_LINE_BYTES = 256 * 1024 * 1024;
 /** Finds the items of the outermost list, each of which is then read by itself. */
 async function* readJsonArray(file: string): AsyncGenerator<WrittenRow> {
   let depth = 0;
-  let isInText = false;
   let startLine = 0;
   let pieces: string[] = [];
   let size = 0;
   let expected: 'list' | 'first' | 'item' | 'comma' | 'end' = 'list';
   let last = 1;
+  const tokens = new JsonTokens();
   for await (const { line, text, fault } of linesOf(file, MAX_JSON_LINE_BYTES)) {
     last = line;
     if (fault !== undefined) {
@@ -209,46 +209,45 @@ async function* readJsonArray(file: string): AsyncGenerator<WrittenRow> {
       size = 0;
       return row ?? rowOfJson(startLine, whole);
     };
-    for (let at = 0; at < text.length; at += 1) {
-      const char = text[at] as string;
+    tokens.push(text);
+    while (tokens.next()) {
+      const { kind, start, end } = tokens;
+      const opens = kind === '{' || kind === '[';
       if (depth === 0) {
-        if (/\s/.test(char)) continue;
-        if (expected !== 'list' || char !== '[') {
+        if (expected !== 'list' || kind !== '[') {
           yield { line, fault: expected === 'end' ? 'more text after the end of the list' : notAList };
           return;
         }
         depth = 1;
         expected = 'first';
-      } else if (isInText) {
-        if (char === '\\') at += 1;
-        else if (char === '"') isInText = false;
       } else if (depth > 1) {
-        if (char === '"') isInText = true;
-        else if (char === '{' || char === '[') depth += 1;
-        else if (char === '}' || char === ']') {
-          depth -= 1;
-          if (depth > 1) continue;
-          keep(at + 1);
-          expected = 'comma';
-          yield await item();
-        }
-      } else if (/\s/.test(char)) {
-        // Between two items.
-      } else if (char === ']' && expected !== 'item') {
+        if (opens) depth += 1;
+        if (kind !== '}' && kind !== ']') continue;
+        depth -= 1;
+        if (depth > 1) continue;
+        keep(end);
+        expected = 'comma';
+        yield await item();
+      } else if (kind === ']' && expected !== 'item') {
         depth = 0;
         expected = 'end';
-      } else if (char === ',' && expected === 'comma') {
+      } else if (kind === ',' && expected === 'comma') {
         expected = 'item';
-      } else if (expected === 'comma' || (char !== '{' && char !== '[')) {
+      } else if (expected === 'comma' || !opens) {
         const wrong =
           expected === 'comma' ? 'a comma or ] is missing before' : 'a row begins with {, not with';
-        yield { line, fault: `${wrong} ${JSON.stringify(char)}` };
+        yield { line, fault: `${wrong} ${JSON.stringify(text[start])}` };
         return;
       } else {
         depth = 2;
         startLine = line;
-        from = at;
+        from = start;
       }
+    }
+    if (tokens.isOpen) {
+      // A line's end within a text is read as what a backslash before it escapes.
+      tokens.push('\n');
+      tokens.next();
     }
     if (depth > 1) {
       keep(text.length);

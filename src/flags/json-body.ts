@@ -2,8 +2,8 @@ import * as path from 'node:path';
 import { usage } from '../errors.ts';
 import { MB } from '../gateway/limits.ts';
 import type { Host } from '../host.ts';
+import { findJsonFault, JsonTokens } from '../json-text.ts';
 import { decodeUtf8, readInputFile, readInputStream } from '../media/read-input.ts';
-import { findJsonFault } from './json-syntax.ts';
 
 const MAX_BODY_FILE_BYTES = 256 * MB;
 
@@ -199,15 +199,15 @@ const cut = (text: string) => (text.length > MAX_SHOWN ? `${text.slice(0, MAX_SH
 export function assertExactIntegers(text: string, named: string): void {
   // Only long ones can be lost.
   if (!/\d{16}/.test(text)) return;
-  for (const piece of outsideTexts(text)) {
-    for (const [part] of piece.matchAll(/-?\d[\d.eE+-]*/g)) {
-      if (!/^-?\d{16,}$/.test(part) || isKept(part)) continue;
-      const shown = part.length > 40 ? `${part.slice(0, 40)}…` : part;
-      throw usage(
-        `${named}: ${shown} has more digits than a JSON number keeps`,
-        'write it in quotes to send it as text',
-      );
-    }
+  const tokens = new JsonTokens(text);
+  while (tokens.next()) {
+    const part = tokens.kind === 'word' ? text.slice(tokens.start, tokens.end) : '';
+    if (!/^-?\d{16,}$/.test(part) || isKept(part)) continue;
+    const shown = part.length > 40 ? `${part.slice(0, 40)}…` : part;
+    throw usage(
+      `${named}: ${shown} has more digits than a JSON number keeps`,
+      'write it in quotes to send it as text',
+    );
   }
 }
 
@@ -216,25 +216,6 @@ function isKept(digits: string): boolean {
   if (!Number.isFinite(number)) return false;
   const written = JSON.stringify(number);
   return /^-?\d+$/.test(written) ? written === digits : BigInt(digits) === BigInt(number);
-}
-
-/** What stands between the texts of JSON; by hand, as a pattern runs out of stack in a text of many megabytes. */
-function* outsideTexts(json: string): Generator<string> {
-  for (let from = 0; from < json.length; ) {
-    const open = json.indexOf('"', from);
-    yield json.slice(from, open < 0 ? json.length : open);
-    if (open < 0) return;
-    let close = json.indexOf('"', open + 1);
-    while (close >= 0 && isEscaped(json, close)) close = json.indexOf('"', close + 1);
-    if (close < 0) return;
-    from = close + 1;
-  }
-}
-
-function isEscaped(json: string, at: number): boolean {
-  let backslashes = 0;
-  while (json[at - 1 - backslashes] === '\\') backslashes += 1;
-  return backslashes % 2 === 1;
 }
 
 /** Deeper than any body that the gateway documents, and far from the depth at which writing JSON fails. */

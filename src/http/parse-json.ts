@@ -1,3 +1,5 @@
+import { indentJson, JsonTokens } from '../json-text.ts';
+
 /** No documented reply nests a tenth as deep; what walks through one may recurse this far. */
 export const MAX_JSON_DEPTH = 256;
 
@@ -37,77 +39,39 @@ export function parseJson(text: string): unknown {
   }
 }
 
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const BACKSLASH = 0x5c;
-
 /** Before each value stands a comma, or the bracket that it is the first behind. */
 function checkShape(text: string): void {
   let depth = 0;
   let values = 1;
   const fields = new Uint32Array(MAX_JSON_DEPTH + 1);
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) at = endOfText(text, at);
-    else if (code === COMMA) values += 1;
-    else if (code === COLON) {
+  const tokens = new JsonTokens(text);
+  while (tokens.next()) {
+    const { kind } = tokens;
+    if (kind === ',') values += 1;
+    else if (kind === ':') {
       const count = (fields[depth] ?? 0) + 1;
       fields[depth] = count;
       if (count > MAX_RECORD_FIELDS) values += TABLE_FIELD_VALUES - 1;
-    }
-    // Both brackets of each kind differ by 2, and in bit 5 from the other kind's.
-    else if ((code | 0x20) === 0x7b) {
+    } else if (kind === '{' || kind === '[') {
       depth += 1;
       values += 1;
       if (depth > MAX_JSON_DEPTH) {
         throw new UnreadableJson(`JSON that nests deeper than ${MAX_JSON_DEPTH} levels`);
       }
       fields[depth] = 0;
-    } else if ((code | 0x20) === 0x7d) depth -= 1;
+    } else if (kind === '}' || kind === ']') depth -= 1;
     if (values > MAX_JSON_VALUES) {
       throw new UnreadableJson(`JSON of more than ${MAX_JSON_VALUES.toLocaleString('en')} values`);
     }
   }
 }
 
-/** Where the quote stands that ends a text; the end of all where none does. */
-function endOfText(text: string, from: number): number {
-  for (let at = text.indexOf('"', from + 1); at >= 0; at = text.indexOf('"', at + 1)) {
-    let escapes = 0;
-    while (text.charCodeAt(at - 1 - escapes) === BACKSLASH) escapes += 1;
-    if (escapes % 2 === 0) return at;
-  }
-  return text.length;
-}
-
-const INDENT = '  ';
-const token = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
-
-/**
- * JSON text in lines, indented by two; strings and numbers stay as they were written. Undefined for a text that is not
- * JSON. A list or an object that is empty stays on its line.
- */
+/** JSON text as `indentJson` writes it, with a line's end; undefined for a text that is not JSON. */
 export function prettyJson(text: string): string | undefined {
   try {
     parseJson(text);
   } catch {
     return undefined;
   }
-  let out = '';
-  let depth = 0;
-  const line = () => `\n${INDENT.repeat(depth)}`;
-  let before = '';
-  for (const [part] of text.matchAll(token)) {
-    if (part === '}' || part === ']') {
-      depth -= 1;
-      out += before === '{' || before === '[' ? part : line() + part;
-    } else {
-      if (before === '{' || before === '[') out += line();
-      out += part === ':' ? ': ' : part === ',' ? `,${line()}` : part;
-      if (part === '{' || part === '[') depth += 1;
-    }
-    before = part;
-  }
-  return `${out}\n`;
+  return `${indentJson(text)}\n`;
 }

@@ -12,7 +12,6 @@ import {
   parseSet,
   readJsonBody,
 } from '../../src/flags/json-body.ts';
-import { findJsonFault } from '../../src/flags/json-syntax.ts';
 import { MB } from '../../src/gateway/limits.ts';
 
 function withFile(content: string | Uint8Array): string {
@@ -103,33 +102,6 @@ describe('readJsonBody', () => {
     await expect(read('b.json')).rejects.toThrow('is larger than 256 MB');
     await expect(readJsonBody('-', { cwd, stdin: stdin().destroy() })).rejects.toThrow(
       'stdin has been read already',
-    );
-  });
-});
-
-describe('findJsonFault', () => {
-  it('finds a fault in exactly the texts that are not JSON', async () => {
-    const damaged = fc
-      .tuple(
-        fc.json(),
-        fc.nat(),
-        fc.constantFrom('', ',', '}', ']', '"', ':', '\\', '0', '-', '.', 'e', ' ', '\n', 'null'),
-      )
-      .map(([text, at, piece]) => {
-        const cut = at % (text.length + 1);
-        return text.slice(0, cut) + piece + text.slice(cut + (at % 3));
-      });
-    await fc.assert(
-      fc.property(damaged, (text) => {
-        let isJson = true;
-        try {
-          JSON.parse(text);
-        } catch {
-          isJson = false;
-        }
-        expect(findJsonFault(text) === undefined).toBe(isJson);
-      }),
-      { numRuns: 1000 },
     );
   });
 });

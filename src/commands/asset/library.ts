@@ -11,7 +11,8 @@ import { bareId, LibraryId, projectField } from '../../gateway/asset/fields.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Reply, RequestInput } from '../../http/client.ts';
 import { shellQuote } from '../../http/show-request.ts';
-import { compactJson, oneLine } from '../../io/escape.ts';
+import { oneLine } from '../../io/escape.ts';
+import { compactJson } from '../../json-text.ts';
 import { showInstead } from '../show-instead.ts';
 
 /**

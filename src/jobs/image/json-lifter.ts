@@ -1,3 +1,5 @@
+import { JsonTokens } from '../../json-text.ts';
+
 /** Takes one text that is lifted out of a JSON text, in pieces, its escapes undone. */
 export interface LiftedText {
   /** The bytes are valid only during the call. */
@@ -25,11 +27,8 @@ const base64Fields: ReadonlySet<string> = new Set([
 ]);
 const DATA_URI = 'data:image';
 
-const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-const COLON = 0x3a;
 const LOWER_U = 0x75;
-const isBlank = (byte: number) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
 /** What stands for a character after a backslash. */
 const escapes: Readonly<Record<number, number>> = { 98: 8, 102: 12, 110: 10, 114: 13, 116: 9 };
 
@@ -53,108 +52,83 @@ export class Rest {
   }
 }
 
+/** As much of a text as tells whether it is the name of a field that holds Base64. */
+const LONGEST_WORD = 64;
+
 /**
- * Lifts Base64 out of a JSON text as it comes, byte by byte, so that an image of 25 MB is never held: every text under a
- * field that holds Base64, and every data URI of an image, goes to what `lift` returns for it; the rest is kept for
- * JSON.parse. Written here because no library was found that hands on one text in pieces: stream-json and
- * @streamparser/json collect it first. It takes broken JSON as it comes; JSON.parse of the rest tells.
+ * Lifts Base64 out of a JSON text as it comes, so that an image of 25 MB is never held: every text under a field that
+ * holds Base64, and every data URI of an image, goes to what `lift` returns for it; the rest is kept for JSON.parse.
+ * Written here because no library was found that hands on one text in pieces: stream-json and @streamparser/json collect
+ * it first. It takes broken JSON as it comes; JSON.parse of the rest tells.
  */
 export class JsonLifter {
   private readonly mark = `lifted-${crypto.randomUUID()}-`;
   /** Grows by doubling: a million small pieces of their own would take a hundred times their bytes. */
   private rest = Buffer.alloc(1024);
   private restBytes = 0;
-  private state: 'between' | 'text' | 'start' | 'lifted' = 'between';
-  /** The last text that was read: a key, if a colon follows it. */
+  private readonly tokens = new JsonTokens();
+  /** What the tokens are in: a text that stays, one that goes, one of which that is not known yet, or none. */
+  private within: 'none' | 'begun' | 'kept' | 'lifted' = 'none';
+  /** The beginning of the last text that was read: a key, if a colon follows it. */
   private word = '';
   private key: string | undefined;
-  /** The beginning of a text of which it is not known yet whether it is a data URI. */
-  private start = '';
   private escape: 'none' | 'begun' | { digits: string } = 'none';
   private lifted: LiftedText | undefined;
   private count = 0;
-  /** No quote of this chunk stands before this place. */
-  private quoteAt = -1;
 
   constructor(private readonly lift: (index: number) => LiftedText) {}
 
   /** Throws what a lifted text throws, and RangeError where the rest, or the number of images, is beyond all measure. */
   push(chunk: Uint8Array): void {
-    this.quoteAt = -1;
-    for (let at = 0; at < chunk.length; ) {
-      if (this.state === 'lifted') at = this.passOn(chunk, at);
-      else if (this.state === 'start') at = this.begin(chunk, at);
-      else if (this.state === 'text') at = this.pastText(chunk, at);
-      else at = this.pastStructure(chunk, at);
+    const { tokens } = this;
+    // One character for each byte: places in the text are places in the chunk.
+    const text = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('latin1');
+    let from = 0;
+    tokens.push(text);
+    while (tokens.next()) {
+      const { kind, isOpen } = tokens;
+      if (kind !== 'text') {
+        this.key = kind === ':' ? this.word : undefined;
+        continue;
+      }
+      const begin = this.within === 'none' ? tokens.start + 1 : tokens.start;
+      const end = isOpen ? tokens.end : tokens.end - 1;
+      if (this.within === 'none') {
+        this.word = '';
+        this.within = 'begun';
+      }
+      const before = this.word;
+      this.word += text.slice(begin, Math.min(end, begin + LONGEST_WORD - before.length));
+      if (this.within === 'begun') {
+        this.keep(chunk.subarray(from, begin));
+        from = begin;
+        this.within = this.decide(isOpen);
+        if (this.within === 'kept') this.keepText(before);
+        else if (this.within === 'lifted') this.beginLifted(before);
+      }
+      if (this.within === 'lifted') this.passOn(chunk.subarray(begin, end));
+      if (this.within !== 'kept') from = end;
+      if (isOpen) continue;
+      if (this.within === 'lifted') this.endLifted();
+      this.key = undefined;
+      this.within = 'none';
     }
+    this.keep(chunk.subarray(from));
   }
 
   /** What is left. */
   end(): Rest {
-    if (this.state === 'start') this.keepText(this.start);
+    if (this.within === 'begun') this.keepText(this.word);
     const marked = new TextDecoder().decode(this.rest.subarray(0, this.restBytes));
     return new Rest(marked, new RegExp(`${this.mark}(\\d+)`, 'g'));
   }
 
-  private pastStructure(chunk: Uint8Array, from: number): number {
-    for (let at = from; at < chunk.length; at += 1) {
-      const byte = chunk[at] ?? 0;
-      if (byte === QUOTE) {
-        this.keep(chunk.subarray(from, at + 1));
-        this.word = '';
-        this.start = '';
-        this.state = 'start';
-        return at + 1;
-      }
-      if (byte === COLON) this.key = this.word;
-      else if (!isBlank(byte)) this.key = undefined;
-    }
-    this.keep(chunk.subarray(from));
-    return chunk.length;
-  }
-
-  /** A text that stays; `word` keeps as much of it as a key may have. */
-  private pastText(chunk: Uint8Array, from: number): number {
-    for (let at = from; at < chunk.length; at += 1) {
-      const byte = chunk[at] ?? 0;
-      if (this.escape !== 'none') this.escape = 'none';
-      else if (byte === BACKSLASH) this.escape = 'begun';
-      else if (byte === QUOTE) {
-        this.keep(chunk.subarray(from, at + 1));
-        this.key = undefined;
-        this.state = 'between';
-        return at + 1;
-      }
-      if (this.word.length < 64) this.word += String.fromCharCode(byte);
-    }
-    this.keep(chunk.subarray(from));
-    return chunk.length;
-  }
-
-  /** The first characters of a value: whether it is one to be lifted. */
-  private begin(chunk: Uint8Array, from: number): number {
-    const isBase64 = base64Fields.has(this.key ?? '');
-    for (let at = from; at < chunk.length; at += 1) {
-      const byte = chunk[at] ?? 0;
-      if (isBase64 && byte !== QUOTE) {
-        this.beginLifted('');
-        return at;
-      }
-      const next = this.start + String.fromCharCode(byte);
-      if (byte === QUOTE || !DATA_URI.startsWith(next.toLowerCase())) {
-        this.keepText(this.start);
-        this.word = this.start;
-        this.start = '';
-        this.state = 'text';
-        return at;
-      }
-      this.start = next;
-      if (next.length === DATA_URI.length) {
-        this.beginLifted(next);
-        return at + 1;
-      }
-    }
-    return chunk.length;
+  /** Whether the text of which `word` is the beginning goes; undecided while only a part of `data:image` has come. */
+  private decide(isOpen: boolean): 'begun' | 'kept' | 'lifted' {
+    const word = this.word.toLowerCase();
+    const goes = base64Fields.has(this.key ?? '') ? word !== '' : word.startsWith(DATA_URI);
+    if (goes) return 'lifted';
+    return isOpen && DATA_URI.startsWith(word) ? 'begun' : 'kept';
   }
 
   private beginLifted(start: string): void {
@@ -162,33 +136,33 @@ export class JsonLifter {
     this.keepText(`${this.mark}${this.count}`);
     this.lifted = this.lift(this.count);
     this.count += 1;
-    this.start = '';
-    this.state = 'lifted';
     if (start !== '') this.lifted.push(Buffer.from(start, 'latin1'));
   }
 
-  private passOn(chunk: Uint8Array, from: number): number {
-    if (this.escape !== 'none') return this.pastEscape(chunk[from] ?? 0, from);
-    if (this.quoteAt < from) this.quoteAt = endOr(chunk.indexOf(QUOTE, from), chunk);
-    const run = chunk.subarray(from, this.quoteAt);
-    const backslash = run.indexOf(BACKSLASH);
-    const end = backslash < 0 ? this.quoteAt : from + backslash;
-    if (end > from) this.lifted?.push(chunk.subarray(from, end));
-    if (backslash >= 0) {
-      this.escape = 'begun';
-      return end + 1;
-    }
-    if (end === chunk.length) return end;
-    this.keep(chunk.subarray(end, end + 1));
+  private endLifted(): void {
+    // An escape that its text cuts off is none, and a NUL is no Base64.
+    if (this.escape !== 'none') this.unescaped(0);
     this.lifted?.end();
     this.lifted = undefined;
-    this.key = undefined;
-    this.state = 'between';
-    return end + 1;
+  }
+
+  private passOn(run: Uint8Array): void {
+    for (let at = 0; at < run.length; ) {
+      if (this.escape !== 'none') {
+        this.pastEscape(run[at] ?? 0);
+        at += 1;
+        continue;
+      }
+      const backslash = run.indexOf(BACKSLASH, at);
+      const end = backslash < 0 ? run.length : backslash;
+      if (end > at) this.lifted?.push(run.subarray(at, end));
+      if (backslash >= 0) this.escape = 'begun';
+      at = end + 1;
+    }
   }
 
   /** `\/`, `\n`, `\u002f` in a lifted text; each comes byte by byte, because it may lie across chunks. */
-  private pastEscape(byte: number, at: number): number {
+  private pastEscape(byte: number): void {
     if (this.escape === 'begun') {
       if (byte === LOWER_U) this.escape = { digits: '' };
       else this.unescaped(escapes[byte] ?? byte);
@@ -198,8 +172,6 @@ export class JsonLifter {
       // Beyond Latin-1 nothing is Base64; a NUL is refused as well as any.
       else this.unescaped(/^00[0-9a-f]{2}$/i.test(digits) ? Number.parseInt(digits, 16) : 0);
     }
-    if (this.quoteAt === at) this.quoteAt = -1;
-    return at + 1;
   }
 
   private unescaped(byte: number): void {
@@ -226,8 +198,6 @@ export class JsonLifter {
     this.restBytes = total;
   }
 }
-
-const endOr = (index: number, chunk: Uint8Array): number => (index < 0 ? chunk.length : index);
 
 /**
  * Which of the texts lifted out of a reply are no unfinished work: neither inside a thought nor of a partial image.

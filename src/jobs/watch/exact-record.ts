@@ -1,9 +1,7 @@
-import { compactJson } from '../../io/escape.ts';
+import { compactJson, JsonTokens, placeOf } from '../../json-text.ts';
 
 // The gateway's records are printed as they came; a number that JavaScript cannot hold would come out changed, so the text
 // of such a record travels beside its value. Rare: `mayHoldLongNumber` is asked first, and only then is this loaded.
-
-const token = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
 
 /**
  * The text of a part of a reply on one line, where it holds a number that would be written with another value; undefined
@@ -11,13 +9,16 @@ const token = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
  */
 export function exactText(text: string, json: unknown, part: unknown): string | undefined {
   const path = pathTo(json, part);
-  const cut = path && cutText(text, path);
+  const place = path && placeOf(text, path);
+  const cut = place && text.slice(place.start, place.end);
   return cut !== undefined && losesNumber(cut) ? compactJson(cut) : undefined;
 }
 
 function losesNumber(text: string): boolean {
-  for (const [word] of text.matchAll(token)) {
-    if (!word.startsWith('"') && digitsOf(word) !== digitsOf(String(Number(word)))) return true;
+  const tokens = new JsonTokens(text);
+  while (tokens.next()) {
+    const word = tokens.kind === 'word' ? text.slice(tokens.start, tokens.end) : '';
+    if (/^[\d-]/.test(word) && digitsOf(word) !== digitsOf(String(Number(word)))) return true;
   }
   return false;
 }
@@ -47,54 +48,4 @@ function pathTo(json: unknown, part: unknown): (string | number)[] | undefined {
     });
   }
   return undefined;
-}
-
-/** The text of the value at the end of a path, in JSON that has been read before. */
-function cutText(text: string, path: readonly (string | number)[]): string | undefined {
-  let at = skipSpace(text, 0);
-  for (const name of path) {
-    const member = memberAt(text, at, name);
-    if (member === undefined) return undefined;
-    at = member;
-  }
-  return text.slice(at, endOf(text, at));
-}
-
-/** Where a member's value begins; of a name that stands twice the last, as when it is read. */
-function memberAt(text: string, open: number, name: string | number): number | undefined {
-  let found: number | undefined;
-  let at = skipSpace(text, open + 1);
-  for (let place = 0; at < text.length && text[at] !== '}' && text[at] !== ']'; place += 1) {
-    let isWanted = place === name;
-    if (text[open] === '{') {
-      const end = endOf(text, at);
-      isWanted = JSON.parse(text.slice(at, end)) === name;
-      at = skipSpace(text, skipSpace(text, end) + 1);
-    }
-    if (isWanted) found = at;
-    at = skipSpace(text, endOf(text, at));
-    if (text[at] === ',') at = skipSpace(text, at + 1);
-  }
-  return found;
-}
-
-function skipSpace(text: string, from: number): number {
-  let at = from;
-  while (at < text.length && ' \n\r\t'.includes(text.charAt(at))) at += 1;
-  return at;
-}
-
-const piece = /"[^"\\]*(?:\\.[^"\\]*)*"|[^"[\]{},:\s]+|[[\]{}]|[\s,:]+/y;
-
-/** Where a value ends that begins here. */
-function endOf(text: string, from: number): number {
-  let depth = 0;
-  piece.lastIndex = from;
-  for (;;) {
-    const [word] = piece.exec(text) ?? [];
-    if (word === undefined) return text.length;
-    if (word === '{' || word === '[') depth += 1;
-    if (word === '}' || word === ']') depth -= 1;
-    if (depth === 0) return piece.lastIndex;
-  }
 }

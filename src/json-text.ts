@@ -1,0 +1,230 @@
+/** A mark by itself; a `text` in quotes; a `word` (a number, true, false, null); a character that JSON has no place for. */
+export type JsonKind = '{' | '}' | '[' | ']' | ',' | ':' | 'text' | 'word' | 'other';
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** The kind that a character below U+0080 begins; none for a blank. */
+const kinds: readonly (JsonKind | undefined)[] = Array.from({ length: 128 }, (_, code) => {
+  const character = String.fromCharCode(code);
+  if (' \t\n\r'.includes(character)) return undefined;
+  if ('{}[],:'.includes(character)) return character as JsonKind;
+  if (code === QUOTE) return 'text';
+  return /[\w.+-]/.test(character) ? 'word' : 'other';
+});
+
+/**
+ * The tokens of JSON text, one after the other, from a place in it: the one place that knows where a text in quotes ends.
+ * It takes text that comes in pieces, and what is no JSON as well; it allocates nothing, because every reply passes here.
+ */
+export class JsonTokens {
+  kind: JsonKind = 'other';
+  /** Where the token stands in the piece; one that began in an earlier piece goes on at 0. */
+  start = 0;
+  end: number;
+  /** Whether the token is a `text` whose closing quote has not come; the next piece goes on with it. */
+  isOpen = false;
+  private isEscaped = false;
+
+  constructor(
+    private text = '',
+    from = 0,
+  ) {
+    this.end = from;
+  }
+
+  /** Goes on with the next piece, once all tokens of the one before are read. */
+  push(text: string): void {
+    this.text = text;
+    this.end = 0;
+  }
+
+  /** Moves on to the next token; false where there is none. */
+  next(): boolean {
+    const { text } = this;
+    const { length } = text;
+    for (let at = this.end; at < length; at += 1) {
+      if (this.isOpen) return this.readText(at, at);
+      const code = text.charCodeAt(at);
+      const kind = code < 128 ? kinds[code] : 'other';
+      if (kind === undefined) continue;
+      if (kind === 'text') return this.readText(at, at + 1);
+      this.kind = kind;
+      this.start = at;
+      at += 1;
+      if (kind === 'word') while (at < length && kinds[text.charCodeAt(at)] === 'word') at += 1;
+      this.end = at;
+      return true;
+    }
+    this.end = length;
+    return false;
+  }
+
+  private readText(start: number, content: number): boolean {
+    const { text } = this;
+    const from = this.isEscaped ? content + 1 : content;
+    this.kind = 'text';
+    this.start = start;
+    for (let at = text.indexOf('"', from); at >= 0; at = text.indexOf('"', at + 1)) {
+      if (this.isEscapedAt(at, from)) continue;
+      this.end = at + 1;
+      this.isOpen = false;
+      this.isEscaped = false;
+      return true;
+    }
+    this.end = text.length;
+    this.isOpen = true;
+    this.isEscaped = this.isEscapedAt(text.length, from);
+    return true;
+  }
+
+  private isEscapedAt(at: number, from: number): boolean {
+    let before = at;
+    while (before > from && this.text.charCodeAt(before - 1) === BACKSLASH) before -= 1;
+    return (at - before) % 2 === 1;
+  }
+}
+
+/** Where a value stands in JSON text. */
+export interface JsonPlace {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** What stands directly in the object or list that begins at a place of valid JSON, by name or by number from 0. */
+export function* membersOf(text: string, from: number): Generator<JsonPlace & { name: string | number }> {
+  const tokens = new JsonTokens(text, from);
+  tokens.next();
+  let depth = tokens.kind === '{' || tokens.kind === '[' ? 1 : 0;
+  let name: string | number | undefined;
+  let count = 0;
+  let start: number | undefined;
+  let end = 0;
+  while (depth > 0 && tokens.next()) {
+    const { kind } = tokens;
+    if (kind === '}' || kind === ']') depth -= 1;
+    if (depth === 0 || (depth === 1 && kind === ',')) {
+      if (start !== undefined) yield { name: name ?? count, start, end };
+      count += 1;
+      start = undefined;
+    } else if (depth === 1 && kind === ':') {
+      name = JSON.parse(text.slice(start, end)) as string;
+      start = undefined;
+    } else {
+      start ??= tokens.start;
+      end = tokens.end;
+    }
+    if (kind === '{' || kind === '[') depth += 1;
+  }
+}
+
+/** Where the value at the end of a path stands in valid JSON; of a name that stands twice the last, as when it is read. */
+export function placeOf(text: string, path: readonly (string | number)[]): JsonPlace | undefined {
+  let place: JsonPlace = { start: 0, end: text.length };
+  for (const name of path) {
+    let found: JsonPlace | undefined;
+    for (const member of membersOf(text, place.start)) if (member.name === name) found = member;
+    if (found === undefined) return undefined;
+    place = found;
+  }
+  return place;
+}
+
+/** JSON text on one line, otherwise as it came: only the white space between its tokens goes. */
+export function compactJson(text: string): string {
+  const tokens = new JsonTokens(text);
+  let out = '';
+  while (tokens.next()) out += text.slice(tokens.start, tokens.end);
+  return out;
+}
+
+const INDENT = '  ';
+
+/**
+ * Valid JSON text in lines, indented by two; texts and numbers stay as they were written. A list or an object that is empty
+ * stays on its line.
+ */
+export function indentJson(text: string): string {
+  const tokens = new JsonTokens(text);
+  let out = '';
+  let depth = 0;
+  const line = () => `\n${INDENT.repeat(depth)}`;
+  let hasBegun = false;
+  while (tokens.next()) {
+    const { kind } = tokens;
+    const opens = kind === '{' || kind === '[';
+    if (kind === '}' || kind === ']') {
+      depth -= 1;
+      if (!hasBegun) out += line();
+    } else if (hasBegun) out += line();
+    out += text.slice(tokens.start, tokens.end);
+    if (opens) depth += 1;
+    if (kind === ':') out += ' ';
+    if (kind === ',') out += line();
+    hasBegun = opens;
+  }
+  return out;
+}
+
+/** Where a text stops being JSON, and why. */
+export interface JsonFault {
+  /** Both counted from 1; the column in UTF-16 code units. */
+  readonly line: number;
+  readonly column: number;
+  readonly problem: string;
+}
+
+const SCALAR = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)$/;
+const ESCAPE_OR_FAULT = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\|[\x00-\x1f]/g;
+
+/** Finds the first fault of a text that JSON.parse refused, whose own message often has no position. None: it is JSON. */
+export function findJsonFault(text: string): JsonFault | undefined {
+  const closers: ('}' | ']')[] = [];
+  let expected: 'value' | 'first' | 'name' | 'colon' | 'more' = 'value';
+  const tokens = new JsonTokens(text);
+  const fault = (offset: number, problem: string): JsonFault => {
+    const before = text.slice(0, offset);
+    return { line: before.split('\n').length, column: offset - before.lastIndexOf('\n'), problem };
+  };
+  const shown = (at: number) => JSON.stringify(String.fromCodePoint(text.codePointAt(at) ?? 0));
+  for (;;) {
+    const isThere = tokens.next();
+    const { kind, start, end } = tokens;
+    const closer = closers.at(-1);
+    const isNamed: boolean = closer === '}' && (expected === 'name' || expected === 'first');
+    if (expected === 'more' && closer === undefined)
+      return isThere ? fault(start, 'more text after the end of the JSON') : undefined;
+    if (!isThere) {
+      return fault(text.length, closer ? `the text ends before its ${closer}` : 'there is no JSON in it');
+    }
+    if (kind === closer && (expected === 'first' || expected === 'more')) {
+      closers.pop();
+      expected = 'more';
+    } else if (expected === 'more') {
+      if (kind !== ',') return fault(start, `a comma or ${closer} is missing before ${shown(start)}`);
+      expected = closer === '}' ? 'name' : 'value';
+    } else if (expected === 'colon') {
+      if (kind !== ':') return fault(start, `a colon is missing before ${shown(start)}`);
+      expected = 'value';
+    } else if (kind === 'text') {
+      for (const { 0: found, index } of text.slice(start + 1, end).matchAll(ESCAPE_OR_FAULT)) {
+        const at = start + 1 + index;
+        if (found === '\\')
+          return fault(at, 'an unknown escape stands in a text: a backslash is written \\\\');
+        if (found < ' ')
+          return fault(at, 'a line break or control character stands in a text: write it as \\n, \\t, …');
+      }
+      if (tokens.isOpen) return fault(start, 'this text has no closing quote');
+      expected = isNamed ? 'colon' : 'more';
+    } else if (isNamed) {
+      return fault(start, `a name in double quotes is expected, not ${shown(start)}`);
+    } else if (kind === '{' || kind === '[') {
+      closers.push(kind === '{' ? '}' : ']');
+      expected = 'first';
+    } else if (kind === 'word' && SCALAR.test(text.slice(start, end))) expected = 'more';
+    else {
+      const word = kind === 'word' && JSON.stringify(text.slice(start, Math.min(end, start + 20)));
+      return fault(start, `a value is expected, not ${word || shown(start)}`);
+    }
+  }
+}
