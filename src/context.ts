@@ -60,6 +60,21 @@ export function commandFor(words: string, { globals }: Pick<Context, 'globals'>)
   ].join(' ');
 }
 
+/**
+ * A paid request under way is not dropped, as its reply holds what was paid for: an interrupt meanwhile says so. What is
+ * given back ends that.
+ */
+export function tellIfInterrupted(
+  { io, signal }: Pick<Context, 'io' | 'signal'>,
+  isUnderWay = () => true,
+): () => void {
+  const tell = () => {
+    if (isUnderWay()) io.note('waiting for the answer to a paid request; interrupt again to end at once');
+  };
+  signal.addEventListener('abort', tell);
+  return () => signal.removeEventListener('abort', tell);
+}
+
 /** A gateway, ready to be used. */
 export interface Access {
   /** How it stands in the ledger: its address; the embedded one has a new address in every run. */

@@ -1,6 +1,6 @@
 import { defineCommand, type Outcome } from '../command.ts';
 import { SLOW_ANSWER_SILENCE_MS } from '../config/table.ts';
-import type { Context } from '../context.ts';
+import { type Context, tellIfInterrupted } from '../context.ts';
 import { GwError, usage } from '../errors.ts';
 import { applySets, type JsonObject, readJsonAsWritten, readJsonFile } from '../flags/json-body.ts';
 import { refuseSharedStdin } from '../flags/prompt.ts';
@@ -106,8 +106,7 @@ async function send(endpoint: Endpoint, input: RequestInput, ctx: Context): Prom
   if (endpoint.resend === 'paid') {
     io.note('what this creates is paid for and not in the ledger: keep its ID, no gw jobs command knows it');
   }
-  const tell = () => io.note('waiting for the answer to a paid request; interrupt again to end at once');
-  if (endpoint.resend === 'paid') signal.addEventListener('abort', tell);
+  const stopTelling = tellIfInterrupted(ctx, () => endpoint.resend === 'paid');
   const passed = passOn(io);
   let refused: WireReply | undefined;
   try {
@@ -123,7 +122,7 @@ async function send(endpoint: Endpoint, input: RequestInput, ctx: Context): Prom
     else await passed.end().catch(() => {});
     throw withoutLedger(error, endpoint);
   } finally {
-    signal.removeEventListener('abort', tell);
+    stopTelling();
   }
   const error = refusalIn(await passed.end(), endpoint);
   return error === undefined ? {} : { error };

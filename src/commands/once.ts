@@ -1,24 +1,27 @@
 import type { Outcome } from '../command.ts';
-import type { Access, Context } from '../context.ts';
-import type { PollFlags, SaveFlags } from '../flags/job-flags.ts';
-import type { FoundOnce, OnceDeps } from '../jobs/create/once.ts';
+import { type Access, type Context, originOfGateway } from '../context.ts';
+import type { OnceFlags, PollFlags, SaveFlags } from '../flags/job-flags.ts';
+import { type FoundOnce, makeOnce, type OncePlace, type OnceRequest } from '../jobs/create/once.ts';
 import { endedOutcome, resultOf, savePlanOf, taskJob } from './jobs/task-job.ts';
 import { followFromFlags, type JobResult, waitDeadlineMs } from './video/follow-job.ts';
 import { createFollowers } from './video/followers.ts';
 
-export { makeOnce } from '../jobs/create/once.ts';
-
 // How a command makes a job under a key, and goes on with one that stands under it; loaded only with --once.
 
-export async function onceDeps({ client, keyId }: Access, ctx: Context): Promise<OnceDeps> {
-  return {
-    ledger: await ctx.ledger(),
-    clock: ctx.clock,
-    signal: ctx.signal,
-    keyId,
-    client: async () => client,
-    note: (text) => ctx.io.note(text),
-  };
+interface AskedOnce extends Omit<OnceRequest, 'name' | 'again' | 'origin'> {
+  readonly flags: OnceFlags;
+}
+
+/** Makes the job of --once, or finds the one that stands under its key; throws as `makeOnce` does. */
+export async function makeUnderKey<T>(
+  { flags: { once: name = '', again = false }, ...asked }: AskedOnce,
+  { client, keyId, name: gateway }: Access,
+  make: (place: OncePlace) => Promise<T>,
+  { clock, io, ledger, signal }: Context,
+) {
+  const deps = { ledger: await ledger(), clock, signal, keyId, client: async () => client };
+  const request = { ...asked, name, again, origin: originOfGateway(gateway) };
+  return makeOnce(request, { ...deps, note: (text) => io.note(text) }, make);
 }
 
 /**

@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import type { Outcome } from '../../command.ts';
 import type { Settings } from '../../config/settings.ts';
 import { SLOW_ANSWER_SILENCE_MS } from '../../config/table.ts';
-import { type Access, type Context, originOfGateway } from '../../context.ts';
+import { type Access, type Context, tellIfInterrupted } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import type { FlagOfPath } from '../../flags/breaches.ts';
 import { type BudgetFlags, type OnceFlags, type SaveFlags, sidecarBy } from '../../flags/job-flags.ts';
@@ -13,7 +13,7 @@ import { EDIT_MASK_FIELD } from '../../gateway/image/create.ts';
 import { imageFamily } from '../../gateway/image/job.ts';
 import { readImageUsage } from '../../gateway/image/reply.ts';
 import type { RequestInput } from '../../http/client.ts';
-import type { FoundOnce, OncePlace } from '../../jobs/create/once.ts';
+import type { OncePlace } from '../../jobs/create/once.ts';
 import { createImages, type ImageOutcome, type ImageRequest } from '../../jobs/image/create-images.ts';
 import { checkTarget, refuseOneName } from '../../jobs/save/check-target.ts';
 import { isFixedName, planTarget } from '../../jobs/save/output-path.ts';
@@ -94,8 +94,11 @@ export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<Sen
     await warnOfAlike(intent, (before) => before.bodySha256 === intent.bodySha256, ctx);
     outcome = await make();
   } else {
-    const got = await makeUnderKey(ready, access, intent, make, ctx);
-    if ('found' in got) return goOn(got.found, ready, ctx);
+    const { goOnWith, makeUnderKey } = await import('../once.ts');
+    const { flags, flagOf } = ready;
+    const asked = { flags, family: imageFamily, intent, body: await askedOf(input), flagOf };
+    const got = await makeUnderKey(asked, access, make, ctx);
+    if ('found' in got) return { result: await goOnWith(got.found, flags, ctx), files: got.found.job.files };
     outcome = got.made;
   }
   for (const partial of outcome.partials) ctx.io.note(`partial image kept: ${partial}`);
@@ -114,29 +117,6 @@ export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<Sen
   };
 }
 
-/** Makes the images of --once, or finds those that stand under its key. */
-async function makeUnderKey(
-  { input, flags, flagOf }: ReadyRequest,
-  access: Access,
-  intent: ImageRequest['intent'],
-  make: (place: OncePlace) => Promise<ImageOutcome>,
-  ctx: Context,
-) {
-  const { makeOnce, onceDeps } = await import('../once.ts');
-  const request = {
-    ...{ name: flags.once ?? '', again: flags.again ?? false, origin: originOfGateway(access.name) },
-    ...{ family: imageFamily, intent, body: await askedOf(input), flagOf },
-  };
-  return makeOnce(request, await onceDeps(access, ctx), make);
-}
-
-async function goOn(found: FoundOnce, { flags }: ReadyRequest, ctx: Context): Promise<SentImages> {
-  const { goOnWith } = await import('../once.ts');
-  const result = await goOnWith(found, flags, ctx);
-  const files = found.job.files;
-  return { result, files };
-}
-
 /** What a request asks for, its files by what they hold. */
 async function askedOf({ params, body, multipart }: RequestInput): Promise<unknown> {
   if (!multipart) return { ...params, ...(body as Record<string, unknown>) };
@@ -153,13 +133,6 @@ async function askedOf({ params, body, multipart }: RequestInput): Promise<unkno
   }
   fields.images = images;
   return fields;
-}
-
-/** A paid request under way is not dropped: its reply is what was paid for. */
-function tellIfInterrupted({ io, signal }: Context): () => void {
-  const tell = () => io.note('waiting for the answer to a paid request; interrupt again to end at once');
-  signal.addEventListener('abort', tell);
-  return () => signal.removeEventListener('abort', tell);
 }
 
 /** Fields that hold what the ledger keeps apart, or not at all: images can be megabytes, and their URLs credentials. */

@@ -2,8 +2,15 @@ import { basename } from 'node:path';
 import { type AnyCommand, defineCommand, type Outcome, ShownRequest } from '../../command.ts';
 import { trustedStateDir } from '../../config/dirs.ts';
 import type { Settings } from '../../config/settings.ts';
-import { type Access, type Context, commandFor, gatewayName, originOfGateway } from '../../context.ts';
-import { type ErrorKind, GwError, Interrupted, usage } from '../../errors.ts';
+import {
+  type Access,
+  type Context,
+  commandFor,
+  gatewayName,
+  originOfGateway,
+  tellIfInterrupted,
+} from '../../context.ts';
+import { GwError, usage } from '../../errors.ts';
 import { type BodyFlags, referencesOf, typedFlagAt } from '../../flags/body-flags.ts';
 import { type FieldVerdict, type FlagOfPath, lookAtBody, refuseOrWarn } from '../../flags/breaches.ts';
 import { type FlagSet, type FlagValues, on } from '../../flags/flag.ts';
@@ -27,10 +34,9 @@ import type { TaskFamily } from '../../gateway/task.ts';
 import { once } from '../../host.ts';
 import { type AcceptedJob, type CreateInput, createJob, digestOf } from '../../jobs/create/create.ts';
 import { type IdentifiedBody, identifyBody } from '../../jobs/create/external-id.ts';
-import type { FoundOnce, OncePlace } from '../../jobs/create/once.ts';
+import type { OncePlace } from '../../jobs/create/once.ts';
 import { checkTarget } from '../../jobs/save/check-target.ts';
 import { planTarget, withIndex } from '../../jobs/save/output-path.ts';
-import { asTheyEnd, createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
 import type { KeptRequest } from '../../ledger/event.ts';
 import { onceJobKey } from '../../ledger/job-key.ts';
 import { withoutSecrets } from '../../ledger/serialize.ts';
@@ -39,6 +45,7 @@ import { keptRequest, refuseOverBudget, warnOfAlike, withEstimate, withinBudget 
 import { showInstead } from '../show-instead.ts';
 import { followFromFlags, type JobResult, jobLines, outcomeOf, waitDeadlineMs } from './follow-job.ts';
 import { calmOf, createFollowers, type Followers } from './followers.ts';
+import type { SendPlace } from './send-many.ts';
 import { refuseSharedName } from './task-ids.ts';
 import type { Upload } from './upload.ts';
 
@@ -146,7 +153,7 @@ export function videoCreate<F extends FlagSet>(spec: VideoCreate<F>): AnyCommand
     run({ args, flags }, ctx) {
       const { count } = flags as SharedValues;
       const ready = makeReady(spec, args, flags, ctx);
-      return count === undefined ? sendOne(ready, ctx) : sendMany(ready, count, ctx);
+      return count === undefined ? createOne(ready, ctx) : createMany(ready, count, ctx);
     },
   });
 }
@@ -179,7 +186,7 @@ async function makeReady<F extends FlagSet>(
   const { count } = typed;
   if (typed.force) refuseSharedName(count ?? 1, typed.out, ctx.host.cwd);
   const { files, command } = draft.uploads;
-  const first = count === undefined ? typed : numbered(typed, 1);
+  const first = numbered(typed, count && 1);
   const validate = ctx.globals.validate === undefined;
   const shown = await showInstead(draft.endpoint, { body: identify(spec, draft, first).body }, ctx);
   if (shown !== undefined) {
@@ -189,13 +196,13 @@ async function makeReady<F extends FlagSet>(
     if (validate && ctx.online) await spec.checkFirst?.(draft.body, flagOf, { ...ctx, gateway: ctx.online });
     return withEstimate(shown, draft.settings, askedOf(spec, draft), count ?? 1, typed, ctx);
   }
-  const checkFirst = once(async () => (validate ? spec.checkFirst?.(draft.body, flagOf, ctx) : undefined));
   const upload = files.length === 0 ? undefined : await import('./upload.ts');
-  const asked = { command, yes: typed.yes === true };
-  upload?.refuseUnasked(files, asked, ctx);
-  const uploaded = upload?.uploader(files, asked, ctx) ?? (async (body: Body) => body);
-  const anyCallback = words.callbackUrl === 'auto';
-  return { spec, draft, flags: typed, flagOf, anyCallback, checkFirst, uploaded };
+  return {
+    ...{ spec, draft, flags: typed, flagOf },
+    anyCallback: words.callbackUrl === 'auto',
+    checkFirst: once(async () => (validate ? spec.checkFirst?.(draft.body, flagOf, ctx) : undefined)),
+    uploaded: upload?.uploader(files, { command, yes: typed.yes === true }, ctx) ?? (async (body) => body),
+  };
 }
 
 // Read: flags, --body and --set, prompt and media -> the body.
@@ -392,9 +399,6 @@ interface ReadyCreate {
   readonly flagOf: FlagOfPath;
   /** `--callback-url auto` */
   readonly anyCallback: boolean;
-  /** Which of several jobs it is, from 1. */
-  readonly index?: number;
-  readonly isOneOfMany?: boolean;
   checkFirst(): Promise<void>;
   /** The body with the addresses of what was uploaded. */
   uploaded(body: Readonly<Body>): Promise<Readonly<Body>>;
@@ -410,15 +414,11 @@ function identify(
   return identifyBody(family, body, onceJobKey(originOfGateway(gatewayName(settings)), once));
 }
 
-/** The flags of one job of several: its key and its place in the name of its file. */
-function numbered(flags: SharedValues, index: number): SharedValues {
-  return { ...flags, ...(flags.once !== undefined && { once: `${flags.once}/${index}` }) };
-}
+/** The flags of one job of several, each under a key of its own. */
+const numbered = (flags: SharedValues, index: number | undefined): SharedValues =>
+  flags.once === undefined || index === undefined ? flags : { ...flags, once: `${flags.once}/${index}` };
 
-/** After these the next create would meet the same. */
-const endsAll: ReadonlySet<ErrorKind> = new Set(['usage', 'auth', 'rejected', 'balance', 'budget']);
-
-async function sendOne(
+async function createOne(
   making: Promise<ReadyCreate | ShownRequest>,
   ctx: Context,
 ): Promise<Outcome<JobResult>> {
@@ -427,77 +427,33 @@ async function sendOne(
   return send(ready, { followers: createFollowers(ctx), turn: (make) => make() }, ctx);
 }
 
-/** Makes several jobs of the same body, one create after the other, each followed while the next one is made. */
-async function* sendMany(
+/** `--count N` */
+async function* createMany(
   making: Promise<ReadyCreate | ShownRequest>,
   count: number,
   ctx: Context,
 ): AsyncGenerator<Outcome<JobResult>> {
   const ready = await making;
-  if (ready instanceof ShownRequest) {
-    yield { value: ready };
-    return;
-  }
-  const followers = createFollowers(ctx, { turns: createTurns(SAVES_AT_ONCE) });
+  if (ready instanceof ShownRequest) return yield { value: ready };
+  const { spec, draft, flags } = ready;
   // Under a key some may have been made before: each is counted when its turn comes.
-  if (ready.flags.once === undefined) {
-    const { spec, draft, flags } = ready;
+  if (flags.once === undefined)
     await refuseOverBudget(draft.settings, askedOf(spec, draft), count, flags, ctx);
-  }
-  const turns = createTurns(1);
-  let isOver = false;
-  const turn = <T>(make: () => Promise<T>): Promise<T> =>
-    turns.take(0, async () => {
-      if (isOver) throw new NotMade();
-      return make().catch((error: unknown) => {
-        isOver ||= error instanceof GwError && endsAll.has(error.kind);
-        throw error;
-      });
-    });
-  const one = async (index: number): Promise<Outcome<JobResult> | undefined> => {
-    const own = { ...ready, flags: numbered(ready.flags, index), index, isOneOfMany: count > 1 };
-    try {
-      return await send(own, { followers, turn }, ctx);
-    } catch (error) {
-      return error instanceof NotMade ? undefined : { error };
-    }
-  };
-  let unmade = 0;
-  const interrupted: Outcome<JobResult>[] = [];
-  for await (const outcome of asTheyEnd(Array.from({ length: count }, (_, at) => one(at + 1)))) {
-    if (outcome === undefined) unmade += 1;
-    else if (outcome.error instanceof Interrupted) interrupted.push(outcome);
-    else yield outcome;
-  }
-  if (unmade > 0) ctx.io.note(`${unmade} of ${count} jobs were not sent after that`);
-  const [first] = interrupted;
-  if (!(first?.error instanceof Interrupted)) return;
-  const made = interrupted.filter(({ value }) => value !== undefined);
-  for (const { value } of made) if (ctx.io.mode.json || !ready.flags.wait) yield { ...(value && { value }) };
-  const next = commandFor('gw jobs wait --all', ctx);
-  throw made.length > 0
-    ? new Interrupted(first.error.signal, `pick them up with: ${next}`, `${made.length} jobs go on`)
-    : first.error;
-}
-
-/** A create of several that was left out, because an earlier one failed in a way that this one would too. */
-class NotMade extends Error {
-  override readonly name = 'NotMade';
-}
-
-/** What the creates of a run share. */
-interface SendDeps {
-  readonly followers: Followers;
-  /** One create at a time. */
-  turn<T>(make: () => Promise<T>): Promise<T>;
+  const { sendMany } = await import('./send-many.ts');
+  yield* sendMany(count, flags.wait ?? false, (one) => send(ready, one, ctx), ctx);
 }
 
 /** Throws what `createJob` throws, but for a lost outcome, which is printed under gw's own ID. */
-async function send(ready: ReadyCreate, deps: SendDeps, ctx: Context): Promise<Outcome<JobResult>> {
-  const { spec, draft, flags } = ready;
+async function send(
+  ready: ReadyCreate,
+  { index, followers, turn, isOneOfMany }: SendPlace,
+  ctx: Context,
+): Promise<Outcome<JobResult>> {
+  const { spec, draft } = ready;
   const { family } = spec;
+  const flags = numbered(ready.flags, index);
   const save = {
-    target: withIndex(draft.target, ready.index),
+    target: withIndex(draft.target, index),
     force: flags.force ?? false,
     download: flags.download === undefined,
     sidecar: sidecarBy(flags, draft.settings, ctx.host.version),
@@ -508,12 +464,17 @@ async function send(ready: ReadyCreate, deps: SendDeps, ctx: Context): Promise<O
   const once = flags.once === undefined ? undefined : { key: flags.once };
   checkTarget(save, { ...intent, once, now: ctx.clock.now(), outputsExpected: 1 });
   const deadlineMs = waitDeadlineMs(flags, ctx);
-  const { followers } = deps;
   const sending = { ready, access, intent, deadlineMs, followers };
-  const job = await deps.turn(async () => {
-    if (flags.once !== undefined) return makeUnderKey(sending, ctx);
+  const job = await turn(async () => {
+    if (flags.once !== undefined) {
+      const { makeUnderKey } = await import('../once.ts');
+      const { anyCallback, flagOf } = ready;
+      const asked = { flags, family, intent, body: draft.body, anyCallback, flagOf };
+      const got = await makeUnderKey(asked, access, (place) => make(sending, ctx, place), ctx);
+      return 'found' in got ? got : got.made;
+    }
     // The jobs of one --count are alike by intention.
-    if ((ready.index ?? 1) === 1) {
+    if ((index ?? 1) === 1) {
       const digestAs = (id: string | undefined) =>
         digestOf(identifyBody(family, draft.body, undefined, id).body);
       await warnOfAlike(intent, (before) => before.bodySha256 === digestAs(before.externalId), ctx);
@@ -549,7 +510,7 @@ async function send(ready: ReadyCreate, deps: SendDeps, ctx: Context): Promise<O
   const outcome = await followFromFlags(
     {
       ...{ id: job.id, key: job.key, family, flags, save, deadlineMs, accepted },
-      isOneOfMany: ready.isOneOfMany,
+      isOneOfMany,
     },
     followers,
     ctx,
@@ -571,26 +532,6 @@ interface LostJob {
   readonly error: GwError;
 }
 
-/** Makes the job of --once, or finds the one that stands under its key. */
-async function makeUnderKey(
-  sending: Sending,
-  ctx: Context,
-): Promise<AcceptedJob | LostJob | { readonly found: FoundOnce }> {
-  const { ready, access, intent } = sending;
-  const { spec, draft, flags, flagOf, anyCallback } = ready;
-  const { makeOnce, onceDeps } = await import('../once.ts');
-  const request = {
-    name: flags.once ?? '',
-    again: flags.again ?? false,
-    origin: originOfGateway(access.name),
-    ...{ family: spec.family, intent, body: draft.body },
-    anyCallback,
-    flagOf,
-  };
-  const got = await makeOnce(request, await onceDeps(access, ctx), (place) => make(sending, ctx, place));
-  return 'found' in got ? got : got.made;
-}
-
 /** Creates the job; one whose outcome is not known is given back, every other failure is thrown. */
 async function make(
   { ready, access, intent, deadlineMs, followers }: Sending,
@@ -603,8 +544,8 @@ async function make(
   const ledger = await ctx.ledger();
   const body = await ready.uploaded(draft.body);
   const identified = identifyBody(family, body, place?.key, place?.externalId);
-  const underWay = { now: false };
-  const stopTelling = tellIfInterrupted(underWay, ctx);
+  let isUnderWay = false;
+  const stopTelling = tellIfInterrupted(ctx, () => isUnderWay);
   let stopWaiting = () => {};
   try {
     return await createJob({
@@ -623,8 +564,8 @@ async function make(
         stopWaiting();
         stopWaiting = ctx.io.awaiting('looking for the job');
       },
-      onExchange: (isUnderWay) => {
-        underWay.now = isUnderWay;
+      onExchange: (isNow) => {
+        isUnderWay = isNow;
       },
       ...(queues(flags) && {
         queue: {
@@ -700,12 +641,3 @@ const lostOutcome = (error: GwError, family: string, key: string): Outcome<JobRe
   value: { family, id: error.facts.taskId ?? key, status: 'unknown', record: null, files: [] },
   error,
 });
-
-/** A paid request under way is not dropped: its reply holds the ID of what was paid for. */
-function tellIfInterrupted(underWay: { readonly now: boolean }, { io, signal }: Context): () => void {
-  const tell = () => {
-    if (underWay.now) io.note('waiting for the answer to a paid request; interrupt again to end at once');
-  };
-  signal.addEventListener('abort', tell);
-  return () => signal.removeEventListener('abort', tell);
-}

@@ -76,30 +76,27 @@ export interface UploadOptions {
   readonly yes: boolean;
 }
 
-/** Throws `usage` where nobody can be asked and nobody has said yes. */
-export function refuseUnasked(uploads: readonly Upload[], { yes }: UploadOptions, ctx: Context): void {
-  const [first] = uploads;
-  if (first === undefined || yes || isAsked(ctx)) return;
-  throw usage(
-    `${first.named}: upload_command would upload it, and there is no terminal to ask on`,
-    'add --yes to upload it without a question',
-  );
-}
-
 /** A batch asks nothing: its rows are made side by side. */
 const isAsked = ({ host, io, followers }: Context): boolean =>
   host.stdin.isTTY === true && io.stderrIsTerminal && followers === undefined;
 
 /**
  * Gives back what uploads the files, once however often it is called, after one question, and puts their addresses into a
- * body. Throws `usage` where the answer is no, and where the command fails or prints no https:// address.
+ * body. Throws `usage` where nobody can be asked and nobody has said yes; what is given back throws it where the answer is
+ * no, and where the command fails or prints no https:// address.
  */
 export function uploader(
   uploads: readonly Upload[],
   options: UploadOptions,
   ctx: Context,
 ): (body: Body) => Promise<Body> {
-  if (uploads.length === 0) return async (body) => body;
+  const [first] = uploads;
+  if (first && !options.yes && !isAsked(ctx)) {
+    throw usage(
+      `${first.named}: upload_command would upload it, and there is no terminal to ask on`,
+      'add --yes to upload it without a question',
+    );
+  }
   const addresses = once(async () => {
     if (!options.yes) await ask(uploads, ctx);
     const found = new Map<string, string>();

@@ -1,0 +1,64 @@
+import type { Outcome } from '../../command.ts';
+import { type Context, commandFor } from '../../context.ts';
+import { type ErrorKind, GwError, Interrupted } from '../../errors.ts';
+import { asTheyEnd, createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
+import type { JobResult } from './follow-job.ts';
+import { createFollowers, type Followers } from './followers.ts';
+
+/** Where a create stands in its run. */
+export interface SendPlace {
+  readonly followers: Followers;
+  /** One create at a time. */
+  turn<T>(make: () => Promise<T>): Promise<T>;
+  /** Which of several jobs it is, from 1. */
+  readonly index?: number;
+  readonly isOneOfMany?: boolean;
+}
+
+/** After these the next create would meet the same. */
+const endsAll: ReadonlySet<ErrorKind> = new Set(['usage', 'auth', 'rejected', 'balance', 'budget']);
+
+/** `--count N`: one create after the other, each job followed while the next one is made. */
+export async function* sendMany(
+  count: number,
+  isWaitedFor: boolean,
+  send: (place: SendPlace) => Promise<Outcome<JobResult>>,
+  ctx: Context,
+): AsyncGenerator<Outcome<JobResult>> {
+  const followers = createFollowers(ctx, { turns: createTurns(SAVES_AT_ONCE) });
+  const turns = createTurns(1);
+  let isOver = false;
+  const turn = <T>(make: () => Promise<T>): Promise<T> =>
+    turns.take(0, async () => {
+      if (isOver) throw new NotMade();
+      return make().catch((error: unknown) => {
+        isOver ||= error instanceof GwError && endsAll.has(error.kind);
+        throw error;
+      });
+    });
+  const one = (index: number): Promise<Outcome<JobResult> | undefined> =>
+    send({ followers, turn, index, isOneOfMany: count > 1 }).catch((error: unknown) =>
+      error instanceof NotMade ? undefined : { error },
+    );
+  let unmade = 0;
+  const interrupted: Outcome<JobResult>[] = [];
+  for await (const outcome of asTheyEnd(Array.from({ length: count }, (_, at) => one(at + 1)))) {
+    if (outcome === undefined) unmade += 1;
+    else if (outcome.error instanceof Interrupted) interrupted.push(outcome);
+    else yield outcome;
+  }
+  if (unmade > 0) ctx.io.note(`${unmade} of ${count} jobs were not sent after that`);
+  const [first] = interrupted;
+  if (!(first?.error instanceof Interrupted)) return;
+  const made = interrupted.filter(({ value }) => value !== undefined);
+  for (const { value } of made) if (ctx.io.mode.json || !isWaitedFor) yield { ...(value && { value }) };
+  const next = commandFor('gw jobs wait --all', ctx);
+  throw made.length > 0
+    ? new Interrupted(first.error.signal, `pick them up with: ${next}`, `${made.length} jobs go on`)
+    : first.error;
+}
+
+/** A create of several that was left out, because an earlier one failed in a way that this one would too. */
+class NotMade extends Error {
+  override readonly name = 'NotMade';
+}
