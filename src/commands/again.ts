@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
@@ -8,6 +7,7 @@ import { GwError, usage } from '../errors.ts';
 import { type Flag, type FlagSet, type FlagValues, flagName } from '../flags/flag.ts';
 import { besideOf } from '../jobs/save/sidecar.ts';
 import type { Job, KeptRequest } from '../ledger/event.ts';
+import { sha256OfFile } from '../media/read-input.ts';
 import { createCommands } from './batch/row-command.ts';
 import { jobIdSummary, namedJobs, notInLedger } from './jobs/named-jobs.ts';
 import { findAndWarn, namesGateway } from './jobs/read-jobs.ts';
@@ -142,18 +142,12 @@ async function jobOfFile(file: string, id: string | undefined, ctx: Context): Pr
     const [job] = await findAndWarn({ ids: [id] }, ctx);
     if (job) return job;
   }
-  const sha256 = await digestOf(file);
+  const sha256 = await sha256OfFile(file);
   const [job] = await findAndWarn(
     { limit: 1, where: ({ files }) => files.some((each) => each.path === file || each.sha256 === sha256) },
     ctx,
   );
   return job;
-}
-
-async function digestOf(file: string): Promise<string> {
-  const hash = createHash('sha256');
-  for await (const chunk of fs.createReadStream(file)) hash.update(chunk as Buffer);
-  return hash.digest('hex');
 }
 
 /** What a sidecar says of the request. */
@@ -272,7 +266,7 @@ async function refuseChanged(
       const file = String(raw).replace(/^[\p{L}\p{N}_-]{1,64}=/u, '');
       const sha256 = request.files[file];
       if (sha256 === undefined) continue;
-      const now = await digestOf(file).catch(() => undefined);
+      const now = await sha256OfFile(file).catch(() => undefined);
       if (now === sha256) continue;
       throw usage(
         `${flagName(key)} ${file}: the file ${now === undefined ? 'can no longer be read' : 'has changed'} since job ${id} was made`,

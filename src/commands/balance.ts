@@ -1,7 +1,7 @@
 import { defineCommand } from '../command.ts';
 import { type BillingForm, billingFields, billingQuery } from '../gateway/models.ts';
 import type { Reply } from '../http/client.ts';
-import { oneLine } from '../io/escape.ts';
+import { fieldLines } from '../io/field-lines.ts';
 import { showInstead } from './show-instead.ts';
 
 /** `gw balance`: what the gateway says of money, known fields by their names, the others as they came. */
@@ -18,11 +18,7 @@ export const balance = defineCommand<Record<string, never>, Pick<Reply, 'json' |
     const { client } = await ctx.gateway();
     return { value: await client.send(billingQuery, {}, { signal: ctx.signal }) };
   },
-  human: ({ json }) => {
-    const rows = [...rowsOf(json as Readonly<Record<string, unknown>>)];
-    const width = rows.reduce((widest, [name]) => Math.max(widest, name.length), 0) + 2;
-    return rows.map(([name, value]) => `${name.padEnd(width)}${value}\n`).join('');
-  },
+  human: ({ json }) => fieldLines(rowsOf(json as Readonly<Record<string, unknown>>), LONGEST_SHOWN),
   raw: ({ bytes }) => bytes,
 });
 
@@ -32,9 +28,9 @@ function* rowsOf(reply: Readonly<Record<string, unknown>>): Generator<readonly [
   for (const { path, label, form } of billingFields) {
     const value = values.get(path);
     values.delete(path);
-    if (value !== undefined && value !== null) yield [label, lineOf(wordsOf(value, form))];
+    if (value !== undefined && value !== null) yield [label, wordsOf(value, form)];
   }
-  for (const [path, value] of values) if (value !== null) yield [lineOf(path), lineOf(plain(value))];
+  for (const [path, value] of values) if (value !== null) yield [path, plain(value)];
 }
 
 /** `plan.title`; lists, empty objects and what lies very deep stay whole. */
@@ -65,4 +61,3 @@ function wordsOf(value: unknown, form: BillingForm): string {
 
 const plain = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 const LONGEST_SHOWN = 2000;
-const lineOf = (text: string): string => oneLine(text, LONGEST_SHOWN);

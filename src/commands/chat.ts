@@ -4,7 +4,7 @@ import { judgeAnswer, usageLine } from '../chat/verdict.ts';
 import { defineCommand, type Outcome } from '../command.ts';
 import type { Context } from '../context.ts';
 import { ClosedPipe, GwError, usage } from '../errors.ts';
-import { lookAtBody, refuseOrWarn } from '../flags/breaches.ts';
+import { lookAtBody, refuseLook } from '../flags/breaches.ts';
 import { applySets, type JsonObject } from '../flags/json-body.ts';
 import { refuseSharedStdin } from '../flags/prompt.ts';
 import { geoModels } from '../gateway/chat/models.ts';
@@ -194,12 +194,11 @@ function readyRequest(
   );
   const model = typeof body.model === 'string' ? body.model : asked.model;
   const stream = surface.api === 'geo' ? (flags.stream ?? true) : body.stream === true;
-  const validate = globals.validate === undefined;
   const uses = toolUses(itemsOf(own[surface.historyField]), asked.turns);
   const { breaches, oddities } = lookAtBody(surface.schema(model), body, surface.flagOf);
-  const noTools = breaches.length === 0 ? missingTools(uses, body) : [];
-  refuseOrWarn([...breaches, ...unansweredCalls(uses), ...noTools], validate, io);
-  for (const { text, says } of oddities) io.warn(`${text} (${says})`);
+  const ofTools = [...unansweredCalls(uses), ...(breaches.length === 0 ? missingTools(uses, body) : [])];
+  const all = [...breaches, ...ofTools.map((text) => ({ text }))];
+  refuseLook({ breaches: all, oddities }, globals.validate === undefined, io);
   const isEvents = io.mode.json && flags.stream === true && stream;
   return {
     ...asked,

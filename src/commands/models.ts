@@ -11,7 +11,7 @@ import {
   modelSheets,
 } from '../gateway/model-facts/sheets.ts';
 import { endpointTypes, type ModelEntry, modelsList } from '../gateway/models.ts';
-import { oneLine } from '../io/escape.ts';
+import { fieldLines } from '../io/field-lines.ts';
 import type { Table } from '../io/io.ts';
 import { fetchModels } from '../models/model-cache.ts';
 import { showInstead } from './show-instead.ts';
@@ -152,16 +152,12 @@ export const show = defineCommand<Record<string, never>, ShownModel>({
   },
   human: ({ id, type, facts, entry }) => {
     const { id: _, ...rest } = entry ?? {};
-    const rows = [
+    return fieldLines([
       ['id', id],
       ['type', type ?? '-'],
       ...Object.entries(facts),
-      ...Object.entries(rest).map(([name, value]) => [name, wordOf(value)]),
-    ];
-    const width = rows.reduce((widest, [name = '']) => Math.max(widest, name.length), 0) + 2;
-    return rows
-      .map(([name = '', value = '']) => `${name.padEnd(width)}${oneLine(value, Number.POSITIVE_INFINITY)}\n`)
-      .join('');
+      ...Object.entries(rest).map(([name, value]) => [name, wordOf(value)] as const),
+    ]);
   },
 });
 

@@ -106,6 +106,16 @@ export function refuseOrWarn(breaches: readonly (Breach | string)[], validate: b
   });
 }
 
+/** Refuses a body as a look found it, or warns of it, as {@link refuseOrWarn}; what is odd is a warning. */
+export function refuseLook(
+  { breaches, oddities }: ReturnType<typeof lookAtBody>,
+  validate: boolean,
+  io: Io,
+): void {
+  refuseOrWarn(breaches, validate, io);
+  for (const { text, says } of oddities) io.warn(says === undefined ? text : `${text} (${says})`);
+}
+
 /** An answer the gateway gave that a schema cannot read. */
 export const unreadable = (what: string): GwError =>
   new GwError('unavailable', `${what} cannot be read`, { hint: 'see it whole with --verbose' });

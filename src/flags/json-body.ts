@@ -26,6 +26,17 @@ export async function readJsonBody(source: string, deps: JsonBodyDeps, flag = '-
   return checkedObject(value, `${flag} ${source}`);
 }
 
+/** What the body of a request begins with: that of --body, else nothing. Throws as {@link readJsonBody}. */
+export const baseBody = async ({ globals, host, signal }: BodyWorld): Promise<JsonObject> =>
+  globals.body === undefined ? {} : readJsonBody(globals.body, { cwd: host.cwd, stdin: host.stdin, signal });
+
+/** The part of a run that a body comes from. */
+export interface BodyWorld {
+  readonly globals: { readonly body?: string };
+  readonly host: Pick<Host, 'cwd' | 'stdin'>;
+  readonly signal: AbortSignal;
+}
+
 /** As {@link readJsonBody}, for a file whose JSON need not be an object. */
 export async function readJsonFile(source: string, deps: JsonBodyDeps, flag: string): Promise<unknown> {
   const { text, value } = await readJsonAsWritten(source, deps, flag);

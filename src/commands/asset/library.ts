@@ -11,7 +11,7 @@ import { bareId, LibraryId, projectField } from '../../gateway/asset/fields.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Reply, RequestInput } from '../../http/client.ts';
 import { shellQuote } from '../../http/show-request.ts';
-import { oneLine } from '../../io/escape.ts';
+import { fieldLines, leavesOf } from '../../io/field-lines.ts';
 import { compactJson } from '../../json-text.ts';
 import { showInstead } from '../show-instead.ts';
 
@@ -219,16 +219,12 @@ export const recordJson = ({ reply, many }: SeenRecord): string | Uint8Array =>
 
 /** A record for people: one field a line; the query of an address, which may be its key, left out. */
 export function recordText({ record }: SeenRecord): string {
-  const rows = [...fieldsOf(record, '')].map((row) => row.map((text) => oneLine(text)));
-  const width = rows.reduce((widest, [name = '']) => Math.max(widest, name.length), 0);
-  return rows.map(([name = '', value]) => `${name.padEnd(width)}  ${value}\n`).join('');
+  const values = [...leavesOf(record)].filter(([, value]) => value !== '');
+  const withoutQuery = (value: unknown) => String(value).replace(/^(https?:\/\/[^?]*\?).*$/s, '$1…');
+  return fieldLines(
+    values.map(([name, value]) => [name, withoutQuery(value)]),
+    LONGEST_SHOWN,
+  );
 }
 
-function* fieldsOf(value: unknown, name: string): Generator<[string, string]> {
-  if (typeof value === 'object' && value !== null) {
-    for (const [key, inner] of Object.entries(value))
-      yield* fieldsOf(inner, name === '' ? key : `${name}.${key}`);
-  } else if (value !== undefined && value !== null && value !== '') {
-    yield [name, String(value).replace(/^(https?:\/\/[^?]*\?).*$/s, '$1…')];
-  }
-}
+const LONGEST_SHOWN = 500;

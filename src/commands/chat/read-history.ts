@@ -6,7 +6,7 @@ import type { Settings } from '../../config/settings.ts';
 import { SLOW_ANSWER_SILENCE_MS } from '../../config/table.ts';
 import type { Context } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
-import { type JsonBodyDeps, type JsonObject, readJsonBody, readJsonFile } from '../../flags/json-body.ts';
+import { baseBody, type JsonBodyDeps, type JsonObject, readJsonFile } from '../../flags/json-body.ts';
 import { readTextInput } from '../../media/text-input.ts';
 import { type ChatFlags, readSettings } from './read-settings.ts';
 
@@ -176,12 +176,12 @@ export interface Start {
  * read or does not go together.
  */
 export async function readStart(flags: ChatFlags, ctx: Context): Promise<Start> {
-  const { globals, host, signal } = ctx;
+  const { host, signal } = ctx;
   const deps = { cwd: host.cwd, stdin: host.stdin, signal };
   const inForce = await ctx.settings();
   const session = await openNamedSession(flags, ctx);
   const surface = await loadSurface(flags.api ?? session?.settings.api ?? 'completions');
-  const base = globals.body === undefined ? {} : await readJsonBody(globals.body, deps);
+  const base = await baseBody(ctx);
   const history = flags.messages === undefined ? {} : await readHistory(flags.messages, surface, deps);
   const system = flags.system === undefined ? undefined : await readTextInput(flags.system, '--system', deps);
   const known = session?.settings.api === surface.api ? session.settings.model : undefined;

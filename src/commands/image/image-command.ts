@@ -2,10 +2,10 @@ import { type AnyCommand, defineCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { type BodyFlags, referencesOf, typedFlagAt } from '../../flags/body-flags.ts';
-import { lookAtBody, refuseOrWarn } from '../../flags/breaches.ts';
+import { lookAtBody, refuseLook, refuseOrWarn } from '../../flags/breaches.ts';
 import { type FlagSet, type FlagValues, on } from '../../flags/flag.ts';
 import { budgetFlags, onceFlags, promptFlags, refuseOnce, saveFlags } from '../../flags/job-flags.ts';
-import { applySets, readJsonBody } from '../../flags/json-body.ts';
+import { applySets, baseBody } from '../../flags/json-body.ts';
 import { readPrompt, refuseSharedStdin } from '../../flags/prompt.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import { imageFamily } from '../../gateway/image/job.ts';
@@ -104,10 +104,9 @@ export function imageCommand<const F extends FlagSet>(spec: ImageCommand<F>): An
       const flags = typed as SharedValues;
       const settings = await ctx.settings();
       const { body: bodyFile, apiKeyFile, set = [] } = globals;
-      const { assetsDir, cwd, stdin } = ctx.host;
+      const { assetsDir, cwd } = ctx.host;
       refuseSharedStdin({ '--api-key-file': apiKeyFile, '--body': bodyFile, '--prompt': flags.prompt });
-      const base =
-        bodyFile === undefined ? {} : await readJsonBody(bodyFile, { cwd, stdin, signal: ctx.signal });
+      const base = await baseBody(ctx);
       const model =
         flags.model ?? (typeof base.model === 'string' ? base.model : settings.models.image.value);
       const kinds = referencesOf(spec.fields.items, typed);
@@ -205,8 +204,7 @@ function checkBody<F extends FlagSet>(
 ): void {
   if (!endpoint.body) throw new Error(`${endpoint.name} has no body`);
   const look = lookAtBody(endpoint.body, body, typedFlagAt(fields, body, typed, words));
-  refuseOrWarn(look.breaches, globals.validate === undefined, io);
-  for (const { text, says } of look.oddities) io.warn(says === undefined ? text : `${text} (${says})`);
+  refuseLook(look, globals.validate === undefined, io);
 }
 
 /** Stands for an image that has not been read yet: the smallest data URL that a schema takes. */

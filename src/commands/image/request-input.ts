@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import * as path from 'node:path';
 import { usage } from '../../errors.ts';
 import { EDIT_IMAGE_FIELD, EDIT_MASK_FIELD, editFormTexts } from '../../gateway/image/create.ts';
@@ -8,6 +6,7 @@ import { type MultipartBody, type MultipartField, multipartBody } from '../../ht
 import type { KeptReference } from '../../ledger/event.ts';
 import { checkModality } from '../../media/check.ts';
 import { probeFile } from '../../media/probe.ts';
+import { sha256OfFile } from '../../media/read-input.ts';
 import { parseReference, shorten } from '../../media/reference.ts';
 import { type MediaInput, type ResolveDeps, resolveMedia } from '../../media/resolve.ts';
 
@@ -142,19 +141,13 @@ async function editForm(
     const { bytes, mime, ...facts } = await probeFile(file, named, { ...deps, modality: 'image' });
     breaches.push(...checkModality({ bytes, mime, ...facts }, 'image', named));
     const name = path.basename(file);
-    media.push({ name, sha256: await sha256Of(file) });
+    media.push({ name, sha256: await sha256OfFile(file) });
     fields.push({
       name: flag === '--mask' ? EDIT_MASK_FIELD : EDIT_IMAGE_FIELD,
       file: { path: file, name, type: mime, bytes },
     });
   }
   return { multipart: multipartBody(fields), media, breaches };
-}
-
-async function sha256Of(file: string): Promise<string> {
-  const hash = createHash('sha256');
-  for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);
-  return hash.digest('hex');
 }
 
 /** Whether a reference names a file on this machine. */

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import * as path from 'node:path';
 import type { Outcome } from '../../command.ts';
 import type { Settings } from '../../config/settings.ts';
@@ -19,6 +18,7 @@ import { checkTarget, refuseOneName } from '../../jobs/save/check-target.ts';
 import { isFixedName, planTarget } from '../../jobs/save/output-path.ts';
 import type { KeptReference, KeptRequest, SavedFile, SavePlan } from '../../ledger/event.ts';
 import { withoutSecrets } from '../../ledger/serialize.ts';
+import { sha256OfFile } from '../../media/read-input.ts';
 import { warnOfAlike, withinBudget } from '../before-create.ts';
 import { followDeps, type JobResult, noteUsage } from '../video/follow-job.ts';
 import { calmOf } from '../video/followers.ts';
@@ -125,10 +125,9 @@ async function askedOf({ params, body, multipart }: RequestInput): Promise<unkno
   for (const field of multipart.fields) {
     if ('value' in field) fields[field.name] = field.value;
     else {
-      const hash = createHash('sha256');
-      for await (const chunk of createReadStream(field.file.path)) hash.update(chunk as Buffer);
-      if (field.name === EDIT_MASK_FIELD) fields.mask = hash.digest('hex');
-      else images.push(hash.digest('hex'));
+      const sha256 = await sha256OfFile(field.file.path);
+      if (field.name === EDIT_MASK_FIELD) fields.mask = sha256;
+      else images.push(sha256);
     }
   }
   fields.images = images;

@@ -12,7 +12,13 @@ import {
 } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
 import { type BodyFlags, referencesOf, typedFlagAt } from '../../flags/body-flags.ts';
-import { type FieldVerdict, type FlagOfPath, lookAtBody, refuseOrWarn } from '../../flags/breaches.ts';
+import {
+  type FieldVerdict,
+  type FlagOfPath,
+  lookAtBody,
+  refuseLook,
+  refuseOrWarn,
+} from '../../flags/breaches.ts';
 import { type FlagSet, type FlagValues, on } from '../../flags/flag.ts';
 import {
   budgetFlags,
@@ -26,7 +32,7 @@ import {
   sidecarBy,
   waitFlags,
 } from '../../flags/job-flags.ts';
-import { applySets, readJsonBody } from '../../flags/json-body.ts';
+import { applySets, baseBody } from '../../flags/json-body.ts';
 import { readPrompt, refuseSharedStdin } from '../../flags/prompt.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Modality } from '../../gateway/limits.ts';
@@ -239,8 +245,7 @@ async function read<F extends FlagSet>(
     '--body': globals.body,
     '--prompt': promptFlag,
   });
-  const from = { cwd: host.cwd, stdin: host.stdin, signal };
-  const base = globals.body === undefined ? {} : await readJsonBody(globals.body, from);
+  const base = await baseBody(ctx);
   spec.refuse?.(flags, typed);
   const endpoint = spec.endpointOf(flags);
   if (!endpoint.body) throw new Error(`${endpoint.name} has no body`);
@@ -358,8 +363,7 @@ async function check<F extends FlagSet>(
   refuseOrWarn(media.breaches, validate, ctx.io);
   const lookWith = (verdict?: FieldVerdict) => lookAtBody(schema, body, flagOf, verdict);
   const look = await lookUnlessListed(lookWith, body.model, knownModels, ctx);
-  refuseOrWarn(look.breaches, validate, ctx.io);
-  for (const { text, says } of look.oddities) ctx.io.warn(says === undefined ? text : `${text} (${says})`);
+  refuseLook(look, validate, ctx.io);
 }
 
 type Look = ReturnType<typeof lookAtBody>;

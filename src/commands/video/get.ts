@@ -5,7 +5,7 @@ import { on } from '../../flags/flag.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { once } from '../../host.ts';
-import { oneLine } from '../../io/escape.ts';
+import { fieldLines, leavesOf } from '../../io/field-lines.ts';
 import type { ExternalLooked } from '../../jobs/create/look-at-external-ids.ts';
 import { type TaskLook, YOUNG_MS } from '../../jobs/watch/look.ts';
 import { createTurns } from '../../jobs/watch/turns.ts';
@@ -136,21 +136,17 @@ function readExternalIds(args: readonly string[]): string[] {
  * line of its own.
  */
 function recordLines({ view, record }: TaskLook, saveCommand: (id: string) => string): string {
-  const rows = [...fieldsOf(record, '')].filter(([, value]) => !/^https?:\/\//.test(value));
-  for (const output of view.outputs) rows.push([output.role, `ready; save it with: ${saveCommand(view.id)}`]);
-  const safe = rows.map((row) => row.map((text) => oneLine(text)));
-  const width = safe.reduce((widest, [name = '']) => Math.max(widest, name.length), 0);
-  return safe.map(([name = '', value]) => `${name.padEnd(width)}  ${value}\n`).join('');
+  const values = [...leavesOf(record)].map(
+    ([name, value]) => [name, typeof value === 'number' ? numberText(name, value) : String(value)] as const,
+  );
+  const outputs = view.outputs.map(
+    ({ role }) => [role, `ready; save it with: ${saveCommand(view.id)}`] as const,
+  );
+  const shown = values.filter(([, value]) => !/^https?:\/\//.test(value));
+  return fieldLines([...shown, ...outputs], LONGEST_SHOWN);
 }
 
-function* fieldsOf(value: unknown, name: string): Generator<[string, string]> {
-  if (typeof value === 'object' && value !== null) {
-    for (const [key, inner] of Object.entries(value))
-      yield* fieldsOf(inner, name === '' ? key : `${name}.${key}`);
-  } else if (value !== undefined && value !== null) {
-    yield [name, typeof value === 'number' ? numberText(name, value) : String(value)];
-  }
-}
+const LONGEST_SHOWN = 500;
 
 /** A moment as a date too: `created_at` in Unix seconds, `create_time` of family B in milliseconds. */
 function numberText(name: string, value: number): string {

@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import * as path from 'node:path';
 import { firstLineOf } from '../../config/keys.ts';
 import type { Context } from '../../context.ts';
@@ -9,6 +7,7 @@ import { confirm } from '../../io/ask.ts';
 import { bytesText } from '../../io/quantity-text.ts';
 import { checkMedia, checkModality, checkTotals } from '../../media/check.ts';
 import { type MediaFacts, probeFile } from '../../media/probe.ts';
+import { sha256OfFile } from '../../media/read-input.ts';
 import { parseReference, shorten } from '../../media/reference.ts';
 import type { MediaInput, ResolveDeps } from '../../media/resolve.ts';
 
@@ -51,7 +50,7 @@ export async function planUploads(
     const facts = await probeFile(file, named, { ...deps, modality });
     const wrongKind = checkModality(facts, modality, named);
     breaches.push(...(wrongKind.length > 0 ? wrongKind : checkMedia(facts, limits ?? {}, named)));
-    const sha256 = await sha256Of(file);
+    const sha256 = await sha256OfFile(file);
     const standIn = `https://upload.invalid/${sha256}/${encodeURIComponent(path.basename(file))}`;
     uploads.set(at, { standIn, file, flag, named, sha256, facts });
   }
@@ -61,12 +60,6 @@ export async function planUploads(
     uploads,
     breaches,
   };
-}
-
-async function sha256Of(file: string): Promise<string> {
-  const hash = createHash('sha256');
-  for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);
-  return hash.digest('hex');
 }
 
 type Body = Readonly<Record<string, unknown>>;

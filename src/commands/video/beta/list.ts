@@ -2,10 +2,10 @@ import type * as z from 'zod';
 import { defineCommand, type Outcome } from '../../../command.ts';
 import { commandFor } from '../../../context.ts';
 import { GwError, usage } from '../../../errors.ts';
-import { lookAtBody, refuseOrWarn } from '../../../flags/breaches.ts';
+import { lookAtBody, refuseLook } from '../../../flags/breaches.ts';
 import { type FlagValues, flagName, list as listFlag, on, parsed, text } from '../../../flags/flag.ts';
 import { type Moment, parseMoment } from '../../../flags/job-flags.ts';
-import { applySets, type JsonObject, readJsonBody } from '../../../flags/json-body.ts';
+import { applySets, baseBody, type JsonObject } from '../../../flags/json-body.ts';
 import {
   BETA_LIST_DEFAULT,
   BETA_LIST_MAX,
@@ -61,13 +61,10 @@ export const list = defineCommand<typeof flags, Listed>({
   ],
   sends: 'body',
   async *run({ flags, globals }, ctx): AsyncGenerator<Outcome<Listed>> {
-    const from = { cwd: ctx.host.cwd, stdin: ctx.host.stdin, signal: ctx.signal };
-    const base = globals.body === undefined ? {} : await readJsonBody(globals.body, from);
-    const typed = listBody(base, flags, ctx.clock.now());
+    const typed = listBody(await baseBody(ctx), flags, ctx.clock.now());
     let body: JsonObject = applySets(typed, globals.set ?? []);
     const look = lookAtBody(BetaListBody, body, (path) => flagOf(path, flags, body));
-    refuseOrWarn(look.breaches, globals.validate === undefined, ctx.io);
-    for (const { text, says } of look.oddities) ctx.io.warn(`${text} (${says})`);
+    refuseLook(look, globals.validate === undefined, ctx.io);
     const shown = await showInstead(betaList, { body }, ctx);
     if (shown !== undefined) return yield { value: shown };
     const { client } = await ctx.gateway();
