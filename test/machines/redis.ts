@@ -40,6 +40,8 @@ export class TestRedis {
       Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]),
       {
         cwd: this.dir,
+        // What shifts the clock (libfaketime) clashes with its allocator: Redis keeps the real one, and a queue's machines differ.
+        env: { PATH: process.env.PATH ?? '' },
         stdio: ['ignore', 'pipe', 'ignore'],
       },
     );
