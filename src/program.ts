@@ -78,18 +78,18 @@ export const program: Node = group(
     ]),
     group('asset', 'the asset library of family A', [
       leaf('create', 'put a file into the library by its URL', async () =>
-        (await import('./commands/asset/create.ts')).assetCreate('create'),
+        (await import('./commands/asset/asset.ts')).assetCreate('create'),
       ),
       leaf('upload', 'as create, by the REST alias', async () =>
-        (await import('./commands/asset/create.ts')).assetCreate('upload'),
+        (await import('./commands/asset/asset.ts')).assetCreate('upload'),
       ),
-      leaf('get', 'show assets', async () => (await import('./commands/asset/get.ts')).get),
+      leaf('get', 'show assets', async () => (await import('./commands/asset/asset.ts')).get),
       leaf('list', 'list assets', async () => (await import('./commands/asset/list.ts')).list),
-      leaf('update', 'rename an asset', async () => (await import('./commands/asset/change.ts')).update),
+      leaf('update', 'rename an asset', async () => (await import('./commands/asset/asset.ts')).update),
       leaf(
         'delete',
         'delete assets for good',
-        async () => (await import('./commands/asset/change.ts')).assetDelete,
+        async () => (await import('./commands/asset/asset.ts')).assetDelete,
       ),
       leaf(
         'wait',

@@ -37,7 +37,7 @@ const topics: Readonly<Record<string, () => Promise<Draw>>> = {
       paper,
     ),
   'asset-files': async () => {
-    const { requirementsHelp } = await import('./asset/create.ts');
+    const { requirementsHelp } = await import('./asset/asset.ts');
     return (paper) => drawText([requirementsHelp()], paper);
   },
   'image-sizes': async () => {

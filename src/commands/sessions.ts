@@ -8,7 +8,7 @@ import { GwError } from '../errors.ts';
 import { on } from '../flags/flag.ts';
 import { safeJson } from '../io/escape.ts';
 import { durationText } from '../io/quantity-text.ts';
-import { askFirst, refuseUnasked } from './asset/change.ts';
+import { askFirst, refuseUnasked } from './ask-first.ts';
 
 // gw sessions: the conversations that gw chat --session keeps, of this user alone. Nothing is sent.
 

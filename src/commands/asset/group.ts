@@ -1,9 +1,9 @@
 import { askLibrary } from '../../assets/ask-library.ts';
-import { createOnce, findGroup } from '../../assets/create-once.ts';
-import { defineCommand, type Outcome } from '../../command.ts';
+import { findGroup } from '../../assets/create-once.ts';
+import { defineCommand, type Outcome, ShownRequest } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError } from '../../errors.ts';
-import { fromField, on } from '../../flags/flag.ts';
+import { fromField } from '../../flags/flag.ts';
 import {
   CreateGroupBody,
   createGroup,
@@ -16,35 +16,25 @@ import { resultOf } from '../../gateway/asset/envelope.ts';
 import { canonical, groupTypes } from '../../gateway/asset/fields.ts';
 import { AssetPage, GroupPage, ListGroupsBody, listAssets, listGroups } from '../../gateway/asset/list.ts';
 import { AssetGroup } from '../../gateway/asset/record.ts';
-import { showInstead } from '../show-instead.ts';
-import { askFirst, refuseUnasked, remove, sendUpdate } from './change.ts';
+import { askFirst, refuseUnasked } from '../ask-first.ts';
+import { create as createInLibrary, deleteFlags, lookCommand, remove, updateCommand } from './change.ts';
 import {
   anyCaseFlag,
+  bodyMaker,
   getRecords,
-  given,
   idBodies,
   idLine,
   type LibraryResult,
-  libraryBody,
   libraryId,
   libraryIds,
   libraryResult,
-  lookCommand,
   projectFlag,
   recordJson,
   recordText,
   type SeenRecord,
+  typedFields,
 } from './library.ts';
-import {
-  fillListBody,
-  flagOfListField,
-  groupTable,
-  type Listed,
-  listBody,
-  listFlags,
-  listJson,
-  listPages,
-} from './list.ts';
+import { fillListBody, groupTable, type Listed, listBody, listFlags, listJson, listPages } from './list.ts';
 
 const { shape: created } = CreateGroupBody;
 const createFlags = {
@@ -64,46 +54,13 @@ export const create = defineCommand<typeof createFlags, LibraryResult>({
   sends: 'body',
   human: idLine,
   async run({ flags }, ctx) {
-    const body = await libraryBody(
-      {
-        schema: CreateGroupBody,
-        over: (base) => ({
-          ...base,
-          ...given({
-            Name: flags.name,
-            Description: flags.description,
-            GroupType: canonical(groupTypes, flags.type) ?? flags.type,
-            ProjectName: flags.project,
-          }),
-        }),
-        flagOf: {
-          Name: '--name',
-          Description: '--description',
-          GroupType: '--type',
-          ProjectName: '--project',
-        },
-      },
-      ctx,
-    );
-    const shown = await showInstead(createGroup, { body }, ctx);
-    if (shown !== undefined) return { value: shown };
-    const { client } = await ctx.gateway();
-    const { clock, signal } = ctx;
-    const created = await createOnce({
-      client,
-      endpoint: createGroup,
-      body,
-      clock,
-      signal,
-      note: (text) => ctx.io.note(text),
-      what: 'asset group',
-      find: findGroup({ client, body, clock, signal }),
-      lookCommand: lookCommand(
-        'gw asset group list',
-        { '--type': body.GroupType, '--name': body.Name, '--project': body.ProjectName },
-        ctx,
-      ),
-    });
+    const make = await bodyMaker(CreateGroupBody, ctx);
+    const body = make(typedFields(flags, 'Name', 'Description', 'GroupType', 'ProjectName'));
+    const filters = { '--type': body.GroupType, '--name': body.Name, '--project': body.ProjectName };
+    const look = lookCommand('gw asset group list', filters, ctx);
+    const request = { endpoint: createGroup, body, what: 'asset group', lookCommand: look };
+    const created = await createInLibrary(request, findGroup, ctx);
+    if (created instanceof ShownRequest) return { value: created };
     return { value: libraryResult('asset-group', created.id, '', created.record) };
   },
 });
@@ -124,15 +81,8 @@ export const list = defineCommand<typeof groupListFlags, Listed<GroupPage>>({
   human: ({ page }) => groupTable(page.Items),
   raw: listJson,
   async *run({ flags }, ctx): AsyncGenerator<Outcome<Listed<GroupPage>>> {
-    const body = await libraryBody(
-      {
-        schema: ListGroupsBody,
-        over: (base) => listBody(base, flags),
-        fill: fillListBody(flags.all),
-        flagOf: flagOfListField,
-      },
-      ctx,
-    );
+    const make = await bodyMaker(ListGroupsBody, ctx);
+    const body = make((base) => listBody(base, flags), fillListBody(flags.all));
     const pageOf = (reply: unknown) => resultOf(GroupPage, reply);
     yield* listPages(listGroups, body, { all: flags.all, pageOf }, ctx);
   },
@@ -149,48 +99,25 @@ export const get = defineCommand<typeof projectFlag, SeenRecord>({
   async *run({ args, flags: { project } }, ctx) {
     const ids = libraryIds(args, ctx);
     const bodyOf = await idBodies(project, ctx);
-    const input = (id: string) => ({ body: bodyOf(id) });
-    const recordOf = (reply: unknown) => resultOf(AssetGroup, reply);
-    yield* getRecords(ids, { endpoint: getGroup, input, recordOf }, ctx);
+    const inputOf = (id: string) => ({ body: bodyOf(id) });
+    yield* getRecords(ids, getGroup, inputOf, (reply) => resultOf(AssetGroup, reply), ctx);
   },
 });
 
 const { shape: updated } = UpdateGroupBody;
-const updateFlags = {
-  name: fromField(updated.Name, 'NAME'),
-  description: fromField(updated.Description, 'TEXT'),
-  ...projectFlag,
-} as const;
 
 /** `gw asset group update ID`: only what is given changes. */
-export const update = defineCommand<typeof updateFlags, LibraryResult>({
-  args: { name: 'ID', summary: 'group ID', required: true },
-  flags: updateFlags,
-  examples: [
-    'gw asset group update "$(gw asset group list --sandbox -q --limit 1)" --sandbox --name "foxes, winter"',
-  ],
-  sends: 'body',
-  human: idLine,
-  async run({ args, flags: { name, description, project } }, ctx) {
-    const typed = given({
-      Id: libraryId(args, ctx),
-      Name: name,
-      Description: description,
-      ProjectName: project,
-    });
-    const body = await libraryBody(
-      {
-        schema: UpdateGroupBody,
-        over: (base) => ({ ...base, ...typed }),
-        flagOf: { Name: '--name', Description: '--description', ProjectName: '--project' },
-      },
-      ctx,
-    );
-    return sendUpdate('asset-group', updateGroup, body, ctx);
+export const update = updateCommand({
+  family: 'asset-group',
+  summary: 'group ID',
+  flags: {
+    name: fromField(updated.Name, 'NAME'),
+    description: fromField(updated.Description, 'TEXT'),
   },
+  example:
+    'gw asset group update "$(gw asset group list --sandbox -q --limit 1)" --sandbox --name "foxes, winter"',
+  endpoint: updateGroup,
 });
-
-const deleteFlags = { yes: on('do not ask'), ...projectFlag } as const;
 
 /** `gw asset group delete ID`: irreversible, and its assets become unusable; it says how many, and asks. */
 export const groupDelete = defineCommand<typeof deleteFlags, LibraryResult>({
@@ -226,7 +153,7 @@ async function countAssets(
 ): Promise<number | undefined> {
   const { client } = await ctx.gateway();
   const { signal } = ctx;
-  const inProject = given({ ProjectName: project });
+  const inProject = typedFields({ project }, 'ProjectName');
   try {
     const group = await askLibrary(client, getGroup, { body: { Id: id, ...inProject } }, { signal });
     const { GroupType } = resultOf(AssetGroup, group.json);

@@ -1,16 +1,15 @@
 import type * as z from 'zod';
 import { askLibrary } from '../../assets/ask-library.ts';
 import type { Outcome } from '../../command.ts';
-import { type Context, commandFor } from '../../context.ts';
+import type { Context } from '../../context.ts';
 import { GwError, Interrupted, usage } from '../../errors.ts';
 import { breachesOf, refuseOrWarn } from '../../flags/breaches.ts';
-import { type Flag, fromField, list, parsed } from '../../flags/flag.ts';
-import { applySets, type JsonObject, readJsonBody } from '../../flags/json-body.ts';
+import { type Flag, flagName, fromField, list, parsed } from '../../flags/flag.ts';
+import { applySets, baseBody, type JsonObject } from '../../flags/json-body.ts';
 import { IdBody } from '../../gateway/asset/actions.ts';
-import { bareId, LibraryId, projectField } from '../../gateway/asset/fields.ts';
+import { bareId, canonical, LibraryId, projectField } from '../../gateway/asset/fields.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Reply, RequestInput } from '../../http/client.ts';
-import { shellQuote } from '../../http/show-request.ts';
 import { fieldLines, leavesOf } from '../../io/field-lines.ts';
 import { compactJson } from '../../json-text.ts';
 import { showInstead } from '../show-instead.ts';
@@ -63,59 +62,82 @@ function ofAsset(error: unknown, id: string): unknown {
   return new GwError(error.kind, `${id}: ${error.message}`, { ...error.facts, taskId: id });
 }
 
-export interface LibraryBody {
-  readonly schema: z.ZodType;
-  /** What was typed, laid over the body of --body; what is undefined was not. */
-  over(base: JsonObject): JsonObject;
-  /** What is sent where neither flag, --body nor --set says it. */
-  fill?(body: JsonObject): JsonObject;
-  /** The flag of a field, by the last name of its path that has one. */
-  readonly flagOf: Readonly<Record<string, string>>;
-}
+/** The flag that each field of a library's body is typed with, by its key. */
+const flagOfField = {
+  ...{ Name: 'name', Description: 'description', ProjectName: 'project' },
+  ...{ GroupId: 'group', URL: 'url', AssetType: 'type', GroupType: 'type' },
+  ...{ GroupIds: 'groupId', Statuses: 'status', SortBy: 'sortBy', SortOrder: 'order', MaxResults: 'limit' },
+  ...{ NextToken: 'token', PageNumber: 'page', PageSize: 'pageSize' },
+} as const satisfies Readonly<Record<string, string>>;
+
+/** What was typed for these fields; what stands in a list twice counts once. */
+export const typedFields = (
+  flags: Readonly<Record<string, unknown>>,
+  ...fields: readonly (keyof typeof flagOfField)[]
+): JsonObject =>
+  Object.fromEntries(
+    fields.flatMap((field) => {
+      const typed = flags[flagOfField[field]];
+      return typed === undefined ? [] : [[field, Array.isArray(typed) ? [...new Set(typed)] : typed]];
+    }),
+  );
 
 /**
- * The body of a library request: --body, flags over it, --set over both, and what is implied; checked once. Throws `usage`
- * for a breach of a documented rule, unless --no-validate turns it into a warning.
+ * Makes bodies of library requests: --body (read once), what was typed over it, --set over both, and what is implied. Each is
+ * checked: throws `usage` for a breach of a documented rule, unless --no-validate turns it into a warning.
  */
-export async function libraryBody(
-  { schema, over, fill = (body) => body, flagOf }: LibraryBody,
-  { globals, host, io, signal }: Context,
-): Promise<JsonObject> {
-  const base =
-    globals.body === undefined
-      ? {}
-      : await readJsonBody(globals.body, { cwd: host.cwd, stdin: host.stdin, signal });
-  const body = fill(applySets(over(base), globals.set ?? []));
-  const nameOf = (path: readonly PropertyKey[]) =>
-    path
-      .map((name) => flagOf[String(name)])
-      .filter(Boolean)
-      .at(-1);
-  refuseOrWarn(breachesOf(schema, body, nameOf), globals.validate === undefined, io);
-  return body;
-}
-
-/** The body of an action that takes an ID, from --body (read once), --project and --set, for each of several IDs. */
-export async function idBodies(
-  project: string | undefined,
-  ctx: Pick<Context, 'globals' | 'host' | 'io' | 'signal'>,
-): Promise<(id: string) => JsonObject> {
-  const { globals, host, io, signal } = ctx;
-  const base =
-    globals.body === undefined
-      ? {}
-      : await readJsonBody(globals.body, { cwd: host.cwd, stdin: host.stdin, signal });
-  return (Id) => {
-    const body = applySets({ ...base, ...given({ Id, ProjectName: project }) }, globals.set ?? []);
-    const flagOf = ([name]: readonly PropertyKey[]) => (name === 'ProjectName' ? '--project' : undefined);
-    refuseOrWarn(breachesOf(IdBody, body, flagOf), globals.validate === undefined, io);
+export async function bodyMaker(schema: z.ZodType, ctx: Context) {
+  const { globals, io } = ctx;
+  const base = await baseBody(ctx);
+  const flagOf = (path: readonly PropertyKey[]): string | undefined => {
+    const name = path.findLast((each) => Object.hasOwn(flagOfField, each));
+    return name === undefined ? undefined : flagName(flagOfField[name as keyof typeof flagOfField]);
+  };
+  return (
+    typed: JsonObject | ((base: JsonObject) => JsonObject),
+    fill = (body: JsonObject) => body,
+  ): JsonObject => {
+    const laid = typeof typed === 'function' ? typed(base) : { ...base, ...typed };
+    const body = fill(applySets(laid, globals.set ?? []));
+    refuseOrWarn(breachesOf(schema, body, flagOf), globals.validate === undefined, io);
     return body;
   };
 }
 
-/** The entries that are not undefined. */
-export const given = (fields: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+/** The body of an action that takes an ID and a project, for each of several IDs. */
+export async function idBodies(
+  project: string | undefined,
+  ctx: Context,
+): Promise<(id: string) => JsonObject> {
+  const make = await bodyMaker(IdBody, ctx);
+  return (Id) => make({ Id, ...typedFields({ project }, 'ProjectName') });
+}
+
+/** The REST look-ups know no projects and have no body. Throws `usage` where one is given. */
+export function refuseActionFlags(project: string | undefined, { globals }: Pick<Context, 'globals'>): void {
+  for (const key of ['set', 'body'] as const) {
+    if (globals[key] !== undefined)
+      throw usage(`--${key}: with --rest there is no request body`, 'leave it out');
+  }
+  if (project === undefined) return;
+  throw usage(
+    `--project ${project}: GET /api/assets takes no project`,
+    'leave --rest out: the action looks into one project',
+  );
+}
+
+/** Asks the library, and reads the result of its reply; with --dry-run or --curl the request is the result. */
+export async function askOrShow<R>(
+  endpoint: Endpoint,
+  input: RequestInput,
+  ctx: Context,
+  read: (reply: Reply) => R,
+): Promise<Outcome<R>> {
+  const shown = await showInstead(endpoint, input, ctx);
+  if (shown !== undefined) return { value: shown };
+  const { client } = await ctx.gateway();
+  return { value: read(await askLibrary(client, endpoint, input, { signal: ctx.signal })) };
+}
 
 /** What a command that creates, waits for or changes something in the library prints (the contract, section 1). */
 export interface LibraryResult {
@@ -149,13 +171,14 @@ export const actionProjectFlag = {
   project: { ...projectFlag.project, summary: `${projectFlag.project.summary}; not with --rest` },
 } as const;
 
-/** A flag for a field whose words may be typed in any case. */
+/** A flag for a field whose words may be typed in any case; one that is no such word is left for the schema to refuse. */
 export const anyCaseFlag = (
   field: Parameters<typeof fromField>[0],
   choices: readonly string[],
 ): Flag<string> => ({
   ...fromField(field, choices.join('|')),
   choices,
+  parse: (raw) => canonical(choices, raw) ?? raw,
 });
 
 /** A flag for an ID; `asset://ID` is taken as well. */
@@ -176,18 +199,6 @@ export const countFlag = (field: Parameters<typeof fromField>[0]): Flag<number> 
     return Number(raw);
   });
 
-/** A list command that finds what a request named: its filters, as they can be typed into a shell. */
-export function lookCommand(
-  words: string,
-  filters: Readonly<Record<string, unknown>>,
-  ctx: Pick<Context, 'globals'>,
-): string {
-  const typed = Object.entries(filters).flatMap(([flag, value]) =>
-    typeof value === 'string' ? [flag, shellQuote(value)] : [],
-  );
-  return commandFor([words, ...typed].join(' '), ctx);
-}
-
 /** A record that was looked up. */
 export interface SeenRecord {
   readonly reply: Reply;
@@ -199,20 +210,18 @@ export interface SeenRecord {
 /** One look-up an ID. */
 export const getRecords = (
   ids: readonly string[],
-  request: {
-    readonly endpoint: Endpoint;
-    input(id: string): RequestInput;
-    recordOf(reply: unknown): unknown;
-  },
+  endpoint: Endpoint,
+  inputOf: (id: string) => RequestInput,
+  recordOf: (reply: unknown) => unknown,
   ctx: Context,
 ): AsyncGenerator<Outcome<SeenRecord>> =>
-  oneByOne<SeenRecord>(ids, async (id) => {
-    const shown = await showInstead(request.endpoint, request.input(id), ctx);
-    if (shown !== undefined) return { value: shown };
-    const { client } = await ctx.gateway();
-    const reply = await askLibrary(client, request.endpoint, request.input(id), { signal: ctx.signal });
-    return { value: { reply, record: request.recordOf(reply.json), many: ids.length > 1 } };
-  });
+  oneByOne(ids, (id) =>
+    askOrShow(endpoint, inputOf(id), ctx, (reply) => ({
+      reply,
+      record: recordOf(reply.json),
+      many: ids.length > 1,
+    })),
+  );
 
 export const recordJson = ({ reply, many }: SeenRecord): string | Uint8Array =>
   many ? `${compactJson(reply.text)}\n` : reply.bytes;

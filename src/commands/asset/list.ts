@@ -6,7 +6,7 @@ import { breachesOf, refuseOrWarn } from '../../flags/breaches.ts';
 import { type FlagValues, flagName, fromField, list as listFlag, on } from '../../flags/flag.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
 import { resultOf } from '../../gateway/asset/envelope.ts';
-import { assetStatuses, canonical, DEFAULT_GROUP_TYPE, groupTypes } from '../../gateway/asset/fields.ts';
+import { assetStatuses, DEFAULT_GROUP_TYPE, groupTypes } from '../../gateway/asset/fields.ts';
 import {
   AssetPage,
   LIST_MAX,
@@ -25,15 +25,16 @@ import { oneLine } from '../../io/escape.ts';
 import type { Table } from '../../io/io.ts';
 import { compactJson, membersOf, placeOf } from '../../json-text.ts';
 import { showInstead } from '../show-instead.ts';
-import { refuseActionFlags } from './get.ts';
 import {
   actionProjectFlag,
   anyCaseFlag,
+  askOrShow,
+  bodyMaker,
   countFlag,
-  given,
   idListFlag,
-  libraryBody,
   projectFlag,
+  refuseActionFlags,
+  typedFields,
 } from './library.ts';
 
 const { shape } = ListAssetsBody;
@@ -94,15 +95,8 @@ export const list = defineCommand<typeof flags, ListedAssets>({
     if (flags.offset !== undefined) {
       throw usage(`--offset ${flags.offset}: only --rest takes it`, 'use --page and --page-size, or --token');
     }
-    const body = await libraryBody(
-      {
-        schema: ListAssetsBody,
-        over: (base) => listBody(base, flags),
-        fill: fillListBody(flags.all),
-        flagOf: flagOfListField,
-      },
-      ctx,
-    );
+    const make = await bodyMaker(ListAssetsBody, ctx);
+    const body = make((base) => listBody(base, flags), fillListBody(flags.all));
     const pageOf = (reply: unknown) => resultOf(AssetPage, reply);
     yield* listPages(listAssets, body, { all: flags.all, pageOf }, ctx);
   },
@@ -122,36 +116,25 @@ async function listByRest(flags: Flags, ctx: Context): Promise<Outcome<ListedAss
   const [status, ...others] = new Set(flags.status);
   if (others.length > 0)
     throw usage('--status: --rest takes one', 'leave --rest out: the action takes several');
-  const limit = flags.limit === undefined ? undefined : String(flags.limit);
-  const query = given({ name: flags.name, status, limit, offset: flags.offset }) as Record<string, string>;
+  const { name, limit, offset } = flags;
+  const query = {
+    ...(name !== undefined && { name }),
+    ...(status !== undefined && { status }),
+    ...(limit !== undefined && { limit: String(limit) }),
+    ...(offset !== undefined && { offset }),
+  };
   const breaches = breachesOf(RestListQuery, query, ([name]) => flagName(String(name)));
   refuseOrWarn(breaches, ctx.globals.validate === undefined, ctx.io);
-  const shown = await showInstead(restList, { query }, ctx);
-  if (shown !== undefined) return { value: shown };
-  const { client } = await ctx.gateway();
-  const reply = await askLibrary(client, restList, { query }, { signal: ctx.signal });
-  const Items = restItems(reply.json);
-  const { total } = reply.json as { readonly total?: unknown };
-  const shownTo = Number(flags.offset ?? 0) + Items.length;
-  if (typeof total === 'number' && Items.length > 0 && total > shownTo) {
-    ctx.io.note(`more follow (${total} in all): the same with --offset ${shownTo} goes on`);
-  }
-  return { value: { reply, page: { Items }, all: false } };
+  return askOrShow(restList, { query }, ctx, (reply) => {
+    const Items = restItems(reply.json);
+    const { total } = reply.json as { readonly total?: unknown };
+    const shownTo = Number(offset ?? 0) + Items.length;
+    if (typeof total === 'number' && Items.length > 0 && total > shownTo) {
+      ctx.io.note(`more follow (${total} in all): the same with --offset ${shownTo} goes on`);
+    }
+    return { reply, page: { Items }, all: false };
+  });
 }
-
-export const flagOfListField: Readonly<Record<string, string>> = {
-  GroupType: '--type',
-  Name: '--name',
-  GroupIds: '--group-id',
-  Statuses: '--status',
-  SortBy: '--sort-by',
-  SortOrder: '--order',
-  MaxResults: '--limit',
-  NextToken: '--token',
-  PageNumber: '--page',
-  PageSize: '--page-size',
-  ProjectName: '--project',
-};
 
 type ListFlags = FlagValues<typeof listFlags> & {
   readonly sortBy?: string;
@@ -168,24 +151,9 @@ export function listBody(base: JsonObject, flags: ListFlags): JsonObject {
     ...base,
     Filter: isOdd
       ? Filter
-      : {
-          ...Filter,
-          ...given({
-            GroupType: canonical(groupTypes, flags.type) ?? flags.type,
-            Name: flags.name,
-            GroupIds: flags.groupId && [...new Set(flags.groupId)],
-            Statuses: flags.status && [...new Set(flags.status)],
-          }),
-        },
-    ...given({
-      SortBy: flags.sortBy,
-      SortOrder: flags.order,
-      MaxResults: flags.limit,
-      NextToken: flags.token,
-      PageNumber: flags.page,
-      PageSize: flags.pageSize,
-      ProjectName: flags.project,
-    }),
+      : { ...Filter, ...typedFields(flags, 'GroupType', 'Name', 'GroupIds', 'Statuses') },
+    ...typedFields(flags, 'SortBy', 'SortOrder', 'MaxResults', 'NextToken', 'PageNumber', 'PageSize'),
+    ...typedFields(flags, 'ProjectName'),
   };
 }
 

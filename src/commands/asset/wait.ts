@@ -11,13 +11,13 @@ import type { Clock } from '../../host.ts';
 import { shellQuote } from '../../http/show-request.ts';
 import { showInstead } from '../show-instead.ts';
 import {
-  given,
   idBodies,
   idLine,
   type LibraryResult,
   libraryIds,
   libraryResult,
   projectFlag,
+  typedFields,
 } from './library.ts';
 
 /** The document gives no pace for assets: gentle, and no slower than a small file needs. */
@@ -81,7 +81,7 @@ export async function* waitOutcomes(
   isNew: boolean,
 ): AsyncGenerator<Outcome<LibraryResult>> {
   const { clock, signal } = ctx;
-  const { project, bodyOf = (Id: string) => given({ Id, ProjectName: project }) } = flags;
+  const { project, bodyOf = (Id: string) => ({ Id, ...typedFields({ project }, 'ProjectName') }) } = flags;
   const { set, body } = ctx.globals;
   const isSpecial = project !== undefined || (flags.bodyOf && (set ?? body) !== undefined);
   const deadlineMs =

@@ -1,29 +1,48 @@
-import { createOnce, findAsset } from '../../assets/create-once.ts';
-import { defineCommand, type Outcome } from '../../command.ts';
+import { findAsset } from '../../assets/create-once.ts';
+import { defineCommand, type Outcome, ShownRequest } from '../../command.ts';
 import { usage } from '../../errors.ts';
-import { fromField } from '../../flags/flag.ts';
+import { fromField, on } from '../../flags/flag.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
-import { CreateAssetBody, createAsset, uploadAsset } from '../../gateway/asset/actions.ts';
+import {
+  CreateAssetBody,
+  createAsset,
+  deleteAsset,
+  getAsset,
+  restAsset,
+  UpdateAssetBody,
+  updateAsset,
+  uploadAsset,
+} from '../../gateway/asset/actions.ts';
+import { resultOf } from '../../gateway/asset/envelope.ts';
 import { ASSET_MAX_DOWNLOAD_BYTES, assetLimits, assetTypes, canonical } from '../../gateway/asset/fields.ts';
-import { type Asset, readAsset } from '../../gateway/asset/record.ts';
+import { Asset, readAsset } from '../../gateway/asset/record.ts';
 import { assetTypeOfUrl, assetUrlBreach } from '../../gateway/asset/url.ts';
 import { MB, type MediaLimits, type Range } from '../../gateway/limits.ts';
-import { showInstead } from '../show-instead.ts';
+import { askFirst, refuseUnasked } from '../ask-first.ts';
+import { create, deleteFlags, lookCommand, remove, updateCommand } from './change.ts';
 import {
+  actionProjectFlag,
   anyCaseFlag,
-  given,
+  bodyMaker,
+  getRecords,
+  idBodies,
   idFlag,
   idLine,
   type LibraryResult,
-  libraryBody,
+  libraryIds,
   libraryResult,
-  lookCommand,
+  oneByOne,
   projectFlag,
+  recordJson,
+  recordText,
+  refuseActionFlags,
+  type SeenRecord,
+  typedFields,
 } from './library.ts';
 import { waitFlags, waitOutcomes } from './wait.ts';
 
 const { shape } = CreateAssetBody;
-const flags = {
+const createFlags = {
   group: idFlag(shape.GroupId),
   url: fromField(shape.URL, 'URL'),
   type: anyCaseFlag(shape.AssetType, assetTypes),
@@ -36,10 +55,10 @@ const endpoints = { create: createAsset, upload: uploadAsset } as const;
 
 /** `gw asset create` (the action) and `gw asset upload` (its REST alias): the same request by two ways. */
 export const assetCreate = (verb: keyof typeof endpoints) =>
-  defineCommand<typeof flags, LibraryResult>({
+  defineCommand<typeof createFlags, LibraryResult>({
     strayWord:
       'no file is sent: put it where the service can read it, and give its https:// address with --url',
-    flags,
+    flags: createFlags,
     examples: [
       `gw asset ${verb} --sandbox --group "$(gw asset group create --sandbox --name foxes)" --url https://example.com/fox.png --name fox --wait`,
       `gw asset ${verb} --sandbox --group group-1 --url https://example.com/wind.mp3 --type audio --name wind --dry-run`,
@@ -52,42 +71,25 @@ export const assetCreate = (verb: keyof typeof endpoints) =>
     sends: 'body',
     human: idLine,
     async *run({ flags, globals }, ctx): AsyncGenerator<Outcome<LibraryResult>> {
-      const body = await libraryBody(
+      const typed = typedFields(flags, 'GroupId', 'URL', 'AssetType', 'Name', 'ProjectName');
+      const make = await bodyMaker(CreateAssetBody, ctx);
+      const body = make(typed, (whole) => withType(whole, globals.validate === undefined));
+      warnOfEnding(body, ctx);
+      const { GroupId, Name, ProjectName } = body;
+      const filters = { '--group-id': GroupId, '--name': Name, '--project': ProjectName };
+      const look = lookCommand('gw asset list', filters, ctx);
+      const created = await create(
         {
-          schema: CreateAssetBody,
-          over: (base) => ({
-            ...base,
-            ...given({
-              GroupId: flags.group,
-              URL: flags.url,
-              AssetType: canonical(assetTypes, flags.type) ?? flags.type,
-              Name: flags.name,
-              ProjectName: flags.project,
-            }),
-          }),
-          fill: (body) => withType(body, globals.validate === undefined),
-          flagOf: flagOfField,
+          endpoint: endpoints[verb],
+          body,
+          what: 'asset',
+          // The type of the group is not in the request, and a list shows one type only.
+          lookCommand: `${look} (a group of the type LivenessFace needs --type LivenessFace too)`,
         },
+        findAsset,
         ctx,
       );
-      warnOfEnding(body, ctx);
-      const endpoint = endpoints[verb];
-      const shown = await showInstead(endpoint, { body }, ctx);
-      if (shown !== undefined) return yield { value: shown };
-      const { client } = await ctx.gateway();
-      const { clock, signal } = ctx;
-      const created = await createOnce({
-        client,
-        endpoint,
-        body,
-        clock,
-        signal,
-        note: (text) => ctx.io.note(text),
-        what: 'asset',
-        find: findAsset({ client, body, clock, signal }),
-        // The type of the group is not in the request, and a list shows one type only.
-        lookCommand: `${lookCommand('gw asset list', { '--group-id': body.GroupId, '--name': body.Name, '--project': body.ProjectName }, ctx)} (a group of the type LivenessFace needs --type LivenessFace too)`,
-      });
+      if (created instanceof ShownRequest) return yield { value: created };
       if (!flags.wait) {
         // What the document says of a new asset; its reply has no status.
         const { status } = created.isFound ? readAsset(created.record as Asset) : { status: 'Processing' };
@@ -98,14 +100,6 @@ export const assetCreate = (verb: keyof typeof endpoints) =>
       yield* waitOutcomes([created.id], flags, ctx, true);
     },
   });
-
-const flagOfField = {
-  GroupId: '--group',
-  URL: '--url',
-  AssetType: '--type',
-  Name: '--name',
-  ProjectName: '--project',
-} as const;
 
 /** Throws `usage` where nothing says what the file is, and that is checked. */
 function withType(body: JsonObject, isChecked: boolean): JsonObject {
@@ -162,3 +156,61 @@ export const requirementsHelp = (): string =>
     `What a file must be (of a URL nothing of it can be checked here; at most ${ASSET_MAX_DOWNLOAD_BYTES / MB} MB are downloaded):`,
     ...Object.entries(assetLimits).map(([type, limits]) => `  ${type}: ${limitsText(limits)}`),
   ].join('\n');
+
+const idArgs = { name: 'ID', summary: 'asset ID, or asset://ID', required: true, many: true } as const;
+
+const getFlags = {
+  rest: on('ask by the REST alias, which answers without the envelope'),
+  ...actionProjectFlag,
+} as const;
+
+/** `gw asset get ID…` */
+export const get = defineCommand<typeof getFlags, SeenRecord>({
+  args: idArgs,
+  flags: getFlags,
+  examples: [
+    'gw asset get "$(gw asset list --sandbox -q --limit 1)" --sandbox',
+    'gw asset get "$(gw asset list --sandbox -q --limit 1)" --sandbox --rest --json',
+  ],
+  sends: 'body',
+  human: recordText,
+  raw: recordJson,
+  async *run({ args, flags: { rest, project } }, ctx) {
+    if (rest) {
+      refuseActionFlags(project, ctx);
+      const inputOf = (id: string) => ({ params: { asset_id: id } });
+      return yield* getRecords(libraryIds(args), restAsset, inputOf, (reply) => reply, ctx);
+    }
+    const ids = libraryIds(args, ctx);
+    const bodyOf = await idBodies(project, ctx);
+    const inputOf = (id: string) => ({ body: bodyOf(id) });
+    yield* getRecords(ids, getAsset, inputOf, (reply) => resultOf(Asset, reply), ctx);
+  },
+});
+
+/** `gw asset update ID`: a new name. */
+export const update = updateCommand({
+  family: 'asset',
+  summary: idArgs.summary,
+  flags: { name: fromField(UpdateAssetBody.shape.Name, 'NAME') },
+  example: 'gw asset update "$(gw asset list --sandbox -q --limit 1)" --sandbox --name "fox, front"',
+  endpoint: updateAsset,
+});
+
+/** `gw asset delete ID…`: irreversible, so it asks. */
+export const assetDelete = defineCommand<typeof deleteFlags, LibraryResult>({
+  args: idArgs,
+  flags: deleteFlags,
+  examples: ['gw asset delete "$(gw asset list --sandbox -q --limit 1)" --sandbox --yes'],
+  sends: 'body',
+  human: idLine,
+  async *run({ args, flags: { yes, project }, globals }, ctx): AsyncGenerator<Outcome<LibraryResult>> {
+    const ids = libraryIds(args, ctx);
+    const bodyOf = await idBodies(project, ctx);
+    for (const id of ids) bodyOf(id);
+    const what = ids.length === 1 ? `asset ${ids[0]}` : `${ids.length} assets`;
+    refuseUnasked(what, yes, ctx);
+    if (!yes && !globals.dryRun && !globals.curl) await askFirst(`Delete ${what} for good?`, ctx);
+    yield* oneByOne(ids, (id) => remove('asset', deleteAsset, bodyOf(id), ctx));
+  },
+});
