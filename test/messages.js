@@ -13,7 +13,7 @@ const carriers = [
   ],
   ['warning', /\b(?:warn|onWarning)\(/g],
   ['note', /\b(?:note|aside|onQueued|awaiting|trace|tell)\??\.?\(/g],
-  ['hint', /\bhint(?:\??:|\s=)\s/g],
+  ['hint', /\b(?:hint|remedy)(?:\??:|\s=)\s/g],
   ['hint', /\b(?:const|function) \w*[hH]int\w*\b/g],
   ['error', /\b(?:message|sentence|reason|problem)(?:\??:|\s=)\s/g],
 ];
@@ -66,6 +66,15 @@ function literal(source, start) {
   return { end: source.length, text };
 }
 
+/** The names under which the texts of hints are held: `{ hint: isCut ? raiseLimit : undefined }`, `usage(message, kept)`. */
+function* heldHints(source) {
+  for (const [, value] of source.matchAll(/\bhint(?:\??:|\s=)\s*([^'"`,;{}\n]*)/g)) {
+    for (const [, name] of value.matchAll(/(?:^|[?:|&]\s*)([a-z]\w*)\s*(?=$|[(:)])/g)) yield name;
+  }
+  const seconds = /\busage\((?:[^()'"`]|'[^'\n]*'|`[^`]*`)*,\s*([a-z]\w*)(?:\(\w*\))?\)/g;
+  for (const [, name] of source.matchAll(seconds)) yield name;
+}
+
 /** A word alone is a name or a value, no message. */
 const isMessage = (text) => /\p{L}{2,}\s+\S/u.test(text);
 
@@ -75,7 +84,8 @@ export function messages() {
   for (const name of fs.readdirSync(root, { recursive: true }).sort()) {
     if (!name.endsWith('.ts') || name.startsWith('sandbox/')) continue;
     const source = fs.readFileSync(path.join(root, name), 'utf8');
-    for (const [kind, pattern] of carriers) {
+    const held = [...heldHints(source)].map((each) => new RegExp(`\\b(?:const|function) ${each}\\b`, 'g'));
+    for (const [kind, pattern] of [...carriers, ...held.map((pattern) => ['hint', pattern])]) {
       for (const match of source.matchAll(pattern)) {
         const isCall = match[0].endsWith('(');
         const texts = [...textsFrom(source, match.index + match[0].length, isCall)];

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { refuseOrWarn } from '../src/flags/breaches.ts';
+import type { Io } from '../src/io/io.ts';
 // @ts-expect-error A script that also runs by itself.
 import { messages } from './messages.js';
 
@@ -33,6 +35,20 @@ test('a hint begins in lower case, unless with a name, and ends without a full s
     breaking(/^[A-Z]/, ['hint']).filter((each) => !names.test(each.split(' ').slice(1).join(' '))),
   ).toEqual([]);
   expect(breaking(/[^.…]\.$/, ['hint'])).toEqual([]);
+});
+
+test('a sentence of the document is quoted in a hint without its full stop', () => {
+  const breach = {
+    text: 'the prompt: it names an asset',
+    says: 'Asset IDs must not be written in the prompt.',
+  };
+  expect(() => refuseOrWarn([breach, 'two'], true, {} as Io)).toThrow(
+    expect.objectContaining({
+      facts: expect.objectContaining({
+        hint: 'the document says: Asset IDs must not be written in the prompt; also: two',
+      }),
+    }),
+  );
 });
 
 test('no message says what nobody would say', () => {

@@ -98,7 +98,7 @@ export function refuseOrWarn(breaches: readonly (Breach | string)[], validate: b
     for (const { text } of [first, ...others]) io.warn(text);
     return;
   }
-  const says = first.says === undefined ? [] : [`the document says: ${first.says}`];
+  const says = first.says === undefined ? [] : [`the document says: ${first.says.replace(/\.$/, '')}`];
   const hints = [...says, ...others.map(({ text }) => `also: ${text}`)];
   throw new GwError('usage', first.text, {
     hint: hints.length > 0 ? hints.join('; ') : undefined,
