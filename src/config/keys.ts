@@ -4,6 +4,7 @@ import * as path from 'node:path';
 import { diskFault } from '../disk/disk-fault.ts';
 import { refuseUntrusted } from '../disk/trust.ts';
 import { type ErrorKind, errorCode, GwError } from '../errors.ts';
+import { KEY_RULE, keyFault } from '../gateway/endpoint.ts';
 import type { Clock, Host } from '../host.ts';
 import { readStored, store, withWriterLock } from './config-file.ts';
 import { configDir, type DirHost } from './dirs.ts';
@@ -22,23 +23,15 @@ interface KeyFile {
 export const keyIdOf = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 12);
 
 /**
- * Checks a key, of which no message tells more than its length. `from` says where it came from, as the start of a
+ * Checks an API key, of which no message tells more than its length. `from` says where it came from, as the start of a
  * sentence. Throws GwError `auth`.
  */
 export function checkKey(key: string, from: string): string {
   const fault = keyFault(key);
   if (fault === undefined) return key;
   throw new GwError('auth', `${from} ${fault} (length ${key.length})`, {
-    hint: 'a key is one line of printable ASCII without blanks; copy it again from the console',
+    hint: `${KEY_RULE}; copy it again from the console`,
   });
-}
-
-function keyFault(key: string): string | undefined {
-  if (key === '') return 'holds no key';
-  if (/[\r\n]/.test(key)) return 'holds a key with a newline in it';
-  if (/\s/.test(key)) return 'holds a key with a blank in it';
-  if (!/^[\x21-\x7e]+$/.test(key)) return 'holds a key with a character that is not printable ASCII';
-  return undefined;
 }
 
 /** The path of the file that holds the stored keys. */

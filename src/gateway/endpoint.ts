@@ -10,6 +10,18 @@ export const SPEED_HEADER = 'x-sandbox-speed';
 /** How a request proves who sends it ("Authentication"). */
 export type Credential = 'bearer' | 'messages' | 'geo';
 
+/** What an API key is, as a hint. */
+export const KEY_RULE = 'a key is one line of printable ASCII without blanks';
+
+/** Why a text is no API key, as the end of a sentence that begins with where it came from. */
+export function keyFault(key: string): string | undefined {
+  if (key === '') return 'holds no key';
+  if (/[\r\n]/.test(key)) return 'holds a key with a newline in it';
+  if (/\s/.test(key)) return 'holds a key with a blank in it';
+  if (!/^[\x21-\x7e]+$/.test(key)) return 'holds a key with a character that is not printable ASCII';
+  return undefined;
+}
+
 /**
  * Which row of the resend matrix a call belongs to:
  * `read` may be sent again at will, `paid` creates something that costs money and is never sent twice on a guess,

@@ -1,5 +1,5 @@
 import { GwError, usage } from '../errors.ts';
-import type { Credential } from '../gateway/endpoint.ts';
+import { type Credential, KEY_RULE, keyFault } from '../gateway/endpoint.ts';
 
 /** Headers that hold the key. */
 export const credentialHeaders: ReadonlySet<string> = new Set([
@@ -19,15 +19,18 @@ export function missingKey(): GwError {
 }
 
 /**
- * The headers that prove who sends ("Authentication"). Without a key, the place of the key is held by `***`. Throws
- * `auth` for a key that cannot stand in a header, telling its length only, and `usage` where native messages lack their version.
+ * The headers that prove who sends ("Authentication"). Without a key, the place of the key is held by `***`. The key has
+ * been checked where it was read; one that cannot stand in a header gets no further all the same. Throws `auth` for it,
+ * telling its length only, and `usage` where native messages lack their version.
  */
 export function credentialFor(
   credential: Credential,
   key: string | undefined,
   providerVersion: string | undefined,
 ): Record<string, string> {
-  if (key !== undefined) checkKey(key);
+  const fault = key === undefined ? undefined : keyFault(key);
+  if (fault)
+    throw new GwError('auth', `the configuration ${fault} (length ${key?.length})`, { hint: KEY_RULE });
   const shown = key ?? HIDDEN;
   if (credential === 'geo') return { 'x-geo-api-key': shown };
   if (credential === 'bearer') return { authorization: `Bearer ${shown}` };
@@ -38,18 +41,4 @@ export function credentialFor(
     );
   }
   return { 'x-api-key': shown, 'provider-version': providerVersion };
-}
-
-function checkKey(key: string): void {
-  if (/^[\x21-\x7e]+$/.test(key)) return;
-  const wrong = /[\r\n]/.test(key)
-    ? 'holds a line break'
-    : /[^\x00-\x7f]/.test(key)
-      ? 'holds characters beyond ASCII'
-      : key === ''
-        ? 'is empty'
-        : 'holds blanks or control characters';
-  throw new GwError('auth', `the API key (${key.length} characters) ${wrong}`, {
-    hint: 'copy the key again from the console: it is one word of plain characters',
-  });
 }

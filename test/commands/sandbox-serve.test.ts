@@ -62,7 +62,10 @@ test.each([
   [['--cors', '*'], '--cors *: not an origin'],
   [['--cors', 'http://localhost:3000/'], '--cors http://localhost:3000/: not an origin'],
   [['--callbacks', 'all'], '--callbacks all: not a port'],
-  [['--key', 'a b'], '--key: a key is printable ASCII without blanks'],
+  [
+    ['--key', 'a b'],
+    '--key holds a key with a blank in it\nhint: a key is one line of printable ASCII without blanks',
+  ],
   [['--port', '4010', '--output-port', '4010'], '--output-port 4010 is --port too'],
 ])('%j is refused', async (flags, message) => {
   const { code, out, err } = await (await world()).gw(['sandbox', 'serve', ...flags]);

@@ -155,7 +155,7 @@ test.each(['sk-canary\n', 'sk canary', '', 'sk-canäry', 'sk-\u0000canary', '\ts
     const server = await gateway(json(200, { id: 'x' }));
     const error = await errorOf<GwError>(clientOf(server.url, { key }).send(readEndpoint, read));
     expect([error.kind, server.connections()]).toEqual(['auth', 0]);
-    expect(error.message).toContain(`(${key.length} characters)`);
+    expect(error.message).toContain(`(length ${key.length})`);
     expect(`${error.message}${error.facts.hint}`).not.toContain('canary');
   },
 );

@@ -5,6 +5,7 @@ import { sandboxKey } from '../../config/settings.ts';
 import { clipsDir, sandboxStateDir, wasmDir } from '../../embedded-sandbox.ts';
 import { errorCode, usage } from '../../errors.ts';
 import { type Flag, on, parsed, port, portOf, text } from '../../flags/flag.ts';
+import { KEY_RULE, keyFault } from '../../gateway/endpoint.ts';
 import { type AccountType, accountTypes } from '../../gateway/limits.ts';
 import { controlHelp } from '../../sandbox/control.ts';
 import { type Fault, FaultSpecError, parseFaults } from '../../sandbox/faults.ts';
@@ -44,8 +45,9 @@ function hostOf(raw: string, flag: string): string {
 }
 
 function keyOf(raw: string, flag: string): string {
-  if (/^[\x21-\x7e]+$/.test(raw)) return raw;
-  throw usage(`${flag}: a key is printable ASCII without blanks`);
+  const fault = keyFault(raw);
+  if (fault === undefined) return raw;
+  throw usage(`${flag} ${fault}`, KEY_RULE);
 }
 
 function originOf(raw: string, flag: string): string {
