@@ -58,8 +58,10 @@ test('so does help whose reader takes one byte', async () => {
 test('a reader that is slow, then gone for a while, gets every byte', async () => {
   const place = placeWithJobs();
   const slow = 'for i in 1 2 3; do dd bs=1024 count=1 status=none; sleep 0.3; done; sleep 0.5; cat';
-  const { out, code } = await place.shell(`${list} --json | { ${slow}; } > slow; ${list} --json > whole`);
-  expect({ out, code }).toEqual({ out: '', code: 0 });
+  const { out, err, code } = await place.shell(
+    `${list} --json | { ${slow}; } > slow; ${list} --json > whole`,
+  );
+  expect({ out, err, code }).toEqual({ out: '', err: '', code: 0 });
   const whole = fs.readFileSync(path.join(place.cwd, 'whole'), 'utf8');
   expect(JSON.parse(whole)).toHaveLength(JOBS);
   expect(whole.length).toBeGreaterThan(1_000_000);

@@ -88,9 +88,14 @@ export class Place {
     return this.start(argv, options).ended;
   }
 
-  /** A line for bash, in which `$GW` is gw. */
-  shell(line: string, options: StartOptions = {}): Promise<Ended> {
-    return this.command('bash', ['-c', line], options);
+  /** A line for bash, in which `$GW` is gw. Only gw's clock is shifted: the pipes of a shell end libfaketime now and then. */
+  shell(line: string, { env, ...options }: StartOptions = {}): Promise<Ended> {
+    const { LD_PRELOAD, GW = '', ...rest } = this.env(env);
+    const shifted = LD_PRELOAD ? `env LD_PRELOAD=${LD_PRELOAD} ${GW}` : GW;
+    return this.command('bash', ['-c', line], {
+      ...options,
+      env: { ...rest, LD_PRELOAD: undefined, GW: shifted },
+    });
   }
 
   command(name: string, args: string[], options: StartOptions = {}): Promise<Ended> {
