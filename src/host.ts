@@ -45,6 +45,13 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** Resolves once a signal is aborted. */
+export const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+
 /** A value made at its first use and kept; a promise counts as a value, its failure too. */
 export function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined;

@@ -177,7 +177,7 @@ export const program: Node = group(
       leaf(
         'cancel',
         'take rows out of the queue that were not sent yet',
-        async () => (await import('./commands/batch/cancel.ts')).cancel,
+        async () => (await import('./commands/batch/status.ts')).cancel,
       ),
     ]),
     leaf(

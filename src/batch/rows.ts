@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import * as path from 'node:path';
 import { GwError, usage } from '../errors.ts';
 import { type Flag, type FlagSet, flagName } from '../flags/flag.ts';
+import { MAX_COUNT } from '../flags/job-flags.ts';
 import { assertSafeJson } from '../flags/json-body.ts';
 import { nearest } from '../flags/nearest.ts';
 import { parseReference } from '../media/reference.ts';
@@ -59,8 +60,6 @@ export const notFields: ReadonlySet<string> = new Set([
   'maxCost',
   'unpriced',
 ]);
-/** As many jobs may one row make. */
-export const MAX_COUNT = 100;
 /** Longest key of `--once`. */
 const MAX_KEY = 200;
 

@@ -2,7 +2,8 @@ import { defineCommand, type Outcome } from '../command.ts';
 import { trustedStateDir } from '../config/dirs.ts';
 import { type Context, commandFor } from '../context.ts';
 import { errorCode, GwError, usage } from '../errors.ts';
-import { on, parsed, port, text } from '../flags/flag.ts';
+import { parsed, port, text } from '../flags/flag.ts';
+import { eventsFlag } from '../flags/job-flags.ts';
 import { isWebUrl } from '../gateway/body.ts';
 import type { WireReply } from '../http/exchange.ts';
 import { type SyncInput, syncJobs } from '../jobs/watch/sync.ts';
@@ -11,7 +12,7 @@ import { type CallbackServer, startCallbackServer } from '../listen/callback-ser
 import { announce } from '../listen/running.ts';
 import { type KnownJob, readJobs, syncInput } from './jobs/read-jobs.ts';
 import { needsSync, outcomeOfSync } from './jobs/sync.ts';
-import type { JobResult } from './video/follow-job.ts';
+import { type JobResult, resultIn } from './video/follow-job.ts';
 import { createFollowers } from './video/followers.ts';
 
 const flags = {
@@ -23,7 +24,7 @@ const flags = {
     urlOf,
   ),
   forward: parsed('URL', 'pass each callback on to this address, as it came', urlOf),
-  events: on('one JSON object a line on stdout as it happens, in place of the result'),
+  events: eventsFlag,
 } as const;
 
 function urlOf(raw: string, flag: string): URL {
@@ -86,7 +87,7 @@ export const listen = defineCommand<typeof flags, Heard>({
       ctx.io.note(`listening at ${url}${reach}, until Ctrl-C`);
       for await (const outcome of told.outcomes()) {
         if (!ctx.events && !ctx.io.mode.json)
-          for (const { path } of filesOf(outcome)) ctx.io.note(`saved ${path}`);
+          for (const { path } of resultIn(outcome)?.files ?? []) ctx.io.note(`saved ${path}`);
         yield outcome as Outcome<Heard>;
       }
     } finally {
@@ -97,9 +98,6 @@ export const listen = defineCommand<typeof flags, Heard>({
   },
   human: (heard) => ('url' in heard ? `${heard.url}\n` : ''),
 });
-
-const filesOf = ({ value }: Outcome<JobResult>): JobResult['files'] =>
-  value && 'files' in value ? value.files : [];
 
 function announceAt(stateDir: string, { url }: CallbackServer, ctx: Context): () => void {
   try {

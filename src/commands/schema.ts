@@ -1,7 +1,8 @@
-import { fieldsOf, MAX_COUNT } from '../batch/rows.ts';
+import { fieldsOf } from '../batch/rows.ts';
 import { defineCommand } from '../command.ts';
 import { errorKinds, usage } from '../errors.ts';
 import { type Flag, type FlagSet, flagName } from '../flags/flag.ts';
+import { MAX_COUNT } from '../flags/job-flags.ts';
 import { nearest } from '../flags/nearest.ts';
 import type { ErrorReport } from '../io/error-lines.ts';
 import { creates } from './batch/row-command.ts';

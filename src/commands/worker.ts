@@ -1,21 +1,19 @@
 import { defineCommand, type Outcome } from '../command.ts';
 import { usage } from '../errors.ts';
-import { on, parsed, text } from '../flags/flag.ts';
+import { parsed, text, whole } from '../flags/flag.ts';
+import { eventsFlag } from '../flags/job-flags.ts';
 import { redisFlag } from './batch/flags.ts';
 import type { JobResult } from './video/follow-job.ts';
 
 const flags = {
   redis: redisFlag,
-  concurrency: parsed('N', 'at most so many rows at once on this machine', (raw, flag) => {
-    if (/^[1-9]\d{0,3}$/.test(raw)) return Number(raw);
-    throw usage(`${flag} ${raw}: give a whole number from 1 on`);
-  }),
+  concurrency: whole('N', 'at most so many rows at once on this machine', { min: 1 }),
   out: text('PATTERN', 'where outputs go of rows that do not say: a file, a directory or a pattern', {
     short: 'o',
   }),
   root: text('DIR', "the directory that the rows' files are named from (default: the working directory)"),
   name: parsed('HOST', "what this machine is called in paths and logs (default: the machine's name)", nameOf),
-  events: on('one JSON object a line on stdout as it happens, in place of the result'),
+  events: eventsFlag,
 } as const;
 
 function nameOf(raw: string, flag: string): string {

@@ -91,6 +91,34 @@ export const parsed = <T>(
   ...extra,
 });
 
+/** A flag for one of a set of words, spelled as it is there. */
+export const oneOf = <T extends string>(
+  choices: readonly T[],
+  summary: string,
+  extra: Extra & { readonly value?: string } = {},
+): Flag<T> => ({
+  value: choices.join('|'),
+  summary,
+  choices,
+  parse(raw, flag) {
+    const found = choices.find((choice) => choice === raw);
+    if (found !== undefined) return found;
+    throw usage(`${flag} ${raw}: one of ${choices.join(', ')}`);
+  },
+  ...extra,
+});
+
+/** A flag for a whole number of at least `min`. */
+export const whole = (
+  value: string,
+  summary: string,
+  { min = 0, hint }: { readonly min?: number; readonly hint?: string | undefined } = {},
+): Flag<number> =>
+  parsed(value, summary, (raw, flag) => {
+    if (/^\d{1,9}$/.test(raw) && Number(raw) >= min) return Number(raw);
+    throw usage(`${flag} ${raw}: not a whole number${min > 0 ? ` from ${min} on` : ''}`, hint);
+  });
+
 export function portOf(raw: string, flag: string): number {
   const port = /^\d{1,5}$/.test(raw) ? Number(raw) : Number.NaN;
   if (!(port <= 65_535)) throw usage(`${flag} ${raw}: not a port`, 'give 0 to 65535');

@@ -114,6 +114,9 @@ export const queues = (flags: {
 export type PollFlags = FlagValues<typeof pollFlags>;
 export type SaveFlags = FlagValues<typeof saveFlags>;
 
+/** For commands that go on until they are told to end, or print what came of many jobs. */
+export const eventsFlag = on('one JSON object a line on stdout as it happens, in place of the result');
+
 /** For a save plan: gw's version where a file is to stand beside each output. */
 export const sidecarBy = (
   flags: { readonly sidecar?: boolean | undefined },

@@ -4,7 +4,7 @@ import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError, Interrupted, usage } from '../../errors.ts';
 import { breachesOf, refuseOrWarn } from '../../flags/breaches.ts';
-import { type Flag, flagName, fromField, list, parsed } from '../../flags/flag.ts';
+import { type Flag, flagName, fromField, list, whole } from '../../flags/flag.ts';
 import { applySets, baseBody, type JsonObject } from '../../flags/json-body.ts';
 import { IdBody } from '../../gateway/asset/actions.ts';
 import { bareId, canonical, LibraryId, projectField } from '../../gateway/asset/fields.ts';
@@ -194,10 +194,7 @@ export const idListFlag = (field: Parameters<typeof fromField>[0]): Flag<readonl
 
 /** A flag for a whole number; its bounds are the schema's. */
 export const countFlag = (field: Parameters<typeof fromField>[0]): Flag<number> =>
-  parsed('N', field.description ?? '', (raw, flag) => {
-    if (!/^\d{1,9}$/.test(raw)) throw usage(`${flag} ${raw}: not a whole number`, field.description);
-    return Number(raw);
-  });
+  whole('N', field.description ?? '', { hint: field.description });
 
 /** A record that was looked up. */
 export interface SeenRecord {

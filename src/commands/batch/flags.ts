@@ -3,10 +3,17 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { type Manifest, openJsonLines, openManifest } from '../../batch/read-manifest.ts';
-import { absoluteReferences, fieldsOf, nameFault, type RowsInput } from '../../batch/rows.ts';
-import type { Context } from '../../context.ts';
+import {
+  absoluteReferences,
+  fieldsOf,
+  nameFault,
+  type Row,
+  type RowsInput,
+  readRows,
+} from '../../batch/rows.ts';
+import { type Context, commandFor } from '../../context.ts';
 import { usage } from '../../errors.ts';
-import { type Flag, type FlagSet, type FlagValues, text } from '../../flags/flag.ts';
+import { type Flag, type FlagSet, type FlagValues, oneOf, text } from '../../flags/flag.ts';
 import { creates } from './row-command.ts';
 
 // What every batch command takes: the manifest, its name, and defaults for the rows that do not say.
@@ -20,9 +27,7 @@ export const manifestArgs = {
 
 export const nameFlags = {
   name: text('NAME', "what the rows' keys begin with (default: the manifest's name without its ending)"),
-  command: text(Object.keys(creates).join('|'), 'the command of rows that name none', {
-    choices: Object.keys(creates),
-  }),
+  command: oneOf(Object.keys(creates), 'the command of rows that name none'),
 } as const;
 
 /** For help, where they are not listed. */
@@ -59,14 +64,68 @@ export async function openRows(
   if (fault !== undefined) {
     throw usage(`--name ${JSON.stringify(name)}: ${fault}`, 'give the batch another name with --name NAME');
   }
-  if (command !== undefined && !Object.hasOwn(creates, command)) {
-    throw usage(`--command ${command}: one of ${Object.keys(creates).join(', ')}`);
-  }
   const { manifest, close } =
     named === '-' ? await fromStdin(ctx) : { manifest: openManifest(named, host.cwd), close: () => {} };
   const typed = Object.entries(flags).filter(([key]) => Object.hasOwn(defaultFlags, key));
   const defaults = absoluteReferences(Object.fromEntries(typed), defaultFlags, host.cwd);
   return { manifest, name, creates, command, defaults, close };
+}
+
+/** The rows of a manifest. Throws `usage` for the first that is wrong. */
+export async function* soundRows(input: RowsInput): AsyncGenerator<Row> {
+  for await (const row of readRows(input)) {
+    if (!('faults' in row)) yield row;
+    else {
+      const fault = `${input.manifest.named}:${row.line}: ${row.faults[0]}`;
+      throw usage(fault, 'gw batch check names every fault of it');
+    }
+  }
+}
+
+/** How the rows of a batch stand at the end of a run. */
+interface RowCounts {
+  readonly saved: number;
+  readonly failed: number;
+  readonly unknown: number;
+  /** Taken out of the queue. */
+  readonly cancelled?: number;
+}
+
+/** Says in one line how the rows of a batch stand, and how to go on. */
+export function noteSum(
+  { manifest: { named }, name }: RowsInput,
+  rows: number,
+  { saved, failed, unknown, cancelled = 0 }: RowCounts,
+  /** What is left was not sent, or is not done; `--redis` where it is on a queue. */
+  { left: leftIs, redis = '' }: { readonly left: 'sent' | 'done'; readonly redis?: '' | ' --redis' },
+  ctx: Context,
+): void {
+  const left = rows - saved - failed - unknown - cancelled;
+  const parts = [
+    `${saved} saved`,
+    ...(failed > 0 ? [`${failed} failed`] : []),
+    ...(unknown > 0 ? [`${unknown} of unknown outcome`] : []),
+    ...(cancelled > 0 ? [`${cancelled} taken out`] : []),
+    ...(left > 0 ? [`${left} not ${leftIs}`] : []),
+  ];
+  const again = runCommand({ manifest: { named }, name }, redis, ctx);
+  const where = redis === '' ? '' : ' on the machine that sent it';
+  const next = [
+    ...(left > 0 || cancelled > 0 ? [`go on with: ${again}`] : []),
+    ...(failed > 0 ? [`create anew what failed with: ${again} --retry-failed`] : []),
+    ...(unknown > 0 ? [`gw jobs sync${where} looks for what is unknown`] : []),
+  ];
+  ctx.io.note([`${rows === 1 ? '1 row' : `${rows} rows`}: ${parts.join(', ')}`, ...next].join('; '));
+}
+
+/** The command line that runs a batch again. */
+export function runCommand(
+  { manifest: { named }, name }: { readonly manifest: Pick<Manifest, 'named'>; readonly name: string },
+  redis: '' | ' --redis',
+  ctx: Context,
+): string {
+  const ofName = name === path.basename(named, path.extname(named)) ? '' : ` --name ${name}`;
+  return commandFor(`gw batch run ${named}${ofName}${redis}`, ctx);
 }
 
 /** Stdin can be read once, and a manifest is read twice. */

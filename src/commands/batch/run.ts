@@ -1,16 +1,25 @@
-import { type Row, readRows } from '../../batch/rows.ts';
+import type { Row } from '../../batch/rows.ts';
 import { schedule } from '../../batch/schedule.ts';
 import { defineCommand, type Outcome } from '../../command.ts';
-import { type Context, commandFor } from '../../context.ts';
+import type { Context } from '../../context.ts';
 import { GwError, Interrupted, usage } from '../../errors.ts';
-import { type FlagValues, on, parsed, text } from '../../flags/flag.ts';
-import { budgetFlags } from '../../flags/job-flags.ts';
+import { type FlagValues, on, text, whole } from '../../flags/flag.ts';
+import { budgetFlags, eventsFlag } from '../../flags/job-flags.ts';
 import { reportError } from '../../io/error-lines.ts';
 import { durationText } from '../../io/quantity-text.ts';
 import { refuseUnpriced } from '../before-create.ts';
-import type { JobResult } from '../video/follow-job.ts';
+import { type JobResult, resultIn } from '../video/follow-job.ts';
 import { checkRows, Tally } from './check.ts';
-import { defaultFlags, defaultsNote, manifestArgs, nameFlags, openRows, redisFlag } from './flags.ts';
+import {
+  defaultFlags,
+  defaultsNote,
+  manifestArgs,
+  nameFlags,
+  noteSum,
+  openRows,
+  redisFlag,
+  soundRows,
+} from './flags.ts';
 import { type KnownRow, knownRows } from './known-rows.ts';
 import { familyOf, placesOf } from './places.ts';
 import { openReport } from './report.ts';
@@ -22,25 +31,20 @@ const BESIDE_SLOTS = 4;
 const RATE_PAUSE_MS = 15_000;
 
 const runFlags = {
-  concurrency: parsed('N', 'at most so many rows at once', wholeNumber),
-  limit: parsed('N', 'only the first N rows that are not done', wholeNumber),
+  concurrency: whole('N', 'at most so many rows at once', { min: 1 }),
+  limit: whole('N', 'only the first N rows that are not done', { min: 1 }),
   stopOnError: on('begin no more rows once one has failed'),
   retryFailed: on('create anew what ended badly; an unknown outcome is never sent again'),
   ...budgetFlags,
   report: text('FILE', 'write all rows and what came of them into this .csv or .jsonl', {
     completes: 'file',
   }),
-  events: on('one JSON object a line on stdout as it happens, in place of the result'),
+  events: eventsFlag,
   redis: redisFlag,
   detach: on('with --redis: hand the rows over and return'),
   refill: on('with --redis: send rows again that were handed over and that the queue has lost'),
 } as const;
 type RunFlags = FlagValues<typeof runFlags>;
-
-function wholeNumber(raw: string, flag: string): number {
-  if (/^[1-9]\d{0,5}$/.test(raw)) return Number(raw);
-  throw usage(`${flag} ${raw}: give a whole number from 1 on`);
-}
 
 /** Throws `usage` for flags that do not go with each other. */
 function refuseApart(flags: RunFlags): void {
@@ -209,7 +213,8 @@ class BatchRun {
       whole.stop();
       ctx.signal.removeEventListener('abort', this.#release);
     }
-    this.#sum();
+    const left = ctx.signal.aborted ? 'done' : 'sent';
+    noteSum(this.#batch.input, tally.rows, this.#counts, { left }, ctx);
     if (ctx.signal.aborted) throw this.#interrupted();
   }
 
@@ -219,8 +224,7 @@ class BatchRun {
     const isOpen = (state?: string) => state === 'running' || state === 'unsaved';
     let left = flags.limit ?? Number.POSITIVE_INFINITY;
     for (const pass of ['open', 'rest'] as const) {
-      for await (const row of readRows(input)) {
-        if ('faults' in row) throw usage(`${input.manifest.named}:${row.line}: ${row.faults[0]}`);
+      for await (const row of soundRows(input)) {
         const before = known.get(row.key);
         if (pass === 'rest' && before?.state === 'saved') report.add(resultOfKnown(row, before));
         if (before?.state === 'saved' || isOpen(before?.state) !== (pass === 'open')) continue;
@@ -264,13 +268,14 @@ class BatchRun {
     }
   }
 
-  #count(row: Row, { error, value }: Outcome<JobResult>, ms: number): void {
+  #count(row: Row, outcome: Outcome<JobResult>, ms: number): void {
+    const { error, value } = outcome;
     const { ctx, flags, tally } = this.#batch;
     const kind = error instanceof GwError ? error.kind : undefined;
     if (error === undefined) {
       this.#counts.saved += 1;
       if (!ctx.io.mode.bars) {
-        const files = value && 'files' in value ? value.files.map(({ path }) => path).join(', ') : '';
+        const files = (resultIn(outcome)?.files ?? []).map(({ path }) => path).join(', ');
         ctx.io.note(
           `row ${row.row} of ${tally.lastRow} (${row.key}): saved ${files} after ${durationText(ms)}`,
         );
@@ -294,27 +299,6 @@ class BatchRun {
     return { value: result, error: told };
   }
 
-  #sum(): void {
-    const { ctx, tally, input, named } = this.#batch;
-    const { saved, failed, unknown } = this.#counts;
-    const left = tally.rows - saved - failed - unknown;
-    const parts = [
-      `${saved} saved`,
-      ...(failed > 0 ? [`${failed} failed`] : []),
-      ...(unknown > 0 ? [`${unknown} of unknown outcome`] : []),
-      ...(left > 0 ? [`${left} not ${ctx.signal.aborted ? 'done' : 'sent'}`] : []),
-    ];
-    const name = input.name === named.replace(/^.*[/\\]|\.[^.]*$/g, '') ? '' : ` --name ${input.name}`;
-    const again = commandFor(`gw batch run ${named}${name}`, ctx);
-    const next = [
-      ...(left > 0 ? [`go on with: ${again}`] : []),
-      ...(failed > 0 ? [`create anew what failed with: ${again} --retry-failed`] : []),
-      ...(unknown > 0 ? ['gw jobs sync looks for what is unknown'] : []),
-    ];
-    const all = tally.rows === 1 ? '1 row' : `${tally.rows} rows`;
-    ctx.io.note([`${all}: ${parts.join(', ')}`, ...next].join('; '));
-  }
-
   #interrupted(): unknown {
     const { ctx } = this.#batch;
     const { reason } = ctx.signal;
@@ -324,8 +308,9 @@ class BatchRun {
   }
 }
 
-function resultOf({ row, line, key, command }: Row, { value, error }: Outcome<JobResult>): RowResult {
-  const result = value && 'files' in value ? value : undefined;
+function resultOf({ row, line, key, command }: Row, outcome: Outcome<JobResult>): RowResult {
+  const { error } = outcome;
+  const result = resultIn(outcome);
   return {
     ...{ row, line, key },
     id: result?.id ?? null,

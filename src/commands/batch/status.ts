@@ -1,10 +1,9 @@
-import { readRows } from '../../batch/rows.ts';
 import { defineCommand } from '../../command.ts';
 import { usage } from '../../errors.ts';
 import { text } from '../../flags/flag.ts';
 import type { LogEntry } from '../../machines/row.ts';
 import type { MachinesStatus } from '../machines/queue-status.ts';
-import { manifestArgs, nameFlags, openRows, redisFlag } from './flags.ts';
+import { manifestArgs, nameFlags, openRows, redisFlag, soundRows } from './flags.ts';
 import { knownRows, type RowState, rowStates } from './known-rows.ts';
 
 const words: Readonly<Record<RowState, string>> = {
@@ -63,15 +62,9 @@ export const status = defineCommand<typeof flags, Status>({
       const known = await knownRows(input.name, ctx);
       const counts = Object.fromEntries(rowStates.map((state) => [state, 0])) as Counts;
       counts.rows = 0;
-      for await (const row of readRows(input)) {
-        if ('faults' in row) {
-          throw usage(
-            `${input.manifest.named}:${row.line}: ${row.faults[0]}`,
-            'gw batch check names every fault of it',
-          );
-        }
+      for await (const { key } of soundRows(input)) {
         counts.rows += 1;
-        counts[known.get(row.key)?.state ?? 'not_sent'] += 1;
+        counts[known.get(key)?.state ?? 'not_sent'] += 1;
       }
       return { value: counts };
     } finally {
@@ -114,4 +107,31 @@ const logTable = (log: readonly LogEntry[]) => ({
       id ?? message ?? '',
     ],
   })),
+});
+
+const cancelFlags = { ...nameFlags, redis: redisFlag } as const;
+
+/** `gw batch cancel`: rows that were not sent yet are taken out of the queue. */
+export const cancel = defineCommand<
+  typeof cancelFlags,
+  { readonly cancelled: number; readonly left: number }
+>({
+  args: manifestArgs,
+  flags: cancelFlags,
+  examples: [
+    `printf 'command,id,prompt\\nimage create,boat,a paper boat\\n' > b.csv && gw batch cancel b.csv --redis redis://127.0.0.1:6399 --sandbox || echo no Redis there`,
+  ],
+  notes: ['What was sent goes on; gw batch run with the same manifest puts what was taken out back.'],
+  sends: 'nothing',
+  human: ({ cancelled, left }) =>
+    `${cancelled} taken out${left > 0 ? `, ${left} were sent, are over or are not there` : ''}\n`,
+  async run({ args, flags }, ctx) {
+    const input = await openRows(args, flags, ctx);
+    try {
+      const { cancelOnMachines } = await import('../machines/queue-status.ts');
+      return { value: await cancelOnMachines(input, flags.redis ?? '', ctx) };
+    } finally {
+      input.close();
+    }
+  },
 });

@@ -8,7 +8,7 @@ import {
 import { fieldsOf, itemsOf } from '../../chat/json-value.ts';
 import type { Surface } from '../../chat/surface.ts';
 import { usage } from '../../errors.ts';
-import { type FlagValues, list, on, onOff, parsed, text } from '../../flags/flag.ts';
+import { type FlagValues, list, on, oneOf, onOff, parsed, text, whole } from '../../flags/flag.ts';
 import { type JsonBodyDeps, readJsonBody, readJsonFile } from '../../flags/json-body.ts';
 import { reasoningEfforts, thinkingLevels } from '../../gateway/chat/models.ts';
 
@@ -86,28 +86,20 @@ const number = (value: string, summary: string) =>
     throw usage(`${flag} ${raw}: not a number`, `write it as 0.7`);
   });
 
-const wholeNumber = (value: string, summary: string) =>
-  parsed(value, summary, (raw, flag) => {
-    if (/^\d{1,9}$/.test(raw)) return Number(raw);
-    throw usage(`${flag} ${raw}: not a whole number`, 'write it in digits');
-  });
-
 const thinking = parsed('adaptive|N|off', 'thinking: adaptive, a budget of N tokens, or off', (raw, flag) => {
   if (raw === 'adaptive' || raw === 'off') return raw;
   if (/^\d{1,9}$/.test(raw)) return Number(raw);
   throw usage(`${flag} ${raw}: neither adaptive nor off nor a number of tokens`, 'write --thinking adaptive');
 });
 
+const inDigits = { hint: 'write it in digits' };
+/** In any case: the Gemini-style API spells them in capitals. */
+const levels = oneOf(thinkingLevels, 'how much to think (completions with a geo model, geo)');
+
 export const chatFlags = {
-  api: parsed(
-    chatApis.join('|'),
+  api: oneOf(
+    chatApis,
     'the endpoint (default completions): chat completions, native messages, or Gemini-style',
-    (raw, flag) => {
-      const found = chatApis.find((api) => api === raw);
-      if (found) return found;
-      throw usage(`${flag} ${raw}: one of ${chatApis.join(', ')}`);
-    },
-    { choices: chatApis },
   ),
   model: text('MODEL', 'model ID', { short: 'm', completes: 'model:chat' }),
   prompt: text('TEXT', 'the prompt, instead of words after the command; @FILE reads a file, - reads stdin', {
@@ -122,11 +114,12 @@ export const chatFlags = {
   new: on('start the session over; the old one is kept aside'),
   temperature: number('N', 'sampling temperature'),
   topP: number('N', 'nucleus sampling (messages, geo)'),
-  topK: wholeNumber('N', 'sample from the K likeliest tokens (messages, geo)'),
+  topK: whole('N', 'sample from the K likeliest tokens (messages, geo)', inDigits),
   stop: list('TEXT', 'end the answer before this text (messages, geo)'),
-  maxTokens: wholeNumber(
+  maxTokens: whole(
     'N',
     `output limit in tokens, reasoning included (messages require one: ${DEFAULT_MAX_TOKENS}, with a thinking budget on top)`,
+    inDigits,
   ),
   compatMaxTokens: on('spell the limit max_tokens (completions)'),
   reasoningEffort: text(
@@ -137,16 +130,7 @@ export const chatFlags = {
     },
   ),
   thinking,
-  thinkingLevel: parsed(
-    thinkingLevels.join('|'),
-    'how much to think (completions with a geo model, geo)',
-    (raw, flag) => {
-      const found = thinkingLevels.find((level) => level === raw.toLowerCase());
-      if (found) return found;
-      throw usage(`${flag} ${raw}: one of ${thinkingLevels.join(', ')}`);
-    },
-    { choices: thinkingLevels },
-  ),
+  thinkingLevel: { ...levels, parse: (raw: string, flag: string) => levels.parse(raw.toLowerCase(), flag) },
   showThoughts: on("the model's thoughts on stderr"),
   tool: list('FILE', 'JSON description of a function that the model may call'),
   toolChoice: text('auto|none|required|NAME', 'which tool the model calls'),

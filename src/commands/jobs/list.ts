@@ -1,8 +1,7 @@
 import { defineCommand } from '../../command.ts';
 import { parseDuration } from '../../config/table.ts';
 import { type Context, commandFor } from '../../context.ts';
-import { usage } from '../../errors.ts';
-import { parsed, text } from '../../flags/flag.ts';
+import { oneOf, parsed, text, whole } from '../../flags/flag.ts';
 import { parseMoment } from '../../flags/job-flags.ts';
 import { familyNames } from '../../gateway/families.ts';
 import { durationText } from '../../io/quantity-text.ts';
@@ -13,11 +12,13 @@ import { type KnownJob, readJobs, readOwnJobs, sharedIds } from './read-jobs.ts'
 
 export const listFlags = {
   status: text('STATUS', 'only jobs in this state (running, succeeded, failed, unknown, …)'),
-  family: text('FAMILY', 'only this family', { choices: familyNames }),
+  family: oneOf(familyNames, 'only this family', { value: 'FAMILY' }),
   since: parsed('SPAN|DATE', 'only jobs of the last … (24h, 7d), or since a date', parseMoment),
   batch: text('NAME', 'only the jobs of the batch of this name (gw batch run)'),
-  limit: parsed('N', 'at most this many, newest first', wholeNumber),
-  expiring: parsed('DURATION', 'only finished, unsaved jobs whose links die within this time', parseSpan),
+  limit: whole('N', 'at most this many, newest first', { min: 1 }),
+  expiring: parsed('DURATION', 'only finished, unsaved jobs whose links die within this time', (raw, flag) =>
+    parseDuration(raw, flag, { span: true }),
+  ),
 } as const;
 
 /** The jobs of a batch: their keys begin with its name. */
@@ -25,15 +26,6 @@ export const batchFilter =
   (name: string | undefined) =>
   ({ once }: Pick<Job, 'once'>): boolean =>
     name === undefined || once?.key.startsWith(`${name}/`) === true;
-
-function parseSpan(raw: string, flag: string): number {
-  return parseDuration(raw, flag, { span: true });
-}
-
-function wholeNumber(raw: string, flag: string): number {
-  if (!/^[1-9]\d{0,6}$/.test(raw)) throw usage(`${flag} ${raw}: not a whole number from 1`);
-  return Number(raw);
-}
 
 /** `gw jobs list`: what is in the ledger, newest first. */
 export const list = defineCommand<typeof listFlags, JobView[]>({

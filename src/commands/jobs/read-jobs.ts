@@ -1,6 +1,5 @@
 import { type Context, gatewayName } from '../../context.ts';
-import { usage } from '../../errors.ts';
-import { familyNames, findFamily, findTaskFamily } from '../../gateway/families.ts';
+import { findFamily, findTaskFamily } from '../../gateway/families.ts';
 import type { Family } from '../../gateway/task.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
 import type { SyncInput } from '../../jobs/watch/sync.ts';
@@ -14,11 +13,8 @@ export interface KnownJob {
   readonly family: Family | undefined;
 }
 
-/** The jobs of the ledger that are wanted, newest first, each with its family. Throws `usage` for a family that is none. */
+/** The jobs of the ledger that are wanted, newest first, each with its family. */
 export async function readJobs(wanted: Wanted, ctx: Context): Promise<KnownJob[]> {
-  if (wanted.family !== undefined && !familyNames.includes(wanted.family)) {
-    throw usage(`--family ${wanted.family}: one of ${familyNames.join(', ')}`);
-  }
   const jobs = await findAndWarn(wanted, ctx);
   return withFamilies(await Promise.all(jobs.map((job) => (job.isDamaged ? completed(job, ctx) : job))));
 }

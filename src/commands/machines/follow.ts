@@ -4,12 +4,12 @@ import { unportable } from '../../batch/portable.ts';
 import { type Row, readRows } from '../../batch/rows.ts';
 import type { Outcome } from '../../command.ts';
 import { trustedStateDir } from '../../config/dirs.ts';
-import { type Context, commandFor, gatewayName, originOfGateway } from '../../context.ts';
+import { type Context, gatewayName, originOfGateway } from '../../context.ts';
 import { appendLine, ensureDirectory } from '../../disk/durable-directory.ts';
 import { type ErrorKind, errorKinds, GwError, Interrupted, usage } from '../../errors.ts';
 import { lastUnderKey } from '../../jobs/create/once.ts';
 import { digestOf, isOver, type LogEntry, type RowRecord, type ToldError } from '../../machines/row.ts';
-import type { openRows } from '../batch/flags.ts';
+import { noteSum, type openRows, runCommand, soundRows } from '../batch/flags.ts';
 import type { KnownRow } from '../batch/known-rows.ts';
 import { familyOf, placesOf } from '../batch/places.ts';
 import type { openReport } from '../batch/report.ts';
@@ -82,9 +82,8 @@ class BatchOnQueue {
     const { input, ctx, flags } = this.#in;
     const since = await this.#queue.store.lastEvent(input.name);
     let chunk: Row[] = [];
-    for await (const row of readRows(input)) {
+    for await (const row of soundRows(input)) {
       ctx.signal.throwIfAborted();
-      if ('faults' in row) throw usage(`${input.manifest.named}:${row.line}: ${row.faults[0]}`);
       chunk.push(row);
       if (chunk.length < AT_ONCE) continue;
       await this.#handOver(chunk);
@@ -98,13 +97,13 @@ class BatchOnQueue {
       const { handedOver } = this.#counts;
       const open = this.#open.size;
       ctx.io.note(
-        `${handedOver} rows handed over, ${open} not done yet; follow them with: ${this.#commandLine('run')}`,
+        `${handedOver} rows handed over, ${open} not done yet; follow them with: ${this.#commandLine()}`,
       );
       yield {};
       return;
     }
     yield* this.#follow(since);
-    this.#sum();
+    noteSum(input, this.#in.rows, this.#counts, { left: 'done', redis: ' --redis' }, ctx);
   }
 
   /** Puts those of some rows on the queue that are not there; what is over is settled. */
@@ -120,8 +119,8 @@ class BatchOnQueue {
       const told = this.#memory.of(row.key);
       if (record) {
         const now = await this.#takeUp(row, record);
-        if (now)
-          tickets.push({ key: row.key, round: now.round, queue: now.state === 'ended' ? 'save' : now.pool });
+        const queue = now?.state === 'ended' ? 'save' : now?.pool;
+        if (now && queue) tickets.push({ key: row.key, round: now.round, queue });
       } else if (told?.saved || local?.state === 'saved') {
         this.#counts.saved += 1;
         this.#counts.before += 1;
@@ -241,7 +240,7 @@ class BatchOnQueue {
         looking ??= store.events(connection, input.name, since, BLOCK_MS);
         looking.catch(() => {});
         const events = await Promise.race([looking, ctx.clock.sleep(BLOCK_MS)]).catch(() => undefined);
-        if (store.awayMs() > timeoutMs.value) throw away(store.awayMs(), this.#commandLine('run'));
+        if (store.awayMs() > timeoutMs.value) throw away(store.awayMs(), this.#commandLine());
         if (events !== undefined) {
           looking = undefined;
           for (const event of events) await this.#tell(event);
@@ -351,37 +350,14 @@ class BatchOnQueue {
     };
   }
 
-  #commandLine(command: 'run'): string {
-    const { input, ctx } = this.#in;
-    const { named } = input.manifest;
-    const name = input.name === path.basename(named, path.extname(named)) ? '' : ` --name ${input.name}`;
-    return commandFor(`gw batch ${command} ${named}${name} --redis`, ctx);
-  }
-
-  #sum(): void {
-    const { ctx, rows } = this.#in;
-    const { saved, failed, unknown, cancelled } = this.#counts;
-    const left = rows - saved - failed - unknown - cancelled;
-    const parts = [
-      `${saved} saved`,
-      ...(failed > 0 ? [`${failed} failed`] : []),
-      ...(unknown > 0 ? [`${unknown} of unknown outcome`] : []),
-      ...(cancelled > 0 ? [`${cancelled} taken out`] : []),
-      ...(left > 0 ? [`${left} not done`] : []),
-    ];
-    const again = this.#commandLine('run');
-    const next = [
-      ...(left > 0 || cancelled > 0 ? [`go on with: ${again}`] : []),
-      ...(failed > 0 ? [`create anew what failed with: ${again} --retry-failed`] : []),
-      ...(unknown > 0 ? ['gw jobs sync on the machine that sent it looks for what is unknown'] : []),
-    ];
-    ctx.io.note([`${rows === 1 ? '1 row' : `${rows} rows`}: ${parts.join(', ')}`, ...next].join('; '));
+  #commandLine(): string {
+    return runCommand(this.#in.input, ' --redis', this.#in.ctx);
   }
 
   #interrupted(): unknown {
     const { reason } = this.#in.ctx.signal;
     return reason instanceof Interrupted
-      ? new Interrupted(reason.signal, `follow them with: ${this.#commandLine('run')}`, 'the workers go on')
+      ? new Interrupted(reason.signal, `follow them with: ${this.#commandLine()}`, 'the workers go on')
       : reason;
   }
 }

@@ -16,7 +16,7 @@ import { TakenAway } from '../../machines/work.ts';
 import { createRow, creates, flagsOf, type RowWorld } from '../batch/row-command.ts';
 import { withFamilies } from '../jobs/read-jobs.ts';
 import { endedOutcome, taskJob } from '../jobs/task-job.ts';
-import { followFromFlags, type JobResult, waitDeadlineMs } from '../video/follow-job.ts';
+import { followFromFlags, type JobResult, resultIn, waitDeadlineMs } from '../video/follow-job.ts';
 
 // What a worker does with a row on its machine: the row's own create command, the wait and the download, with this machine's
 // ledger and files.
@@ -117,7 +117,7 @@ export function handsOf(input: HandsInput): Hands {
     const [entry] = await withFamilies([await jobOf(record, id)]);
     if (!entry) throw new Error('a job has an entry');
     const ended = endedOutcome(entry);
-    if (ended) return ended as Outcome<JobResult>;
+    if (ended) return ended;
     const { family, job } = await taskJob(entry, ctx);
     const { flags } = record.row;
     const outcome = await followFromFlags(
@@ -130,10 +130,11 @@ export function handsOf(input: HandsInput): Hands {
       followersOf(ctx),
       ctx,
     );
-    if (!download || outcome.error !== undefined || filesOf(outcome).length > 0) return outcome;
+    const isSaved = (resultIn(outcome)?.files ?? []).length > 0;
+    if (!download || outcome.error !== undefined || isSaved) return outcome;
     // Another gw of this machine may have saved it meanwhile.
     const [now] = await withFamilies(await (await ctx.ledger()).find({ ids: [job.key] }));
-    return (now && (endedOutcome(now) as Outcome<JobResult> | undefined)) ?? outcome;
+    return (now && endedOutcome(now)) ?? outcome;
   };
 
   return {
@@ -153,25 +154,17 @@ export function handsOf(input: HandsInput): Hands {
       const { rows, again, named } = record;
       const options = { rows, again, named, wait: false };
       const file = path.join(input.root, '-');
-      let outcome: Outcome<JobResult>;
-      try {
-        outcome = await createRow(rowOf(record), file, options, {
-          ...input.world,
-          ctx: { ...ctx, gateway: guarded },
-        });
-      } catch (error) {
-        outcome = { error };
-      }
+      const world = { ...input.world, ctx: { ...ctx, gateway: guarded } };
+      const outcome: Outcome<JobResult> = await createRow(rowOf(record), file, options, world).catch(
+        (error: unknown) => ({ error }),
+      );
       const { error } = outcome;
-      const value = outcome.value && 'files' in outcome.value ? outcome.value : undefined;
+      const value = resultIn(outcome);
       if (error instanceof TakenAway) throw error;
       const { current } = await known(record);
-      if (
-        record.family !== 'image' &&
-        current?.id !== undefined &&
-        (error === undefined || current.id === value?.id)
-      ) {
-        if (error === undefined || current.state === 'running' || current.state === 'succeeded') {
+      if (record.family !== 'image' && current?.id !== undefined) {
+        const goesOn = current.id === value?.id && /^(running|succeeded)$/.test(current.state);
+        if (error === undefined || goesOn) {
           return { kind: 'accepted', id: current.id, status: current.status, job: carriedOf(current) };
         }
       }
@@ -179,27 +172,19 @@ export function handsOf(input: HandsInput): Hands {
         input.show(outcome);
         return { kind: 'saved', files: value.files, status: value.status, id: value.id };
       }
-      return madeOf(record, error, current, outcome);
+      return madeOf(record, error, current);
     },
     async follow(record, id): Promise<Followed> {
-      const { value, error } = await follow(record, id, false);
-      const status = (value && 'status' in value && value.status) || '';
-      if (error === undefined) return { kind: 'ended', status };
-      if (ctx.signal.aborted || error instanceof Interrupted) return { kind: 'interrupted' };
-      input.show({ error: underKey(record, error) });
-      return { kind: 'failed', error: tell(error), status };
+      const outcome = await follow(record, id, false);
+      if (outcome.error !== undefined) return endedBadly(record, outcome);
+      return { kind: 'ended', status: resultIn(outcome)?.status ?? '' };
     },
     async save(record, id): Promise<Brought> {
       const outcome = await follow(record, id, true);
-      const { value, error } = outcome;
-      const status = (value && 'status' in value && value.status) || '';
-      if (error === undefined) {
-        input.show(outcome);
-        return { kind: 'saved', files: filesOf(outcome), status };
-      }
-      if (ctx.signal.aborted || error instanceof Interrupted) return { kind: 'interrupted' };
-      input.show({ error: underKey(record, error) });
-      return { kind: 'failed', error: tell(error), status };
+      if (outcome.error !== undefined) return endedBadly(record, outcome);
+      input.show(outcome);
+      const { files = [], status = '' } = resultIn(outcome) ?? {};
+      return { kind: 'saved', files, status };
     },
     async pause(waitMs) {
       await ctx.clock.sleep(waitMs, ctx.signal).catch(() => {});
@@ -207,13 +192,14 @@ export function handsOf(input: HandsInput): Hands {
     onTakenAway: input.onTakenAway,
   };
 
+  function endedBadly(record: RowRecord, outcome: Outcome<JobResult>): Followed & Brought {
+    const { error } = outcome;
+    if (ctx.signal.aborted || error instanceof Interrupted) return { kind: 'interrupted' };
+    return { ...failed(record, error), status: resultIn(outcome)?.status ?? '' };
+  }
+
   /** What came of a create that gave no task and no file. */
-  function madeOf(
-    record: RowRecord,
-    error: unknown,
-    current: Job | undefined,
-    _outcome: Outcome<JobResult>,
-  ): Made {
+  function madeOf(record: RowRecord, error: unknown, current: Job | undefined): Made {
     const isOpen = current !== undefined && (current.state === 'sent' || current.state === 'unknown');
     const isUnknown = error instanceof GwError && error.kind === 'unknown_outcome';
     const isInterrupted = error instanceof Interrupted || ctx.signal.aborted;
@@ -238,9 +224,9 @@ export function handsOf(input: HandsInput): Hands {
     return failed(record, error);
   }
 
-  function failed(record: RowRecord, error: unknown): Made & Followed {
+  function failed(record: RowRecord, error: unknown) {
     input.show({ error: underKey(record, error) });
-    return { kind: 'failed', error: tell(error) };
+    return { kind: 'failed', error: tell(error) } as const;
   }
 
   function tell(error: unknown): ToldError {
@@ -252,9 +238,6 @@ export function handsOf(input: HandsInput): Hands {
 
 const underKey = ({ row }: RowRecord, error: unknown): unknown =>
   error instanceof GwError ? new GwError(error.kind, `${row.key}: ${error.message}`, error.facts) : error;
-
-const filesOf = ({ value }: Outcome<JobResult>): JobResult['files'] =>
-  value && 'files' in value ? value.files : [];
 
 function followersOf(ctx: Context): NonNullable<Context['followers']> {
   if (!ctx.followers) throw new Error('the rows of a worker share their followers');

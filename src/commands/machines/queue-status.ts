@@ -1,8 +1,7 @@
-import { readRows } from '../../batch/rows.ts';
 import type { Context } from '../../context.ts';
-import { GwError, usage } from '../../errors.ts';
+import { GwError } from '../../errors.ts';
 import { type LogEntry, type RowState, rowStates } from '../../machines/row.ts';
-import type { openRows } from '../batch/flags.ts';
+import { type openRows, soundRows } from '../batch/flags.ts';
 import { openQueue } from './open.ts';
 
 // What is asked of a queue beside the run that follows it: where its rows stand, what was done with one, and to take them out.
@@ -28,14 +27,8 @@ export interface MachinesStatus {
 /** The keys of a manifest's rows. Throws `usage` where it has a fault. */
 async function* keysOf(input: Input): AsyncGenerator<string[]> {
   let keys: string[] = [];
-  for await (const row of readRows(input)) {
-    if ('faults' in row) {
-      throw usage(
-        `${input.manifest.named}:${row.line}: ${row.faults[0]}`,
-        'gw batch check names every fault of it',
-      );
-    }
-    keys.push(row.key);
+  for await (const { key } of soundRows(input)) {
+    keys.push(key);
     if (keys.length === AT_ONCE) {
       yield keys;
       keys = [];

@@ -8,11 +8,10 @@ import { trustedStateDir } from '../../config/dirs.ts';
 import type { Context } from '../../context.ts';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { GwError, usage } from '../../errors.ts';
-import { parsed, portOf } from '../../flags/flag.ts';
+import { port } from '../../flags/flag.ts';
+import { aborted } from '../../host.ts';
 
-const flags = {
-  port: parsed('PORT', 'port to listen at (default: any free one)', portOf),
-} as const;
+const flags = { port: port('port to listen at (default: any free one)') } as const;
 
 interface Served {
   readonly url: string;
@@ -49,11 +48,7 @@ export const serve = defineCommand<typeof flags, Served>({
       if (failed !== undefined) throw cannotServe(failed, chosen);
       yield { value: { url: `redis://:${password}@127.0.0.1:${chosen}` } };
       ctx.io.note(`Redis listens on 127.0.0.1:${chosen} and keeps its rows in ${dir}, until Ctrl-C`);
-      const interrupted = new Promise<undefined>((resolve) => {
-        ctx.signal.addEventListener('abort', () => resolve(undefined), { once: true });
-        if (ctx.signal.aborted) resolve(undefined);
-      });
-      const why = await Promise.race([interrupted, ended]);
+      const why = await Promise.race([aborted(ctx.signal), ended]);
       if (why !== undefined) throw new GwError('unavailable', `redis-server ended by itself: ${why}`);
     } finally {
       server.child.kill('SIGTERM');

@@ -4,9 +4,10 @@ import { defineCommand } from '../../command.ts';
 import { sandboxKey } from '../../config/settings.ts';
 import { clipsDir, sandboxStateDir, wasmDir } from '../../embedded-sandbox.ts';
 import { errorCode, usage } from '../../errors.ts';
-import { type Flag, on, parsed, port, portOf, text } from '../../flags/flag.ts';
+import { type Flag, on, oneOf, parsed, port, portOf, text } from '../../flags/flag.ts';
 import { KEY_RULE, keyFault } from '../../gateway/endpoint.ts';
-import { type AccountType, accountTypes } from '../../gateway/limits.ts';
+import { accountTypes } from '../../gateway/limits.ts';
+import { aborted } from '../../host.ts';
 import { controlHelp } from '../../sandbox/control.ts';
 import { type Fault, FaultSpecError, parseFaults } from '../../sandbox/faults.ts';
 import { startSandbox } from '../../sandbox/server.ts';
@@ -21,7 +22,7 @@ const flags = {
     'how many times faster than the service tasks run and chat models write (default 1)',
     speedOf,
   ),
-  account: parsed('TYPE', 'whose limits hold (default enterprise)', accountOf, { choices: accountTypes }),
+  account: oneOf(accountTypes, 'whose limits hold (default enterprise)', { value: 'TYPE' }),
   strict: on('refuse what the document does not list, in place of passing it over'),
   control: on('open /_sandbox/ for tests: next outcome, time forward, faults, requests, reset'),
   cors: listOf('ORIGIN', 'let pages of this origin call', originOf),
@@ -62,12 +63,6 @@ function speedOf(raw: string, flag: string): number {
   const speed = /^\d+(\.\d+)?$/.test(raw) ? Number(raw) : Number.NaN;
   if (!(speed > 0)) throw usage(`${flag} ${raw}: not a number above 0`);
   return speed;
-}
-
-function accountOf(raw: string, flag: string): AccountType {
-  const type = accountTypes.find((known) => known === raw);
-  if (!type) throw usage(`${flag} ${raw}: one of ${accountTypes.join(', ')}`);
-  return type;
 }
 
 /** The faults of a SPEC, or of a file of that name. */
@@ -141,9 +136,7 @@ export const serve = defineCommand<typeof flags, Served>({
       const served = { base_url, output_url, key, speed, cors, callbacks };
       yield { value: served };
       for (const line of rulesOf(served, flags.key === undefined)) ctx.io.note(line);
-      await new Promise<void>((resolve) =>
-        ctx.signal.addEventListener('abort', () => resolve(), { once: true }),
-      );
+      await aborted(ctx.signal);
     } finally {
       await sandbox.close();
     }

@@ -1,4 +1,4 @@
-import type { Outcome } from '../../command.ts';
+import { type Outcome, ShownRequest } from '../../command.ts';
 import { DEFAULT_WAIT_TIMEOUT, parseDuration } from '../../config/table.ts';
 import { type Access, type Context, commandFor } from '../../context.ts';
 import { GwError, Interrupted } from '../../errors.ts';
@@ -22,6 +22,10 @@ export interface JobResult {
   readonly record: unknown;
   readonly files: readonly Pick<SavedFile, 'path' | 'bytes' | 'sha256' | 'type'>[];
 }
+
+/** The result of an outcome; undefined where there is none. */
+export const resultIn = ({ value }: Outcome<JobResult>): JobResult | undefined =>
+  value instanceof ShownRequest ? undefined : value;
 
 /** For people and `$(…)`: the saved paths, one a line, or the task ID where nothing was saved. */
 export const jobLines = (result: JobResult, failed: boolean): string =>

@@ -3,7 +3,7 @@ import { defineCommand, type Outcome } from '../../../command.ts';
 import { commandFor } from '../../../context.ts';
 import { GwError, usage } from '../../../errors.ts';
 import { lookAtBody, refuseLook } from '../../../flags/breaches.ts';
-import { type FlagValues, flagName, list as listFlag, on, parsed, text } from '../../../flags/flag.ts';
+import { type FlagValues, flagName, list as listFlag, on, parsed, text, whole } from '../../../flags/flag.ts';
 import { type Moment, parseMoment } from '../../../flags/job-flags.ts';
 import { applySets, baseBody, type JsonObject } from '../../../flags/json-body.ts';
 import {
@@ -31,11 +31,9 @@ const flags = {
     time,
   ),
   until: parsed('TIME', 'created until, written alike (default now)', time),
-  limit: parsed(
-    'N',
-    `most tasks on one page, 1-${BETA_LIST_MAX} (the service: ${BETA_LIST_DEFAULT})`,
-    wholeNumber,
-  ),
+  limit: whole('N', `most tasks on one page, 1-${BETA_LIST_MAX} (the service: ${BETA_LIST_DEFAULT})`, {
+    hint: `give a number from 1 to ${BETA_LIST_MAX}`,
+  }),
   cursor: text('CURSOR', 'go on where another page ended; the time range is that of the first page'),
   all: on('every page, each as it comes'),
 } as const;
@@ -102,12 +100,6 @@ const milliseconds = /^\d{12,15}$/;
 
 function time(raw: string, flag: string): Moment {
   return milliseconds.test(raw) ? () => Number(raw) : parseMoment(raw, flag);
-}
-
-function wholeNumber(raw: string, flag: string): number {
-  if (!/^\d{1,9}$/.test(raw))
-    throw usage(`${flag} ${raw}: not a whole number`, `give a number from 1 to ${BETA_LIST_MAX}`);
-  return Number(raw);
 }
 
 /** Lays the flags over the body of --body; a filter replaces the one of its key. Throws `usage` for a time that is none. */
