@@ -12,11 +12,10 @@ const { writeThirdParty } = require('./third-party.js');
 const root = path.join(__dirname, '..');
 const distDir = path.join(root, 'dist');
 const target = 'node20.18';
-/** Parts up to this size share a file: each stays a function of its own, run when it is asked for. */
-const SHARED_FILE_BYTES = 60_000;
 
 /**
- * What dependencies load and gw never uses: HTTP/2 in undici, which costs 7 ms, the starting of subcommands as programs in
+ * What dependencies load and gw never uses: HTTP/2 in undici, which costs 7 ms, and all of node:http for one number of it,
+ * the starting of subcommands as programs in
  * commander, which costs 2 ms, and in the queue the databases and clients that are not Redis and ioredis, the calendar of
  * repeated rows, and the native part of msgpackr.
  */
@@ -36,6 +35,13 @@ const withoutUnused = {
     onResolve({ filter: /^node:child_process$/ }, ({ importer }) =>
       /node_modules.commander/.test(importer) ? { path: 'node:child_process', namespace } : undefined,
     );
+    // Node's default for the size of a head; undici asks for nothing else that matters to a client of our own.
+    onResolve({ filter: /^node:http$/ }, ({ importer }) =>
+      /node_modules.undici/.test(importer) ? { path: 'node:http', namespace: 'head-size' } : undefined,
+    );
+    onLoad({ filter: /.*/, namespace: 'head-size' }, () => ({
+      contents: 'module.exports = { maxHeaderSize: 16384 };',
+    }));
     onLoad({ filter: /.*/, namespace }, ({ path: what }) => ({
       contents: `module.exports = () => { throw new Error(${JSON.stringify(`${what} is left out of the bundle`)}) };`,
     }));
@@ -137,25 +143,24 @@ async function toCommonJs({ path: file, text }) {
 
 const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
-/** Writes the parts, small ones together, and `parts.json`: the file that each part is in. */
-function writeParts(parts) {
-  const isSmall = ({ code }) => code.length <= SHARED_FILE_BYTES;
-  const files = [parts.filter(isSmall), ...parts.filter((part) => !isSmall(part)).map((part) => [part])];
-  const fileOf = {};
-  for (const together of files) {
-    const factories = together.map(
-      ({ name, code }) => `${JSON.stringify(name)}:function(exports,require,module){${code}\n}`,
-    );
-    // In ASCII alone, the launcher reads it as it is; one letter beyond costs it 5 ms of decoding.
-    const source = `({${factories.join(',\n')}})`.replace(/[^\0-\x7f]/g, escaped);
-    // The name holds the content's hash: a code cache made for it fits no other.
-    const hash = crypto.createHash('sha256').update(source).digest('hex').slice(0, 12);
-    const stem = together.length > 1 ? 'gw' : path.basename(together[0].name, '.js').replace(/-.*/, '');
-    const file = `${stem}-${hash}.js`;
-    fs.writeFileSync(path.join(distDir, file), source);
-    for (const { name } of together) fileOf[name] = file;
-  }
-  fs.writeFileSync(path.join(distDir, 'parts.json'), `${JSON.stringify(fileOf)}\n`);
+/** Writes the text of all parts into one file, and `parts.json`: where each stands in it. */
+function writeParts(texts) {
+  const parts = {};
+  let offset = 0;
+  // In ASCII alone, a letter is a byte.
+  const pieces = texts.map(({ name, code }) => {
+    const text = `(function(exports,require,module){${code}\n})\n`.replace(/[^\0-\x7f]/g, escaped);
+    parts[name] = [offset, text.length];
+    offset += text.length;
+    return text;
+  });
+  const all = pieces.join('');
+  // The name holds the content's hash: a code cache made for it fits no other.
+  const hash = crypto.createHash('sha256').update(all).digest('hex').slice(0, 12);
+  const file = `parts-${hash}.js`;
+  fs.writeFileSync(path.join(distDir, file), all);
+  const { version } = require('../package.json');
+  fs.writeFileSync(path.join(distDir, 'parts.json'), `${JSON.stringify({ version, file, parts })}\n`);
 }
 
 build().catch((error) => {

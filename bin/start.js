@@ -7,7 +7,8 @@ const vm = require('node:vm');
 const { crc32 } = require('node:zlib');
 
 const distDir = path.join(__dirname, '..', 'dist');
-const fileOf = require('../dist/parts.json');
+/** The file with the text of all parts, where each stands in it, and gw's version. */
+const bundle = JSON.parse(fs.readFileSync(path.join(distDir, 'parts.json'), 'latin1'));
 
 /** The directories that gw makes for its code cache, from the outermost; undefined where there is no place for one. */
 function cacheDirsOf(env) {
@@ -66,45 +67,72 @@ function makeDirectory(dir) {
   }
 }
 
-// A cache file: a checksum of all that follows (V8 does not check that a cache's bytes are whole), the length of a list,
-// the list of the parts whose functions are in it, and V8's data. The checksum tells of damage; that nobody else wrote
-// the file is told by its owner and mode. CRC-32 loads in 2 ms less than a hash of node:crypto.
-const SUM_BYTES = 4;
-const LENGTH_BYTES = 4;
+/** Reads a stretch of an open file whole. */
+function readAt(fd, offset, length) {
+  const bytes = Buffer.allocUnsafeSlow(length);
+  if (fs.readSync(fd, bytes, 0, length, offset) !== length) throw new Error('the file is too short');
+  return bytes;
+}
 
-function readCache(file) {
+// The cache file: the checksum and the length of a list, the list in JSON, and V8's data. The list says of each part where
+// its data is and what checksum it has: V8 does not check that a cache's bytes are whole. Checksums tell of damage; that
+// nobody else wrote the file is told by its owner and mode. CRC-32 loads in 2 ms less than a hash of node:crypto.
+const HEAD_BYTES = 8;
+
+function openCache(file) {
   let fd;
   try {
     // The open file is looked at, not its name, which could lead elsewhere a moment later.
     fd = fs.openSync(file, fs.constants.O_RDONLY | (fs.constants.O_NOFOLLOW ?? 0));
     const stat = fs.fstatSync(fd);
-    if (!stat.isFile() || distrust(stat)) return undefined;
-    const bytes = fs.readFileSync(fd);
-    const rest = bytes.subarray(SUM_BYTES);
-    if (crc32(rest) !== bytes.readUInt32LE(0)) return undefined;
-    const dataAt = LENGTH_BYTES + rest.readUInt32LE(0);
-    const parts = rest.toString('utf8', LENGTH_BYTES, dataAt).split('\n');
-    return { parts: new Set(parts), data: rest.subarray(dataAt) };
+    if (!stat.isFile() || distrust(stat)) throw new Error('not of this user alone');
+    const head = readAt(fd, 0, HEAD_BYTES);
+    const listBytes = head.readUInt32LE(4);
+    if (listBytes > stat.size) throw new Error('damaged');
+    const list = readAt(fd, HEAD_BYTES, listBytes);
+    if (crc32(list) !== head.readUInt32LE(0)) throw new Error('damaged');
+    return { fd, dataAt: HEAD_BYTES + list.length, pieces: JSON.parse(list.toString('latin1')) };
   } catch {
-    return undefined;
-  } finally {
     if (fd !== undefined) fs.closeSync(fd);
+    return undefined;
   }
 }
 
-function writeCache(file, parts, data) {
-  const own = `${file}.${process.pid}`;
+/** V8's data of a part, where the cache has it whole. */
+function cachedData(name) {
+  const piece = cache?.pieces[name];
+  if (!piece) return undefined;
   try {
-    makeDirectory(path.dirname(file));
+    const [offset, length, sum] = piece;
+    const data = readAt(cache.fd, cache.dataAt + offset, length);
+    return crc32(data) === sum ? data : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Writes anew what this run has loaded, and takes over what others have. */
+function writeCache() {
+  const own = `${cacheFile}.${process.pid}`;
+  try {
+    makeDirectory(cacheDir);
     if (lookAtCache(cacheDirs).problem) return;
-    const list = Buffer.from([...parts].join('\n'));
-    const length = Buffer.alloc(LENGTH_BYTES);
-    length.writeUInt32LE(list.length);
-    const rest = Buffer.concat([length, list, data]);
-    const sum = Buffer.alloc(SUM_BYTES);
-    sum.writeUInt32LE(crc32(rest));
-    fs.writeFileSync(own, Buffer.concat([sum, rest]), { mode: 0o600, flag: 'wx' });
-    fs.renameSync(own, file);
+    const pieces = {};
+    const all = [];
+    let offset = 0;
+    for (const name of new Set([...scripts.keys(), ...Object.keys(cache?.pieces ?? {})])) {
+      const data = scripts.get(name)?.createCachedData() ?? cachedData(name);
+      if (!data) continue;
+      pieces[name] = [offset, data.length, crc32(data)];
+      all.push(data);
+      offset += data.length;
+    }
+    const list = Buffer.from(JSON.stringify(pieces));
+    const head = Buffer.alloc(HEAD_BYTES);
+    head.writeUInt32LE(crc32(list), 0);
+    head.writeUInt32LE(list.length, 4);
+    fs.writeFileSync(own, Buffer.concat([head, list, ...all]), { mode: 0o600, flag: 'wx' });
+    fs.renameSync(own, cacheFile);
   } catch {
     try {
       fs.rmSync(own, { force: true });
@@ -117,61 +145,77 @@ function writeCache(file, parts, data) {
 const cacheDirs = cacheDirsOf(process.env);
 const cacheState = lookAtCache(cacheDirs);
 const cacheDir = cacheState.problem ? undefined : cacheDirs[2];
-/** File -> its script, its parts as functions, and what its cache holds. */
-const files = new Map();
+const cacheFile = cacheDir && path.join(cacheDir, `${bundle.file}.bin`);
+const cache = cacheFile && openCache(cacheFile);
+/** Held open: an update of gw in the middle of a run takes nothing away from it. */
+const textFd = fs.openSync(path.join(distDir, bundle.file));
+/** Script by the name of its part, and parts that ran. */
+const scripts = new Map();
 const loaded = new Map();
+/** Whether something had to be compiled. */
+let isCold = false;
 let flagsTouched = false;
-
-function open(name) {
-  const known = files.get(name);
-  if (known) return known;
-  const filename = path.join(distDir, name);
-  const cacheFile = cacheDir && path.join(cacheDir, `${name}.bin`);
-  const cache = cacheFile && readCache(cacheFile);
-  const script = new vm.Script(fs.readFileSync(filename, 'latin1'), { filename, cachedData: cache?.data });
-  const cached = script.cachedDataRejected ? undefined : cache?.parts;
-  const file = { script, cacheFile, cached, used: new Set(cached), factories: script.runInThisContext() };
-  files.set(name, file);
-  return file;
-}
 
 function load(part) {
   const known = loaded.get(part);
   if (known) return known.exports;
-  const file = open(fileOf[part]);
-  file.used.add(part);
   const module = { exports: {} };
   loaded.set(part, module);
-  file.factories[part](module.exports, partOrBuiltin, module);
+  const [offset, length] = bundle.parts[part];
+  const data = cachedData(part);
+  const script = new vm.Script(readAt(textFd, offset, length).toString('latin1'), {
+    filename: part,
+    cachedData: data,
+  });
+  isCold ||= data === undefined || script.cachedDataRejected;
+  scripts.set(part, script);
+  script.runInThisContext()(module.exports, partOrBuiltin, module);
   return module.exports;
 }
 
-function partOrBuiltin(id) {
-  return id.startsWith('./') ? load(id.slice(2)) : require(id);
+/** Those that are functions or classes themselves. */
+const callable = /^(node:)?(events|stream|assert)$/;
+const builtins = new Map();
+
+/**
+ * A module of Node's, loaded when something of it is first used: few runs use all that their parts name, and the dearest
+ * of them, node:crypto, takes 2 ms. It has no names of its own, only those it inherits, because the bundle copies every
+ * own name at each `import *`.
+ */
+function builtin(id) {
+  let real;
+  const get = (_, name) => {
+    // Asked at each import; none has it.
+    if (name === '__esModule') return undefined;
+    real ??= require(id);
+    return real[name];
+  };
+  return Object.create(new Proxy({}, { get }));
 }
 
-/** The files whose cache lacks something that this run had to compile. */
-const toCache = () =>
-  [...files.values()].filter((file) => file.cacheFile && file.used.size > (file.cached?.size ?? 0));
+function partOrBuiltin(id) {
+  if (id.startsWith('./')) return load(id.slice(2));
+  const known = builtins.get(id) ?? (callable.test(id) ? require(id) : builtin(id));
+  builtins.set(id, known);
+  return known;
+}
 
 /**
  * Whether V8's flags may be touched in this run: only when every part so far came from the cache, because a cache made
  * after that is always rejected. The first run of a command pays for the next ones.
  */
 function mayTouchFlags() {
-  flagsTouched ||= toCache().length === 0;
+  flagsTouched ||= !isCold;
   return flagsTouched;
 }
 
 load('main.js')
   .run({
-    version: require('../package.json').version,
+    version: bundle.version,
     distDir,
     mayTouchFlags,
     codeCache: { dir: cacheDir, problem: cacheState.problem },
   })
   .finally(() => {
-    if (flagsTouched) return;
-    for (const { script, cacheFile, used } of toCache())
-      writeCache(cacheFile, used, script.createCachedData());
+    if (isCold && cacheFile && !flagsTouched) writeCache();
   });

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
-import { Place } from './place.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { KEY, Place } from './place.ts';
 
 // What gw loads and runs it has made itself: a code cache that others could have written is neither read nor written.
 
@@ -37,6 +37,29 @@ test('a cache of this user is replaced where it is damaged, and used', async () 
   marked(files);
   expect(await help()).toMatchObject({ code: 0, err: '' });
   expect(untouched(files)).toBe(false);
+});
+
+test('bytes of a cache that have changed are not run: V8 would end the process', async () => {
+  const { files, help } = await withCache();
+  const [file = ''] = files;
+  const whole = fs.readFileSync(file);
+  for (const from of [0, 4, 8, Math.floor(whole.length / 2)]) {
+    const changed = Buffer.from(whole);
+    for (let at = from; at < changed.length; at += 500) changed[at] = (changed[at] ?? 0) ^ 0xff;
+    fs.writeFileSync(file, changed);
+    expect(await help()).toMatchObject({ code: 0, err: '' });
+    expect(fs.readFileSync(file).equals(changed)).toBe(false);
+  }
+});
+
+test('what one command leaves in the cache, another leaves there', async () => {
+  const { here, files, help } = await withCache();
+  const path = () => here.run(['config', 'path'], { env: { XDG_CACHE_HOME: undefined } });
+  await path();
+  const written = files.map((file) => fs.statSync(file).ino);
+  await help();
+  await path();
+  expect(files.map((file) => fs.statSync(file).ino)).toEqual(written);
 });
 
 test.each([
@@ -107,4 +130,44 @@ test.each(['/proc/gw', '/dev/null/gw'])('a state directory %s is a usage error',
   expect(run).toMatchObject({ code: 2, out: '' });
   expect(run.err).toContain(dir);
   expect(run.err).toContain('GW_STATE_DIR');
+});
+
+// A module of Node's costs up to 3 ms of a start that takes 40: what a run does not use, it does not load.
+describe("of Node's own modules", () => {
+  const unused = {
+    '--help': ['crypto', 'http', 'dns', 'os', 'worker_threads', 'tty', 'fs/promises', 'perf_hooks'],
+    'jobs list': ['crypto', 'http', 'dns', 'worker_threads', 'tty', 'fs/promises', 'perf_hooks'],
+    'video alpha create fox --dry-run --base-url http://127.0.0.1:1': [
+      'http',
+      'dns',
+      'worker_threads',
+      'tty',
+      'fs/promises',
+      'perf_hooks',
+    ],
+    // Nothing listens there: what a request needs is loaded before that is found out.
+    'video alpha get cgt-1 --json --base-url http://127.0.0.1:1 --retries 0': [
+      'crypto',
+      'http',
+      'worker_threads',
+      'fs/promises',
+      'perf_hooks',
+    ],
+  };
+
+  test.each(Object.entries(unused))('gw %s loads none but those it uses', async (line, names) => {
+    const here = place();
+    const recorder = path.join(here.dir, 'recorder.cjs');
+    fs.writeFileSync(
+      recorder,
+      "process.on('exit', () => require('node:fs').writeFileSync(process.env.LOADED, process.moduleLoadList.join('\\n')))",
+    );
+    const LOADED = path.join(here.dir, 'loaded');
+    await here.run(line.split(' '), {
+      env: { NODE_OPTIONS: `--require ${recorder}`, LOADED, GW_API_KEY: KEY },
+    });
+    const loaded = fs.readFileSync(LOADED, 'utf8').split('\n');
+    expect(loaded).toContain('NativeModule stream');
+    expect(names.filter((name) => loaded.includes(`NativeModule ${name}`))).toEqual([]);
+  });
 });
