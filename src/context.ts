@@ -188,11 +188,22 @@ export function makeContext({ host, io, globals, signal, events }: Parts): {
     });
     const { outputTransport } = await import('./http/output-links.ts');
     const outputs = outputTransport(transport, { baseUrl: gateway.baseUrl, warn: (text) => io.warn(text) });
-    const keyId = inForce.sandbox ? undefined : await keyIdIn(gateway);
-    if (!io.mode.verbose) return { name, client, keyId, transport: outputs };
+    const { keyIdOf } = await import('./config/keys.ts');
+    const { key } = gateway;
+    const keyId = once(() => (inForce.sandbox || key === undefined ? undefined : keyIdOf(key)));
+    const access = {
+      name,
+      client,
+      // Made when it is asked for: what hashes takes 2 ms to load.
+      get keyId() {
+        return keyId();
+      },
+      transport: outputs,
+    };
+    if (!io.mode.verbose) return access;
     const { tracedTransport } = await import('./http/trace.ts');
-    const told = tracedTransport(outputs, host.clock, (line) => io.trace(line));
-    return { name, client, keyId, transport: told };
+    access.transport = tracedTransport(outputs, host.clock, (line) => io.trace(line));
+    return access;
   };
   const gateway = once(async () => accessTo(await settings()));
   const jobGateways = once(async () => {
@@ -258,12 +269,6 @@ const lateTransport = (make: () => Promise<Transport>): Transport => ({
   stream: async (request, handler) => (await make()).stream(request, handler),
   close: async () => {},
 });
-
-async function keyIdIn({ key }: Gateway): Promise<string | undefined> {
-  if (key === undefined) return undefined;
-  const { keyIdOf } = await import('./config/keys.ts');
-  return keyIdOf(key);
-}
 
 /** How the gateway of some settings stands in the ledger; empty where none is configured. */
 export const gatewayName = (settings: Settings): string =>

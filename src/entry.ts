@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isatty } from 'node:tty';
-import type { Host } from './host.ts';
+import { type Host, steadyMs } from './host.ts';
 import { main } from './main.ts';
 import { restoreTerminal, Watchdog } from './watchdog.ts';
 
@@ -45,7 +45,7 @@ export async function run({ version, distDir, mayTouchFlags, codeCache }: Launch
     },
     clock: {
       now: Date.now,
-      steady: () => performance.now(),
+      steady: steadyMs,
       sleep: (ms, signal) =>
         delay(ms, undefined, signal ? { signal } : {}).catch((error) => {
           throw signal?.aborted ? signal.reason : error;

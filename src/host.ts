@@ -35,6 +35,9 @@ export interface Host {
   readonly onSignal: (heard: (signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP') => void) => () => void;
 }
 
+/** Milliseconds from an arbitrary start, which never step; the global `performance` takes one of them to load. */
+export const steadyMs = (): number => Number(process.hrtime.bigint()) / 1e6;
+
 /** Time as a parameter: the wall clock for records, a steady one for deadlines, and a sleep that can be aborted. */
 export interface Clock {
   /** Unix milliseconds; may step. */

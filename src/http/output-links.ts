@@ -1,5 +1,6 @@
 import { lookup as lookUp } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
+import { once } from '../host.ts';
 import { ExchangeError, exchangeCodes, type Transport, type WireRequest } from './exchange.ts';
 
 // Where an output's link may lead: a gateway names it, and this machine and its network are none of the gateway's business.
@@ -24,11 +25,14 @@ const networks: readonly (readonly [Inside, readonly (readonly [string, number])
     ],
   ],
 ];
-const lists = networks.map(([inside, subnets]) => {
-  const list = new BlockList();
-  for (const [network, bits] of subnets) list.addSubnet(network, bits, familyOf(network));
-  return { inside, list };
-});
+/** Made when a link is first followed: they take milliseconds. */
+const lists = once(() =>
+  networks.map(([inside, subnets]) => {
+    const list = new BlockList();
+    for (const [network, bits] of subnets) list.addSubnet(network, bits, familyOf(network));
+    return { inside, list };
+  }),
+);
 
 function familyOf(address: string): 'ipv4' | 'ipv6' {
   return isIP(address) === 6 ? 'ipv6' : 'ipv4';
@@ -36,7 +40,7 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
 
 /** What an IP address is, where it is not of the network outside; IPv4 in IPv6 counts as the IPv4 that it is. */
 export function insideOf(address: string): Inside | undefined {
-  return lists.find(({ list }) => list.check(address, familyOf(address)))?.inside;
+  return lists().find(({ list }) => list.check(address, familyOf(address)))?.inside;
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Dispatcher } from 'undici';
+import { steadyMs } from '../host.ts';
 import { type Connection, destroyConnection } from './connection.ts';
 import {
   BodyFault,
@@ -162,7 +163,7 @@ function watchSilence(
   silenceMs: number,
   onSilence: () => void,
 ): () => void {
-  const startMs = performance.now();
+  const startMs = steadyMs();
   const sentBefore = socket.bytesWritten - socket.writableLength;
   const readBefore = socket.bytesRead;
   let sentBytes = 0;
@@ -172,7 +173,7 @@ function watchSilence(
   const unseenMs = () =>
     readBytes > 0 ? 0 : (lastSentMs - startMs) * Math.min(1, KERNEL_BUFFER_BYTES / Math.max(sentBytes, 1));
   const look = () => {
-    const nowMs = performance.now();
+    const nowMs = steadyMs();
     // After a close the counters may be gone.
     const sent = (socket.bytesWritten ?? 0) - socket.writableLength - sentBefore;
     const read = socket.bytesRead - readBefore;

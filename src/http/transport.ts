@@ -1,4 +1,5 @@
 import type * as v8Module from 'node:v8';
+import { steadyMs } from '../host.ts';
 import { type Connection, connectionOn, destroyConnection } from './connection.ts';
 import { codingOf, decodeBody, decodedHead, decodingHandler } from './content-coding.ts';
 import {
@@ -56,7 +57,7 @@ export function createTransport(options: TransportOptions): Transport {
   let untuned = options.tuneWasm ?? true;
 
   async function connect(request: WireRequest, route: Route): Promise<Connection> {
-    const began = performance.now();
+    const began = steadyMs();
     const { connectMs, signal, url, checkAddresses } = request;
     const socket = await openSocket(route, {
       connectMs,
@@ -72,7 +73,7 @@ export function createTransport(options: TransportOptions): Transport {
       origin: url.origin,
       address: socket.remoteAddress,
       viaProxy: route.proxy !== undefined,
-      tookMs: performance.now() - began,
+      tookMs: steadyMs() - began,
     });
     const connection = connectionOn(socket, url.origin);
     all.add(connection);
