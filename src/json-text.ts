@@ -85,6 +85,15 @@ export class JsonTokens {
   }
 }
 
+/** What JSON text of our own, or the user's, says; undefined where it is none. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Where a value stands in JSON text. */
 export interface JsonPlace {
   readonly start: number;

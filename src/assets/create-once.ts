@@ -6,7 +6,7 @@ import { CreatedId } from '../gateway/asset/record.ts';
 import type { Endpoint } from '../gateway/endpoint.ts';
 import type { Clock } from '../host.ts';
 import type { Client, Reply } from '../http/client.ts';
-import { parseJson } from '../http/parse-json.ts';
+import { jsonIn } from '../http/parse-json.ts';
 import { UnknownOutcome } from '../http/retry.ts';
 import { askLibrary } from './ask-library.ts';
 
@@ -86,12 +86,8 @@ export async function createOnce(request: CreateOnce): Promise<Created> {
 
 /** Whether a whole reply of the library came, a success without an ID that can be used: it was created, or something was. */
 function wasAnswered({ partialText }: UnknownOutcome): boolean {
-  try {
-    const reply: unknown = parseJson(partialText ?? '');
-    return typeof reply === 'object' && reply !== null && Object.hasOwn(reply, 'Result');
-  } catch {
-    return false;
-  }
+  const reply = jsonIn(partialText ?? '');
+  return typeof reply === 'object' && reply !== null && Object.hasOwn(reply, 'Result');
 }
 
 async function lookFor(

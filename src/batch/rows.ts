@@ -5,6 +5,7 @@ import { type Flag, type FlagSet, flagName } from '../flags/flag.ts';
 import { MAX_COUNT } from '../flags/job-flags.ts';
 import { assertSafeJson } from '../flags/json-body.ts';
 import { nearest } from '../flags/nearest.ts';
+import { jsonOf } from '../json-text.ts';
 import { parseReference } from '../media/reference.ts';
 import type { Manifest, WrittenRow } from './read-manifest.ts';
 
@@ -214,14 +215,7 @@ function truthOf(name: string, said: unknown): boolean | undefined {
 
 /** An object, or in CSV its JSON. */
 function objectOf(name: string, said: unknown): Record<string, unknown> | undefined {
-  let value = said;
-  if (typeof said === 'string') {
-    try {
-      value = JSON.parse(said);
-    } catch {
-      value = said;
-    }
-  }
+  const value = typeof said === 'string' ? (jsonOf(said) ?? said) : said;
   if (value === undefined) return undefined;
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
     assertSafeJson(value, name);

@@ -1,4 +1,4 @@
-import { parseJson } from '../http/parse-json.ts';
+import { jsonIn } from '../http/parse-json.ts';
 
 // Replies are read by hand: a schema for each event of a stream would cost more than all the rest.
 
@@ -22,14 +22,9 @@ export function given(fields: Fields): Record<string, unknown> {
 
 /** The JSON of a tool call's arguments as a value; an empty object where there is none or it is cut. */
 export function argumentsOf(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = parseJson(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : {};
-  } catch {
-    return {};
-  }
+  const value = jsonIn(text);
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject ? (value as Record<string, unknown>) : {};
 }
 
 /** Arguments that came as a value, as the JSON text that all surfaces share. */

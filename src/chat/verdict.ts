@@ -1,4 +1,5 @@
 import { GwError } from '../errors.ts';
+import { jsonOf } from '../json-text.ts';
 import type { ChatAnswer, ChatUsage } from './chat.ts';
 
 /** What is to be said of a finished answer: an error (exit 11), or a warning, or nothing. */
@@ -45,7 +46,7 @@ export function judgeAnswer(answer: ChatAnswer): Verdict {
     };
   }
   const wasCut = reason !== undefined && limitReasons.has(reason);
-  if (toolCalls.some(({ arguments: text }) => !isJson(text))) {
+  if (toolCalls.some(({ arguments: text }) => text !== '' && jsonOf(text) === undefined)) {
     return {
       error: new GwError('incomplete', 'a tool call came with arguments that are not whole JSON', {
         code: reason,
@@ -81,16 +82,6 @@ const withoutText = (reason: string | undefined): GwError =>
     code: reason,
     hint: 'see the whole reply with --json',
   });
-
-function isJson(text: string): boolean {
-  if (text === '') return true;
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 /** `tokens: 12 in, 34 out (20 of them reasoning), 46 in all`; undefined where the reply named none. */
 export function usageLine({

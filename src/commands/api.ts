@@ -8,7 +8,7 @@ import { assetErrorKind } from '../gateway/asset/envelope.ts';
 import { type Endpoint, type HttpMethod, httpMethods } from '../gateway/endpoint.ts';
 import type { ReplyTaker, RequestInput } from '../http/client.ts';
 import type { WireReply } from '../http/exchange.ts';
-import { parseJson, prettyJson } from '../http/parse-json.ts';
+import { jsonIn, prettyJson } from '../http/parse-json.ts';
 import { UnknownOutcome } from '../http/retry.ts';
 import type { Io } from '../io/io.ts';
 import { showInstead } from './show-instead.ts';
@@ -273,12 +273,7 @@ const withoutQuery = (typed: string): string => typed.replace(/[?#].*$/s, '').sl
 /** The refusal that a 2xx reply holds in its body; undefined where it holds none. */
 function refusalIn(text: string | undefined, { refusal, method, path }: Endpoint): GwError | undefined {
   if (text === undefined || refusal === undefined) return undefined;
-  let said: ReturnType<typeof refusal>;
-  try {
-    said = refusal(parseJson(text));
-  } catch {
-    return undefined;
-  }
+  const said = refusal(jsonIn(text));
   if (said === undefined) return undefined;
   const { message, ...facts } = said;
   const reason = [said.code, message].filter(Boolean).join(': ');

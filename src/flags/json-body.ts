@@ -2,7 +2,7 @@ import * as path from 'node:path';
 import { usage } from '../errors.ts';
 import { MB } from '../gateway/limits.ts';
 import type { Host } from '../host.ts';
-import { findJsonFault, JsonTokens } from '../json-text.ts';
+import { findJsonFault, JsonTokens, jsonOf } from '../json-text.ts';
 import { decodeUtf8, readInputFile, readInputStream } from '../media/read-input.ts';
 
 const MAX_BODY_FILE_BYTES = 256 * MB;
@@ -137,12 +137,8 @@ function splitPath(text: string): string[] {
 
 function parseValue(text: string, named: string): unknown {
   if (text === '') return '';
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return text;
-  }
+  const value = jsonOf(text);
+  if (value === undefined) return text;
   assertExactIntegers(text, named);
   return value;
 }

@@ -33,6 +33,8 @@ export function poolOf({ family, settings }: PooledTask, account: AccountType): 
   return { name: 'alpha', ...accountLimits[account] };
 }
 
+export const HOUR_MS = 3_600_000;
+
 /** The gateway's document says MB; gw and the sandbox read it as 1,048,576 bytes everywhere. */
 export const MB = 1024 * 1024;
 

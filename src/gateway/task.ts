@@ -160,6 +160,10 @@ export function readTaskError(error: unknown): TaskView['error'] {
   return { code: text(parsed.data.code), message: text(parsed.data.message) };
 }
 
+/** A figure of a record; undefined for what is none. */
+export const amountOf = (value: unknown): number | undefined =>
+  typeof value === 'number' && value >= 0 ? value : undefined;
+
 const Named = z.looseObject({ id: z.union([z.string(), z.number()]) });
 
 /** A record that was asked for by ID. Throws a ZodError where it says that it is another task's. */

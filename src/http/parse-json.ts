@@ -39,6 +39,15 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** As `parseJson`; undefined for a text that is not parsed. */
+export function jsonIn(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Before each value stands a comma, or the bracket that it is the first behind. */
 function checkShape(text: string): void {
   let depth = 0;
@@ -68,10 +77,5 @@ function checkShape(text: string): void {
 
 /** JSON text as `indentJson` writes it, with a line's end; undefined for a text that is not JSON. */
 export function prettyJson(text: string): string | undefined {
-  try {
-    parseJson(text);
-  } catch {
-    return undefined;
-  }
-  return `${indentJson(text)}\n`;
+  return jsonIn(text) === undefined ? undefined : `${indentJson(text)}\n`;
 }

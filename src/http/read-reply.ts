@@ -3,7 +3,7 @@ import type { Endpoint } from '../gateway/endpoint.ts';
 import { type GatewayErrorFacts, readGatewayError } from '../gateway/gateway-error.ts';
 import type { ReceivedHead, Reply } from './client.ts';
 import type { WireHead, WireReply } from './exchange.ts';
-import { BROKEN_JSON, parseJson, type UnreadableJson } from './parse-json.ts';
+import { BROKEN_JSON, jsonIn, parseJson, type UnreadableJson } from './parse-json.ts';
 import type { StatusMeaning } from './reply-statuses.ts';
 import { readDateMs } from './retry.ts';
 
@@ -22,12 +22,8 @@ export function readReply<T>(
   wire: WireReply,
   endpoint: Endpoint<T>,
 ): { readonly ok: true; readonly reply: Reply<T> } | { readonly ok: false } {
-  let json: unknown;
-  try {
-    json = parseJson(textOf(wire));
-  } catch {
-    return { ok: false };
-  }
+  const json = jsonIn(textOf(wire));
+  if (json === undefined) return { ok: false };
   const { bytes } = wire;
   const parsed = endpoint.reply.safeParse(json);
   if (!parsed.success) return { ok: false };
@@ -77,7 +73,7 @@ const wrongPath =
 export function statusError(reply: RefusedReply, meaning: StatusMeaning, context: ReplyContext): GwError {
   const { status } = reply;
   const { kind, sentence } = meaning;
-  const said = readBody(reply.text);
+  const said = readGatewayError(jsonIn(reply.text));
   const message = said.message ?? missingMessage(reply);
   return new GwError(kind, `${sentence} (HTTP ${status}, ${context.request}): ${cutText(message)}`, {
     ...replyFacts(reply, said),
@@ -87,7 +83,10 @@ export function statusError(reply: RefusedReply, meaning: StatusMeaning, context
 }
 
 /** Status, type, code and request ID of a reply, cut to a sane length. */
-export function replyFacts(reply: RefusedReply, said: GatewayErrorFacts = readBody(reply.text)): ErrorFacts {
+export function replyFacts(
+  reply: RefusedReply,
+  said: GatewayErrorFacts = readGatewayError(jsonIn(reply.text)),
+): ErrorFacts {
   const cut = (text: string | undefined) => (text === undefined ? undefined : cutText(text));
   return {
     status: reply.status,
@@ -128,14 +127,6 @@ export function describeBody(text: string): string {
     // Where it was cut it is no wonder that it is broken.
     const isCut = message === BROKEN_JSON && text.length >= LONGEST_ERROR_BYTES / 4;
     return isCut ? 'a long text that is not the JSON that is documented' : message;
-  }
-}
-
-function readBody(text: string): GatewayErrorFacts {
-  try {
-    return readGatewayError(parseJson(text));
-  } catch {
-    return {};
   }
 }
 

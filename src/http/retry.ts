@@ -36,6 +36,19 @@ export type Action =
 
 const never = { barred: 'stop', refused: 'stop' } as const;
 
+/** What makes something is not made twice on a guess. */
+const creates = {
+  ...never,
+  not_sent: 'retry',
+  rate_limited: 'retry',
+  server_error: 'unknown',
+  lost: 'unknown',
+  unreadable: 'unknown',
+  redirect: 'unknown',
+  unsettled: 'unknown',
+  not_found: 'stop',
+} as const;
+
 /** What may be sent again: a row a kind of call, a column a kind of failure. */
 export const resendTable: Readonly<Record<Resend, Readonly<Record<FailureKind, Action>>>> = {
   read: {
@@ -49,17 +62,7 @@ export const resendTable: Readonly<Record<Resend, Readonly<Record<FailureKind, A
     unsettled: 'retry',
     not_found: 'retry_young',
   },
-  paid: {
-    ...never,
-    not_sent: 'retry',
-    rate_limited: 'retry',
-    server_error: 'unknown',
-    lost: 'unknown',
-    unreadable: 'unknown',
-    redirect: 'unknown',
-    unsettled: 'unknown',
-    not_found: 'stop',
-  },
+  paid: creates,
   // Before the first byte of the answer; after it nothing is sent again.
   chat: {
     ...never,
@@ -72,17 +75,7 @@ export const resendTable: Readonly<Record<Resend, Readonly<Record<FailureKind, A
     unsettled: 'stop',
     not_found: 'stop',
   },
-  upload: {
-    ...never,
-    not_sent: 'retry',
-    rate_limited: 'retry',
-    server_error: 'unknown',
-    lost: 'unknown',
-    unreadable: 'unknown',
-    redirect: 'unknown',
-    unsettled: 'unknown',
-    not_found: 'stop',
-  },
+  upload: creates,
   change: {
     ...never,
     not_sent: 'retry',

@@ -57,14 +57,9 @@ function hideKey(name: string, value: string): string {
 
 function indented(text: string, shortBase64: boolean): string {
   // Numbers and escapes stay as they are sent.
+  if (!shortBase64) return prettyJson(text)?.trimEnd() ?? text;
   try {
-    if (!shortBase64) return prettyJson(text)?.trimEnd() ?? text;
-  } catch (error) {
-    // A pattern runs out of stack in a text of many megabytes.
-    if (!(error instanceof RangeError)) throw error;
-  }
-  try {
-    return JSON.stringify(JSON.parse(text, shortBase64 ? shortened : undefined), null, 2);
+    return JSON.stringify(JSON.parse(text, shortened), null, 2);
   } catch {
     return text;
   }

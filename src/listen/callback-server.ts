@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { parseJson } from '../http/parse-json.ts';
+import { jsonIn } from '../http/parse-json.ts';
 import { ownHosts, strangerIn, urlHost } from '../loopback.ts';
 
 /** No callback that the document describes is a hundredth as large. */
@@ -59,12 +59,8 @@ export async function startCallbackServer(options: CallbackServerOptions): Promi
     }
     const body = await readBody(request);
     if (body === undefined) return end(request, response, 413);
-    let said: unknown;
-    try {
-      said = parseJson(body.toString('utf8'));
-    } catch {
-      return end(request, response, 400);
-    }
+    const said = jsonIn(body.toString('utf8'));
+    if (said === undefined) return end(request, response, 400);
     const challenge = fieldOf(said, 'challenge');
     if (typeof challenge === 'string' || typeof challenge === 'number') return echo(response, challenge);
     const ids = taskIdsIn(said);

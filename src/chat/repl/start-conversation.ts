@@ -10,6 +10,7 @@ import { readLines } from '../../disk/read-lines.ts';
 import { ClosedPipe, GwError, usage } from '../../errors.ts';
 import { oneLine, visible } from '../../io/escape.ts';
 import type { Io } from '../../io/io.ts';
+import { jsonOf } from '../../json-text.ts';
 import { resolveMedia } from '../../media/resolve.ts';
 import { readTextInput } from '../../media/text-input.ts';
 import type { ChatAnswer, ChatApi, ChatEvent, ChatPart, ChatTurn } from '../chat.ts';
@@ -324,12 +325,9 @@ export function openHistory(ctx: SessionContext): History {
 function readHistory(file: string): string[] {
   const lines: string[] = [];
   for (const line of readLines(file)) {
-    try {
-      const text: unknown = JSON.parse(line);
-      if (typeof text === 'string' && text !== lines.at(-1)) lines.push(text);
-    } catch {
-      // A torn line is one line less to go back to.
-    }
+    // A torn line is one line less to go back to.
+    const text = jsonOf(line);
+    if (typeof text === 'string' && text !== lines.at(-1)) lines.push(text);
   }
   return lines;
 }

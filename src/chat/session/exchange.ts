@@ -1,5 +1,6 @@
 import { readLines } from '../../disk/read-lines.ts';
 import { usage } from '../../errors.ts';
+import { jsonOf } from '../../json-text.ts';
 import type { ChatApi, ChatPart, ChatTurn, ToolCall } from '../chat.ts';
 
 /** The format of a line; a line of a newer one is refused, never guessed at. */
@@ -30,12 +31,7 @@ export function exchangeLine(exchange: Exchange, timeMs: number, hide: (text: st
  * Throws GwError `usage` for a line of a newer format, naming the file.
  */
 function parseExchange(line: string, file: string): Exchange | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    return undefined;
-  }
+  const value = jsonOf(line);
   if (!isRecord(value) || typeof value.v !== 'number') return undefined;
   if (value.v > SESSION_VERSION) {
     throw usage(

@@ -8,6 +8,7 @@ import { type Context, gatewayName, originOfGateway } from '../../context.ts';
 import { appendLine, ensureDirectory } from '../../disk/durable-directory.ts';
 import { type ErrorKind, errorKinds, GwError, Interrupted, usage } from '../../errors.ts';
 import { lastUnderKey } from '../../jobs/create/once.ts';
+import { jsonOf } from '../../json-text.ts';
 import { digestOf, isOver, type LogEntry, type RowRecord, type ToldError } from '../../machines/row.ts';
 import { noteSum, type openRows, runCommand, soundRows } from '../batch/flags.ts';
 import type { KnownRow } from '../batch/known-rows.ts';
@@ -456,9 +457,5 @@ class Memory {
 }
 
 function parsed(line: string): { keys?: string[]; key?: string; saved?: Remembered['saved'] } | undefined {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
+  return jsonOf(line) as ReturnType<typeof parsed>;
 }

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { Endpoint } from '../endpoint.ts';
-import { ofTask, readTaskError, type TaskFamily, TaskId, type TaskOutput } from '../task.ts';
+import { HOUR_MS } from '../limits.ts';
+import { amountOf, ofTask, readTaskError, type TaskFamily, TaskId, type TaskOutput } from '../task.ts';
 import { taskState } from '../task-state.ts';
 
 // Family A as it is followed ("Family A: query task", "Retention"): apart from the create body, so that a look at a task
@@ -35,11 +36,6 @@ export const alphaQuery: Endpoint = {
   resend: 'read',
   reply: AlphaTask,
 };
-
-const HOUR_MS = 3_600_000;
-
-const amount = (value: unknown): number | undefined =>
-  typeof value === 'number' && value >= 0 ? value : undefined;
 
 export const alphaFamily: TaskFamily & { readonly recordLifeMs: number } = {
   name: 'alpha',
@@ -79,7 +75,7 @@ export const alphaFamily: TaskFamily & { readonly recordLifeMs: number } = {
       outputs,
       error: readTaskError(task.error),
       made: { seed: task.seed, duration: task.duration, resolution: task.resolution },
-      usage: { outputS: amount(task.duration), tokens: amount(task.usage?.total_tokens) },
+      usage: { outputS: amountOf(task.duration), tokens: amountOf(task.usage?.total_tokens) },
     };
   },
 };

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { Endpoint } from '../endpoint.ts';
 import { type GatewayErrorFacts, readGatewayError } from '../gateway-error.ts';
+import { HOUR_MS } from '../limits.ts';
 import {
   type Charge,
   type ExternalIds,
@@ -61,7 +62,6 @@ export const betaTasks: Endpoint = {
   refusal: betaRefusal,
 };
 
-const HOUR_MS = 3_600_000;
 const CENTURY_MS = Date.UTC(2000);
 /** The document bounds no batch; fifty IDs keep the URL well below what servers on the way take. */
 const MAX_IDS = 50;

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { Endpoint } from '../endpoint.ts';
-import { ofTask, readTaskError, type TaskFamily, TaskId } from '../task.ts';
+import { HOUR_MS } from '../limits.ts';
+import { amountOf, ofTask, readTaskError, type TaskFamily, TaskId } from '../task.ts';
 import { taskState } from '../task-state.ts';
 
 // Family C as it is followed ("Family C video task", "Errors", "Retention"): apart from the create body, so that a look
@@ -34,11 +35,6 @@ export const gammaQuery: Endpoint = {
   notFoundStatus: 400,
 };
 
-const HOUR_MS = 3_600_000;
-
-const amount = (value: unknown): number | undefined =>
-  typeof value === 'number' && value >= 0 ? value : undefined;
-
 export const gammaFamily: TaskFamily & { readonly recordLifeMs: number } = {
   name: 'gamma',
   query: {
@@ -65,8 +61,8 @@ export const gammaFamily: TaskFamily & { readonly recordLifeMs: number } = {
       error: readTaskError(task.error),
       made: { seed: task.seed, duration: task.duration, resolution: task.resolution },
       usage: {
-        outputS: amount(task.usage?.output_seconds) ?? amount(task.duration),
-        tokens: amount(task.usage?.total_tokens),
+        outputS: amountOf(task.usage?.output_seconds) ?? amountOf(task.duration),
+        tokens: amountOf(task.usage?.total_tokens),
       },
     };
   },

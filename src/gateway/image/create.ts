@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { field, fieldsOf, isImageUrl, type ObjectMaker, requiredField, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
-import { imageFields, qualityField } from './fields.ts';
+import { imageFields, imageItems, qualityField } from './fields.ts';
 import { imageEditQualities, imageModelsWhere, imageQualities } from './models.ts';
 import { ImageReply } from './reply.ts';
 import { editRules, generateRules } from './rules.ts';
@@ -16,17 +16,7 @@ const generateFields = (object: ObjectMaker) =>
     image: field(
       z.union([z.string(), z.array(z.string()).min(1, 'names no image')]),
       'images to edit or to go by',
-      {
-        items: {
-          image: {
-            kind: 'image',
-            modality: 'image',
-            many: true,
-            value: 'REF',
-            help: 'image to edit, or reference image (delta): file, URL or data URI',
-          },
-        },
-      },
+      imageItems('image to edit, or reference image (delta): file, URL or data URI'),
     ),
   });
 
@@ -55,6 +45,8 @@ const source = (object: ObjectMaker) =>
       .optional(),
   });
 
+const maskHelp = 'mask of the edit: file, URL, data URI or file_id:ID';
+
 const editFields = (object: ObjectMaker) =>
   object({
     ...imageFields(imageModelsWhere((model) => model.edits)),
@@ -62,27 +54,10 @@ const editFields = (object: ObjectMaker) =>
     images: requiredField(
       z.array(source(object)).min(1, 'at least one image to edit is needed'),
       'images to edit',
-      {
-        items: {
-          image: {
-            kind: 'image',
-            modality: 'image',
-            many: true,
-            value: 'REF',
-            help: 'image to edit, 1-16: file, URL, data URI or file_id:ID',
-          },
-        },
-      },
+      imageItems('image to edit, 1-16: file, URL, data URI or file_id:ID'),
     ),
     mask: field(source(object), 'mask of the edit', {
-      items: {
-        mask: {
-          kind: 'mask',
-          modality: 'image',
-          value: 'REF',
-          help: 'mask of the edit: file, URL, data URI or file_id:ID',
-        },
-      },
+      items: { mask: { kind: 'mask', modality: 'image', value: 'REF', help: maskHelp } },
     }),
   });
 

@@ -15,6 +15,10 @@ import {
   MAX_PARTIAL_IMAGES,
 } from './models.ts';
 
+/** What makes the flag of the images that a field takes. */
+export const imageItems = (help: string) =>
+  ({ items: { image: { kind: 'image', modality: 'image', many: true, value: 'REF', help } } }) as const;
+
 const ofImg =
   <T>(takes: T) =>
   (model: ImageModel) =>

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { inOurWords, isBase64, type ObjectMaker, requiredField, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
+import { imageItems } from './fields.ts';
 import { ImageReply } from './reply.ts';
 
 // `POST /v1/models/{model}:generateContent`. The document shows no body: gw makes that of the public API of this style
@@ -32,17 +33,11 @@ export type ImageNativeBody = z.infer<typeof ImageNativeBody>;
 
 const nativeFields = (object: ObjectMaker) =>
   object({
-    contents: requiredField(z.unknown(), 'the prompt and its images', {
-      items: {
-        image: {
-          kind: 'image',
-          modality: 'image',
-          many: true,
-          value: 'REF',
-          help: 'image to edit or to go by: file, URL or data URI',
-        },
-      },
-    }),
+    contents: requiredField(
+      z.unknown(),
+      'the prompt and its images',
+      imageItems('image to edit or to go by: file, URL or data URI'),
+    ),
   });
 
 /** The body as it is sent: any object, as the document shows none. */

@@ -4,7 +4,7 @@ import { fieldsOf, rulesOf, setOf, takesInWords } from '../body.ts';
 import { geoModels, isGeoModel } from '../chat/models.ts';
 import { gammaModels } from '../gamma/models.ts';
 import { imageModels } from '../image/models.ts';
-import { codecWords, MB, type MediaLimits, type Range } from '../limits.ts';
+import { codecWords, HOUR_MS, MB, type MediaLimits, type Range } from '../limits.ts';
 import type { ModelEntry } from '../models.ts';
 
 // What gw's tables know of the models that the gateway's list names.
@@ -85,7 +85,6 @@ export function rangeWords({ min, max, exclusive }: Range, unit = ''): string {
 export const bytesWords = ({ max, exclusive }: NonNullable<MediaLimits['bytes']>): string =>
   `${exclusive ? 'under' : 'up to'} ${max / MB} MB`;
 
-const HOUR_MS = 3_600_000;
 /** `7 days`, `24 hours`, `60 minutes`. */
 export function lifeWords(ms: number): string {
   if (ms > 48 * HOUR_MS) return `${ms / (24 * HOUR_MS)} days`;

@@ -1,6 +1,6 @@
 import { GwError, Interrupted } from '../../errors.ts';
 import { readGatewayError } from '../../gateway/gateway-error.ts';
-import { parseJson } from '../../http/parse-json.ts';
+import { jsonIn } from '../../http/parse-json.ts';
 import { UnknownOutcome } from '../../http/retry.ts';
 import type { LedgerEvent } from '../../ledger/event.ts';
 import type { CreateAttempt, CreateInput } from './create.ts';
@@ -67,13 +67,9 @@ function withQueueHint(error: GwError): GwError {
 /** What a complete 2xx reply that names no task says of an error: no refusal by the document, but worth reading. */
 function wordsOf(error: GwError): string {
   if (!(error instanceof UnknownOutcome) || error.partialText === undefined) return '';
-  try {
-    const { code, message } = readGatewayError(parseJson(error.partialText));
-    const said = [code, message].filter(Boolean).join(': ');
-    return said === '' ? '' : `; it says "${said.slice(0, LONGEST_WORDS)}"`;
-  } catch {
-    return '';
-  }
+  const { code, message } = readGatewayError(jsonIn(error.partialText));
+  const said = [code, message].filter(Boolean).join(': ');
+  return said === '' ? '' : `; it says "${said.slice(0, LONGEST_WORDS)}"`;
 }
 
 const LONGEST_WORDS = 300;

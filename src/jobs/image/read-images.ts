@@ -1,7 +1,7 @@
 import { type GatewayErrorFacts, readGatewayError } from '../../gateway/gateway-error.ts';
 import { imageRole } from '../../gateway/image/job.ts';
 import { type ImageInReply, readImageEvent, readImages, readRefusal } from '../../gateway/image/reply.ts';
-import { parseJson } from '../../http/parse-json.ts';
+import { jsonIn } from '../../http/parse-json.ts';
 import { EventSplitter } from './event-splitter.ts';
 import type { IncomingImage } from './incoming-image.ts';
 import { finishedTexts, JsonLifter, type Rest } from './json-lifter.ts';
@@ -143,16 +143,16 @@ export class ImageReader {
     this.take = (chunk) => lifter.push(chunk);
     this.finish = (endedWell) => {
       const rest = lifter.end();
-      const parsed = parse(rest.text());
-      if (!parsed || !endedWell) {
+      const value = jsonIn(rest.text());
+      if (value === undefined || !endedWell) {
         if (endedWell) this.unreadable = rest.text();
         // Whatever it was, what came whole is kept in the order in which it came.
         for (const [index, image] of come.entries()) this.images.push({ index, image });
         for (const image of come) if (!image.part) image.discard();
         return;
       }
-      this.records.push(parsed.value);
-      if (readImages(parsed.value).length === 0) this.error = errorIn(parsed.value);
+      this.records.push(value);
+      if (readImages(value).length === 0) this.error = errorIn(value);
       this.place(come, rest);
     };
   }
@@ -204,8 +204,8 @@ export class ImageReader {
   private event(rest: Rest, come: readonly IncomingImage[], name: string): void {
     const text = rest.text();
     if (text.trim() === '[DONE]') this.isDone = true;
-    const parsed = parse(text);
-    const event = readImageEvent(parsed?.value, name);
+    const value = jsonIn(text);
+    const event = readImageEvent(value, name);
     if (event.kind === 'partial') {
       const index = this.partialsSeen.get(event.index) ?? 0;
       this.partialsSeen.set(event.index, index + 1);
@@ -216,16 +216,16 @@ export class ImageReader {
       this.options.onPartial(this.partials.length);
       return;
     }
-    if (parsed === undefined) {
+    if (value === undefined) {
       this.keepLoose(text, come);
       return;
     }
     if (event.kind === 'error') this.error ??= event.error;
     if (event.kind === 'final') {
       this.isLast = event.isLast ?? false;
-      this.final({ come, rest, value: parsed.value });
+      this.final({ come, rest, value });
     } else if (event.kind === 'other' && come.some((image) => image.part)) {
-      this.held.push({ come, rest, value: parsed.value });
+      this.held.push({ come, rest, value });
     } else for (const image of come) image.discard();
   }
 
@@ -250,7 +250,7 @@ export class ImageReader {
    * and comes after the others; what is unfinished (a thought's) or no image is put away.
    */
   private place(come: readonly IncomingImage[], rest: Rest): void {
-    const value = parse(rest.text(() => true))?.value;
+    const value = jsonIn(rest.text(() => true));
     const all = readImages(value);
     const finished = finishedTexts(value, rest);
     const placed = come.map((_, lifted) => placeOf(all, rest, lifted));
@@ -276,7 +276,7 @@ export class ImageReader {
  * there when it is left out.
  */
 function placeOf(all: readonly ImageInReply[], rest: Rest, lifted: number): number | undefined {
-  const without = readImages(parse(rest.text((index) => index !== lifted))?.value);
+  const without = readImages(jsonIn(rest.text((index) => index !== lifted)));
   const isThere = (image: ImageInReply | undefined) => image?.kind === 'base64' && !image.isEmpty;
   const found = all.find((image) =>
     image.url === undefined
@@ -284,14 +284,6 @@ function placeOf(all: readonly ImageInReply[], rest: Rest, lifted: number): numb
       : rest.indexOf(image.url) === lifted,
   );
   return found?.index;
-}
-
-function parse(text: string): { readonly value: unknown } | undefined {
-  try {
-    return { value: parseJson(text) };
-  } catch {
-    return undefined;
-  }
 }
 
 /** One final event is the reply itself; several are the images of one. */

@@ -5,7 +5,7 @@ import { readImages } from '../../gateway/image/reply.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import type { SavedFile } from '../../ledger/event.ts';
 import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
-import { type SaveInput, saveOutputs } from '../save/save-outputs.ts';
+import { type SaveInput, saveOutputs, transferOf } from '../save/save-outputs.ts';
 import { sidecarOf } from '../save/sidecar.ts';
 import type { Answer, ImageDeps } from './create-images.ts';
 import type { IncomingImage } from './incoming-image.ts';
@@ -100,16 +100,7 @@ export function downloadImages(
     maxDownloads: imageFamily.maxDownloads,
     // The gateway keeps no record of an image that could be asked for another link.
     refreshLink: async () => undefined,
-    transport: deps.transport,
-    silenceMs: deps.silenceMs,
-    clock: deps.clock,
-    random: deps.random,
-    signal: deps.signal,
-    onProgress: (update) => {
-      deps.progress.download(update);
-      deps.events?.download(where.names.id, update);
-    },
-    onWarning: deps.warn,
+    ...transferOf(deps, where.names.id),
   });
 }
 

@@ -8,7 +8,7 @@ import type { Transport } from '../../http/exchange.ts';
 import type { SavedFile, SavePlan } from '../../ledger/event.ts';
 import { holdWhenFree } from '../create/hold-job.ts';
 import { printableRecord } from '../job-view.ts';
-import type { FollowDeps } from '../watch/follow.ts';
+import type { FollowDeps, JobDeps } from '../watch/follow.ts';
 import { endEvent, type SeenTask, type TaskLook } from '../watch/look.ts';
 import { DiskFault, faultReason } from './disk-fault.ts';
 import { GetBudget } from './get-output.ts';
@@ -97,6 +97,18 @@ export async function saveOutputs(
   warnOfNames(files, plan, warn);
   return { files, failures };
 }
+
+/** What a run lends to its downloads; `id` is what their events name. */
+export const transferOf = (
+  { transport, silenceMs, clock, random, signal, progress, events, warn }: Omit<JobDeps, 'client' | 'ledger'>,
+  id: string,
+) => ({
+  ...{ transport, silenceMs, clock, random, signal, onWarning: warn },
+  onProgress: (update: DownloadProgress) => {
+    progress.download(update);
+    events?.download(id, update);
+  },
+});
 
 /** Numbered outputs of one fixed name have names of our own making. */
 function warnOfNames(files: readonly SavedFile[], { target }: SavePlan, warn: (text: string) => void): void {
@@ -196,16 +208,7 @@ export async function saveJob(look: SeenTask, input: SaveJobInput, deps: FollowD
         record = printableRecord(fresh);
         return fresh.view.outputs.find((output) => output.role === role)?.url;
       },
-      transport: deps.transport,
-      silenceMs: deps.silenceMs,
-      clock: deps.clock,
-      random: deps.random,
-      signal: deps.signal,
-      onProgress: (update) => {
-        deps.progress.download(update);
-        deps.events?.download(key, update);
-      },
-      onWarning: deps.warn,
+      ...transferOf(deps, key),
     });
     const errors = failures.map(({ error }) => error);
     if (!ownOnly) return { files, errors, record };
