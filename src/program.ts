@@ -44,13 +44,13 @@ export const program: Node = group(
       leaf(
         'create',
         'generate images, or edit them by the common variant',
-        async () => (await import('./commands/image/create.ts')).create,
+        async () => (await import('./commands/image.ts')).create,
       ),
-      leaf('edit', 'edit images', async () => (await import('./commands/image/edit.ts')).edit),
+      leaf('edit', 'edit images', async () => (await import('./commands/image.ts')).edit),
       leaf(
         'native',
         'generate or edit an image by the native endpoint',
-        async () => (await import('./commands/image/native.ts')).native,
+        async () => (await import('./commands/image.ts')).native,
       ),
     ]),
     group('video', 'generate video', [
@@ -126,7 +126,7 @@ export const program: Node = group(
       leaf(
         'watch',
         'the list of jobs, kept up to date until Ctrl-C',
-        async () => (await import('./commands/jobs/watch.ts')).watch,
+        async () => (await import('./commands/jobs/list.ts')).watch,
       ),
       leaf('download', 'save the outputs of finished jobs', async () =>
         (await import('./commands/jobs/download.ts')).download(),

@@ -9,8 +9,7 @@ import { besideOf } from '../jobs/save/sidecar.ts';
 import type { Job, KeptRequest } from '../ledger/event.ts';
 import { sha256OfFile } from '../media/read-input.ts';
 import { createCommands } from './batch/row-command.ts';
-import { jobIdSummary, namedJobs, notInLedger } from './jobs/named-jobs.ts';
-import { findAndWarn, namesGateway } from './jobs/read-jobs.ts';
+import { findAndWarn, jobIdSummary, namedJobs, namesGateway, notInLedger } from './jobs/find-jobs.ts';
 import { type JobResult, jobLines } from './video/follow-job.ts';
 
 // A request of the ledger or of a sidecar is typed again: its flags under those that were typed now, through its own create.

@@ -4,10 +4,18 @@ import { configFilePath } from '../config/config-file.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { oneLine } from '../io/escape.ts';
-import { checkGateway } from './doctor/check-gateway.ts';
-import { checkDisk, checkLedger } from './doctor/check-ledger.ts';
-import { checkTrust } from './doctor/check-trust.ts';
-import { type Finding, type FindingState, failed, ok, skipped, worstOf } from './doctor/finding.ts';
+import {
+  checkDisk,
+  checkGateway,
+  checkLedger,
+  checkTrust,
+  type Finding,
+  type FindingState,
+  failed,
+  ok,
+  skipped,
+  worstOf,
+} from './doctor/checks.ts';
 
 interface Diagnosis {
   /** The worst of all. */

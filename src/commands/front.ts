@@ -4,7 +4,7 @@ import { GwError } from '../errors.ts';
 import { drawFrontPage } from '../help.ts';
 import { isUnsaved } from '../jobs/job-view.ts';
 import { program } from '../program.ts';
-import { withFamilies } from './jobs/read-jobs.ts';
+import { withFamilies } from './jobs/find-jobs.ts';
 
 /** `gw` alone: the commands, a few examples, and where one stands as far as this machine knows. */
 export const front = defineCommand<Record<string, never>, undefined>({

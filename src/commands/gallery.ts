@@ -9,8 +9,8 @@ import type { Cost, Pricing } from '../jobs/cost.ts';
 import { newPartName } from '../jobs/save/output-path.ts';
 import { spendText } from '../jobs/stats.ts';
 import type { SavedFile } from '../ledger/event.ts';
+import { type KnownJob, readOwnJobs, sharedIds } from './jobs/find-jobs.ts';
 import { batchFilter, listFlags } from './jobs/list.ts';
-import { type KnownJob, readOwnJobs, sharedIds } from './jobs/read-jobs.ts';
 import { openOnDesktop } from './open.ts';
 
 const DEFAULT_NAME = 'gallery.html';

@@ -41,7 +41,7 @@ const topics: Readonly<Record<string, () => Promise<Draw>>> = {
     return (paper) => drawText([requirementsHelp()], paper);
   },
   'image-sizes': async () => {
-    const { sizesHelp } = await import('./image/create.ts');
+    const { sizesHelp } = await import('./image.ts');
     return (paper) => drawText(sizesHelp(), paper);
   },
   faults: async () => {

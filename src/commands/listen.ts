@@ -10,7 +10,7 @@ import { type SyncInput, syncJobs } from '../jobs/watch/sync.ts';
 import { createTurns, SAVES_AT_ONCE } from '../jobs/watch/turns.ts';
 import { type CallbackServer, startCallbackServer } from '../listen/callback-server.ts';
 import { announce } from '../listen/running.ts';
-import { type KnownJob, readJobs, syncInput } from './jobs/read-jobs.ts';
+import { type KnownJob, readJobs, syncInput } from './jobs/find-jobs.ts';
 import { needsSync, outcomeOfSync } from './jobs/sync.ts';
 import { type JobResult, resultIn } from './video/follow-job.ts';
 import { createFollowers } from './video/followers.ts';

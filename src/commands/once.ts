@@ -35,7 +35,7 @@ export async function goOnWith(
 ): Promise<Outcome<JobResult>> {
   const id = job.id ?? job.key;
   if (error) return { value: resultOf(job, id), error };
-  const [known] = await (await import('./jobs/read-jobs.ts')).withFamilies([job]);
+  const [known] = await (await import('./jobs/find-jobs.ts')).withFamilies([job]);
   if (!known) throw new Error('a job has an entry');
   const ended = endedOutcome(known);
   if (job.family === 'image') {

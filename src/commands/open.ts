@@ -6,7 +6,7 @@ import { type Context, commandFor } from '../context.ts';
 import { GwError } from '../errors.ts';
 import { on } from '../flags/flag.ts';
 import type { Host } from '../host.ts';
-import { jobIdSummary, namedJobs, notInLedger } from './jobs/named-jobs.ts';
+import { jobIdSummary, namedJobs, notInLedger } from './jobs/find-jobs.ts';
 
 const flags = { folder: on('open the folder that the output is in') } as const;
 

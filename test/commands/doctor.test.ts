@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { worstOf } from '../../src/commands/doctor/finding.ts';
+import { worstOf } from '../../src/commands/doctor/checks.ts';
 import { type Answer, fakeGateway } from '../helpers/fake-gateway.ts';
 import { KEY, World } from '../helpers/gw.ts';
 import { HOUR_MS, succeededJob } from './jobs-seed.ts';

@@ -10,8 +10,8 @@ import { createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
 import { type JobResult, jobLines, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { eachTask, refuseSharedName } from '../video/task-ids.ts';
+import { idArgs, type NamedJob, namedJobs } from './find-jobs.ts';
 import { withoutTask } from './image-jobs.ts';
-import { idArgs, type NamedJob, namedJobs } from './named-jobs.ts';
 import { laterSaveFlags, showNamed, tasksOf } from './task-job.ts';
 
 const flagsOf = ({ out, force, events }: typeof saveFlags) => ({ out, force, events }) as const;

@@ -9,8 +9,7 @@ import { taskOf } from '../../ledger/settled.ts';
 import { type JobResult, outcomeOf } from '../video/follow-job.ts';
 import type { Followers } from '../video/followers.ts';
 import { ofTask } from '../video/task-ids.ts';
-import type { NamedJob } from './named-jobs.ts';
-import { type KnownJob, syncInput } from './read-jobs.ts';
+import { type KnownJob, type NamedJob, syncInput } from './find-jobs.ts';
 import { endedOutcome, resultOf, savePlanOf } from './task-job.ts';
 
 /**

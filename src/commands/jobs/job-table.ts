@@ -9,7 +9,7 @@ import { shortDuration } from '../../io/quantity-text.ts';
 import { type JobView, statusWord } from '../../jobs/job-view.ts';
 import { type Job, jobStates } from '../../ledger/event.ts';
 import type { Wanted } from '../../ledger/ledger.ts';
-import { readJobs } from './read-jobs.ts';
+import { readJobs } from './find-jobs.ts';
 
 /** Jobs as a table: what tells them apart first, then what fits. A job that cost nothing always says so: `sandbox`. */
 export function jobTable(

@@ -8,8 +8,8 @@ import { type JobView, jobView, linkExpiresAtMs, recordExpiresAtMs } from '../..
 import type { Job } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { lacksOutputs } from '../../ledger/settled.ts';
+import { type KnownJob, readJobs } from './find-jobs.ts';
 import { jobTable } from './job-table.ts';
-import { type KnownJob, readJobs } from './read-jobs.ts';
 
 const flags = {
   before: parsed('SPAN|DATE', 'jobs created longer ago than … (30d), or before a date', parseMoment),

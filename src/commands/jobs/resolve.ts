@@ -9,9 +9,8 @@ import { recordLook, type TaskLook } from '../../jobs/watch/look.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { Hold, Ledger } from '../../ledger/ledger.ts';
 import { createFollowers } from '../video/followers.ts';
+import { jobIdSummary, type KnownJob, namedJobs, notInLedger, readJobs } from './find-jobs.ts';
 import { jobTable } from './job-table.ts';
-import { jobIdSummary, namedJobs, notInLedger } from './named-jobs.ts';
-import { type KnownJob, readJobs } from './read-jobs.ts';
 import { showJobQueries, taskJob } from './task-job.ts';
 
 const flags = {

@@ -5,7 +5,7 @@ import { durationText } from '../../io/quantity-text.ts';
 import type { Cost } from '../../jobs/cost.ts';
 import { type JobView, jobView, printableRecord } from '../../jobs/job-view.ts';
 import { spendText } from '../../jobs/stats.ts';
-import { jobIdSummary, namedJobs, notInLedger } from './named-jobs.ts';
+import { jobIdSummary, namedJobs, notInLedger } from './find-jobs.ts';
 
 /** Prompts and records come from outside: whatever they hold, they stay on their line, and are not cut. */
 const whole = (text: string): string => oneLine(text, Number.POSITIVE_INFINITY);

@@ -12,7 +12,7 @@ import {
   statsKeys,
 } from '../../jobs/stats.ts';
 import { taskOf } from '../../ledger/settled.ts';
-import { namesGateway, readOwnJobs } from './read-jobs.ts';
+import { namesGateway, readOwnJobs } from './find-jobs.ts';
 
 const flags = {
   since: parsed('SPAN|DATE', 'only jobs of the last … (24h, 7d), or since a date', parseMoment),

@@ -6,7 +6,7 @@ import { isOpen, type Synced, type SyncInput, syncJobs } from '../../jobs/watch/
 import type { Job } from '../../ledger/event.ts';
 import { type JobResult, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers, type Followers } from '../video/followers.ts';
-import { type OwnJob, readOwnJobs, syncInput, withoutForeign } from './read-jobs.ts';
+import { type OwnJob, readOwnJobs, syncInput, withoutForeign } from './find-jobs.ts';
 import { showJobQueries, wholeProgress } from './task-job.ts';
 
 const flags = { events: saveFlags.events } as const;

@@ -15,8 +15,7 @@ import { taskOf } from '../../ledger/settled.ts';
 import type { JobResult } from '../video/follow-job.ts';
 import type { Followers } from '../video/followers.ts';
 import { showQueries } from '../video/task-ids.ts';
-import { type NamedJob, notInLedger } from './named-jobs.ts';
-import type { KnownJob } from './read-jobs.ts';
+import { type KnownJob, type NamedJob, notInLedger } from './find-jobs.ts';
 
 /** A job that is a task on a gateway, with the way there. */
 interface TaskJob {

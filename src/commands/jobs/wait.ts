@@ -14,9 +14,8 @@ import {
 } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { ofTask, refuseSharedName } from '../video/task-ids.ts';
+import { idArgs, type NamedJob, namedJobs, readJobs, withoutForeign } from './find-jobs.ts';
 import { withoutTask } from './image-jobs.ts';
-import { idArgs, type NamedJob, namedJobs } from './named-jobs.ts';
-import { readJobs, withoutForeign } from './read-jobs.ts';
 import { laterSaveFlags, showNamed, tasksOf, wholeProgress } from './task-job.ts';
 
 const allFlag = { all: on('every job that is not finished or not saved') } as const;

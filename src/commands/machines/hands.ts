@@ -9,12 +9,10 @@ import { holdWhenFree } from '../../jobs/create/hold-job.ts';
 import { lastUnderKey } from '../../jobs/create/once.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
 import type { Job } from '../../ledger/event.ts';
-import type { CarriedJob, RowRecord, ToldError } from '../../machines/row.ts';
-import { withoutLinks } from '../../machines/row.ts';
-import type { Brought, Followed, Hands, Made } from '../../machines/work.ts';
-import { TakenAway } from '../../machines/work.ts';
+import { type CarriedJob, type RowRecord, type ToldError, withoutLinks } from '../../machines/row.ts';
+import { type Brought, type Followed, type Hands, type Made, TakenAway } from '../../machines/work.ts';
 import { createRow, creates, flagsOf, type RowWorld } from '../batch/row-command.ts';
-import { withFamilies } from '../jobs/read-jobs.ts';
+import { withFamilies } from '../jobs/find-jobs.ts';
 import { endedOutcome, taskJob } from '../jobs/task-job.ts';
 import { followFromFlags, type JobResult, resultIn, waitDeadlineMs } from '../video/follow-job.ts';
 

@@ -1,7 +1,6 @@
 import * as path from 'node:path';
 import type { Access, Context } from '../../context.ts';
-import type { AccountType, RatePool } from '../../gateway/limits.ts';
-import { poolOf } from '../../gateway/limits.ts';
+import { type AccountType, poolOf, type RatePool } from '../../gateway/limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import type { FollowDeps, JobDeps } from '../../jobs/watch/follow.ts';
 import type { Looker } from '../../jobs/watch/looker.ts';

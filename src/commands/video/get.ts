@@ -11,7 +11,7 @@ import { type TaskLook, YOUNG_MS } from '../../jobs/watch/look.ts';
 import { createTurns } from '../../jobs/watch/turns.ts';
 import { compactJson } from '../../json-text.ts';
 import { jobsByName } from '../../ledger/ledger.ts';
-import { fullIds, idArgs } from '../jobs/named-jobs.ts';
+import { fullIds, idArgs } from '../jobs/find-jobs.ts';
 import { showInstead } from '../show-instead.ts';
 import { createFollowers } from './followers.ts';
 import { eachTask, showQueries } from './task-ids.ts';

@@ -1,0 +1,354 @@
+import { randomBytes } from 'node:crypto';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { readConfig } from '../../config/config-file.ts';
+import { configDir, stateDir, trustedStateDir } from '../../config/dirs.ts';
+import { keyOrigin } from '../../config/keys.ts';
+import { defaultProfile } from '../../config/profile-name.ts';
+import type { Settings } from '../../config/settings.ts';
+import { type Context, commandFor } from '../../context.ts';
+import { diskFault } from '../../disk/disk-fault.ts';
+import { type ErrorKind, GwError, usage } from '../../errors.ts';
+import { MB } from '../../gateway/limits.ts';
+import { modelsList } from '../../gateway/models.ts';
+import type { WireReply } from '../../http/exchange.ts';
+import { proxiesFromEnv, proxyFor } from '../../http/proxy.ts';
+import { readDateMs } from '../../http/retry.ts';
+import { bytesText, durationText } from '../../io/quantity-text.ts';
+import { diesSoonAtMs, isUnsaved } from '../../jobs/job-view.ts';
+import { freeBytes } from '../../jobs/save/disk-fault.ts';
+import type { Job } from '../../ledger/event.ts';
+import type { UnreadableLine } from '../../ledger/ledger.ts';
+import { isLoopback } from '../../loopback.ts';
+import { fetchModels } from '../../models/model-cache.ts';
+import { withFamilies } from '../jobs/find-jobs.ts';
+
+export type FindingState = 'ok' | 'warning' | 'error' | 'skipped';
+
+/** What one check of `gw doctor` came to. */
+export interface Finding {
+  readonly check: string;
+  readonly state: FindingState;
+  readonly message: string;
+  /** What to do, one sentence. */
+  readonly hint?: string | undefined;
+  /** Of an error: what decides the exit code. */
+  readonly kind?: ErrorKind;
+}
+
+export const ok = (check: string, message: string): Finding => ({ check, state: 'ok', message });
+export const skipped = (check: string, message: string): Finding => ({ check, state: 'skipped', message });
+export const warning = (check: string, message: string, hint: string): Finding => ({
+  check,
+  state: 'warning',
+  message,
+  hint,
+});
+
+/** An error that a check met; `what` goes before its own message. Anything but a GwError is thrown on. */
+export function failed(check: string, error: unknown, what?: string): Finding {
+  if (!(error instanceof GwError)) throw error;
+  const message = what === undefined ? error.message : `${what}: ${error.message}`;
+  return { check, state: 'error', message, hint: error.facts.hint, kind: error.kind };
+}
+
+/** The error of a run of checks: the first in their order, as what comes later rests on what comes before. */
+export function worstOf(findings: readonly Finding[]): GwError | undefined {
+  const found = findings.find(({ state }) => state === 'error');
+  return (
+    found && new GwError(found.kind ?? 'internal', `${found.check}: ${found.message}`, { hint: found.hint })
+  );
+}
+
+/** Enough for a gateway that works. */
+const SILENCE_MS = 10_000;
+/** A clock that is off by more than this makes expiry times wrong enough to matter. */
+const CLOCK_TOLERANCE_MS = 60_000;
+
+/** The key, the way to the gateway, and what the gateway says: one look at its list of models, without retries. */
+export async function checkGateway(settings: Settings, ctx: Context): Promise<Finding[]> {
+  const unknown = (...checks: string[]) => checks.map((check) => skipped(check, 'not looked at'));
+  try {
+    if (!settings.sandbox) settings.gatewayUrl();
+  } catch (error) {
+    return [failed('gateway', error), ...unknown('key', 'proxy', 'clock')];
+  }
+  const proxy = checkProxy(settings, ctx);
+  try {
+    await settings.key();
+  } catch (error) {
+    return [failed('key', error), proxy, ...unknown('gateway', 'clock')];
+  }
+  if (proxy.state === 'error') return [proxy, ...unknown('key', 'gateway', 'clock')];
+  return [proxy, ...(await askGateway(settings, ctx))];
+}
+
+async function askGateway(settings: Settings, ctx: Context): Promise<Finding[]> {
+  const from = `present (${settings.keySource() ?? 'default'})`;
+  const beganMs = ctx.clock.steady();
+  let refused: WireReply | undefined;
+  try {
+    const reply = await fetchModels(ctx, {
+      retries: 0,
+      onRefused: (reply) => {
+        refused = reply;
+      },
+      ...(settings.timeoutMs.source === 'default' && { silenceMs: SILENCE_MS }),
+    });
+    const tookMs = Math.round(ctx.clock.steady() - beganMs);
+    return [
+      ok('gateway', `answers in ${tookMs} ms`),
+      ok('key', `${from}, accepted, may call ${reply.value.data.length} models`),
+      checkClock(reply.serverDateMs, ctx),
+    ];
+  } catch (error) {
+    if (!(error instanceof GwError)) throw error;
+    // What refuses tells the time as well.
+    const clock = checkClock(readDateMs(refused?.headers.date), ctx);
+    if (error.kind === 'auth' && error.facts.status !== undefined) {
+      return [ok('gateway', 'answers'), failed('key', error, from), clock];
+    }
+    return [failed('gateway', inWordsOfAddress(error)), skipped('key', `${from}, not tried`), clock];
+  }
+}
+
+/** No ID was asked for: a 404 of the list of models says that the address leads elsewhere. */
+function inWordsOfAddress(error: GwError): GwError {
+  if (error.kind !== 'not_found') return error;
+  const hint = `what answers there has no ${modelsList.path}: check the base URL and its path (gw config list)`;
+  return new GwError(error.kind, error.message, { ...error.facts, hint });
+}
+
+function checkProxy(settings: Settings, { host }: Context): Finding {
+  if (settings.sandbox) return ok('proxy', 'none: the gateway is built in');
+  try {
+    const proxies = proxiesFromEnv(host.env);
+    if (proxies === undefined) return ok('proxy', 'none');
+    const gateway = new URL(settings.gatewayUrl());
+    // The origin holds no user and no password.
+    const via = (url: URL) => proxyFor(url, proxies)?.url.origin ?? 'none';
+    const before = isLoopback(gateway.hostname) ? 'none, as it is this machine' : via(gateway);
+    const ofOutputs = (['https', 'http'] as const).map(
+      (scheme) => `${scheme} ${via(new URL(`${scheme}://output.invalid`))}`,
+    );
+    return ok('proxy', `for the gateway: ${before}; for outputs elsewhere: ${ofOutputs.join(', ')}`);
+  } catch (error) {
+    return failed('proxy', error);
+  }
+}
+
+function checkClock(serverMs: number | undefined, { clock }: Context): Finding {
+  if (serverMs === undefined) return skipped('clock', 'the gateway did not tell the time');
+  const aheadMs = clock.now() - serverMs;
+  if (Math.abs(aheadMs) <= CLOCK_TOLERANCE_MS) return ok('clock', 'agrees with the gateway');
+  return warning(
+    'clock',
+    `this machine is ${durationText(Math.abs(aheadMs))} ${aheadMs > 0 ? 'ahead of' : 'behind'} the gateway`,
+    'set the clock: times until links and records expire are shown wrong',
+  );
+}
+
+/** Whether the ledger can be read and written, and whether something in it is about to be lost. */
+export async function checkLedger(ctx: Context): Promise<Finding[]> {
+  let jobs: Job[];
+  let findings: Finding[];
+  try {
+    const ledger = await ctx.ledger();
+    jobs = await ledger.find({ isOpen: true });
+    // The test comes before the word that it can be written.
+    const isThere = probe(ledger.dir);
+    const all = await ledger.count();
+    const count = `${all} ${all === 1 ? 'job' : 'jobs'}`;
+    findings = [
+      ledger.unreadable.length > 0
+        ? warning(
+            'ledger',
+            `${ledger.dir}: ${unreadableText(ledger.unreadable)}`,
+            'keep a copy of the directory and run gw jobs sync: a job whose first line is damaged is found by its ID; the ' +
+              'other jobs are not concerned',
+          )
+        : ok(
+            'ledger',
+            `${ledger.dir}: ${isThere ? `${count}, readable and writable` : 'not made yet, and can be made'}`,
+          ),
+    ];
+  } catch (error) {
+    return [failed('ledger', error), skipped('links', 'not looked at')];
+  }
+  return [...findings, await checkLinks(jobs, ctx)];
+}
+
+const unreadableText = (lines: readonly UnreadableLine[]): string => {
+  const places = lines.slice(0, 10).map(({ path: file, line }) => `${path.basename(file)}:${line}`);
+  const more = lines.length - places.length;
+  return `${lines.length === 1 ? '1 line' : `${lines.length} lines`} cannot be read: ${places.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+};
+
+/** Writes and removes a file where the ledger is, or where it would be made; whether it is there. Throws GwError `usage`. */
+function probe(dir: string): boolean {
+  const at = nearestDirectory(dir);
+  try {
+    writeAndRemove(path.join(at, `.gw-doctor-${randomBytes(8).toString('hex')}`));
+  } catch (error) {
+    const { reason, remedy } = diskFault(error);
+    throw usage(
+      `${at} cannot be written: ${reason}`,
+      `${remedy}, or set GW_STATE_DIR; no paid job is sent before`,
+    );
+  }
+  return at === dir;
+}
+
+function writeAndRemove(file: string): void {
+  try {
+    fs.writeFileSync(file, 'probe\n', { flag: 'wx', mode: 0o600 });
+  } finally {
+    fs.rmSync(file, { force: true });
+  }
+}
+
+/** Finished jobs that are not saved, and unfinished ones, whose links or records die soon. */
+async function checkLinks(jobs: readonly Job[], ctx: Context): Promise<Finding> {
+  const nowMs = ctx.clock.now();
+  const known = await withFamilies(jobs);
+  const ends = known
+    .map(({ job, family }) => family && diesSoonAtMs(job, family, nowMs))
+    .filter((atMs) => atMs !== undefined);
+  const unsaved = known.filter(({ job, family }) => family && isUnsaved(job, family)).length;
+  if (ends.length === 0) {
+    return ok(
+      'links',
+      unsaved === 0
+        ? 'nothing waits to be saved'
+        : `${unsaved} ${unsaved === 1 ? 'job waits' : 'jobs wait'} to be saved, without hurry`,
+    );
+  }
+  const first = durationText(ends.reduce((least, atMs) => Math.min(least, atMs)) - nowMs);
+  return warning(
+    'links',
+    `${ends.length} ${ends.length === 1 ? 'job is' : 'jobs are'} not saved and about to be lost, the first in ${first}`,
+    `run ${commandFor('gw jobs sync', ctx)}`,
+  );
+}
+
+/** A 4k clip of half a minute has some hundred megabytes. */
+const LITTLE_BYTES = 1024 * MB;
+/** What the ledger needs to go on, and no clip fits into. */
+const NOTHING_BYTES = 50 * MB;
+
+/** Room for the ledger and for outputs. */
+export function checkDisk(settings: Settings | undefined, { host }: Context): Finding[] {
+  const out = settings?.out.value ?? '';
+  // A pattern names files; what stands before its first brace is a directory, or the begin of one's name.
+  const outDir = path.resolve(host.cwd, out.replace(/\{.*$/s, ''));
+  return [
+    roomIn('disk for outputs', () => outDir, 'download'),
+    roomIn('disk for the ledger', () => stateDir(host), 'usage'),
+  ];
+}
+
+function roomIn(check: string, dirOf: () => string, kind: 'download' | 'usage'): Finding {
+  let dir: string;
+  try {
+    dir = nearestDirectory(dirOf());
+  } catch (error) {
+    return failed(check, error);
+  }
+  const free = freeBytes(dir);
+  if (free === undefined) return skipped(check, `${dir}: the file system does not say`);
+  const message = `${bytesText(free)} free in ${dir}`;
+  if (free >= LITTLE_BYTES) return ok(check, message);
+  if (free >= NOTHING_BYTES) return warning(check, message, 'free some space before long videos are saved');
+  const hint = 'free some space';
+  return failed(check, kind === 'usage' ? usage(message, hint) : new GwError(kind, message, { hint }));
+}
+
+/** A directory, or the closest one above it that is there; a file in the way is returned as it stands. */
+function nearestDirectory(dir: string): string {
+  const parent = path.dirname(dir);
+  if (parent === dir) return dir;
+  try {
+    return fs.existsSync(dir) ? dir : nearestDirectory(parent);
+  } catch {
+    return nearestDirectory(parent);
+  }
+}
+
+/** What gw trusts: owners and modes of its directories, the roots of TLS, and the compiled code it loads. */
+export const checkTrust = (settings: Settings | undefined, { host }: Context): Finding[] => [
+  ...checkOwners(host),
+  checkTls(settings, host),
+  checkCodeCache(host),
+];
+
+type TrustHost = Context['host'];
+
+function checkOwners(host: TrustHost): Finding[] {
+  const of = (check: string, dirOf: () => string, look: () => void): Finding => {
+    try {
+      const dir = dirOf();
+      look();
+      const stat = fs.statSync(dir, { throwIfNoEntry: false });
+      if (!stat) return ok(check, `${dir} is not there yet`);
+      const mode = (stat.mode & 0o777).toString(8).padStart(3, '0');
+      return ok(check, `${dir} is this user's, mode ${mode}, and nobody else may write to it`);
+    } catch (error) {
+      return failed(check, error);
+    }
+  };
+  return [
+    of(
+      'config owner',
+      () => configDir(host),
+      () => {
+        readConfig(host);
+        keyOrigin(host, defaultProfile);
+      },
+    ),
+    of(
+      'state owner',
+      () => stateDir(host),
+      () => trustedStateDir(host),
+    ),
+  ];
+}
+
+/** Variables by which other programs choose what to trust, and gw does not. */
+const ignoredRoots = ['SSL_CERT_FILE', 'SSL_CERT_DIR', 'CURL_CA_BUNDLE', 'REQUESTS_CA_BUNDLE'] as const;
+
+function checkTls(settings: Settings | undefined, { env }: TrustHost): Finding {
+  if (env.NODE_TLS_REJECT_UNAUTHORIZED !== undefined) {
+    return warning(
+      'tls',
+      `NODE_TLS_REJECT_UNAUTHORIZED=${env.NODE_TLS_REJECT_UNAUTHORIZED} is ignored: certificates are always checked`,
+      'trust a root of your own with --cacert FILE, and unset the variable',
+    );
+  }
+  const added = [
+    env.NODE_EXTRA_CA_CERTS && `${env.NODE_EXTRA_CA_CERTS} (NODE_EXTRA_CA_CERTS)`,
+    settings?.cacert.value,
+  ].filter((each) => each);
+  const ignored = ignoredRoots.filter((name) => env[name]);
+  return ok(
+    'tls',
+    [
+      'certificates are checked',
+      ...(added.length > 0 ? [`also trusted: ${added.join(', ')}`] : []),
+      ...(ignored.length > 0 ? [`not read by gw: ${ignored.join(', ')} (--cacert FILE adds roots)`] : []),
+    ].join('; '),
+  );
+}
+
+function checkCodeCache({ codeCache }: TrustHost): Finding {
+  if (codeCache === undefined) return skipped('code cache', 'not started by the launcher');
+  const { dir, problem } = codeCache;
+  if (problem !== undefined) {
+    return warning(
+      'code cache',
+      `not used: ${problem}`,
+      'each start takes longer; remove it, or set GW_CACHE_DIR',
+    );
+  }
+  const isThere = dir !== undefined && fs.existsSync(dir);
+  return ok('code cache', isThere ? dir : `${dir} is not there yet, or cannot be made`);
+}

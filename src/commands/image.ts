@@ -1,0 +1,151 @@
+import { flagsOfBodies } from '../flags/body-flags.ts';
+import { on } from '../flags/flag.ts';
+import { ImageEditBody, ImageGenerateBody, imageEdit, imageGenerate } from '../gateway/image/create.ts';
+import { type ImageModel, imageModel, imageModels } from '../gateway/image/models.ts';
+import { ImageOpenBody, imageNative } from '../gateway/image/native.ts';
+import { fillImageBody } from '../gateway/image/rules.ts';
+import { sizeInWords } from '../gateway/image/size.ts';
+import { imageCommand, partialFlags } from './image/image-command.ts';
+import { silenceNote } from './image/send-images.ts';
+
+export const create = imageCommand({
+  command: 'image create',
+  endpoint: imageGenerate,
+  fields: flagsOfBodies([ImageGenerateBody]),
+  flags: partialFlags,
+  promptIsOptional: false,
+  takesForm: false,
+  schemes: [],
+  place: ({ base, prompt, model, media }) => ({
+    ...base,
+    model,
+    ...(prompt !== undefined && { prompt }),
+    ...(media.length > 0 && {
+      image: imageField(
+        media.map(({ url }) => url),
+        model,
+      ),
+    }),
+  }),
+  fill: fillImageBody,
+  examples: [
+    'gw image create --sandbox "a paper boat on a calm sea at dawn" -o boat.png',
+    'gw image create --sandbox "a fox in the snow" -m img-2.5-flare --size 1536x1024 --quality max --format webp --n 2 -o foxes/',
+    'gw image create --sandbox "a fox in the snow" --partial-images 2 --keep-partials',
+    'gw image create --sandbox "the boat of image 1 at night" --image boat.png -m delta-image-5-0-pro-260628 --size 2K',
+    'gw image create --sandbox "a stamp" --background transparent -o - > stamp.png',
+  ],
+  notes: [
+    'With --image the request edits (img models) or follows the references (delta models). A model that is not listed ' +
+      'is sent as it is, held to the rules that name no model.',
+    'The sizes and qualities of each model: gw help image-sizes.',
+    silenceNote,
+  ],
+});
+
+/** A delta model takes a single reference as a text; every other request, and several references, a list. */
+const imageField = (urls: readonly string[], model: string): string | readonly string[] =>
+  imageModel(model)?.family === 'delta' && urls.length === 1 ? (urls[0] ?? '') : urls;
+
+/** The sizes and qualities of each model, for `gw help image-sizes`. */
+export const sizesHelp = (): readonly string[] => [
+  `Sizes:\n${byModel((model) => sizeInWords(model.size))}`,
+  `Qualities:\n${byModel((model) => model.qualities.join(', '))}`,
+];
+
+/** What each model takes of a thing, models that take the same together: `img-2, img-2-2026-04-21: low, medium`. */
+function byModel(of: (model: ImageModel) => string): string {
+  const ids = new Map<string, string[]>();
+  for (const [id, model] of Object.entries(imageModels)) {
+    const words = of(model);
+    ids.set(words, [...(ids.get(words) ?? []), id]);
+  }
+  return [...ids].map(([words, names]) => `  ${names.join(', ')}: ${words}`).join('\n');
+}
+
+export const edit = imageCommand({
+  command: 'image edit',
+  endpoint: imageEdit,
+  fields: flagsOfBodies([ImageEditBody]),
+  flags: {
+    multipart: {
+      ...on('send local files as they are, not as Base64 (default where all images are local files)'),
+      negatable: true,
+    },
+    ...partialFlags,
+  },
+  promptIsOptional: false,
+  takesForm: true,
+  schemes: ['file_id'],
+  place: ({ base, prompt, model, media }) => {
+    const sources = (kind: string) =>
+      media.filter((each) => each.kind === kind).map(({ url }) => sourceOf(url));
+    const images = sources('image');
+    const [mask] = sources('mask');
+    return {
+      ...base,
+      model,
+      ...(prompt !== undefined && { prompt }),
+      ...(images.length > 0 && { images }),
+      ...(mask && { mask }),
+    };
+  },
+  fill: fillImageBody,
+  examples: [
+    'gw image create --sandbox "a paper boat" -o paper.png && gw image edit --sandbox "fold it from newspaper" --image paper.png',
+    'gw image edit --sandbox "put a hat on the fox" --image https://example.com/fox.png --mask file_id:file-hat-mask --dry-run',
+  ],
+  notes: [
+    'Takes the img models and legacy-image-2. Local files are sent from disk as a form; a URL, a data URI or a ' +
+      'file_id: makes the request JSON, with files as Base64. Sizes and qualities: gw help image-sizes.',
+    silenceNote,
+  ],
+});
+
+const FILE_ID = 'file_id:';
+
+/** An image as the body names it: by the ID of a file that the gateway holds, or by a URL. */
+const sourceOf = (url: string): Record<string, string> =>
+  url.startsWith(FILE_ID) ? { file_id: url.slice(FILE_ID.length) } : { image_url: url };
+
+const { model } = flagsOfBodies([ImageGenerateBody]).flags;
+
+export const native = imageCommand({
+  command: 'image native',
+  endpoint: imageNative,
+  fields: flagsOfBodies([ImageOpenBody]),
+  flags: { ...(model && { model }) },
+  promptIsOptional: true,
+  takesForm: false,
+  schemes: [],
+  params: (model) => ({ model }),
+  // The prompt and the images of the flags are one content, which replaces those of --body.
+  place: ({ base, prompt, media }) => {
+    const { model: _, ...rest } = base;
+    const parts = [
+      ...(prompt === undefined ? [] : [{ text: prompt }]),
+      ...media.map(({ url }) => partOf(url)),
+    ];
+    return { ...rest, ...(parts.length > 0 && { contents: [{ role: 'user', parts }] }) };
+  },
+  examples: [
+    'gw image native --sandbox "a lighthouse in fog" -o lighthouse.png',
+    'gw image native --sandbox "the same at night" --image lighthouse.png --set generationConfig.candidateCount=1',
+    'gw image native --sandbox "a lighthouse" --image https://example.com/coast.jpg --dry-run',
+  ],
+  notes: [
+    'POST /v1/models/MODEL:generateContent. The gateway does not document the body of this endpoint: gw sends the ' +
+      'public shape (contents with text, inlineData for files, fileData for URLs), --body and --set send anything ' +
+      'else, and the reply is read leniently, as Base64 parts or as an image URL.',
+    silenceNote,
+  ],
+});
+
+/** A part with the image: Base64 apart from its type, an address as it is. */
+function partOf(url: string): Record<string, unknown> {
+  if (!url.startsWith('data:')) return { fileData: { fileUri: url } };
+  // No pattern over the whole: images are megabytes.
+  const comma = url.indexOf(',');
+  const mimeType = url.slice('data:'.length, comma).replace(/;.*$/, '');
+  return { inlineData: { mimeType, data: url.slice(comma + 1) } };
+}
