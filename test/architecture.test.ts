@@ -60,6 +60,20 @@ describe.each(Object.keys(allowed))('%s', (layer) => {
   });
 });
 
+test('the layout tells of every file and folder at the top, and of none that is not there', () => {
+  const told = [...readFileSync(path.join(src, 'README.md'), 'utf8').matchAll(/`([\w/-]+(?:\.ts|\/))`/g)];
+  const names = new Set(told.map(([, name = '']) => name));
+  const top = readdirSync(src, { withFileTypes: true }).map((each) =>
+    each.isDirectory() ? `${each.name}/` : each.name,
+  );
+  expect(top.filter((name) => name !== 'README.md' && !names.has(name))).toEqual([]);
+  const isThere = (name: string) =>
+    top.includes(name) || files.some((file) => file === name || file.endsWith(`/${name}`));
+  const folders = (name: string) => name.endsWith('/') && files.some((file) => file.startsWith(name));
+  const gone = [...names].filter((name) => !isThere(name.replace('FAMILY', 'alpha')) && !folders(name));
+  expect(gone).toEqual([]);
+});
+
 test('only the adapter knows Commander', () => {
   expect(files.filter((file) => importsOf(file).includes('commander'))).toEqual(['parse-argv.ts']);
 });

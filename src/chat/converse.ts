@@ -182,7 +182,7 @@ class EventQueue implements Heard {
     return this.#kept > WHOLE_LIMIT_BYTES;
   }
 
-  /** Counts what is kept of an answer; beyond the bound the answer has failed (promises, section 5). */
+  /** Counts what is kept of an answer; beyond the limit the answer has failed (promises, section 5). */
   keep(bytes: number): void {
     this.#kept += bytes;
     if (this.isFull) this.fail(tooLong());

@@ -247,7 +247,7 @@ const typeWords: Readonly<Record<string, string>> = {
 };
 
 /**
- * The sentence of a bound that has none of its own, so that no message is zod's. Given to every check of a body:
+ * The sentence of a limit that has none of its own, so that no message is zod's. Given to every check of a body:
  * `schema.safeParse(body, { error: inOurWords })`.
  */
 export function inOurWords(issue: z.core.$ZodRawIssue): string {

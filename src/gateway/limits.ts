@@ -45,7 +45,7 @@ export interface Range {
   readonly exclusive?: true;
 }
 
-/** What an endpoint accepts of one kind of file. A bound left out is not stated in the document. */
+/** What an endpoint accepts of one kind of file. A limit left out is not stated in the document. */
 export interface MediaLimits {
   readonly formats?: readonly string[];
   readonly bytes?: { readonly max: number; readonly exclusive?: true };

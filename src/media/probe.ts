@@ -19,7 +19,7 @@ export interface MediaFacts {
   /** As the probing library spells them: `avc`, `hevc`, `aac`, `mp3`, …; {@link UNKNOWN_CODEC} for a track it cannot name. */
   readonly videoCodec?: string | undefined;
   readonly audioCodec?: string | undefined;
-  /** True where reading the tracks did not come to an end within the bounds; facts may be missing. */
+  /** True where reading the tracks did not come to an end within the limits; facts may be missing. */
   readonly isStuck?: boolean | undefined;
 }
 

@@ -33,7 +33,7 @@ interface Command {
   run(rest: string, ctx: CommandContext): unknown;
 }
 
-/** What the terminals with the tightest bound take: 74,994 bytes as base64. */
+/** What the terminals with the tightest limit take: 74,994 bytes as base64. */
 const MAX_COPY_BYTES = 56_244;
 
 /** The word that takes a setting away. */

@@ -192,7 +192,7 @@ export const idListFlag = (field: Parameters<typeof fromField>[0]): Flag<readonl
   parse: (raw) => [bareId(raw)],
 });
 
-/** A flag for a whole number; its bounds are the schema's. */
+/** A flag for a whole number; its limits are the schema's. */
 export const countFlag = (field: Parameters<typeof fromField>[0]): Flag<number> =>
   whole('N', field.description ?? '', { hint: field.description });
 

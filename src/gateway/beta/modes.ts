@@ -177,7 +177,7 @@ export function shotSyntaxBreach(prompt: string): string | undefined {
   return unended < 0 ? undefined : `a ";" is missing at the end of shot ${unended + 1}`;
 }
 
-/** The bounds that well-formed shots break. */
+/** The limits that well-formed shots break. */
 export function* shotBreaches(prompt: string): Generator<Note> {
   const path = ['prompt'];
   const { shots = [], rest } = parseShots(prompt) ?? {};

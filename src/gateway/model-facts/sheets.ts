@@ -74,7 +74,7 @@ export const ruleFacts = (body: z.ZodType): Fact[] =>
     value: verdict === 'warn' ? `${sentence} (a warning)` : sentence,
   }));
 
-/** `4-15 s`; a bound that is no bound is left out. */
+/** `4-15 s`; a limit that is none is left out. */
 export function rangeWords({ min, max, exclusive }: Range, unit = ''): string {
   const of = unit === '' ? '' : ` ${unit}`;
   const edge = exclusive ? ', exclusive' : '';

@@ -19,7 +19,7 @@ export class MarkdownStream {
   #open = '';
   /** Whether a blank line stands before what comes next. */
   #hasGap = false;
-  /** True once the text has passed a bound, or the lexer has given up. */
+  /** True once the text has passed a limit, or the lexer has given up. */
   #isPlain = false;
   /** How much of the open text is whole lines. */
   #wholeLength = 0;
@@ -128,7 +128,7 @@ const MAX_MARKS = 4_000;
 const MAX_CELLS = 10_000;
 
 /**
- * Loads the Markdown library, held to bounds: a text of 64 KiB with lines of at most 8 KiB is read within a moment,
+ * Loads the Markdown library, held to limits: a text of 64 KiB with lines of at most 8 KiB is read within a moment,
  * whatever it holds.
  */
 export async function loadLex(): Promise<Lex> {
