@@ -44,13 +44,14 @@ export interface CommandSpec<F extends FlagSet, R> {
   };
   /** Where a command takes no words: what somebody means who gives it one. */
   readonly strayWord?: string;
-  readonly flags: F;
+  /** None when absent. */
+  readonly flags?: F;
   /** Complete command lines that run as printed against the sandbox. */
   readonly examples: readonly string[];
   /** What a reader must know beside the flags. */
   readonly notes?: readonly string[];
-  /** Whether the command sends a request with a body, one without, or none: decides which shared options apply. */
-  readonly sends: 'body' | 'query' | 'nothing';
+  /** Whether the command sends a request with a body, one without, or none (when absent): which shared options apply. */
+  readonly sends?: 'body' | 'query' | 'nothing';
   /** One outcome, or several as they come. */
   run(input: CommandInput<F>, ctx: Context): Promise<Outcome<R>> | AsyncIterable<Outcome<R>>;
   /** The result for people: whole lines, or a table. */
@@ -60,11 +61,14 @@ export interface CommandSpec<F extends FlagSet, R> {
 }
 
 /** A spec whose types have done their work. */
-export type AnyCommand = CommandSpec<FlagSet, unknown>;
+export interface AnyCommand extends CommandSpec<FlagSet, unknown> {
+  readonly flags: FlagSet;
+  readonly sends: 'body' | 'query' | 'nothing';
+}
 
 /** Declares a command; the types of `run` and `human` follow from the flags and the result. */
 export function defineCommand<const F extends FlagSet, R>(spec: CommandSpec<F, R>): AnyCommand {
-  return spec as unknown as AnyCommand;
+  return { flags: {}, sends: 'nothing', ...spec } as unknown as AnyCommand;
 }
 
 /** A node of the command tree: a group of commands or one that is loaded when it is called. */

@@ -10,7 +10,7 @@ import type { Job, KeptRequest } from '../ledger/event.ts';
 import { sha256OfFile } from '../media/read-input.ts';
 import { createCommands } from './batch/row-command.ts';
 import { findAndWarn, jobIdSummary, namedJobs, namesGateway, notInLedger } from './jobs/find-jobs.ts';
-import { type JobResult, jobLines } from './video/follow-job.ts';
+import { fileLines, type JobResult, jobLines } from './video/follow-job.ts';
 
 // A request of the ledger or of a sidecar is typed again: its flags under those that were typed now, through its own create.
 
@@ -61,10 +61,8 @@ export const again = defineCommand<FlagSet, JobResult>({
       'unless --profile, --base-url or --sandbox names another.',
   ],
   sends: 'body',
-  human: (result, _, failed) =>
-    result.family === 'image'
-      ? result.files.map((file) => `${file.path}\n`).join('')
-      : jobLines(result, failed),
+  human: (result, ctx, failed) =>
+    result.family === 'image' ? fileLines(result) : jobLines(result, ctx, failed),
   async *run({ args: [word = ''], flags, globals }, ctx) {
     const source = await sourceOf(word, ctx);
     const create = createCommands[source.request.command];

@@ -22,7 +22,6 @@ export const api = defineCommand<Record<string, never>, never>({
     many: true,
     choices: httpMethods,
   },
-  flags: {},
   examples: [
     'gw api GET /v1/models --sandbox',
     'gw api POST /v1/chat/completions --sandbox --set model=geo-3.6-flash --set messages.0.role=user --set messages.0.content=hello',

@@ -6,7 +6,6 @@ import { showInstead } from './show-instead.ts';
 
 /** `gw balance`: what the gateway says of money, known fields by their names, the others as they came. */
 export const balance = defineCommand<Record<string, never>, Pick<Reply, 'json' | 'bytes'>>({
-  flags: {},
   examples: ['gw balance --sandbox', 'gw balance --sandbox --json'],
   notes: [
     'The gateway does not document this reply: fields that gw does not know stand under the name they came with.',

@@ -7,11 +7,11 @@ import type { Context } from '../context.ts';
 import { GwError, usage } from '../errors.ts';
 import type { FlagSet, FlagValues } from '../flags/flag.ts';
 import type { BudgetFlags } from '../flags/job-flags.ts';
+import { counted } from '../io/quantity-text.ts';
 import type { Estimate } from '../jobs/cost.ts';
 import type { LimitedJob, Limits, Within } from '../jobs/create/budget.ts';
 import { exactSum } from '../jobs/stats.ts';
 import type { Job, KeptRequest } from '../ledger/event.ts';
-import type { Ledger } from '../ledger/ledger.ts';
 import { parseReference } from '../media/reference.ts';
 
 // What a create asks of the ledger before it sends: whether the user's limits leave room, and whether the same was just made.
@@ -58,16 +58,23 @@ export async function withinBudget(
   ctx: Context,
 ): Promise<Within | undefined> {
   const limits = await limitsOf(settings, flags, ctx);
-  const pricing = await ctx.pricing();
   if (limits === undefined) {
+    const pricing = await ctx.pricing();
     if (pricing.prices === undefined) return undefined;
     const estimate = await pricing.estimate(asked.family, asked);
     return async (begin) => begin('unknown' in estimate ? undefined : estimate);
   }
   const { beginWithin } = await import('../jobs/create/budget.ts');
-  const deps = { ledger: await ctx.ledger(), clock: ctx.clock, pricing, begun: ctx.begun };
+  const deps = await budgetDeps(ctx);
   return (begin) => beginWithin(limits, asked, deps, begin);
 }
+
+const budgetDeps = async ({ ledger, clock, pricing, begun }: Context) => ({
+  ledger: await ledger(),
+  clock,
+  pricing: await pricing(),
+  begun,
+});
 
 /** Throws GwError `budget` where so many jobs would pass a limit. */
 export async function refuseOverBudget(
@@ -80,13 +87,7 @@ export async function refuseOverBudget(
   const limits = await limitsOf(settings, flags, ctx);
   if (limits === undefined) return;
   const { refuseOver } = await import('../jobs/create/budget.ts');
-  const deps = {
-    ledger: await ctx.ledger(),
-    clock: ctx.clock,
-    pricing: await ctx.pricing(),
-    begun: ctx.begun,
-  };
-  await refuseOver(limits, asked, count, deps);
+  await refuseOver(limits, asked, count, await budgetDeps(ctx));
 }
 
 /** Throws GwError `budget` where jobs of a batch have no price and a limit of money is in force; nothing was sent then. */
@@ -98,7 +99,7 @@ export async function refuseUnpriced(
 ): Promise<void> {
   const limits = await limitsOf(settings, flags, ctx);
   if (unpriced === 0 || flags.unpriced || (limits?.amount ?? limits?.maxCost) === undefined) return;
-  const rows = unpriced === 1 ? '1 row is' : `${unpriced} rows are`;
+  const rows = counted(unpriced, 'row is', 'rows are');
   throw new GwError('budget', `the cost of ${rows} not known: ${whyUnpriced}; nothing was sent`, {
     hint: 'let them pass with --unpriced, or say what they cost in the price file',
   });
@@ -133,38 +134,32 @@ function estimateText(estimate: Estimate, count: number): string {
   return `estimated cost: ${all} ${unit}${count > 1 ? ` for ${count} jobs` : ''} by your price file`;
 }
 
-/** Warns where the same was asked for within the last hour; a ledger that cannot be read costs the warning alone. */
-export async function warnOfAlike(
-  asked: Pick<Job, 'family' | 'endpoint' | 'gateway'>,
-  isSame: (job: Job) => boolean,
-  ctx: Context,
-): Promise<void> {
-  const told = await tellOfAlike(asked, isSame, await ctx.ledger(), ctx.clock.now()).catch(() => undefined);
-  if (told !== undefined) ctx.io.warn(told);
-}
-
 /** A request that was made this recently may be a slip of the hand. */
 const RECENT_MS = 3_600_000;
 
-/** What tells of the newest job of the last hour that runs or succeeded and asked for the same; undefined without one. */
-async function tellOfAlike(
-  asked: Pick<Job, 'family' | 'endpoint' | 'gateway'>,
+/**
+ * Warns where the newest job of the last hour that runs or succeeded asked for the same; a ledger that cannot be read costs
+ * the warning alone.
+ */
+export async function warnOfAlike(
+  { family, endpoint, gateway }: Pick<Job, 'family' | 'endpoint' | 'gateway'>,
   isSame: (job: Job) => boolean,
-  ledger: Ledger,
-  nowMs: number,
-): Promise<string | undefined> {
-  const { family, endpoint, gateway } = asked;
-  const [job] = await ledger.find({
+  ctx: Context,
+): Promise<void> {
+  const nowMs = ctx.clock.now();
+  const ledger = await ctx.ledger();
+  const recent = ledger.find({
     ...{ family, gateway, sinceMs: nowMs - RECENT_MS, states: ['running', 'succeeded'], limit: 1 },
     where: (each) => each.endpoint === endpoint && isSame(each),
   });
-  if (!job) return undefined;
+  const [job] = await recent.catch(() => []);
+  if (!job) return;
   const minutes = Math.floor((nowMs - job.createdAtMs) / 60_000);
-  const age = minutes < 1 ? 'less than a minute' : minutes === 1 ? '1 minute' : `${minutes} minutes`;
+  const age = minutes < 1 ? 'less than a minute' : counted(minutes, 'minute');
   const [file] = job.files;
-  return (
+  ctx.io.warn(
     `the same was asked for ${age} ago, as ${job.id ?? job.key}${file ? `, saved in ${file.path}` : ''}; ` +
-    'it is made once more (--once KEY makes a job at most once)'
+      'it is made once more (--once KEY makes a job at most once)',
   );
 }
 
@@ -177,9 +172,8 @@ export interface TypedRequest {
   /** As it was settled: the default of today is not that of another day. */
   readonly model: string;
   readonly prompted: boolean;
-  readonly base: Readonly<Record<string, unknown>> | undefined;
-  readonly sets: readonly string[] | undefined;
-  readonly cwd: string;
+  /** What --body says. */
+  readonly base: Readonly<Record<string, unknown>>;
   readonly media: readonly {
     readonly raw: string;
     readonly flag: string;
@@ -188,10 +182,11 @@ export interface TypedRequest {
 }
 
 /** What the ledger keeps of a create for `gw again`: all but its external ID, which is of one task. */
-export function keptRequest(request: TypedRequest): KeptRequest {
-  const { command, takes, typed, model, prompted, base, sets, cwd, media } = request;
+export function keptRequest(request: TypedRequest, { globals, host }: Context): KeptRequest {
+  const { command, takes, typed, model, prompted, base, media } = request;
+  const { cwd } = host;
   const entries = Object.entries(typed).filter(([key]) => key !== 'externalId' && Object.hasOwn(takes, key));
-  const names = Object.hasOwn(takes, 'model') && typed.model === undefined && base?.model === undefined;
+  const names = Object.hasOwn(takes, 'model') && typed.model === undefined && base.model === undefined;
   const flags = { ...Object.fromEntries(entries), ...(names && { model }) };
   const files = media.flatMap(({ raw, flag, sha256 }): [string, string][] => {
     const reference = sha256 === undefined ? undefined : parseReference(raw, flag);
@@ -202,8 +197,8 @@ export function keptRequest(request: TypedRequest): KeptRequest {
   return {
     command,
     flags: absoluteReferences(flags, takes, cwd),
-    ...(sets && { set: sets.filter((set) => !/^options\.external_task_id[.=]/.test(set)) }),
-    ...(base && { body: withoutExternalId(base) }),
+    ...(globals.set && { set: globals.set.filter((set) => !/^options\.external_task_id[.=]/.test(set)) }),
+    ...(globals.body !== undefined && { body: withoutExternalId(base) }),
     prompted,
     files: Object.fromEntries(files),
   };

@@ -36,7 +36,6 @@ export const completion = defineCommand<typeof flags, Printed | Installed>({
     'It offers commands, flags and their values, and what this machine knows: profiles, models of the last gw models, ' +
       'IDs of recent jobs. It asks no gateway and writes nothing.',
   ],
-  sends: 'nothing',
   async run({ args, flags }, ctx) {
     if (flags.force && !flags.install) throw usage('--force goes with --install', 'leave it out');
     const shell = chosenShell(args[0], flags.install === true, ctx);

@@ -12,9 +12,7 @@ import { program } from '../program.ts';
 /** `gw config get NAME`: one setting in force, as `gw config list` shows it. */
 export const get = defineCommand<Record<string, never>, SettingRow>({
   args: { name: 'NAME', summary: 'a name from gw config list', required: true, choices: settingNames },
-  flags: {},
   examples: ['gw config get timeout', 'gw config get models.alpha'],
-  sends: 'nothing',
   async run({ args }, ctx) {
     const [name = ''] = args;
     const rows = (await ctx.settings()).rows;
@@ -41,9 +39,7 @@ export const get = defineCommand<Record<string, never>, SettingRow>({
 
 /** `gw config list`: each setting in force and where it comes from. */
 export const list = defineCommand<Record<string, never>, SettingRow[]>({
-  flags: {},
   examples: ['gw config list', 'gw config list --json'],
-  sends: 'nothing',
   run: async (_, ctx) => ({ value: [...(await ctx.settings()).rows] }),
   human: (rows) => ({
     columns: [{ name: 'name', whole: true }, { name: 'value' }, { name: 'source' }],
@@ -63,7 +59,6 @@ export const set = defineCommand<Record<string, never>, ChangedSetting>({
     many: true,
     choices: settingNames,
   },
-  flags: {},
   examples: [
     'gw config set timeout 90s',
     'gw config set budget.jobs 100/day',
@@ -77,7 +72,6 @@ export const set = defineCommand<Record<string, never>, ChangedSetting>({
     'prices is a JSON or YAML file of what models cost: img-2: {per_image: 0.2, currency: CNY}; for video per_second, a number ' +
       'or {720p: 0.12}, or per_million_tokens. Estimates and budget.amount go by it until the gateway bills.',
   ],
-  sends: 'nothing',
   async run({ args }, ctx) {
     const [name = '', value, ...more] = args;
     if (value === undefined || more.length > 0)
@@ -108,18 +102,14 @@ async function checkOwnDefault(name: string, text: string): Promise<void> {
 /** `gw config unset NAME`: takes one setting out of the profile in force. */
 export const unset = defineCommand<Record<string, never>, ChangedSetting>({
   args: { name: 'NAME', summary: `one of ${settingNames.join(', ')}`, required: true, choices: settingNames },
-  flags: {},
   examples: ['gw config unset timeout'],
-  sends: 'nothing',
   run: async ({ args: [name = ''] }, ctx) => ({ value: await changeSetting(name, undefined, ctx) }),
   human: ({ profile, name }) => `${name} is not set any more (profile ${profile})\n`,
 });
 
 /** `gw config path`: where the configuration file is, and with --json the state directory too. */
 export const path = defineCommand<Record<string, never>, { config: string; state: string }>({
-  flags: {},
   examples: ['gw config path', 'gw config path --json'],
-  sends: 'nothing',
   run: async (_, ctx) => ({ value: { config: configFilePath(ctx.host), state: stateDir(ctx.host) } }),
   human: ({ config }) => `${config}\n`,
 });

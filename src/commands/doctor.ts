@@ -25,13 +25,11 @@ interface Diagnosis {
 
 /** `gw doctor`: whether gw can work here, a line a check. */
 export const doctor = defineCommand<Record<string, never>, Diagnosis>({
-  flags: {},
   examples: ['gw doctor --sandbox', 'gw doctor --sandbox --json'],
   notes: [
     'Asks the gateway for its list of models, once and without retries; nothing is paid for, and the key is never shown. ' +
       'The exit code is that of the first error; a warning is no error.',
   ],
-  sends: 'nothing',
   async run(_, ctx) {
     const { settings, findings: configured } = await checkConfiguration(ctx);
     const findings = [

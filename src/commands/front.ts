@@ -8,14 +8,12 @@ import { withFamilies } from './jobs/find-jobs.ts';
 
 /** `gw` alone: the commands, a few examples, and where one stands as far as this machine knows. */
 export const front = defineCommand<Record<string, never>, undefined>({
-  flags: {},
   examples: [
     'gw video beta create "a paper boat at dawn" --wait --sandbox',
     'gw image create "a fox in the snow" -o fox.png --sandbox',
     'gw chat "why is the sky blue?" --sandbox',
     'gw jobs sync --sandbox',
   ],
-  sends: 'nothing',
   async run(_, ctx) {
     const standing = await standingOf(ctx);
     const { columns } = ctx.host.stdout;

@@ -37,7 +37,6 @@ export const gallery = defineCommand<typeof flags, Written>({
     'The page holds everything but the outputs, which it links to where they lie, and asks no network for anything. A page ' +
       'that gw wrote is replaced, any other file is left alone. --profile, --base-url and --sandbox limit it to the jobs of that gateway.',
   ],
-  sends: 'nothing',
   async run({ flags: { out, since, family, batch, open } }, ctx) {
     const target = targetOf(out, ctx.host.cwd);
     refuseForeign(target);

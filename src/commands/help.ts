@@ -63,9 +63,7 @@ export const help: AnyCommand = defineCommand<Record<string, never>, undefined>(
     choices: helpTopics,
     completes: 'command',
   },
-  flags: {},
   examples: ['gw help options', 'gw help exit-codes', 'gw help video alpha create'],
-  sends: 'nothing',
   async run({ args: [name = ''] }, ctx) {
     const { columns } = ctx.host.stdout;
     const topic = topics[name];

@@ -51,7 +51,6 @@ export const listen = defineCommand<typeof flags, Heard>({
       'callback is only a hint: the task is looked at with its own key, if the ledger knows it. What changed while no listener ' +
       'ran is brought home by gw jobs sync.',
   ],
-  sends: 'nothing',
   async *run({ flags }, ctx) {
     const { host = '127.0.0.1', publicUrl, forward } = flags;
     if (/^(0\.0\.0\.0|::|0)$/.test(host) && publicUrl === undefined)

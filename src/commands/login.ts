@@ -34,7 +34,6 @@ export const login = defineCommand<typeof flags, LoggedIn>({
       'With --key-command no key is stored: the shell runs the command when a key is needed, for at most 10 s, and the ' +
       'first line of its output is the key.',
   ],
-  sends: 'nothing',
   async run({ flags: { withKey, keyCommand }, globals }, ctx) {
     const settings = await ctx.settingsOfNewProfile();
     if (settings.sandbox) throw usage('the sandbox needs no login', 'use it with --sandbox');
@@ -101,9 +100,7 @@ async function askKey(baseUrl: string, { host }: Context): Promise<string> {
 
 /** `gw logout`: forgets the stored key of a profile; its settings stay. */
 export const logout = defineCommand<Record<string, never>, { profile: string }>({
-  flags: {},
   examples: ['gw logout --profile demo'],
-  sends: 'nothing',
   async run(_, ctx) {
     const profile = (await ctx.settings()).profile.value;
     if (!(await removeKey(ctx.host, profile))) {

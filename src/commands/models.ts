@@ -114,7 +114,6 @@ export const show = defineCommand<Record<string, never>, ShownModel>({
     required: true,
     completes: 'model',
   },
-  flags: {},
   examples: [
     'gw models show alpha-video-2-5-260628 --sandbox',
     'gw models show text-to-video/beta-3.0 --sandbox',

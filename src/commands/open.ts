@@ -25,7 +25,6 @@ export const open = defineCommand<typeof flags, Opened>({
   notes: [
     'Where there is no desktop (over SSH, in a container), the path is printed in place of being opened.',
   ],
-  sends: 'nothing',
   async run({ args, flags }, ctx) {
     const [named] = await namedJobs(args, ctx);
     if (!named?.known) throw notInLedger(args[0] ?? '', ctx);

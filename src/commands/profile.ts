@@ -14,7 +14,6 @@ export const add = defineCommand<typeof flags, { profile: string; base_url: stri
   args: { name: 'NAME', summary: 'letters, digits, dots, dashes', required: true },
   flags,
   examples: ['gw profile add studio --base-url https://gateway.example.com --account enterprise'],
-  sends: 'nothing',
   async run({ args: [name = ''], flags, globals }, ctx) {
     const profile = parseStoredProfileName(name, 'profile');
     if (globals.baseUrl === undefined)
@@ -54,9 +53,7 @@ interface ProfileRow {
 
 /** `gw profile list`: the stored gateways, and the built-in one. */
 export const list = defineCommand<Record<string, never>, ProfileRow[]>({
-  flags: {},
   examples: ['gw profile list'],
-  sends: 'nothing',
   async run(_, ctx) {
     const current = (await ctx.settings()).profile.value;
     const stored = Object.entries(readConfig(ctx.host).profiles).map(([name, profile]) => {
@@ -103,9 +100,7 @@ export const list = defineCommand<Record<string, never>, ProfileRow[]>({
 /** `gw profile remove NAME`: removes a profile and its stored key; jobs stay in the ledger. */
 export const remove = defineCommand<Record<string, never>, { profile: string }>({
   args: { name: 'NAME', summary: 'a name from gw profile list', required: true, completes: 'profile' },
-  flags: {},
   examples: ['gw profile remove studio'],
-  sends: 'nothing',
   async run({ args: [name = ''] }, ctx) {
     await updateConfig(ctx.host, ({ current, ...config }) => {
       if (!profileOf(config, name)) throw usage(`there is no profile ${name}`, 'gw profile list shows them');
@@ -121,9 +116,7 @@ export const remove = defineCommand<Record<string, never>, { profile: string }>(
 /** `gw profile use NAME`: makes a profile the current one. */
 export const use = defineCommand<Record<string, never>, { profile: string }>({
   args: { name: 'NAME', summary: 'a name from gw profile list', required: true, completes: 'profile' },
-  flags: {},
   examples: ['gw profile use sandbox'],
-  sends: 'nothing',
   async run({ args: [name = ''] }, ctx) {
     await updateConfig(ctx.host, (config) => {
       if (name !== sandboxProfile && !profileOf(config, name)) {

@@ -182,9 +182,7 @@ export const schema = defineCommand({
     many: true,
     choices: [...new Set(Object.keys(schemas).map((name) => name.split(' ')[0] ?? ''))],
   },
-  flags: {},
   examples: ['gw schema video alpha create > alpha.schema.json', 'gw schema batch > row.schema.json'],
-  sends: 'nothing',
   human: (value: Schema | readonly string[]) =>
     Array.isArray(value) ? `${value.join('\n')}\n` : `${JSON.stringify(value, null, 2)}\n`,
   async run({ args }) {

@@ -28,10 +28,8 @@ const EXAMPLE = 'gw chat --sandbox --session trip "name three boats"';
 
 /** `gw sessions list`: the stored conversations, the one that was talked in last first. */
 export const list = defineCommand<Record<string, never>, Listed[]>({
-  flags: {},
   examples: [`${EXAMPLE} && gw sessions list`, 'gw sessions list -q'],
   notes: ['gw chat --session NAME goes on with one of them, gw chat --continue with the first.'],
-  sends: 'nothing',
   run: async (_, ctx) => ({ value: storedSessions(ctx.host).map(listed) }),
   human: (sessions, ctx) => ({
     columns: [
@@ -85,9 +83,7 @@ interface Shown {
 /** `gw sessions show NAME`: a conversation as Markdown, or with --json with its messages. */
 export const show = defineCommand<Record<string, never>, Shown & { readonly text: string }>({
   args: { name: 'NAME', summary: 'the session', required: true, completes: 'session' },
-  flags: {},
   examples: [`${EXAMPLE} && gw sessions show trip`, `${EXAMPLE} && gw sessions show trip --json`],
-  sends: 'nothing',
   async run({ args: [raw = ''] }, ctx) {
     const { file, name } = stored(raw, ctx);
     const { exchanges, damaged } = readExchanges(file);
@@ -120,7 +116,6 @@ export const remove = defineCommand<
   args: { name: 'NAME', summary: 'the session', required: true, many: true, completes: 'session' },
   flags: deleteFlags,
   examples: [`${EXAMPLE} && gw sessions delete trip --yes`],
-  sends: 'nothing',
   async *run({ args, flags: { yes } }, ctx): AsyncGenerator<Outcome<{ name: string; status: 'deleted' }>> {
     const names = [...new Set(args.map((raw) => stored(raw, ctx).name))];
     const what = names.length === 1 ? `session ${names[0]}` : `${names.length} sessions`;

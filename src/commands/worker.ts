@@ -3,7 +3,7 @@ import { usage } from '../errors.ts';
 import { parsed, text, whole } from '../flags/flag.ts';
 import { eventsFlag } from '../flags/job-flags.ts';
 import { redisFlag } from './batch/flags.ts';
-import type { JobResult } from './video/follow-job.ts';
+import { fileLines, type JobResult } from './video/follow-job.ts';
 
 const flags = {
   redis: redisFlag,
@@ -31,8 +31,7 @@ export const worker = defineCommand<typeof flags, JobResult>({
     'Takes the rows that gw batch run MANIFEST --redis puts on the queue, waits for their tasks and saves their outputs, until ' +
       'SIGTERM or Ctrl-C: then what runs is handed back, and another worker goes on with it.',
   ],
-  sends: 'nothing',
-  human: ({ files }) => files.map(({ path: file }) => `${file}\n`).join(''),
+  human: fileLines,
   async *run({ flags }, ctx): AsyncGenerator<Outcome<JobResult>> {
     // Said once, and not for each row: a key that is missing, an address that is none.
     await ctx.gateway();

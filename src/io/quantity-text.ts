@@ -3,6 +3,10 @@ const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
+/** `1 job`, `3 jobs`; `many` where it takes more than an s: `1 job is`, `3 jobs are`. */
+export const counted = (count: number, one: string, many = `${one}s`): string =>
+  `${count} ${count === 1 ? one : many}`;
+
 /** A length of time in milliseconds for people, in at most two units, rounded down: `1 min 20 s`. */
 export function durationText(durationMs: number): string {
   if (!Number.isFinite(durationMs)) return 'unknown';

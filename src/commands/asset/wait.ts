@@ -9,7 +9,9 @@ import { getAsset } from '../../gateway/asset/actions.ts';
 import { type Asset, type AssetView, assetFailure, readAsset } from '../../gateway/asset/record.ts';
 import type { Clock } from '../../host.ts';
 import { shellQuote } from '../../http/show-request.ts';
+import { MAX_FAILING_MS, MAX_FAILURES, nextDelayMs, waitOver } from '../../jobs/watch/poll.ts';
 import { showInstead } from '../show-instead.ts';
+import { waitDeadlineMs } from '../video/follow-job.ts';
 import {
   idBodies,
   idLine,
@@ -84,8 +86,7 @@ export async function* waitOutcomes(
   const { project, bodyOf = (Id: string) => ({ Id, ...typedFields({ project }, 'ProjectName') }) } = flags;
   const { set, body } = ctx.globals;
   const isSpecial = project !== undefined || (flags.bodyOf && (set ?? body) !== undefined);
-  const deadlineMs =
-    clock.steady() + (flags.waitTimeout ?? parseDuration(DEFAULT_WAIT_TIMEOUT, '--wait-timeout'));
+  const deadlineMs = waitDeadlineMs(flags, ctx);
   const { client } = await ctx.gateway();
   const interval = flags.interval ?? (await ctx.settings()).intervalMs.value;
   const progress = ctx.io.progress();
@@ -175,10 +176,6 @@ type WaitEnd =
   | { readonly id: string; readonly asset: Asset; readonly view: AssetView }
   | { readonly id: string; readonly error: GwError; readonly asset?: Asset | undefined };
 
-/** A gateway that has failed this often in a row, and this long, is gone. */
-const MAX_FAILURES = 20;
-const MAX_FAILING_MS = 15 * 60_000;
-
 /**
  * Looks at assets until each is `Active` or `Failed`, and gives each as it ends. A look that fails does not end the wait,
  * nor the looks at the others; 401 and 403 do. One that is refused ends the wait for its asset. Throws those, the last error
@@ -189,12 +186,12 @@ async function* waitForAssets(ids: readonly string[], options: WaitOptions): Asy
   const startMs = clock.steady();
   const waiting = new Map<string, Asset | undefined>(ids.map((id) => [id, undefined]));
   const trouble = { failures: 0, sinceMs: 0 };
-  let pauseMs = options.atOnce ? 0 : pace(options, 0);
+  let pauseMs = options.atOnce ? 0 : nextDelayMs(options, 0);
   while (waiting.size > 0) {
     const restMs = deadlineMs - clock.steady();
     const isLast = pauseMs >= restMs;
     await clock.sleep(Math.max(0, Math.min(pauseMs, restMs)), signal);
-    pauseMs = pace(options, clock.steady() - startMs);
+    pauseMs = nextDelayMs(options, clock.steady() - startMs);
     const { looks, failed } = await lookOnce([...waiting.keys()], options);
     for (const [id, look] of looks) {
       if ('error' in look) {
@@ -220,14 +217,14 @@ async function* waitForAssets(ids: readonly string[], options: WaitOptions): Asy
       const told = failed.flatMap(({ facts }) => facts.retryAtMs ?? []);
       const retryAtMs = told.length > 0 ? Math.max(...told) : undefined;
       if (retryAtMs !== undefined && clock.steady() + (retryAtMs - clock.now()) >= deadlineMs) {
-        for (const [id, asset] of waiting) yield { id, asset, error: waitOver(id, retryAtMs) };
+        for (const [id, asset] of waiting) yield { id, asset, error: waitOver(`asset ${id}`, id, retryAtMs) };
         return;
       }
       options.onTrouble(error);
       pauseMs = Math.max(pauseMs, (retryAtMs ?? 0) - clock.now());
     }
     if (!isLast) continue;
-    for (const [id, asset] of waiting) yield { id, asset, error: waitOver(id) };
+    for (const [id, asset] of waiting) yield { id, asset, error: waitOver(`asset ${id}`, id) };
     return;
   }
 }
@@ -255,17 +252,4 @@ async function lookOnce(
     failed.push(error);
   }
   return { looks, failed };
-}
-
-function waitOver(id: string, retryAtMs?: number): GwError {
-  const why =
-    retryAtMs === undefined
-      ? 'the wait is over'
-      : `the gateway asks not to be asked before ${new Date(retryAtMs).toISOString()}, after the end of the wait`;
-  return new GwError('wait_timeout', `asset ${id} is not finished yet and ${why}`, { taskId: id, retryAtMs });
-}
-
-/** From the least pause towards the longest as the wait grows, spread by a tenth. */
-function pace({ intervalMs: { min, max }, random }: WaitOptions, elapsedMs: number): number {
-  return Math.max(min, Math.min(max, Math.max(min, elapsedMs / 10) * (1 + 0.1 * random())));
 }

@@ -4,7 +4,7 @@ import { type Context, gatewayName } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
 import { on } from '../../flags/flag.ts';
 import { once } from '../../host.ts';
-import { durationText } from '../../io/quantity-text.ts';
+import { counted, durationText } from '../../io/quantity-text.ts';
 import type { Estimate } from '../../jobs/cost.ts';
 import { exactSum, spendText } from '../../jobs/stats.ts';
 import { estimateMs } from '../../ledger/estimate.ts';
@@ -123,7 +123,6 @@ export const check = defineCommand({
       'FILE:LINE: field: message, and the exit code is 2 where there is one.',
     defaultsNote,
   ],
-  sends: 'nothing',
   human: (line: CheckLine) => `${line.text}\n`,
   raw: (line) => `${JSON.stringify(line.json)}\n`,
   async *run({ args, flags }, ctx): AsyncGenerator<Outcome<CheckLine>> {
@@ -145,7 +144,7 @@ export const check = defineCommand({
     for (const [kind, rows] of tally.kinds) {
       const [, command = '', model] = /^(\S+ \S+)(?: (.*))?$/.exec(kind) ?? [];
       yield {
-        value: { text: `${rows} ${rows === 1 ? 'row' : 'rows'} of ${kind}`, json: { command, model, rows } },
+        value: { text: `${counted(rows, 'row')} of ${kind}`, json: { command, model, rows } },
       };
     }
     const { savedBefore, rows } = tally;
@@ -159,17 +158,18 @@ export const check = defineCommand({
       const spend = [...costs].map(([unit, amount]) => ({ unit, amount }));
       const words = [
         ...(spend.length > 0 ? [`estimated cost: ${spendText(spend)} by your price file`] : []),
-        ...(unpriced > 0
-          ? [`${unpriced} ${unpriced === 1 ? 'row' : 'rows'} of unknown cost: ${whyUnpriced}`]
-          : []),
+        ...(unpriced > 0 ? [`${counted(unpriced, 'row')} of unknown cost: ${whyUnpriced}`] : []),
       ];
       yield { value: { text: words.join('; '), json: { estimated_cost: spend, unpriced } } };
     }
-    const leftMs = savedBefore === rows ? 0 : await likelyMs(tally, ctx);
-    const text =
-      leftMs === undefined ? 'how long it takes is not known yet' : `about ${durationText(leftMs)}`;
-    if (leftMs !== 0)
-      yield { value: { text, json: { likely_s: leftMs === undefined ? null : Math.round(leftMs / 1000) } } };
+    if (savedBefore === rows) return;
+    const leftMs = await likelyMs(tally, ctx);
+    if (leftMs === undefined) {
+      yield { value: { text: 'how long it takes is not known yet', json: { likely_s: null } } };
+    } else if (leftMs > 0) {
+      const json = { likely_s: Math.round(leftMs / 1000) };
+      yield { value: { text: `about ${durationText(leftMs)}`, json } };
+    }
   },
 });
 
@@ -183,11 +183,7 @@ const JUDGED_BY = 500;
 async function likelyMs({ toDo }: Tally, ctx: Context): Promise<number | undefined> {
   const settings = await ctx.settings();
   const gateway = gatewayName(settings);
-  const jobs = await (await ctx.ledger()).find({
-    states: ['succeeded'],
-    gateway,
-    limit: JUDGED_BY,
-  });
+  const jobs = await (await ctx.ledger()).find({ states: ['succeeded'], gateway, limit: JUDGED_BY });
   const ofPool = new Map<string, number>();
   for (const { rows, like } of toDo.values()) {
     // An image has no word for when it was accepted, and is there in seconds.

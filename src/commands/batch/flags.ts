@@ -14,6 +14,7 @@ import {
 import { type Context, commandFor } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { type Flag, type FlagSet, type FlagValues, oneOf, text } from '../../flags/flag.ts';
+import { counted } from '../../io/quantity-text.ts';
 import { creates } from './row-command.ts';
 
 // What every batch command takes: the manifest, its name, and defaults for the rows that do not say.
@@ -115,7 +116,7 @@ export function noteSum(
     ...(failed > 0 ? [`create anew what failed with: ${again} --retry-failed`] : []),
     ...(unknown > 0 ? [`gw jobs sync${where} looks for what is unknown`] : []),
   ];
-  ctx.io.note([`${rows === 1 ? '1 row' : `${rows} rows`}: ${parts.join(', ')}`, ...next].join('; '));
+  ctx.io.note([`${counted(rows, 'row')}: ${parts.join(', ')}`, ...next].join('; '));
 }
 
 /** The command line that runs a batch again. */

@@ -8,7 +8,7 @@ import { budgetFlags, eventsFlag } from '../../flags/job-flags.ts';
 import { reportError } from '../../io/error-lines.ts';
 import { durationText } from '../../io/quantity-text.ts';
 import { refuseUnpriced } from '../before-create.ts';
-import { type JobResult, resultIn } from '../video/follow-job.ts';
+import { fileLines, type JobResult, resultIn } from '../video/follow-job.ts';
 import { checkRows, Tally } from './check.ts';
 import {
   defaultFlags,
@@ -94,8 +94,7 @@ export const run = defineCommand({
       'what was never sent is sent. A row is created once for its key, NAME/id, or without id NAME/ and a digest of the row.',
     defaultsNote,
   ],
-  sends: 'nothing',
-  human: ({ files }: RowResult) => files.map(({ path }) => `${path}\n`).join(''),
+  human: (row: RowResult) => fileLines(row),
   async *run({ args, flags: typed }, ctx): AsyncGenerator<Outcome<RowResult>> {
     const flags = typed as RunFlags;
     refuseApart(flags);

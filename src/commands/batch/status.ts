@@ -36,7 +36,6 @@ export const status = defineCommand<typeof flags, Status>({
   notes: [
     'Reads the manifest and the ledger, or with --redis the queue, with its workers and slots; no request is made.',
   ],
-  sends: 'nothing',
   human(value) {
     if ('log' in value) return logTable(value.log);
     if ('slots' in value) return machinesText(value);
@@ -122,7 +121,6 @@ export const cancel = defineCommand<
     `printf 'command,id,prompt\\nimage create,boat,a paper boat\\n' > b.csv && gw batch cancel b.csv --redis redis://127.0.0.1:6399 --sandbox || echo no Redis there`,
   ],
   notes: ['What was sent goes on; gw batch run with the same manifest puts what was taken out back.'],
-  sends: 'nothing',
   human: ({ cancelled, left }) =>
     `${cancelled} taken out${left > 0 ? `, ${left} were sent, are over or are not there` : ''}\n`,
   async run({ args, flags }, ctx) {

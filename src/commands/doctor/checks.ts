@@ -14,14 +14,14 @@ import { modelsList } from '../../gateway/models.ts';
 import type { WireReply } from '../../http/exchange.ts';
 import { proxiesFromEnv, proxyFor } from '../../http/proxy.ts';
 import { readDateMs } from '../../http/retry.ts';
-import { bytesText, durationText } from '../../io/quantity-text.ts';
-import { diesSoonAtMs, isUnsaved } from '../../jobs/job-view.ts';
+import { bytesText, counted, durationText } from '../../io/quantity-text.ts';
+import { isUnsaved } from '../../jobs/job-view.ts';
 import { freeBytes } from '../../jobs/save/disk-fault.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { UnreadableLine } from '../../ledger/ledger.ts';
 import { isLoopback } from '../../loopback.ts';
 import { fetchModels } from '../../models/model-cache.ts';
-import { withFamilies } from '../jobs/find-jobs.ts';
+import { dyingSoon, withFamilies } from '../jobs/find-jobs.ts';
 
 export type FindingState = 'ok' | 'warning' | 'error' | 'skipped';
 
@@ -157,8 +157,7 @@ export async function checkLedger(ctx: Context): Promise<Finding[]> {
     jobs = await ledger.find({ isOpen: true });
     // The test comes before the word that it can be written.
     const isThere = probe(ledger.dir);
-    const all = await ledger.count();
-    const count = `${all} ${all === 1 ? 'job' : 'jobs'}`;
+    const count = counted(await ledger.count(), 'job');
     findings = [
       ledger.unreadable.length > 0
         ? warning(
@@ -181,7 +180,8 @@ export async function checkLedger(ctx: Context): Promise<Finding[]> {
 const unreadableText = (lines: readonly UnreadableLine[]): string => {
   const places = lines.slice(0, 10).map(({ path: file, line }) => `${path.basename(file)}:${line}`);
   const more = lines.length - places.length;
-  return `${lines.length === 1 ? '1 line' : `${lines.length} lines`} cannot be read: ${places.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const those = `${places.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  return `${counted(lines.length, 'line')} cannot be read: ${those}`;
 };
 
 /** Writes and removes a file where the ledger is, or where it would be made; whether it is there. Throws GwError `usage`. */
@@ -211,24 +211,14 @@ function writeAndRemove(file: string): void {
 async function checkLinks(jobs: readonly Job[], ctx: Context): Promise<Finding> {
   const nowMs = ctx.clock.now();
   const known = await withFamilies(jobs);
-  const ends = known
-    .map(({ job, family }) => family && diesSoonAtMs(job, family, nowMs))
-    .filter((atMs) => atMs !== undefined);
-  const unsaved = known.filter(({ job, family }) => family && isUnsaved(job, family)).length;
-  if (ends.length === 0) {
-    return ok(
-      'links',
-      unsaved === 0
-        ? 'nothing waits to be saved'
-        : `${unsaved} ${unsaved === 1 ? 'job waits' : 'jobs wait'} to be saved, without hurry`,
-    );
+  const dying = dyingSoon(known, nowMs);
+  if (dying) {
+    const what = `${counted(dying.count, 'job is', 'jobs are')} not saved and about to be lost`;
+    return warning('links', `${what}, the first in ${dying.first}`, `run ${commandFor('gw jobs sync', ctx)}`);
   }
-  const first = durationText(ends.reduce((least, atMs) => Math.min(least, atMs)) - nowMs);
-  return warning(
-    'links',
-    `${ends.length} ${ends.length === 1 ? 'job is' : 'jobs are'} not saved and about to be lost, the first in ${first}`,
-    `run ${commandFor('gw jobs sync', ctx)}`,
-  );
+  const unsaved = known.filter(({ job, family }) => family && isUnsaved(job, family)).length;
+  if (unsaved === 0) return ok('links', 'nothing waits to be saved');
+  return ok('links', `${counted(unsaved, 'job waits', 'jobs wait')} to be saved, without hurry`);
 }
 
 /** A 4k clip of half a minute has some hundred megabytes. */

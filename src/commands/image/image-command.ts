@@ -17,7 +17,7 @@ import { checkModel } from '../../models/check-model.ts';
 import { placeholderList } from '../../placeholders.ts';
 import { keptRequest, withEstimate } from '../before-create.ts';
 import { showInstead } from '../show-instead.ts';
-import type { JobResult } from '../video/follow-job.ts';
+import { fileLines, type JobResult } from '../video/follow-job.ts';
 import { requestInput } from './request-input.ts';
 import { planOutput, sendImages } from './send-images.ts';
 
@@ -99,7 +99,7 @@ export function imageCommand<const F extends FlagSet>(spec: ImageCommand<F>): An
     examples: spec.examples,
     notes: spec.notes,
     sends: 'body',
-    human: (result) => result.files.map((file) => `${file.path}\n`).join(''),
+    human: fileLines,
     async run({ args, flags: typed, globals }, ctx) {
       const flags = typed as SharedValues;
       const settings = await ctx.settings();
@@ -173,17 +173,14 @@ export function imageCommand<const F extends FlagSet>(spec: ImageCommand<F>): An
           keepPartials: flags.keepPartials ?? false,
           settings,
           flags,
-          request: keptRequest({
-            command: spec.command,
-            takes: { ...spec.fields.flags, ...spec.flags },
-            typed,
-            model,
-            prompted: prompt !== undefined,
-            base: bodyFile === undefined ? undefined : base,
-            sets: globals.set,
-            cwd,
-            media: references.map(({ raw, flag }, at) => ({ raw, flag, sha256: media[at]?.sha256 })),
-          }),
+          request: keptRequest(
+            {
+              ...{ command: spec.command, takes: { ...spec.fields.flags, ...spec.flags }, typed },
+              ...{ model, base, prompted: prompt !== undefined },
+              media: references.map(({ raw, flag }, at) => ({ raw, flag, sha256: media[at]?.sha256 })),
+            },
+            ctx,
+          ),
           flagOf: typedFlagAt(spec.fields, planned, typed, args),
         },
         ctx,

@@ -32,7 +32,7 @@ export function download(familyName?: string) {
       `${words} download ${latest} --sandbox -o "clips/{date}-{id}.{ext}"`,
     ],
     sends: 'query',
-    human: (result, _, failed) => jobLines(result, failed),
+    human: jobLines,
     async *run({ args, flags, globals }, ctx) {
       const family = familyName === undefined ? undefined : await loadTaskFamily(familyName);
       const named = await namedJobs(args, ctx, family);

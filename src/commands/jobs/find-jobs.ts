@@ -2,6 +2,8 @@ import { type Context, gatewayName } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
 import { findFamily, findTaskFamily } from '../../gateway/families.ts';
 import type { Family, TaskFamily } from '../../gateway/task.ts';
+import { counted, durationText } from '../../io/quantity-text.ts';
+import { diesSoonAtMs } from '../../jobs/job-view.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
 import type { SyncInput } from '../../jobs/watch/sync.ts';
 import type { Job } from '../../ledger/event.ts';
@@ -98,9 +100,7 @@ export function withoutForeign(jobs: readonly KnownJob[], { io }: Context): OwnJ
     else foreign.set(job.family, (foreign.get(job.family) ?? 0) + 1);
   }
   for (const [family, count] of foreign) {
-    io.warn(
-      `${count === 1 ? '1 job' : `${count} jobs`} of family ${family} left alone: this gw does not know it`,
-    );
+    io.warn(`${counted(count, 'job')} of family ${family} left alone: this gw does not know it`);
   }
   return own;
 }
@@ -110,6 +110,16 @@ function warnOfNoFamily({ id, key }: Job, io: Context['io']): void {
   const next = id === undefined ? `gw jobs show ${key}` : `gw video FAMILY wait ${id}`;
   const what = `${id ?? key}: the line that tells its family is damaged`;
   io.warn(`${what}; bring it home with: ${next} (alpha, beta or gamma)`, 'urgent');
+}
+
+/** Jobs whose links or records are about to die: how many, and in what time the first; undefined where there is none. */
+export function dyingSoon(
+  jobs: readonly KnownJob[],
+  nowMs: number,
+): { readonly count: number; readonly first: string } | undefined {
+  const ends = jobs.flatMap(({ job, family }) => (family && diesSoonAtMs(job, family, nowMs)) ?? []);
+  if (ends.length === 0) return undefined;
+  return { count: ends.length, first: durationText(ends.reduce((least, at) => Math.min(least, at)) - nowMs) };
 }
 
 /** The IDs that more than one job has: two gateways may give out the same. */

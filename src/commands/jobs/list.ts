@@ -4,10 +4,10 @@ import { type Context, commandFor } from '../../context.ts';
 import { oneOf, parsed, text, whole } from '../../flags/flag.ts';
 import { parseMoment } from '../../flags/job-flags.ts';
 import { familyNames } from '../../gateway/families.ts';
-import { durationText } from '../../io/quantity-text.ts';
-import { diesSoonAtMs, isUnsaved, type JobView, jobView, linkExpiresAtMs } from '../../jobs/job-view.ts';
+import { counted } from '../../io/quantity-text.ts';
+import { isUnsaved, type JobView, jobView, linkExpiresAtMs } from '../../jobs/job-view.ts';
 import type { Job } from '../../ledger/event.ts';
-import { type KnownJob, readJobs, readOwnJobs, sharedIds } from './find-jobs.ts';
+import { dyingSoon, type KnownJob, readJobs, readOwnJobs, sharedIds } from './find-jobs.ts';
 import { drawnTable, jobTable, statusFilter } from './job-table.ts';
 
 export const listFlags = {
@@ -36,7 +36,6 @@ export const list = defineCommand<typeof listFlags, JobView[]>({
     'LINK and RECORD say how long the links to the outputs and the record on the gateway still live. Jobs that are not ' +
       'saved and have used up most of that are warned of.',
   ],
-  sends: 'nothing',
   async *run({ flags }, ctx) {
     const nowMs = ctx.clock.now();
     const { expiring, limit, status } = flags;
@@ -67,15 +66,11 @@ async function withKeysForShared(views: readonly JobView[], ctx: Context): Promi
 
 /** One warning for all jobs whose links or records are about to die. */
 function warnOfEnds(jobs: readonly KnownJob[], nowMs: number, ctx: Context): void {
-  const ends = jobs
-    .map(({ job, family }) => family && diesSoonAtMs(job, family, nowMs))
-    .filter((atMs) => atMs !== undefined);
-  if (ends.length === 0) return;
-  const first = durationText(ends.reduce((least, atMs) => Math.min(least, atMs)) - nowMs);
-  const what = ends.length === 1 ? '1 job is' : `${ends.length} jobs are`;
-  ctx.io.warn(
-    `${what} not saved, and the links or records die soon, the first in ${first}; save what is finished with: ${commandFor('gw jobs sync', ctx)}`,
-  );
+  const dying = dyingSoon(jobs, nowMs);
+  if (!dying) return;
+  const what = `${counted(dying.count, 'job is', 'jobs are')} not saved, and the links or records die soon`;
+  const next = commandFor('gw jobs sync', ctx);
+  ctx.io.warn(`${what}, the first in ${dying.first}; save what is finished with: ${next}`);
 }
 
 function diesWithin({ job, family }: KnownJob, nowMs: number, spanMs: number): boolean {
@@ -101,7 +96,6 @@ export const watch = defineCommand<typeof flags, JobView>({
     'Ends at Ctrl-C. Reads what every gw of this user writes down and asks no gateway: gw jobs wait and gw jobs sync do.',
     'In a pipe each job is one line, and one more whenever its status or its files change; with --json one object.',
   ],
-  sends: 'nothing',
   async *run({ flags }, ctx) {
     const { signal, clock, io } = ctx;
     const screen = io.mode.bars && io.stdoutIsTerminal && !io.mode.json ? await io.liveTable() : undefined;

@@ -4,6 +4,7 @@ import { GwError, usage } from '../../errors.ts';
 import { on, parsed } from '../../flags/flag.ts';
 import { parseMoment } from '../../flags/job-flags.ts';
 import type { Family } from '../../gateway/task.ts';
+import { counted } from '../../io/quantity-text.ts';
 import { type JobView, jobView, linkExpiresAtMs, recordExpiresAtMs } from '../../jobs/job-view.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -49,13 +50,13 @@ export const prune = defineCommand<typeof flags, JobView[]>({
     const kept = old.length - settled.length;
     if (kept > 0)
       ctx.io.note(
-        `${countText(kept)} as old as that ${kept === 1 ? 'is' : 'are'} kept: not finished, not saved, or made with --once`,
+        `${counted(kept, 'job as old as that is', 'jobs as old as that are')} kept: not finished, not saved, or made with --once`,
       );
     if (globals.dryRun) return { value: viewsOf(settled) };
     if (settled.length > 0 && !flags.yes) await ask(settled.length, ctx);
     const removed = await removeSettled(settled, clocks, await ctx.ledger());
     const free = settled.filter(({ job }) => removed.has(job.key));
-    ctx.io.note(`${countText(free.length)} removed from the ledger`);
+    ctx.io.note(`${counted(free.length, 'job')} removed from the ledger`);
     return { value: viewsOf(free) };
   },
   human: (views, ctx) => jobTable(views, ctx.clock.now()),
@@ -63,17 +64,15 @@ export const prune = defineCommand<typeof flags, JobView[]>({
 
 const viewsOf = (jobs: readonly KnownJob[]): JobView[] => jobs.map(({ job, family }) => jobView(job, family));
 
-const countText = (count: number): string => (count === 1 ? '1 job' : `${count} jobs`);
-
 async function ask(count: number, { host, io }: Context): Promise<void> {
   if (!io.stdinIsTerminal || !io.stderrIsTerminal) {
     throw usage(
-      `gw jobs prune would remove ${countText(count)} from the ledger and cannot ask here`,
+      `gw jobs prune would remove ${counted(count, 'job')} from the ledger and cannot ask here`,
       'give --yes to remove them, or --dry-run to see them',
     );
   }
   const { confirm } = await import('../../io/ask.ts');
-  if (!(await confirm(host, `Remove ${countText(count)} from the ledger?`))) {
+  if (!(await confirm(host, `Remove ${counted(count, 'job')} from the ledger?`))) {
     throw new GwError('usage', 'nothing was removed');
   }
 }

@@ -15,9 +15,7 @@ type ShownJob = JobView & { readonly cost: Omit<Cost, 'test'> | null; readonly r
 /** `gw jobs show ID`: everything the ledger knows of one job, its record and links among it. */
 export const show = defineCommand<Record<string, never>, ShownJob>({
   args: { name: 'ID', summary: jobIdSummary, required: true, completes: 'task' },
-  flags: {},
   examples: ['gw jobs show $(gw jobs list -q --limit 1)', 'gw jobs show last --json'],
-  sends: 'nothing',
   async run({ args }, ctx) {
     const [named] = await namedJobs(args, ctx);
     if (!named?.known) throw notInLedger(args[0] ?? '', ctx);

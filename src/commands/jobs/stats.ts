@@ -3,6 +3,7 @@ import { EMBEDDED } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { parsed } from '../../flags/flag.ts';
 import { parseMoment } from '../../flags/job-flags.ts';
+import { counted } from '../../io/quantity-text.ts';
 import {
   countJobs,
   jobStats,
@@ -47,7 +48,6 @@ export const stats = defineCommand<typeof flags, Stats>({
       'price file (gw config set prices FILE), failed and unknown jobs too; so is test credit. Days are those of UTC, by ' +
       'the time of creation.',
   ],
-  sends: 'nothing',
   async run({ flags }, ctx) {
     const { by = ['model'] } = flags;
     const own = await readOwnJobs({ sinceMs: flags.since?.(ctx.clock.now()) }, ctx);
@@ -55,7 +55,7 @@ export const stats = defineCommand<typeof flags, Stats>({
     const known = namesGateway(ctx) ? own : own.filter(({ job }) => job.gateway !== EMBEDDED);
     const left = own.length - known.length;
     if (left > 0) {
-      const what = left === 1 ? '1 job of the sandbox is' : `${left} jobs of the sandbox are`;
+      const what = counted(left, 'job of the sandbox is', 'jobs of the sandbox are');
       ctx.io.note(`${what} left out; count them with: gw jobs stats --sandbox`);
     }
     const pricing = await ctx.pricing();
@@ -65,8 +65,7 @@ export const stats = defineCommand<typeof flags, Stats>({
     });
     const unread = jobs.reduce((sum, { usage }) => sum + (usage?.unreadCharges ?? 0), 0);
     if (unread > 0) {
-      const what =
-        unread === 1 ? '1 charge was not understood and is' : `${unread} charges were not understood and are`;
+      const what = counted(unread, 'charge was not understood and is', 'charges were not understood and are');
       ctx.io.warn(
         `${what} left out: an item without an amount or a currency; gw jobs show prints the records`,
       );

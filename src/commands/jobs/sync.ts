@@ -4,7 +4,7 @@ import { GwError } from '../../errors.ts';
 import { saveFlags } from '../../flags/job-flags.ts';
 import { isOpen, type Synced, type SyncInput, syncJobs } from '../../jobs/watch/sync.ts';
 import type { Job } from '../../ledger/event.ts';
-import { type JobResult, outcomeOf } from '../video/follow-job.ts';
+import { fileLines, type JobResult, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers, type Followers } from '../video/followers.ts';
 import { type OwnJob, readOwnJobs, syncInput, withoutForeign } from './find-jobs.ts';
 import { showJobQueries, wholeProgress } from './task-job.ts';
@@ -20,7 +20,7 @@ export const sync = defineCommand<typeof flags, JobResult>({
       'every profile that has jobs in the ledger, each with its own stored key.',
   ],
   sends: 'query',
-  human: (result) => result.files.map((file) => `${file.path}\n`).join(''),
+  human: fileLines,
   async *run({ globals }, ctx) {
     const open = await openJobs(ctx);
     if (globals.dryRun || globals.curl) {
@@ -41,9 +41,7 @@ export const sync = defineCommand<typeof flags, JobResult>({
       yield outcomeOfSync(job, synced, ctx) ?? {};
     }
     whole.stop();
-    if (elsewhere > 0) {
-      ctx.io.note(`another gw saves ${elsewhere === 1 ? '1 of the jobs' : `${elsewhere} of the jobs`}`);
-    }
+    if (elsewhere > 0) ctx.io.note(`another gw saves ${elsewhere} of the jobs`);
     tellOfRunning(running, ctx);
   },
 });
@@ -110,8 +108,10 @@ function tellOfRunning(running: ReadonlyMap<string, string>, { io }: Context): v
     return;
   }
   const counts = new Map<string, number>();
-  for (const status of running.values())
-    counts.set(status || 'running', (counts.get(status || 'running') ?? 0) + 1);
+  for (const status of running.values()) {
+    const word = status || 'running';
+    counts.set(word, (counts.get(word) ?? 0) + 1);
+  }
   io.note(
     `${running.size} tasks go on: ${[...counts].map(([status, count]) => `${count} ${status}`).join(', ')}`,
   );

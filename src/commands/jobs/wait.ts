@@ -45,7 +45,7 @@ export const wait = (familyName?: string) =>
             'printed at once. gw jobs sync does the same without waiting.',
         ],
     sends: 'query',
-    human: (result, _, failed) => jobLines(result, failed),
+    human: jobLines,
     async *run({ args, flags, globals }, ctx) {
       const deadlineMs = waitDeadlineMs(flags, ctx);
       const family = familyName === undefined ? undefined : await loadTaskFamily(familyName);

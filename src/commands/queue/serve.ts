@@ -29,7 +29,6 @@ export const serve = defineCommand<typeof flags, Served>({
       'printed URL, and keeps its rows in the state directory, also over a restart. For several machines set up a Redis that all ' +
       'of them reach.',
   ],
-  sends: 'nothing',
   human: ({ url }) => `${url}\n`,
   async *run({ flags: { port = 0 } }, ctx) {
     const dir = path.join(trustedStateDir(ctx.host), 'queue');

@@ -100,7 +100,6 @@ export const serve = defineCommand<typeof flags, Served>({
     'What it does not imitate: gw help sandbox-limits.',
     `With --control, to programs that have the key:\n${controlHelp.map((line) => `  ${line}`).join('\n')}`,
   ],
-  sends: 'nothing',
   async *run({ flags }, ctx) {
     const { port = 0, outputPort = 0, host, speed = 1, cors = [], callbacks = [] } = flags;
     if (port !== 0 && port === outputPort)

@@ -155,7 +155,7 @@ export function videoCreate<F extends FlagSet>(spec: VideoCreate<F>): AnyCommand
     examples: spec.examples,
     notes: spec.notes,
     sends: 'body',
-    human: (result, _, failed) => jobLines(result, failed),
+    human: jobLines,
     run({ args, flags }, ctx) {
       const { count } = flags as SharedValues;
       const ready = makeReady(spec, args, flags, ctx);
@@ -306,17 +306,14 @@ async function read<F extends FlagSet>(
     settings,
     target: planTarget((typed as SharedValues).out ?? settings.out.value, host.cwd),
     uploads: { files: [...(plan?.uploads.values() ?? [])], command: uploadCommand ?? '' },
-    request: keptRequest({
-      command: `video ${spec.family.name}`,
-      takes: { ...spec.fields.flags, ...spec.flags },
-      typed,
-      model,
-      prompted: prompt !== undefined,
-      base: globals.body === undefined ? undefined : base,
-      sets: globals.set,
-      cwd: host.cwd,
-      media: inputs.map(({ raw, flag }, at) => ({ raw, flag, sha256: media.items[at]?.sha256 })),
-    }),
+    request: keptRequest(
+      {
+        ...{ command: `video ${spec.family.name}`, takes: { ...spec.fields.flags, ...spec.flags }, typed },
+        ...{ model, base, prompted: prompt !== undefined },
+        media: inputs.map(({ raw, flag }, at) => ({ raw, flag, sha256: media.items[at]?.sha256 })),
+      },
+      ctx,
+    ),
   };
 }
 

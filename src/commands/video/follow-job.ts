@@ -27,11 +27,13 @@ export interface JobResult {
 export const resultIn = ({ value }: Outcome<JobResult>): JobResult | undefined =>
   value instanceof ShownRequest ? undefined : value;
 
-/** For people and `$(…)`: the saved paths, one a line, or the task ID where nothing was saved. */
-export const jobLines = (result: JobResult, failed: boolean): string =>
-  result.files.length > 0 || failed
-    ? result.files.map((file) => `${file.path}\n`).join('')
-    : `${result.id}\n`;
+/** For people and `$(…)`: the saved paths, one a line. */
+export const fileLines = ({ files }: Pick<JobResult, 'files'>): string =>
+  files.map(({ path }) => `${path}\n`).join('');
+
+/** As {@link fileLines}, or the task ID where nothing was saved. */
+export const jobLines = (result: JobResult, _ctx: Context, failed: boolean): string =>
+  result.files.length > 0 || failed ? fileLines(result) : `${result.id}\n`;
 
 /** The steady moment at which a wait ends. */
 export const waitDeadlineMs = (flags: PollFlags, ctx: Context): number =>
@@ -86,12 +88,7 @@ export async function* followAll(
     ctx.events?.about({ key, id, family: family.name, status: accepted?.status ?? job?.status });
     const { client } = request.access ?? (await ctx.gateway());
     inputs.push({
-      request,
-      key,
-      id,
-      family,
-      save,
-      deadlineMs,
+      ...{ request, key, id, family, save, deadlineMs },
       intervalMs: interval === undefined ? family.pollIntervalMs : { min: interval, max: interval },
       ...(interval === undefined && { speed: client.speed }),
       ...(request.atOnce && { firstDelayMs: 0 }),

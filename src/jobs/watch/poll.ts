@@ -36,8 +36,8 @@ const MAX_WITHOUT_OUTPUT = 3;
 const LAST_LOOK_MS = 2_000;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** A gateway that has not answered this often and this long is gone; the job stays in the ledger. */
-const MAX_FAILURES = 20;
-const MAX_FAILING_MS = 15 * 60_000;
+export const MAX_FAILURES = 20;
+export const MAX_FAILING_MS = 15 * 60_000;
 
 /**
  * Looks at a task until it is finished. A failed look does not end the wait; 401 and 403 do, 404 after three in a row
@@ -58,7 +58,7 @@ export async function poll<L extends Look>(options: PollOptions<L>): Promise<L> 
       // One last look: a job that finished while we slept is not a timeout.
       const last = await lookWithin(LAST_LOOK_MS, options).catch(() => undefined);
       signal.throwIfAborted();
-      if (!last || !finished(last.view)) throw waitOver(taskId);
+      if (!last || !finished(last.view)) throw waitOver(`task ${taskId}`, taskId);
       await options.onUpdate(last);
       return last;
     }
@@ -82,7 +82,7 @@ export async function poll<L extends Look>(options: PollOptions<L>): Promise<L> 
       const retryAtMs = error.facts.retryAtMs;
       if (retryAtMs === undefined) continue;
       waitMs = Math.max(waitMs, retryAtMs - clock.now());
-      if (clock.steady() + waitMs >= deadlineMs) throw waitOver(taskId, retryAtMs);
+      if (clock.steady() + waitMs >= deadlineMs) throw waitOver(`task ${taskId}`, taskId, retryAtMs);
       continue;
     }
     // The first look may have told how fast the gateway is.
@@ -105,7 +105,7 @@ async function lookWithin<L extends Look>(limitMs: number, options: PollOptions<
   const { signal, taskId } = options;
   const bound = new AbortController();
   const timer = setTimeout(
-    () => bound.abort(waitOver(taskId)),
+    () => bound.abort(waitOver(`task ${taskId}`, taskId)),
     Math.min(Math.max(limitMs, 1), LONGEST_TIMER_MS),
   );
   const interrupt = () => bound.abort(signal.reason);
@@ -122,15 +122,13 @@ const finished = (view: TaskView): boolean =>
   view.state === 'failed' ||
   (view.state === 'succeeded' && (view.outputs.length > 0 || view.hasNoFiles === true));
 
-function waitOver(taskId: string, retryAtMs?: number): GwError {
+/** What a wait ends with where its time is over; `retryAtMs` where the gateway wants no question before. */
+export function waitOver(what: string, taskId: string, retryAtMs?: number): GwError {
   const why =
     retryAtMs === undefined
       ? 'the wait is over'
       : `the gateway asks not to be asked before ${new Date(retryAtMs).toISOString()}, after the end of the wait`;
-  return new GwError('wait_timeout', `task ${taskId} is not finished yet and ${why}`, {
-    taskId,
-    retryAtMs,
-  });
+  return new GwError('wait_timeout', `${what} is not finished yet and ${why}`, { taskId, retryAtMs });
 }
 
 /** Shortest pause that a sandbox's speed leads to. */
@@ -144,7 +142,7 @@ export const spedUp = (ms: number, speed: number): number =>
  * The next pause: from the pace's minimum towards its maximum as the wait grows, with 10 % of jitter, so that many
  * waiters spread out.
  */
-function nextDelayMs(
+export function nextDelayMs(
   { intervalMs, random, speed = () => 1 }: Pick<PollOptions<Look>, 'intervalMs' | 'random' | 'speed'>,
   elapsedMs: number,
 ) {
