@@ -55,6 +55,10 @@ export const aborted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
 
+/** Whether a value is an object with fields: neither null nor a list. */
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
 /** A value made at its first use and kept; a promise counts as a value, its failure too. */
 export function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined;

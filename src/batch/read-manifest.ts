@@ -3,6 +3,7 @@ import * as path from 'node:path';
 import { pipeline, Readable } from 'node:stream';
 import { GwError, usage } from '../errors.ts';
 import { nearest } from '../flags/nearest.ts';
+import { isObject } from '../host.ts';
 import { findJsonFault, JsonTokens } from '../json-text.ts';
 import { decodeUtf8, fileFault, oddKind } from '../media/read-input.ts';
 
@@ -156,9 +157,7 @@ export function textOf(bytes: Uint8Array): { text: string; fault?: string } {
 }
 
 export function rowOf(line: number, value: unknown): WrittenRow {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-    return { line, fields: value as Record<string, unknown> };
-  }
+  if (isObject(value)) return { line, fields: value };
   return { line, fault: 'a row is an object of fields, such as {"prompt": "a fox"}' };
 }
 

@@ -5,6 +5,7 @@ import { type Flag, type FlagSet, flagName } from '../flags/flag.ts';
 import { MAX_COUNT } from '../flags/job-flags.ts';
 import { assertSafeJson } from '../flags/json-body.ts';
 import { nearest } from '../flags/nearest.ts';
+import { isObject } from '../host.ts';
 import { jsonOf } from '../json-text.ts';
 import { parseReference } from '../media/reference.ts';
 import type { Manifest, WrittenRow } from './read-manifest.ts';
@@ -217,12 +218,10 @@ function truthOf(name: string, said: unknown): boolean | undefined {
 function objectOf(name: string, said: unknown): Record<string, unknown> | undefined {
   const value = typeof said === 'string' ? (jsonOf(said) ?? said) : said;
   if (value === undefined) return undefined;
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-    assertSafeJson(value, name);
-    assertExact(value, name);
-    return value as Record<string, unknown>;
-  }
-  throw usage(`${name}: write an object, such as {"seed": 7}`);
+  if (!isObject(value)) throw usage(`${name}: write an object, such as {"seed": 7}`);
+  assertSafeJson(value, name);
+  assertExact(value, name);
+  return value;
 }
 
 const bodyOf = (said: unknown) => objectOf('body', said);

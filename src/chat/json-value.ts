@@ -1,3 +1,4 @@
+import { isObject } from '../host.ts';
 import { jsonIn } from '../http/parse-json.ts';
 
 // Replies are read by hand: a schema for each event of a stream would cost more than all the rest.
@@ -23,8 +24,7 @@ export function given(fields: Fields): Record<string, unknown> {
 /** The JSON of a tool call's arguments as a value; an empty object where there is none or it is cut. */
 export function argumentsOf(text: string): Record<string, unknown> {
   const value = jsonIn(text);
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isObject ? (value as Record<string, unknown>) : {};
+  return isObject(value) ? value : {};
 }
 
 /** Arguments that came as a value, as the JSON text that all surfaces share. */

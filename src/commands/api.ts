@@ -2,10 +2,11 @@ import { defineCommand, type Outcome } from '../command.ts';
 import { SLOW_ANSWER_SILENCE_MS } from '../config/table.ts';
 import { type Context, tellIfInterrupted } from '../context.ts';
 import { GwError, usage } from '../errors.ts';
-import { applySets, type JsonObject, readJsonAsWritten, readJsonFile } from '../flags/json-body.ts';
+import { applySets, readJsonAsWritten, readJsonFile } from '../flags/json-body.ts';
 import { refuseSharedStdin } from '../flags/prompt.ts';
 import { assetErrorKind } from '../gateway/asset/envelope.ts';
 import { type Endpoint, type HttpMethod, httpMethods } from '../gateway/endpoint.ts';
+import { isObject } from '../host.ts';
 import type { ReplyTaker, RequestInput } from '../http/client.ts';
 import type { WireReply } from '../http/exchange.ts';
 import { jsonIn, prettyJson } from '../http/parse-json.ts';
@@ -90,9 +91,6 @@ interface TypedBody {
   readonly value: unknown;
   readonly text?: string;
 }
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const asksForStream = (body: unknown, { path }: ReturnType<typeof readApiPath>): boolean =>
   (isObject(body) && body.stream === true) || path.endsWith(':streamGenerateContent');

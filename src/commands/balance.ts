@@ -1,5 +1,6 @@
 import { defineCommand } from '../command.ts';
 import { type BillingForm, billingFields, billingQuery } from '../gateway/models.ts';
+import { isObject } from '../host.ts';
 import type { Reply } from '../http/client.ts';
 import { fieldLines } from '../io/field-lines.ts';
 import { showInstead } from './show-instead.ts';
@@ -39,9 +40,8 @@ function* leaves(
 ): Generator<readonly [string, unknown]> {
   for (const [name, value] of Object.entries(object)) {
     const path = [...before, name];
-    const isInner = typeof value === 'object' && value !== null && !Array.isArray(value);
-    if (isInner && Object.keys(value).length > 0 && path.length < MAX_DEPTH) {
-      yield* leaves(value as Readonly<Record<string, unknown>>, path);
+    if (isObject(value) && Object.keys(value).length > 0 && path.length < MAX_DEPTH) {
+      yield* leaves(value, path);
     } else yield [path.join('.'), value];
   }
 }

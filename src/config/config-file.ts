@@ -5,7 +5,7 @@ import { ensureDirectory, syncDirectory } from '../disk/durable-directory.ts';
 import { type LockFile, waitForLock } from '../disk/lock-file.ts';
 import { refuseUntrusted, type Trusted } from '../disk/trust.ts';
 import { errorCode, GwError, usage } from '../errors.ts';
-import type { Clock } from '../host.ts';
+import { type Clock, isObject } from '../host.ts';
 import { configDir, type DirHost } from './dirs.ts';
 import { isProfileName, sandboxProfile } from './profile-name.ts';
 import { DEFAULTS, settingNames, settingOf } from './table.ts';
@@ -164,9 +164,6 @@ function faultInProfile(value: unknown, at: string, prefix: string): Fault | und
   }
   return undefined;
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
  * Reads a JSON file of the configuration directory; undefined where it is missing. Throws GwError, naming the path, where it

@@ -1,6 +1,6 @@
 import type * as fs from 'node:fs';
 import * as os from 'node:os';
-import { type ErrorKind, GwError } from '../errors.ts';
+import { type ErrorKind, GwError, shellQuote } from '../errors.ts';
 
 /** What is to be trusted, and how far. */
 export interface Trusted {
@@ -25,7 +25,7 @@ export function refuseUntrusted(stat: fs.Stats, trusted: Trusted): void {
   const userId = process.getuid?.();
   if (ownedByUser && userId !== undefined && stat.uid !== userId) {
     throw new GwError(kind, `${what} ${file} belongs to another user (uid ${stat.uid})`, {
-      hint: `run: chown ${userName(userId)} ${quoted(file)}`,
+      hint: `run: chown ${userName(userId)} ${shellQuote(file)}`,
     });
   }
   if ((stat.mode & (secret ? 0o077 : 0o022)) === 0) return;
@@ -33,7 +33,7 @@ export function refuseUntrusted(stat: fs.Stats, trusted: Trusted): void {
   const fault = secret ? 'is open to other users' : 'may be written by other users';
   const wanted = stat.isDirectory() ? (secret ? '700' : 'go-w') : secret ? '600' : 'go-w';
   throw new GwError(kind, `${what} ${file} ${fault} (mode ${mode})`, {
-    hint: `run: chmod ${wanted} ${quoted(file)}`,
+    hint: `run: chmod ${wanted} ${shellQuote(file)}`,
   });
 }
 
@@ -44,8 +44,4 @@ function userName(userId: number): string {
     // A container may have no name for its user.
     return String(userId);
   }
-}
-
-function quoted(file: string): string {
-  return /^[\w./@%+=:,-]+$/.test(file) ? file : `'${file.replaceAll("'", `'\\''`)}'`;
 }

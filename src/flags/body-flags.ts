@@ -1,6 +1,7 @@
 import type * as z from 'zod';
 import { usage } from '../errors.ts';
 import { type Field, fieldsOf, type ItemFlag, setOf, type Takes, takesInWords } from '../gateway/body.ts';
+import { isObject } from '../host.ts';
 import type { FlagOfPath } from './breaches.ts';
 import { type Flag, type FlagSet, flagName } from './flag.ts';
 
@@ -139,8 +140,7 @@ function put(
 ): Record<string, unknown> {
   if (rest.length === 0) return { ...body, [name]: value };
   const inner = body[name];
-  const object = typeof inner === 'object' && inner !== null && !Array.isArray(inner) ? inner : {};
-  return { ...body, [name]: put(object as Record<string, unknown>, rest, value) };
+  return { ...body, [name]: put(isObject(inner) ? inner : {}, rest, value) };
 }
 
 /** A reference to a medium or an element as it was typed. */

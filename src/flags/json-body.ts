@@ -1,7 +1,7 @@
 import * as path from 'node:path';
 import { usage } from '../errors.ts';
 import { MB } from '../gateway/limits.ts';
-import type { Host } from '../host.ts';
+import { type Host, isObject } from '../host.ts';
 import { findJsonFault, JsonTokens, jsonOf } from '../json-text.ts';
 import { decodeUtf8, readInputFile, readInputStream } from '../media/read-input.ts';
 
@@ -74,7 +74,7 @@ export function parseJsonObject(text: string, named: string): JsonObject {
 }
 
 function checkedObject(value: unknown, named: string): JsonObject {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
+  if (isObject(value)) return value;
   throw usage(`${named}: must be a JSON object, not ${kindOf(value)}`, 'a body begins with {');
 }
 

@@ -1,3 +1,4 @@
+import { shellQuote } from '../errors.ts';
 import type { PreparedRequest } from './client.ts';
 import { credentialHeaders, HIDDEN } from './credential.ts';
 import type { MultipartField } from './multipart-body.ts';
@@ -99,11 +100,6 @@ export function curlCommand({ method, url, headers, body, multipart }: PreparedR
     return `${parts.join(' ')} --data-binary ${shellQuote(text)}\n`;
   const end = hereMark(text);
   return `${parts.join(' ')} --data-binary @- <<'${end}'\n${text}\n${end}\n`;
-}
-
-/** A text as one word of a POSIX shell, whatever it holds. */
-export function shellQuote(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** `--form-string` takes a value as it is; `--form` reads a file, its path and name in quotes of curl's own. */

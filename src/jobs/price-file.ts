@@ -1,5 +1,6 @@
 import { type GwError, usage } from '../errors.ts';
 import { alphaModels } from '../gateway/alpha/models.ts';
+import { isObject } from '../host.ts';
 import { readObject } from '../media/read-data.ts';
 
 // The user's price file (setting `prices`): what the models cost, for estimates and limits of money.
@@ -36,9 +37,6 @@ export async function readPriceFile(file: string): Promise<Prices> {
   }
   return prices;
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** `2.5` -> its ID, as --model takes it. */
 const modelId = (name: string): string =>

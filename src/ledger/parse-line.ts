@@ -1,5 +1,6 @@
 import * as path from 'node:path';
 import { usage } from '../errors.ts';
+import { isObject } from '../host.ts';
 import { LEDGER_VERSION, type LedgerLine } from './event.ts';
 
 type Check = (value: unknown) => boolean;
@@ -13,7 +14,7 @@ const maybe =
   (check: Check): Check =>
   (value) =>
     value === undefined || check(value);
-const fields: Check = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+const fields: Check = isObject;
 const texts: Check = (value) => Array.isArray(value) && value.every(text);
 
 const references: Check = (value) =>

@@ -1,6 +1,7 @@
 // The library is imported by name: in the bundle, a late import of it has no names.
 import { parse } from 'yaml';
 import { usage } from '../errors.ts';
+import { isObject } from '../host.ts';
 import { decodeUtf8, readInputFile } from './read-input.ts';
 
 const MAX_BYTES = 1024 * 1024;
@@ -23,6 +24,5 @@ export async function readObject(
     const [why = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
     throw usage(`${named}: not ${isJson ? 'JSON' : 'YAML'}: ${why.replace(/:$/, '')}`, hint);
   }
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isObject ? (value as Record<string, unknown>) : undefined;
+  return isObject(value) ? value : undefined;
 }

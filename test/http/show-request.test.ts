@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import * as fc from 'fast-check';
 import { afterEach, expect, test } from 'vitest';
+import { shellQuote } from '../../src/errors.ts';
 import type { PreparedRequest } from '../../src/http/client.ts';
-import { curlCommand, shellQuote, showRequest } from '../../src/http/show-request.ts';
+import { curlCommand, showRequest } from '../../src/http/show-request.ts';
 import { json, startFaultServer } from '../helpers/fault-server.ts';
 import { KEY } from './test-client.ts';
 

@@ -1,4 +1,6 @@
 import { geoBodyFor, geoGenerate, geoStream } from '../../gateway/chat/geo.ts';
+import { isObject } from '../../host.ts';
+import { jsonOf } from '../../json-text.ts';
 import type { ChatPart, ChatSettings, ChatTurn } from '../chat.ts';
 import { argumentsOf, fieldsOf, given, itemsOf } from '../json-value.ts';
 import { type BodyRequest, type JsonObject, type Surface, splitDataUri, wrappedSchema } from '../surface.ts';
@@ -175,12 +177,8 @@ function contentOf(turn: ChatTurn, names: ReadonlyMap<string, string>): Content 
 
 /** A result is an object here; any other value is wrapped in one. */
 function responseOf(content: string): unknown {
-  try {
-    const value: unknown = JSON.parse(content);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : { result: value };
-  } catch {
-    return { result: content };
-  }
+  const value = jsonOf(content);
+  return isObject(value) ? value : { result: value === undefined ? content : value };
 }
 
 function partOf(part: ChatPart): unknown {

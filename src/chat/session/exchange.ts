@@ -1,5 +1,6 @@
 import { readLines } from '../../disk/read-lines.ts';
 import { usage } from '../../errors.ts';
+import { isObject } from '../../host.ts';
 import { jsonOf } from '../../json-text.ts';
 import type { ChatApi, ChatPart, ChatTurn, ToolCall } from '../chat.ts';
 
@@ -32,7 +33,7 @@ export function exchangeLine(exchange: Exchange, timeMs: number, hide: (text: st
  */
 function parseExchange(line: string, file: string): Exchange | undefined {
   const value = jsonOf(line);
-  if (!isRecord(value) || typeof value.v !== 'number') return undefined;
+  if (!isObject(value) || typeof value.v !== 'number') return undefined;
   if (value.v > SESSION_VERSION) {
     throw usage(
       `the session ${file} was written by a newer gw (format ${value.v}, this gw reads format ${SESSION_VERSION})`,
@@ -52,7 +53,7 @@ function parseExchange(line: string, file: string): Exchange | undefined {
 }
 
 function isTurn(value: unknown): value is ChatTurn {
-  if (!isRecord(value)) return false;
+  if (!isObject(value)) return false;
   const { role, parts, text, toolCalls, toolCallId, content } = value;
   if (role === 'user') return Array.isArray(parts) && parts.every(isPart);
   if (role === 'tool') return typeof toolCallId === 'string' && typeof content === 'string';
@@ -61,13 +62,13 @@ function isTurn(value: unknown): value is ChatTurn {
 }
 
 function isPart(value: unknown): value is ChatPart {
-  if (!isRecord(value)) return false;
+  if (!isObject(value)) return false;
   return value.type === 'text' ? typeof value.text === 'string' : typeof value.url === 'string';
 }
 
 function isToolCall(value: unknown): value is ToolCall {
   return (
-    isRecord(value) &&
+    isObject(value) &&
     typeof value.id === 'string' &&
     typeof value.name === 'string' &&
     typeof value.arguments === 'string'
@@ -76,10 +77,6 @@ function isToolCall(value: unknown): value is ToolCall {
 
 const isApi = (value: unknown): value is ChatApi =>
   value === 'completions' || value === 'messages' || value === 'geo';
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 /**
  * Every exchange of a session's file in order, and how many lines could not be read; a missing file has none.

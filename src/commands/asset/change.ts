@@ -2,12 +2,11 @@ import { askLibrary } from '../../assets/ask-library.ts';
 import { type CreateOnce, createOnce } from '../../assets/create-once.ts';
 import { defineCommand, type Outcome } from '../../command.ts';
 import { type Context, commandFor } from '../../context.ts';
-import { GwError, usage } from '../../errors.ts';
+import { GwError, shellQuote, usage } from '../../errors.ts';
 import { type FlagSet, flagName, on } from '../../flags/flag.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
 import { NOT_FOUND_CODE } from '../../gateway/asset/envelope.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
-import { shellQuote } from '../../http/show-request.ts';
 import { showInstead } from '../show-instead.ts';
 import {
   askOrShow,

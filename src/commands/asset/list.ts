@@ -1,7 +1,7 @@
 import { askLibrary } from '../../assets/ask-library.ts';
 import { defineCommand, type Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
-import { GwError, usage } from '../../errors.ts';
+import { GwError, shellQuote, usage } from '../../errors.ts';
 import { breachesOf, refuseOrWarn } from '../../flags/breaches.ts';
 import { type FlagValues, flagName, fromField, list as listFlag, on } from '../../flags/flag.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
@@ -20,7 +20,6 @@ import {
 import { type Asset, type AssetGroup, readAsset } from '../../gateway/asset/record.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Reply } from '../../http/client.ts';
-import { shellQuote } from '../../http/show-request.ts';
 import { oneLine } from '../../io/escape.ts';
 import type { Table } from '../../io/io.ts';
 import { compactJson, membersOf, placeOf } from '../../json-text.ts';

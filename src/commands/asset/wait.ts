@@ -2,13 +2,12 @@ import { type AssetLook, type LookRequest, lookAtAssets } from '../../assets/ask
 import { defineCommand, type Outcome } from '../../command.ts';
 import { DEFAULT_WAIT_TIMEOUT, parseDuration } from '../../config/table.ts';
 import { type Context, commandFor } from '../../context.ts';
-import { type ErrorKind, GwError, Interrupted } from '../../errors.ts';
+import { type ErrorKind, GwError, Interrupted, shellQuote } from '../../errors.ts';
 import { type FlagValues, onOff, parsed } from '../../flags/flag.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
 import { getAsset } from '../../gateway/asset/actions.ts';
 import { type Asset, type AssetView, assetFailure, readAsset } from '../../gateway/asset/record.ts';
 import type { Clock } from '../../host.ts';
-import { shellQuote } from '../../http/show-request.ts';
 import { MAX_FAILING_MS, MAX_FAILURES, nextDelayMs, waitOver } from '../../jobs/watch/poll.ts';
 import { showInstead } from '../show-instead.ts';
 import { waitDeadlineMs } from '../video/follow-job.ts';

@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { defineCommand, type Outcome } from '../../../command.ts';
 import { commandFor } from '../../../context.ts';
-import { GwError, usage } from '../../../errors.ts';
+import { GwError, shellQuote, usage } from '../../../errors.ts';
 import { lookAtBody, refuseLook } from '../../../flags/breaches.ts';
 import { type FlagValues, flagName, list as listFlag, on, parsed, text, whole } from '../../../flags/flag.ts';
 import { type Moment, parseMoment } from '../../../flags/job-flags.ts';
@@ -156,13 +156,12 @@ function nextCursor({ data }: BetaPage, seen: Set<string>): string | undefined {
 
 /** The command that shows the next page. */
 function nextCommand(cursor: string, { status = [], type = [], limit }: ListFlags): string {
-  const quoted = /^[\w.=+/-]+$/.test(cursor) ? cursor : `'${cursor.replaceAll("'", "'\\''")}'`;
   return [
     'gw video beta list',
     ...status.map((each) => `--status ${each}`),
     ...type.map((each) => `--type ${each}`),
     ...(limit === undefined ? [] : [`--limit ${limit}`]),
-    `--cursor ${quoted}`,
+    `--cursor ${shellQuote(cursor)}`,
   ].join(' ');
 }
 
