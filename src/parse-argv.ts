@@ -102,10 +102,13 @@ export async function parseArgv(
     command.addOption(new Option('-V, --version')).on('option:version', () => {
       throw new HelpShown(() => `${host.version}\n`);
     });
-    for (const [key, flag] of Object.entries(globalFlags))
-      addFlag(command, key, flag, typed, !appliesTo(key, spec?.sends));
     const children = new Map((node.children ?? []).map((child) => [child.name, child]));
-    for (const child of children.values()) command.command(child.name);
+    // Options and commands that argv cannot mean here would only cost a millisecond a level.
+    const next = argv[path.length] ?? '';
+    const goesOn = children.has(next) && path.every((word, at) => word === argv[at]);
+    for (const [key, flag] of goesOn ? [] : Object.entries(globalFlags))
+      addFlag(command, key, flag, typed, !appliesTo(key, spec?.sends));
+    for (const name of children.keys()) if (argv.includes(name)) command.command(name);
     command.hook('preSubcommand', async (_, sub) => {
       const child = children.get(sub.name());
       if (!child) return;

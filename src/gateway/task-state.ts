@@ -23,3 +23,6 @@ export function taskState(status: unknown): { state: TaskState; known: boolean; 
   const known = knownRunning.has(word);
   return { state: 'running', known, word: known ? word : raw };
 }
+
+/** What an ID of the gateway may look like: safe as a path segment, a file name and a line of output. */
+export const taskIdPattern = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;

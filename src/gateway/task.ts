@@ -1,9 +1,8 @@
 import * as z from 'zod';
 import type { Endpoint } from './endpoint.ts';
-import type { TaskState } from './task-state.ts';
+import { type TaskState, taskIdPattern } from './task-state.ts';
 
-/** What an ID of the gateway may look like: safe as a path segment, a file name and a line of output. */
-export const TaskId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/, 'not a usable task ID');
+export const TaskId = z.string().regex(taskIdPattern, 'not a usable task ID');
 
 /** One file that a finished task offers. */
 export interface TaskOutput {

@@ -2,7 +2,8 @@ import { defineCommand } from '../../command.ts';
 import { type Context, commandFor } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
 import { parsed } from '../../flags/flag.ts';
-import { type TaskFamily, TaskId } from '../../gateway/task.ts';
+import type { TaskFamily } from '../../gateway/task.ts';
+import { taskIdPattern } from '../../gateway/task-state.ts';
 import { explainOtherKey, holdWhenFree } from '../../jobs/create/hold-job.ts';
 import { type JobView, jobView } from '../../jobs/job-view.ts';
 import { recordLook, type TaskLook } from '../../jobs/watch/look.ts';
@@ -18,7 +19,7 @@ const flags = {
 } as const;
 
 function parseAnswer(raw: string, flag: string): string {
-  if (TaskId.safeParse(raw).success) return raw;
+  if (taskIdPattern.test(raw)) return raw;
   throw usage(`${flag} ${raw}: not a task ID`, "give the gateway's task ID, or none");
 }
 

@@ -1,14 +1,15 @@
 import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError, Interrupted, usage } from '../../errors.ts';
-import { type TaskFamily, TaskId } from '../../gateway/task.ts';
+import type { TaskFamily } from '../../gateway/task.ts';
+import { taskIdPattern } from '../../gateway/task-state.ts';
 import { isFixedName, planTarget } from '../../jobs/save/output-path.ts';
 import { showInstead } from '../show-instead.ts';
 
 /** The IDs of a command line, each once, in order. Throws `usage` for one that no gateway gives out. */
 export function taskIds(args: readonly string[]): string[] {
   for (const id of args) {
-    if (!TaskId.safeParse(id).success) {
+    if (!taskIdPattern.test(id)) {
       throw usage(
         `${id}: not a task ID`,
         'IDs are letters, digits, dots, dashes and underscores; gw jobs list shows yours',
