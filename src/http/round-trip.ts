@@ -112,8 +112,7 @@ export function roundTrip(
         settle();
       },
       onResponseError(_controller, error) {
-        const told = error.name === 'HTTPParserError' ? (earlyEnd(socket, error) ?? error) : error;
-        fail(brokenReply(told, request.url.host, head !== undefined, sent()));
+        fail(brokenReply(earlyEnd(socket, error) ?? error, request.url.host, head !== undefined, sent()));
       },
     });
   });
@@ -195,9 +194,10 @@ const unreadableCodes = new Set([
 
 /** undici takes a connection that ends in mid-reply for broken HTTP; what really happened, where that is so. */
 function earlyEnd(socket: Socket, told: Error): Error | undefined {
+  if (told.name !== 'HTTPParserError' && systemCode(told) !== 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH')
+    return undefined;
   if (socket.errored && socket.errored !== told) return socket.errored;
-  const isClosed = systemCode(told) === 'HPE_INVALID_EOF_STATE' || (!socket.errored && socket.readableEnded);
-  return isClosed ? Object.assign(new Error('closed'), { code: 'UND_ERR_SOCKET' }) : undefined;
+  return socket.readableEnded ? Object.assign(new Error('closed'), { code: 'UND_ERR_SOCKET' }) : undefined;
 }
 
 function brokenReply(error: Error, host: string, begun: boolean, sent: 'no' | 'maybe'): ExchangeError {
