@@ -172,8 +172,15 @@ test('sync: a result for each job, the running ones too', async () => {
 test('a dry run prints the request, and an ID that nobody knows is told as failed', async () => {
   const world = await openWorld();
   expect((await world.gw([...alpha, '--dry-run'])).out).toContain('POST');
-  const { code, out } = await world.gw(['jobs', 'wait', 'nothing-1', '--events']);
-  expect(code).toBe(4);
-  expect(names(out)).toEqual(['failed', 'result']);
-  expect(toldIn(out)[0]).toMatchObject({ id: 'nothing-1', error: { kind: 'not_found' } });
+  const named = { kind: 'not_found', task_id: 'nothing-1' };
+  for (const noun of [['jobs'], ['video', 'alpha'], ['video', 'beta'], ['video', 'gamma']]) {
+    for (const verb of ['wait', 'download']) {
+      const { code, out } = await world.gw([...noun, verb, 'nothing-1', '--events']);
+      expect(code).toBe(4);
+      expect(names(out), `${noun.join(' ')} ${verb}`).toEqual(['failed', 'result']);
+      expect(toldIn(out)[0]).toMatchObject({ id: 'nothing-1', error: named });
+      const json = await world.gw([...noun, verb, 'nothing-1', '--json']);
+      expect(JSON.parse(json.err).error).toMatchObject(named);
+    }
+  }
 });
