@@ -481,6 +481,30 @@ describe('jobs download', () => {
   });
 });
 
+test('jobs download fetches anew what is no longer on disk as it was saved, and replaces nothing', async () => {
+  const world = await openWorld();
+  const saved = (await world.gw(['video', 'alpha', 'create', 'a fox', '--wait'])).out.trim();
+  const second = saved.replace('.mp4', '-1.mp4');
+  const whole = readFileSync(saved);
+  const id = saved.split('/').at(-1)?.slice(0, -4) ?? '';
+  const damaged = Buffer.from(whole);
+  damaged[damaged.length - 1] = (damaged.at(-1) ?? 0) ^ 1;
+  for (const [bytes, printed] of [
+    [damaged, second],
+    [Buffer.from('edited'), second],
+    [whole, second],
+  ] as const) {
+    writeFileSync(saved, bytes);
+    for (const _ of [1, 2]) {
+      const run = await world.gw(['jobs', 'download', id]);
+      expect(run, run.err).toMatchObject({ code: 0, out: `${printed}\n` });
+      expect(readFileSync(printed)).toEqual(whole);
+      expect(readFileSync(saved)).toEqual(bytes);
+    }
+  }
+  expect(readdirSync(world.cwd).sort()).toEqual([second, saved].map((file) => file.split('/').at(-1)).sort());
+});
+
 test.each([['wait', '--all'], ['sync']])(
   'gw jobs %s %s shows its requests without a key, also for a gateway that is not stored',
   async (...words) => {

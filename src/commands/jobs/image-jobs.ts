@@ -3,6 +3,7 @@ import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
 import type { SaveFlags } from '../../flags/job-flags.ts';
+import { isAsSaved } from '../../jobs/save/save-output.ts';
 import { syncJobs } from '../../jobs/watch/sync.ts';
 import type { Job } from '../../ledger/event.ts';
 import { taskOf } from '../../ledger/settled.ts';
@@ -27,7 +28,15 @@ export async function withoutTask(
   if (isImage) refuseSavingAnew(known, flags);
   const isAsBefore = flags.out === undefined && flags.force === undefined;
   const ended = isAsBefore ? endedOutcome(known) : undefined;
-  return ended ?? (isImage ? syncImage(known, followers, ctx, flags) : undefined);
+  if (isImage) return ended ?? syncImage(known, followers, ctx, flags);
+  return ended && (ended.error ? ended : savedOutcome(known, ctx.signal));
+}
+
+/** A job whose outputs are on disk as they were saved, the newest copy of each. Undefined where one was changed since. */
+async function savedOutcome({ job }: KnownJob, signal: AbortSignal): Promise<Outcome<JobResult> | undefined> {
+  const files = [...new Map(job.files.map((file) => [file.role, file])).values()];
+  for (const file of files) if (!(await isAsSaved(file, signal))) return undefined;
+  return { value: resultOf({ ...job, files }, job.id ?? job.key) };
 }
 
 /** Image jobs are not waited for: what can still be fetched of one is, and where it stands is said. */

@@ -208,6 +208,13 @@ export class SaveOutput {
   }
 }
 
+/** Whether a file that an earlier run saved is still there as recorded, by its length and SHA-256. */
+export async function isAsSaved(saved: SavedFile, signal: AbortSignal): Promise<boolean> {
+  const fd = await openSaved(saved, signal);
+  if (fd !== undefined) fs.closeSync(fd);
+  return fd !== undefined;
+}
+
 /**
  * A file that an earlier run saved and that is still there as recorded, by its length and SHA-256, open for reading.
  * The caller closes it. Undefined where it is gone or changed. Aborting throws the signal's reason.
