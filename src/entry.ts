@@ -1,6 +1,7 @@
 import { writeSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isatty } from 'node:tty';
+import { usage } from './errors.ts';
 import { type Host, steadyMs } from './host.ts';
 import { main } from './main.ts';
 import { restoreTerminal, Watchdog } from './watchdog.ts';
@@ -27,7 +28,14 @@ export async function run({ version, distDir, mayTouchFlags, codeCache }: Launch
   const host: Host = {
     env,
     get cwd() {
-      return process.cwd();
+      try {
+        return process.cwd();
+      } catch {
+        throw usage(
+          'the working directory is gone',
+          'change to a directory that is there, such as your home',
+        );
+      }
     },
     platform: process.platform,
     homeDir: process.env.HOME ?? process.env.USERPROFILE,

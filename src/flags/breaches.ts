@@ -44,7 +44,9 @@ export function lookAtBody(
       const value = String(valueAt(body, path));
       const [near] = nearest(value, known, 1);
       const where = [flagOf(path) ?? path.map(String).join('.'), near && value].filter(Boolean).join(' ');
-      return { text: `${where}: ${message}${near ? `; did you mean ${near}?` : ''}`, says: rule.sentence };
+      // What concerns the body as a whole says so itself.
+      const text = [where, message].filter(Boolean).join(': ');
+      return { text: `${text}${near ? `; did you mean ${near}?` : ''}`, says: rule.sentence };
     }),
   };
 }

@@ -328,6 +328,22 @@ describe('a limit on the size of files', () => {
   });
 });
 
+test('a working directory that was removed: said so, and nothing is paid; what needs none goes on', async () => {
+  const place = await openPlace();
+  const gone = path.join(place.dir, 'gone');
+  const inGone = (line: string) =>
+    place.shell(`mkdir '${gone}' && cd '${gone}' && rmdir '${gone}' && ${line}`);
+  expectNothingPaid(
+    place,
+    await inGone('$GW video alpha create fox --wait'),
+    /the working directory is gone/,
+  );
+  expect(await inGone('$GW --help | head -1')).toMatchObject({
+    out: 'Usage: gw COMMAND [options]\n',
+    err: '',
+  });
+});
+
 describe('a state directory that cannot be', () => {
   test('a file in its place is named, and nothing is paid', async () => {
     const place = await openPlace();

@@ -407,7 +407,8 @@ describe('jobs wait', () => {
   test.each([
     [[], 'no ID is given'],
     [['--all', 't-1'], '--all'],
-    [['../x'], 'not a task ID'],
+    [['../x'], '../x: not a task ID'],
+    [[''], '"": not a task ID'],
     [['t-1', 't-2', '-o', 'same.mp4'], '{id}'],
   ])('%j is a usage error, and nothing is sent', async (args, message) => {
     const world = await openWorld();

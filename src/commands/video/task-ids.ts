@@ -11,7 +11,7 @@ export function taskIds(args: readonly string[]): string[] {
   for (const id of args) {
     if (!taskIdPattern.test(id)) {
       throw usage(
-        `${id}: not a task ID`,
+        `${id || '""'}: not a task ID`,
         'IDs are letters, digits, dots, dashes and underscores; gw jobs list shows yours',
       );
     }

@@ -256,7 +256,7 @@ export const generateRules: readonly Rule<Generation>[] = [
     *check({ model: id, n }) {
       const most = imageModel(id)?.maxImages;
       if (n === undefined || most === undefined || n <= most) return;
-      yield { path: ['n'], message: `${id} makes ${most} image a request` };
+      yield { path: ['n'], message: `${id} makes ${most} image${most === 1 ? '' : 's'} a request` };
     },
   },
   {
