@@ -130,7 +130,7 @@ export function makeContext({ host, io, globals, signal, events }: Parts): {
     const { clientCert, clientKey } = globals;
     const made = createTransport({
       proxies: proxiesFromEnv(host.env),
-      tuneWasm: host.mayTouchFlags(),
+      tuneV8: host.mayTouchFlags(),
       ...((cacert.value ?? clientCert ?? clientKey) !== undefined && (await tlsOf(cacert.value))),
     });
     closers.push(() => made.close());

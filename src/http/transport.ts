@@ -24,8 +24,8 @@ export interface TransportOptions {
   readonly onConnect?: ((connected: Connected) => void) | undefined;
   /** Largest reply of `exchange`, in bytes, as it came and decoded. */
   readonly replyLimitBytes?: number;
-  /** Keep V8 of Node 20 from optimising the parser during the first reply; on unless told otherwise. */
-  readonly tuneWasm?: boolean;
+  /** Set V8's flags for the first reply and for large ones; on unless told otherwise. */
+  readonly tuneV8?: boolean;
   /** All the roots that are trusted (PEM); the built-in ones when absent. */
   readonly ca?: readonly string[] | undefined;
   /** A client's certificate (PEM), shown to this origin and to no other. */
@@ -41,6 +41,9 @@ export interface Connected {
 
 const REPLY_LIMIT_BYTES = 64 * 1024 * 1024;
 
+/** From so many bytes of replies on the memory of a run is kept small. */
+const MUCH_BYTES = 1024 * 1024;
+
 /** How much of a cut reply is kept to look for an ID in it. */
 const PARTIAL_LIMIT_BYTES = 1024 * 1024;
 
@@ -54,7 +57,9 @@ export function createTransport(options: TransportOptions): Transport {
   const idle = new Map<string, Connection[]>();
   const all = new Set<Connection>();
   let closed = false;
-  let untuned = options.tuneWasm ?? true;
+  const tuneV8 = options.tuneV8 ?? true;
+  let untuned = tuneV8;
+  let cameBytes = 0;
 
   async function connect(request: WireRequest, route: Route): Promise<Connection> {
     const began = steadyMs();
@@ -112,7 +117,12 @@ export function createTransport(options: TransportOptions): Transport {
           }
           handler.onHead(head);
         },
-        onData: (chunk) => handler.onData(chunk),
+        onData(chunk) {
+          const isMuch = cameBytes < MUCH_BYTES && cameBytes + chunk.length >= MUCH_BYTES;
+          cameBytes += chunk.length;
+          if (isMuch && tuneV8) keepYoungSpaceSmall();
+          return handler.onData(chunk);
+        },
       });
     } finally {
       untune?.();
@@ -224,4 +234,13 @@ function tuneFirstReply(): () => void {
   const v8: typeof v8Module = process.getBuiltinModule('node:v8');
   v8.setFlagsFromString('--liftoff-only');
   return () => v8.setFlagsFromString('--no-liftoff-only');
+}
+
+/**
+ * Keeps V8 from growing the space of young objects, which Node 24 grows to a hundred megabytes where a long reply passes
+ * through and nothing of it stays. It costs no time that could be measured.
+ */
+function keepYoungSpaceSmall(): void {
+  const v8: typeof v8Module = process.getBuiltinModule('node:v8');
+  v8.setFlagsFromString('--semi-space-growth-factor=1');
 }

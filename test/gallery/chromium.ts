@@ -44,7 +44,8 @@ export async function openChromium(size = { width: 1280, height: 800 }): Promise
       ...['--disable-background-networking', '--disable-component-update', '--disable-sync', '--mute-audio'],
       ...['--remote-debugging-port=0', `--user-data-dir=${profile}`, 'about:blank'],
     ],
-    { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, HOME: profile } },
+    // Nothing shifts its clock (libfaketime): the pages of one process would wait for another's.
+    { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, LD_PRELOAD: '', HOME: profile } },
   );
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
   const close = async () => {

@@ -2,6 +2,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { expect } from 'vitest';
 import { loadTaskFamily } from '../../src/gateway/families.ts';
+import { trialNames } from '../../src/jobs/save/check-target.ts';
 import { isOpen } from '../../src/jobs/watch/sync.ts';
 import type { Job } from '../../src/ledger/event.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
@@ -170,7 +171,11 @@ async function expectMended(place: World, ran: readonly Ran[], { counts }: Round
       wrong.push(`${job.files[0]?.path} is not what the gateway has`);
     }
   }
-  for (const name of place.files().filter((each) => !names.has(each))) wrong.push(`${name} lies about`);
+  // The trial of a target by one that was killed in it: the next create that comes ten seconds later clears it.
+  const isTrial = (name: string) =>
+    trialNames.includes(name) && fs.statSync(path.join(place.cwd, name)).size <= 1;
+  for (const name of place.files().filter((each) => !names.has(each) && !isTrial(each)))
+    wrong.push(`${name} lies about`);
   if (fs.readFileSync(path.join(place.cwd, 'mine.txt'), 'utf8') !== 'of the user')
     wrong.push('mine.txt changed');
   for (const file of filesUnder(place.dir)) {
