@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { defineCommand } from '../command.ts';
@@ -6,7 +5,7 @@ import { type Shell, shellNames, shellOf, shells } from '../completion/shells.ts
 import { type EnvironmentVariable, readVariable } from '../config/environment.ts';
 import type { Context } from '../context.ts';
 import { diskFault, isDiskFault } from '../disk/disk-fault.ts';
-import { ensureDirectory } from '../disk/durable-directory.ts';
+import { ensureDirectory, replaceFile } from '../disk/durable-directory.ts';
 import { usage } from '../errors.ts';
 import { on } from '../flags/flag.ts';
 import type { Host } from '../host.ts';
@@ -160,15 +159,8 @@ function place(file: string, text: string, force: boolean): NonNullable<Installe
       'move it away, or give --force to overwrite it',
     );
   }
-  const dir = path.dirname(target);
-  ensureDirectory(dir, 0o755);
-  const part = path.join(dir, `.gw-${randomBytes(6).toString('hex')}.part`);
-  try {
-    fs.writeFileSync(part, text, { mode: 0o644, flag: 'wx' });
-    fs.renameSync(part, target);
-  } finally {
-    fs.rmSync(part, { force: true });
-  }
+  ensureDirectory(path.dirname(target), 0o755);
+  replaceFile(target, text, 0o644);
   return old === undefined ? 'new' : 'replaced';
 }
 

@@ -25,6 +25,23 @@ export function syncDirectory(dir: string, files: Pick<typeof fs, 'fsyncSync'> =
   }
 }
 
+/**
+ * Puts a text under a name as a whole, in place of what stands there; not synced, for what can be made anew. Throws the
+ * system's error, and leaves nothing behind then.
+ */
+export function replaceFile(file: string, text: string, mode = 0o600): void {
+  const trial = path.join(
+    path.dirname(file),
+    `.gw-${process.pid}-${Math.random().toString(36).slice(2)}.part`,
+  );
+  try {
+    fs.writeFileSync(trial, text, { mode, flag: 'wx' });
+    fs.renameSync(trial, file);
+  } finally {
+    fs.rmSync(trial, { force: true });
+  }
+}
+
 /** For what is gw's own. */
 const PRIVATE = 0o700;
 

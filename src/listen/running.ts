@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { ensureDirectory } from '../disk/durable-directory.ts';
+import { ensureDirectory, replaceFile } from '../disk/durable-directory.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../disk/lock-file.ts';
 
 // Which listeners of this user run, so that a create can name one (`--callback-url auto`): one file each, readable by this
@@ -23,8 +23,7 @@ export function announce(stateDir: string, url: string, sinceMs: number): () => 
   const file = path.join(dir, `${name}.json`);
   const listener: Listener = { ...ownIdentity(), url, sinceMs };
   // Nobody reads half of it: only names that end in .json are looked at.
-  fs.writeFileSync(`${file}.new`, JSON.stringify(listener), { mode: 0o600, flag: 'wx' });
-  fs.renameSync(`${file}.new`, file);
+  replaceFile(file, JSON.stringify(listener));
   return () => fs.rmSync(file, { force: true });
 }
 

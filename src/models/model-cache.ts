@@ -1,9 +1,9 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { cacheDir, type DirHost } from '../config/dirs.ts';
 import type { Context } from '../context.ts';
-import { ensureDirectory } from '../disk/durable-directory.ts';
+import { ensureDirectory, replaceFile } from '../disk/durable-directory.ts';
 import { type ModelList, modelsList } from '../gateway/models.ts';
 import type { Reply, SendOptions } from '../http/client.ts';
 
@@ -35,16 +35,13 @@ export function readModelCache(host: DirHost, gateway: string): CachedModels | u
 
 /** Keeps a gateway's list, readable by this user only; the file appears whole. */
 export function writeModelCache(host: DirHost, gateway: string, { fetchedAtMs, ids }: CachedModels): void {
-  let part: string | undefined;
   try {
     const file = fileOf(host, gateway);
     ensureDirectory(path.dirname(file));
-    part = `${file}.${randomBytes(6).toString('hex')}.part`;
     const text = JSON.stringify({ version: VERSION, gateway, fetched_at_ms: fetchedAtMs, ids });
-    fs.writeFileSync(part, `${text}\n`, { mode: 0o600, flag: 'wx' });
-    fs.renameSync(part, file);
+    replaceFile(file, `${text}\n`);
   } catch {
-    if (part !== undefined) fs.rmSync(part, { force: true });
+    // The next run asks again.
   }
 }
 

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { World } from '../helpers/gw.ts';
@@ -122,6 +122,9 @@ test('--json is one object a row as it ends; --report holds all of them', async 
   expect(csv[0]).toBe('row,line,key,family,id,status,files,error');
   expect(csv[1]).toMatch(/^1,1,day\/a,gamma,\S+,succeeded,\/.*\.mp4,$/);
   expect(await run(world, '--report', 'report.txt')).toMatchObject({ code: 2 });
+  mkdirSync(path.join(world.cwd, 'folder.csv'));
+  expect((await run(world, '--report', 'folder.csv')).code).not.toBe(0);
+  expect(readdirSync(world.cwd).filter((name) => /\.(tmp|part)$/.test(name))).toEqual([]);
 });
 
 test('a row that fails has a line of its own, the others are saved, and --retry-failed makes it anew', async () => {

@@ -1,10 +1,9 @@
-import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { stateDir } from '../../config/dirs.ts';
 import { readSwitch } from '../../config/environment.ts';
 import type { Context } from '../../context.ts';
 import { diskFault, isDiskFault } from '../../disk/disk-fault.ts';
-import { appendLine, ensureDirectory } from '../../disk/durable-directory.ts';
+import { appendLine, ensureDirectory, replaceFile } from '../../disk/durable-directory.ts';
 import { tryLock } from '../../disk/lock-file.ts';
 import { readLines } from '../../disk/read-lines.ts';
 import { ClosedPipe, GwError, usage } from '../../errors.ts';
@@ -336,12 +335,9 @@ function readHistory(file: string): string[] {
 function shorten(file: string, lines: readonly string[]): void {
   const lock = tryLock(`${file}.lock`);
   if (lock === undefined) return;
-  const fresh = `${file}.next`;
   try {
-    fs.writeFileSync(fresh, lines.map((line) => `${JSON.stringify(line)}\n`).join(''), { mode: 0o600 });
-    fs.renameSync(fresh, file);
+    replaceFile(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
   } finally {
-    fs.rmSync(fresh, { force: true });
     lock.release();
   }
 }

@@ -1,5 +1,6 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { replaceFile } from '../../disk/durable-directory.ts';
 import { usage } from '../../errors.ts';
 import type { RowResult } from './run.ts';
 
@@ -41,9 +42,7 @@ export function openReport(named: string | undefined, cwd: string) {
       const lines = isCsv
         ? [columns.join(','), ...entries.map(csvLine)]
         : entries.map((entry) => JSON.stringify(entry));
-      const fresh = `${file}.${process.pid}.tmp`;
-      fs.writeFileSync(fresh, `${lines.join('\n')}\n`);
-      fs.renameSync(fresh, file);
+      replaceFile(file, `${lines.join('\n')}\n`, 0o666);
     },
   };
 }
