@@ -64,6 +64,10 @@ export class GwError extends Error {
   get exitCode(): number {
     return errorKinds[this.kind].exitCode;
   }
+  /** The same failure with more facts, or in other words. */
+  told(facts: ErrorFacts, message = this.message): GwError {
+    return new GwError(this.kind, message, { ...this.facts, ...facts });
+  }
 }
 
 /** A usage error: bad flags or a request that breaks a documented rule; nothing was sent. */

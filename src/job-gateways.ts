@@ -98,7 +98,5 @@ const noWayTo = ({ id, key, gateway, profile }: Job): GwError =>
     { hint: `give that gateway with --base-url ${gateway} and its key with GW_API_KEY` },
   );
 
-function ofJob(error: unknown, { id, key }: Job): unknown {
-  if (!(error instanceof GwError)) return error;
-  return new GwError(error.kind, error.message, { ...error.facts, taskId: id ?? key });
-}
+const ofJob = (error: unknown, { id, key }: Job): unknown =>
+  error instanceof GwError ? error.told({ taskId: id ?? key }) : error;

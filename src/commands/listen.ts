@@ -243,8 +243,7 @@ class ToldTasks {
 
 const withWay = (error: unknown, ctx: Context): unknown =>
   error instanceof GwError
-    ? new GwError(error.kind, error.message, {
-        ...error.facts,
+    ? error.told({
         hint: error.facts.hint ?? `what it told of is brought home by: ${commandFor('gw jobs sync', ctx)}`,
       })
     : error;

@@ -238,7 +238,7 @@ function waitingText({ body }: WireRequest): string {
 /** Says how often it was tried, where that was more than once. */
 function withCount(error: GwError, retriesDone: number): GwError {
   if (retriesDone === 0) return error;
-  return new GwError(error.kind, `${error.message} (tried ${retriesDone + 1} times)`, error.facts);
+  return error.told({}, `${error.message} (tried ${retriesDone + 1} times)`);
 }
 
 /** The speed of a sandbox; one on another machine has no say, because that would be a way to be asked too often. */

@@ -61,8 +61,7 @@ export async function explainModel(error: unknown, id: string, ctx: ModelContext
   if (!(error instanceof GwError) || !refusals.has(error.facts.status)) return error;
   const listed = await listNow(ctx);
   if (listed === undefined || listed.includes(id)) return error;
-  return new GwError(error.kind, error.message, {
-    ...error.facts,
+  return error.told({
     hint: `the gateway lists no model ${JSON.stringify(id)}: ${nearestModels(id, listed)}`,
   });
 }

@@ -59,7 +59,7 @@ export async function* oneByOne<R>(
 
 function ofAsset(error: unknown, id: string): unknown {
   if (!(error instanceof GwError) || error.facts.taskId !== undefined) return error;
-  return new GwError(error.kind, `${id}: ${error.message}`, { ...error.facts, taskId: id });
+  return error.told({ taskId: id }, `${id}: ${error.message}`);
 }
 
 /** The flag that each field of a library's body is typed with, by its key. */

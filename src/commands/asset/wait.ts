@@ -134,9 +134,9 @@ function outcomeOf(end: WaitEnd, flags: AssetWaitFlags, ctx: Context): Outcome<L
   const value = asset && libraryResult('asset', id, readAsset(asset).status, asset);
   if ('error' in end) {
     const hint = end.error.kind === 'wait_timeout' ? waitCommand([id], flags, ctx) : end.error.facts.hint;
-    const { kind, message, facts } = end.error;
+    const { message } = end.error;
     const named = message.includes(id) ? message : `asset ${id}: ${message}`;
-    const error = new GwError(kind, named, { ...facts, taskId: id, hint });
+    const error = end.error.told({ taskId: id, hint }, named);
     return value ? { value, error } : { error };
   }
   if (end.view.state === 'succeeded') return { ...(value && { value }) };

@@ -1,20 +1,13 @@
 import { type Context, gatewayName, originOfGateway } from '../../context.ts';
 import { familyNames, loadFamily } from '../../gateway/families.ts';
-import { madeNothing } from '../../jobs/create/once.ts';
+import { lastUnderKey, madeNothing } from '../../jobs/create/once.ts';
 import { OLD_AGE } from '../../jobs/job-view.ts';
 import type { Job } from '../../ledger/event.ts';
 import { loadSettled } from '../../ledger/settled.ts';
 
 /** Where the row of a key stands, by the ledger alone. */
-export type RowState = 'saved' | 'running' | 'unsaved' | 'failed' | 'unknown' | 'not_sent';
-export const rowStates: readonly RowState[] = [
-  'saved',
-  'running',
-  'unsaved',
-  'failed',
-  'unknown',
-  'not_sent',
-];
+export const rowStates = ['saved', 'running', 'unsaved', 'failed', 'unknown', 'not_sent'] as const;
+export type RowState = (typeof rowStates)[number];
 
 /** What the ledger knows of a row. */
 export interface KnownRow {
@@ -73,4 +66,11 @@ function stateOf(job: Job, isSettled: (job: Job) => boolean): RowState {
     default:
       return 'failed';
   }
+}
+
+/** The last job of a row's key at the gateway in force, as this machine's ledger has it, and where the next would be made. */
+export async function lastOfRow(key: string, ctx: Context): ReturnType<typeof lastUnderKey> {
+  const origin = originOfGateway(gatewayName(await ctx.settings()));
+  const ledger = await ctx.ledger();
+  return lastUnderKey(origin, key, async (of) => (await ledger.find({ ids: [of] }))[0]);
 }

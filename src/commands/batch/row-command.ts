@@ -9,13 +9,10 @@ import type { RunProgress } from '../../io/io.ts';
 import type { Estimate } from '../../jobs/cost.ts';
 import { fieldDigests } from '../../jobs/create/once.ts';
 import { cleanNameValue, escapePattern } from '../../jobs/save/output-path.ts';
-import type { SharedRate } from '../../jobs/watch/rate.ts';
-import { createTurns, SAVES_AT_ONCE, type Turns } from '../../jobs/watch/turns.ts';
 import { create as imageCreate, edit as imageEdit, native as imageNative } from '../image.ts';
 import { create as alpha } from '../video/alpha.ts';
 import { create as beta } from '../video/beta/create.ts';
 import type { JobResult } from '../video/follow-job.ts';
-import { createFollowers } from '../video/followers.ts';
 import { create as gamma } from '../video/gamma.ts';
 import type { KnownRow } from './known-rows.ts';
 
@@ -129,19 +126,6 @@ function refuseChanged({ key, command, flags }: Row, { fields, id }: KnownRow, b
   );
 }
 
-/** What the rows of a run share. */
-export interface RowWorld {
-  readonly ctx: Context;
-  /** Who saves first. */
-  readonly turns: Turns;
-}
-
-/** Makes what the rows of a run share: one batch of looks, and lanes for downloads. */
-export function rowWorld(ctx: Context, rateOf?: (pool: string) => SharedRate): RowWorld {
-  const turns = createTurns(SAVES_AT_ONCE);
-  return { ctx: { ...ctx, followers: createFollowers(ctx, { turns, ...(rateOf && { rateOf }) }) }, turns };
-}
-
 /** What is said of all rows of a run. */
 export interface RowOptions extends BudgetFlags {
   readonly again?: boolean;
@@ -153,12 +137,15 @@ export interface RowOptions extends BudgetFlags {
   readonly wait?: boolean;
 }
 
-/** Creates a row, waits for it and saves it, or goes on with the job that its key has; as its create prints it. */
+/**
+ * Creates a row, waits for it and saves it, or goes on with the job that its key has; as its create prints it. The followers of
+ * `ctx` are those of all rows: one batch of looks, and lanes for downloads.
+ */
 export async function createRow(
   row: Row,
   manifest: string,
   { rows, named, wait = true, ...limits }: RowOptions,
-  { ctx }: RowWorld,
+  ctx: Context,
 ): Promise<Outcome<JobResult>> {
   const own = contextOf(row, manifest, ctx);
   const command = commandOf(row);

@@ -7,8 +7,10 @@ import { type FlagValues, on, text, whole } from '../../flags/flag.ts';
 import { budgetFlags, eventsFlag } from '../../flags/job-flags.ts';
 import { reportError } from '../../io/error-lines.ts';
 import { durationText } from '../../io/quantity-text.ts';
+import { createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
 import { refuseUnpriced } from '../before-create.ts';
 import { fileLines, type JobResult, resultIn } from '../video/follow-job.ts';
+import { createFollowers } from '../video/followers.ts';
 import { checkRows, Tally } from './check.ts';
 import {
   defaultFlags,
@@ -23,7 +25,7 @@ import {
 import { type KnownRow, knownRows } from './known-rows.ts';
 import { familyOf, placesOf } from './places.ts';
 import { openReport } from './report.ts';
-import { createRow, rowWorld } from './row-command.ts';
+import { createRow } from './row-command.ts';
 
 /** Beside those that hold a slot: rows that wait for the next one, and rows whose outputs are being saved. */
 const BESIDE_SLOTS = 4;
@@ -68,16 +70,8 @@ function refuseApart(flags: RunFlags): void {
 }
 
 /** What is printed of a row as it ends (the contract, section "batch"). */
-export interface RowResult {
-  readonly row: number;
-  readonly line: number;
-  /** The row's key, `NAME/id`. */
-  readonly key: string;
+export interface RowResult extends Pick<Row, 'row' | 'line' | 'key'>, Omit<JobResult, 'id'> {
   readonly id: string | null;
-  readonly family: string;
-  readonly status: string;
-  readonly files: JobResult['files'];
-  readonly record: unknown;
   /** As in the error line; null where the row is saved. */
   readonly error: unknown;
 }
@@ -99,13 +93,12 @@ export const run = defineCommand({
     const flags = typed as RunFlags;
     refuseApart(flags);
     const input = await openRows(args, typed, ctx);
-    const { named, file } = input.manifest;
+    const { named } = input.manifest;
     const report = openReport(flags.report, ctx.host.cwd);
     try {
       const machines = flags.redis === undefined ? undefined : await import('../machines/follow.ts');
       await machines?.refuseUnportable(input, ctx);
-      const known = await knownRows(input.name, ctx);
-      const tally = new Tally(known);
+      const tally = new Tally(await knownRows(input.name, ctx));
       for await (const { line, message } of checkRows(input, tally, ctx)) {
         yield { error: usage(`${named}:${line}: ${message}`) };
       }
@@ -115,13 +108,11 @@ export const run = defineCommand({
       }
       if (tally.rows === 0) throw usage(`${named}: there is no row in it`);
       await refuseUnpriced(await ctx.settings(), tally, flags, ctx);
-      if (machines) {
-        yield* machines.runOnMachines({ ...{ input, flags, known, report, ctx }, rows: tally.rows });
-        return;
-      }
+      const batch = { input, flags, tally, report, ctx };
+      if (machines) return yield* machines.runOnMachines(batch);
       // Said once, and not for each row.
       await ctx.gateway();
-      yield* new BatchRun({ ...{ input, flags, known, tally, report, file, named }, ctx }).outcomes();
+      yield* new BatchRun(batch).outcomes();
     } finally {
       report.write();
       input.close();
@@ -129,14 +120,12 @@ export const run = defineCommand({
   },
 });
 
-interface BatchInput {
+/** A batch whose rows have been checked. */
+export interface Batch {
   readonly input: Awaited<ReturnType<typeof openRows>>;
   readonly flags: RunFlags;
-  readonly known: ReadonlyMap<string, KnownRow>;
   readonly tally: Tally;
   readonly report: ReturnType<typeof openReport>;
-  readonly file: string;
-  readonly named: string;
   readonly ctx: Context;
 }
 
@@ -153,13 +142,13 @@ const endsAll: ReadonlySet<string> = new Set(['auth', 'balance', 'budget']);
 const settles: ReadonlySet<string> = new Set(['rejected', 'not_found', 'unknown_outcome', 'internal']);
 
 class BatchRun {
-  readonly #batch: BatchInput;
-  readonly #counts = { saved: 0, failed: 0, unknown: 0, unsent: 0, before: 0 };
+  readonly #batch: Batch;
+  readonly #counts = { saved: 0, failed: 0, unknown: 0, unsent: 0 };
   #isStopped = false;
   /** Lets go of the creates that wait for what is urgent: it is not begun any more. */
   #release = () => {};
 
-  constructor(batch: BatchInput) {
+  constructor(batch: Batch) {
     this.#batch = batch;
   }
 
@@ -167,20 +156,22 @@ class BatchRun {
     const { flags, tally, ctx, report } = this.#batch;
     const account = (await ctx.settings()).account.value;
     const whole = ctx.io.progress();
-    const world = rowWorld(ctx);
+    const turns = createTurns(SAVES_AT_ONCE);
+    const shared = { ...ctx, followers: createFollowers(ctx, { turns }) };
     // What an earlier run left to be saved is open before the first new row asks.
     const urgent = new Map(
-      [...this.#batch.known].flatMap(([key, { urgentFromMs }]) =>
-        urgentFromMs === undefined ? [] : [[key, world.turns.announce(urgentFromMs)] as const],
+      [...tally.known].flatMap(([key, { urgentFromMs }]) =>
+        urgentFromMs === undefined ? [] : [[key, turns.announce(urgentFromMs)] as const],
       ),
     );
     const startedMs = ctx.clock.steady();
+    this.#counts.saved = tally.savedBefore;
     const draw = () => {
-      const { saved, failed, unknown, unsent, before } = this.#counts;
-      const done = saved + failed + unknown + unsent - before;
-      const left = tally.rows - before - done;
-      const leftMs = done >= 3 ? ((ctx.clock.steady() - startedMs) / done) * left : undefined;
-      whole.whole({ done: done + before, failed: failed + unknown + unsent, total: tally.rows, leftMs });
+      const { saved, failed, unknown, unsent } = this.#counts;
+      const done = saved + failed + unknown + unsent;
+      const now = done - tally.savedBefore;
+      const leftMs = now >= 3 ? ((ctx.clock.steady() - startedMs) / now) * (tally.rows - done) : undefined;
+      whole.whole({ done, failed: failed + unknown + unsent, total: tally.rows, leftMs });
     };
     this.#release = () => {
       for (const done of urgent.values()) done();
@@ -196,11 +187,11 @@ class BatchRun {
           return { pool, most: isDocumented ? atOnce + BESIDE_SLOTS : atOnce };
         },
         atOnce: flags.concurrency ?? Number.POSITIVE_INFINITY,
-        work: (row) => this.#work(row, world).finally(() => urgent.get(row.key)?.()),
+        work: (row) => this.#work(row, shared).finally(() => urgent.get(row.key)?.()),
         isStopped: () => this.#isStopped || ctx.signal.aborted,
       });
       // Rows that an earlier run has saved are not printed, and count for the exit code.
-      if (this.#savedBefore() > 0) yield {};
+      if (tally.savedBefore > 0) yield {};
       for await (const { row, outcome, ms } of results) {
         const result = resultOf(row, outcome);
         this.#count(row, outcome, ms);
@@ -219,12 +210,12 @@ class BatchRun {
 
   /** Jobs that run or wait to be saved come first: what is paid for is brought home before new money is spent. */
   async *#rows(): AsyncGenerator<Row> {
-    const { input, known, flags, report } = this.#batch;
+    const { input, tally, flags, report } = this.#batch;
     const isOpen = (state?: string) => state === 'running' || state === 'unsaved';
     let left = flags.limit ?? Number.POSITIVE_INFINITY;
     for (const pass of ['open', 'rest'] as const) {
       for await (const row of soundRows(input)) {
-        const before = known.get(row.key);
+        const before = tally.known.get(row.key);
         if (pass === 'rest' && before?.state === 'saved') report.add(resultOfKnown(row, before));
         if (before?.state === 'saved' || isOpen(before?.state) !== (pass === 'open')) continue;
         if (left === 0) return;
@@ -234,26 +225,21 @@ class BatchRun {
     }
   }
 
-  #savedBefore(): number {
-    const saved = this.#batch.tally.savedBefore;
-    this.#counts.saved += saved;
-    this.#counts.before = saved;
-    return saved;
-  }
-
-  async #work(row: Row, world: ReturnType<typeof rowWorld>): Promise<Ended> {
-    const { ctx, file, named, flags, tally } = this.#batch;
+  async #work(row: Row, ctx: Context): Promise<Ended> {
+    const { input, flags, tally } = this.#batch;
     const startedMs = ctx.clock.steady();
     const { maxCost, unpriced, retryFailed } = flags;
     const options = {
-      ...{ rows: tally.lastRow, named },
+      ...{ rows: tally.lastRow, named: input.manifest.named },
       ...(retryFailed && { again: true }),
       ...(maxCost && { maxCost }),
       ...(unpriced && { unpriced }),
     };
     try {
       for (;;) {
-        const outcome = await createRow(row, file, options, world).catch((error: unknown) => ({ error }));
+        const outcome: Outcome<JobResult> = await createRow(row, input.manifest.file, options, ctx).catch(
+          (error: unknown) => ({ error }),
+        );
         const { error } = outcome;
         const isLimited = error instanceof GwError && error.kind === 'rate_limited';
         const isOver = this.#isStopped || ctx.signal.aborted;
@@ -292,9 +278,8 @@ class BatchRun {
   /** A failure is told with file and line, which no other message has. */
   #printed(row: Row, result: RowResult, { error }: Outcome<JobResult>): Outcome<RowResult> {
     if (error === undefined) return { value: result };
-    const where = `${this.#batch.named}:${row.line}`;
-    const told =
-      error instanceof GwError ? new GwError(error.kind, `${where}: ${error.message}`, error.facts) : error;
+    const where = `${this.#batch.input.manifest.named}:${row.line}`;
+    const told = error instanceof GwError ? error.told({}, `${where}: ${error.message}`) : error;
     return { value: result, error: told };
   }
 

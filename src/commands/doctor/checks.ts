@@ -116,7 +116,7 @@ async function askGateway(settings: Settings, ctx: Context): Promise<Finding[]> 
 function inWordsOfAddress(error: GwError): GwError {
   if (error.kind !== 'not_found') return error;
   const hint = `what answers there has no ${modelsList.path}: check the base URL and its path (gw config list)`;
-  return new GwError(error.kind, error.message, { ...error.facts, hint });
+  return error.told({ hint });
 }
 
 function checkProxy(settings: Settings, { host }: Context): Finding {

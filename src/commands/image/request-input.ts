@@ -10,7 +10,7 @@ import { sha256OfFile } from '../../media/read-input.ts';
 import { parseReference, shorten } from '../../media/reference.ts';
 import { type MediaInput, type ResolveDeps, resolveMedia } from '../../media/resolve.ts';
 
-export interface InputPlan {
+interface InputPlan {
   /** The body with a stand-in for each file. */
   readonly planned: Readonly<Record<string, unknown>>;
   /** The body with the address of each reference. */
@@ -28,7 +28,7 @@ export interface InputPlan {
   readonly deps: ResolveDeps;
 }
 
-export interface ReadyInput {
+interface ReadyInput {
   readonly input: RequestInput;
   /** Each input image as a name, a URL without query, or a digest. */
   readonly media: readonly KeptReference[];
@@ -42,8 +42,7 @@ export interface ReadyInput {
 export async function requestInput(plan: InputPlan): Promise<ReadyInput> {
   const { planned, references, params, deps } = plan;
   const shared = { ...(params && { params }), ...(planned.stream === true && { stream: true }) };
-  const nullField = Object.keys(planned).find((field) => planned[field] === null);
-  if (goesAsForm({ asked: plan.asForm, references, hasOthers: hasOtherImages(plan), nullField })) {
+  if (goesAsForm(plan)) {
     const { multipart, media, breaches } = await editForm(planned, references, deps);
     return { input: { ...shared, multipart }, media, breaches };
   }
@@ -76,22 +75,15 @@ function hasOtherImages({ base, sets, references }: InputPlan): boolean {
 
 // `gw image edit` as form data: files go out from disk as they are, so a request of any size takes little memory.
 
-export interface FormChoice {
-  /** `--multipart`, `--no-multipart`, or neither. */
-  readonly asked: boolean | undefined;
-  readonly references: readonly MediaInput[];
-  /** Images or a mask that --body or --set put into the body. */
-  readonly hasOthers: boolean;
-  /** A field that is null, which no text can say. */
-  readonly nullField?: string | undefined;
-}
-
 /**
  * Whether an edit goes out as a form: asked for, or by default where every image and the mask are local files.
- * Throws `usage` where --multipart is asked for and something is no local file, or null.
+ * Throws `usage` where --multipart is asked for and something is no local file, or null, which no text can say.
  */
-function goesAsForm({ asked, references, hasOthers, nullField }: FormChoice): boolean {
+function goesAsForm(plan: InputPlan): boolean {
+  const { asForm: asked, references, planned } = plan;
   if (asked === false) return false;
+  const hasOthers = hasOtherImages(plan);
+  const nullField = Object.keys(planned).find((field) => planned[field] === null);
   const remote = references.find((input) => !isLocalFile(input));
   if (asked && remote) {
     throw usage(
@@ -114,13 +106,6 @@ function goesAsForm({ asked, references, hasOthers, nullField }: FormChoice): bo
   return references.length > 0 && !remote && !hasOthers && nullField === undefined;
 }
 
-/** The form of an edit, what the ledger keeps of its files, and what is wrong with them, a sentence each. */
-export interface EditForm {
-  readonly multipart: MultipartBody;
-  readonly media: readonly KeptReference[];
-  readonly breaches: readonly string[];
-}
-
 /**
  * Looks at each file and lays out the form: text fields, then the images in their order, then the mask.
  * Throws `usage` for a file that is missing, unreadable, empty or no regular file.
@@ -129,7 +114,7 @@ async function editForm(
   body: Readonly<Record<string, unknown>>,
   references: readonly MediaInput[],
   deps: ResolveDeps,
-): Promise<EditForm> {
+): Promise<Omit<ReadyInput, 'input'> & { readonly multipart: MultipartBody }> {
   const fields: MultipartField[] = editFormTexts(body).map(([name, value]) => ({ name, value }));
   const media: KeptReference[] = [];
   const breaches: string[] = [];

@@ -6,6 +6,7 @@ import { SLOW_ANSWER_SILENCE_MS } from '../../config/table.ts';
 import { type Access, type Context, tellIfInterrupted } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import type { FlagOfPath } from '../../flags/breaches.ts';
+import { flagName } from '../../flags/flag.ts';
 import { type BudgetFlags, type OnceFlags, type SaveFlags, sidecarBy } from '../../flags/job-flags.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import { EDIT_MASK_FIELD } from '../../gateway/image/create.ts';
@@ -166,15 +167,7 @@ function intentOf(
 
 const NUMBERED = '{id}-{index}.{ext}';
 
-export interface OutputFlags {
-  readonly out?: string | undefined;
-  readonly force?: boolean | undefined;
-  readonly preview?: boolean | undefined;
-  readonly keepPartials?: boolean | undefined;
-  readonly events?: boolean | undefined;
-  readonly once?: string | undefined;
-  readonly sidecar?: boolean | undefined;
-}
+type OutputFlags = SaveFlags & OnceFlags & { readonly preview?: boolean; readonly keepPartials?: boolean };
 
 interface OutputPlan {
   readonly save: SavePlan;
@@ -213,14 +206,8 @@ function refuseWithStdout(flags: OutputFlags, images: number, printing: string |
   if (images > 1) {
     throw usage(`--out -: stdout takes one image, and ${images} are asked for`, 'name a directory instead');
   }
-  const flag = flags.keepPartials
-    ? '--keep-partials'
-    : flags.preview
-      ? '--preview'
-      : flags.once !== undefined
-        ? '--once'
-        : flags.sidecar
-          ? '--sidecar'
-          : undefined;
+  const needsDisk = ['keepPartials', 'preview', 'once', 'sidecar'] as const;
+  const key = needsDisk.find((each) => flags[each] !== undefined && flags[each] !== false);
+  const flag = key && flagName(key);
   if (flag) throw usage(`--out -: ${flag} needs the image on disk`, `leave out ${flag}, or name a file`);
 }

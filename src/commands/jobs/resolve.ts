@@ -86,13 +86,10 @@ async function adopt(known: KnownJob, id: string, ctx: Context): Promise<void> {
 }
 
 /** A task that is not there leaves the job as it was. */
-function unchanged(error: unknown, key: string): unknown {
-  if (!(error instanceof GwError) || error.kind !== 'not_found') return error;
-  return new GwError(error.kind, error.message, {
-    ...error.facts,
-    hint: `check the ID; job ${key} stays as it was`,
-  });
-}
+const unchanged = (error: unknown, key: string): unknown =>
+  error instanceof GwError && error.kind === 'not_found'
+    ? error.told({ hint: `check the ID; job ${key} stays as it was` })
+    : error;
 
 /** Another gw may be looking for the job at this moment, or still be creating it; its word comes first. */
 async function whileHeld(

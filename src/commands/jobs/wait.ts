@@ -100,8 +100,8 @@ function* endOfTimedOut(
   const hint = `${outcomes.length} jobs go on; pick them up with: ${next}`;
   for (const [at, { value, error }] of outcomes.entries()) {
     if (!isTimeout(error)) continue;
-    const facts = { ...error.facts, hint: at === outcomes.length - 1 ? hint : undefined };
-    yield { ...(value && { value }), error: new GwError(error.kind, error.message, facts) };
+    const told = error.told({ hint: at === outcomes.length - 1 ? hint : undefined });
+    yield { ...(value && { value }), error: told };
   }
 }
 

@@ -4,39 +4,19 @@ import { unportable } from '../../batch/portable.ts';
 import { type Row, readRows } from '../../batch/rows.ts';
 import type { Outcome } from '../../command.ts';
 import { trustedStateDir } from '../../config/dirs.ts';
-import { type Context, gatewayName, originOfGateway } from '../../context.ts';
+import type { Context } from '../../context.ts';
 import { appendLine, ensureDirectory } from '../../disk/durable-directory.ts';
 import { type ErrorKind, errorKinds, GwError, Interrupted, usage } from '../../errors.ts';
-import { lastUnderKey } from '../../jobs/create/once.ts';
 import { jsonOf } from '../../json-text.ts';
 import { digestOf, isOver, type LogEntry, type RowRecord, type ToldError } from '../../machines/row.ts';
-import { noteSum, type openRows, runCommand, soundRows } from '../batch/flags.ts';
-import type { KnownRow } from '../batch/known-rows.ts';
+import { noteSum, runCommand, soundRows } from '../batch/flags.ts';
+import { type KnownRow, lastOfRow } from '../batch/known-rows.ts';
 import { familyOf, placesOf } from '../batch/places.ts';
-import type { openReport } from '../batch/report.ts';
 import { creates } from '../batch/row-command.ts';
-import type { RowResult } from '../batch/run.ts';
+import type { Batch, RowResult } from '../batch/run.ts';
 import { type OpenQueue, openQueue } from './open.ts';
 
 // A batch on the queue, from the machine that has the manifest: its rows are handed over and followed.
-
-type Input = Awaited<ReturnType<typeof openRows>>;
-
-export interface FollowInput {
-  readonly input: Input;
-  readonly flags: {
-    readonly redis?: string;
-    readonly detach?: boolean;
-    readonly refill?: boolean;
-    readonly retryFailed?: boolean;
-    readonly limit?: number;
-  };
-  /** What this machine's ledger knows of the rows. */
-  readonly known: ReadonlyMap<string, KnownRow>;
-  readonly rows: number;
-  readonly report: ReturnType<typeof openReport>;
-  readonly ctx: Context;
-}
 
 /** Rows that are handed over in one go. */
 const AT_ONCE = 200;
@@ -45,17 +25,17 @@ const BLOCK_MS = 1_000;
 const RESCAN_MS = 10_000;
 
 /** `gw batch run --redis`: hands the rows over and follows them, wherever they are worked on. */
-export async function* runOnMachines(input: FollowInput): AsyncGenerator<Outcome<RowResult>> {
-  const queue = await openQueue(input.flags.redis ?? '', input.ctx);
+export async function* runOnMachines(batch: Batch): AsyncGenerator<Outcome<RowResult>> {
+  const queue = await openQueue(batch.flags.redis ?? '', batch.ctx);
   try {
-    yield* new BatchOnQueue(input, queue).outcomes();
+    yield* new BatchOnQueue(batch, queue).outcomes();
   } finally {
     await queue.close().catch(() => {});
   }
 }
 
 /** Throws `usage` for the first row that must not, or cannot, be worked on elsewhere. */
-export async function refuseUnportable(input: Input, ctx: Context): Promise<void> {
+export async function refuseUnportable(input: Batch['input'], ctx: Context): Promise<void> {
   for await (const row of readRows(input)) {
     // What is wrong with the row itself is told with all that is wrong with others.
     if ('faults' in row) continue;
@@ -65,7 +45,7 @@ export async function refuseUnportable(input: Input, ctx: Context): Promise<void
 }
 
 class BatchOnQueue {
-  readonly #in: FollowInput;
+  readonly #batch: Batch;
   readonly #queue: OpenQueue;
   readonly #memory: Memory;
   /** Rows that are not over, by their keys. */
@@ -73,14 +53,14 @@ class BatchOnQueue {
   readonly #counts = { saved: 0, failed: 0, unknown: 0, cancelled: 0, before: 0, handedOver: 0 };
   readonly #settled: Outcome<RowResult>[] = [];
 
-  constructor(input: FollowInput, queue: OpenQueue) {
-    this.#in = input;
+  constructor(batch: Batch, queue: OpenQueue) {
+    this.#batch = batch;
     this.#queue = queue;
-    this.#memory = new Memory(input.input.name, input.ctx);
+    this.#memory = new Memory(batch.input.name, batch.ctx);
   }
 
   async *outcomes(): AsyncGenerator<Outcome<RowResult>> {
-    const { input, ctx, flags } = this.#in;
+    const { input, ctx, flags } = this.#batch;
     const since = await this.#queue.store.lastEvent(input.name);
     let chunk: Row[] = [];
     for await (const row of soundRows(input)) {
@@ -104,19 +84,19 @@ class BatchOnQueue {
       return;
     }
     yield* this.#follow(since);
-    noteSum(input, this.#in.rows, this.#counts, { left: 'done', redis: ' --redis' }, ctx);
+    noteSum(input, this.#batch.tally.rows, this.#counts, { left: 'done', redis: ' --redis' }, ctx);
   }
 
   /** Puts those of some rows on the queue that are not there; what is over is settled. */
   async #handOver(rows: readonly Row[]): Promise<void> {
-    const { known, flags } = this.#in;
+    const { tally, flags } = this.#batch;
     const { store, engine } = this.#queue;
     const records = await store.read(rows.map(({ key }) => key));
     const fresh: Row[] = [];
     const tickets: { key: string; round: number; queue: string }[] = [];
     for (const [at, row] of rows.entries()) {
       const record = records[at];
-      const local = known.get(row.key);
+      const local = tally.known.get(row.key);
       const told = this.#memory.of(row.key);
       if (record) {
         const now = await this.#takeUp(row, record);
@@ -125,7 +105,7 @@ class BatchOnQueue {
       } else if (told?.saved || local?.state === 'saved') {
         this.#counts.saved += 1;
         this.#counts.before += 1;
-        this.#in.report.add({ ...this.#resultOf(row, undefined), ...(told?.saved ?? fromLedger(local)) });
+        this.#batch.report.add({ ...this.#resultOf(row, undefined), ...(told?.saved ?? fromLedger(local)) });
       } else if (local?.state === 'unknown') this.#settle(row, undefined, unknownHere);
       else if (told && !flags.refill && local?.state !== 'running' && local?.state !== 'unsaved') {
         this.#settle(row, undefined, forgotten);
@@ -136,7 +116,7 @@ class BatchOnQueue {
     // Durable here first: a queue that forgets them is then found out.
     this.#memory.handedOver(fresh.map(({ key }) => key));
     for (const row of fresh) {
-      const record = await this.#recordOf(row, known.get(row.key));
+      const record = await this.#recordOf(row, tally.known.get(row.key));
       await store.handOver(record, this.#queue.host);
       tickets.push({ key: row.key, round: record.round, queue: record.pool });
       this.#open.set(row.key, row);
@@ -147,12 +127,10 @@ class BatchOnQueue {
 
   /** A row that the queue has: what is over and wanted again is put back; undefined where nothing is left to do. */
   async #takeUp(row: Row, record: RowRecord): Promise<RowRecord | undefined> {
-    const { flags, input } = this.#in;
+    const { flags, input } = this.#batch;
     const { store, host } = this.#queue;
-    if (
-      JSON.stringify(record.row.flags) !== JSON.stringify(row.flags) ||
-      record.row.command !== row.command
-    ) {
+    const asked = ({ command, flags }: Row) => JSON.stringify([command, flags]);
+    if (asked(record.row) !== asked(row)) {
       throw usage(
         `${input.manifest.named}:${row.line}: the row has changed since it was handed over (${row.key})`,
         'give the row another id to make a new job, or write it as it was',
@@ -166,14 +144,9 @@ class BatchOnQueue {
       return now;
     };
     if (record.state === 'cancelled') return put('again', {});
-    if (
-      record.state === 'failed' &&
-      record.id !== undefined &&
-      record.family !== 'image' &&
-      canGoOn(record.error)
-    ) {
+    const isTask = record.id !== undefined && record.family !== 'image';
+    if (record.state === 'failed' && isTask && goesOn.has(record.error?.kind ?? ''))
       return put('resumed', {});
-    }
     if (record.state === 'failed' && flags.retryFailed) return put('again', { again: true, id: '' });
     if (record.state === 'unknown') {
       const id = await this.#idInReach(row.key);
@@ -186,23 +159,20 @@ class BatchOnQueue {
     if (record.state === 'saved' && this.#memory.of(row.key)?.saved) {
       this.#counts.before += 1;
       this.#counts.saved += 1;
-      this.#in.report.add(this.#resultOf(row, record));
+      this.#batch.report.add(this.#resultOf(row, record));
     } else this.#settle(row, record);
     return undefined;
   }
 
   /** The task that this machine's ledger knows of a row. */
   async #idInReach(key: string): Promise<string | undefined> {
-    const { ctx } = this.#in;
-    const origin = originOfGateway(gatewayName(await ctx.settings()));
-    const ledger = await ctx.ledger();
-    const { current } = await lastUnderKey(origin, key, async (of) => (await ledger.find({ ids: [of] }))[0]);
+    const { current } = await lastOfRow(key, this.#batch.ctx);
     return current?.family === 'image' ? undefined : current?.id;
   }
 
   /** A new row; one that this machine has created before goes on with its task. */
   async #recordOf(row: Row, local: KnownRow | undefined): Promise<RowRecord> {
-    const { flags, rows, input } = this.#in;
+    const { flags, tally, input } = this.#batch;
     const family = familyOf(row.command);
     const task = { family, settings: { resolution: row.flags.resolution } };
     const isMade = (local?.state === 'running' || local?.state === 'unsaved') && family !== 'image';
@@ -210,7 +180,7 @@ class BatchOnQueue {
       state: isMade ? 'running' : 'waiting',
       ...(isMade && { id: local.id, status: local.status }),
       round: 0,
-      ...{ row, rows, family, named: input.manifest.named },
+      ...{ row, rows: tally.rows, family, named: input.manifest.named },
       again: flags.retryFailed === true,
       pool: placesOf(task, this.#queue.account).pool,
       files: [],
@@ -218,7 +188,7 @@ class BatchOnQueue {
   }
 
   async *#follow(from: string): AsyncGenerator<Outcome<RowResult>> {
-    const { ctx, input } = this.#in;
+    const { ctx, input } = this.#batch;
     const { store, engine } = this.#queue;
     const { timeoutMs } = await ctx.settings();
     if (this.#open.size > 0 && (await engine.workers())?.length === 0) {
@@ -263,7 +233,7 @@ class BatchOnQueue {
     bars.whole({
       done: saved + failed + unknown + cancelled,
       failed: failed + unknown,
-      total: this.#in.rows,
+      total: this.#batch.tally.rows,
     });
   }
 
@@ -280,7 +250,7 @@ class BatchOnQueue {
 
   /** A step as an event, with --events. */
   async #tell({ at, key, entry }: { at: string; key: string; entry: Omit<LogEntry, 't'> }): Promise<void> {
-    const { ctx } = this.#in;
+    const { ctx } = this.#batch;
     const row = this.#open.get(key);
     if (!ctx.events || !row) return;
     const words: Partial<Record<LogEntry['step'], string>> = {
@@ -303,7 +273,7 @@ class BatchOnQueue {
 
   /** What came of a row is printed and counted; `error` where the queue does not know it. */
   #settle(row: Row, record: RowRecord | undefined, error?: ToldError): void {
-    const { ctx, input, report } = this.#in;
+    const { ctx, input, report } = this.#batch;
     const told = error ?? record?.error;
     const result = { ...this.#resultOf(row, record), error: told ?? null };
     this.#open.delete(row.key);
@@ -327,7 +297,7 @@ class BatchOnQueue {
   #savedEvent(row: Row, { id, family }: RowResult, file: object): object {
     return {
       event: 'saved',
-      t: new Date(this.#in.ctx.clock.now()).toISOString(),
+      t: new Date(this.#batch.ctx.clock.now()).toISOString(),
       family,
       key: row.key,
       id,
@@ -352,11 +322,11 @@ class BatchOnQueue {
   }
 
   #commandLine(): string {
-    return runCommand(this.#in.input, ' --redis', this.#in.ctx);
+    return runCommand(this.#batch.input, ' --redis', this.#batch.ctx);
   }
 
   #interrupted(): unknown {
-    const { reason } = this.#in.ctx.signal;
+    const { reason } = this.#batch.ctx.signal;
     return reason instanceof Interrupted
       ? new Interrupted(reason.signal, `follow them with: ${this.#commandLine()}`, 'the workers go on')
       : reason;
@@ -376,7 +346,6 @@ const goesOn: ReadonlySet<string> = new Set([
   'rate_limited',
   'internal',
 ]);
-const canGoOn = (error: ToldError | undefined): boolean => error !== undefined && goesOn.has(error.kind);
 
 const unknownError = (message: string, hint: string): ToldError => ({
   kind: 'unknown_outcome',

@@ -1,17 +1,17 @@
 import * as path from 'node:path';
 import { unportable } from '../../batch/portable.ts';
 import type { Outcome } from '../../command.ts';
-import { type Access, type Context, originOfGateway } from '../../context.ts';
+import type { Access, Context } from '../../context.ts';
 import { GwError, Interrupted, usage } from '../../errors.ts';
 import { once } from '../../host.ts';
 import { reportError, safeReport } from '../../io/error-lines.ts';
 import { holdWhenFree } from '../../jobs/create/hold-job.ts';
-import { lastUnderKey } from '../../jobs/create/once.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
 import type { Job } from '../../ledger/event.ts';
 import { type CarriedJob, type RowRecord, type ToldError, withoutLinks } from '../../machines/row.ts';
 import { type Brought, type Followed, type Hands, type Made, TakenAway } from '../../machines/work.ts';
-import { createRow, creates, flagsOf, type RowWorld } from '../batch/row-command.ts';
+import { lastOfRow } from '../batch/known-rows.ts';
+import { createRow, creates, flagsOf } from '../batch/row-command.ts';
 import { withFamilies } from '../jobs/find-jobs.ts';
 import { endedOutcome, taskJob } from '../jobs/task-job.ts';
 import { followFromFlags, type JobResult, resultIn, waitDeadlineMs } from '../video/follow-job.ts';
@@ -21,8 +21,8 @@ import { followFromFlags, type JobResult, resultIn, waitDeadlineMs } from '../vi
 
 /** What the hands are given beside the row. */
 export interface HandsInput {
-  /** Of the whole worker. */
-  readonly world: RowWorld;
+  /** Of the whole worker, with the followers of all its rows. */
+  readonly ctx: Context;
   /** Where the rows' files are. */
   readonly root: string;
   /** Where outputs go of rows that do not say. */
@@ -46,22 +46,14 @@ const endsAll: ReadonlySet<string> = new Set(['auth', 'balance', 'budget']);
 
 /** The hands of one row. */
 export function handsOf(input: HandsInput): Hands {
-  const ctx: Context = { ...input.world.ctx, signal: input.signal };
+  const ctx: Context = { ...input.ctx, signal: input.signal };
   const rowOf = ({ row }: RowRecord) => ({
     ...row,
     flags: { ...(input.out && { out: input.out }), ...row.flags },
   });
 
   /** The job of the row in this machine's ledger, as it stands. */
-  const known = async (record: RowRecord) => {
-    const { name } = await ctx.gateway();
-    const ledger = await ctx.ledger();
-    return lastUnderKey(
-      originOfGateway(name),
-      record.row.key,
-      async (key) => (await ledger.find({ ids: [key] }))[0],
-    );
-  };
+  const known = ({ row }: RowRecord) => lastOfRow(row.key, ctx);
 
   /** The row's job in this machine's ledger; one that another machine made is taken in with what it carried. */
   const jobOf = async (record: RowRecord, id: string): Promise<Job> => {
@@ -152,8 +144,8 @@ export function handsOf(input: HandsInput): Hands {
       const { rows, again, named } = record;
       const options = { rows, again, named, wait: false };
       const file = path.join(input.root, '-');
-      const world = { ...input.world, ctx: { ...ctx, gateway: guarded } };
-      const outcome: Outcome<JobResult> = await createRow(rowOf(record), file, options, world).catch(
+      const own = { ...ctx, gateway: guarded };
+      const outcome: Outcome<JobResult> = await createRow(rowOf(record), file, options, own).catch(
         (error: unknown) => ({ error }),
       );
       const { error } = outcome;
@@ -235,7 +227,7 @@ export function handsOf(input: HandsInput): Hands {
 }
 
 const underKey = ({ row }: RowRecord, error: unknown): unknown =>
-  error instanceof GwError ? new GwError(error.kind, `${row.key}: ${error.message}`, error.facts) : error;
+  error instanceof GwError ? error.told({}, `${row.key}: ${error.message}`) : error;
 
 function followersOf(ctx: Context): NonNullable<Context['followers']> {
   if (!ctx.followers) throw new Error('the rows of a worker share their followers');

@@ -3,13 +3,14 @@ import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError } from '../../errors.ts';
 import { once } from '../../host.ts';
-import { SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
+import { createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
 import type { Given, Put } from '../../machines/engine.ts';
 import { PoolRate } from '../../machines/rates.ts';
 import type { Changes, RowRecord, Step } from '../../machines/row.ts';
 import { type Desk, workOn } from '../../machines/work.ts';
-import { rowWorld, silent } from '../batch/row-command.ts';
+import { silent } from '../batch/row-command.ts';
 import type { JobResult } from '../video/follow-job.ts';
+import { createFollowers } from '../video/followers.ts';
 import { handsOf } from './hands.ts';
 import { type OpenQueue, ratePoolOf } from './open.ts';
 
@@ -35,7 +36,8 @@ export class WorkerRun {
   readonly #queue: OpenQueue;
   readonly #flags: WorkerFlags;
   readonly #ctx: Context;
-  readonly #world: ReturnType<typeof rowWorld>;
+  /** For the rows. */
+  readonly #rowCtx: Context;
   readonly #rates = new Map<string, PoolRate>();
   readonly #outcomes: Outcome<JobResult>[] = [];
   /** What ends the work on a row, by its key. */
@@ -57,7 +59,9 @@ export class WorkerRun {
       const own = await ctx.settings();
       return { ...own, account: { ...own.account, value: queue.account } };
     });
-    this.#world = rowWorld({ ...ctx, io: quiet, settings }, (pool) => this.#rate(pool));
+    const own = { ...ctx, io: quiet, settings };
+    const shared = { turns: createTurns(SAVES_AT_ONCE), rateOf: (pool: string) => this.#rate(pool) };
+    this.#rowCtx = { ...own, followers: createFollowers(own, shared) };
     ctx.signal.addEventListener('abort', () => this.#wake(), { once: true });
   }
 
@@ -170,7 +174,7 @@ export class WorkerRun {
         found: (made) => this.#found(record, made),
       };
       const hands = handsOf({
-        world: this.#world,
+        ctx: this.#rowCtx,
         root: path.resolve(this.#ctx.host.cwd, this.#flags.root ?? '.'),
         out: this.#flags.out,
         signal,

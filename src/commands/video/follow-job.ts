@@ -207,9 +207,5 @@ function withWayBack(error: unknown, family: string, id: string, ctx: Context): 
   if (error instanceof Interrupted) return new Interrupted(error.signal, pickUp, 'the job goes on');
   if (!(error instanceof GwError) || error.kind === 'task_failed') return error;
   const next = error.kind === 'download' ? 'gw jobs sync tries again' : `the job goes on; ${pickUp}`;
-  return new GwError(error.kind, error.message, {
-    ...error.facts,
-    taskId: id,
-    hint: error.facts.hint ?? next,
-  });
+  return error.told({ taskId: id, hint: error.facts.hint ?? next });
 }

@@ -68,5 +68,5 @@ export async function* showQueries(
 /** An error that says which task it concerns. */
 export function ofTask(error: unknown, taskId: string): unknown {
   if (!(error instanceof GwError) || error.facts.taskId !== undefined) return error;
-  return new GwError(error.kind, error.message, { ...error.facts, taskId });
+  return error.told({ taskId });
 }

@@ -35,9 +35,9 @@ export function explainOtherKey(
 ): unknown {
   if (!(error instanceof GwError) || error.kind !== 'not_found' || !isOtherKey(job, inUse)) return error;
   const { id = job.key, profile } = job;
-  return new GwError(error.kind, `${error.message} with this key, but ${id} was made with another key`, {
-    ...error.facts,
-    taskId: id,
-    hint: `it was made under profile ${profile}: use the key of then, with --profile, GW_API_KEY or --api-key-file`,
-  });
+  const hint = `it was made under profile ${profile}: use the key of then, with --profile, GW_API_KEY or --api-key-file`;
+  return error.told(
+    { taskId: id, hint },
+    `${error.message} with this key, but ${id} was made with another key`,
+  );
 }

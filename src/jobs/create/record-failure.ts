@@ -58,10 +58,7 @@ export function recordFailure(
 /** Without --queue a 429 may only mean that no slot is free. */
 function withQueueHint(error: GwError): GwError {
   const hint = [error.facts.hint, 'with --queue gw waits for a free slot before it sends'];
-  return new GwError(error.kind, error.message, {
-    ...error.facts,
-    hint: hint.filter((part) => part !== undefined).join('; '),
-  });
+  return error.told({ hint: hint.filter((part) => part !== undefined).join('; ') });
 }
 
 /** What a complete 2xx reply that names no task says of an error: no refusal by the document, but worth reading. */
