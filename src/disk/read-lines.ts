@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import { errorCode } from '../errors.ts';
 
-const chunkBytes = 1 << 18;
+const chunkBytes = 1 << 16;
 /** Longer than any reply that is kept; a longer "line" is damage and is dropped piece by piece. */
 const maxLineBytes = 96 << 20;
 

@@ -2,17 +2,25 @@ import * as crypto from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { crc32 } from 'node:zlib';
-import type { JobState } from './event.ts';
+import type { Job, JobState } from './event.ts';
+import type { Wanted } from './ledger.ts';
 
 // What the journals say, in one line a job: who it is, where it stands and where its lines are. The file saves reading and
 // nothing else: the journals decide, and one that is missing, stale, damaged or of another build is made anew from them.
+//
+// It is made of blocks, each read and summed only when it is asked for: the rows of the jobs, about in the order of time, and
+// their names, sorted. At the end stand a table of the blocks and where it begins.
 
-/** Raised whenever a row, or what makes a job settled, changes. */
-const FORMAT = 'gw-index-1';
+/** Raised whenever a row, a name, or what makes a job settled, changes. */
+const FORMAT = 'gw-index-2';
 const NAME = 'index';
 const FRESH = /^index\.[0-9a-f]+\.fresh$/;
 /** What a killed process was writing is put away after this time. */
 const ABANDONED_MS = 600_000;
+const ROWS_A_BLOCK = 256;
+const NAMES_A_BLOCK = 512;
+/** While the index is made, its names are in runs; as many of about one length become one. */
+const MOST_ALIKE = 16;
 
 /** How much of a journal the rows stand for. */
 export interface ReadJournal {
@@ -22,18 +30,18 @@ export interface ReadJournal {
   readonly bytes: number;
   /** How many newlines stand in them. */
   readonly newlines: number;
-  /** A digest of what stands before that byte: a number that was given to another file does not bring the same text. */
-  readonly tail: string;
+  /** A sum of what stands before that byte: a number that was given to another file does not bring the same text. */
+  readonly tail: number;
 }
 
 /** A stretch of a journal that holds lines of a job: the journal's place in the list, first and last byte. */
-export type Span = [journal: number, startByte: number, endByte: number];
+export type Span = readonly [journal: number, startByte: number, endByte: number];
 
 /** A job as far as it can be told without its lines. */
 export interface Row {
+  /** Its place among the rows, which it keeps. */
+  readonly slot: number;
   readonly key: string;
-  readonly id: string | undefined;
-  readonly externalId: string | undefined;
   readonly createdAtMs: number;
   readonly state: JobState;
   readonly family: string;
@@ -42,78 +50,394 @@ export interface Row {
   readonly spans: readonly Span[];
 }
 
-export interface IndexContent {
+/** The index is damaged, or that of other journals. */
+export class StaleIndex extends Error {}
+
+class TwoRows extends Error {}
+
+/** Lines that stand together: in memory since they were made, or in the file. */
+interface Block {
+  readonly bytes: number;
+  /** Tells of damage. */
+  readonly sum: number;
+  read(): Buffer;
+}
+interface RowBlock extends Block {
+  /** How many of its jobs are not settled. */
+  readonly open: number;
+  /** When the newest of its jobs was created. */
+  readonly newestMs: number;
+}
+interface NameBlock extends Block {
+  readonly first: string;
+}
+
+/** What the blocks are, in the order in which they stand in the file. */
+interface Table {
+  readonly facts: IndexFacts;
+  readonly count: number;
+  readonly rows: readonly (readonly [bytes: number, sum: number, open: number, newestMs: number])[];
+  readonly names: readonly (readonly [bytes: number, sum: number, first: string])[];
+}
+/** The format, and how long the table before it is and its sum. */
+const TRAILER_BYTES = 40;
+
+export interface IndexFacts {
   readonly journals: readonly ReadJournal[];
   /** The lines that could not be read: the journal's place in the list, and the line's number from 1. */
   readonly unreadable: readonly (readonly [journal: number, line: number])[];
-  readonly count: number;
-  /** The rows, oldest first, each a line: to be searched, not to be parsed. */
-  readonly rows: Buffer;
 }
 
-export const emptyIndex: IndexContent = { journals: [], unreadable: [], count: 0, rows: Buffer.alloc(0) };
+/** What goes into the index of one job, and takes the place of the row of its slot. */
+export interface NewRow {
+  readonly key: string;
+  readonly id: string | undefined;
+  readonly externalId: string | undefined;
+  readonly slot: number | undefined;
+  /** Of `rowText`; undefined where no line says that there is a job. */
+  readonly text: string | undefined;
+}
 
-/** How a row starts that is not settled. */
-export const OPEN_ROW = '[0,';
+/** A row without its slot, as it is kept. */
+export const rowText = (
+  { createdAtMs, key, state, family }: Job,
+  isSettled: boolean,
+  spans: readonly Span[],
+): string => JSON.stringify([isSettled ? 1 : 0, createdAtMs, key, state, family, ...spans.flat()]);
+const OPEN_ROW = '[0,';
+const createdAtIn = (text: string): number => Number(text.slice(OPEN_ROW.length, text.indexOf(',', 3)));
 
-export const rowText = (row: Row): string =>
-  `${JSON.stringify([
-    row.isSettled ? 1 : 0,
-    row.key,
-    row.id ?? 0,
-    row.externalId ?? 0,
-    row.createdAtMs,
-    row.state,
-    row.family,
-    ...row.spans.flat(),
-  ])}\n`;
-
-/** Reads a row that `rowText` wrote; the file's checksum has been looked at. */
-export function readRow(text: string): Row {
-  const [settled, key, id, externalId, createdAtMs, state, family, ...flat] = JSON.parse(text);
+function rowOf(text: string, slot: number): Row {
+  const [settled, createdAtMs, key, state, family, ...flat] = JSON.parse(text);
   const spans: Span[] = [];
   for (let at = 0; at < flat.length; at += 3) spans.push([flat[at], flat[at + 1], flat[at + 2]]);
-  return {
-    ...{ key, id: id || undefined, externalId: externalId || undefined },
-    ...{ createdAtMs, state, family, isSettled: settled === 1, spans },
-  };
+  return { slot, key, createdAtMs, state, family, isSettled: settled === 1, spans };
 }
 
-/** The index of a ledger as it was written last; undefined where there is none that can be used. */
-export function readIndex(dir: string): IndexContent | undefined {
-  try {
-    const bytes = fs.readFileSync(path.join(dir, NAME));
-    const headEnd = bytes.indexOf(0x0a);
-    const [format, sum] = bytes.toString('latin1', 0, headEnd).split(' ');
-    const body = bytes.subarray(headEnd + 1);
-    if (format !== FORMAT || sum !== crc32(body).toString(16)) return undefined;
-    const factsEnd = body.indexOf(0x0a);
-    const { journals, unreadable, count } = JSON.parse(body.toString('utf8', 0, factsEnd));
-    return { journals, unreadable, count, rows: body.subarray(factsEnd + 1) };
-  } catch {
+type Aged = Pick<Row, 'createdAtMs' | 'spans'>;
+
+/** Older first; of equal times the one that was seen first. */
+export function byAge(left: Aged, right: Aged): number {
+  const [leftAt = [0, 0, 0], rightAt = [0, 0, 0]] = [left.spans[0], right.spans[0]];
+  return left.createdAtMs - right.createdAtMs || leftAt[0] - rightAt[0] || leftAt[1] - rightAt[1];
+}
+
+// A name is kept as JSON, a comma and the slot of its job. A mark behind tells a key, one before it an external ID.
+const KEY_MARK = '!';
+const named = (name: string): string => `${JSON.stringify(name)},`;
+const namedOutside = (externalId: string): string => `=${named(externalId)}`;
+
+function* namesOf({ key, id, externalId }: NewRow, slot: number): Generator<string> {
+  yield `${named(key)}${slot}${KEY_MARK}`;
+  if (id !== undefined && id !== key) yield `${named(id)}${slot}`;
+  if (externalId !== undefined && externalId !== key && externalId !== id) {
+    yield `${namedOutside(externalId)}${slot}`;
+  }
+}
+const endOfName = (line: string): number => line.lastIndexOf(',');
+
+/** How the names begin that a job may be looked for by; undefined where none is said. */
+export function beginningsOf({ beginning, externalId, ids }: Wanted): string[] | undefined {
+  if (ids) return ids.map(named);
+  if (beginning !== undefined) return [beginningWith(beginning)];
+  return externalId === undefined ? undefined : [named(externalId), namedOutside(externalId)];
+}
+/** How keys and task IDs are kept that begin with a text. */
+export const beginningWith = (text: string): string => JSON.stringify(text).slice(0, -1);
+
+/** The jobs of journals, as they are kept for the next process. */
+export class Index {
+  /** The lines of a block of rows and of one of each run of names that were read last: what is asked next is often near. */
+  readonly #lastRead = new Map<number, { readonly block: Block; readonly lines: string[] }>();
+
+  private constructor(
+    readonly facts: IndexFacts,
+    /** How many jobs there are. */
+    readonly count: number,
+    private readonly rows: readonly RowBlock[],
+    private readonly runs: readonly (readonly NameBlock[])[],
+    private readonly fd: number | undefined,
+  ) {}
+
+  static readonly empty = new Index({ journals: [], unreadable: [] }, 0, [], [], undefined);
+
+  /** The index of a ledger as it was written last; undefined where there is none that can be used. */
+  static open(dir: string): Index | undefined {
+    let fd: number | undefined;
+    try {
+      const opened = fs.openSync(path.join(dir, NAME), 'r');
+      fd = opened;
+      const trailerAt = fs.fstatSync(opened).size - TRAILER_BYTES;
+      const trailer = readAt(opened, trailerAt, TRAILER_BYTES).toString('latin1');
+      const [format, tableBytes, sum] = trailer.trim().split(/ +/);
+      if (format !== FORMAT) throw new StaleIndex();
+      const bytes = Number(tableBytes);
+      const table = { bytes, sum: Number(sum), read: () => readAt(opened, trailerAt - bytes, bytes) };
+      const { facts, count, rows, names }: Table = JSON.parse(textOf(table));
+      let end = 0;
+      const inFile = (bytes: number, sum: number): Block => {
+        const at = end;
+        end += bytes;
+        return { bytes, sum, read: () => readAt(opened, at, bytes) };
+      };
+      return new Index(
+        facts,
+        count,
+        rows.map(([bytes, sum, open, newestMs]) => ({ ...inFile(bytes, sum), open, newestMs })),
+        [names.map(([bytes, sum, first]) => ({ ...inFile(bytes, sum), first }))],
+        opened,
+      );
+    } catch {
+      if (fd !== undefined) fs.closeSync(fd);
+      return undefined;
+    }
+  }
+
+  /**
+   * Keeps it for the next process, all names in one run; where it cannot be kept, that costs that process time, and nothing
+   * is said of it. False where a job has two rows: then nothing is kept. Throws StaleIndex where it is damaged.
+   */
+  write(dir: string): boolean {
+    const fresh = path.join(dir, `${NAME}.${crypto.randomBytes(6).toString('hex')}.fresh`);
+    try {
+      const fd = fs.openSync(fresh, 'wx', 0o600);
+      let nowMs: number;
+      try {
+        const rows: Table['rows'][number][] = [];
+        for (const block of this.rows) {
+          fs.writeFileSync(fd, block.read());
+          rows.push([block.bytes, block.sum, block.open, block.newestMs]);
+        }
+        const names: Table['names'][number][] = [];
+        let lastKey: string | undefined;
+        for (const lines of cut(merged(this.runs), NAMES_A_BLOCK)) {
+          for (const line of lines) {
+            if (!line.endsWith(KEY_MARK)) continue;
+            const key = line.slice(0, endOfName(line));
+            if (key === lastKey) throw new TwoRows();
+            lastKey = key;
+          }
+          const { bytes, sum, first, read } = nameBlock(lines);
+          fs.writeFileSync(fd, read());
+          names.push([bytes, sum, first]);
+        }
+        const table: Table = { facts: this.facts, count: this.count, rows, names };
+        const end = blockOf(JSON.stringify(table));
+        fs.writeFileSync(fd, end.read());
+        fs.writeFileSync(fd, `\n${FORMAT} ${end.bytes} ${end.sum}`.padEnd(TRAILER_BYTES));
+        nowMs = fs.fstatSync(fd).mtimeMs;
+      } finally {
+        fs.closeSync(fd);
+      }
+      fs.renameSync(fresh, path.join(dir, NAME));
+      removeAbandoned(dir, nowMs);
+      return true;
+    } catch (error) {
+      fs.rmSync(fresh, { force: true });
+      if (error instanceof StaleIndex) throw error;
+      return !(error instanceof TwoRows);
+    }
+  }
+
+  /** Lets go of the file: what lies there can be read no longer. */
+  close(): void {
+    if (this.fd !== undefined) fs.closeSync(this.fd);
+  }
+
+  /** The same with rows that are new, or take the place of others. */
+  with(added: readonly NewRow[], facts: IndexFacts): Index {
+    const rows = [...this.rows];
+    const changed = new Map<number, string[]>();
+    const names: string[] = [];
+    let { count } = this;
+    for (const row of added) {
+      const { slot = count, text } = row;
+      if (text === undefined) continue;
+      if (slot === count) count += 1;
+      const at = Math.floor(slot / ROWS_A_BLOCK);
+      const block = this.rows[at];
+      const lines = changed.get(at) ?? (block ? linesOf(block) : []);
+      changed.set(at, lines);
+      lines[slot % ROWS_A_BLOCK] = text;
+      names.push(...namesOf(row, slot));
+    }
+    for (const [at, lines] of changed) {
+      const open = lines.filter((line) => line.startsWith(OPEN_ROW)).length;
+      const newestMs = Math.max(...lines.map(createdAtIn));
+      rows[at] = { ...blockOf(lines.join('\n')), open, newestMs };
+    }
+    const runs = [...this.runs];
+    let run = nameBlocks(names.sort());
+    for (;;) {
+      const from = runs.findIndex(({ length }) => length <= 2 * run.length);
+      if (from === -1 || runs.length - from < MOST_ALIKE) break;
+      run = nameBlocks(merged([...runs.splice(from), run]));
+    }
+    if (run.length > 0) runs.push(run);
+    return new Index(facts, count, rows, runs, this.fd);
+  }
+
+  /** Rows, the newest first; with `slots` only those, with `isOpen` those that are not settled, with `sinceMs` no older ones. */
+  *newestFirst({
+    slots,
+    isOpen,
+    sinceMs = Number.NEGATIVE_INFINITY,
+  }: {
+    readonly slots?: ReadonlySet<number> | undefined;
+    readonly isOpen?: boolean | undefined;
+    readonly sinceMs?: number | undefined;
+  }): Generator<Row> {
+    const meant = slots && new Set([...slots].map((slot) => Math.floor(slot / ROWS_A_BLOCK)));
+    const blocks = [...this.rows.entries()]
+      .filter(
+        ([at, { open, newestMs }]) =>
+          (!meant || meant.has(at)) && !(isOpen && open === 0) && newestMs >= sinceMs,
+      )
+      .sort(([, left], [, right]) => right.newestMs - left.newestMs);
+    // A clock may have stepped back: a row waits until no block can hold a newer one.
+    const waiting: Row[] = [];
+    for (const [at, block] of blocks) {
+      for (let row = waiting.at(-1); row && row.createdAtMs > block.newestMs; row = waiting.at(-1)) {
+        yield row;
+        waiting.pop();
+      }
+      for (const [line, text] of this.#lines(ROWS, block).entries()) {
+        const slot = at * ROWS_A_BLOCK + line;
+        if ((!slots || slots.has(slot)) && !(isOpen && !text.startsWith(OPEN_ROW))) {
+          waiting.push(rowOf(text, slot));
+        }
+      }
+      waiting.sort(byAge);
+    }
+    yield* waiting.reverse();
+  }
+
+  /** The slots of the jobs that have a name which begins in one of these ways. */
+  slotsOf(beginnings: readonly string[]): Set<number> {
+    const slots = new Set<number>();
+    for (const line of this.#linesWith(beginnings)) {
+      slots.add(Number.parseInt(line.slice(endOfName(line) + 1), 10));
+    }
+    return slots;
+  }
+
+  /** The names that begin in one of these ways. */
+  namesWith(beginnings: readonly string[]): Set<string> {
+    const names = new Set<string>();
+    for (const line of this.#linesWith(beginnings)) {
+      names.add(JSON.parse(line.slice(0, endOfName(line))));
+    }
+    return names;
+  }
+
+  /** The job of a key. */
+  rowOf(key: string): Row | undefined {
+    const slots = this.slotsOf([named(key)]);
+    if (slots.size === 0) return undefined;
+    for (const row of this.newestFirst({ slots })) if (row.key === key) return row;
     return undefined;
   }
+
+  *#linesWith(beginnings: readonly string[]): Generator<string> {
+    for (const [at, run] of this.runs.entries()) {
+      for (const beginning of [...beginnings].sort()) {
+        // What begins like that may begin in the block before.
+        let from = Math.max(0, firstWhere(run, ({ first }) => first >= beginning) - 1);
+        for (let block = run[from]; block; block = run[from]) {
+          const lines = this.#lines(at, block);
+          let line = firstWhere(lines, (text) => text >= beginning);
+          for (; lines[line]?.startsWith(beginning); line += 1) yield lines[line] ?? '';
+          if (line < lines.length) break;
+          from += 1;
+        }
+      }
+    }
+  }
+
+  #lines(place: number, block: Block): string[] {
+    const last = this.#lastRead.get(place);
+    if (last?.block === block) return last.lines;
+    const lines = linesOf(block);
+    this.#lastRead.set(place, { block, lines });
+    return lines;
+  }
 }
 
-/** Keeps an index for the next process; one that cannot be kept costs that process time, and nothing is said of it. */
-export function writeIndex(dir: string, { journals, unreadable, count, rows }: IndexContent): void {
-  const fresh = path.join(dir, `${NAME}.${crypto.randomBytes(6).toString('hex')}.fresh`);
-  try {
-    const facts = Buffer.from(`${JSON.stringify({ journals, unreadable, count })}\n`);
-    const sum = crc32(rows, crc32(facts)).toString(16);
-    const fd = fs.openSync(fresh, 'wx', 0o600);
-    let nowMs: number;
-    try {
-      for (const part of [Buffer.from(`${FORMAT} ${sum}\n`), facts, rows]) fs.writeFileSync(fd, part);
-      nowMs = fs.fstatSync(fd).mtimeMs;
-    } finally {
-      fs.closeSync(fd);
-    }
-    fs.renameSync(fresh, path.join(dir, NAME));
-    removeAbandoned(dir, nowMs);
-  } catch {
-    fs.rmSync(fresh, { force: true });
+/** The place of the rows among what was read last; the runs have their numbers. */
+const ROWS = -1;
+
+const textOf = (block: Block): string => {
+  const bytes = block.read();
+  if (crc32(bytes) !== block.sum) throw new StaleIndex();
+  return bytes.toString();
+};
+const linesOf = (block: Block): string[] => textOf(block).split('\n');
+
+/** A block in memory. */
+function blockOf(text: string): Block {
+  const bytes = Buffer.from(text);
+  return { bytes: bytes.length, sum: crc32(bytes), read: () => bytes };
+}
+
+const nameBlock = (lines: readonly string[]): NameBlock => ({
+  ...blockOf(lines.join('\n')),
+  first: lines[0] ?? '',
+});
+const nameBlocks = (sorted: Iterable<string>): NameBlock[] =>
+  Array.from(cut(sorted, NAMES_A_BLOCK), nameBlock);
+
+function* cut(lines: Iterable<string>, count: number): Generator<string[]> {
+  let piece: string[] = [];
+  for (const line of lines) {
+    if (piece.push(line) < count) continue;
+    yield piece;
+    piece = [];
   }
+  if (piece.length > 0) yield piece;
+}
+
+/** The lines of all runs in order, each once. */
+function* merged(runs: readonly (readonly NameBlock[])[]): Generator<string> {
+  const heads = runs.map((run) => {
+    const lines = linesOfRun(run);
+    return { lines, next: lines.next().value };
+  });
+  for (let last: string | undefined; ; ) {
+    let least: (typeof heads)[number] | undefined;
+    for (const head of heads) {
+      if (head.next !== undefined && (least?.next === undefined || head.next < least.next)) least = head;
+    }
+    if (least?.next === undefined) return;
+    if (least.next !== last) yield least.next;
+    last = least.next;
+    least.next = least.lines.next().value;
+  }
+}
+
+function* linesOfRun(run: readonly NameBlock[]): Generator<string, undefined> {
+  for (const block of run) yield* linesOf(block);
+}
+
+/** Where the first of what is sorted stands that a test holds for; behind the end where it holds for none. */
+function firstWhere<T>(sorted: readonly T[], holds: (each: T) => boolean): number {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const each = sorted[middle];
+    if (each !== undefined && holds(each)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+function readAt(fd: number, at: number, count: number): Buffer {
+  const bytes = Buffer.allocUnsafe(count);
+  try {
+    if (fs.readSync(fd, bytes, 0, count, at) === count) return bytes;
+  } catch {
+    // As a file that is too short.
+  }
+  throw new StaleIndex();
 }
 
 /** `nowMs` is the time as the file system has it, which dates the files. */

@@ -1,23 +1,23 @@
-import * as crypto from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { crc32 } from 'node:zlib';
 import { linesOf } from '../disk/read-lines.ts';
 import { errorCode } from '../errors.ts';
 import type { Job, JobState, LedgerLine } from './event.ts';
 import { addLine, type Draft, jobOf, newDraft, salvage } from './fold.ts';
 import {
-  emptyIndex,
-  type IndexContent,
-  OPEN_ROW,
+  beginningsOf,
+  beginningWith,
+  byAge,
+  Index,
+  type NewRow,
   type ReadJournal,
   type Row,
-  readIndex,
-  readRow,
   rowText,
   type Span,
-  writeIndex,
+  StaleIndex,
 } from './index-file.ts';
-import { journals } from './journal-files.ts';
+import { isJournalName, journals } from './journal-files.ts';
 import type { UnreadableLine, Wanted } from './ledger.ts';
 import { keyIn, parseLine } from './parse-line.ts';
 import { endOfLastLine } from './rewrite-journal.ts';
@@ -25,39 +25,32 @@ import type { IsSettled } from './settled.ts';
 
 /** How much may be read line by line at each start before it goes into the index: this, and a share of what is in it. */
 const FOLD_BYTES = 1 << 18;
-const FOLD_SHARE = 1 / 256;
-/** As much is folded before it goes into the index, so that its size does not matter. */
-const SLICE_BYTES = 1 << 24;
+const FOLD_SHARE = 1 / 2048;
+/** As much is folded before what is settled goes into the index, so that the size of a journal does not matter. */
+const SLICE_BYTES = 1 << 20;
+/** As many jobs that are not settled may wait for the rest of their lines before they go into the index too. */
+const MOST_WAITING = 10_000;
 const TAIL_BYTES = 256;
 /** Lines of one job that stand further apart are two stretches. */
 const GAP_BYTES = 1 << 16;
-/** More names than this are looked for in one pass over all rows. */
-const SEARCHED_ONE_BY_ONE = 16;
 /** What a job that is settled cannot be. */
 const openStates: ReadonlySet<JobState> = new Set(['intent', 'sent', 'unknown', 'running']);
 
-/** A job of which lines were seen that are not in the index yet. */
-interface Entry {
-  readonly key: string;
-  readonly spans: Span[];
-  /** Its row in the index, which this takes the place of: first byte, and the one after the last. */
-  readonly row: readonly [startByte: number, endByte: number] | undefined;
-  /** What its lines say; gone once the job is settled, and then `text` is its row. */
+/** A job of which lines were seen that are not in the index yet; once it is settled only its new row is kept. */
+interface Entry extends Writable<NewRow> {
+  spans: readonly Span[];
   draft: Draft | undefined;
-  text: string | undefined;
   createdAtMs: number;
 }
-
-/** A row did not lead to its job: the index is that of other journals. */
-class StaleIndex extends Error {}
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
- * The jobs of a ledger, and the one way to find them. The index says where the lines of each job are and is searched as it
- * lies in its file; what was appended since is folded here and goes into the index when there is much of it. Records and
+ * The jobs of a ledger, and the one way to find them. The index says where the lines of each job are and is read
+ * piece by piece; what was appended since is folded here and goes into the index when there is much of it. Records and
  * prompts stay on the disk until their job is asked for.
  */
 export class JobIndex {
-  #index: IndexContent = emptyIndex;
+  #index = Index.empty;
   #isLoaded = false;
   #entries = new Map<string, Entry>();
   #keysOfId = new Map<string, Set<string>>();
@@ -73,37 +66,44 @@ export class JobIndex {
   ) {}
 
   /** The jobs that are wanted, newest first. Throws the system's error, and GwError `usage` for a newer format. */
-  async find(wanted: Wanted): Promise<Job[]> {
-    try {
-      await this.#refresh();
-      return this.#find(wanted);
-    } catch (error) {
-      if (!(error instanceof StaleIndex)) throw error;
-      await this.#readAnew();
-      return this.#find(wanted);
-    }
+  find(wanted: Wanted): Promise<Job[]> {
+    return this.#answer(() => this.#find(wanted));
   }
 
   /** The keys and task IDs that begin with one of these. */
-  async names(beginnings: readonly string[]): Promise<string[]> {
-    await this.#refresh();
-    const { rows } = this.#index;
-    const isFew = beginnings.length <= SEARCHED_ONE_BY_ONE;
-    const found = isFew
-      ? beginnings.flatMap((beginning) => [...this.#rowsFor({ beginning })])
-      : rows.toString('utf8').split('\n').filter(Boolean).map(readRow);
-    const added = [...this.#entries.values()].map(({ key, draft }) => ({ key, id: draft?.job.id }));
-    const names = new Set(
-      [...found, ...added].flatMap(({ key, id }) => (id === undefined ? [key] : [key, id])),
-    );
-    return [...names].filter((name) => !isFew || beginnings.some((beginning) => name.startsWith(beginning)));
+  names(beginnings: readonly string[]): Promise<string[]> {
+    return this.#answer(() => {
+      const names = this.#index.namesWith(beginnings.map(beginningWith));
+      for (const { key, draft } of this.#entries.values()) {
+        const id = draft?.job.id;
+        for (const name of id === undefined ? [key] : [key, id]) {
+          if (beginnings.some((beginning) => name.startsWith(beginning))) names.add(name);
+        }
+      }
+      return [...names];
+    });
   }
 
   /** How many jobs there are. */
-  async count(): Promise<number> {
-    await this.#refresh();
-    const added = [...this.#entries.values()].filter((entry) => !entry.row && this.#jobOfEntry(entry));
-    return this.#index.count + added.length;
+  count(): Promise<number> {
+    return this.#answer(() => {
+      const added = [...this.#entries.values()].filter(
+        (entry) => entry.slot === undefined && this.#jobOfEntry(entry),
+      );
+      return this.#index.count + added.length;
+    });
+  }
+
+  /** Looks after what the journals have more than before; an index that turns out to be of no use is made anew. */
+  async #answer<T>(look: () => T): Promise<T> {
+    try {
+      await this.#refresh();
+      return look();
+    } catch (error) {
+      if (!(error instanceof StaleIndex)) throw error;
+      await this.#readAnew();
+      return look();
+    }
   }
 
   /** The lines that the last look could not read. */
@@ -186,22 +186,12 @@ export class JobIndex {
 
   /** The rows of jobs that may be wanted, newest first. */
   *#rowsFor(wanted: Wanted): Generator<Row> {
-    const { rows } = this.#index;
-    const { family, ids, sinceMs, states } = wanted;
-    const needles = needlesOf(wanted);
-    if (needles) {
-      const starts = new Set(needles.flatMap((needle) => [...startsOfLinesWith(rows, needle)]));
-      for (const start of [...starts].sort((left, right) => right - left)) yield rowAt(rows, start);
-      return;
-    }
-    const names = ids && new Set(ids);
-    for (let end = rows.length; end > 0; ) {
-      const start = end < 2 ? 0 : rows.lastIndexOf(0x0a, end - 2) + 1;
-      const row = rowAt(rows, start, end);
-      end = start;
-      if (sinceMs !== undefined && row.createdAtMs < sinceMs) return;
+    const { family, sinceMs, states } = wanted;
+    const beginnings = beginningsOf(wanted);
+    const slots = beginnings && this.#index.slotsOf(beginnings);
+    const isOpen = wanted.isOpen || states?.every((state) => openStates.has(state));
+    for (const row of this.#index.newestFirst({ slots, isOpen, sinceMs })) {
       const isMeant =
-        (!names || names.has(row.key) || (row.id !== undefined && names.has(row.id))) &&
         (family === undefined || family === row.family) &&
         (!states || !row.isSettled || states.includes(row.state));
       if (isMeant) yield row;
@@ -210,51 +200,64 @@ export class JobIndex {
 
   /** Reads what the journals have more than before, and everything where what was read is no longer there. */
   async #refresh(): Promise<void> {
-    if (!this.#isLoaded) this.#take(readIndex(this.dir) ?? emptyIndex);
+    if (!this.#isLoaded) this.#take(Index.open(this.dir) ?? Index.empty);
     const names = namesIn(this.dir);
     const isGrown = this.#read.every((read, at) => read.name === names[at] && isStillThere(this.dir, read));
     if (!isGrown) return this.#readAnew();
-    const indexed = bytesOf(this.#index.journals);
+    const indexed = bytesOf(this.#index.facts.journals);
     const isDue = this.#sizeOf(names) - indexed > FOLD_BYTES + indexed * FOLD_SHARE;
-    this.#readOn(names, isDue ? await this.loadSettled() : undefined);
+    await this.#readOn(names, isDue ? await this.loadSettled() : undefined);
   }
 
-  async #readAnew(): Promise<void> {
+  async #readAnew(sliceBytes = SLICE_BYTES): Promise<void> {
     const isDue = this.#sizeOf(namesIn(this.dir)) > FOLD_BYTES;
     const isSettled = isDue ? await this.loadSettled() : undefined;
-    this.#take(emptyIndex);
-    this.#readOn(namesIn(this.dir), isSettled);
+    this.#index.close();
+    this.#take(Index.empty);
+    const names = namesIn(this.dir);
+    // A rewriting that did not come to its end left lines twice.
+    const isOnce = names.every((name) => isJournalName(name));
+    await this.#readOn(names, isSettled, isOnce ? sliceBytes : Number.POSITIVE_INFINITY);
   }
 
   #sizeOf(names: readonly string[]): number {
     return names.reduce((sum, name) => sum + sizeOf(path.join(this.dir, name)), 0);
   }
 
-  #take(index: IndexContent): void {
+  #take(index: Index): void {
     this.#index = index;
     this.#isLoaded = true;
     this.#entries = new Map();
     this.#keysOfId = new Map();
-    this.#read = [...index.journals];
-    this.#unreadable = [...index.unreadable];
+    this.#read = [...index.facts.journals];
+    this.#unreadable = [...index.facts.unreadable];
   }
 
   /** Folds what the journals have more than before; with `isSettled` it goes into the index. */
-  #readOn(names: readonly string[], isSettled?: IsSettled): void {
+  async #readOn(names: readonly string[], isSettled?: IsSettled, sliceBytes = SLICE_BYTES): Promise<void> {
     this.#torn = [];
     for (const [at, name] of names.entries()) {
       let end: 'more' | 'whole' | 'gone';
       do {
-        end = this.#readSlice(at, name, isSettled);
-        if (isSettled) this.#intoIndex(isSettled);
+        end = this.#readSlice(at, name, isSettled, sliceBytes);
+        if (isSettled && end === 'more') this.#intoIndex(isSettled);
       } while (end === 'more');
       if (end === 'gone') break;
     }
-    if (isSettled) writeIndex(this.dir, this.#index);
+    if (!isSettled) return;
+    this.#intoIndex(isSettled, 'all');
+    // Who appends to a journal while it is rewritten may leave an intent twice.
+    if (!this.#index.write(this.dir)) return this.#readAnew(Number.POSITIVE_INFINITY);
+    this.#take(this.#index);
   }
 
   /** Folds the next slice of a journal that has gone on; tells whether there is more of it, or whether it has gone. */
-  #readSlice(at: number, name: string, isSettled: IsSettled | undefined): 'more' | 'whole' | 'gone' {
+  #readSlice(
+    at: number,
+    name: string,
+    isSettled: IsSettled | undefined,
+    sliceBytes: number,
+  ): 'more' | 'whole' | 'gone' {
     const before = this.#read[at] ?? { bytes: 0, newlines: 0 };
     let fd: number;
     try {
@@ -271,7 +274,7 @@ export class JobIndex {
       let sliceEnd = before.bytes;
       let end: number;
       do {
-        sliceEnd = Math.min(size, sliceEnd + SLICE_BYTES);
+        sliceEnd = Math.min(size, sliceEnd + sliceBytes);
         end = Math.max(before.bytes, endOfLastLine(fd, sliceEnd));
       } while (end === before.bytes && sliceEnd < size);
       const newlines = before.newlines + this.#fold(at, name, before, end, this.#unreadable, isSettled);
@@ -308,13 +311,13 @@ export class JobIndex {
       // Its own lines so far, before this one is among them.
       entry.draft ??= this.#draftOf(key, entry.spans);
       entry.text = undefined;
-      extend(entry.spans, [at, found.startByte, found.endByte]);
+      entry.spans = extended(entry.spans, [at, found.startByte, found.endByte]);
       if (typeof line === 'string') salvage(entry.draft, found.text);
       else addLine(entry.draft, line);
       entry.createdAtMs = entry.draft.job.createdAtMs;
       if (typeof line === 'string') continue;
       if (line.event === 'accepted' && !isSettled) this.#nameKey(line.id, key);
-      if (isSettled && mayEndIt.has(line.event)) foldAway(entry, isSettled);
+      if (isSettled && mayEndIt.has(line.event)) makeRow(entry, isSettled, true);
     }
     return newlines;
   }
@@ -329,100 +332,68 @@ export class JobIndex {
   #entryOf(key: string, line: LedgerLine | string): Entry {
     const known = this.#entries.get(key);
     if (known) return known;
-    const base = { key, draft: undefined, text: undefined, createdAtMs: 0 };
-    let entry: Entry = { ...base, spans: [], row: undefined };
+    const entry: Entry = {
+      key,
+      spans: [],
+      slot: undefined,
+      id: undefined,
+      externalId: undefined,
+      text: undefined,
+      draft: undefined,
+      createdAtMs: 0,
+    };
     // A job begins with its intent; what goes on without one began in the index.
-    if (typeof line === 'string' || line.event !== 'intent') {
-      const { rows } = this.#index;
-      for (const start of startsOfLinesWith(rows, JSON.stringify(key))) {
-        const row = rowAt(rows, start);
-        if (row.key !== key) continue;
-        entry = {
-          ...base,
-          spans: row.spans.map((span): Span => [...span]),
-          row: [start, endOfLine(rows, start)],
-        };
-        if (row.id !== undefined) this.#nameKey(row.id, key);
-      }
-    }
+    if (typeof line === 'string' || line.event !== 'intent') this.#goesOn(entry);
     this.#entries.set(key, entry);
     return entry;
   }
 
-  /** Puts what was folded into the index. */
-  #intoIndex(isSettled: IsSettled): void {
-    const { rows } = this.#index;
-    const edits: { start: number; end: number; text: string }[] = [];
-    let { count } = this.#index;
-    for (const entry of [...this.#entries.values()].sort(byAge)) {
-      const text = entry.text ?? rowOf(entry, isSettled);
-      if (text === undefined) continue;
-      const start = entry.row?.[0] ?? placeOf(rows, entry);
-      edits.push({ start, end: entry.row?.[1] ?? start, text });
-      if (!entry.row) count += 1;
-    }
-    const pieces: Buffer[] = [];
-    let copied = 0;
-    for (const { start, end, text } of edits.sort(
-      (left, right) => left.start - right.start || left.end - right.end,
-    )) {
-      pieces.push(rows.subarray(copied, start), Buffer.from(text));
-      copied = end;
-    }
-    pieces.push(rows.subarray(copied));
-    this.#take({ journals: this.#read, unreadable: this.#unreadable, count, rows: Buffer.concat(pieces) });
+  /** Joins an entry with the row of its job, where there is one. */
+  #goesOn(entry: Entry): void {
+    const row = this.#index.rowOf(entry.key);
+    if (!row) return;
+    entry.slot = row.slot;
+    entry.spans = [...row.spans, ...entry.spans];
+    entry.draft = this.#draftOf(entry.key, entry.spans);
+    entry.text = undefined;
+    const { id, createdAtMs } = entry.draft.job;
+    entry.createdAtMs = createdAtMs;
+    if (id !== undefined) this.#nameKey(id, entry.key);
+  }
+
+  /** Puts the jobs that are settled into the index, or all. */
+  #intoIndex(isSettled: IsSettled, which?: 'all'): void {
+    const entries = [...this.#entries.values()];
+    const waiting = entries.filter(({ draft }) => draft !== undefined);
+    const isAll = which === 'all' || waiting.length > MOST_WAITING;
+    if (isAll) for (const entry of waiting) makeRow(entry, isSettled, false);
+    this.#index = this.#index.with(entries, { journals: [...this.#read], unreadable: [...this.#unreadable] });
+    this.#entries = new Map(isAll ? [] : waiting.map((entry) => [entry.key, entry]));
   }
 }
 
 /** The events after which a job may be settled. */
 const mayEndIt: ReadonlySet<LedgerLine['event']> = new Set(['saved', 'part', 'refused', 'lost']);
 
-function foldAway(entry: Entry, isSettled: IsSettled): void {
+/** Makes the row of a job that is settled, or of any, and lets go of what its lines say. */
+function makeRow(entry: Entry, isSettled: IsSettled, onlySettled: boolean): void {
   const job = entry.draft && jobOf(entry.draft);
-  if (!job || !isSettled(job)) return;
-  entry.text = rowText({ ...job, externalId: job.externalId, isSettled: true, spans: entry.spans });
+  const settled = job !== undefined && isSettled(job);
+  if (!job || (onlySettled && !settled)) return;
+  entry.id = job.id;
+  entry.externalId = job.externalId;
+  entry.text = rowText(job, settled, entry.spans);
   entry.draft = undefined;
 }
 
-function rowOf({ draft, spans }: Entry, isSettled: IsSettled): string | undefined {
-  const job = draft && jobOf(draft);
-  return job && rowText({ ...job, externalId: job.externalId, isSettled: isSettled(job), spans });
-}
-
-/** Where the row of a new job belongs. */
-function placeOf(rows: Buffer, entry: Entry): number {
-  let end = rows.length;
-  while (end > 0) {
-    const start = end < 2 ? 0 : rows.lastIndexOf(0x0a, end - 2) + 1;
-    if (byAge(rowAt(rows, start, end), entry) <= 0) break;
-    end = start;
-  }
-  return end;
-}
-
 /** Adds a stretch to those of a job; what stands near the last one is one with it. */
-function extend(spans: Span[], [journal, startByte, endByte]: Span): void {
+function extended(spans: readonly Span[], added: Span): readonly Span[] {
+  const [journal, startByte, endByte] = added;
   const last = spans.at(-1);
   if (last?.[0] === journal && startByte >= last[1] && startByte - last[2] <= GAP_BYTES) {
-    last[2] = Math.max(last[2], endByte);
-  } else spans.push([journal, startByte, endByte]);
-}
-
-type Aged = Pick<Row, 'createdAtMs' | 'spans'>;
-
-/** Older first; of equal times the one that was seen first. */
-function byAge(left: Aged, right: Aged): number {
-  const [leftAt = [0, 0, 0], rightAt = [0, 0, 0]] = [left.spans[0], right.spans[0]];
-  return left.createdAtMs - right.createdAtMs || leftAt[0] - rightAt[0] || leftAt[1] - rightAt[1];
-}
-
-/** Texts of which one stands in the row of every job that may be wanted; undefined where all rows are to be looked at. */
-function needlesOf({ beginning, externalId, ids, isOpen, states }: Wanted): string[] | undefined {
-  if (ids && ids.length <= SEARCHED_ONE_BY_ONE) return ids.map((id) => `,${JSON.stringify(id)},`);
-  if (ids) return undefined;
-  if (beginning !== undefined) return [`,${JSON.stringify(beginning).slice(0, -1)}`];
-  if (externalId !== undefined) return [`,${JSON.stringify(externalId)},`];
-  return isOpen || states?.every((state) => openStates.has(state)) ? [OPEN_ROW] : undefined;
+    return [...spans.slice(0, -1), [journal, last[1], Math.max(last[2], endByte)]];
+  }
+  return [...spans, added];
 }
 
 function isWanted(job: Job, wanted: Wanted, names: ReadonlySet<string> | undefined): boolean {
@@ -438,18 +409,6 @@ function isWanted(job: Job, wanted: Wanted, names: ReadonlySet<string> | undefin
     (where?.(job) ?? true)
   );
 }
-
-function* startsOfLinesWith(rows: Buffer, needle: string): Generator<number> {
-  for (let hit = rows.indexOf(needle); hit !== -1; ) {
-    yield rows.lastIndexOf(0x0a, hit) + 1;
-    hit = rows.indexOf(needle, endOfLine(rows, hit));
-  }
-}
-
-const endOfLine = (rows: Buffer, at: number): number => rows.indexOf(0x0a, at) + 1;
-
-const rowAt = (rows: Buffer, start: number, end = endOfLine(rows, start)): Row =>
-  readRow(rows.toString('utf8', start, end));
 
 const namesIn = (dir: string): string[] =>
   journals(dir).flatMap(({ files }) => files.map((file) => path.basename(file)));
@@ -473,8 +432,8 @@ function isStillThere(dir: string, { name, number, bytes, tail }: ReadJournal): 
   }
 }
 
-function tailOf(fd: number, endByte: number): string {
+function tailOf(fd: number, endByte: number): number {
   const tail = Buffer.alloc(Math.min(TAIL_BYTES, endByte));
   const count = fs.readSync(fd, tail, 0, tail.length, endByte - tail.length);
-  return crypto.createHash('sha256').update(tail.subarray(0, count)).digest('base64');
+  return crc32(tail.subarray(0, count));
 }

@@ -15,6 +15,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 const JOBS = 100_000;
+/** A busy account: three weeks of jobs. */
+const APART_MS = 20_000;
 const ROUNDS = 9;
 const gw = path.join(import.meta.dirname, '../../bin/gw.js');
 const dir = mkdtempSync(path.join(tmpdir(), 'gw-bench-long-'));
@@ -51,7 +53,7 @@ function seed(state) {
   const file = path.join(state, 'ledger', name);
   for (let at = 0; at < JOBS; at += 1_000) {
     let text = '';
-    for (let each = at; each < at + 1_000; each += 1) text += linesOf(each, now - (JOBS - each) * 20);
+    for (let each = at; each < at + 1_000; each += 1) text += linesOf(each, now - (JOBS - each) * APART_MS);
     appendFileSync(file, text, { mode: 0o600 });
   }
   return statSync(file).size;

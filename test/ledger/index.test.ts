@@ -2,10 +2,12 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { linesOf } from '../../src/disk/read-lines.ts';
-import type { Job, LedgerEvent, LedgerLine } from '../../src/ledger/event.ts';
+import { type Job, jobStates, type LedgerEvent, type LedgerLine } from '../../src/ledger/event.ts';
 import { foldJobs } from '../../src/ledger/fold.ts';
+import { Index, rowText } from '../../src/ledger/index-file.ts';
 import { currentJournal } from '../../src/ledger/journal-files.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
+import { loadSettled } from '../../src/ledger/settled.ts';
 import { handClock, intent, tempDir } from './fixtures.ts';
 
 // What is found with the index is what the journals say, whatever has become of the index.
@@ -166,23 +168,29 @@ describe.each([
   ])('by %s, newest first', async (_, wanted) => {
     const { open, journals } = seeded(count);
     await open().find();
-    const has = (job: Job) => {
-      const { ids, beginning, externalId, states, family, gateway: of, sinceMs, where } = wanted as Wanted;
-      return (
-        (!ids || ids.includes(job.key) || ids.includes(job.id ?? '')) &&
-        (!beginning || job.key.startsWith(beginning) || (job.id ?? '').startsWith(beginning)) &&
-        (!externalId || job.externalId === externalId) &&
-        (!states || states.includes(job.state)) &&
-        (!family || job.family === family) &&
-        (!of || job.gateway === of) &&
-        (!sinceMs || job.createdAtMs >= sinceMs) &&
-        (!where || where(job))
-      );
-    };
     const { limit } = wanted as Wanted;
-    expect(await open().find(wanted)).toEqual(folded(journals).filter(has).slice(0, limit));
+    expect(await open().find(wanted)).toEqual(
+      folded(journals)
+        .filter((job) => isMeant(job, wanted))
+        .slice(0, limit),
+    );
   });
 });
+
+/** Whether a job is wanted, but for `isOpen` and `limit`. */
+function isMeant(job: Job, wanted: Wanted): boolean {
+  const { ids, beginning, externalId, states, family, gateway: of, sinceMs, where } = wanted;
+  return (
+    (!ids || ids.includes(job.key) || ids.includes(job.id ?? '')) &&
+    (!beginning || job.key.startsWith(beginning) || (job.id ?? '').startsWith(beginning)) &&
+    (!externalId || job.externalId === externalId) &&
+    (!states || states.includes(job.state)) &&
+    (!family || job.family === family) &&
+    (!of || job.gateway === of) &&
+    (!sinceMs || job.createdAtMs >= sinceMs) &&
+    (!where || where(job))
+  );
+}
 
 type Wanted = NonNullable<Parameters<ReturnType<typeof openLedger>['find']>[0]>;
 
@@ -213,10 +221,13 @@ describe('an index that', () => {
   test.each<[string, (index: string, other: string) => void]>([
     ['is lost', (index) => fs.rmSync(index)],
     ['is empty', (index) => fs.writeFileSync(index, '')],
-    ['is cut short', (index) => fs.truncateSync(index, 5_000)],
-    ['has one damaged byte', (index) => damage(index, 6_000)],
-    ['has a damaged head', (index) => damage(index, 3)],
-    ['another version wrote', (index) => replace(index, 'gw-index-1', 'gw-index-2')],
+    ['is cut short', (index) => fs.truncateSync(index, fs.statSync(index).size - 1)],
+    ['was written by another version', (index) => replace(index, 'gw-index-2', 'gw-index-3')],
+    [
+      'was written by the version before',
+      (index) => fs.writeFileSync(index, 'gw-index-1 0\n{"journals":[]}\n'),
+    ],
+    ['has rows and no end', (index) => replace(index, 'gw-index-2', 'gw-jndex-2')],
     ['is a directory', (index) => replaceBy(index, () => fs.mkdirSync(index))],
     ['cannot be opened', (index) => replaceBy(index, () => fs.symlinkSync('/nowhere/at/all', index))],
     ['is that of another ledger', (index, other) => fs.copyFileSync(other, index)],
@@ -235,18 +246,20 @@ describe('an index that', () => {
   });
 
   test('leads to nothing is made anew', async () => {
-    const { index, journals, open } = seeded(100);
+    const { index: file, journals, open } = seeded(100);
     await open().find();
     // As sound as ours, with stretches that belong to no job.
-    const { writeIndex, readIndex } = await import('../../src/ledger/index-file.ts');
-    const content = readIndex(journals);
-    if (!content) throw new Error('there is an index');
-    const rows = Buffer.from(content.rows.toString().replaceAll(/,0,\d+,\d+\]/g, ',0,1,2]'));
-    writeIndex(journals, { ...content, rows });
-    expect(readIndex(journals)?.rows.equals(rows)).toBe(true);
+    const index = Index.open(journals);
+    if (!index) throw new Error('there is an index');
+    const rows = [...index.newestFirst({})].map(({ slot, key, isSettled }) => {
+      const job = folded(journals).find((each) => each.key === key);
+      if (!job) throw new Error(`there is a job ${key}`);
+      return { slot, key, id: job.id, externalId: undefined, text: rowText(job, isSettled, [[0, 1, 2]]) };
+    });
+    expect(index.with(rows, index.facts).write(journals)).toBe(true);
     expect(await open().find({ ids: ['t-7'] })).toMatchObject([{ id: 't-7', state: 'succeeded' }]);
     expect(await open().find()).toEqual(folded(journals));
-    expect(fs.existsSync(index)).toBe(true);
+    expect(fs.existsSync(file)).toBe(true);
   });
 
   test('a killed process left half-written is put away later', async () => {
@@ -259,6 +272,158 @@ describe('an index that', () => {
     await open().find();
     expect(fs.existsSync(`${index}.0a1b2c.fresh`)).toBe(false);
     expect(fs.existsSync(`${index}.3d4e5f.fresh`)).toBe(true);
+  });
+});
+
+/** Where the parts of an index begin and end in its file. */
+function partsOf(index: string) {
+  const text = fs.readFileSync(index, 'latin1');
+  const [, tableBytes] = text.slice(-40).trim().split(' ').map(Number);
+  const table = [text.length - 40 - (tableBytes ?? 0), text.length - 40] as const;
+  const { rows, names } = JSON.parse(text.slice(...table)) as { rows: number[][]; names: number[][] };
+  let end = 0;
+  const place = ([bytes = 0]: number[]) => {
+    end += bytes;
+    return [end - bytes, end] as const;
+  };
+  return {
+    rows: rows.map(place),
+    names: names.map(place),
+    table,
+    trailer: [text.length - 39, text.length - 10],
+  };
+}
+
+const middle = ([start = 0, end = 0]: readonly number[] = []) => (start + end) >> 1;
+
+describe('of an index of several blocks', () => {
+  /** A byte of it is damaged; what leaves that block alone, and what needs it. */
+  const cases: [string, (parts: ReturnType<typeof partsOf>) => number, Wanted | undefined, Wanted][] = [
+    ['the oldest rows', ({ rows }) => middle(rows[0]), { limit: 3 }, { ids: ['t-3'] }],
+    [
+      'the newest rows, by state',
+      ({ rows }) => middle(rows.at(-1)),
+      { ids: ['t-3'] },
+      { states: ['running'] },
+    ],
+    ['the oldest rows, by time', ({ rows }) => middle(rows[0]), { sinceMs: 1_795_176_000_000 + 2_500 }, {}],
+    ['the newest rows', ({ rows }) => middle(rows.at(-1)), { ids: ['t-3'] }, { limit: 3 }],
+    ['the first names', ({ names }) => middle(names[0]), { ids: ['t-3'] }, { beginning: 'gw-' }],
+    ['the last names', ({ names }) => middle(names.at(-1)), { ids: ['t-3'] }, { externalId: 'order-99' }],
+    ['the table of blocks', ({ table }) => middle(table), undefined, { limit: 3 }],
+    ['what stands at the end', ({ trailer }) => middle(trailer), undefined, { limit: 3 }],
+    ['the last byte that counts', ({ trailer }) => trailer[0] ?? 0, undefined, { limit: 3 }],
+  ];
+  test.each(cases)('%s, damaged: noticed when it is needed, and the answer is right', async (...each) => {
+    const [, placeOf, sparing, needing] = each;
+    const { index, journals, open } = seeded(600);
+    await open().find();
+    const parts = partsOf(index);
+    expect([parts.rows.length, parts.names.length]).toEqual([3, 4]);
+    damage(index, placeOf(parts));
+    const damaged = fs.readFileSync(index);
+    const all = folded(journals);
+    const meant = (wanted: Wanted) => all.filter((job) => isMeant(job, wanted)).slice(0, wanted.limit);
+    if (sparing) {
+      expect(await open().find(sparing)).toEqual(meant(sparing));
+      expect(fs.readFileSync(index).equals(damaged)).toBe(true);
+    }
+    expect(await open().find(needing)).toEqual(meant(needing));
+    // Made anew, and whole.
+    expect(fs.readFileSync(index).equals(damaged)).toBe(false);
+    expect(await open().find()).toEqual(all);
+  });
+
+  test('names that are damaged do not go on into the next index', async () => {
+    const { clock, index, journals, key, open } = seeded(600);
+    await open().find();
+    damage(index, middle(partsOf(index).names[0]));
+    write(journals, clock, key(600), intent({ prompt: 'x'.repeat(400_000) }));
+    expect(await open().find({ limit: 1 })).toMatchObject([{ key: key(600) }]);
+    const written = fs.readFileSync(index);
+    expect(await open().names(['gw-'])).toHaveLength(601);
+    expect(fs.readFileSync(index).equals(written)).toBe(true);
+  });
+
+  test('names that begin alike are found across blocks, each once', async () => {
+    const { key, open } = seeded(600);
+    await open().find();
+    const keys = Array.from({ length: 600 }, (_, at) => key(at));
+    const ledger = open();
+    expect((await ledger.names(['gw-'])).sort()).toEqual(keys);
+    const ids = keys.map((_, at) => `t-${at}`);
+    expect((await ledger.names(['t-'])).sort()).toEqual([...ids].sort());
+    expect((await ledger.names(['t-59', 't-5', key(7)])).sort()).toEqual(
+      [...ids.filter((id) => id.startsWith('t-5')), key(7)].sort(),
+    );
+    // An external ID is no name that a command takes.
+    expect(await ledger.names(['order-', 'u-', 't-600', '', 'gw-1'].slice(0, 3))).toEqual([]);
+    for (const beginning of ['gw-', 't-', 't-5', 't-599', 't-600', key(599).slice(0, -1)]) {
+      const names = [...keys, ...ids].filter((name) => name.startsWith(beginning));
+      expect(new Set(await ledger.names([beginning]))).toEqual(new Set(names));
+      expect(await ledger.find({ beginning })).toHaveLength(names.length);
+    }
+  });
+
+  test('two jobs of one task ID, one external ID, and an ID that is another job’s key', async () => {
+    const { add, clock, journals, key, open } = seeded(600);
+    add(600, intent({ gateway: 'https://other.example', externalId: 'order-3' }));
+    add(600, { event: 'accepted', id: 't-3' });
+    add(601, intent({ externalId: 't-4' }), { event: 'accepted', id: key(5) });
+    add(602, intent({ externalId: key(602) }), { event: 'accepted', id: 't "quoted", 7\n' });
+    // Enough for the index to be made of them too.
+    write(journals, clock, key(603), intent({ prompt: 'x'.repeat(400_000) }));
+    await open().find();
+    expect(partsOf(path.join(journals, 'index')).names).toHaveLength(4);
+    const found = async (wanted: Wanted) => (await open().find(wanted)).map((job) => job.key);
+    expect(await found({ ids: ['t-3'] })).toEqual([key(600), key(3)]);
+    expect(await found({ ids: ['t-3'], gateway })).toEqual([key(3)]);
+    expect(await found({ externalId: 'order-3' })).toEqual([key(600), key(3)]);
+    expect(await found({ ids: [key(5)] })).toEqual([key(601), key(5)]);
+    expect(await found({ externalId: 't-4' })).toEqual([key(601)]);
+    expect(await found({ ids: ['t-4'] })).toEqual([key(4)]);
+    expect(await found({ externalId: key(602) })).toEqual([key(602)]);
+    expect(await found({ beginning: 't "' })).toEqual([key(602)]);
+    expect(await found({ ids: ['t "quoted", 7\n'] })).toEqual([key(602)]);
+  });
+
+  test('a job that was open and is settled leaves the open ones, in its place', async () => {
+    const { add, clock, journals, key, open } = seeded(600);
+    await open().find();
+    const openJobs = () => open().find({ isOpen: true });
+    const left = await openJobs();
+    expect(left).toHaveLength(60);
+    for (const { id = '' } of left.slice(1)) add(Number(id.slice(2)), succeeded(id), saved());
+    expect((await openJobs()).map((job) => job.key)).toContain(left[0]?.key);
+    write(journals, clock, key(600), intent({ prompt: 'x'.repeat(400_000) }));
+    await open().find();
+    expect((await openJobs()).map((job) => job.key)).toEqual([key(600), left[0]?.key]);
+    expect(await open().find()).toEqual(folded(journals));
+    expect(await open().count()).toBe(601);
+  });
+});
+
+describe('a job whose lines stand twice is one', () => {
+  test('after a prune that did not come to its end', async () => {
+    const { journals, open } = seeded(600);
+    const file = path.join(journals, '2026-11.jsonl');
+    fs.copyFileSync(file, `${file}.0a1b2c.old`);
+    for (let look = 0; look < 2; look += 1) {
+      expect(await open().find()).toEqual(folded(journals));
+      expect(await open().count()).toBe(600);
+    }
+  });
+
+  test('after an intent was appended again while its journal was rewritten', async () => {
+    const { add, clock, journals, key, open } = seeded(600);
+    await open().find();
+    add(3, intent({ prompt: 'a fox in the snow '.repeat(400), externalId: 'order-3' }));
+    expect(await open().find()).toHaveLength(600);
+    write(journals, clock, key(600), intent({ prompt: 'x'.repeat(400_000) }));
+    for (let look = 0; look < 2; look += 1) {
+      expect(await open().find()).toEqual(folded(journals));
+      expect(await open().count()).toBe(601);
+    }
   });
 });
 
@@ -308,7 +473,7 @@ test('any order of events, over months, clocks that step back, and processes tha
   const key = (at: number) => `gw-${String(at).padStart(26, '0')}`;
   const made: ((at: number) => LedgerEvent)[] = [
     () => ({ event: 'sent' }),
-    (at) => ({ event: 'accepted', id: `t-${at}` }),
+    (at) => ({ event: 'accepted', id: `t-${at % 300}` }),
     (at) => succeeded(`t-${at}`),
     () => saved(),
     () => ({ event: 'refused', kind: 'rejected', message: 'no' }),
@@ -322,7 +487,11 @@ test('any order of events, over months, clocks that step back, and processes tha
     clock.set(clock.now() + hours * 3_600_000 + random(3));
     if (keys.length === 0 || random(5) === 0) {
       keys.push(key(keys.length));
-      write(journals, clock, key(keys.length - 1), intent({ prompt: 'p'.repeat(3_000) }));
+      const family = random(4) === 0 ? 'beta' : 'alpha';
+      const externalId = random(3) === 0 ? undefined : `order-${random(200)}`;
+      const of = random(4) === 0 ? 'https://other.example' : gateway;
+      const begun = intent({ prompt: 'p'.repeat(3_000), family, externalId, gateway: of });
+      write(journals, clock, key(keys.length - 1), begun);
     } else {
       const at = Math.max(0, keys.length - 1 - random(random(20) === 0 ? keys.length : 10));
       write(journals, clock, key(at), made[random(made.length)]?.(at) ?? saved());
@@ -332,9 +501,44 @@ test('any order of events, over months, clocks that step back, and processes tha
   }
   expect(fs.readdirSync(journals).length).toBeGreaterThan(3);
   const all = folded(journals);
+  const isSettled = await loadSettled();
+  const anyOf = <T>(values: readonly T[]): T => values[random(values.length)] as T;
+  const name = () => {
+    const job = anyOf(all);
+    return anyOf([job.key, job.id ?? 'nobody', job.externalId ?? 'none']);
+  };
+  const asked: (() => Wanted)[] = [
+    () => ({ ids: Array.from({ length: 1 + random(30) }, name) }),
+    () => ({ beginning: name().slice(0, 1 + random(28)) }),
+    () => ({ externalId: name() }),
+    () => ({ states: Array.from({ length: 1 + random(3) }, () => anyOf(jobStates)) }),
+    () => ({ family: anyOf(['alpha', 'beta']) }),
+    () => ({ gateway: anyOf([gateway, 'https://other.example']) }),
+    () => ({ sinceMs: anyOf(all).createdAtMs + random(3) - 1 }),
+    () => ({ isOpen: true }),
+    () => ({ limit: 1 + random(20) }),
+    () => ({ where: (job) => job.key.endsWith('7') }),
+  ];
+  const names = all.flatMap(({ key: own, id }) => (id === undefined ? [own] : [own, id]));
   for (const ledger of [asking, open()]) {
     const found = await ledger.find();
     expect(found.map((job) => job.key)).toEqual(all.map((job) => job.key));
     expect(found).toEqual(all);
+    for (let round = 0; round < 60; round += 1) {
+      const wanted = { ...asked[round % asked.length]?.(), ...(random(2) === 0 && anyOf(asked)()) };
+      const { limit, isOpen, ...rest } = wanted;
+      const meant = all.filter((job) => isMeant(job, rest));
+      if (isOpen) {
+        // What is settled may be left, so it is not said how far a limit goes.
+        const left = await ledger.find({ ...rest, isOpen });
+        expect(left, JSON.stringify(wanted)).toEqual(meant.filter(({ key: own }) => hasKey(left, own)));
+        expect(meant.filter((job) => !isSettled(job) && !hasKey(left, job.key))).toEqual([]);
+      } else expect(await ledger.find(wanted), JSON.stringify(wanted)).toEqual(meant.slice(0, limit));
+      const beginning = name().slice(0, 1 + random(28));
+      const alike = names.filter((each) => each.startsWith(beginning));
+      expect(new Set(await ledger.names([beginning]))).toEqual(new Set(alike));
+    }
   }
 });
+
+const hasKey = (jobs: readonly Job[], key: string): boolean => jobs.some((job) => job.key === key);
