@@ -89,6 +89,8 @@ export interface Access {
 /** How the embedded gateway stands in the ledger. */
 export const EMBEDDED = 'sandbox:';
 
+const USER_AGENT = 'gw';
+
 /** Longest wait for a connection, apart from the silence that --timeout bounds. */
 const CONNECT_MS = 10_000;
 
@@ -162,7 +164,6 @@ export function makeContext({ host, io, globals, signal, events }: Parts): {
     inForce: Settings,
     name = gatewayName(inForce),
   ): Promise<Access> => {
-    const { createClient } = await import('./http/http-client.ts');
     const { clientCert, clientKey } = globals;
     const hasOwnCertificates = (inForce.cacert.value ?? clientCert ?? clientKey) !== undefined;
     // A request that is only shown is not sent; certificates that cannot be read are told of all the same.
@@ -173,19 +174,21 @@ export function makeContext({ host, io, globals, signal, events }: Parts): {
     const transport = inForce.sandbox
       ? (await import('./embedded-sandbox.ts')).throughThisRun(made, await sandbox())
       : made;
-    const client = createClient({
-      transport,
-      gateway,
-      retries: inForce.retries.value,
-      silenceMs: inForce.timeoutMs.value,
-      connectMs: CONNECT_MS,
-      clock: host.clock,
-      random: host.random,
-      budget: await budget(),
-      userAgent: 'gw',
-      awaiting: (what: string) => io.awaiting(what),
-      ...(io.mode.verbose && { trace: (line: string) => io.trace(line) }),
-    });
+    const makeClient = async () =>
+      (await import('./http/http-client.ts')).createClient({
+        transport,
+        gateway,
+        retries: inForce.retries.value,
+        silenceMs: inForce.timeoutMs.value,
+        connectMs: CONNECT_MS,
+        clock: host.clock,
+        random: host.random,
+        budget: await budget(),
+        userAgent: USER_AGENT,
+        awaiting: (what: string) => io.awaiting(what),
+        ...(io.mode.verbose && { trace: (line: string) => io.trace(line) }),
+      });
+    const client = showsOnly ? await lateClient(gateway, makeClient) : await makeClient();
     const { outputTransport } = await import('./http/output-links.ts');
     const outputs = outputTransport(transport, { baseUrl: gateway.baseUrl, warn: (text) => io.warn(text) });
     const { keyIdOf } = await import('./config/keys.ts');
@@ -269,6 +272,22 @@ const lateTransport = (make: () => Promise<Transport>): Transport => ({
   stream: async (request, handler) => (await make()).stream(request, handler),
   close: async () => {},
 });
+
+/** A client that spells requests out, and is loaded when it sends one. */
+async function lateClient(gateway: Gateway, make: () => Promise<Client>): Promise<Client> {
+  const { prepareRequest } = await import('./http/prepare.ts');
+  const client = once(make);
+  return {
+    gateway,
+    speed: () => 1,
+    prepare: (endpoint, input) => prepareRequest(gateway, endpoint, input, USER_AGENT),
+    send: async (endpoint, input, options) => (await client()).send(endpoint, input, options),
+    stream: async (endpoint, input, takeChunk, options) =>
+      (await client()).stream(endpoint, input, takeChunk, options),
+    receive: async (endpoint, input, taker, options) =>
+      (await client()).receive(endpoint, input, taker, options),
+  };
+}
 
 /** How the gateway of some settings stands in the ledger; empty where none is configured. */
 export const gatewayName = (settings: Settings): string =>

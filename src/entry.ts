@@ -23,6 +23,8 @@ export async function run({ version, distDir, mayTouchFlags, codeCache }: Launch
   const env = { ...process.env };
   // Certificates are always checked. Node would warn that they are not.
   delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+  // Read by zod when it is loaded: a parser that is made for each schema pays for itself after hundreds of values.
+  Object.assign(globalThis, { __zod_globalConfig: { jitless: true } });
   const watchdog = new Watchdog(distDir);
   setTimeout(() => watchdog.start(), WATCHED_AFTER_MS).unref();
   const host: Host = {

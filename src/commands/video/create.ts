@@ -38,7 +38,7 @@ import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Modality } from '../../gateway/limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { once } from '../../host.ts';
-import { type AcceptedJob, type CreateInput, createJob, digestOf } from '../../jobs/create/create.ts';
+import type { AcceptedJob, CreateInput } from '../../jobs/create/create.ts';
 import { type IdentifiedBody, identifyBody } from '../../jobs/create/external-id.ts';
 import type { OncePlace } from '../../jobs/create/once.ts';
 import { checkTarget } from '../../jobs/save/check-target.ts';
@@ -476,6 +476,7 @@ async function send(
     }
     // The jobs of one --count are alike by intention.
     if ((index ?? 1) === 1) {
+      const { digestOf } = await import('../../jobs/create/create.ts');
       const digestAs = (id: string | undefined) =>
         digestOf(identifyBody(family, draft.body, undefined, id).body);
       await warnOfAlike(intent, (before) => before.bodySha256 === digestAs(before.externalId), ctx);
@@ -545,6 +546,7 @@ async function make(
   const ledger = await ctx.ledger();
   const body = await ready.uploaded(draft.body);
   const identified = identifyBody(family, body, place?.key, place?.externalId);
+  const { createJob } = await import('../../jobs/create/create.ts');
   let isUnderWay = false;
   const stopTelling = tellIfInterrupted(ctx, () => isUnderWay);
   let stopWaiting = () => {};
