@@ -1,5 +1,5 @@
 import { defineCommand, type Node } from '../command.ts';
-import { configFilePath, profileOf, updateConfig, withSetting } from '../config/config-file.ts';
+import { configFilePath, profileOf, updateConfig, withProfile, withSetting } from '../config/config-file.ts';
 import { stateDir } from '../config/dirs.ts';
 import { parseStoredProfileName } from '../config/profile-name.ts';
 import type { SettingRow } from '../config/settings.ts';
@@ -13,26 +13,18 @@ import { program } from '../program.ts';
 export const get = defineCommand<Record<string, never>, SettingRow>({
   args: { name: 'NAME', summary: 'a name from gw config list', required: true, choices: settingNames },
   examples: ['gw config get timeout', 'gw config get models.alpha'],
-  async run({ args }, ctx) {
-    const [name = ''] = args;
-    const rows = (await ctx.settings()).rows;
+  async run({ args: [name = ''] }, ctx) {
+    const { rows } = await ctx.settings();
     const row = rows.find((candidate) => candidate.name === name);
     if (!row) {
-      const near = nearest(
-        name,
-        rows.map((candidate) => candidate.name),
-        1,
-      );
-      throw usage(
-        `there is no setting ${name}`,
-        near[0] ? `did you mean ${near[0]}?` : 'gw config list shows them all',
-      );
+      const names = rows.map((candidate) => candidate.name);
+      const [near] = nearest(name, names, 1);
+      const hint = near ? `did you mean ${near}?` : 'gw config list shows them all';
+      throw usage(`there is no setting ${name}`, hint);
     }
-    if (row.value === undefined)
-      throw new GwError('not_found', `${name} is not set`, {
-        hint: `set it with: gw config set ${name} VALUE`,
-      });
-    return { value: row };
+    if (row.value !== undefined) return { value: row };
+    const hint = `set it with: gw config set ${name} VALUE`;
+    throw new GwError('not_found', `${name} is not set`, { hint });
   },
   human: ({ value }) => `${value}\n`,
 });
@@ -123,12 +115,8 @@ interface ChangedSetting {
 /** Sets one setting of the profile in force, or takes it out where there is no text. */
 async function changeSetting(name: string, text: string | undefined, ctx: Context): Promise<ChangedSetting> {
   const profile = parseStoredProfileName((await ctx.settings()).profile.value, 'profile');
-  await updateConfig(ctx.host, (config) => ({
-    ...config,
-    profiles: {
-      ...config.profiles,
-      [profile]: withSetting(profileOf(config, profile) ?? {}, name, text, ctx.host.cwd),
-    },
-  }));
+  await updateConfig(ctx.host, (config) =>
+    withProfile(config, profile, withSetting(profileOf(config, profile) ?? {}, name, text, ctx.host.cwd)),
+  );
   return { profile, name, value: text ?? null };
 }

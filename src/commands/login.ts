@@ -1,6 +1,6 @@
 import { defineCommand } from '../command.ts';
 import { originOf, parseBaseUrl } from '../config/base-url.ts';
-import { profileOf, updateConfig, withSetting } from '../config/config-file.ts';
+import { profileOf, updateConfig, withProfile, withSetting } from '../config/config-file.ts';
 import { checkKey, readKeyFile, removeKey, runKeyCommand, storeKey } from '../config/keys.ts';
 import { parseStoredProfileName } from '../config/profile-name.ts';
 import type { Context } from '../context.ts';
@@ -37,12 +37,8 @@ export const login = defineCommand<typeof flags, LoggedIn>({
   async run({ flags: { withKey, keyCommand }, globals }, ctx) {
     const settings = await ctx.settingsOfNewProfile();
     if (settings.sandbox) throw usage('the sandbox needs no login', 'use it with --sandbox');
-    const ways = [
-      withKey && '--with-key',
-      keyCommand && '--key-command',
-      globals.apiKeyFile && '--api-key-file',
-    ];
-    const [first, second] = ways.filter((way) => way);
+    const ways = { '--with-key': withKey, '--key-command': keyCommand, '--api-key-file': globals.apiKeyFile };
+    const [first, second] = Object.entries(ways).flatMap(([way, isGiven]) => (isGiven ? [way] : []));
     if (second) throw usage(`${first} and ${second} are two ways to give the key`, 'leave one of them out');
     const profile = parseStoredProfileName(settings.profile.value, '--profile');
     const baseUrl = settings.baseUrl.value ?? (await askAddress(ctx)) ?? settings.gatewayUrl();
@@ -57,17 +53,9 @@ export const login = defineCommand<typeof flags, LoggedIn>({
     const { client } = await ctx.gatewayWith({ baseUrl, key });
     const reply = await client.send(modelsList, {}, { signal: ctx.signal });
     await updateConfig(ctx.host, (config) => {
-      const made = withSetting(
-        { ...profileOf(config, profile), base_url: baseUrl },
-        'key_command',
-        keyCommand,
-        ctx.host.cwd,
-      );
-      return {
-        ...config,
-        current: config.current ?? profile,
-        profiles: { ...config.profiles, [profile]: made },
-      };
+      const before = { ...profileOf(config, profile), base_url: baseUrl };
+      const made = withSetting(before, 'key_command', keyCommand, ctx.host.cwd);
+      return withProfile({ ...config, current: config.current ?? profile }, profile, made);
     });
     if (keyCommand) await removeKey(ctx.host, profile);
     else await storeKey(ctx.host, profile, originOf(baseUrl), key);

@@ -6,7 +6,7 @@ import { type Context, commandFor } from '../context.ts';
 import { GwError } from '../errors.ts';
 import { on } from '../flags/flag.ts';
 import type { Host } from '../host.ts';
-import { jobIdSummary, namedJobs, notInLedger } from './jobs/find-jobs.ts';
+import { jobIdSummary, knownJob } from './jobs/find-jobs.ts';
 
 const flags = { folder: on('open the folder that the output is in') } as const;
 
@@ -26,11 +26,9 @@ export const open = defineCommand<typeof flags, Opened>({
     'Where there is no desktop (over SSH, in a container), the path is printed in place of being opened.',
   ],
   async run({ args, flags }, ctx) {
-    const [named] = await namedJobs(args, ctx);
-    if (!named?.known) throw notInLedger(args[0] ?? '', ctx);
-    const { id, known } = named;
-    const file = known.job.files.find((each) => fs.existsSync(each.path));
-    if (!file) throw nothingToOpen(id, known.job.files[0]?.path, ctx);
+    const { id, job } = await knownJob(args, ctx);
+    const file = job.files.find((each) => fs.existsSync(each.path));
+    if (!file) throw nothingToOpen(id, job.files[0]?.path, ctx);
     const target = flags.folder ? path.dirname(file.path) : file.path;
     const opened = await openOnDesktop(target, ctx.host);
     if (opened) ctx.io.note(`opened ${target}`);

@@ -1,6 +1,13 @@
 import { defineCommand } from '../command.ts';
 import { originOf, parseBaseUrl } from '../config/base-url.ts';
-import { profileOf, readConfig, storedSetting, updateConfig, withSetting } from '../config/config-file.ts';
+import {
+  profileOf,
+  readConfig,
+  storedSetting,
+  updateConfig,
+  withProfile,
+  withSetting,
+} from '../config/config-file.ts';
 import { keyOrigin, removeKey } from '../config/keys.ts';
 import { parseStoredProfileName, sandboxProfile } from '../config/profile-name.ts';
 import { usage } from '../errors.ts';
@@ -27,15 +34,8 @@ export const add = defineCommand<typeof flags, { profile: string; base_url: stri
           `profile ${profile} is there already`,
           `change it with: gw config set NAME VALUE --profile ${profile}`,
         );
-      const made = { base_url: baseUrl };
-      return {
-        ...config,
-        profiles: {
-          ...config.profiles,
-          [profile]:
-            flags.account === undefined ? made : withSetting(made, 'account', flags.account, ctx.host.cwd),
-        },
-      };
+      const made = withSetting({ base_url: baseUrl }, 'account', flags.account, ctx.host.cwd);
+      return withProfile(config, profile, made);
     });
     return { value: { profile, base_url: baseUrl } };
   },

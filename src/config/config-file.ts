@@ -78,6 +78,12 @@ export const settingsBelow = (profile: Profile, prefix: string): [name: string, 
       : [[`${prefix}.${name}`, String(value)]],
   );
 
+/** A configuration in which a profile stands as it is given. */
+export const withProfile = (config: ConfigFile, name: string, profile: Profile): ConfigFile => ({
+  ...config,
+  profiles: { ...config.profiles, [name]: profile },
+});
+
 /** A profile with one setting changed; without a text it is taken out. Throws GwError `usage`. */
 export function withSetting(profile: Profile, name: string, text: string | undefined, cwd: string): Profile {
   const setting = settingOf(name);

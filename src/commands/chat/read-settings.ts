@@ -25,20 +25,10 @@ export async function readSettings(
 ): Promise<ChatSettings> {
   const tools = flags.tool && (await readTools(flags.tool, deps));
   const settings: ChatSettings = {
-    temperature: flags.temperature,
-    topP: flags.topP,
-    topK: flags.topK,
-    stop: flags.stop,
-    maxTokens: flags.maxTokens,
-    compatMaxTokens: flags.compatMaxTokens,
-    reasoningEffort: flags.reasoningEffort,
-    thinking: flags.thinking,
-    thinkingLevel: flags.thinkingLevel,
-    showThoughts: flags.showThoughts,
+    ...flags,
     tools,
     toolChoice: checkedChoice(flags.toolChoice, tools),
     responseFormat: await readFormat(flags.responseFormat, deps),
-    usage: flags.usage,
   };
   const [first] = surface.undocumented(settings);
   if (first) throw usage(`${first.flag}: not documented for --api ${surface.api}`, withSet(first.hint));

@@ -256,6 +256,16 @@ async function findJobs(ids: readonly string[], isHere: boolean, ctx: Context): 
   return found;
 }
 
+/** The one job of a command line. Throws `not_found` where the ledger does not know it. */
+export async function knownJob(
+  args: readonly string[],
+  ctx: Context,
+): Promise<KnownJob & { readonly id: string }> {
+  const [named] = await namedJobs(args, ctx);
+  if (!named?.known) throw notInLedger(args[0] ?? '', ctx);
+  return { ...named.known, id: named.id };
+}
+
 /** The error of an ID that the ledger does not know. */
 export function notInLedger(id: string, { globals: { profile, baseUrl } }: Context): GwError {
   const of = profile ? ` of profile ${profile}` : baseUrl ? ` of ${baseUrl}` : '';

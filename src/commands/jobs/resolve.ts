@@ -10,7 +10,7 @@ import { recordLook, type TaskLook } from '../../jobs/watch/look.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { Hold, Ledger } from '../../ledger/ledger.ts';
 import { createFollowers } from '../video/followers.ts';
-import { jobIdSummary, type KnownJob, namedJobs, notInLedger, readJobs } from './find-jobs.ts';
+import { jobIdSummary, type KnownJob, knownJob, readJobs } from './find-jobs.ts';
 import { jobTable } from './job-table.ts';
 import { showJobQueries, taskJob } from './task-job.ts';
 
@@ -40,9 +40,7 @@ export const resolve = defineCommand<typeof flags, JobView>({
   ],
   sends: 'query',
   async *run({ args, flags, globals }, ctx) {
-    const [named] = await namedJobs(args, ctx);
-    if (!named?.known) throw notInLedger(args[0] ?? '', ctx);
-    const { known } = named;
+    const known = await knownJob(args, ctx);
     const { key } = known.job;
     if (flags.as === undefined) {
       throw usage('--as is missing', 'say what became of the job: --as and the ID of its task, or --as none');

@@ -5,7 +5,7 @@ import { durationText } from '../../io/quantity-text.ts';
 import type { Cost } from '../../jobs/cost.ts';
 import { type JobView, jobView, printableRecord } from '../../jobs/job-view.ts';
 import { spendText } from '../../jobs/stats.ts';
-import { jobIdSummary, namedJobs, notInLedger } from './find-jobs.ts';
+import { jobIdSummary, knownJob } from './find-jobs.ts';
 
 /** Prompts and records come from outside: whatever they hold, they stay on their line, and are not cut. */
 const whole = (text: string): string => oneLine(text, Number.POSITIVE_INFINITY);
@@ -17,9 +17,7 @@ export const show = defineCommand<Record<string, never>, ShownJob>({
   args: { name: 'ID', summary: jobIdSummary, required: true, completes: 'task' },
   examples: ['gw jobs show $(gw jobs list -q --limit 1)', 'gw jobs show last --json'],
   async run({ args }, ctx) {
-    const [named] = await namedJobs(args, ctx);
-    if (!named?.known) throw notInLedger(args[0] ?? '', ctx);
-    const { job, family } = named.known;
+    const { job, family } = await knownJob(args, ctx);
     const known = job.gateway === EMBEDDED ? undefined : (await ctx.pricing()).costOf(job, family);
     const cost = known ? { spend: known.spend, by: known.by } : null;
     return { value: { ...jobView(job, family), cost, record: printableRecord(job) ?? null } };

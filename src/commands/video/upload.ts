@@ -1,7 +1,7 @@
 import * as path from 'node:path';
 import { firstLineOf } from '../../config/keys.ts';
 import type { Context } from '../../context.ts';
-import { GwError, usage } from '../../errors.ts';
+import { usage } from '../../errors.ts';
 import { once } from '../../host.ts';
 import { confirm } from '../../io/ask.ts';
 import { bytesText } from '../../io/quantity-text.ts';
@@ -64,11 +64,6 @@ export async function planUploads(
 
 type Body = Readonly<Record<string, unknown>>;
 
-export interface UploadOptions {
-  readonly command: string;
-  readonly yes: boolean;
-}
-
 /** A batch asks nothing: its rows are made side by side. */
 const isAsked = ({ host, io, followers }: Context): boolean =>
   host.stdin.isTTY === true && io.stderrIsTerminal && followers === undefined;
@@ -80,21 +75,21 @@ const isAsked = ({ host, io, followers }: Context): boolean =>
  */
 export function uploader(
   uploads: readonly Upload[],
-  options: UploadOptions,
+  { command, yes }: { readonly command: string; readonly yes: boolean },
   ctx: Context,
 ): (body: Body) => Promise<Body> {
   const [first] = uploads;
-  if (first && !options.yes && !isAsked(ctx)) {
+  if (first && !yes && !isAsked(ctx)) {
     throw usage(
       `${first.named}: upload_command would upload it, and there is no terminal to ask on`,
       'add --yes to upload it without a question',
     );
   }
   const addresses = once(async () => {
-    if (!options.yes) await ask(uploads, ctx);
+    if (!yes) await ask(uploads, ctx);
     const found = new Map<string, string>();
     for (const upload of uploads) {
-      if (!found.has(upload.standIn)) found.set(upload.standIn, await addressOf(upload, options, ctx));
+      if (!found.has(upload.standIn)) found.set(upload.standIn, await addressOf(upload, command, ctx));
     }
     return found;
   });
@@ -109,11 +104,7 @@ async function ask(uploads: readonly Upload[], { host, signal }: Context): Promi
   if (!(await confirm(host, question))) throw usage('nothing was uploaded, and nothing was sent');
 }
 
-async function addressOf(
-  { file, named, facts }: Upload,
-  { command }: UploadOptions,
-  ctx: Context,
-): Promise<string> {
+async function addressOf({ file, named, facts }: Upload, command: string, ctx: Context): Promise<string> {
   const stopWaiting = ctx.io.awaiting(`uploading ${path.basename(file)}, ${bytesText(facts.bytes)}`);
   let line: string;
   try {
@@ -132,9 +123,10 @@ async function addressOf(
   }
   const address = line.trim();
   if (/^https:\/\/[^\s\p{Cc}]+$/u.test(address) && URL.canParse(address)) return address;
-  throw new GwError('usage', `${named}: the upload command printed no https:// address`, {
-    hint: 'the first line of its stdout is to be the address; gw config get upload_command shows it',
-  });
+  throw usage(
+    `${named}: the upload command printed no https:// address`,
+    'the first line of its stdout is to be the address; gw config get upload_command shows it',
+  );
 }
 
 function withAddresses(value: unknown, addresses: ReadonlyMap<string, string>): unknown {
