@@ -11,17 +11,26 @@ const knownRunning = new Set(['queued', 'running', 'submitted', 'processing']);
 /** Every status word that gw knows, of any family. */
 export const taskStatuses: readonly string[] = [...knownRunning, 'succeeded', ...badEnds];
 
+/** A status as it was read. */
+export interface ReadStatus {
+  /** The gateway's word; one that gw knows in lower case, as documented. */
+  readonly status: string;
+  readonly state: TaskState;
+  /** False for a status the document does not list. */
+  readonly statusKnown: boolean;
+}
+
 /**
  * Reads a gateway status. `succeeded` ends well and five words end badly, in any case; every other word, or none,
  * still runs ("States and transitions"; unknown states wait on).
  */
-export function taskState(status: unknown): { state: TaskState; known: boolean; word: string } {
-  const raw = typeof status === 'string' ? status : '';
-  const word = raw.toLowerCase();
-  if (word === 'succeeded') return { state: 'succeeded', known: true, word };
-  if (badEnds.has(word)) return { state: 'failed', known: true, word };
-  const known = knownRunning.has(word);
-  return { state: 'running', known, word: known ? word : raw };
+export function taskState(word: unknown): ReadStatus {
+  const raw = typeof word === 'string' ? word : '';
+  const status = raw.toLowerCase();
+  if (status === 'succeeded') return { status, state: 'succeeded', statusKnown: true };
+  if (badEnds.has(status)) return { status, state: 'failed', statusKnown: true };
+  const statusKnown = knownRunning.has(status);
+  return { status: statusKnown ? status : raw, state: 'running', statusKnown };
 }
 
 /** What an ID of the gateway may look like: safe as a path segment, a file name and a line of output. */

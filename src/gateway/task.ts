@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Endpoint } from './endpoint.ts';
-import { type TaskState, taskIdPattern } from './task-state.ts';
+import { type ReadStatus, taskIdPattern } from './task-state.ts';
 
 export const TaskId = z.string().regex(taskIdPattern, 'not a usable task ID');
 
@@ -15,13 +15,8 @@ export interface TaskOutput {
 }
 
 /** What gw understands of a task record, whichever family it came from. */
-export interface TaskView {
+export interface TaskView extends ReadStatus {
   readonly id: string;
-  /** The gateway's word; one that gw knows in lower case, as documented. */
-  readonly status: string;
-  readonly state: TaskState;
-  /** False for a status the document does not list. */
-  readonly statusKnown: boolean;
   /** 0-100 where the gateway gives a figure. */
   readonly progressPercent?: number | undefined;
   readonly outputs: readonly TaskOutput[];

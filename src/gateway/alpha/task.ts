@@ -58,7 +58,6 @@ export const alphaFamily: TaskFamily & { readonly recordLifeMs: number } = {
   },
   readTask(reply, taskId) {
     const task = AlphaTask.parse(reply);
-    const { state, known, word } = taskState(task.status);
     const outputs: TaskOutput[] = [];
     const { video_url: video, last_frame_url: lastFrame } = task.content ?? {};
     if (typeof video === 'string' && video !== '') outputs.push({ role: 'video', type: 'video', url: video });
@@ -68,9 +67,7 @@ export const alphaFamily: TaskFamily & { readonly recordLifeMs: number } = {
     }
     return {
       id: taskId,
-      status: word,
-      state,
-      statusKnown: known,
+      ...taskState(task.status),
       progressPercent: typeof task.progress === 'number' ? task.progress : undefined,
       outputs,
       error: readTaskError(task.error),

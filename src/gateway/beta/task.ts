@@ -153,16 +153,14 @@ export const betaFamily: TaskFamily = {
   },
   readTask(record, taskId) {
     const task = BetaTask.parse(record);
-    const { state, known, word } = taskState(task.status);
+    const read = taskState(task.status);
     const message = typeof task.message === 'string' && task.message !== '' ? task.message : undefined;
     return {
       id: taskId,
-      status: word,
-      state,
-      statusKnown: known,
+      ...read,
       outputs: betaOutputs(task.outputs),
       hasNoFiles: isElementsOnly(task.outputs) || undefined,
-      error: state === 'failed' ? { message } : undefined,
+      error: read.state === 'failed' ? { message } : undefined,
       usage: { outputS: betaOutputS(task.outputs), ...betaCharges(task.billing) },
     };
   },

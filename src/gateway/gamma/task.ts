@@ -50,13 +50,10 @@ export const gammaFamily: TaskFamily & { readonly recordLifeMs: number } = {
   readCreateReply: (reply) => ({ id: GammaCreateReply.parse(reply).task_id, status: 'queued' }),
   readTask(record, taskId) {
     const task = GammaTask.parse(record);
-    const { state, known, word } = taskState(task.status);
     const url = task.content?.url;
     return {
       id: taskId,
-      status: word,
-      state,
-      statusKnown: known,
+      ...taskState(task.status),
       outputs: typeof url === 'string' && url !== '' ? [{ role: 'video', type: 'video', url }] : [],
       error: readTaskError(task.error),
       made: { seed: task.seed, duration: task.duration, resolution: task.resolution },
