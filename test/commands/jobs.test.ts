@@ -1,11 +1,21 @@
 import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { afterEach, describe, expect, test } from 'vitest';
+import { alphaTasksPath } from '../../src/gateway/alpha/task.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { wasmDir } from '../helpers/assets-dir.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { clipsDir, World } from '../helpers/gw.ts';
-import { acceptedJob, DAY_MS, HOUR_MS, intentIn, ledgerOf, savedJob, succeededJob } from './jobs-seed.ts';
+import {
+  acceptedJob,
+  DAY_MS,
+  HOUR_MS,
+  intentIn,
+  ledgerOf,
+  MINUTE_MS,
+  savedJob,
+  succeededJob,
+} from './jobs-seed.ts';
 
 const open: { close(): unknown }[] = [];
 afterEach(async () => {
@@ -130,6 +140,40 @@ describe('jobs list', () => {
       expect(run.err).toContain(`${dir}/${journal}:2 cannot be read`);
     },
   );
+
+  test('whatever byte of its intent is damaged, a running job is listed, and a sync looks at it or says what is wrong', async () => {
+    const world = await openWorld({ speed: 0.001 });
+    const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();
+    const dir = `${world.dir}/.local/state/gw/ledger`;
+    const startMs = world.clock.ms;
+    rmSync(dir, { recursive: true });
+    acceptedJob(world, id, MINUTE_MS, { bodySha256: '0' });
+    const [journal = ''] = readdirSync(dir).filter((name) => name.endsWith('.jsonl'));
+    const whole = readFileSync(`${dir}/${journal}`);
+    const [start, end] = [1, whole.indexOf('\n', 1)];
+    expect(whole.toString('utf8', start, end)).toMatch(/^\{.*"event":"intent".*\}$/);
+    let looked = 0;
+    for (let at = start; at <= end; at += 1) {
+      const damaged = Buffer.from(whole);
+      damaged[at] = (damaged[at] ?? 0) ^ 1;
+      writeFileSync(`${dir}/${journal}`, damaged);
+      const where = `byte ${at}: ${damaged.toString('latin1', at - 20, at + 20)}`;
+      const before = world.requests().length;
+      const { code, err } = await world.gw(['jobs', 'sync']);
+      if (world.requests().slice(before).includes(`GET ${alphaTasksPath}/${id}`)) looked += 1;
+      else if (code === 0)
+        expect(err, where).toMatch(
+          /jsonl:\d+ cannot be read|the line that tells its family is damaged|of family .* left alone/,
+        );
+      else expect(err, where).toMatch(/^error: /m);
+      // Whatever was done about it, it is there for the next look.
+      expect(await ledgerOf(world).find(), where).toContainEqual(
+        expect.objectContaining({ id, state: 'running' }),
+      );
+      world.clock.ms = startMs;
+    }
+    expect(looked).toBeGreaterThan((end - start) / 2);
+  }, 120_000);
 
   test('one whose family cannot be told any more is named under -q too, and brought home by its family', async () => {
     const world = await openWorld();
