@@ -50,7 +50,7 @@ import { type MediaInput, resolveMedia } from '../../media/resolve.ts';
 import { keptRequest, refuseOverBudget, warnOfAlike, withEstimate, withinBudget } from '../before-create.ts';
 import { showInstead } from '../show-instead.ts';
 import { followFromFlags, type JobResult, jobLines, outcomeOf, waitDeadlineMs } from './follow-job.ts';
-import { calmOf, createFollowers, type Followers } from './followers.ts';
+import { calmOf, createFollowers } from './followers.ts';
 import type { SendPlace } from './send-many.ts';
 import { refuseSharedName } from './task-ids.ts';
 import type { Upload } from './upload.ts';
@@ -444,17 +444,24 @@ async function* createMany(
   yield* sendMany(count, flags.wait ?? false, (one) => send(ready, one, ctx), ctx);
 }
 
+/** A create on its way. */
+interface Sending {
+  readonly ready: ReadyCreate;
+  /** Those of this one job. */
+  readonly flags: SharedValues;
+  readonly access: Access;
+  readonly intent: CreateInput['intent'];
+  readonly deadlineMs: number;
+  readonly place: SendPlace;
+}
+
 /** Throws what `createJob` throws, but for a lost outcome, which is printed under gw's own ID. */
-async function send(
-  ready: ReadyCreate,
-  { index, followers, turn, isOneOfMany }: SendPlace,
-  ctx: Context,
-): Promise<Outcome<JobResult>> {
+async function send(ready: ReadyCreate, place: SendPlace, ctx: Context): Promise<Outcome<JobResult>> {
   const { spec, draft } = ready;
   const { family } = spec;
-  const flags = numbered(ready.flags, index);
+  const flags = numbered(ready.flags, place.index);
   const save = {
-    target: withIndex(draft.target, index),
+    target: withIndex(draft.target, place.index),
     force: flags.force ?? false,
     download: flags.download === undefined,
     sidecar: sidecarBy(flags, draft.settings, ctx.host.version),
@@ -464,18 +471,17 @@ async function send(
   const intent = withoutSecrets(made, (text) => ctx.io.withoutSecrets(text));
   const once = flags.once === undefined ? undefined : { key: flags.once };
   checkTarget(save, { ...intent, once, now: ctx.clock.now(), outputsExpected: 1 });
-  const deadlineMs = waitDeadlineMs(flags, ctx);
-  const sending = { ready, access, intent, deadlineMs, followers };
-  const job = await turn(async () => {
+  const sending = { ready, flags, access, intent, deadlineMs: waitDeadlineMs(flags, ctx), place };
+  const job = await place.turn(async () => {
     if (flags.once !== undefined) {
       const { makeUnderKey } = await import('../once.ts');
       const { anyCallback, flagOf } = ready;
       const asked = { flags, family, intent, body: draft.body, anyCallback, flagOf };
-      const got = await makeUnderKey(asked, access, (place) => make(sending, ctx, place), ctx);
+      const got = await makeUnderKey(asked, access, (under) => make(sending, ctx, under), ctx);
       return 'found' in got ? got : got.made;
     }
     // The jobs of one --count are alike by intention.
-    if ((index ?? 1) === 1) {
+    if ((place.index ?? 1) === 1) {
       const { digestOf } = await import('../../jobs/create/create.ts');
       const digestAs = (id: string | undefined) =>
         digestOf(identifyBody(family, draft.body, undefined, id).body);
@@ -484,68 +490,31 @@ async function send(
     return make(sending, ctx);
   });
   if ('found' in job) return (await import('../once.ts')).goOnWith(job.found, flags, ctx);
-  if ('error' in job) return lostOutcome(job.error, family.name, job.key);
-  const odd = job.isOwnReply ? spec.replyWarning?.(job.reply) : undefined;
-  if (odd !== undefined) ctx.io.warn(odd);
-  const accepted: JobResult = {
+  if (!('error' in job)) return follow(job, sending, ctx);
+  // A job that may exist without an ID is printed under gw's own.
+  const { error, key } = job;
+  const value = {
     family: family.name,
-    id: job.id,
-    status: job.status ?? '',
-    record: job.reply,
+    id: error.facts.taskId ?? key,
+    status: 'unknown',
+    record: null,
     files: [],
   };
-  const { unrecorded } = job;
-  if (unrecorded !== undefined) {
-    ctx.io.warn(`task ${job.id} is not in the ledger: note its ID; ${reasonOf(unrecorded)}`, 'urgent');
-  }
-  if (!flags.wait) {
-    if (!ctx.signal.aborted && ctx.io.stderrIsTerminal) {
-      const next = commandFor(`gw video ${family.name} wait ${job.id}`, ctx);
-      ctx.io.note(`wait for it and save it with: ${next}`);
-    }
-    if (!ctx.signal.aborted)
-      return { value: accepted, ...(unrecorded !== undefined && { error: unrecorded }) };
-    const followed = { ...accepted, files: [], error: ctx.signal.reason };
-    return outcomeOf(followed, { family: family.name, id: job.id, accepted }, ctx);
-  }
-  ctx.io.note(`task ${job.id}`);
-  const outcome = await followFromFlags(
-    {
-      ...{ id: job.id, key: job.key, family, flags, save, deadlineMs, accepted },
-      isOneOfMany,
-    },
-    followers,
-    ctx,
-  );
-  return { ...(unrecorded !== undefined && { error: unrecorded }), ...outcome };
+  return { value, error };
 }
 
-interface Sending {
-  readonly ready: ReadyCreate;
-  readonly access: Access;
-  readonly intent: CreateInput['intent'];
-  readonly deadlineMs: number;
-  readonly followers: Followers;
-}
-
-/** A job that may exist, under gw's own key. */
-interface LostJob {
-  readonly key: string;
-  readonly error: GwError;
-}
-
-/** Creates the job; one whose outcome is not known is given back, every other failure is thrown. */
+/** Creates the job; one whose outcome is not known is given back under gw's own key, every other failure is thrown. */
 async function make(
-  { ready, access, intent, deadlineMs, followers }: Sending,
+  { ready, flags, access, intent, deadlineMs, place: { followers } }: Sending,
   ctx: Context,
-  place?: OncePlace,
-): Promise<AcceptedJob | LostJob> {
-  const { spec, draft, flags } = ready;
-  const { family } = spec;
+  under?: OncePlace,
+): Promise<AcceptedJob | { readonly key: string; readonly error: GwError }> {
+  const { draft } = ready;
+  const { family } = ready.spec;
   await ready.checkFirst();
   const ledger = await ctx.ledger();
   const body = await ready.uploaded(draft.body);
-  const identified = identifyBody(family, body, place?.key, place?.externalId);
+  const identified = identifyBody(family, body, under?.key, under?.externalId);
   const { createJob } = await import('../../jobs/create/create.ts');
   let isUnderWay = false;
   const stopTelling = tellIfInterrupted(ctx, () => isUnderWay);
@@ -555,9 +524,9 @@ async function make(
       ...identified,
       family,
       endpoint: draft.endpoint,
-      intent: { ...intent, ...(place && { once: place.once }) },
+      intent: { ...intent, ...(under && { once: under.once }) },
       calm: calmOf(followers, ctx),
-      within: await withinBudget(draft.settings, askedOf(spec, draft), flags, ctx),
+      within: await withinBudget(draft.settings, askedOf(ready.spec, draft), flags, ctx),
       client: access.client,
       ledger,
       clock: ctx.clock,
@@ -589,7 +558,39 @@ async function make(
   }
 }
 
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+/** What is printed of an accepted job: its ID at once, or with --wait what came of it. */
+async function follow(
+  job: AcceptedJob,
+  { ready: { spec }, flags, intent: { save }, deadlineMs, place }: Sending,
+  ctx: Context,
+): Promise<Outcome<JobResult>> {
+  const { family } = spec;
+  const { id, key, unrecorded } = job;
+  const odd = job.isOwnReply ? spec.replyWarning?.(job.reply) : undefined;
+  if (odd !== undefined) ctx.io.warn(odd);
+  const { reply: record, status = '' } = job;
+  const accepted: JobResult = { family: family.name, id, status, record, files: [] };
+  if (unrecorded !== undefined) {
+    const why = unrecorded instanceof Error ? unrecorded.message : String(unrecorded);
+    ctx.io.warn(`task ${id} is not in the ledger: note its ID; ${why}`, 'urgent');
+  }
+  const failure = unrecorded !== undefined && { error: unrecorded };
+  if (flags.wait) {
+    ctx.io.note(`task ${id}`);
+    const { followers, isOneOfMany } = place;
+    const request = { id, key, family, flags, save, deadlineMs, accepted, isOneOfMany };
+    return { ...failure, ...(await followFromFlags(request, followers, ctx)) };
+  }
+  if (ctx.signal.aborted) {
+    const followed = { ...accepted, files: [], error: ctx.signal.reason };
+    return outcomeOf(followed, { family: family.name, id, accepted }, ctx);
+  }
+  if (ctx.io.stderrIsTerminal) {
+    const next = commandFor(`gw video ${family.name} wait ${id}`, ctx);
+    ctx.io.note(`wait for it and save it with: ${next}`);
+  }
+  return { value: accepted, ...failure };
+}
 
 /** What the ledger keeps of a create before it is sent. */
 function intentOf(
@@ -638,9 +639,3 @@ function promptIn(source: unknown): string | undefined {
   const texts = source.map((item: { text?: unknown } | null) => item?.text).filter(isText);
   return texts.length > 0 ? texts.join('\n') : undefined;
 }
-
-/** A job that may exist without an ID is printed under gw's own. */
-const lostOutcome = (error: GwError, family: string, key: string): Outcome<JobResult> => ({
-  value: { family, id: error.facts.taskId ?? key, status: 'unknown', record: null, files: [] },
-  error,
-});
