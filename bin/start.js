@@ -174,7 +174,7 @@ function load(part) {
 }
 
 /** Those that are functions or classes themselves. */
-const callable = /^(node:)?(events|stream|assert)$/;
+const callable = new Set(['events', 'stream', 'assert'].flatMap((name) => [name, `node:${name}`]));
 const builtins = new Map();
 
 /**
@@ -195,7 +195,7 @@ function builtin(id) {
 
 function partOrBuiltin(id) {
   if (id.startsWith('./')) return load(id.slice(2));
-  const known = builtins.get(id) ?? (callable.test(id) ? require(id) : builtin(id));
+  const known = builtins.get(id) ?? (callable.has(id) ? require(id) : builtin(id));
   builtins.set(id, known);
   return known;
 }

@@ -134,7 +134,7 @@ test.each(['/proc/gw', '/dev/null/gw'])('a state directory %s is a usage error',
 
 // A module of Node's costs up to 3 ms of a start that takes 40, the schemas 5, the HTTP client 6.
 describe('what a run does not use, it does not load', () => {
-  const never = ['code from text', 'http', 'worker_threads', 'fs/promises', 'perf_hooks'];
+  const never = ['code from text', 'assert', 'http', 'worker_threads', 'fs/promises', 'perf_hooks'];
   const unused = {
     '--help': [...never, 'crypto', 'dns', 'os', 'tty', 'schemas', 'undici'],
     'jobs list': [...never, 'crypto', 'dns', 'tty', 'schemas', 'undici'],
