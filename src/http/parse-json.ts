@@ -31,7 +31,8 @@ export function parseJson(text: string): unknown {
   if (text.length > MAX_JSON_CHARS || (text.length > MAX_WIDE_JSON_CHARS && /[^\u0000-\u00ff]/.test(text))) {
     throw new UnreadableJson('JSON that is too large to be read');
   }
-  checkShape(text);
+  // No character counts for more than three values.
+  if (text.length > MAX_JSON_VALUES / 4 || mayBeDeep(text)) checkShape(text);
   try {
     return JSON.parse(text);
   } catch {
@@ -46,6 +47,18 @@ export function jsonIn(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** Whether a text has brackets for more levels than are read; most have few, and a search for them is quick. */
+function mayBeDeep(text: string): boolean {
+  let count = 0;
+  for (const bracket of '[{') {
+    for (let at = text.indexOf(bracket); at >= 0; at = text.indexOf(bracket, at + 1)) {
+      count += 1;
+      if (count > MAX_JSON_DEPTH) return true;
+    }
+  }
+  return false;
 }
 
 /** Before each value stands a comma, or the bracket that it is the first behind. */
