@@ -125,3 +125,13 @@ test('several image jobs named at once are all saved, though their creates wrote
   expect(run.out.trim().split('\n').sort()).toEqual(keys.map((key) => `${world.cwd}/${key}.png`).sort());
   expect(Object.keys(world.files())).toHaveLength(4);
 });
+
+test('gw video FAMILY wait and download mean tasks of that family alone: an image is none', async () => {
+  const world = await openWorld();
+  const { key } = await linkedJob(world, false);
+  for (const word of ['wait', 'download']) {
+    const run = await world.gw(['video', 'alpha', word, key]);
+    expect([run.code, run.out]).toEqual([4, '']);
+  }
+  expect(images(world)).toEqual([]);
+});

@@ -191,7 +191,11 @@ export async function namedJobs(
   const known = new Map((await withFamilies([...found.values()])).map((each) => [each.job, each]));
   return ids.map((id) => {
     const job = found.get(id);
-    return { id, known: job && (family ? { job, family } : known.get(job)) };
+    const own = job && known.get(job);
+    if (!family || !own) return { id, known: own };
+    // A damaged job may not tell its family; one of another family is not meant.
+    const isMeant = own.family === undefined || own.family.name === family.name;
+    return { id, known: isMeant ? { ...own, family } : undefined };
   });
 }
 
