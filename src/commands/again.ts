@@ -1,12 +1,13 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
+import * as z from 'zod';
 import { type AnyCommand, defineCommand } from '../command.ts';
 import { type Context, EMBEDDED, gatewayName, makeContext } from '../context.ts';
 import { GwError, usage } from '../errors.ts';
 import { type Flag, type FlagSet, type FlagValues, flagName } from '../flags/flag.ts';
 import { besideOf } from '../jobs/save/sidecar.ts';
-import type { Job, KeptRequest } from '../ledger/event.ts';
+import type { Job, KeptReference, KeptRequest } from '../ledger/event.ts';
 import { sha256OfFile } from '../media/read-input.ts';
 import { createCommands } from './batch/row-command.ts';
 import { findAndWarn, jobIdSummary, namedJobs, namesGateway, notInLedger } from './jobs/find-jobs.ts';
@@ -107,16 +108,11 @@ async function sourceOf(word: string, ctx: Context): Promise<Source> {
   const job = isFile ? await jobOfFile(file, sidecar?.id, ctx) : await jobOfId(word, ctx);
   if (job) {
     const id = job.id ?? job.key;
-    return { id, request: job.request ?? (await rebuilt(id, job)), prompt: job.prompt, job };
+    return { id, request: job.request ?? rebuilt(id, job), prompt: job.prompt, job };
   }
   if (sidecar) {
-    const prompt = sidecar.prompt ?? undefined;
-    return {
-      id: sidecar.id,
-      request: await rebuilt(sidecar.id, { ...sidecar, prompt }),
-      prompt,
-      job: undefined,
-    };
+    const { id, prompt } = sidecar;
+    return { id, request: rebuilt(id, sidecar), prompt, job: undefined };
   }
   if (!isFile) throw notInLedger(word, ctx);
   throw new GwError('not_found', `${word}: gw did not save this file, or its ledger no longer knows it`, {
@@ -147,33 +143,30 @@ async function jobOfFile(file: string, id: string | undefined, ctx: Context): Pr
   return job;
 }
 
+const textOrNull = z
+  .string()
+  .nullable()
+  .transform((text) => text ?? undefined);
+
 /** What a sidecar says of the request. */
-interface Told {
-  readonly id: string;
-  readonly family: string;
-  readonly model: string | null;
-  readonly prompt: string | null;
-  readonly settings: Readonly<Record<string, unknown>>;
-  readonly references: NonNullable<Job['references']>;
-}
+const Sidecar = z.object({
+  id: z.string(),
+  family: z.string(),
+  model: textOrNull,
+  prompt: textOrNull,
+  settings: z.record(z.string(), z.unknown()),
+  references: z.array(z.custom<KeptReference>()),
+});
 
 const LARGEST_SIDECAR = 1 << 20;
 
 /** The sidecar of an output; undefined where what lies there is none. */
-function readSidecar(output: string): Told | undefined {
+function readSidecar(output: string): z.infer<typeof Sidecar> | undefined {
   const file = besideOf(output);
-  if (!((fs.statSync(file, { throwIfNoEntry: false })?.size ?? Number.POSITIVE_INFINITY) <= LARGEST_SIDECAR))
-    return undefined;
+  const { size = Number.POSITIVE_INFINITY } = fs.statSync(file, { throwIfNoEntry: false }) ?? {};
+  if (size > LARGEST_SIDECAR) return undefined;
   try {
-    const told = JSON.parse(fs.readFileSync(file, 'utf8')) as Partial<Told> | null;
-    const isWhole =
-      typeof told?.id === 'string' &&
-      typeof told.family === 'string' &&
-      [told.model, told.prompt].every((each) => each === null || typeof each === 'string') &&
-      typeof told.settings === 'object' &&
-      told.settings !== null &&
-      Array.isArray(told.references);
-    return isWhole ? (told as Told) : undefined;
+    return Sidecar.safeParse(JSON.parse(fs.readFileSync(file, 'utf8'))).data;
   } catch {
     return undefined;
   }
@@ -183,13 +176,10 @@ function readSidecar(output: string): Told | undefined {
  * The request of a job of which only model, prompt and settings are known: of a sidecar, or of an older gw. Throws `usage`
  * where that is not all it was made of.
  */
-async function rebuilt(
+function rebuilt(
   id: string,
-  job: Pick<Job, 'family' | 'prompt' | 'settings' | 'references'> & {
-    readonly model: string | null | undefined;
-    readonly endpoint?: string;
-  },
-): Promise<KeptRequest> {
+  job: Pick<Job, 'family' | 'model' | 'prompt' | 'settings' | 'references'> & { readonly endpoint?: string },
+): KeptRequest {
   const { family, endpoint, prompt, settings, references = [], model } = job;
   const command = { alpha: 'video alpha', gamma: 'video gamma', image: 'image create' }[family];
   const isPlain = endpoint === undefined || /^(alpha\.create|gamma\.create|image\.generate)$/.test(endpoint);
