@@ -19,11 +19,20 @@ const heavy = [
   'test/recipes.test.ts',
 ];
 
+const results = process.env.GW_TEST_RESULTS;
+
 export default defineConfig({
   test: {
     root: `${import.meta.dirname}/..`,
     pool: 'forks',
-    reporters: process.env.CI ? ['default', noSkips] : ['default'],
+    reporters: [
+      'default',
+      ...(process.env.CI ? [noSkips] : []),
+      // Which files failed, for .ci/other-nodes.
+      ...(results === undefined
+        ? []
+        : [['json', { outputFile: results }] as ['json', { outputFile: string }]]),
+    ],
     // Many tests wait for a child or a clock: one file more than cores keeps two cores busy.
     maxWorkers: availableParallelism() + 1,
     testTimeout: 60_000,
