@@ -30,8 +30,8 @@ export const jobs: readonly Breakage[] = [
   },
   {
     costs: 'a wait gives a sick gateway up before its 15 minutes',
-    find: 'the job stays in the ledger. */ const MAX_FAILURES = 20; const MAX_FAILING_MS = 15 * 60_000;',
-    replace: '*/ const MAX_FAILURES = 20; const MAX_FAILING_MS = 60_000;',
+    find: 'const MAX_FAILURES = 20; export const MAX_FAILING_MS = 15 * 60_000;',
+    replace: 'const MAX_FAILURES = 20; export const MAX_FAILING_MS = 60_000;',
     tests: looks,
   },
   {
@@ -42,8 +42,8 @@ export const jobs: readonly Breakage[] = [
   },
   {
     costs: 'a task that ends while gw sleeps is a timeout',
-    find: 'if (!last || !finished(last.view)) throw waitOver(taskId);',
-    replace: 'if (last !== undefined || last === undefined) throw waitOver(taskId);',
+    find: 'if (!last || !finished(last.view)) throw waitOver(`task ${taskId}`, taskId);',
+    replace: 'if (last !== undefined || last === undefined) throw waitOver(`task ${taskId}`, taskId);',
     tests: looks,
   },
   {
@@ -90,15 +90,15 @@ export const jobs: readonly Breakage[] = [
   },
   {
     costs: 'a paid create is sent again after a complete 5xx',
-    find: "paid: { ...never, not_sent: 'retry', rate_limited: 'retry', server_error: 'unknown',",
-    replace: "paid: { ...never, not_sent: 'retry', rate_limited: 'retry', server_error: 'retry',",
+    find: "const creates = { ...never, not_sent: 'retry', rate_limited: 'retry', server_error: 'unknown',",
+    replace: "const creates = { ...never, not_sent: 'retry', rate_limited: 'retry', server_error: 'retry',",
     tests: ['http/retry', 'http/resend-matrix'],
   },
   {
     costs: 'a paid create is sent again after its reply was lost',
-    find: "server_error: 'unknown', lost: 'unknown', unreadable: 'unknown', redirect: 'unknown', unsettled: 'unknown', not_found: 'stop', }, // Before",
+    find: "server_error: 'unknown', lost: 'unknown', unreadable: 'unknown', redirect: 'unknown', unsettled: 'unknown', not_found: 'stop', } as const;",
     replace:
-      "server_error: 'unknown', lost: 'retry', unreadable: 'unknown', redirect: 'unknown', unsettled: 'unknown', not_found: 'stop', }, // Before",
+      "server_error: 'unknown', lost: 'retry', unreadable: 'unknown', redirect: 'unknown', unsettled: 'unknown', not_found: 'stop', } as const;",
     tests: ['http/retry', 'http/resend-matrix'],
   },
   {
