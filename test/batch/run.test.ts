@@ -240,3 +240,55 @@ test('--events tells what happens to each row, its result last', async () => {
       .sort(),
   ).toEqual(['day/b', 'day/c']);
 });
+
+test('a row that the gateway refuses is told as refused under its job, now and later; --retry-failed is named', async () => {
+  const world = await open({ fault: 'create:422' });
+  write(world, [
+    { id: 'a', ...gamma },
+    { id: 'b', ...alpha },
+    { id: 'c', ...image },
+  ]);
+  const lines = (out: string) =>
+    out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+  const first = await run(world, '--events');
+  const jobs = lines((await world.gw(['jobs', 'list', '--json'])).out).flat();
+  for (const { job, family } of jobs) {
+    const told = lines(first.out).filter(({ key, id }) => key === job || id === job);
+    expect(told.map(({ event }) => event)).toEqual(['intent', 'failed', 'result']);
+    expect(told[1]).toMatchObject({ error: { kind: 'rejected', task_id: job } });
+    const row = { family, id: job, status: 'refused', files: [], error: { kind: 'rejected', task_id: job } };
+    expect(told[2]).toMatchObject({ ...row, line: told[2].row });
+  }
+  const again = await run(world, '--json');
+  const rows = lines(again.out);
+  expect(rows.map(({ id }) => id).sort()).toEqual(jobs.map(({ job }) => job).sort());
+  for (const { status, error } of rows) {
+    expect(status).toBe('refused');
+    expect(error.hint).toMatch(/; --retry-failed sends it again$/);
+  }
+  expect([first.code, again.code]).toEqual([5, 5]);
+  expect(creates(world)).toBe(3);
+});
+
+test('a row whose answer was lost is told as unknown under its job', async () => {
+  const world = await open({ fault: 'create:reset-after' });
+  write(world, [
+    { id: 'a', ...gamma },
+    { id: 'b', ...image },
+  ]);
+  for (const _ of [1, 2]) {
+    const { code, out } = await run(world, '--json');
+    expect(code).toBe(14);
+    const jobs = JSON.parse((await world.gw(['jobs', 'list', '--json'])).out) as { id: string }[];
+    const rows = out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(rows.map(({ id }) => id).sort()).toEqual(jobs.map(({ id }) => id).sort());
+    expect(rows.map(({ status }) => status)).toEqual(['unknown', 'unknown']);
+  }
+  expect(creates(world)).toBe(2);
+});

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { CreateFlags, Row } from '../../batch/rows.ts';
 import { type AnyCommand, type Outcome, ShownRequest } from '../../command.ts';
 import type { Context } from '../../context.ts';
-import { usage } from '../../errors.ts';
+import { GwError, usage } from '../../errors.ts';
 import type { BudgetFlags } from '../../flags/job-flags.ts';
 import type { RunProgress } from '../../io/io.ts';
 import type { Estimate } from '../../jobs/cost.ts';
@@ -152,25 +152,38 @@ export async function createRow(
   const shared = { once: row.key, wait, queue: wait, ...limits };
   const takes = Object.entries(shared).filter(([key]) => Object.hasOwn(command.flags, key));
   const { io } = ctx;
-  const outcome = await command.run(
-    {
-      args: [],
-      flags: { ...(await flagsOf(row, rows, ctx)), ...Object.fromEntries(takes) },
-      globals: own.globals,
+  const input = {
+    args: [],
+    flags: { ...(await flagsOf(row, rows, ctx)), ...Object.fromEntries(takes) },
+    globals: own.globals,
+  };
+  const rowContext: Context = {
+    ...own,
+    io: {
+      ...io,
+      warn: (text, urgent) => io.warn(`${named}:${row.line}: ${text}`, urgent),
+      note: () => {},
+      // Without bars a row is told when it ends, in one line.
+      progress: () => (io.mode.bars ? namedBy(row.key, io.progress()) : silent),
     },
-    {
-      ...own,
-      io: {
-        ...io,
-        warn: (text, urgent) => io.warn(`${named}:${row.line}: ${text.replace(/^: /, '')}`, urgent),
-        note: () => {},
-        // Without bars a row is told when it ends, in one line.
-        progress: () => (io.mode.bars ? namedBy(row.key, io.progress()) : silent),
-      },
-    },
-  );
-  if (Symbol.asyncIterator in outcome) throw new Error('a row makes one job');
-  return outcome as Outcome<JobResult>;
+  };
+  try {
+    const outcome = await command.run(input, rowContext);
+    if (Symbol.asyncIterator in outcome) throw new Error('a row makes one job');
+    return {
+      ...(outcome as Outcome<JobResult>),
+      ...(outcome.error !== undefined && { error: ofRow(outcome.error) }),
+    };
+  } catch (error) {
+    throw ofRow(error);
+  }
+}
+
+/** What --again is to one create, --retry-failed is to a batch. */
+function ofRow(error: unknown): unknown {
+  if (!(error instanceof GwError) || error.facts.hint === undefined) return error;
+  const hint = error.facts.hint.replace('--again', '--retry-failed');
+  return new GwError(error.kind, error.message, { ...error.facts, hint });
 }
 
 /** Bars under what the user calls a row, and not under the ID of its task. */

@@ -295,11 +295,14 @@ class BatchRun {
 function resultOf({ row, line, key, command }: Row, outcome: Outcome<JobResult>): RowResult {
   const { error } = outcome;
   const result = resultIn(outcome);
+  const settled = error instanceof GwError && settles.has(error.kind) ? error : undefined;
+  const job = settled?.facts.taskId;
+  const status = settled?.kind === 'unknown_outcome' ? 'unknown' : 'refused';
   return {
     ...{ row, line, key },
-    id: result?.id ?? null,
+    id: result?.id ?? job ?? null,
     family: result?.family ?? familyOf(command),
-    status: result?.status ?? 'not_sent',
+    status: result?.status ?? (job === undefined ? 'not_sent' : status),
     files: result?.files ?? [],
     record: result?.record ?? null,
     error: error === undefined ? null : (reportError(error) ?? null),

@@ -36,7 +36,7 @@ export function recordFailure(
   }
   if (error instanceof GwError) {
     record(refusedEvent(error, isSent));
-    return error.kind === 'rate_limited' && !queue ? withQueueHint(error) : error;
+    return ofJob(error.kind === 'rate_limited' && !queue ? withQueueHint(error) : error, key);
   }
   if (error instanceof Interrupted && isLost) {
     recordUnknown(`${error.message} while the lost answer was looked for`);
@@ -54,6 +54,10 @@ export function recordFailure(
   }
   return error;
 }
+
+/** An error that names the job it concerns, by the name that the ledger has for it. */
+export const ofJob = (error: GwError, key: string): GwError =>
+  new GwError(error.kind, error.message, { ...error.facts, taskId: error.facts.taskId ?? key });
 
 /** Without --queue a 429 may only mean that no slot is free. */
 function withQueueHint(error: GwError): GwError {

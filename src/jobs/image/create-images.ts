@@ -7,7 +7,7 @@ import type { ReceivedHead, RequestInput } from '../../http/client.ts';
 import { cutText, describeBody, receivedHead } from '../../http/read-reply.ts';
 import type { IntentEvent, LedgerEvent, SavedFile } from '../../ledger/event.ts';
 import type { Within } from '../create/budget.ts';
-import { interruptedEvent, refusedEvent, unknownHint } from '../create/record-failure.ts';
+import { interruptedEvent, ofJob, refusedEvent, unknownHint } from '../create/record-failure.ts';
 import type { Naming } from '../save/output-path.ts';
 import type { DownloadJournal } from '../save/part-file.ts';
 import type { Spend } from '../stats.ts';
@@ -228,7 +228,8 @@ async function brokenOff(
   }
   const { files, partials, error: unsaved } = await saveImages(answer, undefined, deps);
   const isUnknown = event?.event === 'unknown';
-  const told = isUnknown ? unknownOutcome(error, key, files.length) : error;
+  const refusal = error instanceof GwError ? ofJob(error, key) : error;
+  const told = isUnknown ? unknownOutcome(error, key, files.length) : refusal;
   if (files.length === 0 && partials.length === 0) throw told;
   if (unsaved instanceof Error) deps.warn(unsaved.message);
   return { id: key, status: isUnknown ? 'unknown' : 'refused', record: null, files, partials, error: told };
