@@ -2,7 +2,7 @@ import { defineCommand } from '../command.ts';
 import { type BillingForm, billingFields, billingQuery } from '../gateway/models.ts';
 import { isObject } from '../host.ts';
 import type { Reply } from '../http/client.ts';
-import { fieldLines } from '../io/field-lines.ts';
+import { fieldLines } from '../io/layout.ts';
 import { showInstead } from './show-instead.ts';
 
 /** `gw balance`: what the gateway says of money, known fields by their names, the others as they came. */

@@ -7,6 +7,7 @@ import { DEFAULTS, settingNames } from '../config/table.ts';
 import type { Context } from '../context.ts';
 import { GwError, usage } from '../errors.ts';
 import { nearest } from '../flags/nearest.ts';
+import { columnsOf } from '../io/layout.ts';
 import { program } from '../program.ts';
 
 /** `gw config get NAME`: one setting in force, as `gw config list` shows it. */
@@ -34,7 +35,7 @@ export const list = defineCommand<Record<string, never>, SettingRow[]>({
   examples: ['gw config list', 'gw config list --json'],
   run: async (_, ctx) => ({ value: [...(await ctx.settings()).rows] }),
   human: (rows) => ({
-    columns: [{ name: 'name', whole: true }, { name: 'value' }, { name: 'source' }],
+    columns: columnsOf(['name'], ['value', 'source']),
     rows: rows.map(({ name, value, source }) => ({
       id: name,
       cells: [name, value === undefined ? '-' : String(value), source],

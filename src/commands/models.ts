@@ -11,8 +11,8 @@ import {
   modelSheets,
 } from '../gateway/model-facts/sheets.ts';
 import { endpointTypes, type ModelEntry, modelsList } from '../gateway/models.ts';
-import { fieldLines } from '../io/field-lines.ts';
 import type { Table } from '../io/io.ts';
+import { columnsOf, fieldLines } from '../io/layout.ts';
 import { fetchModels } from '../models/model-cache.ts';
 import { showInstead } from './show-instead.ts';
 
@@ -71,13 +71,7 @@ function refuseUnknownType(type: string, entries: readonly ModelEntry[]): void {
 
 /** The gateway's models as a list. */
 const modelTable = (entries: readonly ModelEntry[]): Table => ({
-  columns: [
-    { name: 'id', whole: true },
-    { name: 'type' },
-    { name: 'owner' },
-    { name: 'endpoints' },
-    { name: 'created', optional: true },
-  ],
+  columns: columnsOf(['id'], ['type', 'owner', 'endpoints'], ['created']),
   rows: entries.map((entry) => ({
     id: entry.id,
     cells: [

@@ -13,6 +13,7 @@ import { parseStoredProfileName, sandboxProfile } from '../config/profile-name.t
 import { usage } from '../errors.ts';
 import { text } from '../flags/flag.ts';
 import { accountTypes } from '../gateway/limits.ts';
+import { columnsOf } from '../io/layout.ts';
 
 const flags = { account: text('TYPE', 'account type, for its limits', { choices: accountTypes }) } as const;
 
@@ -77,13 +78,7 @@ export const list = defineCommand<Record<string, never>, ProfileRow[]>({
     return { value: [...stored, builtIn] };
   },
   human: (rows) => ({
-    columns: [
-      { name: 'name', whole: true },
-      { name: 'current' },
-      { name: 'gateway' },
-      { name: 'account' },
-      { name: 'key' },
-    ],
+    columns: columnsOf(['name'], ['current', 'gateway', 'account', 'key']),
     rows: rows.map((row) => ({
       id: row.name,
       cells: [

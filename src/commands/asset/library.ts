@@ -10,7 +10,7 @@ import { IdBody } from '../../gateway/asset/actions.ts';
 import { bareId, canonical, LibraryId, projectField } from '../../gateway/asset/fields.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Reply, RequestInput } from '../../http/client.ts';
-import { fieldLines, leavesOf } from '../../io/field-lines.ts';
+import { fieldLines, leavesOf } from '../../io/layout.ts';
 import { compactJson } from '../../json-text.ts';
 import { showInstead } from '../show-instead.ts';
 

@@ -22,6 +22,7 @@ import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Reply } from '../../http/client.ts';
 import { oneLine } from '../../io/escape.ts';
 import type { Table } from '../../io/io.ts';
+import { columnsOf } from '../../io/layout.ts';
 import { compactJson, membersOf, placeOf } from '../../json-text.ts';
 import { showInstead } from '../show-instead.ts';
 import {
@@ -237,46 +238,18 @@ const cell = (value: unknown): string =>
   value === undefined || value === null || value === '' ? '-' : String(value);
 
 const assetTable = (assets: readonly Asset[]): Table => ({
-  columns: [
-    { name: 'id', whole: true },
-    { name: 'type', whole: true },
-    { name: 'status', whole: true },
-    { name: 'name' },
-    { name: 'group', optional: true },
-    { name: 'created', optional: true },
-    { name: 'error', optional: true },
-  ],
+  columns: columnsOf(['id', 'type', 'status'], ['name'], ['group', 'created', 'error']),
   rows: assets.map((asset) => {
     const { id, type, status, error } = readAsset(asset);
-    const cells = [
-      id,
-      type ?? cell(asset.AssetType),
-      cell(status),
-      cell(asset.Name),
-      cell(asset.GroupId),
-      cell(asset.CreateTime),
-      cell(error.code),
-    ];
-    return { id, cells };
+    const { AssetType, Name, GroupId, CreateTime } = asset;
+    return { id, cells: [id, type ?? AssetType, status, Name, GroupId, CreateTime, error.code].map(cell) };
   }),
 });
 
 export const groupTable = (groups: readonly AssetGroup[]): Table => ({
-  columns: [
-    { name: 'id', whole: true },
-    { name: 'type', whole: true },
-    { name: 'name' },
-    { name: 'description', optional: true },
-    { name: 'created', optional: true },
-  ],
-  rows: groups.map((group) => ({
-    id: group.Id,
-    cells: [
-      group.Id,
-      cell(group.GroupType),
-      cell(group.Name),
-      cell(group.Description),
-      cell(group.CreateTime),
-    ],
+  columns: columnsOf(['id', 'type'], ['name'], ['description', 'created']),
+  rows: groups.map(({ Id, GroupType, Name, Description, CreateTime }) => ({
+    id: Id,
+    cells: [Id, GroupType, Name, Description, CreateTime].map(cell),
   })),
 });

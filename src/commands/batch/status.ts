@@ -1,6 +1,7 @@
 import { defineCommand } from '../../command.ts';
 import { usage } from '../../errors.ts';
 import { text } from '../../flags/flag.ts';
+import { columnsOf } from '../../io/layout.ts';
 import type { LogEntry } from '../../machines/row.ts';
 import type { MachinesStatus } from '../machines/queue-status.ts';
 import { manifestArgs, nameFlags, openRows, redisFlag, soundRows } from './flags.ts';
@@ -89,13 +90,7 @@ const machinesText = ({ counts, workers, slots, toSave }: MachinesStatus): strin
 };
 
 const logTable = (log: readonly LogEntry[]) => ({
-  columns: [
-    { name: 'TIME', whole: true },
-    { name: 'STEP' },
-    { name: 'HOST' },
-    { name: 'ATTEMPT' },
-    { name: 'WHAT' },
-  ],
+  columns: columnsOf(['TIME'], ['STEP', 'HOST', 'ATTEMPT', 'WHAT']),
   rows: log.map(({ t, step, host, attempt, id, message }) => ({
     id: step,
     cells: [

@@ -3,6 +3,7 @@ import { EMBEDDED } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { parsed } from '../../flags/flag.ts';
 import { parseMoment } from '../../flags/job-flags.ts';
+import { columnsOf } from '../../io/layout.ts';
 import { counted } from '../../io/quantity-text.ts';
 import {
   countJobs,
@@ -84,9 +85,7 @@ export const stats = defineCommand<typeof flags, Stats>({
       { ...figure('other'), optional: true },
       { ...figure('seconds'), optional: true },
       figure('tokens'),
-      { name: 'spend' },
-      { name: 'by price file', optional: true },
-      { name: 'test credit', optional: true },
+      ...columnsOf([], ['spend'], ['by price file', 'test credit']),
     ],
     rows: groups.map((group) => {
       const keys = by.map((key) => group[key] ?? '-');

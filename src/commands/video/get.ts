@@ -5,7 +5,7 @@ import { on } from '../../flags/flag.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { once } from '../../host.ts';
-import { fieldLines, leavesOf } from '../../io/field-lines.ts';
+import { fieldLines, leavesOf } from '../../io/layout.ts';
 import type { ExternalLooked } from '../../jobs/create/look-at-external-ids.ts';
 import { type TaskLook, YOUNG_MS } from '../../jobs/watch/look.ts';
 import { createTurns } from '../../jobs/watch/turns.ts';

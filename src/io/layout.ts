@@ -1,4 +1,5 @@
 import { oneLine } from './escape.ts';
+import type { TableColumn } from './io.ts';
 
 /**
  * Names and their values for people, a pair a line, the values under each other. What comes from outside can begin no line of
@@ -21,3 +22,14 @@ export function* leavesOf(value: unknown, path = ''): Generator<readonly [path: 
     }
   } else if (value !== undefined && value !== null) yield [path, value];
 }
+
+/** The columns of a table: what is never cut, what may be, and what is left out first where a terminal has no room. */
+export const columnsOf = (
+  whole: readonly string[],
+  others: readonly string[],
+  optional: readonly string[] = [],
+): TableColumn[] => [
+  ...whole.map((name) => ({ name, whole: true })),
+  ...others.map((name) => ({ name })),
+  ...optional.map((name) => ({ name, optional: true })),
+];
