@@ -1,7 +1,6 @@
 import * as path from 'node:path';
 import { absoluteReferences } from '../batch/rows.ts';
 import { ShownRequest } from '../command.ts';
-import type { Settings } from '../config/settings.ts';
 import type { Amount } from '../config/table.ts';
 import type { Context } from '../context.ts';
 import { GwError, usage } from '../errors.ts';
@@ -18,10 +17,10 @@ import { parseReference } from '../media/reference.ts';
 
 /** The limits of a command; undefined where it has none, or costs nothing. Throws `usage` for a currency that is not told. */
 async function limitsOf(
-  { budget, profile, sandbox }: Settings,
   { maxCost, unpriced = false }: BudgetFlags,
   ctx: Context,
 ): Promise<Limits | undefined> {
+  const { budget, profile, sandbox } = await ctx.settings();
   const { jobs, amount } = { jobs: budget.jobs.value, amount: budget.amount.value };
   if (sandbox || (jobs ?? amount ?? maxCost) === undefined) return undefined;
   const limit = async ({ amount: most, currency }: Amount, what: string) => ({
@@ -52,12 +51,11 @@ async function onlyCurrency(what: string, ctx: Context): Promise<string> {
  * Throws `usage` for a faulty price file.
  */
 export async function withinBudget(
-  settings: Settings,
   asked: LimitedJob,
   flags: BudgetFlags,
   ctx: Context,
 ): Promise<Within | undefined> {
-  const limits = await limitsOf(settings, flags, ctx);
+  const limits = await limitsOf(flags, ctx);
   if (limits === undefined) {
     const pricing = await ctx.pricing();
     if (pricing.prices === undefined) return undefined;
@@ -78,13 +76,12 @@ const budgetDeps = async ({ ledger, clock, pricing, begun }: Context) => ({
 
 /** Throws GwError `budget` where so many jobs would pass a limit. */
 export async function refuseOverBudget(
-  settings: Settings,
   asked: LimitedJob,
   count: number,
   flags: BudgetFlags,
   ctx: Context,
 ): Promise<void> {
-  const limits = await limitsOf(settings, flags, ctx);
+  const limits = await limitsOf(flags, ctx);
   if (limits === undefined) return;
   const { refuseOver } = await import('../jobs/create/budget.ts');
   await refuseOver(limits, asked, count, await budgetDeps(ctx));
@@ -92,12 +89,11 @@ export async function refuseOverBudget(
 
 /** Throws GwError `budget` where jobs of a batch have no price and a limit of money is in force; nothing was sent then. */
 export async function refuseUnpriced(
-  settings: Settings,
   { unpriced, whyUnpriced }: { readonly unpriced: number; readonly whyUnpriced: string },
   flags: BudgetFlags,
   ctx: Context,
 ): Promise<void> {
-  const limits = await limitsOf(settings, flags, ctx);
+  const limits = await limitsOf(flags, ctx);
   if (unpriced === 0 || flags.unpriced || (limits?.amount ?? limits?.maxCost) === undefined) return;
   const rows = counted(unpriced, 'row is', 'rows are');
   throw new GwError('budget', `the cost of ${rows} not known: ${whyUnpriced}; nothing was sent`, {
@@ -106,24 +102,23 @@ export async function refuseUnpriced(
 }
 
 /** Whether a profile has a price file or a limit of money, so that costs are worth a word. */
-export async function tellsCosts(settings: Settings, flags: BudgetFlags, ctx: Context): Promise<boolean> {
-  if (settings.sandbox) return false;
-  const limits = await limitsOf(settings, flags, ctx);
+export async function tellsCosts(flags: BudgetFlags, ctx: Context): Promise<boolean> {
+  if ((await ctx.settings()).sandbox) return false;
+  const limits = await limitsOf(flags, ctx);
   return (limits?.amount ?? limits?.maxCost ?? (await ctx.pricing()).prices) !== undefined;
 }
 
 /** A request that is shown, with what it is going to cost; that is also said where costs are worth a word. */
 export async function withEstimate(
   shown: ShownRequest,
-  settings: Settings,
   asked: LimitedJob,
   count: number,
   flags: BudgetFlags,
   ctx: Context,
 ): Promise<ShownRequest> {
-  if (settings.sandbox) return shown;
+  if ((await ctx.settings()).sandbox) return shown;
   const estimate = await (await ctx.pricing()).estimate(asked.family, asked);
-  if (await tellsCosts(settings, flags, ctx)) ctx.io.note(estimateText(estimate, count));
+  if (await tellsCosts(flags, ctx)) ctx.io.note(estimateText(estimate, count));
   return new ShownRequest(shown.text, shown.json, estimate);
 }
 

@@ -154,7 +154,7 @@ export const check = defineCommand({
       };
     }
     const { costs, unpriced, whyUnpriced } = tally;
-    if ((costs.size > 0 || unpriced > 0) && (await tellsCosts(await ctx.settings(), {}, ctx))) {
+    if ((costs.size > 0 || unpriced > 0) && (await tellsCosts({}, ctx))) {
       const spend = [...costs].map(([unit, amount]) => ({ unit, amount }));
       const words = [
         ...(spend.length > 0 ? [`estimated cost: ${spendText(spend)} by your price file`] : []),

@@ -107,7 +107,7 @@ export const run = defineCommand({
         return;
       }
       if (tally.rows === 0) throw usage(`${named}: there is no row in it`);
-      await refuseUnpriced(await ctx.settings(), tally, flags, ctx);
+      await refuseUnpriced(tally, flags, ctx);
       const batch = { input, flags, tally, report, ctx };
       if (machines) return yield* machines.runOnMachines(batch);
       // Said once, and not for each row.

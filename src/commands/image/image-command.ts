@@ -157,7 +157,7 @@ export function imageCommand<const F extends FlagSet>(spec: ImageCommand<F>): An
       const shown = await showInstead(spec.endpoint, input, ctx);
       if (shown !== undefined) {
         const asked = { family: imageFamily, model: named, settings: planned };
-        return { value: await withEstimate(shown, settings, asked, 1, flags, ctx) };
+        return { value: await withEstimate(shown, asked, 1, flags, ctx) };
       }
       await checkModel(named, Object.keys(imageModels), ctx);
       const outcome = await sendImages(

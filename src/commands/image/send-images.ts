@@ -66,7 +66,7 @@ export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<Sen
   checkTarget(plan.save, { ...intent, once, now: ctx.clock.now(), outputsExpected: images });
   const deps = await followDeps(ctx);
   const silence = ready.settings.timeoutMs;
-  const within = await withinBudget(ready.settings, { ...intent, family: imageFamily }, ready.flags, ctx);
+  const within = await withinBudget({ ...intent, family: imageFamily }, ready.flags, ctx);
   const make = async (place?: OncePlace): Promise<ImageOutcome> => {
     if (ctx.followers) await calmOf(ctx.followers, ctx)();
     ctx.signal.throwIfAborted();

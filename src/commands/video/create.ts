@@ -200,7 +200,7 @@ async function makeReady<F extends FlagSet>(
       ctx.io.note(`${named}: upload_command gives it an address first; a stand-in is shown`);
     if (count !== undefined && count > 1) ctx.io.note(`--count ${count}: ${count} requests like this one`);
     if (validate && ctx.online) await spec.checkFirst?.(draft.body, flagOf, { ...ctx, gateway: ctx.online });
-    return withEstimate(shown, draft.settings, askedOf(spec, draft), count ?? 1, typed, ctx);
+    return withEstimate(shown, askedOf(spec, draft), count ?? 1, typed, ctx);
   }
   const upload = files.length === 0 ? undefined : await import('./upload.ts');
   return {
@@ -438,8 +438,7 @@ async function* createMany(
   if (ready instanceof ShownRequest) return yield { value: ready };
   const { spec, draft, flags } = ready;
   // Under a key some may have been made before: each is counted when its turn comes.
-  if (flags.once === undefined)
-    await refuseOverBudget(draft.settings, askedOf(spec, draft), count, flags, ctx);
+  if (flags.once === undefined) await refuseOverBudget(askedOf(spec, draft), count, flags, ctx);
   const { sendMany } = await import('./send-many.ts');
   yield* sendMany(count, flags.wait ?? false, (one) => send(ready, one, ctx), ctx);
 }
@@ -526,7 +525,7 @@ async function make(
       endpoint: draft.endpoint,
       intent: { ...intent, ...(under && { once: under.once }) },
       calm: calmOf(followers, ctx),
-      within: await withinBudget(draft.settings, askedOf(ready.spec, draft), flags, ctx),
+      within: await withinBudget(askedOf(ready.spec, draft), flags, ctx),
       client: access.client,
       ledger,
       clock: ctx.clock,
