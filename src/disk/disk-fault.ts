@@ -1,3 +1,4 @@
+import * as fs from 'node:fs';
 import * as os from 'node:os';
 import { errorCode } from '../errors.ts';
 
@@ -47,4 +48,46 @@ export const isFull = (error: unknown): boolean =>
 /** True for an error that the system raised, false for a fault of gw's own. */
 export function isDiskFault(error: unknown): boolean {
   return error instanceof ShortWrite || (error instanceof Error && 'syscall' in error);
+}
+
+/** Why a call failed, in words: the system's reason, or what gw says of it. */
+export function faultReason(error: unknown): string {
+  if (isDiskFault(error) || errorCode(error) !== undefined) return diskFault(error).reason;
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The disk failed, or has too little room: what has arrived stays for `gw jobs sync`. */
+export class DiskFault extends Error {
+  override readonly name = 'DiskFault';
+  constructor(
+    message: string,
+    /** False where what stands on the disk can no longer be trusted, as after a failed fsync. */
+    readonly keepsPart: boolean,
+  ) {
+    super(message);
+  }
+
+  /** About a file or directory, from what a system call threw. */
+  static of(what: string, error: unknown, keepsPart = true): DiskFault {
+    return new DiskFault(`${what}: ${faultReason(error)}`, keepsPart);
+  }
+}
+
+/** Bytes that this user may still write in a directory's file system; undefined where it does not say. */
+export function freeBytes(dir: string): number | undefined {
+  try {
+    const { bavail, bsize, blocks } = fs.statfsSync(dir);
+    return blocks === 0 ? undefined : bavail * bsize;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What stands under a name, in words. */
+export function kindOf(stats: fs.Stats): string {
+  if (stats.isDirectory()) return 'a directory';
+  if (stats.isSymbolicLink()) return 'a symbolic link';
+  if (stats.isFIFO()) return 'a fifo';
+  if (stats.isSocket()) return 'a socket';
+  return stats.isFile() ? 'a file' : 'a device';
 }

@@ -1,8 +1,8 @@
 import { fdatasyncSync } from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
+import { DiskFault, faultReason } from '../../disk/disk-fault.ts';
 import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
-import { DiskFault, faultReason } from '../save/disk-fault.ts';
 import { type DownloadJournal, forgetPart, PartFile, removePart } from '../save/part-file.ts';
 import { refusalOf } from '../save/verify-part.ts';
 import type { LiftedText } from './json-lifter.ts';

@@ -1,10 +1,10 @@
 import * as path from 'node:path';
+import { faultReason } from '../../disk/disk-fault.ts';
 import { GwError } from '../../errors.ts';
 import { imageRole } from '../../gateway/image/job.ts';
 import type { Job, SavedFile, SavePlan } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { type FileType, SNIFF_BYTES, sniff } from '../../media/signatures.ts';
-import { faultReason } from '../save/disk-fault.ts';
 import { type Naming, outputPath } from '../save/output-path.ts';
 import { type DownloadJournal, forgetPart, type PartFile } from '../save/part-file.ts';
 import { type PublishOptions, publish } from '../save/publish.ts';

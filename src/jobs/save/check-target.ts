@@ -1,10 +1,10 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { faultReason, kindOf } from '../../disk/disk-fault.ts';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { errorCode, type GwError, usage } from '../../errors.ts';
 import type { SavePlan } from '../../ledger/event.ts';
 import type { Placeholder } from '../../placeholders.ts';
-import { faultReason, kindOf } from './disk-fault.ts';
 import {
   knownBefore,
   type Naming,

@@ -1,9 +1,9 @@
 import { createHash, type Hash } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { DiskFault } from '../../disk/disk-fault.ts';
 import { errorCode } from '../../errors.ts';
 import type { SavedFile } from '../../ledger/event.ts';
-import { diskFault } from './disk-fault.ts';
 import { isPartName, newPartName } from './output-path.ts';
 
 const READ_BYTES = 1024 * 1024;
@@ -34,7 +34,7 @@ export class PartFile {
       const fd = fs.openSync(file, 'wx+', 0o600);
       return new PartFile(fd, file, facts.etag, facts.totalBytes, 0, createHash('sha256'));
     } catch (error) {
-      throw diskFault(`${file} cannot be made`, error, false);
+      throw DiskFault.of(`${file} cannot be made`, error, false);
     }
   }
 
@@ -67,7 +67,7 @@ export class PartFile {
       }
     } catch (error) {
       fs.closeSync(fd);
-      throw where.signal.aborted ? where.signal.reason : diskFault(`${file} cannot be read`, error);
+      throw where.signal.aborted ? where.signal.reason : DiskFault.of(`${file} cannot be read`, error);
     }
     fs.closeSync(fd);
     return undefined;
@@ -94,7 +94,7 @@ export class PartFile {
         this.bytes += written;
       }
     } catch (error) {
-      throw diskFault(`${path.dirname(this.path)} cannot be written`, error);
+      throw DiskFault.of(`${path.dirname(this.path)} cannot be written`, error);
     }
   }
 
@@ -115,7 +115,7 @@ export class PartFile {
       }
       return buffer.subarray(0, done);
     } catch (error) {
-      throw diskFault(`${this.path} cannot be read`, error);
+      throw DiskFault.of(`${this.path} cannot be read`, error);
     }
   }
 

@@ -1,8 +1,8 @@
 import * as path from 'node:path';
+import { DiskFault, freeBytes } from '../../disk/disk-fault.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import { bytesText } from '../../io/quantity-text.ts';
 import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
-import { DiskFault, freeBytes } from './disk-fault.ts';
 import { type OutputSink, Unwanted, type Verdict } from './get-output.ts';
 import { type DownloadJournal, forgetPart, PartFile } from './part-file.ts';
 import { refusalOf } from './verify-part.ts';

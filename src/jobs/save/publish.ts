@@ -1,8 +1,8 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { promisify } from 'node:util';
+import { DiskFault, faultReason, kindOf } from '../../disk/disk-fault.ts';
 import { errorCode } from '../../errors.ts';
-import { DiskFault, diskFault, faultReason, kindOf } from './disk-fault.ts';
 import type { PartFile } from './part-file.ts';
 import { type Beside, besideOf, isReplaceable, replaceBeside, writeBeside } from './sidecar.ts';
 
@@ -59,7 +59,7 @@ async function settle(part: PartFile, mode: number): Promise<Identity> {
   } catch (error) {
     if (errorCode(error) !== 'EPERM' && errorCode(error) !== 'ENOTSUP') {
       part.close();
-      throw diskFault(`${part.path} cannot be given its permissions`, error);
+      throw DiskFault.of(`${part.path} cannot be given its permissions`, error);
     }
   }
   try {
@@ -68,12 +68,12 @@ async function settle(part: PartFile, mode: number): Promise<Identity> {
   } catch (error) {
     part.close();
     // What a failed fsync leaves is not known, and a second one would succeed without it.
-    throw diskFault(`${part.path} could not be brought safely to disk`, error, false);
+    throw DiskFault.of(`${part.path} could not be brought safely to disk`, error, false);
   }
   try {
     part.close();
   } catch (error) {
-    throw diskFault(`${part.path} could not be brought safely to disk`, error, false);
+    throw DiskFault.of(`${part.path} could not be brought safely to disk`, error, false);
   }
   return identity;
 }
@@ -100,7 +100,7 @@ function linkToFreeName(part: PartFile, identity: Identity, options: PublishOpti
         if (isSameFile(final, identity)) return final;
         throw new PartGone(`${part.path} is gone`);
       }
-      if (code === undefined || !noLinks.has(code)) throw diskFault(`${final} cannot be made`, error);
+      if (code === undefined || !noLinks.has(code)) throw DiskFault.of(`${final} cannot be made`, error);
       if (renameToFreeName(part.path, final)) return final;
       if (beside === 'made') fs.rmSync(besideOf(final), { force: true });
     }
@@ -135,7 +135,7 @@ function renameToFreeName(part: string, final: string): boolean {
     fs.closeSync(fs.openSync(final, 'wx', 0o600));
   } catch (error) {
     if (errorCode(error) === 'EEXIST') return false;
-    throw diskFault(`${final} cannot be made`, error);
+    throw DiskFault.of(`${final} cannot be made`, error);
   }
   try {
     fs.renameSync(part, final);
@@ -143,7 +143,7 @@ function renameToFreeName(part: string, final: string): boolean {
   } catch (error) {
     fs.unlinkSync(final);
     if (errorCode(error) === 'ENOENT') throw new PartGone(`${part} is gone`);
-    throw diskFault(`${final} cannot be made`, error);
+    throw DiskFault.of(`${final} cannot be made`, error);
   }
 }
 
@@ -160,7 +160,7 @@ function replace(part: PartFile, options: PublishOptions): string {
   } catch (error) {
     if (error instanceof DiskFault) throw error;
     if (errorCode(error) === 'ENOENT') throw new PartGone(`${part.path} is gone`);
-    throw diskFault(`${final} cannot be replaced`, error);
+    throw DiskFault.of(`${final} cannot be replaced`, error);
   }
   try {
     if (sidecar !== undefined) replaceBeside(final, sidecar, mode);
@@ -184,7 +184,7 @@ async function syncDirectory(dir: string): Promise<void> {
     await fsync(fd);
   } catch (error) {
     if (!cannot.has(errorCode(error) ?? ''))
-      throw diskFault(`${dir} could not be brought safely to disk`, error);
+      throw DiskFault.of(`${dir} could not be brought safely to disk`, error);
   } finally {
     if (fd !== undefined) fs.closeSync(fd);
   }

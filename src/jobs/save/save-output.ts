@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { DiskFault, faultReason } from '../../disk/disk-fault.ts';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { GwError } from '../../errors.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import type { SavedFile } from '../../ledger/event.ts';
 import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
-import { diskFault, faultReason } from './disk-fault.ts';
 import { OutputFetch } from './fetch-output.ts';
 import type { GetBudget } from './get-output.ts';
 import { type OutputPath, outputPath } from './output-path.ts';
@@ -65,7 +65,7 @@ export class SaveOutput {
     try {
       ensureDirectory(place.dir, 0o777);
     } catch (error) {
-      throw diskFault(`${place.dir} cannot be made`, error);
+      throw DiskFault.of(`${place.dir} cannot be made`, error);
     }
     sink.part ??= await this.earlierPart();
     const fetch = new OutputFetch(output, sink, {

@@ -1,5 +1,6 @@
 import * as os from 'node:os';
 import * as path from 'node:path';
+import { DiskFault, faultReason } from '../../disk/disk-fault.ts';
 import { errorCode, GwError } from '../../errors.ts';
 import type { RatePool } from '../../gateway/limits.ts';
 import type { TaskFamily, TaskOutput } from '../../gateway/task.ts';
@@ -10,7 +11,6 @@ import { holdWhenFree } from '../create/hold-job.ts';
 import { printableRecord } from '../job-view.ts';
 import type { FollowDeps, JobDeps } from '../watch/follow.ts';
 import { endEvent, type SeenTask, type TaskLook } from '../watch/look.ts';
-import { DiskFault, faultReason } from './disk-fault.ts';
 import { GetBudget } from './get-output.ts';
 import { isFixedName, type Naming, namingOf } from './output-path.ts';
 import type { DownloadJournal } from './part-file.ts';

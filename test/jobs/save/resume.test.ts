@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { DiskFault } from '../../../src/jobs/save/disk-fault.ts';
+import { DiskFault } from '../../../src/disk/disk-fault.ts';
 import { PartFile } from '../../../src/jobs/save/part-file.ts';
 import { PartSink } from '../../../src/jobs/save/part-sink.ts';
 import { serveFile } from '../../helpers/output-server.ts';

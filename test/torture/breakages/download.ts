@@ -128,7 +128,7 @@ export const download: readonly Breakage[] = [
   },
   {
     costs: 'a file whose fsync failed is given its name',
-    find: 'throw diskFault(`${part.path} could not be brought safely to disk`, error, false); } try {',
+    find: 'throw DiskFault.of(`${part.path} could not be brought safely to disk`, error, false); } try {',
     replace: 'identity = fs.statSync(part.path, { bigint: true }); } try {',
     tests: [publish, faults],
   },
