@@ -199,8 +199,10 @@ export class Index {
    */
   write(dir: string): boolean {
     const fresh = path.join(dir, `${NAME}.${crypto.randomBytes(6).toString('hex')}.fresh`);
+    let isBegun = false;
     try {
       const fd = fs.openSync(fresh, 'wx', 0o600);
+      isBegun = true;
       let nowMs: number;
       try {
         const rows: Table['rows'][number][] = [];
@@ -233,7 +235,7 @@ export class Index {
       removeAbandoned(dir, nowMs);
       return true;
     } catch (error) {
-      fs.rmSync(fresh, { force: true });
+      if (isBegun) fs.rmSync(fresh, { force: true });
       if (error instanceof StaleIndex) throw error;
       return !(error instanceof TwoRows);
     }

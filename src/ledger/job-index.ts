@@ -214,10 +214,7 @@ export class JobIndex {
     const isSettled = isDue ? await this.loadSettled() : undefined;
     this.#index.close();
     this.#take(Index.empty);
-    const names = namesIn(this.dir);
-    // A rewriting that did not come to its end left lines twice.
-    const isOnce = names.every((name) => isJournalName(name));
-    await this.#readOn(names, isSettled, isOnce ? sliceBytes : Number.POSITIVE_INFINITY);
+    await this.#readOn(namesIn(this.dir), isSettled, sliceBytes);
   }
 
   #sizeOf(names: readonly string[]): number {
@@ -235,11 +232,13 @@ export class JobIndex {
 
   /** Folds what the journals have more than before; with `isSettled` it goes into the index. */
   async #readOn(names: readonly string[], isSettled?: IsSettled, sliceBytes = SLICE_BYTES): Promise<void> {
+    // A rewriting that did not come to its end left lines twice: those of a job must meet.
+    const isOnce = names.every((name) => isJournalName(name));
     this.#torn = [];
     for (const [at, name] of names.entries()) {
       let end: 'more' | 'whole' | 'gone';
       do {
-        end = this.#readSlice(at, name, isSettled, sliceBytes);
+        end = this.#readSlice(at, name, isSettled, isOnce ? sliceBytes : Number.POSITIVE_INFINITY);
         if (isSettled && end === 'more') this.#intoIndex(isSettled);
       } while (end === 'more');
       if (end === 'gone') break;

@@ -29,8 +29,7 @@ function write(journals: string, clock: { now(): number }, job: string, event: L
 }
 
 /** A ledger of `count` jobs; more than 40 of them are enough for an index. */
-function seeded(count: number) {
-  const dir = tempDir();
+function seeded(count: number, dir = tempDir()) {
   const clock = handClock();
   const open = () => openLedger({ dir, clock, keepPrompts: true });
   const ledger = open();
@@ -334,6 +333,15 @@ describe('of an index of several blocks', () => {
     expect(await open().find()).toEqual(all);
   });
 
+  test('a job that was created at the very moment that is asked for is found', async () => {
+    const { journals, open } = seeded(600);
+    await open().find();
+    const all = folded(journals);
+    for (const at of [0, 1, 100, 343, 344, 599]) {
+      expect(await open().find({ sinceMs: all[at]?.createdAtMs })).toHaveLength(at + 1);
+    }
+  });
+
   test('names that are damaged do not go on into the next index', async () => {
     const { clock, index, journals, key, open } = seeded(600);
     await open().find();
@@ -396,8 +404,9 @@ describe('of an index of several blocks', () => {
     for (const { id = '' } of left.slice(1)) add(Number(id.slice(2)), succeeded(id), saved());
     expect((await openJobs()).map((job) => job.key)).toContain(left[0]?.key);
     write(journals, clock, key(600), intent({ prompt: 'x'.repeat(400_000) }));
+    add(600, { event: 'refused', kind: 'rejected', message: 'no' });
     await open().find();
-    expect((await openJobs()).map((job) => job.key)).toEqual([key(600), left[0]?.key]);
+    expect((await openJobs()).map((job) => job.key)).toEqual([left[0]?.key]);
     expect(await open().find()).toEqual(folded(journals));
     expect(await open().count()).toBe(601);
   });
@@ -412,6 +421,19 @@ describe('a job whose lines stand twice is one', () => {
       expect(await open().find()).toEqual(folded(journals));
       expect(await open().count()).toBe(600);
     }
+  });
+
+  test('also where no index can be kept', async () => {
+    // The longest path that can hold the journal's former name, and no index that is being written.
+    const top = tempDir();
+    const rest = 4_073 - top.length - '/ledger'.length;
+    const deep = path.join(top, `${'d'.repeat(199)}/`.repeat(rest / 200), 'e'.repeat((rest % 200) - 1));
+    fs.mkdirSync(deep, { recursive: true });
+    const { index, journals, open } = seeded(600, deep);
+    const file = path.join(journals, '2026-11.jsonl');
+    fs.copyFileSync(file, `${file}.0.old`);
+    expect(await open().find()).toEqual(folded(journals));
+    expect(fs.existsSync(index)).toBe(false);
   });
 
   test('after an intent was appended again while its journal was rewritten', async () => {

@@ -150,4 +150,28 @@ export const ledger: readonly Breakage[] = [
     replace: "['what became of it', 'ID|none']",
     tests: ['commands/image'],
   },
+  {
+    costs: 'a damaged piece of the index is believed, and a paid job is not found',
+    find: 'crc32(bytes) !== block.sum',
+    replace: 'crc32(bytes) === -1',
+    tests: ['ledger/index'],
+  },
+  {
+    costs: 'an ID that stands behind the first of a piece of the index is not found',
+    find: 'firstWhere(run, ({ first }) => first >= beginning) - 1',
+    replace: 'firstWhere(run, ({ first }) => first >= beginning)',
+    tests: ['ledger/index'],
+  },
+  {
+    costs: 'a sync passes over a piece of the index in which one job is open',
+    find: '!(isOpen && open === 0)',
+    replace: '!(isOpen && open < 2)',
+    tests: ['ledger/index'],
+  },
+  {
+    costs: 'after a prune that was killed, jobs are listed twice where no index can be kept',
+    find: 'isOnce ? sliceBytes : Number.POSITIVE_INFINITY',
+    replace: 'sliceBytes',
+    tests: ['ledger/index'],
+  },
 ];
