@@ -2,7 +2,7 @@ import { defineCommand, type Node } from '../command.ts';
 import { configFilePath, profileOf, updateConfig, withProfile, withSetting } from '../config/config-file.ts';
 import { stateDir } from '../config/dirs.ts';
 import { parseStoredProfileName } from '../config/profile-name.ts';
-import type { SettingRow } from '../config/settings.ts';
+import { profileInForce, type SettingRow } from '../config/settings.ts';
 import { DEFAULTS, settingNames } from '../config/table.ts';
 import type { Context } from '../context.ts';
 import { GwError, usage } from '../errors.ts';
@@ -115,9 +115,12 @@ interface ChangedSetting {
 
 /** Sets one setting of the profile in force, or takes it out where there is no text. */
 async function changeSetting(name: string, text: string | undefined, ctx: Context): Promise<ChangedSetting> {
-  const profile = parseStoredProfileName((await ctx.settings()).profile.value, 'profile');
-  await updateConfig(ctx.host, (config) =>
-    withProfile(config, profile, withSetting(profileOf(config, profile) ?? {}, name, text, ctx.host.cwd)),
+  const { globals, host } = ctx;
+  // What is stored and cannot be used must not stand in the way of what mends it.
+  const profile = parseStoredProfileName(profileInForce(globals, host), 'profile');
+  const world = { cwd: host.cwd, insecureHttp: globals.insecureHttp };
+  await updateConfig(host, (config) =>
+    withProfile(config, profile, withSetting(profileOf(config, profile) ?? {}, name, text, world)),
   );
   return { profile, name, value: text ?? null };
 }

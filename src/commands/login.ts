@@ -54,7 +54,7 @@ export const login = defineCommand<typeof flags, LoggedIn>({
     const reply = await client.send(modelsList, {}, { signal: ctx.signal });
     await updateConfig(ctx.host, (config) => {
       const before = { ...profileOf(config, profile), base_url: baseUrl };
-      const made = withSetting(before, 'key_command', keyCommand, ctx.host.cwd);
+      const made = withSetting(before, 'key_command', keyCommand, ctx.host);
       return withProfile({ ...config, current: config.current ?? profile }, profile, made);
     });
     if (keyCommand) await removeKey(ctx.host, profile);

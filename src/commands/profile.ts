@@ -10,6 +10,7 @@ import {
 } from '../config/config-file.ts';
 import { keyOrigin, removeKey } from '../config/keys.ts';
 import { parseStoredProfileName, sandboxProfile } from '../config/profile-name.ts';
+import { profileInForce } from '../config/settings.ts';
 import { usage } from '../errors.ts';
 import { text } from '../flags/flag.ts';
 import { accountTypes } from '../gateway/limits.ts';
@@ -35,7 +36,7 @@ export const add = defineCommand<typeof flags, { profile: string; base_url: stri
           `profile ${profile} is there already`,
           `change it with: gw config set NAME VALUE --profile ${profile}`,
         );
-      const made = withSetting({ base_url: baseUrl }, 'account', flags.account, ctx.host.cwd);
+      const made = withSetting({ base_url: baseUrl }, 'account', flags.account, ctx.host);
       return withProfile(config, profile, made);
     });
     return { value: { profile, base_url: baseUrl } };
@@ -56,7 +57,7 @@ interface ProfileRow {
 export const list = defineCommand<Record<string, never>, ProfileRow[]>({
   examples: ['gw profile list'],
   async run(_, ctx) {
-    const current = (await ctx.settings()).profile.value;
+    const current = profileInForce(ctx.globals, ctx.host);
     const stored = Object.entries(readConfig(ctx.host).profiles).map(([name, profile]) => {
       const baseUrl = storedSetting(profile, 'base_url');
       const hasKey = () => baseUrl !== undefined && keyOrigin(ctx.host, name) === originOf(baseUrl);

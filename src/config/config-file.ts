@@ -85,12 +85,17 @@ export const withProfile = (config: ConfigFile, name: string, profile: Profile):
 });
 
 /** A profile with one setting changed; without a text it is taken out. Throws GwError `usage`. */
-export function withSetting(profile: Profile, name: string, text: string | undefined, cwd: string): Profile {
+export function withSetting(
+  profile: Profile,
+  name: string,
+  text: string | undefined,
+  { cwd, insecureHttp = false }: { readonly cwd: string; readonly insecureHttp?: boolean | undefined },
+): Profile {
   const setting = settingOf(name);
   if (setting === undefined)
     throw usage(`there is no setting ${JSON.stringify(name)}`, `choose one of ${settingNames.join(', ')}`);
   if (text === undefined) return withValue(profile, name.split('.'), undefined);
-  setting.parse(text, name, { insecureHttp: true });
+  setting.parse(text, name, { insecureHttp });
   return withValue(profile, name.split('.'), setting.stored?.(text, cwd) ?? text);
 }
 

@@ -266,6 +266,13 @@ function passedOver(profile: string, env: Host['env']): string {
   return `profile ${profile} has a key of its own: its key and address are used, not ${names.join(' and ')}`;
 }
 
+/** The profile in force, whether or not its settings can be used. Throws GwError `usage` for one that is not there. */
+export function profileInForce(flags: SettingsFlags, host: Host): string {
+  const profile = chooseProfile(flags, host);
+  if (profile.value !== sandboxProfile) storedProfile(profile, host, false);
+  return profile.value;
+}
+
 function chooseProfile(flags: SettingsFlags, host: Host): Sourced<string> {
   const fromFlag = flags.profile === undefined ? undefined : parseProfileName(flags.profile, '--profile');
   if (flags.sandbox) {

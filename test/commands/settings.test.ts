@@ -159,6 +159,34 @@ describe('profiles and settings', () => {
     expect(run.err).not.toContain('secret');
   });
 
+  test('an address that needs --insecure-http is stored with it alone', async () => {
+    const world = await open();
+    const set = ['config', 'set', 'base_url', 'http://gateway.example.com'];
+    expect(await world.gw(set, bare)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('plain http://'),
+    });
+    expect(existsSync(path.join(world.dir, '.config/gw/config.json'))).toBe(false);
+    expect(await world.gw([...set, '--insecure-http'], bare)).toMatchObject({ code: 0 });
+  });
+
+  test('what is stored and cannot be used is set anew, taken out and listed all the same', async () => {
+    const world = await open();
+    const file = path.join(world.dir, '.config/gw/config.json');
+    mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+    const unusable = { base_url: 'http://gateway.example.com', timeout: 'soon', retries: 2 };
+    writeFileSync(file, JSON.stringify({ version: 1, profiles: { default: unusable } }));
+    expect(await world.gw(['config', 'list'], bare)).toMatchObject({ code: 2 });
+    expect(await world.gw(['profile', 'list'], bare)).toMatchObject({ code: 0 });
+    expect(await world.gw(['config', 'unset', 'timeout'], bare)).toMatchObject({ code: 0 });
+    const set = ['config', 'set', 'base_url', 'https://gateway.example.com'];
+    expect(await world.gw(set, bare)).toMatchObject({ code: 0 });
+    expect(JSON.parse(readFileSync(file, 'utf8')).profiles).toEqual({
+      default: { base_url: 'https://gateway.example.com', retries: 2 },
+    });
+    expect(await world.gw([...set, '--profile', 'none'], bare)).toMatchObject({ code: 2 });
+  });
+
   test('a base URL with a path and a trailing slash is joined once', async () => {
     const world = await open();
     const run = await world.gw([

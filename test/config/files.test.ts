@@ -143,9 +143,9 @@ describe('settings of a profile', () => {
     ['key_command', 'pass show gw', { key_command: 'pass show gw' }],
     ['models.alpha', 'm', { models: { alpha: 'm' } }],
   ])('%s', (name, text, expected) => {
-    const changed = withSetting({}, name, text, '/home/ann');
+    const changed = withSetting({}, name, text, { cwd: '/home/ann' });
     expect(changed).toEqual(expected);
-    const removed = withSetting(changed, name, undefined, '/home/ann');
+    const removed = withSetting(changed, name, undefined, { cwd: '/home/ann' });
     expect(removed).toEqual({});
   });
   it.each([
@@ -159,8 +159,11 @@ describe('settings of a profile', () => {
     ['provider_version', 'soon'],
     ['base_url', 'https://h.example/v1'],
     ['base_url', 'h'],
+    ['base_url', 'http://h.example'],
   ])('refuses %s=%s', async (name, text) => {
-    expect(await refusal(() => withSetting({}, name, text, '/home/ann'))).toMatchObject({ kind: 'usage' });
+    expect(await refusal(() => withSetting({}, name, text, { cwd: '/home/ann' }))).toMatchObject({
+      kind: 'usage',
+    });
   });
 });
 
