@@ -1,4 +1,4 @@
-import { type AnyCommand, defineCommand } from '../../command.ts';
+import { type AnyCommand, defineCommand, type Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { type BodyFlags, referencesOf, typedFlagAt } from '../../flags/body-flags.ts';
@@ -100,95 +100,102 @@ export function imageCommand<const F extends FlagSet>(spec: ImageCommand<F>): An
     notes: spec.notes,
     sends: 'body',
     human: fileLines,
-    async run({ args, flags: typed, globals }, ctx) {
-      const flags = typed as SharedValues;
-      const settings = await ctx.settings();
-      const { body: bodyFile, apiKeyFile, set = [] } = globals;
-      const { assetsDir, cwd } = ctx.host;
-      refuseSharedStdin({ '--api-key-file': apiKeyFile, '--body': bodyFile, '--prompt': flags.prompt });
-      const base = await baseBody(ctx);
-      const model =
-        flags.model ?? (typeof base.model === 'string' ? base.model : settings.models.image.value);
-      const kinds = referencesOf(spec.fields.items, typed);
-      // The document states no format and no size for input images, so a file must only be an image.
-      const takes = { url: true, base64: true, schemes: spec.schemes };
-      const references = kinds.map(({ raw, flag }): MediaInput => ({ raw, flag, modality: 'image', takes }));
-      const isBegun = bodyFile !== undefined || set.length > 0;
-      const prompt = await readPrompt(
-        {
-          words: args,
-          flag: flags.prompt,
-          optional: isBegun || (spec.promptIsOptional && references.length > 0),
-          mayReadStdin: bodyFile === undefined && apiKeyFile !== '-',
-        },
-        ctx,
-      );
-      const bodyWith = (urls: readonly string[]): Body => {
-        const media = kinds.map(({ kind, raw }, index) => ({ kind, url: urls[index] ?? raw }));
-        const laid = spec.fields.lay(base, { ...typed, model: undefined });
-        const whole = applySets(spec.place({ base: laid, prompt, model, media }), set);
-        return spec.fill?.(whole) ?? whole;
-      };
-
-      // Whatever is wrong is said before a file is read: the body is checked with stand-ins for the files.
-      const planned = bodyWith(references.map(standInFor));
-      const images = typeof planned.n === 'number' ? planned.n : 1;
-      checkBody(spec, planned, typed, args, ctx);
-      refuseOnce(flags);
-      const plan = planOutput(flags, images, settings, ctx);
-      if (flags.keepPartials && !(Number(planned.partial_images) > 0)) {
-        throw usage('--keep-partials: no partial images are asked for', 'add --partial-images N');
-      }
-
-      const { input, media, breaches } = await requestInput({
-        planned,
-        bodyWith,
-        references,
-        asForm: spec.takesForm ? flags.multipart : false,
-        takesForm: spec.takesForm,
-        base,
-        sets: set,
-        params: spec.params?.(model),
-        validate: globals.validate === undefined,
-        deps: { cwd, assetsDir, signal: ctx.signal },
-      });
-      refuseOrWarn(breaches, globals.validate === undefined, ctx.io);
-      const named = typeof planned.model === 'string' ? planned.model : model;
-      const shown = await showInstead(spec.endpoint, input, ctx);
-      if (shown !== undefined) {
-        const asked = { family: imageFamily, model: named, settings: planned };
-        return { value: await withEstimate(shown, asked, 1, flags, ctx) };
-      }
-      await checkModel(named, Object.keys(imageModels), ctx);
-      const outcome = await sendImages(
-        {
-          endpoint: spec.endpoint,
-          input,
-          body: planned,
-          model: named,
-          prompt: typeof planned.prompt === 'string' ? planned.prompt : prompt,
-          media,
-          images,
-          plan,
-          keepPartials: flags.keepPartials ?? false,
-          settings,
-          flags,
-          request: keptRequest(
-            {
-              ...{ command: spec.command, takes: { ...spec.fields.flags, ...spec.flags }, typed },
-              ...{ model, base, prompted: prompt !== undefined },
-              media: references.map(({ raw, flag }, at) => ({ raw, flag, sha256: media[at]?.sha256 })),
-            },
-            ctx,
-          ),
-          flagOf: typedFlagAt(spec.fields, planned, typed, args),
-        },
-        ctx,
-      );
-      if (flags.preview) await showPreviews(outcome.files, ctx);
-      return outcome.result;
-    },
+    run: ({ args, flags }, ctx) => run(spec, args, flags, ctx),
   });
+}
+
+/** Read, check, send. Whatever is wrong is said before a file is read: the body is checked with stand-ins for the files. */
+async function run<F extends FlagSet>(
+  spec: ImageCommand<F>,
+  args: readonly string[],
+  typed: FlagValues<FlagSet>,
+  ctx: Context,
+): Promise<Outcome<JobResult>> {
+  const { globals, host, io, signal } = ctx;
+  const flags = typed as SharedValues;
+  const validate = globals.validate === undefined;
+  const settings = await ctx.settings();
+  const { base, model, prompt, references, bodyWith } = await read(spec, args, typed, ctx);
+  const planned = bodyWith(references.map(standInFor));
+  const images = typeof planned.n === 'number' ? planned.n : 1;
+  checkBody(spec, planned, typed, args, ctx);
+  refuseOnce(flags);
+  const plan = planOutput(flags, images, settings, ctx);
+  if (flags.keepPartials && !(Number(planned.partial_images) > 0)) {
+    throw usage('--keep-partials: no partial images are asked for', 'add --partial-images N');
+  }
+
+  const { input, media, breaches } = await requestInput({
+    ...{ planned, bodyWith, references, base, sets: globals.set ?? [], validate },
+    asForm: spec.takesForm ? flags.multipart : false,
+    takesForm: spec.takesForm,
+    params: spec.params?.(model),
+    deps: { cwd: host.cwd, assetsDir: host.assetsDir, signal },
+  });
+  refuseOrWarn(breaches, validate, io);
+  const named = typeof planned.model === 'string' ? planned.model : model;
+  const shown = await showInstead(spec.endpoint, input, ctx);
+  if (shown !== undefined) {
+    const asked = { family: imageFamily, model: named, settings: planned };
+    return { value: await withEstimate(shown, asked, 1, flags, ctx) };
+  }
+
+  await checkModel(named, Object.keys(imageModels), ctx);
+  const request = keptRequest(
+    {
+      ...{ command: spec.command, takes: { ...spec.fields.flags, ...spec.flags }, typed },
+      ...{ model, base, prompted: prompt !== undefined },
+      media: references.map(({ raw, flag }, at) => ({ raw, flag, sha256: media[at]?.sha256 })),
+    },
+    ctx,
+  );
+  const { files, result } = await sendImages(
+    {
+      ...{ endpoint: spec.endpoint, input, body: planned, model: named, media, images, plan },
+      ...{ settings, flags, request, keepPartials: flags.keepPartials ?? false },
+      prompt: typeof planned.prompt === 'string' ? planned.prompt : prompt,
+      flagOf: typedFlagAt(spec.fields, planned, typed, args),
+    },
+    ctx,
+  );
+  if (flags.preview) await showPreviews(files, ctx);
+  return result;
+}
+
+/** Reads flags, --body and --set, and the prompt; gives back what makes the body once each reference has its address. */
+async function read<F extends FlagSet>(
+  spec: ImageCommand<F>,
+  args: readonly string[],
+  typed: FlagValues<FlagSet>,
+  ctx: Context,
+) {
+  const flags = typed as SharedValues;
+  const { body: bodyFile, apiKeyFile, set = [] } = ctx.globals;
+  refuseSharedStdin({ '--api-key-file': apiKeyFile, '--body': bodyFile, '--prompt': flags.prompt });
+  const base = await baseBody(ctx);
+  const inForce = (await ctx.settings()).models.image.value;
+  const model = flags.model ?? (typeof base.model === 'string' ? base.model : inForce);
+  const kinds = referencesOf(spec.fields.items, typed);
+  // The document states no format and no size for input images, so a file must only be an image.
+  const takes = { url: true, base64: true, schemes: spec.schemes };
+  const references = kinds.map(({ raw, flag }): MediaInput => ({ raw, flag, modality: 'image', takes }));
+  const isBegun = bodyFile !== undefined || set.length > 0;
+  const prompt = await readPrompt(
+    {
+      words: args,
+      flag: flags.prompt,
+      optional: isBegun || (spec.promptIsOptional && references.length > 0),
+      mayReadStdin: bodyFile === undefined && apiKeyFile !== '-',
+    },
+    ctx,
+  );
+  const bodyWith = (urls: readonly string[]): Body => {
+    const media = kinds.map(({ kind, raw }, index) => ({ kind, url: urls[index] ?? raw }));
+    const laid = spec.fields.lay(base, { ...typed, model: undefined });
+    const whole = applySets(spec.place({ base: laid, prompt, model, media }), set);
+    return spec.fill?.(whole) ?? whole;
+  };
+  return { base, model, prompt, references, bodyWith };
 }
 
 /** Refuses a body that breaks a documented rule, and says what is allowed but likely not meant. */
