@@ -127,6 +127,8 @@ function writeCache() {
       all.push(data);
       offset += data.length;
     }
+    // Windows replaces no file that is open.
+    if (cache) fs.closeSync(cache.fd);
     const list = Buffer.from(JSON.stringify(pieces));
     const head = Buffer.alloc(HEAD_BYTES);
     head.writeUInt32LE(crc32(list), 0);

@@ -29,6 +29,7 @@ const commands = {
   'gw complete (flags of create)': [node, gw, 'complete', '--at=--r', 'video', 'alpha', 'create'],
   'gw complete (tasks for wait)': [node, gw, 'complete', '--at=', 'video', 'alpha', 'wait'],
   'gw config list': [node, gw, 'config', 'list'],
+  'gw jobs list (nothing in the ledger)': [node, gw, 'jobs', 'list'],
   'gw video alpha get ID --json': [node, gw, 'video', 'alpha', 'get', 'vt-1', '--json'],
   'gw video alpha create … --dry-run': [node, gw, 'video', 'alpha', 'create', 'a fox', '--dry-run'],
 };
