@@ -138,7 +138,8 @@ export function resolveSettings(input: { readonly flags: SettingsFlags; readonly
     const setting: Setting = settingsTable[name];
     const parse = (text: string, what: string, source: Source) => {
       const value = setting.parse(text, what, { insecureHttp: flags.insecureHttp ?? false });
-      texts.set(name, { value: setting.stored ? String(value) : text, source });
+      // Shown as `gw config set` takes it.
+      texts.set(name, { value: setting.stored && typeof value === 'string' ? value : text, source });
       return { value: value as SettingValue<N>, source };
     };
     const fromFlag = typed[name];

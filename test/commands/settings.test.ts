@@ -159,6 +159,25 @@ describe('profiles and settings', () => {
     expect(run.err).not.toContain('secret');
   });
 
+  test.each([
+    ['budget.jobs', '100 / day', '100/day'],
+    ['budget.amount', '50 CNY/month', '50 CNY/month'],
+    ['sidecar', 'on', 'on'],
+    ['retries', '07', '7'],
+    ['timeout', '90s', '90s'],
+    ['base_url', 'HTTPS://Gateway.example.com/', 'https://gateway.example.com'],
+    ['account', 'enterprise', 'enterprise'],
+  ])('%s is shown as config set takes it', async (name, text, shown) => {
+    const world = await open();
+    for (const typed of [text, shown]) {
+      const set = await world.gw(['config', 'set', name, typed], bare);
+      expect(set.code, set.err).toBe(0);
+      expect(await world.gw(['config', 'get', name], bare)).toMatchObject({ code: 0, out: `${shown}\n` });
+      const list = await world.gw(['config', 'list'], bare);
+      expect(list.out).toContain(`\n${name}\t${shown}\tprofile\n`);
+    }
+  });
+
   test('an address that needs --insecure-http is stored with it alone', async () => {
     const world = await open();
     const set = ['config', 'set', 'base_url', 'http://gateway.example.com'];
