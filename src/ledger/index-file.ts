@@ -241,6 +241,18 @@ export class Index {
     }
   }
 
+  /** The same with all that lies in the file in memory: Windows replaces no file that is open. */
+  inMemory(): Index {
+    if (this.fd === undefined) return this;
+    const loaded = <T extends Block>(block: T): T => {
+      const bytes = block.read();
+      return { ...block, read: () => bytes };
+    };
+    const [rows, runs] = [this.rows.map(loaded), this.runs.map((run) => run.map(loaded))];
+    this.close();
+    return new Index(this.facts, this.count, rows, runs, undefined);
+  }
+
   /** Lets go of the file: what lies there can be read no longer. */
   close(): void {
     if (this.fd !== undefined) fs.closeSync(this.fd);

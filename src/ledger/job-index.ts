@@ -245,6 +245,7 @@ export class JobIndex {
     }
     if (!isSettled) return;
     this.#intoIndex(isSettled, 'all');
+    this.#index = this.#index.inMemory();
     // Who appends to a journal while it is rewritten may leave an intent twice.
     if (!this.#index.write(this.dir)) return this.#readAnew(Number.POSITIVE_INFINITY);
     this.#take(this.#index);

@@ -274,6 +274,14 @@ describe('an index that', () => {
   });
 });
 
+function targetOf(link: string): string {
+  try {
+    return fs.readlinkSync(link);
+  } catch {
+    return '';
+  }
+}
+
 /** Where the parts of an index begin and end in its file. */
 function partsOf(index: string) {
   const text = fs.readFileSync(index, 'latin1');
@@ -340,6 +348,22 @@ describe('of an index of several blocks', () => {
     for (const at of [0, 1, 100, 343, 344, 599]) {
       expect(await open().find({ sinceMs: all[at]?.createdAtMs })).toHaveLength(at + 1);
     }
+  });
+
+  test('the file is let go of before another takes its place, and the process goes on in memory', async () => {
+    const { clock, index, journals, key, open } = seeded(600);
+    await open().find();
+    const asking = open();
+    await asking.find({ limit: 1 });
+    const openFiles = () =>
+      fs.readdirSync('/proc/self/fd').filter((fd) => targetOf(`/proc/self/fd/${fd}`).startsWith(index));
+    const before = openFiles().length;
+    write(journals, clock, key(600), intent({ prompt: 'x'.repeat(400_000) }));
+    expect(await asking.find()).toEqual(folded(journals));
+    expect(openFiles()).toHaveLength(before - 1);
+    expect(await asking.find()).toEqual(folded(journals));
+    fs.rmSync(index);
+    expect(await asking.find({ ids: ['t-3'] })).toMatchObject([{ id: 't-3', state: 'succeeded' }]);
   });
 
   test('names that are damaged do not go on into the next index', async () => {
