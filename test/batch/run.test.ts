@@ -273,6 +273,20 @@ test('a row that the gateway refuses is told as refused under its job, now and l
   expect(creates(world)).toBe(3);
 });
 
+test('a row that runs and cannot be asked for now is told under its task, not as one that was not sent', async () => {
+  const world = await open();
+  write(world, [{ id: 'a', ...alpha }]);
+  // Made by a run that did not wait for it.
+  const flags = ['-m', '2.0-fast', '--resolution', '480p', '--duration', '4', '--once', 'day/a'];
+  const id = (await world.gw(['video', 'alpha', 'create', 'a fox', ...flags])).out.trim();
+  expect(id).toMatch(/^vt-/);
+  const { code, out, err } = await world.gw(['batch', 'run', 'day.jsonl', '--json'], {
+    env: { GW_API_KEY: 'another-key-of-the-same-gateway' },
+  });
+  expect(code, err).toBe(3);
+  expect(JSON.parse(out)).toMatchObject({ id, status: 'queued', error: { kind: 'auth' } });
+});
+
 test('a row whose answer was lost is told as unknown under its job', async () => {
   const world = await open({ fault: 'create:reset-after' });
   write(world, [

@@ -389,6 +389,18 @@ describe('jobs wait', () => {
     expect(world.requests()).toEqual([]);
   });
 
+  test('a job that the ledger calls lost is asked for again by the commands of its family, and brought home', async () => {
+    const world = await openWorld();
+    const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();
+    const [job] = await ledgerOf(world).find({ ids: [id] });
+    ledgerOf(world).append(job?.key ?? '', { event: 'lost', message: 'the record was gone for a moment' });
+    expect(await world.gw(['jobs', 'wait', id])).toMatchObject({ code: 4 });
+    const run = await world.gw(['video', 'alpha', 'wait', id]);
+    expect(run, run.err).toMatchObject({ code: 0, out: `${world.cwd}/${id}.mp4\n` });
+    const named = await world.gw(['video', 'alpha', 'wait', id, '--no-download']);
+    expect(named, named.err).toMatchObject({ code: 0, out: `${id}\n` });
+  });
+
   test.each([false, true])(
     'an interrupt is told of once, with the way back for all (--json %s)',
     async (json) => {

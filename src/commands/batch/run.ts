@@ -2,7 +2,7 @@ import type { Row } from '../../batch/rows.ts';
 import { schedule } from '../../batch/schedule.ts';
 import { defineCommand, type Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
-import { GwError, Interrupted, usage } from '../../errors.ts';
+import { type ErrorKind, GwError, Interrupted, usage } from '../../errors.ts';
 import { type FlagValues, on, text, whole } from '../../flags/flag.ts';
 import { budgetFlags, eventsFlag } from '../../flags/job-flags.ts';
 import { reportError } from '../../io/error-lines.ts';
@@ -292,17 +292,23 @@ class BatchRun {
   }
 }
 
+/** What a row is that has a job and no task. */
+const endedAs: Readonly<Partial<Record<ErrorKind, string>>> = {
+  unknown_outcome: 'unknown',
+  rejected: 'refused',
+  not_found: 'refused',
+};
+
 function resultOf({ row, line, key, command }: Row, outcome: Outcome<JobResult>): RowResult {
   const { error } = outcome;
   const result = resultIn(outcome);
-  const settled = error instanceof GwError && settles.has(error.kind) ? error : undefined;
-  const job = settled?.facts.taskId;
-  const status = settled?.kind === 'unknown_outcome' ? 'unknown' : 'refused';
+  const { kind, facts } = error instanceof GwError ? error : { kind: undefined, facts: {} };
+  const job = kind && endedAs[kind] && facts.taskId;
   return {
     ...{ row, line, key },
     id: result?.id ?? job ?? null,
     family: result?.family ?? familyOf(command),
-    status: result?.status ?? (job === undefined ? 'not_sent' : status),
+    status: result?.status ?? (job && endedAs[kind]) ?? 'not_sent',
     files: result?.files ?? [],
     record: result?.record ?? null,
     error: error === undefined ? null : (reportError(error) ?? null),

@@ -11,7 +11,7 @@ import { type JobResult, jobLines, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { eachTask, refuseSharedName } from '../video/task-ids.ts';
 import { idArgs, type NamedJob, namedJobs } from './find-jobs.ts';
-import { withoutTask } from './image-jobs.ts';
+import { savedOutcome, withoutTask } from './image-jobs.ts';
 import { laterSaveFlags, showNamed, tasksOf } from './task-job.ts';
 
 const flagsOf = ({ out, force, events }: typeof saveFlags) => ({ out, force, events }) as const;
@@ -39,10 +39,14 @@ export function download(familyName?: string) {
       refuseSharedName(named.length, flags.out, ctx.host.cwd);
       if (globals.dryRun || globals.curl) return yield* showNamed(named, family, ctx);
       const followers = createFollowers(ctx, { turns: createTurns(SAVES_AT_ONCE) });
+      const hashes = createTurns(SAVES_AT_ONCE);
       const taskOf = await tasksOf(named, family, flags, followers, ctx);
       const downloadOne = async (job: NamedJob): Promise<Outcome<JobResult>> => {
-        const over = await withoutTask(job, flags, followers, ctx);
-        if (over) return over;
+        const over = await withoutTask(job, flags, followers, ctx, familyName !== undefined);
+        if (over && (over.error || job.known?.family?.name === 'image')) return over;
+        // Its bytes are read: no more of them at once than are fetched.
+        const saved = over && (await hashes.take(0, () => savedOutcome(job, ctx.signal)));
+        if (saved) return saved;
         const task = await taskOf(job);
         const { id, key, family, access } = task;
         const deps = await followers.followDeps(family, access);

@@ -15,28 +15,34 @@ import { endedOutcome, resultOf, savePlanOf } from './task-job.ts';
 
 /**
  * What is to be said of a named job of which no task is looked at: it ended badly, it is saved already, or it is an image.
- * Undefined for one whose task is to be looked at. Throws `usage` for flags that would save images once more.
+ * Undefined for one whose task is to be looked at; with the commands of one family, that is also one which the ledger calls
+ * lost, and one of which --no-download wants the ID. Throws `usage` for flags that would save images once more.
  */
-export async function withoutTask(
+export function withoutTask(
   { known }: NamedJob,
   flags: SaveFlags,
   followers: Followers,
   ctx: Context,
-): Promise<Outcome<JobResult> | undefined> {
+  isOfFamily: boolean,
+): Outcome<JobResult> | Promise<Outcome<JobResult>> | undefined {
   if (!known) return undefined;
   const isImage = known.family?.name === 'image';
   if (isImage) refuseSavingAnew(known, flags);
-  const isAsBefore = flags.out === undefined && flags.force === undefined;
+  const isLooked = isOfFamily && (known.job.state === 'lost' || flags.download !== undefined);
+  const isAsBefore = flags.out === undefined && flags.force === undefined && !isLooked;
   const ended = isAsBefore ? endedOutcome(known) : undefined;
-  if (isImage) return ended ?? syncImage(known, followers, ctx, flags);
-  return ended && (ended.error ? ended : savedOutcome(known, ctx.signal));
+  return isImage ? (ended ?? syncImage(known, followers, ctx, flags)) : ended;
 }
 
-/** A job whose outputs are on disk as they were saved, the newest copy of each. Undefined where one was changed since. */
-async function savedOutcome({ job }: KnownJob, signal: AbortSignal): Promise<Outcome<JobResult> | undefined> {
-  const files = [...new Map(job.files.map((file) => [file.role, file])).values()];
+/** The newest copy of each output of a job, where they are on disk as they were saved; undefined where one was changed. */
+export async function savedOutcome(
+  { id, known }: NamedJob,
+  signal: AbortSignal,
+): Promise<Outcome<JobResult> | undefined> {
+  if (!known) return undefined;
+  const files = [...new Map(known.job.files.map((file) => [file.role, file])).values()];
   for (const file of files) if (!(await isAsSaved(file, signal))) return undefined;
-  return { value: resultOf({ ...job, files }, job.id ?? job.key) };
+  return { value: resultOf({ ...known.job, files }, known.job.id ?? id) };
 }
 
 /** Image jobs are not waited for: what can still be fetched of one is, and where it stands is said. */

@@ -63,7 +63,7 @@ export const wait = (familyName?: string) =>
       };
       for (const job of named) {
         try {
-          const over = await withoutTask(job, flags, followers, ctx);
+          const over = await withoutTask(job, flags, followers, ctx, familyName !== undefined);
           if (over) yield tell(over);
           else requests.push({ ...(await taskOf(job)), flags, deadlineMs, atOnce: true });
         } catch (error) {
