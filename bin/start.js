@@ -175,8 +175,8 @@ function load(part) {
   return module.exports;
 }
 
-/** Those that are functions or classes themselves. */
-const callable = new Set(['events', 'stream', 'assert'].flatMap((name) => [name, `node:${name}`]));
+/** Those that are functions or classes themselves, or listen and are assigned to. */
+const callable = new Set(['events', 'stream', 'assert', 'process'].flatMap((name) => [name, `node:${name}`]));
 const builtins = new Map();
 
 /**

@@ -211,14 +211,7 @@ export class Index {
           rows.push([block.bytes, block.sum, block.open, block.newestMs]);
         }
         const names: Table['names'][number][] = [];
-        let lastKey: string | undefined;
-        for (const lines of cut(merged(this.runs), NAMES_A_BLOCK)) {
-          for (const line of lines) {
-            if (!line.endsWith(KEY_MARK)) continue;
-            const key = line.slice(0, endOfName(line));
-            if (key === lastKey) throw new TwoRows();
-            lastKey = key;
-          }
+        for (const lines of cut(this.#namesInOrder(), NAMES_A_BLOCK)) {
           const { bytes, sum, first, read } = nameBlock(lines);
           fs.writeFileSync(fd, read());
           names.push([bytes, sum, first]);
@@ -237,7 +230,30 @@ export class Index {
     } catch (error) {
       if (isBegun) fs.rmSync(fresh, { force: true });
       if (error instanceof StaleIndex) throw error;
-      return !(error instanceof TwoRows);
+      return !(error instanceof TwoRows) && !this.#hasTwoRows();
+    }
+  }
+
+  /** The names of all runs, sorted. Throws TwoRows where two jobs have one key. */
+  *#namesInOrder(): Generator<string> {
+    let lastKey: string | undefined;
+    for (const line of merged(this.runs)) {
+      if (line.endsWith(KEY_MARK)) {
+        const key = line.slice(0, endOfName(line));
+        if (key === lastKey) throw new TwoRows();
+        lastKey = key;
+      }
+      yield line;
+    }
+  }
+
+  #hasTwoRows(): boolean {
+    try {
+      for (const _ of this.#namesInOrder());
+      return false;
+    } catch (error) {
+      if (error instanceof TwoRows) return true;
+      throw error;
     }
   }
 
@@ -453,6 +469,9 @@ function readAt(fd: number, at: number, count: number): Buffer {
   }
   throw new StaleIndex();
 }
+
+/** After jobs were forgotten: their names are not kept either. */
+export const removeIndex = (dir: string): void => fs.rmSync(path.join(dir, NAME), { force: true });
 
 /** `nowMs` is the time as the file system has it, which dates the files. */
 function removeAbandoned(dir: string, nowMs: number): void {

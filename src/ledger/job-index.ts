@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { crc32 } from 'node:zlib';
 import { linesOf } from '../disk/read-lines.ts';
-import { errorCode } from '../errors.ts';
+import { errorCode, usage } from '../errors.ts';
 import type { Job, JobState, LedgerLine } from './event.ts';
 import { addLine, type Draft, jobOf, newDraft, salvage } from './fold.ts';
 import {
@@ -33,6 +33,8 @@ const MOST_WAITING = 10_000;
 const TAIL_BYTES = 256;
 /** Lines of one job that stand further apart are two stretches. */
 const GAP_BYTES = 1 << 16;
+/** So often is looked again where the journals are rewritten meanwhile. */
+const MOST_TRIES = 5;
 /** What a job that is settled cannot be. */
 const openStates: ReadonlySet<JobState> = new Set(['intent', 'sent', 'unknown', 'running']);
 
@@ -94,16 +96,31 @@ export class JobIndex {
     });
   }
 
-  /** Looks after what the journals have more than before; an index that turns out to be of no use is made anew. */
+  /**
+   * Looks after what the journals have more than before. An index that turns out to be of no use is made anew; where the
+   * journals were rewritten meanwhile, what was read of two forms of one is not believed.
+   */
   async #answer<T>(look: () => T): Promise<T> {
-    try {
-      await this.#refresh();
-      return look();
-    } catch (error) {
-      if (!(error instanceof StaleIndex)) throw error;
-      await this.#readAnew();
-      return look();
+    let isStale = false;
+    for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+      try {
+        await (isStale ? this.#readAnew() : this.#refresh());
+        const answer = look();
+        if (this.#isCurrent(namesIn(this.dir))) return answer;
+      } catch (error) {
+        if (!(error instanceof StaleIndex)) throw error;
+        isStale = true;
+      }
     }
+    throw usage(
+      'the ledger is being rewritten again and again',
+      'wait for gw jobs prune to end, then run this again',
+    );
+  }
+
+  /** Whether what was read is still there, and nothing is missing between. */
+  #isCurrent(names: readonly string[]): boolean {
+    return this.#read.every((read, at) => read.name === names[at] && isStillThere(this.dir, read));
   }
 
   /** The lines that the last look could not read. */
@@ -202,8 +219,7 @@ export class JobIndex {
   async #refresh(): Promise<void> {
     if (!this.#isLoaded) this.#take(Index.open(this.dir) ?? Index.empty);
     const names = namesIn(this.dir);
-    const isGrown = this.#read.every((read, at) => read.name === names[at] && isStillThere(this.dir, read));
-    if (!isGrown) return this.#readAnew();
+    if (!this.#isCurrent(names)) return this.#readAnew();
     const indexed = bytesOf(this.#index.facts.journals);
     const isDue = this.#sizeOf(names) - indexed > FOLD_BYTES + indexed * FOLD_SHARE;
     await this.#readOn(names, isDue ? await this.loadSettled() : undefined);
@@ -236,12 +252,11 @@ export class JobIndex {
     const isOnce = names.every((name) => isJournalName(name));
     this.#torn = [];
     for (const [at, name] of names.entries()) {
-      let end: 'more' | 'whole' | 'gone';
+      let end: 'more' | 'whole';
       do {
         end = this.#readSlice(at, name, isSettled, isOnce ? sliceBytes : Number.POSITIVE_INFINITY);
         if (isSettled && end === 'more') this.#intoIndex(isSettled);
       } while (end === 'more');
-      if (end === 'gone') break;
     }
     if (!isSettled) return;
     this.#intoIndex(isSettled, 'all');
@@ -251,22 +266,27 @@ export class JobIndex {
     this.#take(this.#index);
   }
 
-  /** Folds the next slice of a journal that has gone on; tells whether there is more of it, or whether it has gone. */
+  /** Folds the next slice of a journal that has gone on; tells whether there is more of it. Throws StaleIndex where it has gone. */
   #readSlice(
     at: number,
     name: string,
     isSettled: IsSettled | undefined,
     sliceBytes: number,
-  ): 'more' | 'whole' | 'gone' {
-    const before = this.#read[at] ?? { bytes: 0, newlines: 0 };
+  ): 'more' | 'whole' {
+    const known = this.#read[at];
+    const before = known ?? { bytes: 0, newlines: 0 };
     let fd: number;
     try {
       fd = fs.openSync(path.join(this.dir, name), 'r');
     } catch (error) {
-      if (errorCode(error) === 'ENOENT') return 'gone';
-      throw error;
+      if (errorCode(error) !== 'ENOENT') throw error;
+      // A link that leads nowhere has no lines; those of a journal that was put away stand elsewhere now.
+      if (namesIn(this.dir).includes(name)) return 'whole';
+      throw new StaleIndex();
     }
     try {
+      // Another file may have taken its place since the last slice.
+      if (known && !isSame(fd, known)) throw new StaleIndex();
       const { ino, size } = fs.fstatSync(fd);
       if (before.bytes > 0 && size === before.bytes) return 'whole';
       // Jobs that were folded away may go on in this very journal, and are read from it.
@@ -278,7 +298,10 @@ export class JobIndex {
         end = Math.max(before.bytes, endOfLastLine(fd, sliceEnd));
       } while (end === before.bytes && sliceEnd < size);
       const newlines = before.newlines + this.#fold(at, name, before, end, this.#unreadable, isSettled);
-      this.#read[at] = { name, number: ino, bytes: end, newlines, tail: tailOf(fd, end) };
+      const read = { name, number: ino, bytes: end, newlines, tail: tailOf(fd, end) };
+      this.#read[at] = read;
+      // Its lines were read by its name.
+      if (!isStillThere(this.dir, read)) throw new StaleIndex();
       if (sliceEnd < size) return 'more';
       // What has no newline yet may still be being written, and is looked at again.
       this.#fold(at, name, { bytes: end, newlines }, size, this.#torn, undefined);
@@ -307,7 +330,7 @@ export class JobIndex {
       const key = typeof line === 'string' ? keyIn(found.text) : line.job;
       if (line === 'bad') unreadable.push([at, from.newlines + found.newlines + 1]);
       if (key === undefined) continue;
-      const entry = this.#entryOf(key, line);
+      const entry = this.#entryOf(key, line, isSettled !== undefined);
       // Its own lines so far, before this one is among them.
       entry.draft ??= this.#draftOf(key, entry.spans);
       entry.text = undefined;
@@ -329,7 +352,7 @@ export class JobIndex {
   }
 
   /** The entry of a job: one that is here, one of the index that goes on, or a new one. */
-  #entryOf(key: string, line: LedgerLine | string): Entry {
+  #entryOf(key: string, line: LedgerLine | string, isIndexed: boolean): Entry {
     const known = this.#entries.get(key);
     if (known) return known;
     const entry: Entry = {
@@ -342,8 +365,9 @@ export class JobIndex {
       draft: undefined,
       createdAtMs: 0,
     };
-    // A job begins with its intent; what goes on without one began in the index.
-    if (typeof line === 'string' || line.event !== 'intent') this.#goesOn(entry);
+    // A job begins with its intent; what goes on without one began in the index. An intent that stands twice, as a
+    // rewriting may leave it, is met as two rows of one key where the index is written.
+    if (!isIndexed || typeof line === 'string' || line.event !== 'intent') this.#goesOn(entry);
     this.#entries.set(key, entry);
     return entry;
   }
@@ -417,19 +441,24 @@ const bytesOf = (read: readonly ReadJournal[]): number => read.reduce((sum, { by
 
 const sizeOf = (file: string): number => fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 
-function isStillThere(dir: string, { name, number, bytes, tail }: ReadJournal): boolean {
+function isStillThere(dir: string, read: ReadJournal): boolean {
   let fd: number;
   try {
-    fd = fs.openSync(path.join(dir, name), 'r');
+    fd = fs.openSync(path.join(dir, read.name), 'r');
   } catch {
     return false;
   }
   try {
-    const { ino, size } = fs.fstatSync(fd);
-    return ino === number && size >= bytes && tailOf(fd, bytes) === tail;
+    return isSame(fd, read);
   } finally {
     fs.closeSync(fd);
   }
+}
+
+/** Whether a file is the one that was read, with all that was read of it. */
+function isSame(fd: number, { number, bytes, tail }: ReadJournal): boolean {
+  const { ino, size } = fs.fstatSync(fd);
+  return ino === number && size >= bytes && tailOf(fd, bytes) === tail;
 }
 
 function tailOf(fd: number, endByte: number): number {

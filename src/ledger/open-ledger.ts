@@ -8,6 +8,7 @@ import { errorCode, usage } from '../errors.ts';
 import type { Clock } from '../host.ts';
 import type { IntentEvent, Job, JobState, LedgerEvent } from './event.ts';
 import { bearing, isHoldersOnly, standingOf } from './fold.ts';
+import { removeIndex } from './index-file.ts';
 import { JobIndex } from './job-index.ts';
 import { isJobKey, newJobKey, type RandomBytes } from './job-key.ts';
 import { currentJournal, journals } from './journal-files.ts';
@@ -242,6 +243,7 @@ function removeJobs(
     forgetUnfinished(dir);
     const keeps = (line: string) => !keys.has(jobOfLine(line) ?? '');
     for (const journal of journals(dir)) rewriteJournal(journal, keeps, step);
+    removeIndex(dir);
   } finally {
     lock.release();
   }

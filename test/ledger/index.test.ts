@@ -464,12 +464,55 @@ describe('a job whose lines stand twice is one', () => {
     const { add, clock, journals, key, open } = seeded(600);
     await open().find();
     add(3, intent({ prompt: 'a fox in the snow '.repeat(400), externalId: 'order-3' }));
-    expect(await open().find()).toHaveLength(600);
+    expect(await open().find()).toEqual(folded(journals));
     write(journals, clock, key(600), intent({ prompt: 'x'.repeat(400_000) }));
     for (let look = 0; look < 2; look += 1) {
       expect(await open().find()).toEqual(folded(journals));
       expect(await open().count()).toBe(601);
     }
+  });
+});
+
+describe('a journal that another process rewrites while this one reads it', () => {
+  /** 40 running jobs that are not in the index yet, enough for it to be written anew. */
+  function grown() {
+    const all = seeded(600);
+    const late = Array.from({ length: 40 }, (_, at) => `t-${600 + at}`);
+    const addLate = () => {
+      for (const [at, id] of late.entries()) {
+        const prompt = 'a fox in the snow '.repeat(400);
+        all.add(600 + at, intent({ prompt }), { event: 'sent' }, { event: 'accepted', id, status: 'queued' });
+      }
+    };
+    const keys = (count: number) => new Set(Array.from({ length: count }, (_, at) => all.key(at)));
+    return { ...all, late, addLate, keys };
+  }
+
+  test.each([10, 60])(
+    'between its looking and its reading, %i jobs forgotten: none is hidden',
+    async (count) => {
+      const { addLate, index, journals, keys, late, open } = grown();
+      await open().find();
+      addLate();
+      const finding = open().find({ ids: late });
+      await open().remove(keys(count));
+      expect(await finding).toHaveLength(late.length);
+      const kept = fs.existsSync(index) ? fs.readFileSync(index) : undefined;
+      for (const id of late) {
+        if (kept) fs.writeFileSync(index, kept);
+        expect(await open().find({ ids: [id] })).toHaveLength(1);
+      }
+      expect(await open().find()).toEqual(folded(journals));
+    },
+  );
+
+  test('what was forgotten is not named by the index either', async () => {
+    const { index, keys, open } = grown();
+    await open().find();
+    expect(fs.readFileSync(index, 'latin1')).toContain('order-3');
+    await open().remove(keys(599));
+    await open().find();
+    expect(fs.existsSync(index) ? fs.readFileSync(index, 'latin1') : '').not.toContain('order-3');
   });
 });
 
