@@ -1,6 +1,6 @@
-import * as path from 'node:path';
 import { familyNames } from '../gateway/families.ts';
 import type { IntentEvent, Job, JobState, LedgerEvent, LedgerLine, SavedFile, SavePlan } from './event.ts';
+import { isPlace } from './parse-line.ts';
 
 // The one rule of what may follow what; README.md has it in words. The writer asks `bearing` before it appends, and the
 // fold before it believes what an older gw appended.
@@ -124,9 +124,8 @@ export function salvage(draft: Draft, text: string): void {
   const told = [field('family'), field('endpoint')?.split('.')[0]];
   const family = told.find((name) => familyNames.includes(name ?? '')) ?? told[0];
   if (family === undefined) return;
+  // What a damaged path leads to is nobody's wish.
   const target = field('target');
-  // What a damaged path leads to from the directory that gw happens to be called in is nobody's wish.
-  const isPlace = target !== undefined && path.isAbsolute(target);
   draft.salvaged = {
     family,
     endpoint: field('endpoint') ?? '',
@@ -135,7 +134,7 @@ export function salvage(draft: Draft, text: string): void {
     profile: field('profile') ?? '',
     gateway: field('gateway') ?? '',
     externalId: field('externalId'),
-    ...(isPlace && { save: { ...nothingAsked.save, target } }),
+    ...(isPlace(target) && { save: { ...nothingAsked.save, target } }),
   };
 }
 

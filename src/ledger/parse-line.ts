@@ -29,11 +29,12 @@ const request: Check = (value) =>
     lacks: maybe(texts),
   });
 
-/** What is written there must not depend on the directory that a later gw is called in. */
-const place: Check = (value) => typeof value === 'string' && path.isAbsolute(value);
+/** What is written there must not depend on the directory that a later gw is called in, and no path holds a NUL. */
+export const isPlace = (value: unknown): value is string =>
+  typeof value === 'string' && path.isAbsolute(value) && !value.includes('\0');
 
 const savePlan: Check = (value) =>
-  fields(value) && matches(value, { target: place, force: flag, download: flag, sidecar: maybe(text) });
+  fields(value) && matches(value, { target: isPlace, force: flag, download: flag, sidecar: maybe(text) });
 
 const once: Check = (value) => fields(value) && matches(value, { key: text, attempt: count, fields });
 
@@ -77,7 +78,7 @@ const shapes: Readonly<Record<LedgerLine['event'], Shape>> = {
   lost: { message: text },
   plan: { save: savePlan },
   get: { role: text },
-  part: { role: text, path: maybe(place), etag: maybe(text), totalBytes: maybe(count) },
+  part: { role: text, path: maybe(isPlace), etag: maybe(text), totalBytes: maybe(count) },
   saved: { role: text, path: text, bytes: count, sha256: text, type: text },
 };
 

@@ -53,11 +53,12 @@ test.each([
 });
 
 test.each([
-  ['another letter', 0x58],
-  ['half a character', 0xff],
+  ['another letter', 0x58, 0],
+  ['half a character', 0xff, 0],
+  ['a NUL', 0x00, 3],
 ])(
-  '%s where the path of a target begins: nothing is saved in the directory that gw is called in',
-  async (_, byte) => {
+  '%s in the path of a target: nothing is saved there, or in the directory that gw is called in',
+  async (_, byte, at) => {
     const dir = tempDir();
     const clock = handClock();
     const key = newJobKey(() => new Uint8Array(16));
@@ -66,7 +67,7 @@ test.each([
     const [name = ''] = fs.readdirSync(path.join(dir, 'ledger')).filter((each) => each.endsWith('.jsonl'));
     const file = path.join(dir, 'ledger', name);
     const journal = fs.readFileSync(file);
-    journal[journal.indexOf('"target":"/') + '"target":"'.length] = byte;
+    journal[journal.indexOf('"target":"/') + '"target":"'.length + at] = byte;
     fs.writeFileSync(file, journal);
     const [job] = await openLedger({ dir, clock, keepPrompts: true }).find();
     expect(job).toMatchObject({ key, id: 't-1', isDamaged: true });
