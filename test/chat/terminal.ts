@@ -78,6 +78,8 @@ export class Terminal {
   #tmux(...args: string[]): string {
     return execFileSync('tmux', ['-L', this.#socket, ...args], {
       encoding: 'utf8',
+      // What shifts the clock (libfaketime) ends a shell or tmux now and then.
+      env: { ...process.env, LD_PRELOAD: undefined },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
   }
