@@ -2,12 +2,12 @@ import { EventEmitter, once } from 'node:events';
 import * as path from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { bundle } from './bundle.ts';
+import { AT_A_STEP, isLeft, RUNNING, tell } from './turns.ts';
 
 // Two actors on one ledger, each in a thread that stops before every step of a lock, an append, a rewriting or a claim. Who
 // goes next is decided here, so that the orders of their steps are gone through one by one and none is left to chance.
 
-const AT_A_STEP = 2;
-const RUNNING = 1;
+const LONGEST_STEP_MS = 10_000;
 /** Where the actors say together that one of them threw. */
 const FAILED = 3;
 
@@ -86,16 +86,14 @@ function run({ actors, scenes, state, place, first }: RunInput) {
     const now = ready.includes(wanted) ? wanted : 1 - wanted;
     if (ready.length === 2) others.push({ at: chosen.length, other: 1 - now });
     chosen.push(now);
-    Atomics.store(state, now, RUNNING);
-    Atomics.notify(state, now);
+    tell(state, now, RUNNING);
     settle(state, now);
   }
 }
 
 /** Waits until an actor stands before its next step or has ended. */
 function settle(state: Int32Array, at: number): void {
-  const end = Atomics.wait(state, at, RUNNING, 10_000);
-  if (end === 'timed-out') throw new Error(`actor ${at} neither steps nor ends`);
+  if (!isLeft(state, at, RUNNING, LONGEST_STEP_MS)) throw new Error(`actor ${at} neither steps nor ends`);
 }
 
 const switchesIn = (order: readonly number[]): number =>

@@ -1,11 +1,14 @@
+import { once } from 'node:events';
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
+import { Worker } from 'node:worker_threads';
 import { expect, test, vi } from 'vitest';
 import { newJobKey } from '../../src/ledger/job-key.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { intent, journalText, leftLedger, tempDir } from './fixtures.ts';
 import { goThrough } from './interleavings.ts';
+import { DONE, isLeft, RUNNING } from './turns.ts';
 
 const clock = { now: Date.now };
 vi.setConfig({ testTimeout: 240_000 });
@@ -27,6 +30,22 @@ async function isFound({ dir, key }: ReturnType<typeof place>, shared: Int32Arra
   expect(shared[0]).toBe(1);
   expect(journalText(dir)).not.toMatch(/"event":"(refused|absent)"/);
 }
+
+test('a wake-up that comes late, meant for an earlier step, lets nobody go on', async () => {
+  const state = new Int32Array(new SharedArrayBuffer(4)).fill(RUNNING);
+  const waker = `
+    const { state, DONE } = require('node:worker_threads').workerData;
+    for (let woken = 0; woken === 0; ) woken = Atomics.notify(state, 0);
+    setTimeout(() => {
+      Atomics.store(state, 0, DONE);
+      Atomics.notify(state, 0);
+    }, 100);
+  `;
+  const ended = once(new Worker(waker, { eval: true, workerData: { state, DONE } }), 'exit');
+  isLeft(state, 0, RUNNING);
+  expect(state[0]).toBe(DONE);
+  await ended;
+});
 
 const creates = [
   { create: 'create alpha', check: isUnknown },

@@ -18,10 +18,7 @@ import { settleUnanswered } from '../../../src/jobs/create/settle-unanswered.ts'
 import { createImages, type ImageDeps } from '../../../src/jobs/image/create-images.ts';
 import { syncImageJob } from '../../../src/jobs/image/sync-image-job.ts';
 import { openLedger } from '../../../src/ledger/open-ledger.ts';
-
-// As interleavings.ts has them.
-const AT_A_STEP = 2;
-const DONE = 0;
+import { AT_A_STEP, DONE, isLeft, tell } from '../turns.ts';
 
 interface Order {
   readonly scene: keyof typeof scenes;
@@ -32,9 +29,8 @@ interface Order {
 const { state, shared, at } = workerData as { state: Int32Array; shared: Int32Array; at: number };
 
 function step(): void {
-  Atomics.store(state, at, AT_A_STEP);
-  Atomics.notify(state, at);
-  Atomics.wait(state, at, AT_A_STEP);
+  tell(state, at, AT_A_STEP);
+  isLeft(state, at, AT_A_STEP);
 }
 
 const clock = {
@@ -44,6 +40,10 @@ const clock = {
 };
 const signal = new AbortController().signal;
 const lost = () => new GwError('unknown_outcome', 'the reply was lost');
+/** A create whose reply is lost ends with that, and with nothing else. */
+function onlyLost(error: unknown): void {
+  if (!(error instanceof GwError && error.kind === 'unknown_outcome')) throw error;
+}
 /** Takes a create, and its reply is lost. */
 const takeAndLose = async (options?: { readonly onSend?: () => void }) => {
   options?.onSend?.();
@@ -80,7 +80,7 @@ async function createTask({ dir, key }: Order, family: TaskFamily, endpoint: End
     intent: { ...asked, family: family.name, endpoint: endpoint.name },
     ...{ client: deaf, ledger: opened(dir), clock, signal, note: () => {} },
   });
-  await made.catch(() => {});
+  await made.catch(onlyLost);
 }
 
 const scenes = {
@@ -95,7 +95,7 @@ const scenes = {
       },
       imageDeps(dir),
     );
-    await made.catch(() => {});
+    await made.catch(onlyLost);
   },
   async sync({ dir }: Order) {
     const ledger = opened(dir);
@@ -135,8 +135,7 @@ parentPort?.on('message', async (order: Order) => {
     await scenes[order.scene](order);
   } catch (error) {
     Atomics.store(shared, 3, 1);
-    parentPort?.postMessage(String(error));
+    parentPort?.postMessage(error instanceof Error ? error.stack : String(error));
   }
-  Atomics.store(state, at, DONE);
-  Atomics.notify(state, at);
+  tell(state, at, DONE);
 });
