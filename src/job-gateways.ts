@@ -95,8 +95,13 @@ const noWayTo = ({ id, key, gateway, profile }: Job): GwError =>
   new GwError(
     'auth',
     `job ${id ?? key} belongs to ${gateway}, and profile ${profile} is not stored with that address`,
-    { hint: `give that gateway with --base-url ${gateway} and its key with GW_API_KEY` },
+    {
+      taskId: id ?? key,
+      hint: `give that gateway with --base-url ${gateway} and its key with GW_API_KEY`,
+    },
   );
 
 const ofJob = (error: unknown, { id, key }: Job): unknown =>
-  error instanceof GwError ? error.told({ taskId: id ?? key }) : error;
+  error instanceof GwError && error.facts.taskId === undefined
+    ? error.told({ taskId: id ?? key }, `job ${id ?? key}: ${error.message}`)
+    : error;

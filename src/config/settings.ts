@@ -275,7 +275,9 @@ export function profileInForce(flags: SettingsFlags, host: Host): string {
 }
 
 function chooseProfile(flags: SettingsFlags, host: Host): Sourced<string> {
-  const fromFlag = flags.profile === undefined ? undefined : parseProfileName(flags.profile, '--profile');
+  const { profile: named, storedOnly } = flags;
+  // A job's own profile is named by the ledger: where that name is damaged, no profile is stored under it.
+  const fromFlag = named === undefined || storedOnly ? named : parseProfileName(named, '--profile');
   if (flags.sandbox) {
     if (fromFlag === undefined || fromFlag === sandboxProfile)
       return { value: sandboxProfile, source: 'flag' };

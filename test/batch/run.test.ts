@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, onTestFinished, test } from 'vitest';
+import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
 
 const worlds: World[] = [];
@@ -20,6 +21,11 @@ const image = { command: 'image create', prompt: 'a fox' };
 
 const write = (world: World, rows: readonly object[], name = 'day.jsonl') =>
   writeFileSync(path.join(world.cwd, name), rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+const jsonLines = (text: string) =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
 const run = (world: World, ...more: string[]) => world.gw(['batch', 'run', 'day.jsonl', ...more]);
 /** Requests that are paid for. */
 const creates = (world: World) => world.requests().filter((each) => each.startsWith('POST')).length;
@@ -305,4 +311,47 @@ test('a row whose answer was lost is told as unknown under its job', async () =>
     expect(rows.map(({ status }) => status)).toEqual(['unknown', 'unknown']);
   }
   expect(creates(world)).toBe(2);
+});
+
+// Two accounts of one gateway: what the one has made, the other cannot be asked for.
+async function twoProfiles() {
+  const world = await open();
+  let made = 0;
+  const gateway = await fakeGateway((method, url) => {
+    if (url.endsWith('/models')) return { body: { object: 'list', data: [] } };
+    if (method === 'POST') made += 1;
+    return {
+      body: method === 'POST' ? { id: `t-${made}` } : { id: url.split('/').at(-1), status: 'running' },
+    };
+  });
+  onTestFinished(() => gateway.close());
+  const gw = (...words: string[]) => world.gw(words, { bare: true });
+  for (const profile of ['p1', 'p2']) {
+    const words = ['login', '--profile', profile, '--base-url', gateway.url, '--with-key'];
+    expect((await world.gw(words, { bare: true, stdin: `key-of-${profile}` })).code).toBe(0);
+  }
+  return { world, gateway, gw, creates: () => made };
+}
+
+test('a row that runs under a key which is gone is told with its task, and the others go on', async () => {
+  const { world, gw, creates } = await twoProfiles();
+  const rows = ['a', 'b', 'c'].map((id) => ({ id, ...alpha }));
+  write(world, rows.slice(0, 1));
+  const words = ['batch', 'run', 'day.jsonl', '--wait-timeout', '1s'];
+  expect(await gw(...words, '--profile', 'p1')).toMatchObject({ code: 10 });
+  expect(await gw('logout', '--profile', 'p1')).toMatchObject({ code: 0 });
+  write(world, rows.slice(0, 1));
+  const lone = await gw(...words, '--profile', 'p2', '--json');
+  expect(lone.code).toBe(3);
+  const [told] = jsonLines(lone.out);
+  expect(told).toMatchObject({ id: 't-1', status: 'running', error: { kind: 'auth', task_id: 't-1' } });
+  write(world, rows);
+  const all = await gw(...words, '--profile', 'p2', '--concurrency', '1', '--report', 'all.jsonl');
+  expect(all.code).toBe(13);
+  expect(all.err).toMatch(/^error: day\.jsonl:1: job t-1: there is no stored key of profile p1 /m);
+  expect(all.err).toMatch(/^3 rows: 0 saved, 3 failed;/m);
+  const report = jsonLines(readFileSync(path.join(world.cwd, 'all.jsonl'), 'utf8'));
+  expect(report.map(({ id }) => id)).toEqual(['t-1', 't-2', 't-3']);
+  expect(report[0]).toMatchObject({ status: 'running', error: { kind: 'auth' } });
+  expect(creates()).toBe(3);
 });

@@ -1,4 +1,5 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import * as path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { wasmDir } from '../helpers/assets-dir.ts';
@@ -197,6 +198,27 @@ describe('two profiles of one gateway', () => {
     const ids = (await ledgerOf(world).find()).map(({ keyId = '' }) => keyId);
     expect(new Set(ids).size).toBe(2);
     for (const id of ids) expect(id).toMatch(/^[0-9a-f]{12}$/);
+  });
+
+  test('a damaged name of a profile in the ledger is that of no profile: its job is named, and blocks no other', async () => {
+    const { world, gw, used } = await twoAccounts();
+    for (const profile of ['p1', 'p2']) await gw('video', 'alpha', 'create', 'a fox', '--profile', profile);
+    const dir = path.join(world.dir, '.local/state/gw/ledger');
+    const [journal = ''] = readdirSync(dir).filter((name) => name.endsWith('.jsonl'));
+    const file = path.join(dir, journal);
+    writeFileSync(file, readFileSync(file, 'utf8').replace('"profile":"p1"', '"profile":"p\\u00071!"'));
+    const own = await gw('jobs', 'sync', '--profile', 'p2');
+    expect(own).toMatchObject({ code: 13 });
+    expect(own.err).toContain('but t-1 was made with another key');
+    expect(own.err).toContain('task t-2 is still running');
+    expect((await gw('jobs', 'list', '--profile', 'p2', '-q')).out).toBe('t-2\nt-1\n');
+    expect(new Set(used.splice(0))).toEqual(new Set([bearer(accountKeys.p2)]));
+    const elsewhere = await world.gw(['jobs', 'sync']);
+    expect(elsewhere.code, elsewhere.err).toBe(13);
+    expect(elsewhere.err).toContain('job t-1 belongs to http://127.0.0.1:');
+    expect(elsewhere.err).toContain('profile p\\x071! is not stored');
+    const shown = await world.gw(['jobs', 'wait', 't-1', '--dry-run']);
+    expect(shown, shown.err).toMatchObject({ code: 0 });
   });
 });
 

@@ -7,8 +7,10 @@ import { type FlagValues, on, text, whole } from '../../flags/flag.ts';
 import { budgetFlags, eventsFlag } from '../../flags/job-flags.ts';
 import { reportError } from '../../io/error-lines.ts';
 import { durationText } from '../../io/quantity-text.ts';
+import { isUnanswered } from '../../jobs/create/settle-unanswered.ts';
 import { createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
 import { refuseUnpriced } from '../before-create.ts';
+import { resultOf as resultOfJob } from '../jobs/task-job.ts';
 import { fileLines, type JobResult, resultIn } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { checkRows, Tally } from './check.ts';
@@ -22,7 +24,7 @@ import {
   redisFlag,
   soundRows,
 } from './flags.ts';
-import { type KnownRow, knownRows } from './known-rows.ts';
+import { type KnownRow, knownRows, lastOfRow } from './known-rows.ts';
 import { familyOf, placesOf } from './places.ts';
 import { openReport } from './report.ts';
 import { createRow } from './row-command.ts';
@@ -235,6 +237,10 @@ class BatchRun {
       ...(maxCost && { maxCost }),
       ...(unpriced && { unpriced }),
     };
+    const ended = async (outcome: Outcome<JobResult>): Promise<Ended> => ({
+      ...{ row, outcome: await withJob(row, outcome, ctx) },
+      ms: ctx.clock.steady() - startedMs,
+    });
     try {
       for (;;) {
         const outcome: Outcome<JobResult> = await createRow(row, input.manifest.file, options, ctx).catch(
@@ -243,13 +249,13 @@ class BatchRun {
         const { error } = outcome;
         const isLimited = error instanceof GwError && error.kind === 'rate_limited';
         const isOver = this.#isStopped || ctx.signal.aborted;
-        if (!isLimited || isOver) return { row, outcome, ms: ctx.clock.steady() - startedMs };
+        if (!isLimited || isOver) return await ended(outcome);
         const untilMs = error.facts.retryAtMs;
         const waitMs = untilMs === undefined ? RATE_PAUSE_MS : Math.max(1_000, untilMs - ctx.clock.now());
         await ctx.clock.sleep(waitMs, ctx.signal);
       }
     } catch (error) {
-      return { row, outcome: { error }, ms: ctx.clock.steady() - startedMs };
+      return await ended({ error });
     }
   }
 
@@ -268,7 +274,7 @@ class BatchRun {
     } else if (!(error instanceof Interrupted)) {
       const isUnsent = value === undefined && kind !== undefined && !settles.has(kind);
       this.#counts[kind === 'unknown_outcome' ? 'unknown' : isUnsent ? 'unsent' : 'failed'] += 1;
-      if (flags.stopOnError || (kind !== undefined && endsAll.has(kind))) {
+      if (flags.stopOnError || (kind !== undefined && endsAll.has(kind) && !isOfItsTask(outcome))) {
         this.#isStopped = true;
         this.#release();
       }
@@ -291,6 +297,23 @@ class BatchRun {
       : reason;
   }
 }
+
+/**
+ * What came of a row, with the job that the ledger has for it where its create gave back none: what is paid for is never
+ * told as not sent, whatever hindered going on with it.
+ */
+async function withJob(row: Row, outcome: Outcome<JobResult>, ctx: Context): Promise<Outcome<JobResult>> {
+  if (outcome.value !== undefined) return outcome;
+  // A ledger that cannot be read leaves what the error itself says.
+  const { current: job } = await lastOfRow(row.key, ctx).catch(() => ({ current: undefined }));
+  if (!job) return outcome;
+  const value = resultOfJob(job, job.id ?? job.key);
+  return { ...outcome, value: isUnanswered(job) ? { ...value, status: 'unknown' } : value };
+}
+
+/** Whether an error concerns the task of its row alone, such as a lost key of the account that made it. */
+const isOfItsTask = (outcome: Outcome<JobResult>): boolean =>
+  outcome.error instanceof GwError && outcome.error.facts.taskId === (resultIn(outcome)?.id ?? '');
 
 /** What a row is that has a job and no task. */
 const endedAs: Readonly<Partial<Record<ErrorKind, string>>> = {
