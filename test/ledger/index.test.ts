@@ -436,6 +436,43 @@ describe('of an index of several blocks', () => {
   });
 });
 
+describe('of very many jobs that are not settled', () => {
+  /** Their intents, and behind all of them the IDs of every hundredth: more than is read in one go. */
+  function crowd(count: number) {
+    const dir = tempDir();
+    const clock = handClock();
+    const open = () => openLedger({ dir, clock, keepPrompts: true });
+    const journals = path.join(dir, 'ledger');
+    const key = (at: number) => `gw-${String(at).padStart(26, '0')}`;
+    const lines: object[] = [];
+    for (let at = 0; at < count; at += 1) lines.push({ job: key(at), ...intent() });
+    for (let at = 0; at < count; at += 100) lines.push({ job: key(at), event: 'accepted', id: `t-${at}` });
+    fs.mkdirSync(journals, { mode: 0o700 });
+    const text = lines.map((each, at) => `\n${JSON.stringify({ v: 1, t: clock.now() + at, ...each })}\n`);
+    fs.writeFileSync(path.join(journals, '2026-11.jsonl'), text.join(''), { mode: 0o600 });
+    return { open, journals, keys: Array.from({ length: count }, (_, at) => key(at)) };
+  }
+
+  test('no more than a bounded number wait in memory for the rest of their lines', async () => {
+    const into = vi.spyOn(Index.prototype, 'with');
+    onTestFinished(() => into.mockRestore());
+    const { open, journals } = crowd(16_000);
+    const found = await open().find();
+    // The bound, and as many as may stand in what is read before it is asked for.
+    expect(Math.max(...into.mock.calls.map(([rows]) => rows.length))).toBeLessThan(14_000);
+    expect(found).toEqual(folded(journals));
+  });
+
+  test('what many of them are named by is found to its end', async () => {
+    const { open, journals, keys } = crowd(4_000);
+    await open().find({ limit: 1 });
+    expect(partsOf(path.join(journals, 'index')).names).toHaveLength(8);
+    expect((await open().names(['gw-'])).sort()).toEqual(keys);
+    const found = await open().find({ beginning: 'gw-' });
+    expect(found.map((job) => job.key).sort()).toEqual(keys);
+  });
+});
+
 describe('a job whose lines stand twice is one', () => {
   test('after a prune that did not come to its end', async () => {
     const { journals, open } = seeded(600);

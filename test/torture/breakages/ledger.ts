@@ -174,4 +174,28 @@ export const ledger: readonly Breakage[] = [
     replace: 'sliceBytes',
     tests: ['ledger/index'],
   },
+  {
+    costs: 'the jobs that wait while the index is made fill the memory',
+    find: 'waiting.length > MOST_WAITING',
+    replace: 'waiting.length < 0',
+    tests: ['ledger/index'],
+  },
+  {
+    costs: 'jobs that give way to others while the index is made are forgotten',
+    find: 'if (isAll) for (const entry of waiting) makeRow',
+    replace: "if (which === 'all') for (const entry of waiting) makeRow",
+    tests: ['ledger/index'],
+  },
+  {
+    costs: 'a look for a name stops after three pieces of the index',
+    find: 'if (line < lines.length) break; from += 1;',
+    replace: 'if (line < lines.length) break; from += 1; if (from > 2) break;',
+    tests: ['ledger/index'],
+  },
+  {
+    costs: 'what is kept of the names ends after four pieces of the index',
+    find: 'names.push([bytes, sum, first]);',
+    replace: 'names.push([bytes, sum, first]); if (names.length === 4) break;',
+    tests: ['ledger/index'],
+  },
 ];
