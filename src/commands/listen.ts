@@ -2,7 +2,7 @@ import { defineCommand, type Outcome } from '../command.ts';
 import { trustedStateDir } from '../config/dirs.ts';
 import { type Context, commandFor } from '../context.ts';
 import { errorCode, GwError, usage } from '../errors.ts';
-import { parsed, port, text } from '../flags/flag.ts';
+import { parsed, port, text, withValue } from '../flags/flag.ts';
 import { eventsFlag } from '../flags/job-flags.ts';
 import { isWebUrl } from '../gateway/body.ts';
 import type { WireReply } from '../http/exchange.ts';
@@ -29,7 +29,7 @@ const flags = {
 
 function urlOf(raw: string, flag: string): URL {
   const url = isWebUrl(raw) ? new URL(raw) : undefined;
-  if (!url) throw usage(`${flag} ${raw}: not a URL`, 'write it out: https://host/path');
+  if (!url) throw usage(`${withValue(flag, raw)}: not a URL`, 'write it out: https://host/path');
   if (url.username !== '' || url.password !== '' || url.hash !== '')
     throw usage(`${flag}: an address without user, password and #`, 'leave them out');
   return url;

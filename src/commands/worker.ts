@@ -1,6 +1,6 @@
 import { defineCommand, type Outcome } from '../command.ts';
 import { usage } from '../errors.ts';
-import { parsed, text, whole } from '../flags/flag.ts';
+import { parsed, text, whole, withValue } from '../flags/flag.ts';
 import { eventsFlag } from '../flags/job-flags.ts';
 import { redisFlag } from './batch/flags.ts';
 import { fileLines, type JobResult } from './video/follow-job.ts';
@@ -18,7 +18,7 @@ const flags = {
 
 function nameOf(raw: string, flag: string): string {
   if (/^[\w.-]{1,64}$/.test(raw)) return raw;
-  throw usage(`${flag} ${raw}: letters, digits, dots and dashes make a name, 64 at most`);
+  throw usage(`${withValue(flag, raw)}: letters, digits, dots and dashes make a name, 64 at most`);
 }
 
 /** `gw worker`: takes rows from the queue that several machines share, until it is told to end. */

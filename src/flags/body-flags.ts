@@ -3,7 +3,7 @@ import { usage } from '../errors.ts';
 import { type Field, fieldsOf, type ItemFlag, setOf, type Takes, takesInWords } from '../gateway/body.ts';
 import { isObject } from '../host.ts';
 import type { FlagOfPath } from './breaches.ts';
-import { type Flag, type FlagSet, flagName } from './flag.ts';
+import { type Flag, type FlagSet, flagName, withValue } from './flag.ts';
 
 // The flags of a body's fields, every way: field -> flag, typed values -> body, place in the body -> flag.
 
@@ -130,7 +130,7 @@ function wordAs({ schema, facts }: Field, raw: string, flag: string, summary: st
   if (schema.type !== 'number') return raw;
   if (/^-?\d{1,9}$/.test(raw)) return Number(raw);
   const unit = facts.value === 'SECONDS' ? ' of seconds' : '';
-  throw usage(`${flag} ${raw}: not a whole number${unit}`, summary);
+  throw usage(`${withValue(flag, raw)}: not a whole number${unit}`, summary);
 }
 
 function put(

@@ -62,6 +62,10 @@ export type FlagValues<F extends FlagSet> = {
 };
 
 const asTyped = (raw: string) => raw;
+
+/** A flag with its value, for a sentence: an empty one is shown as such. */
+export const withValue = (flag: string, raw: string): string => `${flag} ${raw === '' ? '""' : raw}`;
+
 type Extra = Partial<Pick<Flag, 'short' | 'choices' | 'completes' | 'group'>>;
 
 export const text = (value: string, summary: string, extra: Extra = {}): Flag<string> => ({
@@ -103,7 +107,7 @@ export const oneOf = <T extends string>(
   parse(raw, flag) {
     const found = choices.find((choice) => choice === raw);
     if (found !== undefined) return found;
-    throw usage(`${flag} ${raw}: one of ${choices.join(', ')}`);
+    throw usage(`${withValue(flag, raw)}: one of ${choices.join(', ')}`);
   },
   ...extra,
 });
@@ -112,16 +116,19 @@ export const oneOf = <T extends string>(
 export const whole = (
   value: string,
   summary: string,
-  { min = 0, hint }: { readonly min?: number; readonly hint?: string | undefined } = {},
+  {
+    min = 0,
+    hint = 'write it in digits, at most nine',
+  }: { readonly min?: number; readonly hint?: string | undefined } = {},
 ): Flag<number> =>
   parsed(value, summary, (raw, flag) => {
     if (/^\d{1,9}$/.test(raw) && Number(raw) >= min) return Number(raw);
-    throw usage(`${flag} ${raw}: not a whole number${min > 0 ? ` from ${min} on` : ''}`, hint);
+    throw usage(`${withValue(flag, raw)}: not a whole number${min > 0 ? ` from ${min} on` : ''}`, hint);
   });
 
 export function portOf(raw: string, flag: string): number {
   const port = /^\d{1,5}$/.test(raw) ? Number(raw) : Number.NaN;
-  if (!(port <= 65_535)) throw usage(`${flag} ${raw}: not a port`, 'give 0 to 65535');
+  if (!(port <= 65_535)) throw usage(`${withValue(flag, raw)}: not a port`, 'give 0 to 65535');
   return port;
 }
 

@@ -6,7 +6,7 @@ import {
   settingsTable,
 } from '../config/table.ts';
 import { usage } from '../errors.ts';
-import { type FlagValues, off, on, onOff, parsed, text } from './flag.ts';
+import { type FlagValues, off, on, onOff, parsed, text, withValue } from './flag.ts';
 
 // Groups shared by every command that creates, waits for or saves a job.
 
@@ -63,7 +63,7 @@ export const countFlags = {
     (raw, flag) => {
       const count = /^\d{1,9}$/.test(raw) ? Number(raw) : 0;
       if (count >= 1 && count <= MAX_COUNT) return count;
-      throw usage(`${flag} ${raw}: give a whole number from 1 to ${MAX_COUNT}`);
+      throw usage(`${withValue(flag, raw)}: give a whole number from 1 to ${MAX_COUNT}`);
     },
   ),
 } as const;

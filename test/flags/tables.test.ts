@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type * as z from 'zod';
 import type { AnyCommand, Node } from '../../src/command.ts';
+import { GwError } from '../../src/errors.ts';
 import { type Flag, flagName, globalFlags } from '../../src/flags/flag.ts';
 import { AlphaCreateBody } from '../../src/gateway/alpha/create.ts';
 import { BetaO1Body, BetaTextBody, BetaTurboBody } from '../../src/gateway/beta/create.ts';
@@ -25,6 +26,41 @@ test('every flag of every command has a summary, a kebab-case name, and a name o
     }
   }
 });
+
+test('what refuses an empty value shows that it is empty, and numbers say what to do', async () => {
+  const numbers: string[] = [];
+  for await (const [words, command] of commands(program, 'gw')) {
+    const table: [string, Flag][] = [...Object.entries(globalFlags), ...Object.entries(command.flags)];
+    for (const [key, flag] of table) {
+      const name = flagName(key);
+      const error = refusalOf(() => flag.parse('', name));
+      if (!error) continue;
+      expect(error.message, words).not.toMatch(/ : |^\S+ :/);
+      if (!/number|port/.test(error.message)) continue;
+      numbers.push(`${words} ${name}`);
+      expect(error.message, words).toMatch(`${name} ""`);
+      expect(`${error.message} ${error.facts.hint ?? ''}`, words).toMatch(/\b(give|write|digits|\d)/);
+    }
+  }
+  expect(numbers).toEqual(
+    expect.arrayContaining([
+      'gw jobs list --limit',
+      'gw image create --n',
+      'gw video gamma create --duration',
+    ]),
+  );
+});
+
+/** The error that a function throws; undefined where it throws none. */
+function refusalOf(act: () => unknown): GwError | undefined {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof GwError) return error;
+    throw error;
+  }
+  return undefined;
+}
 
 test('the short flags are those of the contract', async () => {
   const shorts = new Set<string>();

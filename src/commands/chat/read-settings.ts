@@ -8,7 +8,7 @@ import {
 import { fieldsOf, itemsOf } from '../../chat/json-value.ts';
 import type { Surface } from '../../chat/surface.ts';
 import { usage } from '../../errors.ts';
-import { type FlagValues, list, on, oneOf, onOff, parsed, text, whole } from '../../flags/flag.ts';
+import { type FlagValues, list, on, oneOf, onOff, parsed, text, whole, withValue } from '../../flags/flag.ts';
 import { type JsonBodyDeps, readJsonBody, readJsonFile } from '../../flags/json-body.ts';
 import { reasoningEfforts, thinkingLevels } from '../../gateway/chat/models.ts';
 
@@ -73,16 +73,18 @@ async function readFormat(
 const number = (value: string, summary: string) =>
   parsed(value, summary, (raw, flag) => {
     if (/^-?(\d+\.?\d*|\.\d+)$/.test(raw)) return Number(raw);
-    throw usage(`${flag} ${raw}: not a number`, `write it as 0.7`);
+    throw usage(`${withValue(flag, raw)}: not a number`, `write it as 0.7`);
   });
 
 const thinking = parsed('adaptive|N|off', 'thinking: adaptive, a budget of N tokens, or off', (raw, flag) => {
   if (raw === 'adaptive' || raw === 'off') return raw;
   if (/^\d{1,9}$/.test(raw)) return Number(raw);
-  throw usage(`${flag} ${raw}: neither adaptive nor off nor a number of tokens`, 'write --thinking adaptive');
+  throw usage(
+    `${withValue(flag, raw)}: neither adaptive nor off nor a number of tokens`,
+    'write --thinking adaptive',
+  );
 });
 
-const inDigits = { hint: 'write it in digits' };
 /** In any case: the Gemini-style API spells them in capitals. */
 const levels = oneOf(thinkingLevels, 'how much to think (completions with a geo model, geo)');
 
@@ -104,12 +106,11 @@ export const chatFlags = {
   new: on('start the session over; the old one is kept aside'),
   temperature: number('N', 'sampling temperature'),
   topP: number('N', 'nucleus sampling (messages, geo)'),
-  topK: whole('N', 'sample from the K likeliest tokens (messages, geo)', inDigits),
+  topK: whole('N', 'sample from the K likeliest tokens (messages, geo)'),
   stop: list('TEXT', 'end the answer before this text (messages, geo)'),
   maxTokens: whole(
     'N',
     `output limit in tokens, reasoning included (messages require one: ${DEFAULT_MAX_TOKENS}, with a thinking budget on top)`,
-    inDigits,
   ),
   compatMaxTokens: on('spell the limit max_tokens (completions)'),
   reasoningEffort: text(

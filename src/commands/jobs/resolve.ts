@@ -1,7 +1,7 @@
 import { defineCommand } from '../../command.ts';
 import { type Context, commandFor } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
-import { parsed } from '../../flags/flag.ts';
+import { parsed, withValue } from '../../flags/flag.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { taskIdPattern } from '../../gateway/task-state.ts';
 import { explainOtherKey, holdWhenFree } from '../../jobs/create/hold-job.ts';
@@ -20,7 +20,7 @@ const flags = {
 
 function parseAnswer(raw: string, flag: string): string {
   if (taskIdPattern.test(raw)) return raw;
-  throw usage(`${flag} ${raw}: not a task ID`, "give the gateway's task ID, or none");
+  throw usage(`${withValue(flag, raw)}: not a task ID`, "give the gateway's task ID, or none");
 }
 
 /** `gw jobs resolve ID --as ID|none`: closes a job of unknown outcome by what its user found out. */

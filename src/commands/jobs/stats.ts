@@ -1,7 +1,7 @@
 import { defineCommand } from '../../command.ts';
 import { EMBEDDED } from '../../context.ts';
 import { usage } from '../../errors.ts';
-import { parsed } from '../../flags/flag.ts';
+import { parsed, withValue } from '../../flags/flag.ts';
 import { parseMoment } from '../../flags/job-flags.ts';
 import { columnsOf } from '../../io/layout.ts';
 import { counted } from '../../io/quantity-text.ts';
@@ -27,7 +27,7 @@ function parseKeys(raw: string, flag: string): readonly StatsKey[] {
   const keys = words.filter(isKey);
   if (keys.length < words.length || new Set(keys).size < words.length) {
     throw usage(
-      `${flag} ${raw}: one or several of ${statsKeys.join(', ')}, each once, with commas between them`,
+      `${withValue(flag, raw)}: one or several of ${statsKeys.join(', ')}, each once, with commas between them`,
     );
   }
   return keys;

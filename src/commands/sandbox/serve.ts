@@ -4,7 +4,7 @@ import { defineCommand } from '../../command.ts';
 import { sandboxKey } from '../../config/settings.ts';
 import { clipsDir, sandboxStateDir, wasmDir } from '../../embedded-sandbox.ts';
 import { errorCode, usage } from '../../errors.ts';
-import { type Flag, on, oneOf, parsed, port, portOf, text } from '../../flags/flag.ts';
+import { type Flag, on, oneOf, parsed, port, portOf, text, withValue } from '../../flags/flag.ts';
 import { KEY_RULE, keyFault } from '../../gateway/endpoint.ts';
 import { accountTypes } from '../../gateway/limits.ts';
 import { aborted } from '../../host.ts';
@@ -40,7 +40,7 @@ function hostOf(raw: string, flag: string): string {
     throw usage(`${flag} ${raw} is every address of this machine`, 'name the one that its callers use');
   if (/^[\w.:-]+$/.test(raw)) return raw;
   throw usage(
-    `${flag} ${raw}: not an address of this machine`,
+    `${withValue(flag, raw)}: not an address of this machine`,
     'give one such as 127.0.0.1 or ::1, or a name',
   );
 }
@@ -54,14 +54,15 @@ function keyOf(raw: string, flag: string): string {
 function originOf(raw: string, flag: string): string {
   if (/^https?:/.test(raw) && URL.canParse(raw) && new URL(raw).origin === raw) return raw;
   throw usage(
-    `${flag} ${raw}: not an origin`,
+    `${withValue(flag, raw)}: not an origin`,
     'give scheme, host and port alone, such as http://localhost:3000',
   );
 }
 
 function speedOf(raw: string, flag: string): number {
   const speed = /^\d+(\.\d+)?$/.test(raw) ? Number(raw) : Number.NaN;
-  if (!(speed > 0)) throw usage(`${flag} ${raw}: not a number above 0`);
+  if (!(speed > 0))
+    throw usage(`${withValue(flag, raw)}: not a number above 0`, 'give 10 for ten times as fast');
   return speed;
 }
 

@@ -1,6 +1,6 @@
 import { usage } from '../../../errors.ts';
 import { flagsOfBodies } from '../../../flags/body-flags.ts';
-import { type Flag, type FlagValues, flagName, on, text } from '../../../flags/flag.ts';
+import { type Flag, type FlagValues, flagName, on, text, withValue } from '../../../flags/flag.ts';
 import { BetaO1Body, BetaTextBody, betaCreateOf } from '../../../gateway/beta/create.ts';
 import {
   type BetaMode,
@@ -23,7 +23,10 @@ const shot: Flag<readonly Pick<BetaShot, 'seconds' | 'words'>[]> = {
   parse(raw, flag) {
     const [, seconds, words] = /^\s*(\d{1,6}(?:\.\d{1,3})?)\s*:([\s\S]*)$/.exec(raw) ?? [];
     if (seconds === undefined || words === undefined || words.trim() === '') {
-      throw usage(`${flag} ${raw}: not of the form SECONDS:WORDS`, `write ${flag} "3:a fox wakes up"`);
+      throw usage(
+        `${withValue(flag, raw)}: not of the form SECONDS:WORDS`,
+        `write ${flag} "3:a fox wakes up"`,
+      );
     }
     if (words.includes(';'))
       throw usage(`${flag} ${raw}: a ";" ends a shot`, 'put a comma or a dot in its place');
