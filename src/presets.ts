@@ -8,6 +8,7 @@ import { GwError, usage } from './errors.ts';
 import { type Flag, type FlagSet, flagName } from './flags/flag.ts';
 import { nearest } from './flags/nearest.ts';
 import type { Host } from './host.ts';
+import { parsePattern } from './placeholders.ts';
 
 // Flags that were not typed: of --preset NAME, and one's own defaults (the contract, sections 2 and "Small print").
 
@@ -50,6 +51,7 @@ export function checkDefault(name: string, text: string, called: Called): void {
   if (['prompt', 'events', 'once', 'body', 'set'].includes(key))
     throw usage(`--${flag} belongs to one run and has no default`, 'type it where it is needed');
   typedOf(found, flag, text, false);
+  if (key === 'out') parsePattern(text, name);
   if (found.choices && !found.choices.includes(text))
     throw usage(`${name} ${text}: one of ${found.choices.join(', ')}`);
 }

@@ -1,7 +1,7 @@
 import * as path from 'node:path';
 import { usage } from '../errors.ts';
 import { accountTypes } from '../gateway/limits.ts';
-import { placeholderList } from '../placeholders.ts';
+import { parseTarget, placeholderList } from '../placeholders.ts';
 import { parseBaseUrl } from './base-url.ts';
 
 // The one table of settings: what each is called, how its text is read, its default, flag and variable. `gw config`,
@@ -75,6 +75,10 @@ export const settingsTable = {
     flag: '--out',
     variable: 'GW_OUT',
     parse: asTyped,
+    stored: (text) => {
+      parseTarget(text, 'out');
+      return text;
+    },
   },
   interval: {
     value: 'DURATION',

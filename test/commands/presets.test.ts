@@ -118,6 +118,7 @@ test.each([
   ['defaults.video.delta.resolution', '720p', /no command that has defaults/],
   ['defaults.video.alpha.base-url', 'https://example.com', /base-url is no flag of gw video alpha create/],
   ['defaults.video.alpha.once', 'a', /--once belongs to one run and has no default/],
+  ['defaults.video.alpha.out', '{nope}', /defaults.video.alpha.out: \{nope\} is not a placeholder/],
   ['defaults.video.alpha.wait', 'maybe', /wait: maybe: write true or false/],
 ])('config set %s %s is refused', async (name, value, message) => {
   const world = await open();

@@ -111,6 +111,21 @@ describe('profiles and settings', () => {
     expect((await run('profile', 'list', '-q')).out).toBe('sandbox\n');
   });
 
+  test.each([
+    ['{nope}', '{nope} is not a placeholder'],
+    ['{id', 'the brace of "{id" is not closed'],
+    ['{ext}/{id}', '{ext} cannot stand in a directory'],
+    ['-', 'gw writes no video to stdout'],
+  ])('out %s is refused when it is set, as --out is when it is used', async (out, said) => {
+    const world = await open();
+    const set = await world.gw(['config', 'set', 'out', out], bare);
+    const used = await world.gw(['video', 'alpha', 'create', 'a fox', '--dry-run', '-o', out]);
+    expect([set.code, used.code]).toEqual([2, 2]);
+    expect(used.err).toContain(said);
+    expect(set.err).toBe(used.err.replaceAll('--out', 'out'));
+    expect((await world.gw(['config', 'get', 'out'], bare)).code).toBe(4);
+  });
+
   test('flag over environment over profile over default', async () => {
     const world = await open();
     await world.gw(['config', 'set', 'retries', '1'], bare);

@@ -4,17 +4,8 @@ import { faultReason, kindOf } from '../../disk/disk-fault.ts';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { errorCode, type GwError, usage } from '../../errors.ts';
 import type { SavePlan } from '../../ledger/event.ts';
-import type { Placeholder } from '../../placeholders.ts';
-import {
-  knownBefore,
-  type Naming,
-  newPartName,
-  type PatternPiece,
-  parsePattern,
-  placeholdersOf,
-  render,
-  splitTarget,
-} from './output-path.ts';
+import { type PatternPiece, type Placeholder, parsePattern, placeholdersOf } from '../../placeholders.ts';
+import { knownBefore, type Naming, newPartName, render, splitTarget } from './output-path.ts';
 
 /** What is known of a job before it is paid for. */
 export interface BeforeTask extends Omit<Naming, 'id' | 'atMs' | 'made'> {

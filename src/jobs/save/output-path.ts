@@ -1,10 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { usage } from '../../errors.ts';
 import type { MadeFacts, TaskOutput } from '../../gateway/task.ts';
 import type { Job } from '../../ledger/event.ts';
-import { type Placeholder, placeholderList, placeholders } from '../../placeholders.ts';
+import {
+  type PatternPiece,
+  type Placeholder,
+  parsePattern,
+  parseTarget,
+  placeholdersOf,
+} from '../../placeholders.ts';
 
 /** What names are made of: facts of our own, never a header or the path of a link. */
 export interface Naming {
@@ -207,51 +212,9 @@ function guardDeviceName(name: string): string {
   return deviceName.test(name) ? `_${name}` : name;
 }
 
-/** A pattern in pieces: what the user wrote stays as written, placeholders are filled in. */
-export type PatternPiece = { readonly literal: string } | { readonly placeholder: Placeholder };
-
-const hint = `placeholders are ${placeholderList}; write {{ and }} for a plain brace`;
-
-/**
- * Reads a pattern of `-o`. `{{` and `}}` stand for a brace, a lone `}` for itself.
- * Throws `usage` for an unknown placeholder or a brace that is not closed.
- */
-export function parsePattern(pattern: string): PatternPiece[] {
-  const pieces: PatternPiece[] = [];
-  let literal = '';
-  for (let at = 0; at < pattern.length; at++) {
-    const pair = pattern.slice(at, at + 2);
-    if (pair === '{{' || pair === '}}') {
-      literal += pair[0];
-      at++;
-      continue;
-    }
-    if (pattern[at] !== '{') {
-      literal += pattern[at];
-      continue;
-    }
-    const end = pattern.indexOf('}', at);
-    if (end === -1) throw usage(`--out: the brace of "${pattern.slice(at)}" is not closed`, hint);
-    const name = pattern.slice(at + 1, end);
-    const placeholder = placeholders.find((known) => known === name);
-    if (!placeholder) throw usage(`--out: {${name}} is not a placeholder`, hint);
-    if (literal !== '') pieces.push({ literal });
-    literal = '';
-    pieces.push({ placeholder });
-    at = end;
-  }
-  if (literal !== '') pieces.push({ literal });
-  return pieces;
-}
-
 /** A path that is to be taken as written, as a pattern. */
 export function escapePattern(path: string): string {
   return path.replaceAll('{', '{{').replaceAll('}', '}}');
-}
-
-/** The placeholders that a pattern uses. */
-export function placeholdersOf(pieces: readonly PatternPiece[]): Set<Placeholder> {
-  return new Set(pieces.flatMap((piece) => ('placeholder' in piece ? [piece.placeholder] : [])));
 }
 
 /** A hidden name that nobody can foresee, for a file that is not finished. */
@@ -267,23 +230,16 @@ export function isPartName(name: string): boolean {
 /**
  * Turns `--out` into the target of a save plan: an absolute pattern, which ends in the separator where it is a
  * directory. Without a value: `{id}.{ext}` in the working directory. What already is a directory is one.
- * Throws `usage` for an empty value, a NUL, stdout, and a pattern that cannot be read.
+ * Throws `usage` as `parseTarget` does.
  */
 export function planTarget(out: string | undefined, cwd: string): string {
   const base = escapePattern(cwd);
   if (out === undefined) return path.join(base, DEFAULT_NAME);
-  if (out === '') throw usage('--out is empty', 'name a file, a directory that ends in /, or a pattern');
-  if (out.includes('\0')) throw usage('--out contains a NUL character, which no file name can hold');
-  if (out === '-') {
-    throw usage('--out -: gw writes no video to stdout', 'name a file or a directory; ./- is a file named -');
-  }
-  const pieces = parsePattern(out);
+  const pieces = parseTarget(out);
   const absolute = path.resolve(base, out);
   if (endsInSeparator(out) || (placeholdersOf(pieces).size === 0 && isDirectory(literalOf(absolute)))) {
-    parseDirectory(absolute);
     return absolute.endsWith(path.sep) ? absolute : absolute + path.sep;
   }
-  parseDirectory(splitTarget(absolute).dir);
   return absolute;
 }
 
@@ -299,13 +255,6 @@ export function withIndex(target: string, index: number | undefined): string {
   return parsePattern(target)
     .map((piece) => ('literal' in piece ? escapePattern(piece.literal) : fill(piece.placeholder)))
     .join('');
-}
-
-/** A directory is chosen before the bytes are known. */
-function parseDirectory(pattern: string): void {
-  if (placeholdersOf(parsePattern(pattern)).has('ext')) {
-    throw usage('--out: {ext} cannot stand in a directory', 'put {ext} at the end of the file name');
-  }
 }
 
 function literalOf(pattern: string): string {
