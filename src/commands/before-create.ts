@@ -132,11 +132,20 @@ function estimateText(estimate: Estimate, count: number): string {
 /** A request that was made this recently may be a slip of the hand. */
 const RECENT_MS = 3_600_000;
 
+/** As `within`, and once the job is begun, so that it is really made, warns of one like it as `warnOfAlike` does. */
+export const warningOfAlike =
+  (within: Within | undefined, ...alike: Parameters<typeof warnOfAlike>): Within =>
+  async (begin) => {
+    const hold = await (within?.(begin) ?? begin(undefined));
+    await warnOfAlike(...alike);
+    return hold;
+  };
+
 /**
  * Warns where the newest job of the last hour that runs or succeeded asked for the same; a ledger that cannot be read costs
  * the warning alone.
  */
-export async function warnOfAlike(
+async function warnOfAlike(
   { family, endpoint, gateway }: Pick<Job, 'family' | 'endpoint' | 'gateway'>,
   isSame: (job: Job) => boolean,
   ctx: Context,

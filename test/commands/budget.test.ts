@@ -47,6 +47,25 @@ test.each(['alpha', 'beta', 'image'] as const)(
   },
 );
 
+test.each(['alpha', 'beta', 'image'] as const)(
+  '%s: one that is refused is not said to be made once more; one that is made is',
+  async (family) => {
+    const world = await open();
+    await set(world, '1/day');
+    expect((await create(world, family, ...(family === 'image' ? [] : ['--wait']))).code).toBe(0);
+    const again = ['again', 'last'];
+    for (const refused of [await create(world, family), await world.gw(again)]) {
+      expect(refused.code).toBe(15);
+      expect(refused.err).not.toContain('made once more');
+    }
+    await set(world, '3/day');
+    for (const made of [await create(world, family), await world.gw(again)]) {
+      expect(made.code, made.err).toBe(0);
+      expect(made.err).toContain('it is made once more (--once KEY makes a job at most once)\n');
+    }
+  },
+);
+
 test('what was refused does not count; a failed task and an unknown outcome do', async () => {
   const world = await open({ fault: 'create:402:x1,create:reset-after:x1,task:fail=policy' });
   await set(world, '3/month');

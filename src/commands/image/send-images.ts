@@ -17,10 +17,10 @@ import type { OncePlace } from '../../jobs/create/once.ts';
 import { createImages, type ImageOutcome, type ImageRequest } from '../../jobs/image/create-images.ts';
 import { checkTarget, refuseOneName } from '../../jobs/save/check-target.ts';
 import { isFixedName, planTarget } from '../../jobs/save/output-path.ts';
-import type { KeptReference, KeptRequest, SavedFile, SavePlan } from '../../ledger/event.ts';
+import type { Job, KeptReference, KeptRequest, SavedFile, SavePlan } from '../../ledger/event.ts';
 import { withoutSecrets } from '../../ledger/serialize.ts';
 import { sha256OfFile } from '../../media/read-input.ts';
-import { warnOfAlike, withinBudget } from '../before-create.ts';
+import { warningOfAlike, withinBudget } from '../before-create.ts';
 import { followDeps, type JobResult, noteUsage } from '../video/follow-job.ts';
 import { calmOf } from '../video/followers.ts';
 
@@ -66,7 +66,8 @@ export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<Sen
   checkTarget(plan.save, { ...intent, once, now: ctx.clock.now(), outputsExpected: images });
   const deps = await followDeps(ctx);
   const silence = ready.settings.timeoutMs;
-  const within = await withinBudget({ ...intent, family: imageFamily }, ready.flags, ctx);
+  const budget = await withinBudget({ ...intent, family: imageFamily }, ready.flags, ctx);
+  const isSame = ({ bodySha256 }: Job) => bodySha256 === intent.bodySha256;
   const make = async (place?: OncePlace): Promise<ImageOutcome> => {
     if (ctx.followers) await calmOf(ctx.followers, ctx)();
     ctx.signal.throwIfAborted();
@@ -80,7 +81,7 @@ export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<Sen
         outputsExpected: images,
         keepPartials: ready.keepPartials,
         key: place?.key,
-        within,
+        within: place ? budget : warningOfAlike(budget, intent, isSame, ctx),
         intent: { ...intent, ...(place && { once: place.once }) },
         ...(plan.toStdout && { toStdout: (bytes: Uint8Array) => ctx.io.outBytes(bytes) }),
       },
@@ -92,7 +93,6 @@ export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<Sen
   };
   let outcome: ImageOutcome;
   if (ready.flags.once === undefined) {
-    await warnOfAlike(intent, (before) => before.bodySha256 === intent.bodySha256, ctx);
     outcome = await make();
   } else {
     const { goOnWith, makeUnderKey } = await import('../once.ts');

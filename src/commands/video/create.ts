@@ -43,11 +43,17 @@ import { type IdentifiedBody, identifyBody } from '../../jobs/create/external-id
 import type { OncePlace } from '../../jobs/create/once.ts';
 import { checkTarget } from '../../jobs/save/check-target.ts';
 import { planTarget, withIndex } from '../../jobs/save/output-path.ts';
-import type { KeptRequest } from '../../ledger/event.ts';
+import type { Job, KeptRequest } from '../../ledger/event.ts';
 import { onceJobKey } from '../../ledger/job-key.ts';
 import { withoutSecrets } from '../../ledger/serialize.ts';
 import { type MediaInput, resolveMedia } from '../../media/resolve.ts';
-import { keptRequest, refuseOverBudget, warnOfAlike, withEstimate, withinBudget } from '../before-create.ts';
+import {
+  keptRequest,
+  refuseOverBudget,
+  warningOfAlike,
+  withEstimate,
+  withinBudget,
+} from '../before-create.ts';
 import { showInstead } from '../show-instead.ts';
 import { followFromFlags, type JobResult, jobLines, outcomeOf, waitDeadlineMs } from './follow-job.ts';
 import { calmOf, createFollowers } from './followers.ts';
@@ -479,13 +485,6 @@ async function send(ready: ReadyCreate, place: SendPlace, ctx: Context): Promise
       const got = await makeUnderKey(asked, access, (under) => make(sending, ctx, under), ctx);
       return 'found' in got ? got : got.made;
     }
-    // The jobs of one --count are alike by intention.
-    if ((place.index ?? 1) === 1) {
-      const { digestOf } = await import('../../jobs/create/create.ts');
-      const digestAs = (id: string | undefined) =>
-        digestOf(identifyBody(family, draft.body, undefined, id).body);
-      await warnOfAlike(intent, (before) => before.bodySha256 === digestAs(before.externalId), ctx);
-    }
     return make(sending, ctx);
   });
   if ('found' in job) return (await import('../once.ts')).goOnWith(job.found, flags, ctx);
@@ -504,7 +503,7 @@ async function send(ready: ReadyCreate, place: SendPlace, ctx: Context): Promise
 
 /** Creates the job; one whose outcome is not known is given back under gw's own key, every other failure is thrown. */
 async function make(
-  { ready, flags, access, intent, deadlineMs, place: { followers } }: Sending,
+  { ready, flags, access, intent, deadlineMs, place: { followers, index = 1 } }: Sending,
   ctx: Context,
   under?: OncePlace,
 ): Promise<AcceptedJob | { readonly key: string; readonly error: GwError }> {
@@ -514,7 +513,10 @@ async function make(
   const ledger = await ctx.ledger();
   const body = await ready.uploaded(draft.body);
   const identified = identifyBody(family, body, under?.key, under?.externalId);
-  const { createJob } = await import('../../jobs/create/create.ts');
+  const { createJob, digestOf } = await import('../../jobs/create/create.ts');
+  const budget = await withinBudget(askedOf(ready.spec, draft), flags, ctx);
+  const isSame = ({ bodySha256, externalId }: Job) =>
+    bodySha256 === digestOf(identifyBody(family, draft.body, undefined, externalId).body);
   let isUnderWay = false;
   const stopTelling = tellIfInterrupted(ctx, () => isUnderWay);
   let stopWaiting = () => {};
@@ -525,7 +527,8 @@ async function make(
       endpoint: draft.endpoint,
       intent: { ...intent, ...(under && { once: under.once }) },
       calm: calmOf(followers, ctx),
-      within: await withinBudget(askedOf(ready.spec, draft), flags, ctx),
+      // The jobs of one --count are alike by intention.
+      within: under || index > 1 ? budget : warningOfAlike(budget, intent, isSame, ctx),
       client: access.client,
       ledger,
       clock: ctx.clock,
