@@ -3,6 +3,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/server.ts';
+import { openServer, sendJson, TASK_ID } from './fake-gateway.ts';
 import {
   canMount,
   canTrace,
@@ -285,6 +286,27 @@ describe.skipIf(!canMount())('a small disk', () => {
     expect(ended.err).toContain('gw jobs sync');
     fs.unlinkSync(ballast);
     await expectMended(place, 1, state);
+  });
+
+  test('as the state directory, full when the ID comes: the reserve makes room for it', async () => {
+    const place = await openPlace();
+    const state = path.join(place.dir, 'disk');
+    mountAt(state);
+    const reserve = path.join(state, 'ledger', 'reserve');
+    const gateway = await openServer((_, response) => {
+      // What is left of the journal's last page would take a line or two.
+      const journal = path.join(state, 'ledger', path.basename(place.journal));
+      fs.appendFileSync(journal, `${' '.repeat(4096 - (fs.statSync(journal).size % 4096) - 1)}\n`);
+      fill(state, 0);
+      expect(fs.existsSync(reserve)).toBe(true);
+      sendJson(response, 200, { id: TASK_ID, task_id: TASK_ID, status: 'queued' });
+    });
+    const env = { GW_STATE_DIR: state, GW_BASE_URL: gateway.url };
+    const ended = await place.run(['video', 'alpha', 'create', 'a fox'], { env });
+    expect(ended, ended.err).toMatchObject({ code: 0, out: `${TASK_ID}\n` });
+    expect(fs.existsSync(reserve)).toBe(false);
+    expect(await place.jobs(state)).toMatchObject([{ id: TASK_ID, state: 'running' }]);
+    expect(gateway.seen).toHaveLength(1);
   });
 
   test('read-only from the start: nothing is paid', async () => {

@@ -231,3 +231,15 @@ test.each(['none', 'task'])('a sync beside it changes nothing of what is known: 
   if (!isClosed) expect(job?.id).toBe(id);
   expect(creates(world)).toHaveLength(1);
 });
+
+test('a job is named by the beginning of its ID, or last; one that two begin with is refused', async () => {
+  const world = await openWorld();
+  const [first, second, third] = [sentJob(world), sentJob(world), sentJob(world)];
+  const cutOf = (key: string) => key.slice(0, 12);
+  const both = await world.gw(['jobs', 'resolve', 'gw-', '--as', 'none']);
+  expect(both.code).toBe(4);
+  expect((await world.gw(['jobs', 'resolve', cutOf(first), '--as', 'none'])).code).toBe(0);
+  expect((await world.gw(['jobs', 'resolve', 'last', '--as', 'none'])).code).toBe(0);
+  const states = await Promise.all([first, second, third].map((key) => stateOf(world, key)));
+  expect(states).toEqual(['refused', 'unknown', 'refused']);
+});

@@ -335,11 +335,15 @@ describe.skipIf(process.platform === 'win32')('owners and modes', () => {
     expect(await run(['models', '--profile', 'work'])).toMatchObject({ code: 0 });
   });
 
-  test('a state directory that others may write to: no paid job is sent, no session begun', async () => {
+  test.each([
+    ['a state directory', ''],
+    ['a ledger', 'ledger'],
+  ])('%s that others may write to: no paid job is sent, no session begun', async (_, name) => {
     const { world } = await place();
     const state = path.join(world.dir, 'state');
-    mkdirSync(state);
-    chmodSync(state, 0o777);
+    const open = path.join(state, name);
+    mkdirSync(open, { recursive: true, mode: 0o700 });
+    chmodSync(open, 0o777);
     for (const argv of [
       ['video', 'alpha', 'create', 'x'],
       ['chat', 'x', '--session', 's'],
@@ -347,7 +351,7 @@ describe.skipIf(process.platform === 'win32')('owners and modes', () => {
     ]) {
       const got = await world.gw(argv, { env: { GW_STATE_DIR: state } });
       expect(got, argv.join(' ')).toMatchObject({ code: 2, out: '' });
-      expect(got.err).toContain(`chmod go-w ${state}`);
+      expect(got.err).toContain(`chmod go-w ${open}`);
     }
     expect(world.requests()).toEqual([]);
   });

@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import type { GwError } from '../../src/errors.ts';
+import { allEndpoints } from '../../src/gateway/all-endpoints.ts';
 import { UnknownOutcome } from '../../src/http/retry.ts';
 import {
   close,
@@ -372,4 +373,27 @@ test('one budget bounds the retries of a thousand calls', async () => {
   const { client } = clientOf(server.url, { random: () => 0 });
   for (let calls = 0; calls < 100; calls += 1) await failure(client.send(readEndpoint, read));
   expect(server.requests).toHaveLength(160);
+});
+
+test('each call of the document has its row of the resend table', () => {
+  const calls = new Map<string, string[]>();
+  for (const { name, resend } of allEndpoints) calls.set(resend, [...(calls.get(resend) ?? []), name]);
+  expect(Object.fromEntries(calls)).toEqual({
+    chat: ['chat.completions', 'chat.messages', 'chat.geo', 'chat.geo.stream'],
+    paid: [
+      ...['image.generate', 'image.edit', 'image.native', 'alpha.create', 'beta.create.text'],
+      ...['beta.create.text-turbo', 'beta.create.image', 'beta.create.image-turbo', 'beta.create.omni'],
+      ...['beta.create.motion', 'beta.create.o1', 'gamma.create'],
+    ],
+    read: [
+      ...['alpha.query', 'beta.tasks', 'beta.list', 'gamma.query', 'assets.ListAssetGroups'],
+      ...['assets.GetAssetGroup', 'assets.ListAssets', 'assets.GetAsset', 'assets.get', 'assets.list'],
+      ...['models.list', 'billing'],
+    ],
+    // What makes an asset is looked for before it is sent again.
+    upload: ['assets.CreateAssetGroup', 'assets.CreateAsset', 'assets.upload'],
+    change: [
+      ...['assets.UpdateAssetGroup', 'assets.DeleteAssetGroup', 'assets.UpdateAsset', 'assets.DeleteAsset'],
+    ],
+  });
 });

@@ -1,0 +1,132 @@
+import { readdirSync } from 'node:fs';
+import { afterEach, describe, expect, test } from 'vitest';
+import { type Fault, honest, startFaultProxy } from '../helpers/fault-proxy.ts';
+import { replyBytes, startFaultServer } from '../helpers/fault-server.ts';
+import { World } from '../helpers/gw.ts';
+import { ledgerOf } from './jobs-seed.ts';
+
+// Replies to a paid create that nobody plans for: each create is sent once, and its reply told for what it is (promises,
+// section 2). Every status is in test/http/resend-matrix.test.ts; those of family B, which are looked up, are in test/jobs/create/exactly-once.test.ts.
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+const creates: Readonly<Record<string, readonly string[]>> = {
+  alpha: ['video', 'alpha', 'create', 'a fox'],
+  gamma: 'video gamma create fox --resolution 768P --duration 4 --ratio 16:9'.split(' '),
+  image: ['image', 'create', 'a fox'],
+  'native image': ['image', 'native', 'a fox'],
+};
+
+/** The sandbox behind a proxy that does this to the first create, and this to every query. */
+async function world(onCreate: Fault, onQuery: Fault = honest) {
+  const world = await World.open();
+  let posts = 0;
+  const faultOf = ({ method }: { readonly method: string }): Fault => {
+    if (method !== 'POST') return onQuery;
+    posts += 1;
+    return posts === 1 ? onCreate : honest;
+  };
+  const proxy = await startFaultProxy(world.sandbox.baseUrl, { faultOf });
+  closers.push(() => world.close(), proxy.close);
+  return {
+    world,
+    run: (argv: readonly string[] = []) => world.gw(argv, { env: { GW_BASE_URL: proxy.url } }),
+    jobs: () => ledgerOf(world).find(),
+    posts: () => posts,
+  };
+}
+
+/** Says this in place of what the sandbox answered. */
+const saying =
+  (status: number, body: string | ((text: string) => string), headers: Record<string, string> = {}): Fault =>
+  async (socket, forward) => {
+    const text = (await forward()).body.toString();
+    socket.end(replyBytes(status, typeof body === 'string' ? body : body(text), headers));
+  };
+
+describe.each(Object.entries(creates))('%s', (family, argv) => {
+  test.each([304, 307, 409, 425, 499])(
+    'HTTP %i settles nothing: sent once, to nobody else, and the ways to settle it are named',
+    async (status) => {
+      const elsewhere = await startFaultServer({ steps: [] });
+      closers.push(elsewhere.close);
+      const body = status === 304 ? '' : '{"error":{"message":"no such thing; try again"}}';
+      const here = await world(saying(status, body, { location: `${elsewhere.url}/v1` }));
+      const run = await here.run(argv);
+      expect(run, run.err).toMatchObject({ code: 14, out: '' });
+      expect([here.posts(), elsewhere.requests.length]).toEqual([1, 0]);
+      const [job] = await here.jobs();
+      expect(job?.state).toBe('unknown');
+      expect(run.err).toContain(`gw jobs resolve ${job?.key} --as `);
+      expect(run.err).not.toMatch(/try again|asked again/i);
+    },
+  );
+
+  test.each([
+    [404, 4],
+    [451, 5],
+  ])('HTTP %i is a refusal, exit %i: sent once, and nothing is left open', async (status, code) => {
+    const here = await world((socket) => void socket.end(replyBytes(status, '{"error":{"message":"no"}}')));
+    const run = await here.run(argv);
+    expect(run.code, run.err).toBe(code);
+    expect(here.posts()).toBe(1);
+    expect(await here.jobs()).toMatchObject([{ state: 'refused', refusal: { status } }]);
+  });
+
+  test.each([100, 103])('a head with %i that nobody asked for is passed over', async (status) => {
+    const here = await world(async (socket, forward) => {
+      const { bytes } = await forward();
+      socket.end(Buffer.concat([Buffer.from(`HTTP/1.1 ${status} Soon\r\nlink: x\r\n\r\n`), bytes]));
+    });
+    const run = await here.run(argv);
+    expect(run.code, run.err).toBe(0);
+    expect(here.posts()).toBe(1);
+    expect(await here.jobs()).toMatchObject([{ state: family.includes('image') ? 'succeeded' : 'running' }]);
+  });
+});
+
+const deep = `${'['.repeat(5000)}${']'.repeat(5000)}`;
+
+describe.each(['alpha', 'gamma'])('a reply of %s that is not whole but names its task', (family) => {
+  const argv = creates[family] ?? [];
+  const cases: [name: string, Fault][] = [
+    ['cut', saying(200, (text) => text.slice(0, -1))],
+    ['of 5,000 levels', saying(200, (text) => text.replace(/\}$/, `,"more":${deep}}`))],
+    ['of 17 MiB', saying(200, (text) => text.replace(/\}$/, `,"more":"${'a'.repeat(17 << 20)}"}`))],
+  ];
+
+  test.each(cases)('%s: the task is asked for, and taken when it is there', async (_, reply) => {
+    const here = await world(reply);
+    const run = await here.run(argv);
+    const [task] = here.world.sandbox.tasks();
+    expect(run, run.err).toMatchObject({ code: 0, out: `${task?.id}\n` });
+    expect(here.posts()).toBe(1);
+    expect(await here.jobs()).toMatchObject([{ state: 'running', id: task?.id }]);
+  });
+
+  test.each([404, 401, 500])(
+    'and a query that says %i confirms nothing: the ID is not believed',
+    async (status) => {
+      const here = await world(
+        saying(200, (text) => text.slice(0, -1)),
+        saying(status, '{}'),
+      );
+      const run = await here.run([...argv, '--retries', '0']);
+      expect(run, run.err).toMatchObject({ code: 14, out: '' });
+      expect(here.posts()).toBe(1);
+      expect(await here.jobs()).toMatchObject([{ state: 'unknown', id: undefined }]);
+    },
+  );
+});
+
+test('an image reply of 5,000 levels that holds its image: the image is kept, and the outcome unknown', async () => {
+  const here = await world(saying(200, (text) => text.replace(/\}$/, `,"more":${deep}}`)));
+  const run = await here.run(creates.image);
+  expect(run.code, run.err).toBe(14);
+  expect(readdirSync(here.world.cwd)).toEqual([expect.stringMatching(/^gw-\w+\.png$/)]);
+  expect(await here.jobs()).toMatchObject([{ state: 'unknown', files: [{}] }]);
+  expect(here.posts()).toBe(1);
+});
