@@ -137,6 +137,29 @@ test('a key of 24 characters is in no output, no file, and no request to another
   for (const request of elsewhere) expect(holdsKey(JSON.stringify(request))).toBe(false);
 });
 
+test('the link of an output is a credential: JSON and jobs show alone tell it, and of the files the ledger', async () => {
+  const { world, runs } = await runAll(CANARY, CANARY);
+  for (const argv of [['jobs', 'show', 'last'], ['gallery'], ['jobs', 'wait', '--all']]) {
+    runs.push({ ...(await world.gw(argv)), argv });
+  }
+  const files = (fs.readdirSync(world.dir, { recursive: true }) as string[])
+    .filter((name) => fs.statSync(path.join(world.dir, name)).isFile())
+    .map((name) => ({ name, text: fs.readFileSync(path.join(world.dir, name), 'latin1') }));
+  const isLedger = (name: string) => name.includes('state/gw/ledger/');
+  const kept = files.filter(({ name }) => isLedger(name)).map(({ text }) => text);
+  const signatures = [...kept.join('').matchAll(/[?&]signature=([^"&\\]+)/g)].map(([, found = '']) => found);
+  expect(new Set(signatures).size).toBeGreaterThan(3);
+  const holdsLink = (text: string) => signatures.some((signature) => text.includes(signature));
+  const telling = runs.filter(({ out, err }) => holdsLink(out + err));
+  for (const { argv, err } of telling) {
+    expect(`${argv.join(' ')} `).toMatch(/--json |--events |^jobs show /);
+    expect(holdsLink(err), argv.join(' ')).toBe(false);
+  }
+  expect(telling.map(({ argv }) => argv.slice(0, 2).join(' '))).toContain('jobs show');
+  expect(files.map(({ name }) => name)).toContain('work/gallery.html');
+  expect(files.filter(({ name, text }) => !isLedger(name) && holdsLink(text))).toEqual([]);
+});
+
 /** A text in which all that changes from run to run is the same. */
 const settled = (text: string, world: World): string =>
   text
