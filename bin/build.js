@@ -52,6 +52,17 @@ const withoutUnused = {
   },
 };
 
+/** The WebAssembly of undici's parser, which it holds as text: its bytes stand behind the parts instead, as they are. */
+const parserApart = {
+  name: 'parser-apart',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^\.\/llhttp.*\.wasm$/ }, ({ path: name }) => ({ path: name, external: true }));
+    onLoad({ filter: /undici.lib.llhttp.llhttp\w*-wasm\.js$/ }, ({ path: file }) => ({
+      contents: `module.exports = require('./${path.basename(file, '.js')}.wasm');`,
+    }));
+  },
+};
+
 async function build() {
   const { outputFiles, metafile } = await esbuild.build({
     absWorkingDir: root,
@@ -68,10 +79,11 @@ async function build() {
     metafile: true,
     // The whole of undici costs 40 ms at start; gw needs one class of it.
     alias: { undici: './src/http/lean-undici.ts' },
-    plugins: [withoutUnused],
+    plugins: [parserApart, withoutUnused],
     logLevel: 'warning',
   });
-  const parts = await Promise.all(outputFiles.map(toCommonJs));
+  const facts = Object.entries(metafile.outputs).map(([file, output]) => [path.posix.basename(file), output]);
+  const parts = await Promise.all(outputFiles.map((file) => toCommonJs(file, Object.fromEntries(facts))));
   const completion = await buildCompletion();
   const { manual } = await loadSource('src/man.ts', loading);
   const man = await manual(require('../package.json').version);
@@ -81,7 +93,7 @@ async function build() {
   fs.rmSync(distDir, { recursive: true, force: true });
   fs.mkdirSync(distDir, { recursive: true });
   fs.writeFileSync(path.join(distDir, 'package.json'), '{ "type": "commonjs" }\n');
-  writeParts(parts);
+  writeParts(parts, completion.commands);
   fs.cpSync(path.join(root, 'src', 'sandbox', 'clips'), path.join(distDir, 'clips'), {
     recursive: true,
     filter: (file) => !file.endsWith('.md'),
@@ -109,9 +121,14 @@ const loading = { alias: { undici: './src/http/lean-undici.ts' }, plugins: [with
 async function buildCompletion() {
   const { outputFiles, metafile } = await buildAlone('src/completion/complete.ts');
   const { buildTable } = await loadSource('src/completion/build.ts', loading);
-  const table = `${JSON.stringify(await buildTable())}\n`;
-  return { files: { 'complete.js': outputFiles[0].text, 'complete.json': table }, metafile };
+  const table = await buildTable();
+  const files = { 'complete.js': outputFiles[0].text, 'complete.json': `${JSON.stringify(table)}\n` };
+  return { files, commands: namesUnder(table.root), metafile };
 }
+
+/** The names of the commands under one, each with those under it. */
+const namesUnder = ({ children = [] }) =>
+  Object.fromEntries(children.map((child) => [child.name, namesUnder(child)]));
 
 /** The packages whose WebAssembly is copied beside the bundle. */
 const codecPackages = ['@jsquash/jpeg', '@jsquash/png', '@jsquash/webp'];
@@ -133,7 +150,8 @@ function copyWasm() {
   }
 }
 
-async function toCommonJs({ path: file, text }) {
+/** A part: its name, its code, the parts that it loads at once, and whether it may be asked for by itself. */
+async function toCommonJs({ path: file, text }, facts) {
   const { code } = await esbuild.transform(text, {
     format: 'cjs',
     platform: 'node',
@@ -142,29 +160,78 @@ async function toCommonJs({ path: file, text }) {
     legalComments: 'none',
     supported: { 'dynamic-import': false },
   });
-  return { name: path.basename(file), code };
+  const name = path.basename(file);
+  const { imports, entryPoint } = facts[name];
+  const loads = imports.filter(({ kind, external }) => kind === 'import-statement' && !external);
+  return {
+    name,
+    code,
+    loads: loads.map((each) => path.posix.basename(each.path)),
+    isEntry: entryPoint !== undefined,
+  };
+}
+
+/** Parts in the order in which they are loaded, so that those that are loaded together are read together. */
+function inLoadingOrder(parts) {
+  const byName = new Map(parts.map((part) => [part.name, part]));
+  const ordered = new Set();
+  const visit = (part) => {
+    if (ordered.has(part)) return;
+    ordered.add(part);
+    for (const name of part.loads) visit(byName.get(name));
+  };
+  visit(byName.get('main.js'));
+  parts.forEach(visit);
+  return [...ordered];
 }
 
 const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
-/** Writes the text of all parts into one file, and `parts.json`: where each stands in it. */
-function writeParts(texts) {
-  const parts = {};
-  let offset = 0;
-  // In ASCII alone, a letter is a byte.
-  const pieces = texts.map(({ name, code }) => {
-    const text = `(function(exports,require,module){${code}\n})\n`.replace(/[^\0-\x7f]/g, escaped);
-    parts[name] = [offset, text.length];
-    offset += text.length;
-    return text;
-  });
-  const all = pieces.join('');
+/**
+ * Writes the text of all parts into one file, the bytes of undici's parser behind it, and `parts.json`: the names of what
+ * stands in it, where each begins and the last one ends, and for each entry the places of all that it loads at once.
+ */
+function writeParts(unordered, commands) {
+  const ordered = inLoadingOrder(unordered);
+  // In ASCII alone, a letter is a byte. Neighbours make up an array when they are read together.
+  const texts = ordered.map(({ code }) =>
+    `(function(exports,require,module){${code}\n}),\n`.replace(/[^\0-\x7f]/g, escaped),
+  );
+  const parsers = ['llhttp-wasm', 'llhttp_simd-wasm'].map((name) => ({
+    name: `${name}.wasm`,
+    bytes: require(path.join(root, 'node_modules', 'undici', 'lib', 'llhttp', `${name}.js`)),
+  }));
+  const pieces = [...texts.map((text) => Buffer.from(text, 'latin1')), ...parsers.map(({ bytes }) => bytes)];
+  const names = [...ordered, ...parsers].map(({ name }) => name);
+  const starts = [0];
+  for (const piece of pieces) starts.push(starts.at(-1) + piece.length);
+  const all = Buffer.concat(pieces);
   // The name holds the content's hash: a code cache made for it fits no other.
   const hash = crypto.createHash('sha256').update(all).digest('hex').slice(0, 12);
   const file = `parts-${hash}.js`;
   fs.writeFileSync(path.join(distDir, file), all);
   const { version } = require('../package.json');
-  fs.writeFileSync(path.join(distDir, 'parts.json'), `${JSON.stringify({ version, file, parts })}\n`);
+  const table = { version, file, commands, names, starts, together: togetherIn(ordered) };
+  fs.writeFileSync(path.join(distDir, 'parts.json'), `${JSON.stringify(table)}\n`);
+}
+
+/** For each entry the places of itself and of all that it loads at once, without main's, which are there. */
+function togetherIn(ordered) {
+  const places = new Map(ordered.map(({ name }, place) => [name, place]));
+  const closure = (name, found = new Set()) => {
+    if (found.has(places.get(name))) return found;
+    found.add(places.get(name));
+    for (const each of ordered[places.get(name)].loads) closure(each, found);
+    return found;
+  };
+  const main = closure('main.js');
+  const entries = ordered.filter(({ isEntry }) => isEntry);
+  return Object.fromEntries(
+    entries.map(({ name }) => {
+      const all = [...closure(name)].sort((one, other) => one - other);
+      return [name, name === 'main.js' ? all : all.filter((place) => !main.has(place))];
+    }),
+  );
 }
 
 build().catch((error) => {

@@ -62,6 +62,37 @@ test('what one command leaves in the cache, another leaves there', async () => {
   expect(files.map((file) => fs.statSync(file).ino)).toEqual(written);
 });
 
+test('each command has a cache of its own, and a second run of it compiles nothing', async () => {
+  const { here, dirs } = await withCache();
+  const files = () =>
+    fs.readdirSync(dirs[2]).map((name) => `${name} ${fs.statSync(path.join(dirs[2], name)).ino}`);
+  const list = () => here.run(['jobs', 'list', '--json'], { env: { XDG_CACHE_HOME: undefined } });
+  await list();
+  const written = files();
+  expect(written).toEqual([
+    expect.stringMatching(/^parts-\w+\.js\.gw\.bin /),
+    expect.stringMatching(/^parts-\w+\.js\.jobs-list\.bin /),
+  ]);
+  expect(await list()).toMatchObject({ code: 0 });
+  expect(files()).toEqual(written);
+});
+
+test('caches of other versions go when they are a month old', async () => {
+  const { here, dirs } = await withCache();
+  const old = path.join(dirs[2], 'parts-old.js.gw.bin');
+  const recent = path.join(dirs[2], 'parts-recent.js.gw.bin');
+  for (const [file, days] of [
+    [old, 31],
+    [recent, 29],
+  ] as const) {
+    fs.writeFileSync(file, '');
+    const then = Date.now() / 1000 - days * 24 * 60 * 60;
+    fs.utimesSync(file, then, then);
+  }
+  await here.run(['jobs', 'list'], { env: { XDG_CACHE_HOME: undefined } });
+  expect([fs.existsSync(old), fs.existsSync(recent)]).toEqual([false, true]);
+});
+
 test.each([
   ['the cache directory', 0],
   ['its code directory', 1],
