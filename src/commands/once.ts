@@ -46,10 +46,12 @@ export async function goOnWith(
   if (!flags.wait) return { value: { ...resultOf(job, id), files: [] } };
   if (ended) return ended;
   ctx.io.note(`task ${id}`);
-  const { family, access, job: task } = await taskJob(known, ctx);
+  const task = await taskJob(known, ctx).catch((error: unknown) => ({ error }));
+  if ('error' in task) return { value: resultOf(job, id), error: task.error };
+  const { family, access } = task;
   return followFromFlags(
     {
-      ...{ key: job.key, id: task.id, family, flags, job, access, atOnce: true },
+      ...{ key: job.key, id, family, flags, job, access, atOnce: true },
       save: savePlanOf(job, flags, ctx),
       deadlineMs: waitDeadlineMs(flags, ctx),
     },

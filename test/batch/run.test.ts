@@ -355,3 +355,26 @@ test('a row that runs under a key which is gone is told with its task, and the o
   expect(report[0]).toMatchObject({ status: 'running', error: { kind: 'auth' } });
   expect(creates()).toBe(3);
 });
+
+test('a row whose lost job cannot be looked up is told as unknown under its job, not as one that was not sent', async () => {
+  const world = await open();
+  let looks = 0;
+  const gateway = await fakeGateway((method) => {
+    if (method === 'POST') return { status: 502 };
+    looks += 1;
+    // Before the create nothing stands there; afterwards the key may not look any more.
+    return looks === 1 ? { body: { code: 0, data: [] } } : { status: 401, body: {} };
+  });
+  onTestFinished(() => gateway.close());
+  write(world, [{ id: 'a', ...beta }]);
+  const again = () =>
+    world.gw(['batch', 'run', 'day.jsonl', '--json'], { env: { GW_BASE_URL: gateway.url } });
+  const [first] = jsonLines((await again()).out);
+  expect(first).toMatchObject({ id: expect.stringMatching(/^gw-/), status: 'unknown' });
+  const second = await again();
+  expect(second.code, second.err).toBe(3);
+  const { id } = first;
+  expect(jsonLines(second.out)).toMatchObject([{ id, status: 'unknown', error: { kind: 'auth' } }]);
+  expect(second.err).not.toContain('not sent');
+  expect(gateway.requests.filter((each) => each.startsWith('POST'))).toHaveLength(1);
+});

@@ -200,6 +200,23 @@ describe('two profiles of one gateway', () => {
     for (const id of ids) expect(id).toMatch(/^[0-9a-f]{12}$/);
   });
 
+  test('a --once job whose key is gone is printed as it stands, with what hinders going on', async () => {
+    const { gw, used } = await twoAccounts();
+    const once = ['video', 'alpha', 'create', 'a fox', '--once', 'k'];
+    expect((await gw(...once, '--profile', 'p1')).out).toBe('t-1\n');
+    await gw('logout', '--profile', 'p1');
+    const waited = await gw(...once, '--wait', '--json', '--profile', 'p2');
+    expect(waited.code, waited.err).toBe(3);
+    expect(JSON.parse(waited.out)).toMatchObject({
+      family: 'alpha',
+      id: 't-1',
+      status: 'running',
+      files: [],
+    });
+    expect(waited.err).toContain('job t-1: there is no stored key of profile p1');
+    expect(used).toEqual([]);
+  });
+
   test('a damaged name of a profile in the ledger is that of no profile: its job is named, and blocks no other', async () => {
     const { world, gw, used } = await twoAccounts();
     for (const profile of ['p1', 'p2']) await gw('video', 'alpha', 'create', 'a fox', '--profile', profile);
