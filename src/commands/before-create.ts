@@ -142,19 +142,20 @@ export const warningOfAlike =
   };
 
 /**
- * Warns where the newest job of the last hour that runs or succeeded asked for the same; a ledger that cannot be read costs
- * the warning alone.
+ * Warns where the newest job of the last hour that runs or succeeded asked for the same: its body has the digest that this one
+ * would have with its external ID. A ledger that cannot be read costs the warning alone.
  */
 async function warnOfAlike(
   { family, endpoint, gateway }: Pick<Job, 'family' | 'endpoint' | 'gateway'>,
-  isSame: (job: Job) => boolean,
+  bodySha256: (externalId: string | undefined) => string,
   ctx: Context,
 ): Promise<void> {
   const nowMs = ctx.clock.now();
   const ledger = await ctx.ledger();
   const recent = ledger.find({
-    ...{ family, gateway, sinceMs: nowMs - RECENT_MS, states: ['running', 'succeeded'], limit: 1 },
-    where: (each) => each.endpoint === endpoint && isSame(each),
+    ...{ family, gateway, bodySha256, sinceMs: nowMs - RECENT_MS },
+    ...{ states: ['running', 'succeeded'], limit: 1 },
+    where: (each) => each.endpoint === endpoint,
   });
   const [job] = await recent.catch(() => []);
   if (!job) return;

@@ -33,6 +33,9 @@ const MOST_WAITING = 10_000;
 const TAIL_BYTES = 256;
 /** Lines of one job that stand further apart are two stretches. */
 const GAP_BYTES = 1 << 16;
+/** As much of a job is read to see what it asked for: an intent with a long prompt. */
+const INTENT_BYTES = 1 << 13;
+const PIECE_BYTES = 1 << 16;
 /** So often is looked again where the journals are rewritten meanwhile. */
 const MOST_TRIES = 5;
 /** What a job that is settled cannot be. */
@@ -141,7 +144,9 @@ export class JobIndex {
   /** Jobs that may be wanted; of equal times the later seen comes first. */
   *#newestFirst(wanted: Wanted): Generator<Job> {
     const entries = this.#entriesFor(wanted).sort(byAge).reverse();
-    for (const row of this.#rowsFor(wanted)) {
+    const rows = this.#rowsFor(wanted);
+    const { bodySha256 } = wanted;
+    for (const row of bodySha256 ? this.#withBody(rows, bodySha256) : rows) {
       if (this.#entries.has(row.key)) continue;
       for (let entry = entries[0]; entry && byAge(entry, row) > 0; entry = entries[0]) {
         const job = this.#jobOfEntry(entry);
@@ -212,6 +217,35 @@ export class JobIndex {
         (family === undefined || family === row.family) &&
         (!states || !row.isSettled || states.includes(row.state));
       if (isMeant) yield row;
+    }
+  }
+
+  /** Leaves out the rows of jobs whose intents are of other bodies; what is no intent, or a long one, does not tell. */
+  *#withBody(rows: Iterable<Row>, bodySha256: NonNullable<Wanted['bodySha256']>): Generator<Row> {
+    // A piece of a journal: the next older job as a rule stands before this one.
+    const piece = Buffer.allocUnsafe(PIECE_BYTES);
+    let open: { readonly journal: number; readonly fd: number } | undefined;
+    let [from, end] = [0, 0];
+    try {
+      for (const row of rows) {
+        const [[journal, startByte] = [0, 0]] = row.spans;
+        if (open?.journal !== journal) {
+          if (open) fs.closeSync(open.fd);
+          open = undefined;
+          open = { journal, fd: openJournal(this.#pathOf(journal)) };
+          end = 0;
+        }
+        if (startByte < from || startByte + INTENT_BYTES > end) {
+          end = startByte + INTENT_BYTES;
+          from = Math.max(0, end - piece.length);
+          piece.fill(0, fs.readSync(open.fd, piece, 0, end - from, from));
+        }
+        const lineEnd = piece.subarray(0, end - from).indexOf(0x0a, startByte - from);
+        const line = piece.toString('latin1', startByte - from, lineEnd);
+        if (mayAsk(line, row.key, bodySha256)) yield row;
+      }
+    } finally {
+      if (open) fs.closeSync(open.fd);
     }
   }
 
@@ -421,11 +455,12 @@ function extended(spans: readonly Span[], added: Span): readonly Span[] {
 }
 
 function isWanted(job: Job, wanted: Wanted, names: ReadonlySet<string> | undefined): boolean {
-  const { beginning, externalId, family, gateway, sinceMs, states, where } = wanted;
+  const { beginning, bodySha256, externalId, family, gateway, sinceMs, states, where } = wanted;
   return (
     (!names || names.has(job.key) || (job.id !== undefined && names.has(job.id))) &&
     (beginning === undefined || job.key.startsWith(beginning) || (job.id?.startsWith(beginning) ?? false)) &&
     (externalId === undefined || job.externalId === externalId) &&
+    (!bodySha256 || job.bodySha256 === bodySha256(job.externalId)) &&
     (family === undefined || job.family === family) &&
     (gateway === undefined || job.gateway === gateway) &&
     (sinceMs === undefined || job.createdAtMs >= sinceMs) &&
@@ -452,6 +487,28 @@ function isStillThere(dir: string, read: ReadJournal): boolean {
     return isSame(fd, read);
   } finally {
     fs.closeSync(fd);
+  }
+}
+
+/**
+ * Whether a line may be the intent of a job that asked for a body; true where that is not told. It is looked at as text,
+ * because a thousand times a second it is not.
+ */
+function mayAsk(line: string, key: string, bodySha256: NonNullable<Wanted['bodySha256']>): boolean {
+  if (!line.includes(`"job":${JSON.stringify(key)},"event":"intent"`)) return true;
+  if (!line.includes('"externalId":"')) return line.includes(bodySha256(undefined));
+  for (const [, id] of line.matchAll(/"externalId":"(?:([\w.:-]+)")?/g)) {
+    if (id === undefined || line.includes(bodySha256(id))) return true;
+  }
+  return false;
+}
+
+/** Throws StaleIndex where it has gone. */
+function openJournal(file: string): number {
+  try {
+    return fs.openSync(file, 'r');
+  } catch (error) {
+    throw errorCode(error) === 'ENOENT' ? new StaleIndex() : error;
   }
 }
 

@@ -7,6 +7,8 @@ export interface Wanted {
   /** How gw's key or the task ID begins. */
   readonly beginning?: string | undefined;
   readonly externalId?: string | undefined;
+  /** The digest of its body, by the external ID that it carried. Of a job with another one as a rule only the intent is read. */
+  readonly bodySha256?: ((externalId: string | undefined) => string) | undefined;
   readonly states?: readonly JobState[] | undefined;
   readonly family?: string | undefined;
   readonly gateway?: string | undefined;

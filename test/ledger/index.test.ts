@@ -156,6 +156,7 @@ describe.each([
     ['the beginning of an ID', { beginning: 't-1' }],
     ['the beginning of a key', { beginning: 'gw-0000000000000000000000000' }],
     ['external ID', { externalId: 'order-4' }],
+    ['the digest of its body', { bodySha256: (id?: string) => (id === 'order-4' ? '0' : 'f').repeat(64) }],
     ['state', { states: ['succeeded'] as const }],
     ['a state that is not settled', { states: ['running', 'unknown'] as const }],
     ['family', { family: 'alpha', limit: 5 }],
@@ -178,11 +179,12 @@ describe.each([
 
 /** Whether a job is wanted, but for `isOpen` and `limit`. */
 function isMeant(job: Job, wanted: Wanted): boolean {
-  const { ids, beginning, externalId, states, family, gateway: of, sinceMs, where } = wanted;
+  const { ids, beginning, bodySha256, externalId, states, family, gateway: of, sinceMs, where } = wanted;
   return (
     (!ids || ids.includes(job.key) || ids.includes(job.id ?? '')) &&
     (!beginning || job.key.startsWith(beginning) || (job.id ?? '').startsWith(beginning)) &&
     (!externalId || job.externalId === externalId) &&
+    (!bodySha256 || job.bodySha256 === bodySha256(job.externalId)) &&
     (!states || states.includes(job.state)) &&
     (!family || job.family === family) &&
     (!of || job.gateway === of) &&
@@ -282,6 +284,13 @@ function targetOf(link: string): string {
   }
 }
 
+/** Files whose paths begin so, which this process has open. */
+const openFiles = (beginning: string): string[] =>
+  fs
+    .readdirSync('/proc/self/fd')
+    .map((fd) => targetOf(`/proc/self/fd/${fd}`))
+    .filter((file) => file.startsWith(beginning));
+
 /** Where the parts of an index begin and end in its file. */
 function partsOf(index: string) {
   const text = fs.readFileSync(index, 'latin1');
@@ -355,12 +364,10 @@ describe('of an index of several blocks', () => {
     await open().find();
     const asking = open();
     await asking.find({ limit: 1 });
-    const openFiles = () =>
-      fs.readdirSync('/proc/self/fd').filter((fd) => targetOf(`/proc/self/fd/${fd}`).startsWith(index));
-    const before = openFiles().length;
+    const before = openFiles(index).length;
     write(journals, clock, key(600), intent({ prompt: 'x'.repeat(400_000) }));
     expect(await asking.find()).toEqual(folded(journals));
-    expect(openFiles()).toHaveLength(before - 1);
+    expect(openFiles(index)).toHaveLength(before - 1);
     expect(await asking.find()).toEqual(folded(journals));
     fs.rmSync(index);
     expect(await asking.find({ ids: ['t-3'] })).toMatchObject([{ id: 't-3', state: 'succeeded' }]);
@@ -567,6 +574,38 @@ function replaceBy(file: string, make: () => void): void {
 function replace(file: string, from: string, to: string): void {
   fs.writeFileSync(file, fs.readFileSync(file, 'latin1').replace(from, to), 'latin1');
 }
+
+test('a body is found by its digest, however its intent is written, and no other job is read for it', async () => {
+  const { add, clock, journals, key, open } = seeded(100);
+  const bodySha256 = (id: string | undefined) => Buffer.from(`body of ${id}`).toString('hex');
+  const of = (externalId?: string) => ({ bodySha256: bodySha256(externalId), externalId });
+  const wordy = 'order "7" ü\n';
+  const alike = [
+    intent(of()),
+    intent(of('order-7')),
+    intent(of(wordy)),
+    intent({ ...of('hidden'), settings: { externalId: 'another', bodySha256: bodySha256('another') } }),
+    intent({ ...of('long'), settings: { note: 'x'.repeat(40_000) } }),
+  ];
+  for (const [at, asked] of alike.entries()) add(100 + at, asked, { event: 'sent' });
+  add(105, { event: 'sent' }, intent(of('late')));
+  // Those of other bodies, the last one enough for the index to be made of all.
+  add(106, intent({ ...of('x'), externalId: 'y' }), intent({ externalId: 'y' }));
+  add(107, intent({ bodySha256: bodySha256('order-7') }));
+  write(journals, clock, key(108), intent({ prompt: 'x'.repeat(400_000) }));
+  await open().find();
+  // Would be noticed by whoever reads the whole job.
+  replace(path.join(journals, '2026-11.jsonl'), '"record":{"id":"t-20",', '"record":{"id":"t-20"!');
+  const ledger = open();
+  const wanted = { bodySha256, sinceMs: 0 };
+  const keys = (await ledger.find(wanted)).map((job) => job.key);
+  expect(keys).toEqual([105, 104, 103, 102, 101, 100].map(key));
+  expect((await ledger.find({ ...wanted, limit: 2 })).map((job) => job.key)).toEqual([105, 104].map(key));
+  expect(openFiles(journals)).toEqual([path.join(journals, 'index')]);
+  expect(ledger.unreadable).toEqual([]);
+  await ledger.find();
+  expect(ledger.unreadable).toHaveLength(1);
+});
 
 test('a line that was damaged after it was indexed costs that line, and is named', async () => {
   const { journals, key, open } = seeded(100);

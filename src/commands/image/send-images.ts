@@ -17,7 +17,7 @@ import type { OncePlace } from '../../jobs/create/once.ts';
 import { createImages, type ImageOutcome, type ImageRequest } from '../../jobs/image/create-images.ts';
 import { checkTarget, refuseOneName } from '../../jobs/save/check-target.ts';
 import { isFixedName, planTarget } from '../../jobs/save/output-path.ts';
-import type { Job, KeptReference, KeptRequest, SavedFile, SavePlan } from '../../ledger/event.ts';
+import type { KeptReference, KeptRequest, SavedFile, SavePlan } from '../../ledger/event.ts';
 import { withoutSecrets } from '../../ledger/serialize.ts';
 import { sha256OfFile } from '../../media/read-input.ts';
 import { warningOfAlike, withinBudget } from '../before-create.ts';
@@ -67,7 +67,6 @@ export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<Sen
   const deps = await followDeps(ctx);
   const silence = ready.settings.timeoutMs;
   const budget = await withinBudget({ ...intent, family: imageFamily }, ready.flags, ctx);
-  const isSame = ({ bodySha256 }: Job) => bodySha256 === intent.bodySha256;
   const make = async (place?: OncePlace): Promise<ImageOutcome> => {
     if (ctx.followers) await calmOf(ctx.followers, ctx)();
     ctx.signal.throwIfAborted();
@@ -81,7 +80,7 @@ export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<Sen
         outputsExpected: images,
         keepPartials: ready.keepPartials,
         key: place?.key,
-        within: place ? budget : warningOfAlike(budget, intent, isSame, ctx),
+        within: place ? budget : warningOfAlike(budget, intent, () => intent.bodySha256, ctx),
         intent: { ...intent, ...(place && { once: place.once }) },
         ...(plan.toStdout && { toStdout: (bytes: Uint8Array) => ctx.io.outBytes(bytes) }),
       },

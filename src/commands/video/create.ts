@@ -43,7 +43,7 @@ import { type IdentifiedBody, identifyBody } from '../../jobs/create/external-id
 import type { OncePlace } from '../../jobs/create/once.ts';
 import { checkTarget } from '../../jobs/save/check-target.ts';
 import { planTarget, withIndex } from '../../jobs/save/output-path.ts';
-import type { Job, KeptRequest } from '../../ledger/event.ts';
+import type { KeptRequest } from '../../ledger/event.ts';
 import { onceJobKey } from '../../ledger/job-key.ts';
 import { withoutSecrets } from '../../ledger/serialize.ts';
 import { type MediaInput, resolveMedia } from '../../media/resolve.ts';
@@ -513,10 +513,9 @@ async function make(
   const ledger = await ctx.ledger();
   const body = await ready.uploaded(draft.body);
   const identified = identifyBody(family, body, under?.key, under?.externalId);
-  const { createJob, digestOf } = await import('../../jobs/create/create.ts');
+  const { createJob, digestsOf } = await import('../../jobs/create/create.ts');
   const budget = await withinBudget(askedOf(ready.spec, draft), flags, ctx);
-  const isSame = ({ bodySha256, externalId }: Job) =>
-    bodySha256 === digestOf(identifyBody(family, draft.body, undefined, externalId).body);
+  const digests = digestsOf(family, draft.body);
   let isUnderWay = false;
   const stopTelling = tellIfInterrupted(ctx, () => isUnderWay);
   let stopWaiting = () => {};
@@ -528,7 +527,7 @@ async function make(
       intent: { ...intent, ...(under && { once: under.once }) },
       calm: calmOf(followers, ctx),
       // The jobs of one --count are alike by intention.
-      within: under || index > 1 ? budget : warningOfAlike(budget, intent, isSame, ctx),
+      within: under || index > 1 ? budget : warningOfAlike(budget, intent, digests, ctx),
       client: access.client,
       ledger,
       clock: ctx.clock,

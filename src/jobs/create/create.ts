@@ -3,11 +3,11 @@ import { GwError, Interrupted } from '../../errors.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { RatePool } from '../../gateway/limits.ts';
 import { type ExternalIds, type TaskFamily, TaskId } from '../../gateway/task.ts';
-import type { Clock } from '../../host.ts';
+import { type Clock, once } from '../../host.ts';
 import type { Client } from '../../http/client.ts';
 import { UnknownOutcome } from '../../http/retry.ts';
 import type { IntentEvent } from '../../ledger/event.ts';
-import { isOwnExternalId } from '../../ledger/job-key.ts';
+import { isOwnExternalId, newJobKey } from '../../ledger/job-key.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Spend } from '../stats.ts';
 import type { Looker } from '../watch/looker.ts';
@@ -16,6 +16,7 @@ import {
   belongsToAnother,
   type FoundTask,
   type IdentifiedBody,
+  identifyBody,
   type LookedUp,
   type LookUp,
   lookUp,
@@ -132,6 +133,29 @@ async function beginInSlot<T>(
 /** Tells whether two bodies are the same. */
 export const digestOf = (body: unknown): string =>
   createHash('sha256').update(JSON.stringify(body)).digest('hex');
+
+/** The digest of a body under any external ID; what does not depend on that is summed once, when it is first asked for. */
+export function digestsOf(
+  family: Pick<TaskFamily, 'externalIds'>,
+  body: IdentifiedBody['body'],
+): (externalId: string | undefined) => string {
+  const anyId = newJobKey();
+  const begun = once(() => {
+    const text = JSON.stringify(identifyBody(family, body, anyId).body);
+    const [before = '', after] = text.split(JSON.stringify(anyId));
+    const hash = createHash('sha256').update(before);
+    // It takes none, or has its own.
+    return after === undefined ? hash.digest('hex') : { hash, after };
+  });
+  return (externalId = anyId) => {
+    const made = begun();
+    if (typeof made === 'string') return made;
+    return made.hash
+      .copy()
+      .update(`${JSON.stringify(externalId)}${made.after}`)
+      .digest('hex');
+  };
+}
 
 /** How often a lost create is looked for, and sent again where it is proven absent. */
 const MAX_ROUNDS = 5;

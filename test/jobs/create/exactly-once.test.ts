@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { type EndingSignal, GwError, Interrupted } from '../../../src/errors.ts';
 import { betaCreateMotion, betaCreateText } from '../../../src/gateway/beta/create.ts';
 import { betaFamily } from '../../../src/gateway/beta/task.ts';
-import { createJob, digestOf } from '../../../src/jobs/create/create.ts';
+import { createJob, digestOf, digestsOf } from '../../../src/jobs/create/create.ts';
 import { identifyBody } from '../../../src/jobs/create/external-id.ts';
 import { settleUnanswered } from '../../../src/jobs/create/settle-unanswered.ts';
 import type { IntentEvent } from '../../../src/ledger/event.ts';
@@ -551,4 +551,18 @@ describe('what a dead process left, settled by jobs sync', () => {
     expect((await onlyJob()).state).toBe('unknown');
     expect(gateway.lookUps).toEqual([]);
   });
+});
+
+test.each([
+  ['a family without external IDs', {}, { prompt: 'a fox' }],
+  ['a body without options', betaFamily, { prompt: 'a fox' }],
+  ['options before a picture', betaFamily, { options: { seed: 7 }, image: 'data:,x', prompt: 'é' }],
+  ['an ID of its own', betaFamily, { options: { external_task_id: 'order-7' } }],
+  ['an ID that is null', betaFamily, { options: { external_task_id: null } }],
+  ['options that are none', betaFamily, { options: 'none' }],
+])('the digests of a body under any external ID are those of the bodies with them: %s', (_, family, body) => {
+  const digests = digestsOf(family, body);
+  for (const id of ['order-8', 'with "quotes"\n', 'ü', newJobKey()]) {
+    expect(digests(id)).toBe(digestOf(identifyBody(family, body, newJobKey(), id).body));
+  }
 });
