@@ -566,3 +566,17 @@ test.each([
     expect(digests(id)).toBe(digestOf(identifyBody(family, body, newJobKey(), id).body));
   }
 });
+
+test('a body is read once for all its digests: it may hold a picture', () => {
+  let reads = 0;
+  const body = {
+    get image() {
+      reads += 1;
+      return 'data:,x';
+    },
+  };
+  const digests = digestsOf(betaFamily, body);
+  expect(reads).toBe(0);
+  expect(new Set(['a', 'b', 'c'].map(digests)).size).toBe(3);
+  expect(reads).toBe(1);
+});
