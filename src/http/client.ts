@@ -56,6 +56,8 @@ export interface SendOptions {
   readonly silenceMs?: number | undefined;
   /** Called just before the first byte of each attempt may leave (the ledger's `sent`). */
   readonly onSend?: (() => void) | undefined;
+  /** Called when no byte of an attempt left, before what follows from it: it was not sent after all. */
+  readonly onUnsent?: (() => void) | undefined;
   /** Called when an attempt may have done its work and no complete, readable 2xx reply came, before what follows from it. */
   readonly onLost?: (() => void) | undefined;
   /** Takes the complete reply that ended the call without being a success, just before its error is thrown. */

@@ -64,6 +64,9 @@ export interface ClientOptions {
 /** Bodies from here on take a while to go out: their size is said. */
 const LARGE_BODY_BYTES = 1 << 20;
 
+/** Failures of which no byte left. */
+const neverLeft: ReadonlySet<Failure['kind']> = new Set(['not_sent', 'barred']);
+
 /** Why a request is sent again, as a person would say it. */
 const troubles: Readonly<Partial<Record<Failure['kind'], string>>> = {
   not_sent: 'no connection',
@@ -136,7 +139,7 @@ export function createClient(options: ClientOptions): Client {
     /** Whoever shows an answer as it comes says so itself. */
     isSaid = true,
   ): Promise<Success<T>> {
-    const { signal, onSend, onLost, onRefused, retryNotFoundUntilMs } = sendOptions;
+    const { signal, onSend, onUnsent, onLost, onRefused, retryNotFoundUntilMs } = sendOptions;
     if (gateway.key === undefined) throw missingKey();
     signal?.throwIfAborted();
     const request = prepareRequest(gateway, endpoint, input, userAgent);
@@ -163,6 +166,7 @@ export function createClient(options: ClientOptions): Client {
         return outcome;
       }
       const { failure, stopped, unknown } = outcome.failed;
+      if (neverLeft.has(failure.kind)) onUnsent?.();
       if (mayHaveWorked(failure.kind)) onLost?.();
       const decision = decide(endpoint.resend, failure, { ...limits, retriesDone, nowMs: clock.steady() });
       const goesOn = decision.action === 'retry' && (decision.told || budget.take());

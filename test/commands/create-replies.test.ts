@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type Fault, honest, startFaultProxy } from '../helpers/fault-proxy.ts';
-import { replyBytes, startFaultServer } from '../helpers/fault-server.ts';
+import { closedPort, json, replyBytes, startFaultServer } from '../helpers/fault-server.ts';
 import { World } from '../helpers/gw.ts';
 import { ledgerOf } from './jobs-seed.ts';
 
@@ -74,6 +74,31 @@ describe.each(Object.entries(creates))('%s', (family, argv) => {
     expect(run.code, run.err).toBe(code);
     expect(here.posts()).toBe(1);
     expect(await here.jobs()).toMatchObject([{ state: 'refused', refusal: { status } }]);
+  });
+
+  test('interrupted between two tries: not sent where nobody was there, refused where the gateway had said 429', async () => {
+    const interrupted = async (url: string) => {
+      const here = await World.open();
+      closers.push(() => here.close());
+      let interrupt = (_: 'SIGINT') => {};
+      here.clock.sleep = async (_, signal) => {
+        interrupt('SIGINT');
+        signal?.throwIfAborted();
+      };
+      const interrupts = (send: typeof interrupt) => {
+        interrupt = send;
+      };
+      const run = await here.gw(argv, { env: { GW_BASE_URL: url }, interrupts });
+      expect(run.code, run.err).toBe(130);
+      return ledgerOf(here).find();
+    };
+    expect(await interrupted(`http://127.0.0.1:${await closedPort()}`)).toMatchObject([
+      { state: 'not_sent' },
+    ]);
+    const busy = await startFaultServer({ steps: [json(429, {})] });
+    closers.push(busy.close);
+    expect(await interrupted(busy.url)).toMatchObject([{ state: 'refused' }]);
+    expect(busy.requests).toHaveLength(1);
   });
 
   test.each([100, 103])('a head with %i that nobody asked for is passed over', async (status) => {

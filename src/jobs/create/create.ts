@@ -162,6 +162,7 @@ const MAX_ROUNDS = 5;
 
 /** Sends one create until it is known what came of it. */
 export class CreateAttempt {
+  /** A byte of a sending may have left. */
   isSent = false;
   /** An answer was lost, and it is not known yet what came of the request. */
   isLost = false;
@@ -207,17 +208,22 @@ export class CreateAttempt {
 
   async #send(): Promise<Accepted> {
     const { client, clock, endpoint, body, family, ledger, key, queue, signal, onExchange } = this.#input;
+    let wasSent = this.isSent;
     const onSend = () => {
       ledger.append(key, { event: 'sent' });
       queue?.looker.spend(queue.pool);
+      wasSent = this.isSent;
       this.isSent = true;
       this.absent = undefined;
       this.#sentAtMs ??= clock.steady();
     };
+    const onUnsent = () => {
+      this.isSent = wasSent;
+    };
     const send = async () => {
       onExchange?.(true);
       try {
-        return await client.send(endpoint, { body }, { signal, onSend });
+        return await client.send(endpoint, { body }, { signal, onSend, onUnsent });
       } finally {
         onExchange?.(false);
       }

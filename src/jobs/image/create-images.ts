@@ -37,6 +37,7 @@ export async function createImages(request: ImageRequest, deps: ImageDeps): Prom
     progress.task({ id: key, status, state: 'running', elapsedMs: clock.steady() - startedMs });
   let begun = 0;
   let wasSent = false;
+  let wasSentBefore = false;
   const reader = new ImageReader({
     begin(role) {
       const { dir } = imagePath(intent.save, names, begun);
@@ -70,7 +71,11 @@ export async function createImages(request: ImageRequest, deps: ImageDeps): Prom
           silenceMs,
           onSend() {
             ledger.append(key, { event: 'sent' });
+            wasSentBefore = wasSent;
             wasSent = true;
+          },
+          onUnsent() {
+            wasSent = wasSentBefore;
           },
         },
       );
