@@ -333,6 +333,14 @@ async function twoProfiles() {
   return { world, gateway, gw, creates: () => made };
 }
 
+test('a row whose wait ran out is not done, and is to be gone on with, not created anew', async () => {
+  const { world, gw } = await twoProfiles();
+  write(world, [{ id: 'a', ...alpha }]);
+  const { code, err } = await gw('batch', 'run', 'day.jsonl', '--wait-timeout', '1s', '--profile', 'p1');
+  expect(code, err).toBe(10);
+  expect(err).toMatch(/^1 row: 0 saved, 1 not done; go on with: gw batch run day\.jsonl --profile p1$/m);
+});
+
 test('a row that runs under a key which is gone is told with its task, and the others go on', async () => {
   const { world, gw, creates } = await twoProfiles();
   const rows = ['a', 'b', 'c'].map((id) => ({ id, ...alpha }));
@@ -349,7 +357,7 @@ test('a row that runs under a key which is gone is told with its task, and the o
   const all = await gw(...words, '--profile', 'p2', '--concurrency', '1', '--report', 'all.jsonl');
   expect(all.code).toBe(13);
   expect(all.err).toMatch(/^error: day\.jsonl:1: job t-1: there is no stored key of profile p1 /m);
-  expect(all.err).toMatch(/^3 rows: 0 saved, 3 failed;/m);
+  expect(all.err).toMatch(/^3 rows: 0 saved, 3 not done; go on with: /m);
   const report = jsonLines(readFileSync(path.join(world.cwd, 'all.jsonl'), 'utf8'));
   expect(report.map(({ id }) => id)).toEqual(['t-1', 't-2', 't-3']);
   expect(report[0]).toMatchObject({ status: 'running', error: { kind: 'auth' } });

@@ -56,7 +56,7 @@ test('one that cannot be saved holds up nothing for good', async () => {
   write(world, [{ id: 'new', command: 'image create', prompt: 'a boat' }, ...all]);
   const run = await world.gw(['batch', 'run', 'day.jsonl']);
   expect(run.code, run.err).toBe(13);
-  expect(run.err).toContain('2 rows: 1 saved, 1 failed');
+  expect(run.err).toContain('2 rows: 1 saved, 1 not done; go on with: ');
   expect(order(world, from).at(-1)).toBe('create');
 });
 

@@ -140,12 +140,17 @@ interface Ended {
 /** Errors that every further row would meet too. */
 const endsAll: ReadonlySet<string> = new Set(['auth', 'balance', 'budget']);
 
-/** Errors that a row keeps; after any other of a create that gave back no job, it is sent by the next run. */
-const settles: ReadonlySet<string> = new Set(['rejected', 'not_found', 'unknown_outcome', 'internal']);
+/** Errors that a row keeps; after any other the next run sends it, or goes on with its job. */
+const settles: ReadonlySet<string> = new Set<ErrorKind>([
+  ...(['rejected', 'not_found', 'unknown_outcome', 'internal'] as const),
+  ...(['task_failed', 'incomplete', 'partial'] as const),
+]);
 
 class BatchRun {
   readonly #batch: Batch;
-  readonly #counts = { saved: 0, failed: 0, unknown: 0, unsent: 0 };
+  readonly #counts = { saved: 0, failed: 0, unknown: 0, open: 0 };
+  /** Whether some of the open rows were sent. */
+  #isSent = false;
   #isStopped = false;
   /** Lets go of the creates that wait for what is urgent: it is not begun any more. */
   #release = () => {};
@@ -169,11 +174,11 @@ class BatchRun {
     const startedMs = ctx.clock.steady();
     this.#counts.saved = tally.savedBefore;
     const draw = () => {
-      const { saved, failed, unknown, unsent } = this.#counts;
-      const done = saved + failed + unknown + unsent;
+      const { saved, failed, unknown, open } = this.#counts;
+      const done = saved + failed + unknown + open;
       const now = done - tally.savedBefore;
       const leftMs = now >= 3 ? ((ctx.clock.steady() - startedMs) / now) * (tally.rows - done) : undefined;
-      whole.whole({ done, failed: failed + unknown + unsent, total: tally.rows, leftMs });
+      whole.whole({ done, failed: failed + unknown + open, total: tally.rows, leftMs });
     };
     this.#release = () => {
       for (const done of urgent.values()) done();
@@ -205,7 +210,7 @@ class BatchRun {
       whole.stop();
       ctx.signal.removeEventListener('abort', this.#release);
     }
-    const left = ctx.signal.aborted ? 'done' : 'sent';
+    const left = ctx.signal.aborted || this.#isSent ? 'done' : 'sent';
     noteSum(this.#batch.input, tally.rows, this.#counts, { left }, ctx);
     if (ctx.signal.aborted) throw this.#interrupted();
   }
@@ -272,8 +277,9 @@ class BatchRun {
         );
       }
     } else if (!(error instanceof Interrupted)) {
-      const isUnsent = value === undefined && kind !== undefined && !settles.has(kind);
-      this.#counts[kind === 'unknown_outcome' ? 'unknown' : isUnsent ? 'unsent' : 'failed'] += 1;
+      const isOpen = kind !== undefined && !settles.has(kind);
+      this.#isSent ||= isOpen && value !== undefined;
+      this.#counts[kind === 'unknown_outcome' ? 'unknown' : isOpen ? 'open' : 'failed'] += 1;
       if (flags.stopOnError || (kind !== undefined && endsAll.has(kind) && !isOfItsTask(outcome))) {
         this.#isStopped = true;
         this.#release();
