@@ -239,7 +239,9 @@ export class CreateAttempt {
   async #ownOrRefused(refusal: GwError, request: LookUp): Promise<Accepted> {
     const { externalId, intent, key } = this.#input;
     if (isOwnExternalId({ key, externalId, once: intent.once })) {
-      // Another machine may have made it this very moment under the same --once key.
+      // Another machine may have made it this very moment under the same --once key, or whatever stands between has sent it
+      // twice: until it is looked for, an interrupt settles nothing.
+      this.isLost = true;
       const own = await lookUpPatiently(request);
       if (!('failed' in own) && own.found) return this.#adopted(own.found, own, request);
       if (!('failed' in own) && intent.once === undefined) throw refusal;

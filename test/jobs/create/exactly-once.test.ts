@@ -254,6 +254,25 @@ describe('a create of family B whose answer is lost', () => {
     expect(await onlyJob()).toMatchObject({ state: 'running', id: 'bt-1' });
   });
 
+  test('an interrupt while a task under its own ID is looked for, which a proxy that sends twice has made: the same', async () => {
+    const { gateway, create, abort, clock, onlyJob, settle } = await scene();
+    const key = newJobKey();
+    gateway.add(key, clock.now());
+    gateway.lookUpFaults.push('503');
+    const sleep = clock.sleep.bind(clock);
+    clock.sleep = async (ms, signal) => {
+      abort.abort(new Interrupted('SIGINT' satisfies EndingSignal));
+      return sleep(ms, signal);
+    };
+    const error = await errorOf(create({ prompt: 'a fox' }, betaCreateText, key));
+    expect(error).toBeInstanceOf(Interrupted);
+    expect(await onlyJob()).toMatchObject({ state: 'unknown' });
+    clock.sleep = sleep;
+    Object.defineProperty(abort, 'signal', { value: new AbortController().signal });
+    expect(await settle()).toMatchObject({ outcome: 'adopted' });
+    expect(gateway.creates).toHaveLength(1);
+  });
+
   test('a body of an undocumented mode is looked up by the ID that it carries', async () => {
     const { gateway, create } = await scene({ commit: 'now', reply: 'reset' });
     const job = await create({ model: 'x', options: { external_task_id: 'order-17' } }, betaCreateMotion);
