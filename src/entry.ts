@@ -90,5 +90,5 @@ export async function run({ version, distDir, mayTouchFlags, codeCache }: Launch
   process.exitCode = await main(process.argv.slice(2), host);
   process.off('exit', restore);
   // Once all is written and nothing is awaited: Node would take its heap apart first, for more than a millisecond.
-  process.on('exit', (code) => process.exit(code));
+  process.once('beforeExit', (code) => process.exit(code));
 }

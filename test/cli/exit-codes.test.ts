@@ -155,6 +155,26 @@ test('1: a fault of gw itself or of the world around it', async () => {
   expect(JSON.parse(err)).toMatchObject({ error: { kind: 'internal', exit_code: 1 } });
 });
 
+test('a fault behind the end of all is told, and no quiet exit code', async () => {
+  const place = new Place();
+  onTestFinished(() => place.close());
+  const late = path.join(place.dir, 'late.cjs');
+  // The exit code is set when the run is over.
+  fs.writeFileSync(
+    late,
+    `const look = setInterval(() => {
+      if (process.exitCode === undefined) return;
+      clearInterval(look);
+      setImmediate(() => {
+        throw new Error('late');
+      });
+    }, 10);`,
+  );
+  const { code, err } = await place.run(['config', 'path'], { env: { NODE_OPTIONS: `--require ${late}` } });
+  expect(code).toBe(1);
+  expect(err).toContain('Error: late');
+});
+
 test('130 with --json: one line of JSON, the task in it', async () => {
   const place = await openPlace({ speed: 1 });
   const running = place.start([...makeFox, '--json']);
