@@ -19,6 +19,8 @@ export interface WireRequest {
    * what was paid for.
    */
   readonly seeThrough?: boolean;
+  /** Called where the signal ends the exchange before it has begun: no byte has left. */
+  readonly onUnsent?: (() => void) | undefined;
 }
 
 /** What {@link WireRequest} asks of the addresses that a host has. */

@@ -85,13 +85,14 @@ export function createClient(options: ClientOptions): Client {
   async function wireRequest(
     request: PreparedRequest,
     { resend }: Endpoint,
-    { signal, silenceMs = options.silenceMs }: SendOptions,
+    { signal, onUnsent, silenceMs = options.silenceMs }: SendOptions,
   ): Promise<WireRequest> {
     const { multipart, ...rest } = request;
     return {
       ...rest,
       ...(multipart && { body: (await import('./stream-form.ts')).streamForm(multipart) }),
       signal,
+      onUnsent,
       // A stale keep-alive would make the outcome of what is not sent twice unknown.
       freshConnection: resend !== 'read',
       seeThrough: resend === 'paid',

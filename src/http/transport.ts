@@ -91,16 +91,26 @@ export function createTransport(options: TransportOptions): Transport {
     return connection;
   }
 
-  async function send(request: WireRequest, handler: WireHandler): Promise<WireHead> {
-    request.signal?.throwIfAborted();
-    if (closed) throw new ExchangeError('gw is ending', 'no', exchangeCodes.closed);
-    const route = routeTo(request.url, proxies);
-    const kept = request.freshConnection ? undefined : idle.get(route.key)?.pop();
-    const connection = kept && !kept.socket.destroyed ? kept : await connect(request, route);
-    if (request.signal?.aborted) {
-      destroyConnection(connection);
-      throw request.signal.reason;
+  /** A connection on which nothing of the request has been sent yet. */
+  async function connectionFor(request: WireRequest, route: Route): Promise<Connection> {
+    const { signal } = request;
+    try {
+      signal?.throwIfAborted();
+      if (closed) throw new ExchangeError('gw is ending', 'no', exchangeCodes.closed);
+      const kept = request.freshConnection ? undefined : idle.get(route.key)?.pop();
+      const connection = kept && !kept.socket.destroyed ? kept : await connect(request, route);
+      if (signal?.aborted) destroyConnection(connection);
+      signal?.throwIfAborted();
+      return connection;
+    } catch (error) {
+      if (signal?.aborted) request.onUnsent?.();
+      throw error;
     }
+  }
+
+  async function send(request: WireRequest, handler: WireHandler): Promise<WireHead> {
+    const route = routeTo(request.url, proxies);
+    const connection = await connectionFor(request, route);
     const untune = untuned ? tuneFirstReply() : undefined;
     untuned = false;
     let head: WireHead;

@@ -1,4 +1,5 @@
 import { readdirSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type Fault, honest, startFaultProxy } from '../helpers/fault-proxy.ts';
 import { closedPort, json, replyBytes, startFaultServer } from '../helpers/fault-server.ts';
@@ -99,6 +100,25 @@ describe.each(Object.entries(creates))('%s', (family, argv) => {
     closers.push(busy.close);
     expect(await interrupted(busy.url)).toMatchObject([{ state: 'refused' }]);
     expect(busy.requests).toHaveLength(1);
+  });
+
+  test('interrupted while it connects: not sent', async () => {
+    const here = await World.open();
+    closers.push(() => here.close());
+    let interrupt = (_: 'SIGINT') => {};
+    // It takes the connection and says nothing of TLS.
+    const silent = createServer(() => interrupt('SIGINT'));
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    closers.push(() => silent.close());
+    const { port } = silent.address() as AddressInfo;
+    const run = await here.gw(argv, {
+      env: { GW_BASE_URL: `https://127.0.0.1:${port}` },
+      interrupts: (send) => {
+        interrupt = send;
+      },
+    });
+    expect(run.code, run.err).toBe(130);
+    expect(await ledgerOf(here).find()).toMatchObject([{ state: 'not_sent' }]);
   });
 
   test.each([100, 103])('a head with %i that nobody asked for is passed over', async (status) => {
