@@ -47,6 +47,8 @@ export async function* schedule<R, T>(input: ScheduleInput<R, T>): AsyncGenerato
         ahead.length = 0;
       }
     }
+    // Before another row begins: one of them may say that none may.
+    for (let result = results.shift(); result !== undefined; result = results.shift()) yield result;
     for (let at = 0; at < ahead.length && total < atOnce && !isStopped(); ) {
       const row = ahead[at] as R;
       const { pool, most } = placeOf(row);
@@ -56,7 +58,6 @@ export async function* schedule<R, T>(input: ScheduleInput<R, T>): AsyncGenerato
         void begin(row, pool);
       }
     }
-    for (let result = results.shift(); result !== undefined; result = results.shift()) yield result;
     if (total === 0 && results.length === 0 && (isStopped() || (isRead && ahead.length === 0))) break;
     if (results.length > 0) continue;
     if (!isRead && ahead.length < AHEAD && !isStopped()) continue;

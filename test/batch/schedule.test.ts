@@ -76,6 +76,25 @@ test('no more than the sum run at once', async () => {
   expect(one.peak()).toBe(2);
 });
 
+test('what a row comes to is handed over before the next one begins: it may be the end of all', async () => {
+  const one = bench({ a: 1 }, rowsOf(...['1', '2'].map((name) => ({ name, pool: 'a' }))));
+  const done: string[] = [];
+  const all = (async () => {
+    for await (const name of one.results) {
+      done.push(name);
+      one.stop();
+    }
+  })();
+  await settle();
+  one.end('1');
+  await settle();
+  // None where the second has not begun.
+  one.end('2');
+  await all;
+  expect(one.begun).toEqual(['1']);
+  expect(done).toEqual(['1']);
+});
+
 test('what has begun is brought to its end when no more may begin', async () => {
   const one = bench({ a: 2 }, rowsOf(...['1', '2', '3', '4'].map((name) => ({ name, pool: 'a' }))));
   const first = one.results.next();
