@@ -8,6 +8,8 @@ export default defineConfig({
     globalSetup: 'test/torture/summary.ts',
     env: { GW_TORTURE: '1' },
     pool: 'forks',
+    // A suite waits for its processes most of the time: two of them keep two cores busy.
+    maxWorkers: 2,
     testTimeout: 600_000,
     hookTimeout: 60_000,
   },
