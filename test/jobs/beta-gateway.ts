@@ -30,7 +30,7 @@ export interface BetaGateway {
   /** Task IDs by external ID, as far as they are there now. */
   tasks(): Map<string, string>;
   /** How the next look-ups fail, one after the other. */
-  readonly lookUpFaults: ('503' | 'reset' | 'garbage' | 'no-list')[];
+  readonly lookUpFaults: ('503' | 'reset' | 'garbage' | 'no-list' | '202')[];
   /** Puts a task there that nobody here made; returns its ID. */
   add(externalId: string, madeAtMs: number): string;
   /** Whether a create that is to be refused is so before its external ID is looked at. */
@@ -113,6 +113,7 @@ export async function openBetaGateway(
     if (fault === 'reset') return response.socket?.resetAndDestroy();
     if (fault === 'garbage') return response.writeHead(200).end('{}');
     if (fault === 'no-list') return send(response, 200, { code: 7, message: 'no', request_id: 'r' });
+    if (fault === '202') return send(response, 202, { code: 0, message: 'ok', request_id: 'r', data: [] });
     const ids = url.searchParams.get('task_ids')?.split(',') ?? [];
     const data = there()
       .filter((task) =>

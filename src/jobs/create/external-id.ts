@@ -63,16 +63,26 @@ const LONGEST_TOLD_PAUSE_MS = 120_000;
  */
 export async function lookUp(request: LookUp, { isRetried = false } = {}): Promise<LookedUp> {
   const { client, externalIds, externalId, signal } = request;
-  const { json, serverDateMs } = await client.send(externalIds.endpoint, externalIds.input([externalId]), {
-    signal,
-    ...(!isRetried && { retries: 0 }),
-    silenceMs: LOOK_UP_SILENCE_MS,
-  });
+  const { json, status, serverDateMs } = await client.send(
+    externalIds.endpoint,
+    externalIds.input([externalId]),
+    {
+      signal,
+      ...(!isRetried && { retries: 0 }),
+      silenceMs: LOOK_UP_SILENCE_MS,
+    },
+  );
+  let found: FoundTask | undefined;
   try {
-    return { found: externalIds.find(json, externalId), serverDateMs };
+    found = externalIds.find(json, externalId);
   } catch {
     throw new GwError('unavailable', `the look-up of external ID ${externalId} cannot be read`);
   }
+  if (found || status === 200) return { found, serverDateMs };
+  throw new GwError(
+    'unavailable',
+    `the look-up of external ID ${externalId} was answered with HTTP ${status}`,
+  );
 }
 
 /**

@@ -147,13 +147,17 @@ describe('a create of family B whose answer is lost', () => {
     },
   );
 
-  test('a gateway that answers no look-up at all: one create, and the outcome is unknown', async () => {
-    const { gateway, create, onlyJob } = await scene({ commit: 'never', reply: 'reset' });
-    gateway.lookUpFaults.push(...Array<'503'>(50).fill('503'));
-    expect(await errorOf(create())).toMatchObject({ kind: 'unknown_outcome' });
-    expect(gateway.creates).toHaveLength(1);
-    expect((await onlyJob()).state).toBe('unknown');
-  });
+  // That there is none is said by HTTP 200 alone.
+  test.each(['503', '202'] as const)(
+    'a gateway that answers each look-up with %s: one create, and the outcome is unknown',
+    async (fault) => {
+      const { gateway, create, onlyJob } = await scene({ commit: 'never', reply: 'reset' });
+      gateway.lookUpFaults.push(...Array<typeof fault>(50).fill(fault));
+      expect(await errorOf(create())).toMatchObject({ kind: 'unknown_outcome' });
+      expect(gateway.creates).toHaveLength(1);
+      expect((await onlyJob()).state).toBe('unknown');
+    },
+  );
 
   describe.each(['refused', 'refused-422', 401, 402, 429] as const)('sent again and met with %s', (reply) => {
     test('never committed: the first sending stays unknown, until an hour of proof', async () => {

@@ -58,7 +58,7 @@ const deaf = {
     step();
     const taken = Atomics.load(shared, 0) > 0;
     const task = { id: 'task-1', external_id: input.query?.external_task_ids, status: 'submitted' };
-    return { json: { code: 0, data: taken ? [task] : [] }, serverDateMs: undefined };
+    return { status: 200, json: { code: 0, data: taken ? [task] : [] }, serverDateMs: undefined };
   },
   receive: (_: unknown, __: unknown, ___: unknown, options?: { readonly onSend?: () => void }) =>
     takeAndLose(options),
