@@ -17,7 +17,7 @@ import {
   type Span,
   StaleIndex,
 } from './index-file.ts';
-import { isJournalName, journals } from './journal-files.ts';
+import { journals } from './journal-files.ts';
 import type { UnreadableLine, Wanted } from './ledger.ts';
 import { keyIn, parseLine } from './parse-line.ts';
 import { endOfLastLine } from './rewrite-journal.ts';
@@ -282,20 +282,18 @@ export class JobIndex {
 
   /** Folds what the journals have more than before; with `isSettled` it goes into the index. */
   async #readOn(names: readonly string[], isSettled?: IsSettled, sliceBytes = SLICE_BYTES): Promise<void> {
-    // A rewriting that did not come to its end left lines twice: those of a job must meet.
-    const isOnce = names.every((name) => isJournalName(name));
     this.#torn = [];
     for (const [at, name] of names.entries()) {
       let end: 'more' | 'whole';
       do {
-        end = this.#readSlice(at, name, isSettled, isOnce ? sliceBytes : Number.POSITIVE_INFINITY);
+        end = this.#readSlice(at, name, isSettled, sliceBytes);
         if (isSettled && end === 'more') this.#intoIndex(isSettled);
       } while (end === 'more');
     }
     if (!isSettled) return;
     this.#intoIndex(isSettled, 'all');
     this.#index = this.#index.inMemory();
-    // Who appends to a journal while it is rewritten may leave an intent twice.
+    // A rewriting that did not come to its end leaves lines twice, and who appends meanwhile an intent: those of a job must meet.
     if (!this.#index.write(this.dir)) return this.#readAnew(Number.POSITIVE_INFINITY);
     this.#take(this.#index);
   }

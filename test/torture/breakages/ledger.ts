@@ -169,9 +169,9 @@ export const ledger: readonly Breakage[] = [
     tests: ['ledger/index'],
   },
   {
-    costs: 'after a prune that was killed, jobs are listed twice where no index can be kept',
-    find: 'isOnce ? sliceBytes : Number.POSITIVE_INFINITY',
-    replace: 'sliceBytes',
+    costs: 'after a prune that was killed, jobs are listed twice',
+    find: 'if (!this.#index.write(this.dir)) return this.#readAnew(Number.POSITIVE_INFINITY);',
+    replace: 'this.#index.write(this.dir);',
     tests: ['ledger/index'],
   },
   {
