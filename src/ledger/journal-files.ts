@@ -3,8 +3,6 @@ import * as path from 'node:path';
 import { errorCode } from '../errors.ts';
 
 const journalName = /^\d{4,6}-\d{2}\.jsonl$/;
-/** Whether a file is a journal itself, not what one was before it was rewritten. */
-export const isJournalName = (name: string): boolean => journalName.test(name);
 /** What a journal was before it was rewritten; it is there only while that is under way, or after a crash of it. */
 const formerName = /^(\d{4,6}-\d{2}\.jsonl)\.[0-9a-f]+\.old$/;
 
