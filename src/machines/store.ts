@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { GwError, usage } from '../errors.ts';
 import {
@@ -22,11 +23,14 @@ const READ_AT_ONCE = 500;
 
 /**
  * KEYS: row, log, events. ARGV: take|own|free, fence, states it may follow (`,a,b,`), state after ('' as it was), fields as
- * JSON, log entry as JSON without its time. Returns ok, fenced, over (another state) or gone, and after `take` the row.
+ * JSON, log entry as JSON without its time, key, the step's own number. Returns ok, fenced, over (another state) or gone, and
+ * after `take` the row. A step whose answer was lost with its connection is sent again: as long as the row stands where it
+ * left it, it is answered as before.
  */
 const stepScript = `
 local state = redis.call('HGET', KEYS[1], 'state')
 if not state then return {'gone'} end
+if redis.call('HGET', KEYS[1], 'step') == ARGV[8] then return {'ok', redis.call('HGETALL', KEYS[1])} end
 local held = tonumber(redis.call('HGET', KEYS[1], 'fence') or '0')
 local fence = tonumber(ARGV[2])
 if ARGV[1] == 'take' and fence <= held then return {'fenced'} end
@@ -34,6 +38,7 @@ if ARGV[1] == 'own' and fence ~= held then return {'fenced'} end
 if not string.find(ARGV[3], ',' .. state .. ',', 1, true) then return {'over'} end
 if ARGV[1] == 'take' then redis.call('HSET', KEYS[1], 'fence', ARGV[2]) end
 if ARGV[4] ~= '' then redis.call('HSET', KEYS[1], 'state', ARGV[4]) end
+redis.call('HSET', KEYS[1], 'step', ARGV[8])
 for name, value in pairs(cjson.decode(ARGV[5])) do redis.call('HSET', KEYS[1], name, value) end
 local now = redis.call('TIME')
 local t = string.format('%d%03d', now[1], math.floor(now[2] / 1000))
@@ -151,6 +156,7 @@ export class RowStore {
       this.#eventsKey(batchOf(key)),
       ...[rule.by, String(fence), `,${rule.from.join(',')},`, rule.to ?? ''],
       ...[JSON.stringify({ ...encode(changes), ...newRound(changes) }), JSON.stringify(entry), key],
+      randomUUID(),
     );
     return { result: result as StepResult, fields: flat && pairsOf(flat) };
   }

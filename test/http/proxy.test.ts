@@ -239,7 +239,6 @@ withTls('TLS: a large upload arrives exactly', async () => {
     ...get(server.url),
     method: 'POST',
     body,
-    silenceMs: 250,
   });
   expect(server.requests[0]?.body.equals(body)).toBe(true);
 });
