@@ -143,4 +143,17 @@ export const jobs: readonly Breakage[] = [
     replace: 'Object.keys(job.parts).length === 0',
     tests: ['jobs/prune'],
   },
+  {
+    costs:
+      'a step of a worker whose answer is lost with Redis is refused when it is sent again: nobody goes on with the row',
+    find: "if redis.call('HGET', KEYS[1], 'step') == ARGV[8] then",
+    replace: "if redis.call('HGET', KEYS[1], 'step') == '' then",
+    tests: ['machines/work'],
+  },
+  {
+    costs: 'an empty list with another 2xx is taken for proof, and a create is sent a second time',
+    find: 'if (found || status === 200) return { found, serverDateMs };',
+    replace: 'if (found || status >= 200) return { found, serverDateMs };',
+    tests: ['jobs/create/exactly-once'],
+  },
 ];
