@@ -295,12 +295,12 @@ test('bytes that dribble in, also within the head, are not silence', async () =>
 
 test('a large body that a slow server takes is not silence, and arrives exactly', async () => {
   const body = Buffer.alloc(12 * 1024 * 1024, 'gw-upload-');
-  const server = await serve({ steps: [json(200, { id: 'x' })], readDelayMs: 2 });
+  const server = await serve({ steps: [json(200, { id: 'x' })], readDelayMs: 8 });
   const began = performance.now();
-  await open().exchange(get(server.url, { method: 'POST', body, silenceMs: 250 }));
+  await open().exchange(get(server.url, { method: 'POST', body, silenceMs: 1_000 }));
   const tookMs = performance.now() - began;
   // Only an upload longer than the limit shows anything.
-  expect(tookMs).toBeGreaterThan(250);
+  expect(tookMs).toBeGreaterThan(1_000);
   expect(server.requests[0]?.headers['content-length']).toBe(String(body.length));
   expect(server.requests[0]?.headers['transfer-encoding']).toBeUndefined();
   expect(server.requests[0]?.body.equals(body)).toBe(true);
