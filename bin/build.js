@@ -82,8 +82,10 @@ async function build() {
     plugins: [parserApart, withoutUnused],
     logLevel: 'warning',
   });
-  const facts = Object.entries(metafile.outputs).map(([file, output]) => [path.posix.basename(file), output]);
-  const parts = await Promise.all(outputFiles.map((file) => toCommonJs(file, Object.fromEntries(facts))));
+  const outputs = new Map(
+    Object.entries(metafile.outputs).map(([file, output]) => [path.posix.basename(file), output]),
+  );
+  const parts = await Promise.all(outputFiles.map((file) => toCommonJs(file, outputs)));
   const completion = await buildCompletion();
   const { manual } = await loadSource('src/man.ts', loading);
   const man = await manual(require('../package.json').version);
@@ -151,7 +153,7 @@ function copyWasm() {
 }
 
 /** A part: its name, its code, the parts that it loads at once, and whether it may be asked for by itself. */
-async function toCommonJs({ path: file, text }, facts) {
+async function toCommonJs({ path: file, text }, outputs) {
   const { code } = await esbuild.transform(text, {
     format: 'cjs',
     platform: 'node',
@@ -161,7 +163,7 @@ async function toCommonJs({ path: file, text }, facts) {
     supported: { 'dynamic-import': false },
   });
   const name = path.basename(file);
-  const { imports, entryPoint } = facts[name];
+  const { imports, entryPoint } = outputs.get(name);
   const loads = imports.filter(({ kind, external }) => kind === 'import-statement' && !external);
   return {
     name,

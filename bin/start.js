@@ -80,7 +80,7 @@ function readAt(fd, offset, length) {
 // that nobody else wrote the file is told by its owner and mode. CRC-32 loads in 2 ms less than a hash of node:crypto.
 const HEAD_BYTES = 8;
 
-/** A cache of more than this starts anew, and one of another version is removed when it has this age. */
+/** A cache takes in no more than this, and one of another version is removed when it has this age. */
 const CACHE_LIMIT_BYTES = 16 * 1024 * 1024;
 const OLD_MS = 30 * 24 * 60 * 60 * 1000;
 
@@ -207,6 +207,7 @@ function compile(part) {
   for (let at = 0; at < places.length; at += 1) functions.set(bundle.names[places[at]], compiled[at]);
 }
 
+/** The bytes of what is no part: undici's parser. */
 function bytesOf(name) {
   const place = bundle.names.indexOf(name);
   return readAt(textFd, bundle.starts[place], bundle.starts[place + 1] - bundle.starts[place]);

@@ -310,47 +310,50 @@ test('a queue that was wiped knows no row: what runs is finished on its machine 
 });
 
 // Redis dies between a step and its answer: the client sends it again on the next connection.
-test('a step whose answer is lost counts once, for who made it and for the row', async () => {
-  const client = new Redis(redis.port, '127.0.0.1', { maxRetriesPerRequest: null });
-  client.on('error', () => {});
-  onTestFinished(() => client.disconnect());
-  const worker = new RowStore(client, 'test');
-  const key = await newRow('gamma');
-  let told = 1;
-  const answerLost = async <T>(step: () => Promise<T>): Promise<T> => {
-    await client.ping();
-    client.stream.pause();
-    const answer = step();
-    told += 1;
-    for (let tries = 0; tries < 500 && (await store.log(key)).length < told; tries += 1) await pause(10);
-    client.stream.destroy();
-    return answer;
-  };
-  const actor = { host: 'm1', fence: fenceOf(0, 'task', 1), attempt: 1 };
-  const { result, record } = await answerLost(() => worker.take(key, actor));
-  expect({ result, state: record?.state }).toEqual({ result: 'ok', state: 'waiting' });
-  expect(await answerLost(() => worker.step(key, 'sending', actor))).toBe('ok');
-  expect(await answerLost(() => worker.step(key, 'accepted', actor, { id: 't-1' }))).toBe('ok');
-  expect(await answerLost(() => worker.step(key, 'ended', actor))).toBe('ok');
-  expect(await answerLost(() => worker.step(key, 'saved', actor, { files: [] }))).toBe('ok');
-  const steps = (await store.log(key)).map(({ step }) => step);
-  expect(steps).toEqual(['handed_over', 'taken', 'sending', 'accepted', 'ended', 'saved']);
-  // The same step once more is another one.
-  expect(await worker.step(key, 'saved', actor, { files: [] })).toBe('over');
-});
+describe('a step whose answer is lost', () => {
+  /** A worker of its own, and how its next step loses the answer; `meanwhile` is done before it is sent again. */
+  async function worker() {
+    const client = new Redis(redis.port, '127.0.0.1', { maxRetriesPerRequest: null });
+    client.on('error', () => {});
+    onTestFinished(() => client.disconnect());
+    const key = await newRow('gamma');
+    const answerLost = async <T>(step: () => Promise<T>, meanwhile = async () => {}): Promise<T> => {
+      await client.ping();
+      const { length } = await store.log(key);
+      client.stream.pause();
+      const answer = step();
+      for (let tries = 0; tries < 500 && (await store.log(key)).length === length; tries += 1)
+        await pause(10);
+      await meanwhile();
+      client.stream.destroy();
+      return answer;
+    };
+    const actor = { host: 'm1', fence: fenceOf(0, 'task', 1), attempt: 1 };
+    return { own: new RowStore(client, 'test'), key, actor, answerLost };
+  }
 
-test('a step whose answer is lost does not count again where another has taken the row meanwhile', async () => {
-  const client = new Redis(redis.port, '127.0.0.1', { maxRetriesPerRequest: null });
-  client.on('error', () => {});
-  onTestFinished(() => client.disconnect());
-  const worker = new RowStore(client, 'test');
-  const key = await newRow('gamma');
-  const actor = { host: 'm1', fence: fenceOf(0, 'task', 1), attempt: 1 };
-  await worker.take(key, actor);
-  client.stream.pause();
-  const answer = worker.step(key, 'sending', actor);
-  for (let tries = 0; tries < 500 && (await store.log(key)).length < 3; tries += 1) await pause(10);
-  await store.take(key, { host: 'm2', fence: fenceOf(0, 'task', 2), attempt: 2 });
-  client.stream.destroy();
-  expect(await answer).toBe('fenced');
+  test('counts once, for who made it and for the row', async () => {
+    const { own, key, actor, answerLost } = await worker();
+    const { result, record } = await answerLost(() => own.take(key, actor));
+    expect({ result, state: record?.state }).toEqual({ result: 'ok', state: 'waiting' });
+    expect(await answerLost(() => own.step(key, 'sending', actor))).toBe('ok');
+    expect(await answerLost(() => own.step(key, 'accepted', actor, { id: 't-1' }))).toBe('ok');
+    expect(await answerLost(() => own.step(key, 'ended', actor))).toBe('ok');
+    expect(await answerLost(() => own.step(key, 'saved', actor, { files: [] }))).toBe('ok');
+    const steps = (await store.log(key)).map(({ step }) => step);
+    expect(steps).toEqual(['handed_over', 'taken', 'sending', 'accepted', 'ended', 'saved']);
+    // The same step once more is another one.
+    expect(await own.step(key, 'saved', actor, { files: [] })).toBe('over');
+  });
+
+  test('counts no more where another has taken the row meanwhile', async () => {
+    const { own, key, actor, answerLost } = await worker();
+    await own.take(key, actor);
+    const other = { host: 'm2', fence: fenceOf(0, 'task', 2), attempt: 2 };
+    const sending = answerLost(
+      () => own.step(key, 'sending', actor),
+      async () => void (await store.take(key, other)),
+    );
+    expect(await sending).toBe('fenced');
+  });
 });

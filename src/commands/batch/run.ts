@@ -142,8 +142,13 @@ const endsAll: ReadonlySet<string> = new Set(['auth', 'balance', 'budget']);
 
 /** Errors that a row keeps; after any other the next run sends it, or goes on with its job. */
 const settles: ReadonlySet<string> = new Set<ErrorKind>([
-  ...(['rejected', 'not_found', 'unknown_outcome', 'internal'] as const),
-  ...(['task_failed', 'incomplete', 'partial'] as const),
+  'rejected',
+  'not_found',
+  'unknown_outcome',
+  'internal',
+  'task_failed',
+  'incomplete',
+  'partial',
 ]);
 
 class BatchRun {
@@ -178,7 +183,7 @@ class BatchRun {
       const done = saved + failed + unknown + open;
       const now = done - tally.savedBefore;
       const leftMs = now >= 3 ? ((ctx.clock.steady() - startedMs) / now) * (tally.rows - done) : undefined;
-      whole.whole({ done, failed: failed + unknown + open, total: tally.rows, leftMs });
+      whole.whole({ done, failed: failed + unknown, total: tally.rows, leftMs });
     };
     this.#release = () => {
       for (const done of urgent.values()) done();
