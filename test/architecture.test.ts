@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
 
@@ -86,7 +86,12 @@ test('what works with Redis is loaded where it is asked for, by the commands tha
 });
 
 test('the top of the project holds what a project needs, and nothing that a test left there', () => {
-  const top = readdirSync(path.join(import.meta.dirname, '..')).filter((name) => !name.startsWith('.'));
+  const root = path.join(import.meta.dirname, '..');
+  const changedMs = (name: string) => statSync(path.join(root, name), { throwIfNoEntry: false })?.mtimeMs;
+  // The README's first line saves a video there, before `npm test` builds.
+  const isUsers = (name: string) =>
+    /^vt-[\w-]+\.(mp4|mov)$/.test(name) && (changedMs(name) ?? 0) < (changedMs('dist/parts.json') ?? 0);
+  const top = readdirSync(root).filter((name) => !name.startsWith('.') && !isUsers(name));
   const known = [
     'bin',
     'completions',
