@@ -46,6 +46,10 @@ describe.each(Object.keys(allowed))('%s', (layer) => {
   });
 });
 
+test('zod is taken in its small edition: the two together would be loaded side by side', () => {
+  expect(files.filter((file) => importsOf(file).includes('zod'))).toEqual([]);
+});
+
 test('the layout tells of every file and folder at the top, and of none that is not there', () => {
   const told = [...readme.matchAll(/`([\w/-]+(?:\.ts|\/))`/g)];
   const names = new Set(told.map(([, name = '']) => name));

@@ -1,4 +1,4 @@
-import type * as z from 'zod';
+import type * as z from 'zod/mini';
 import type { Endpoint } from '../gateway/endpoint.ts';
 import type { RequestInput } from '../http/client.ts';
 import type { ChatApi, ChatRequest, ChatSettings, ChatUsage, ToolCall } from './chat.ts';
@@ -30,7 +30,7 @@ export interface Surface {
   /** The body of a request: what is asked for in this surface's own words, and nothing else. Pure. */
   body(request: BodyRequest): JsonObject;
   /** The body's schema with the rules of that model. */
-  schema(model: string): z.ZodType;
+  schema(model: string): z.ZodMiniType;
   /** The settings among these that this surface does not document. */
   undocumented(settings: ChatSettings): readonly Undocumented[];
   /** The flag that a field of the body comes from. */

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { type AnyCommand, defineCommand } from '../command.ts';
 import { type Context, EMBEDDED, gatewayName, makeContext } from '../context.ts';
 import { GwError, usage } from '../errors.ts';
@@ -143,10 +143,10 @@ async function jobOfFile(file: string, id: string | undefined, ctx: Context): Pr
   return job;
 }
 
-const textOrNull = z
-  .string()
-  .nullable()
-  .transform((text) => text ?? undefined);
+const textOrNull = z.pipe(
+  z.nullable(z.string()),
+  z.transform((text) => text ?? undefined),
+);
 
 /** What a sidecar says of the request. */
 const Sidecar = z.object({

@@ -1,6 +1,15 @@
-import type * as z from 'zod';
+import type * as z from 'zod/mini';
 import { usage } from '../errors.ts';
-import { type Field, fieldsOf, type ItemFlag, setOf, type Takes, takesInWords } from '../gateway/body.ts';
+import {
+  type Field,
+  fieldsOf,
+  helpOf,
+  type ItemFlag,
+  setOf,
+  type Takes,
+  takesInWords,
+  withoutOptional,
+} from '../gateway/body.ts';
 import { isObject } from '../host.ts';
 import type { FlagOfPath } from './breaches.ts';
 import { type Flag, type FlagSet, flagName, withValue } from './flag.ts';
@@ -22,11 +31,25 @@ export interface BodyFlags {
 }
 
 /**
+ * A flag made from one field of a body's schema: description and choices come from there, and only there. The value stays
+ * as typed; the schema looks at it with the rest of the body.
+ */
+export function fromField(field: z.ZodMiniType, value?: string): Flag<string> {
+  const choices = setOf(withoutOptional(field));
+  return {
+    value: value ?? choices?.join('|') ?? 'VALUE',
+    summary: helpOf(field),
+    choices,
+    parse: (raw) => raw,
+  };
+}
+
+/**
  * The flags of the fields of these bodies; a field that several bodies have is one flag. Help says what each of `models`
  * takes of a field, under the name that people type.
  */
 export function flagsOfBodies(
-  bodies: readonly z.ZodType[],
+  bodies: readonly z.ZodMiniType[],
   models: readonly (readonly [name: string, model: unknown])[] = [],
 ): BodyFlags {
   const fields = new Map<string, Field>();

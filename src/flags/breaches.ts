@@ -1,4 +1,4 @@
-import type * as z from 'zod';
+import type * as z from 'zod/mini';
 import { GwError } from '../errors.ts';
 import { inOurWords, oddities, valueAt } from '../gateway/body.ts';
 import type { Io } from '../io/io.ts';
@@ -25,7 +25,7 @@ export interface FieldVerdict {
 
 /** What a body breaks, and what is odd about one that breaks nothing; of fields that are `exempt`, nothing is said. */
 export function lookAtBody(
-  schema: z.ZodType,
+  schema: z.ZodMiniType,
   body: unknown,
   flagOf: FlagOfPath,
   { exempt = [], suggestions = [] }: FieldVerdict = {},
@@ -53,7 +53,7 @@ export function lookAtBody(
 
 /** Every rule of the schema that the body breaks, as sentences. Empty when it fits. */
 export const breachesOf = (
-  schema: z.ZodType,
+  schema: z.ZodMiniType,
   body: unknown,
   flagOf: FlagOfPath,
   verdict?: FieldVerdict,

@@ -1,4 +1,3 @@
-import type * as z from 'zod';
 import { type SettingName, settingHelp, settingsTable } from '../config/table.ts';
 import { usage } from '../errors.ts';
 
@@ -154,25 +153,6 @@ export const off = (summary: string, extra: Extra = {}): Flag<boolean> => ({
   parse: () => true,
   ...extra,
 });
-
-/**
- * A flag made from a field of a body schema: description and choices come from there, and only there.
- * Values stay as typed; the schema looks at them with the rest of the body.
- */
-export function fromField(field: z.ZodType, value?: string): Flag<string> {
-  // By their shape: the library is not loaded for a command whose flags are no fields.
-  const inner = field.def.type === 'optional' ? (field as z.ZodOptional<z.ZodType>).unwrap() : field;
-  const choices = inner.def.type === 'enum' ? (inner as z.ZodEnum).options.map(String) : undefined;
-  return {
-    value: value ?? choices?.join('|') ?? 'VALUE',
-    summary: field.description ?? '',
-    choices,
-    parse: asTyped,
-  };
-}
-
-/** As {@link fromField} for a boolean field. */
-export const switchFromField = (field: z.ZodType): Flag<boolean> => on(field.description ?? '');
 
 /** `firstFrame` -> `--first-frame`. */
 export const flagName = (key: string): string =>

@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { alphaCreate } from './alpha/create.ts';
 import { alphaQuery } from './alpha/task.ts';
 import {

@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import type { Modality, Range } from './limits.ts';
 
 // How a request's body is declared: each field once, with the flag that sets it and what each model takes of it, and the
@@ -47,34 +47,50 @@ export interface ItemFlag {
   readonly help: string;
 }
 
-const facts = new WeakMap<z.ZodType, FieldFacts>();
+const facts = new WeakMap<z.ZodMiniType, FieldFacts>();
 
-function declare<S extends z.ZodType>(schema: S, told: FieldFacts): S {
+function declare<S extends z.ZodMiniType>(schema: S, told: FieldFacts): S {
   facts.set(schema, told);
   return schema;
 }
 
+const helps = new WeakMap<z.ZodMiniType, string>();
+
+/** A schema of its own that says what its field is about. */
+export function described<S extends z.ZodMiniType>(schema: S, help: string): S {
+  const own = schema.clone();
+  helps.set(own, help);
+  return own;
+}
+
+/** What {@link described} was told; empty where it was not. */
+export const helpOf = (schema: z.ZodMiniType): string => helps.get(schema) ?? '';
+
+/** A schema without what makes it optional. */
+export const withoutOptional = (schema: z.ZodMiniType): z.ZodMiniType =>
+  schema instanceof z.ZodMiniOptional ? (schema.def.innerType as z.ZodMiniType) : schema;
+
 /** A field that may be left out, and its flag: `help` is what the flag's line says. */
-export function field<S extends z.ZodType, Model = unknown>(
+export function field<S extends z.ZodMiniType, Model = unknown>(
   schema: S,
   help: string,
   extra: FieldFacts<Model> = {},
-): z.ZodOptional<S> {
-  return declare(schema.optional().describe(help), extra as FieldFacts);
+): z.ZodMiniOptional<S> {
+  return declare(described(z.optional(schema), help), extra as FieldFacts);
 }
 
 /** A field that is required. */
-export const requiredField = <S extends z.ZodType>(schema: S, help: string, extra: FieldFacts = {}): S =>
-  declare(schema.describe(help), extra);
+export const requiredField = <S extends z.ZodMiniType>(schema: S, help: string, extra: FieldFacts = {}): S =>
+  declare(described(schema, help), extra);
 
 /** A whole number of a range that says itself: `3-15 seconds are taken`. */
 export function whole({ min, max }: Range, rule = `a whole number from ${min} to ${max}`) {
-  return z.int().min(min, rule).max(max, rule);
+  return z.int().check(z.gte(min, rule), z.lte(max, rule));
 }
 
 /** A text that is more than blanks. */
 export const words = (error = 'the prompt is empty') =>
-  z.string().refine((text) => text.trim() !== '', { error });
+  z.string().check(z.refine((text) => text.trim() !== '', { error }));
 
 /** One declared field of a body. */
 export interface Field {
@@ -84,27 +100,26 @@ export interface Field {
   readonly key: string;
   readonly help: string;
   /** Without what makes it optional. */
-  readonly schema: z.ZodType;
+  readonly schema: z.ZodMiniType;
   readonly facts: FieldFacts;
 }
 
 /** The declared fields of a body, in order, also those of objects within it. */
-export function fieldsOf(body: z.ZodType, at: readonly string[] = []): Field[] {
-  const object = body instanceof z.ZodOptional ? (body.unwrap() as z.ZodType) : body;
-  if (!(object instanceof z.ZodObject)) return [];
-  return Object.entries(object.shape as Record<string, z.ZodType>).flatMap(([name, schema]) => {
+export function fieldsOf(body: z.ZodMiniType, at: readonly string[] = []): Field[] {
+  const object = withoutOptional(body);
+  if (!(object instanceof z.ZodMiniObject)) return [];
+  return Object.entries(object.shape as Record<string, z.ZodMiniType>).flatMap(([name, schema]) => {
     const path = [...at, name];
     const told = facts.get(schema);
     if (!told) return fieldsOf(schema, path);
     const key = told.flag ?? name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
-    const inner = schema instanceof z.ZodOptional ? (schema.unwrap() as z.ZodType) : schema;
-    return [{ path, key, help: schema.description ?? '', schema: inner, facts: told }];
+    return [{ path, key, help: helpOf(schema), schema: withoutOptional(schema), facts: told }];
   });
 }
 
 /** The words of a field that is a set; undefined for any other. */
-export const setOf = (schema: z.ZodType): readonly string[] | undefined =>
-  schema instanceof z.ZodEnum ? schema.options.map(String) : undefined;
+export const setOf = (schema: z.ZodMiniType): readonly string[] | undefined =>
+  schema instanceof z.ZodMiniEnum ? schema.options.map(String) : undefined;
 
 /** A sentence about a field of a body: what it breaks, or what is odd about it. */
 export interface Note {
@@ -128,10 +143,10 @@ export interface Rule<Body> {
   check(body: Body, fields: readonly Field[]): Iterable<Note>;
 }
 
-const rules = new WeakMap<z.ZodType, readonly Rule<unknown>[]>();
+const rules = new WeakMap<z.ZodMiniType, readonly Rule<unknown>[]>();
 
 /** The rules between the fields of a body; none where none are declared. */
-export const rulesOf = (body: z.ZodType): readonly Rule<unknown>[] => rules.get(body) ?? [];
+export const rulesOf = (body: z.ZodMiniType): readonly Rule<unknown>[] => rules.get(body) ?? [];
 
 /** What an issue says of the rule that is broken, in its `params`. */
 export interface RuleParams {
@@ -141,17 +156,19 @@ export interface RuleParams {
 }
 
 /** A body's schema with further rules, such as those of one model. */
-export function addRules<S extends z.ZodObject>(body: S, of: readonly Rule<z.infer<S>>[]): S {
+export function addRules<S extends z.ZodMiniObject>(body: S, of: readonly Rule<z.infer<S>>[]): S {
   const fields = fieldsOf(body);
-  const schema = body.superRefine((value, ctx) => {
-    for (const rule of of) {
-      if (rule.verdict === 'warn') continue;
-      for (const { path, message, known } of rule.check(value as z.infer<S>, fields)) {
-        const params: RuleParams = { rule: rule.name, sentence: rule.sentence, ...(known && { known }) };
-        ctx.addIssue({ code: 'custom', path: [...path], message, params: { ...params } });
+  const schema = body.check(
+    z.superRefine((value, ctx) => {
+      for (const rule of of) {
+        if (rule.verdict === 'warn') continue;
+        for (const { path, message, known } of rule.check(value as z.infer<S>, fields)) {
+          const params: RuleParams = { rule: rule.name, sentence: rule.sentence, ...(known && { known }) };
+          ctx.addIssue({ code: 'custom', path: [...path], message, params: { ...params } });
+        }
       }
-    }
-  });
+    }),
+  );
   rules.set(schema, [...rulesOf(body), ...of] as readonly Rule<unknown>[]);
   return schema;
 }
@@ -160,16 +177,19 @@ export function addRules<S extends z.ZodObject>(body: S, of: readonly Rule<z.inf
  * A body's schema with its rules, twice: loose (what the document does not list passes), and strict for the sandbox,
  * which is made when it is first used.
  */
-export function withRules<S extends z.ZodObject>(
+export function withRules<S extends z.ZodMiniObject>(
   make: (object: ObjectMaker) => S,
   of: readonly Rule<z.infer<S>>[],
-): readonly [S, z.ZodType<z.infer<S>>] {
+): readonly [S, z.ZodMiniType<z.infer<S>>] {
   const checked = (object: unknown) => addRules(make(object as ObjectMaker), of);
-  return [checked(z.looseObject), z.lazy(() => checked(z.strictObject)) as unknown as z.ZodType<z.infer<S>>];
+  return [
+    checked(z.looseObject),
+    z.lazy(() => checked(z.strictObject)) as unknown as z.ZodMiniType<z.infer<S>>,
+  ];
 }
 
 /** What is odd about a body that has passed its schema: each breach of a rule that only warns, and the rule. */
-export const oddities = (schema: z.ZodType, body: unknown): (Note & { readonly rule: Rule<unknown> })[] =>
+export const oddities = (schema: z.ZodMiniType, body: unknown): (Note & { readonly rule: Rule<unknown> })[] =>
   rulesOf(schema)
     .filter(({ verdict }) => verdict === 'warn')
     .flatMap((rule) => [...rule.check(body, fieldsOf(schema))].map((note) => ({ ...note, rule })));

@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import type { ItemFlag, ObjectMaker, Rule } from './body.ts';
 import type { Modality } from './limits.ts';
 
@@ -7,31 +7,31 @@ import type { Modality } from './limits.ts';
 export const imageRoles = ['reference_image', 'first_frame', 'last_frame'] as const;
 
 /** One item; the families differ in what a text may be and what an address is. */
-export const contentItem = <T extends z.ZodType>(
+export const contentItem = <T extends z.ZodMiniType>(
   object: ObjectMaker,
   text: T,
-  url: (modality: Modality) => z.ZodType<string>,
+  url: (modality: Modality) => z.ZodMiniType<string>,
 ) =>
   z.discriminatedUnion('type', [
-    text as T & z.ZodObject<{ type: z.ZodLiteral<'text'>; text: z.ZodString }>,
+    text as T & z.ZodMiniObject<{ type: z.ZodMiniLiteral<'text'>; text: z.ZodMiniString }>,
     object({
       type: z.literal('image_url'),
       image_url: object({ url: url('image') }),
-      role: z.enum(imageRoles).optional(),
+      role: z.optional(z.enum(imageRoles)),
     }),
     object({
       type: z.literal('video_url'),
       video_url: object({ url: url('video') }),
-      role: z.literal('reference_video').optional(),
+      role: z.optional(z.literal('reference_video')),
     }),
     object({
       type: z.literal('audio_url'),
       audio_url: object({ url: url('audio') }),
-      role: z.literal('reference_audio').optional(),
+      role: z.optional(z.literal('reference_audio')),
     }),
   ]);
 
-export type ContentItem = z.infer<ReturnType<typeof contentItem<z.ZodObject>>>;
+export type ContentItem = z.infer<ReturnType<typeof contentItem<z.ZodMiniObject>>>;
 
 /** The flags that make items, in request order; each form is what a reference of that kind may be. */
 export const contentFlags = (

@@ -1,4 +1,4 @@
-import type * as z from 'zod';
+import type * as z from 'zod/mini';
 import type { GatewayErrorFacts } from './gateway-error.ts';
 
 /**
@@ -44,9 +44,9 @@ export interface Endpoint<Reply = unknown> {
   readonly credential: Credential;
   readonly resend: Resend;
   /** The request body, where there is one. */
-  readonly body?: z.ZodType;
+  readonly body?: z.ZodMiniType;
   /** A loose schema of what gw reads of a 2xx reply; the reply as it came travels beside it. */
-  readonly reply: z.ZodType<Reply>;
+  readonly reply: z.ZodMiniType<Reply>;
   /** Largest request body in bytes, where documented. */
   readonly maxBodyBytes?: number;
   /** Another status than 404 that says "unknown task" here. */

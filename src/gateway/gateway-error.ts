@@ -1,24 +1,26 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
 
 /** `error.message`, `error.type`, `error.code` ("Errors"), read leniently: any of them may be missing or mistyped. */
 const ErrorObject = z.looseObject({
-  message: z.unknown().optional(),
-  type: z.unknown().optional(),
-  code: z.unknown().optional(),
+  message: z.optional(z.unknown()),
+  type: z.optional(z.unknown()),
+  code: z.optional(z.unknown()),
 });
 
 const ErrorBody = z.looseObject({
-  error: z.unknown().optional(),
-  message: z.unknown().optional(),
-  code: z.unknown().optional(),
-  request_id: z.unknown().optional(),
-  ResponseMetadata: z
-    .looseObject({
-      RequestId: z.unknown().optional(),
-      Error: z.looseObject({ Code: z.unknown().optional(), Message: z.unknown().optional() }).optional(),
-    })
-    .optional()
-    .catch(undefined),
+  error: z.optional(z.unknown()),
+  message: z.optional(z.unknown()),
+  code: z.optional(z.unknown()),
+  request_id: z.optional(z.unknown()),
+  ResponseMetadata: z.catch(
+    z.optional(
+      z.looseObject({
+        RequestId: z.optional(z.unknown()),
+        Error: z.optional(z.looseObject({ Code: z.optional(z.unknown()), Message: z.optional(z.unknown()) })),
+      }),
+    ),
+    undefined,
+  ),
 });
 
 /** What an error body says, whichever of the documented shapes it has. */
@@ -64,7 +66,9 @@ export function readGatewayError(body: unknown): GatewayErrorFacts {
 // An error may come with status 200 too, in place of an answer or in the middle of one.
 
 /** An error in place of a complete reply, on any chat surface. */
-export const ChatErrorReply = z.looseObject({ error: z.union([z.string().min(1), z.looseObject({})]) });
+export const ChatErrorReply = z.looseObject({
+  error: z.union([z.string().check(z.minLength(1)), z.looseObject({})]),
+});
 
 /** Whether an event of a stream is an error that stands by itself: `{"message":"…"}`, of no type or of an error's. */
 export function isBareError(event: unknown): boolean {

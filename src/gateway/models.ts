@@ -1,12 +1,12 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import type { Endpoint } from './endpoint.ts';
 
 /** One entry of the list; only the ID is needed, the rest is read where it has the documented form. */
 const ModelEntry = z.looseObject({
   id: z.string(),
-  created: z.number().optional().catch(undefined),
-  owned_by: z.string().optional().catch(undefined),
-  supported_endpoint_types: z.array(z.string()).optional().catch(undefined),
+  created: z.catch(z.optional(z.number()), undefined),
+  owned_by: z.catch(z.optional(z.string()), undefined),
+  supported_endpoint_types: z.catch(z.optional(z.array(z.string())), undefined),
 });
 export type ModelEntry = z.infer<typeof ModelEntry>;
 

@@ -1,8 +1,8 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import type { Endpoint } from './endpoint.ts';
 import { type ReadStatus, taskIdPattern } from './task-state.ts';
 
-export const TaskId = z.string().regex(taskIdPattern, 'not a usable task ID');
+export const TaskId = z.string().check(z.regex(taskIdPattern, 'not a usable task ID'));
 
 /** One file that a finished task offers. */
 export interface TaskOutput {
@@ -135,8 +135,8 @@ export interface ExternalIds {
 }
 
 const loose = z.looseObject({
-  code: z.unknown().optional(),
-  message: z.unknown().optional(),
+  code: z.optional(z.unknown()),
+  message: z.optional(z.unknown()),
 });
 
 /** An `error` field in any shape it may take: object, string, array, number or null. */

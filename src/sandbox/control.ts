@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { checkCredential } from './account.ts';
 import { FaultSpecError, parseFaults } from './faults.ts';
 import type { SandboxRequest } from './listener.ts';
@@ -26,7 +26,9 @@ export const controlHelp: readonly string[] = [
 const bodies = {
   'POST next': z.strictObject({ fault: z.string() }),
   'PUT faults': z.strictObject({ faults: z.string() }),
-  'POST time': z.strictObject({ forward: z.number().min(0, 'time does not go back').max(1e10, 'too far') }),
+  'POST time': z.strictObject({
+    forward: z.number().check(z.gte(0, 'time does not go back'), z.lte(1e10, 'too far')),
+  }),
 } as const;
 
 /** What control changes: the clock and the faults of a running sandbox. */
@@ -54,7 +56,7 @@ export class Control {
   async answer(request: IncomingMessage, url: URL, world: World): Promise<SandboxReply> {
     checkCredential('bearer', request.headers, world.key);
     const asked = `${request.method} ${url.pathname.slice(CONTROL_PATH.length)}`;
-    const bodyAs = async <T>(strict: z.ZodType<T>): Promise<T> => {
+    const bodyAs = async <T>(strict: z.ZodMiniType<T>): Promise<T> => {
       const { json } = await readBody(request, { maxBytes: MAX_BODY_BYTES, takesForm: false });
       checkBody({ strict }, json, world);
       return json as T;

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type * as z from 'zod';
+import type * as z from 'zod/mini';
 import { inOurWords } from '../gateway/body.ts';
 import { MB } from '../gateway/limits.ts';
 import { Refusal } from './reply.ts';
@@ -72,9 +72,9 @@ const fieldName = (path: readonly PropertyKey[]) =>
 
 /** A body's schema twice: refusing what the document does not list, and letting it pass. */
 export interface BodySchemas {
-  readonly strict: z.ZodType;
+  readonly strict: z.ZodMiniType;
   /** The same rules otherwise; without it there is nothing that could pass. */
-  readonly loose?: z.ZodType | undefined;
+  readonly loose?: z.ZodMiniType | undefined;
 }
 
 /**

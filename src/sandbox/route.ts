@@ -1,4 +1,4 @@
-import type * as z from 'zod';
+import type * as z from 'zod/mini';
 import { type Endpoint, matchPath } from '../gateway/endpoint.ts';
 import type { AccountType } from '../gateway/limits.ts';
 import type { Callbacks } from './callbacks.ts';
@@ -32,7 +32,7 @@ export interface Refused {
 export interface Route {
   readonly endpoint: Endpoint;
   /** The body's schema, refusing fields that the document does not list; the endpoint's own lets them pass. */
-  readonly body?: z.ZodType;
+  readonly body?: z.ZodMiniType;
   /** Rewrites what the format's public clients spell in another way than the document, where that is not forbidden. */
   readonly respell?: (body: unknown) => unknown;
   /** Also takes multipart form data; `answer` checks it. */

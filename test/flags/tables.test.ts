@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type * as z from 'zod';
+import type * as z from 'zod/mini';
 import type { AnyCommand, Node } from '../../src/command.ts';
 import { GwError } from '../../src/errors.ts';
 import { type Flag, flagName, globalFlags } from '../../src/flags/flag.ts';
@@ -72,7 +72,7 @@ test('the short flags are those of the contract', async () => {
   expect([...shorts].sort()).toEqual(['-m --model', '-o --out', '-p --prompt', '-q --quiet', '-v --verbose']);
 });
 
-const bodies: [words: string, bodies: z.ZodType[]][] = [
+const bodies: [words: string, bodies: z.ZodMiniType[]][] = [
   ['video alpha create', [AlphaCreateBody]],
   ['video beta create', [BetaTextBody, BetaTurboBody, BetaO1Body]],
   ['video gamma create', [GammaCreateBody]],

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import type { GwError } from '../../src/errors.ts';
 import type { Endpoint } from '../../src/gateway/endpoint.ts';
 import { json, reply, startFaultServer } from '../helpers/fault-server.ts';

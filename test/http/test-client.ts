@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import type { Endpoint } from '../../src/gateway/endpoint.ts';
 import { createClient } from '../../src/http/http-client.ts';
 import { createRetryBudget } from '../../src/http/retry.ts';

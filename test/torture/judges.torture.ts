@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { Writable } from 'node:stream';
 import { expect, test, vi } from 'vitest';
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { lookAtBody } from '../../src/flags/breaches.ts';
 import { AlphaCreateBody } from '../../src/gateway/alpha/create.ts';
 import { alphaModels } from '../../src/gateway/alpha/models.ts';
@@ -137,7 +137,7 @@ const accepted: readonly Accepted[] = [
 /** An endpoint, how gw judges its bodies, and the literals that others are made from. */
 interface Judged {
   readonly path: string;
-  readonly schema: z.ZodType;
+  readonly schema: z.ZodMiniType;
   /** What gw fills in before it looks. */
   readonly fill?: (body: Record<string, unknown>) => Record<string, unknown>;
   /** What the fields' `takes` are asked for. */
@@ -292,21 +292,21 @@ const otherTypes = [null, 5, 'x', true, [], {}, ''];
 /** Stands for leaving a field out. */
 const nothing = Symbol('nothing');
 
-function unwrapped(schema: z.ZodType): z.ZodType {
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable)
-    return unwrapped(schema.unwrap() as z.ZodType);
-  return schema instanceof z.ZodLazy ? unwrapped(schema.unwrap() as z.ZodType) : schema;
+function unwrapped(schema: z.ZodMiniType): z.ZodMiniType {
+  if (schema instanceof z.ZodMiniOptional || schema instanceof z.ZodMiniNullable)
+    return unwrapped(schema.def.innerType as z.ZodMiniType);
+  return schema instanceof z.ZodMiniLazy ? unwrapped(schema.def.getter() as z.ZodMiniType) : schema;
 }
 
 /** What a field may be changed to. */
-function valuesFor(declared: z.ZodType, name: string, told: readonly unknown[]): unknown[] {
+function valuesFor(declared: z.ZodMiniType, name: string, told: readonly unknown[]): unknown[] {
   const schema = unwrapped(declared);
   const own = [nothing, ...otherTypes, ...told];
   const words = setOf(schema);
   if (words) return [...own, ...words, ...words.map((word) => word.toUpperCase())];
-  if (schema instanceof z.ZodNumber) {
-    const { minValue, maxValue } = schema;
-    const bounds = [minValue, maxValue].filter((bound) => bound !== null && Math.abs(bound) < 1e6);
+  if (schema instanceof z.ZodMiniNumber) {
+    const { minimum, maximum } = schema._zod.bag;
+    const bounds = [minimum, maximum].filter((bound) => bound !== undefined && Math.abs(bound) < 1e6);
     return [
       ...own,
       ...bounds.flatMap((bound) => [Number(bound) - 1, bound, Number(bound) + 1]),
@@ -316,11 +316,11 @@ function valuesFor(declared: z.ZodType, name: string, told: readonly unknown[]):
       2048,
     ];
   }
-  if (schema instanceof z.ZodBoolean) return [...own, true, false];
-  if (schema instanceof z.ZodUnion) {
-    return [...own, ...schema.options.flatMap((option) => valuesFor(option as z.ZodType, name, []))];
+  if (schema instanceof z.ZodMiniBoolean) return [...own, true, false];
+  if (schema instanceof z.ZodMiniUnion) {
+    return [...own, ...schema.def.options.flatMap((option) => valuesFor(option as z.ZodMiniType, name, []))];
   }
-  if (schema instanceof z.ZodLiteral) return [...own, ...schema.values];
+  if (schema instanceof z.ZodMiniLiteral) return [...own, ...schema.def.values];
   return [...own, ...textsByField.flatMap(([of, values]) => (of.test(name) ? values : []))];
 }
 
@@ -332,28 +332,31 @@ interface Change {
 /** The fields of a body, and those that it could have, with what each may be changed to. */
 function* changesIn(
   of: Judged,
-  declared: z.ZodType,
+  declared: z.ZodMiniType,
   value: unknown,
   path: readonly PropertyKey[] = [],
 ): Generator<Change> {
   const schema = unwrapped(declared);
-  if (schema instanceof z.ZodUnion) {
-    const word = (option: z.ZodType) => {
-      const shape = option instanceof z.ZodObject ? (option.shape as Record<string, z.ZodType>) : {};
+  if (schema instanceof z.ZodMiniUnion) {
+    const word = (option: z.ZodMiniType) => {
+      const shape = option instanceof z.ZodMiniObject ? (option.shape as Record<string, z.ZodMiniType>) : {};
       return ['type', 'role'].every((key) => {
         const kind = shape[key];
-        return !(kind instanceof z.ZodLiteral) || kind.safeParse(valueAt(value, [key])).success;
+        return !(kind instanceof z.ZodMiniLiteral) || kind.safeParse(valueAt(value, [key])).success;
       });
     };
-    const option = (schema.options as z.ZodType[]).find(
+    const option = (schema.def.options as z.ZodMiniType[]).find(
       (each) =>
-        (each instanceof z.ZodObject && typeof value === 'object' && !Array.isArray(value) && word(each)) ||
-        (each instanceof z.ZodArray && Array.isArray(value)),
+        (each instanceof z.ZodMiniObject &&
+          typeof value === 'object' &&
+          !Array.isArray(value) &&
+          word(each)) ||
+        (each instanceof z.ZodMiniArray && Array.isArray(value)),
     );
     if (option) yield* changesIn(of, option, value, path);
     return;
   }
-  if (schema instanceof z.ZodArray && Array.isArray(value)) {
+  if (schema instanceof z.ZodMiniArray && Array.isArray(value)) {
     const first: unknown = value[0];
     const last: unknown = value.at(-1);
     const kin = of.literals
@@ -370,22 +373,24 @@ function* changesIn(
     for (const [at, item] of value.slice(0, 3).entries()) {
       yield {
         path: [...path, at],
-        values: [...otherTypes, ...valuesFor(schema.element as z.ZodType, String(path.at(-1)), [])],
+        values: [...otherTypes, ...valuesFor(schema.def.element as z.ZodMiniType, String(path.at(-1)), [])],
       };
-      yield* changesIn(of, schema.element as z.ZodType, item, [...path, at]);
+      yield* changesIn(of, schema.def.element as z.ZodMiniType, item, [...path, at]);
     }
     return;
   }
-  if (!(schema instanceof z.ZodObject) || typeof value !== 'object' || value === null) return;
+  if (!(schema instanceof z.ZodMiniObject) || typeof value !== 'object' || value === null) return;
   yield { path: [...path, 'unlisted'], values: [1] };
-  for (const [name, inner] of Object.entries(schema.shape as Record<string, z.ZodType>)) {
+  for (const [name, inner] of Object.entries(schema.shape as Record<string, z.ZodMiniType>)) {
     const told = toldBy(of, [...path, name]);
     yield { path: [...path, name], values: valuesFor(inner, name, told) };
     const held = valueAt(value, [name]);
-    yield* changesIn(of, inner, held === undefined && unwrapped(inner) instanceof z.ZodObject ? {} : held, [
-      ...path,
-      name,
-    ]);
+    yield* changesIn(
+      of,
+      inner,
+      held === undefined && unwrapped(inner) instanceof z.ZodMiniObject ? {} : held,
+      [...path, name],
+    );
   }
 }
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type * as z from 'zod';
+import type * as z from 'zod/mini';
 import { breachesOf } from '../../src/flags/breaches.ts';
 import {
   CreateAssetBody,
@@ -52,7 +52,7 @@ const real = (body: unknown): Record<string, unknown> =>
     Object.entries(ids).reduce((text, [from, to]) => text.replaceAll(from, to), JSON.stringify(body)),
   );
 
-const schemas: Readonly<Record<string, z.ZodType>> = {
+const schemas: Readonly<Record<string, z.ZodMiniType>> = {
   CreateAssetGroup: CreateGroupBody,
   ListAssetGroups: ListGroupsBody,
   GetAssetGroup: IdBody,
@@ -103,7 +103,7 @@ describe('literal requests of the asset library', () => {
 
   test.each(accepted)('accepted: %s', async (_, example) => {
     const body = real(example.body);
-    expect(breachesOf(schemas[example.action] as z.ZodType, body, () => undefined)).toEqual([]);
+    expect(breachesOf(schemas[example.action] as z.ZodMiniType, body, () => undefined)).toEqual([]);
     const reply = await post(example.action, body);
     expect(reply, JSON.stringify(reply.body)).toMatchObject({
       status: 200,
@@ -130,7 +130,9 @@ describe('literal requests of the asset library', () => {
   test.each(refused)('refused: %s', async (_, example) => {
     const body = real(example.body);
     const { code, says } = example.refused ?? { code: '', says: /./ };
-    expect(breachesOf(schemas[example.action] as z.ZodType, body, () => undefined).join('\n')).toMatch(says);
+    expect(breachesOf(schemas[example.action] as z.ZodMiniType, body, () => undefined).join('\n')).toMatch(
+      says,
+    );
     const reply = await post(example.action, body);
     expect(reply).toMatchObject({
       status: 400,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type * as z from 'zod';
+import type * as z from 'zod/mini';
 import { lookAtBody } from '../../src/flags/breaches.ts';
 import { AlphaCreateBody } from '../../src/gateway/alpha/create.ts';
 import { ListAssetsBody, ListGroupsBody } from '../../src/gateway/asset/list.ts';
@@ -13,7 +13,7 @@ import { GammaCreateBody } from '../../src/gateway/gamma/create.ts';
 import { ImageEditBody, ImageGenerateBody } from '../../src/gateway/image/create.ts';
 import * as examples from './rule-examples.ts';
 
-const bodies: [name: string, schema: z.ZodType, of: Readonly<Record<string, examples.RuleExample>>][] = [
+const bodies: [name: string, schema: z.ZodMiniType, of: Readonly<Record<string, examples.RuleExample>>][] = [
   ['alpha', AlphaCreateBody, examples.alphaRuleExamples],
   ['beta, text', BetaTextBody, examples.betaTextRuleExamples],
   ['beta, turbo', BetaTurboBody, examples.betaTurboRuleExamples],
@@ -34,7 +34,7 @@ const bodies: [name: string, schema: z.ZodType, of: Readonly<Record<string, exam
 const always = ['beta.body-not-shown'];
 
 /** The names of the rules that a body breaks, or is told of. */
-const namesIn = (schema: z.ZodType, body: unknown): { broken: unknown[]; odd: string[] } => {
+const namesIn = (schema: z.ZodMiniType, body: unknown): { broken: unknown[]; odd: string[] } => {
   const issues = schema.safeParse(body, { error: inOurWords }).error?.issues ?? [];
   const broken = issues.map((issue) => (issue.code === 'custom' ? issue.params?.rule : issue.message));
   const odd = issues.length > 0 ? [] : oddities(schema, body).map(({ rule }) => rule.name);

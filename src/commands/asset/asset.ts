@@ -1,7 +1,8 @@
 import { findAsset } from '../../assets/create-once.ts';
 import { defineCommand, type Outcome, ShownRequest } from '../../command.ts';
 import { usage } from '../../errors.ts';
-import { fromField, on } from '../../flags/flag.ts';
+import { fromField } from '../../flags/body-flags.ts';
+import { on } from '../../flags/flag.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
 import {
   CreateAssetBody,

@@ -3,7 +3,7 @@ import { findGroup } from '../../assets/create-once.ts';
 import { defineCommand, type Outcome, ShownRequest } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError } from '../../errors.ts';
-import { fromField } from '../../flags/flag.ts';
+import { fromField } from '../../flags/body-flags.ts';
 import {
   CreateGroupBody,
   createGroup,

@@ -1,13 +1,15 @@
-import type * as z from 'zod';
+import type * as z from 'zod/mini';
 import { askLibrary } from '../../assets/ask-library.ts';
 import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError, Interrupted, usage } from '../../errors.ts';
+import { fromField } from '../../flags/body-flags.ts';
 import { breachesOf, refuseOrWarn } from '../../flags/breaches.ts';
-import { type Flag, flagName, fromField, list, whole } from '../../flags/flag.ts';
+import { type Flag, flagName, list, whole } from '../../flags/flag.ts';
 import { applySets, baseBody, type JsonObject } from '../../flags/json-body.ts';
 import { IdBody } from '../../gateway/asset/actions.ts';
 import { bareId, canonical, LibraryId, projectField } from '../../gateway/asset/fields.ts';
+import { helpOf } from '../../gateway/body.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Reply, RequestInput } from '../../http/client.ts';
 import { fieldLines, leavesOf } from '../../io/layout.ts';
@@ -86,7 +88,7 @@ export const typedFields = (
  * Makes bodies of library requests: --body (read once), what was typed over it, --set over both, and what is implied. Each is
  * checked: throws `usage` for a breach of a documented rule, unless --no-validate turns it into a warning.
  */
-export async function bodyMaker(schema: z.ZodType, ctx: Context) {
+export async function bodyMaker(schema: z.ZodMiniType, ctx: Context) {
   const { globals, io } = ctx;
   const base = await baseBody(ctx);
   const flagOf = (path: readonly PropertyKey[]): string | undefined => {
@@ -188,13 +190,13 @@ export const idFlag = (field: Parameters<typeof fromField>[0]): Flag<string> => 
 });
 
 export const idListFlag = (field: Parameters<typeof fromField>[0]): Flag<readonly string[]> => ({
-  ...list('ID', field.description ?? ''),
+  ...list('ID', helpOf(field)),
   parse: (raw) => [bareId(raw)],
 });
 
 /** A flag for a whole number; its limits are the schema's. */
 export const countFlag = (field: Parameters<typeof fromField>[0]): Flag<number> =>
-  whole('N', field.description ?? '', { hint: field.description });
+  whole('N', helpOf(field), { hint: helpOf(field) });
 
 /** A record that was looked up. */
 export interface SeenRecord {

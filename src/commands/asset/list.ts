@@ -2,8 +2,9 @@ import { askLibrary } from '../../assets/ask-library.ts';
 import { defineCommand, type Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError, shellQuote, usage } from '../../errors.ts';
+import { fromField } from '../../flags/body-flags.ts';
 import { breachesOf, refuseOrWarn } from '../../flags/breaches.ts';
-import { type FlagValues, flagName, fromField, list as listFlag, on } from '../../flags/flag.ts';
+import { type FlagValues, flagName, list as listFlag, on } from '../../flags/flag.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
 import { resultOf } from '../../gateway/asset/envelope.ts';
 import { assetStatuses, DEFAULT_GROUP_TYPE, groupTypes } from '../../gateway/asset/fields.ts';
@@ -18,6 +19,7 @@ import {
   restList,
 } from '../../gateway/asset/list.ts';
 import { type Asset, type AssetGroup, readAsset } from '../../gateway/asset/record.ts';
+import { helpOf } from '../../gateway/body.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Reply } from '../../http/client.ts';
 import { oneLine } from '../../io/escape.ts';
@@ -57,7 +59,7 @@ const { limit, ...otherFlags } = listFlags;
 const flags = {
   ...otherFlags,
   ...actionProjectFlag,
-  status: listFlag('STATUS', shape.Filter.shape.Statuses.description ?? '', { choices: assetStatuses }),
+  status: listFlag('STATUS', helpOf(shape.Filter.shape.Statuses), { choices: assetStatuses }),
   sortBy: fromField(shape.SortBy),
   limit,
   rest: on('ask by the REST alias: newest first, with --name, --status, --limit and --offset'),

@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { field, isDataUri, isWebUrl, type ObjectMaker, requiredField, withRules, words } from '../body.ts';
 import { contentFlags, contentItem } from '../content.ts';
 import type { Endpoint } from '../endpoint.ts';
@@ -24,14 +24,14 @@ const assetUri = /^asset:\/\/[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 function mediaUrl(modality: Modality) {
   const base64 = modality !== 'video';
   const forms = `${base64 ? 'a URL, a Base64 data URI' : 'a URL'} or asset://ID`;
-  return z
-    .string()
-    .refine((url) => isWebUrl(url) || assetUri.test(url) || (base64 && isDataUri(url, modality)), {
+  return z.string().check(
+    z.refine((url) => isWebUrl(url) || assetUri.test(url) || (base64 && isDataUri(url, modality)), {
       error: ({ input }) =>
         /^[\w.-]{1,128}$/.test(String(input))
           ? `a bare asset ID is rejected: write asset://${input}`
           : `not ${forms} (${base64 ? `${modality}s` : `${modality}s are sent by address only`})`,
-    });
+    }),
+  );
 }
 
 const textItem = (object: ObjectMaker) => object({ type: z.literal('text'), text: words() });
@@ -43,7 +43,7 @@ const only25 =
 
 export const alphaFields = (object: ObjectMaker) =>
   object({
-    model: requiredField(z.string().min(1, 'is empty'), 'model ID, or short', {
+    model: requiredField(z.string().check(z.minLength(1, 'is empty')), 'model ID, or short', {
       short: 'm',
       value: 'MODEL',
       choices: Object.values(alphaModels).map((model) => model.short),
@@ -52,7 +52,7 @@ export const alphaFields = (object: ObjectMaker) =>
     content: requiredField(
       z
         .array(contentItem(object, textItem(object), mediaUrl))
-        .min(1, 'a prompt or at least one image, video or audio is needed'),
+        .check(z.minLength(1, 'a prompt or at least one image, video or audio is needed')),
       'the prompt and its media',
       {
         items: contentFlags(
@@ -94,7 +94,9 @@ export const alphaFields = (object: ObjectMaker) =>
       row: 'task types',
     }),
     tools: field(
-      z.array(object({ type: z.literal('web_search') })).length(1, 'one item, {"type":"web_search"}'),
+      z
+        .array(object({ type: z.literal('web_search') }))
+        .check(z.length(1, 'one item, {"type":"web_search"}')),
       'let the model search the web (2.0, prompt only)',
       { flag: 'webSearch', sets: [{ type: 'web_search' }] },
     ),

@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import type { Endpoint } from '../endpoint.ts';
 import { HOUR_MS } from '../limits.ts';
 import { amountOf, ofTask, readTaskError, type TaskFamily, TaskId, type TaskOutput } from '../task.ts';
@@ -11,19 +11,21 @@ export const ALPHA_MAX_DOWNLOADS = 100;
 
 /** The create reply ("Create response fields"), read loosely: what counts is the task's ID. */
 export const AlphaCreateReply = z
-  .looseObject({ id: TaskId.optional(), task_id: TaskId.optional(), status: z.unknown().optional() })
-  .refine((reply) => reply.task_id ?? reply.id, { error: 'the reply names no task' });
+  .looseObject({ id: z.optional(TaskId), task_id: z.optional(TaskId), status: z.optional(z.unknown()) })
+  .check(z.refine((reply) => reply.task_id ?? reply.id, { error: 'the reply names no task' }));
 
 const AlphaTask = z.looseObject({
-  status: z.unknown().optional(),
-  progress: z.unknown().optional(),
-  duration: z.unknown().optional(),
-  usage: z.looseObject({ total_tokens: z.unknown().optional() }).optional().catch(undefined),
-  content: z
-    .looseObject({ video_url: z.unknown().optional(), last_frame_url: z.unknown().optional() })
-    .optional()
-    .catch(undefined),
-  error: z.unknown().optional(),
+  status: z.optional(z.unknown()),
+  progress: z.optional(z.unknown()),
+  duration: z.optional(z.unknown()),
+  usage: z.catch(z.optional(z.looseObject({ total_tokens: z.optional(z.unknown()) })), undefined),
+  content: z.catch(
+    z.optional(
+      z.looseObject({ video_url: z.optional(z.unknown()), last_frame_url: z.optional(z.unknown()) }),
+    ),
+    undefined,
+  ),
+  error: z.optional(z.unknown()),
 });
 
 export const alphaTasksPath = '/api/v3/contents/generations/tasks';

@@ -1,5 +1,5 @@
-import * as z from 'zod';
-import { type ObjectMaker, withRules } from '../body.ts';
+import * as z from 'zod/mini';
+import { described, type ObjectMaker, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { actionEndpoint, EmptyResult, envelopeOf } from './envelope.ts';
 import {
@@ -19,23 +19,25 @@ import { assetUrlBreach } from './url.ts';
 
 // Creating, reading, renaming and deleting one asset ("Asset library actions", "REST aliases").
 
-const publicUrl = z.string().superRefine((address, ctx) => {
-  const breach = assetUrlBreach(address);
-  if (breach !== undefined) ctx.addIssue({ code: 'custom', message: breach });
-});
+const publicUrl = z.string().check(
+  z.superRefine((address, ctx) => {
+    const breach = assetUrlBreach(address);
+    if (breach !== undefined) ctx.addIssue({ code: 'custom', message: breach });
+  }),
+);
 
 const createAssetFields = (object: ObjectMaker) =>
   object({
-    GroupId: LibraryId.describe('asset group that it goes into'),
-    URL: publicUrl.describe('public http:// or https:// address of one file'),
-    AssetType: anyCase(assetTypes).describe("what the file is (default: what the URL's ending says)"),
-    Name: wordsUpTo(MAX_NAME).describe(`name to find it by in lists, up to ${MAX_NAME} characters`),
+    GroupId: described(LibraryId, 'asset group that it goes into'),
+    URL: described(publicUrl, 'public http:// or https:// address of one file'),
+    AssetType: described(anyCase(assetTypes), "what the file is (default: what the URL's ending says)"),
+    Name: described(wordsUpTo(MAX_NAME), `name to find it by in lists, up to ${MAX_NAME} characters`),
     ProjectName: projectField,
   });
 const updateAssetFields = (object: ObjectMaker) =>
   object({
     Id: LibraryId,
-    Name: textUpTo(MAX_NAME).optional().describe(`new name, up to ${MAX_NAME} characters`),
+    Name: described(z.optional(textUpTo(MAX_NAME)), `new name, up to ${MAX_NAME} characters`),
     ProjectName: projectField,
   });
 const idFields = (object: ObjectMaker) => object({ Id: LibraryId, ProjectName: projectField });
@@ -73,22 +75,25 @@ export const restAsset: Endpoint<Asset> = {
 
 const createGroupFields = (object: ObjectMaker) =>
   object({
-    Name: wordsUpTo(MAX_NAME).describe(`name of the group, up to ${MAX_NAME} characters`),
-    Description: textUpTo(MAX_DESCRIPTION)
-      .optional()
-      .describe(`what it is for, up to ${MAX_DESCRIPTION} characters`),
-    GroupType: anyCase(groupTypes)
-      .optional()
-      .describe(`what kind of assets it holds (the service: ${DEFAULT_GROUP_TYPE})`),
+    Name: described(wordsUpTo(MAX_NAME), `name of the group, up to ${MAX_NAME} characters`),
+    Description: described(
+      z.optional(textUpTo(MAX_DESCRIPTION)),
+      `what it is for, up to ${MAX_DESCRIPTION} characters`,
+    ),
+    GroupType: described(
+      z.optional(anyCase(groupTypes)),
+      `what kind of assets it holds (the service: ${DEFAULT_GROUP_TYPE})`,
+    ),
     ProjectName: projectField,
   });
 const updateGroupFields = (object: ObjectMaker) =>
   object({
     Id: LibraryId,
-    Name: wordsUpTo(MAX_NAME).optional().describe(`new name, up to ${MAX_NAME} characters`),
-    Description: textUpTo(MAX_DESCRIPTION)
-      .optional()
-      .describe(`new description, up to ${MAX_DESCRIPTION} characters`),
+    Name: described(z.optional(wordsUpTo(MAX_NAME)), `new name, up to ${MAX_NAME} characters`),
+    Description: described(
+      z.optional(textUpTo(MAX_DESCRIPTION)),
+      `new description, up to ${MAX_DESCRIPTION} characters`,
+    ),
     ProjectName: projectField,
   });
 

@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import type { Endpoint, Resend } from '../endpoint.ts';
 import { type GatewayErrorFacts, readGatewayError } from '../gateway-error.ts';
 
@@ -28,22 +28,22 @@ const refusal = (reply: unknown): GatewayErrorFacts | undefined =>
   Failed.safeParse(reply).success ? readGatewayError(reply) : undefined;
 
 /** An envelope whose `Result` has this shape, or that refuses. */
-export const envelopeOf = (result: z.ZodType) =>
-  z
-    .unknown()
-    .refine(
+export const envelopeOf = (result: z.ZodMiniType) =>
+  z.unknown().check(
+    z.refine(
       (reply) => refusal(reply) !== undefined || z.looseObject({ Result: result }).safeParse(reply).success,
       {
         error: 'the reply holds no such result',
       },
-    );
+    ),
+  );
 
 /** The row of an action. */
 export const actionEndpoint = (
   action: AssetAction,
   resend: Resend,
-  body: z.ZodType,
-  result: z.ZodType,
+  body: z.ZodMiniType,
+  result: z.ZodMiniType,
 ): Endpoint => ({
   name: `assets.${action}`,
   method: 'POST',
@@ -56,11 +56,11 @@ export const actionEndpoint = (
 });
 
 /** What stands in `Result`. Throws a ZodError where the reply has none of this shape. */
-export const resultOf = <T>(schema: z.ZodType<T>, reply: unknown): T =>
+export const resultOf = <T>(schema: z.ZodMiniType<T>, reply: unknown): T =>
   schema.parse((reply as { Result?: unknown } | null)?.Result);
 
 /** As `Result` of what returns nothing: an empty object, or nothing at all. */
-export const EmptyResult = z.looseObject({}).nullish();
+export const EmptyResult = z.nullish(z.looseObject({}));
 
 /** What an error of the library means: an exit kind, as the document's table of codes has it ("Errors"). */
 export type AssetErrorKind = 'rejected' | 'not_found' | 'unavailable';

@@ -1,4 +1,5 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
+import { described } from '../body.ts';
 import { codePoints, MB, type MediaLimits, mediaFormats } from '../limits.ts';
 
 // What the asset library's bodies have in common ("Asset group and asset", "Asset library actions", "Limits").
@@ -21,32 +22,38 @@ export const canonical = <const T extends string>(values: readonly T[], word: un
 
 /** A word of a set, "case-insensitive on input". */
 export const anyCase = (values: readonly string[]) =>
-  z.string().superRefine((word, ctx) => {
-    if (canonical(values, word) !== undefined) return;
-    ctx.addIssue({ code: 'custom', message: `one of ${values.join(', ')}`, params: { known: values } });
-  });
+  z.string().check(
+    z.superRefine((word, ctx) => {
+      if (canonical(values, word) !== undefined) return;
+      ctx.addIssue({ code: 'custom', message: `one of ${values.join(', ')}`, params: { known: values } });
+    }),
+  );
 
 /** A text of at most so many characters, counted as code points. */
 export const textUpTo = (max: number) =>
-  z.string().superRefine((text, ctx) => {
-    const count = codePoints(text);
-    if (count > max)
-      ctx.addIssue({ code: 'custom', message: `has ${count} characters, and may have at most ${max}` });
-  });
+  z.string().check(
+    z.superRefine((text, ctx) => {
+      const count = codePoints(text);
+      if (count > max)
+        ctx.addIssue({ code: 'custom', message: `has ${count} characters, and may have at most ${max}` });
+    }),
+  );
 
 /** As {@link textUpTo}, and not empty. */
-export const wordsUpTo = (max: number) => textUpTo(max).min(1, 'is empty');
+export const wordsUpTo = (max: number) => textUpTo(max).check(z.minLength(1, 'is empty'));
 
 const ASSET_SCHEME = /^asset:\/\//i;
 const usableId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
 /** An ID as it may be sent: bare, so that `asset://` can be put before it. */
-export const LibraryId = z.string().refine((id) => usableId.test(id), {
-  error: (issue) =>
-    ASSET_SCHEME.test(String(issue.input))
-      ? 'give the bare ID here, without asset://'
-      : 'not an ID, which has letters, digits, dots, dashes and underscores',
-});
+export const LibraryId = z.string().check(
+  z.refine((id) => usableId.test(id), {
+    error: (issue) =>
+      ASSET_SCHEME.test(String(issue.input))
+        ? 'give the bare ID here, without asset://'
+        : 'not an ID, which has letters, digits, dots, dashes and underscores',
+  }),
+);
 
 /** The ID that is meant by `ID` or `asset://ID`. */
 export const bareId = (typed: string): string => typed.replace(ASSET_SCHEME, '');
@@ -55,13 +62,10 @@ export const bareId = (typed: string): string => typed.replace(ASSET_SCHEME, '')
 export const assetIdOf = (url: string): string | undefined =>
   url.startsWith('asset://') ? url.slice('asset://'.length) : undefined;
 
-export const projectField = z
-  .string()
-  .min(1, 'is empty')
-  .optional()
-  .describe(
-    `project that it belongs to, the same for creating, querying and using it (the service: ${DEFAULT_PROJECT})`,
-  );
+export const projectField = described(
+  z.optional(z.string().check(z.minLength(1, 'is empty'))),
+  `project that it belongs to, the same for creating, querying and using it (the service: ${DEFAULT_PROJECT})`,
+);
 
 /** "Asset requirements": what a file must be to become `Active`; nothing of it can be seen from its address. */
 export const assetLimits: Readonly<Record<AssetType, MediaLimits>> = {

@@ -1,5 +1,5 @@
-import * as z from 'zod';
-import { type ObjectMaker, type Rule, withRules } from '../body.ts';
+import * as z from 'zod/mini';
+import { described, type ObjectMaker, type Rule, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { actionEndpoint } from './envelope.ts';
 import {
@@ -27,27 +27,32 @@ export const sortOrders = ['Desc', 'Asc'] as const;
 
 const from1to100 = z
   .int()
-  .refine((count) => count >= 1 && count <= LIST_MAX, { error: `give a number from 1 to ${LIST_MAX}` });
+  .check(
+    z.refine((count) => count >= 1 && count <= LIST_MAX, { error: `give a number from 1 to ${LIST_MAX}` }),
+  );
 
 const paging = {
-  SortOrder: z.enum(sortOrders).optional().describe('which comes first (the service: Desc, the newest)'),
-  MaxResults: from1to100
-    .optional()
-    .describe(`most items of one reply, 1-${LIST_MAX} (the service: ${LIST_DEFAULT})`),
-  NextToken: z
-    .string()
-    .min(1, 'is empty')
-    .optional()
-    .describe('go on where another reply ended; everything else as it was then'),
-  PageNumber: z.int().min(1, 'pages are counted from 1').optional().describe('page by number, from 1'),
-  PageSize: from1to100.optional().describe(`items on a page, 1-${LIST_MAX}`),
+  SortOrder: described(z.optional(z.enum(sortOrders)), 'which comes first (the service: Desc, the newest)'),
+  MaxResults: described(
+    z.optional(from1to100),
+    `most items of one reply, 1-${LIST_MAX} (the service: ${LIST_DEFAULT})`,
+  ),
+  NextToken: described(
+    z.optional(z.string().check(z.minLength(1, 'is empty'))),
+    'go on where another reply ended; everything else as it was then',
+  ),
+  PageNumber: described(
+    z.optional(z.int().check(z.gte(1, 'pages are counted from 1'))),
+    'page by number, from 1',
+  ),
+  PageSize: described(z.optional(from1to100), `items on a page, 1-${LIST_MAX}`),
   ProjectName: projectField,
 };
 
 const filter = {
-  GroupType: anyCase(groupTypes).describe(`what kind of groups is meant (default ${DEFAULT_GROUP_TYPE})`),
-  Name: textUpTo(MAX_NAME).optional().describe(`whose name has this in it, up to ${MAX_NAME} characters`),
-  GroupIds: z.array(LibraryId).optional().describe('only of this group'),
+  GroupType: described(anyCase(groupTypes), `what kind of groups is meant (default ${DEFAULT_GROUP_TYPE})`),
+  Name: described(z.optional(textUpTo(MAX_NAME)), `whose name has this in it, up to ${MAX_NAME} characters`),
+  GroupIds: described(z.optional(z.array(LibraryId)), 'only of this group'),
 };
 
 interface Paged {
@@ -101,15 +106,15 @@ const listAssetsFields = (object: ObjectMaker) =>
   object({
     Filter: object({
       ...filter,
-      Statuses: z.array(z.enum(assetStatuses)).optional().describe('only assets in this state'),
+      Statuses: described(z.optional(z.array(z.enum(assetStatuses))), 'only assets in this state'),
     }),
-    SortBy: z.enum(assetSortFields).optional().describe('what to sort by (the service: CreateTime)'),
+    SortBy: described(z.optional(z.enum(assetSortFields)), 'what to sort by (the service: CreateTime)'),
     ...paging,
   });
 const listGroupsFields = (object: ObjectMaker) =>
   object({
     Filter: object(filter),
-    SortBy: z.enum(groupSortFields).optional().describe('what to sort by (the service: CreateTime)'),
+    SortBy: described(z.optional(z.enum(groupSortFields)), 'what to sort by (the service: CreateTime)'),
     ...paging,
   });
 
@@ -117,15 +122,15 @@ const listGroupsFields = (object: ObjectMaker) =>
 export const [ListAssetsBody, ListAssetsStrictBody] = withRules(listAssetsFields, pagingRules);
 export const [ListGroupsBody, ListGroupsStrictBody] = withRules(listGroupsFields, pagingRules);
 
-const pageOf = <I extends z.ZodType>(item: I) =>
+const pageOf = <I extends z.ZodMiniType>(item: I) =>
   z.looseObject({
     // An empty list may come as null; a reply without one is no word that there is nothing.
-    Items: z
-      .array(item)
-      .nullable()
-      .transform((items) => items ?? []),
-    NextToken: z.string().nullish(),
-    TotalCount: z.number().nullish(),
+    Items: z.pipe(
+      z.nullable(z.array(item)),
+      z.transform((items) => items ?? []),
+    ),
+    NextToken: z.nullish(z.string()),
+    TotalCount: z.nullish(z.number()),
   });
 /** `Result` of a list. */
 export const AssetPage = pageOf(Asset);
@@ -145,29 +150,29 @@ export const REST_LIST_DEFAULT = 20;
 
 /** Query parameters of `GET /api/assets`, as they are typed and sent: texts. */
 export const RestListQuery = z.strictObject({
-  name: z.string().optional(),
-  status: z.enum(assetStatuses).optional(),
-  limit: z
-    .string()
-    .refine((text) => /^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= LIST_MAX, {
-      error: `give a number from 1 to ${LIST_MAX}`,
-    })
-    .optional(),
-  offset: z
-    .string()
-    .regex(/^\d{1,9}$/, 'give a whole number from 0 on')
-    .optional()
-    .describe('how many assets to pass over (--rest)'),
+  name: z.optional(z.string()),
+  status: z.optional(z.enum(assetStatuses)),
+  limit: z.optional(
+    z.string().check(
+      z.refine((text) => /^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= LIST_MAX, {
+        error: `give a number from 1 to ${LIST_MAX}`,
+      }),
+    ),
+  ),
+  offset: described(
+    z.optional(z.string().check(z.regex(/^\d{1,9}$/, 'give a whole number from 0 on'))),
+    'how many assets to pass over (--rest)',
+  ),
 });
 
 /** Reply of `GET /api/assets`: `data` is identical to `items`. */
 export const RestPage = z
   .looseObject({
-    items: z.array(Asset).optional(),
-    data: z.array(Asset).optional(),
-    total: z.number().nullish(),
+    items: z.optional(z.array(Asset)),
+    data: z.optional(z.array(Asset)),
+    total: z.nullish(z.number()),
   })
-  .refine((page) => page.items ?? page.data, { error: 'the reply holds no list' });
+  .check(z.refine((page) => page.items ?? page.data, { error: 'the reply holds no list' }));
 
 /** `GET /api/assets`: newest first. */
 export const restList: Endpoint = {

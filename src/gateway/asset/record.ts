@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import {
   type AssetStatus,
   type AssetType,
@@ -49,9 +49,10 @@ const states: Readonly<Record<AssetStatus, AssetView['state']>> = {
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
 
-const FailureField = z
-  .looseObject({ Code: z.unknown().optional(), Message: z.unknown().optional() })
-  .catch({});
+const FailureField = z.catch(
+  z.looseObject({ Code: z.optional(z.unknown()), Message: z.optional(z.unknown()) }),
+  {},
+);
 
 /** Reads where an asset stands ("States and transitions": `Processing`, then `Active` or `Failed`). */
 export function readAsset({ Id, Status, AssetType, Error: failure }: Asset): AssetView {

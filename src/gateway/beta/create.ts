@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import {
   field,
   fieldsOf,
@@ -32,64 +32,72 @@ import { BetaCreateReply, betaRefusal } from './task.ts';
 
 /** `settings`: every field that one of the documented endpoints has; which takes what is a rule. */
 const settings = (object: ObjectMaker) =>
-  object({
-    multi_shot: field(z.boolean(), `several shots, up to six (text; the service: yes)`, {
-      negatable: true,
-      takes: ({ multiShot }: BetaSettings) => (multiShot ? ['true', 'false'] : undefined),
-      row: 'several shots',
-      fallback: betaDefaults.multiShot,
+  z.optional(
+    object({
+      multi_shot: field(z.boolean(), `several shots, up to six (text; the service: yes)`, {
+        negatable: true,
+        takes: ({ multiShot }: BetaSettings) => (multiShot ? ['true', 'false'] : undefined),
+        row: 'several shots',
+        fallback: betaDefaults.multiShot,
+      }),
+      audio: field(z.enum(betaAudio), `sound (the service: ${betaDefaults.audio})`, {
+        takes: ({ audio }: BetaSettings) => audio,
+        row: 'audio',
+        fallback: betaDefaults.audio,
+      }),
+      resolution: field(z.enum(betaResolutions), 'output resolution', {
+        takes: ({ resolutions }: BetaSettings) => resolutions,
+        row: 'resolutions',
+        fallback: betaDefaults.resolution,
+      }),
+      aspect_ratio: field(z.enum(betaAspectRatios), 'output aspect ratio', {
+        flag: 'ratio',
+        takes: ({ aspectRatios }: BetaSettings) => aspectRatios,
+        row: 'ratios',
+        fallback: betaDefaults.aspectRatio,
+      }),
+      duration: field(z.int(), 'length in seconds', {
+        value: 'SECONDS',
+        takes: ({ durationS }: BetaSettings) => durationS,
+        row: 'duration',
+        fallback: BETA_DEFAULT_DURATION_S,
+      }),
     }),
-    audio: field(z.enum(betaAudio), `sound (the service: ${betaDefaults.audio})`, {
-      takes: ({ audio }: BetaSettings) => audio,
-      row: 'audio',
-      fallback: betaDefaults.audio,
-    }),
-    resolution: field(z.enum(betaResolutions), 'output resolution', {
-      takes: ({ resolutions }: BetaSettings) => resolutions,
-      row: 'resolutions',
-      fallback: betaDefaults.resolution,
-    }),
-    aspect_ratio: field(z.enum(betaAspectRatios), 'output aspect ratio', {
-      flag: 'ratio',
-      takes: ({ aspectRatios }: BetaSettings) => aspectRatios,
-      row: 'ratios',
-      fallback: betaDefaults.aspectRatio,
-    }),
-    duration: field(z.int(), 'length in seconds', {
-      value: 'SECONDS',
-      takes: ({ durationS }: BetaSettings) => durationS,
-      row: 'duration',
-      fallback: BETA_DEFAULT_DURATION_S,
-    }),
-  }).optional();
+  );
 
 /** `options`, the same on every documented endpoint. */
 const options = (object: ObjectMaker) =>
-  object({
-    callback_url: field(
-      z.string().refine(isWebUrl, { error: 'not a URL (https://host/path)' }),
-      'where the gateway reports changes of status; auto: your running gw listen',
-      { value: 'URL|auto' },
-    ),
-    // `GET /tasks` takes several of them with commas between.
-    external_task_id: field(
-      z
-        .string()
-        .min(1, 'an external ID is not empty')
-        .regex(
-          /^[^,\s\p{Cc}]*$/u,
-          'an external ID has no comma and no white space, or it could not be asked for',
-        ),
-      "your own ID of the task, unique in the account (default: the job's, gw-…)",
-      { value: 'ID', flag: 'externalId' },
-    ),
-    watermark_info: object({
-      enabled: field(z.boolean(), 'a watermarked result beside the clean one', {
-        flag: 'watermark',
-        negatable: true,
-      }),
-    }).optional(),
-  }).optional();
+  z.optional(
+    object({
+      callback_url: field(
+        z.string().check(z.refine(isWebUrl, { error: 'not a URL (https://host/path)' })),
+        'where the gateway reports changes of status; auto: your running gw listen',
+        { value: 'URL|auto' },
+      ),
+      // `GET /tasks` takes several of them with commas between.
+      external_task_id: field(
+        z
+          .string()
+          .check(
+            z.minLength(1, 'an external ID is not empty'),
+            z.regex(
+              /^[^,\s\p{Cc}]*$/u,
+              'an external ID has no comma and no white space, or it could not be asked for',
+            ),
+          ),
+        "your own ID of the task, unique in the account (default: the job's, gw-…)",
+        { value: 'ID', flag: 'externalId' },
+      ),
+      watermark_info: z.optional(
+        object({
+          enabled: field(z.boolean(), 'a watermarked result beside the clean one', {
+            flag: 'watermark',
+            negatable: true,
+          }),
+        }),
+      ),
+    }),
+  );
 
 const textFields = (object: ObjectMaker) =>
   object({ prompt: words(), settings: settings(object), options: options(object) });
@@ -102,19 +110,21 @@ export type BetaTextBody = z.infer<ReturnType<typeof textFields>>;
 
 // Shorter than any picture is more likely an ID or a file name.
 const isBareImage = (text: string) => text.length >= 64 && isBase64(text);
-const imageUrl = z
-  .string()
-  .refine((url) => isWebUrl(url) || isDataUri(url, 'image', ['jpeg', 'jpg', 'png']) || isBareImage(url), {
+const imageUrl = z.string().check(
+  z.refine((url) => isWebUrl(url) || isDataUri(url, 'image', ['jpeg', 'jpg', 'png']) || isBareImage(url), {
     error: 'not a URL, or a JPG or PNG in Base64',
-  });
-const videoUrl = z.string().refine(isWebUrl, { error: 'not a URL (videos are sent by address only)' });
-const Id = z.string().regex(/^[^\s@]+$/, 'an ID is not empty, without white space and @');
+  }),
+);
+const videoUrl = z
+  .string()
+  .check(z.refine(isWebUrl, { error: 'not a URL (videos are sent by address only)' }));
+const Id = z.string().check(z.regex(/^[^\s@]+$/, 'an ID is not empty, without white space and @'));
 
 function o1Item(object: ObjectMaker) {
   const image = <T extends string>(type: T) =>
-    object({ type: z.literal(type), url: imageUrl, id: Id.optional() });
+    object({ type: z.literal(type), url: imageUrl, id: z.optional(Id) });
   const video = <T extends string>(type: T) =>
-    object({ type: z.literal(type), url: videoUrl, id: Id.optional() });
+    object({ type: z.literal(type), url: videoUrl, id: z.optional(Id) });
   return z.discriminatedUnion('type', [
     object({ type: z.literal('prompt'), text: words() }),
     image('first_frame'),
@@ -122,7 +132,7 @@ function o1Item(object: ObjectMaker) {
     image('refer_image'),
     video('feature_video'),
     video('base_video'),
-    object({ type: z.literal('element'), id: Id, element_id: z.string().min(1, 'is empty') }),
+    object({ type: z.literal('element'), id: Id, element_id: z.string().check(z.minLength(1, 'is empty')) }),
   ]);
 }
 
@@ -142,7 +152,9 @@ const item = (
 const o1Fields = (object: ObjectMaker) =>
   object({
     contents: requiredField(
-      z.array(o1Item(object)).min(1, 'a prompt or at least one image, video or element is needed'),
+      z
+        .array(o1Item(object))
+        .check(z.minLength(1, 'a prompt or at least one image, video or element is needed')),
       'the prompt and its references',
       {
         items: {
@@ -211,16 +223,16 @@ export const [BetaOpenBody] = withRules((object) => object({}), openRules);
 /** A create endpoint and the variant that it is the endpoint of. */
 export interface BetaCreate extends Endpoint {
   readonly variant: BetaVariant;
-  readonly body: z.ZodType;
+  readonly body: z.ZodMiniType;
   /** As {@link body}, refusing fields that the document does not list. */
-  readonly strictBody: z.ZodType;
+  readonly strictBody: z.ZodMiniType;
 }
 
 const row = (
   name: string,
   variant: BetaVariant,
-  body: z.ZodType = BetaOpenBody,
-  strictBody: z.ZodType = body,
+  body: z.ZodMiniType = BetaOpenBody,
+  strictBody: z.ZodMiniType = body,
 ): BetaCreate => ({
   name: `beta.create.${name}`,
   method: 'POST',

@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { type ObjectMaker, type Rule, whole, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { BetaTask, betaRefusal, betaTasksPath, isBetaSuccess } from './task.ts';
@@ -11,7 +11,7 @@ export const BETA_LIST_MAX = 500;
 /** Tasks on a page where `limit` is left out. */
 export const BETA_LIST_DEFAULT = 100;
 
-const UnixMs = z.string().regex(/^\d{1,15}$/, 'Unix milliseconds, as a text');
+const UnixMs = z.string().check(z.regex(/^\d{1,15}$/, 'Unix milliseconds, as a text'));
 
 /** What each key of a filter may be compared with. */
 export const betaFilters = { status: betaStatuses, product_type: betaProductTypes } as const;
@@ -20,18 +20,18 @@ const filterKeys = Object.keys(betaFilters) as FilterKey[];
 
 const listFields = (object: ObjectMaker) =>
   object({
-    start_time: UnixMs.optional(),
-    end_time: UnixMs.optional(),
-    cursor: z.string().min(1, 'is empty').optional(),
-    limit: whole({ min: 1, max: BETA_LIST_MAX }, `give a number from 1 to ${BETA_LIST_MAX}`).optional(),
-    filters: z
-      .array(
+    start_time: z.optional(UnixMs),
+    end_time: z.optional(UnixMs),
+    cursor: z.optional(z.string().check(z.minLength(1, 'is empty'))),
+    limit: z.optional(whole({ min: 1, max: BETA_LIST_MAX }, `give a number from 1 to ${BETA_LIST_MAX}`)),
+    filters: z.optional(
+      z.array(
         object({
           key: z.enum(filterKeys),
-          values: z.array(z.string()).min(1, 'at least one value is needed'),
+          values: z.array(z.string()).check(z.minLength(1, 'at least one value is needed')),
         }),
-      )
-      .optional(),
+      ),
+    ),
   });
 
 /** Twelve digits of milliseconds are in 1973: anything shorter was meant in seconds, or as a year. */
@@ -80,33 +80,37 @@ export const [BetaListBody, BetaListStrictBody] = withRules(listFields, listRule
 export type BetaListBody = z.infer<ReturnType<typeof listFields>>;
 
 /** One page: its records, and how to ask for the next. */
-export const BetaPage = z
-  .looseObject({
-    code: z.unknown().optional(),
-    // Servers write an empty list as null too.
-    data: z
-      .looseObject({
-        result: z
-          .array(BetaTask)
-          .nullable()
-          .transform((result) => result ?? []),
-        next_cursor: z.string().nullish(),
-        has_more: z.boolean().nullish(),
-      })
-      .nullable(),
-  })
-  .refine(({ data, ...reply }) => data !== null || isBetaSuccess(reply), {
-    error: 'the reply holds no page of tasks',
-  })
-  .transform(({ data }) => ({ data: data ?? { result: [], next_cursor: null, has_more: false } }));
+export const BetaPage = z.pipe(
+  z
+    .looseObject({
+      code: z.optional(z.unknown()),
+      // Servers write an empty list as null too.
+      data: z.nullable(
+        z.looseObject({
+          result: z.pipe(
+            z.nullable(z.array(BetaTask)),
+            z.transform((result) => result ?? []),
+          ),
+          next_cursor: z.nullish(z.string()),
+          has_more: z.nullish(z.boolean()),
+        }),
+      ),
+    })
+    .check(
+      z.refine(({ data, ...reply }) => data !== null || isBetaSuccess(reply), {
+        error: 'the reply holds no page of tasks',
+      }),
+    ),
+  z.transform(({ data }) => ({ data: data ?? { result: [], next_cursor: null, has_more: false } })),
+);
 export type BetaPage = z.infer<typeof BetaPage>;
 
 /** A refusal has no page. */
-const BetaListReply = z
-  .unknown()
-  .refine((reply) => betaRefusal(reply) !== undefined || BetaPage.safeParse(reply).success, {
+const BetaListReply = z.unknown().check(
+  z.refine((reply) => betaRefusal(reply) !== undefined || BetaPage.safeParse(reply).success, {
     error: 'the reply holds no page of tasks',
-  });
+  }),
+);
 
 export const betaList: Endpoint = {
   name: 'beta.list',

@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import type { Endpoint } from '../endpoint.ts';
 import { type GatewayErrorFacts, readGatewayError } from '../gateway-error.ts';
 import { HOUR_MS } from '../limits.ts';
@@ -16,24 +16,24 @@ import { BETA_DEFAULT_DURATION_S, betaDefaults } from './modes.ts';
 // Family B as it is followed ("Family B video task", "Query by ID"): apart from the create bodies, so that a look at a
 // task does not load them.
 
-const CreatedTask = z.looseObject({ data: z.looseObject({ id: TaskId, status: z.unknown().optional() }) });
+const CreatedTask = z.looseObject({ data: z.looseObject({ id: TaskId, status: z.optional(z.unknown()) }) });
 
 /** The create reply: a refusal, or one that names a task; anything else leaves open what became of the request. */
-export const BetaCreateReply = z
-  .unknown()
-  .refine((reply) => betaRefusal(reply) !== undefined || CreatedTask.safeParse(reply).success, {
+export const BetaCreateReply = z.unknown().check(
+  z.refine((reply) => betaRefusal(reply) !== undefined || CreatedTask.safeParse(reply).success, {
     error: 'the reply names no task',
-  });
+  }),
+);
 
 /** A task record; what is read of `outputs` and `billing` is looked at item by item. */
 export const BetaTask = z.looseObject({
-  id: z.union([z.string(), z.number()]).optional(),
-  status: z.unknown().optional(),
-  message: z.unknown().optional(),
-  external_id: z.unknown().optional(),
-  create_time: z.unknown().optional(),
-  outputs: z.unknown().optional(),
-  billing: z.unknown().optional(),
+  id: z.optional(z.union([z.string(), z.number()])),
+  status: z.optional(z.unknown()),
+  message: z.optional(z.unknown()),
+  external_id: z.optional(z.unknown()),
+  create_time: z.optional(z.unknown()),
+  outputs: z.optional(z.unknown()),
+  billing: z.optional(z.unknown()),
 });
 
 const TasksReply = z.looseObject({ data: z.array(BetaTask) });
@@ -43,11 +43,11 @@ const recordsAsTheyCame = (reply: unknown): readonly unknown[] =>
   (reply as { readonly data: readonly unknown[] }).data;
 
 /** A refusal, or a list of records. */
-const BetaTasksReply = z
-  .unknown()
-  .refine((reply) => betaRefusal(reply) !== undefined || TasksReply.safeParse(reply).success, {
+const BetaTasksReply = z.unknown().check(
+  z.refine((reply) => betaRefusal(reply) !== undefined || TasksReply.safeParse(reply).success, {
     error: 'the reply holds no list of tasks',
-  });
+  }),
+);
 
 export const betaTasksPath = '/tasks';
 
@@ -169,24 +169,24 @@ export const betaFamily: TaskFamily = {
 // What a record of family B offers and what it cost ("Output items by `type`", "Billing items").
 
 const OutputItem = z.looseObject({
-  type: z.unknown().optional(),
-  url: z.unknown().optional(),
-  watermark_url: z.unknown().optional(),
-  duration: z.unknown().optional(),
-  mp3_url: z.unknown().optional(),
-  wav_url: z.unknown().optional(),
+  type: z.optional(z.unknown()),
+  url: z.optional(z.unknown()),
+  watermark_url: z.optional(z.unknown()),
+  duration: z.optional(z.unknown()),
+  mp3_url: z.optional(z.unknown()),
+  wav_url: z.optional(z.unknown()),
 });
 
 const BillingItem = z.looseObject({
-  charge_type: z.unknown().optional(),
-  cash_type: z.unknown().optional(),
-  amount: z.unknown().optional(),
-  currency: z.unknown().optional(),
-  package_type: z.unknown().optional(),
+  charge_type: z.optional(z.unknown()),
+  cash_type: z.optional(z.unknown()),
+  amount: z.optional(z.unknown()),
+  currency: z.optional(z.unknown()),
+  package_type: z.optional(z.unknown()),
 });
 
 /** The items of a list that fit; anything else in it, or in its place, is left to the record as it came. */
-const itemsOf = <T>(schema: z.ZodType<T>, value: unknown): T[] =>
+const itemsOf = <T>(schema: z.ZodMiniType<T>, value: unknown): T[] =>
   (Array.isArray(value) ? value : []).flatMap((item) => {
     const parsed = schema.safeParse(item);
     return parsed.success ? [parsed.data] : [];

@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { isImageUrl, type ObjectMaker, type Rule, valueAt, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { ChatErrorReply } from '../gateway-error.ts';
@@ -16,11 +16,11 @@ function chatBody(object: ObjectMaker) {
     object({
       type: z.literal('image_url'),
       image_url: object({
-        url: z.string().refine(isImageUrl, { error: 'an image is given by URL or Base64 data URL' }),
+        url: z.string().check(z.refine(isImageUrl, { error: 'an image is given by URL or Base64 data URL' })),
       }),
     }),
   ]);
-  const content = z.union([z.string(), z.array(part).min(1, 'a message needs content')], {
+  const content = z.union([z.string(), z.array(part).check(z.minLength(1, 'a message needs content'))], {
     error: 'content is a text, or a list of text and image_url parts',
   });
   const toolCall = object({
@@ -33,43 +33,49 @@ function chatBody(object: ObjectMaker) {
     object({ role: z.literal('user'), content }),
     object({
       role: z.literal('assistant'),
-      content: content.nullish(),
-      tool_calls: z.array(toolCall).optional(),
+      content: z.nullish(content),
+      tool_calls: z.optional(z.array(toolCall)),
     }),
-    object({ role: z.literal('tool'), tool_call_id: z.string().min(1), content }),
+    object({ role: z.literal('tool'), tool_call_id: z.string().check(z.minLength(1)), content }),
   ]);
   return object({
-    model: z.string().min(1),
-    messages: z.array(message).min(1, 'a conversation has at least one message'),
-    temperature: z.number().optional(),
-    max_completion_tokens: z.int().min(1, 'at least 1 token').optional(),
-    max_tokens: z.int().min(1, 'at least 1 token').optional(),
-    stream: z.boolean().optional(),
+    model: z.string().check(z.minLength(1)),
+    messages: z.array(message).check(z.minLength(1, 'a conversation has at least one message')),
+    temperature: z.optional(z.number()),
+    max_completion_tokens: z.optional(z.int().check(z.gte(1, 'at least 1 token'))),
+    max_tokens: z.optional(z.int().check(z.gte(1, 'at least 1 token'))),
+    stream: z.optional(z.boolean()),
     // Not shown in the document; the public shape's way to have the figures in a stream (`--usage`).
-    stream_options: object({ include_usage: z.boolean().optional() }).optional(),
-    tools: z
-      .array(
+    stream_options: z.optional(object({ include_usage: z.optional(z.boolean()) })),
+    tools: z.optional(
+      z.array(
         object({
           type: z.literal('function'),
           function: object({
-            name: z.string().min(1),
-            description: z.string().optional(),
-            parameters: z.looseObject({}).optional(),
+            name: z.string().check(z.minLength(1)),
+            description: z.optional(z.string()),
+            parameters: z.optional(z.looseObject({})),
           }),
         }),
-      )
-      .optional(),
-    tool_choice: z.union([z.string().min(1), z.looseObject({})]).optional(),
-    response_format: z.looseObject({ type: z.string() }).optional(),
-    reasoning_effort: z.string().min(1).optional(),
-    extra_body: object({
-      geo: object({
-        thinking_config: object({
-          thinking_level: z.string().optional(),
-          include_thoughts: z.boolean().optional(),
-        }).optional(),
-      }).optional(),
-    }).optional(),
+      ),
+    ),
+    tool_choice: z.optional(z.union([z.string().check(z.minLength(1)), z.looseObject({})])),
+    response_format: z.optional(z.looseObject({ type: z.string() })),
+    reasoning_effort: z.optional(z.string().check(z.minLength(1))),
+    extra_body: z.optional(
+      object({
+        geo: z.optional(
+          object({
+            thinking_config: z.optional(
+              object({
+                thinking_level: z.optional(z.string()),
+                include_thoughts: z.optional(z.boolean()),
+              }),
+            ),
+          }),
+        ),
+      }),
+    ),
   });
 }
 

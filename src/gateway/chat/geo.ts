@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { addRules, isBase64, type ObjectMaker, type Rule, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { geoModel, thinkingLevels } from './models.ts';
@@ -13,54 +13,66 @@ const partKinds = ['text', 'inlineData', 'fileData', 'functionCall', 'functionRe
 /** The request body, loose (fields of `--set` pass) or strict (the sandbox refuses what the document does not list). */
 function geoBody(object: ObjectMaker) {
   const part = object({
-    text: z.string().optional(),
-    thought: z.boolean().optional(),
-    thoughtSignature: z.string().optional(),
-    inlineData: object({
-      mimeType: z.string().min(1),
-      data: z.string().refine(isBase64, { error: 'not Base64' }),
-    }).optional(),
-    fileData: object({ mimeType: z.string().optional(), fileUri: z.string().min(1) }).optional(),
-    functionCall: object({
-      id: z.string().optional(),
-      name: z.string().min(1),
-      args: z.looseObject({}).optional(),
-    }).optional(),
-    functionResponse: object({
-      id: z.string().optional(),
-      name: z.string().min(1),
-      response: z.looseObject({}),
-    }).optional(),
+    text: z.optional(z.string()),
+    thought: z.optional(z.boolean()),
+    thoughtSignature: z.optional(z.string()),
+    inlineData: z.optional(
+      object({
+        mimeType: z.string().check(z.minLength(1)),
+        data: z.string().check(z.refine(isBase64, { error: 'not Base64' })),
+      }),
+    ),
+    fileData: z.optional(
+      object({ mimeType: z.optional(z.string()), fileUri: z.string().check(z.minLength(1)) }),
+    ),
+    functionCall: z.optional(
+      object({
+        id: z.optional(z.string()),
+        name: z.string().check(z.minLength(1)),
+        args: z.optional(z.looseObject({})),
+      }),
+    ),
+    functionResponse: z.optional(
+      object({
+        id: z.optional(z.string()),
+        name: z.string().check(z.minLength(1)),
+        response: z.looseObject({}),
+      }),
+    ),
   });
-  const parts = z.array(part).min(1, 'a content needs at least one part');
+  const parts = z.array(part).check(z.minLength(1, 'a content needs at least one part'));
   return object({
     contents: z
       .array(
         object({
-          role: z.enum(['user', 'model'], { error: 'a content is of user or model' }).optional(),
+          role: z.optional(z.enum(['user', 'model'], { error: 'a content is of user or model' })),
           parts,
         }),
       )
-      .min(1, 'a conversation has at least one content'),
-    systemInstruction: object({ role: z.string().optional(), parts }).optional(),
-    generationConfig: object({
-      maxOutputTokens: z.int().min(1, 'at least 1 token').optional(),
-      temperature: z.number().optional(),
-      topP: z.number().optional(),
-      topK: z.number().optional(),
-      stopSequences: z.array(z.string().min(1)).optional(),
-      candidateCount: z.int().min(1, 'at least 1').optional(),
-      responseMimeType: z.string().optional(),
-      responseSchema: z.looseObject({}).optional(),
-      thinkingConfig: object({
-        thinkingLevel: z.string().optional(),
-        thinkingBudget: z.int().optional(),
-        includeThoughts: z.boolean().optional(),
-      }).optional(),
-    }).optional(),
-    tools: z.array(z.looseObject({})).optional(),
-    toolConfig: z.looseObject({}).optional(),
-    safetySettings: z.array(z.looseObject({})).optional(),
+      .check(z.minLength(1, 'a conversation has at least one content')),
+    systemInstruction: z.optional(object({ role: z.optional(z.string()), parts })),
+    generationConfig: z.optional(
+      object({
+        maxOutputTokens: z.optional(z.int().check(z.gte(1, 'at least 1 token'))),
+        temperature: z.optional(z.number()),
+        topP: z.optional(z.number()),
+        topK: z.optional(z.number()),
+        stopSequences: z.optional(z.array(z.string().check(z.minLength(1)))),
+        candidateCount: z.optional(z.int().check(z.gte(1, 'at least 1'))),
+        responseMimeType: z.optional(z.string()),
+        responseSchema: z.optional(z.looseObject({})),
+        thinkingConfig: z.optional(
+          object({
+            thinkingLevel: z.optional(z.string()),
+            thinkingBudget: z.optional(z.int()),
+            includeThoughts: z.optional(z.boolean()),
+          }),
+        ),
+      }),
+    ),
+    tools: z.optional(z.array(z.looseObject({}))),
+    toolConfig: z.optional(z.looseObject({})),
+    safetySettings: z.optional(z.array(z.looseObject({}))),
   });
 }
 
@@ -125,12 +137,12 @@ export const geoBodyFor = (model: string) => addRules(GeoBody, geoModelRules(mod
 
 /** What gw reads of a complete reply; each field is looked at again where it is used. */
 const GeoReplyObject = z.looseObject({
-  candidates: z.array(z.unknown()).optional(),
-  promptFeedback: z.unknown().optional(),
+  candidates: z.optional(z.array(z.unknown())),
+  promptFeedback: z.optional(z.unknown()),
 });
 
 /** One reply, an error in its place, or what would be the events of a stream in one list. */
-export const GeoReply = z.union([GeoReplyObject, z.array(GeoReplyObject).min(1)]);
+export const GeoReply = z.union([GeoReplyObject, z.array(GeoReplyObject).check(z.minLength(1))]);
 
 const row = {
   method: 'POST',

@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { isBase64, isWebUrl, type ObjectMaker, type Rule, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { ChatErrorReply } from '../gateway-error.ts';
@@ -17,10 +17,10 @@ function messagesBody(object: ObjectMaker) {
     source: z.discriminatedUnion('type', [
       object({
         type: z.literal('base64'),
-        media_type: z.string().regex(/^image\/[a-z0-9.+-]+$/, 'not the type of an image'),
-        data: z.string().refine(isBase64, { error: 'not Base64' }),
+        media_type: z.string().check(z.regex(/^image\/[a-z0-9.+-]+$/, 'not the type of an image')),
+        data: z.string().check(z.refine(isBase64, { error: 'not Base64' })),
       }),
-      object({ type: z.literal('url'), url: z.string().refine(isWebUrl, { error: 'not a URL' }) }),
+      object({ type: z.literal('url'), url: z.string().check(z.refine(isWebUrl, { error: 'not a URL' })) }),
     ]),
   });
   const block = z.discriminatedUnion('type', [
@@ -29,24 +29,24 @@ function messagesBody(object: ObjectMaker) {
     object({
       type: z.literal('tool_use'),
       id: z.string(),
-      name: z.string().min(1),
+      name: z.string().check(z.minLength(1)),
       input: z.looseObject({}),
     }),
     object({
       type: z.literal('tool_result'),
-      tool_use_id: z.string().min(1),
-      content: z.union([z.string(), z.array(z.discriminatedUnion('type', [text, image]))]).optional(),
-      is_error: z.boolean().optional(),
+      tool_use_id: z.string().check(z.minLength(1)),
+      content: z.optional(z.union([z.string(), z.array(z.discriminatedUnion('type', [text, image]))])),
+      is_error: z.optional(z.boolean()),
     }),
-    object({ type: z.literal('thinking'), thinking: z.string(), signature: z.string().optional() }),
+    object({ type: z.literal('thinking'), thinking: z.string(), signature: z.optional(z.string()) }),
     object({ type: z.literal('redacted_thinking'), data: z.string() }),
   ]);
-  const content = z.union([z.string(), z.array(block).min(1, 'a message needs content')], {
+  const content = z.union([z.string(), z.array(block).check(z.minLength(1, 'a message needs content'))], {
     error: 'content is a text, or a list of blocks of a known type',
   });
   return object({
-    model: z.string().min(1),
-    max_tokens: z.int().min(1, 'at least 1 token'),
+    model: z.string().check(z.minLength(1)),
+    max_tokens: z.int().check(z.gte(1, 'at least 1 token')),
     messages: z
       .array(
         object({
@@ -56,27 +56,29 @@ function messagesBody(object: ObjectMaker) {
           content,
         }),
       )
-      .min(1, 'a conversation has at least one message'),
-    system: z.union([z.string(), z.array(text)]).optional(),
-    temperature: z.number().optional(),
-    top_p: z.number().optional(),
-    top_k: z.int().optional(),
-    stop_sequences: z.array(z.string().min(1)).optional(),
-    stream: z.boolean().optional(),
-    thinking: object({
-      type: z.enum(['enabled', 'adaptive']),
-      budget_tokens: z.int().optional(),
-    }).optional(),
-    tools: z
-      .array(
+      .check(z.minLength(1, 'a conversation has at least one message')),
+    system: z.optional(z.union([z.string(), z.array(text)])),
+    temperature: z.optional(z.number()),
+    top_p: z.optional(z.number()),
+    top_k: z.optional(z.int()),
+    stop_sequences: z.optional(z.array(z.string().check(z.minLength(1)))),
+    stream: z.optional(z.boolean()),
+    thinking: z.optional(
+      object({
+        type: z.enum(['enabled', 'adaptive']),
+        budget_tokens: z.optional(z.int()),
+      }),
+    ),
+    tools: z.optional(
+      z.array(
         z.looseObject({
-          name: z.string().min(1),
-          description: z.string().optional(),
-          input_schema: z.looseObject({}).optional(),
+          name: z.string().check(z.minLength(1)),
+          description: z.optional(z.string()),
+          input_schema: z.optional(z.looseObject({})),
         }),
-      )
-      .optional(),
-    tool_choice: z.looseObject({ type: z.string() }).optional(),
+      ),
+    ),
+    tool_choice: z.optional(z.looseObject({ type: z.string() })),
   });
 }
 
@@ -149,7 +151,7 @@ export const [MessagesBody, MessagesStrictBody] = withRules(messagesBody, messag
 /** What gw reads of a complete reply; each field is looked at again where it is used. */
 export const MessagesReply = z.union([
   // An answer without content may say so with null.
-  z.looseObject({ content: z.array(z.unknown()).nullable() }),
+  z.looseObject({ content: z.nullable(z.array(z.unknown())) }),
   ChatErrorReply,
 ]);
 

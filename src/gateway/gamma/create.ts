@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { field, isDataUri, isWebUrl, type ObjectMaker, requiredField, withRules } from '../body.ts';
 import { contentFlags, contentItem } from '../content.ts';
 import type { Endpoint } from '../endpoint.ts';
@@ -21,9 +21,8 @@ const gammaFile = /^gammafile:\/\/[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
 /** What `url` takes: a public URL, `gammafile://{file_id}` or a Base64 data URI of a supported format. */
 const mediaUrl = (modality: Modality) =>
-  z
-    .string()
-    .refine(
+  z.string().check(
+    z.refine(
       (url) => isWebUrl(url) || gammaFile.test(url) || isDataUri(url, modality, gammaDataTypes[modality]),
       {
         error: ({ input }) =>
@@ -31,13 +30,14 @@ const mediaUrl = (modality: Modality) =>
             ? `a bare file ID is not enough: write gammafile://${input}`
             : `not a URL, gammafile://ID or a Base64 data URI of one of the ${modality} formats ${gammaMedia[modality].formats.join(', ')}`,
       },
-    );
+    ),
+  );
 
 const textItem = (object: ObjectMaker) =>
   object({
     type: z.literal('text'),
     text: z.string(),
-    role: z.undefined({ error: 'a text item has no role' }).optional(),
+    role: z.optional(z.undefined({ error: 'a text item has no role' })),
   });
 
 const reference = 'file, URL, data URI or gammafile://ID';
@@ -45,7 +45,7 @@ const reference = 'file, URL, data URI or gammafile://ID';
 /** `resolution` and `duration` are required by rules, so that the message can name what the model takes. */
 export const gammaFields = (object: ObjectMaker) =>
   object({
-    model: requiredField(z.string().min(1, 'is empty'), 'model ID', {
+    model: requiredField(z.string().check(z.minLength(1, 'is empty')), 'model ID', {
       short: 'm',
       value: 'MODEL',
       choices: Object.keys(gammaModels),
@@ -72,7 +72,7 @@ export const gammaFields = (object: ObjectMaker) =>
       row: 'ratios',
     }),
     callback_url: field(
-      z.string().refine(isWebUrl, { error: 'not a URL: write it out, https://host/path' }),
+      z.string().check(z.refine(isWebUrl, { error: 'not a URL: write it out, https://host/path' })),
       'address that is told of each change of status; auto: your running gw listen',
       { value: 'URL|auto' },
     ),

@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import type { Endpoint } from '../endpoint.ts';
 import { HOUR_MS } from '../limits.ts';
 import { amountOf, ofTask, readTaskError, type TaskFamily, TaskId } from '../task.ts';
@@ -11,14 +11,16 @@ import { taskState } from '../task-state.ts';
 export const GammaCreateReply = z.looseObject({ task_id: TaskId });
 
 const GammaTask = z.looseObject({
-  status: z.unknown().optional(),
-  duration: z.unknown().optional(),
-  content: z.looseObject({ url: z.unknown().optional() }).optional().catch(undefined),
-  usage: z
-    .looseObject({ output_seconds: z.unknown().optional(), total_tokens: z.unknown().optional() })
-    .optional()
-    .catch(undefined),
-  error: z.unknown().optional(),
+  status: z.optional(z.unknown()),
+  duration: z.optional(z.unknown()),
+  content: z.catch(z.optional(z.looseObject({ url: z.optional(z.unknown()) })), undefined),
+  usage: z.catch(
+    z.optional(
+      z.looseObject({ output_seconds: z.optional(z.unknown()), total_tokens: z.optional(z.unknown()) }),
+    ),
+    undefined,
+  ),
+  error: z.optional(z.unknown()),
 });
 
 /** The query reply: the record stands in `task`. */

@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { field, fieldsOf, isImageUrl, type ObjectMaker, requiredField, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { imageFields, imageItems, qualityField } from './fields.ts';
@@ -14,7 +14,7 @@ const generateFields = (object: ObjectMaker) =>
     ...imageFields(),
     quality: qualityField(imageQualities),
     image: field(
-      z.union([z.string(), z.array(z.string()).min(1, 'names no image')]),
+      z.union([z.string(), z.array(z.string()).check(z.minLength(1, 'names no image'))]),
       'images to edit or to go by',
       imageItems('image to edit, or reference image (delta): file, URL or data URI'),
     ),
@@ -38,11 +38,10 @@ export const imageGenerate: Endpoint = {
 
 const source = (object: ObjectMaker) =>
   object({
-    file_id: z.string().min(1, 'is empty').optional(),
-    image_url: z
-      .string()
-      .refine(isImageUrl, { error: 'not a URL or a Base64 data URL of an image' })
-      .optional(),
+    file_id: z.optional(z.string().check(z.minLength(1, 'is empty'))),
+    image_url: z.optional(
+      z.string().check(z.refine(isImageUrl, { error: 'not a URL or a Base64 data URL of an image' })),
+    ),
   });
 
 const maskHelp = 'mask of the edit: file, URL, data URI or file_id:ID';
@@ -52,7 +51,7 @@ const editFields = (object: ObjectMaker) =>
     ...imageFields(imageModelsWhere((model) => model.edits)),
     quality: qualityField(imageEditQualities),
     images: requiredField(
-      z.array(source(object)).min(1, 'at least one image to edit is needed'),
+      z.array(source(object)).check(z.minLength(1, 'at least one image to edit is needed')),
       'images to edit',
       imageItems('image to edit, 1-16: file, URL, data URI or file_id:ID'),
     ),

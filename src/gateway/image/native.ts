@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { inOurWords, isBase64, type ObjectMaker, requiredField, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { imageItems } from './fields.ts';
@@ -8,14 +8,14 @@ import { ImageReply } from './reply.ts';
 // and looks only at the parts it makes; every other field passes.
 
 const Part = z.looseObject({
-  text: z.string().optional(),
-  inlineData: z
-    .looseObject({
-      mimeType: z.string().min(1, 'is empty'),
-      data: z.string().refine(isBase64, { error: 'not Base64' }),
-    })
-    .optional(),
-  fileData: z.looseObject({ fileUri: z.string().min(1, 'is empty') }).optional(),
+  text: z.optional(z.string()),
+  inlineData: z.optional(
+    z.looseObject({
+      mimeType: z.string().check(z.minLength(1, 'is empty')),
+      data: z.string().check(z.refine(isBase64, { error: 'not Base64' })),
+    }),
+  ),
+  fileData: z.optional(z.looseObject({ fileUri: z.string().check(z.minLength(1, 'is empty')) })),
 });
 
 /** The body, as far as gw makes it and the sandbox reads it. */
@@ -23,11 +23,11 @@ export const ImageNativeBody = z.looseObject({
   contents: z
     .array(
       z.looseObject({
-        role: z.string().optional(),
-        parts: z.array(Part).min(1, 'a content needs at least one part'),
+        role: z.optional(z.string()),
+        parts: z.array(Part).check(z.minLength(1, 'a content needs at least one part')),
       }),
     )
-    .min(1, 'a prompt or an image is needed'),
+    .check(z.minLength(1, 'a prompt or an image is needed')),
 });
 export type ImageNativeBody = z.infer<typeof ImageNativeBody>;
 

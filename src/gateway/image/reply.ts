@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { type GatewayErrorFacts, readGatewayError } from '../gateway-error.ts';
 import type { TaskUsage } from '../task.ts';
 

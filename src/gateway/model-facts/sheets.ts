@@ -1,4 +1,4 @@
-import type * as z from 'zod';
+import type * as z from 'zod/mini';
 import { alphaModels } from '../alpha/models.ts';
 import { fieldsOf, rulesOf, setOf, takesInWords } from '../body.ts';
 import { geoModels, isGeoModel } from '../chat/models.ts';
@@ -57,7 +57,7 @@ export const fact = (name: string, value: string | undefined): Fact[] =>
   value === undefined || value === '' ? [] : [{ name, value }];
 
 /** What a model takes of each field of a body that has a row. */
-export function fieldFacts(body: z.ZodType, model: unknown): Fact[] {
+export function fieldFacts(body: z.ZodMiniType, model: unknown): Fact[] {
   return fieldsOf(body).flatMap(({ schema, facts }) => {
     const takes = facts.takes ? facts.takes(model) : setOf(schema);
     if (facts.row === undefined || takes === undefined) return [];
@@ -68,7 +68,7 @@ export function fieldFacts(body: z.ZodType, model: unknown): Fact[] {
 }
 
 /** The rules of a body in the document's words. */
-export const ruleFacts = (body: z.ZodType): Fact[] =>
+export const ruleFacts = (body: z.ZodMiniType): Fact[] =>
   rulesOf(body).map(({ name, sentence, verdict }) => ({
     name,
     value: verdict === 'warn' ? `${sentence} (a warning)` : sentence,

@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import {
   CreateAssetStrictBody,
   CreateGroupStrictBody,
@@ -188,7 +188,7 @@ const valueAt = (body: object, path: readonly PropertyKey[]): unknown =>
 /** `GET /api/assets`, by creation time descending. Throws Refusal. */
 function restPage({ url, passOver }: Call, world: World): object {
   const asked = Object.fromEntries(url.searchParams);
-  passOver(checkBody({ strict: RestListQuery, loose: RestListQuery.loose() }, asked, world));
+  passOver(checkBody({ strict: RestListQuery, loose: z.looseObject(RestListQuery.shape) }, asked, world));
   const nowMs = world.now();
   const matches = allAssets(world)
     .filter(
@@ -208,7 +208,7 @@ function restPage({ url, passOver }: Call, world: World): object {
 /** What the library does for an action. */
 export interface LibraryAction {
   /** Refuses fields that the document does not list. */
-  readonly body: z.ZodType;
+  readonly body: z.ZodMiniType;
   /** The `Result`, from a checked body. May throw Refusal. */
   answer(body: Body, world: World): object;
 }

@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { onTestFinished } from 'vitest';
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import type { Endpoint } from '../../../src/gateway/endpoint.ts';
 import {
   createImages,

@@ -1,4 +1,4 @@
-import type * as z from 'zod';
+import type * as z from 'zod/mini';
 import { defineCommand, type Outcome } from '../../../command.ts';
 import { commandFor } from '../../../context.ts';
 import { GwError, shellQuote, usage } from '../../../errors.ts';
