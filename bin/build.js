@@ -13,24 +13,29 @@ const root = path.join(__dirname, '..');
 const distDir = path.join(root, 'dist');
 const target = 'node20.18';
 
-/** What undici is given in place of two of Node's modules, which take a millisecond each. */
+const undiciDir = path.join(root, 'node_modules', 'undici', 'lib');
+const { TYPE, ERROR } = require(path.join(undiciDir, 'llhttp', 'constants.js'));
+
+/** What undici is given in place of modules that take a millisecond each: what a client of gw's needs of them. */
 const forUndici = {
   // Node's default; undici asks for nothing else that matters to a client of our own.
   'node:http': 'module.exports = { maxHeaderSize: 16384 };',
   // Node's own is loaded for what fails.
   'node:assert': "module.exports = (ok, ...rest) => ok || require('node:assert')(ok, ...rest);",
+  '../llhttp/constants.js': `module.exports = ${JSON.stringify({ TYPE, ERROR })};`,
 };
 
 /**
- * What dependencies load and gw never uses: HTTP/2 in undici, which costs 7 ms, the starting of subcommands as programs in
- * commander, which costs 2 ms, and in the queue the databases and clients that are not Redis and ioredis, the calendar of
- * repeated rows, and the native part of msgpackr.
+ * What dependencies load and gw never uses: in undici HTTP/2, which costs 7 ms, and forms, which gw writes itself; in
+ * commander the starting of subcommands as programs, which costs 2 ms; in the queue the databases and clients that are not
+ * Redis and ioredis, the calendar of repeated rows, and the native part of msgpackr.
  */
 const withoutUnused = {
   name: 'without-unused',
   setup({ onResolve, onLoad }) {
     const namespace = 'without-unused';
     onResolve({ filter: /client-h2\.js$/ }, () => ({ path: 'HTTP/2', namespace }));
+    onResolve({ filter: /web\/fetch\/body\.js$/ }, () => ({ path: 'the body of a form', namespace }));
     onResolve({ filter: /^(luxon|msgpackr-extract|pg|redis|bullmq-otel)$/ }, ({ path: what }) => ({
       path: what,
       namespace,
@@ -42,7 +47,7 @@ const withoutUnused = {
     onResolve({ filter: /^node:child_process$/ }, ({ importer }) =>
       /node_modules.commander/.test(importer) ? { path: 'node:child_process', namespace } : undefined,
     );
-    onResolve({ filter: /^node:(http|assert)$/ }, ({ path: name, importer }) =>
+    onResolve({ filter: /^(node:(http|assert)|.*\/llhttp\/constants\.js)$/ }, ({ path: name, importer }) =>
       /node_modules.undici/.test(importer) ? { path: name, namespace: 'for-undici' } : undefined,
     );
     onLoad({ filter: /.*/, namespace: 'for-undici' }, ({ path: name }) => ({ contents: forUndici[name] }));
@@ -85,7 +90,7 @@ async function build() {
   const outputs = new Map(
     Object.entries(metafile.outputs).map(([file, output]) => [path.posix.basename(file), output]),
   );
-  const parts = await Promise.all(outputFiles.map((file) => toCommonJs(file, outputs)));
+  const parts = await Promise.all(outputFiles.map((file) => toPart(file, outputs)));
   const completion = await buildCompletion();
   const { manual } = await loadSource('src/man.ts', loading);
   const man = await manual(require('../package.json').version);
@@ -153,24 +158,38 @@ function copyWasm() {
 }
 
 /** A part: its name, its code, the parts that it loads at once, and whether it may be asked for by itself. */
-async function toCommonJs({ path: file, text }, outputs) {
-  const { code } = await esbuild.transform(text, {
-    format: 'cjs',
-    platform: 'node',
-    target,
-    minify: true,
-    legalComments: 'none',
-    supported: { 'dynamic-import': false },
-  });
+async function toPart({ path: file, text }, outputs) {
   const name = path.basename(file);
   const { imports, entryPoint } = outputs.get(name);
   const loads = imports.filter(({ kind, external }) => kind === 'import-statement' && !external);
   return {
     name,
-    code,
+    code: await toFunction(text, name),
     loads: loads.map((each) => path.posix.basename(each.path)),
     isEntry: entryPoint !== undefined,
   };
+}
+
+/** The two helpers of esbuild's that the launcher has for all parts; it would write them into each. */
+const helpers = ['__export', '__toESM'];
+
+/** A module as the text of a function of its exports, of what loads others, and of the helpers. */
+async function toFunction(text, name) {
+  const { code } = await esbuild.transform(text, {
+    format: 'cjs',
+    target,
+    supported: { 'dynamic-import': false },
+  });
+  // A part that exports nothing has no helpers either.
+  const [, own = `module.exports = __toCommonJS(stdin_exports);\n${code}`] =
+    code.split('var stdin_exports = {};\n');
+  const [exported, body] = own.split('module.exports = __toCommonJS(stdin_exports);\n');
+  const [odd] = body.match(/\b__(?:reExport|copyProps|toCommonJS)\b/) ?? [];
+  if (odd) throw new Error(`${name} needs esbuild's ${odd}, which the launcher does not have`);
+  const parameters = ['exports', 'require', ...helpers].join();
+  const whole = `part = function(${parameters}) { ${exported.replace('stdin_exports', 'exports')} ${body} }`;
+  const minified = await esbuild.transform(whole, { target, minify: true, legalComments: 'none' });
+  return minified.code.trim().replace(/^part=|;$/g, '');
 }
 
 /** Parts in the order in which they are loaded, so that those that are loaded together are read together. */
@@ -196,12 +215,10 @@ const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')
 function writeParts(unordered, commands) {
   const ordered = inLoadingOrder(unordered);
   // In ASCII alone, a letter is a byte. Neighbours make up an array when they are read together.
-  const texts = ordered.map(({ code }) =>
-    `(function(exports,require,module){${code}\n}),\n`.replace(/[^\0-\x7f]/g, escaped),
-  );
+  const texts = ordered.map(({ code }) => `(${code}),\n`.replace(/[^\0-\x7f]/g, escaped));
   const parsers = ['llhttp-wasm', 'llhttp_simd-wasm'].map((name) => ({
     name: `${name}.wasm`,
-    bytes: require(path.join(root, 'node_modules', 'undici', 'lib', 'llhttp', `${name}.js`)),
+    bytes: require(path.join(undiciDir, 'llhttp', `${name}.js`)),
   }));
   const pieces = [...texts.map((text) => Buffer.from(text, 'latin1')), ...parsers.map(({ bytes }) => bytes)];
   const names = [...ordered, ...parsers].map(({ name }) => name);

@@ -187,12 +187,12 @@ let flagsTouched = false;
 
 function load(part) {
   const known = loaded.get(part);
-  if (known) return known.exports;
-  const module = { exports: {} };
-  loaded.set(part, module);
+  if (known) return known;
+  const exports = {};
+  loaded.set(part, exports);
   if (!functions.has(part)) compile(part);
-  functions.get(part)(module.exports, partOrBuiltin, module);
-  return module.exports;
+  functions.get(part)(exports, partOrBuiltin, exportAll, asImported);
+  return exports;
 }
 
 /** Compiles an entry and all that it loads at once as one script: a hundred small ones take 3 ms longer. */
@@ -234,24 +234,32 @@ function textOf(places) {
   return text.toString('latin1');
 }
 
+/** What a part exports; a name may be assigned to later. */
+function exportAll(exports, getters) {
+  for (const name in getters) Object.defineProperty(exports, name, { get: getters[name], enumerable: true });
+}
+
 /** Those that are functions or classes themselves, or listen and are assigned to. */
 const callable = new Set(['events', 'stream', 'assert', 'process'].flatMap((name) => [name, `node:${name}`]));
 const builtins = new Map();
 
 /**
  * A module of Node's, loaded when something of it is first used: few runs use all that their parts name, and the dearest
- * of them, node:crypto, takes 2 ms. It has no names of its own, only those it inherits, because the bundle copies every
- * own name at each `import *`.
+ * of them, node:crypto, takes 2 ms.
  */
 function builtin(id) {
   let real;
   const get = (_, name) => {
-    // Asked at each import; none has it.
-    if (name === '__esModule') return undefined;
     real ??= require(id);
-    return real[name];
+    return name === 'default' ? real : real[name];
   };
-  return Object.create(new Proxy({}, { get }));
+  return new Proxy({}, { get });
+}
+
+/** A module as `import` sees it: the whole of one of Node's is its default. */
+function asImported(module) {
+  const isReal = typeof module === 'function' || module === process;
+  return isReal ? Object.create(module, { default: { value: module } }) : module;
 }
 
 function partOrBuiltin(id) {
@@ -279,5 +287,8 @@ load('main.js')
     codeCache: { dir: cacheDir, problem: cacheState.problem },
   })
   .finally(() => {
-    if (isCold && cacheFile && !flagsTouched) writeCache();
+    // At the very end, so that what runs last is in it too, and before what ends the process there.
+    process.prependOnceListener('beforeExit', () => {
+      if (isCold && cacheFile && !flagsTouched) writeCache();
+    });
   });
