@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import * as path from 'node:path';
 import { GwError, usage } from '../errors.ts';
 import { type Flag, type FlagSet, flagName } from '../flags/flag.ts';
 import { MAX_COUNT } from '../flags/job-flags.ts';
@@ -7,7 +6,6 @@ import { assertSafeJson } from '../flags/json-body.ts';
 import { nearest } from '../flags/nearest.ts';
 import { isObject } from '../host.ts';
 import { jsonOf } from '../json-text.ts';
-import { parseReference } from '../media/reference.ts';
 import type { Manifest, WrittenRow } from './read-manifest.ts';
 
 // What was written -> create commands: each row's fields are the command's own flags, read by the same table as argv.
@@ -302,25 +300,3 @@ const fieldFirst = (message: string): string =>
   message.replace(/^--([a-z][a-z-]*)(?: ([^\n]*?))?: /, (_, field: string, value?: string) =>
     value ? `${field}: ${value}: ` : `${field}: `,
   );
-
-/** References typed on the command line, which are relative to the working directory and not to the manifest. */
-export function absoluteReferences(
-  defaults: Readonly<Record<string, unknown>>,
-  flags: FlagSet,
-  cwd: string,
-): Record<string, unknown> {
-  const absolute = (raw: string, flag: string): string => {
-    const [, id = '', rest = raw] = /^([\p{L}\p{N}_-]{1,64}=)([\s\S]*)$/u.exec(raw) ?? [];
-    const reference = parseReference(rest, flag);
-    return reference.kind === 'file' ? id + path.resolve(cwd, reference.path) : raw;
-  };
-  const entries = Object.entries(defaults).map(([key, value]): [string, unknown] => {
-    if (!flags[key]?.value?.includes('REF')) return [key, value];
-    const name = flagName(key);
-    return [
-      key,
-      Array.isArray(value) ? value.map((raw) => absolute(String(raw), name)) : absolute(String(value), name),
-    ];
-  });
-  return Object.fromEntries(entries);
-}

@@ -1,15 +1,14 @@
 import * as path from 'node:path';
-import { absoluteReferences } from '../batch/rows.ts';
 import { ShownRequest } from '../command.ts';
 import type { Amount } from '../config/table.ts';
 import type { Context } from '../context.ts';
 import { GwError, usage } from '../errors.ts';
+import { absoluteReferences } from '../flags/body-flags.ts';
 import type { FlagSet, FlagValues } from '../flags/flag.ts';
 import type { BudgetFlags } from '../flags/job-flags.ts';
 import { counted } from '../io/quantity-text.ts';
 import type { Estimate } from '../jobs/cost.ts';
 import type { LimitedJob, Limits, Within } from '../jobs/create/budget.ts';
-import { exactSum } from '../jobs/stats.ts';
 import type { Job, KeptRequest } from '../ledger/event.ts';
 import { parseReference } from '../media/reference.ts';
 
@@ -118,13 +117,14 @@ export async function withEstimate(
 ): Promise<ShownRequest> {
   if ((await ctx.settings()).sandbox) return shown;
   const estimate = await (await ctx.pricing()).estimate(asked.family, asked);
-  if (await tellsCosts(flags, ctx)) ctx.io.note(estimateText(estimate, count));
+  if (await tellsCosts(flags, ctx)) ctx.io.note(await estimateText(estimate, count));
   return new ShownRequest(shown.text, shown.json, estimate);
 }
 
-function estimateText(estimate: Estimate, count: number): string {
+async function estimateText(estimate: Estimate, count: number): Promise<string> {
   if ('unknown' in estimate) return `the cost is not known: ${estimate.unknown}`;
   const { amount, unit } = estimate;
+  const { exactSum } = await import('../jobs/stats.ts');
   const all = exactSum(Array.from({ length: count }, () => amount));
   return `estimated cost: ${all} ${unit}${count > 1 ? ` for ${count} jobs` : ''} by your price file`;
 }

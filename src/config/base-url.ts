@@ -12,7 +12,7 @@ export function parseBaseUrl(
   options: { readonly insecureHttp?: boolean } = {},
 ): string {
   // The URL parser would drop tabs and newlines without a word and take a backslash for a slash.
-  if (/[\s\\\p{Cc}]/u.test(text)) {
+  if (/[\s\\\x00-\x1f\x7f-\x9f]/.test(text)) {
     throw usage(
       `${what} holds a blank, a control character or a backslash`,
       'write it as https://HOST or https://HOST/PATH',

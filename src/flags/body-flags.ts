@@ -1,3 +1,4 @@
+import * as path from 'node:path';
 import type * as z from 'zod/mini';
 import { usage } from '../errors.ts';
 import {
@@ -11,6 +12,7 @@ import {
   withoutOptional,
 } from '../gateway/body.ts';
 import { isObject } from '../host.ts';
+import { parseReference } from '../media/reference.ts';
 import type { FlagOfPath } from './breaches.ts';
 import { type Flag, type FlagSet, flagName, withValue } from './flag.ts';
 
@@ -209,4 +211,26 @@ function isAbsent(body: unknown, path: readonly PropertyKey[]): boolean {
     here = Object.hasOwn(here, key) ? (here as Record<PropertyKey, unknown>)[key] : undefined;
   }
   return here === undefined;
+}
+
+/** References typed on the command line, which are relative to the working directory and not to the manifest. */
+export function absoluteReferences(
+  defaults: Readonly<Record<string, unknown>>,
+  flags: FlagSet,
+  cwd: string,
+): Record<string, unknown> {
+  const absolute = (raw: string, flag: string): string => {
+    const [, id = '', rest = raw] = /^([\p{L}\p{N}_-]{1,64}=)([\s\S]*)$/u.exec(raw) ?? [];
+    const reference = parseReference(rest, flag);
+    return reference.kind === 'file' ? id + path.resolve(cwd, reference.path) : raw;
+  };
+  const entries = Object.entries(defaults).map(([key, value]): [string, unknown] => {
+    if (!flags[key]?.value?.includes('REF')) return [key, value];
+    const name = flagName(key);
+    return [
+      key,
+      Array.isArray(value) ? value.map((raw) => absolute(String(raw), name)) : absolute(String(value), name),
+    ];
+  });
+  return Object.fromEntries(entries);
 }

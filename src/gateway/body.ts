@@ -76,7 +76,9 @@ export function field<S extends z.ZodMiniType, Model = unknown>(
   help: string,
   extra: FieldFacts<Model> = {},
 ): z.ZodMiniOptional<S> {
-  return declare(described(z.optional(schema), help), extra as FieldFacts);
+  const optional = z.optional(schema);
+  helps.set(optional, help);
+  return declare(optional, extra as FieldFacts);
 }
 
 /** A field that is required. */
@@ -304,7 +306,8 @@ export function inOurWords(issue: z.core.$ZodRawIssue): string {
 
 // The forms in which a body names a file or an address: a URL, a Base64 data URI, bare Base64.
 
-const webUrl = /^https?:\/\/[^\s\p{Cc}]+$/iu;
+// Control characters as ranges: the table behind \p{Cc} takes a third of a millisecond of every start.
+const webUrl = /^https?:\/\/[^\s\x00-\x1f\x7f-\x9f]+$/i;
 
 /** Whether a text is a complete http or https address: no white space or control character, a port that exists. */
 export const isWebUrl = (text: string): boolean => webUrl.test(text) && URL.canParse(text);

@@ -11,7 +11,8 @@ export type Reference =
 export type ReferenceScheme = 'asset' | 'gammafile' | 'file_id';
 
 const forms = 'a file path, an https:// URL, a data: URI, asset://ID or gammafile://ID';
-const blankOrControl = /[\s\p{Cc}]/u;
+// Not \p{Cc}, whose table takes a third of a millisecond of every start.
+const blankOrControl = /[\s\x00-\x1f\x7f-\x9f]/;
 // One letter before the colon is a Windows drive (`C:\photo.png`).
 const scheme = /^\s*([A-Za-z][A-Za-z0-9+.-]+):/;
 

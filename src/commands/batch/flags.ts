@@ -3,16 +3,10 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { type Manifest, openJsonLines, openManifest } from '../../batch/read-manifest.ts';
-import {
-  absoluteReferences,
-  fieldsOf,
-  nameFault,
-  type Row,
-  type RowsInput,
-  readRows,
-} from '../../batch/rows.ts';
+import { fieldsOf, nameFault, type Row, type RowsInput, readRows } from '../../batch/rows.ts';
 import { type Context, commandFor } from '../../context.ts';
 import { usage } from '../../errors.ts';
+import { absoluteReferences } from '../../flags/body-flags.ts';
 import { type Flag, type FlagSet, type FlagValues, oneOf, text } from '../../flags/flag.ts';
 import { counted } from '../../io/quantity-text.ts';
 import { creates } from './row-command.ts';

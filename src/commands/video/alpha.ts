@@ -1,11 +1,10 @@
 import type { Context } from '../../context.ts';
 import { flagsOfBodies } from '../../flags/body-flags.ts';
 import type { FlagOfPath } from '../../flags/breaches.ts';
-import { AlphaCreateBody, alphaCreate } from '../../gateway/alpha/create.ts';
+import { AlphaCreateBody, alphaCreate, assetIdOf } from '../../gateway/alpha/create.ts';
 import { alphaModels } from '../../gateway/alpha/models.ts';
 import { fillAlphaBody } from '../../gateway/alpha/rules.ts';
 import { alphaFamily } from '../../gateway/alpha/task.ts';
-import { assetIdOf } from '../../gateway/asset/fields.ts';
 import { madeBy, placeContent, videoCreate } from './create.ts';
 
 /** The full ID of a model typed by its short name; anything else stays as typed. */

@@ -46,7 +46,7 @@ import { planTarget, withIndex } from '../../jobs/save/output-path.ts';
 import type { KeptRequest } from '../../ledger/event.ts';
 import { onceJobKey } from '../../ledger/job-key.ts';
 import { withoutSecrets } from '../../ledger/serialize.ts';
-import { type MediaInput, resolveMedia } from '../../media/resolve.ts';
+import type { MediaInput, resolveMedia } from '../../media/resolve.ts';
 import {
   keptRequest,
   refuseOverBudget,
@@ -219,6 +219,8 @@ async function makeReady<F extends FlagSet>(
 
 // Read: flags, --body and --set, prompt and media -> the body.
 
+type Media = Awaited<ReturnType<typeof resolveMedia>>;
+
 /** A body as it was asked for, not yet checked. */
 interface Draft {
   readonly endpoint: Endpoint;
@@ -226,7 +228,7 @@ interface Draft {
   /** What the flags say the model is; the body's own word goes before it. */
   readonly model: string;
   readonly schema: NonNullable<Endpoint['body']>;
-  readonly media: Awaited<ReturnType<typeof resolveMedia>>;
+  readonly media: Media;
   readonly settings: Settings;
   /** Where the output goes: looked at here, for a dry run too. */
   readonly target: string;
@@ -284,7 +286,14 @@ async function read<F extends FlagSet>(
     uploadCommand === undefined
       ? undefined
       : await (await import('./upload.ts')).planUploads(inputs, totalS, deps);
-  const resolvedMedia = await resolveMedia(plan?.inputs ?? inputs, { maxBodyBytes, totalS, validate }, deps);
+  const resolvedMedia: Media =
+    inputs.length === 0
+      ? { items: [], breaches: [] }
+      : await (await import('../../media/resolve.ts')).resolveMedia(
+          plan?.inputs ?? inputs,
+          { maxBodyBytes, totalS, validate },
+          deps,
+        );
   const media = {
     breaches: [...resolvedMedia.breaches, ...(plan?.breaches ?? [])],
     items: resolvedMedia.items.map((item, at) => {

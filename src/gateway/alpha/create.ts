@@ -20,6 +20,10 @@ import { AlphaCreateReply, alphaTasksPath } from './task.ts';
 
 const assetUri = /^asset:\/\/[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
+/** The ID in `asset://ID`; undefined for any other address. */
+export const assetIdOf = (url: string): string | undefined =>
+  url.startsWith('asset://') ? url.slice('asset://'.length) : undefined;
+
 /** What `url` takes ("Rules for content", 1 and 2): a URL, `asset://<asset_id>`, and but for videos a Base64 data URI. */
 function mediaUrl(modality: Modality) {
   const base64 = modality !== 'video';

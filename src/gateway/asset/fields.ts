@@ -58,10 +58,6 @@ export const LibraryId = z.string().check(
 /** The ID that is meant by `ID` or `asset://ID`. */
 export const bareId = (typed: string): string => typed.replace(ASSET_SCHEME, '');
 
-/** The ID in `asset://ID`; undefined for any other address. */
-export const assetIdOf = (url: string): string | undefined =>
-  url.startsWith('asset://') ? url.slice('asset://'.length) : undefined;
-
 export const projectField = described(
   z.optional(z.string().check(z.minLength(1, 'is empty'))),
   `project that it belongs to, the same for creating, querying and using it (the service: ${DEFAULT_PROJECT})`,

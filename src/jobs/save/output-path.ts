@@ -193,12 +193,11 @@ const MAX_SLUG_BYTES = 48;
  */
 export function slugOf(prompt: string): string {
   // Far more than can be used, so that a prompt of megabytes costs nothing.
-  const plain = prompt
-    .slice(0, 4096)
-    .normalize('NFKD')
-    .replace(/\p{M}+/gu, '')
-    .toLowerCase();
-  const [first = '', ...more] = plain.match(/[a-z0-9]+/g) ?? [];
+  const beginning = prompt.slice(0, 4096);
+  // Where every character is a byte there are no accents, and the table of them takes time to make.
+  const isPlain = Buffer.byteLength(beginning) === beginning.length;
+  const bare = isPlain ? beginning : beginning.normalize('NFKD').replace(/\p{M}+/gu, '');
+  const [first = '', ...more] = bare.toLowerCase().match(/[a-z0-9]+/g) ?? [];
   let slug = first.slice(0, MAX_SLUG_BYTES);
   for (const word of more) {
     if (slug.length + 1 + word.length > MAX_SLUG_BYTES) break;

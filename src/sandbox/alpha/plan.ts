@@ -1,7 +1,7 @@
 import type { AlphaContentItem, AlphaCreateBody } from '../../gateway/alpha/create.ts';
+import { assetIdOf } from '../../gateway/alpha/create.ts';
 import { type AlphaModel, AUTO_DURATION, alphaModels } from '../../gateway/alpha/models.ts';
 import { ALPHA_MAX_DOWNLOADS, alphaFamily } from '../../gateway/alpha/task.ts';
-import { assetIdOf } from '../../gateway/asset/fields.ts';
 import { mediumOf } from '../../gateway/content.ts';
 import type { Modality } from '../../gateway/limits.ts';
 import { checkAsset, type KeptAsset } from '../asset/library.ts';
