@@ -635,6 +635,20 @@ describe('jobs sync', () => {
     expect(run.err.match(/error:/g)).toHaveLength(1);
   });
 
+  test('an output that can no longer be had is told of each time: neither its link nor its record lives', async () => {
+    const world = await openWorld();
+    succeededJob(world, 't-1', 8 * DAY_MS);
+    for (let time = 1; time <= 2; time += 1) {
+      const run = await world.gw(['jobs', 'sync']);
+      expect(run, run.err).toMatchObject({ code: 4, out: '' });
+      expect(run.err).toContain(
+        'task t-1: the gateway no longer keeps the record, and its output is not saved',
+      );
+      expect(run.err).not.toContain('goes on');
+    }
+    expect(await ledgerOf(world).find()).toMatchObject([{ state: 'succeeded' }]);
+  });
+
   test('what another gw is saving is left to it', async () => {
     const world = await openWorld();
     const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();

@@ -198,16 +198,21 @@ async function syncTask({ job, id, looks }: Task, deps: FollowDeps, looked: () =
       throw explainOtherKey(error, job, deps.keyId);
     }
     const message = 'the gateway no longer keeps the record';
+    let unsaved = '';
     const hold = await ledger.hold(key);
     if (!hold) return { outcome: 'elsewhere' };
     try {
       // Its end may have been seen since the job was listed.
-      if (hold.job?.state !== 'running') return { outcome: 'quiet' };
-      ledger.append(key, { event: 'lost', message });
+      const now = hold.job;
+      if (now?.state === 'running') ledger.append(key, { event: 'lost', message });
+      else if (now?.state === 'succeeded' && unsavedRoles(now, family).length > 0)
+        unsaved = ', and its output is not saved';
+      else return { outcome: 'quiet' };
     } finally {
       hold.release();
     }
-    const lost = new GwError('not_found', `task ${id}: ${message}`, { taskId: id });
+    const hint = `what is known of it: gw jobs show ${id}`;
+    const lost = new GwError('not_found', `task ${id}: ${message}${unsaved}`, { taskId: id, hint });
     const followed = { status: job.status ?? '', record: job.record, files: [], error: lost };
     return { outcome: 'ended', id, followed };
   }
