@@ -152,6 +152,22 @@ describe.each(['alpha', 'gamma'])('a reply of %s that is not whole but names its
     expect(await here.jobs()).toMatchObject([{ state: 'running', id: task?.id }]);
   });
 
+  test('and a query that does not know the task yet is asked again', async () => {
+    let queries = 0;
+    const young: Fault = (socket, forward) => {
+      queries += 1;
+      return queries <= 2 ? saying(404, '{}')(socket, forward) : honest(socket, forward);
+    };
+    const here = await world(
+      saying(200, (text) => text.slice(0, -1)),
+      young,
+    );
+    const run = await here.run(argv);
+    const [task] = here.world.sandbox.tasks();
+    expect(run, run.err).toMatchObject({ code: 0, out: `${task?.id}\n` });
+    expect([here.posts(), queries]).toEqual([1, 3]);
+  });
+
   test.each([404, 401, 500])(
     'and a query that says %i confirms nothing: the ID is not believed',
     async (status) => {

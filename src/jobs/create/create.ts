@@ -10,6 +10,7 @@ import type { IntentEvent } from '../../ledger/event.ts';
 import { isOwnExternalId, newJobKey } from '../../ledger/job-key.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Spend } from '../stats.ts';
+import { YOUNG_MS } from '../watch/look.ts';
 import type { Looker } from '../watch/looker.ts';
 import type { Within } from './budget.ts';
 import {
@@ -349,16 +350,21 @@ async function whenSlotIsFree<T>(
   }
 }
 
-/** A cut 2xx reply is searched for its ID, and the ID confirmed by a query, before the outcome is called unknown. */
+/**
+ * A cut 2xx reply is searched for its ID, and the ID confirmed by a query, before the outcome is called unknown: one that
+ * was just made may not be known everywhere yet.
+ */
 async function confirmCutReply(
   error: UnknownOutcome,
-  { client, family }: CreateInput,
+  { client, clock, family, signal }: CreateInput,
 ): Promise<Accepted | undefined> {
   const id = TaskId.safeParse(error.partialText?.match(/"(?:task_id|id)"\s*:\s*"([^"\\]+)"/)?.[1]);
   if (!id.success) return undefined;
   try {
     const { query } = family;
-    const reply = await client.send(query.endpoint, query.input([id.data]));
+    const young = { signal, retryNotFoundUntilMs: clock.now() + YOUNG_MS };
+    // After an interrupt it is asked for once.
+    const reply = await client.send(query.endpoint, query.input([id.data]), signal.aborted ? {} : young);
     const record = query.records(reply.json, [id.data]).get(id.data);
     const { status } = family.readTask(record, id.data);
     return { id: id.data, status, reply: record, isOwnReply: false };
