@@ -15,7 +15,7 @@ import type { JobDeps } from '../watch/follow.ts';
 import { IncomingImage } from './incoming-image.ts';
 import { imageJournal, imagePath } from './publish-image.ts';
 import { ImageReader } from './read-images.ts';
-import { saveImages } from './save-images.ts';
+import { linksOf, planToSave, saveImages } from './save-images.ts';
 
 /**
  * Makes images: held -> intent durable -> sent -> each image durable in its part file as it comes -> the reply, Base64 left out,
@@ -144,6 +144,8 @@ async function answered(
     return brokenOff(unclear(error, what, answer, head), true, answer, deps);
   }
   const status = hasImages ? 'succeeded' : 'no image';
+  // Until stdout has what is behind a link, a kill must leave it to a sync.
+  if (request.toStdout && linksOf(answer, record).length > 0) planToSave(answer, true, deps);
   let unrecorded: unknown;
   try {
     deps.ledger.append(key, {

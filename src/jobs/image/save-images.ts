@@ -85,6 +85,19 @@ export function linksOf({ key, reader }: Answer, record: unknown): readonly Task
   return imageFamily.readTask(record, key).outputs.filter(({ role }) => !done.has(role));
 }
 
+/** Says whether a job's images are still to be saved: a sync then follows their links while they live. */
+export function planToSave(
+  { key, request }: Answer,
+  download: boolean,
+  { ledger, warn }: Pick<ImageDeps, 'ledger' | 'warn'>,
+): void {
+  try {
+    ledger.append(key, { event: 'plan', save: { ...request.intent.save, download } });
+  } catch (error) {
+    warn(error instanceof GwError ? error.message : `the ledger cannot be written; see gw jobs show ${key}`);
+  }
+}
+
 const inOrder = (files: readonly SavedFile[]): SavedFile[] =>
   [...files].sort((a, b) => imageIndex(a.role) - imageIndex(b.role));
 

@@ -56,7 +56,8 @@ export async function syncImageJob(
       state = 'unknown';
     } else if (state === 'succeeded' && job.save.download) {
       const where = { names: namingOf(job), journal, plan: job.save, sidecar: sidecarFor(job) };
-      const downloaded = await downloadImages(unsavedLinks(job), where, deps);
+      const links = unsavedLinks(job).filter(({ role }) => !files.some((file) => file.role === role));
+      const downloaded = await downloadImages(links, where, deps);
       files.push(...downloaded.files);
       errors.push(...downloaded.failures.map((failure) => failure.error));
     }
@@ -75,13 +76,15 @@ interface Settling extends Pick<ImageDeps, 'signal' | 'warn'> {
   readonly journal: DownloadJournal;
 }
 
-/** Gives whole parts their names and removes the others. */
+/** Gives whole parts their names and removes the others, but for those of downloads, which go on or are begun anew. */
 async function settleParts(job: Job, settling: Settling) {
   const { journal, signal } = settling;
   const files: SavedFile[] = [];
   const saved = new Set(job.files.map(({ role }) => role));
   let error: unknown;
-  const parts = Object.entries(job.parts);
+  const isFetched = job.state === 'succeeded' && job.save.download && job.downloads > 0;
+  const fetched = new Set(isFetched ? unsavedLinks(job).map(({ role }) => role) : []);
+  const parts = Object.entries(job.parts).filter(([role]) => !fetched.has(role));
   const kept = new Set<string>();
   for (const [role, recorded] of parts.filter(([, { totalBytes }]) => totalBytes !== undefined)) {
     try {

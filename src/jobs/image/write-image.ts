@@ -12,7 +12,15 @@ import type { Answer, ImageDeps } from './create-images.ts';
 import type { IncomingImage } from './incoming-image.ts';
 import { imagePath, publishImage } from './publish-image.ts';
 import type { PlacedImage } from './read-images.ts';
-import { downloadImages, emptyOnes, linksOf, lost, type SavedImages, saveOne } from './save-images.ts';
+import {
+  downloadImages,
+  emptyOnes,
+  linksOf,
+  lost,
+  planToSave,
+  type SavedImages,
+  saveOne,
+} from './save-images.ts';
 
 const PIECE_BYTES = 1024 * 1024;
 
@@ -20,6 +28,8 @@ type Write = (bytes: Uint8Array) => Promise<void>;
 interface Delivered {
   readonly files: readonly SavedFile[];
   readonly error?: unknown;
+  /** It is still to be fetched. */
+  readonly isLeft?: boolean;
 }
 
 /**
@@ -47,8 +57,10 @@ export async function writeImage(
     ...(record === undefined ? [] : emptyOnes(record, answer)),
   ];
   const files: SavedFile[] = [];
-  const take = ({ files: saved, error }: Delivered) => {
+  let isLeft = false;
+  const take = ({ files: saved, error, ...one }: Delivered) => {
     files.push(...saved);
+    isLeft ||= one.isLeft === true;
     if (error !== undefined) errors.unshift(error);
   };
   if (first) {
@@ -61,6 +73,7 @@ export async function writeImage(
       deps.warn(`stdout takes one image; a further one is saved as ${path}`);
     take(saved);
   }
+  if (links.length > 0 && !isLeft) planToSave(answer, false, deps);
   const [error] = errors;
   return { files, partials: [], ...(error !== undefined && { error }) };
 }
@@ -108,8 +121,7 @@ async function writeLink(
   try {
     aside = await fetchAside(link, answer, deps);
   } catch (error) {
-    leaveToSync(answer, deps);
-    return { files: [], error };
+    return { files: [], error, isLeft: true };
   }
   const { path } = aside.file;
   try {
@@ -134,20 +146,9 @@ async function saveLink(link: TaskOutput, answer: Answer, deps: ImageDeps): Prom
     const where = { names, journal, plan: { ...request.intent.save, download: true } };
     const { files, failures } = await downloadImages([link], where, deps);
     const [failure] = failures;
-    if (failure) leaveToSync(answer, deps);
-    return { files, error: failure?.error };
+    return { files, error: failure?.error, isLeft: failure !== undefined };
   } catch (error) {
-    leaveToSync(answer, deps);
-    return { files: [], error };
-  }
-}
-
-/** From here on the job is one whose images are to be saved: its links live for a while. */
-function leaveToSync({ key, request }: Answer, { ledger, warn }: ImageDeps): void {
-  try {
-    ledger.append(key, { event: 'plan', save: { ...request.intent.save, download: true } });
-  } catch (error) {
-    warn(error instanceof GwError ? error.message : `the ledger cannot be written; see gw jobs show ${key}`);
+    return { files: [], error, isLeft: true };
   }
 }
 

@@ -4,6 +4,7 @@ import * as path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ClosedPipe, type GwError } from '../../../src/errors.ts';
 import { isOpenImageJob } from '../../../src/jobs/image/sync-image-job.ts';
+import type { Job } from '../../../src/ledger/event.ts';
 import {
   close,
   cut,
@@ -543,6 +544,24 @@ describe('-o -', () => {
     expect(error).toMatchObject({ kind: 'download' });
     const job = await here.job();
     expect([job.save.download, isOpenImageJob(job, here.deps.clock.now())]).toEqual([true, true]);
+  });
+
+  test('until stdout has the image behind a link, a sync would bring it home: the process may be killed', async () => {
+    const seen: Job[] = [];
+    const look = async () => void seen.push(await here.job());
+    const outputs = await startOutputServer(async (request, response) => {
+      await look();
+      serveFile(tinyPng, request, response, { type: 'image/png' });
+    });
+    onTestFinished(() => outputs.close());
+    const server = await serve([json(200, { data: [{ url: `${outputs.url}/a` }] })]);
+    const here = world(server.url);
+    await here.create({ toStdout: look, ...unsaved(here) });
+    expect(seen.length).toBeGreaterThanOrEqual(2);
+    for (const job of seen) {
+      expect([job.save.download, isOpenImageJob(job, here.deps.clock.now())]).toEqual([true, true]);
+    }
+    expect((await here.job()).save.download).toBe(false);
   });
 
   test('a link that was written leaves nothing open', async () => {

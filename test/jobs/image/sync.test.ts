@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { isOpenImageJob, syncImageJob } from '../../../src/jobs/image/sync-image-job.ts';
 import { newPartName } from '../../../src/jobs/save/output-path.ts';
 import { serveFile, startOutputServer } from '../../helpers/output-server.ts';
@@ -113,4 +113,33 @@ test('a job whose process lives is left alone', async () => {
   expect(await syncImageJob({ key }, here.deps)).toBeUndefined();
   hold?.release();
   expect((await here.job()).state).toBe('intent');
+});
+
+test('the part of a download is gone on with, and none that a crash of the machine may have spoilt', async () => {
+  const png = fakePng(5_000);
+  const outputs = await startOutputServer((request, response) => {
+    serveFile(png, request, response, { type: 'image/png', etag: '"one"' });
+  });
+  onTestFinished(() => outputs.close());
+  const here = world('http://127.0.0.1:1');
+  const { key, append, succeeded } = left(here);
+  append({ event: 'sent' });
+  succeeded({ data: [{ url: `${outputs.url}/a` }, { url: `${outputs.url}/b` }] });
+  const download = (role: string, bytes: Uint8Array, atMs: number) => {
+    const clock = { ...here.deps.clock, now: () => atMs };
+    const ledger = leftLedger({ dir: path.dirname(here.deps.ledger.dir), clock });
+    const file = path.join(here.dir, newPartName());
+    fs.writeFileSync(file, bytes);
+    ledger.append(key, { event: 'get', role });
+    ledger.append(key, { event: 'part', role, path: file, etag: '"one"', totalBytes: png.length });
+  };
+  download('image', png.subarray(0, 2_000), here.deps.clock.now());
+  download('image-2', Buffer.alloc(png.length), here.deps.clock.now() - 400 * 24 * 3_600_000);
+  const synced = await syncImageJob({ key }, here.deps);
+  expect(synced).toMatchObject({ status: 'succeeded', files: [{ role: 'image' }, { role: 'image-2' }] });
+  expect(here.listing()).toEqual(['x-1.png', 'x-2.png']);
+  for (const name of here.listing())
+    expect(fs.readFileSync(path.join(here.dir, name)).equals(png)).toBe(true);
+  expect(outputs.gets.map(({ headers }) => headers.range)).toEqual(['bytes=2000-', undefined]);
+  expect(await here.job()).toMatchObject({ parts: {}, files: [{}, {}] });
 });
