@@ -34,6 +34,9 @@ export const errorKinds = {
 
 export type ErrorKind = keyof typeof errorKinds;
 
+/** Errors of a create that every further one would meet too, whatever it asks for. */
+export const endsAll: ReadonlySet<ErrorKind> = new Set(['auth', 'balance', 'budget']);
+
 /** What is known about an error beside its sentence; absent facts are left out of `--json`. */
 export interface ErrorFacts {
   /** What to do next, one sentence. */

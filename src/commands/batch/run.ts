@@ -2,7 +2,7 @@ import type { Row } from '../../batch/rows.ts';
 import { schedule } from '../../batch/schedule.ts';
 import { defineCommand, type Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
-import { type ErrorKind, GwError, Interrupted, usage } from '../../errors.ts';
+import { type ErrorKind, endsAll, GwError, Interrupted, usage } from '../../errors.ts';
 import { type FlagValues, on, text, whole } from '../../flags/flag.ts';
 import { budgetFlags, eventsFlag } from '../../flags/job-flags.ts';
 import { reportError } from '../../io/error-lines.ts';
@@ -136,9 +136,6 @@ interface Ended {
   readonly outcome: Outcome<JobResult>;
   readonly ms: number;
 }
-
-/** Errors that every further row would meet too. */
-const endsAll: ReadonlySet<string> = new Set(['auth', 'balance', 'budget']);
 
 /** Errors that a row keeps; after any other the next run sends it, or goes on with its job. */
 const settles: ReadonlySet<string> = new Set<ErrorKind>([

@@ -2,7 +2,7 @@ import * as path from 'node:path';
 import { unportable } from '../../batch/portable.ts';
 import type { Outcome } from '../../command.ts';
 import type { Access, Context } from '../../context.ts';
-import { GwError, Interrupted, usage } from '../../errors.ts';
+import { endsAll, GwError, Interrupted, usage } from '../../errors.ts';
 import { once } from '../../host.ts';
 import { reportError, safeReport } from '../../io/error-lines.ts';
 import { holdWhenFree } from '../../jobs/create/hold-job.ts';
@@ -41,8 +41,6 @@ export interface HandsInput {
 
 /** Pause after a create that made nothing, where nobody says how long. */
 const NOTHING_MADE_MS = 15_000;
-/** Errors of a create that every further row of this worker would meet too. */
-const endsAll: ReadonlySet<string> = new Set(['auth', 'balance', 'budget']);
 
 /** The hands of one row. */
 export function handsOf(input: HandsInput): Hands {

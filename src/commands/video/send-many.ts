@@ -1,6 +1,6 @@
 import type { Outcome } from '../../command.ts';
 import { type Context, commandFor } from '../../context.ts';
-import { type ErrorKind, GwError, Interrupted } from '../../errors.ts';
+import { type ErrorKind, endsAll, GwError, Interrupted } from '../../errors.ts';
 import { asTheyEnd, createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
 import type { JobResult } from './follow-job.ts';
 import { createFollowers, type Followers } from './followers.ts';
@@ -15,8 +15,8 @@ export interface SendPlace {
   readonly isOneOfMany?: boolean;
 }
 
-/** After these the next create would meet the same. */
-const endsAll: ReadonlySet<ErrorKind> = new Set(['usage', 'auth', 'rejected', 'balance', 'budget']);
+/** After these the next create of the same body would meet the same. */
+const endsAlike: ReadonlySet<ErrorKind> = new Set([...endsAll, 'usage', 'rejected']);
 
 /** `--count N`: one create after the other, each job followed while the next one is made. */
 export async function* sendMany(
@@ -32,7 +32,7 @@ export async function* sendMany(
     turns.take(0, async () => {
       if (isOver) throw new NotMade();
       return make().catch((error: unknown) => {
-        isOver ||= error instanceof GwError && endsAll.has(error.kind);
+        isOver ||= error instanceof GwError && endsAlike.has(error.kind);
         throw error;
       });
     });
