@@ -57,6 +57,9 @@ export interface CreateReply {
   readonly status?: string | undefined;
 }
 
+/** A task or an asset that was created this recently may not be known everywhere yet (promises, section 2). */
+export const YOUNG_MS = 60_000;
+
 /**
  * What the ledger's jobs have in common, whichever way they are made: how long they live and how to read their last
  * record. `jobs/` works on this and knows no family by name.

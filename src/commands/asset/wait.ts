@@ -7,6 +7,7 @@ import { type FlagValues, onOff, parsed } from '../../flags/flag.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
 import { getAsset } from '../../gateway/asset/actions.ts';
 import { type Asset, type AssetView, assetFailure, readAsset } from '../../gateway/asset/record.ts';
+import { YOUNG_MS } from '../../gateway/task.ts';
 import type { Clock } from '../../host.ts';
 import { MAX_FAILING_MS, MAX_FAILURES, nextDelayMs, waitOver } from '../../jobs/watch/poll.ts';
 import { showInstead } from '../show-instead.ts';
@@ -70,9 +71,6 @@ export type AssetWaitFlags = FlagValues<typeof waitFlags & typeof projectFlag> &
   /** How each asset is asked for; needed where the body says more than the ID and the project. */
   readonly bodyOf?: (id: string) => JsonObject;
 };
-
-/** How long a 404 on a new asset may only mean that it is not known everywhere yet (promises, section 2). */
-const YOUNG_MS = 60_000;
 
 /** Waits for assets and yields one outcome each, as they end. `isNew`: they were created just now. */
 export async function* waitOutcomes(

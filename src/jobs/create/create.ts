@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { GwError, Interrupted } from '../../errors.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { RatePool } from '../../gateway/limits.ts';
-import { type ExternalIds, type TaskFamily, TaskId } from '../../gateway/task.ts';
+import { type ExternalIds, type TaskFamily, TaskId, YOUNG_MS } from '../../gateway/task.ts';
 import { type Clock, once } from '../../host.ts';
 import type { Client } from '../../http/client.ts';
 import { UnknownOutcome } from '../../http/retry.ts';
@@ -10,7 +10,6 @@ import type { IntentEvent } from '../../ledger/event.ts';
 import { isOwnExternalId, newJobKey } from '../../ledger/job-key.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Spend } from '../stats.ts';
-import { YOUNG_MS } from '../watch/look.ts';
 import type { Looker } from '../watch/looker.ts';
 import type { Within } from './budget.ts';
 import {

@@ -1,6 +1,6 @@
 import { GwError } from '../../errors.ts';
 import type { RatePool } from '../../gateway/limits.ts';
-import type { TaskFamily, TaskUsage } from '../../gateway/task.ts';
+import { type TaskFamily, type TaskUsage, YOUNG_MS } from '../../gateway/task.ts';
 import type { Clock } from '../../host.ts';
 import type { Client } from '../../http/client.ts';
 import type { Transport } from '../../http/exchange.ts';
@@ -10,7 +10,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import type { JobEvents } from '../job-events.ts';
 import { OLD_AGE, printableRecord } from '../job-view.ts';
 import { type SaveJobInput as SaveInput, saveJob } from '../save/save-outputs.ts';
-import { recordLook, type SeenTask, type TaskLook, YOUNG_MS } from './look.ts';
+import { recordLook, type SeenTask, type TaskLook } from './look.ts';
 import type { Looker } from './looker.ts';
 import { poll, spedUp } from './poll.ts';
 import type { Turns } from './turns.ts';

@@ -5,9 +5,6 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import { taskOf } from '../../ledger/settled.ts';
 import { linkExpiresAtMs } from '../job-view.ts';
 
-/** A task that was created this recently may not be known everywhere yet (promises, section 2). */
-export const YOUNG_MS = 60_000;
-
 /** A task as it was seen last. */
 export interface SeenTask {
   readonly view: TaskView;
