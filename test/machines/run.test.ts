@@ -274,6 +274,19 @@ test('a queue that was wiped: nothing is created by itself, and --refill sends w
   await stop(worker);
 });
 
+test('images that were made on this machine and are not saved are made nowhere else', async () => {
+  const studio = await openStudio({ fault: 'output:404' });
+  write(studio, [{ ...image, model: 'legacy-image-2', 'response-format': 'url' }]);
+  const alone = await studio.laptop.run(['batch', 'run', 'day.jsonl']);
+  expect(alone, alone.err).toMatchObject({ code: 12, out: '' });
+  const worker = studio.worker('anna');
+  const { code, out, err } = await studio.batch('run');
+  expect([code, out], err).toEqual([12, '']);
+  expect(err).toContain('gw jobs sync');
+  expect(paid(studio)).toHaveLength(1);
+  await stop(worker);
+});
+
 test('flags that do not go with each other, a URL that is none, and a Redis that is not there', async () => {
   const studio = await openStudio();
   write(studio, [alpha]);

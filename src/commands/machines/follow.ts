@@ -107,6 +107,9 @@ class BatchOnQueue {
         this.#counts.before += 1;
         this.#batch.report.add({ ...this.#resultOf(row, undefined), ...(told?.saved ?? fromLedger(local)) });
       } else if (local?.state === 'unknown') this.#settle(row, undefined, unknownHere);
+      // Nobody else could go on with it: it would be made and paid for once more.
+      else if (local?.state === 'unsaved' && familyOf(row.command) === 'image')
+        this.#settle(row, undefined, unsavedHere);
       else if (told && !flags.refill && local?.state !== 'running' && local?.state !== 'unsaved') {
         this.#settle(row, undefined, forgotten);
       } else if (local?.state === 'failed' && !flags.retryFailed) this.#settle(row, undefined, failedHere);
@@ -361,6 +364,12 @@ const unknownHere = unknownError(
   'it is not known what became of its job on this machine',
   'gw jobs sync looks for it',
 );
+const unsavedHere: ToldError = {
+  kind: 'download',
+  message: 'its images were made by this machine, and not all of them are saved',
+  hint: 'gw jobs sync fetches those whose links live',
+  exit_code: errorKinds.download.exitCode,
+};
 const failedHere: ToldError = {
   kind: 'task_failed',
   message: 'its job on this machine ended badly',
