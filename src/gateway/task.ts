@@ -20,6 +20,8 @@ export interface TaskView extends ReadStatus {
   /** 0-100 where the gateway gives a figure. */
   readonly progressPercent?: number | undefined;
   readonly outputs: readonly TaskOutput[];
+  /** What came with the reply itself, by its roles, and comes only once. */
+  readonly cameAlong?: readonly string[] | undefined;
   /** True where what was made is no file (an element of family B): nothing is missing, and nothing is saved. */
   readonly hasNoFiles?: boolean | undefined;
   readonly error?: { readonly code?: string | undefined; readonly message?: string | undefined } | undefined;

@@ -65,6 +65,14 @@ export const recordExpiresAtMs = (job: Job, family: Family): number | undefined 
 export const isUnsaved = (job: Job, family: Family): boolean =>
   job.save.download && lacksOutputs(job, family);
 
+/** The outputs of a job that came with its reply and were not saved: they came broken, or the disk did not take them. */
+export function lostOutputs(job: Job, family: Family): string[] {
+  // Tasks have none; their records are not read for that.
+  if (job.family !== 'image' || job.state !== 'succeeded' || !job.save.download) return [];
+  const kept = new Set([...job.files.map(({ role }) => role), ...Object.keys(job.parts)]);
+  return (taskOf(job, family)?.cameAlong ?? []).filter((role) => !kept.has(role));
+}
+
 /**
  * When the link or the record of a job dies, Unix milliseconds, if that is soon and the job still needs it: it is not
  * finished, or not saved.
@@ -116,7 +124,7 @@ export function jobView(job: Job, family: Family | undefined): JobView {
 
 /** Images that came before their reply broke off are on disk, and others that were asked for are not. */
 function isSaved(job: Job, family: Family | undefined): boolean | null {
-  if (family && isUnsaved(job, family)) return false;
+  if (family && (isUnsaved(job, family) || lostOutputs(job, family).length > 0)) return false;
   if (job.files.length === 0) return null;
   const { n } = job.settings;
   return !(job.state === 'unknown' && typeof n === 'number' && job.files.length < n);

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { newPartName } from '../../src/jobs/save/output-path.ts';
+import { json, startFaultServer } from '../helpers/fault-server.ts';
 import { World } from '../helpers/gw.ts';
 import { serveFile, startOutputServer } from '../helpers/output-server.ts';
 import { tinyPng } from '../jobs/save/tiny-media.ts';
@@ -134,4 +135,35 @@ test('gw video FAMILY wait and download mean tasks of that family alone: an imag
     expect([run.code, run.out]).toEqual([4, '']);
   }
   expect(images(world)).toEqual([]);
+});
+
+test('an image that came broken with its reply is missing each time the job is asked for, and stays so', async () => {
+  const world = await openWorld();
+  const data = [{ b64_json: tinyPng.toString('base64') }, { b64_json: 'no Base64!' }];
+  const server = await startFaultServer({ steps: [json(200, { data })] });
+  onTestFinished(server.close);
+  const env = { GW_BASE_URL: server.url };
+  const create = 'image create fox --n 2 --once k'.split(' ');
+  const first = await world.gw(create, { env });
+  expect(first.code, first.err).toBe(12);
+  const saved = first.out;
+  expect(saved).toMatch(/^\S+-1\.png\n$/);
+  const [job] = await ledgerOf(world).find();
+  const manifest = path.join(world.cwd, 'day.jsonl');
+  writeFileSync(manifest, `${JSON.stringify({ id: 'a', command: 'image create', prompt: 'fox', n: 2 })}\n`);
+  for (const argv of [
+    create,
+    ['jobs', 'wait', job?.key ?? ''],
+    ['jobs', 'download', job?.key ?? ''],
+    ['batch', 'run', manifest],
+    ['batch', 'run', manifest],
+  ]) {
+    const run = await world.gw(argv, { env });
+    expect(run.code, `${argv.join(' ')}: ${run.err}`).toBe(12);
+    expect(run.err).toMatch(/image-2/);
+  }
+  expect(server.requests).toHaveLength(2);
+  const views = JSON.parse((await world.gw(['jobs', 'list', '--json'], { env })).out);
+  expect(views).toMatchObject([{ saved: false }, { saved: false }]);
+  expect(await world.gw(['jobs', 'sync'], { env })).toMatchObject({ code: 0, out: '' });
 });

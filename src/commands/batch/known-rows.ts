@@ -1,7 +1,8 @@
 import { type Context, gatewayName, originOfGateway } from '../../context.ts';
 import { familyNames, loadFamily } from '../../gateway/families.ts';
+import type { Family } from '../../gateway/task.ts';
 import { lastUnderKey, madeNothing } from '../../jobs/create/once.ts';
-import { OLD_AGE } from '../../jobs/job-view.ts';
+import { lostOutputs, OLD_AGE } from '../../jobs/job-view.ts';
 import type { Job } from '../../ledger/event.ts';
 import { loadSettled } from '../../ledger/settled.ts';
 
@@ -27,8 +28,8 @@ export interface KnownRow {
 export async function knownRows(name: string, ctx: Context): Promise<Map<string, KnownRow>> {
   const origin = originOfGateway(gatewayName(await ctx.settings()));
   const isSettled = await loadSettled();
-  const lives = new Map<string, number>();
-  for (const family of familyNames) lives.set(family, (await loadFamily(family)).linkLifeMs);
+  const families = new Map<string, Family>();
+  for (const family of familyNames) families.set(family, await loadFamily(family));
   const found = new Map<string, KnownRow & { readonly createdAtMs: number }>();
   await (await ctx.ledger()).find({
     // Each job is looked at and let go of: their records would take more memory than all that is kept of the rows.
@@ -37,9 +38,14 @@ export async function knownRows(name: string, ctx: Context): Promise<Map<string,
       if (!once?.key.startsWith(`${name}/`) || originOfGateway(gateway) !== origin || madeNothing(job))
         return false;
       if ((found.get(once.key)?.createdAtMs ?? Number.NEGATIVE_INFINITY) > createdAtMs) return false;
-      const state = stateOf(job, isSettled);
+      const of = families.get(family);
+      const isLost = of !== undefined && lostOutputs(job, of).length > 0;
+      const state = isLost ? 'unsaved' : stateOf(job, isSettled);
+      // What is lost is in no hurry.
       const urgentFromMs =
-        state === 'unsaved' ? (job.serverDateMs ?? 0) + (lives.get(family) ?? 0) * OLD_AGE : undefined;
+        state === 'unsaved' && !isLost
+          ? (job.serverDateMs ?? 0) + (of?.linkLifeMs ?? 0) * OLD_AGE
+          : undefined;
       found.set(once.key, {
         ...{ state, urgentFromMs },
         ...{ family, id: id ?? key, status: status ?? '', fields: JSON.stringify(once.fields), createdAtMs },

@@ -3,6 +3,7 @@ import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
 import type { SaveFlags } from '../../flags/job-flags.ts';
+import { lostOutputs } from '../../jobs/job-view.ts';
 import { isAsSaved } from '../../jobs/save/save-output.ts';
 import { syncJobs } from '../../jobs/watch/sync.ts';
 import type { Job } from '../../ledger/event.ts';
@@ -60,7 +61,7 @@ export async function syncImage(
       const failed = synced.outcome === 'ended' && synced.followed.error !== undefined;
       if (failed) return outcomeOf(synced.followed, { family: job.family, id: synced.id }, ctx);
     }
-    return await settledOutcome(job.key, ctx);
+    return await settledOutcome(known, ctx);
   } catch (error) {
     ctx.signal.throwIfAborted();
     return { error: ofTask(error, job.key) };
@@ -97,7 +98,7 @@ function refuseSavingAnew(known: KnownJob, { out, force }: SaveFlags): void {
 }
 
 /** Where an image job stands once nothing more can be done for it. */
-async function settledOutcome(key: string, ctx: Context): Promise<Outcome<JobResult>> {
+async function settledOutcome({ job: { key }, family }: KnownJob, ctx: Context): Promise<Outcome<JobResult>> {
   const [job] = await (await ctx.ledger()).find({ ids: [key] });
   const facts = { taskId: key, hint: `gw jobs show ${key}` };
   if (job?.state !== 'succeeded') {
@@ -105,8 +106,10 @@ async function settledOutcome(key: string, ctx: Context): Promise<Outcome<JobRes
     return { ...(job && { value: resultOf(job, key) }), error };
   }
   const gone = job.files.find((file) => !fs.existsSync(file.path));
-  if (gone === undefined && job.files.length > 0) return { value: resultOf(job, key) };
-  const what = gone ? `${gone.path} is gone` : 'no image was saved';
+  const [lost] = family ? lostOutputs(job, family) : [];
+  if (gone === undefined && lost === undefined && job.files.length > 0) return { value: resultOf(job, key) };
+  const unsaved = job.files.length > 0 && lost ? `its ${lost} was not saved` : 'no image was saved';
+  const what = gone ? `${gone.path} is gone` : unsaved;
   const error = new GwError(
     'download',
     `image job ${key}: ${what}, and the gateway keeps none to fetch again`,

@@ -6,7 +6,7 @@ import { type SaveFlags, saveFlags, sidecarBy } from '../../flags/job-flags.ts';
 import { findTaskFamily } from '../../gateway/families.ts';
 import type { Family, TaskFamily } from '../../gateway/task.ts';
 import { holdWhenFree } from '../../jobs/create/hold-job.ts';
-import { isUnsaved, printableRecord } from '../../jobs/job-view.ts';
+import { isUnsaved, lostOutputs, printableRecord } from '../../jobs/job-view.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
 import type { TaskLook } from '../../jobs/watch/look.ts';
 import type { Job, SavePlan } from '../../ledger/event.ts';
@@ -140,7 +140,8 @@ export function endedOutcome({ job, family }: KnownJob): Outcome<JobResult> | un
   const id = job.id ?? job.key;
   const error = badEnd(job, family, id);
   if (error !== undefined) return { value: resultOf(job, id), error };
-  const isHome = family !== undefined && job.state === 'succeeded' && !isUnsaved(job, family);
+  const isSaved = family !== undefined && !isUnsaved(job, family) && lostOutputs(job, family).length === 0;
+  const isHome = isSaved && job.state === 'succeeded';
   const isThere = job.files.every((file) => fs.existsSync(file.path));
   return isHome && job.files.length > 0 && isThere ? { value: resultOf(job, id) } : undefined;
 }

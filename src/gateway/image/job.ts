@@ -17,7 +17,8 @@ export const imageFamily: Family = {
   linkLifeMs: IMAGE_LINK_LIFE_MS,
   readTask(record, taskId) {
     const reply = ImageReply.parse(record);
-    const outputs = readImages(reply).flatMap(({ index, kind, url }): TaskOutput[] =>
+    const images = readImages(reply);
+    const outputs = images.flatMap(({ index, kind, url }): TaskOutput[] =>
       kind === 'url' && url ? [{ role: imageRole(index), type: 'image', url }] : [],
     );
     return {
@@ -26,6 +27,7 @@ export const imageFamily: Family = {
       state: 'succeeded',
       statusKnown: true,
       outputs,
+      cameAlong: images.filter(({ kind }) => kind === 'base64').map(({ index }) => imageRole(index)),
       usage: readImageUsage(reply),
     };
   },
