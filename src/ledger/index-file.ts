@@ -55,30 +55,49 @@ export class StaleIndex extends Error {}
 
 class TwoRows extends Error {}
 
-/** Lines that stand together: in memory since they were made, or in the file. */
-interface Block {
-  readonly bytes: number;
-  /** Tells of damage. */
-  readonly sum: number;
-  read(): Buffer;
-}
-interface RowBlock extends Block {
-  /** How many of its jobs are not settled. */
-  readonly open: number;
-  /** When the newest of its jobs was created. */
-  readonly newestMs: number;
-}
-interface NameBlock extends Block {
-  readonly first: string;
-}
-
 /** What the blocks are, in the order in which they stand in the file. */
 interface Table {
   readonly facts: IndexFacts;
   readonly count: number;
-  readonly rows: readonly (readonly [bytes: number, sum: number, open: number, newestMs: number])[];
-  readonly names: readonly (readonly [bytes: number, sum: number, first: string])[];
+  readonly rows: readonly RowFacts[];
+  readonly names: readonly NameFacts[];
 }
+/** How many of the jobs are not settled, and when the newest of them was created. */
+type RowFacts = readonly [bytes: number, sum: number, open: number, newestMs: number];
+type NameFacts = readonly [bytes: number, sum: number, first: string];
+
+/** Lines that stand together: in memory since they were made, or in a file that is open. */
+abstract class Block<Facts extends RowFacts | NameFacts> {
+  /** `facts` as they stand in the table: there are very many blocks, of which a command reads a few. */
+  constructor(
+    readonly facts: Facts,
+    private readonly place: Buffer | number,
+    private readonly at = 0,
+  ) {}
+
+  read(): Buffer {
+    return typeof this.place === 'number' ? readAt(this.place, this.at, this.facts[0]) : this.place;
+  }
+
+  lines(): string[] {
+    return textOf(this.read(), this.facts[1]).split('\n');
+  }
+}
+class RowBlock extends Block<RowFacts> {
+  get open() {
+    return this.facts[2];
+  }
+  get newestMs() {
+    return this.facts[3];
+  }
+}
+class NameBlock extends Block<NameFacts> {
+  get first() {
+    return this.facts[2];
+  }
+}
+type AnyBlock = RowBlock | NameBlock;
+type Run = readonly NameBlock[];
 /** The format, and how long the table before it is and its sum. */
 const TRAILER_BYTES = 40;
 
@@ -148,18 +167,25 @@ export const beginningWith = (text: string): string => JSON.stringify(text).slic
 /** The jobs of journals, as they are kept for the next process. */
 export class Index {
   /** The lines of a block of rows and of one of each run of names that were read last: what is asked next is often near. */
-  readonly #lastRead = new Map<number, { readonly block: Block; readonly lines: string[] }>();
+  readonly #lastRead = new Map<number, { readonly block: AnyBlock; readonly lines: string[] }>();
 
   private constructor(
     readonly facts: IndexFacts,
     /** How many jobs there are. */
     readonly count: number,
     private readonly rows: readonly RowBlock[],
-    private readonly runs: readonly (readonly NameBlock[])[],
+    /** Made when a name is looked for first. */
+    private readonly makeRuns: () => readonly Run[],
     private readonly fd: number | undefined,
   ) {}
 
-  static readonly empty = new Index({ journals: [], unreadable: [] }, 0, [], [], undefined);
+  #runs: readonly Run[] | undefined;
+  private get runs(): readonly Run[] {
+    this.#runs ??= this.makeRuns();
+    return this.#runs;
+  }
+
+  static readonly empty = new Index({ journals: [], unreadable: [] }, 0, [], () => [], undefined);
 
   /** The index of a ledger as it was written last; undefined where there is none that can be used. */
   static open(dir: string): Index | undefined {
@@ -172,21 +198,21 @@ export class Index {
       const [format, tableBytes, sum] = trailer.trim().split(/ +/);
       if (format !== FORMAT) throw new StaleIndex();
       const bytes = Number(tableBytes);
-      const table = { bytes, sum: Number(sum), read: () => readAt(opened, trailerAt - bytes, bytes) };
-      const { facts, count, rows, names }: Table = JSON.parse(textOf(table));
-      let end = 0;
-      const inFile = (bytes: number, sum: number): Block => {
-        const at = end;
-        end += bytes;
-        return { bytes, sum, read: () => readAt(opened, at, bytes) };
-      };
-      return new Index(
-        facts,
-        count,
-        rows.map(([bytes, sum, open, newestMs]) => ({ ...inFile(bytes, sum), open, newestMs })),
-        [names.map(([bytes, sum, first]) => ({ ...inFile(bytes, sum), first }))],
-        opened,
-      );
+      const table = textOf(readAt(opened, trailerAt - bytes, bytes), Number(sum));
+      const { facts, count, rows, names }: Table = JSON.parse(table);
+      let at = 0;
+      const rowBlocks: RowBlock[] = [];
+      for (const row of rows) {
+        rowBlocks.push(new RowBlock(row, opened, at));
+        at += row[0];
+      }
+      const makeRuns = (): Run[] => [
+        names.map((name) => {
+          at += name[0];
+          return new NameBlock(name, opened, at - name[0]);
+        }),
+      ];
+      return new Index(facts, count, rowBlocks, makeRuns, opened);
     } catch {
       if (fd !== undefined) fs.closeSync(fd);
       return undefined;
@@ -205,21 +231,18 @@ export class Index {
       isBegun = true;
       let nowMs: number;
       try {
-        const rows: Table['rows'][number][] = [];
-        for (const block of this.rows) {
-          fs.writeFileSync(fd, block.read());
-          rows.push([block.bytes, block.sum, block.open, block.newestMs]);
-        }
-        const names: Table['names'][number][] = [];
+        for (const block of this.rows) fs.writeFileSync(fd, block.read());
+        const names: NameFacts[] = [];
         for (const lines of cut(this.#namesInOrder(), NAMES_A_BLOCK)) {
-          const { bytes, sum, first, read } = nameBlock(lines);
-          fs.writeFileSync(fd, read());
-          names.push([bytes, sum, first]);
+          const block = nameBlock(lines);
+          fs.writeFileSync(fd, block.read());
+          names.push(block.facts);
         }
+        const rows = this.rows.map(({ facts }) => facts);
         const table: Table = { facts: this.facts, count: this.count, rows, names };
-        const end = blockOf(JSON.stringify(table));
-        fs.writeFileSync(fd, end.read());
-        fs.writeFileSync(fd, `\n${FORMAT} ${end.bytes} ${end.sum}`.padEnd(TRAILER_BYTES));
+        const end = Buffer.from(JSON.stringify(table));
+        fs.writeFileSync(fd, end);
+        fs.writeFileSync(fd, `\n${FORMAT} ${end.length} ${crc32(end)}`.padEnd(TRAILER_BYTES));
         nowMs = fs.fstatSync(fd).mtimeMs;
       } finally {
         fs.closeSync(fd);
@@ -260,13 +283,10 @@ export class Index {
   /** The same with all that lies in the file in memory: Windows replaces no file that is open. */
   inMemory(): Index {
     if (this.fd === undefined) return this;
-    const loaded = <T extends Block>(block: T): T => {
-      const bytes = block.read();
-      return { ...block, read: () => bytes };
-    };
-    const [rows, runs] = [this.rows.map(loaded), this.runs.map((run) => run.map(loaded))];
+    const rows = this.rows.map((block) => new RowBlock(block.facts, block.read()));
+    const runs = this.runs.map((run) => run.map((block) => new NameBlock(block.facts, block.read())));
     this.close();
-    return new Index(this.facts, this.count, rows, runs, undefined);
+    return new Index(this.facts, this.count, rows, () => runs, undefined);
   }
 
   /** Lets go of the file: what lies there can be read no longer. */
@@ -286,15 +306,16 @@ export class Index {
       if (slot === count) count += 1;
       const at = Math.floor(slot / ROWS_A_BLOCK);
       const block = this.rows[at];
-      const lines = changed.get(at) ?? (block ? linesOf(block) : []);
+      const lines = changed.get(at) ?? block?.lines() ?? [];
       changed.set(at, lines);
       lines[slot % ROWS_A_BLOCK] = text;
       names.push(...namesOf(row, slot));
     }
     for (const [at, lines] of changed) {
+      const bytes = Buffer.from(lines.join('\n'));
       const open = lines.filter((line) => line.startsWith(OPEN_ROW)).length;
       const newestMs = Math.max(...lines.map(createdAtIn));
-      rows[at] = { ...blockOf(lines.join('\n')), open, newestMs };
+      rows[at] = new RowBlock([bytes.length, crc32(bytes), open, newestMs], bytes);
     }
     const runs = [...this.runs];
     let run = nameBlocks(names.sort());
@@ -304,7 +325,12 @@ export class Index {
       run = nameBlocks(merged([...runs.splice(from), run]));
     }
     if (run.length > 0) runs.push(run);
-    return new Index(facts, count, rows, runs, this.fd);
+    return new Index(facts, count, rows, () => runs, this.fd);
+  }
+
+  /** When the newest job was created. */
+  get newestMs(): number {
+    return this.rows.reduce((newest, block) => Math.max(newest, block.newestMs), Number.NEGATIVE_INFINITY);
   }
 
   /** Rows, the newest first; with `slots` only those, with `isOpen` those that are not settled, with `sinceMs` no older ones. */
@@ -317,16 +343,16 @@ export class Index {
     readonly isOpen?: boolean | undefined;
     readonly sinceMs?: number | undefined;
   }): Generator<Row> {
-    const meant = slots && new Set([...slots].map((slot) => Math.floor(slot / ROWS_A_BLOCK)));
-    const blocks = [...this.rows.entries()]
-      .filter(
-        ([at, { open, newestMs }]) =>
-          (!meant || meant.has(at)) && !(isOpen && open === 0) && newestMs >= sinceMs,
-      )
-      .sort(([, left], [, right]) => right.newestMs - left.newestMs);
+    const places = slots && new Set([...slots].map((slot) => Math.floor(slot / ROWS_A_BLOCK)));
+    const blocks: { readonly at: number; readonly block: RowBlock }[] = [];
+    for (const at of places ?? this.rows.keys()) {
+      const block = this.rows[at];
+      if (block && !(isOpen && block.open === 0) && block.newestMs >= sinceMs) blocks.push({ at, block });
+    }
+    blocks.sort((left, right) => right.block.newestMs - left.block.newestMs);
     // A clock may have stepped back: a row waits until no block can hold a newer one.
     const waiting: Row[] = [];
-    for (const [at, block] of blocks) {
+    for (const { at, block } of blocks) {
       for (let row = waiting.at(-1); row && row.createdAtMs > block.newestMs; row = waiting.at(-1)) {
         yield row;
         waiting.pop();
@@ -384,10 +410,10 @@ export class Index {
     }
   }
 
-  #lines(place: number, block: Block): string[] {
+  #lines(place: number, block: AnyBlock): string[] {
     const last = this.#lastRead.get(place);
     if (last?.block === block) return last.lines;
-    const lines = linesOf(block);
+    const lines = block.lines();
     this.#lastRead.set(place, { block, lines });
     return lines;
   }
@@ -396,23 +422,15 @@ export class Index {
 /** The place of the rows among what was read last; the runs have their numbers. */
 const ROWS = -1;
 
-const textOf = (block: Block): string => {
-  const bytes = block.read();
-  if (crc32(bytes) !== block.sum) throw new StaleIndex();
+function textOf(bytes: Buffer, sum: number): string {
+  if (crc32(bytes) !== sum) throw new StaleIndex();
   return bytes.toString();
-};
-const linesOf = (block: Block): string[] => textOf(block).split('\n');
-
-/** A block in memory. */
-function blockOf(text: string): Block {
-  const bytes = Buffer.from(text);
-  return { bytes: bytes.length, sum: crc32(bytes), read: () => bytes };
 }
 
-const nameBlock = (lines: readonly string[]): NameBlock => ({
-  ...blockOf(lines.join('\n')),
-  first: lines[0] ?? '',
-});
+function nameBlock(lines: readonly string[]): NameBlock {
+  const bytes = Buffer.from(lines.join('\n'));
+  return new NameBlock([bytes.length, crc32(bytes), lines[0] ?? ''], bytes);
+}
 const nameBlocks = (sorted: Iterable<string>): NameBlock[] =>
   Array.from(cut(sorted, NAMES_A_BLOCK), nameBlock);
 
@@ -427,7 +445,7 @@ function* cut(lines: Iterable<string>, count: number): Generator<string[]> {
 }
 
 /** The lines of all runs in order, each once. */
-function* merged(runs: readonly (readonly NameBlock[])[]): Generator<string> {
+function* merged(runs: readonly Run[]): Generator<string> {
   const heads = runs.map((run) => {
     const lines = linesOfRun(run);
     return { lines, next: lines.next().value };
@@ -444,8 +462,8 @@ function* merged(runs: readonly (readonly NameBlock[])[]): Generator<string> {
   }
 }
 
-function* linesOfRun(run: readonly NameBlock[]): Generator<string, undefined> {
-  for (const block of run) yield* linesOf(block);
+function* linesOfRun(run: Run): Generator<string, undefined> {
+  for (const block of run) yield* block.lines();
 }
 
 /** Where the first of what is sorted stands that a test holds for; behind the end where it holds for none. */

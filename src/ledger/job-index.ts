@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { crc32 } from 'node:zlib';
-import { linesOf } from '../disk/read-lines.ts';
+import { type Line, linesOf } from '../disk/read-lines.ts';
 import { errorCode, usage } from '../errors.ts';
 import type { Job, JobState, LedgerLine } from './event.ts';
 import { addLine, type Draft, jobOf, newDraft, salvage } from './fold.ts';
@@ -19,7 +19,7 @@ import {
 } from './index-file.ts';
 import { journals } from './journal-files.ts';
 import type { UnreadableLine, Wanted } from './ledger.ts';
-import { keyIn, parseLine } from './parse-line.ts';
+import { headOf, keyIn, parseLine } from './parse-line.ts';
 import { endOfLastLine } from './rewrite-journal.ts';
 import type { IsSettled } from './settled.ts';
 
@@ -49,6 +49,18 @@ interface Entry extends Writable<NewRow> {
 }
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
+/** As much of a job as its place among others needs. */
+type Seen = Pick<Entry, 'key' | 'createdAtMs' | 'spans'>;
+
+/** A line that was read, and where its number, from 1, is told if it is damaged. */
+interface Unfolded {
+  readonly found: Line;
+  readonly journal: number;
+  readonly number: number;
+  readonly unreadable: Unreadable;
+}
+type Unreadable = (readonly [journal: number, line: number])[];
+
 /**
  * The jobs of a ledger, and the one way to find them. The index says where the lines of each job are and is read
  * piece by piece; what was appended since is folded here and goes into the index when there is much of it. Records and
@@ -59,10 +71,12 @@ export class JobIndex {
   #isLoaded = false;
   #entries = new Map<string, Entry>();
   #keysOfId = new Map<string, Set<string>>();
+  /** Lines that were read and come after all that is folded of their jobs. Who looks for a body needs few of them. */
+  #unfolded: Unfolded[] = [];
   #read: ReadJournal[] = [];
-  #unreadable: (readonly [journal: number, line: number])[] = [];
+  #unreadable: Unreadable = [];
   /** The same of what has no newline yet and may still be being written. */
-  #torn: (readonly [journal: number, line: number])[] = [];
+  #torn: Unreadable = [];
 
   constructor(
     private readonly dir: string,
@@ -78,6 +92,7 @@ export class JobIndex {
   /** The keys and task IDs that begin with one of these. */
   names(beginnings: readonly string[]): Promise<string[]> {
     return this.#answer(() => {
+      this.#foldOn();
       const names = this.#index.namesWith(beginnings.map(beginningWith));
       for (const { key, draft } of this.#entries.values()) {
         const id = draft?.job.id;
@@ -92,8 +107,9 @@ export class JobIndex {
   /** How many jobs there are. */
   count(): Promise<number> {
     return this.#answer(() => {
+      this.#foldOn();
       const added = [...this.#entries.values()].filter(
-        (entry) => entry.slot === undefined && this.#jobOfEntry(entry),
+        ({ slot, key }) => slot === undefined && this.#jobOf(key),
       );
       return this.#index.count + added.length;
     });
@@ -143,32 +159,64 @@ export class JobIndex {
 
   /** Jobs that may be wanted; of equal times the later seen comes first. */
   *#newestFirst(wanted: Wanted): Generator<Job> {
-    const entries = this.#entriesFor(wanted).sort(byAge).reverse();
-    const rows = this.#rowsFor(wanted);
     const { bodySha256 } = wanted;
+    const goingOn = bodySha256 && this.#goingOn(bodySha256);
+    if (!goingOn) this.#foldOn();
+    const seen = goingOn
+      ? [...goingOn.values()].filter((each) => each !== undefined)
+      : this.#entriesFor(wanted);
+    seen.sort(byAge);
+    const { newestMs } = this.#index;
+    yield* this.#taken(seen, ({ createdAtMs }) => createdAtMs > newestMs);
+    const rows = this.#rowsFor(wanted, goingOn);
     for (const row of bodySha256 ? this.#withBody(rows, bodySha256) : rows) {
-      if (this.#entries.has(row.key)) continue;
-      for (let entry = entries[0]; entry && byAge(entry, row) > 0; entry = entries[0]) {
-        const job = this.#jobOfEntry(entry);
-        entries.shift();
-        if (job) yield job;
-      }
-      yield this.#jobOfRow(row);
+      if (goingOn?.get(row.key) ?? this.#entries.has(row.key)) continue;
+      yield* this.#taken(seen, (each) => byAge(each, row) > 0);
+      const job = goingOn?.has(row.key) ? this.#jobOf(row.key) : this.#jobOfRow(row);
+      if (job) yield job;
     }
-    for (const entry of entries) {
-      const job = this.#jobOfEntry(entry);
+    yield* this.#taken(seen, () => true);
+  }
+
+  /** The newest jobs, as long as they are meant; they are left out of `seen`, which has the oldest first. */
+  *#taken(seen: Seen[], isMeant: (each: Seen) => boolean): Generator<Job> {
+    for (let each = seen.at(-1); each && isMeant(each); each = seen.at(-1)) {
+      seen.pop();
+      const job = this.#jobOf(each.key);
       if (job) yield job;
     }
   }
 
-  #entriesFor({ ids }: Wanted): Entry[] {
+  /**
+   * The jobs that have lines to be folded, each with its place where such a line may be the intent that asked for a body;
+   * undefined where everything must be folded to tell.
+   */
+  #goingOn(bodySha256: NonNullable<Wanted['bodySha256']>): Map<string, Seen | undefined> | undefined {
+    if (this.#entries.size > 0) return undefined;
+    const goingOn = new Map<string, Seen | undefined>();
+    for (const { found, journal } of this.#unfolded) {
+      const { text, startByte, endByte } = found;
+      const head = headOf(text);
+      if (!head) return undefined;
+      const { key, writtenAtMs: createdAtMs } = head;
+      const isMeant = text.includes('"intent"') && mayAsk(text, key, bodySha256);
+      const spans: Span[] = [[journal, startByte, endByte]];
+      goingOn.set(key, goingOn.get(key) ?? (isMeant ? { key, createdAtMs, spans } : undefined));
+    }
+    return goingOn;
+  }
+
+  #entriesFor({ ids }: Wanted): Seen[] {
     if (ids === undefined) return [...this.#entries.values()];
     const keys = new Set(ids.flatMap((id) => [id, ...(this.#keysOfId.get(id) ?? [])]));
     return [...keys].map((key) => this.#entries.get(key)).filter((entry) => entry !== undefined);
   }
 
-  #jobOfEntry({ draft, spans, key }: Entry): Job | undefined {
-    return jobOf(draft ?? this.#draftOf(key, spans));
+  /** A job of which lines were seen that are not in the index. */
+  #jobOf(key: string): Job | undefined {
+    this.#foldOn(key);
+    const entry = this.#entries.get(key);
+    return entry && jobOf(entry.draft ?? this.#draftOf(key, entry.spans));
   }
 
   #jobOfRow({ key, spans }: Row): Job {
@@ -206,16 +254,17 @@ export class JobIndex {
     return path.join(this.dir, name);
   }
 
-  /** The rows of jobs that may be wanted, newest first. */
-  *#rowsFor(wanted: Wanted): Generator<Row> {
+  /** The rows of jobs that may be wanted, newest first; of those that go on the row does not tell. */
+  *#rowsFor(wanted: Wanted, goingOn: ReadonlyMap<string, unknown> | undefined): Generator<Row> {
     const { family, sinceMs, states } = wanted;
     const beginnings = beginningsOf(wanted);
     const slots = beginnings && this.#index.slotsOf(beginnings);
-    const isOpen = wanted.isOpen || states?.every((state) => openStates.has(state));
+    const isOpen = !goingOn?.size && (wanted.isOpen || states?.every((state) => openStates.has(state)));
     for (const row of this.#index.newestFirst({ slots, isOpen, sinceMs })) {
       const isMeant =
-        (family === undefined || family === row.family) &&
-        (!states || !row.isSettled || states.includes(row.state));
+        goingOn?.has(row.key) ||
+        ((family === undefined || family === row.family) &&
+          (!states || !row.isSettled || states.includes(row.state)));
       if (isMeant) yield row;
     }
   }
@@ -276,17 +325,20 @@ export class JobIndex {
     this.#isLoaded = true;
     this.#entries = new Map();
     this.#keysOfId = new Map();
+    this.#unfolded = [];
     this.#read = [...index.facts.journals];
     this.#unreadable = [...index.facts.unreadable];
   }
 
-  /** Folds what the journals have more than before; with `isSettled` it goes into the index. */
+  /** Reads what the journals have more than before; with `isSettled` it goes into the index. */
   async #readOn(names: readonly string[], isSettled?: IsSettled, sliceBytes = SLICE_BYTES): Promise<void> {
     this.#torn = [];
+    if (isSettled) this.#foldOn();
     for (const [at, name] of names.entries()) {
       let end: 'more' | 'whole';
       do {
         end = this.#readSlice(at, name, isSettled, sliceBytes);
+        if (isSettled) this.#foldOn();
         if (isSettled && end === 'more') this.#intoIndex(isSettled);
       } while (end === 'more');
     }
@@ -298,7 +350,7 @@ export class JobIndex {
     this.#take(this.#index);
   }
 
-  /** Folds the next slice of a journal that has gone on; tells whether there is more of it. Throws StaleIndex where it has gone. */
+  /** Reads the next slice of a journal that has gone on; tells whether there is more of it. Throws StaleIndex where it has gone. */
   #readSlice(
     at: number,
     name: string,
@@ -329,52 +381,70 @@ export class JobIndex {
         sliceEnd = Math.min(size, sliceEnd + sliceBytes);
         end = Math.max(before.bytes, endOfLastLine(fd, sliceEnd));
       } while (end === before.bytes && sliceEnd < size);
-      const newlines = before.newlines + this.#fold(at, name, before, end, this.#unreadable, isSettled);
+      const newlines = before.newlines + this.#readLines(at, name, before, end, this.#unreadable, isSettled);
       const read = { name, number: ino, bytes: end, newlines, tail: tailOf(fd, end) };
       this.#read[at] = read;
       // Its lines were read by its name.
       if (!isStillThere(this.dir, read)) throw new StaleIndex();
       if (sliceEnd < size) return 'more';
       // What has no newline yet may still be being written, and is looked at again.
-      this.#fold(at, name, { bytes: end, newlines }, size, this.#torn, undefined);
+      this.#readLines(at, name, { bytes: end, newlines }, size, this.#torn, undefined);
       return 'whole';
     } finally {
       fs.closeSync(fd);
     }
   }
 
-  /** Folds the lines of a journal up to a byte; returns how many newlines stand there. */
-  #fold(
+  /** Reads the lines of a journal up to a byte, to be folded when they are needed; returns how many newlines stand there. */
+  #readLines(
     at: number,
     name: string,
     from: { readonly bytes: number; readonly newlines: number },
     endByte: number,
-    unreadable: (readonly [journal: number, line: number])[],
+    unreadable: Unreadable,
     isSettled: IsSettled | undefined,
   ): number {
     if (endByte <= from.bytes) return 0;
-    const file = path.join(this.dir, name);
     // Behind the last line there is nothing but newlines.
     let newlines = endByte - from.bytes;
-    for (const found of linesOf(file, { startByte: from.bytes, endByte })) {
+    for (const found of linesOf(path.join(this.dir, name), { startByte: from.bytes, endByte })) {
       newlines = found.newlines + endByte - found.endByte;
-      const line = parseLine(found.text, file);
-      const key = typeof line === 'string' ? keyIn(found.text) : line.job;
-      if (line === 'bad') unreadable.push([at, from.newlines + found.newlines + 1]);
-      if (key === undefined) continue;
-      const entry = this.#entryOf(key, line, isSettled !== undefined);
-      // Its own lines so far, before this one is among them.
-      entry.draft ??= this.#draftOf(key, entry.spans);
-      entry.text = undefined;
-      entry.spans = extended(entry.spans, [at, found.startByte, found.endByte]);
-      if (typeof line === 'string') salvage(entry.draft, found.text);
-      else addLine(entry.draft, line);
-      entry.createdAtMs = entry.draft.job.createdAtMs;
-      if (typeof line === 'string') continue;
-      if (line.event === 'accepted' && !isSettled) this.#nameKey(line.id, key);
-      if (isSettled && mayEndIt.has(line.event)) makeRow(entry, isSettled, true);
+      const line = { found, journal: at, number: from.newlines + found.newlines + 1, unreadable };
+      if (isSettled) this.#fold(line, isSettled);
+      else this.#unfolded.push(line);
     }
     return newlines;
+  }
+
+  /** Folds the lines that wait for it, or those of one job. */
+  #foldOn(key?: string): void {
+    const later: Unfolded[] = [];
+    for (const line of this.#unfolded) {
+      const { text } = line.found;
+      const isMeant = key === undefined || (text.includes(key) && headOf(text)?.key === key);
+      if (isMeant) this.#fold(line);
+      else later.push(line);
+    }
+    this.#unfolded = later;
+  }
+
+  #fold({ found, journal, number, unreadable }: Unfolded, isSettled?: IsSettled): void {
+    const { text, startByte, endByte } = found;
+    const line = parseLine(text, this.#pathOf(journal));
+    const key = typeof line === 'string' ? keyIn(text) : line.job;
+    if (line === 'bad') unreadable.push([journal, number]);
+    if (key === undefined) return;
+    const entry = this.#entryOf(key, line, isSettled !== undefined);
+    // Its own lines so far, before this one is among them.
+    entry.draft ??= this.#draftOf(key, entry.spans);
+    entry.text = undefined;
+    entry.spans = extended(entry.spans, [journal, startByte, endByte]);
+    if (typeof line === 'string') salvage(entry.draft, text);
+    else addLine(entry.draft, line);
+    entry.createdAtMs = entry.draft.job.createdAtMs;
+    if (typeof line === 'string') return;
+    if (line.event === 'accepted' && !isSettled) this.#nameKey(line.id, key);
+    if (isSettled && mayEndIt.has(line.event)) makeRow(entry, isSettled, true);
   }
 
   #nameKey(id: string, key: string): void {

@@ -100,10 +100,16 @@ export function parseLine(line: string, file: string): LedgerLine | 'bad' | 'for
   return matches(value, shapes[found.event as LedgerLine['event']]) ? (value as LedgerLine) : 'bad';
 }
 
-const head = /^\{"v":\d+,"t":[\d.e+-]+,"job":"([^"\\]*)"/;
+const head = /^\{"v":\d+,"t":([\d.e+-]+),"job":"([^"\\]*)"/;
 
-/** Whose line it is, without reading it whole; undefined for a line that gw did not write in its own order. */
-export const jobOfLine = (line: string): string | undefined => head.exec(line)?.[1];
+/** Whose line it is and when it was written, without reading it whole; undefined for one that gw did not write in its own order. */
+export function headOf(line: string): { readonly key: string; readonly writtenAtMs: number } | undefined {
+  const [, writtenAtMs, key] = head.exec(line) ?? [];
+  return key === undefined ? undefined : { key, writtenAtMs: Number(writtenAtMs) };
+}
+
+/** Whose line it is, in the same way. */
+export const jobOfLine = (line: string): string | undefined => headOf(line)?.key;
 
 /** Whose line a damaged one is likely to be: a key stands near its start. */
 export const keyIn = (line: string): string | undefined =>

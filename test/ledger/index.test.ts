@@ -94,6 +94,17 @@ describe.each([
     }
   });
 
+  test('a last line that lacks its newline counts as soon as it is whole', async () => {
+    const { add, clock, journals, key, open } = seeded(count);
+    add(count, intent());
+    const file = path.join(journals, '2026-11.jsonl');
+    fs.appendFileSync(file, `\n${JSON.stringify({ v: 1, t: clock.now(), job: key(count), event: 'sent' })}`);
+    for (let look = 0; look < 2; look += 1) {
+      expect((await open().find({ limit: 1 }))[0]).toMatchObject({ key: key(count), state: 'sent' });
+      expect(await open().find()).toEqual(folded(journals));
+    }
+  });
+
   test('a process forgets what another one removed, also where the journal is as long again', async () => {
     const { add, journals, key, ledger, open } = seeded(count);
     const asking = open();
@@ -607,6 +618,133 @@ test('a body is found by its digest, however its intent is written, and no other
   expect(ledger.unreadable).toHaveLength(1);
 });
 
+describe('a body is looked for in a ledger that has gone on since its index was made', () => {
+  const bodySha256 = (id: string | undefined) => Buffer.from(`body of ${id}`).toString('hex');
+  const asked = intent({ bodySha256: bodySha256(undefined) });
+  const accepted = (at: number): LedgerEvent => ({ event: 'accepted', id: `late-${at}` });
+
+  /** Three jobs of that body in the index, one of which was refused, and behind it one job of another body. */
+  async function goneOn() {
+    const all = seeded(100);
+    const { add, clock, index, journals, key, open } = all;
+    for (const at of [100, 101, 102]) add(at, asked, { event: 'sent' });
+    add(100, { event: 'refused', kind: 'not_sent', message: 'no' });
+    write(journals, clock, key(103), intent({ prompt: 'x'.repeat(400_000) }));
+    await open().find();
+    const made = fs.readFileSync(index);
+    add(104, intent(), { event: 'sent' }, accepted(104));
+    /** As a process finds it that has read nothing yet, and as it finds it when it has. */
+    const found = async (wanted: Wanted = {}) => {
+      const ledger = open();
+      const first = await ledger.find({ bodySha256, ...wanted });
+      expect(fs.readFileSync(index).equals(made)).toBe(true);
+      expect(await ledger.find()).toEqual(folded(journals));
+      expect(await ledger.find({ bodySha256, ...wanted })).toEqual(first);
+      return first.map((job) => job.key);
+    };
+    return { ...all, found };
+  }
+
+  test('where a job of the index stands now, is what the later lines say', async () => {
+    const { add, found, key } = await goneOn();
+    const running = { states: ['running'] as const };
+    expect(await found(running)).toEqual([]);
+    add(100, accepted(100));
+    add(101, accepted(101), { event: 'lost', message: 'gone' });
+    expect(await found(running)).toEqual([key(100)]);
+    expect(await found({ ...running, states: ['running', 'succeeded'] })).toEqual([key(100)]);
+    expect(await found({ states: ['sent'] })).toEqual([key(102)]);
+  });
+
+  test('new jobs come before those of the index, the newest first', async () => {
+    const { add, clock, found, key } = await goneOn();
+    add(105, asked);
+    add(106, asked, accepted(106));
+    add(102, accepted(102));
+    expect(await found()).toEqual([106, 105, 102, 101, 100].map(key));
+    expect(await found({ limit: 1 })).toEqual([key(106)]);
+    expect(await found({ states: ['running'], limit: 1 })).toEqual([key(106)]);
+    // The clock has stepped back to before all of them.
+    clock.set(clock.now() - 3_600_000);
+    add(107, asked, accepted(107));
+    expect(await found()).toEqual([106, 105, 102, 101, 100, 107].map(key));
+  });
+
+  test('an intent that stands twice is one job, as the first says', async () => {
+    const { add, clock, found, key, open } = await goneOn();
+    add(101, asked, accepted(101));
+    add(105, asked, asked, accepted(105));
+    add(104, asked);
+    add(103, asked);
+    expect(await found({ limit: 1 })).toEqual([key(105)]);
+    expect(await found({ states: ['running'] })).toEqual([105, 101].map(key));
+    clock.set(clock.now() - 3_600_000);
+    add(102, asked);
+    const all = (await open().find({ bodySha256 })).map((job) => job.key);
+    expect(all.sort()).toEqual([100, 101, 102, 105].map(key));
+  });
+
+  /** Has looked for the body, and left what it need not read. */
+  async function hasLooked({ add, key, open }: Awaited<ReturnType<typeof goneOn>>) {
+    add(105, asked, accepted(105));
+    const ledger = open();
+    expect(await ledger.find({ bodySha256, limit: 1 })).toMatchObject([{ key: key(105) }]);
+    return ledger;
+  }
+
+  test('what was left goes into the index before what comes after it', async () => {
+    const all = await goneOn();
+    all.add(106, intent());
+    const ledger = await hasLooked(all);
+    all.add(106, intent({ prompt: 'x'.repeat(400_000) }));
+    expect(await ledger.find()).toEqual(folded(all.journals));
+    expect(await all.open().find()).toEqual(folded(all.journals));
+  });
+
+  test('what was left of a job that was forgotten meanwhile is forgotten', async () => {
+    const all = await goneOn();
+    const ledger = await hasLooked(all);
+    await all.open().remove(new Set([all.key(104)]));
+    expect(await ledger.find()).toEqual(folded(all.journals));
+  });
+
+  test.each<[string, (line: object) => string]>([
+    [
+      'in another order',
+      ({ job, event, ...rest }: { job?: string; event?: string }) => JSON.stringify({ event, job, ...rest }),
+    ],
+    ['with spaces', (line) => JSON.stringify(line).replaceAll('":', '" : ')],
+    ['with its event late', ({ event, ...rest }: { event?: string }) => JSON.stringify({ ...rest, event })],
+  ])('a line that was written %s counts', async (_, textOf) => {
+    const { clock, found, journals, key } = await goneOn();
+    for (const each of [asked, accepted(105)]) {
+      const text = textOf({ v: 1, t: clock.now() + 1, job: key(105), ...each });
+      fs.appendFileSync(currentJournal(journals, clock.now()), `\n${text}\n`);
+    }
+    expect(await found({ states: ['running'] })).toEqual([key(105)]);
+  });
+
+  test('jobs of other bodies are not read, and nobody else misses them', async () => {
+    const { add, journals, key, open } = await goneOn();
+    add(105, asked, accepted(105));
+    const file = path.join(journals, '2026-11.jsonl');
+    replace(file, '"id":"late-104"', '"id":"late-104!');
+    const looks: ((ledger: ReturnType<typeof open>) => Promise<unknown>)[] = [
+      async (ledger) => expect(await ledger.find({ ids: [key(104)] })).toMatchObject([{ state: 'sent' }]),
+      async (ledger) => expect(await ledger.names(['gw-'])).toContain(key(104)),
+      async (ledger) => expect(await ledger.count()).toBe(106),
+      async (ledger) => expect(await ledger.find()).toEqual(folded(journals)),
+    ];
+    for (const look of looks) {
+      const ledger = open();
+      expect(await ledger.find({ bodySha256, limit: 1 })).toMatchObject([{ key: key(105) }]);
+      expect(ledger.unreadable).toEqual([]);
+      await look(ledger);
+      expect(ledger.unreadable).toHaveLength(1);
+    }
+  });
+});
+
 test('a line that was damaged after it was indexed costs that line, and is named', async () => {
   const { journals, key, open } = seeded(100);
   await open().find();
@@ -647,6 +785,7 @@ test('any order of events, over months, clocks that step back, and processes tha
     () => ({ event: 'part', role: 'video' }),
     () => ({ event: 'unknown', message: 'lost' }),
   ];
+  const bodyOf = (at: number) => (id: string | undefined) => Buffer.from(`${at} of ${id}`).toString('hex');
   for (let step = 0; step < 3_000; step += 1) {
     const hours = random(400) === 0 ? 24 * 40 : random(60) === 0 ? -3 : 0;
     clock.set(clock.now() + hours * 3_600_000 + random(3));
@@ -655,7 +794,8 @@ test('any order of events, over months, clocks that step back, and processes tha
       const family = random(4) === 0 ? 'beta' : 'alpha';
       const externalId = random(3) === 0 ? undefined : `order-${random(200)}`;
       const of = random(4) === 0 ? 'https://other.example' : gateway;
-      const begun = intent({ prompt: 'p'.repeat(3_000), family, externalId, gateway: of });
+      const bodySha256 = bodyOf(random(20))(externalId);
+      const begun = intent({ prompt: 'p'.repeat(3_000), family, externalId, gateway: of, bodySha256 });
       write(journals, clock, key(keys.length - 1), begun);
     } else {
       const at = Math.max(0, keys.length - 1 - random(random(20) === 0 ? keys.length : 10));
@@ -682,14 +822,17 @@ test('any order of events, over months, clocks that step back, and processes tha
     () => ({ sinceMs: anyOf(all).createdAtMs + random(3) - 1 }),
     () => ({ isOpen: true }),
     () => ({ limit: 1 + random(20) }),
+    () => ({ bodySha256: bodyOf(random(20)) }),
     () => ({ where: (job) => job.key.endsWith('7') }),
   ];
   const names = all.flatMap(({ key: own, id }) => (id === undefined ? [own] : [own, id]));
-  for (const ledger of [asking, open()]) {
-    const found = await ledger.find();
+  for (const asks of [asking, open()]) {
+    const found = await asks.find();
     expect(found.map((job) => job.key)).toEqual(all.map((job) => job.key));
     expect(found).toEqual(all);
-    for (let round = 0; round < 60; round += 1) {
+    for (let round = 0; round < 120; round += 1) {
+      // One that has read nothing yet reads no more than it needs.
+      const ledger = round % 2 === 0 ? asks : open();
       const wanted = { ...asked[round % asked.length]?.(), ...(random(2) === 0 && anyOf(asked)()) };
       const { limit, isOpen, ...rest } = wanted;
       const meant = all.filter((job) => isMeant(job, rest));
