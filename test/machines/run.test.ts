@@ -287,6 +287,29 @@ test('images that were made on this machine and are not saved are made nowhere e
   await stop(worker);
 });
 
+test('a run that forgets --redis makes no row that was handed over, unless it was taken out', async () => {
+  const studio = await openStudio();
+  const alone = () => studio.laptop.run(['batch', 'run', 'day.jsonl'], { env: { GW_INTERVAL: '100ms' } });
+  write(studio, [image]);
+  await studio.batch('run', '--detach');
+  const early = await alone();
+  expect([early.code, early.out], early.err).toEqual([14, '']);
+  expect(early.err).toMatch(/handed over[\s\S]*--redis/);
+  expect(paid(studio)).toHaveLength(0);
+  expect((await studio.batch('cancel')).out).toBe('1 taken out\n');
+  expect((await alone()).code).toBe(0);
+  expect(paid(studio)).toHaveLength(1);
+  write(studio, [image, alpha]);
+  const worker = studio.worker('anna');
+  const { code, err } = await studio.batch('run');
+  expect(code, err).toBe(0);
+  expect(paid(studio)).toHaveLength(2);
+  const late = await alone();
+  expect([late.code, late.out], late.err).toEqual([0, '']);
+  expect(paid(studio)).toHaveLength(2);
+  await stop(worker);
+});
+
 test('flags that do not go with each other, a URL that is none, and a Redis that is not there', async () => {
   const studio = await openStudio();
   write(studio, [alpha]);

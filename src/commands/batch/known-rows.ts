@@ -20,8 +20,8 @@ export interface KnownRow {
   readonly files: readonly string[];
   /** From when on its outputs must be saved soon, Unix milliseconds; absent where none waits to be saved. */
   readonly urgentFromMs?: number | undefined;
-  /** JSON: a digest of each field of the body that was sent, by its path. */
-  readonly fields: string;
+  /** JSON: a digest of each field of the body that was sent, by its path; absent where another machine has sent it. */
+  readonly fields?: string;
 }
 
 /** The rows of a batch that were made before at the gateway in force, by their keys; the newest job of each counts. */
@@ -55,6 +55,31 @@ export async function knownRows(name: string, ctx: Context): Promise<Map<string,
     },
   });
   return found;
+}
+
+/**
+ * The rows that were handed over to a queue and that this machine has not made since: what the queue told of as saved is
+ * put to those that are known, and the keys of the others are given back. They may be made elsewhere at any time.
+ */
+export async function rowsElsewhere(
+  name: string,
+  known: Map<string, KnownRow>,
+  ctx: Context,
+): Promise<ReadonlySet<string>> {
+  const { Memory } = await import('../machines/memory.ts');
+  const elsewhere = new Set<string>();
+  for (const [key, { saved }] of new Memory(name, ctx).rows) {
+    const state = known.get(key)?.state ?? 'not_sent';
+    if (state !== 'not_sent' && state !== 'failed') continue;
+    if (saved) {
+      const { id, status, files } = saved;
+      known.set(key, {
+        ...{ state: 'saved', family: '', id: id ?? '', status },
+        files: files.map((file) => file.path),
+      });
+    } else elsewhere.add(key);
+  }
+  return elsewhere;
 }
 
 function stateOf(job: Job, isSettled: (job: Job) => boolean): RowState {

@@ -113,7 +113,7 @@ type Body = Readonly<Record<string, unknown>>;
  * compared when its turn comes.
  */
 function refuseChanged({ key, command, flags }: Row, { fields, id }: KnownRow, body: Body | undefined): void {
-  if (body === undefined || command === 'image native') return;
+  if (body === undefined || fields === undefined || command === 'image native') return;
   const now = fieldDigests(body, flags.callbackUrl === 'auto');
   const before = JSON.parse(fields) as Readonly<Record<string, string>>;
   const names = [...new Set([...Object.keys(now), ...Object.keys(before)])];

@@ -22,9 +22,10 @@ import {
   noteSum,
   openRows,
   redisFlag,
+  runCommand,
   soundRows,
 } from './flags.ts';
-import { type KnownRow, knownRows, lastOfRow } from './known-rows.ts';
+import { type KnownRow, knownRows, lastOfRow, rowsElsewhere } from './known-rows.ts';
 import { familyOf, placesOf } from './places.ts';
 import { openReport } from './report.ts';
 import { createRow } from './row-command.ts';
@@ -100,7 +101,9 @@ export const run = defineCommand({
     try {
       const machines = flags.redis === undefined ? undefined : await import('../machines/follow.ts');
       await machines?.refuseUnportable(input, ctx);
-      const tally = new Tally(await knownRows(input.name, ctx));
+      const known = await knownRows(input.name, ctx);
+      const elsewhere = machines ? new Set<string>() : await rowsElsewhere(input.name, known, ctx);
+      const tally = new Tally(known);
       for await (const { line, message } of checkRows(input, tally, ctx)) {
         yield { error: usage(`${named}:${line}: ${message}`) };
       }
@@ -110,7 +113,7 @@ export const run = defineCommand({
       }
       if (tally.rows === 0) throw usage(`${named}: there is no row in it`);
       await refuseUnpriced(tally, flags, ctx);
-      const batch = { input, flags, tally, report, ctx };
+      const batch = { input, flags, tally, report, ctx, elsewhere };
       if (machines) return yield* machines.runOnMachines(batch);
       // Said once, and not for each row.
       await ctx.gateway();
@@ -129,6 +132,8 @@ export interface Batch {
   readonly tally: Tally;
   readonly report: ReturnType<typeof openReport>;
   readonly ctx: Context;
+  /** Keys of rows that were handed over to other machines: a run of this one alone makes none of them. */
+  readonly elsewhere: ReadonlySet<string>;
 }
 
 interface Ended {
@@ -248,6 +253,7 @@ class BatchRun {
       ...{ row, outcome: await withJob(row, outcome, ctx) },
       ms: ctx.clock.steady() - startedMs,
     });
+    if (this.#batch.elsewhere.has(row.key)) return ended({ error: madeElsewhere(input, ctx) });
     try {
       for (;;) {
         const outcome: Outcome<JobResult> = await createRow(row, input.manifest.file, options, ctx).catch(
@@ -319,6 +325,11 @@ async function withJob(row: Row, outcome: Outcome<JobResult>, ctx: Context): Pro
   return { ...outcome, value: isUnanswered(job) ? { ...value, status: 'unknown' } : value };
 }
 
+const madeElsewhere = (input: Batch['input'], ctx: Context): GwError =>
+  new GwError('unknown_outcome', 'it was handed over to other machines, and nothing was sent by this one', {
+    hint: `follow it with: ${runCommand(input, ' --redis', ctx)}`,
+  });
+
 /** Whether an error concerns the task of its row alone, such as a lost key of the account that made it. */
 const isOfItsTask = (outcome: Outcome<JobResult>): boolean =>
   outcome.error instanceof GwError && outcome.error.facts.taskId === (resultIn(outcome)?.id ?? '');
@@ -335,11 +346,12 @@ function resultOf({ row, line, key, command }: Row, outcome: Outcome<JobResult>)
   const result = resultIn(outcome);
   const { kind, facts } = error instanceof GwError ? error : { kind: undefined, facts: {} };
   const job = kind && endedAs[kind] && facts.taskId;
+  const word = job || kind === 'unknown_outcome' ? endedAs[kind] : undefined;
   return {
     ...{ row, line, key },
     id: result?.id ?? job ?? null,
     family: result?.family ?? familyOf(command),
-    status: result?.status ?? (job && endedAs[kind]) ?? 'not_sent',
+    status: result?.status ?? word ?? 'not_sent',
     files: result?.files ?? [],
     record: result?.record ?? null,
     error: error === undefined ? null : (reportError(error) ?? null),
@@ -347,10 +359,10 @@ function resultOf({ row, line, key, command }: Row, outcome: Outcome<JobResult>)
 }
 
 const resultOfKnown = (
-  { row, line, key }: Row,
+  { row, line, key, command }: Row,
   { id, family, status, files }: KnownRow,
 ): Omit<RowResult, 'files'> & { files: readonly { readonly path: string }[] } => ({
-  ...{ row, line, key, id, family, status },
+  ...{ row, line, key, id, family: family || familyOf(command), status },
   files: files.map((path) => ({ path })),
   record: null,
   error: null,

@@ -1,19 +1,15 @@
-import * as fs from 'node:fs';
-import * as path from 'node:path';
 import { unportable } from '../../batch/portable.ts';
 import { type Row, readRows } from '../../batch/rows.ts';
 import type { Outcome } from '../../command.ts';
-import { trustedStateDir } from '../../config/dirs.ts';
 import type { Context } from '../../context.ts';
-import { appendLine, ensureDirectory } from '../../disk/durable-directory.ts';
 import { type ErrorKind, errorKinds, GwError, Interrupted, usage } from '../../errors.ts';
-import { jsonOf } from '../../json-text.ts';
-import { digestOf, isOver, type LogEntry, type RowRecord, type ToldError } from '../../machines/row.ts';
+import { isOver, type LogEntry, type RowRecord, type ToldError } from '../../machines/row.ts';
 import { noteSum, runCommand, soundRows } from '../batch/flags.ts';
 import { type KnownRow, lastOfRow } from '../batch/known-rows.ts';
 import { familyOf, placesOf } from '../batch/places.ts';
 import { creates } from '../batch/row-command.ts';
 import type { Batch, RowResult } from '../batch/run.ts';
+import { Memory } from './memory.ts';
 import { type OpenQueue, openQueue } from './open.ts';
 
 // A batch on the queue, from the machine that has the manifest: its rows are handed over and followed.
@@ -98,7 +94,9 @@ class BatchOnQueue {
       const record = records[at];
       const local = tally.known.get(row.key);
       const told = this.#memory.of(row.key);
-      if (record) {
+      const isHere = local !== undefined && local.state !== 'not_sent' && local.state !== 'failed';
+      // What was taken out may have been made here since.
+      if (record && !(record.state === 'cancelled' && isHere)) {
         const now = await this.#takeUp(row, record);
         const queue = now?.state === 'ended' ? 'save' : now?.pool;
         if (now && queue) tickets.push({ key: row.key, round: now.round, queue });
@@ -108,7 +106,7 @@ class BatchOnQueue {
         this.#batch.report.add({ ...this.#resultOf(row, undefined), ...(told?.saved ?? fromLedger(local)) });
       } else if (local?.state === 'unknown') this.#settle(row, undefined, unknownHere);
       // Nobody else could go on with it: it would be made and paid for once more.
-      else if (local?.state === 'unsaved' && familyOf(row.command) === 'image')
+      else if (isHere && (record !== undefined || familyOf(row.command) === 'image'))
         this.#settle(row, undefined, unsavedHere);
       else if (told && !flags.refill && local?.state !== 'running' && local?.state !== 'unsaved') {
         this.#settle(row, undefined, forgotten);
@@ -141,6 +139,7 @@ class BatchOnQueue {
     }
     const round = record.round + 1;
     const put = async (step: 'again' | 'resumed' | 'cleared', changes: object) => {
+      if (this.#memory.of(row.key) === undefined) this.#memory.handedOver([row.key]);
       if ((await store.step(row.key, step, { host }, { ...changes, round })) !== 'ok') return undefined;
       this.#open.set(row.key, row);
       const [now] = await store.read([row.key]);
@@ -366,8 +365,8 @@ const unknownHere = unknownError(
 );
 const unsavedHere: ToldError = {
   kind: 'download',
-  message: 'its images were made by this machine, and not all of them are saved',
-  hint: 'gw jobs sync fetches those whose links live',
+  message: 'its job was made by this machine, and what came of it is not saved yet',
+  hint: 'gw jobs sync brings it home here, as far as that can be done',
   exit_code: errorKinds.download.exitCode,
 };
 const failedHere: ToldError = {
@@ -392,48 +391,3 @@ const fromLedger = (local: KnownRow | undefined) => ({
   status: local?.status ?? '',
   files: (local?.files ?? []).map((file) => ({ path: file })),
 });
-
-// What this machine has handed over, and what it was told of it: a queue that forgets is found out.
-
-interface Remembered {
-  readonly saved?: Pick<RowResult, 'id' | 'status' | 'files'>;
-}
-
-class Memory {
-  readonly #file: string;
-  readonly #rows = new Map<string, Remembered>();
-
-  constructor(name: string, ctx: Context) {
-    const dir = path.join(trustedStateDir(ctx.host), 'queues');
-    ensureDirectory(dir);
-    this.#file = path.join(dir, `${digestOf(name)}.jsonl`);
-    const text = fs.existsSync(this.#file) ? fs.readFileSync(this.#file, 'utf8') : '';
-    for (const line of text.split('\n')) {
-      // A line that was torn by a crash was not acted upon.
-      const said = line === '' ? undefined : parsed(line);
-      for (const key of said?.keys ?? []) this.#rows.set(key, {});
-      if (said?.key !== undefined && said.saved) this.#rows.set(said.key, { saved: said.saved });
-    }
-  }
-
-  of(key: string): Remembered | undefined {
-    return this.#rows.get(key);
-  }
-
-  /** Durable when this returns. */
-  handedOver(keys: readonly string[]): void {
-    if (keys.length === 0) return;
-    appendLine(this.#file, JSON.stringify({ keys }));
-    for (const key of keys) this.#rows.set(key, {});
-  }
-
-  saved(key: string, { id, status, files }: RowResult): void {
-    const saved = { id, status, files };
-    this.#rows.set(key, { saved });
-    appendLine(this.#file, JSON.stringify({ key, saved }));
-  }
-}
-
-function parsed(line: string): { keys?: string[]; key?: string; saved?: Remembered['saved'] } | undefined {
-  return jsonOf(line) as ReturnType<typeof parsed>;
-}

@@ -2,6 +2,7 @@ import type { Context } from '../../context.ts';
 import { GwError } from '../../errors.ts';
 import { type LogEntry, type RowState, rowStates } from '../../machines/row.ts';
 import { type openRows, soundRows } from '../batch/flags.ts';
+import { Memory } from './memory.ts';
 import { openQueue } from './open.ts';
 
 // What is asked of a queue beside the run that follows it: where its rows stand, what was done with one, and to take them out.
@@ -84,6 +85,7 @@ export async function cancelOnMachines(
   ctx: Context,
 ): Promise<{ readonly cancelled: number; readonly left: number }> {
   const queue = await openQueue(redis, ctx);
+  const memory = new Memory(input.name, ctx);
   try {
     let cancelled = 0;
     let left = 0;
@@ -98,6 +100,7 @@ export async function cancelOnMachines(
         else left += 1;
       }
       await queue.engine.remove(out);
+      memory.takenBack(out.map(({ key }) => key));
     }
     return { cancelled, left };
   } finally {
