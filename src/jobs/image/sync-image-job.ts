@@ -113,7 +113,8 @@ async function publishPartOf(
   { journal, signal, warn }: Settling,
 ): Promise<Published | undefined> {
   // Recorded as whole only once its bytes were on the disk, so a restart of the machine since then does not matter.
-  const part = await PartFile.reopen(recorded, { dir: path.dirname(recorded.path), bootedAtMs: 0, signal });
+  const anyTime = { bootedAtMs: 0, nowMs: Number.POSITIVE_INFINITY };
+  const part = await PartFile.reopen(recorded, { dir: path.dirname(recorded.path), ...anyTime, signal });
   if (!part?.isComplete) {
     part?.close();
     return undefined;

@@ -41,16 +41,22 @@ export class PartFile {
   /**
    * Opens what an earlier process left, if it can be gone on with: a part of ours in this directory, a regular file
    * without other names (unless it is complete: then it may have been published already), with a strong tag or
-   * complete, and written since the machine was started, because bytes that a crash of the system lost read as zeros.
-   * Its digest is computed anew. Aborting throws the signal's reason.
+   * complete, and written since the machine was started, because bytes that a crash of the system lost read as zeros: where
+   * the clock was set back nobody can tell. Its digest is computed anew. Aborting throws the signal's reason.
    */
   static async reopen(
     recorded: RecordedPart,
-    where: { readonly dir: string; readonly bootedAtMs: number; readonly signal: AbortSignal },
+    where: {
+      readonly dir: string;
+      readonly bootedAtMs: number;
+      readonly nowMs: number;
+      readonly signal: AbortSignal;
+    },
   ): Promise<PartFile | undefined> {
     const { path: file, etag, totalBytes } = recorded;
     const isOurs = isPartName(path.basename(file)) && path.dirname(file) === path.resolve(where.dir);
-    if (!isOurs || recorded.startedAtMs <= where.bootedAtMs) return undefined;
+    const isTold = recorded.startedAtMs <= where.nowMs;
+    if (!isOurs || !isTold || recorded.startedAtMs <= where.bootedAtMs) return undefined;
     const fd = openExisting(file);
     if (fd === undefined) return undefined;
     try {

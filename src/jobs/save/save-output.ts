@@ -150,7 +150,9 @@ export class SaveOutput {
   /** The part of an earlier process, opened again; one that is of no use is removed. */
   private async earlierPart(): Promise<PartFile | undefined> {
     if (!this.recorded) return undefined;
-    const where = { dir: this.place.dir, bootedAtMs: this.shared.bootedAtMs, signal: this.input.signal };
+    const { clock, signal } = this.input;
+    const { bootedAtMs } = this.shared;
+    const where = { dir: this.place.dir, bootedAtMs, nowMs: clock.now(), signal };
     const part = await PartFile.reopen(this.recorded, where);
     if (part) this.recorded = undefined;
     else this.dropRecorded();

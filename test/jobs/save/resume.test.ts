@@ -5,12 +5,14 @@ import { DiskFault } from '../../../src/disk/disk-fault.ts';
 import { PartFile } from '../../../src/jobs/save/part-file.ts';
 import { PartSink } from '../../../src/jobs/save/part-sink.ts';
 import { serveFile } from '../../helpers/output-server.ts';
-import { listing, MemoryJournal, outputServer, run, tempDir } from './harness.ts';
+import { listing, MemoryJournal, outputServer, run, scriptedClock, tempDir } from './harness.ts';
 import { sha256, tinyMp4, tinyPng } from './tiny-media.ts';
 
 const file = tinyMp4();
 const etag = '"v1"';
 const other = tinyMp4(200_000, 2);
+
+const setBack = { ...scriptedClock(), now: () => Date.now() - 3_600_000 };
 
 const savedBytes = (dir: string) => fs.readFileSync(path.join(dir, 'cgt-1.mp4'));
 
@@ -310,6 +312,7 @@ describe('a later run', () => {
 
   it.each([
     ['the machine was started since', etag, { bootedAtMs: Date.now() + 60_000 }],
+    ['the clock was set back since, by which nobody can tell', etag, { clock: setBack }],
     ['it has no strong tag', undefined, {}],
   ])('removes the part and starts over where %s', async (_, tag, changes) => {
     const dir = tempDir();
