@@ -287,6 +287,32 @@ test('images that were made on this machine and are not saved are made nowhere e
   await stop(worker);
 });
 
+test('images that a worker has made and not saved are not made once more by --retry-failed', async () => {
+  const studio = await openStudio({ fault: 'output:404' });
+  write(studio, [{ ...image, model: 'legacy-image-2', 'response-format': 'url' }]);
+  const first = studio.worker('anna');
+  expect((await studio.batch('run')).code).toBe(12);
+  await stop(first);
+  const second = studio.worker('bert');
+  const { code, err } = await studio.batch('run', '--retry-failed');
+  expect(code, err).toBe(12);
+  expect(paid(studio)).toHaveLength(1);
+  await stop(second);
+});
+
+test.each([{ set: { seed: 2 } }, { body: { seed: 2 } }])(
+  'a row that was handed over and has changed since is refused: %j',
+  async (changed) => {
+    const studio = await openStudio();
+    write(studio, [{ ...alpha, set: { seed: 1 } }]);
+    await studio.batch('run', '--detach');
+    write(studio, [{ ...alpha, set: { seed: 1 }, ...changed }]);
+    const { code, err } = await studio.batch('run', '--detach');
+    expect(code, err).toBe(2);
+    expect(err).toContain('the row has changed since it was handed over (day/r0)');
+  },
+);
+
 test('a run that forgets --redis makes no row that was handed over, unless it was taken out', async () => {
   const studio = await openStudio();
   const alone = () => studio.laptop.run(['batch', 'run', 'day.jsonl'], { env: { GW_INTERVAL: '100ms' } });

@@ -130,7 +130,7 @@ class BatchOnQueue {
   async #takeUp(row: Row, record: RowRecord): Promise<RowRecord | undefined> {
     const { flags, input } = this.#batch;
     const { store, host } = this.#queue;
-    const asked = ({ command, flags }: Row) => JSON.stringify([command, flags]);
+    const asked = ({ command, flags, set, body }: Row) => JSON.stringify([command, flags, set, body]);
     if (asked(record.row) !== asked(row)) {
       throw usage(
         `${input.manifest.named}:${row.line}: the row has changed since it was handed over (${row.key})`,
@@ -149,7 +149,10 @@ class BatchOnQueue {
     const isTask = record.id !== undefined && record.family !== 'image';
     if (record.state === 'failed' && isTask && goesOn.has(record.error?.kind ?? ''))
       return put('resumed', {});
-    if (record.state === 'failed' && flags.retryFailed) return put('again', { again: true, id: '' });
+    // Images that were made and not saved are no bad end: another machine would make and pay for them once more.
+    const isMade = record.family === 'image' && record.error?.kind === 'download';
+    if (record.state === 'failed' && flags.retryFailed && !isMade)
+      return put('again', { again: true, id: '' });
     if (record.state === 'unknown') {
       const id = await this.#idInReach(row.key);
       if (id !== undefined) return put('cleared', { id });
