@@ -55,6 +55,7 @@ type Seen = Pick<Entry, 'key' | 'createdAtMs' | 'spans'>;
 /** A line that was read, and where its number, from 1, is told if it is damaged. */
 interface Unfolded {
   readonly found: Line;
+  readonly file: string;
   readonly journal: number;
   readonly number: number;
   readonly unreadable: Unreadable;
@@ -407,9 +408,10 @@ export class JobIndex {
     if (endByte <= from.bytes) return 0;
     // Behind the last line there is nothing but newlines.
     let newlines = endByte - from.bytes;
-    for (const found of linesOf(path.join(this.dir, name), { startByte: from.bytes, endByte })) {
+    const file = path.join(this.dir, name);
+    for (const found of linesOf(file, { startByte: from.bytes, endByte })) {
       newlines = found.newlines + endByte - found.endByte;
-      const line = { found, journal: at, number: from.newlines + found.newlines + 1, unreadable };
+      const line = { found, file, journal: at, number: from.newlines + found.newlines + 1, unreadable };
       if (isSettled) this.#fold(line, isSettled);
       else this.#unfolded.push(line);
     }
@@ -428,9 +430,9 @@ export class JobIndex {
     this.#unfolded = later;
   }
 
-  #fold({ found, journal, number, unreadable }: Unfolded, isSettled?: IsSettled): void {
+  #fold({ found, file, journal, number, unreadable }: Unfolded, isSettled?: IsSettled): void {
     const { text, startByte, endByte } = found;
-    const line = parseLine(text, this.#pathOf(journal));
+    const line = parseLine(text, file);
     const key = typeof line === 'string' ? keyIn(text) : line.job;
     if (line === 'bad') unreadable.push([journal, number]);
     if (key === undefined) return;
