@@ -264,6 +264,15 @@ function unknownField(name: string, command: string, known: readonly string[]): 
   );
 }
 
+/** Tells whether two rows ask for the same, wherever that is to be saved. */
+export function askedDigest({ command, flags, set, body }: Row): string {
+  const { out: _out, force: _force, sidecar: _sidecar, ...asked } = flags;
+  return createHash('sha256')
+    .update(JSON.stringify(sorted([command, asked, set, body])))
+    .digest('hex')
+    .slice(0, 20);
+}
+
 /** Tells rows apart by what was written, in whatever order. */
 const digestOf = (said: ReadonlyMap<string, unknown>): string =>
   createHash('sha256')

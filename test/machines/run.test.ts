@@ -333,6 +333,16 @@ test('a run that forgets --redis makes no row that was handed over, unless it wa
   const late = await alone();
   expect([late.code, late.out], late.err).toEqual([0, '']);
   expect(paid(studio)).toHaveLength(2);
+  // What was saved is what was asked for then, at that gateway.
+  write(studio, [image, { ...alpha, prompt: 'a boat' }]);
+  const changed = await alone();
+  expect([changed.code, changed.out], changed.err).toEqual([2, '']);
+  expect(changed.err).toContain('the row has changed since it was handed over (day/r1)');
+  await studio.redis.client.flushall();
+  expect((await studio.batch('run', '--detach')).code).toBe(2);
+  write(studio, [image, alpha]);
+  const other = ['batch', 'run', 'day.jsonl', '--base-url', 'http://127.0.0.1:9', '--retries', '0'];
+  expect((await studio.laptop.run(other)).code).toBe(8);
   await stop(worker);
 });
 

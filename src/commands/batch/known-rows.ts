@@ -22,6 +22,8 @@ export interface KnownRow {
   readonly urgentFromMs?: number | undefined;
   /** JSON: a digest of each field of the body that was sent, by its path; absent where another machine has sent it. */
   readonly fields?: string;
+  /** Then what was asked for, as `askedDigest` has it. */
+  readonly asked?: string | undefined;
 }
 
 /** The rows of a batch that were made before at the gateway in force, by their keys; the newest job of each counts. */
@@ -68,13 +70,13 @@ export async function rowsElsewhere(
 ): Promise<ReadonlySet<string>> {
   const { Memory } = await import('../machines/memory.ts');
   const elsewhere = new Set<string>();
-  for (const [key, { saved }] of new Memory(name, ctx).rows) {
+  for (const [key, { asked, saved }] of (await Memory.open(name, ctx)).rows) {
     const state = known.get(key)?.state ?? 'not_sent';
     if (state !== 'not_sent' && state !== 'failed') continue;
     if (saved) {
       const { id, status, files } = saved;
       known.set(key, {
-        ...{ state: 'saved', family: '', id: id ?? '', status },
+        ...{ state: 'saved', family: '', id: id ?? '', status, asked },
         files: files.map((file) => file.path),
       });
     } else elsewhere.add(key);

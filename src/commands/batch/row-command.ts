@@ -1,6 +1,6 @@
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
-import type { CreateFlags, Row } from '../../batch/rows.ts';
+import { askedDigest, type CreateFlags, type Row } from '../../batch/rows.ts';
 import { type AnyCommand, type Outcome, ShownRequest } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
@@ -112,7 +112,11 @@ type Body = Readonly<Record<string, unknown>>;
  * Throws `usage` for a row whose job was made from another body. What is sent as a form, or has its model in the path, is
  * compared when its turn comes.
  */
-function refuseChanged({ key, command, flags }: Row, { fields, id }: KnownRow, body: Body | undefined): void {
+function refuseChanged(row: Row, { fields, asked, id }: KnownRow, body: Body | undefined): void {
+  const { key, command, flags } = row;
+  const hint = 'give the row another id to make a new job, or write it as it was';
+  if (asked !== undefined && asked !== askedDigest(row))
+    throw usage(`the row has changed since it was handed over (${key})`, hint);
   if (body === undefined || fields === undefined || command === 'image native') return;
   const now = fieldDigests(body, flags.callbackUrl === 'auto');
   const before = JSON.parse(fields) as Readonly<Record<string, string>>;
@@ -120,10 +124,7 @@ function refuseChanged({ key, command, flags }: Row, { fields, id }: KnownRow, b
   // gw's own, when the user gave none: it is not what was asked for.
   const changed = names.find((name) => now[name] !== before[name] && !/(^|\.)external_task_id$/.test(name));
   if (changed === undefined) return;
-  throw usage(
-    `${changed}: the row has changed since its job ${id} was made (${key})`,
-    'give the row another id to make a new job, or write it as it was',
-  );
+  throw usage(`${changed}: the row has changed since its job ${id} was made (${key})`, hint);
 }
 
 /** What is said of all rows of a run. */

@@ -1,5 +1,5 @@
 import { unportable } from '../../batch/portable.ts';
-import { type Row, readRows } from '../../batch/rows.ts';
+import { askedDigest, type Row, readRows } from '../../batch/rows.ts';
 import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { type ErrorKind, errorKinds, GwError, Interrupted, usage } from '../../errors.ts';
@@ -24,7 +24,8 @@ const RESCAN_MS = 10_000;
 export async function* runOnMachines(batch: Batch): AsyncGenerator<Outcome<RowResult>> {
   const queue = await openQueue(batch.flags.redis ?? '', batch.ctx);
   try {
-    yield* new BatchOnQueue(batch, queue).outcomes();
+    const memory = await Memory.open(batch.input.name, batch.ctx);
+    yield* new BatchOnQueue(batch, queue, memory).outcomes();
   } finally {
     await queue.close().catch(() => {});
   }
@@ -49,10 +50,10 @@ class BatchOnQueue {
   readonly #counts = { saved: 0, failed: 0, unknown: 0, cancelled: 0, before: 0, handedOver: 0 };
   readonly #settled: Outcome<RowResult>[] = [];
 
-  constructor(batch: Batch, queue: OpenQueue) {
+  constructor(batch: Batch, queue: OpenQueue, memory: Memory) {
     this.#batch = batch;
     this.#queue = queue;
-    this.#memory = new Memory(batch.input.name, batch.ctx);
+    this.#memory = memory;
   }
 
   async *outcomes(): AsyncGenerator<Outcome<RowResult>> {
@@ -85,7 +86,7 @@ class BatchOnQueue {
 
   /** Puts those of some rows on the queue that are not there; what is over is settled. */
   async #handOver(rows: readonly Row[]): Promise<void> {
-    const { tally, flags } = this.#batch;
+    const { tally, flags, input } = this.#batch;
     const { store, engine } = this.#queue;
     const records = await store.read(rows.map(({ key }) => key));
     const fresh: Row[] = [];
@@ -101,6 +102,8 @@ class BatchOnQueue {
         const queue = now?.state === 'ended' ? 'save' : now?.pool;
         if (now && queue) tickets.push({ key: row.key, round: now.round, queue });
       } else if (told?.saved || local?.state === 'saved') {
+        if (local?.state !== 'saved' && (told?.asked ?? askedDigest(row)) !== askedDigest(row))
+          throw changedSince(row, input.manifest.named);
         this.#counts.saved += 1;
         this.#counts.before += 1;
         this.#batch.report.add({ ...this.#resultOf(row, undefined), ...(told?.saved ?? fromLedger(local)) });
@@ -115,7 +118,7 @@ class BatchOnQueue {
         fresh.push(row);
     }
     // Durable here first: a queue that forgets them is then found out.
-    this.#memory.handedOver(fresh.map(({ key }) => key));
+    this.#memory.handedOver(fresh);
     for (const row of fresh) {
       const record = await this.#recordOf(row, tally.known.get(row.key));
       await store.handOver(record, this.#queue.host);
@@ -131,15 +134,10 @@ class BatchOnQueue {
     const { flags, input } = this.#batch;
     const { store, host } = this.#queue;
     const asked = ({ command, flags, set, body }: Row) => JSON.stringify([command, flags, set, body]);
-    if (asked(record.row) !== asked(row)) {
-      throw usage(
-        `${input.manifest.named}:${row.line}: the row has changed since it was handed over (${row.key})`,
-        'give the row another id to make a new job, or write it as it was',
-      );
-    }
+    if (asked(record.row) !== asked(row)) throw changedSince(row, input.manifest.named);
     const round = record.round + 1;
     const put = async (step: 'again' | 'resumed' | 'cleared', changes: object) => {
-      if (this.#memory.of(row.key) === undefined) this.#memory.handedOver([row.key]);
+      if (this.#memory.of(row.key) === undefined) this.#memory.handedOver([row]);
       if ((await store.step(row.key, step, { host }, { ...changes, round })) !== 'ok') return undefined;
       this.#open.set(row.key, row);
       const [now] = await store.read([row.key]);
@@ -289,7 +287,7 @@ class BatchOnQueue {
     }
     if (record?.state === 'saved') {
       this.#counts.saved += 1;
-      this.#memory.saved(row.key, result);
+      this.#memory.saved(row, result);
       if (ctx.events)
         for (const file of result.files) void ctx.io.outJson(this.#savedEvent(row, result, file));
       this.#settled.push({ value: result });
@@ -366,6 +364,11 @@ const unknownHere = unknownError(
   'it is not known what became of its job on this machine',
   'gw jobs sync looks for it',
 );
+const changedSince = (row: Row, named: string): GwError =>
+  usage(
+    `${named}:${row.line}: the row has changed since it was handed over (${row.key})`,
+    'give the row another id to make a new job, or write it as it was',
+  );
 const unsavedHere: ToldError = {
   kind: 'download',
   message: 'its job was made by this machine, and what came of it is not saved yet',

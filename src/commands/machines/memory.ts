@@ -1,7 +1,8 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { askedDigest, type Row } from '../../batch/rows.ts';
 import { trustedStateDir } from '../../config/dirs.ts';
-import type { Context } from '../../context.ts';
+import { type Context, gatewayName, originOfGateway } from '../../context.ts';
 import { appendLine, ensureDirectory } from '../../disk/durable-directory.ts';
 import { jsonOf } from '../../json-text.ts';
 import { digestOf } from '../../machines/row.ts';
@@ -11,29 +12,43 @@ import type { RowResult } from '../batch/run.ts';
 // queue makes nothing once more.
 
 interface Remembered {
+  /** What was asked for, as `askedDigest` has it; an older gw did not write it down. */
+  readonly asked?: string | undefined;
   readonly saved?: Pick<RowResult, 'id' | 'status' | 'files'>;
 }
 
-interface Said extends Remembered {
+interface Said extends Pick<Remembered, 'saved'> {
+  /** Of the gateway; an older gw did not write it down. */
+  readonly origin?: string;
   readonly keys?: readonly string[];
+  /** In the order of `keys`. */
+  readonly asked?: readonly string[];
   readonly key?: string;
   readonly takenBack?: readonly string[];
 }
 
-/** The rows of one batch that were handed over. */
+/** The rows of one batch that were handed over to be made at the gateway in force. */
 export class Memory {
   readonly #file: string;
+  readonly #origin: string;
   readonly rows = new Map<string, Remembered>();
 
-  constructor(name: string, ctx: Context) {
+  static async open(name: string, ctx: Context): Promise<Memory> {
+    return new Memory(name, originOfGateway(gatewayName(await ctx.settings())), ctx);
+  }
+
+  private constructor(name: string, origin: string, ctx: Context) {
+    this.#origin = origin;
     this.#file = path.join(trustedStateDir(ctx.host), 'queues', `${digestOf(name)}.jsonl`);
     const text = fs.existsSync(this.#file) ? fs.readFileSync(this.#file, 'utf8') : '';
     for (const line of text.split('\n')) {
       // A line that was torn by a crash was not acted upon.
       const said = line === '' ? undefined : (jsonOf(line) as Said | undefined);
-      for (const key of said?.keys ?? []) this.rows.set(key, {});
-      for (const key of said?.takenBack ?? []) this.rows.delete(key);
-      if (said?.key !== undefined && said.saved) this.rows.set(said.key, { saved: said.saved });
+      if (!said || (said.origin ?? origin) !== origin) continue;
+      for (const [at, key] of (said.keys ?? []).entries()) this.rows.set(key, { asked: said.asked?.[at] });
+      for (const key of said.takenBack ?? []) this.rows.delete(key);
+      if (said.key !== undefined && said.saved)
+        this.rows.set(said.key, { ...this.rows.get(said.key), saved: said.saved });
     }
   }
 
@@ -42,10 +57,11 @@ export class Memory {
   }
 
   /** Durable when this returns. */
-  handedOver(keys: readonly string[]): void {
-    if (keys.length === 0) return;
-    this.#append({ keys });
-    for (const key of keys) this.rows.set(key, {});
+  handedOver(rows: readonly Row[]): void {
+    if (rows.length === 0) return;
+    const asked = rows.map(askedDigest);
+    this.#append({ keys: rows.map(({ key }) => key), asked });
+    for (const [at, { key }] of rows.entries()) this.rows.set(key, { asked: asked[at] });
   }
 
   /** They were never sent, and nobody else can send them any more. */
@@ -53,14 +69,16 @@ export class Memory {
     if (keys.some((key) => this.rows.has(key))) this.#append({ takenBack: keys });
   }
 
-  saved(key: string, { id, status, files }: RowResult): void {
+  saved(row: Row, { id, status, files }: RowResult): void {
+    const { key } = row;
+    if (!this.rows.has(key)) this.handedOver([row]);
     const saved = { id, status, files };
-    this.rows.set(key, { saved });
+    this.rows.set(key, { ...this.rows.get(key), saved });
     this.#append({ key, saved });
   }
 
   #append(said: Said): void {
     ensureDirectory(path.dirname(this.#file));
-    appendLine(this.#file, JSON.stringify(said));
+    appendLine(this.#file, JSON.stringify({ origin: this.#origin, ...said }));
   }
 }

@@ -85,8 +85,8 @@ export async function cancelOnMachines(
   ctx: Context,
 ): Promise<{ readonly cancelled: number; readonly left: number }> {
   const queue = await openQueue(redis, ctx);
-  const memory = new Memory(input.name, ctx);
   try {
+    const memory = await Memory.open(input.name, ctx);
     let cancelled = 0;
     let left = 0;
     for await (const keys of keysOf(input)) {
