@@ -98,6 +98,18 @@ test.each(['download', 'wait'])('jobs %s saves each of four that were to go to s
   );
 });
 
+test('an image that nobody fetched while its link lived is told of by a sync, and tried for whoever names it', async () => {
+  const world = await openWorld();
+  const { key } = await linkedJob(world, true);
+  world.clock.ms += 25 * 3_600_000;
+  const run = await world.gw(['jobs', 'sync']);
+  expect([run.code, run.out, images(world)], run.err).toEqual([12, '', []]);
+  expect(run.err).toContain(`image job ${key}: its image was not saved while its link lived`);
+  const named = await world.gw(['jobs', 'download', key]);
+  expect([named.code, images(world)], named.err).toEqual([0, [`${key}.png`]]);
+  expect((await world.gw(['jobs', 'sync'])).code).toBe(0);
+});
+
 test('a job that broke off after one of three images: what is saved is printed, and it does not count as saved', async () => {
   const world = await openWorld();
   const { key, ledger } = sentJob(world, { settings: { n: 3 } });

@@ -2,6 +2,7 @@ import { defineCommand, type Outcome } from '../../command.ts';
 import { type Context, commandFor } from '../../context.ts';
 import { GwError } from '../../errors.ts';
 import { saveFlags } from '../../flags/job-flags.ts';
+import { isUnsaved } from '../../jobs/job-view.ts';
 import { isOpen, type Synced, type SyncInput, syncJobs } from '../../jobs/watch/sync.ts';
 import type { Job } from '../../ledger/event.ts';
 import { fileLines, type JobResult, outcomeOf } from '../video/follow-job.ts';
@@ -22,13 +23,14 @@ export const sync = defineCommand<typeof flags, JobResult>({
   sends: 'query',
   human: fileLines,
   async *run({ globals }, ctx) {
-    const open = await openJobs(ctx);
+    const { open, missed } = await openJobs(ctx);
     if (globals.dryRun || globals.curl) {
       yield* showJobQueries(open, ctx);
       return;
     }
     const { inputs, unreachable } = await inputsOf(open, createFollowers(ctx), ctx);
     for (const error of unreachable) yield { error };
+    for (const job of missed) yield missedOutcome(job, ctx);
     const running = new Map<string, string>();
     let elsewhere = 0;
     const whole = wholeProgress(inputs.length, ctx);
@@ -46,14 +48,29 @@ export const sync = defineCommand<typeof flags, JobResult>({
   },
 });
 
-/** The jobs that need something, oldest first, of the profile or gateway that is meant. */
-async function openJobs(ctx: Context): Promise<OwnJob[]> {
+/**
+ * The jobs that need something, oldest first, of the profile or gateway that is meant; apart from them those whose images are
+ * behind links that are too old to be asked for unbidden.
+ */
+async function openJobs(ctx: Context): Promise<{ open: OwnJob[]; missed: Job[] }> {
   const nowMs = ctx.clock.now();
   const open: OwnJob[] = [];
+  const missed: Job[] = [];
   for (const known of withoutForeign((await readOwnJobs({ isOpen: true }, ctx)).reverse(), ctx)) {
     if (needsSync(known, nowMs)) open.push(known);
+    else if (isUnsaved(known.job, known.family)) missed.push(known.job);
   }
-  return open;
+  return { open, missed };
+}
+
+function missedOutcome(job: Job, ctx: Context): Outcome<JobResult> {
+  const { family, key, record = null, status = '' } = job;
+  const error = new GwError(
+    'download',
+    `image job ${key}: its image was not saved while its link lived, and is not asked for any more`,
+    { taskId: key, hint: `try the link once more with: ${commandFor(`gw jobs download ${key}`, ctx)}` },
+  );
+  return outcomeOf({ status, record, files: [], error }, { family, id: key }, ctx);
 }
 
 /** A record that cannot be read is looked at again. */
