@@ -14,6 +14,7 @@ export interface CreateFate {
     | 'whole'
     | 'reset'
     | 'cut'
+    | 'cut-behind-another'
     | 'empty'
     | '502'
     | 'garbage'
@@ -89,6 +90,11 @@ export async function openBetaGateway(
       case 'cut':
         response.writeHead(200, { 'content-type': 'application/json', 'content-length': reply.length });
         return response.write(reply.slice(0, 20), () => response.socket?.destroy());
+      case 'cut-behind-another': {
+        const [another] = committed;
+        const told = JSON.stringify({ code: 0, last: another && recordOf(another), data: recordOf(task) });
+        return response.writeHead(200, { 'content-type': 'application/json' }).end(told.slice(0, -1));
+      }
       case 'empty':
         return response.writeHead(200, { 'content-type': 'application/json' }).end();
       case '502':

@@ -351,11 +351,11 @@ async function whenSlotIsFree<T>(
 
 /**
  * A cut 2xx reply is searched for its ID, and the ID confirmed by a query, before the outcome is called unknown: one that
- * was just made may not be known everywhere yet.
+ * was just made may not be known everywhere yet. One that has another external ID than was sent is another's.
  */
 async function confirmCutReply(
   error: UnknownOutcome,
-  { client, clock, family, signal }: CreateInput,
+  { client, clock, externalId, family, signal }: CreateInput,
 ): Promise<Accepted | undefined> {
   const id = TaskId.safeParse(error.partialText?.match(/"(?:task_id|id)"\s*:\s*"([^"\\]+)"/)?.[1]);
   if (!id.success) return undefined;
@@ -365,6 +365,9 @@ async function confirmCutReply(
     // After an interrupt it is asked for once.
     const reply = await client.send(query.endpoint, query.input([id.data]), signal.aborted ? {} : young);
     const record = query.records(reply.json, [id.data]).get(id.data);
+    const named = [...(family.externalIds?.findMany(reply.json).records ?? [])];
+    const own = named.find(([, task]) => task.id === id.data)?.[0] ?? externalId;
+    if (own !== externalId) return undefined;
     const { status } = family.readTask(record, id.data);
     return { id: id.data, status, reply: record, isOwnReply: false };
   } catch {

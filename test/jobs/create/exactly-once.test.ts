@@ -114,6 +114,15 @@ describe('a create of family B whose answer is lost', () => {
     },
   );
 
+  test('a cut reply that names the task of another external ID first: that is not taken for this one', async () => {
+    const { gateway, create, clock } = await scene({ commit: 'now', reply: 'cut-behind-another' });
+    const theirs = gateway.add('theirs', clock.now());
+    const job = await create();
+    expect(job.id).not.toBe(theirs);
+    expect(gateway.tasks().get(job.key)).toBe(job.id);
+    expect(gateway.creates).toHaveLength(1);
+  });
+
   test('the second answer is lost too: it is looked for again, and never made twice', async () => {
     const { gateway, create } = await scene(
       { commit: 'never', reply: 'reset' },
