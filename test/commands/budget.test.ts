@@ -100,6 +100,19 @@ test('the period ends: the next day has its own', async () => {
   expect((await create(world, 'beta')).code).toBe(0);
 });
 
+test('what a budget still counts is not pruned, and what it does not is', async () => {
+  const world = await open();
+  await set(world, '1/day');
+  expect((await create(world, 'image')).code).toBe(0);
+  world.clock.ms += 5_000;
+  const prune = () => world.gw(['jobs', 'prune', '--before', '2s', '--yes', '-q']);
+  expect((await prune()).out).toBe('');
+  expect((await create(world, 'image')).code).toBe(15);
+  world.clock.ms += 24 * 3_600_000;
+  expect((await prune()).out).toMatch(/^gw-\w+\n$/);
+  expect((await create(world, 'image')).code).toBe(0);
+});
+
 test('a key that the budget refused is free, and one that was made needs no place', async () => {
   const world = await open();
   await set(world, '1/day');

@@ -1,4 +1,5 @@
 import { defineCommand } from '../../command.ts';
+import { resolveSettings } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
 import { on, parsed } from '../../flags/flag.ts';
@@ -27,7 +28,7 @@ export const prune = defineCommand<typeof flags, JobView[]>({
   ],
   notes: [
     'Removes what is finished and saved, and what failed, was refused or is lost; never a job that still runs or is not ' +
-      'saved while its links or its record live, and none that was made with --once, whose key holds for good. Saved files stay where they are. With --dry-run nothing is removed.',
+      'saved while its links or its record live, and none that was made with --once, whose key holds for good, or that a budget of its profile still counts. Saved files stay where they are. With --dry-run nothing is removed.',
     'Prints the jobs that were removed. Other gw processes may go on at the same time.',
   ],
   // For --dry-run; there is no request that --curl could show.
@@ -46,11 +47,12 @@ export const prune = defineCommand<typeof flags, JobView[]>({
       all.map(({ job }) => job),
       nowMs,
     );
-    const settled = old.filter(({ job, family }) => isSettled(job, family, clocks));
+    const isCounted = await countedByBudget(nowMs, ctx);
+    const settled = old.filter(({ job, family }) => isSettled(job, family, clocks) && !isCounted(job));
     const kept = old.length - settled.length;
     if (kept > 0)
       ctx.io.note(
-        `${counted(kept, 'job as old as that is', 'jobs as old as that are')} kept: not finished, not saved, or made with --once`,
+        `${counted(kept, 'job as old as that is', 'jobs as old as that are')} kept: not finished, not saved, made with --once, or counted by a budget`,
       );
     if (globals.dryRun) return { value: viewsOf(settled) };
     if (settled.length > 0 && !flags.yes) await ask(settled.length, ctx);
@@ -75,6 +77,27 @@ async function ask(count: number, { host, io }: Context): Promise<void> {
   if (!(await confirm(host, `Remove ${counted(count, 'job')} from the ledger?`))) {
     throw new GwError('usage', 'nothing was removed');
   }
+}
+
+/** Tells of a job whether the budget of its profile counts it in the period that runs: forgotten, it would be spent twice. */
+async function countedByBudget(nowMs: number, { host }: Context): Promise<(job: Job) => boolean> {
+  const { counts, spanOf } = await import('../../jobs/create/budget.ts');
+  const starts = new Map<string, number>();
+  const startOf = (profile: string): number => {
+    const { budget } = resolveSettings({ flags: { profile, storedOnly: true, profileMayBeNew: true }, host });
+    const limits = [budget.jobs.value, budget.amount.value].filter((limit) => limit !== undefined);
+    return Math.min(...limits.map(({ period }) => spanOf(period, nowMs).startMs));
+  };
+  return (job) => {
+    const { profile, createdAtMs } = job;
+    try {
+      starts.set(profile, starts.get(profile) ?? startOf(profile));
+    } catch {
+      // A name that the ledger has damaged is of no profile.
+      starts.set(profile, Number.POSITIVE_INFINITY);
+    }
+    return counts(job) && createdAtMs >= (starts.get(profile) ?? 0);
+  };
 }
 
 /** A create that was never answered may come to light later than any record that is documented to live (30 days). */

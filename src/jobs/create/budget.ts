@@ -176,7 +176,7 @@ async function summed(
 }
 
 /** Whether a job counts: what certainly made nothing does not, nor a task that was made elsewhere and only taken in. */
-const counts = ({ state, bodySha256, isDamaged }: Job): boolean =>
+export const counts = ({ state, bodySha256, isDamaged }: Job): boolean =>
   state !== 'not_sent' && state !== 'refused' && (bodySha256 !== '' || isDamaged === true);
 
 /** The calendar period that a moment lies in, by this machine's time zone, Unix milliseconds. */
