@@ -127,6 +127,8 @@ function readRow({ fields, fault }: WrittenRow, input: RowsInput, gather: Gather
   }
   const skip = gather(() => truthOf('skip', said.get('skip'))) ?? false;
   if (skip) return { skip } as const;
+  // That a row is not left out is no part of what it asks for, nor of its key.
+  said.delete('skip');
   const command = commandOf(said.get('command'), input);
   const flags = input.creates[command] ?? {};
   const id = gather(() => idOf(said.get('id'), input.name));

@@ -116,6 +116,14 @@ describe('keys', () => {
     const [, beside] = await keys({ prompt: 'y' }, { prompt: 'x' });
     expect(beside).toBe(alone);
   });
+  test('do not change with the word that a row is not left out', async () => {
+    const [plain, ...said] = await keys(
+      { prompt: 'x' },
+      { prompt: 'x', skip: false },
+      { prompt: 'x', skip: 'false' },
+    );
+    expect(said).toEqual([`${plain}-2`, `${plain}-3`]);
+  });
   test('count makes several, skip none, and positions stay', async () => {
     const rows = await made({ id: 'a', count: 2 }, { id: 'b', skip: true, nonsense: 1 }, { id: 'c' });
     expect(rows.map(({ key, row }) => [key, row])).toEqual([
