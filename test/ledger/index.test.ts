@@ -708,6 +708,16 @@ describe('a body is looked for in a ledger that has gone on since its index was 
     expect(await ledger.find()).toEqual(folded(all.journals));
   });
 
+  test('so is it where there is no index yet', async () => {
+    const { add, journals, key, open } = seeded(3);
+    add(4, intent(), { event: 'sent' }, accepted(4));
+    add(5, asked, accepted(5));
+    const ledger = open();
+    expect(await ledger.find({ bodySha256, limit: 1 })).toMatchObject([{ key: key(5) }]);
+    await open().remove(new Set([key(4)]));
+    expect(await ledger.find()).toEqual(folded(journals));
+  });
+
   test.each<[string, (line: object) => string]>([
     [
       'in another order',
