@@ -55,6 +55,8 @@ export async function takeSlot<T>(input: SlotInput, begin: () => T | Promise<T>)
   try {
     ensureDirectory(input.ledger.dir);
     ensureDirectory(line.dir);
+    // An index that is missing is made here, not while others wait for the lock.
+    await openJobs(input);
     return await waitInLine(input, line, most, begin);
   } catch (error) {
     throw claimError(error, line.dir, 'usage');

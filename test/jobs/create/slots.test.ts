@@ -1,13 +1,14 @@
-import { readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import * as path from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { alphaFamily } from '../../../src/gateway/alpha/task.ts';
 import { betaFamily } from '../../../src/gateway/beta/task.ts';
 import { type AccountType, poolOf } from '../../../src/gateway/limits.ts';
 import type { TaskFamily } from '../../../src/gateway/task.ts';
 import { takeSlot } from '../../../src/jobs/create/slots.ts';
 import { createLooker } from '../../../src/jobs/watch/looker.ts';
+import { JobIndex } from '../../../src/ledger/job-index.ts';
 import { newJobKey } from '../../../src/ledger/job-key.ts';
 import { openLedger } from '../../../src/ledger/open-ledger.ts';
 import { VirtualClock } from '../../helpers/virtual-clock.ts';
@@ -66,6 +67,21 @@ test('a free slot is taken at once, and nothing is asked', async () => {
   run('b');
   expect((await clock.until(take())).atMs).toBe(0);
   expect([asked, notes]).toEqual([[], []]);
+});
+
+test('the ledger is read before the lock is taken: making an index of a long one may take longer than others wait', async () => {
+  const { clock, dir, take } = scene({});
+  const locks = path.join(dir, 'locks');
+  const isLocked = () => existsSync(locks) && readdirSync(locks).some((name) => name.endsWith('.lock'));
+  const looks: boolean[] = [];
+  const find = vi.spyOn(JobIndex.prototype, 'find');
+  find.mockImplementation(async () => {
+    looks.push(isLocked());
+    return [];
+  });
+  onTestFinished(() => find.mockRestore());
+  await clock.until(take());
+  expect(looks).toEqual([false, true]);
 });
 
 test('a full account is waited for, its tasks are looked at, and what ended is written down', async () => {
