@@ -111,13 +111,14 @@ export type LedgerEvent =
   | { readonly event: 'plan'; readonly save: SavePlan }
   /** A download is about to be asked for (family A counts them). */
   | { readonly event: 'get'; readonly role: string }
-  /** The one part file of an output; absent path: it is gone. */
+  /** The one part file of an output; absent path: it is gone. `to` is the name that it is about to be renamed to. */
   | {
       readonly event: 'part';
       readonly role: string;
       readonly path?: string | undefined;
       readonly etag?: string | undefined;
       readonly totalBytes?: number | undefined;
+      readonly to?: string | undefined;
     }
   | {
       readonly event: 'saved';
@@ -181,7 +182,13 @@ export interface Job extends Omit<IntentEvent, 'event'> {
   readonly parts: Readonly<
     Record<
       string,
-      { path: string; etag?: string | undefined; totalBytes?: number | undefined; startedAtMs: number }
+      {
+        path: string;
+        etag?: string | undefined;
+        totalBytes?: number | undefined;
+        to?: string | undefined;
+        startedAtMs: number;
+      }
     >
   >;
   readonly files: readonly SavedFile[];

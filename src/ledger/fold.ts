@@ -249,9 +249,9 @@ function isFinished(state: JobState): boolean {
 
 function partOf(
   path: string,
-  line: { t: number; etag?: string | undefined; totalBytes?: number | undefined },
+  { t, etag, totalBytes, to }: Omit<Part, 'path' | 'startedAtMs'> & { readonly t: number },
   before: Part | undefined,
 ): Part {
-  const startedAtMs = before?.path === path ? before.startedAtMs : line.t;
-  return { path, etag: line.etag, totalBytes: line.totalBytes, startedAtMs };
+  const startedAtMs = before?.path === path ? before.startedAtMs : t;
+  return { path, etag, totalBytes, startedAtMs, ...(to !== undefined && { to }) };
 }

@@ -78,7 +78,7 @@ const shapes: Readonly<Record<LedgerLine['event'], Shape>> = {
   lost: { message: text },
   plan: { save: savePlan },
   get: { role: text },
-  part: { role: text, path: maybe(isPlace), etag: maybe(text), totalBytes: maybe(count) },
+  part: { role: text, path: maybe(isPlace), etag: maybe(text), totalBytes: maybe(count), to: maybe(isPlace) },
   saved: { role: text, path: text, bytes: count, sha256: text, type: text },
 };
 

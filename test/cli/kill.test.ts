@@ -221,6 +221,23 @@ describe.skipIf(!canTrace())('a kill at the Nth call of', () => {
     expect(kills, 'the calls were met').toBeGreaterThanOrEqual(least);
   });
 
+  test.each([
+    { call: 'rename,renameat,renameat2', numbers: [1], flags: [] },
+    // That it is about to be renamed, that it is saved, and that its part is gone.
+    { call: 'fdatasync', numbers: [7, 8, 9], flags: [] },
+    { call: 'fdatasync', numbers: [7, 8, 9], flags: ['--force'] },
+  ])('$call where there are no hard links, $flags', async ({ call, numbers, flags }) => {
+    await inPairs(numbers, async (number) => {
+      const place = await openPlace();
+      const wrap = strace(['link,linkat:error=EPERM', `${call}:signal=KILL:when=${number}`]);
+      const ended = await place.run([...create, 'a fox', '-o', 'fox.mp4', ...flags], { wrap });
+      expect(ended.signal, `${call} ${number}`).toBe('SIGKILL');
+      expect(await expectMended(place, ended, `at ${call} ${number}`)).toBe('succeeded');
+      // No empty file has kept the name from it.
+      expect(place.files(), `at ${call} ${number}`).toEqual(['fox.mp4']);
+    });
+  });
+
   test('rename, where --force replaces a file: the old one or the new one, whole', async () => {
     const place = await openPlace();
     const target = path.join(place.cwd, 'fox.mp4');

@@ -241,12 +241,13 @@ export function canTrace(): boolean {
   return status === 0;
 }
 
-/** Runs gw under strace, with what is injected (`write:error=ENOSPC:when=1`) into the calls that name these paths. */
-export function strace(inject: string, paths: readonly string[] = []): string[] {
-  const [calls = ''] = inject.split(':');
+/** Runs gw under strace, with what is injected (`write:error=ENOSPC:when=1`, or several) into the calls that name these paths. */
+export function strace(inject: string | readonly string[], paths: readonly string[] = []): string[] {
+  const injects = [inject].flat();
   return [
-    ...['strace', '-f', '-qq', '-o', '/dev/null', '-e', `trace=${calls}`],
-    ...['-e', `inject=${inject}`],
+    ...['strace', '-f', '-qq', '-o', '/dev/null'],
+    ...['-e', `trace=${injects.map((each) => each.split(':')[0]).join(',')}`],
+    ...injects.flatMap((each) => ['-e', `inject=${each}`]),
     ...paths.flatMap((each) => ['-P', each]),
   ];
 }

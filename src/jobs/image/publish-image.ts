@@ -44,7 +44,8 @@ export async function publishImage(input: PublishImage): Promise<Published> {
   const sha256 = part.sha256();
   const missing = missingEnd(fileType?.format, part);
   const name = (copy: number) => place.name(fileType?.extension ?? 'bin', copy);
-  const final = await publishPart(part, name, plan.force, { sidecar: sidecar?.(sha256), warn });
+  const onRename = (to: string) => journal.part(role, { ...part.facts, to });
+  const final = await publishPart(part, name, plan.force, { sidecar: sidecar?.(sha256), warn, onRename });
   const file: SavedFile = { role, path: final, bytes: part.bytes, sha256, type };
   if (missing !== undefined) warn(`${final} may be cut: ${missing}`);
   let unrecorded: GwError | undefined;
@@ -69,7 +70,7 @@ export async function publishPart(
   part: PartFile,
   name: (copy: number) => string,
   force: boolean,
-  beside: Pick<PublishOptions, 'sidecar' | 'warn'> = {},
+  beside: Pick<PublishOptions, 'sidecar' | 'warn' | 'onRename'> = {},
 ): Promise<string> {
   const mode = 0o666 & ~process.umask();
   try {

@@ -5,6 +5,7 @@ import { DiskFault } from '../../disk/disk-fault.ts';
 import { errorCode } from '../../errors.ts';
 import type { SavedFile } from '../../ledger/event.ts';
 import { isPartName, newPartName } from './output-path.ts';
+import { besideOf } from './sidecar.ts';
 
 const READ_BYTES = 1024 * 1024;
 
@@ -53,10 +54,14 @@ export class PartFile {
       readonly signal: AbortSignal;
     },
   ): Promise<PartFile | undefined> {
-    const { path: file, etag, totalBytes } = recorded;
+    const { path: file, etag, totalBytes, to } = recorded;
+    if (to !== undefined) clearName(to);
     const isOurs = isPartName(path.basename(file)) && path.dirname(file) === path.resolve(where.dir);
     const isTold = recorded.startedAtMs <= where.nowMs;
-    if (!isOurs || !isTold || recorded.startedAtMs <= where.bootedAtMs) return undefined;
+    // What was about to get its name had been brought to the disk.
+    const outlivedCrash = to !== undefined || (isTold && recorded.startedAtMs > where.bootedAtMs);
+    if (!isOurs || !outlivedCrash) return undefined;
+    takeBack(recorded);
     const fd = openExisting(file);
     if (fd === undefined) return undefined;
     try {
@@ -77,6 +82,12 @@ export class PartFile {
     }
     fs.closeSync(fd);
     return undefined;
+  }
+
+  /** What a later process needs to know of it. */
+  get facts(): Omit<PartFacts, 'to'> {
+    const { path, etag, totalBytes } = this;
+    return { path, etag, totalBytes };
   }
 
   get isComplete(): boolean {
@@ -138,6 +149,29 @@ export class PartFile {
   }
 }
 
+/** A process that ended before it renamed its part to a name has left an empty file there, and one beside it. */
+function clearName(name: string): void {
+  for (const file of [name, besideOf(name)]) {
+    try {
+      const there = fs.lstatSync(file, { throwIfNoEntry: false });
+      if (there?.isFile() && there.size === 0) fs.unlinkSync(file);
+    } catch {
+      // The output gets the next name.
+    }
+  }
+}
+
+/** One that had got its name, unrecorded, is a part again: from here on it goes the way of every whole part. */
+function takeBack({ path: file, totalBytes, to }: RecordedPart): void {
+  if (to === undefined) return;
+  try {
+    const there = fs.lstatSync(to, { throwIfNoEntry: false });
+    if (there?.isFile() && there.size === totalBytes && !fs.existsSync(file)) fs.renameSync(to, file);
+  } catch {
+    // It stays there, and is brought home once more.
+  }
+}
+
 /** Removes a part file of ours, if it is still there; another file is never touched. */
 export function removePart(file: string): void {
   if (!isPartName(path.basename(file))) return;
@@ -185,6 +219,8 @@ interface PartFacts {
   /** A strong `ETag`, with its quotes; without one the part can only be finished by the process that began it. */
   readonly etag?: string | undefined;
   readonly totalBytes?: number | undefined;
+  /** The name that it is about to be renamed to, on the disk whole. */
+  readonly to?: string | undefined;
 }
 
 /** A part file as an earlier run recorded it. */

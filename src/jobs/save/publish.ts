@@ -29,6 +29,8 @@ export interface PublishOptions {
   /** The text of the file beside it, which takes its name together with it (`--sidecar`). */
   readonly sidecar?: string | undefined;
   readonly warn?: ((text: string) => void) | undefined;
+  /** Told of a name before the part is renamed to it: after a kill nothing else tells whose file stands there. */
+  readonly onRename?: ((final: string) => void) | undefined;
   /** Makes a second name for a file, failing where one stands; a parameter for file systems that have none. */
   readonly link?: (from: string, to: string) => void;
 }
@@ -101,7 +103,7 @@ function linkToFreeName(part: PartFile, identity: Identity, options: PublishOpti
         throw new PartGone(`${part.path} is gone`);
       }
       if (code === undefined || !noLinks.has(code)) throw DiskFault.of(`${final} cannot be made`, error);
-      if (renameToFreeName(part.path, final)) return final;
+      if (renameToFreeName(part.path, final, () => options.onRename?.(final))) return final;
       if (beside === 'made') fs.rmSync(besideOf(final), { force: true });
     }
   }
@@ -112,7 +114,8 @@ function linkToFreeName(part: PartFile, identity: Identity, options: PublishOpti
 }
 
 /** Takes the name beside an output's; where the disk does not let it, the output goes without, with a warning. */
-function takeBeside(final: string, { sidecar, mode, link, warn }: PublishOptions): Beside | undefined {
+function takeBeside(final: string, options: PublishOptions): Beside | undefined {
+  const { sidecar, mode, link, warn, onRename } = options;
   if (sidecar === undefined) return undefined;
   try {
     return writeBeside(final, sidecar, mode, (from, to) => {
@@ -120,7 +123,8 @@ function takeBeside(final: string, { sidecar, mode, link, warn }: PublishOptions
         (link ?? fs.linkSync)(from, to);
       } catch (error) {
         if (!noLinks.has(errorCode(error) ?? '')) throw error;
-        if (!renameToFreeName(from, to)) throw Object.assign(new Error('taken'), { code: 'EEXIST' });
+        if (!renameToFreeName(from, to, () => onRename?.(final)))
+          throw Object.assign(new Error('taken'), { code: 'EEXIST' });
       }
     });
   } catch (error) {
@@ -130,10 +134,13 @@ function takeBeside(final: string, { sidecar, mode, link, warn }: PublishOptions
 }
 
 /** Without hard links: an empty file takes the name exclusively, and the part is renamed over it. */
-function renameToFreeName(part: string, final: string): boolean {
+function renameToFreeName(part: string, final: string, tell: () => void): boolean {
   try {
+    if (fs.lstatSync(final, { throwIfNoEntry: false })) return false;
+    tell();
     fs.closeSync(fs.openSync(final, 'wx', 0o600));
   } catch (error) {
+    if (errorCode(error) === undefined) throw error;
     if (errorCode(error) === 'EEXIST') return false;
     throw DiskFault.of(`${final} cannot be made`, error);
   }
@@ -156,9 +163,10 @@ function replace(part: PartFile, options: PublishOptions): string {
     const there = fs.lstatSync(final, { throwIfNoEntry: false });
     if (there && !there.isFile())
       throw new DiskFault(`${final} is not replaced: it is ${kindOf(there)}`, true);
+    options.onRename?.(final);
     fs.renameSync(part.path, final);
   } catch (error) {
-    if (error instanceof DiskFault) throw error;
+    if (errorCode(error) === undefined) throw error;
     if (errorCode(error) === 'ENOENT') throw new PartGone(`${part.path} is gone`);
     throw DiskFault.of(`${final} cannot be replaced`, error);
   }

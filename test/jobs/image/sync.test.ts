@@ -143,3 +143,23 @@ test('the part of a download is gone on with, and none that a crash of the machi
   expect(outputs.gets.map(({ headers }) => headers.range)).toEqual(['bytes=2000-', undefined]);
   expect(await here.job()).toMatchObject({ parts: {}, files: [{}, {}] });
 });
+
+test.each([
+  ['was about to be renamed', ''],
+  ['had been renamed', undefined],
+])('an image that %s, where there are no hard links, is not told to be lost', async (_, empty) => {
+  const here = world('http://127.0.0.1:1');
+  const { key, part, append, succeeded } = left(here);
+  append({ event: 'sent' });
+  const file = part('image', tinyPng, tinyPng.length);
+  succeeded({ data: [{ b64_json: '' }] });
+  const to = path.join(here.dir, 'x-1.png');
+  append({ event: 'part', role: 'image', path: file, totalBytes: tinyPng.length, to });
+  if (empty === undefined) fs.renameSync(file, to);
+  else fs.writeFileSync(to, empty);
+  const synced = await syncImageJob({ key }, here.deps);
+  expect(synced).toMatchObject({ status: 'succeeded', files: [{ role: 'image', path: to }] });
+  expect(here.listing()).toEqual(['x-1.png']);
+  expect(fs.readFileSync(to).equals(tinyPng)).toBe(true);
+  expect((await here.job()).parts).toEqual({});
+});

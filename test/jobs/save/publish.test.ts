@@ -56,6 +56,25 @@ describe('a finished part', () => {
     },
   );
 
+  it('tells of a name before it renames to it, and never where it links', async () => {
+    const told = async (changes: object) => {
+      const dir = tempDir();
+      fs.writeFileSync(path.join(dir, 'fox.mp4'), 'mine');
+      const names: [string, string[]][] = [];
+      const onRename = (final: string) => names.push([path.basename(final), listing(dir)]);
+      const part = partOf(dir, noise(100, 1));
+      await publish(part, options(dir, { onRename, ...changes }));
+      const there = [path.basename(part.path), 'fox.mp4'];
+      return { names, there };
+    };
+    const linked = await told({});
+    expect(linked.names).toEqual([]);
+    const renamed = await told({ link: noLink('EPERM') });
+    expect(renamed.names).toEqual([['fox-1.mp4', renamed.there]]);
+    const forced = await told({ force: true });
+    expect(forced.names).toEqual([['fox.mp4', forced.there]]);
+  });
+
   it('leaves no empty name where the rename fails', async () => {
     const dir = tempDir();
     const part = partOf(dir, noise(100, 1));

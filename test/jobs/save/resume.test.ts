@@ -16,6 +16,48 @@ const setBack = { ...scriptedClock(), now: () => Date.now() - 3_600_000 };
 
 const savedBytes = (dir: string) => fs.readFileSync(path.join(dir, 'cgt-1.mp4'));
 
+describe('after a kill where there are no hard links', () => {
+  const sidecar = (digest: string) => `{"gw":"1","sha256":"${digest}"}`;
+  const leave = (changes: { readonly part?: Buffer; readonly final?: Buffer; readonly beside?: string }) => {
+    const dir = tempDir();
+    const journal = new MemoryJournal();
+    const [part, to] = [path.join(dir, `.gw-${'d'.repeat(32)}.part`), path.join(dir, 'cgt-1.mp4')];
+    if (changes.part) fs.writeFileSync(part, changes.part);
+    if (changes.final) fs.writeFileSync(to, changes.final);
+    if (changes.beside !== undefined) fs.writeFileSync(`${to}.json`, changes.beside);
+    journal.parts.video = { path: part, totalBytes: file.length, to, startedAtMs: Date.now() };
+    return { dir, journal };
+  };
+
+  it.each([
+    ['the name was not made yet', { part: file }],
+    ['the name was an empty file', { part: file, final: Buffer.alloc(0) }],
+    ['both names were empty files', { part: file, final: Buffer.alloc(0), beside: '' }],
+    ['the name beside it was an empty file', { part: file, beside: '' }],
+    ['it had got its name', { final: file, beside: sidecar(sha256(file)) }],
+    // The machine was started anew since: it had been brought to the disk before.
+    ['it had got its name in the crash', { final: file }, { bootedAtMs: Date.now() + 3_600_000 }],
+  ])(
+    '%s: it has that name, and is not fetched again',
+    async (_, left, changes?: { readonly bootedAtMs: number }) => {
+      const { dir, journal } = leave(left);
+      const { files, failures } = await run({ dir, journal, sidecar, ...changes });
+      expect(failures).toEqual([]);
+      expect(files).toMatchObject([{ path: path.join(dir, 'cgt-1.mp4'), sha256: sha256(file) }]);
+      expect(savedBytes(dir).equals(file)).toBe(true);
+      expect(listing(dir)).toEqual(['cgt-1.mp4', 'cgt-1.mp4.json']);
+      expect([journal.downloadsSoFar, journal.parts]).toEqual([0, {}]);
+    },
+  );
+
+  it('a file of that name that is not ours stays as it is', async () => {
+    const { dir, journal } = leave({ part: file, final: Buffer.from('mine') });
+    const { files } = await run({ dir, journal });
+    expect(files).toMatchObject([{ path: path.join(dir, 'cgt-1-1.mp4'), sha256: sha256(file) }]);
+    expect(savedBytes(dir).toString()).toBe('mine');
+  });
+});
+
 describe('resuming', () => {
   it('goes on five times after a cut and gives the same file', async () => {
     const dir = tempDir();

@@ -80,8 +80,8 @@ export const download: readonly Breakage[] = [
   },
   {
     costs: 'bytes that a crash of the system lost are taken for the file',
-    find: 'recorded.startedAtMs <= where.bootedAtMs',
-    replace: 'false',
+    find: '(isTold && recorded.startedAtMs > where.bootedAtMs)',
+    replace: 'true',
     tests: [resume],
   },
   {
