@@ -7,6 +7,7 @@ import type { Client, Gateway } from './http/client.ts';
 import type { Transport } from './http/exchange.ts';
 import type { Io } from './io/io.ts';
 import type { Pricing } from './jobs/cost.ts';
+import type { Begun } from './jobs/create/budget.ts';
 import type { JobEvents } from './jobs/job-events.ts';
 import type { Job } from './ledger/event.ts';
 import type { Ledger } from './ledger/ledger.ts';
@@ -39,8 +40,8 @@ export interface Context {
   ledger(): Promise<Ledger>;
   /** What jobs cost, by the price file of the profile. Throws GwError `usage` for a faulty one. */
   pricing(): Promise<Pricing>;
-  /** gw's keys of the paid jobs that this run has begun. */
-  readonly begun: Set<string>;
+  /** The paid jobs that this run has begun under a limit. */
+  readonly begun: Begun;
   /** With `--events`: where everything that happens to a job is told. */
   readonly events?: JobEvents | undefined;
   /** Where a request that is only shown is checked at the gateway too (`batch check --online`). */
@@ -256,7 +257,7 @@ export function makeContext({ host, io, globals, signal, events }: Parts): {
       const { readPriceFile } = await import('./jobs/price-file.ts');
       return new Pricing(await readPriceFile(file), ctx.ledger);
     }),
-    begun: new Set(),
+    begun: new Map(),
   };
   return {
     ctx,

@@ -74,8 +74,8 @@ export interface Family {
   readonly linkLifeMs: number;
   /** How often an output may be fetched, where documented. */
   readonly maxDownloads?: number | undefined;
-  /** What the service takes where a create leaves it out, where documented. */
-  readonly implied?: Readonly<Record<string, string | number>>;
+  /** What the service takes where a create leaves it out, by the endpoint's name, where documented. */
+  readonly implied?: Readonly<Record<string, Readonly<Record<string, string | number>>>>;
   /** Reads one task's record as it came. Throws a ZodError where the record is not one. */
   readTask(record: unknown, taskId: string): TaskView;
 }

@@ -17,7 +17,7 @@ export interface Cost {
 export type Estimate = Spend | { readonly unknown: string };
 
 /** What is about to be made, or was. */
-export type Asked = Pick<Job, 'model' | 'settings'>;
+export type Asked = Pick<Job, 'endpoint' | 'model' | 'settings'>;
 
 /** As many of a model's newest jobs make up the mean of its tokens. */
 const JUDGED_BY = 100;
@@ -65,7 +65,7 @@ export class Pricing {
 
   #by(
     family: Family,
-    { model, settings }: Asked,
+    { endpoint, model, settings }: Asked,
     view: TaskView | undefined,
     tokens: number | undefined,
   ): Estimate {
@@ -74,7 +74,11 @@ export class Pricing {
     if (price === undefined) return { unknown: `the price file has no price of ${model ?? 'its model'}` };
     const { perImage, perSecond, perMillionTokens, currency } = price;
     const spend = (amount: number): Spend => ({ amount: Math.round(amount * 1e6) / 1e6, unit: currency });
-    const said: Readonly<Record<string, unknown>> = { ...family.implied, ...settings, ...view?.made };
+    const said: Readonly<Record<string, unknown>> = {
+      ...family.implied?.[endpoint],
+      ...settings,
+      ...view?.made,
+    };
     const isImage = family.name === 'image';
     if (isImage && perImage !== undefined) return spend(perImage * (typeof said.n === 'number' ? said.n : 1));
     if (!isImage && perSecond !== undefined) {

@@ -93,6 +93,11 @@ test.each([
     'needs a length in seconds',
   ],
   [
+    'no length that the document tells',
+    ['video', 'beta', 'create', '--mode', 'image', '--set', 'prompt=a fox'],
+    'the price of beta-3.0 needs a length in seconds',
+  ],
+  [
     'no tokens yet',
     ['video', 'alpha', 'create', 'a fox', '--duration', '4'],
     'says yet how many tokens one takes',

@@ -136,7 +136,7 @@ async function run<F extends FlagSet>(
   const named = typeof planned.model === 'string' ? planned.model : model;
   const shown = await showInstead(spec.endpoint, input, ctx);
   if (shown !== undefined) {
-    const asked = { family: imageFamily, model: named, settings: planned };
+    const asked = { family: imageFamily, endpoint: spec.endpoint.name, model: named, settings: planned };
     return { value: await withEstimate(shown, asked, 1, flags, ctx) };
   }
 

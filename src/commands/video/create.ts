@@ -535,8 +535,9 @@ async function make(
       endpoint: draft.endpoint,
       intent: { ...intent, ...(under && { once: under.once }) },
       calm: calmOf(followers, ctx),
+      within: budget,
       // The jobs of one --count are alike by intention.
-      within: under || index > 1 ? budget : warningOfAlike(budget, intent, digests, ctx),
+      ...(!under && index === 1 && { onBegun: () => warnOfAlike(intent, digests, ctx) }),
       client: access.client,
       ledger,
       clock: ctx.clock,
@@ -611,7 +612,7 @@ function intentOf(
   const { content, contents, prompt } = body;
   return {
     event: 'intent',
-    ...{ endpoint: endpoint.name, ...askedOf(spec, { model, body }), family: spec.family.name },
+    ...{ ...askedOf(spec, { endpoint, model, body }), family: spec.family.name },
     prompt: promptIn(content ?? contents ?? prompt),
     media: media.items.map((item) => item.describe),
     references: media.items.map(({ describe, sha256 }) => ({ name: describe, sha256 })),
@@ -626,11 +627,12 @@ function intentOf(
 /** What of a request decides its cost. */
 function askedOf(
   { family }: { readonly family: TaskFamily },
-  { model, body }: Pick<Draft, 'model' | 'body'>,
+  { endpoint, model, body }: Pick<Draft, 'endpoint' | 'model' | 'body'>,
 ) {
   const { content: _content, contents: _contents, prompt: _prompt, ...rest } = body;
   return {
     family,
+    endpoint: endpoint.name,
     model: isText(body.model) ? body.model : model,
     settings: { ...scalarsOf(rest), ...scalarsOf(rest.settings) },
   };

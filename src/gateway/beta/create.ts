@@ -21,6 +21,7 @@ import {
   type BetaVariant,
   betaAspectRatios,
   betaAudio,
+  betaCreateName,
   betaDefaults,
   betaResolutions,
   betaVariants,
@@ -229,12 +230,11 @@ export interface BetaCreate extends Endpoint {
 }
 
 const row = (
-  name: string,
   variant: BetaVariant,
   body: z.ZodMiniType = BetaOpenBody,
   strictBody: z.ZodMiniType = body,
 ): BetaCreate => ({
-  name: `beta.create.${name}`,
+  name: betaCreateName(variant),
   method: 'POST',
   path: variant.path,
   credential: 'bearer',
@@ -246,17 +246,17 @@ const row = (
   variant,
 });
 
-export const betaCreateText = row('text', betaVariants.text, BetaTextBody, BetaStrictTextBody);
-export const betaCreateMotion = row('motion', betaVariants.motion);
+export const betaCreateText = row(betaVariants.text, BetaTextBody, BetaStrictTextBody);
+export const betaCreateMotion = row(betaVariants.motion);
 
 export const betaCreates: readonly BetaCreate[] = [
   betaCreateText,
-  row('text-turbo', betaVariants.textTurbo, BetaTurboBody, BetaStrictTurboBody),
-  row('image', betaVariants.image),
-  row('image-turbo', betaVariants.imageTurbo),
-  row('omni', betaVariants.omni),
+  row(betaVariants.textTurbo, BetaTurboBody, BetaStrictTurboBody),
+  row(betaVariants.image),
+  row(betaVariants.imageTurbo),
+  row(betaVariants.omni),
   betaCreateMotion,
-  row('o1', betaVariants.o1, BetaO1Body, BetaStrictO1Body),
+  row(betaVariants.o1, BetaO1Body, BetaStrictO1Body),
 ];
 
 /** The create endpoint of a mode; undefined where there is none. */

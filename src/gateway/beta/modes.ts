@@ -86,6 +86,19 @@ export const betaVariants = {
 export const betaVariantOf = (mode: string, turbo: boolean): BetaVariant | undefined =>
   Object.values<BetaVariant>(betaVariants).find((each) => each.mode === mode && each.turbo === turbo);
 
+/** What a create endpoint is called. */
+export const betaCreateName = ({ mode, turbo }: BetaVariant) => `beta.create.${mode}${turbo ? '-turbo' : ''}`;
+
+/** What the service takes by itself, by the endpoint's name; nobody tells it of a body that the document does not show. */
+export const betaImplied = Object.fromEntries(
+  Object.values<BetaVariant>(betaVariants)
+    .filter(({ settings }) => settings !== undefined)
+    .map((each) => [
+      betaCreateName(each),
+      { resolution: betaDefaults.resolution, duration: BETA_DEFAULT_DURATION_S },
+    ]),
+);
+
 /** Longest prompt of text-to-video, and the length above which the service recommends less, in code points. */
 export const BETA_MAX_PROMPT = 3072;
 export const BETA_RECOMMENDED_PROMPT = 2500;

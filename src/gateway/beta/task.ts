@@ -11,7 +11,7 @@ import {
   type TaskUsage,
 } from '../task.ts';
 import { taskState } from '../task-state.ts';
-import { BETA_DEFAULT_DURATION_S, betaDefaults } from './modes.ts';
+import { betaImplied } from './modes.ts';
 
 // Family B as it is followed ("Family B video task", "Query by ID"): apart from the create bodies, so that a look at a
 // task does not load them.
@@ -130,7 +130,7 @@ const externalIds: ExternalIds = {
 
 export const betaFamily: TaskFamily = {
   name: 'beta',
-  implied: { resolution: betaDefaults.resolution, duration: BETA_DEFAULT_DURATION_S },
+  implied: betaImplied,
   query: {
     endpoint: betaTasks,
     maxIds: MAX_IDS,

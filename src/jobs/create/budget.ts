@@ -10,7 +10,7 @@ import type { Job } from '../../ledger/event.ts';
 import type { Hold, Ledger } from '../../ledger/ledger.ts';
 import { claimError } from '../../ledger/write-error.ts';
 import type { Asked, Pricing } from '../cost.ts';
-import { exactSum, type Spend } from '../stats.ts';
+import { exactSum, isMoney, type Spend } from '../stats.ts';
 
 // A limit that the user has set is counted in the ledger, over all processes of this user, under one lock with the intent
 // that would pass it: of those who race for the last place one gets it.
@@ -45,9 +45,20 @@ export interface BudgetDeps {
   readonly ledger: Ledger;
   readonly clock: Clock;
   readonly pricing: Pricing;
-  /** gw's keys of the jobs that this command has begun. */
-  readonly begun: Set<string>;
+  readonly begun: Begun;
 }
+
+/** gw's keys of the jobs that a command has begun, with what each took of its limit when it was seen last. */
+export type Begun = Map<string, Taken>;
+
+/** What a job takes of a limit of money. */
+interface Taken {
+  readonly amount: number;
+  /** More may have been taken. */
+  readonly isUnknown: boolean;
+}
+
+const nothing: Taken = { amount: 0, isUnknown: false };
 
 /** Begins a job within the user's limits, with what it is going to cost. */
 export type Within = (begin: (estimate: Spend | undefined) => Hold) => Promise<Hold>;
@@ -70,8 +81,10 @@ export async function beginWithin(
     throw claimError(error, locks, 'usage');
   }
   try {
-    const hold = begin(await refuseOver(limits, asked, 1, deps));
-    deps.begun.add(hold.key);
+    const estimate = await refuseOver(limits, asked, 1, deps);
+    const hold = begin(estimate);
+    const isKnown = estimate !== undefined && estimate.unit === limits.maxCost?.currency;
+    deps.begun.set(hold.key, { amount: isKnown ? estimate.amount : 0, isUnknown: !isKnown });
     return hold;
   } finally {
     lock.release();
@@ -108,13 +121,20 @@ export async function refuseOver(
     const { startMs, endMs } = spanOf(amount.period, nowMs);
     const name = `budget.amount ${amount.most} ${amount.currency}/${amount.period}`;
     const hint = `raise it with: gw config set budget.amount "N ${amount.currency}/${amount.period}"`;
-    const used = () => made(startMs);
+    const used = async () =>
+      Promise.all((await made(startMs)).map((job) => takenOf(job, amount.currency, deps)));
     const of = `of profile ${profile}`;
     await refuseCost({ name, hint, of, used, ends: { period: amount.period, endMs }, ...amount });
   }
   if (maxCost !== undefined) {
     const name = `--max-cost ${maxCost.most} ${maxCost.currency}`;
-    const used = () => deps.ledger.find({ ids: [...deps.begun], where: counts });
+    const used = async () => {
+      const { begun, ledger } = deps;
+      // One that was forgotten meanwhile has been paid for all the same.
+      for (const job of await ledger.find({ ids: [...begun.keys()] }))
+        begun.set(job.key, counts(job) ? await takenOf(job, maxCost.currency, deps) : nothing);
+      return [...begun.values()];
+    };
     const hint = 'give it more, or run the command again for the rest';
     await refuseCost({ name, hint, of: 'of this command', used, ...maxCost });
   }
@@ -128,7 +148,9 @@ export async function refuseOver(
         hint: 'let it pass with --unpriced, or say what it costs in the price file',
       });
     }
-    const { sum, unknown } = await summed(await used(), currency, deps.pricing);
+    const taken = await used();
+    const sum = exactSum(taken.map((each) => each.amount));
+    const unknown = taken.filter(({ isUnknown }) => isUnknown).length;
     const each = exactSum(Array.from({ length: more }, () => estimate.amount));
     if (exactSum([sum, each]) <= most) return;
     const besides = unknown === 0 ? '' : ` (beside ${unknown} of unknown cost)`;
@@ -141,7 +163,7 @@ interface CostLimit extends AmountLimit {
   readonly name: string;
   readonly hint: string;
   readonly of: string;
-  readonly used: () => Promise<Job[]>;
+  readonly used: () => Promise<Taken[]>;
   readonly ends?: Ends | undefined;
 }
 
@@ -159,20 +181,14 @@ const over = (what: string, hint: string, ends: Ends | undefined): GwError =>
     { hint },
   );
 
-/** What jobs cost in a currency, and of how many that is not known. */
-async function summed(
-  jobs: readonly Job[],
-  currency: string,
-  pricing: Pricing,
-): Promise<{ readonly sum: number; readonly unknown: number }> {
-  const amounts: number[] = [];
-  let unknown = 0;
-  for (const job of jobs) {
-    const cost = pricing.costOf(job, await findFamily(job.family));
-    if (cost === undefined) unknown += 1;
-    else for (const { unit, amount } of cost.spend) if (unit === currency) amounts.push(amount);
-  }
-  return { sum: exactSum(amounts), unknown };
+/** What a job takes of a limit in a currency; billed in another one, what it was going to cost. Points of a package are no money. */
+async function takenOf(job: Job, currency: string, { pricing }: Pick<BudgetDeps, 'pricing'>): Promise<Taken> {
+  const cost = pricing.costOf(job, await findFamily(job.family));
+  const money = cost?.spend.filter(({ unit }) => isMoney(unit)) ?? [];
+  const amount = exactSum(money.filter(({ unit }) => unit === currency).map((each) => each.amount));
+  if (cost !== undefined && money.every(({ unit }) => unit === currency)) return { amount, isUnknown: false };
+  if (cost === undefined || job.estimate?.unit !== currency) return { amount, isUnknown: true };
+  return { amount: Math.max(amount, job.estimate.amount), isUnknown: false };
 }
 
 /** Whether a job counts: what certainly made nothing does not, nor a task that was made elsewhere and only taken in. */
