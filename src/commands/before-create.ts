@@ -132,20 +132,11 @@ async function estimateText(estimate: Estimate, count: number): Promise<string> 
 /** A request that was made this recently may be a slip of the hand. */
 const RECENT_MS = 3_600_000;
 
-/** As `within`, and once the job is begun, so that it is really made, warns of one like it as `warnOfAlike` does. */
-export const warningOfAlike =
-  (within: Within | undefined, ...alike: Parameters<typeof warnOfAlike>): Within =>
-  async (begin) => {
-    const hold = await (within?.(begin) ?? begin(undefined));
-    await warnOfAlike(...alike);
-    return hold;
-  };
-
 /**
  * Warns where the newest job of the last hour that runs or succeeded asked for the same: its body has the digest that this one
  * would have with its external ID. A ledger that cannot be read costs the warning alone.
  */
-async function warnOfAlike(
+export async function warnOfAlike(
   { family, endpoint, gateway }: Pick<Job, 'family' | 'endpoint' | 'gateway'>,
   bodySha256: (externalId: string | undefined) => string,
   ctx: Context,

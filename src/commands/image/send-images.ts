@@ -20,7 +20,7 @@ import { isFixedName, planTarget } from '../../jobs/save/output-path.ts';
 import type { KeptReference, KeptRequest, SavedFile, SavePlan } from '../../ledger/event.ts';
 import { withoutSecrets } from '../../ledger/serialize.ts';
 import { sha256OfFile } from '../../media/read-input.ts';
-import { warningOfAlike, withinBudget } from '../before-create.ts';
+import { warnOfAlike, withinBudget } from '../before-create.ts';
 import { followDeps, type JobResult, noteUsage } from '../video/follow-job.ts';
 import { calmOf } from '../video/followers.ts';
 
@@ -80,7 +80,8 @@ export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<Sen
         outputsExpected: images,
         keepPartials: ready.keepPartials,
         key: place?.key,
-        within: place ? budget : warningOfAlike(budget, intent, () => intent.bodySha256, ctx),
+        within: budget,
+        ...(!place && { onBegun: () => warnOfAlike(intent, () => intent.bodySha256, ctx) }),
         intent: { ...intent, ...(place && { once: place.once }) },
         ...(plan.toStdout && { toStdout: (bytes: Uint8Array) => ctx.io.outBytes(bytes) }),
       },

@@ -47,13 +47,7 @@ import type { KeptRequest } from '../../ledger/event.ts';
 import { onceJobKey } from '../../ledger/job-key.ts';
 import { withoutSecrets } from '../../ledger/serialize.ts';
 import type { MediaInput, resolveMedia } from '../../media/resolve.ts';
-import {
-  keptRequest,
-  refuseOverBudget,
-  warningOfAlike,
-  withEstimate,
-  withinBudget,
-} from '../before-create.ts';
+import { keptRequest, refuseOverBudget, warnOfAlike, withEstimate, withinBudget } from '../before-create.ts';
 import { showInstead } from '../show-instead.ts';
 import { followFromFlags, type JobResult, jobLines, outcomeOf, waitDeadlineMs } from './follow-job.ts';
 import { calmOf, createFollowers } from './followers.ts';

@@ -42,6 +42,8 @@ export interface CreateInput extends IdentifiedBody {
   readonly note: (text: string) => void;
   /** Begins the job within the user's limits, with what it is going to cost. */
   readonly within?: Within | undefined;
+  /** Called once the job is begun, before it is sent, while no lock is held that other jobs need. */
+  readonly onBegun?: (() => Promise<void>) | undefined;
   /** Resolves when nothing else must be done before new money is spent. */
   readonly calm?: (() => Promise<void>) | undefined;
   /** With `--queue`: a slot is waited for before anything is sent, and a 429 means that there is none yet. */
@@ -98,6 +100,7 @@ export async function createJob(input: CreateInput): Promise<AcceptedJob> {
   const hold = await (queue ? beginInSlot(input, queue, begin) : begin());
   const attempt = new CreateAttempt(input);
   try {
+    await input.onBegun?.();
     let accepted: Accepted;
     try {
       accepted = await attempt.run();

@@ -50,6 +50,7 @@ export async function createImages(request: ImageRequest, deps: ImageDeps): Prom
   const asked = { finals: outputsExpected, partials: keepPartials ? partialsExpected : 0 };
   const answer: Answer = { key, names, journal, reader, request };
   try {
+    await request.onBegun?.();
     show('waiting for the image');
     let head: ReceivedHead | undefined;
     try {
@@ -288,6 +289,8 @@ export interface ImageRequest {
   readonly key?: string | undefined;
   /** Begins the job within the user's limits, with what it is going to cost. */
   readonly within?: Within | undefined;
+  /** As in `CreateInput`. */
+  readonly onBegun?: (() => Promise<void>) | undefined;
   /** With `-o -`: takes the bytes of the one image (`io.outBytes`), in pieces. */
   readonly toStdout?: ((bytes: Uint8Array) => Promise<void>) | undefined;
 }

@@ -1,8 +1,10 @@
+import { readdirSync } from 'node:fs';
+import * as path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { type EndingSignal, Interrupted } from '../../../src/errors.ts';
 import { gammaCreate } from '../../../src/gateway/gamma/create.ts';
 import { gammaFamily } from '../../../src/gateway/gamma/task.ts';
-import { poolOf } from '../../../src/gateway/limits.ts';
+import { poolOf, type RatePool } from '../../../src/gateway/limits.ts';
 import { createJob } from '../../../src/jobs/create/create.ts';
 import { identifyBody } from '../../../src/jobs/create/external-id.ts';
 import { createLooker } from '../../../src/jobs/watch/looker.ts';
@@ -26,7 +28,14 @@ const limited = (retryAfter?: string) =>
 const fine = json(200, { task_id: 't-1' });
 
 /** A create under --queue, which waits for a slot for `waitMs`. */
-async function scene(steps: readonly Step[], waitMs = 3_600_000) {
+async function scene(
+  steps: readonly Step[],
+  waitMs = 3_600_000,
+  {
+    pool = poolOf({ family: 'gamma', settings: {} }, 'enterprise'),
+    onBegun = async () => {},
+  }: { readonly pool?: RatePool; readonly onBegun?: (ledgerDir: string) => Promise<void> } = {},
+) {
   const server = await startFaultServer({ steps });
   onTestFinished(server.close);
   const { client, clock, transport } = testClient(server.url, { retries: 0 });
@@ -44,11 +53,12 @@ async function scene(steps: readonly Step[], waitMs = 3_600_000) {
     clock,
     signal: abort.signal,
     note: () => {},
+    onBegun: () => onBegun(ledger.dir),
     queue: {
       deadlineMs: clock.steady() + waitMs,
       random: () => 0,
       onQueued: (message) => queued.push(message),
-      pool: poolOf({ family: 'gamma', settings: {} }, 'enterprise'),
+      pool,
       looker: createLooker({ client, family: gammaFamily, clock, account: 'enterprise', random: () => 0.5 }),
     },
   });
@@ -111,4 +121,17 @@ test('a lost answer behind a 429 is unknown, and ends the wait for a slot', asyn
   expect(await errorOf(create)).toMatchObject({ kind: 'unknown_outcome' });
   expect(server.requests).toHaveLength(2);
   expect((await ledger.find()).map(({ state }) => state)).toEqual(['unknown']);
+});
+
+test('what is said of a job that is begun holds up nobody else who wants a slot', async () => {
+  const { create, ledger } = await scene([fine], 1000, {
+    pool: poolOf({ family: 'alpha', settings: {} }, 'personal'),
+    onBegun: async (dir) => {
+      const locks = readdirSync(path.join(dir, '..', 'locks')).filter((name) => name.endsWith('.lock'));
+      // Its own alone.
+      expect(locks).toEqual([expect.stringMatching(/^gw-/)]);
+    },
+  });
+  await create;
+  expect((await ledger.find()).map(({ state }) => state)).toEqual(['running']);
 });
