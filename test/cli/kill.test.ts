@@ -26,7 +26,7 @@ type World = Place & { readonly sandbox: Sandbox };
 /** Runs `gw jobs sync` until nothing is open, as cron would; returns all it printed. */
 async function syncAll(place: World): Promise<string> {
   let printed = '';
-  for (let round = 0; round < 60; round++) {
+  for (let round = 0; round < 20; round++) {
     const { code, out, err } = await place.run(['jobs', 'sync']);
     printed += out + err;
     expect([0, 14], err).toContain(code);
@@ -34,7 +34,7 @@ async function syncAll(place: World): Promise<string> {
     if (!jobs.some((job) => isOpen(job, alphaFamily, Date.now()))) return printed;
     await pause(50);
   }
-  throw new Error(`jobs stay open after sixty rounds: ${printed}`);
+  throw new Error(`jobs stay open after twenty rounds: ${printed}`);
 }
 
 /** What must hold after a kill at any moment and the syncs after it. */
@@ -78,7 +78,8 @@ async function inPairs<T>(items: readonly T[], work: (item: T) => Promise<void>)
 }
 
 describe('a kill -9', () => {
-  test('at twenty moments of its life', async () => {
+  // On a busy machine, where the first run of all takes long, so do the moments that are measured by it.
+  test('at twenty moments of its life', { timeout: 300_000 }, async () => {
     const calibrated = await openPlace();
     const startMs = performance.now();
     expect((await calibrated.run([...create, 'a fox'])).code).toBe(0);
