@@ -133,7 +133,7 @@ export function makeContext({ host, io, globals, signal, events }: Parts): {
     const { clientCert, clientKey } = globals;
     const made = createTransport({
       proxies: proxiesFromEnv(host.env),
-      tuneV8: host.mayTouchFlags(),
+      tuneFirstReply: host.mayTouchFlags(),
       ...((cacert.value ?? clientCert ?? clientKey) !== undefined && (await tlsOf(cacert.value))),
     });
     closers.push(() => made.close());

@@ -24,8 +24,8 @@ export interface TransportOptions {
   readonly onConnect?: ((connected: Connected) => void) | undefined;
   /** Largest reply of `exchange`, in bytes, as it came and decoded. */
   readonly replyLimitBytes?: number;
-  /** Set V8's flags for the first reply and for large ones; on unless told otherwise. */
-  readonly tuneV8?: boolean;
+  /** Set V8's flags while the first reply is read; on unless told otherwise. */
+  readonly tuneFirstReply?: boolean;
   /** All the roots that are trusted (PEM); the built-in ones when absent. */
   readonly ca?: readonly string[] | undefined;
   /** A client's certificate (PEM), shown to this origin and to no other. */
@@ -57,9 +57,9 @@ export function createTransport(options: TransportOptions): Transport {
   const idle = new Map<string, Connection[]>();
   const all = new Set<Connection>();
   let closed = false;
-  const tuneV8 = options.tuneV8 ?? true;
-  let untuned = tuneV8;
+  let untuned = options.tuneFirstReply ?? true;
   let cameBytes = 0;
+  let letYoungSpaceGrow = () => {};
 
   async function connect(request: WireRequest, route: Route): Promise<Connection> {
     const began = steadyMs();
@@ -130,7 +130,7 @@ export function createTransport(options: TransportOptions): Transport {
         onData(chunk) {
           const isMuch = cameBytes < MUCH_BYTES && cameBytes + chunk.length >= MUCH_BYTES;
           cameBytes += chunk.length;
-          if (isMuch && tuneV8) keepYoungSpaceSmall();
+          if (isMuch) letYoungSpaceGrow = keepYoungSpaceSmall();
           return handler.onData(chunk);
         },
       });
@@ -189,6 +189,7 @@ export function createTransport(options: TransportOptions): Transport {
 
     async close() {
       closed = true;
+      letYoungSpaceGrow();
       idle.clear();
       const connections = [...all];
       for (const connection of connections) destroyConnection(connection);
@@ -246,11 +247,16 @@ function tuneFirstReply(): () => void {
   return () => v8.setFlagsFromString('--no-liftoff-only');
 }
 
+/** V8's own factor, by which the space of young objects grows. */
+const USUAL_GROWTH = 2;
+
 /**
  * Keeps V8 from growing the space of young objects, which Node 24 grows to a hundred megabytes where a long reply passes
- * through and nothing of it stays. It costs no time that could be measured.
+ * through and nothing of it stays. It costs no time that could be measured. The function returned ends it: a code cache
+ * that is made under another flag is rejected.
  */
-function keepYoungSpaceSmall(): void {
+function keepYoungSpaceSmall(): () => void {
   const v8: typeof v8Module = process.getBuiltinModule('node:v8');
   v8.setFlagsFromString('--semi-space-growth-factor=1');
+  return () => v8.setFlagsFromString(`--semi-space-growth-factor=${USUAL_GROWTH}`);
 }

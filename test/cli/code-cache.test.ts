@@ -1,6 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { openServer, sendJson } from './fake-gateway.ts';
 import { KEY, Place } from './place.ts';
 
 // What gw loads and runs it has made itself: a code cache that others could have written is neither read nor written.
@@ -74,6 +75,31 @@ test('each command has a cache of its own, and a second run of it compiles nothi
     expect.stringMatching(/^parts-\w+\.js\.jobs-list\.bin /),
   ]);
   expect(await list()).toMatchObject({ code: 0 });
+  expect(files()).toEqual(written);
+});
+
+test('a cache that a run with a long reply leaves is taken by the next run', async () => {
+  let content = 'x'.repeat(4 * 1024 * 1024);
+  const server = await openServer((_, response) => {
+    const choices = [{ message: { role: 'assistant', content }, finish_reason: 'stop' }];
+    sendJson(response, 200, { choices });
+  });
+  const here = new Place(server);
+  onTestFinished(() => here.close());
+  const chat = () => here.run(['chat', 'hi', '--no-stream'], { env: { XDG_CACHE_HOME: undefined } });
+  expect(await chat()).toMatchObject({ code: 0 });
+  const code = path.join(here.home, '.cache', 'gw', 'code');
+  const files = () =>
+    fs
+      .readdirSync(code, { recursive: true })
+      .map((name) => path.join(code, `${name}`))
+      .filter((name) => fs.statSync(name).isFile())
+      .map((name) => `${name} ${fs.statSync(name).ino}`);
+  const written = files();
+  expect(written).toEqual([expect.stringContaining('.chat.bin ')]);
+  // What is rejected is compiled, and written anew.
+  content = 'x';
+  expect(await chat()).toMatchObject({ code: 0 });
   expect(files()).toEqual(written);
 });
 
