@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ChatAnswer } from '../../src/chat/chat.ts';
+import { CompletionRebuilder } from '../../src/chat/completions/reader.ts';
 import { wrappedSchema } from '../../src/chat/surface.ts';
 import { answerPrinter } from '../../src/commands/chat/print-answer.ts';
 import { safeJson } from '../../src/io/escape.ts';
@@ -60,4 +61,19 @@ test('a long reply is written piece by piece, the same JSON at every border', as
     expect(written.join('')).toBe(`${safeJson(reply)}\n`);
     expect(Math.max(...written.map((piece) => piece.length))).toBeLessThan(40_000);
   }
+});
+
+test('an answer of a stream that grew long is the same JSON, whatever its pieces cut in two', async () => {
+  const { written, printer } = printing(false, 'reply');
+  const rebuilder = new CompletionRebuilder();
+  const pieces = Array.from({ length: 40 }, (_, at) => `${'\u{1f600}'.repeat(20_000)}\ude00"\n${at}\ud83d`);
+  for (const content of pieces) {
+    const choices = [{ index: 0, delta: { content } }];
+    rebuilder.add({ choices });
+  }
+  const [text, reply] = [pieces.join(''), rebuilder.reply()];
+  await printer.finish({ ...answer, reply });
+  expect(JSON.parse(written.join('')).choices[0].message.content).toBe(text);
+  expect(JSON.parse(JSON.stringify(reply)).choices[0].message.content).toBe(text);
+  expect(Math.max(...written.map((piece) => piece.length))).toBeLessThan(60_000);
 });

@@ -191,8 +191,7 @@ describe('an answer of 500 MB takes less than 250 MB', () => {
   const tried = [['--json'], ['--session', 'talk'], ['--json', '--stream'], []];
   test.each((isLong ? tried : tried.slice(0, 1)).map((flags) => [flags.join(' '), flags] as const))(
     'gw chat %s',
-    // V8 collects later on a busy machine: the least of three counts.
-    { timeout: 300_000, retry: 2 },
+    { timeout: 300_000 },
     async (line, flags) => {
       let sent = 0;
       const server = await openServer((_, response) => {

@@ -2,6 +2,7 @@ import { isBareError } from '../../gateway/gateway-error.ts';
 import { parseJson } from '../../http/parse-json.ts';
 import type { ChatUsage, ToolCall } from '../chat.ts';
 import { argumentsText, fieldsOf, itemsOf, numberOf, textOf } from '../json-value.ts';
+import { grown, LongText } from '../long-text.ts';
 import { CALL_BYTES, type Heard, type ReplyReader, StreamedError } from '../surface.ts';
 
 interface Delta {
@@ -172,8 +173,8 @@ export class CompletionRebuilder {
 /** Texts grow; anything else is replaced, and null never takes away what is there. */
 function merged(before: unknown, value: unknown, name: string): unknown {
   if (value === null) return before ?? null;
-  const grows = typeof before === 'string' && typeof value === 'string' && name !== 'role';
-  return grows ? before + value : value;
+  if (typeof value !== 'string' || name === 'role') return value;
+  return typeof before === 'string' || before instanceof LongText ? grown(before, value) : value;
 }
 
 function mergeCalls(came: unknown, value: unknown): unknown {

@@ -1,4 +1,5 @@
 import type { ChatAnswer, ChatEvent } from '../../chat/chat.ts';
+import { LongText } from '../../chat/long-text.ts';
 import type { AnswerView } from '../../chat/repl/show-answer.ts';
 import { RawJson, safeJson } from '../../io/escape.ts';
 import type { Io } from '../../io/io.ts';
@@ -96,26 +97,34 @@ const PIECE_CHARACTERS = 32 * 1024;
 /** A reply as JSON on one line. Its long texts are written piece by piece: as one text they would be held three times. */
 async function printReply(reply: unknown, io: Io): Promise<void> {
   const mark = globalThis.crypto.randomUUID();
-  const texts: string[] = [];
-  const frame = JSON.stringify(reply, (_, value: unknown) => {
-    if (typeof value !== 'string' || value.length <= PIECE_CHARACTERS) return value;
-    texts.push(value);
-    return mark;
-  });
+  const texts: Iterable<string>[] = [];
+  const framed = (value: unknown): unknown => {
+    const isLong = value instanceof LongText;
+    if (isLong || (typeof value === 'string' && value.length > PIECE_CHARACTERS)) {
+      texts.push(pieces(isLong ? value.pieces : [value]));
+      return mark;
+    }
+    if (Array.isArray(value)) return value.map(framed);
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, framed(field)]));
+  };
+  const frame = JSON.stringify(framed(reply));
   const [first = '', ...others] = `${safeJson(new RawJson(frame))}\n`.split(mark);
   await io.outRaw(first);
   for (const [index, after] of others.entries()) {
-    for (const piece of pieces(texts[index] ?? '')) await io.outRaw(safeJson(piece).slice(1, -1));
+    for (const piece of texts[index] ?? []) await io.outRaw(safeJson(piece).slice(1, -1));
     await io.outRaw(after);
   }
 }
 
 /** A surrogate pair stays in one piece. */
-function* pieces(text: string): Generator<string> {
-  for (let start = 0; start < text.length; ) {
-    const end = start + PIECE_CHARACTERS;
-    const isInPair = (text.charCodeAt(end - 1) & 0xfc00) === 0xd800;
-    yield text.slice(start, isInPair ? end - 1 : end);
-    start = isInPair ? end - 1 : end;
+function* pieces(texts: readonly string[]): Generator<string> {
+  for (const text of texts) {
+    for (let start = 0; start < text.length; ) {
+      const end = start + PIECE_CHARACTERS;
+      const isInPair = (text.charCodeAt(end - 1) & 0xfc00) === 0xd800;
+      yield text.slice(start, isInPair ? end - 1 : end);
+      start = isInPair ? end - 1 : end;
+    }
   }
 }
