@@ -7,7 +7,7 @@ import type { Clock } from '../host.ts';
 // A lock is a file made with open(wx) that says who holds it. The lock of a dead process is taken over by whoever first
 // makes a marker named after that very lock, so a newer lock is never replaced by mistake.
 
-/** What another machine's process cannot be asked: its lock counts as left behind after this time. */
+/** What a process of another machine or container cannot be asked: its lock counts as left behind after this time. */
 const foreignLifeMs = 3_600_000;
 /** A lock that says nothing readable is one being written, unless it is older than this. */
 const unreadableLifeMs = 10_000;
@@ -167,6 +167,7 @@ function lockOf(file: string, own: Holder, step: Step): LockFile {
 /** Who holds a lock. A process ID alone is not enough: the system gives it out again. */
 export interface ProcessIdentity {
   readonly pid: number;
+  /** The machine; of a container or a sandbox, where process IDs are others, that too. */
   readonly host: string;
   /** Boot and start time of the process, where the system tells (Linux); an empty text elsewhere. */
   readonly started: string;
@@ -174,7 +175,20 @@ export interface ProcessIdentity {
 
 /** The running process. */
 export function ownIdentity(): ProcessIdentity {
-  return { pid: process.pid, host: os.hostname(), started: processStart(process.pid) ?? '' };
+  return { pid: process.pid, host: hostOf(), started: processStart(process.pid) ?? '' };
+}
+
+/** The machine's own space of process IDs (PROC_PID_INIT_INO of Linux). */
+const MACHINES_OWN = 'pid:[4026531836]';
+
+/** What a process ID names a process of: two containers may share the name of their machine, and this directory. */
+export function hostOf(readSpace = () => fs.readlinkSync('/proc/self/ns/pid')): string {
+  try {
+    const space = readSpace();
+    return space === MACHINES_OWN ? os.hostname() : `${os.hostname()} ${space}`;
+  } catch {
+    return os.hostname();
+  }
 }
 
 /** Whether a process of this machine still runs; where the start time is unknown, its ID decides. */

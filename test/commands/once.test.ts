@@ -1,4 +1,4 @@
-import { appendFileSync, copyFileSync, readdirSync, readFileSync } from 'node:fs';
+import { appendFileSync, copyFileSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import * as path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { LedgerLine } from '../../src/ledger/event.ts';
@@ -291,4 +291,26 @@ test('the jobs of one --count are alike by intention', async () => {
   const world = await open();
   const run = await world.gw([...words('beta'), '--count', '3']);
   expect(run.err).not.toContain('the same was asked for');
+});
+
+test('a key whose lock was lost during the wait for a slot makes no second job', async () => {
+  const world = await open();
+  expect((await world.gw(['config', 'set', 'account', 'personal'])).code).toBe(0);
+  const alpha = words('alpha');
+  for (let count = 0; count < 3; count += 1) expect((await world.gw([...alpha, '--no-queue'])).code).toBe(0);
+  const sleep = world.clock.sleep.bind(world.clock);
+  let other: Run | undefined;
+  world.clock.sleep = async (...args) => {
+    world.clock.sleep = sleep;
+    // What another machine does an hour later.
+    const locks = path.join(world.dir, '.local/state/gw/locks');
+    for (const name of readdirSync(locks)) if (name.startsWith('once-')) rmSync(path.join(locks, name));
+    other = await world.gw([...alpha, '--once', 'K', '--no-queue']);
+    return sleep(...args);
+  };
+  const first = await world.gw([...alpha, '--once', 'K', '--queue']);
+  expect(first.err).toContain('no free slot');
+  expect([other?.code, first.code], first.err).toEqual([0, 0]);
+  expect(first.out).toBe(other?.out);
+  expect(posts(world)).toHaveLength(4);
 });

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readConfig, updateConfig, withSetting } from '../../src/config/config-file.ts';
 import { keyOrigin, readKey, readKeyFile, removeKey, storeKey } from '../../src/config/keys.ts';
+import { hostOf } from '../../src/disk/lock-file.ts';
 import { refuseUntrusted } from '../../src/disk/trust.ts';
 import { bundle, runNode } from '../ledger/bundle.ts';
 import { refusal, testHost, writeConfig } from './fixtures.ts';
@@ -119,7 +120,7 @@ describe('the configuration file', () => {
       'write.lock',
       JSON.stringify({
         pid: process.ppid,
-        host: (await import('node:os')).hostname(),
+        host: hostOf(),
         started: '',
         nonce: 'ab',
         atMs: Date.now(),

@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { isAlive, ownIdentity } from '../../src/disk/lock-file.ts';
+import { hostOf, isAlive, ownIdentity } from '../../src/disk/lock-file.ts';
 import { newJobKey } from '../../src/ledger/job-key.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { bundle, Running, runNode } from './bundle.ts';
@@ -61,7 +61,7 @@ it('another living process holds what it claimed, until it is killed', async () 
 describe('a lock left behind', () => {
   it('of a dead process is taken over', async () => {
     const { dir, put, ledger } = setUp();
-    put({ pid: await deadPid(), host: os.hostname(), started: '' });
+    put({ pid: await deadPid(), host: hostOf(), started: '' });
     expect(await ledger.hold(key)).toBeDefined();
     expect(await ledger.hold(key)).toBeUndefined();
     expect(locks(dir)).toHaveLength(1);
@@ -74,11 +74,22 @@ describe('a lock left behind', () => {
     expect(await ledger.hold(key)).toBeDefined();
   });
 
+  it('of a process in another container of the same name is kept: its ID says nothing here', async () => {
+    const { put, ledger } = setUp();
+    put({ ...ownIdentity(), pid: await deadPid(), host: hostOf(() => 'pid:[4026532178]') });
+    expect(await ledger.hold(key)).toBeUndefined();
+    expect(hostOf(() => 'pid:[4026531836]')).toBe(os.hostname());
+    const untold = () => {
+      throw new Error('no /proc');
+    };
+    expect(hostOf(untold)).toBe(os.hostname());
+  });
+
   it('of a living process is kept', async () => {
     const { put, ledger } = setUp();
     put(ownIdentity());
     expect(await ledger.hold(key)).toBeUndefined();
-    put({ pid: process.ppid, host: os.hostname(), started: '' });
+    put({ pid: process.ppid, host: hostOf(), started: '' });
     expect(await ledger.hold(key)).toBeUndefined();
   });
 
@@ -118,7 +129,7 @@ describe('a lock left behind', () => {
 
   it('is not taken over from a rival that was faster', async () => {
     const { dir, put, lock, ledger } = setUp();
-    put({ pid: await deadPid(), host: os.hostname(), started: '' });
+    put({ pid: await deadPid(), host: hostOf(), started: '' });
     const { openSync } = nodeFs;
     const restore = () => {
       nodeFs.openSync = openSync;
@@ -141,7 +152,7 @@ describe('a lock left behind', () => {
 
   it('is not lost for ever when its taker died on the way', async () => {
     const { put, lock, ledger } = setUp();
-    const dead = { pid: await deadPid(), host: os.hostname(), started: '' };
+    const dead = { pid: await deadPid(), host: hostOf(), started: '' };
     put(dead);
     fs.writeFileSync(`${lock}.ab`, JSON.stringify({ ...dead, nonce: 'cd' }));
     expect([await ledger.hold(key), await ledger.hold(key)].filter(Boolean)).toHaveLength(1);
@@ -163,7 +174,7 @@ it('four processes that find the same dead locks share them without a double', a
   const dead = await deadPid();
   const keys = Array.from({ length: 150 }, () => newJobKey());
   for (const [index, each] of keys.entries()) {
-    const holder = { pid: dead, host: os.hostname(), started: '', nonce: `a${index}` };
+    const holder = { pid: dead, host: hostOf(), started: '', nonce: `a${index}` };
     fs.writeFileSync(path.join(dir, 'locks', `${each}.lock`), JSON.stringify(holder));
   }
   const rivals = Array.from({ length: 4 }, () => runNode(claimAll, dir, ...keys));

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import * as fs from 'node:fs';
-import * as os from 'node:os';
 import * as path from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { expect, test, vi } from 'vitest';
+import { hostOf } from '../../src/disk/lock-file.ts';
 import { newJobKey } from '../../src/ledger/job-key.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { intent, journalText, leftLedger, tempDir } from './fixtures.ts';
@@ -100,7 +100,7 @@ test('two syncs of what a dead process had sent: it may exist, and each says so 
 test.each(['', 'and a marker of one that died while it took the lock over'])(
   'two that find the lock of a dead process: never both hold it %s',
   async (marker) => {
-    const dead = { pid: 0, host: os.hostname(), started: '', nonce: 'ab' };
+    const dead = { pid: 0, host: hostOf(), started: '', nonce: 'ab' };
     const setUp = () => {
       const here = place();
       const lock = path.join(here.dir, 'locks', `${here.key}.lock`);

@@ -1,8 +1,9 @@
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
-import { hostname, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { hostOf } from '../../src/disk/lock-file.ts';
 import { type CallbackServerOptions, startCallbackServer } from '../../src/listen/callback-server.ts';
 import { announce, runningUrl } from '../../src/listen/running.ts';
 import { freePort } from '../helpers/free-port.ts';
@@ -145,7 +146,7 @@ test('the listener that was started last and still runs is found, by this user o
   expect(runningUrl(dir)).toBe('http://127.0.0.1:2/two');
   // One that died without a word, and what is none of ours.
   const dead = { pid: 2 ** 22 - 1, started: '', url: 'http://127.0.0.1:3/dead', sinceMs: 3 };
-  writeFileSync(path.join(listeners, 'dead.json'), JSON.stringify({ ...dead, host: hostname() }));
+  writeFileSync(path.join(listeners, 'dead.json'), JSON.stringify({ ...dead, host: hostOf() }));
   writeFileSync(path.join(listeners, 'half.json'), '{"url"');
   expect(runningUrl(dir)).toBe('http://127.0.0.1:2/two');
   expect(readdirSync(listeners)).not.toContain('dead.json');

@@ -81,7 +81,7 @@ export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<Sen
         keepPartials: ready.keepPartials,
         key: place?.key,
         within: budget,
-        ...(!place && { onBegun: () => warnOfAlike(intent, () => intent.bodySha256, ctx) }),
+        onBegun: place?.confirm ?? (() => warnOfAlike(intent, () => intent.bodySha256, ctx)),
         intent: { ...intent, ...(place && { once: place.once }) },
         ...(plan.toStdout && { toStdout: (bytes: Uint8Array) => ctx.io.outBytes(bytes) }),
       },

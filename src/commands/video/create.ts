@@ -531,7 +531,8 @@ async function make(
       calm: calmOf(followers, ctx),
       within: budget,
       // The jobs of one --count are alike by intention.
-      ...(!under && index === 1 && { onBegun: () => warnOfAlike(intent, digests, ctx) }),
+      ...(index === 1 && { onBegun: () => warnOfAlike(intent, digests, ctx) }),
+      ...(under && { onBegun: under.confirm }),
       client: access.client,
       ledger,
       clock: ctx.clock,

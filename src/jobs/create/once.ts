@@ -47,6 +47,16 @@ export interface OncePlace {
   /** For a family whose tasks have external IDs. */
   readonly externalId: string;
   readonly once: Once;
+  /**
+   * To be called once the job is held and before it is sent: on a file system that several machines share, the lock of the key
+   * may have been taken over during a long wait for a slot. What it throws is for makeOnce.
+   */
+  confirm(): Promise<void>;
+}
+
+/** Another process has made the job of a key after all. */
+class MadeMeanwhile extends Error {
+  override readonly name = 'MadeMeanwhile';
 }
 
 /** A job that stands under the key already; with `error`, one that ended badly or whose outcome is not known. */
@@ -78,10 +88,12 @@ export async function makeOnce<T>(
     }
     const elsewhere = await adopt(request, place, deps);
     if (!elsewhere) return { made: await make(place) };
+  } catch (error) {
+    if (!(error instanceof MadeMeanwhile)) throw error;
   } finally {
     lock.release();
   }
-  // It was made on another machine, and is in this ledger now.
+  // It was made by another process or on another machine, and is in this ledger now.
   return makeOnce(request, deps, make);
 }
 
@@ -108,7 +120,11 @@ async function standing(
   );
   const externalId = onceJobKey(origin, name, attempt);
   const once = { key: name, attempt, fields: fieldDigests(body, anyCallback) };
-  return { place: { key, externalId, once }, current };
+  const confirm = async () => {
+    const [job] = await deps.ledger.find({ ids: [key] });
+    if (job && job.state !== 'intent') throw new MadeMeanwhile();
+  };
+  return { place: { key, externalId, once, confirm }, current };
 }
 
 /** The last job under a key that counts, as `jobOf` finds jobs by their keys, and the key and attempt of the next one. */

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
-import { hostname } from 'node:os';
 import * as path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { hostOf } from '../../../src/disk/lock-file.ts';
 import { alphaFamily } from '../../../src/gateway/alpha/task.ts';
 import { betaFamily } from '../../../src/gateway/beta/task.ts';
 import { type AccountType, poolOf } from '../../../src/gateway/limits.ts';
@@ -234,7 +234,7 @@ test('first come, first served: each is told how many are before it, and one tha
     const line = readdirSync(path.join(dir, 'locks')).find((each) => each.endsWith('.line')) ?? '';
     // Between the first and the second stands a ticket of a process that is no more.
     if (name === 'first') {
-      const dead = { pid: 2 ** 30, host: hostname(), started: '', nonce: 'ab', atMs: 0 };
+      const dead = { pid: 2 ** 30, host: hostOf(), started: '', nonce: 'ab', atMs: 0 };
       writeFileSync(path.join(dir, 'locks', line, '2'), JSON.stringify(dead));
     }
   }
