@@ -183,7 +183,7 @@ describe('jobs list', () => {
     const text = readFileSync(`${dir}/${journal}`, 'utf8');
     writeFileSync(
       `${dir}/${journal}`,
-      text.replace(/"endpoint":.*?"model"/, (all) => '\u0001'.repeat(all.length)),
+      text.replaceAll(/"(endpoint|family|model)":"[^"]*"/g, (all) => '\u0001'.repeat(all.length)),
     );
     expect(JSON.parse((await world.gw(['jobs', 'list', '--json'])).out)).toMatchObject([
       { id, status: 'damaged', family: '' },
