@@ -1,7 +1,9 @@
 import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import * as path from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, describe, expect, test } from 'vitest';
 import { alphaTasksPath } from '../../src/gateway/alpha/task.ts';
+import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { wasmDir } from '../helpers/assets-dir.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
@@ -343,6 +345,35 @@ describe('jobs wait', () => {
     expect(again).toMatchObject({ code: 0, out: '', err: 'every job is finished and saved\n' });
     const one = await world.gw(['jobs', 'wait', '--all', '--profile', 'work', '--dry-run'], { bare: true });
     expect(one).toMatchObject({ code: 0, out: '' });
+  });
+
+  test('--all tells of what was sent and never answered, once nobody is sending it any more', async () => {
+    const world = await openWorld();
+    const ledger = ledgerOf(world);
+    const families = ['alpha', 'beta', 'image'] as const;
+    const keys = families.map((family) => {
+      const key = ledger.begin(intentIn(world, { family, ...(family === 'beta' && { externalId: 'x-1' }) }));
+      ledger.append(key, { event: 'sent' });
+      return key;
+    });
+    const [alpha = '', beta = ''] = keys;
+    // Of an image that is all that will ever be known.
+    for (const open of [keys, [alpha, beta], [beta]]) {
+      const run = await world.gw(['jobs', 'wait', '--all']);
+      expect(run.code, run.err).toBe(14);
+      expect(keys.filter((key) => run.err.includes(`job ${key}`))).toEqual(open);
+      if (open.length < 3) ledger.append(open[0] ?? '', { event: 'refused', kind: 'absent', message: '' });
+    }
+    expect(await world.gw(['jobs', 'wait', '--all'])).toMatchObject({ code: 0, out: '' });
+    const held = openLedger({
+      dir: path.join(world.dir, '.local/state/gw'),
+      clock: world.clock,
+      keepPrompts: true,
+    });
+    const hold = held.begin(intentIn(world));
+    held.append(hold.key, { event: 'sent' });
+    expect(await world.gw(['jobs', 'wait', '--all'])).toMatchObject({ code: 0, out: '' });
+    hold.release();
   });
 
   test('what is saved and still there is printed without a request; what is gone is fetched anew', async () => {

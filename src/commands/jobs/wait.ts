@@ -5,6 +5,7 @@ import { on } from '../../flags/flag.ts';
 import { pollFlags, saveFlags } from '../../flags/job-flags.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
 import { isUnsaved } from '../../jobs/job-view.ts';
+import { isOpen } from '../../jobs/watch/sync.ts';
 import {
   type FollowRequest,
   followAll,
@@ -130,10 +131,14 @@ async function jobsToWaitFor(
   }
   if (!all) return namedJobs(args, ctx);
   const waiting: NamedJob[] = [];
+  const ledger = await ctx.ledger();
   // The oldest are the first to finish; they stand where they are seen.
   for (const known of withoutForeign((await readJobs({ isOpen: true }, ctx)).reverse(), ctx)) {
     const { job, family } = known;
-    const isWaiting = job.state === 'running' || isUnsaved(job, family);
+    // What nobody is sending any more, and may exist: its wait says what there is to be done.
+    const isLost = (job.state === 'sent' || job.state === 'unknown') && !ledger.isHeld(job.key);
+    const isWaiting =
+      job.state === 'running' || isUnsaved(job, family) || (isLost && isOpen(job, family, ctx.clock.now()));
     if (isWaiting && (await ctx.ownsJob(job))) waiting.push({ id: job.id ?? job.key, known });
   }
   if (waiting.length === 0) ctx.io.note('every job is finished and saved');

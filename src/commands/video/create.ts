@@ -626,8 +626,8 @@ function askedOf(
 ) {
   const { content: _content, contents: _contents, prompt: _prompt, ...rest } = body;
   return {
-    family,
     endpoint: endpoint.name,
+    family,
     model: isText(body.model) ? body.model : model,
     settings: { ...scalarsOf(rest), ...scalarsOf(rest.settings) },
   };
