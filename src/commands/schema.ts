@@ -75,6 +75,7 @@ const rowSchema = (): Schema => ({
 
 const text: Schema = { type: 'string' };
 const count: Schema = { type: 'integer', minimum: 0 };
+const dateTime: Schema = { type: 'string', format: 'date-time' };
 
 const fileSchema: Schema = {
   type: 'object',
@@ -100,7 +101,7 @@ const errorProperties = {
   code: text,
   request_id: text,
   task_id: text,
-  retry_at: { type: 'string', format: 'date-time' },
+  retry_at: dateTime,
 } satisfies Record<keyof ErrorReport, Schema>;
 
 const errorSchema: Schema = {
@@ -134,24 +135,26 @@ const eventFields: Readonly<Record<string, Schema>> = {
   saved: { role: text, ...(fileSchema.properties as Schema) },
   failed: { error: errorSchema },
   unknown: { error: errorSchema },
-  result: resultProperties,
+  // A batch's row that was not sent has no ID.
+  result: { ...resultProperties, id: { type: ['string', 'null'] } },
 };
 
 const eventSchema = (): Schema => ({
   ...draft,
   title: 'a line of --events',
-  anyOf: Object.entries(eventFields).map(([event, fields]) => ({
-    type: 'object',
-    properties: {
-      event: { const: event },
-      t: { type: 'string', format: 'date-time' },
-      family: text,
-      key: text,
-      id: text,
-      ...fields,
+  anyOf: [
+    ...Object.entries(eventFields).map(([event, fields]) => ({
+      type: 'object',
+      properties: { event: { const: event }, t: dateTime, family: text, key: text, id: text, ...fields },
+      required: ['event', 't', 'family', 'key'],
+    })),
+    // What gw listen begins with is of no job.
+    {
+      type: 'object',
+      properties: { event: { const: 'listening' }, t: dateTime, url: text },
+      required: ['event', 't', 'url'],
     },
-    required: ['event', 't', 'family', 'key'],
-  })),
+  ],
 });
 
 const schemas: Readonly<Record<string, () => Schema>> = {

@@ -74,6 +74,23 @@ test('what --events prints fits its schema', async () => {
     expect(schema.safeParse(line), JSON.stringify(line)).toMatchObject({ success: true });
 });
 
+test('the result of a row that was not sent, which has no ID, fits the schema of --events', async () => {
+  const refused = await world.gw(['batch', 'run', '-', '--name', 'unsent', '--events'], {
+    stdin: `${JSON.stringify({ command: 'video alpha', prompt: 'a boat' })}\n`,
+    env: { GW_API_KEY: 'a-key-that-nobody-knows' },
+  });
+  const line = JSON.parse(refused.out.trimEnd().split('\n').at(-1) ?? '');
+  expect(line).toMatchObject({ event: 'result', id: null, status: 'not_sent' });
+  expect((await schemaOf('events')).safeParse(line).success).toBe(true);
+});
+
+test('what gw listen --events begins with, which is of no job, fits the schema', async () => {
+  const schema = await schemaOf('events');
+  const line = { event: 'listening', t: '2026-01-01T00:00:00.000Z', url: 'http://127.0.0.1:4010/a' };
+  expect(schema.safeParse(line).success).toBe(true);
+  expect(schema.safeParse({ ...line, url: undefined }).success).toBe(false);
+});
+
 test('without a command the names are listed; an unknown one is refused with the nearest', async () => {
   const list = await world.gw(['schema'], { bare: true });
   expect(list.out.split('\n')).toEqual(
