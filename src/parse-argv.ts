@@ -141,7 +141,8 @@ export async function parseArgv(
       command.argument(required ? `<${word}>` : `[${word}]`);
     }
     const children = spec.args ? [] : (node.children ?? []).map(({ name }) => name);
-    if (children.length > 0) command.allowExcessArguments();
+    // Said also where it is not so: a command takes this over from the group that it stands in.
+    command.allowExcessArguments(children.length > 0);
     command.action(() => {
       const [word] = command.args;
       if (children.length > 0 && word !== undefined) throw unknownCommand(word, children, path);

@@ -63,6 +63,14 @@ test.each<[argv: readonly string[], err: string]>([
     'error: gw asset upload takes no words after it\n' +
       'hint: no file is sent: put it where the service can read it, and give its https:// address with --url\n',
   ],
+  [
+    ['models', 'list', 'fox'],
+    'error: gw models list takes no words after it\nhint: see gw models list --help\n',
+  ],
+  [
+    ['sessions', 'show', 'a', 'b'],
+    'error: gw sessions show takes only one NAME\nhint: see gw sessions show --help\n',
+  ],
   [['jobs', 'show', 'a', 'b'], 'error: gw jobs show takes only one ID\nhint: see gw jobs show --help\n'],
   [[...alpha, 'fox', '--ratio'], 'error: --ratio needs a value\nhint: write --ratio RATIO\n'],
   [
