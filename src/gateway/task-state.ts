@@ -33,5 +33,8 @@ export function taskState(word: unknown): ReadStatus {
   return { status: statusKnown ? status : raw, state: 'running', statusKnown };
 }
 
-/** What an ID of the gateway may look like: safe as a path segment, a file name and a line of output. */
-export const taskIdPattern = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
+/**
+ * What an ID of the gateway may look like (the document gives it no form): safe as a path segment, in a list with commas
+ * and as a line of output that xargs hands to gw again, so that it begins with no dash.
+ */
+export const taskIdPattern = /^[A-Za-z0-9_][A-Za-z0-9._:~@+=-]{0,127}$/;

@@ -125,8 +125,20 @@ describe('through the command', () => {
     expect(JSON.parse(listed.out)).toMatchObject([{ id: 'task-1', family: 'gamma', status: 'queued' }]);
   });
 
+  // The document says nothing of the form of an ID, and Base64 is a usual one.
+  test.each(['YWJj+A==', '_x~1', 'task@eu:1'])('an ID %s is asked for as it is', async (id) => {
+    const task = { id, status: 'succeeded', content: { url: 'https://example.com/v.mp4' } };
+    const { world, gateway, env } = await start((request) =>
+      request.startsWith('POST') ? { body: { task_id: id } } : { body: { task } },
+    );
+    expect(await world.gw(argv, { env })).toMatchObject({ code: 0, out: `${id}\n`, err: '' });
+    expect(await world.gw(['jobs', 'wait', id, '--no-download'], { env })).toMatchObject({ code: 0 });
+    expect(looks(gateway)).toEqual([`GET /v2/query/video_generation/${encodeURIComponent(id)}`]);
+  });
+
   test.each<[string, unknown]>([
     ['without an ID', { id: 'task-1' }],
+    ['with an ID that is a flag', { task_id: '--force' }],
     ['with a number for an ID', { task_id: 12345 }],
     ['with an ID that is a path', { task_id: '../x' }],
     ['empty', ''],

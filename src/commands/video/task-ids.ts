@@ -12,7 +12,7 @@ export function taskIds(args: readonly string[]): string[] {
     if (!taskIdPattern.test(id)) {
       throw usage(
         `${id || '""'}: not a task ID`,
-        'IDs are letters, digits, dots, dashes and underscores; gw jobs list shows yours',
+        'IDs are letters, digits and . _ : ~ @ + = -, without a dash at their beginning; gw jobs list shows yours',
       );
     }
   }
