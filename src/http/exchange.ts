@@ -119,6 +119,7 @@ export interface Transport {
   exchange(request: WireRequest): Promise<WireReply>;
   /** The reply piece by piece; an exception from the handler ends the exchange and is thrown on. */
   stream(request: WireRequest, handler: WireHandler): Promise<WireHead>;
+  /** Ends every exchange but those that are seen through, which are waited for; nothing new is sent. */
   close(): Promise<void>;
 }
 

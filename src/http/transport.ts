@@ -56,6 +56,8 @@ export function createTransport(options: TransportOptions): Transport {
   const { proxies, onConnect, replyLimitBytes = REPLY_LIMIT_BYTES, ca, identity } = options;
   const idle = new Map<string, Connection[]>();
   const all = new Set<Connection>();
+  /** The replies that must be seen through, by their connections: each names what was paid for. */
+  const paid = new Map<Connection, Promise<unknown>>();
   let closed = false;
   let untuned = options.tuneFirstReply ?? true;
   let cameBytes = 0;
@@ -115,7 +117,7 @@ export function createTransport(options: TransportOptions): Transport {
     untuned = false;
     let head: WireHead;
     try {
-      head = await roundTrip(connection, request, framingOf(request, route), {
+      const trip = roundTrip(connection, request, framingOf(request, route), {
         onHead(head) {
           untune?.();
           if (route.absoluteForm && head.status === 407) {
@@ -134,7 +136,10 @@ export function createTransport(options: TransportOptions): Transport {
           return handler.onData(chunk);
         },
       });
+      if (request.seeThrough) paid.set(connection, trip);
+      head = await trip;
     } finally {
+      paid.delete(connection);
       untune?.();
     }
     if (request.freshConnection) destroyConnection(connection);
@@ -192,6 +197,8 @@ export function createTransport(options: TransportOptions): Transport {
       letYoungSpaceGrow();
       idle.clear();
       const connections = [...all];
+      for (const connection of connections) if (!paid.has(connection)) destroyConnection(connection);
+      await Promise.allSettled(paid.values());
       for (const connection of connections) destroyConnection(connection);
       await Promise.all(connections.map(({ socket }) => closedSocket(socket)));
     },

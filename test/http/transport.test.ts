@@ -520,3 +520,24 @@ test('a closing connection never ends the process when a large reply is cut at i
     expect(error.sent).toBe('maybe');
   }
 });
+
+test('close waits for a reply that must be seen through, and for nothing else', async () => {
+  let transport: ReturnType<typeof open> | undefined;
+  let closing: Promise<void> | undefined;
+  const server = await serve({
+    steps: [
+      silence,
+      (socket) => {
+        closing = transport?.close();
+        setTimeout(() => socket.write(replyBytes(200, 'paid')), 30);
+      },
+    ],
+  });
+  transport = open();
+  const hanging = failure(transport.exchange(get(server.url)));
+  while (server.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+  const got = await transport.exchange(get(server.url, { seeThrough: true, freshConnection: true }));
+  expect(text(got.bytes)).toBe('paid');
+  await closing;
+  expect((await hanging).sent).toBe('maybe');
+});
