@@ -43,7 +43,7 @@ export const login = defineCommand<typeof flags, LoggedIn>({
     const profile = parseStoredProfileName(settings.profile.value, '--profile');
     const baseUrl = settings.baseUrl.value ?? (await askAddress(ctx)) ?? settings.gatewayUrl();
     const key = withKey
-      ? await readKeyFile('-', ctx.host)
+      ? await readKeyFile('-', ctx.host, '--with-key')
       : keyCommand
         ? await runKeyCommand(keyCommand, ctx.host)
         : globals.apiKeyFile

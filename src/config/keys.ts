@@ -138,14 +138,16 @@ export function keyOfEnvironment(env: Environment, origin: string): string | und
 const maxKeyFileBytes = 8192;
 
 /**
- * Reads the key of `--api-key-file`: a file, a pipe, or `-` for stdin; one trailing newline is dropped.
+ * Reads the key of `--api-key-file`: a file, a pipe, or `-` for stdin, which `stdinFlag` asked for; one trailing newline
+ * is dropped.
  * Throws GwError `auth` naming the path, never the key.
  */
 export async function readKeyFile(
   file: string,
   host: Pick<Host, 'stdin' | 'cwd' | 'platform'>,
+  stdinFlag = '--api-key-file -',
 ): Promise<string> {
-  if (file === '-') return keyIn(await readStdin(host.stdin), '--api-key-file - (stdin)');
+  if (file === '-') return keyIn(await readStdin(host.stdin), `${stdinFlag} (stdin)`);
   const from = `--api-key-file ${file}`;
   try {
     return keyIn(readSmallFile(path.resolve(host.cwd, file), file, host.platform), from);

@@ -52,6 +52,15 @@ describe('login and logout', () => {
     expect(run).toMatchObject({ code: 2, err: expect.stringContaining('--with-key') });
   });
 
+  test('a stdin that holds no key is told by the flag that asked for it', async () => {
+    const world = await open();
+    const login = ['login', '--base-url', world.sandbox.baseUrl, '--with-key'];
+    expect(await world.gw(login, { ...bare, stdin: '\n' })).toMatchObject({
+      code: 3,
+      err: expect.stringContaining('error: --with-key (stdin) holds no key (length 0)'),
+    });
+  });
+
   test('a stored key goes to its own origin and to no other', async () => {
     const world = await open();
     await world.gw(['login', '--base-url', world.sandbox.baseUrl, '--with-key'], { ...bare, stdin: KEY });
