@@ -52,6 +52,9 @@ export async function recordLook(
   }
   const hold = await ledger.hold(key);
   try {
+    // The disk did not take its ID when it came: without one, nobody would look for its output.
+    if (hold?.job && hold.job.id === undefined)
+      ledger.append(key, { event: 'accepted', id: view.id, status: view.status });
     if (hold) ledger.append(key, end);
   } finally {
     hold?.release();
