@@ -272,6 +272,17 @@ describe('looking at tasks of family B', () => {
     expect(run.code, run.err).toBe(0);
     expect(Object.keys(world.files()).sort()).toEqual(['fox-watermarked.mp4', 'fox.mp4']);
   });
+
+  test('of several records each keeps a number that JavaScript cannot hold', async () => {
+    const world = await open();
+    const records = ['{"id":"t-1","status":"processing","n":9007199254740993}', '{"id":"t-2","n":1}'];
+    const gateway = await fakeGateway(() => ({ body: `{"code":0,"data":[${records.join(', ')}]}` }));
+    onTestFinished(() => gateway.close());
+    const run = await world.gw([...beta, 'get', 't-1', 't-2', '--json'], {
+      env: { GW_BASE_URL: gateway.url },
+    });
+    expect(run, run.err).toMatchObject({ code: 0, out: `${records.join('\n')}\n` });
+  });
 });
 
 describe('--queue', () => {

@@ -53,7 +53,7 @@ export async function videoGet(familyName: string) {
     // One reply goes out as it came; of several each must stay on its line.
     raw: ({ look, isOwnReply, many }) => {
       if (!many) return look.reply.bytes;
-      return `${isOwnReply ? compactJson(look.reply.text) : JSON.stringify(look.record)}\n`;
+      return `${isOwnReply ? compactJson(look.reply.text) : (look.recordText ?? JSON.stringify(look.record))}\n`;
     },
   });
 }
