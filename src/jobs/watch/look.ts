@@ -52,12 +52,19 @@ export async function recordLook(
   }
   const hold = await ledger.hold(key);
   try {
-    // The disk did not take its ID when it came: without one, nobody would look for its output.
-    if (hold?.job && hold.job.id === undefined)
-      ledger.append(key, { event: 'accepted', id: view.id, status: view.status });
+    if (hold?.job && hold.job.id === undefined) writeId(ledger, key, view);
     if (hold) ledger.append(key, end);
   } finally {
     hold?.release();
+  }
+}
+
+/** The disk did not take a task's ID when it came: without one, nobody would look for its output after a crash. */
+function writeId(ledger: Ledger, key: string, { id, status }: TaskView): void {
+  try {
+    ledger.append(key, { event: 'accepted', id, status });
+  } catch {
+    // It has been told that it is not there, and the output is saved all the same.
   }
 }
 
