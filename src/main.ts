@@ -73,8 +73,8 @@ async function runCommand({ command, input: typed, path }: Invocation, io: Io, h
     await events?.close();
     return await finish(io, combine(codes));
   } catch (error) {
-    // What runs beside it has nobody to work for any more, and begins nothing.
-    if (error instanceof ClosedPipe) abort.abort(new Interrupted('SIGTERM'));
+    // What runs beside it has nobody to work for any more: it begins nothing, and no wait goes on without an end.
+    abort.abort(new Interrupted('SIGTERM'));
     return await finish(io, exitCodeOf(error), async () => {
       report(error, io);
       if (events && !(error instanceof ClosedPipe)) await tell({ error }, events, io);

@@ -98,35 +98,43 @@ test('a full stdout costs no job: the file is saved and in the ledger', async ()
   expect(fs.existsSync(job?.files[0]?.path ?? '')).toBe(true);
 });
 
-test('a reader that leaves ends no create whose answer is under way, and lets no other begin', async () => {
-  let posts = 0;
-  let looks = 0;
-  const server = createServer((request, response) => {
-    request.resume().on('end', () => {
-      response.setHeader('content-type', 'application/json');
-      if (request.method === 'POST') {
-        posts += 1;
-        const id = `task-${posts}`;
-        // The third is answered when the second result has met a closed pipe.
-        setTimeout(() => response.end(JSON.stringify({ id, status: 'queued' })), posts === 3 ? 1500 : 100);
-        return;
-      }
-      looks += 1;
-      const id = request.url?.split('/').at(-1);
-      response.end(JSON.stringify({ id, status: 'failed', error: { code: 'a', message: 'b' } }));
+test.each([
+  ['a reader that leaves', '| head -1', 0, /^\{.*\}\n$/],
+  ['a full stdout', '> /dev/full', 1, /^$/],
+])(
+  '%s ends no create whose answer is under way, and lets nothing else go on',
+  async (_, to, code, printed) => {
+    let posts = 0;
+    let looks = 0;
+    const server = createServer((request, response) => {
+      request.resume().on('end', () => {
+        response.setHeader('content-type', 'application/json');
+        if (request.method === 'POST') {
+          posts += 1;
+          const id = `task-${posts}`;
+          // The third is answered when the second result has met a closed pipe.
+          setTimeout(() => response.end(JSON.stringify({ id, status: 'queued' })), posts === 3 ? 1500 : 100);
+          return;
+        }
+        looks += 1;
+        const id = request.url?.split('/').at(-1);
+        response.end(JSON.stringify({ id, status: 'failed', error: { code: 'a', message: 'b' } }));
+      });
     });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
-  const place = new Place({ baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
-  onTestFinished(() => place.close());
-  const line = '$GW video alpha create --json --wait --interval 300ms --count 6 fox | head -1';
-  const { out } = await place.shell(`${line}; echo "\${PIPESTATUS[0]}"`);
-  expect(out).toMatch(/^\{.*\}\n0\n$/);
-  const jobs = await place.jobs();
-  expect([posts, looks]).toEqual([3, 2]);
-  expect(jobs.map(({ id }) => id)).toEqual(['task-3', 'task-2', 'task-1']);
-});
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const place = new Place({ baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
+    onTestFinished(() => place.close());
+    const line = '$GW video alpha create --json --wait --interval 300ms --count 6 fox';
+    const { out } = await place.shell(`${line} ${to}; echo "\${PIPESTATUS[0]}"`);
+    expect(out).toMatch(new RegExp(`\n?${code}\n$`));
+    expect(out.replace(/\d+\n$/, '')).toMatch(printed);
+    const jobs = await place.jobs();
+    expect(posts).toBe(3);
+    expect(looks).toBeLessThanOrEqual(2);
+    expect(jobs.map(({ id }) => id)).toEqual(['task-3', 'task-2', 'task-1']);
+  },
+);
 
 test('a full stderr stops nothing', async () => {
   const place = await openPlace();
