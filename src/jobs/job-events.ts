@@ -168,6 +168,8 @@ export class JobEvents {
         if (!subject.isAdopted) this.#tell('intent', subject, { model: event.model });
         break;
       case 'accepted':
+        // Where the disk did not take it, it is written again with the end, and was told.
+        if (subject.id === event.id) break;
         subject.id = event.id;
         subject.status = event.status;
         this.#byId.set(event.id, subject);

@@ -123,6 +123,16 @@ describe.skipIf(!canTrace())('an injected failure', () => {
       },
     );
 
+    test('an ID that the disk takes with the end only is told once', async () => {
+      const place = await openPlace();
+      const wrap = strace('write:error=EIO:when=3', [place.journal]);
+      const { out } = await place.run([...create, '--events', 'a fox'], { wrap });
+      const events = out.split('\n').flatMap((line) => (line ? [JSON.parse(line)] : []));
+      const told = events.filter(({ event }) => event === 'accepted' || event === 'status');
+      expect(told.map(({ event }) => event)).toEqual(['accepted', 'status']);
+      expect(told.at(-1)).toMatchObject({ status: 'succeeded' });
+    });
+
     // The journal's writes: 1 intent, 2 sent, 3 accepted, then status lines, final, get, part, saved, part.
     test.each([
       { at: 4, call: 'write' },
