@@ -111,7 +111,7 @@ export type LedgerEvent =
   | { readonly event: 'plan'; readonly save: SavePlan }
   /** A download is about to be asked for (family A counts them). */
   | { readonly event: 'get'; readonly role: string }
-  /** The one part file of an output; absent path: it is gone. `to` is the name that it is about to be renamed to. */
+  /** The one part file of an output; absent path: it is gone. `to` is the name that it is about to be renamed to, whole. */
   | {
       readonly event: 'part';
       readonly role: string;
@@ -119,6 +119,7 @@ export type LedgerEvent =
       readonly etag?: string | undefined;
       readonly totalBytes?: number | undefined;
       readonly to?: string | undefined;
+      readonly sha256?: string | undefined;
     }
   | {
       readonly event: 'saved';
@@ -187,6 +188,7 @@ export interface Job extends Omit<IntentEvent, 'event'> {
         etag?: string | undefined;
         totalBytes?: number | undefined;
         to?: string | undefined;
+        sha256?: string | undefined;
         startedAtMs: number;
       }
     >

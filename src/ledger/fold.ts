@@ -249,9 +249,9 @@ function isFinished(state: JobState): boolean {
 
 function partOf(
   path: string,
-  { t, etag, totalBytes, to }: Omit<Part, 'path' | 'startedAtMs'> & { readonly t: number },
+  { t, etag, totalBytes, to, sha256 }: Omit<Part, 'path' | 'startedAtMs'> & { readonly t: number },
   before: Part | undefined,
 ): Part {
   const startedAtMs = before?.path === path ? before.startedAtMs : t;
-  return { path, etag, totalBytes, startedAtMs, ...(to !== undefined && { to }) };
+  return { path, etag, totalBytes, startedAtMs, ...(to !== undefined && { to, sha256 }) };
 }

@@ -78,7 +78,10 @@ const shapes: Readonly<Record<LedgerLine['event'], Shape>> = {
   lost: { message: text },
   plan: { save: savePlan },
   get: { role: text },
-  part: { role: text, path: maybe(isPlace), etag: maybe(text), totalBytes: maybe(count), to: maybe(isPlace) },
+  part: {
+    ...{ role: text, path: maybe(isPlace), etag: maybe(text), totalBytes: maybe(count) },
+    ...{ to: maybe(isPlace), sha256: maybe(text) },
+  },
   saved: { role: text, path: text, bytes: count, sha256: text, type: text },
 };
 

@@ -44,7 +44,7 @@ export async function publishImage(input: PublishImage): Promise<Published> {
   const sha256 = part.sha256();
   const missing = missingEnd(fileType?.format, part);
   const name = (copy: number) => place.name(fileType?.extension ?? 'bin', copy);
-  const onRename = (to: string) => journal.part(role, { ...part.facts, to });
+  const onRename = (to: string) => journal.part(role, part.renamedTo(to));
   const final = await publishPart(part, name, plan.force, { sidecar: sidecar?.(sha256), warn, onRename });
   const file: SavedFile = { role, path: final, bytes: part.bytes, sha256, type };
   if (missing !== undefined) warn(`${final} may be cut: ${missing}`);

@@ -61,15 +61,14 @@ export class PartFile {
     // What was about to get its name had been brought to the disk.
     const outlivedCrash = to !== undefined || (isTold && recorded.startedAtMs > where.bootedAtMs);
     if (!isOurs || !outlivedCrash) return undefined;
-    takeBack(recorded);
+    await takeBack(recorded, where.signal);
     const fd = openExisting(file);
     if (fd === undefined) return undefined;
     try {
       const stats = fs.fstatSync(fd);
       const isComplete = totalBytes !== undefined && stats.size === totalBytes;
       const isUsable =
-        stats.isFile() &&
-        stats.uid === (process.getuid?.() ?? stats.uid) &&
+        isOwnFile(stats) &&
         (isComplete || (etag !== undefined && stats.nlink === 1 && stats.size <= (totalBytes ?? stats.size)));
       if (isUsable) {
         const hash = createHash('sha256');
@@ -84,10 +83,10 @@ export class PartFile {
     return undefined;
   }
 
-  /** What a later process needs to know of it. */
-  get facts(): Omit<PartFacts, 'to'> {
-    const { path, etag, totalBytes } = this;
-    return { path, etag, totalBytes };
+  /** What a later process needs to know of it once all of it is on the disk and it is about to be renamed. */
+  renamedTo(to: string): PartFacts {
+    const { path, etag, bytes: totalBytes } = this;
+    return { path, etag, totalBytes, to, sha256: this.sha256() };
   }
 
   get isComplete(): boolean {
@@ -161,16 +160,32 @@ function clearName(name: string): void {
   }
 }
 
-/** One that had got its name, unrecorded, is a part again: from here on it goes the way of every whole part. */
-function takeBack({ path: file, totalBytes, to }: RecordedPart): void {
-  if (to === undefined) return;
+/**
+ * One that had got its name, unrecorded, is a part again: from here on it goes the way of every whole part. That it is the
+ * one its bytes tell: a file of the user's may stand there by now. Aborting throws the signal's reason.
+ */
+async function takeBack(
+  { path: file, totalBytes, to, sha256 }: RecordedPart,
+  signal: AbortSignal,
+): Promise<void> {
+  const fd = to === undefined || fs.existsSync(file) ? undefined : openExisting(to);
+  if (to === undefined || fd === undefined) return;
   try {
-    const there = fs.lstatSync(to, { throwIfNoEntry: false });
-    if (there?.isFile() && there.size === totalBytes && !fs.existsSync(file)) fs.renameSync(to, file);
+    const stats = fs.fstatSync(fd);
+    if (!isOwnFile(stats) || stats.size !== totalBytes) return;
+    const hash = createHash('sha256');
+    await hashFile(fd, stats.size, hash, signal);
+    if (hash.digest('hex') === sha256) fs.renameSync(to, file);
   } catch {
+    signal.throwIfAborted();
     // It stays there, and is brought home once more.
+  } finally {
+    fs.closeSync(fd);
   }
 }
+
+const isOwnFile = (stats: fs.Stats): boolean =>
+  stats.isFile() && stats.uid === (process.getuid?.() ?? stats.uid);
 
 /** Removes a part file of ours, if it is still there; another file is never touched. */
 export function removePart(file: string): void {
@@ -219,8 +234,9 @@ interface PartFacts {
   /** A strong `ETag`, with its quotes; without one the part can only be finished by the process that began it. */
   readonly etag?: string | undefined;
   readonly totalBytes?: number | undefined;
-  /** The name that it is about to be renamed to, on the disk whole. */
+  /** The name that it is about to be renamed to, on the disk whole, with this SHA-256. */
   readonly to?: string | undefined;
+  readonly sha256?: string | undefined;
 }
 
 /** A part file as an earlier run recorded it. */

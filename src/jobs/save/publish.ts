@@ -123,7 +123,9 @@ function takeBeside(final: string, options: PublishOptions): Beside | undefined 
         (link ?? fs.linkSync)(from, to);
       } catch (error) {
         if (!noLinks.has(errorCode(error) ?? '')) throw error;
-        if (!renameToFreeName(from, to, () => onRename?.(final)))
+        // Where another's file has the output's own name, both go on to the next, and the name is not told as ours.
+        const isFree = !fs.lstatSync(final, { throwIfNoEntry: false });
+        if (!isFree || !renameToFreeName(from, to, () => onRename?.(final)))
           throw Object.assign(new Error('taken'), { code: 'EEXIST' });
       }
     });

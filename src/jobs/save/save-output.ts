@@ -176,7 +176,7 @@ export class SaveOutput {
       force: input.plan.force,
       sidecar: input.sidecar?.(sha256),
       warn: this.shared.warn,
-      onRename: (to) => input.journal.part(role, { ...part.facts, to }),
+      onRename: (to) => input.journal.part(role, part.renamedTo(to)),
       mode: 0o666 & ~process.umask(),
     });
     const file: SavedFile = { role, path: final, bytes: part.bytes, sha256, type: fileType.mime };

@@ -5,7 +5,7 @@ import { isOpenImageJob, syncImageJob } from '../../../src/jobs/image/sync-image
 import { newPartName } from '../../../src/jobs/save/output-path.ts';
 import { serveFile, startOutputServer } from '../../helpers/output-server.ts';
 import { leftLedger } from '../../ledger/fixtures.ts';
-import { tinyPng } from '../save/tiny-media.ts';
+import { sha256, tinyPng } from '../save/tiny-media.ts';
 import { fakePng, saveTo, world } from './harness.ts';
 
 // What a process left that was killed at some place of its work, as its ledger and its directory tell.
@@ -154,7 +154,14 @@ test.each([
   const file = part('image', tinyPng, tinyPng.length);
   succeeded({ data: [{ b64_json: '' }] });
   const to = path.join(here.dir, 'x-1.png');
-  append({ event: 'part', role: 'image', path: file, totalBytes: tinyPng.length, to });
+  append({
+    event: 'part',
+    role: 'image',
+    path: file,
+    totalBytes: tinyPng.length,
+    to,
+    sha256: sha256(tinyPng),
+  });
   if (empty === undefined) fs.renameSync(file, to);
   else fs.writeFileSync(to, empty);
   const synced = await syncImageJob({ key }, here.deps);

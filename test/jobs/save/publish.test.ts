@@ -71,6 +71,9 @@ describe('a finished part', () => {
     expect(linked.names).toEqual([]);
     const renamed = await told({ link: noLink('EPERM') });
     expect(renamed.names).toEqual([['fox-1.mp4', renamed.there]]);
+    const beside = await told({ link: noLink('EPERM'), sidecar: '{}' });
+    // Twice: for the file beside it, and for itself; never the one that was there.
+    expect(new Set(beside.names.map(([name]) => name))).toEqual(new Set(['fox-1.mp4']));
     const forced = await told({ force: true });
     expect(forced.names).toEqual([['fox.mp4', forced.there]]);
   });

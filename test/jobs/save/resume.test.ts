@@ -25,7 +25,13 @@ describe('after a kill where there are no hard links', () => {
     if (changes.part) fs.writeFileSync(part, changes.part);
     if (changes.final) fs.writeFileSync(to, changes.final);
     if (changes.beside !== undefined) fs.writeFileSync(`${to}.json`, changes.beside);
-    journal.parts.video = { path: part, totalBytes: file.length, to, startedAtMs: Date.now() };
+    journal.parts.video = {
+      path: part,
+      totalBytes: file.length,
+      to,
+      sha256: sha256(file),
+      startedAtMs: Date.now(),
+    };
     return { dir, journal };
   };
 
@@ -55,6 +61,47 @@ describe('after a kill where there are no hard links', () => {
     const { files } = await run({ dir, journal });
     expect(files).toMatchObject([{ path: path.join(dir, 'cgt-1-1.mp4'), sha256: sha256(file) }]);
     expect(savedBytes(dir).toString()).toBe('mine');
+  });
+
+  it.each([
+    ['of equal length', (to: string) => fs.writeFileSync(to, Buffer.alloc(file.length, 'x'))],
+    ['that is a film of equal length', (to: string) => fs.writeFileSync(to, other)],
+    ['that is a link', (to: string) => fs.symlinkSync('elsewhere', to)],
+    ['that is a directory', (to: string) => fs.mkdirSync(to)],
+  ])('a file %s is not taken for the output where the part is gone', async (_, put) => {
+    const { dir, journal } = leave({});
+    const to = path.join(dir, 'cgt-1.mp4');
+    put(to);
+    const whole = path.join(dir, 'elsewhere');
+    fs.writeFileSync(whole, file);
+    const before = fs.lstatSync(to);
+    const before256 = before.isFile() && sha256(fs.readFileSync(to));
+    const server = await outputServer((request, response) => serveFile(file, request, response));
+    const { files, failures } = await run({ dir, journal, url: server.url });
+    expect(failures).toEqual([]);
+    expect(files).toMatchObject([{ path: path.join(dir, 'cgt-1-1.mp4'), sha256: sha256(file) }]);
+    expect(fs.lstatSync(to).ino).toBe(before.ino);
+    expect(before.isFile() && sha256(fs.readFileSync(to))).toBe(before256);
+    expect(listing(dir)).toEqual(['cgt-1-1.mp4', 'cgt-1.mp4', 'elsewhere']);
+  });
+
+  it('an output of unannounced length that had got its name is not fetched again', async () => {
+    const dir = tempDir();
+    class Ending extends MemoryJournal {
+      override saved(): void {
+        throw new Error('the process ends here');
+      }
+    }
+    const ending = new Ending();
+    const plan = { target: path.join(dir, '{id}.{ext}'), force: true, download: true };
+    const server = await outputServer((request, response) =>
+      serveFile(file, request, response, { unannounced: true }),
+    );
+    await run({ dir, journal: ending, url: server.url, plan });
+    const { files } = await run({ dir, journal: ending.snapshot(), url: server.url, plan });
+    expect(files).toMatchObject([{ path: path.join(dir, 'cgt-1.mp4'), sha256: sha256(file) }]);
+    expect(server.gets).toHaveLength(1);
+    expect(listing(dir)).toEqual(['cgt-1.mp4']);
   });
 });
 
