@@ -136,6 +136,18 @@ function headOf(file: string): string {
   }
 }
 
+/** Gives a file a new name. Throws EEXIST where a file has it. */
+function nameAnew(from: string, to: string): void {
+  try {
+    fs.linkSync(from, to);
+  } catch (error) {
+    if (errorCode(error) === 'EEXIST') throw error;
+    // Some file systems have no second names: an empty file takes the name.
+    fs.closeSync(fs.openSync(to, 'wx'));
+    fs.renameSync(from, to);
+  }
+}
+
 /** Puts the page there, whole or not at all; what has come to stand there since is looked at again. */
 function write(target: string, page: string): void {
   const trial = path.join(path.dirname(target), newPartName());
@@ -145,7 +157,7 @@ function write(target: string, page: string): void {
     fs.writeFileSync(trial, page, { flag: 'wx' });
     isMade = true;
     try {
-      fs.linkSync(trial, target);
+      nameAnew(trial, target);
     } catch (error) {
       if (errorCode(error) !== 'EEXIST') throw error;
       refuseForeign(target);

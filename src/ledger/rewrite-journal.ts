@@ -4,6 +4,7 @@ import * as path from 'node:path';
 import { syncDirectory } from '../disk/durable-directory.ts';
 import type { Step } from '../disk/lock-file.ts';
 import { readLines } from '../disk/read-lines.ts';
+import { errorCode, usage } from '../errors.ts';
 import { formerPath, type Journal } from './journal-files.ts';
 
 // A journal is rewritten while other processes append to it, and no lock is asked of them. What it was stays readable
@@ -15,7 +16,7 @@ export const FRESH = '.new';
 
 /**
  * Leaves out of a journal the lines that `keeps` refuses. One process at a time may do this to a journal.
- * Throws the system's error; then all lines are still there.
+ * Throws the system's error, or GwError `usage` where there are no hard links; then all lines are still there.
  */
 export function rewriteJournal(
   { path: file, files }: Journal,
@@ -40,7 +41,7 @@ export function rewriteJournal(
     } else {
       const former = formerPath(file, nonce);
       step('keep the former journal');
-      fs.linkSync(file, former);
+      keepAs(file, former);
       formers.push(former);
       syncDirectory(path.dirname(file));
       step('put the new journal in its place');
@@ -56,6 +57,22 @@ export function rewriteJournal(
   } finally {
     if (fd !== undefined) fs.closeSync(fd);
     fs.rmSync(fresh, { force: true });
+  }
+}
+
+/** What file systems without hard links say to one. */
+const noLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
+
+/** Both names stay those of the one file to which others append: a copy would lack what they write meanwhile. */
+function keepAs(file: string, former: string): void {
+  try {
+    fs.linkSync(file, former);
+  } catch (error) {
+    if (!noLinks.has(errorCode(error) ?? '')) throw error;
+    throw usage(
+      `no job was removed: ${path.dirname(file)} is on a file system without hard links (${errorCode(error)})`,
+      'the ledger is as it was; where it takes too much room, move it to another disk and set GW_STATE_DIR',
+    );
   }
 }
 

@@ -9,7 +9,7 @@ import type { SandboxTask } from './task.ts';
 //   tasks/ID.json                      one task each, put there by rename
 //   unfinished/ENDS_AT_MS.POOL.ID      empty; lets a create count the running tasks without reading all records
 //   marks/ROW                          16 bytes a mark: the time (float64) and 8 random bytes
-//   documents/KIND/NAME.json           one document each, put there by rename, or by link where it must be new
+//   documents/KIND/NAME.json           one document each, put there by rename, or under a new name where it must be new
 
 const markBytes = 16;
 const idForm = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
@@ -26,6 +26,18 @@ function ifThere<T>(operate: () => T, otherwise: T): T {
 }
 
 const unlink = (path: string) => ifThere(() => fs.unlinkSync(path), undefined);
+
+/** Gives a whole file a new name. Throws EEXIST where a file has it. */
+function nameAnew(from: string, to: string): void {
+  try {
+    fs.linkSync(from, to);
+  } catch (error) {
+    if (errorCode(error) === 'EEXIST') throw error;
+    // Some file systems have no second names: an empty file takes the name.
+    fs.closeSync(fs.openSync(to, 'wx', 0o600));
+    fs.renameSync(from, to);
+  }
+}
 
 /** Makes one level: Node's recursive mkdir never ends on file systems that make no directories, such as /proc. */
 function makeFolder(path: string): void {
@@ -130,8 +142,7 @@ export function diskStore(stateDir: string): SandboxStore {
     },
     putNew(kind, id, value, life) {
       try {
-        // A link fails where a file is there already.
-        writeDocument(kind, { id, value, ...life }, fs.linkSync);
+        writeDocument(kind, { id, value, ...life }, nameAnew);
         return true;
       } catch (error) {
         if (errorCode(error) === 'EEXIST') return false;
@@ -191,10 +202,10 @@ function loadSecret(
 ): Uint8Array {
   const read = () => ifThere(() => fs.readFileSync(path), undefined);
   const known = read();
-  if (known) return known;
+  if (known?.length) return known;
   try {
-    // A link fails where a file is there already: of two first servers, one secret wins.
-    writeWhole(path, randomBytes(32), fs.linkSync);
+    // Of two first servers, one secret wins.
+    writeWhole(path, randomBytes(32), nameAnew);
   } catch (error) {
     if (errorCode(error) !== 'EEXIST') throw error;
   }

@@ -100,6 +100,26 @@ describe.skipIf(!canTrace())('an injected failure', () => {
     });
   });
 
+  test('a disk without hard links: the sandbox and the gallery work, and a removal says why it cannot', async () => {
+    const place = await openPlace();
+    const made = await place.run([...create, 'a fox']);
+    const wrap = strace('link,linkat:error=EPERM');
+    const models = await place.run(['models', '--sandbox'], { wrap });
+    expect(models.code, models.err).toBe(0);
+    for (const _ of ['made', 'made anew']) {
+      const gallery = await place.run(['gallery'], { wrap });
+      expect(gallery.code, gallery.err).toBe(0);
+      expect(fs.readFileSync(path.join(place.cwd, 'gallery.html'), 'utf8')).toContain('a fox');
+    }
+    expect(place.files()).toEqual(['gallery.html', path.basename(made.out.trim())]);
+    const pruned = await place.run(['jobs', 'prune', '--before', '1ms', '--yes'], { wrap });
+    expect(pruned.code, pruned.err).toBe(2);
+    expect(pruned.err).toMatch(
+      /^error: no job was removed: .* is on a file system without hard links \(EPERM\)$/m,
+    );
+    expect(await place.jobs()).toHaveLength(1);
+  });
+
   describe('of the ledger after the request', () => {
     test.each(errnos)(
       'the ID cannot be recorded (%s): the reserve makes room, or it is told',
