@@ -62,8 +62,14 @@ export const download: readonly Breakage[] = [
   },
   {
     costs: 'a part that another user laid there is gone on with',
-    find: 'stats.uid === (process.getuid?.() ?? stats.uid) &&',
-    replace: '',
+    find: 'isOwnFile(stats) && (isComplete',
+    replace: 'stats.isFile() && (isComplete',
+    tests: [resume],
+  },
+  {
+    costs: 'a file of the user of equal length is taken for the output, and removed where it is none',
+    find: "if (hash.digest('hex') === sha256) fs.renameSync(to, file);",
+    replace: 'fs.renameSync(to, file);',
     tests: [resume],
   },
   {

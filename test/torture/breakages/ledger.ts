@@ -37,7 +37,7 @@ export const ledger: readonly Breakage[] = [
   },
   {
     costs: 'a rewritten journal loses its former name, and with it what others append',
-    find: 'fs.linkSync(file, former); formers.push(former);',
+    find: 'keepAs(file, former); formers.push(former);',
     replace: '',
     tests: rewritten,
   },
