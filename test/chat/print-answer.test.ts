@@ -77,3 +77,13 @@ test('an answer of a stream that grew long is the same JSON, whatever its pieces
   expect(JSON.parse(JSON.stringify(reply)).choices[0].message.content).toBe(text);
   expect(Math.max(...written.map((piece) => piece.length))).toBeLessThan(60_000);
 });
+
+test('a long answer that came word by word is not written word by word', async () => {
+  const { written, printer } = printing(false, 'reply');
+  const rebuilder = new CompletionRebuilder();
+  const choices = [{ index: 0, delta: { content: ' a fox' } }];
+  for (let at = 0; at < 200_000; at++) rebuilder.add({ choices });
+  await printer.finish({ ...answer, reply: rebuilder.reply() });
+  expect(JSON.parse(written.join('')).choices[0].message.content).toBe(' a fox'.repeat(200_000));
+  expect(written.length).toBeLessThan(60);
+});

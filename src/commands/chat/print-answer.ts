@@ -117,14 +117,17 @@ async function printReply(reply: unknown, io: Io): Promise<void> {
   }
 }
 
-/** A surrogate pair stays in one piece. */
+/** What is written at once of texts that may be as short as a word. A surrogate pair stays in one piece. */
 function* pieces(texts: readonly string[]): Generator<string> {
-  for (const text of texts) {
-    for (let start = 0; start < text.length; ) {
-      const end = start + PIECE_CHARACTERS;
-      const isInPair = (text.charCodeAt(end - 1) & 0xfc00) === 0xd800;
-      yield text.slice(start, isInPair ? end - 1 : end);
-      start = isInPair ? end - 1 : end;
+  let text = '';
+  for (const more of texts) {
+    text += more;
+    while (text.length > PIECE_CHARACTERS) {
+      const isInPair = (text.charCodeAt(PIECE_CHARACTERS - 1) & 0xfc00) === 0xd800;
+      const end = isInPair ? PIECE_CHARACTERS - 1 : PIECE_CHARACTERS;
+      yield text.slice(0, end);
+      text = text.slice(end);
     }
   }
+  yield text;
 }
