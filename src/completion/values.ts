@@ -194,5 +194,9 @@ function safeText(text: string): string {
   return characters.length > MAX_CHARACTERS ? `${characters.slice(0, MAX_CHARACTERS).join('')}…` : line;
 }
 
-/** Whether a word from outside may be offered: it means itself in every shell, quoted or not. */
-export const isSafeWord = (word: string): boolean => /^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$/.test(word);
+/**
+ * Whether a word from outside may be offered: it means itself in every shell, quoted or not. Behind `=` and `:` bash takes
+ * `~` for somebody's home.
+ */
+export const isSafeWord = (word: string): boolean =>
+  /^[A-Za-z0-9_](?:[A-Za-z0-9._:/@+=-]|(?<![=:])~){0,127}$/.test(word);

@@ -61,12 +61,21 @@ test.each([
   ['a control sequence as an ID', 'vt-\u001b[31m'],
   ['a line break as an ID', 'vt-1\nvt-2'],
   ['an ID that begins like a flag', '--forced'],
+  ['what bash takes for a home', 'vt=~root'],
 ])('%s is offered nowhere', (_, id) => {
   place.job('gw-01', id);
   expect(place.ask(['video', 'alpha', 'wait'], '').text).not.toContain(id);
   expect(place.ask(['video', 'alpha', 'wait'], '').values.every((value) => value.startsWith('--'))).toBe(
     true,
   );
+});
+
+test('an ID with the letters of Base64 is offered', () => {
+  for (const id of ['_x+y-z=', 'q~1@2==']) {
+    place.job('gw-01', id);
+    expect(place.ask(['video', 'alpha', 'wait'], '').values[0]).toBe(id);
+    expect(place.ask(['jobs', 'show'], '').values[0]).toBe(id);
+  }
 });
 
 test('a prompt in a summary holds nothing that a terminal or a shell takes up, and is cut', () => {
