@@ -130,4 +130,4 @@ test('types, layers, rules and completions hold with all three', async () => {
     'test/wire/rules.test.ts',
     'test/completion/generated.test.ts',
   ]);
-}, 120_000);
+}, 300_000);

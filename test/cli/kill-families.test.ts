@@ -5,6 +5,7 @@ import type { TaskFamily } from '../../src/gateway/task.ts';
 import { isOpen } from '../../src/jobs/watch/sync.ts';
 import type { Job } from '../../src/ledger/event.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
+import { builtGw } from './built.ts';
 import {
   creates,
   type Ended,
@@ -91,6 +92,7 @@ describe.each(['beta', 'gamma'] as const)('family %s', (name) => {
   // A lost create of family B is looked for during 22 s, and several of the moments may be such.
   test('a kill -9 at twenty moments of its life', { timeout: 300_000 }, async () => {
     const family = await loadTaskFamily(name);
+    builtGw();
     const calibrated = await openPlace();
     const startMs = performance.now();
     const whole = await calibrated.run(create);

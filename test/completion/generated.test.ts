@@ -19,4 +19,5 @@ test('the built table is that of the command tree', async () => {
   const file = path.join(path.dirname(builtGw().script), '../dist/complete.json');
   const built: unknown = JSON.parse(fs.readFileSync(file, 'utf8'));
   expect(built).toEqual(JSON.parse(JSON.stringify(await completionTable(program))));
-});
+  // It may have to build gw first.
+}, 120_000);
