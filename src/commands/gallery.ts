@@ -2,6 +2,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { defineCommand } from '../command.ts';
 import { EMBEDDED } from '../context.ts';
+import { hasNoLinks, renameToFree } from '../disk/durable-directory.ts';
 import { errorCode, GwError, usage } from '../errors.ts';
 import { on, text } from '../flags/flag.ts';
 import { GALLERY_MARK, type GalleryItem, galleryPage } from '../gallery/page.ts';
@@ -136,15 +137,13 @@ function headOf(file: string): string {
   }
 }
 
-/** Gives a file a new name. Throws EEXIST where a file has it. */
+/** Gives a file a name that nothing has. Throws the system's error, EEXIST where something has it. */
 function nameAnew(from: string, to: string): void {
   try {
     fs.linkSync(from, to);
   } catch (error) {
-    if (errorCode(error) === 'EEXIST') throw error;
-    // Some file systems have no second names: an empty file takes the name.
-    fs.closeSync(fs.openSync(to, 'wx'));
-    fs.renameSync(from, to);
+    if (!hasNoLinks(error)) throw error;
+    renameToFree(from, to);
   }
 }
 

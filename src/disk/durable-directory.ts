@@ -25,6 +25,26 @@ export function syncDirectory(dir: string, files: Pick<typeof fs, 'fsyncSync'> =
   }
 }
 
+/** File systems without hard links say so in several ways; Android's storage denies them. */
+const linkless = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EXDEV', 'EACCES', 'EMLINK', 'EINVAL']);
+
+/** Whether what failed to link says that there are no hard links here. */
+export const hasNoLinks = (error: unknown): boolean => linkless.has(errorCode(error) ?? '');
+
+/**
+ * Renames a file to a name that nothing has, where there are no hard links: an empty file takes the name first. Throws the
+ * system's error, EEXIST where something has the name; then nothing is changed.
+ */
+export function renameToFree(from: string, to: string): void {
+  fs.closeSync(fs.openSync(to, 'wx', 0o600));
+  try {
+    fs.renameSync(from, to);
+  } catch (error) {
+    fs.unlinkSync(to);
+    throw error;
+  }
+}
+
 /**
  * Puts a text under a name as a whole, in place of what stands there; not synced, for what can be made anew. Throws the
  * system's error, and leaves nothing behind then.

@@ -53,6 +53,9 @@ export interface Charge {
   readonly isTest?: boolean | undefined;
 }
 
+/** Whether the unit of a charge is a currency. */
+export const isMoney = (unit: string): boolean => !/(^| )points$/.test(unit);
+
 /** What a finished task reported of the video it made, for estimates, lists and names. */
 export interface CreateReply {
   readonly id: string;

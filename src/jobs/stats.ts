@@ -20,9 +20,6 @@ export interface Spend {
   readonly amount: number;
 }
 
-/** Whether a unit is a currency, and not points, as `Charge` names them. */
-export const isMoney = (unit: string): boolean => !/(^| )points$/.test(unit);
-
 /** Jobs that have the same model, day or family, counted. Sums hold only what records say. */
 export interface StatsGroup {
   readonly model?: string | null;

@@ -111,7 +111,7 @@ export type LedgerEvent =
   | { readonly event: 'plan'; readonly save: SavePlan }
   /** A download is about to be asked for (family A counts them). */
   | { readonly event: 'get'; readonly role: string }
-  /** The one part file of an output; absent path: it is gone. `to` is the name that it is about to be renamed to, whole. */
+  /** The one part file of an output; absent path: it is gone. Whole, it is about to be renamed to `to`. */
   | {
       readonly event: 'part';
       readonly role: string;

@@ -1,7 +1,7 @@
 import * as crypto from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { syncDirectory } from '../disk/durable-directory.ts';
+import { hasNoLinks, syncDirectory } from '../disk/durable-directory.ts';
 import type { Step } from '../disk/lock-file.ts';
 import { readLines } from '../disk/read-lines.ts';
 import { errorCode, usage } from '../errors.ts';
@@ -60,15 +60,12 @@ export function rewriteJournal(
   }
 }
 
-/** What file systems without hard links say to one. */
-const noLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
-
 /** Both names stay those of the one file to which others append: a copy would lack what they write meanwhile. */
 function keepAs(file: string, former: string): void {
   try {
     fs.linkSync(file, former);
   } catch (error) {
-    if (!noLinks.has(errorCode(error) ?? '')) throw error;
+    if (!hasNoLinks(error)) throw error;
     throw usage(
       `no job was removed: ${path.dirname(file)} is on a file system without hard links (${errorCode(error)})`,
       'the ledger is as it was; where it takes too much room, move it to another disk and set GW_STATE_DIR',

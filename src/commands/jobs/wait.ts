@@ -135,10 +135,12 @@ async function jobsToWaitFor(
   // The oldest are the first to finish; they stand where they are seen.
   for (const known of withoutForeign((await readJobs({ isOpen: true }, ctx)).reverse(), ctx)) {
     const { job, family } = known;
-    // What nobody is sending any more, and may exist: its wait says what there is to be done.
-    const isLost = (job.state === 'sent' || job.state === 'unknown') && !ledger.isHeld(job.key);
-    const isWaiting =
-      job.state === 'running' || isUnsaved(job, family) || (isLost && isOpen(job, family, ctx.clock.now()));
+    // Nobody sends it any more, and it may exist: its wait says what can be done.
+    const isUnanswered =
+      (job.state === 'sent' || job.state === 'unknown') &&
+      !ledger.isHeld(job.key) &&
+      isOpen(job, family, ctx.clock.now());
+    const isWaiting = job.state === 'running' || isUnsaved(job, family) || isUnanswered;
     if (isWaiting && (await ctx.ownsJob(job))) waiting.push({ id: job.id ?? job.key, known });
   }
   if (waiting.length === 0) ctx.io.note('every job is finished and saved');

@@ -531,8 +531,7 @@ async function make(
       calm: calmOf(followers, ctx),
       within: budget,
       // The jobs of one --count are alike by intention.
-      ...(index === 1 && { onBegun: () => warnOfAlike(intent, digests, ctx) }),
-      ...(under && { onBegun: under.confirm }),
+      onBegun: under?.confirm ?? (index === 1 ? () => warnOfAlike(intent, digests, ctx) : undefined),
       client: access.client,
       ledger,
       clock: ctx.clock,

@@ -12,7 +12,7 @@ export function taskIds(args: readonly string[]): string[] {
     if (!taskIdPattern.test(id)) {
       throw usage(
         `${id || '""'}: not a task ID`,
-        'IDs are letters, digits and . _ : ~ @ + = -, without a dash at their beginning; gw jobs list shows yours',
+        'an ID has letters, digits and . _ : ~ @ + = - and begins with a letter, a digit or _; gw jobs list shows yours',
       );
     }
   }

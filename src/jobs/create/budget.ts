@@ -5,12 +5,13 @@ import { waitForLock } from '../../disk/lock-file.ts';
 import { GwError } from '../../errors.ts';
 import { findFamily } from '../../gateway/families.ts';
 import type { Family } from '../../gateway/task.ts';
+import { isMoney } from '../../gateway/task.ts';
 import type { Clock } from '../../host.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { Hold, Ledger } from '../../ledger/ledger.ts';
 import { claimError } from '../../ledger/write-error.ts';
 import type { Asked, Pricing } from '../cost.ts';
-import { exactSum, isMoney, type Spend } from '../stats.ts';
+import { exactSum, type Spend } from '../stats.ts';
 
 // A limit that the user has set is counted in the ledger, over all processes of this user, under one lock with the intent
 // that would pass it: of those who race for the last place one gets it.
@@ -181,7 +182,10 @@ const over = (what: string, hint: string, ends: Ends | undefined): GwError =>
     { hint },
   );
 
-/** What a job takes of a limit in a currency; billed in another one, what it was going to cost. Points of a package are no money. */
+/**
+ * What a job takes of a limit in a currency; billed in another one, what it was going to cost. Points of a package are no
+ * money.
+ */
 async function takenOf(job: Job, currency: string, { pricing }: Pick<BudgetDeps, 'pricing'>): Promise<Taken> {
   const cost = pricing.costOf(job, await findFamily(job.family));
   const money = cost?.spend.filter(({ unit }) => isMoney(unit)) ?? [];

@@ -48,7 +48,7 @@ export interface OncePlace {
   readonly externalId: string;
   readonly once: Once;
   /**
-   * To be called once the job is held and before it is sent: on a file system that several machines share, the lock of the key
+   * To be called once the job is held and before it is sent: where several machines share the ledger, the lock of the key
    * may have been taken over during a long wait for a slot. What it throws is for makeOnce.
    */
   confirm(): Promise<void>;

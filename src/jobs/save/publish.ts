@@ -2,14 +2,13 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { promisify } from 'node:util';
 import { DiskFault, faultReason, kindOf } from '../../disk/disk-fault.ts';
+import { hasNoLinks, renameToFree } from '../../disk/durable-directory.ts';
 import { errorCode } from '../../errors.ts';
 import type { PartFile } from './part-file.ts';
 import { type Beside, besideOf, isReplaceable, replaceBeside, writeBeside } from './sidecar.ts';
 
 /** `-1`, `-2`, … are tried up to here. */
 const MAX_COPIES = 9_999;
-/** File systems without hard links say so in several ways; Android's storage denies them. */
-const noLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EXDEV', 'EACCES', 'EMLINK', 'EINVAL']);
 
 const fsync = promisify(fs.fsync);
 
@@ -102,8 +101,8 @@ function linkToFreeName(part: PartFile, identity: Identity, options: PublishOpti
         if (isSameFile(final, identity)) return final;
         throw new PartGone(`${part.path} is gone`);
       }
-      if (code === undefined || !noLinks.has(code)) throw DiskFault.of(`${final} cannot be made`, error);
-      if (renameToFreeName(part.path, final, () => options.onRename?.(final))) return final;
+      if (!hasNoLinks(error)) throw DiskFault.of(`${final} cannot be made`, error);
+      if (renameToName(part.path, final, () => options.onRename?.(final))) return final;
       if (beside === 'made') fs.rmSync(besideOf(final), { force: true });
     }
   }
@@ -122,10 +121,10 @@ function takeBeside(final: string, options: PublishOptions): Beside | undefined 
       try {
         (link ?? fs.linkSync)(from, to);
       } catch (error) {
-        if (!noLinks.has(errorCode(error) ?? '')) throw error;
+        if (!hasNoLinks(error)) throw error;
         // Where another's file has the output's own name, both go on to the next, and the name is not told as ours.
         const isFree = !fs.lstatSync(final, { throwIfNoEntry: false });
-        if (!isFree || !renameToFreeName(from, to, () => onRename?.(final)))
+        if (!isFree || !renameToName(from, to, () => onRename?.(final)))
           throw Object.assign(new Error('taken'), { code: 'EEXIST' });
       }
     });
@@ -135,23 +134,17 @@ function takeBeside(final: string, options: PublishOptions): Beside | undefined 
   }
 }
 
-/** Without hard links: an empty file takes the name exclusively, and the part is renamed over it. */
-function renameToFreeName(part: string, final: string, tell: () => void): boolean {
+/** Without hard links; false where something has the name. `tell` comes before it is taken. */
+function renameToName(part: string, final: string, tell: () => void): boolean {
   try {
     if (fs.lstatSync(final, { throwIfNoEntry: false })) return false;
     tell();
-    fs.closeSync(fs.openSync(final, 'wx', 0o600));
+    renameToFree(part, final);
+    return true;
   } catch (error) {
     if (errorCode(error) === undefined) throw error;
     if (errorCode(error) === 'EEXIST') return false;
-    throw DiskFault.of(`${final} cannot be made`, error);
-  }
-  try {
-    fs.renameSync(part, final);
-    return true;
-  } catch (error) {
-    fs.unlinkSync(final);
-    if (errorCode(error) === 'ENOENT') throw new PartGone(`${part} is gone`);
+    if (errorCode(error) === 'ENOENT' && !fs.existsSync(part)) throw new PartGone(`${part} is gone`);
     throw DiskFault.of(`${final} cannot be made`, error);
   }
 }
