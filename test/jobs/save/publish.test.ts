@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { renameToFree } from '../../../src/disk/durable-directory.ts';
 import { PartFile } from '../../../src/jobs/save/part-file.ts';
 import { PartGone, publish } from '../../../src/jobs/save/publish.ts';
 import { serveFile } from '../../helpers/output-server.ts';
@@ -193,4 +194,16 @@ describe('a race', () => {
       }
     }
   });
+});
+
+it('without hard links a name that is taken stays as it is, and one that could not be given is free again', () => {
+  const dir = tempDir();
+  const [page, taken, free] = [`${dir}/page`, `${dir}/taken`, `${dir}/free`];
+  expect(() => renameToFree(page, free)).toThrow(/ENOENT/);
+  expect(listing(dir)).toEqual([]);
+  for (const file of [page, taken]) fs.writeFileSync(file, file);
+  expect(() => renameToFree(page, taken)).toThrow(/EEXIST/);
+  expect([page, taken].map((file) => fs.readFileSync(file, 'utf8'))).toEqual([page, taken]);
+  renameToFree(page, free);
+  expect(listing(dir)).toEqual(['free', 'taken']);
 });
