@@ -7,6 +7,16 @@ import type { Modality, Range } from './limits.ts';
 /** Makes the objects of a body: loose or strict; one type serves for both. */
 export type ObjectMaker = typeof z.object;
 
+/** Fields that several bodies have: made once loose and once strict, however many bodies there are. */
+export function shared<S>(make: (object: ObjectMaker) => S): (object: ObjectMaker) => S {
+  const made = new Map<ObjectMaker, S>();
+  return (object) => {
+    const fields = made.get(object) ?? make(object);
+    made.set(object, fields);
+    return fields;
+  };
+}
+
 /** What a model takes of a field: words of a set, or a range and a value beside it. */
 export type Takes = readonly string[] | (Range & { readonly also?: number });
 
@@ -159,9 +169,10 @@ export interface RuleParams {
 
 /** A body's schema with further rules, such as those of one model. */
 export function addRules<S extends z.ZodMiniObject>(body: S, of: readonly Rule<z.infer<S>>[]): S {
-  const fields = fieldsOf(body);
+  let fields: readonly Field[] | undefined;
   const schema = body.check(
     z.superRefine((value, ctx) => {
+      fields ??= fieldsOf(body);
       for (const rule of of) {
         if (rule.verdict === 'warn') continue;
         for (const { path, message, known } of rule.check(value as z.infer<S>, fields)) {

@@ -10,6 +10,7 @@ import {
   type ObjectMaker,
   type Rule,
   requiredField,
+  shared,
   valueAt,
   withRules,
   words,
@@ -32,7 +33,7 @@ import { BetaCreateReply, betaRefusal } from './task.ts';
 // The create bodies of family B, and its seven endpoints as rows ("Family B endpoints").
 
 /** `settings`: every field that one of the documented endpoints has; which takes what is a rule. */
-const settings = (object: ObjectMaker) =>
+const settings = shared((object: ObjectMaker) =>
   z.optional(
     object({
       multi_shot: field(z.boolean(), `several shots, up to six (text; the service: yes)`, {
@@ -64,10 +65,11 @@ const settings = (object: ObjectMaker) =>
         fallback: BETA_DEFAULT_DURATION_S,
       }),
     }),
-  );
+  ),
+);
 
 /** `options`, the same on every documented endpoint. */
-const options = (object: ObjectMaker) =>
+const options = shared((object: ObjectMaker) =>
   z.optional(
     object({
       callback_url: field(
@@ -98,10 +100,12 @@ const options = (object: ObjectMaker) =>
         }),
       ),
     }),
-  );
+  ),
+);
 
-const textFields = (object: ObjectMaker) =>
-  object({ prompt: words(), settings: settings(object), options: options(object) });
+const textFields = shared((object: ObjectMaker) =>
+  object({ prompt: words(), settings: settings(object), options: options(object) }),
+);
 
 /** The body of `POST /text-to-video/beta-3.0`; each strict one refuses fields that the document does not list. */
 export const [BetaTextBody, BetaStrictTextBody] = withRules(textFields, plainRules);

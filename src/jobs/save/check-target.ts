@@ -24,7 +24,8 @@ export interface BeforeTask extends Omit<Naming, 'id' | 'atMs' | 'made'> {
 export function checkTarget(plan: SavePlan, before: BeforeTask): void {
   if (!plan.download) return;
   const split = splitTarget(plan.target);
-  const values = knownBefore({ ...before, atMs: before.now });
+  const isFixed = placeholdersOf(parsePattern(split.dir)).size === 0;
+  const values = isFixed ? {} : knownBefore({ ...before, atMs: before.now });
   const { dir, whole } = knownDirectory(split.dir, values);
   try {
     ensureDirectory(dir, 0o777);
