@@ -31,7 +31,7 @@ export function builtGw(): Built {
 function build(): Built {
   const dir = path.join(tmpdir(), `gw-built-${process.getuid?.() ?? 0}-${digestOfSources()}`);
   const result = { script: path.join(dir, 'bin', 'gw.js'), cacheDir: path.join(dir, 'cache') };
-  if (fs.existsSync(dir)) return result;
+  if (markUsed(dir)) return result;
   const fresh = fs.mkdtempSync(path.join(tmpdir(), 'gw-building-'));
   for (const name of sources) fs.cpSync(path.join(root, name), path.join(fresh, name), { recursive: true });
   fs.symlinkSync(path.join(root, 'node_modules'), path.join(fresh, 'node_modules'));
@@ -42,8 +42,23 @@ function build(): Built {
     // Another test file was faster; its build is as good.
     fs.rmSync(fresh, { recursive: true });
   }
+  markUsed(dir);
   removeOld(dir);
   return result;
+}
+
+const useOf = (dir: string) => path.join(dir, 'used');
+
+/** Marks a build as in use, for a suite may begin with one that is hours old. False where there is no such build. */
+export function markUsed(dir: string): boolean {
+  try {
+    // Written rather than dated, which would take the time of a shifted clock.
+    fs.writeFileSync(useOf(dir), 'x');
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    return false;
+  }
 }
 
 function digestOfSources(): string {
@@ -57,13 +72,16 @@ function digestOfSources(): string {
   return hash.digest('hex').slice(0, 16);
 }
 
-/** By the date of what was just built, not by a clock: the suite also runs with a shifted one. */
-function removeOld(kept: string): void {
-  const nowMs = fs.statSync(kept).mtimeMs;
-  for (const name of fs.readdirSync(tmpdir())) {
-    const dir = path.join(tmpdir(), name);
+/** Removes builds that were last used an hour before this one. Files are compared, not a clock, which may be shifted. */
+export function removeOld(kept: string): void {
+  const parent = path.dirname(kept);
+  const nowMs = fs.statSync(useOf(kept)).mtimeMs;
+  for (const name of fs.readdirSync(parent)) {
+    const dir = path.join(parent, name);
     if (!/^gw-built-\d+-[0-9a-f]{16}$/.test(name) || dir === kept) continue;
-    const stats = fs.statSync(dir, { throwIfNoEntry: false });
+    const stats = [useOf(dir), dir]
+      .map((file) => fs.statSync(file, { throwIfNoEntry: false }))
+      .find((each) => each !== undefined);
     if (stats && stats.mtimeMs < nowMs - OLD_MS) fs.rmSync(dir, { recursive: true, force: true });
   }
 }
