@@ -294,9 +294,10 @@ describe.skipIf(!has('tmux'))('a conversation on a terminal', () => {
     await left.shows(PROMPT);
     await right.shows(PROMPT);
     left.line('from the left');
-    await left.shows('you said "from the left"');
+    // An answer is shown while it comes, and kept in the session when the next line is asked for.
+    await left.shows(/you said "from the left"\n\n>/);
     right.line('turns');
-    await right.shows('turns so far: 3');
+    await right.shows(/turns so far: 3\n\n>/);
     left.line('turns');
     await left.shows('turns so far: 5');
     left.line('/clear');
