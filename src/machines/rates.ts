@@ -4,18 +4,22 @@ import type { RatePool } from '../gateway/limits.ts';
 import type { SharedRate } from '../jobs/watch/rate.ts';
 
 // The rate of requests over all workers, counted in Redis by its own clock: so many in windows of five seconds that no
-// sixty seconds hold more than is documented. While Redis is away each worker keeps to its own even pace.
+// sixty seconds hold more than is documented. While Redis is away, or does not answer, each worker keeps to its own even pace.
 
 const WINDOW_S = 5;
 /** Windows that sixty seconds can touch. */
 const WINDOWS = 60 / WINDOW_S + 1;
 const MAX_HOLD_S = 3_600;
+/** What is under way to Redis when it goes away is answered when it is back: so long is waited for an answer. */
+const ANSWER_MS = 5_000;
 /** How soon to look whether Redis has answered. */
 const ASK_MS = 5;
 
 /** Turns of one pool's requests, those of creates and of looks together. */
 export class PoolRate implements SharedRate {
   readonly #limiter: RateLimiterRedis;
+  /** This worker's own pace. */
+  readonly #own: RateLimiterMemory;
   readonly #key: string;
   /** A turn is being asked for, is there to be taken, or may be asked for again at this steady moment. */
   #asked: 'asked' | 'given' | number = 0;
@@ -23,24 +27,38 @@ export class PoolRate implements SharedRate {
   constructor(redis: Redis, prefix: string, { name, requestsPerMinute }: RatePool) {
     const points = Math.max(1, Math.floor(requestsPerMinute / WINDOWS));
     this.#key = name;
+    this.#own = new RateLimiterMemory({ points, duration: WINDOW_S });
     this.#limiter = new RateLimiterRedis({
       storeClient: redis,
       keyPrefix: `${prefix}:rate`,
       points,
       duration: WINDOW_S,
       rejectIfRedisNotReady: true,
-      insuranceLimiter: new RateLimiterMemory({ points, duration: WINDOW_S }),
+      insuranceLimiter: this.#own,
     });
   }
 
   /** Takes a turn; in how many milliseconds it may be asked for again where there is none now, else 0. */
   async #take(): Promise<number> {
     try {
-      await this.#limiter.consume(this.#key);
+      await this.#consume();
       return 0;
     } catch (error) {
       if (error instanceof RateLimiterRes) return Math.max(1, error.msBeforeNext);
       throw error;
+    }
+  }
+
+  async #consume(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<'late'>((resolve) => {
+      timer = setTimeout(resolve, ANSWER_MS, 'late');
+    });
+    try {
+      const came = await Promise.race([this.#limiter.consume(this.#key), late]);
+      if (came === 'late') await this.#own.consume(this.#key);
+    } finally {
+      clearTimeout(timer);
     }
   }
 

@@ -1,0 +1,30 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { PoolRate } from '../../src/machines/rates.ts';
+import { openRedis } from './redis.ts';
+
+const pool = { name: 'alpha', requestsPerMinute: 600 };
+
+test('a turn that was asked of Redis as it went away does not hold up the looks at tasks that run', async () => {
+  const redis = await openRedis();
+  const client = redis.client.duplicate({ lazyConnect: false, maxRetriesPerRequest: null });
+  client.on('error', () => {});
+  try {
+    await client.ping();
+    const rate = new PoolRate(client, 'gw:test', pool);
+    // Redis takes the question and does not answer it any more.
+    await redis.client.call('CLIENT', 'PAUSE', '60000', 'ALL');
+    const turn = rate.turn(pause);
+    expect(rate.take()).toBeUndefined();
+    await redis.stop();
+    let taken: number | undefined;
+    for (let tries = 0; taken === undefined && tries < 400; tries += 1) {
+      await pause(50);
+      taken = rate.take();
+    }
+    expect(taken).toBe(0);
+    await turn;
+  } finally {
+    client.disconnect();
+  }
+});
