@@ -56,7 +56,7 @@ export interface Charge {
 /** Whether the unit of a charge is a currency. */
 export const isMoney = (unit: string): boolean => !/(^| )points$/.test(unit);
 
-/** What a finished task reported of the video it made, for estimates, lists and names. */
+/** What the reply to a create tells of its task. */
 export interface CreateReply {
   readonly id: string;
   readonly status?: string | undefined;

@@ -10,7 +10,7 @@ const WINDOW_S = 5;
 /** Windows that sixty seconds can touch. */
 const WINDOWS = 60 / WINDOW_S + 1;
 const MAX_HOLD_S = 3_600;
-/** What is under way to Redis when it goes away is answered when it is back: so long is waited for an answer. */
+/** Longest wait for a turn: a question that is under way when Redis goes away is answered only when it is back. */
 const ANSWER_MS = 5_000;
 /** How soon to look whether Redis has answered. */
 const ASK_MS = 5;
@@ -49,6 +49,7 @@ export class PoolRate implements SharedRate {
     }
   }
 
+  /** Throws RateLimiterRes where there is no turn now. */
   async #consume(): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<'late'>((resolve) => {

@@ -68,6 +68,10 @@ const settings = shared((object: ObjectMaker) =>
   ),
 );
 
+// `GET /tasks` takes several external IDs with commas between.
+const askableId = /^[^,\s\p{Cc}]*$/u;
+const notAskable = 'an external ID has no comma and no white space, or it could not be asked for';
+
 /** `options`, the same on every documented endpoint. */
 const options = shared((object: ObjectMaker) =>
   z.optional(
@@ -77,17 +81,8 @@ const options = shared((object: ObjectMaker) =>
         'where the gateway reports changes of status; auto: your running gw listen',
         { value: 'URL|auto' },
       ),
-      // `GET /tasks` takes several of them with commas between.
       external_task_id: field(
-        z
-          .string()
-          .check(
-            z.minLength(1, 'an external ID is not empty'),
-            z.regex(
-              /^[^,\s\p{Cc}]*$/u,
-              'an external ID has no comma and no white space, or it could not be asked for',
-            ),
-          ),
+        z.string().check(z.minLength(1, 'an external ID is not empty'), z.regex(askableId, notAskable)),
         "your own ID of the task, unique in the account (default: the job's, gw-…)",
         { value: 'ID', flag: 'externalId' },
       ),
@@ -193,9 +188,8 @@ const openRules: readonly Rule<Record<string, unknown>>[] = [
     sentence: 'external_task_ids: strings, comma-separated for batches',
     *check(body) {
       const id = valueAt(body, ['options', 'external_task_id']);
-      const message = 'an external ID has no comma and no white space, or it could not be asked for';
-      if (typeof id === 'string' && !/^[^,\s\p{Cc}]*$/u.test(id)) {
-        yield { path: ['options', 'external_task_id'], message };
+      if (typeof id === 'string' && !askableId.test(id)) {
+        yield { path: ['options', 'external_task_id'], message: notAskable };
       }
     },
   },
