@@ -283,6 +283,9 @@ async function checkVersion(redis: Redis, where: string): Promise<void> {
   );
 }
 
+/** What keeps every step that was acknowledged. */
+const SAFE = 'appendonly yes with appendfsync always';
+
 /** What of the server's settings endangers rows, in one sentence; undefined where nothing does or it does not say. */
 export async function dangerOf(redis: Redis): Promise<string | undefined> {
   const value = async (name: string): Promise<string | undefined> => {
@@ -293,9 +296,10 @@ export async function dangerOf(redis: Redis): Promise<string | undefined> {
       return undefined;
     }
   };
-  const [policy, isAppending, save] = await Promise.all([
+  const [policy, isAppending, fsync, save] = await Promise.all([
     value('maxmemory-policy'),
     value('appendonly'),
+    value('appendfsync'),
     value('save'),
   ]);
   const faults = [
@@ -305,9 +309,13 @@ export async function dangerOf(redis: Redis): Promise<string | undefined> {
     ...(isAppending === 'no'
       ? [
           save === ''
-            ? 'keeps nothing when it stops (appendonly no; appendonly yes is safe)'
-            : 'forgets the last minutes when it dies (appendonly no; appendonly yes is safe)',
+            ? `keeps nothing when it stops (appendonly no; ${SAFE} is safe)`
+            : `forgets the last minutes when it dies (appendonly no; ${SAFE} is safe)`,
         ]
+      : []),
+    // With `everysec` a step is acknowledged before it is on the disk, up to two seconds before where the disk is slow.
+    ...(isAppending === 'yes' && fsync !== undefined && fsync !== 'always'
+      ? [`may forget the last seconds when it dies (appendfsync ${fsync}; always is safe)`]
       : []),
   ];
   return faults.length === 0 ? undefined : `this Redis ${faults.join(', and ')}`;

@@ -80,7 +80,8 @@ async function openGateway(lastMs) {
 
 async function openRedis(dir) {
   const port = await freePort();
-  const words = ['--port', port, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'yes'].map(String);
+  const options = { port, bind: '127.0.0.1', save: '', appendonly: 'yes', appendfsync: 'always' };
+  const words = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
   const child = spawn('redis-server', words, { cwd: dir, stdio: 'ignore' });
   const client = new Redis(port, '127.0.0.1');
   client.on('error', () => {});

@@ -34,6 +34,8 @@ export class TestRedis {
       bind: '127.0.0.1',
       save: '',
       appendonly: this.appendOnly ? 'yes' : 'no',
+      // As `gw queue serve` has it: `everysec` acknowledges up to two seconds before a slow disk has it.
+      appendfsync: 'always',
     };
     const child = spawn(
       'redis-server',

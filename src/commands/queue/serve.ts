@@ -88,7 +88,8 @@ function start(
     `port ${port}`,
     `requirepass ${password}`,
     'appendonly yes',
-    'appendfsync everysec',
+    // A step that was acknowledged and forgotten would be made and paid for once more.
+    'appendfsync always',
     'maxmemory-policy noeviction',
     'save ""',
     'daemonize no',
