@@ -228,11 +228,11 @@ describe('a reader that is slower than the server', () => {
   test('outlives the silence limit while it is busy', async () => {
     const server = flood(3_000_000, { ends: 'close' });
     const { url } = await serve(server.step);
-    const { client } = clientOf(url, { silenceMs: 60 });
+    const { client } = clientOf(url, { silenceMs: 400 });
     let taken = 0;
     await client.stream(endpoint, input, (chunk) => {
       taken += chunk.byteLength;
-      return taken === chunk.byteLength ? delay(300) : Promise.resolve();
+      return taken === chunk.byteLength ? delay(1_200) : Promise.resolve();
     });
     expect(taken).toBe(server.bytes);
   });

@@ -114,7 +114,7 @@ test.each<[string, Step]>([
   const server = await serve([step, fine]);
   const { form } = formOf(Buffer.alloc(100_000, 7));
   const error = await errorOf<GwError>(
-    clientOf(server.url, { silenceMs: 80 }).send(endpoint, { multipart: form }),
+    clientOf(server.url, { silenceMs: 400 }).send(endpoint, { multipart: form }),
   );
   expect([error.kind, server.requests.length]).toEqual(['unknown_outcome', 1]);
 });

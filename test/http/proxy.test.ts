@@ -164,7 +164,7 @@ test('a tunnel that the proxy cannot open, breaks off or never answers: certainl
     const server = kept(await startFaultServer({ steps: [step] }));
     const tried = open({ httpsProxy: server.url }).exchange({
       ...get('https://gw.example/'),
-      connectMs: 100,
+      connectMs: 500,
     });
     expect(await failure(tried)).toMatchObject({ sent: 'no', code });
   }
@@ -216,10 +216,10 @@ withTls(
   async () => {
     const tls = identity ? { tls: identity } : {};
     const server = kept(
-      await startFaultServer({ steps: [reset, () => {}, dribble(replyBytes(200, '{}'), 10)], ...tls }),
+      await startFaultServer({ steps: [reset, () => {}, dribble(replyBytes(200, '{}'), 20)], ...tls }),
     );
     const transport = open(undefined, { ca: identity && [identity.cert] });
-    const request = { ...get(server.url), silenceMs: 150 };
+    const request = { ...get(server.url), silenceMs: 400 };
     expect((await failure(transport.exchange(request))).sent).toBe('maybe');
     expect(await failure(transport.exchange(request))).toMatchObject({ sent: 'maybe', code: 'SILENCE' });
     expect(await transport.exchange(request)).toMatchObject({ status: 200 });

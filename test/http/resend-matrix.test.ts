@@ -99,16 +99,19 @@ const faults: [name: string, step: Step, read: string, paid: string, partialText
   ],
 ];
 
-test.each(faults)('%s: a read is sent again and goes well', async (_name, step) => {
+/** Short only where a fault lasts as long: a loaded machine answers late, and what is well must not count as silence. */
+const silenceOf = (name: string) => (name.startsWith('silence') ? { silenceMs: 400 } : {});
+
+test.each(faults)('%s: a read is sent again and goes well', async (name, step) => {
   const server = await serve([step, fine]);
-  const { client, clock } = clientOf(server.url, { silenceMs: 60 });
+  const { client, clock } = clientOf(server.url, silenceOf(name));
   expect(await client.send(readEndpoint, read)).toMatchObject({ value: { id: 't-1' } });
   expect([server.requests.length, clock.sleeps.length]).toEqual([2, 1]);
 });
 
-test.each(faults)('%s: a read gives up after its retries', async (_name, step, kind) => {
+test.each(faults)('%s: a read gives up after its retries', async (name, step, kind) => {
   const server = await serve([step]);
-  const { client } = clientOf(server.url, { silenceMs: 40, retries: 2 });
+  const { client } = clientOf(server.url, { ...silenceOf(name), retries: 2 });
   const error = await failure(client.send(readEndpoint, read));
   expect([error.kind, server.requests.length]).toEqual([kind, 3]);
   expect(error.message).toContain('tried 3 times');
@@ -116,9 +119,9 @@ test.each(faults)('%s: a read gives up after its retries', async (_name, step, k
 
 test.each(faults)(
   '%s: a paid create is taken once, and its outcome told as it is',
-  async (_name, step, _, kind, partialText) => {
+  async (name, step, _, kind, partialText) => {
     const server = await serve([step, fine]);
-    const { client } = clientOf(server.url, { silenceMs: 60 });
+    const { client } = clientOf(server.url, silenceOf(name));
     const error = await failure(client.send(paidEndpoint, create));
     expect([error.kind, server.requests.length]).toEqual([kind, 1]);
     expect(error).toBeInstanceOf(UnknownOutcome);

@@ -278,18 +278,18 @@ test('a reply beyond the limit is unreadable, with a short piece kept', async ()
 test('silence ends a request, before and within the reply', async () => {
   const server = await serve({ steps: [silence, raw('HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhe')] });
   const transport = open();
-  const first = await failure(transport.exchange(get(server.url, { silenceMs: 60 })));
+  const first = await failure(transport.exchange(get(server.url, { silenceMs: 400 })));
   expect([first.sent, first.code, first.partial]).toEqual(['maybe', 'SILENCE', undefined]);
-  const second = await failure(transport.exchange(get(server.url, { silenceMs: 60 })));
+  const second = await failure(transport.exchange(get(server.url, { silenceMs: 400 })));
   expect([second.code, second.partial && text(second.partial.bytes)]).toEqual(['SILENCE', 'he']);
 });
 
 test('bytes that dribble in, also within the head, are not silence', async () => {
   const bytes = replyBytes(200, '{"id":1}');
-  const server = await serve({ steps: [dribble(bytes, 10)] });
-  const got = await open().exchange(get(server.url, { silenceMs: 200 }));
+  const server = await serve({ steps: [dribble(bytes, 20)] });
+  const got = await open().exchange(get(server.url, { silenceMs: 400 }));
   // The whole took several times the limit.
-  expect(bytes.length * 10).toBeGreaterThan(2 * 200);
+  expect(bytes.length * 20).toBeGreaterThan(2 * 400);
   expect(text(got.bytes)).toBe('{"id":1}');
 });
 

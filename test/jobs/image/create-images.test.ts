@@ -322,7 +322,7 @@ describe('faults: the gateway has accepted one request, and nothing was sent aga
     ]),
   ])('%s', async (_, step) => {
     const server = await serve([step, fine]);
-    const here = world(server.url, { silenceMs: 80 });
+    const here = world(server.url, { silenceMs: 400 });
     const error = await errorOf<GwError>(here.create());
     expect(error.kind).toBe('unknown_outcome');
     expect(error.facts.hint).toContain('gw jobs show gw-');

@@ -327,7 +327,7 @@ describe('weather', () => {
       response.writeHead(200, { 'content-type': 'video/mp4', etag, 'content-length': String(file.length) });
       response.write(file.subarray(0, 7000));
     });
-    const { files } = await run({ dir: tempDir(), url: server.url, silenceMs: 120 });
+    const { files } = await run({ dir: tempDir(), url: server.url, silenceMs: 500 });
     expect(files[0]?.sha256).toBe(sha256(file));
     expect(server.gets[1]?.headers.range).toBe('bytes=7000-');
   });
