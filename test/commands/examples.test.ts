@@ -55,9 +55,10 @@ test.concurrent.each([...homes])(
   async (_, examples) => {
     const place = new Place();
     try {
-      const port = String(await freePort());
       const env = { PATH: `${bin}:${process.env.PATH}`, CI: 'true' };
       for (const { words, example } of examples) {
+        // What the example before has killed may still be ending.
+        const port = String(await freePort());
         const printed = drawExample(example, NARROW).join('\n').replaceAll('4010', port);
         const { code, out, err } = await place.shell(`set -o pipefail;\n${printed}`, { env });
         const ended = example.endsWith('kill $!') ? [0, 143] : [0];

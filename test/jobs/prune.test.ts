@@ -67,10 +67,19 @@ describe('the ledger may forget', () => {
     expect(isPruned(behind, novemberMs, [later(8)])).toBe(true);
   });
 
-  test.each([alphaFamily, imageFamily])('a create without an answer after thirty days: $name', (family) => {
+  describe.each([alphaFamily, imageFamily])('a create without an answer: $name', (family) => {
     const unknown = jobOf(novemberMs, [{ event: 'sent' }, { event: 'unknown', message: 'cut' }]);
-    const settled = (days: number) =>
-      isSettled(unknown, family, pruneClocks([unknown], novemberMs + days * DAY_MS));
-    expect([settled(0), settled(29), settled(31)]).toEqual([false, false, true]);
+    const isSettledAfter = (days: number, seen: readonly Job[]) =>
+      isSettled(unknown, family, pruneClocks([unknown, ...seen], novemberMs + days * DAY_MS));
+
+    test('after thirty days by both clocks', () => {
+      const days = [0, 29, 31].map((each) => isSettledAfter(each, [later(31)]));
+      expect(days).toEqual([false, false, true]);
+    });
+
+    test('not by this machine’s clock alone, which may have been set on', () => {
+      expect(isSettledAfter(40, [])).toBe(false);
+      expect(isSettledAfter(40, [later(29)])).toBe(false);
+    });
   });
 });

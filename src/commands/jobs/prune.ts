@@ -123,8 +123,8 @@ export function pruneClocks(jobs: readonly Job[], nowMs: number): PruneClocks {
 
 /**
  * Whether the ledger may forget a job: nothing is left to wait for, to look up or to save, whatever was said about saving
- * when it was made. One that may exist without an ID can be forgotten once the gateway would have; one of an unknown
- * family cannot be judged.
+ * when it was made. One that may exist without an ID can be forgotten once the gateway would have, by both clocks; one of an
+ * unknown family cannot be judged.
  */
 export function isSettled(job: Job, family: Family | undefined, clocks: PruneClocks): boolean {
   if (family === undefined) return false;
@@ -138,7 +138,8 @@ export function isSettled(job: Job, family: Family | undefined, clocks: PruneClo
       return true;
     case 'unknown': {
       const lifeMs = Math.max(UNKNOWN_LIFE_MS, family.recordLifeMs ?? 0);
-      return clocks.nowMs >= (job.sentAtMs ?? job.createdAtMs) + lifeMs;
+      const seenMs = clocks.serverSeenMs(job.gateway) ?? Number.NEGATIVE_INFINITY;
+      return Math.min(clocks.nowMs, seenMs) >= (job.sentAtMs ?? job.createdAtMs) + lifeMs;
     }
     case 'succeeded':
       return (

@@ -115,9 +115,7 @@ async function standing(
   { name, origin, intent, body, anyCallback }: OnceRequest,
   deps: OnceDeps,
 ): Promise<{ readonly place: OncePlace; readonly current: Job | undefined }> {
-  const { key, attempt, current } = await lastUnderKey(origin, name, (job) =>
-    settled(job, intent.family, deps),
-  );
+  const { key, attempt, current } = await lastUnderKey(origin, name, (job) => settled(job, intent, deps));
   const externalId = onceJobKey(origin, name, attempt);
   const once = { key: name, attempt, fields: fieldDigests(body, anyCallback) };
   const confirm = async () => {
@@ -149,13 +147,15 @@ export async function lastUnderKey(
 }
 
 /** A job as it stands once what a process left open is settled, as far as it can be. */
-async function settled(key: string, familyName: string, deps: OnceDeps): Promise<Job | undefined> {
+async function settled(key: string, intent: OnceRequest['intent'], deps: OnceDeps): Promise<Job | undefined> {
   const { clock, ledger, signal } = deps;
   for (;;) {
     const [job] = await ledger.find({ ids: [key] });
     if (!job || !isUnanswered(job)) return job;
+    // A key is one per origin, and an origin may have several gateways: only the one it was sent to knows of it.
+    if (job.state !== 'intent' && job.gateway !== intent.gateway) return job;
     const { findFamily } = await import('../../gateway/families.ts');
-    const family = await findFamily(job.family || familyName);
+    const family = await findFamily(job.family || intent.family);
     if (!family) return job;
     const { outcome } = await settleUnanswered(job, family, deps);
     if (outcome !== 'held') return (await ledger.find({ ids: [key] }))[0];

@@ -25,14 +25,18 @@ export type Settled =
   /** It was found, and is a job like any other from here on. */
   | { readonly outcome: 'adopted'; readonly id: string };
 
-/** Whether a lost create of this family can be looked up, now and by what it carried. */
-export const canBeLookedUp = (job: Job, family: Family, nowMs: number): boolean => {
+/**
+ * Whether a lost create of this family can be looked up, now and by what it carried. However old it is by this machine's
+ * clock, which may have been wrong when it was made, it is looked for: what is found is proof at any age.
+ */
+export const canBeLookedUp = (
+  { absentSince, createdAtMs, externalId }: Job,
+  family: Family,
+  nowMs: number,
+): boolean => {
   const externalIds = externalIdsOf(family);
-  return (
-    job.externalId !== undefined &&
-    externalIds !== undefined &&
-    nowMs < job.createdAtMs + externalIds.provesForMs
-  );
+  if (!externalIds || externalId === undefined) return false;
+  return !absentSince || nowMs < Math.max(createdAtMs, absentSince.atMs) + externalIds.provesForMs;
 };
 
 const externalIdsOf = (family: Family): TaskFamily['externalIds'] =>
@@ -115,7 +119,11 @@ async function settleByExternalId({ job, externalId, family }: Lost, deps: Settl
   if (isOtherKey(job, deps.keyId) && !(found && isOwnId)) {
     return { outcome: 'open', message: 'it was made with another key, and only that one can look for it' };
   }
-  if (!found) return settleAbsent(job, serverDateMs, deps);
+  if (!found) {
+    // The gateway forgets its records: what it shows no more may have been made.
+    const isProof = clock.now() < job.createdAtMs + externalIds.provesForMs;
+    return settleAbsent({ job, serverDateMs, isProof }, deps);
+  }
   const claimed = {
     ...{ found, externalId, family, externalIds, key: job.key, once: job.once, gateway: job.gateway },
     serverNowMs: serverDateMs ?? clock.now(),
@@ -131,7 +139,10 @@ async function settleByExternalId({ job, externalId, family }: Lost, deps: Settl
 }
 
 /** Nothing was found. By the gateway's own clock, where it shows it: this machine's may have been set in between. */
-function settleAbsent(job: Job, serverDateMs: LookedUp['serverDateMs'], deps: SettleDeps): Settled {
+function settleAbsent(
+  { job, serverDateMs, isProof }: Pick<LookedUp, 'serverDateMs'> & { job: Job; isProof: boolean },
+  deps: SettleDeps,
+): Settled {
   const { ledger, clock } = deps;
   const since = job.absentSince;
   const passedMs =
@@ -140,7 +151,7 @@ function settleAbsent(job: Job, serverDateMs: LookedUp['serverDateMs'], deps: Se
       : since.serverDateMs !== undefined && serverDateMs !== undefined
         ? serverDateMs - since.serverDateMs
         : clock.now() - since.atMs;
-  if (since !== undefined && passedMs >= PROOF_MS) {
+  if (isProof && since !== undefined && passedMs >= PROOF_MS) {
     return closed(job, 'unavailable', 'the gateway has no task under its external ID', deps);
   }
   if (since === undefined) ledger.append(job.key, { event: 'absent', serverDateMs });

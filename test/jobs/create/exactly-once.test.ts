@@ -5,9 +5,11 @@ import { betaCreateMotion, betaCreateText } from '../../../src/gateway/beta/crea
 import { betaFamily } from '../../../src/gateway/beta/task.ts';
 import { createJob, digestOf, digestsOf } from '../../../src/jobs/create/create.ts';
 import { identifyBody } from '../../../src/jobs/create/external-id.ts';
+import { makeOnce } from '../../../src/jobs/create/once.ts';
 import { settleUnanswered } from '../../../src/jobs/create/settle-unanswered.ts';
+import { isOpen } from '../../../src/jobs/watch/sync.ts';
 import type { IntentEvent } from '../../../src/ledger/event.ts';
-import { newJobKey } from '../../../src/ledger/job-key.ts';
+import { newJobKey, onceJobKey } from '../../../src/ledger/job-key.ts';
 import { openLedger } from '../../../src/ledger/open-ledger.ts';
 import { errorOf, testClient } from '../../http/test-client.ts';
 import { intent, leftLedger, tempDir } from '../../ledger/fixtures.ts';
@@ -452,6 +454,16 @@ describe("the same create again under the user's own external ID, while its answ
     expect(gateway.creates).toHaveLength(1);
   });
 
+  test('the same body for another model is another job: nothing is sent, nor that task taken for it', async () => {
+    const { create, gateway, onlyJob } = await lost('now');
+    const error = await errorOf(
+      create(body, betaCreateText, undefined, { endpoint: 'beta.create.text-turbo' }),
+    );
+    expect(error).toMatchObject({ kind: 'rejected', facts: { taskId: 'bt-1' } });
+    expect(gateway.creates).toHaveLength(1);
+    expect(await onlyJob()).toMatchObject({ state: 'running', id: 'bt-1' });
+  });
+
   test.each([
     ['of another gateway', { gateway: 'https://other.example' }],
     ['of another key, which may be another account', { keyId: 'theirs' }],
@@ -576,12 +588,66 @@ describe('what a dead process left, settled by jobs sync', () => {
     expect((await made.onlyJob()).state).toBe('refused');
   });
 
-  test('after the gateway has forgotten its records, absence proves nothing', async () => {
-    const { settle, onlyJob, gateway, clock } = await left(false);
-    await clock.sleep(31 * 24 * 3_600_000);
-    expect(await settle()).toEqual({ outcome: 'unknown' });
+  const MONTH_MS = 31 * 24 * 3_600_000;
+
+  test('one of any age is looked for: the clock of this machine may have been wrong when it was made', async () => {
+    const { settle, onlyJob, clock } = await left(true);
+    expect(await settle({ skewMs: MONTH_MS })).toEqual({ outcome: 'adopted', id: 'bt-1' });
+    expect(isOpen(await onlyJob(), betaFamily, clock.now() + MONTH_MS)).toBe(true);
+  });
+
+  test('after the gateway has forgotten its records, absence proves nothing, and is not asked for without end', async () => {
+    const { settle, onlyJob, clock } = await left(false);
+    await clock.sleep(MONTH_MS);
+    expect(await settle()).toEqual(open);
+    await clock.sleep(7_200_000);
+    expect(isOpen(await onlyJob(), betaFamily, clock.now())).toBe(true);
+    expect(await settle()).toEqual(open);
     expect((await onlyJob()).state).toBe('unknown');
-    expect(gateway.lookUps).toEqual([]);
+    expect(isOpen(await onlyJob(), betaFamily, clock.now() + MONTH_MS)).toBe(false);
+  });
+});
+
+describe('the lost create of a --once key', () => {
+  /** The key is asked for at `at`, after its create was lost at `/a` of the same origin. */
+  async function askedAt(at: string) {
+    const made = await scene();
+    const { gateway, ledger, clock, abort } = made;
+    const origin = gateway.url;
+    const externalId = onceJobKey(origin, 'k');
+    const once = { key: 'k', attempt: 1, fields: {} };
+    const { bodySha256: _, ...lost } = intent({ ...asked, gateway: `${origin}/a` });
+    made.left.begin({ ...lost, bodySha256: '', externalId, once }, externalId);
+    made.left.append(externalId, { event: 'sent' });
+    const { client } = testClient(origin);
+    const deps = { ledger, clock, signal: abort.signal, client: async () => client, note: () => {} };
+    const request = {
+      name: 'k',
+      again: false,
+      origin,
+      family: betaFamily,
+      body: {},
+      flagOf: () => undefined,
+    };
+    const make = () => Promise.resolve('made');
+    return {
+      ...made,
+      ask: () => makeOnce({ ...request, intent: { ...lost, gateway: `${origin}${at}` } }, deps, make),
+    };
+  }
+
+  test.each([
+    ['the gateway that it was sent to proves after an hour that there is none', '/a', { made: 'made' }],
+    [
+      'another gateway of the same origin proves nothing',
+      '/b',
+      { found: { error: expect.objectContaining({ kind: 'unknown_outcome' }) } },
+    ],
+  ])('%s', async (_, at, after) => {
+    const { ask, clock } = await askedAt(at);
+    expect(await ask()).toMatchObject({ found: { error: { kind: 'unknown_outcome' } } });
+    await clock.sleep(3_700_000);
+    expect(await ask()).toMatchObject(after);
   });
 });
 

@@ -6,7 +6,7 @@ const looks = ['jobs/watch/poll', 'jobs/watch/follow-many'];
 export const jobs: readonly Breakage[] = [
   {
     costs: 'a create that asks for something else is taken for the lost one',
-    find: 'const isSame = held.bodySha256 === digestOf(input.body);',
+    find: 'const isSame = held.endpoint === input.intent.endpoint && held.bodySha256 === digestOf(input.body);',
     replace: 'const isSame = true;',
     tests: ['jobs/create/exactly-once', 'commands/video-beta'],
   },
@@ -132,9 +132,21 @@ export const jobs: readonly Breakage[] = [
     tests: ['ledger/remove'],
   },
   {
+    costs: 'a lost create of family B is looked for at another gateway, and made there once more',
+    find: "if (job.state !== 'intent' && job.gateway !== intent.gateway) return job;",
+    replace: '',
+    tests: ['jobs/create/exactly-once'],
+  },
+  {
     costs: 'prune forgets a create that may have been paid for',
-    find: 'return clocks.nowMs >= (job.sentAtMs ?? job.createdAtMs) + lifeMs;',
-    replace: 'return clocks.nowMs >= (job.sentAtMs ?? job.createdAtMs);',
+    find: 'return Math.min(clocks.nowMs, seenMs) >= (job.sentAtMs ?? job.createdAtMs) + lifeMs;',
+    replace: 'return Math.min(clocks.nowMs, seenMs) >= (job.sentAtMs ?? job.createdAtMs);',
+    tests: ['jobs/prune'],
+  },
+  {
+    costs: 'prune forgets a create that may have been paid for as soon as the clock is set on',
+    find: 'return Math.min(clocks.nowMs, seenMs) >= (job.sentAtMs ?? job.createdAtMs) + lifeMs;',
+    replace: 'return clocks.nowMs >= (job.sentAtMs ?? job.createdAtMs) + lifeMs;',
     tests: ['jobs/prune'],
   },
   {
