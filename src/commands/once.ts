@@ -2,7 +2,8 @@ import type { Outcome } from '../command.ts';
 import { type Access, type Context, originOfGateway } from '../context.ts';
 import type { OnceFlags, PollFlags, SaveFlags } from '../flags/job-flags.ts';
 import { type FoundOnce, makeOnce, type OncePlace, type OnceRequest } from '../jobs/create/once.ts';
-import { endedOutcome, resultOf, savePlanOf, taskJob } from './jobs/task-job.ts';
+import type { KnownJob } from './jobs/find-jobs.ts';
+import { endedOutcome, planToSave, resultOf, taskJob } from './jobs/task-job.ts';
 import { followFromFlags, type JobResult, waitDeadlineMs } from './video/follow-job.ts';
 import { createFollowers } from './video/followers.ts';
 
@@ -37,7 +38,7 @@ export async function goOnWith(
   if (error) return { value: resultOf(job, id), error };
   const [known] = await (await import('./jobs/find-jobs.ts')).withFamilies([job]);
   if (!known) throw new Error('a job has an entry');
-  const ended = endedOutcome(known);
+  const ended = endedOutcome(known, flags.download === undefined);
   if (job.family === 'image') {
     if (ended) return ended;
     const { syncImage } = await import('./jobs/image-jobs.ts');
@@ -46,16 +47,20 @@ export async function goOnWith(
   if (!flags.wait) return { value: { ...resultOf(job, id), files: [] } };
   if (ended) return ended;
   ctx.io.note(`task ${id}`);
-  const task = await taskJob(known, ctx).catch((error: unknown) => ({ error }));
+  const task = await taskToSave(known, flags, ctx).catch((error: unknown) => ({ error }));
   if ('error' in task) return { value: resultOf(job, id), error: task.error };
-  const { family, access } = task;
+  const { family, access, save } = task;
   return followFromFlags(
     {
-      ...{ key: job.key, id, family, flags, job, access, atOnce: true },
-      save: savePlanOf(job, flags, ctx),
+      ...{ key: job.key, id, family, flags, job, access, save, atOnce: true },
       deadlineMs: waitDeadlineMs(flags, ctx),
     },
     createFollowers(ctx),
     ctx,
   );
 }
+
+const taskToSave = async (known: KnownJob, flags: SaveFlags, ctx: Context) => ({
+  ...(await taskJob(known, ctx)),
+  save: await planToSave(known, flags, ctx),
+});

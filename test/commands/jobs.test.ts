@@ -8,6 +8,8 @@ import { startSandbox } from '../../src/sandbox/server.ts';
 import { wasmDir } from '../helpers/assets-dir.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { clipsDir, World } from '../helpers/gw.ts';
+import { serveFile, startOutputServer } from '../helpers/output-server.ts';
+import { tinyMp4, tinyPng } from '../jobs/save/tiny-media.ts';
 import {
   acceptedJob,
   DAY_MS,
@@ -566,6 +568,126 @@ describe('jobs download', () => {
     const again = await world.gw(['jobs', 'download', id, '-o', 'again.mp4']);
     expect(again).toMatchObject({ code: 0, out: `${world.cwd}/again.mp4\n` });
     expect(await world.gw(['jobs', 'download', 'nope'])).toMatchObject({ code: 4 });
+  });
+});
+
+describe('what is saved later than its create said', () => {
+  const [video, frame] = [tinyMp4(), tinyPng];
+  const id = 't-1';
+
+  /** A gateway whose tasks have succeeded with two outputs, of which the second fails, or ends this gw, until it is healed. */
+  async function halfDead(fault: 'fails' | 'ends gw') {
+    const world = await openWorld();
+    const state = { isHealed: false, interrupt: () => {} };
+    const outputs = await startOutputServer((request, response) => {
+      if (request.url === '/video') return serveFile(video, request, response);
+      if (state.isHealed) return serveFile(frame, request, response, { type: 'image/png', etag: '"f"' });
+      if (fault === 'fails') return response.writeHead(404).end();
+      const head = { 'content-type': 'image/png', etag: '"f"', 'content-length': String(frame.length) };
+      response.writeHead(200, head).write(frame.subarray(0, 40));
+      setTimeout(state.interrupt, 100);
+    });
+    open.push(outputs);
+    const content = { video_url: `${outputs.url}/video`, last_frame_url: `${outputs.url}/frame` };
+    const record = { id, status: 'succeeded', duration: 5, content };
+    const fake = await fakeGateway((method) => ({ body: method === 'POST' ? { id } : record }));
+    open.push(fake);
+    const save = { target: `${world.cwd}/{id}.{ext}`, force: false, download: false };
+    return {
+      world,
+      save,
+      made: () => succeededJob(world, id, MINUTE_MS, { gateway: fake.url, save }, record),
+      heal: () => {
+        state.isHealed = true;
+      },
+      asked: () => fake.requests.length + outputs.gets.length,
+      gw: (...argv: string[]) =>
+        world.gw(argv, {
+          env: { GW_BASE_URL: fake.url },
+          interrupts: (send) => {
+            state.interrupt = () => send('SIGINT');
+          },
+        }),
+      planned: async () => (await ledgerOf(world).find())[0]?.save,
+    };
+  }
+
+  test.each(['jobs wait', 'jobs download', 'video alpha wait', 'video alpha download'])(
+    'an output that failed is asked for again, though the create said --no-download: %s',
+    async (words) => {
+      const { world, made, heal, gw } = await halfDead('fails');
+      made();
+      const argv = [...words.split(' '), id];
+      for (const _ of [1, 2]) expect((await gw(...argv)).code).toBe(12);
+      expect((await gw('jobs', 'sync')).code).toBe(12);
+      heal();
+      const sync = await gw('jobs', 'sync');
+      expect(sync, sync.err).toMatchObject({ code: 0 });
+      expect(sync.out).toContain(`${world.cwd}/${id}-last-frame.png\n`);
+      const home = [`${id}-last-frame.png`, `${id}.mp4`];
+      expect(Object.keys(world.files()).sort()).toEqual(home);
+      const again = await gw(...argv);
+      expect(again, again.err).toMatchObject({ code: 0 });
+      expect(again.out.trim().split('\n').sort()).toEqual(home.map((name) => `${world.cwd}/${name}`));
+    },
+  );
+
+  test.each([
+    ['jobs wait', 'jobs wait t-1', 't-1-last-frame.png'],
+    ['jobs wait -o', 'jobs wait t-1 -o other.{ext}', 'other-last-frame.png'],
+    ['jobs download -o', 'jobs download t-1 -o other.{ext}', 'other-last-frame.png'],
+  ])('what ended amid %s is brought by a sync to where it was going', async (_, line, name) => {
+    const { world, made, heal, gw } = await halfDead('ends gw');
+    made();
+    expect((await gw(...line.split(' '))).code).toBe(130);
+    heal();
+    const sync = await gw('jobs', 'sync');
+    expect(sync, sync.err).toMatchObject({ code: 0 });
+    expect(sync.out).toContain(`${world.cwd}/${name}\n`);
+    // No part of it is left.
+    expect(readdirSync(world.cwd).sort()).toEqual([name, name.replace('-last-frame.png', '.mp4')]);
+  });
+
+  test('--once KEY --wait goes on with one that was made with --no-download', async () => {
+    const { world, heal, gw } = await halfDead('fails');
+    const create = 'video alpha create fox --duration 4 --once k'.split(' ');
+    expect(await gw(...create, '--no-download')).toMatchObject({ code: 0, out: `${id}\n` });
+    for (const _ of [1, 2]) expect((await gw(...create, '--wait')).code).toBe(12);
+    heal();
+    expect(await gw('jobs', 'sync')).toMatchObject({ code: 0 });
+    expect(Object.keys(world.files()).sort()).toEqual([`${id}-last-frame.png`, `${id}.mp4`]);
+  });
+
+  test('an output that an earlier gw left out is fetched by those who ask for outputs, and by no one else', async () => {
+    const { world, made, heal, asked, gw } = await halfDead('fails');
+    const key = made();
+    const file = { role: 'video', path: `${world.cwd}/v.mp4`, bytes: 3, sha256: 'ab', type: 'video/mp4' };
+    writeFileSync(file.path, 'abc');
+    ledgerOf(world).append(key, { event: 'saved', ...file });
+    heal();
+    expect(await gw('jobs', 'wait', id, '--no-download')).toMatchObject({ code: 0 });
+    expect(await gw('jobs', 'sync')).toMatchObject({ code: 0, out: '' });
+    expect(asked()).toBe(0);
+    const run = await gw('jobs', 'wait', id);
+    expect(run, run.err).toMatchObject({ code: 0 });
+    expect(run.out).toContain(`${world.cwd}/${id}-last-frame.png\n`);
+  });
+
+  test('--no-download turns no plan off, and neither a dry run nor a copy of what is home changes one', async () => {
+    const { world, made, heal, gw, save, planned } = await halfDead('fails');
+    const key = made();
+    for (const flag of ['--no-download', '--dry-run', '--curl']) {
+      expect((await gw('jobs', 'wait', id, flag, '-o', 'other.{ext}')).code).toBe(0);
+    }
+    expect(await planned()).toEqual(save);
+    ledgerOf(world).append(key, { event: 'plan', save: { ...save, download: true } });
+    expect((await gw('jobs', 'wait', id, '--no-download')).code).toBe(0);
+    expect(await planned()).toEqual({ ...save, download: true });
+    heal();
+    expect((await gw('jobs', 'sync')).code).toBe(0);
+    expect((await gw('jobs', 'download', id, '-o', 'copy.{ext}')).code).toBe(0);
+    expect(await planned()).toEqual({ ...save, download: true });
+    expect(Object.keys(world.files())).toHaveLength(4);
   });
 });
 

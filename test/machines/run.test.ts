@@ -274,6 +274,23 @@ test('a queue that was wiped: nothing is created by itself, and --refill sends w
   await stop(worker);
 });
 
+test('a row whose job was made on the worker with --no-download is brought home all the same', async () => {
+  const studio = await openStudio();
+  write(studio, [alpha]);
+  const machine = studio.machine();
+  const { command, prompt, ...flags } = alpha;
+  const words = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)]);
+  const create = [...command.split(' '), 'create', prompt, ...words, '--once', 'day/r0', '--no-download'];
+  const made = await machine.run(create);
+  expect(made.code, made.err).toBe(0);
+  const worker = studio.worker('anna', [], machine);
+  const { code, out, err } = await studio.batch('run');
+  expect(code, err).toBe(0);
+  expect(out).toMatch(/^anna:.*\.mp4\n$/);
+  expect(paid(studio)).toHaveLength(1);
+  await stop(worker);
+});
+
 test('images that were made on this machine and are not saved are made nowhere else', async () => {
   const studio = await openStudio({ fault: 'output:404' });
   write(studio, [{ ...image, model: 'legacy-image-2', 'response-format': 'url' }]);

@@ -6,13 +6,12 @@ import type { SaveFlags } from '../../flags/job-flags.ts';
 import { lostOutputs } from '../../jobs/job-view.ts';
 import { isAsSaved } from '../../jobs/save/save-output.ts';
 import { syncJobs } from '../../jobs/watch/sync.ts';
-import type { Job } from '../../ledger/event.ts';
 import { taskOf } from '../../ledger/settled.ts';
 import { type JobResult, outcomeOf } from '../video/follow-job.ts';
 import type { Followers } from '../video/followers.ts';
 import { ofTask } from '../video/task-ids.ts';
 import { type KnownJob, type NamedJob, syncInput } from './find-jobs.ts';
-import { endedOutcome, resultOf, savePlanOf } from './task-job.ts';
+import { endedOutcome, planToSave, resultOf } from './task-job.ts';
 
 /**
  * What is to be said of a named job of which no task is looked at: it ended badly, it is saved already, or it is an image.
@@ -31,7 +30,7 @@ export function withoutTask(
   if (isImage) refuseSavingAnew(known, flags);
   const isLooked = isOfFamily && (known.job.state === 'lost' || flags.download !== undefined);
   const isAsBefore = flags.out === undefined && flags.force === undefined && !isLooked;
-  const ended = isAsBefore ? endedOutcome(known) : undefined;
+  const ended = isAsBefore ? endedOutcome(known, flags.download === undefined) : undefined;
   return isImage ? (ended ?? syncImage(known, followers, ctx, flags)) : ended;
 }
 
@@ -55,7 +54,9 @@ export async function syncImage(
 ): Promise<Outcome<JobResult>> {
   const { job } = known;
   try {
-    if (hasOnlyLinks(known)) await planToSave(job, flags, ctx);
+    // Whoever names a job wants its images on disk, whatever its create said.
+    const { download: _download, ...where } = flags;
+    if (hasOnlyLinks(known)) await planToSave(known, where, ctx);
     const input = await syncInput(known, followers, ctx);
     for await (const { synced } of syncJobs(input ? [input] : [], ctx.signal)) {
       const failed = synced.outcome === 'ended' && synced.followed.error !== undefined;
@@ -72,15 +73,6 @@ export async function syncImage(
 function hasOnlyLinks({ job, family }: KnownJob): boolean {
   const { outputs } = taskOf(job, family) ?? {};
   return job.state === 'succeeded' && job.files.length === 0 && outputs !== undefined && outputs.length > 0;
-}
-
-/** Whoever names a job wants its images on disk, whatever its create said. */
-async function planToSave(job: Job, flags: SaveFlags, ctx: Context): Promise<void> {
-  if (job.save.download && flags.out === undefined && !flags.force) return;
-  (await ctx.ledger()).append(job.key, {
-    event: 'plan',
-    save: { ...savePlanOf(job, flags, ctx), download: true },
-  });
 }
 
 /**

@@ -11,7 +11,7 @@ import { planTarget } from '../../jobs/save/output-path.ts';
 import type { TaskLook } from '../../jobs/watch/look.ts';
 import type { Job, SavePlan } from '../../ledger/event.ts';
 import { adoptedJobKey } from '../../ledger/job-key.ts';
-import { taskOf } from '../../ledger/settled.ts';
+import { lacksOutputs, taskOf } from '../../ledger/settled.ts';
 import type { JobResult } from '../video/follow-job.ts';
 import type { Followers } from '../video/followers.ts';
 import { showQueries } from '../video/task-ids.ts';
@@ -82,7 +82,7 @@ export async function tasksOf(
   return async ({ id, known }) => {
     if (known) {
       const task = await taskJob(known, way);
-      return { ...task, key: task.job.key, id: task.job.id, save: savePlanOf(task.job, flags, ctx) };
+      return { ...task, key: task.job.key, id: task.job.id, save: await planToSave(task, flags, ctx) };
     }
     const task = await taken.get(id);
     if (task) return task;
@@ -117,7 +117,10 @@ async function takeIn(
     const task = { key, id, family, access, save, look };
     try {
       // Another gw may have taken it in meanwhile.
-      if (hold.job?.id !== undefined) return { ...task, job: hold.job };
+      const there = hold.job;
+      if (there?.id !== undefined) {
+        return { ...task, job: there, save: await planToSave({ job: there, family }, flags, ctx) };
+      }
       ledger.append(key, {
         event: 'intent',
         ...{ family: family.name, endpoint: family.query.endpoint.name, model: undefined },
@@ -134,13 +137,17 @@ async function takeIn(
 
 /**
  * What the ledger alone can answer of a job: it ended badly, or it is saved and its files are still there. Undefined for
- * a job that is to be looked at.
+ * a job that is to be looked at. Who wants its outputs wants all of them, whatever its create said.
  */
-export function endedOutcome({ job, family }: KnownJob): Outcome<JobResult> | undefined {
+export function endedOutcome(
+  { job, family }: KnownJob,
+  wantsOutputs: boolean,
+): Outcome<JobResult> | undefined {
   const id = job.id ?? job.key;
   const error = badEnd(job, family, id);
   if (error !== undefined) return { value: resultOf(job, id), error };
-  const isSaved = family !== undefined && !isUnsaved(job, family) && lostOutputs(job, family).length === 0;
+  const lacks = wantsOutputs ? lacksOutputs : isUnsaved;
+  const isSaved = family !== undefined && !lacks(job, family) && lostOutputs(job, family).length === 0;
   const isHome = isSaved && job.state === 'succeeded';
   const isThere = job.files.every((file) => fs.existsSync(file.path));
   return isHome && job.files.length > 0 && isThere ? { value: resultOf(job, id) } : undefined;
@@ -181,8 +188,26 @@ export const resultOf = (job: Job, id: string): JobResult => ({
   files: job.files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type })),
 });
 
+/**
+ * Where the outputs of a job go this time. Whoever wants them on disk wants them there also if this run fails or is
+ * killed: where the ledger says otherwise it is told, so that a sync goes on. A copy of what is home changes no plan.
+ */
+export async function planToSave(
+  { job, family }: KnownJob,
+  flags: SaveFlags,
+  ctx: Context,
+): Promise<SavePlan> {
+  const save = savePlanOf(job, flags, ctx);
+  const { download, target, force } = job.save;
+  const isElsewhere = save.target !== target || (save.force && !force);
+  const isHome = job.state === 'succeeded' && family !== undefined && !lacksOutputs(job, family);
+  const isNews = !download || (isElsewhere && !isHome);
+  if (save.download && isNews) (await ctx.ledger()).append(job.key, { event: 'plan', save });
+  return save;
+}
+
 /** What was said at the create holds unless these flags say otherwise. */
-export const savePlanOf = (job: Job, flags: SaveFlags, ctx: Context): SavePlan => ({
+const savePlanOf = (job: Job, flags: SaveFlags, ctx: Context): SavePlan => ({
   target: flags.out === undefined ? job.save.target : planTarget(flags.out, ctx.host.cwd),
   force: flags.force ?? false,
   download: flags.download === undefined,

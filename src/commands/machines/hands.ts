@@ -13,7 +13,7 @@ import { type Brought, type Followed, type Hands, type Made, TakenAway } from '.
 import { lastOfRow } from '../batch/known-rows.ts';
 import { createRow, creates, flagsOf } from '../batch/row-command.ts';
 import { withFamilies } from '../jobs/find-jobs.ts';
-import { endedOutcome, taskJob } from '../jobs/task-job.ts';
+import { endedOutcome, planToSave, taskJob } from '../jobs/task-job.ts';
 import { followFromFlags, type JobResult, resultIn, waitDeadlineMs } from '../video/follow-job.ts';
 
 // What a worker does with a row on its machine: the row's own create command, the wait and the download, with this machine's
@@ -104,7 +104,7 @@ export function handsOf(input: HandsInput): Hands {
   const follow = async (record: RowRecord, id: string, download: boolean): Promise<Outcome<JobResult>> => {
     const [entry] = await withFamilies([await jobOf(record, id)]);
     if (!entry) throw new Error('a job has an entry');
-    const ended = endedOutcome(entry);
+    const ended = endedOutcome(entry, download);
     if (ended) return ended;
     const { family, job } = await taskJob(entry, ctx);
     const { flags } = record.row;
@@ -112,7 +112,8 @@ export function handsOf(input: HandsInput): Hands {
       {
         ...{ key: job.key, id, family, flags, job },
         atOnce: job.state === 'running' && record.state === 'running',
-        save: { ...job.save, download: download && job.save.download },
+        // A row wants its outputs, whatever was said where its job was made.
+        save: download ? await planToSave(entry, { force: job.save.force }, ctx) : { ...job.save, download },
         deadlineMs: waitDeadlineMs(flags, ctx),
       },
       followersOf(ctx),
@@ -122,7 +123,7 @@ export function handsOf(input: HandsInput): Hands {
     if (!download || outcome.error !== undefined || isSaved) return outcome;
     // Another gw of this machine may have saved it meanwhile.
     const [now] = await withFamilies(await (await ctx.ledger()).find({ ids: [job.key] }));
-    return (now && endedOutcome(now)) ?? outcome;
+    return (now && endedOutcome(now, download)) ?? outcome;
   };
 
   return {

@@ -14,7 +14,7 @@ import {
 } from './get-output.ts';
 import type { PartFile } from './part-file.ts';
 import type { PartSink } from './part-sink.ts';
-import { verifyPart } from './verify-part.ts';
+import { verifyEnd, verifyPart } from './verify-part.ts';
 
 /** A server that asks for a longer pause than this is left to `gw jobs sync`. */
 const LONGEST_PAUSE_MS = 120_000;
@@ -65,10 +65,13 @@ export class OutputFetch {
       if (part?.isComplete) {
         const finding = verifyPart(part, this.output.type);
         if (finding.is === 'whole') return { part, fileType: finding.fileType };
-        this.sink.discard();
-        this.lastReason = finding.reason;
-        if (finding.is === 'other') await this.renew(finding.reason, undefined);
-        else if (++this.broken > 1) throw failed(finding.reason);
+        if (finding.is === 'broken') {
+          this.dropBroken(finding.reason);
+        } else {
+          this.sink.discard();
+          this.lastReason = finding.reason;
+          await this.renew(finding.reason, undefined);
+        }
       }
       await this.act(await this.get());
     }
@@ -105,9 +108,14 @@ export class OutputFetch {
       case 'complete': {
         const { part } = sink;
         // A body without an announced length ends where the server ended it; another that is short goes on.
-        if (part && part.totalBytes === undefined) sink.setTotal(part.bytes);
-        else if (!part?.isComplete)
+        if (part && part.totalBytes === undefined) {
+          // Looked at before its length is kept: no later process could tell that nobody had announced it.
+          const broken = verifyEnd(part);
+          if (broken) this.dropBroken(broken.reason);
+          else sink.setTotal(part.bytes);
+        } else if (!part?.isComplete) {
           await this.pause({ do: 'wait', reason: 'the server ended the file early' });
+        }
         return;
       }
       case 'finish':
@@ -125,6 +133,13 @@ export class OutputFetch {
       default:
         throw failed(this.lastReason, result.do === 'refuse' ? result.status : undefined);
     }
+  }
+
+  /** What came is the output, and not whole: it is worth one more try. */
+  private dropBroken(reason: string): void {
+    this.sink.discard();
+    this.lastReason = reason;
+    if (++this.broken > 1) throw failed(reason);
   }
 
   /** A dead link: back from its redirects to the link itself, then once a new one from the task. */

@@ -6,7 +6,7 @@ import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { GwError } from '../../errors.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import type { SavedFile } from '../../ledger/event.ts';
-import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
+import { type FileType, SNIFF_BYTES, sniff } from '../../media/signatures.ts';
 import { OutputFetch } from './fetch-output.ts';
 import type { GetBudget } from './get-output.ts';
 import { type OutputPath, outputPath } from './output-path.ts';
@@ -14,6 +14,7 @@ import { forgetPart, hashFile, PartFile, type RecordedPart } from './part-file.t
 import { PartSink } from './part-sink.ts';
 import { PartGone, publish } from './publish.ts';
 import type { SaveInput } from './save-outputs.ts';
+import { missingEnd } from './verify-part.ts';
 
 /** From a slow network to a dead one. */
 const CONNECT_MS = 10_000;
@@ -166,10 +167,11 @@ export class SaveOutput {
   }
 
   /** Gives a whole part its final name and records it; only then the part's own name goes. */
-  private async publish(part: PartFile, fileType: { mime: string; extension: string }): Promise<SavedFile> {
+  private async publish(part: PartFile, fileType: FileType): Promise<SavedFile> {
     const { place, sink, input, output } = this;
     const { role } = output;
     const sha256 = part.sha256();
+    const missing = missingEnd(fileType.format, part);
     const final = await publish(part, {
       dir: place.dir,
       name: (copy) => place.name(fileType.extension, copy),
@@ -180,6 +182,7 @@ export class SaveOutput {
       mode: 0o666 & ~process.umask(),
     });
     const file: SavedFile = { role, path: final, bytes: part.bytes, sha256, type: fileType.mime };
+    if (missing !== undefined) this.shared.warn(`${final} may be cut: ${missing}`);
     try {
       input.journal.saved(file);
     } catch (error) {

@@ -16,10 +16,21 @@ export function verifyPart(part: PartFile, expected: TaskOutput['type']): Findin
   const fileType = sniff(part.head(SNIFF_BYTES));
   const other = refusalOf(fileType, expected);
   if (other !== undefined || !fileType) return { is: 'other', reason: other ?? '' };
-  const broken = brokenContainer(fileType, part);
-  if (broken !== undefined) return { is: 'broken', reason: `the file is not whole: ${broken}` };
-  return { is: 'whole', fileType };
+  const isBoxes = fileType.format === 'mp4' || fileType.format === 'mov';
+  const broken = isBoxes ? brokenBoxes((offset, count) => part.read(offset, count), part.bytes) : undefined;
+  return broken === undefined ? { is: 'whole', fileType } : notWhole(broken);
 }
+
+/**
+ * Looks at a part whose length nobody announced, so that only its own end can tell whether the server cut it. A finding
+ * where it did. Throws DiskFault.
+ */
+export function verifyEnd(part: PartFile): Extract<Finding, { is: 'broken' }> | undefined {
+  const missing = missingEnd(sniff(part.head(SNIFF_BYTES))?.format, part);
+  return missing === undefined ? undefined : notWhole(missing);
+}
+
+const notWhole = (reason: string) => ({ is: 'broken', reason: `the file is not whole: ${reason}` }) as const;
 
 /** Why first bytes cannot be those of the output: text, or no medium, or a medium of another kind. */
 export function refusalOf(fileType: FileType | undefined, expected: TaskOutput['type']): string | undefined {
@@ -30,22 +41,51 @@ export function refusalOf(fileType: FileType | undefined, expected: TaskOutput['
   return `the server sent ${typeInWords(fileType)} where ${wanted} was expected`;
 }
 
-function brokenContainer(fileType: FileType, part: PartFile): string | undefined {
-  const { format } = fileType;
-  if (format === 'mp4' || format === 'mov') {
-    return brokenBoxes((offset, count) => part.read(offset, count), part.bytes);
+/** What is looked at of an image on its disk. */
+interface ImageBytes {
+  readonly bytes: number;
+  read(offset: number, count: number): Uint8Array;
+}
+
+/** What little may follow the end of an image: a mark and some padding. */
+const TAIL_BYTES = 64;
+const PNG_SIGNATURE_BYTES = 8;
+
+/**
+ * What an image lacks that looks cut, as a clause; undefined for one that is whole, and for a format without an end of
+ * its own. Whoever has every byte that was announced warns of it and keeps the image. Throws DiskFault.
+ */
+export function missingEnd(format: FileType['format'] | undefined, image: ImageBytes): string | undefined {
+  if (format === 'png' && !hasPngEnd(image)) return 'its last chunk is missing';
+  if (format === 'jpeg' && !tailOf(image).includes('\xff\xd9')) return 'its end mark is missing';
+  if (format === 'webp') {
+    const head = Buffer.from(image.read(0, 8));
+    const announced = head.length < 8 ? 0 : head.readUInt32LE(4) + 8;
+    if (image.bytes < announced) return `it has ${image.bytes} of ${announced} bytes`;
   }
-  // These end in a mark of their own, which tells a cut where the server announced no length.
-  const tail = Buffer.from(part.read(Math.max(0, part.bytes - 8), 8)).toString('latin1');
-  if (format === 'png' && tail !== 'IEND\xae\x42\x60\x82') return 'its last chunk is missing';
-  if (format === 'jpeg' && !tail.endsWith('\xff\xd9')) return 'its end mark is missing';
   return undefined;
+}
+
+const tailOf = (image: ImageBytes): string =>
+  Buffer.from(image.read(Math.max(0, image.bytes - TAIL_BYTES), TAIL_BYTES)).toString('latin1');
+
+/** Whether the last chunk is there: at the end, as ever, or before bytes that do not belong to the image. */
+function hasPngEnd(image: ImageBytes): boolean {
+  if (tailOf(image).includes('IEND\xae\x42\x60\x82')) return true;
+  let at = PNG_SIGNATURE_BYTES;
+  for (let count = 0; count < MAX_BOXES && at + 12 <= image.bytes; count++) {
+    const head = Buffer.from(image.read(at, 8));
+    if (head.length < 8) return false;
+    if (head.toString('latin1', 4) === 'IEND') return true;
+    at += 12 + head.readUInt32BE(0);
+  }
+  return false;
 }
 
 /** Reads bytes at a place in a file; fewer come at its end. */
 export type ReadAt = (offset: number, count: number) => Uint8Array;
 
-/** Far more than any real file has: even a fragmented hour has some thousands. */
+/** Far more boxes, or chunks of a PNG, than any real file has: even a fragmented hour has some thousands. */
 const MAX_BOXES = 100_000;
 
 /**

@@ -273,6 +273,73 @@ describe('a reply that is no output', () => {
     expect(files[0]).toMatchObject({ bytes: tinyPng.length, type: 'image/png' });
     expect(server.gets).toHaveLength(2);
   });
+
+  const tinyJpeg = Buffer.concat([
+    Buffer.from('ffd8ffe000104a46494600', 'hex'),
+    noise(900, 1),
+    Buffer.from('ffd9', 'hex'),
+  ]);
+  const still = (url: string) => ({ outputs: [{ role: 'last-frame', type: 'image', url } as const] });
+  const cut = (bytes: Buffer) => bytes.subarray(0, bytes.length - 20);
+
+  it.each([
+    ['a JPEG with a byte behind its end', Buffer.concat([tinyJpeg, Buffer.from('\n')]), undefined],
+    ['a PNG with padding', Buffer.concat([tinyPng, Buffer.alloc(500)]), undefined],
+    ['a JPEG without its end', cut(tinyJpeg), 'cgt-1-last-frame.jpg may be cut: its end mark is missing'],
+    ['a PNG without its end', cut(tinyPng), 'cgt-1-last-frame.png may be cut: its last chunk is missing'],
+  ])('that is %s is saved where its announced length came', async (_, bytes, warning) => {
+    const dir = tempDir();
+    const type = 'image/jpeg';
+    const server = await outputServer((request, response) => serveFile(bytes, request, response, { type }));
+    const { files, failures, warnings } = await run({ dir, ...still(server.url) });
+    expect(failures).toEqual([]);
+    expect(files).toMatchObject([{ bytes: bytes.length, sha256: sha256(bytes) }]);
+    expect(warnings).toEqual(warning === undefined ? [] : [expect.stringContaining(warning)]);
+    expect(server.gets).toHaveLength(1);
+  });
+
+  it('of an announced length is taken for whole by a later process too', async () => {
+    const dir = tempDir();
+    const bytes = cut(tinyJpeg);
+    const server = await outputServer((request, response, number) =>
+      serveFile(bytes, request, response, {
+        etag,
+        type: 'image/jpeg',
+        ...(number === 1 && { cutAfter: 500 }),
+      }),
+    );
+    const abort = new AbortController();
+    const journal = new MemoryJournal();
+    const first = run({
+      ...{ dir, journal, signal: abort.signal, ...still(server.url) },
+      onProgress: ({ bytes: got }) => got > 0 && abort.abort(),
+    });
+    await expect(first).rejects.toThrow();
+    const { files, warnings } = await run({ dir, journal: journal.snapshot(), ...still(server.url) });
+    expect(files).toMatchObject([{ sha256: sha256(bytes) }]);
+    expect(warnings).toEqual([expect.stringContaining('may be cut')]);
+    expect(server.gets[1]?.headers.range).toMatch(/^bytes=[1-9]/);
+  });
+
+  it.each([
+    ['is kept with a few bytes behind its end', Buffer.concat([tinyJpeg, Buffer.from('\n')]), 1],
+    ['is refused without its end, after a second try', cut(tinyJpeg), 2],
+    [
+      'is refused where a WebP is short, after a second try',
+      Buffer.from('RIFF\xff\0\0\0WEBPVP8 \0\0\0\0', 'latin1'),
+      2,
+    ],
+  ])('of unannounced length %s', async (_, bytes, gets) => {
+    const dir = tempDir();
+    const server = await outputServer((request, response) =>
+      serveFile(bytes, request, response, { type: 'image/jpeg', unannounced: true }),
+    );
+    const { files, warnings, journal } = await run({ dir, ...still(server.url) });
+    expect(files).toHaveLength(2 - gets);
+    expect(warnings).toEqual([]);
+    expect(server.gets).toHaveLength(gets);
+    if (gets === 2) expect([listing(dir), journal.parts]).toEqual([[], {}]);
+  });
 });
 
 describe('weather', () => {

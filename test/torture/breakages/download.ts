@@ -49,6 +49,18 @@ export const download: readonly Breakage[] = [
     tests: [replies],
   },
   {
+    costs: 'an image that the server cut is saved, where it announced no length',
+    find: 'if (broken) this.dropBroken(broken.reason); else sink.setTotal(part.bytes);',
+    replace: 'sink.setTotal(part.bytes);',
+    tests: [replies],
+  },
+  {
+    costs: 'an image that came with all that was announced may be cut, and nobody is told',
+    find: 'const missing = missingEnd(fileType.format, part);',
+    replace: 'const missing: string | undefined = undefined;',
+    tests: [replies],
+  },
+  {
     costs: 'a file is begun that does not fit on the disk',
     find: 'bytes === undefined || free === undefined || bytes <= free',
     replace: 'bytes === undefined || free === undefined || bytes > 0',

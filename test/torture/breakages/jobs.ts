@@ -157,6 +157,19 @@ export const jobs: readonly Breakage[] = [
   },
   {
     costs:
+      'an output that a later wait did not bring home is never asked for again, as its create said --no-download',
+    find: "if (save.download && isNews) (await ctx.ledger()).append(job.key, { event: 'plan', save });",
+    replace: '',
+    tests: ['commands/jobs'],
+  },
+  {
+    costs: 'a job whose create said --no-download counts as home without its second output',
+    find: 'const lacks = wantsOutputs ? lacksOutputs : isUnsaved;',
+    replace: 'const lacks = isUnsaved;',
+    tests: ['commands/jobs'],
+  },
+  {
+    costs:
       'a step of a worker whose answer is lost with Redis is refused when it is sent again: nobody goes on with the row',
     find: "if redis.call('HGET', KEYS[1], 'step') == ARGV[8] then",
     replace: "if redis.call('HGET', KEYS[1], 'step') == '' then",
