@@ -89,8 +89,8 @@ export type LedgerEvent =
       readonly message: string;
       readonly status?: number | undefined;
     }
-  /** No complete reply came: it may exist. */
-  | { readonly event: 'unknown'; readonly message: string }
+  /** No complete reply came: it may exist. The task that a cut reply named is still to be confirmed by the gateway. */
+  | { readonly event: 'unknown'; readonly message: string; readonly unconfirmedId?: string | undefined }
   /** A look-up after the last time it was sent found nothing; `serverDateMs` is the gateway's clock then. */
   | { readonly event: 'absent'; readonly serverDateMs?: number | undefined }
   /** The gateway's status changed. */
@@ -163,6 +163,8 @@ export interface Job extends Omit<IntentEvent, 'event'> {
   readonly isDamaged?: true | undefined;
   /** The gateway's task ID. */
   readonly id: string | undefined;
+  /** The task that the cut reply to its create named; never confirmed, as long as it has no `id`. */
+  readonly unconfirmedId?: string | undefined;
   readonly state: JobState;
   /** The gateway's last word. */
   readonly status: string | undefined;

@@ -157,6 +157,7 @@ export function newDraft(key: string): Draft {
     job: {
       key,
       id: undefined,
+      unconfirmedId: undefined,
       state: 'intent',
       status: undefined,
       message: undefined,
@@ -209,6 +210,9 @@ export function addLine(draft: Draft, line: LedgerLine): void {
       job.id ??= line.id;
       job.acceptedAtMs ??= line.t;
       if (!isFinished(job.state)) job.status = line.status ?? job.status;
+      return;
+    case 'unknown':
+      if (line.unconfirmedId !== undefined) job.unconfirmedId ??= line.unconfirmedId;
       return;
     case 'absent':
       if (line.t >= draft.lastSentMs) job.absentSince ??= { atMs: line.t, serverDateMs: line.serverDateMs };

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type Fault, honest, startFaultProxy } from '../helpers/fault-proxy.ts';
 import { closedPort, json, replyBytes, startFaultServer } from '../helpers/fault-server.ts';
-import { World } from '../helpers/gw.ts';
+import { type RunOptions, World } from '../helpers/gw.ts';
 import { ledgerOf } from './jobs-seed.ts';
 
 // Replies to a paid create that nobody plans for: each create is sent once, and its reply told for what it is (promises,
@@ -34,7 +34,8 @@ async function world(onCreate: Fault, onQuery: Fault = honest) {
   closers.push(() => world.close(), proxy.close);
   return {
     world,
-    run: (argv: readonly string[] = []) => world.gw(argv, { env: { GW_BASE_URL: proxy.url } }),
+    run: (argv: readonly string[] = [], interrupts: RunOptions['interrupts'] = () => {}) =>
+      world.gw(argv, { env: { GW_BASE_URL: proxy.url }, interrupts }),
     jobs: () => ledgerOf(world).find(),
     posts: () => posts,
   };
@@ -182,6 +183,127 @@ describe.each(['alpha', 'gamma'])('a reply of %s that is not whole but names its
     },
   );
 });
+
+// What cuts a reply, a gateway that restarts, is what makes the look at its task fail too.
+describe.each(['alpha', 'gamma'])(
+  'a reply of %s is cut, and the look at the task that it names fails',
+  (family) => {
+    const argv = creates[family] ?? [];
+    const cutOff = saying(200, (text) => text.slice(0, -1));
+
+    /** The gateway is down for queries until `heal` is called; `onQuery` sees each before that. */
+    async function ill(onQuery: Fault = saying(503, '{}')) {
+      let isHealed = false;
+      const here = await world(cutOff, (...asked) => (isHealed ? honest : onQuery)(...asked));
+      const heal = () => {
+        isHealed = true;
+        here.world.clock.ms += 60_000;
+      };
+      const taskId = () => here.world.sandbox.tasks()[0]?.id ?? '';
+      return { ...here, heal, taskId };
+    }
+
+    async function expectBroughtHome({ world, run, jobs, posts, taskId }: Awaited<ReturnType<typeof ill>>) {
+      const sync = await run(['jobs', 'sync']);
+      expect(sync.code, sync.err).toBe(0);
+      expect(await jobs()).toMatchObject([{ state: 'succeeded', id: taskId() }]);
+      expect(readdirSync(world.cwd)).toEqual([`${taskId()}.mp4`]);
+      expect(posts()).toBe(1);
+    }
+
+    test('the ID is told and kept, and gw jobs sync brings the output home once the gateway is well', async () => {
+      const here = await ill();
+      const run = await here.run(argv);
+      const [job] = await here.jobs();
+      expect(run, run.err).toMatchObject({ code: 14, out: '' });
+      expect(job).toMatchObject({ state: 'unknown', id: undefined, unconfirmedId: here.taskId() });
+      expect(run.err).toContain(`gw jobs sync looks at task ${here.taskId()} again`);
+      expect(run.err).toContain(`gw jobs resolve ${job?.key} --as ${here.taskId()}|none`);
+      expect((await here.run(['jobs', 'show', job?.key ?? ''])).out).toContain(here.taskId());
+      const still = await here.run(['jobs', 'sync']);
+      expect(still.code, still.err).toBe(14);
+      expect(still.err).toContain(here.taskId());
+      here.heal();
+      await expectBroughtHome(here);
+    });
+
+    test('the ID is durable before the look, in which gw may be killed', async () => {
+      const seen: (string | undefined)[] = [];
+      const here = await ill(async (...asked) => {
+        const [job] = await here.jobs();
+        seen.push(job?.unconfirmedId);
+        await saying(503, '{}')(...asked);
+      });
+      await here.run(argv);
+      expect(seen[0]).toBe(here.taskId());
+    });
+
+    test('interrupted in the look: the ID is kept, and the next sync goes on with it', async () => {
+      let interrupt = (_: 'SIGINT') => {};
+      const here = await ill((...asked) => {
+        interrupt('SIGINT');
+        return saying(404, '{}')(...asked);
+      });
+      const interrupts = (send: typeof interrupt) => {
+        interrupt = send;
+      };
+      const run = await here.run(argv, interrupts);
+      expect([14, 130]).toContain(run.code);
+      expect(run.err).toContain(here.taskId());
+      interrupt = () => {};
+      here.heal();
+      await expectBroughtHome(here);
+    });
+
+    test('--once looks at it too, and goes on with it', async () => {
+      const here = await ill();
+      const once = [...argv, '--once', 'fox'];
+      expect((await here.run(once)).code).toBe(14);
+      const again = await here.run(once);
+      expect(again.code, again.err).toBe(14);
+      expect(again.err).toContain(here.taskId());
+      here.heal();
+      const healed = await here.run(once);
+      expect(healed, healed.err).toMatchObject({ code: 0, out: `${here.taskId()}\n` });
+      expect(here.posts()).toBe(1);
+    });
+
+    test('a gateway that says that it has no such task is told of once, and asked no more', async () => {
+      let status = 503;
+      let queries = 0;
+      const here = await ill((socket) => {
+        queries += 1;
+        socket.end(replyBytes(status, '{}', { connection: 'close' }));
+      });
+      await here.run(argv);
+      status = 404;
+      const told = await here.run(['jobs', 'sync']);
+      expect(told.code, told.err).toBe(14);
+      expect(told.err).toContain(`the gateway has no task ${here.taskId()}`);
+      const asked = queries;
+      expect(await here.run(['jobs', 'sync'])).toMatchObject({ code: 0 });
+      expect(queries).toBe(asked);
+      expect(await here.jobs()).toMatchObject([{ state: 'unknown', id: undefined }]);
+    });
+
+    test('a gateway that denies it at once: the ID is not told, and there is nothing to look at', async () => {
+      const here = await ill((socket) => void socket.end(replyBytes(404, '{}', { connection: 'close' })));
+      const run = await here.run(argv);
+      expect(run.code, run.err).toBe(14);
+      expect(run.err).not.toContain(here.taskId());
+      here.heal();
+      expect(await here.run(['jobs', 'sync'])).toMatchObject({ code: 0 });
+      expect(await here.jobs()).toMatchObject([{ state: 'unknown', id: undefined }]);
+    });
+
+    test('the record is gone by the time: nothing is left to look at', async () => {
+      const here = await ill();
+      await here.run(argv);
+      here.world.clock.ms += 8 * 24 * 3_600_000;
+      expect(await here.run(['jobs', 'sync'])).toMatchObject({ code: 0 });
+    });
+  },
+);
 
 test('an image reply of 5,000 levels that holds its image: the image is kept, and the outcome unknown', async () => {
   const here = await world(saying(200, (text) => text.replace(/\}$/, `,"more":${deep}}`)));

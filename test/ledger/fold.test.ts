@@ -80,6 +80,14 @@ describe('the state of a job', () => {
     expect(following.map(([name]) => name).join(', ')).toBe(events);
   });
 
+  it('keeps the task that a cut reply named, whatever else is said of its outcome', () => {
+    const named: LedgerEvent = { event: 'unknown', message: 'cut', unconfirmedId: 'task-1' };
+    for (const events of [[named], [named, unknown], [unknown, named]]) {
+      expect(stateAfter(sent, ...events)).toMatchObject({ id: undefined, unconfirmedId: 'task-1' });
+    }
+    expect(stateAfter(sent, unknown)?.unconfirmedId).toBeUndefined();
+  });
+
   it('keeps the last word, the times and the record', () => {
     const job = stateAfter(sent, accepted, { event: 'status', status: 'running' }, succeeded);
     expect(job).toMatchObject({

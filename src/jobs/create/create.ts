@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { GwError, Interrupted } from '../../errors.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { RatePool } from '../../gateway/limits.ts';
-import { type ExternalIds, type TaskFamily, TaskId, YOUNG_MS } from '../../gateway/task.ts';
+import type { ExternalIds, TaskFamily } from '../../gateway/task.ts';
 import { type Clock, once } from '../../host.ts';
 import type { Client } from '../../http/client.ts';
 import { UnknownOutcome } from '../../http/retry.ts';
@@ -12,6 +12,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import type { Spend } from '../stats.ts';
 import type { Looker } from '../watch/looker.ts';
 import type { Within } from './budget.ts';
+import { confirmId, idInCutReply } from './cut-reply.ts';
 import {
   belongsToAnother,
   type FoundTask,
@@ -23,7 +24,7 @@ import {
   lookUpPatiently,
   takenBy,
 } from './external-id.ts';
-import { recordFailure } from './record-failure.ts';
+import { lostMessage, recordFailure } from './record-failure.ts';
 
 /** What is needed to create a paid job. */
 export interface CreateInput extends IdentifiedBody {
@@ -171,6 +172,8 @@ export class CreateAttempt {
   isLost = false;
   /** The last look-up found nothing, and it was not sent since; `serverDateMs` is the gateway's clock then. */
   absent: Pick<LookedUp, 'serverDateMs'> | undefined;
+  /** The task that the cut reply named, until the gateway has confirmed or denied it. */
+  unconfirmedId: string | undefined;
   readonly #input: CreateInput;
   /** Steady milliseconds of the first time it was sent. */
   #sentAtMs: number | undefined;
@@ -197,7 +200,7 @@ export class CreateAttempt {
     try {
       return await this.#send();
     } catch (error) {
-      const found = error instanceof UnknownOutcome ? await confirmCutReply(error, this.#input) : undefined;
+      const found = error instanceof UnknownOutcome ? await this.#confirmCutReply(error) : undefined;
       if (found) return found;
       if (!externalIds || externalId === undefined) throw error;
       const request = { ...this.#input, externalIds, externalId };
@@ -206,6 +209,33 @@ export class CreateAttempt {
       const why = isConflict(error) ? 'the gateway answered HTTP 409' : 'the answer was lost';
       this.#input.note(`${why}; looking for the task by its external ID ${externalId}`);
       return await this.#findOrSendAgain(error, request);
+    }
+  }
+
+  /**
+   * A cut 2xx reply is searched for its ID, and the ID confirmed by a query, before the outcome is called unknown. What
+   * has no external ID is found by that ID alone, which is durable before the query: this process may be killed in it.
+   */
+  async #confirmCutReply(lost: UnknownOutcome): Promise<Accepted | undefined> {
+    const { externalId, key, ledger } = this.#input;
+    const id = idInCutReply(lost);
+    if (id === undefined) return undefined;
+    this.unconfirmedId = id;
+    try {
+      if (externalId === undefined) {
+        ledger.append(key, { event: 'unknown', message: lostMessage(lost, id), unconfirmedId: id });
+      }
+    } catch {
+      // It is asked for all the same, and written once more with what comes of that.
+    }
+    try {
+      const accepted = await confirmId(id, this.#input);
+      this.unconfirmedId = undefined;
+      // What has an external ID is absent only once it is not found by that.
+      if (!accepted && externalId === undefined) this.absent = { serverDateMs: undefined };
+      return accepted;
+    } catch {
+      return undefined;
     }
   }
 
@@ -349,31 +379,5 @@ async function whenSlotIsFree<T>(
       if (tries === 0) onQueued('no free slot; waiting for one (--wait-timeout limits the wait)');
       await clock.sleep(waitMs, signal);
     }
-  }
-}
-
-/**
- * A cut 2xx reply is searched for its ID, and the ID confirmed by a query, before the outcome is called unknown: one that
- * was just made may not be known everywhere yet. One that has another external ID than was sent is another's.
- */
-async function confirmCutReply(
-  error: UnknownOutcome,
-  { client, clock, externalId, family, signal }: CreateInput,
-): Promise<Accepted | undefined> {
-  const id = TaskId.safeParse(error.partialText?.match(/"(?:task_id|id)"\s*:\s*"([^"\\]+)"/)?.[1]);
-  if (!id.success) return undefined;
-  try {
-    const { query } = family;
-    const young = { signal, retryNotFoundUntilMs: clock.now() + YOUNG_MS };
-    // After an interrupt it is asked for once.
-    const reply = await client.send(query.endpoint, query.input([id.data]), signal.aborted ? {} : young);
-    const record = query.records(reply.json, [id.data]).get(id.data);
-    const named = [...(family.externalIds?.findMany(reply.json).records ?? [])];
-    const own = named.find(([, task]) => task.id === id.data)?.[0] ?? externalId;
-    if (own !== externalId) return undefined;
-    const { status } = family.readTask(record, id.data);
-    return { id: id.data, status, reply: record, isOwnReply: false };
-  } catch {
-    return undefined;
   }
 }

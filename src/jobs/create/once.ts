@@ -10,7 +10,7 @@ import { taskOf } from '../../ledger/settled.ts';
 import { endEvent } from '../watch/look.ts';
 import { lookUp } from './external-id.ts';
 import { unknownHint } from './record-failure.ts';
-import { isUnanswered, type SettleDeps, settleUnanswered } from './settle-unanswered.ts';
+import { idToConfirm, isUnanswered, type SettleDeps, settleUnanswered } from './settle-unanswered.ts';
 
 // `--once KEY`: a job at most once for this key, whatever process, profile or API key asks. Who makes it holds the lock of
 // the key from the look into the ledger until the create is settled, so that two can never both find nothing. Jobs of a key
@@ -82,7 +82,7 @@ export async function makeOnce<T>(
     const { place, current } = await standing(request, deps);
     if (current) {
       refuseOther(current, place.once, request);
-      const error = badEnd(current, request.family);
+      const error = badEnd(current, request.family, deps.clock.now());
       const isOver = error !== undefined && error.kind !== 'unknown_outcome';
       if (!isOver || !request.again) return { found: { job: current, ...(error && { error }) } };
     }
@@ -171,7 +171,7 @@ export const madeNothing = ({ state, refusal }: Job): boolean =>
   state === 'not_sent' || (state === 'refused' && !keptRefusals.has(refusal?.kind ?? ''));
 
 /** What went wrong with a job that is over, or may be; undefined for one to go on with. */
-function badEnd(job: Job, family: Family): GwError | undefined {
+function badEnd(job: Job, family: Family, nowMs: number): GwError | undefined {
   const { key, message = '', refusal, state } = job;
   const id = job.id ?? key;
   switch (state) {
@@ -201,7 +201,10 @@ function badEnd(job: Job, family: Family): GwError | undefined {
       return new GwError(
         'unknown_outcome',
         `it is not known what became of job ${key}${message && `: ${message}`}`,
-        { taskId: key, hint: `nothing was sent now; ${unknownHint(key, job.family, job.family === 'beta')}` },
+        {
+          taskId: key,
+          hint: `nothing was sent now; ${unknownHint(key, job.family, job.family === 'beta', idToConfirm(job, family, nowMs))}`,
+        },
       );
     default:
       return undefined;

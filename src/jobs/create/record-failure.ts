@@ -8,7 +8,7 @@ import type { CreateAttempt, CreateInput } from './create.ts';
 /** Writes down how a create failed, and returns the error that says so, with the way on from there. */
 export function recordFailure(
   error: unknown,
-  { isSent, isLost, absent }: CreateAttempt,
+  { isSent, isLost, absent, unconfirmedId }: CreateAttempt,
   { key, ledger, family, externalId, queue }: CreateInput,
 ): unknown {
   const record = (event: LedgerEvent) => {
@@ -19,13 +19,13 @@ export function recordFailure(
     }
   };
   const recordUnknown = (message: string) => {
-    record({ event: 'unknown', message });
+    record({ event: 'unknown', message, unconfirmedId });
     if (absent) record({ event: 'absent', serverDateMs: absent.serverDateMs });
   };
   const canBeFound = family.externalIds !== undefined && externalId !== undefined;
-  const goOn = unknownHint(key, family.name, canBeFound);
+  const goOn = unknownHint(key, family.name, canBeFound, unconfirmedId);
   if (error instanceof GwError && error.kind === 'unknown_outcome') {
-    const message = `${error.message}${wordsOf(error)}`;
+    const message = lostMessage(error, unconfirmedId);
     recordUnknown(message);
     const what = canBeFound ? 'the job may exist' : 'the job may exist and was not sent again';
     return new GwError('unknown_outcome', message, {
@@ -65,6 +65,15 @@ function withQueueHint(error: GwError): GwError {
   return error.told({ hint: hint.filter((part) => part !== undefined).join('; ') });
 }
 
+/** What to say of an answer that was lost, with the task that it named before it was cut. */
+export function lostMessage(error: GwError, unconfirmedId: string | undefined): string {
+  const named =
+    unconfirmedId === undefined
+      ? ''
+      : `; its answer named task ${unconfirmedId}, which the gateway has not confirmed`;
+  return `${error.message}${wordsOf(error)}${named}`;
+}
+
 /** What a complete 2xx reply that names no task says of an error: no refusal by the document, but worth reading. */
 function wordsOf(error: GwError): string {
   if (!(error instanceof UnknownOutcome) || error.partialText === undefined) return '';
@@ -91,14 +100,26 @@ export const interruptedEvent = (message: string, wasSent: boolean): LedgerEvent
   message,
 });
 
-/** What can be done about a job that may exist: where it is looked for, and how to say what became of it. */
-export function unknownHint(key: string, family: string, canBeFound: boolean): string {
+/**
+ * What can be done about a job that may exist: where it is looked for, and how to say what became of it; with the task that
+ * its cut reply named, which is looked at again.
+ */
+export function unknownHint(
+  key: string,
+  family: string,
+  canBeFound: boolean,
+  unconfirmedId?: string | undefined,
+): string {
   const where = canBeFound
     ? 'gw jobs sync looks for it again'
-    : `look for it on the gateway's console or bill (gw jobs show ${key} tells what was asked for)`;
+    : unconfirmedId !== undefined
+      ? `gw jobs sync looks at task ${unconfirmedId} again`
+      : `look for it on the gateway's console or bill (gw jobs show ${key} tells what was asked for)`;
   // Images have no task that could be named.
   const [known, answer] =
-    family === 'image' ? ['that nothing was made', 'none'] : ['what became of it', 'ID|none'];
+    family === 'image'
+      ? ['that nothing was made', 'none']
+      : ['what became of it', `${unconfirmedId ?? 'ID'}|none`];
   const close = `once you know ${known}, close it with: gw jobs resolve ${key} --as ${answer}`;
   return `it stands in the ledger as ${key}: ${where}; ${close}`;
 }

@@ -5,6 +5,8 @@ import type { Client } from '../../http/client.ts';
 import type { Job, LedgerEvent } from '../../ledger/event.ts';
 import { isOwnExternalId } from '../../ledger/job-key.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import type { Accepted } from './create.ts';
+import { confirmId } from './cut-reply.ts';
 import { belongsToAnother, type LookedUp, lookUpPatiently, takenBy } from './external-id.ts';
 import { isOtherKey } from './hold-job.ts';
 
@@ -20,8 +22,8 @@ export type Settled =
   | { readonly outcome: 'open'; readonly message: string }
   /** Nothing was created; the error says so where anything had been sent. */
   | { readonly outcome: 'over'; readonly error?: GwError }
-  /** It may exist, and there is nothing to look it up by. */
-  | { readonly outcome: 'unknown' }
+  /** It may exist, and there is nothing to look it up by; or not any more, as the sentence says. */
+  | { readonly outcome: 'unknown'; readonly message?: string }
   /** It was found, and is a job like any other from here on. */
   | { readonly outcome: 'adopted'; readonly id: string };
 
@@ -37,6 +39,13 @@ export const canBeLookedUp = (
   const externalIds = externalIdsOf(family);
   if (!externalIds || externalId === undefined) return false;
   return !absentSince || nowMs < Math.max(createdAtMs, absentSince.atMs) + externalIds.provesForMs;
+};
+
+/** The task that a cut reply named and that is still to be confirmed; undefined once its record is gone by the clock. */
+export const idToConfirm = (job: Job, family: Family, nowMs: number): string | undefined => {
+  const lifeMs = family.recordLifeMs ?? family.linkLifeMs;
+  const isOpen = job.absentSince === undefined && nowMs < (job.sentAtMs ?? job.createdAtMs) + lifeMs;
+  return isOpen ? job.unconfirmedId : undefined;
 };
 
 const externalIdsOf = (family: Family): TaskFamily['externalIds'] =>
@@ -61,7 +70,8 @@ const PROOF_MS = 3_600_000;
 /**
  * Settles a job that has no answer: an intent that was never sent is over; what was sent is looked up where its family
  * has external IDs, and taken in or, once it is proven absent, over: it is never sent again from here, because its body
- * is kept as a digest only. Elsewhere it may exist and stays unknown. Throws `auth`, and the ledger's errors.
+ * is kept as a digest only. Elsewhere the task that a cut reply named is taken in once the gateway confirms it; without one
+ * it may exist and stays unknown. Throws `auth`, and the ledger's errors.
  */
 export async function settleUnanswered(listed: Job, family: Family, deps: SettleDeps): Promise<Settled> {
   const { ledger, clock } = deps;
@@ -84,7 +94,9 @@ export async function settleUnanswered(listed: Job, family: Family, deps: Settle
       ledger.append(job.key, { event: 'unknown', message });
     }
     if (!externalIds || externalId === undefined || !canBeLookedUp(job, family, clock.now())) {
-      return { outcome: 'unknown' };
+      const id = idToConfirm(job, family, clock.now());
+      if (id === undefined) return { outcome: 'unknown' };
+      return await settleByCutReply({ job, id, family: family as TaskFamily }, deps);
     }
     const taskFamily = { ...(family as TaskFamily), externalIds };
     return await settleByExternalId({ job, externalId, family: taskFamily }, deps);
@@ -92,6 +104,8 @@ export async function settleUnanswered(listed: Job, family: Family, deps: Settle
     hold.release();
   }
 }
+
+const OTHER_KEY = 'it was made with another key, and only that one can look for it';
 
 interface Lost {
   readonly job: Job;
@@ -117,7 +131,7 @@ async function settleByExternalId({ job, externalId, family }: Lost, deps: Settl
   // An ID that gw made is this job's alone; the user's own may belong to another account, or to an older task.
   const isOwnId = isOwnExternalId(job);
   if (isOtherKey(job, deps.keyId) && !(found && isOwnId)) {
-    return { outcome: 'open', message: 'it was made with another key, and only that one can look for it' };
+    return { outcome: 'open', message: OTHER_KEY };
   }
   if (!found) {
     // The gateway forgets its records: what it shows no more may have been made.
@@ -136,6 +150,33 @@ async function settleByExternalId({ job, externalId, family }: Lost, deps: Settl
   const { status } = family.readTask(found.record, found.id);
   ledger.append(job.key, { event: 'accepted', id: found.id, status });
   return { outcome: 'adopted', id: found.id };
+}
+
+interface Named {
+  readonly job: Job;
+  readonly id: string;
+  readonly family: TaskFamily;
+}
+
+/** Asks once more for the task that the cut reply named, by the rule of the create. */
+async function settleByCutReply({ job, id, family }: Named, deps: SettleDeps): Promise<Settled> {
+  const { ledger, clock, signal } = deps;
+  const client = await deps.client();
+  let accepted: Accepted | undefined;
+  try {
+    accepted = await confirmId(id, { client, clock, externalId: job.externalId, family, signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof GwError) || error.kind === 'auth') throw error;
+    return { outcome: 'open', message: `the look at task ${id} failed: ${error.message}` };
+  }
+  if (accepted) {
+    ledger.append(job.key, { event: 'accepted', id, status: accepted.status });
+    return { outcome: 'adopted', id };
+  }
+  if (isOtherKey(job, deps.keyId)) return { outcome: 'open', message: OTHER_KEY };
+  ledger.append(job.key, { event: 'absent' });
+  return { outcome: 'unknown', message: `the gateway has no task ${id}, which the cut answer named` };
 }
 
 /** Nothing was found. By the gateway's own clock, where it shows it: this machine's may have been set in between. */

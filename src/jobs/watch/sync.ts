@@ -4,7 +4,13 @@ import type { Family, TaskFamily } from '../../gateway/task.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { explainOtherKey, isOtherKey } from '../create/hold-job.ts';
-import { canBeLookedUp, isUnanswered, type Settled, settleUnanswered } from '../create/settle-unanswered.ts';
+import {
+  canBeLookedUp,
+  idToConfirm,
+  isUnanswered,
+  type Settled,
+  settleUnanswered,
+} from '../create/settle-unanswered.ts';
 import { isOpenImageJob, syncImageJob } from '../image/sync-image-job.ts';
 import { linkExpiresAtMs, recordExpiresAtMs } from '../job-view.ts';
 import { removePart } from '../save/part-file.ts';
@@ -17,7 +23,9 @@ import { asTheyEnd, childSignals, createTurns, SAVES_AT_ONCE, type Turns } from 
 export function isOpen(job: Job, family: Family, nowMs: number): boolean {
   if (family.name === 'image') return isOpenImageJob(job, nowMs);
   if (job.state === 'intent' || job.state === 'sent' || job.state === 'running') return true;
-  if (job.state === 'unknown') return canBeLookedUp(job, family, nowMs);
+  if (job.state === 'unknown') {
+    return canBeLookedUp(job, family, nowMs) || idToConfirm(job, family, nowMs) !== undefined;
+  }
   return (
     job.state === 'succeeded' &&
     job.save.download &&
@@ -151,8 +159,8 @@ function unsettled(job: Job, settled: Exclude<Settled, { readonly outcome: 'adop
   if (settled.outcome === 'open') {
     return { outcome: 'unknown', message: settled.message, isLookedForAgain: true };
   }
-  if (settled.outcome === 'unknown' && job.state === 'sent') {
-    return { outcome: 'unknown', message: CANNOT_BE_FOUND, isLookedForAgain: false };
+  if (settled.outcome === 'unknown' && (job.state === 'sent' || settled.message !== undefined)) {
+    return { outcome: 'unknown', message: settled.message ?? CANNOT_BE_FOUND, isLookedForAgain: false };
   }
   if (settled.outcome !== 'over' || !settled.error) return { outcome: 'quiet' };
   const followed = { status: 'refused', record: undefined, files: [], error: settled.error };

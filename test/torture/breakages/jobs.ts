@@ -102,6 +102,18 @@ export const jobs: readonly Breakage[] = [
     tests: ['http/retry', 'http/resend-matrix'],
   },
   {
+    costs: 'the ID in a cut reply is lost with a kill while the gateway is asked for it',
+    find: "if (externalId === undefined) { ledger.append(key, { event: 'unknown',",
+    replace: "if (externalId !== undefined) { ledger.append(key, { event: 'unknown',",
+    tests: ['commands/create-replies'],
+  },
+  {
+    costs: 'a paid task that a cut reply named is never looked at again',
+    find: 'return canBeLookedUp(job, family, nowMs) || idToConfirm(job, family, nowMs) !== undefined;',
+    replace: 'return canBeLookedUp(job, family, nowMs);',
+    tests: ['commands/create-replies'],
+  },
+  {
     costs: 'what may have left counts as not sent',
     find: "if (error.sent === 'maybe') return 'lost';",
     replace: '',

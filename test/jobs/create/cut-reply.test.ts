@@ -1,0 +1,87 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { alphaFamily } from '../../../src/gateway/alpha/task.ts';
+import { idToConfirm, settleUnanswered } from '../../../src/jobs/create/settle-unanswered.ts';
+import type { Job } from '../../../src/ledger/event.ts';
+import { openLedger } from '../../../src/ledger/open-ledger.ts';
+import { fakeGateway } from '../../helpers/fake-gateway.ts';
+import { testClient } from '../../http/test-client.ts';
+import { intent, tempDir } from '../../ledger/fixtures.ts';
+
+const ID = 'vt-20261120120000-0123456789abcdef0123';
+
+/** A create of family A whose cut reply named a task, and whose process is gone; the gateway answers queries with this. */
+async function scene(status: number, body: unknown) {
+  const gateway = await fakeGateway(() => ({ status, body }));
+  const { client, clock, transport } = testClient(gateway.url);
+  onTestFinished(() => transport.close());
+  onTestFinished(() => gateway.close());
+  const ledger = openLedger({ dir: tempDir(), clock, keepPrompts: true });
+  const hold = ledger.begin(intent({ gateway: gateway.url, keyId: 'own' }));
+  ledger.append(hold.key, { event: 'sent' });
+  ledger.append(hold.key, { event: 'unknown', message: 'cut', unconfirmedId: ID });
+  hold.release();
+  const job = async () => {
+    const [found] = await ledger.find();
+    if (!found) throw new Error('no job');
+    return found;
+  };
+  const { signal } = new AbortController();
+  const settle = async (keyId = 'own') =>
+    settleUnanswered(await job(), alphaFamily, { ledger, clock, signal, keyId, client: async () => client });
+  const isLookedAt = async (ms = clock.now()) => idToConfirm(await job(), alphaFamily, ms) !== undefined;
+  return { gateway, clock, job, settle, isLookedAt };
+}
+
+describe('a task that only a cut reply named', () => {
+  test('confirmed: it is the job from here on', async () => {
+    const { job, settle } = await scene(200, { id: ID, status: 'running' });
+    expect(await settle()).toEqual({ outcome: 'adopted', id: ID });
+    expect(await job()).toMatchObject({ state: 'running', id: ID, status: 'running' });
+  });
+
+  test.each<[string, number, unknown]>([
+    ['the gateway is down', 503, {}],
+    ['the record is that of another task', 200, { id: 'vt-other', status: 'running' }],
+    ['the record cannot be read', 200, []],
+  ])('%s: it stays open', async (_, status, body) => {
+    const { job, settle, isLookedAt } = await scene(status, body);
+    expect(await settle()).toMatchObject({ outcome: 'open', message: expect.stringContaining(ID) });
+    expect(await job()).toMatchObject({ state: 'unknown', id: undefined });
+    expect(await isLookedAt()).toBe(true);
+  });
+
+  test('not found, for as long as it may be young: it is not looked at any more', async () => {
+    const { gateway, job, settle, isLookedAt, clock } = await scene(404, {});
+    const startMs = clock.now();
+    expect(await settle()).toMatchObject({ outcome: 'unknown', message: expect.stringContaining(ID) });
+    expect(clock.now() - startMs).toBeGreaterThan(30_000);
+    const asked = gateway.requests.length;
+    expect(await isLookedAt()).toBe(false);
+    expect(await settle()).toEqual({ outcome: 'unknown' });
+    expect(gateway.requests).toHaveLength(asked);
+    expect((await job()).state).toBe('unknown');
+  });
+
+  test('not found with another key: that says nothing', async () => {
+    const { settle, isLookedAt } = await scene(404, {});
+    expect(await settle('other')).toMatchObject({ outcome: 'open' });
+    expect(await isLookedAt()).toBe(true);
+  });
+
+  test('401 is told as that, and settles nothing', async () => {
+    const { settle, isLookedAt } = await scene(401, {});
+    await expect(settle()).rejects.toMatchObject({ kind: 'auth' });
+    expect(await isLookedAt()).toBe(true);
+  });
+
+  test('it is looked at as long as its record is kept', async () => {
+    const { clock, isLookedAt } = await scene(503, {});
+    const endMs = clock.now() + alphaFamily.recordLifeMs;
+    expect([await isLookedAt(endMs - 1), await isLookedAt(endMs)]).toEqual([true, false]);
+  });
+
+  test('a job of an older gw, which did not keep it, has nothing to look at', () => {
+    const job = { state: 'unknown', createdAtMs: 0 } as Job;
+    expect(idToConfirm(job, alphaFamily, 1)).toBeUndefined();
+  });
+});
