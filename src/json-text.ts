@@ -147,6 +147,33 @@ export function compactJson(text: string): string {
   return out;
 }
 
+/**
+ * JSON text that was cut, without what had not come whole, and its objects and lists closed; empty where nothing came whole.
+ * A text counts once its closing quote is there, a number once something follows it.
+ */
+export function closedJson(text: string): string {
+  const tokens = new JsonTokens(text);
+  const closers: string[] = [];
+  let before: JsonKind | undefined;
+  // The last place where a value ends, and how many objects and lists it stands in: none of them ends without a new place.
+  let end = 0;
+  let depth = 0;
+  while (tokens.next()) {
+    const { kind } = tokens;
+    if (kind === '{') closers.push('}');
+    if (kind === '[') closers.push(']');
+    const isEnd = kind === '}' || kind === ']';
+    if (isEnd) closers.pop();
+    const isValue = kind === 'text' && !tokens.isOpen && (before === ':' || closers.at(-1) === ']');
+    if (isEnd || isValue) {
+      end = tokens.end;
+      depth = closers.length;
+    }
+    before = kind;
+  }
+  return text.slice(0, end) + closers.slice(0, depth).reverse().join('');
+}
+
 const INDENT = '  ';
 
 /**

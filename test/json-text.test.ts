@@ -1,6 +1,14 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compactJson, findJsonFault, indentJson, JsonTokens, membersOf, placeOf } from '../src/json-text.ts';
+import {
+  closedJson,
+  compactJson,
+  findJsonFault,
+  indentJson,
+  JsonTokens,
+  membersOf,
+  placeOf,
+} from '../src/json-text.ts';
 
 /** The tokens of a text that comes in pieces, each whole: what a piece begins is put together with what ends it. */
 function tokensOf(...pieces: readonly string[]): [string, string][] {
@@ -133,6 +141,34 @@ describe('findJsonFault', () => {
         expect(findJsonFault(text) === undefined).toBe(isJson);
       }),
       { numRuns: 1000 },
+    );
+  });
+});
+
+describe('JSON that was cut', () => {
+  it.each([
+    ['', ''],
+    ['{', ''],
+    ['{"a"', ''],
+    ['{"a":"b', ''],
+    ['{"a":"b"', '{"a":"b"}'],
+    ['{"a":"b","c"', '{"a":"b"}'],
+    ['{"a":[{"b":"c\\"', ''],
+    ['{"n":1,"a":["b",{"c":2', '{"n":1,"a":["b"]}'],
+    ['[[],{"a":{"b":"c"}},[', '[[],{"a":{"b":"c"}}]'],
+    ['{"a":1} ', '{"a":1}'],
+  ])('%s', (text, closed) => {
+    expect(closedJson(text)).toBe(closed);
+  });
+
+  it('is JSON again wherever it is cut, and whole where nothing is missing', async () => {
+    await fc.assert(
+      fc.property(fc.object(), fc.nat(), (value, at) => {
+        const text = JSON.stringify(value);
+        const closed = closedJson(text.slice(0, at % (text.length + 1)));
+        if (closed !== '') JSON.parse(closed);
+        expect(closedJson(text)).toBe(text);
+      }),
     );
   });
 });

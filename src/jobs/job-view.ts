@@ -1,7 +1,7 @@
 import type { Family, TaskUsage } from '../gateway/task.ts';
 import { RawJson } from '../io/escape.ts';
 import type { Job } from '../ledger/event.ts';
-import { lacksOutputs, taskOf } from '../ledger/settled.ts';
+import { lacksOutputs, namesOutputs, taskOf } from '../ledger/settled.ts';
 
 /** A job of the ledger as it is listed: what was asked, where it stands, what it cost, and how long it still lives. */
 export interface JobView {
@@ -51,7 +51,7 @@ const iso = (ms: number | undefined): string | null =>
 
 /** When the output links of a finished job die, Unix milliseconds, counted from the server's clock at first sight. */
 export const linkExpiresAtMs = (job: Job, family: Family): number | undefined =>
-  job.state === 'succeeded' && job.serverDateMs !== undefined && taskOf(job, family)?.outputs.length !== 0
+  namesOutputs(job) && job.serverDateMs !== undefined && taskOf(job, family)?.outputs.length !== 0
     ? job.serverDateMs + family.linkLifeMs
     : undefined;
 

@@ -89,8 +89,17 @@ export type LedgerEvent =
       readonly message: string;
       readonly status?: number | undefined;
     }
-  /** No complete reply came: it may exist. The task that a cut reply named is still to be confirmed by the gateway. */
-  | { readonly event: 'unknown'; readonly message: string; readonly unconfirmedId?: string | undefined }
+  /**
+   * No complete reply came: it may exist. The task that a cut reply named is still to be confirmed by the gateway; `record`
+   * is what came of a reply with links to images, as in `final`.
+   */
+  | {
+      readonly event: 'unknown';
+      readonly message: string;
+      readonly unconfirmedId?: string | undefined;
+      readonly record?: unknown;
+      readonly serverDateMs?: number | undefined;
+    }
   /** A look-up after the last time it was sent found nothing; `serverDateMs` is the gateway's clock then. */
   | { readonly event: 'absent'; readonly serverDateMs?: number | undefined }
   /** The gateway's status changed. */

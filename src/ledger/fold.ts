@@ -213,6 +213,9 @@ export function addLine(draft: Draft, line: LedgerLine): void {
       return;
     case 'unknown':
       if (line.unconfirmedId !== undefined) job.unconfirmedId ??= line.unconfirmedId;
+      if (line.record === undefined || isFinished(job.state)) return;
+      job.record = line.record;
+      job.serverDateMs = line.serverDateMs;
       return;
     case 'absent':
       if (line.t >= draft.lastSentMs) job.absentSince ??= { atMs: line.t, serverDateMs: line.serverDateMs };

@@ -63,11 +63,11 @@ export function openLedger(options: LedgerOptions): Ledger {
     if (state === undefined) throw new Error(`${event.event} of ${key}: only its holder may say so`);
     const does = bearing(state, event);
     if (does === 'void') return;
-    write(key, event);
+    write(key, event, isOnlyTrace(state, event));
     if (does === 'moves') holding.set(key, standingOf(event)?.state ?? state);
   };
 
-  const write = (key: string, event: LedgerEvent): void => {
+  const write = (key: string, event: LedgerEvent, mayUseReserve = false): void => {
     const now = clock.now();
     const json = serialize(key, now, event, serializing);
     let file = dir;
@@ -86,7 +86,7 @@ export function openLedger(options: LedgerOptions): Ledger {
       try {
         appendOnce();
       } catch (error) {
-        if (event.event !== 'accepted' || !isFull(error) || !giveUpReserve(dir)) throw error;
+        if (!mayUseReserve || !isFull(error) || !giveUpReserve(dir)) throw error;
         appendOnce();
       }
     } catch (error) {
@@ -257,9 +257,17 @@ function forgetUnfinished(dir: string): void {
   }
 }
 
-// Room on the disk that is kept for the one line that must not be lost: the ID of what was paid for.
+// Room on the disk that is kept for the one line that must not be lost: the ID of what was paid for, or the reply with the
+// links to images, which have no ID.
 
-/** Enough for the longest ID, on file systems that give out space in large pieces too. */
+/** Whether nothing else leads to what was paid for: the ID of a task, or the reply to a job that has none. */
+function isOnlyTrace(state: JobState, event: LedgerEvent): boolean {
+  if (event.event === 'accepted') return true;
+  const holdsReply = event.event === 'final' || (event.event === 'unknown' && event.record !== undefined);
+  return holdsReply && (state === 'sent' || state === 'unknown');
+}
+
+/** Enough for the longest ID and ten links, on file systems that give out space in large pieces too. */
 const RESERVE_BYTES = 1 << 16;
 const fileIn = (dir: string): string => path.join(dir, 'reserve');
 

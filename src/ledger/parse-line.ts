@@ -66,7 +66,7 @@ const shapes: Readonly<Record<LedgerLine['event'], Shape>> = {
   sent: {},
   accepted: { id: text, status: maybe(text) },
   refused: { kind: text, message: text, status: maybe(count) },
-  unknown: { message: text, unconfirmedId: maybe(text) },
+  unknown: { message: text, unconfirmedId: maybe(text), serverDateMs: maybe(moment) },
   absent: { serverDateMs: maybe(moment) },
   status: { status: text },
   final: {

@@ -32,12 +32,16 @@ export function taskOf(job: Job, family: Family | undefined): TaskView | undefin
   }
 }
 
+/** Whether the record of a job names what was made: it succeeded, or its reply was cut behind links to images. */
+export const namesOutputs = ({ state, record }: Job): boolean =>
+  state === 'succeeded' || (state === 'unknown' && record !== undefined);
+
 /**
- * Whether a succeeded job has an output that is not on disk, wanted or not. A task whose record names none, or cannot be
- * read, has one all the same.
+ * Whether a job whose record names what was made has an output that is not on disk, wanted or not. A task whose record
+ * names none, or cannot be read, has one all the same.
  */
 export const lacksOutputs = (job: Job, family: Family): boolean =>
-  job.state === 'succeeded' && lacks(taskOf(job, family), job, family);
+  namesOutputs(job) && lacks(taskOf(job, family), job, family);
 
 function lacks(task: TaskView | undefined, { files }: Job, family: Family): boolean {
   const { outputs = [], hasNoFiles } = task ?? {};

@@ -5,14 +5,15 @@ import { expect, onTestFinished, test } from 'vitest';
 import { World } from '../helpers/gw.ts';
 import { ledgerOf } from './jobs-seed.ts';
 
-// The disk is full exactly when the ID of a paid job is to be written.
+// The disk is full exactly when the ID of a paid job is to be written, or the reply with the links to its images.
 
 const { writeSync } = fs;
 
-/** Fails each write of such a line, as long as `isFull` says so. */
-function fullFor(event: string, isFull: () => boolean): void {
+/** Fails each write of such a line (`a|b`), as long as `isFull` says so. */
+function fullFor(events: string, isFull: () => boolean): void {
   fs.writeSync = ((fd: number, bytes: Buffer, ...rest: [number, number]) => {
-    if (Buffer.from(bytes).includes(`"event":"${event}"`) && isFull()) {
+    const isMeant = new RegExp(`"event":"(${events})"`).test(String(Buffer.from(bytes)));
+    if (isMeant && isFull()) {
       throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'write' });
     }
     return writeSync(fd, bytes, ...rest);
@@ -52,3 +53,22 @@ test.each([
     expect(run.out).toMatch(files === 1 ? /\.mp4\n$/ : /^$/);
   },
 );
+
+const linked = ['image', 'create', 'a fox', '-m', 'legacy-image-3', '--response-format', 'url'];
+
+test('the reserve is given up for the links to images', async () => {
+  const { world, reserve } = await openWorld();
+  fullFor('final', () => fs.existsSync(reserve));
+  const run = await world.gw(linked);
+  expect([run.code, Object.keys(world.files())], run.err).toEqual([0, [expect.stringMatching(/\.png$/)]]);
+  expect(await ledgerOf(world).find()).toMatchObject([{ state: 'succeeded', files: [{}] }]);
+});
+
+test('where there is no room for the links, the image is saved all the same, and the exit code tells', async () => {
+  const { world } = await openWorld();
+  fullFor('final|get', () => true);
+  const run = await world.gw(linked);
+  expect([run.code, Object.keys(world.files())], run.err).toEqual([12, [expect.stringMatching(/\.png$/)]]);
+  expect(run.err).toMatch(/the disk is full.*\n.*what came is saved/);
+  expect(run.err).not.toContain('gw jobs sync');
+});

@@ -33,7 +33,7 @@ function wholePart(world: World): string {
   return file;
 }
 
-async function linkedJob(world: World, download: boolean) {
+async function linkedJob(world: World, download: boolean, isCut = false) {
   const outputs = await startOutputServer((request, response) =>
     serveFile(tinyPng, request, response, { type: 'image/png' }),
   );
@@ -41,13 +41,13 @@ async function linkedJob(world: World, download: boolean) {
   const save = { target: `${world.cwd}/{id}.{ext}`, force: false, download };
   // Outputs on loopback belong to a gateway there; nobody listens on that one any more.
   const { key, ledger } = sentJob(world, { save, gateway: 'http://127.0.0.1:9' });
-  ledger.append(key, {
-    event: 'final',
-    state: 'succeeded',
-    status: 'succeeded',
-    record: { data: [{ url: `${outputs.url}/a` }] },
-    serverDateMs: world.clock.now(),
-  });
+  const links = { record: { data: [{ url: `${outputs.url}/a` }] }, serverDateMs: world.clock.now() };
+  ledger.append(
+    key,
+    isCut
+      ? { event: 'unknown', message: 'the reply was cut', ...links }
+      : { event: 'final', state: 'succeeded', status: 'succeeded', ...links },
+  );
   return { key, outputs };
 }
 
@@ -178,4 +178,18 @@ test('an image that came broken with its reply is missing each time the job is a
   const views = JSON.parse((await world.gw(['jobs', 'list', '--json'], { env })).out);
   expect(views).toMatchObject([{ saved: false }, { saved: false }]);
   expect(await world.gw(['jobs', 'sync'], { env })).toMatchObject({ code: 0, out: '' });
+});
+
+test.each<[string, number, (key: string) => string[]]>([
+  ['gw jobs sync', 0, () => ['jobs', 'sync']],
+  ['gw jobs download, which says that more may have been made', 14, (key) => ['jobs', 'download', key]],
+])('the links of a reply that was cut are followed by %s', async (_, code, argv) => {
+  const world = await openWorld();
+  const { key, outputs } = await linkedJob(world, true, true);
+  const run = await world.gw(argv(key));
+  expect([run.code, images(world)], run.err).toEqual([code, [`${key}.png`]]);
+  const again = await world.gw(['jobs', 'sync']);
+  expect([again.code, outputs.gets.length], again.err).toEqual([0, 1]);
+  const shown = await world.gw(['jobs', 'show', key, '--json']);
+  expect(JSON.parse(shown.out)).toMatchObject({ status: 'unknown', files: [{}] });
 });

@@ -125,6 +125,31 @@ describe('the state of a job', () => {
     expect(stateAfter(sent, unknown)?.message).toBe('no reply');
     expect(stateAfter(sent, unknown, accepted)?.message).toBeUndefined();
   });
+
+  it('keeps the links of a reply that was cut, in any order of the lines, until a whole one is known', () => {
+    const cut: LedgerEvent = { ...unknown, record: { c: 1 }, serverDateMs: 5 };
+    for (const events of [
+      [sent, cut],
+      [sent, cut, unknown],
+      [sent, unknown, cut],
+    ]) {
+      expect(stateAfter(...events)).toMatchObject({ state: 'unknown', record: { c: 1 }, serverDateMs: 5 });
+    }
+    for (const events of [
+      [sent, cut, refused],
+      [sent, refused, cut],
+    ]) {
+      expect(stateAfter(...events)).toMatchObject({ state: 'refused', record: { c: 1 } });
+    }
+    for (const events of [
+      [sent, cut, succeeded],
+      [sent, succeeded, cut],
+    ]) {
+      expect(stateAfter(...events)).toMatchObject({
+        ...{ state: 'succeeded', record: { a: 1 }, serverDateMs: 7 },
+      });
+    }
+  });
 });
 
 describe('outputs', () => {

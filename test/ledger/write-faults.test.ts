@@ -175,6 +175,37 @@ describe('the reserve', () => {
     expect(fs.existsSync(reserveIn(dir))).toBe(true);
   });
 
+  const links = { record: { data: [{ url: 'https://cdn.example/a' }] }, serverDateMs: 0 };
+  it.each<[string, LedgerEvent, string]>([
+    ['of images', { event: 'final', state: 'succeeded', status: 's', ...links }, 'succeeded'],
+    ['of images that was cut', { event: 'unknown', message: 'cut', ...links }, 'unknown'],
+  ])('is given up for the reply %s: they have no ID', async (_, event, state) => {
+    const dir = tempDir();
+    const { disk, writeSync } = fullUntilGone(reserveIn(dir));
+    const ledger = open(dir, { writeSync });
+    const { key } = ledger.begin(intent());
+    ledger.append(key, { event: 'sent' });
+    disk.isFull = true;
+    ledger.append(key, event);
+    expect(fs.existsSync(reserveIn(dir))).toBe(false);
+    expect(await open(dir).find()).toMatchObject([{ key, state, record: links.record }]);
+  });
+
+  it.each<LedgerEvent>([
+    { event: 'final', state: 'succeeded', status: 's', ...links },
+    { event: 'unknown', message: 'no reply' },
+  ])('is not given up for $event where that can be asked for again, or leads nowhere', (event) => {
+    const dir = tempDir();
+    const { disk, writeSync } = fullUntilGone(reserveIn(dir));
+    const ledger = open(dir, { writeSync });
+    const { key } = ledger.begin(intent());
+    ledger.append(key, { event: 'sent' });
+    if (event.event === 'final') ledger.append(key, { event: 'accepted', id: 'task-7' });
+    disk.isFull = true;
+    expect(thrownBy(() => ledger.append(key, event)).message).toContain('the disk is full');
+    expect(fs.existsSync(reserveIn(dir))).toBe(true);
+  });
+
   it.each<[string, LedgerEvent]>([
     ['a job that can still be left alone', { event: 'sent' }],
     ['what is told again', { event: 'get', role: 'video' }],

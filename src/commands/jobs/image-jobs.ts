@@ -6,7 +6,7 @@ import type { SaveFlags } from '../../flags/job-flags.ts';
 import { lostOutputs } from '../../jobs/job-view.ts';
 import { isAsSaved } from '../../jobs/save/save-output.ts';
 import { syncJobs } from '../../jobs/watch/sync.ts';
-import { taskOf } from '../../ledger/settled.ts';
+import { namesOutputs, taskOf } from '../../ledger/settled.ts';
 import { type JobResult, outcomeOf } from '../video/follow-job.ts';
 import type { Followers } from '../video/followers.ts';
 import { ofTask } from '../video/task-ids.ts';
@@ -72,7 +72,7 @@ export async function syncImage(
 /** Whether nothing of an image job was ever saved, and its record still has links: it was written to stdout, or was to be. */
 function hasOnlyLinks({ job, family }: KnownJob): boolean {
   const { outputs } = taskOf(job, family) ?? {};
-  return job.state === 'succeeded' && job.files.length === 0 && outputs !== undefined && outputs.length > 0;
+  return namesOutputs(job) && job.files.length === 0 && outputs !== undefined && outputs.length > 0;
 }
 
 /**

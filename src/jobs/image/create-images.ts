@@ -1,5 +1,5 @@
 import { ensureDirectory } from '../../disk/durable-directory.ts';
-import { GwError, Interrupted } from '../../errors.ts';
+import { ClosedPipe, GwError, Interrupted } from '../../errors.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { GatewayErrorFacts } from '../../gateway/gateway-error.ts';
 import { findLink, isMistyped, readImages, readMissing } from '../../gateway/image/reply.ts';
@@ -86,7 +86,9 @@ export async function createImages(request: ImageRequest, deps: ImageDeps): Prom
         return await answered(answer, head, deps);
       }
       reader.end(false);
-      if (!streams || !reader.hasAll(outputsExpected)) return await brokenOff(error, wasSent, answer, deps);
+      if (!streams || !reader.hasAll(outputsExpected)) {
+        return await brokenOff(error, wasSent, answer, head, deps);
+      }
       deps.warn('the stream broke off after its last image');
       return await answered(answer, head, deps);
     }
@@ -142,11 +144,10 @@ async function answered(
       reader.reading.isOpenEnded && images.length === 0
         ? `the stream ended without ${reader.reading.partials.length > 0 ? 'the finished image' : 'an image'}`
         : `its answer cannot be read: HTTP ${head?.status ?? 200} with ${describeBody(text)}`;
-    return brokenOff(unclear(error, what, answer, head), true, answer, deps);
+    return brokenOff(unclear(error, what, answer, head), true, answer, head, deps);
   }
   const status = hasImages ? 'succeeded' : 'no image';
-  // Until stdout has what is behind a link, a kill must leave it to a sync.
-  if (request.toStdout && linksOf(answer, record).length > 0) planToSave(answer, true, deps);
+  leaveToSync(answer, record, deps);
   let unrecorded: unknown;
   try {
     deps.ledger.append(key, {
@@ -164,10 +165,37 @@ async function answered(
   if (!hasImages) return { ...outcome, files: [], partials: [], error: withoutImage(refusal, record, head) };
   tellOfMissing(record, answer, deps);
   const { files, partials, error: unsaved } = await saveImages(answer, record, deps);
+  const isLeft = hasLinkLeft(answer, record, files, unsaved);
   const interrupted = deps.signal.aborted ? deps.signal.reason : undefined;
-  const wrong = unsaved ?? (error && endedWith(error)) ?? unrecorded ?? interrupted;
+  const failed = unrecorded === undefined ? unsaved : unrecordedAnswer(unrecorded, unsaved, isLeft);
+  const wrong = failed ?? (error && endedWith(error)) ?? interrupted;
   return { ...outcome, files, partials, ...(wrong !== undefined && { error: wrong }) };
 }
+
+/** Until stdout has what is behind a link, a kill must leave it to a sync. */
+function leaveToSync(answer: Answer, record: unknown, deps: ImageDeps): void {
+  if (answer.request.toStdout && linksOf(answer, record).length > 0) planToSave(answer, true, deps);
+}
+
+/** Whether an image is still behind its link; a reader of stdout that has left wants no more of it. */
+const hasLinkLeft = (answer: Answer, record: unknown, files: readonly SavedFile[], error: unknown): boolean =>
+  error !== undefined &&
+  !(error instanceof ClosedPipe) &&
+  linksOf(answer, record).some(({ role }) => !files.some((file) => file.role === role));
+
+/** What is told where the ledger did not take the reply: no later gw knows what is behind its links. */
+function unrecordedAnswer(failure: unknown, unsaved: unknown, isLeft: boolean): unknown {
+  const told = unsaved ?? failure;
+  if (!(told instanceof GwError) || (unsaved !== undefined && !isLeft)) return told;
+  return told.told({
+    hint: isLeft
+      ? ONLY_IN_RECORD
+      : 'what came is saved and needs nothing more; only gw jobs does not know of it',
+  });
+}
+
+const ONLY_IN_RECORD =
+  'gw jobs sync cannot fetch what the ledger has no link to: the links are in the record alone (--json)';
 
 /** A reply that says neither that images were made nor that none were. */
 function unclear(
@@ -217,30 +245,40 @@ function tellOfMissing(record: unknown, { reader, request }: Answer, { warn }: I
 }
 
 /**
- * A request that was refused, or whose reply broke off. Images that came whole before the break were paid for: they are
- * saved and listed, and the outcome stays unknown, because more may have been made than came. Throws the error where
- * nothing came.
+ * A request that was refused, or whose reply broke off. Images that came whole before the break were paid for, and so were
+ * those whose links did: they are saved and listed, and the outcome stays unknown, because more may have been made than
+ * came. Throws the error where nothing came.
  */
 async function brokenOff(
   error: unknown,
   wasSent: boolean,
   answer: Answer,
+  head: ReceivedHead | undefined,
   deps: ImageDeps,
 ): Promise<ImageOutcome> {
-  const { key } = answer;
+  const { key, reader } = answer;
   const event = eventOf(error, wasSent);
+  const isUnknown = event?.event === 'unknown';
+  const came = reader.reading.record;
+  const record = isUnknown && readImages(came).some(({ url }) => url !== undefined) ? came : undefined;
+  const links = record !== undefined && { record, serverDateMs: head?.serverDateMs ?? deps.clock.now() };
+  if (links) leaveToSync(answer, record, deps);
+  let isRecorded = true;
   try {
-    if (event) deps.ledger.append(key, event);
+    if (event) deps.ledger.append(key, { ...event, ...links });
   } catch {
     // What happened to the request says more than that it could not be written down; sync calls the job unknown.
+    isRecorded = false;
   }
-  const { files, partials, error: unsaved } = await saveImages(answer, undefined, deps);
-  const isUnknown = event?.event === 'unknown';
+  const { files, partials, error: unsaved } = await saveImages(answer, record, deps);
+  const isLeft = record !== undefined && hasLinkLeft(answer, record, files, unsaved);
+  const linksHint = isRecorded ? 'gw jobs sync fetches what it had a link to' : ONLY_IN_RECORD;
   const refusal = error instanceof GwError ? ofJob(error, key) : error;
-  const told = isUnknown ? unknownOutcome(error, key, files.length) : refusal;
-  if (files.length === 0 && partials.length === 0) throw told;
+  const told = isUnknown ? unknownOutcome(error, key, files.length, isLeft ? linksHint : undefined) : refusal;
+  if (files.length === 0 && partials.length === 0 && record === undefined) throw told;
   if (unsaved instanceof Error) deps.warn(unsaved.message);
-  return { id: key, status: isUnknown ? 'unknown' : 'refused', record: null, files, partials, error: told };
+  const status = isUnknown ? 'unknown' : 'refused';
+  return { id: key, status, record: record ?? null, files, partials, error: told };
 }
 
 function eventOf(error: unknown, wasSent: boolean): LedgerEvent | undefined {
@@ -254,16 +292,19 @@ function eventOf(error: unknown, wasSent: boolean): LedgerEvent | undefined {
 const messageOf = (error: unknown): string =>
   error instanceof GwError || error instanceof RangeError ? error.message : 'the reply could not be read';
 
-function unknownOutcome(error: unknown, key: string, saved: number): GwError {
+function unknownOutcome(error: unknown, key: string, saved: number, linksHint: string | undefined): GwError {
   const facts = error instanceof GwError ? error.facts : {};
   const kept =
     saved === 0
       ? ''
       : `; ${saved === 1 ? 'the image' : `${saved} images`} that came whole before it is saved`;
+  const goOn = unknownHint(key, 'image', false);
   return new GwError('unknown_outcome', `${messageOf(error)}${kept}`, {
     ...facts,
     taskId: key,
-    hint: `it may have been made and paid for, and was not sent again; ${unknownHint(key, 'image', false)}`,
+    hint: ['it may have been made and paid for, and was not sent again', linksHint, goOn]
+      .filter((part) => part !== undefined)
+      .join('; '),
   });
 }
 
@@ -304,7 +345,9 @@ export interface ImageOutcome {
   readonly id: string;
   /** `succeeded`, `failed` (answered without an image) or `unknown`. */
   readonly status: string;
-  /** The gateway's reply with each Base64 text replaced by an empty one; null where no whole reply came. */
+  /**
+   * The gateway's reply with each Base64 text replaced by an empty one; null where no whole reply came, unless links did.
+   */
   readonly record: unknown;
   /** The saved images, in their order. */
   readonly files: readonly SavedFile[];

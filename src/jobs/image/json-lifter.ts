@@ -1,4 +1,4 @@
-import { JsonTokens } from '../../json-text.ts';
+import { closedJson, JsonTokens } from '../../json-text.ts';
 
 /** Takes one text that is lifted out of a JSON text, in pieces, its escapes undone. */
 export interface LiftedText {
@@ -43,6 +43,11 @@ export class Rest {
   /** The JSON text with an empty text in the place of each lifted one, or a mark where `isMarked` says so. */
   text(isMarked: (index: number) => boolean = () => false): string {
     return this.marked.replace(this.marks, (mark, index: string) => (isMarked(Number(index)) ? mark : ''));
+  }
+
+  /** What came whole of a JSON text that was cut. */
+  closed(): Rest {
+    return new Rest(closedJson(this.marked), this.marks);
   }
 
   /** Which lifted text a mark stands for. */

@@ -2,7 +2,7 @@ import * as path from 'node:path';
 import { faultReason } from '../../disk/disk-fault.ts';
 import { GwError } from '../../errors.ts';
 import { imageRole } from '../../gateway/image/job.ts';
-import type { Job, SavedFile, SavePlan } from '../../ledger/event.ts';
+import type { Job, LedgerEvent, SavedFile, SavePlan } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
 import { type Naming, outputPath } from '../save/output-path.ts';
@@ -53,10 +53,7 @@ export async function publishImage(input: PublishImage): Promise<Published> {
   try {
     journal.saved(file);
   } catch (error) {
-    const message = `${final} is whole, but that could not be recorded: ${faultReason(error)}`;
-    unrecorded = new GwError('download', message, {
-      hint: 'the image needs nothing more; only gw jobs and gw gallery do not know where it is',
-    });
+    unrecorded = unrecordedImage(final, error);
   }
   try {
     forgetPart(part.path, role, journal);
@@ -65,6 +62,12 @@ export async function publishImage(input: PublishImage): Promise<Published> {
   }
   return { file, ...(unrecorded && { unrecorded }) };
 }
+
+/** What is told of a saved image that the ledger does not take, of kind `download`. */
+export const unrecordedImage = (file: string, error: unknown): GwError =>
+  new GwError('download', `${file} is whole, but that could not be recorded: ${faultReason(error)}`, {
+    hint: 'the image needs nothing more; only gw jobs and gw gallery do not know where it is',
+  });
 
 /** Gives a part the first free name in its directory; beside that it keeps its own. Throws GwError `download`. */
 export async function publishPart(
@@ -84,8 +87,8 @@ export async function publishPart(
 }
 
 /**
- * The journal of a job's images. A part that cannot be recorded is warned of once and no more: it came with the reply
- * and comes only once, so it is better saved without a record than lost with one.
+ * The journal of a job's images. A part or a download that cannot be recorded is warned of once and no more: an image
+ * comes once, its link lives for an hour and may be followed at will, so it is better saved without a record than lost.
  */
 export function imageJournal(
   key: string,
@@ -94,19 +97,20 @@ export function imageJournal(
   job?: Pick<Job, 'downloads' | 'parts' | 'files'>,
 ): DownloadJournal {
   let isWarned = false;
+  const note = (event: LedgerEvent) => {
+    try {
+      ledger.append(key, event);
+    } catch (error) {
+      if (!isWarned) warn(`the ledger cannot be written: ${faultReason(error)}; going on without it`);
+      isWarned = true;
+    }
+  };
   return {
     downloadsSoFar: job?.downloads ?? 0,
     parts: job?.parts ?? {},
     files: job?.files ?? [],
-    aboutToGet: (role) => ledger.append(key, { event: 'get', role }),
-    part(role, part) {
-      try {
-        ledger.append(key, { event: 'part', role, ...part });
-      } catch (error) {
-        if (!isWarned) warn(`the ledger cannot be written: ${faultReason(error)}; going on without it`);
-        isWarned = true;
-      }
-    },
+    aboutToGet: (role) => note({ event: 'get', role }),
+    part: (role, part) => note({ event: 'part', role, ...part }),
     saved: (file) => ledger.append(key, { event: 'saved', ...file }),
   };
 }

@@ -18,7 +18,10 @@ export interface ImageReading {
   readonly images: readonly PlacedImage[];
   /** Unfinished ones, in the order in which they came; `index` is the place of the image that they became. */
   readonly partials: readonly PlacedImage[];
-  /** The reply with Base64 left out; undefined where it is not (yet) there, or not readable. */
+  /**
+   * The reply with Base64 left out, of one that was cut what came whole; undefined where it is not (yet) there, or not
+   * readable.
+   */
   readonly record: unknown;
   /** What the gateway says in place of images. */
   readonly refusal: string | undefined;
@@ -112,11 +115,15 @@ export class ImageReader {
     return this.isDone || (this.isLast && this.hasAll(finals) && this.partials.length >= partials * finals);
   }
 
-  /** Whether this many finished images are here, or links to them. */
+  /** Whether this many finished images of a stream are here, or links to them. */
   hasAll(finals: number): boolean {
     const { record, images } = this.reading;
     const whole = images.filter(({ image }) => image.part !== undefined).length;
-    return record !== undefined && whole + readImages(record).filter(({ url }) => url).length >= finals;
+    return (
+      this.events > 0 &&
+      record !== undefined &&
+      whole + readImages(record).filter(({ url }) => url).length >= finals
+    );
   }
 
   get reading(): ImageReading {
@@ -142,9 +149,9 @@ export class ImageReader {
     });
     this.take = (chunk) => lifter.push(chunk);
     this.finish = (endedWell) => {
-      const rest = lifter.end();
+      const rest = endedWell ? lifter.end() : lifter.end().closed();
       const value = jsonIn(rest.text());
-      if (value === undefined || !endedWell) {
+      if (value === undefined) {
         if (endedWell) this.unreadable = rest.text();
         // Whatever it was, what came whole is kept in the order in which it came.
         for (const [index, image] of come.entries()) this.images.push({ index, image });

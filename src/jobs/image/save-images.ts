@@ -5,11 +5,11 @@ import { readImages } from '../../gateway/image/reply.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import type { SavedFile } from '../../ledger/event.ts';
 import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
-import { type SaveInput, saveOutputs, transferOf } from '../save/save-outputs.ts';
+import { type SaveFailure, type SaveInput, saveOutputs, transferOf } from '../save/save-outputs.ts';
 import { sidecarOf } from '../save/sidecar.ts';
 import type { Answer, ImageDeps } from './create-images.ts';
 import type { IncomingImage } from './incoming-image.ts';
-import { imagePath, publishImage, publishPart } from './publish-image.ts';
+import { imagePath, publishImage, publishPart, unrecordedImage } from './publish-image.ts';
 import type { PlacedImage } from './read-images.ts';
 
 export interface SavedImages {
@@ -21,7 +21,7 @@ export interface SavedImages {
 
 /**
  * Brings home what a reply brought: images that came with it get their names, those that came as a URL are downloaded.
- * One that fails does not stop the others. Without a record nothing is downloaded: the reply broke off.
+ * One that fails does not stop the others. Without a record nothing is downloaded: the reply broke off before any link.
  */
 export async function saveImages(answer: Answer, record: unknown, deps: ImageDeps): Promise<SavedImages> {
   const { names, journal, reader, request } = answer;
@@ -101,20 +101,33 @@ export function planToSave(
 const inOrder = (files: readonly SavedFile[]): SavedFile[] =>
   [...files].sort((a, b) => imageIndex(a.role) - imageIndex(b.role));
 
-/** Downloads images that came as URLs, as outputs of any family are. Throws the signal's reason. */
-export function downloadImages(
+/**
+ * Downloads images that came as URLs, as outputs of any family are; one that is saved and that the ledger does not take
+ * is among the files and the failures. Throws the signal's reason.
+ */
+export async function downloadImages(
   outputs: readonly TaskOutput[],
   where: Pick<SaveInput, 'names' | 'journal' | 'plan' | 'sidecar'>,
   deps: Omit<ImageDeps, 'client'>,
 ): ReturnType<typeof saveOutputs> {
-  return saveOutputs({
+  const unrecorded: SaveFailure[] = [];
+  const saved = (file: SavedFile) => {
+    try {
+      where.journal.saved(file);
+    } catch (error) {
+      unrecorded.push({ role: file.role, error: unrecordedImage(file.path, error) });
+    }
+  };
+  const { files, failures } = await saveOutputs({
     outputs,
     ...where,
+    journal: { ...where.journal, saved },
     maxDownloads: imageFamily.maxDownloads,
     // The gateway keeps no record of an image that could be asked for another link.
     refreshLink: async () => undefined,
     ...transferOf(deps, where.names.id),
   });
+  return { files, failures: [...failures, ...unrecorded] };
 }
 
 /**

@@ -1,6 +1,7 @@
 import * as path from 'node:path';
 import { imageFamily, imageIndex } from '../../gateway/image/job.ts';
 import type { Job, SavedFile } from '../../ledger/event.ts';
+import { namesOutputs } from '../../ledger/settled.ts';
 import { namingOf } from '../save/output-path.ts';
 import {
   type DownloadJournal,
@@ -22,7 +23,7 @@ const LINKS_TRIED_MS = 24 * 3_600_000;
 export function isOpenImageJob(job: Job, nowMs: number): boolean {
   if (job.state === 'intent' || job.state === 'sent' || Object.keys(job.parts).length > 0) return true;
   const isYoung = job.serverDateMs !== undefined && nowMs < job.serverDateMs + LINKS_TRIED_MS;
-  return job.state === 'succeeded' && job.save.download && isYoung && unsavedLinks(job).length > 0;
+  return followsLinks(job) && isYoung && unsavedLinks(job).length > 0;
 }
 
 /**
@@ -54,7 +55,7 @@ export async function syncImageJob(
       const message = `gw ended before it had the whole answer; ${sayHowMany(files.length)}`;
       ledger.append(key, { event: 'unknown', message });
       state = 'unknown';
-    } else if (state === 'succeeded' && job.save.download) {
+    } else if (followsLinks(job)) {
       const where = { names: namingOf(job), journal, plan: job.save, sidecar: sidecarFor(job) };
       const links = unsavedLinks(job).filter(({ role }) => !files.some((file) => file.role === role));
       const downloaded = await downloadImages(links, where, deps);
@@ -82,7 +83,7 @@ async function settleParts(job: Job, settling: Settling) {
   const files: SavedFile[] = [];
   const saved = new Set(job.files.map(({ role }) => role));
   let error: unknown;
-  const isFetched = job.state === 'succeeded' && job.save.download && job.downloads > 0;
+  const isFetched = followsLinks(job) && job.downloads > 0;
   const fetched = new Set(isFetched ? unsavedLinks(job).map(({ role }) => role) : []);
   const parts = Object.entries(job.parts).filter(([role]) => !fetched.has(role));
   const kept = new Set<string>();
@@ -128,6 +129,8 @@ const sidecarFor = (job: Job) =>
     { ...job, id: job.key },
     job.record === undefined ? undefined : imageFamily.readTask(job.record, job.key),
   );
+
+const followsLinks = (job: Job): boolean => namesOutputs(job) && job.save.download;
 
 function unsavedLinks(job: Job) {
   const saved = new Set(job.files.map(({ role }) => role));

@@ -3,8 +3,11 @@ import { syncBuiltinESMExports } from 'node:module';
 import * as path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ClosedPipe, type GwError } from '../../../src/errors.ts';
-import { isOpenImageJob } from '../../../src/jobs/image/sync-image-job.ts';
+import { imageFamily } from '../../../src/gateway/image/job.ts';
+import { isOpenImageJob, syncImageJob } from '../../../src/jobs/image/sync-image-job.ts';
+import { jobView } from '../../../src/jobs/job-view.ts';
 import type { Job } from '../../../src/ledger/event.ts';
+import { writeError } from '../../../src/ledger/write-error.ts';
 import {
   close,
   cut,
@@ -358,6 +361,179 @@ describe('faults: the gateway has accepted one request, and nothing was sent aga
     expect(files.map((file) => read(file.path))).toEqual([images[0]]);
     expect(here.listing()).toEqual(['x-1.png']);
     expect(await here.job()).toMatchObject({ state: 'unknown', parts: {}, files });
+  });
+});
+
+describe('links that came whole before the reply was cut are written down, and followed', () => {
+  /** A gateway that cuts its reply of links, and the server behind them, which looks at the ledger before it answers. */
+  const linked = async (bodyOf: (url: string) => string, lacking = 5) => {
+    const seen: Job[] = [];
+    const look: { world?: ReturnType<typeof world> } = {};
+    const outputs = await startOutputServer(async (request, response) => {
+      const job = await look.world?.job();
+      if (job) seen.push(job);
+      serveFile(tinyPng, request, response, { type: 'image/png' });
+    });
+    onTestFinished(() => outputs.close());
+    const body = bodyOf(outputs.url);
+    const length = { 'content-length': String(body.length + lacking), date: 'Fri, 20 Nov 2026 12:00:00 GMT' };
+    const whole = replyBytes(200, body, length);
+    const server = await serve([cut(whole, whole.length, 'close')]);
+    const here = world(server.url);
+    look.world = here;
+    const create = () => here.create({ outputsExpected: 2, ...saveTo(here, 'x-{index}.{ext}') });
+    return { here, create, outputs, seen, server };
+  };
+  const links = (url: string) =>
+    JSON.stringify({ created: 1, data: [{ url: `${url}/a` }, { url: `${url}/b` }] });
+
+  test.each<[string, (url: string) => string, string[]]>([
+    ['behind the whole JSON text', links, ['/a', '/b']],
+    ['one byte before its end', (url) => links(url).slice(0, -1), ['/a', '/b']],
+    ['behind the closing quote of a link', (url) => links(url).slice(0, -3), ['/a', '/b']],
+    ['before the closing quote of a link', (url) => links(url).slice(0, -4), ['/a']],
+    [
+      'in a link, behind an escaped quote',
+      (url) => `{"data":[{"url":"${url}/a"},{"url":"${url}/b\\"`,
+      ['/a'],
+    ],
+    ['in the name of a field', (url) => `{"data":[{"url":"${url}/a"},{"url"`, ['/a']],
+    ['in Base64 beside a link', (url) => `{"data":[{"url":"${url}/a","b64_json":"iVBOR`, ['/a']],
+  ])('%s', async (_, bodyOf, paths) => {
+    const { here, create, outputs, seen, server } = await linked(bodyOf);
+    const { error, files, status, record } = await create();
+    expect(error).toMatchObject({ kind: 'unknown_outcome', exitCode: 14 });
+    expect((error as GwError).message).toContain('that came whole before it is saved');
+    expect([status, files.map((file) => sha256(read(file.path)))]).toEqual([
+      'unknown',
+      paths.map(() => sha256(tinyPng)),
+    ]);
+    expect(here.listing()).toEqual(paths.map((_, at) => `x-${at + 1}.png`));
+    expect(outputs.gets.map((get) => get.path)).toEqual(paths);
+    const data = paths.map((each) => expect.objectContaining({ url: `${outputs.url}${each}` }));
+    expect(seen[0]?.record).toMatchObject({ data: expect.arrayContaining(data) });
+    const serverDateMs = Date.parse('2026-11-20T12:00:00Z');
+    expect(await here.job()).toMatchObject({ state: 'unknown', record, serverDateMs, files, parts: {} });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test('before the first of them came whole, nothing is fetched', async () => {
+    const { here, create, outputs } = await linked((url) => `{"data":[{"url":"${url}/a`);
+    expect((await errorOf<GwError>(create())).kind).toBe('unknown_outcome');
+    expect([outputs.gets, (await here.job()).record]).toEqual([[], undefined]);
+  });
+
+  test('beside Base64 each keeps its place', async () => {
+    const png = fakePng(700);
+    const { here, create } = await linked(
+      (url) => `{"data":[{"url":"${url}/a"},{"b64_json":"${b64(png)}"},{"u`,
+    );
+    const { files } = await create();
+    expect(files.map(({ role, sha256 }) => [role, sha256])).toEqual([
+      ['image', sha256(tinyPng)],
+      ['image-2', sha256(png)],
+    ]);
+    expect(here.listing()).toEqual(['x-1.png', 'x-2.png']);
+  });
+
+  test('one that could not be fetched is told of, and gw jobs sync brings it home while it lives', async () => {
+    const { here, create, outputs } = await linked(links);
+    const { answer } = outputs;
+    outputs.answer = (request, response, number) =>
+      number === 1 ? response.writeHead(404).end() : answer(request, response, number);
+    const { error, files } = await create();
+    expect(files.map(({ role }) => role)).toEqual(['image-2']);
+    expect((error as GwError).facts.hint).toContain('gw jobs sync fetches what it had a link to');
+    const job = await here.job();
+    const nowMs = job.serverDateMs ?? 0;
+    expect([isOpenImageJob(job, nowMs), isOpenImageJob(job, nowMs + 25 * 3_600_000)]).toEqual([true, false]);
+    expect(jobView(job, imageFamily)).toMatchObject({
+      saved: false,
+      link_expires_at: '2026-11-20T13:00:00.000Z',
+    });
+    const synced = await syncImageJob(job, here.deps);
+    expect(synced).toMatchObject({ status: 'unknown', files: [{ role: 'image' }] });
+    expect(here.listing()).toEqual(['x-1.png', 'x-2.png']);
+    expect(isOpenImageJob(await here.job(), nowMs)).toBe(false);
+  });
+
+  test('one that the ledger does not take is followed all the same, and no sync is promised', async () => {
+    const { here, create, outputs } = await linked(links);
+    fillFor(here, ['unknown', 'get', 'part', 'saved']);
+    const { answer } = outputs;
+    outputs.answer = (request, response, number) =>
+      number === 2 ? response.writeHead(404).end() : answer(request, response, number);
+    const { error, files, record } = await create();
+    expect([files.length, record]).toMatchObject([1, { data: [{}, {}] }]);
+    expect(error).toMatchObject({ kind: 'unknown_outcome' });
+    expect((error as GwError).facts.hint).toMatch(/gw jobs sync cannot fetch .* in the record alone/);
+  });
+
+  test('with -o - a kill leaves it to a sync, and stdout gets it', async () => {
+    const { here, seen } = await linked(links);
+    const taken: Uint8Array[] = [];
+    const { intent } = here.request();
+    const outcome = await here.create({
+      intent: { ...intent, save: { ...intent.save, download: false } },
+      toStdout: async (bytes) => void taken.push(Buffer.from(bytes)),
+    });
+    expect(outcome.error).toMatchObject({ kind: 'unknown_outcome' });
+    expect(Buffer.concat(taken)).toEqual(tinyPng);
+    expect(seen[0]).toMatchObject({ state: 'unknown', save: { download: true } });
+    expect((await here.job()).save.download).toBe(false);
+  });
+});
+
+/** A ledger whose disk is full for these lines. */
+function fillFor(here: ReturnType<typeof world>, events: readonly string[]): void {
+  const { ledger } = here.deps;
+  const append = ledger.append.bind(ledger);
+  vi.spyOn(ledger, 'append').mockImplementation((key, event) => {
+    if (events.includes(event.event)) {
+      const full = Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'write' });
+      throw writeError(full, 'journal', event);
+    }
+    append(key, event);
+  });
+}
+
+describe('a ledger whose disk is full when the reply comes', () => {
+  const linked = async (status: number) => {
+    const outputs = await startOutputServer((request, response) => {
+      if (status === 200) serveFile(tinyPng, request, response, { type: 'image/png' });
+      else response.writeHead(status).end();
+    });
+    onTestFinished(() => outputs.close());
+    return world((await serve([json(200, { data: [{ url: `${outputs.url}/a` }] })])).url);
+  };
+
+  test('the image behind a link is saved all the same, and nothing is said that a sync could do', async () => {
+    const here = await linked(200);
+    fillFor(here, ['final', 'get', 'part', 'saved']);
+    const { error, files } = await here.create();
+    expect(files.map((file) => read(file.path))).toEqual([tinyPng]);
+    expect(here.listing()).toEqual(['fox.png']);
+    expect(error).toMatchObject({ kind: 'download' });
+    expect((error as GwError).facts.hint).not.toContain('sync');
+    expect(here.warnings.join()).toMatch(/the ledger cannot be written: .*; going on without it/);
+  });
+
+  test('where nothing but the reply was not taken, the error names that', async () => {
+    const here = await linked(200);
+    fillFor(here, ['final']);
+    const { error, files } = await here.create();
+    expect(files).toHaveLength(1);
+    expect(error).toMatchObject({ kind: 'download', message: expect.stringContaining('the disk is full') });
+    expect((error as GwError).facts.hint).toMatch(/what came is saved/);
+  });
+
+  test('a link that could not be fetched is in the record alone', async () => {
+    const here = await linked(404);
+    fillFor(here, ['final', 'get', 'part', 'saved']);
+    const { error, record } = await here.create();
+    expect(record).toMatchObject({ data: [{ url: expect.stringMatching(/^http/) }] });
+    expect(error).toMatchObject({ kind: 'download' });
+    expect((error as GwError).facts.hint).toMatch(/gw jobs sync cannot fetch .* in the record alone/);
   });
 });
 

@@ -110,9 +110,27 @@ export const ledger: readonly Breakage[] = [
   },
   {
     costs: 'an ID that came is lost on a full disk though the reserve is there',
-    find: "if (event.event !== 'accepted' || !isFull(error) || !giveUpReserve(dir)) throw error;",
+    find: 'if (!mayUseReserve || !isFull(error) || !giveUpReserve(dir)) throw error;',
     replace: 'throw error;',
     tests: ['ledger/write-faults'],
+  },
+  {
+    costs: 'the links to images are lost on a full disk though the reserve is there',
+    find: "return holdsReply && (state === 'sent' || state === 'unknown');",
+    replace: 'return false;',
+    tests: ['ledger/write-faults'],
+  },
+  {
+    costs: 'the links of a cut reply are followed and not written down, and a kill loses what is behind them',
+    find: 'if (event) deps.ledger.append(key, { ...event, ...links });',
+    replace: 'if (event) deps.ledger.append(key, event);',
+    tests: ['jobs/image/create-images'],
+  },
+  {
+    costs: 'a link that was cut is taken for a whole one, and the whole ones beside it may be lost with it',
+    find: "kind === 'text' && !tokens.isOpen && (before",
+    replace: "kind === 'text' && (before",
+    tests: ['json-text', 'jobs/image/create-images'],
   },
   {
     costs: 'a damaged job forgets its family, and is left alone',
