@@ -90,8 +90,8 @@ export type LedgerEvent =
       readonly status?: number | undefined;
     }
   /**
-   * No complete reply came: it may exist. The task that a cut reply named is still to be confirmed by the gateway; `record`
-   * is what came of a reply with links to images, as in `final`.
+   * No complete reply came: it may exist. The task that a cut reply named is still to be confirmed by the gateway; `record` is
+   * what came of a reply with links to images, as in `final`.
    */
   | {
       readonly event: 'unknown';

@@ -260,11 +260,13 @@ function forgetUnfinished(dir: string): void {
 // Room on the disk that is kept for the one line that must not be lost: the ID of what was paid for, or the reply with the
 // links to images, which have no ID.
 
-/** Whether nothing else leads to what was paid for: the ID of a task, or the reply to a job that has none. */
+/** Whether nothing else leads to what was paid for: the ID of a task, confirmed or not, or the reply to a job that has none. */
 function isOnlyTrace(state: JobState, event: LedgerEvent): boolean {
   if (event.event === 'accepted') return true;
-  const holdsReply = event.event === 'final' || (event.event === 'unknown' && event.record !== undefined);
-  return holdsReply && (state === 'sent' || state === 'unknown');
+  const isTrace =
+    event.event === 'final' ||
+    (event.event === 'unknown' && (event.record !== undefined || event.unconfirmedId !== undefined));
+  return isTrace && (state === 'sent' || state === 'unknown');
 }
 
 /** Enough for the longest ID and ten links, on file systems that give out space in large pieces too. */

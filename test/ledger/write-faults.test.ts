@@ -176,10 +176,23 @@ describe('the reserve', () => {
   });
 
   const links = { record: { data: [{ url: 'https://cdn.example/a' }] }, serverDateMs: 0 };
-  it.each<[string, LedgerEvent, string]>([
-    ['of images', { event: 'final', state: 'succeeded', status: 's', ...links }, 'succeeded'],
-    ['of images that was cut', { event: 'unknown', message: 'cut', ...links }, 'unknown'],
-  ])('is given up for the reply %s: they have no ID', async (_, event, state) => {
+  it.each<[string, LedgerEvent, object]>([
+    [
+      'the reply of images, which have no ID',
+      { event: 'final', state: 'succeeded', status: 's', ...links },
+      { state: 'succeeded', record: links.record },
+    ],
+    [
+      'what came of it before it was cut',
+      { event: 'unknown', message: 'cut', ...links },
+      { state: 'unknown', record: links.record },
+    ],
+    [
+      'the ID that a cut reply named',
+      { event: 'unknown', message: 'cut', unconfirmedId: 'task-7' },
+      { state: 'unknown', unconfirmedId: 'task-7' },
+    ],
+  ])('is given up for %s', async (_, event, known) => {
     const dir = tempDir();
     const { disk, writeSync } = fullUntilGone(reserveIn(dir));
     const ledger = open(dir, { writeSync });
@@ -188,7 +201,7 @@ describe('the reserve', () => {
     disk.isFull = true;
     ledger.append(key, event);
     expect(fs.existsSync(reserveIn(dir))).toBe(false);
-    expect(await open(dir).find()).toMatchObject([{ key, state, record: links.record }]);
+    expect(await open(dir).find()).toMatchObject([{ key, ...known }]);
   });
 
   it.each<LedgerEvent>([

@@ -116,7 +116,7 @@ export const ledger: readonly Breakage[] = [
   },
   {
     costs: 'the links to images are lost on a full disk though the reserve is there',
-    find: "return holdsReply && (state === 'sent' || state === 'unknown');",
+    find: "return isTrace && (state === 'sent' || state === 'unknown');",
     replace: 'return false;',
     tests: ['ledger/write-faults'],
   },
