@@ -1,4 +1,5 @@
 import * as fs from 'node:fs';
+import * as net from 'node:net';
 import * as path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/server.ts';
@@ -61,6 +62,31 @@ async function toldIds({ redis }: Studio, rows: number): Promise<void> {
     await pause(20);
   }
   throw new Error('their IDs were never told');
+}
+/** A way to Redis on which the first step that holds a text, and what follows it, waits until it is let through. */
+async function openGate(port: number, text: string) {
+  let reach = () => {};
+  let open = () => {};
+  const reached = new Promise<void>((resolve) => (reach = resolve));
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  const server = net.createServer((client) => {
+    const redis = net.connect(port, '127.0.0.1');
+    for (const socket of [client, redis]) socket.on('error', () => {});
+    let before = Promise.resolve();
+    client.on('data', (bytes) => {
+      if (bytes.includes(text)) {
+        reach();
+        before = opened;
+      }
+      before = before.then(() => void redis.write(bytes));
+    });
+    client.on('close', () => redis.destroy());
+    redis.pipe(client);
+  });
+  onTestFinished(() => void server.close());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port: own } = server.address() as net.AddressInfo;
+  return { url: `redis://127.0.0.1:${own}`, reached, open };
 }
 const stop = async (worker: Running) => {
   worker.child.kill('SIGTERM');
@@ -227,6 +253,41 @@ test('what was not sent yet is taken out, and put back by the next run', async (
   const { code, err } = await studio.batch('run');
   expect(code, err).toBe(0);
   expect(paid(studio)).toHaveLength(4);
+  await stop(worker);
+});
+
+test('rows that are taken out while a run follows them are errors of that run', async () => {
+  const studio = await openStudio({ speed: 20 });
+  write(studio, [image, image]);
+  const env = { GW_REDIS_URL: studio.redis.url };
+  const following = studio.laptop.start(['batch', 'run', 'day.jsonl', '--redis'], { env });
+  await until('both rows are followed', () => following.err().includes('no worker is connected'));
+  expect((await studio.batch('cancel')).out).toBe('2 taken out\n');
+  const { code, out, err } = await following.ended;
+  expect([code, out], err).toEqual([13, '']);
+  expect(err).toContain('error: day.jsonl:2: it was taken out of the queue, and nothing was sent');
+  expect(err).toContain('2 rows: 0 saved, 2 taken out; go on with: gw batch run day.jsonl --redis');
+});
+
+test.each([
+  ['follows them too', ['--detach']],
+  ['tells what came of them', []],
+])('a run that puts rows back behind another one %s', async (_what, words) => {
+  const studio = await openStudio({ fault: 'create:400:x2' });
+  write(studio, [image, image]);
+  const worker = studio.worker('anna');
+  expect((await studio.batch('run')).code).toBe(5);
+  const late = await openGate(studio.redis.port, '"step":"again"');
+  const env = { GW_REDIS_URL: late.url };
+  const second = studio.laptop.start(['batch', 'run', 'day.jsonl', '--redis', '--retry-failed'], { env });
+  await late.reached;
+  expect((await studio.batch('run', '--retry-failed', ...words)).code).toBe(0);
+  late.open();
+  const { code, out, err } = await second.ended;
+  expect(code, err).toBe(0);
+  expect(err).toContain('2 rows: 2 saved\n');
+  expect(paid(studio)).toHaveLength(4);
+  if (words.length > 0) expect(out.match(/^anna:/gm)).toHaveLength(2);
   await stop(worker);
 });
 

@@ -86,16 +86,21 @@ interface RowCounts {
   readonly cancelled?: number;
 }
 
+/** Rows of which no end is known. */
+export const rowsLeft = (rows: number, { saved, failed, unknown, cancelled = 0 }: RowCounts): number =>
+  rows - saved - failed - unknown - cancelled;
+
 /** Says in one line how the rows of a batch stand, and how to go on. */
 export function noteSum(
   { manifest: { named }, name }: RowsInput,
   rows: number,
-  { saved, failed, unknown, cancelled = 0 }: RowCounts,
+  counts: RowCounts,
   /** What is left was not sent, or is not done; `--redis` where it is on a queue. */
   { left: leftIs, redis = '' }: { readonly left: 'sent' | 'done'; readonly redis?: '' | ' --redis' },
   ctx: Context,
 ): void {
-  const left = rows - saved - failed - unknown - cancelled;
+  const { saved, failed, unknown, cancelled = 0 } = counts;
+  const left = rowsLeft(rows, counts);
   const parts = [
     `${saved} saved`,
     ...(failed > 0 ? [`${failed} failed`] : []),

@@ -3,8 +3,9 @@ import { askedDigest, type Row, readRows } from '../../batch/rows.ts';
 import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { type ErrorKind, errorKinds, GwError, Interrupted, usage } from '../../errors.ts';
+import { counted } from '../../io/quantity-text.ts';
 import { isOver, type LogEntry, type RowRecord, type ToldError } from '../../machines/row.ts';
-import { noteSum, runCommand, soundRows } from '../batch/flags.ts';
+import { noteSum, rowsLeft, runCommand, soundRows } from '../batch/flags.ts';
 import { type KnownRow, lastOfRow } from '../batch/known-rows.ts';
 import { familyOf, placesOf } from '../batch/places.ts';
 import { creates } from '../batch/row-command.ts';
@@ -81,7 +82,11 @@ class BatchOnQueue {
       return;
     }
     yield* this.#follow(since);
-    noteSum(input, this.#batch.tally.rows, this.#counts, { left: 'done', redis: ' --redis' }, ctx);
+    const { rows } = this.#batch.tally;
+    const left = rowsLeft(rows, this.#counts);
+    noteSum(input, rows, this.#counts, { left: 'done', redis: ' --redis' }, ctx);
+    // Every row that is not passed over on purpose is told of above; this is for a way that nobody thought of.
+    if (left > 0 && flags.limit === undefined) yield { error: notDone(left, this.#commandLine()) };
   }
 
   /** Puts those of some rows on the queue that are not there; what is over is settled. */
@@ -138,10 +143,10 @@ class BatchOnQueue {
     const round = record.round + 1;
     const put = async (step: 'again' | 'resumed' | 'cleared', changes: object) => {
       if (this.#memory.of(row.key) === undefined) this.#memory.handedOver([row]);
-      if ((await store.step(row.key, step, { host }, { ...changes, round })) !== 'ok') return undefined;
-      this.#open.set(row.key, row);
+      // Where another run was faster, the row is wherever that one has put it.
+      await store.step(row.key, step, { host }, { ...changes, round });
       const [now] = await store.read([row.key]);
-      return now;
+      return this.#found(row, now);
     };
     if (record.state === 'cancelled') return put('again', {});
     const isTask = record.id !== undefined && record.family !== 'image';
@@ -155,15 +160,20 @@ class BatchOnQueue {
       const id = await this.#idInReach(row.key);
       if (id !== undefined) return put('cleared', { id });
     }
-    if (!isOver(record.state)) {
+    return this.#found(row, record);
+  }
+
+  /** A row as the queue has it: followed while it is open, else settled, and then undefined. */
+  #found(row: Row, record: RowRecord | undefined): RowRecord | undefined {
+    if (record && !isOver(record.state)) {
       this.#open.set(row.key, row);
       return record;
     }
-    if (record.state === 'saved' && this.#memory.of(row.key)?.saved) {
+    if (record?.state === 'saved' && this.#memory.of(row.key)?.saved) {
       this.#counts.before += 1;
       this.#counts.saved += 1;
       this.#batch.report.add(this.#resultOf(row, record));
-    } else this.#settle(row, record);
+    } else this.#settle(row, record, record ? undefined : forgotten);
     return undefined;
   }
 
@@ -277,14 +287,11 @@ class BatchOnQueue {
   /** What came of a row is printed and counted; `error` where the queue does not know it. */
   #settle(row: Row, record: RowRecord | undefined, error?: ToldError): void {
     const { ctx, input, report } = this.#batch;
-    const told = error ?? record?.error;
+    const isTakenOut = record?.state === 'cancelled';
+    const told = error ?? (isTakenOut ? takenOut : record?.error);
     const result = { ...this.#resultOf(row, record), error: told ?? null };
     this.#open.delete(row.key);
     report.add(result);
-    if (record?.state === 'cancelled') {
-      this.#counts.cancelled += 1;
-      return;
-    }
     if (record?.state === 'saved') {
       this.#counts.saved += 1;
       this.#memory.saved(row, result);
@@ -293,7 +300,8 @@ class BatchOnQueue {
       this.#settled.push({ value: result });
       return;
     }
-    this.#counts[told?.kind === 'unknown_outcome' ? 'unknown' : 'failed'] += 1;
+    const isUnknown = told?.kind === 'unknown_outcome';
+    this.#counts[isTakenOut ? 'cancelled' : isUnknown ? 'unknown' : 'failed'] += 1;
     this.#settled.push({ value: result, error: errorOf(told, `${input.manifest.named}:${row.line}`) });
   }
 
@@ -341,6 +349,11 @@ const away = (awayMs: number, next: string): GwError =>
     hint: `the workers finish what they run; follow the batch again with: ${next}`,
   });
 
+const notDone = (left: number, next: string): GwError =>
+  new GwError('partial', `${counted(left, 'row')} of the batch ${left === 1 ? 'is' : 'are'} not done`, {
+    hint: `go on with: ${next}`,
+  });
+
 /** Failures of a job that is paid for, and of which the rest can be done. */
 const goesOn: ReadonlySet<string> = new Set([
   'download',
@@ -364,6 +377,12 @@ const unknownHere = unknownError(
   'it is not known what became of its job on this machine',
   'gw jobs sync looks for it',
 );
+const takenOut: ToldError = {
+  kind: 'partial',
+  message: 'it was taken out of the queue, and nothing was sent',
+  hint: 'the next run with --redis puts it back',
+  exit_code: errorKinds.partial.exitCode,
+};
 const changedSince = (row: Row, named: string): GwError =>
   usage(
     `${named}:${row.line}: the row has changed since it was handed over (${row.key})`,
