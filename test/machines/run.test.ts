@@ -291,6 +291,37 @@ test.each([
   await stop(worker);
 });
 
+test.each(['auth', 'usage'])(
+  'a task whose row failed with %s on its way home is gone on with, and not made anew',
+  async (kind) => {
+    const studio = await openStudio({ speed: 20 });
+    write(studio, [alpha]);
+    const first = studio.worker('anna');
+    await studio.batch('run', '--detach');
+    await toldIds(studio, 1);
+    await stop(first);
+    const [row = ''] = await studio.redis.client.keys('*:row:day/r0');
+    const error = JSON.stringify({ kind, message: 'no look was taken', exit_code: 3 });
+    await studio.redis.client.hset(row, { state: 'failed', error });
+    const second = studio.worker('bert');
+    const { code, out, err } = await studio.batch('run', '--retry-failed', '--json');
+    expect(code, err).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({ status: 'succeeded', error: null });
+    expect(paid(studio)).toHaveLength(1);
+    await stop(second);
+  },
+);
+
+test('a row whose output could not be saved is not done, and the printed command goes on with it', async () => {
+  const studio = await openStudio({ fault: 'output:404' });
+  write(studio, [alpha]);
+  const worker = studio.worker('anna');
+  const { code, err } = await studio.batch('run');
+  expect(code, err).toBe(12);
+  expect(err).toContain('1 row: 0 saved, 1 not done; go on with: gw batch run day.jsonl --redis\n');
+  await stop(worker);
+});
+
 test('a file that a worker does not see fails its row there, with the path', async () => {
   const studio = await openStudio();
   make(studio.laptop.cwd, 'fox.png', '-f', 'lavfi', '-i', 'testsrc=size=768x432', '-frames:v', '1');

@@ -48,7 +48,8 @@ class BatchOnQueue {
   readonly #memory: Memory;
   /** Rows that are not over, by their keys. */
   readonly #open = new Map<string, Row>();
-  readonly #counts = { saved: 0, failed: 0, unknown: 0, cancelled: 0, before: 0, handedOver: 0 };
+  /** `open`: ended for this run, and the next one goes on with them. */
+  readonly #counts = { saved: 0, failed: 0, unknown: 0, open: 0, cancelled: 0, before: 0, handedOver: 0 };
   readonly #settled: Outcome<RowResult>[] = [];
 
   constructor(batch: Batch, queue: OpenQueue, memory: Memory) {
@@ -83,7 +84,7 @@ class BatchOnQueue {
     }
     yield* this.#follow(since);
     const { rows } = this.#batch.tally;
-    const left = rowsLeft(rows, this.#counts);
+    const left = rowsLeft(rows, this.#counts) - this.#counts.open;
     noteSum(input, rows, this.#counts, { left: 'done', redis: ' --redis' }, ctx);
     // Every row that is not passed over on purpose is told of above; this is for a way that nobody thought of.
     if (left > 0 && flags.limit === undefined) yield { error: notDone(left, this.#commandLine()) };
@@ -149,9 +150,7 @@ class BatchOnQueue {
       return this.#found(row, now);
     };
     if (record.state === 'cancelled') return put('again', {});
-    const isTask = record.id !== undefined && record.family !== 'image';
-    if (record.state === 'failed' && isTask && goesOn.has(record.error?.kind ?? ''))
-      return put('resumed', {});
+    if (goesOn(record)) return put('resumed', {});
     // Images that were made and not saved are no bad end: another machine would make and pay for them once more.
     const isMade = record.family === 'image' && record.error?.kind === 'download';
     if (record.state === 'failed' && flags.retryFailed && !isMade)
@@ -242,9 +241,9 @@ class BatchOnQueue {
   }
 
   #draw(bars: ReturnType<Context['io']['progress']>): void {
-    const { saved, failed, unknown, cancelled } = this.#counts;
+    const { saved, failed, unknown, open, cancelled } = this.#counts;
     bars.whole({
-      done: saved + failed + unknown + cancelled,
+      done: saved + failed + unknown + open + cancelled,
       failed: failed + unknown,
       total: this.#batch.tally.rows,
     });
@@ -288,7 +287,9 @@ class BatchOnQueue {
   #settle(row: Row, record: RowRecord | undefined, error?: ToldError): void {
     const { ctx, input, report } = this.#batch;
     const isTakenOut = record?.state === 'cancelled';
-    const told = error ?? (isTakenOut ? takenOut : record?.error);
+    // That of an earlier round stays on the row.
+    const last = record?.state === 'saved' ? undefined : record?.error;
+    const told = error ?? (isTakenOut ? takenOut : last);
     const result = { ...this.#resultOf(row, record), error: told ?? null };
     this.#open.delete(row.key);
     report.add(result);
@@ -300,8 +301,10 @@ class BatchOnQueue {
       this.#settled.push({ value: result });
       return;
     }
-    const isUnknown = told?.kind === 'unknown_outcome';
-    this.#counts[isTakenOut ? 'cancelled' : isUnknown ? 'unknown' : 'failed'] += 1;
+    if (isTakenOut) this.#counts.cancelled += 1;
+    else if (told?.kind === 'unknown_outcome') this.#counts.unknown += 1;
+    else if (record && goesOn(record)) this.#counts.open += 1;
+    else this.#counts.failed += 1;
     this.#settled.push({ value: result, error: errorOf(told, `${input.manifest.named}:${row.line}`) });
   }
 
@@ -354,14 +357,12 @@ const notDone = (left: number, next: string): GwError =>
     hint: `go on with: ${next}`,
   });
 
-/** Failures of a job that is paid for, and of which the rest can be done. */
-const goesOn: ReadonlySet<string> = new Set([
-  'download',
-  'wait_timeout',
-  'unavailable',
-  'rate_limited',
-  'internal',
-]);
+/** How the task of a row itself ends badly, or is lost at the gateway. */
+const badEnds: ReadonlySet<string> = new Set<ErrorKind>(['task_failed', 'not_found']);
+
+/** Whether a row failed on its way home, and its task, which is paid for, did not: it is never made anew. */
+const goesOn = ({ state, family, id, error }: RowRecord): boolean =>
+  state === 'failed' && family !== 'image' && id !== undefined && !badEnds.has(error?.kind ?? '');
 
 const unknownError = (message: string, hint: string): ToldError => ({
   kind: 'unknown_outcome',
