@@ -80,7 +80,10 @@ function parseOnce(raw: string, flag: string): string {
   return raw;
 }
 
-export type OnceFlags = FlagValues<typeof onceFlags>;
+export interface OnceFlags extends Omit<FlagValues<typeof onceFlags>, 'again'> {
+  /** A number, which nobody can type: a new one where the last that ended badly was an earlier attempt than this. */
+  readonly again?: boolean | number | undefined;
+}
 export type BudgetFlags = FlagValues<typeof budgetFlags>;
 
 /** Throws `usage` for flags that do not go with each other; `externalId` is the user's own. */

@@ -89,6 +89,8 @@ export interface RowRecord {
   readonly named: string;
   /** A new job is wanted where the last one ended badly. */
   readonly again: boolean;
+  /** Which attempt that is: a job of an earlier one is not what is wanted. An older gw does not write it down. */
+  readonly wanted?: number | undefined;
   readonly family: string;
   readonly pool: string;
   readonly id?: string | undefined;
@@ -104,7 +106,10 @@ export interface RowRecord {
 
 /** What a step changes beside the state. */
 export type Changes = Partial<
-  Pick<RowRecord, 'id' | 'job' | 'status' | 'files' | 'error' | 'again' | 'round' | 'host' | 'sender'>
+  Pick<
+    RowRecord,
+    'id' | 'job' | 'status' | 'files' | 'error' | 'again' | 'wanted' | 'round' | 'host' | 'sender'
+  >
 >;
 
 /** One line of a row's log; `t` is Redis's own time, Unix milliseconds. */
@@ -139,6 +144,7 @@ export function decode(fields: Readonly<Record<string, string>>): RowRecord | un
     rows: Number(fields.rows ?? 1),
     named: named ?? '',
     again: fields.again === 'true',
+    wanted: json('wanted') as number | undefined,
     family: family ?? '',
     pool: pool ?? '',
     id: id || undefined,

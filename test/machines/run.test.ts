@@ -2,7 +2,9 @@ import * as fs from 'node:fs';
 import * as net from 'node:net';
 import * as path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { onceJobKey } from '../../src/ledger/job-key.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
+
 import { KEY, openSandbox, Place, pause, type Running, sha256Of, until } from '../cli/place.ts';
 import { make } from '../media/fixtures.ts';
 import { openRedis, type TestRedis } from './redis.ts';
@@ -288,6 +290,56 @@ test.each([
   expect(err).toContain('2 rows: 2 saved\n');
   expect(paid(studio)).toHaveLength(4);
   if (words.length > 0) expect(out.match(/^anna:/gm)).toHaveLength(2);
+  await stop(worker);
+});
+
+/** A row whose first attempt failed on a machine; a second one was asked for, and a worker was lost while it sent that. */
+async function openSecondAttempt(row: object, failing: number) {
+  const studio = await openStudio({ fault: `task:fail=Moderated:x${failing}` });
+  write(studio, [row]);
+  const anna = studio.worker('anna');
+  expect((await studio.batch('run')).code).toBe(9);
+  await stop(anna);
+  await studio.batch('run', '--detach', '--retry-failed');
+  const [key = ''] = await studio.redis.client.keys('*:row:day/r0');
+  const change = (fields: Record<string, string>) => studio.redis.client.hset(key, fields);
+  await change({ state: 'sending', sender: 'bert' });
+  return { studio, anna: anna.place, change };
+}
+
+test('a task that failed before says nothing of the next attempt that a lost worker was sending', async () => {
+  const { studio, anna } = await openSecondAttempt(alpha, 1);
+  const worker = studio.worker('anna', [], anna);
+  const { code, err } = await studio.batch('run');
+  expect(code, err).toBe(14);
+  expect(err).toContain('worker bert was lost while it sent this row');
+  expect(paid(studio)).toHaveLength(1);
+  await stop(worker);
+});
+
+test('an attempt of unknown outcome is not cleared by the task of the one before', async () => {
+  const { studio, anna, change } = await openSecondAttempt(alpha, 1);
+  await change({ state: 'unknown', error: JSON.stringify({ kind: 'unknown_outcome', message: 'lost' }) });
+  const env = { GW_REDIS_URL: studio.redis.url };
+  fs.copyFileSync(path.join(studio.laptop.cwd, 'day.jsonl'), path.join(anna.cwd, 'day.jsonl'));
+  const { code, err } = await anna.run(['batch', 'run', 'day.jsonl', '--redis'], { env });
+  expect(code, err).toBe(14);
+  expect(err).toContain('error: day.jsonl:1: lost');
+});
+
+test('one new attempt was asked for: where that has failed too, a worker without a ledger makes no third', async () => {
+  const { studio } = await openSecondAttempt(beta, 2);
+  const origin = new URL(studio.sandbox.baseUrl).origin;
+  const sent = ['--external-id', onceJobKey(origin, 'day/r0', 2), '--wait'];
+  const bert = studio.machine();
+  expect((await bert.run(['video', 'beta', 'create', 'a fox', '--duration', '3', ...sent])).code).toBe(9);
+  const worker = studio.worker('carl');
+  const { code, err } = await studio.batch('run');
+  expect(code, err).toBe(9);
+  expect(paid(studio)).toHaveLength(2);
+  // The next one that is asked for is made.
+  expect((await studio.batch('run', '--retry-failed')).code).toBe(0);
+  expect(paid(studio)).toHaveLength(3);
   await stop(worker);
 });
 

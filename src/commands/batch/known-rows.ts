@@ -1,7 +1,7 @@
 import { type Context, gatewayName, originOfGateway } from '../../context.ts';
 import { familyNames, loadFamily } from '../../gateway/families.ts';
 import type { Family } from '../../gateway/task.ts';
-import { lastUnderKey, madeNothing } from '../../jobs/create/once.ts';
+import { attemptOf, lastUnderKey, madeNothing } from '../../jobs/create/once.ts';
 import { lostOutputs, OLD_AGE } from '../../jobs/job-view.ts';
 import type { Job } from '../../ledger/event.ts';
 import { loadSettled } from '../../ledger/settled.ts';
@@ -107,3 +107,9 @@ export async function lastOfRow(key: string, ctx: Context): ReturnType<typeof la
   const ledger = await ctx.ledger();
   return lastUnderKey(origin, key, async (of) => (await ledger.find({ ids: [of] }))[0]);
 }
+
+/** Whether a job is the one that a row on a queue is about, and not an attempt before that. */
+export const isWanted = (
+  job: Job | undefined,
+  { wanted = 1 }: { readonly wanted?: number | undefined },
+): job is Job => job !== undefined && attemptOf(job) >= wanted;

@@ -129,7 +129,8 @@ function refuseChanged(row: Row, { fields, asked, id }: KnownRow, body: Body | u
 
 /** What is said of all rows of a run. */
 export interface RowOptions extends BudgetFlags {
-  readonly again?: boolean;
+  /** As in `OnceFlags`. */
+  readonly again?: boolean | number;
   /** Position of the last row. */
   readonly rows: number;
   /** The manifest, for messages. */

@@ -6,7 +6,7 @@ import { type ErrorKind, errorKinds, GwError, Interrupted, usage } from '../../e
 import { counted } from '../../io/quantity-text.ts';
 import { isOver, type LogEntry, type RowRecord, type ToldError } from '../../machines/row.ts';
 import { noteSum, rowsLeft, runCommand, soundRows } from '../batch/flags.ts';
-import { type KnownRow, lastOfRow } from '../batch/known-rows.ts';
+import { isWanted, type KnownRow, lastOfRow } from '../batch/known-rows.ts';
 import { familyOf, placesOf } from '../batch/places.ts';
 import { creates } from '../batch/row-command.ts';
 import type { Batch, RowResult } from '../batch/run.ts';
@@ -153,10 +153,12 @@ class BatchOnQueue {
     if (goesOn(record)) return put('resumed', {});
     // Images that were made and not saved are no bad end: another machine would make and pay for them once more.
     const isMade = record.family === 'image' && record.error?.kind === 'download';
-    if (record.state === 'failed' && flags.retryFailed && !isMade)
-      return put('again', { again: true, id: '' });
+    if (record.state === 'failed' && flags.retryFailed && !isMade) {
+      const wanted = Math.max(record.job?.attempt ?? 1, record.wanted ?? 1) + 1;
+      return put('again', { again: true, wanted, id: '' });
+    }
     if (record.state === 'unknown') {
-      const id = await this.#idInReach(row.key);
+      const id = await this.#idInReach(record);
       if (id !== undefined) return put('cleared', { id });
     }
     return this.#found(row, record);
@@ -177,15 +179,16 @@ class BatchOnQueue {
   }
 
   /** The task that this machine's ledger knows of a row. */
-  async #idInReach(key: string): Promise<string | undefined> {
-    const { current } = await lastOfRow(key, this.#batch.ctx);
-    return current?.family === 'image' ? undefined : current?.id;
+  async #idInReach(record: RowRecord): Promise<string | undefined> {
+    const { current } = await lastOfRow(record.row.key, this.#batch.ctx);
+    return isWanted(current, record) && current.family !== 'image' ? current.id : undefined;
   }
 
   /** A new row; one that this machine has created before goes on with its task. */
   async #recordOf(row: Row, local: KnownRow | undefined): Promise<RowRecord> {
-    const { flags, tally, input } = this.#batch;
+    const { flags, tally, input, ctx } = this.#batch;
     const family = familyOf(row.command);
+    const wanted = local?.state === 'failed' ? (await lastOfRow(row.key, ctx)).attempt : 1;
     const task = { family, settings: { resolution: row.flags.resolution } };
     const isMade = (local?.state === 'running' || local?.state === 'unsaved') && family !== 'image';
     return {
@@ -194,6 +197,7 @@ class BatchOnQueue {
       round: 0,
       ...{ row, rows: tally.rows, family, named: input.manifest.named },
       again: flags.retryFailed === true,
+      ...(flags.retryFailed && { wanted }),
       pool: placesOf(task, this.#queue.account).pool,
       files: [],
     };

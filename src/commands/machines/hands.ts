@@ -10,7 +10,7 @@ import { planTarget } from '../../jobs/save/output-path.ts';
 import type { Job } from '../../ledger/event.ts';
 import { type CarriedJob, type RowRecord, type ToldError, withoutLinks } from '../../machines/row.ts';
 import { type Brought, type Followed, type Hands, type Made, TakenAway } from '../../machines/work.ts';
-import { lastOfRow } from '../batch/known-rows.ts';
+import { isWanted, lastOfRow } from '../batch/known-rows.ts';
 import { createRow, creates, flagsOf } from '../batch/row-command.ts';
 import { withFamilies } from '../jobs/find-jobs.ts';
 import { endedOutcome, planToSave, taskJob } from '../jobs/task-job.ts';
@@ -50,7 +50,7 @@ export function handsOf(input: HandsInput): Hands {
     flags: { ...(input.out && { out: input.out }), ...row.flags },
   });
 
-  /** The job of the row in this machine's ledger, as it stands. */
+  /** The last job of the row in this machine's ledger, as it stands. */
   const known = ({ row }: RowRecord) => lastOfRow(row.key, ctx);
 
   /** The row's job in this machine's ledger; one that another machine made is taken in with what it carried. */
@@ -58,7 +58,7 @@ export function handsOf(input: HandsInput): Hands {
     const ledger = await ctx.ledger();
     const { key, attempt, current } = await known(record);
     if (current?.id === id) return current;
-    const isLost = current !== undefined && current.id === undefined;
+    const isLost = isWanted(current, record) && current.id === undefined;
     const hold = isLost
       ? await holdWhenFree(current.key, { ledger, clock: ctx.clock, signal: ctx.signal }, () => {})
       : ledger.begin(await carriedIntent(record, attempt), key);
@@ -88,7 +88,11 @@ export function handsOf(input: HandsInput): Hands {
       // Empty: it was made elsewhere, and is no news here.
       bodySha256: '',
       externalId: job?.externalId,
-      once: { key: row.key, attempt: job?.attempt ?? attempt, fields: job?.fields ?? {} },
+      once: {
+        key: row.key,
+        attempt: Math.max(job?.attempt ?? attempt, record.wanted ?? 1),
+        fields: job?.fields ?? {},
+      },
       profile: settings.profile.value,
       keyId: access.keyId,
       gateway: access.name,
@@ -130,7 +134,8 @@ export function handsOf(input: HandsInput): Hands {
     looksUp: ({ family }) => family === 'beta',
     async knows(record) {
       const { current } = await known(record);
-      return current?.id !== undefined || (current?.family === 'image' && current.state === 'succeeded');
+      if (!isWanted(current, record)) return false;
+      return current.id !== undefined || (current.family === 'image' && current.state === 'succeeded');
     },
     async create(record, beforeSend): Promise<Made> {
       // What stands on a queue is believed as little as anything from outside.
@@ -140,7 +145,7 @@ export function handsOf(input: HandsInput): Hands {
         await input.turn();
         await beforeSend();
       });
-      const { rows, again, named } = record;
+      const { rows, again: isAgain, wanted: again = isAgain, named } = record;
       const options = { rows, again, named, wait: false };
       const file = path.join(input.root, '-');
       const own = { ...ctx, gateway: guarded };

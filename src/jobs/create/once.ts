@@ -21,8 +21,8 @@ import { idToConfirm, isUnanswered, type SettleDeps, settleUnanswered } from './
 export interface OnceRequest {
   /** What the user calls it. */
   readonly name: string;
-  /** Make a new one where the last one ended badly. */
-  readonly again: boolean;
+  /** Make a new one where the last one ended badly; a number: where that was an earlier attempt than this one. */
+  readonly again: boolean | number;
   /** Scheme, host and port of the gateway: a key is one per origin. */
   readonly origin: string;
   readonly family: Family;
@@ -84,7 +84,9 @@ export async function makeOnce<T>(
       refuseOther(current, place.once, request);
       const error = badEnd(current, request.family, deps.clock.now());
       const isOver = error !== undefined && error.kind !== 'unknown_outcome';
-      if (!isOver || !request.again) return { found: { job: current, ...(error && { error }) } };
+      const { again } = request;
+      const isWanted = typeof again === 'number' ? attemptOf(current) < again : again;
+      if (!isOver || !isWanted) return { found: { job: current, ...(error && { error }) } };
     }
     const elsewhere = await adopt(request, place, deps);
     if (!elsewhere) return { made: await make(place) };
@@ -112,10 +114,11 @@ async function lockOf({ name, origin }: OnceRequest, deps: OnceDeps): Promise<Lo
 
 /** The last job of a key that counts, and where the next one would be made. */
 async function standing(
-  { name, origin, intent, body, anyCallback }: OnceRequest,
+  { name, again, origin, intent, body, anyCallback }: OnceRequest,
   deps: OnceDeps,
 ): Promise<{ readonly place: OncePlace; readonly current: Job | undefined }> {
-  const { key, attempt, current } = await lastUnderKey(origin, name, (job) => settled(job, intent, deps));
+  const { key, current, ...next } = await lastUnderKey(origin, name, (job) => settled(job, intent, deps));
+  const attempt = Math.max(next.attempt, typeof again === 'number' ? again : 1);
   const externalId = onceJobKey(origin, name, attempt);
   const once = { key: name, attempt, fields: fieldDigests(body, anyCallback) };
   const confirm = async () => {
@@ -125,26 +128,32 @@ async function standing(
   return { place: { key, externalId, once, confirm }, current };
 }
 
-/** The last job under a key that counts, as `jobOf` finds jobs by their keys, and the key and attempt of the next one. */
+/**
+ * The last job under a key that counts, as `jobOf` finds jobs by their keys, and the key and attempt of the next one. Of the
+ * attempts that other machines made, this ledger may lack some: each job says which one it is.
+ */
 export async function lastUnderKey(
   origin: string,
   name: string,
   jobOf: (key: string) => Promise<Job | undefined>,
 ): Promise<{ readonly key: string; readonly attempt: number; readonly current: Job | undefined }> {
   let current: Job | undefined;
-  let attempt = 1;
+  let place = 1;
   for (let retry = 1; ; ) {
-    const key = onceJobKey(origin, name, attempt, retry);
+    const key = onceJobKey(origin, name, place, retry);
     const job = await jobOf(key);
-    if (!job) return { key, attempt, current };
+    if (!job) return { key, attempt: Math.max(place, attemptOf(current) + 1), current };
     if (madeNothing(job)) retry += 1;
     else {
       current = job;
-      attempt += 1;
+      place += 1;
       retry = 1;
     }
   }
 }
+
+/** Which attempt under its key a job is, from 1; 0 where there is none. */
+export const attemptOf = (job: Job | undefined): number => (job === undefined ? 0 : (job.once?.attempt ?? 1));
 
 /** A job as it stands once what a process left open is settled, as far as it can be. */
 async function settled(key: string, intent: OnceRequest['intent'], deps: OnceDeps): Promise<Job | undefined> {

@@ -188,6 +188,18 @@ export const jobs: readonly Breakage[] = [
     tests: ['machines/work'],
   },
   {
+    costs: 'a new attempt that was sent by a lost worker is sent once more, where the failed one before it is known',
+    find: 'job !== undefined && attemptOf(job) >= wanted;',
+    replace: 'job !== undefined;',
+    tests: ['machines/run'],
+  },
+  {
+    costs: 'one new attempt is asked for, and a third is made where the second has failed too',
+    find: "const isWanted = typeof again === 'number' ? attemptOf(current) < again : again;",
+    replace: 'const isWanted = again;',
+    tests: ['machines/run'],
+  },
+  {
     costs: 'a task that runs is made once more by --retry-failed, because a look at it met a wrong API key',
     find: "new Set<ErrorKind>(['task_failed', 'not_found'])",
     replace: "new Set<ErrorKind>(['task_failed', 'not_found', 'auth'])",
