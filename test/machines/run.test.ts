@@ -507,6 +507,56 @@ test('a run that forgets --redis makes no row that was handed over, unless it wa
   await stop(worker);
 });
 
+test('no row is handed over while runs on this machine make them, and one that was killed is none', async () => {
+  const studio = await openStudio({ speed: 1 });
+  write(studio, [alpha, alpha, alpha]);
+  const alone = (rows: number) =>
+    studio.laptop.start(['batch', 'run', 'day.jsonl', '--concurrency', String(rows)]);
+  const runs = [alone(1)];
+  await until('the first run makes a row', () => paid(studio).length === 1);
+  runs.push(alone(2));
+  await until('another makes one beside it', () => paid(studio).length === 2);
+  for (const run of runs) {
+    const { code, err } = await studio.batch('run', '--detach');
+    expect(code, err).toBe(2);
+    expect(err).toContain(
+      'error: day.jsonl: a gw batch run without --redis is making its rows on this machine',
+    );
+    expect(err).toContain('then: gw batch run day.jsonl --redis\n');
+    expect(await studio.redis.client.keys('*:row:*')).toEqual([]);
+    run.child.kill('SIGKILL');
+    await run.ended;
+  }
+  const { code, err } = await studio.batch('run', '--detach');
+  expect(code, err).toBe(0);
+  expect(err).toContain('3 rows handed over');
+  expect(paid(studio)).toHaveLength(2);
+});
+
+test('a run without --redis does not begin while rows are handed over, and another with it does', async () => {
+  const studio = await openStudio();
+  write(studio, [image, image]);
+  const gate = await openGate(studio.redis.port, '"step":"handed_over"');
+  const env = { GW_REDIS_URL: gate.url };
+  const handing = studio.laptop.start(['batch', 'run', 'day.jsonl', '--redis'], { env });
+  await gate.reached;
+  const alone = () => studio.laptop.run(['batch', 'run', 'day.jsonl']);
+  const early = await alone();
+  expect([early.code, early.out], early.err).toEqual([2, '']);
+  expect(early.err).toContain('hint: follow them with: gw batch run day.jsonl --redis\n');
+  expect((await studio.batch('run', '--detach', '--refill')).code).toBe(0);
+  gate.open();
+  await until('it only follows', () => handing.err().includes('no worker is connected'));
+  // What is followed is made elsewhere, and said so.
+  expect((await alone()).code).toBe(14);
+  expect(paid(studio)).toHaveLength(0);
+  const worker = studio.worker('anna');
+  const { code, err } = await handing.ended;
+  expect(code, err).toBe(0);
+  expect(paid(studio)).toHaveLength(2);
+  await stop(worker);
+});
+
 test('flags that do not go with each other, a URL that is none, and a Redis that is not there', async () => {
   const studio = await openStudio();
   write(studio, [alpha]);

@@ -13,6 +13,7 @@ import { refuseUnpriced } from '../before-create.ts';
 import { resultOf as resultOfJob } from '../jobs/task-job.ts';
 import { fileLines, type JobResult, resultIn } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
+import { type Announced, announce } from './beside.ts';
 import { checkRows, Tally } from './check.ts';
 import {
   defaultFlags,
@@ -98,9 +99,12 @@ export const run = defineCommand({
     const input = await openRows(args, typed, ctx);
     const { named } = input.manifest;
     const report = openReport(flags.report, ctx.host.cwd);
+    let announced: Announced | undefined;
     try {
       const machines = flags.redis === undefined ? undefined : await import('../machines/follow.ts');
       await machines?.refuseUnportable(input, ctx);
+      announced = await announce(input.name, machines ? 'hand-over' : 'make', ctx);
+      if (announced.isRefused && !machines) throw isHandedOver(input, ctx);
       const known = await knownRows(input.name, ctx);
       const elsewhere = machines ? new Set<string>() : await rowsElsewhere(input.name, known, ctx);
       const tally = new Tally(known);
@@ -113,12 +117,13 @@ export const run = defineCommand({
       }
       if (tally.rows === 0) throw usage(`${named}: there is no row in it`);
       await refuseUnpriced(tally, flags, ctx);
-      const batch = { input, flags, tally, report, ctx, elsewhere };
+      const batch = { input, flags, tally, report, ctx, elsewhere, announced };
       if (machines) return yield* machines.runOnMachines(batch);
       // Said once, and not for each row.
       await ctx.gateway();
       yield* new BatchRun(batch).outcomes();
     } finally {
+      announced?.release();
       report.write();
       input.close();
     }
@@ -134,6 +139,8 @@ export interface Batch {
   readonly ctx: Context;
   /** Keys of rows that were handed over to other machines: a run of this one alone makes none of them. */
   readonly elsewhere: ReadonlySet<string>;
+  /** What this run says that it does. */
+  readonly announced: Announced;
 }
 
 interface Ended {
@@ -324,6 +331,12 @@ async function withJob(row: Row, outcome: Outcome<JobResult>, ctx: Context): Pro
   const value = resultOfJob(job, job.id ?? job.key);
   return { ...outcome, value: isUnanswered(job) ? { ...value, status: 'unknown' } : value };
 }
+
+const isHandedOver = (input: Batch['input'], ctx: Context): GwError =>
+  usage(
+    `${input.manifest.named}: another gw batch run on this machine is handing its rows over to a queue, and nothing was sent`,
+    `follow them with: ${runCommand(input, ' --redis', ctx)}`,
+  );
 
 const madeElsewhere = (input: Batch['input'], ctx: Context): GwError =>
   new GwError('unknown_outcome', 'it was handed over to other machines, and nothing was sent by this one', {

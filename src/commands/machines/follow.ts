@@ -70,6 +70,8 @@ class BatchOnQueue {
       chunk = [];
     }
     await this.#handOver(chunk);
+    // From here on it only follows, whoever makes rows beside it.
+    this.#batch.announced.release();
     // Rows that an earlier run has saved are not printed, and count for the exit code.
     if (this.#counts.before > 0) yield {};
     yield* this.#settled.splice(0);
@@ -123,8 +125,7 @@ class BatchOnQueue {
       else if (this.#counts.handedOver + fresh.length < (flags.limit ?? Number.POSITIVE_INFINITY))
         fresh.push(row);
     }
-    // Durable here first: a queue that forgets them is then found out.
-    this.#memory.handedOver(fresh);
+    this.#remember(fresh);
     for (const row of fresh) {
       const record = await this.#recordOf(row, tally.known.get(row.key));
       await store.handOver(record, this.#queue.host);
@@ -135,6 +136,17 @@ class BatchOnQueue {
     await engine.add(tickets);
   }
 
+  /**
+   * Writes down that rows are handed over, before they are: a queue that forgets them is then found out. Throws `usage`
+   * where a run on this machine may be making them.
+   */
+  #remember(rows: readonly Row[]): void {
+    if (rows.length === 0) return;
+    const { announced, input } = this.#batch;
+    if (announced.isRefused) throw madeHere(input.manifest.named, this.#commandLine());
+    this.#memory.handedOver(rows);
+  }
+
   /** A row that the queue has: what is over and wanted again is put back; undefined where nothing is left to do. */
   async #takeUp(row: Row, record: RowRecord): Promise<RowRecord | undefined> {
     const { flags, input } = this.#batch;
@@ -143,7 +155,7 @@ class BatchOnQueue {
     if (asked(record.row) !== asked(row)) throw changedSince(row, input.manifest.named);
     const round = record.round + 1;
     const put = async (step: 'again' | 'resumed' | 'cleared', changes: object) => {
-      if (this.#memory.of(row.key) === undefined) this.#memory.handedOver([row]);
+      if (this.#memory.of(row.key) === undefined) this.#remember([row]);
       // Where another run was faster, the row is wherever that one has put it.
       await store.step(row.key, step, { host }, { ...changes, round });
       const [now] = await store.read([row.key]);
@@ -388,6 +400,11 @@ const takenOut: ToldError = {
   hint: 'the next run with --redis puts it back',
   exit_code: errorKinds.partial.exitCode,
 };
+const madeHere = (named: string, next: string): GwError =>
+  usage(
+    `${named}: a gw batch run without --redis is making its rows on this machine, and nothing was handed over`,
+    `wait until it ends, or end it with Ctrl-C; then: ${next}`,
+  );
 const changedSince = (row: Row, named: string): GwError =>
   usage(
     `${named}:${row.line}: the row has changed since it was handed over (${row.key})`,

@@ -188,7 +188,8 @@ export const jobs: readonly Breakage[] = [
     tests: ['machines/work'],
   },
   {
-    costs: 'a new attempt that was sent by a lost worker is sent once more, where the failed one before it is known',
+    costs:
+      'a new attempt that was sent by a lost worker is sent once more, where the failed one before it is known',
     find: 'job !== undefined && attemptOf(job) >= wanted;',
     replace: 'job !== undefined;',
     tests: ['machines/run'],
@@ -197,6 +198,12 @@ export const jobs: readonly Breakage[] = [
     costs: 'one new attempt is asked for, and a third is made where the second has failed too',
     find: "const isWanted = typeof again === 'number' ? attemptOf(current) < again : again;",
     replace: 'const isWanted = again;',
+    tests: ['machines/run'],
+  },
+  {
+    costs: 'rows are handed over while a run on this machine makes them: both are paid for',
+    find: 'if (announced.isRefused) throw madeHere(',
+    replace: 'if (!announced) throw madeHere(',
     tests: ['machines/run'],
   },
   {

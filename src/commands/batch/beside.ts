@@ -1,0 +1,44 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { trustedStateDir } from '../../config/dirs.ts';
+import { type Context, gatewayName, originOfGateway } from '../../context.ts';
+import { ensureDirectory } from '../../disk/durable-directory.ts';
+import { isLocked, type LockFile, tryLock } from '../../disk/lock-file.ts';
+import { digestOf } from '../../machines/row.ts';
+
+// Runs of one batch at one gateway beside each other on this machine. Any number may make its rows, and any number may hand
+// them over to a queue, but never both at once: a row would be made here and elsewhere. Each says by a lock what it does
+// before it looks for the others, so that of two that begin together at least one sees the other; the lock of a run that
+// was killed counts no more.
+
+/** What a run does with rows that nobody has sent. */
+type Doing = 'make' | 'hand-over';
+const others: Readonly<Record<Doing, Doing>> = { make: 'hand-over', 'hand-over': 'make' };
+
+/** A run that has said what it does, until it is done with that. */
+export interface Announced extends LockFile {
+  /** Whether another run was doing what must not be done beside it. */
+  readonly isRefused: boolean;
+}
+
+/** Says what a run does; to be called before it looks at what is known of the rows. */
+export async function announce(name: string, doing: Doing, ctx: Context): Promise<Announced> {
+  const origin = originOfGateway(gatewayName(await ctx.settings()));
+  const dir = path.join(trustedStateDir(ctx.host), 'locks');
+  ensureDirectory(dir);
+  const nameOf = (what: Doing) => `batch-${digestOf(`${origin}\n${name}`)}-${what}-`;
+  const { release } = firstFree((place) => path.join(dir, `${nameOf(doing)}${place}.lock`));
+  const other = nameOf(others[doing]);
+  const isRefused = fs
+    .readdirSync(dir)
+    .some((file) => file.startsWith(other) && file.endsWith('.lock') && isLocked(path.join(dir, file)));
+  return { isRefused, release };
+}
+
+/** The first place that no living process holds: what killed ones left is taken over, and never becomes more. */
+function firstFree(fileOf: (place: number) => string): LockFile {
+  for (let place = 0; ; place += 1) {
+    const lock = tryLock(fileOf(place));
+    if (lock) return lock;
+  }
+}
