@@ -36,8 +36,9 @@ export type Made =
   /** An image: it came with its reply. */
   | Saved
   | { readonly kind: 'unknown'; readonly error: ToldError }
-  | { readonly kind: 'failed'; readonly error: ToldError }
-  /** It is certain that nothing was made, and a try so much later may. */
+  /** `isOfJob`: it is what came of the row's job, and nothing that hindered the way there. */
+  | { readonly kind: 'failed'; readonly error: ToldError; readonly isOfJob: boolean }
+  /** It is certain that this try made nothing, and one so much later may. */
   | { readonly kind: 'nothing_made'; readonly waitMs: number }
   /** The same, and every further row of this worker would meet it too: a bad key, no balance. */
   | { readonly kind: 'stop' };
@@ -116,10 +117,13 @@ async function runTask(row: RowRecord, desk: Desk, hands: Hands): Promise<Put> {
 /** Sends the row's create. Returns its task's ID, or what becomes of the row where there is none. */
 async function createRow(row: RowRecord, desk: Desk, hands: Hands): Promise<Put | { readonly id: string }> {
   let made: Made;
+  // What another worker was sending may exist until this one has looked for it, which it has before it sends.
+  let mayExist = row.state === 'sending';
   try {
     made = await hands.create(row, async () => {
       const result = await desk.step('sending');
       if (result !== 'ok') throw new TakenAway(result);
+      mayExist = false;
     });
   } catch (error) {
     if (!(error instanceof TakenAway)) throw error;
@@ -144,11 +148,15 @@ async function createRow(row: RowRecord, desk: Desk, hands: Hands): Promise<Put 
     case 'unknown':
       return told(row, await desk.step('lost', { error: made.error }), hands);
     case 'failed':
+      if (mayExist && !made.isOfJob) {
+        const error = lostError(row, `, and it could not be looked for: ${made.error.message}`);
+        return told(row, await desk.step('lost', { error }), hands);
+      }
       return told(row, await desk.step('failed', { error: made.error }), hands);
     case 'nothing_made':
     case 'stop':
       // Said before the pause: a worker that dies in it has sent nothing.
-      await desk.step('nothing_made');
+      await desk.step(mayExist ? 'handed_back' : 'nothing_made');
       if (made.kind === 'nothing_made') await hands.pause(made.waitMs);
       return 'back';
   }
@@ -192,9 +200,12 @@ function told(row: RowRecord, result: StepResult, hands: Hands): Put {
   return 'done';
 }
 
-const lostError = ({ sender: host = '?' }: RowRecord): ToldError => ({
+const lostError = (
+  { sender: host = '?' }: RowRecord,
+  more = ', and nobody knows whether it was taken',
+): ToldError => ({
   kind: 'unknown_outcome',
-  message: `worker ${host} was lost while it sent this row, and nobody knows whether it was taken; it is not sent again`,
+  message: `worker ${host} was lost while it sent this row${more}; it is not sent again`,
   hint: `the ledger of ${host} may know it: run gw batch run there, or look with gw jobs sync there`,
   exit_code: 14,
 });

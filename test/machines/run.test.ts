@@ -1,12 +1,13 @@
+import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as net from 'node:net';
 import * as path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { onceJobKey } from '../../src/ledger/job-key.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
-
-import { KEY, openSandbox, Place, pause, type Running, sha256Of, until } from '../cli/place.ts';
-import { make } from '../media/fixtures.ts';
+import { openServer } from '../cli/fake-gateway.ts';
+import { has, KEY, openSandbox, Place, pause, type Running, sha256Of, until } from '../cli/place.ts';
+import { make, pngHead } from '../media/fixtures.ts';
 import { openRedis, type TestRedis } from './redis.ts';
 
 // gw batch run --redis and gw worker as processes, each machine with a home of its own, a real Redis and one gateway.
@@ -460,6 +461,126 @@ test('images that a worker has made and not saved are not made once more by --re
   expect(paid(studio)).toHaveLength(1);
   await stop(second);
 });
+
+test('SIGTERM while an image is on its way: it comes home, and is not made once more', async () => {
+  const studio = await openStudio({ fault: 'create:slow', slowGapMs: 50 });
+  write(studio, [image]);
+  const first = studio.worker('anna');
+  await studio.batch('run', '--detach');
+  await until('it is asked for', () => paid(studio).length === 1);
+  const { code, out } = await stop(first);
+  expect(code).toBe(143);
+  const file = out.trim();
+  expect(path.relative(first.place.cwd, file)).toMatch(/^gw-.*\.png$/);
+  const second = studio.worker('bert');
+  const followed = await studio.batch('run');
+  expect(followed, followed.err).toMatchObject({ code: 0, out: `anna:${file}\n` });
+  expect(paid(studio)).toHaveLength(1);
+  await stop(second);
+});
+
+test('SIGTERM before images are fetched from their links: they are not made once more', async () => {
+  const studio = await openStudio({ fault: 'output:slow', slowGapMs: 60_000 });
+  write(studio, [{ ...image, model: 'legacy-image-2', 'response-format': 'url' }]);
+  const first = studio.worker('anna');
+  await studio.batch('run', '--detach');
+  const fetches = () => studio.sandbox.requests.filter(({ server }) => server === 'output');
+  await until('it is fetched', () => fetches().length > 0);
+  expect((await stop(first)).code).toBe(143);
+  const second = studio.worker('bert');
+  const { code, err } = await studio.batch('run', '--retry-failed');
+  expect(code, err).toBe(12);
+  expect(err).toContain('gw jobs sync on anna');
+  expect(paid(studio)).toHaveLength(1);
+  await stop(second);
+});
+
+test('an image that came whole before its stream broke off with an error is saved, and not made once more', async () => {
+  const studio = await openStudio();
+  write(studio, [{ ...image, n: 2, stream: true }]);
+  const events = [
+    { type: 'image_generation.completed', b64_json: pngHead(256, 256).toString('base64') },
+    { type: 'error', error: { message: 'The answer broke off.' } },
+  ];
+  const gateway = await openServer((_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.end(events.map((each) => `event: ${each.type}\ndata: ${JSON.stringify(each)}\n\n`).join(''));
+  });
+  const env = { GW_BASE_URL: gateway.baseUrl, GW_REDIS_URL: studio.redis.url };
+  const worker = studio.machine().start(['worker', '--redis', '--name', 'anna'], { env });
+  const { code, out, err } = await studio.laptop.run(['batch', 'run', 'day.jsonl', '--redis'], { env });
+  expect(code, err).toBe(0);
+  expect(out).toMatch(/^anna:.*\.png\n$/);
+  expect((await stop(worker)).err).toContain('day/r0: the stream ended with an error after its images');
+  expect(gateway.seen.filter(({ method }) => method === 'POST')).toHaveLength(1);
+});
+
+test.skipIf(!has('prlimit'))(
+  'a task whose ID the disk does not take is on the queue, and another worker goes on with it',
+  async () => {
+    const studio = await openStudio({ fault: 'create:slow', slowGapMs: 50 });
+    write(studio, [alpha]);
+    const first = studio.worker('anna');
+    await studio.batch('run', '--detach');
+    await until('it is asked for', () => paid(studio).length === 1);
+    execFileSync('prlimit', ['--pid', String(first.pid), '--fsize=10']);
+    const { code: ended, err: said } = await first.ended;
+    expect([ended, said]).toEqual([
+      12,
+      expect.stringMatching(/is not in the ledger[\s\S]*error: .*size limit/),
+    ]);
+    await toldIds(studio, 1);
+    const second = studio.worker('bert');
+    const { code, out, err } = await studio.batch('run', '--retry-failed');
+    expect(code, err).toBe(0);
+    expect(out).toMatch(/^bert:/);
+    expect(paid(studio)).toHaveLength(1);
+    await stop(second);
+  },
+);
+
+test('a worker whose key is refused while it waits hands its rows back and ends: they go on elsewhere', async () => {
+  const studio = await openStudio({ fault: 'query:401:x1' });
+  write(studio, [alpha]);
+  const first = studio.worker('anna');
+  await studio.batch('run', '--detach');
+  expect(await first.ended).toMatchObject({ code: 3 });
+  expect((await studio.batch('status')).out).toContain('1 running');
+  const second = studio.worker('bert');
+  const { code, out, err } = await studio.batch('run');
+  expect(code, err).toBe(0);
+  expect(out).toMatch(/^bert:/);
+  expect(paid(studio)).toHaveLength(1);
+  await stop(second);
+});
+
+test.each([
+  ['busy', 'query:503'],
+  ['no key', 'query:401'],
+])(
+  'family B, lost with its worker, whose look-up fails (%s): it is not taken out as not sent',
+  async (_, faults) => {
+    const studio = await openStudio({ fault: 'create:slow', slowGapMs: 60_000, control: true });
+    write(studio, [beta]);
+    const first = studio.worker('anna');
+    await studio.batch('run', '--detach');
+    await until('it is asked for', () => paid(studio).length === 1);
+    first.child.kill('SIGKILL');
+    await first.ended;
+    await fetch(`${studio.sandbox.baseUrl}/_sandbox/faults`, {
+      method: 'PUT',
+      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ faults }),
+    });
+    const second = studio.worker('bert');
+    const log = async () => (await studio.batch('status', '--row', 'r0')).out;
+    await until('it is taken up', () => second.err().includes('r0'), 60_000);
+    expect(await log()).toMatch(/handed_back\s.*bert/);
+    expect((await studio.batch('cancel')).out).toMatch(/^0 taken out, 1 were sent/);
+    await stop(second);
+    expect(paid(studio)).toHaveLength(1);
+  },
+);
 
 test.each([{ set: { seed: 2 } }, { body: { seed: 2 } }])(
   'a row that was handed over and has changed since is refused: %j',

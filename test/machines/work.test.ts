@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { fenceOf, type RowRecord, type Stage } from '../../src/machines/row.ts';
 import { RowStore } from '../../src/machines/store.ts';
-import { type Desk, type Hands, workOn } from '../../src/machines/work.ts';
+import { type Desk, type Hands, type Made, workOn } from '../../src/machines/work.ts';
 import { openRedis, type TestRedis } from './redis.ts';
 
 // The order of a row, with a real Redis: a worker dies, or hangs, behind each of its steps; another goes on; nothing is
@@ -89,6 +89,8 @@ interface WorkerOptions {
   readonly at?: (point: Point) => void | Promise<void>;
   /** What the ledger of this machine knows of rows. */
   readonly ledger?: ReadonlySet<string>;
+  /** What the create comes to in place of a job; where it `sends`, once its request has left. */
+  readonly comesTo?: { readonly made: Made; readonly sends: boolean };
 }
 
 const takings = new Map<string, number>();
@@ -97,7 +99,7 @@ const takings = new Map<string, number>();
 async function work(
   key: string,
   stage: Stage,
-  { host, gateway, at = () => {}, ledger = new Set() }: WorkerOptions,
+  { host, gateway, at = () => {}, ledger = new Set(), comesTo }: WorkerOptions,
 ) {
   const attempt = (takings.get(`${key} ${stage}`) ?? 0) + 1;
   takings.set(`${key} ${stage}`, attempt);
@@ -133,6 +135,8 @@ async function work(
     looksUp: ({ family }) => family === 'beta',
     knows: async ({ row }) => ledger.has(row.key),
     async create({ row, family }, beforeSend) {
+      if (comesTo?.sends) await beforeSend();
+      if (comesTo) return comesTo.made;
       const known = ledger.has(row.key) ? gateway.tasks.get(row.key) : undefined;
       if (known === undefined) await beforeSend();
       const id = known ?? gateway.create(row.key, family === 'beta');
@@ -260,6 +264,68 @@ test.each(['alpha', 'gamma'] as const)(
     expect(gateway.made).toBe(1);
   },
 );
+
+describe('a row that a dead worker was sending, and of which the next one', () => {
+  /** What the row comes to where the next worker's create comes to this. */
+  async function next(family: FamilyName, made: Made, sends = false, isInLedger = false) {
+    const key = await newRow(family);
+    const gateway = new Gateway();
+    const dying = {
+      ...{ host: 'one', gateway },
+      at: (here: Point) => {
+        if (here === 'answered') throw new Dead();
+      },
+    };
+    await expect(work(key, 'task', dying)).rejects.toThrow(Dead);
+    const ledger = new Set(isInLedger ? [key] : []);
+    const { put } = await work(key, 'task', { host: 'two', gateway, ledger, comesTo: { made, sends } });
+    const [record] = await store.read([key]);
+    const isTakenOut = (await store.step(key, 'cancelled', { host: 'laptop' })) === 'ok';
+    return { key, gateway, put, record, isTakenOut };
+  }
+
+  const error = { kind: 'usage', message: 'fox.png: no such file', exit_code: 2 };
+  const busy: Made = { kind: 'nothing_made', waitMs: 0 };
+  const stop: Made = { kind: 'stop' };
+
+  test.each([
+    { what: 'is told to look later', family: 'beta', made: busy },
+    { what: 'is refused the look', family: 'beta', made: stop },
+    { what: 'is told to end before it goes on with the task', family: 'alpha', made: busy },
+  ] as const)('$what: it stays as it is, and is gone on with later', async ({ family, made }) => {
+    const { key, gateway, put, record, isTakenOut } = await next(family, made, false, family === 'alpha');
+    expect({ put, state: record?.state, isTakenOut }).toEqual({
+      put: 'back',
+      state: 'sending',
+      isTakenOut: false,
+    });
+    const after = await goOn(key, { host: 'three', gateway, ledger: new Set([key]) });
+    expect(after).toMatchObject({ state: 'saved', id: gateway.tasks.get(key) });
+    expect(gateway.made).toBe(1);
+  });
+
+  test('cannot look for the task: it may exist', async () => {
+    const { put, record } = await next('beta', { kind: 'failed', error, isOfJob: false });
+    expect(put).toBe('done');
+    expect(record).toMatchObject({ state: 'unknown', error: { kind: 'unknown_outcome', exit_code: 14 } });
+    expect(record?.error?.message).toMatch(/one was lost.*fox\.png: no such file/);
+  });
+
+  test('finds that the task ended badly: it failed', async () => {
+    const failed = { ...error, kind: 'task_failed' };
+    const { record } = await next('beta', { kind: 'failed', error: failed, isOfJob: true });
+    expect(record).toMatchObject({ state: 'failed', error: failed });
+  });
+
+  test.each([
+    { made: busy, state: 'waiting' },
+    { made: stop, state: 'waiting' },
+    { made: { kind: 'failed', error, isOfJob: false } as const, state: 'failed' },
+  ])('finds none, and sends it itself: $made.kind is of its own sending', async ({ made, state }) => {
+    const { record } = await next('beta', made, true);
+    expect(record?.state).toBe(state);
+  });
+});
 
 test('a row is handed over once, and what was taken out is not sent', async () => {
   const key = await newRow('alpha');

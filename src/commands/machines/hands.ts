@@ -140,7 +140,7 @@ export function handsOf(input: HandsInput): Hands {
     async create(record, beforeSend): Promise<Made> {
       // What stands on a queue is believed as little as anything from outside.
       const [fault] = unportable(record.row, creates, (text) => ctx.io.withoutSecrets(text));
-      if (fault !== undefined) return failed(record, usage(fault));
+      if (fault !== undefined) return failed(record, usage(fault), false);
       const guarded = guardedGateway(ctx, async () => {
         await input.turn();
         await beforeSend();
@@ -161,20 +161,24 @@ export function handsOf(input: HandsInput): Hands {
         if (error === undefined || goesOn) {
           return { kind: 'accepted', id: current.id, status: current.status, job: carriedOf(current) };
         }
+      } else if (record.family !== 'image' && current && value && isUnrecorded(value, error, current)) {
+        // A ledger that takes nothing knows no further task either.
+        if (error instanceof GwError) input.onStop(error);
+        return { kind: 'accepted', id: value.id, status: value.status, job: carriedOf(current) };
       }
-      if (error === undefined && value) {
-        input.show(outcome);
-        return { kind: 'saved', files: value.files, status: value.status, id: value.id };
+      if (error === undefined && value) return savedAs(outcome, value);
+      if (record.family === 'image' && [value?.status, current?.state].includes('succeeded')) {
+        return imagesMade(record, outcome, current);
       }
-      return madeOf(record, error, current);
+      return madeOf(record, outcome, current);
     },
     async follow(record, id): Promise<Followed> {
-      const outcome = await follow(record, id, false);
+      const outcome = await follow(record, id, false).catch(orStopped);
       if (outcome.error !== undefined) return endedBadly(record, outcome);
       return { kind: 'ended', status: resultIn(outcome)?.status ?? '' };
     },
     async save(record, id): Promise<Brought> {
-      const outcome = await follow(record, id, true);
+      const outcome = await follow(record, id, true).catch(orStopped);
       if (outcome.error !== undefined) return endedBadly(record, outcome);
       input.show(outcome);
       const { files = [], status = '' } = resultIn(outcome) ?? {};
@@ -188,12 +192,45 @@ export function handsOf(input: HandsInput): Hands {
 
   function endedBadly(record: RowRecord, outcome: Outcome<JobResult>): Followed & Brought {
     const { error } = outcome;
-    if (ctx.signal.aborted || error instanceof Interrupted) return { kind: 'interrupted' };
+    const isInterrupted = ctx.signal.aborted || error instanceof Interrupted;
+    if (isInterrupted || isStopped(error)) return { kind: 'interrupted' };
     return { ...failed(record, error), status: resultIn(outcome)?.status ?? '' };
   }
 
+  function savedAs(outcome: Outcome<JobResult>, { files, status, id }: JobResult) {
+    input.show(outcome);
+    return { kind: 'saved', files, status, id } as const;
+  }
+
+  /** Images that were made are paid for: whatever else went wrong, their row is saved or lacks its download. */
+  async function imagesMade(
+    record: RowRecord,
+    outcome: Outcome<JobResult>,
+    current: Job | undefined,
+  ): Promise<Made> {
+    const { error } = outcome;
+    const value = resultIn(outcome);
+    const [entry] = await withFamilies(current ? [current] : []);
+    const isHome = entry !== undefined && endedOutcome(entry, true) !== undefined;
+    if (value && isHome) {
+      if (error instanceof GwError) ctx.io.warn(`${record.row.key}: ${error.message}`);
+      return savedAs({ value }, value);
+    }
+    if (error instanceof GwError && error.kind === 'download') return failed(record, error);
+    const why = error instanceof Error ? error.message : String(error);
+    const { host = 'its worker' } = record;
+    return failed(
+      record,
+      new GwError('download', `its images were made, and are not all saved: ${why}`, {
+        taskId: value?.id ?? current?.key,
+        hint: `gw jobs sync on ${host} saves what can still be had; they are made nowhere else`,
+      }),
+    );
+  }
+
   /** What came of a create that gave no task and no file. */
-  function madeOf(record: RowRecord, error: unknown, current: Job | undefined): Made {
+  function madeOf(record: RowRecord, outcome: Outcome<JobResult>, current: Job | undefined): Made {
+    const { error } = outcome;
     const isOpen = current !== undefined && (current.state === 'sent' || current.state === 'unknown');
     const isUnknown = error instanceof GwError && error.kind === 'unknown_outcome';
     const isInterrupted = error instanceof Interrupted || ctx.signal.aborted;
@@ -211,16 +248,20 @@ export function handsOf(input: HandsInput): Hands {
       if (error.kind === 'rate_limited' && toldMs !== undefined) input.hold(toldMs);
       return { kind: 'nothing_made', waitMs: toldMs ?? NOTHING_MADE_MS };
     }
-    if (error instanceof GwError && endsAll.has(error.kind)) {
-      input.onStop(error);
-      return { kind: 'stop' };
-    }
-    return failed(record, error);
+    if (isStopped(error)) return { kind: 'stop' };
+    return failed(record, error, resultIn(outcome) !== undefined);
   }
 
-  function failed(record: RowRecord, error: unknown) {
+  /** Whether every further row would meet an error too; then the worker ends. */
+  function isStopped(error: unknown): boolean {
+    const isOver = error instanceof GwError && endsAll.has(error.kind);
+    if (isOver) input.onStop(error);
+    return isOver;
+  }
+
+  function failed(record: RowRecord, error: unknown, isOfJob = true) {
     input.show({ error: underKey(record, error) });
-    return { kind: 'failed', error: tell(error) } as const;
+    return { kind: 'failed', error: tell(error), isOfJob } as const;
   }
 
   function tell(error: unknown): ToldError {
@@ -229,6 +270,16 @@ export function handsOf(input: HandsInput): Hands {
     return Object.fromEntries(Object.entries(safe).filter(([, value]) => value !== undefined)) as ToldError;
   }
 }
+
+/** What ends a worker is told like any other end of a wait; what else is thrown is a fault. */
+function orStopped(error: unknown): Outcome<never> {
+  if (error instanceof GwError && endsAll.has(error.kind)) return { error };
+  throw error;
+}
+
+/** Whether a task was accepted whose ID the ledger could not take: nothing but this outcome knows it. */
+const isUnrecorded = ({ id }: JobResult, error: unknown, { key }: Job): boolean =>
+  id !== key && !(error instanceof GwError && error.kind === 'unknown_outcome');
 
 const underKey = ({ row }: RowRecord, error: unknown): unknown =>
   error instanceof GwError ? error.told({}, `${row.key}: ${error.message}`) : error;

@@ -213,6 +213,20 @@ export const jobs: readonly Breakage[] = [
     tests: ['machines/run'],
   },
   {
+    costs:
+      'a row that a dead worker was sending counts as not sent where the look-up fails: it is taken out, and paid for',
+    find: "let mayExist = row.state === 'sending';",
+    replace: 'let mayExist = false;',
+    tests: ['machines/work'],
+  },
+  {
+    costs:
+      'images that came while their worker was stopped count as not made: another one makes and pays for them again',
+    find: "[value?.status, current?.state].includes('succeeded')",
+    replace: 'false',
+    tests: ['machines/run'],
+  },
+  {
     costs: 'an empty list with another 2xx is taken for proof, and a create is sent a second time',
     find: 'if (found || status === 200) return { found, serverDateMs };',
     replace: 'if (found || status >= 200) return { found, serverDateMs };',
