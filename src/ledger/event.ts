@@ -183,7 +183,9 @@ export interface Job extends Omit<IntentEvent, 'event'> {
   readonly createdAtMs: number;
   readonly sentAtMs: number | undefined;
   /** The first look-up that found nothing: when it was here, and at the gateway where that showed it. */
-  readonly absentSince?: { readonly atMs: number; readonly serverDateMs?: number | undefined } | undefined;
+  readonly absentSince?:
+    | { readonly atMs: number; readonly lastMs: number; readonly serverDateMs?: number | undefined }
+    | undefined;
   readonly acceptedAtMs: number | undefined;
   readonly finishedAtMs: number | undefined;
   readonly record: unknown;

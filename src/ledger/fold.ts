@@ -218,7 +218,11 @@ export function addLine(draft: Draft, line: LedgerLine): void {
       job.serverDateMs = line.serverDateMs;
       return;
     case 'absent':
-      if (line.t >= draft.lastSentMs) job.absentSince ??= { atMs: line.t, serverDateMs: line.serverDateMs };
+      if (line.t < draft.lastSentMs) return;
+      job.absentSince = {
+        ...(job.absentSince ?? { atMs: line.t, serverDateMs: line.serverDateMs }),
+        lastMs: line.t,
+      };
       return;
     case 'status':
       if (!isFinished(job.state)) job.status = line.status;

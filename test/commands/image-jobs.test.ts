@@ -190,6 +190,17 @@ test.each<[string, number, (key: string) => string[]]>([
   expect([run.code, images(world)], run.err).toEqual([code, [`${key}.png`]]);
   const again = await world.gw(['jobs', 'sync']);
   expect([again.code, outputs.gets.length], again.err).toEqual([0, 1]);
+  if (code !== 0) expect(run.err).toContain('its answer was cut, what came whole is saved');
   const shown = await world.gw(['jobs', 'show', key, '--json']);
   expect(JSON.parse(shown.out)).toMatchObject({ status: 'unknown', files: [{}] });
+});
+
+test('a job whose links are still to be fetched is not closed as never created', async () => {
+  const world = await openWorld();
+  const { key } = await linkedJob(world, true, true);
+  const none = () => world.gw(['jobs', 'resolve', key, '--as', 'none']);
+  expect(await none()).toMatchObject({ code: 2, err: expect.stringContaining('first run: gw jobs sync') });
+  await world.gw(['jobs', 'sync']);
+  expect(images(world)).toEqual([`${key}.png`]);
+  expect((await none()).code).toBe(0);
 });

@@ -77,6 +77,12 @@ describe('the ledger may forget', () => {
       expect(days).toEqual([false, false, true]);
     });
 
+    test('not what a sync still looks for, though a clock that was behind has made it old', () => {
+      const named: LedgerEvent = { event: 'unknown', message: 'cut', unconfirmedId: 't-9' };
+      const old = jobOf(novemberMs - YEARS_MS, [{ event: 'sent' }, named]);
+      expect(isSettled(old, family, pruneClocks([old, later(1)], novemberMs))).toBe(false);
+    });
+
     test('not by this machine’s clock alone, which may have been set on', () => {
       expect(isSettledAfter(40, [])).toBe(false);
       expect(isSettledAfter(40, [later(29)])).toBe(false);

@@ -94,7 +94,12 @@ async function settledOutcome({ job: { key }, family }: KnownJob, ctx: Context):
   const [job] = await (await ctx.ledger()).find({ ids: [key] });
   const facts = { taskId: key, hint: `gw jobs show ${key}` };
   if (job?.state !== 'succeeded') {
-    const error = new GwError('unknown_outcome', `image job ${key} was not answered, or not yet`, facts);
+    const saved = job?.files.length === 0 ? 'no image of it is saved' : 'what came whole is saved';
+    const how =
+      job && namesOutputs(job)
+        ? `: its answer was cut, ${saved}, and more may have been made`
+        : ' was not answered, or not yet';
+    const error = new GwError('unknown_outcome', `image job ${key}${how}`, facts);
     return { ...(job && { value: resultOf(job, key) }), error };
   }
   const gone = job.files.find((file) => !fs.existsSync(file.path));

@@ -6,6 +6,7 @@ import { on, parsed } from '../../flags/flag.ts';
 import { parseMoment } from '../../flags/job-flags.ts';
 import type { Family } from '../../gateway/task.ts';
 import { counted } from '../../io/quantity-text.ts';
+import { canBeLookedUp, idToConfirm } from '../../jobs/create/settle-unanswered.ts';
 import { type JobView, jobView, linkExpiresAtMs, recordExpiresAtMs } from '../../jobs/job-view.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -137,6 +138,8 @@ export function isSettled(job: Job, family: Family | undefined, clocks: PruneClo
     case 'lost':
       return true;
     case 'unknown': {
+      // A clock that was behind when it was made is no reason to forget what a sync still looks for.
+      if (canBeLookedUp(job, family, clocks.nowMs) || idToConfirm(job) !== undefined) return false;
       const lifeMs = Math.max(UNKNOWN_LIFE_MS, family.recordLifeMs ?? 0);
       const seenMs = clocks.serverSeenMs(job.gateway) ?? Number.NEGATIVE_INFINITY;
       return Math.min(clocks.nowMs, seenMs) >= (job.sentAtMs ?? job.createdAtMs) + lifeMs;

@@ -5,6 +5,7 @@ import { parsed, withValue } from '../../flags/flag.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { taskIdPattern } from '../../gateway/task-state.ts';
 import { explainOtherKey, holdWhenFree } from '../../jobs/create/hold-job.ts';
+import { isOpenImageJob } from '../../jobs/image/sync-image-job.ts';
 import { type JobView, jobView } from '../../jobs/job-view.ts';
 import { recordLook, type TaskLook } from '../../jobs/watch/look.ts';
 import type { Job } from '../../ledger/event.ts';
@@ -59,7 +60,8 @@ export const resolve = defineCommand<typeof flags, JobView>({
       yield* showJobQueries([{ ...known, job: { ...known.job, id: flags.as } }], ctx);
       return;
     }
-    if (isNone) await whileHeld(key, ctx, async (hold) => closeAsNone(hold, await ctx.ledger()));
+    if (isNone)
+      await whileHeld(key, ctx, async (hold) => closeAsNone(hold, await ctx.ledger(), ctx.clock.now()));
     else await adopt(known, flags.as, ctx);
     const [now = known] = await readJobs({ ids: [key] }, ctx);
     if (now.job.id !== undefined) {
@@ -108,11 +110,12 @@ async function whileHeld(
 
 /**
  * Closes it as never created. The job is held: read again under its claim. Throws `usage` where its outcome is known, or
- * where images of it lie in part files, which a sync brings home.
+ * where images of it lie in part files or behind links, which a sync brings home.
  */
-function closeAsNone({ key, job }: Hold, ledger: Ledger): void {
+function closeAsNone({ key, job }: Hold, ledger: Ledger, nowMs: number): void {
   refuseKnown(job, key);
-  if (job && Object.keys(job.parts).length > 0) {
+  const hasLinks = job?.family === 'image' && job.state === 'unknown' && isOpenImageJob(job, nowMs);
+  if (job && (hasLinks || Object.keys(job.parts).length > 0)) {
     throw usage(`job ${key}: what came of it is still to be saved`, 'first run: gw jobs sync');
   }
   ledger.append(key, {

@@ -172,7 +172,7 @@ export class CreateAttempt {
   isLost = false;
   /** The last look-up found nothing, and it was not sent since; `serverDateMs` is the gateway's clock then. */
   absent: Pick<LookedUp, 'serverDateMs'> | undefined;
-  /** The task that the cut reply named, until the gateway has confirmed or denied it. */
+  /** The task that the cut reply named, until the gateway has confirmed it. */
   unconfirmedId: string | undefined;
   readonly #input: CreateInput;
   /** Steady milliseconds of the first time it was sent. */
@@ -230,9 +230,9 @@ export class CreateAttempt {
     }
     try {
       const accepted = await confirmId(id, this.#input);
-      this.unconfirmedId = undefined;
-      // What has an external ID is absent only once it is not found by that.
-      if (!accepted && externalId === undefined) this.absent = { serverDateMs: undefined };
+      // What has an external ID is absent only once it is not found by that; else a sync asks for the task once more.
+      if (accepted || externalId !== undefined) this.unconfirmedId = undefined;
+      else this.absent = { serverDateMs: undefined };
       return accepted;
     } catch {
       return undefined;

@@ -82,7 +82,7 @@ export async function makeOnce<T>(
     const { place, current } = await standing(request, deps);
     if (current) {
       refuseOther(current, place.once, request);
-      const error = badEnd(current, request.family, deps.clock.now());
+      const error = badEnd(current, request.family);
       const isOver = error !== undefined && error.kind !== 'unknown_outcome';
       const { again } = request;
       const isWanted = typeof again === 'number' ? attemptOf(current) < again : again;
@@ -180,7 +180,7 @@ export const madeNothing = ({ state, refusal }: Job): boolean =>
   state === 'not_sent' || (state === 'refused' && !keptRefusals.has(refusal?.kind ?? ''));
 
 /** What went wrong with a job that is over, or may be; undefined for one to go on with. */
-function badEnd(job: Job, family: Family, nowMs: number): GwError | undefined {
+function badEnd(job: Job, family: Family): GwError | undefined {
   const { key, message = '', refusal, state } = job;
   const id = job.id ?? key;
   switch (state) {
@@ -212,7 +212,7 @@ function badEnd(job: Job, family: Family, nowMs: number): GwError | undefined {
         `it is not known what became of job ${key}${message && `: ${message}`}`,
         {
           taskId: key,
-          hint: `nothing was sent now; ${unknownHint(key, job.family, job.family === 'beta', idToConfirm(job, family, nowMs))}`,
+          hint: `nothing was sent now; ${unknownHint(key, job.family, job.family === 'beta', idToConfirm(job))}`,
         },
       );
     default:

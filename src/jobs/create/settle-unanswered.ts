@@ -41,12 +41,9 @@ export const canBeLookedUp = (
   return !absentSince || nowMs < Math.max(createdAtMs, absentSince.atMs) + externalIds.provesForMs;
 };
 
-/** The task that a cut reply named and that is still to be confirmed; undefined once its record is gone by the clock. */
-export const idToConfirm = (job: Job, family: Family, nowMs: number): string | undefined => {
-  const lifeMs = family.recordLifeMs ?? family.linkLifeMs;
-  const isOpen = job.absentSince === undefined && nowMs < (job.sentAtMs ?? job.createdAtMs) + lifeMs;
-  return isOpen ? job.unconfirmedId : undefined;
-};
+/** The task that a cut reply named and that is still to be confirmed; undefined once the gateway has denied it for an hour. */
+export const idToConfirm = ({ absentSince, unconfirmedId }: Job): string | undefined =>
+  absentSince && absentSince.lastMs - absentSince.atMs >= PROOF_MS ? undefined : unconfirmedId;
 
 const externalIdsOf = (family: Family): TaskFamily['externalIds'] =>
   'externalIds' in family ? (family as TaskFamily).externalIds : undefined;
@@ -94,7 +91,7 @@ export async function settleUnanswered(listed: Job, family: Family, deps: Settle
       ledger.append(job.key, { event: 'unknown', message });
     }
     if (!externalIds || externalId === undefined || !canBeLookedUp(job, family, clock.now())) {
-      const id = idToConfirm(job, family, clock.now());
+      const id = idToConfirm(job);
       if (id === undefined) return { outcome: 'unknown' };
       return await settleByCutReply({ job, id, family: family as TaskFamily }, deps);
     }
@@ -116,6 +113,10 @@ interface Lost {
 async function settleByExternalId({ job, externalId, family }: Lost, deps: SettleDeps): Promise<Settled> {
   const { ledger, clock, signal } = deps;
   const { externalIds } = family;
+  // The gateway forgets its records: what it shows no more may have been made.
+  const isKept = clock.now() < job.createdAtMs + externalIds.provesForMs;
+  const isOther = isOtherKey(job, deps.keyId);
+  if (isOther && !isKept) return { outcome: 'unknown' };
   const answer = await lookUpPatiently({
     client: await deps.client(),
     externalIds,
@@ -130,14 +131,8 @@ async function settleByExternalId({ job, externalId, family }: Lost, deps: Settl
   const { found, serverDateMs } = answer;
   // An ID that gw made is this job's alone; the user's own may belong to another account, or to an older task.
   const isOwnId = isOwnExternalId(job);
-  if (isOtherKey(job, deps.keyId) && !(found && isOwnId)) {
-    return { outcome: 'open', message: OTHER_KEY };
-  }
-  if (!found) {
-    // The gateway forgets its records: what it shows no more may have been made.
-    const isProof = clock.now() < job.createdAtMs + externalIds.provesForMs;
-    return settleAbsent({ job, serverDateMs, isProof }, deps);
-  }
+  if (isOther && !(found && isOwnId)) return { outcome: 'open', message: OTHER_KEY };
+  if (!found) return settleAbsent({ job, serverDateMs, isProof: isKept }, deps);
   const claimed = {
     ...{ found, externalId, family, externalIds, key: job.key, once: job.once, gateway: job.gateway },
     serverNowMs: serverDateMs ?? clock.now(),
@@ -161,6 +156,9 @@ interface Named {
 /** Asks once more for the task that the cut reply named, by the rule of the create. */
 async function settleByCutReply({ job, id, family }: Named, deps: SettleDeps): Promise<Settled> {
   const { ledger, clock, signal } = deps;
+  const isOther = isOtherKey(job, deps.keyId);
+  const lifeMs = family.recordLifeMs ?? family.linkLifeMs;
+  if (isOther && clock.now() >= job.createdAtMs + lifeMs) return { outcome: 'unknown' };
   const client = await deps.client();
   let accepted: Accepted | undefined;
   try {
@@ -174,9 +172,12 @@ async function settleByCutReply({ job, id, family }: Named, deps: SettleDeps): P
     ledger.append(job.key, { event: 'accepted', id, status: accepted.status });
     return { outcome: 'adopted', id };
   }
-  if (isOtherKey(job, deps.keyId)) return { outcome: 'open', message: OTHER_KEY };
-  ledger.append(job.key, { event: 'absent' });
-  return { outcome: 'unknown', message: `the gateway has no task ${id}, which the cut answer named` };
+  if (isOther) return { outcome: 'open', message: OTHER_KEY };
+  const { absentSince } = job;
+  const isDenied = absentSince !== undefined && clock.now() - absentSince.atMs >= PROOF_MS;
+  if (!absentSince || isDenied) ledger.append(job.key, { event: 'absent' });
+  const message = `the gateway has no task ${id}, which the cut answer named`;
+  return isDenied ? { outcome: 'unknown', message } : { outcome: 'open', message: `${message}, so far` };
 }
 
 /** Nothing was found. By the gateway's own clock, where it shows it: this machine's may have been set in between. */

@@ -24,7 +24,7 @@ export function isOpen(job: Job, family: Family, nowMs: number): boolean {
   if (family.name === 'image') return isOpenImageJob(job, nowMs);
   if (job.state === 'intent' || job.state === 'sent' || job.state === 'running') return true;
   if (job.state === 'unknown') {
-    return canBeLookedUp(job, family, nowMs) || idToConfirm(job, family, nowMs) !== undefined;
+    return canBeLookedUp(job, family, nowMs) || idToConfirm(job) !== undefined;
   }
   return (
     job.state === 'succeeded' &&

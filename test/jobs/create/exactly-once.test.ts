@@ -565,6 +565,9 @@ describe('what a dead process left, settled by jobs sync', () => {
     await clock.sleep(7_200_000);
     expect(await settle({ keyId: 'bbbbbbbbbbbb' })).toMatchObject({ outcome: 'open' });
     expect((await onlyJob()).state).toBe('unknown');
+    await clock.sleep(31 * 24 * 3_600_000);
+    // Nor is it told of without end.
+    expect(await settle({ keyId: 'bbbbbbbbbbbb' })).toEqual({ outcome: 'unknown' });
   });
 
   test('a look-up that fails leaves it open, and says why', async () => {
