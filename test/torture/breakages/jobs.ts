@@ -109,9 +109,15 @@ export const jobs: readonly Breakage[] = [
   },
   {
     costs: 'a paid task that a cut reply named is never looked at again',
-    find: 'return canBeLookedUp(job, family, nowMs) || idToConfirm(job, family, nowMs) !== undefined;',
+    find: 'return canBeLookedUp(job, family, nowMs) || idToConfirm(job) !== undefined;',
     replace: 'return canBeLookedUp(job, family, nowMs);',
     tests: ['commands/create-replies'],
+  },
+  {
+    costs: 'one early 404 gives up a paid task that a cut reply named',
+    find: 'absentSince && absentSince.lastMs - absentSince.atMs >= PROOF_MS ? undefined : unconfirmedId;',
+    replace: 'absentSince ? undefined : unconfirmedId;',
+    tests: ['jobs/create/cut-reply'],
   },
   {
     costs: 'what may have left counts as not sent',

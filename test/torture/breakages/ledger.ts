@@ -61,8 +61,8 @@ export const ledger: readonly Breakage[] = [
   },
   {
     costs: 'resolve closes a job whose task was found meanwhile',
-    find: 'refuseKnown(job, key); if (job && Object.keys(job.parts).length > 0) {',
-    replace: 'if (job && Object.keys(job.parts).length > 0) {',
+    find: 'refuseKnown(job, key); const hasLinks =',
+    replace: 'const hasLinks =',
     tests: ['commands/jobs-resolve'],
   },
   {
