@@ -81,7 +81,7 @@ function parseOnce(raw: string, flag: string): string {
 }
 
 export interface OnceFlags extends Omit<FlagValues<typeof onceFlags>, 'again'> {
-  /** A number, which nobody can type: a new one where the last that ended badly was an earlier attempt than this. */
+  /** A number, which nobody can type: a new one where the last is an earlier attempt than this. */
   readonly again?: boolean | number | undefined;
 }
 export type BudgetFlags = FlagValues<typeof budgetFlags>;

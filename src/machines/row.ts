@@ -45,13 +45,14 @@ export const steps = {
   ended: { by: 'own', from: ['running'], to: 'ended' },
   saved: { by: 'own', from: openStates, to: 'saved' },
   failed: { by: 'own', from: openStates, to: 'failed' },
-  lost: { by: 'own', from: ['sending'], to: 'unknown' },
+  /** Also from `waiting`: the worker's own ledger has the job, and does not know what became of it. */
+  lost: { by: 'own', from: ['waiting', 'sending'], to: 'unknown' },
   handed_back: { by: 'own', from: openStates },
   cancelled: { by: 'free', from: ['waiting'], to: 'cancelled' },
   /** The ID of a row of unknown outcome was found: in a ledger, or by a worker that was given up and came back with it. */
   cleared: { by: 'free', from: ['unknown'], to: 'running' },
-  /** The same of an image, which came with its answer. */
-  brought: { by: 'free', from: ['unknown'], to: 'saved' },
+  /** The same of an image, which came with its answer; also of one whose download had failed. */
+  brought: { by: 'free', from: ['unknown', 'failed'], to: 'saved' },
   /** Created anew: it failed, or was taken out. */
   again: { by: 'free', from: ['failed', 'cancelled'], to: 'waiting' },
   /** It was paid for, and its wait or its download failed. */

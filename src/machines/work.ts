@@ -37,7 +37,13 @@ export type Made =
   | Saved
   | { readonly kind: 'unknown'; readonly error: ToldError }
   /** `isOfJob`: it is what came of the row's job, and nothing that hindered the way there. */
-  | { readonly kind: 'failed'; readonly error: ToldError; readonly isOfJob: boolean }
+  | {
+      readonly kind: 'failed';
+      readonly error: ToldError;
+      readonly isOfJob: boolean;
+      /** The job of the row in this machine's ledger. */
+      readonly job?: CarriedJob | undefined;
+    }
   /** It is certain that this try made nothing, and one so much later may. */
   | { readonly kind: 'nothing_made'; readonly waitMs: number }
   /** The same, and every further row of this worker would meet it too: a bad key, no balance. */
@@ -152,7 +158,7 @@ async function createRow(row: RowRecord, desk: Desk, hands: Hands): Promise<Put 
         const error = lostError(row, `, and it could not be looked for: ${made.error.message}`);
         return told(row, await desk.step('lost', { error }), hands);
       }
-      return told(row, await desk.step('failed', { error: made.error }), hands);
+      return told(row, await desk.step('failed', { error: made.error, job: made.job }), hands);
     case 'nothing_made':
     case 'stop':
       // Said before the pause: a worker that dies in it has sent nothing.

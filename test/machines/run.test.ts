@@ -328,6 +328,67 @@ test('an attempt of unknown outcome is not cleared by the task of the one before
   expect(err).toContain('error: day.jsonl:1: lost');
 });
 
+test.each([
+  ['alpha', alpha],
+  ['beta', beta],
+])(
+  'an attempt whose end this machine has not heard of does not stand for the next one: %s',
+  async (_family, row) => {
+    const studio = await openStudio({ fault: 'task:fail=Moderated:x1' });
+    write(studio, [row]);
+    // The task is made on this machine, and its end is seen elsewhere.
+    const key = onceJobKey(new URL(studio.sandbox.baseUrl).origin, 'day/r0');
+    const anna = studio.machine();
+    fs.copyFileSync(path.join(studio.laptop.cwd, 'day.jsonl'), path.join(anna.cwd, 'day.jsonl'));
+    const alone = anna.start(['batch', 'run', 'day.jsonl'], { env: { GW_INTERVAL: '60s' } });
+    await vi.waitFor(async () => expect((await anna.jobs())[0]?.id).toBeDefined(), { timeout: 20_000 });
+    alone.child.kill('SIGKILL');
+    await alone.ended;
+    const [job] = await anna.jobs();
+    expect(job).toMatchObject({ key, state: 'running' });
+    await studio.batch('run', '--detach');
+    const [rowKey = ''] = await studio.redis.client.keys('*:row:day/r0');
+    const error = { kind: 'task_failed', message: 'Moderated' };
+    await studio.redis.client.hset(rowKey, {
+      ...{ state: 'failed', id: job?.id ?? '', error: JSON.stringify(error) },
+    });
+    const worker = studio.worker('anna', [], anna);
+    const { code, err } = await studio.batch('run', '--retry-failed');
+    expect(code, err).toBe(0);
+    expect(paid(studio)).toHaveLength(2);
+    await stop(worker);
+  },
+);
+
+test('--retry-failed of a machine that knows no attempt makes the next one at once', async () => {
+  const studio = await openStudio({ fault: 'task:fail=Moderated:x2' });
+  write(studio, [alpha]);
+  const anna = studio.machine();
+  fs.copyFileSync(path.join(studio.laptop.cwd, 'day.jsonl'), path.join(anna.cwd, 'day.jsonl'));
+  expect((await anna.run(['batch', 'run', 'day.jsonl'])).code).toBe(9);
+  expect((await anna.run(['batch', 'run', 'day.jsonl', '--retry-failed'])).code).toBe(9);
+  const worker = studio.worker('anna', [], anna);
+  // First what that machine knows is told; then, by the number of its attempt, the next is made.
+  expect((await studio.batch('run')).code).toBe(9);
+  const { code, err } = await studio.batch('run', '--retry-failed');
+  expect(code, err).toBe(0);
+  expect(paid(studio)).toHaveLength(3);
+  await stop(worker);
+});
+
+test('a row whose job is of unknown outcome in the ledger of its worker ends as that', async () => {
+  const studio = await openStudio({ fault: 'create:reset-after:x1' });
+  write(studio, [alpha]);
+  const anna = studio.machine();
+  fs.copyFileSync(path.join(studio.laptop.cwd, 'day.jsonl'), path.join(anna.cwd, 'day.jsonl'));
+  expect((await anna.run(['batch', 'run', 'day.jsonl'])).code).toBe(14);
+  const worker = studio.worker('anna', [], anna);
+  const { code, err } = await studio.batch('run');
+  expect(code, err).toBe(14);
+  expect(paid(studio)).toHaveLength(1);
+  await stop(worker);
+});
+
 test('one new attempt was asked for: where that has failed too, a worker without a ledger makes no third', async () => {
   const { studio } = await openSecondAttempt(beta, 2);
   const origin = new URL(studio.sandbox.baseUrl).origin;
@@ -480,7 +541,7 @@ test('SIGTERM while an image is on its way: it comes home, and is not made once 
 });
 
 test('SIGTERM before images are fetched from their links: they are not made once more', async () => {
-  const studio = await openStudio({ fault: 'output:slow', slowGapMs: 60_000 });
+  const studio = await openStudio({ fault: 'output:slow:x1', slowGapMs: 60_000 });
   write(studio, [{ ...image, model: 'legacy-image-2', 'response-format': 'url' }]);
   const first = studio.worker('anna');
   await studio.batch('run', '--detach');
@@ -491,8 +552,18 @@ test('SIGTERM before images are fetched from their links: they are not made once
   const { code, err } = await studio.batch('run', '--retry-failed');
   expect(code, err).toBe(12);
   expect(err).toContain('gw jobs sync on anna');
+  expect(err).toContain('1 not done');
   expect(paid(studio)).toHaveLength(1);
   await stop(second);
+  // What is brought home there is told to the queue from there.
+  const anna = first.place;
+  const sync = await anna.run(['jobs', 'sync']);
+  expect(sync.code, sync.err).toBe(0);
+  fs.copyFileSync(path.join(studio.laptop.cwd, 'day.jsonl'), path.join(anna.cwd, 'day.jsonl'));
+  const env = { GW_REDIS_URL: studio.redis.url };
+  const told = await anna.run(['batch', 'run', 'day.jsonl', '--redis', '--name', 'day'], { env });
+  expect(told.code, told.err).toBe(0);
+  expect((await studio.batch('run')).code).toBe(0);
 });
 
 test('an image that came whole before its stream broke off with an error is saved, and not made once more', async () => {
@@ -652,6 +723,23 @@ test('no row is handed over while runs on this machine make them, and one that w
   expect(code, err).toBe(0);
   expect(err).toContain('3 rows handed over');
   expect(paid(studio)).toHaveLength(2);
+});
+
+test('a hand-over that is refused puts nothing back', async () => {
+  const studio = await openStudio({ fault: 'create:400:x1', speed: 1 });
+  write(studio, [image]);
+  const worker = studio.worker('anna');
+  expect((await studio.batch('run')).code).toBe(5);
+  await stop(worker);
+  write(studio, [image, alpha, alpha]);
+  const alone = studio.laptop.start(['batch', 'run', 'day.jsonl', '--concurrency', '1']);
+  await until('it makes a row', () => paid(studio).length === 2);
+  const { code, err } = await studio.batch('run', '--retry-failed', '--detach');
+  expect(code, err).toBe(2);
+  expect(err).toContain('gw batch run day.jsonl --redis --retry-failed');
+  expect(await studio.redis.everything()).toContain('"state":"failed"');
+  alone.child.kill('SIGKILL');
+  await alone.ended;
 });
 
 test('a run without --redis does not begin while rows are handed over, and another with it does', async () => {

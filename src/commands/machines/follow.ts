@@ -4,12 +4,16 @@ import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { type ErrorKind, errorKinds, GwError, Interrupted, usage } from '../../errors.ts';
 import { counted } from '../../io/quantity-text.ts';
+import { attemptOf } from '../../jobs/create/once.ts';
 import { isOver, type LogEntry, type RowRecord, type ToldError } from '../../machines/row.ts';
 import { noteSum, rowsLeft, runCommand, soundRows } from '../batch/flags.ts';
 import { isWanted, type KnownRow, lastOfRow } from '../batch/known-rows.ts';
 import { familyOf, placesOf } from '../batch/places.ts';
 import { creates } from '../batch/row-command.ts';
 import type { Batch, RowResult } from '../batch/run.ts';
+import { withFamilies } from '../jobs/find-jobs.ts';
+import { endedOutcome } from '../jobs/task-job.ts';
+import { resultIn } from '../video/follow-job.ts';
 import { Memory } from './memory.ts';
 import { type OpenQueue, openQueue } from './open.ts';
 
@@ -99,6 +103,7 @@ class BatchOnQueue {
     const records = await store.read(rows.map(({ key }) => key));
     const fresh: Row[] = [];
     const tickets: { key: string; round: number; queue: string }[] = [];
+    const there: [row: Row, record: RowRecord][] = [];
     for (const [at, row] of rows.entries()) {
       const record = records[at];
       const local = tally.known.get(row.key);
@@ -106,9 +111,7 @@ class BatchOnQueue {
       const isHere = local !== undefined && local.state !== 'not_sent' && local.state !== 'failed';
       // What was taken out may have been made here since.
       if (record && !(record.state === 'cancelled' && isHere)) {
-        const now = await this.#takeUp(row, record);
-        const queue = now?.state === 'ended' ? 'save' : now?.pool;
-        if (now && queue) tickets.push({ key: row.key, round: now.round, queue });
+        there.push([row, record]);
       } else if (told?.saved || local?.state === 'saved') {
         if (local?.state !== 'saved' && (told?.asked ?? askedDigest(row)) !== askedDigest(row))
           throw changedSince(row, input.manifest.named);
@@ -125,15 +128,25 @@ class BatchOnQueue {
       else if (this.#counts.handedOver + fresh.length < (flags.limit ?? Number.POSITIVE_INFINITY))
         fresh.push(row);
     }
+    // Refused before anything is put back.
     this.#remember(fresh);
-    for (const row of fresh) {
-      const record = await this.#recordOf(row, tally.known.get(row.key));
-      await store.handOver(record, this.#queue.host);
-      tickets.push({ key: row.key, round: record.round, queue: record.pool });
-      this.#open.set(row.key, row);
+    try {
+      for (const [row, record] of there) {
+        const now = await this.#takeUp(row, record);
+        const queue = now?.state === 'ended' ? 'save' : now?.pool;
+        if (now && queue) tickets.push({ key: row.key, round: now.round, queue });
+      }
+      for (const row of fresh) {
+        const record = await this.#recordOf(row, tally.known.get(row.key));
+        await store.handOver(record, this.#queue.host);
+        tickets.push({ key: row.key, round: record.round, queue: record.pool });
+        this.#open.set(row.key, row);
+      }
+    } finally {
+      // What stands on the queue is given out, whatever hindered the rest.
+      await engine.add(tickets);
     }
     this.#counts.handedOver += fresh.length;
-    await engine.add(tickets);
   }
 
   /**
@@ -142,8 +155,11 @@ class BatchOnQueue {
    */
   #remember(rows: readonly Row[]): void {
     if (rows.length === 0) return;
-    const { announced, input } = this.#batch;
-    if (announced.isRefused) throw madeHere(input.manifest.named, this.#commandLine());
+    const { announced, flags, input } = this.#batch;
+    if (announced.isRefused) {
+      const again = flags.retryFailed ? ' --retry-failed' : '';
+      throw madeHere(input.manifest.named, `${this.#commandLine()}${again}`);
+    }
     this.#memory.handedOver(rows);
   }
 
@@ -154,7 +170,7 @@ class BatchOnQueue {
     const asked = ({ command, flags, set, body }: Row) => JSON.stringify([command, flags, set, body]);
     if (asked(record.row) !== asked(row)) throw changedSince(row, input.manifest.named);
     const round = record.round + 1;
-    const put = async (step: 'again' | 'resumed' | 'cleared', changes: object) => {
+    const put = async (step: 'again' | 'resumed' | 'cleared' | 'brought', changes: object) => {
       if (this.#memory.of(row.key) === undefined) this.#remember([row]);
       // Where another run was faster, the row is wherever that one has put it.
       await store.step(row.key, step, { host }, { ...changes, round });
@@ -163,9 +179,9 @@ class BatchOnQueue {
     };
     if (record.state === 'cancelled') return put('again', {});
     if (goesOn(record)) return put('resumed', {});
-    // Images that were made and not saved are no bad end: another machine would make and pay for them once more.
-    const isMade = record.family === 'image' && record.error?.kind === 'download';
-    if (record.state === 'failed' && flags.retryFailed && !isMade) {
+    const brought = await this.#imagesInReach(record);
+    if (brought) return put('brought', brought);
+    if (record.state === 'failed' && flags.retryFailed && !isMade(record)) {
       const wanted = Math.max(record.job?.attempt ?? 1, record.wanted ?? 1) + 1;
       return put('again', { again: true, wanted, id: '' });
     }
@@ -196,11 +212,26 @@ class BatchOnQueue {
     return isWanted(current, record) && current.family !== 'image' ? current.id : undefined;
   }
 
+  /** The images of a row that this machine has made and, by its ledger, has saved meanwhile. */
+  async #imagesInReach(record: RowRecord): Promise<object | undefined> {
+    if (record.state !== 'unknown' && !isMade(record)) return undefined;
+    const { current } = await lastOfRow(record.row.key, this.#batch.ctx);
+    if (!isWanted(current, record) || current.family !== 'image') return undefined;
+    const [entry] = await withFamilies([current]);
+    const ended = entry && endedOutcome(entry, true);
+    const value = ended && resultIn(ended);
+    if (!value || ended.error !== undefined) return undefined;
+    const { files, status, id } = value;
+    return { files, status, id, host: this.#queue.host };
+  }
+
   /** A new row; one that this machine has created before goes on with its task. */
   async #recordOf(row: Row, local: KnownRow | undefined): Promise<RowRecord> {
     const { flags, tally, input, ctx } = this.#batch;
     const family = familyOf(row.command);
-    const wanted = local?.state === 'failed' ? (await lastOfRow(row.key, ctx)).attempt : 1;
+    // What other ledgers know of it is left to them.
+    const last = local && (await lastOfRow(row.key, ctx));
+    const wanted = local?.state === 'failed' ? last?.attempt : last?.current && attemptOf(last.current);
     const task = { family, settings: { resolution: row.flags.resolution } };
     const isMade = (local?.state === 'running' || local?.state === 'unsaved') && family !== 'image';
     return {
@@ -209,7 +240,7 @@ class BatchOnQueue {
       round: 0,
       ...{ row, rows: tally.rows, family, named: input.manifest.named },
       again: flags.retryFailed === true,
-      ...(flags.retryFailed && { wanted }),
+      ...(wanted !== undefined && { wanted }),
       pool: placesOf(task, this.#queue.account).pool,
       files: [],
     };
@@ -319,7 +350,7 @@ class BatchOnQueue {
     }
     if (isTakenOut) this.#counts.cancelled += 1;
     else if (told?.kind === 'unknown_outcome') this.#counts.unknown += 1;
-    else if (record && goesOn(record)) this.#counts.open += 1;
+    else if (record && (goesOn(record) || isMade(record))) this.#counts.open += 1;
     else this.#counts.failed += 1;
     this.#settled.push({ value: result, error: errorOf(told, `${input.manifest.named}:${row.line}`) });
   }
@@ -379,6 +410,10 @@ const badEnds: ReadonlySet<string> = new Set<ErrorKind>(['task_failed', 'not_fou
 /** Whether a row failed on its way home, and its task, which is paid for, did not: it is never made anew. */
 const goesOn = ({ state, family, id, error }: RowRecord): boolean =>
   state === 'failed' && family !== 'image' && id !== undefined && !badEnds.has(error?.kind ?? '');
+
+/** Whether images were made and are not saved: another machine would make and pay for them once more. */
+const isMade = ({ state, family, error }: RowRecord): boolean =>
+  state === 'failed' && family === 'image' && error?.kind === 'download';
 
 const unknownError = (message: string, hint: string): ToldError => ({
   kind: 'unknown_outcome',

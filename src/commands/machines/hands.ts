@@ -155,7 +155,8 @@ export function handsOf(input: HandsInput): Hands {
       const { error } = outcome;
       const value = resultIn(outcome);
       if (error instanceof TakenAway) throw error;
-      const { current } = await known(record);
+      const { current: last } = await known(record);
+      const current = isWanted(last, record) ? last : undefined;
       if (record.family !== 'image' && current?.id !== undefined) {
         const goesOn = current.id === value?.id && /^(running|succeeded)$/.test(current.state);
         if (error === undefined || goesOn) {
@@ -211,7 +212,12 @@ export function handsOf(input: HandsInput): Hands {
     const { error } = outcome;
     const value = resultIn(outcome);
     const [entry] = await withFamilies(current ? [current] : []);
-    const isHome = entry !== undefined && endedOutcome(entry, true) !== undefined;
+    // The ledger may be what could not be written.
+    const task = entry?.family && value?.record ? entry.family.readTask(value.record, value.id) : undefined;
+    const came = task && task.outputs.length + (task.cameAlong?.length ?? 0);
+    const isHome =
+      (entry !== undefined && endedOutcome(entry, true) !== undefined) ||
+      (value !== undefined && came !== undefined && value.files.length >= Math.max(1, came));
     if (value && isHome) {
       if (error instanceof GwError) ctx.io.warn(`${record.row.key}: ${error.message}`);
       return savedAs({ value }, value);
@@ -223,7 +229,7 @@ export function handsOf(input: HandsInput): Hands {
       record,
       new GwError('download', `its images were made, and are not all saved: ${why}`, {
         taskId: value?.id ?? current?.key,
-        hint: `gw jobs sync on ${host} saves what can still be had; they are made nowhere else`,
+        hint: `gw jobs sync on ${host} saves what can still be had, and gw batch run --redis there then says so here; they are made nowhere else`,
       }),
     );
   }
@@ -249,7 +255,8 @@ export function handsOf(input: HandsInput): Hands {
       return { kind: 'nothing_made', waitMs: toldMs ?? NOTHING_MADE_MS };
     }
     if (isStopped(error)) return { kind: 'stop' };
-    return failed(record, error, resultIn(outcome) !== undefined);
+    const job = current && carriedOf(current);
+    return { ...failed(record, error, resultIn(outcome) !== undefined), job };
   }
 
   /** Whether every further row would meet an error too; then the worker ends. */

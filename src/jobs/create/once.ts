@@ -21,7 +21,7 @@ import { idToConfirm, isUnanswered, type SettleDeps, settleUnanswered } from './
 export interface OnceRequest {
   /** What the user calls it. */
   readonly name: string;
-  /** Make a new one where the last one ended badly; a number: where that was an earlier attempt than this one. */
+  /** Make a new one where the last one ended badly; a number: where the last is an earlier attempt than this one. */
   readonly again: boolean | number;
   /** Scheme, host and port of the gateway: a key is one per origin. */
   readonly origin: string;
@@ -85,8 +85,9 @@ export async function makeOnce<T>(
       const error = badEnd(current, request.family);
       const isOver = error !== undefined && error.kind !== 'unknown_outcome';
       const { again } = request;
-      const isWanted = typeof again === 'number' ? attemptOf(current) < again : again;
-      if (!isOver || !isWanted) return { found: { job: current, ...(error && { error }) } };
+      // Who numbers the attempt knows that the ones before it are over, also where this ledger has not heard of their end.
+      const isWanted = typeof again === 'number' ? attemptOf(current) < again : again && isOver;
+      if (!isWanted) return { found: { job: current, ...(error && { error }) } };
     }
     const elsewhere = await adopt(request, place, deps);
     if (!elsewhere) return { made: await make(place) };
