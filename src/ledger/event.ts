@@ -182,7 +182,7 @@ export interface Job extends Omit<IntentEvent, 'event'> {
   readonly refusal?: { readonly kind: string; readonly status?: number | undefined } | undefined;
   readonly createdAtMs: number;
   readonly sentAtMs: number | undefined;
-  /** The first look-up that found nothing: when it was here, and at the gateway where that showed it. */
+  /** The first look-up that found nothing: when it was here, and at the gateway where that showed it; and the last one here. */
   readonly absentSince?:
     | { readonly atMs: number; readonly lastMs: number; readonly serverDateMs?: number | undefined }
     | undefined;

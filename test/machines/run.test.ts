@@ -56,6 +56,9 @@ const write = ({ laptop }: Studio, rows: readonly object[]) =>
     path.join(laptop.cwd, 'day.jsonl'),
     rows.map((row, at) => `${JSON.stringify({ id: `r${at}`, ...row })}\n`).join(''),
   );
+/** The manifest on a further machine. */
+const giveManifest = ({ laptop }: Studio, { cwd }: Place) =>
+  fs.copyFileSync(path.join(laptop.cwd, 'day.jsonl'), path.join(cwd, 'day.jsonl'));
 const paid = ({ sandbox }: Studio) =>
   sandbox.requests.filter(({ server, method }) => server === 'api' && method === 'POST');
 /** Resolves when so many rows have a task whose ID stands on the queue. */
@@ -322,7 +325,7 @@ test('an attempt of unknown outcome is not cleared by the task of the one before
   const { studio, anna, change } = await openSecondAttempt(alpha, 1);
   await change({ state: 'unknown', error: JSON.stringify({ kind: 'unknown_outcome', message: 'lost' }) });
   const env = { GW_REDIS_URL: studio.redis.url };
-  fs.copyFileSync(path.join(studio.laptop.cwd, 'day.jsonl'), path.join(anna.cwd, 'day.jsonl'));
+  giveManifest(studio, anna);
   const { code, err } = await anna.run(['batch', 'run', 'day.jsonl', '--redis'], { env });
   expect(code, err).toBe(14);
   expect(err).toContain('error: day.jsonl:1: lost');
@@ -339,7 +342,7 @@ test.each([
     // The task is made on this machine, and its end is seen elsewhere.
     const key = onceJobKey(new URL(studio.sandbox.baseUrl).origin, 'day/r0');
     const anna = studio.machine();
-    fs.copyFileSync(path.join(studio.laptop.cwd, 'day.jsonl'), path.join(anna.cwd, 'day.jsonl'));
+    giveManifest(studio, anna);
     const alone = anna.start(['batch', 'run', 'day.jsonl'], { env: { GW_INTERVAL: '60s' } });
     await vi.waitFor(async () => expect((await anna.jobs())[0]?.id).toBeDefined(), { timeout: 20_000 });
     alone.child.kill('SIGKILL');
@@ -364,7 +367,7 @@ test('--retry-failed of a machine that knows no attempt makes the next one at on
   const studio = await openStudio({ fault: 'task:fail=Moderated:x2' });
   write(studio, [alpha]);
   const anna = studio.machine();
-  fs.copyFileSync(path.join(studio.laptop.cwd, 'day.jsonl'), path.join(anna.cwd, 'day.jsonl'));
+  giveManifest(studio, anna);
   expect((await anna.run(['batch', 'run', 'day.jsonl'])).code).toBe(9);
   expect((await anna.run(['batch', 'run', 'day.jsonl', '--retry-failed'])).code).toBe(9);
   const worker = studio.worker('anna', [], anna);
@@ -380,7 +383,7 @@ test('a row whose job is of unknown outcome in the ledger of its worker ends as 
   const studio = await openStudio({ fault: 'create:reset-after:x1' });
   write(studio, [alpha]);
   const anna = studio.machine();
-  fs.copyFileSync(path.join(studio.laptop.cwd, 'day.jsonl'), path.join(anna.cwd, 'day.jsonl'));
+  giveManifest(studio, anna);
   expect((await anna.run(['batch', 'run', 'day.jsonl'])).code).toBe(14);
   const worker = studio.worker('anna', [], anna);
   const { code, err } = await studio.batch('run');
@@ -551,7 +554,7 @@ test('SIGTERM before images are fetched from their links: they are not made once
   const second = studio.worker('bert');
   const { code, err } = await studio.batch('run', '--retry-failed');
   expect(code, err).toBe(12);
-  expect(err).toContain('gw jobs sync on anna');
+  expect(err).toContain('on anna, gw jobs sync saves');
   expect(err).toContain('1 not done');
   expect(paid(studio)).toHaveLength(1);
   await stop(second);
@@ -559,7 +562,7 @@ test('SIGTERM before images are fetched from their links: they are not made once
   const anna = first.place;
   const sync = await anna.run(['jobs', 'sync']);
   expect(sync.code, sync.err).toBe(0);
-  fs.copyFileSync(path.join(studio.laptop.cwd, 'day.jsonl'), path.join(anna.cwd, 'day.jsonl'));
+  giveManifest(studio, anna);
   const env = { GW_REDIS_URL: studio.redis.url };
   const told = await anna.run(['batch', 'run', 'day.jsonl', '--redis', '--name', 'day'], { env });
   expect(told.code, told.err).toBe(0);

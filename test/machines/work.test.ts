@@ -247,18 +247,20 @@ describe.each(table)('$family, behind "$point"', ({ family, point }) => {
   });
 });
 
+/** Worker `one` sends a row and dies with its answer. */
+async function dieAnswered(key: string, gateway: Gateway): Promise<void> {
+  const at = (here: Point) => {
+    if (here === 'answered') throw new Dead();
+  };
+  await expect(work(key, 'task', { host: 'one', gateway, at })).rejects.toThrow(Dead);
+}
+
 test.each(['alpha', 'gamma'] as const)(
   'a %s row that was being sent goes on where the ledger in reach knows its task',
   async (family) => {
     const key = await newRow(family);
     const gateway = new Gateway();
-    const dying = {
-      ...{ host: 'one', gateway },
-      at: (here: Point) => {
-        if (here === 'answered') throw new Dead();
-      },
-    };
-    await expect(work(key, 'task', dying)).rejects.toThrow(Dead);
+    await dieAnswered(key, gateway);
     const record = await goOn(key, { host: 'one', gateway, ledger: new Set([key]) });
     expect(record).toMatchObject({ state: 'saved', id: gateway.tasks.get(key) });
     expect(gateway.made).toBe(1);
@@ -270,13 +272,7 @@ describe('a row that a dead worker was sending, and of which the next one', () =
   async function next(family: FamilyName, made: Made, sends = false, isInLedger = false) {
     const key = await newRow(family);
     const gateway = new Gateway();
-    const dying = {
-      ...{ host: 'one', gateway },
-      at: (here: Point) => {
-        if (here === 'answered') throw new Dead();
-      },
-    };
-    await expect(work(key, 'task', dying)).rejects.toThrow(Dead);
+    await dieAnswered(key, gateway);
     const ledger = new Set(isInLedger ? [key] : []);
     const { put } = await work(key, 'task', { host: 'two', gateway, ledger, comesTo: { made, sends } });
     const [record] = await store.read([key]);

@@ -104,7 +104,7 @@ export const run = defineCommand({
       const machines = flags.redis === undefined ? undefined : await import('../machines/follow.ts');
       await machines?.refuseUnportable(input, ctx);
       announced = await announce(input.name, machines ? 'hand-over' : 'make', ctx);
-      if (announced.isRefused && !machines) throw isHandedOver(input, ctx);
+      if (announced.isRefused && !machines) throw beingHandedOver(input, ctx);
       const known = await knownRows(input.name, ctx);
       const elsewhere = machines ? new Set<string>() : await rowsElsewhere(input.name, known, ctx);
       const tally = new Tally(known);
@@ -332,7 +332,7 @@ async function withJob(row: Row, outcome: Outcome<JobResult>, ctx: Context): Pro
   return { ...outcome, value: isUnanswered(job) ? { ...value, status: 'unknown' } : value };
 }
 
-const isHandedOver = (input: Batch['input'], ctx: Context): GwError =>
+const beingHandedOver = (input: Batch['input'], ctx: Context): GwError =>
   usage(
     `${input.manifest.named}: another gw batch run on this machine is handing its rows over to a queue, and nothing was sent`,
     `follow them with: ${runCommand(input, ' --redis', ctx)}`,

@@ -181,7 +181,7 @@ class BatchOnQueue {
     if (goesOn(record)) return put('resumed', {});
     const brought = await this.#imagesInReach(record);
     if (brought) return put('brought', brought);
-    if (record.state === 'failed' && flags.retryFailed && !isMade(record)) {
+    if (record.state === 'failed' && flags.retryFailed && !lacksImages(record)) {
       const wanted = Math.max(record.job?.attempt ?? 1, record.wanted ?? 1) + 1;
       return put('again', { again: true, wanted, id: '' });
     }
@@ -214,7 +214,7 @@ class BatchOnQueue {
 
   /** The images of a row that this machine has made and, by its ledger, has saved meanwhile. */
   async #imagesInReach(record: RowRecord): Promise<object | undefined> {
-    if (record.state !== 'unknown' && !isMade(record)) return undefined;
+    if (record.state !== 'unknown' && !lacksImages(record)) return undefined;
     const { current } = await lastOfRow(record.row.key, this.#batch.ctx);
     if (!isWanted(current, record) || current.family !== 'image') return undefined;
     const [entry] = await withFamilies([current]);
@@ -350,7 +350,7 @@ class BatchOnQueue {
     }
     if (isTakenOut) this.#counts.cancelled += 1;
     else if (told?.kind === 'unknown_outcome') this.#counts.unknown += 1;
-    else if (record && (goesOn(record) || isMade(record))) this.#counts.open += 1;
+    else if (record && (goesOn(record) || lacksImages(record))) this.#counts.open += 1;
     else this.#counts.failed += 1;
     this.#settled.push({ value: result, error: errorOf(told, `${input.manifest.named}:${row.line}`) });
   }
@@ -412,7 +412,7 @@ const goesOn = ({ state, family, id, error }: RowRecord): boolean =>
   state === 'failed' && family !== 'image' && id !== undefined && !badEnds.has(error?.kind ?? '');
 
 /** Whether images were made and are not saved: another machine would make and pay for them once more. */
-const isMade = ({ state, family, error }: RowRecord): boolean =>
+const lacksImages = ({ state, family, error }: RowRecord): boolean =>
   state === 'failed' && family === 'image' && error?.kind === 'download';
 
 const unknownError = (message: string, hint: string): ToldError => ({

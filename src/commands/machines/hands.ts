@@ -229,7 +229,7 @@ export function handsOf(input: HandsInput): Hands {
       record,
       new GwError('download', `its images were made, and are not all saved: ${why}`, {
         taskId: value?.id ?? current?.key,
-        hint: `gw jobs sync on ${host} saves what can still be had, and gw batch run --redis there then says so here; they are made nowhere else`,
+        hint: `they are made nowhere else: on ${host}, gw jobs sync saves what can still be had, and gw batch run --redis then tells the queue`,
       }),
     );
   }

@@ -14,7 +14,7 @@ import {
 } from './get-output.ts';
 import type { PartFile } from './part-file.ts';
 import type { PartSink } from './part-sink.ts';
-import { verifyEnd, verifyPart } from './verify-part.ts';
+import { type Finding, verifyEnd, verifyPart } from './verify-part.ts';
 
 /** A server that asks for a longer pause than this is left to `gw jobs sync`. */
 const LONGEST_PAUSE_MS = 120_000;
@@ -65,13 +65,8 @@ export class OutputFetch {
       if (part?.isComplete) {
         const finding = verifyPart(part, this.output.type);
         if (finding.is === 'whole') return { part, fileType: finding.fileType };
-        if (finding.is === 'broken') {
-          this.dropBroken(finding.reason);
-        } else {
-          this.sink.discard();
-          this.lastReason = finding.reason;
-          await this.renew(finding.reason, undefined);
-        }
+        this.drop(finding);
+        if (finding.is === 'other') await this.renew(finding.reason, undefined);
       }
       await this.act(await this.get());
     }
@@ -111,7 +106,7 @@ export class OutputFetch {
         if (part && part.totalBytes === undefined) {
           // Looked at before its length is kept: no later process could tell that nobody had announced it.
           const broken = verifyEnd(part);
-          if (broken) this.dropBroken(broken.reason);
+          if (broken) this.drop(broken);
           else sink.setTotal(part.bytes);
         } else if (!part?.isComplete) {
           await this.pause({ do: 'wait', reason: 'the server ended the file early' });
@@ -135,11 +130,11 @@ export class OutputFetch {
     }
   }
 
-  /** What came is the output, and not whole: it is worth one more try. */
-  private dropBroken(reason: string): void {
+  /** What came is of no use; an output that is not whole is worth one more try. */
+  private drop({ is, reason }: Exclude<Finding, { is: 'whole' }>): void {
     this.sink.discard();
     this.lastReason = reason;
-    if (++this.broken > 1) throw failed(reason);
+    if (is === 'broken' && ++this.broken > 1) throw failed(reason);
   }
 
   /** A dead link: back from its redirects to the link itself, then once a new one from the task. */

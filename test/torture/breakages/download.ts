@@ -50,7 +50,7 @@ export const download: readonly Breakage[] = [
   },
   {
     costs: 'an image that the server cut is saved, where it announced no length',
-    find: 'if (broken) this.dropBroken(broken.reason); else sink.setTotal(part.bytes);',
+    find: 'if (broken) this.drop(broken); else sink.setTotal(part.bytes);',
     replace: 'sink.setTotal(part.bytes);',
     tests: [replies],
   },
