@@ -13,18 +13,6 @@ const root = path.join(__dirname, '..');
 const distDir = path.join(root, 'dist');
 const target = 'node20.18';
 
-const undiciDir = path.join(root, 'node_modules', 'undici', 'lib');
-const { TYPE, ERROR } = require(path.join(undiciDir, 'llhttp', 'constants.js'));
-
-/** What undici is given in place of modules that take a millisecond each: what a client of gw's needs of them. */
-const forUndici = {
-  // Node's default; undici asks for nothing else that matters to a client of our own.
-  'node:http': 'module.exports = { maxHeaderSize: 16384 };',
-  // Node's own is loaded for what fails.
-  'node:assert': "module.exports = (ok, ...rest) => ok || require('node:assert')(ok, ...rest);",
-  '../llhttp/constants.js': `module.exports = ${JSON.stringify({ TYPE, ERROR })};`,
-};
-
 /**
  * What dependencies load and gw never uses: in undici HTTP/2, which costs 7 ms, and forms, which gw writes itself; in
  * commander the starting of subcommands as programs, which costs 2 ms; in the queue the databases and clients that are not
@@ -44,26 +32,22 @@ const withoutUnused = {
       { filter: /\/(postgres|valkey-glide-client|node-redis-client|bun-redis-client)(\/index)?$/ },
       (found) => (/node_modules.bullmq/.test(found.importer) ? { path: found.path, namespace } : undefined),
     );
+    // A program that runs gw may have a zod of its own, which would share these; and a parser that is made for each schema pays
+    // for itself after hundreds of values.
+    onLoad({ filter: /zod.v4.core.(core|registries)\.js$/ }, ({ path: file }) => ({
+      contents: `const own = { __zod_globalConfig: { jitless: true } };\n${fs.readFileSync(file, 'utf8').replaceAll('globalThis', 'own')}`,
+    }));
+    // The validator of the SDK of gw mcp, which has nothing to validate.
+    onResolve({ filter: /server\/_shims$/ }, ({ path: what }) => ({ path: what, namespace: 'shims' }));
+    onLoad({ filter: /.*/, namespace: 'shims' }, () => ({
+      contents:
+        "export class DefaultJsonSchemaValidator {}\nexport { default as process } from 'node:process';",
+    }));
     onResolve({ filter: /^node:child_process$/ }, ({ importer }) =>
       /node_modules.commander/.test(importer) ? { path: 'node:child_process', namespace } : undefined,
     );
-    onResolve({ filter: /^(node:(http|assert)|.*\/llhttp\/constants\.js)$/ }, ({ path: name, importer }) =>
-      /node_modules.undici/.test(importer) ? { path: name, namespace: 'for-undici' } : undefined,
-    );
-    onLoad({ filter: /.*/, namespace: 'for-undici' }, ({ path: name }) => ({ contents: forUndici[name] }));
     onLoad({ filter: /.*/, namespace }, ({ path: what }) => ({
       contents: `module.exports = () => { throw new Error(${JSON.stringify(`${what} is left out of the bundle`)}) };`,
-    }));
-  },
-};
-
-/** The WebAssembly of undici's parser, which it holds as text: its bytes stand behind the parts instead, as they are. */
-const parserApart = {
-  name: 'parser-apart',
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^\.\/llhttp.*\.wasm$/ }, ({ path: name }) => ({ path: name, external: true }));
-    onLoad({ filter: /undici.lib.llhttp.llhttp\w*-wasm\.js$/ }, ({ path: file }) => ({
-      contents: `module.exports = require('./${path.basename(file, '.js')}.wasm');`,
     }));
   },
 };
@@ -71,7 +55,7 @@ const parserApart = {
 async function build() {
   const { outputFiles, metafile } = await esbuild.build({
     absWorkingDir: root,
-    entryPoints: { main: 'src/entry.ts' },
+    entryPoints: { main: 'src/entry.ts', gw: 'src/agents/gw.ts' },
     outdir: distDir,
     write: false,
     bundle: true,
@@ -84,7 +68,7 @@ async function build() {
     metafile: true,
     // The whole of undici costs 40 ms at start; gw needs one class of it.
     alias: { undici: './src/http/lean-undici.ts' },
-    plugins: [parserApart, withoutUnused],
+    plugins: [withoutUnused],
     logLevel: 'warning',
   });
   const outputs = new Map(
@@ -92,6 +76,7 @@ async function build() {
   );
   const parts = await Promise.all(outputFiles.map((file) => toPart(file, outputs)));
   const completion = await buildCompletion();
+  const { toolFile } = await loadSource('src/agents/tools.ts', loading);
   const { manual } = await loadSource('src/man.ts', loading);
   const man = await manual(require('../package.json').version);
   const threads = await Promise.all(
@@ -111,6 +96,8 @@ async function build() {
   for (const { outputFiles } of threads) {
     fs.writeFileSync(path.join(distDir, path.basename(outputFiles[0].path)), outputFiles[0].text);
   }
+  fs.copyFileSync(path.join(root, 'src/agents/gw-cli.d.ts'), path.join(distDir, 'gw-cli.d.ts'));
+  fs.writeFileSync(path.join(distDir, 'mcp.json'), JSON.stringify(toolFile()));
   for (const [name, text] of Object.entries(completion.files))
     fs.writeFileSync(path.join(distDir, name), text);
   writeThirdParty(
@@ -192,64 +179,42 @@ async function toFunction(text, name) {
   return minified.code.trim().replace(/^part=|;$/g, '');
 }
 
-/** Parts in the order in which they are loaded, so that those that are loaded together are read together. */
-function inLoadingOrder(parts) {
-  const byName = new Map(parts.map((part) => [part.name, part]));
-  const ordered = new Set();
-  const visit = (part) => {
-    if (ordered.has(part)) return;
-    ordered.add(part);
-    for (const name of part.loads) visit(byName.get(name));
-  };
-  visit(byName.get('main.js'));
-  parts.forEach(visit);
-  return [...ordered];
-}
-
 const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 /**
- * Writes the text of all parts into one file, the bytes of undici's parser behind it, and `parts.json`: the names of what
- * stands in it, where each begins and the last one ends, and for each entry the places of all that it loads at once.
+ * Writes the text of all parts into one file, those that are loaded together beside each other, and `parts.json`: the names
+ * of what stands in it, where each begins and the last one ends, and for each entry the places of all that it loads at once,
+ * without main's, which are there.
  */
-function writeParts(unordered, commands) {
-  const ordered = inLoadingOrder(unordered);
-  // In ASCII alone, a letter is a byte. Neighbours make up an array when they are read together.
-  const texts = ordered.map(({ code }) => `(${code}),\n`.replace(/[^\0-\x7f]/g, escaped));
-  const parsers = ['llhttp-wasm', 'llhttp_simd-wasm'].map((name) => ({
-    name: `${name}.wasm`,
-    bytes: require(path.join(undiciDir, 'llhttp', `${name}.js`)),
-  }));
-  const pieces = [...texts.map((text) => Buffer.from(text, 'latin1')), ...parsers.map(({ bytes }) => bytes)];
-  const names = [...ordered, ...parsers].map(({ name }) => name);
+function writeParts(parts, commands) {
+  const byName = new Map(parts.map((part) => [part.name, part]));
+  const closure = (name, found = new Set()) => {
+    if (found.has(name)) return found;
+    found.add(name);
+    for (const each of byName.get(name).loads) closure(each, found);
+    return found;
+  };
+  const without = (found, others) => new Set([...found].filter((name) => !others.has(name)));
+  const main = closure('main.js');
+  const entries = parts.filter(({ isEntry }) => isEntry).map(({ name }) => name);
+  const names = [...new Set([...main, ...entries.flatMap((name) => [...closure(name)])])];
+  const placesOf = (found) => names.flatMap((name, place) => (found.has(name) ? [place] : []));
+  const together = Object.fromEntries(entries.map((name) => [name, placesOf(without(closure(name), main))]));
+  together['main.js'] = placesOf(main);
+
+  // Neighbours make up an array when they are read together. In ASCII alone, a letter is a byte.
+  const pieces = names.map((name) => `(${byName.get(name).code}),\n`.replace(/[^\0-\x7f]/g, escaped));
   const starts = [0];
   for (const piece of pieces) starts.push(starts.at(-1) + piece.length);
-  const all = Buffer.concat(pieces);
+  const all = pieces.join('');
   // The name holds the content's hash: a code cache made for it fits no other.
   const hash = crypto.createHash('sha256').update(all).digest('hex').slice(0, 12);
   const file = `parts-${hash}.js`;
   fs.writeFileSync(path.join(distDir, file), all);
   const { version } = require('../package.json');
-  const table = { version, file, commands, names, starts, together: togetherIn(ordered) };
-  fs.writeFileSync(path.join(distDir, 'parts.json'), `${JSON.stringify(table)}\n`);
-}
-
-/** For each entry the places of itself and of all that it loads at once, without main's, which are there. */
-function togetherIn(ordered) {
-  const places = new Map(ordered.map(({ name }, place) => [name, place]));
-  const closure = (name, found = new Set()) => {
-    if (found.has(places.get(name))) return found;
-    found.add(places.get(name));
-    for (const each of ordered[places.get(name)].loads) closure(each, found);
-    return found;
-  };
-  const main = closure('main.js');
-  const entries = ordered.filter(({ isEntry }) => isEntry);
-  return Object.fromEntries(
-    entries.map(({ name }) => {
-      const all = [...closure(name)].sort((one, other) => one - other);
-      return [name, name === 'main.js' ? all : all.filter((place) => !main.has(place))];
-    }),
+  fs.writeFileSync(
+    path.join(distDir, 'parts.json'),
+    `${JSON.stringify({ version, file, commands, names, starts, together })}\n`,
   );
 }
 

@@ -1,5 +1,6 @@
 // What others wrote of dist/: their licences, as those ask, and the same as a CycloneDX list for machines.
 'use strict';
+const { createHash } = require('node:crypto');
 const fs = require('node:fs');
 const path = require('node:path');
 const { Contrib, Enums, Models, Serialize, SPDX, Spec } = require('@cyclonedx/cyclonedx-library');
@@ -80,8 +81,22 @@ function checkExpression(expression) {
   if (unknown.length > 0) throw new Error(`${expression}: ${unknown.join(', ')} is no licence of SPDX`);
 }
 
-/** A CycloneDX 1.6 document; without time or serial number, so that the same build gives the same bytes. */
-function listOf(dirs, { name, version, license }) {
+/** The digests of packages, as npm has checked them when it installed them from the lock; none of what lies there by a link. */
+function lockedHashes(root) {
+  const installed = fs.realpathSync(path.join(root, 'node_modules'));
+  const { packages } = JSON.parse(fs.readFileSync(path.join(installed, '.package-lock.json'), 'utf8'));
+  return (dir) => {
+    const place = `node_modules/${path.relative(installed, dir).split(path.sep).join('/')}`;
+    const [, sum] = /^sha512-(.*)$/.exec(packages[place]?.integrity ?? '') ?? [];
+    return sum && Buffer.from(sum, 'base64').toString('hex');
+  };
+}
+
+/**
+ * A CycloneDX 1.6 document. The same build gives the same bytes: its serial number is made of what it lists, and its time is
+ * SOURCE_DATE_EPOCH, which says when the source was of that state.
+ */
+function listOf(dirs, { name, version, license }, hashOf) {
   const { Builders, Factories } = Contrib.FromNodePackageJson;
   const licences = new Contrib.License.Factories.LicenseFactory(checkExpression);
   const builder = new Builders.ComponentBuilder(new Factories.ExternalReferenceFactory(), licences);
@@ -102,6 +117,8 @@ function listOf(dirs, { name, version, license }) {
     const component = builder.makeComponent({ ...about, engines: undefined });
     component.purl = `pkg:npm/${about.name.replace('@', '%40')}@${about.version}`;
     component.bomRef.value = component.purl;
+    const hash = hashOf(dir);
+    if (hash) component.hashes.set(Enums.HashAlgorithm['SHA-512'], hash);
     for (const [inside, insideVersion, insideLicence] of compiledIn[about.name] ?? []) {
       const at = `pkg:generic/${inside}${insideVersion ? `@${insideVersion}` : ''}`;
       const part = library({ name: inside, version: insideVersion, license: insideLicence }, at);
@@ -111,6 +128,12 @@ function listOf(dirs, { name, version, license }) {
     bom.components.add(component);
   }
   const { JSON: Json } = Serialize;
+  const { SOURCE_DATE_EPOCH: seconds } = process.env;
+  if (seconds) bom.metadata.timestamp = new Date(Number(seconds) * 1000);
+  const listed = [name, version, ...dirs.map(hashOf)].join('\n');
+  const hex = createHash('sha256').update(listed).digest('hex');
+  // A UUID of version 8 (RFC 9562): bits of one's own making.
+  bom.serialNumber = `urn:uuid:${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
   const serializer = new Serialize.JsonSerializer(new Json.Normalize.Factory(Spec.Spec1dot6));
   return `${serializer.serialize(bom, { sortLists: true, space: 1 })}\n`;
 }
@@ -121,7 +144,7 @@ function writeThirdParty(distDir, root, metafiles, lenders) {
   const real = [...bundledPackages(metafiles), ...lent].map((dir) => fs.realpathSync(path.join(root, dir)));
   const dirs = [...new Set(real)].sort();
   fs.writeFileSync(path.join(distDir, 'LICENSES.txt'), licencesOf(dirs));
-  fs.writeFileSync(path.join(distDir, 'sbom.cdx.json'), listOf(dirs, readPackage(root)));
+  fs.writeFileSync(path.join(distDir, 'sbom.cdx.json'), listOf(dirs, readPackage(root), lockedHashes(root)));
 }
 
 module.exports = { writeThirdParty };

@@ -1,7 +1,7 @@
 # bash completion for gw; made by gw completion
 
 _gw_completion() {
-  local program=$1 word=$2 kind= reply
+  local program=$1 kind= reply
   case $program in '~/'*) program=$HOME/${program#'~/'} ;; esac
   COMPREPLY=()
   {
@@ -10,23 +10,8 @@ _gw_completion() {
   } < <("$program" complete "--line=${COMP_LINE:0:COMP_POINT}" "--breaks=$COMP_WORDBREAKS" 2>/dev/null)
   # readline knows best how files are quoted.
   case $kind in
-    file)
-      case $word in
-        # To readline the sign is a part of the word: of a file that has it in its name.
-        @*) _gw_files_at "${word#@}" ;;
-        *) compopt -o default 2>/dev/null ;;
-      esac
-      ;;
+    file) compopt -o default 2>/dev/null ;;
   esac
-}
-
-_gw_files_at() {
-  local file
-  while IFS= read -r file; do
-    [[ -d $file ]] && file=$file/ && compopt -o nospace 2>/dev/null
-    printf -v file '%q' "$file"
-    COMPREPLY+=("@$file")
-  done < <(compgen -f -- "$1")
 }
 
 if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 404)); then

@@ -2,8 +2,17 @@ import type { Context } from './context.ts';
 import type { Completes, FlagSet, FlagValues, GlobalFlags } from './flags/flag.ts';
 import type { Table } from './io/io.ts';
 import type { Estimate } from './jobs/cost.ts';
+import type { JobRequest } from './jobs/create/job-request.ts';
+import type { Made } from './jobs/create/make.ts';
 
 // A command as one typed value, and a node of the tree they stand in.
+
+/** What a paid create asks for. */
+export interface AskedBody {
+  readonly request: JobRequest;
+  /** As a key of --once compares it. Reads the files of a form. */
+  readonly body: () => Promise<unknown>;
+}
 
 /** A request that is shown in place of being sent: as text, and as what --json prints. */
 export class ShownRequest {
@@ -12,13 +21,21 @@ export class ShownRequest {
     readonly json: unknown,
     /** What it is going to cost, where that was asked for. */
     readonly estimate?: Estimate,
+    readonly asked?: AskedBody,
   ) {}
+}
+
+/** A list that is printed while it is read: however long it is, a few of its rows are in memory. */
+export class RowStream<T> {
+  constructor(readonly rows: AsyncIterable<T>) {}
 }
 
 /** One result of a command: what came of it, and what went wrong; either may be missing. */
 export interface Outcome<R> {
-  readonly value?: R | ShownRequest;
+  readonly value?: R | ShownRequest | (R extends readonly (infer T)[] ? RowStream<T> : never);
   readonly error?: unknown;
+  /** What became of a create, for whoever makes rows of it. */
+  readonly made?: Made;
 }
 
 export interface CommandInput<F extends FlagSet> {
@@ -85,12 +102,7 @@ export const group = (
   summary: string,
   children: readonly Node[],
   load?: Node['load'],
-): Node => ({
-  name,
-  summary,
-  children,
-  ...(load && { load }),
-});
+): Node => ({ name, summary, children, ...(load && { load }) });
 export const leaf = (name: string, summary: string, load: () => Promise<AnyCommand>): Node => ({
   name,
   summary,

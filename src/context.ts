@@ -1,8 +1,9 @@
 import type { Followers } from './commands/video/followers.ts';
 import { readSwitch } from './config/environment.ts';
 import type { Settings, SettingsFlags } from './config/settings.ts';
+import type { Amount } from './config/table.ts';
 import type { GlobalFlags } from './flags/flag.ts';
-import { type Clock, type Host, once } from './host.ts';
+import { type Clock, type Host, once, type Program } from './host.ts';
 import type { Client, Gateway } from './http/client.ts';
 import type { Transport } from './http/exchange.ts';
 import type { Io } from './io/io.ts';
@@ -10,7 +11,8 @@ import type { Pricing } from './jobs/cost.ts';
 import type { Begun } from './jobs/create/budget.ts';
 import type { JobEvents } from './jobs/job-events.ts';
 import type { Job } from './ledger/event.ts';
-import type { Ledger } from './ledger/ledger.ts';
+import { EMBEDDED } from './ledger/job-key.ts';
+import type { Ledger, UnreadableLine } from './ledger/ledger.ts';
 
 /** Everything a command may use. The costly parts are made when they are first asked for. */
 export interface Context {
@@ -18,6 +20,8 @@ export interface Context {
   readonly io: Io;
   readonly clock: Clock;
   readonly globals: GlobalFlags;
+  /** What was typed behind `gw`, for the line that says how to go on. */
+  readonly argv: readonly string[];
   /** Aborted once, by the first interrupt; its reason is an Interrupted. */
   readonly signal: AbortSignal;
   /** The settings in force, each with where it comes from. */
@@ -40,6 +44,8 @@ export interface Context {
   ledger(): Promise<Ledger>;
   /** What jobs cost, by the price file of the profile. Throws GwError `usage` for a faulty one. */
   pricing(): Promise<Pricing>;
+  /** What the user's command does with saved files (`--exec`, `after_save`), one after the other. */
+  readonly afterSave: AfterSave;
   /** The paid jobs that this run has begun under a limit. */
   readonly begun: Begun;
   /** With `--events`: where everything that happens to a job is told. */
@@ -48,6 +54,35 @@ export interface Context {
   readonly online?: (() => Promise<Access>) | undefined;
   /** In a batch: what its rows are looked at and saved with. */
   readonly followers?: Followers | undefined;
+  /** In `gw mcp`: how much its tools may make in an hour. */
+  readonly agentLimits?: { readonly maxJobs: number; readonly maxCost?: Amount | undefined } | undefined;
+}
+
+/** The user's command for saved files. */
+interface AfterSave {
+  /** As typed; the setting where it is undefined. */
+  readonly command: string | undefined;
+  add(work: () => Promise<void>): void;
+  /** What went wrong, once all of them have ended. */
+  ended(): Promise<readonly unknown[]>;
+}
+
+/** One at a time: a command for each of a thousand files must not be a thousand processes. */
+export function afterSaveWith(command: string | undefined): AfterSave {
+  const failures: unknown[] = [];
+  let last = Promise.resolve();
+  return {
+    command,
+    add(work) {
+      last = last.then(work).catch((error: unknown) => {
+        failures.push(error);
+      });
+    },
+    async ended() {
+      await last;
+      return failures;
+    },
+  };
 }
 
 /** A command line that goes on from here: the words, with the gateway that this run was given. */
@@ -87,9 +122,6 @@ export interface Access {
   readonly transport: Transport;
 }
 
-/** How the embedded gateway stands in the ledger. */
-export const EMBEDDED = 'sandbox:';
-
 const USER_AGENT = 'gw';
 
 /** Longest wait for a connection, apart from the silence that --timeout bounds. */
@@ -99,16 +131,27 @@ interface Parts {
   readonly host: Host;
   readonly io: Io;
   readonly globals: GlobalFlags;
+  readonly argv?: readonly string[];
   readonly signal: AbortSignal;
   readonly events?: JobEvents | undefined;
+  readonly afterSave?: AfterSave | undefined;
 }
 
 /** Builds the context of one run, and the function that ends what it started. */
-export function makeContext({ host, io, globals, signal, events }: Parts): {
+export function makeContext({
+  host,
+  io,
+  globals,
+  argv = [],
+  signal,
+  events,
+  afterSave = afterSaveWith(undefined),
+}: Parts): {
   ctx: Context;
   close: () => Promise<void>;
 } {
   const closers: (() => Promise<void>)[] = [];
+  const showsOnly = globals.dryRun === true || globals.curl === true;
   const settingsWith = async (flags: SettingsFlags) => {
     const { resolveSettings } = await import('./config/settings.ts');
     return resolveSettings({ flags, host });
@@ -116,7 +159,8 @@ export function makeContext({ host, io, globals, signal, events }: Parts): {
   const settings = once(() => settingsWith(globals));
   const sandbox = once(async () => {
     const { startEmbedded } = await import('./embedded-sandbox.ts');
-    const running = await startEmbedded(host, (await settings()).account.value, (what) => io.note(what));
+    const tell = (what: string) => io.note(what);
+    const running = await startEmbedded(host, (await settings()).account.value, { showsOnly, tell });
     closers.push(() => running.close());
     return running;
   });
@@ -124,9 +168,18 @@ export function makeContext({ host, io, globals, signal, events }: Parts): {
   /** One for each set of trusted roots. A proxy never stands before this machine, so the embedded gateway needs none apart. */
   const transportFor = (inForce: Settings): Promise<Transport> => {
     const cacert = inForce.cacert.value;
-    const made = transports.get(cacert) ?? makeTransport(inForce);
+    const known = transports.get(cacert);
+    if (known) return known;
+    const isPlain = (cacert ?? globals.clientCert ?? globals.clientKey) === undefined;
+    const made = host.program && isPlain ? sharedTransport(host.program) : makeTransport(inForce);
     transports.set(cacert, made);
     return made;
+  };
+  const sharedTransport = async (runner: Program): Promise<Transport> => {
+    const { createTransport, proxiesFromEnv } = await import('./http/transport.ts');
+    const proxies = proxiesFromEnv(host.env);
+    const name = `transport ${JSON.stringify(proxies)}`;
+    return runner.share(name, async () => createTransport({ proxies, tuneFirstReply: false }));
   };
   const makeTransport = async ({ cacert }: Settings): Promise<Transport> => {
     const { createTransport, proxiesFromEnv } = await import('./http/transport.ts');
@@ -150,7 +203,6 @@ export function makeContext({ host, io, globals, signal, events }: Parts): {
   };
   const budget = once(async () => (await import('./http/retry.ts')).createRetryBudget(host.clock));
 
-  const showsOnly = globals.dryRun === true || globals.curl === true;
   const accessTo = async (inForce: Settings): Promise<Access> => {
     if (inForce.note !== undefined) io.note(inForce.note);
     const baseUrl = inForce.sandbox ? (await sandbox()).baseUrl : inForce.gatewayUrl();
@@ -158,7 +210,18 @@ export function makeContext({ host, io, globals, signal, events }: Parts): {
     // A request that is only shown needs no key, but one that is there must not stand anywhere in it.
     const hidden = key ?? (await inForce.keyAtHand());
     if (hidden !== undefined && !inForce.sandbox) io.hideSecret(hidden);
-    return accessWith({ baseUrl, key, providerVersion: inForce.providerVersion.value }, inForce);
+    const { newKey } = inForce;
+    const made =
+      newKey &&
+      (async () => {
+        const another = await newKey();
+        io.hideSecret(another);
+        return another;
+      });
+    return accessWith(
+      { baseUrl, key, newKey: made, providerVersion: inForce.providerVersion.value },
+      inForce,
+    );
   };
   const accessWith = async (
     gateway: Gateway,
@@ -187,27 +250,29 @@ export function makeContext({ host, io, globals, signal, events }: Parts): {
         budget: await budget(),
         userAgent: USER_AGENT,
         awaiting: (what: string) => io.awaiting(what),
+        ...(!io.stderrIsTerminal && { say: (line: string) => io.note(line) }),
         ...(io.mode.verbose && { trace: (line: string) => io.trace(line) }),
       });
     const client = showsOnly ? await lateClient(gateway, makeClient) : await makeClient();
-    const { outputTransport } = await import('./http/output-links.ts');
-    const outputs = outputTransport(transport, { baseUrl: gateway.baseUrl, warn: (text) => io.warn(text) });
-    const { keyIdOf } = await import('./config/keys.ts');
+    const outputs = once(async () => {
+      const { outputTransport } = await import('./http/output-links.ts');
+      const made = outputTransport(transport, { baseUrl: gateway.baseUrl, warn: (text) => io.warn(text) });
+      if (!io.mode.verbose) return made;
+      const { tracedTransport } = await import('./http/trace.ts');
+      return tracedTransport(made, host.clock, (line) => io.trace(line));
+    });
+    const { keyIdOf } = await import('./config/api-key.ts');
     const { key } = gateway;
     const keyId = once(() => (inForce.sandbox || key === undefined ? undefined : keyIdOf(key)));
-    const access = {
+    return {
       name,
       client,
       // Made when it is asked for: what hashes takes 2 ms to load.
       get keyId() {
         return keyId();
       },
-      transport: outputs,
+      transport: lateTransport(outputs),
     };
-    if (!io.mode.verbose) return access;
-    const { tracedTransport } = await import('./http/trace.ts');
-    access.transport = tracedTransport(outputs, host.clock, (line) => io.trace(line));
-    return access;
   };
   const gateway = once(async () => accessTo(await settings()));
   const jobGateways = once(async () => {
@@ -229,9 +294,11 @@ export function makeContext({ host, io, globals, signal, events }: Parts): {
     host,
     io,
     globals,
+    argv,
     signal,
     clock: host.clock,
     events,
+    afterSave,
     settings,
     settingsOfNewProfile: () => settingsWith({ ...globals, profileMayBeNew: true }),
     gateway,
@@ -240,6 +307,7 @@ export function makeContext({ host, io, globals, signal, events }: Parts): {
     gatewayOf: async (job) => (await jobGateways()).gatewayOf(job),
     gatewayWithoutKey: async (job) => (await jobGateways()).gatewayWithoutKey(job),
     ledger: once(async () => {
+      let isTold = false;
       const { openLedger } = await import('./ledger/open-ledger.ts');
       const { trustedStateDir } = await import('./config/dirs.ts');
       const ledger = openLedger({
@@ -247,6 +315,25 @@ export function makeContext({ host, io, globals, signal, events }: Parts): {
         clock: host.clock,
         keepPrompts: readSwitch(host.env, 'GW_LEDGER_PROMPTS') ?? true,
         hideSecret: (text) => io.withoutSecrets(text),
+        tellDamage: (lines) => {
+          // Once a run, however often it is looked.
+          if (!isTold) warnOfDamage(lines, io);
+          isTold = true;
+        },
+        onSaved: (key, { path, rescued }) =>
+          rescued ||
+          afterSave.add(async () => {
+            const inForce = await settings();
+            const command = afterSave.command ?? inForce.afterSave.value;
+            const [job] = command === undefined ? [] : await ledger.find({ ids: [key] });
+            if (command === undefined || !job) return;
+            const { runAfterSave } = await import('./commands/after-save.ts');
+            await runAfterSave(command, path, job, {
+              host,
+              note: (text) => io.note(text),
+              settings: inForce,
+            });
+          }),
       });
       return events ? events.watching(ledger) : ledger;
     }),
@@ -265,6 +352,18 @@ export function makeContext({ host, io, globals, signal, events }: Parts): {
       for (const close of closers.reverse()) await close();
     },
   };
+}
+
+/** How many unreadable lines are named. */
+const NAMED_LINES = 5;
+
+/** Says which lines of the ledger cannot be read, also under -q: each may be all that is known of a paid job. */
+function warnOfDamage(unreadable: readonly UnreadableLine[], io: Io): void {
+  for (const { path, line } of unreadable.slice(0, NAMED_LINES)) {
+    io.warn(`${path}:${line} cannot be read and was skipped; gw doctor says what to do`, 'urgent');
+  }
+  const more = unreadable.length - NAMED_LINES;
+  if (more > 0) io.warn(`${more} more lines of the ledger cannot be read: see gw doctor`, 'urgent');
 }
 
 /** A transport that is loaded when it is used. */
@@ -293,7 +392,3 @@ async function lateClient(gateway: Gateway, make: () => Promise<Client>): Promis
 /** How the gateway of some settings stands in the ledger; empty where none is configured. */
 export const gatewayName = (settings: Settings): string =>
   settings.sandbox ? EMBEDDED : (settings.baseUrl.value ?? '');
-
-/** Where a --once key counts: the gateway's scheme, host and port; of the embedded one, whose port is new in every run, its name. */
-export const originOfGateway = (name: string): string =>
-  name === EMBEDDED || name === '' ? name : new URL(name).origin;

@@ -1,9 +1,12 @@
+import * as fs from 'node:fs';
+import { devNull } from 'node:os';
 import * as path from 'node:path';
 import { stateDir } from './config/dirs.ts';
 import { sandboxKey } from './config/settings.ts';
 import { diskFault } from './disk/disk-fault.ts';
 import { ensureDirectory } from './disk/durable-directory.ts';
-import { usage } from './errors.ts';
+import { GwError, usage } from './errors.ts';
+import { NewerFormat, refuseNewer } from './formats.ts';
 import type { AccountType } from './gateway/limits.ts';
 import type { Host } from './host.ts';
 import type { Transport } from './http/exchange.ts';
@@ -21,6 +24,7 @@ export const wasmDir = (host: Host): string => path.join(host.assetsDir, 'wasm')
 /** The directory in which a sandbox remembers its tasks, with its parents made. Throws GwError `usage`. */
 export function sandboxStateDir(host: Host, name: 'sandbox' | 'sandbox-serve'): string {
   const dir = path.join(stateDir(host), name);
+  refuseNewerTasks(dir);
   try {
     ensureDirectory(dir);
   } catch (error) {
@@ -33,12 +37,69 @@ export function sandboxStateDir(host: Host, name: 'sandbox' | 'sandbox-serve'): 
   return dir;
 }
 
-/** Starts the gateway behind --sandbox for this run; its tasks are remembered between runs. */
-export function startEmbedded(
+/** How many more files and connections one task opens, of the sandbox and of gw together: 8 to 12 (measured). */
+const DESCRIPTORS = 14;
+
+/** Throws GwError `usage` where so few files may be open that the sandbox would fail after it has made a task. */
+function checkDescriptors(): void {
+  const opened: number[] = [];
+  try {
+    while (opened.length < DESCRIPTORS) opened.push(fs.openSync(devNull, 'r'));
+  } catch (error) {
+    const { reason, remedy } = diskFault(error);
+    throw usage(`the embedded sandbox cannot run: ${reason}`, `${remedy}, for example to 64`);
+  } finally {
+    for (const fd of opened) fs.closeSync(fd);
+  }
+}
+
+/** Where the embedded sandbox remembers its tasks; undefined, and told of, where nothing can be written. */
+function embeddedStateDir(host: Host, tell: (what: string) => void): string | undefined {
+  try {
+    return sandboxStateDir(host, 'sandbox');
+  } catch (error) {
+    if (!(error instanceof GwError) || error instanceof NewerFormat) throw error;
+    tell(`${error.message}: the sandbox forgets what it made when this command ends`);
+    return undefined;
+  }
+}
+
+/** A file of the sandbox names its format first, where it has a number. */
+const HEAD_BYTES = 32;
+
+/** Throws NewerFormat where a newer gw has kept a task or a document in a sandbox's directory. */
+function refuseNewerTasks(dir: string): void {
+  const names = fs.existsSync(dir) ? (fs.readdirSync(dir, { recursive: true }) as string[]) : [];
+  const head = Buffer.alloc(HEAD_BYTES);
+  for (const name of names.filter((each) => each.endsWith('.json'))) {
+    const file = path.join(dir, name);
+    let fd: number;
+    try {
+      fd = fs.openSync(file, 'r');
+    } catch {
+      // It was swept meanwhile.
+      continue;
+    }
+    try {
+      const text = head.toString('latin1', 0, fs.readSync(fd, head, 0, HEAD_BYTES, 0));
+      const version = /^\{\s*"v":\s*(\d+)/.exec(text)?.[1];
+      refuseNewer('sandbox', Number(version ?? 1), file);
+    } finally {
+      fs.closeSync(fd);
+    }
+  }
+}
+
+/**
+ * Starts the gateway behind --sandbox for this run. Its tasks are remembered between runs, unless its requests are
+ * only shown. Throws GwError `usage` where too few files may be open.
+ */
+export async function startEmbedded(
   host: Host,
   account: AccountType,
-  tell: (what: string) => void,
+  { showsOnly, tell }: { readonly showsOnly: boolean; readonly tell: (what: string) => void },
 ): Promise<Sandbox> {
+  checkDescriptors();
   return startSandbox({
     key: sandboxKey(),
     account,
@@ -49,7 +110,7 @@ export function startEmbedded(
     tell,
     clipsDir: clipsDir(host),
     wasmDir: wasmDir(host),
-    stateDir: sandboxStateDir(host, 'sandbox'),
+    stateDir: showsOnly ? undefined : embeddedStateDir(host, tell),
     now: host.clock.now,
   });
 }

@@ -1,8 +1,7 @@
 import { writeSync } from 'node:fs';
-import { setTimeout as delay } from 'node:timers/promises';
 import { isatty } from 'node:tty';
 import { usage } from './errors.ts';
-import { type Host, steadyMs } from './host.ts';
+import { type Host, machineClock } from './host.ts';
 import { main } from './main.ts';
 import { restoreTerminal, Watchdog } from './watchdog.ts';
 
@@ -19,12 +18,11 @@ interface Launch {
 
 /** Runs gw in the real process; the exit code is set, never forced, so that pipes take all that was written. */
 export async function run({ version, distDir, mayTouchFlags, codeCache }: Launch): Promise<void> {
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  // SIGHUP is the closing of its window on Windows, and SIGBREAK Ctrl-Break.
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK'] as const;
   const env = { ...process.env };
   // Certificates are always checked. Node would warn that they are not.
   delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
-  // Read by zod when it is loaded: a parser that is made for each schema pays for itself after hundreds of values.
-  Object.assign(globalThis, { __zod_globalConfig: { jitless: true } });
   const watchdog = new Watchdog(distDir);
   setTimeout(() => watchdog.start(), WATCHED_AFTER_MS).unref();
   const host: Host = {
@@ -53,14 +51,7 @@ export async function run({ version, distDir, mayTouchFlags, codeCache }: Launch
     get stderr() {
       return process.stderr;
     },
-    clock: {
-      now: Date.now,
-      steady: steadyMs,
-      sleep: (ms, signal) =>
-        delay(ms, undefined, signal ? { signal } : {}).catch((error) => {
-          throw signal?.aborted ? signal.reason : error;
-        }),
-    },
+    clock: machineClock,
     random: Math.random,
     mayTouchFlags,
     codeCache,
@@ -68,7 +59,7 @@ export async function run({ version, distDir, mayTouchFlags, codeCache }: Launch
       const listeners = signals.map((name) => {
         const listener = () => {
           watchdog.interrupted();
-          heard(name);
+          heard(name === 'SIGBREAK' ? 'SIGTERM' : name);
         };
         process.on(name, listener);
         return () => process.off(name, listener);

@@ -15,10 +15,7 @@ export const errorKinds = {
     meaning: 'HTTP 5xx, no connection, a broken or unreadable reply, or a redirect, after all retries',
   },
   task_failed: { exitCode: 9, meaning: 'the task or asset ended failed or cancelled' },
-  wait_timeout: {
-    exitCode: 10,
-    meaning: '--wait-timeout ran out; the job goes on and stays in the ledger',
-  },
+  wait_timeout: { exitCode: 10, meaning: '--wait-timeout ran out; the job goes on and stays in the ledger' },
   incomplete: { exitCode: 11, meaning: 'the reply holds no usable answer' },
   download: {
     exitCode: 12,
@@ -73,6 +70,25 @@ export class GwError extends Error {
   }
 }
 
+/**
+ * A paid create left this machine and no complete, readable reply came: it may exist, and was not sent again. What did
+ * come is kept, so that its ID can be looked for.
+ */
+export class UnknownOutcome extends GwError {
+  constructor(
+    message: string,
+    facts?: ErrorFacts,
+    /** The text of a cut or unreadable 2xx reply, as far as it came. */
+    readonly partialText?: string | undefined,
+  ) {
+    super('unknown_outcome', message, facts);
+  }
+}
+
+/** Whether an error says that a paid job may exist. */
+export const isUnknownOutcome = (error: unknown): error is GwError =>
+  error instanceof GwError && error.kind === 'unknown_outcome';
+
 /** A usage error: bad flags or a request that breaks a documented rule; nothing was sent. */
 export function usage(message: string, hint?: string): GwError {
   return new GwError('usage', message, { hint });
@@ -100,6 +116,11 @@ export class Interrupted extends Error {
     return signalExitCodes[this.signal];
   }
 }
+
+/** The user ended what has no other end: that is no error. */
+export class Ended extends Interrupted {}
+export const ended = ({ reason }: AbortSignal): unknown =>
+  reason instanceof Interrupted ? new Ended(reason.signal) : reason;
 
 /** stdout was closed by its reader (`| head -1`): the run ends quietly with exit 0. */
 export class ClosedPipe extends Error {

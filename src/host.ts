@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** The world a run lives in; `bin` passes the real process, tests pass memory streams and a scripted clock. */
 export interface Host {
@@ -31,8 +32,17 @@ export interface Host {
   readonly guardTerminal: () => Promise<() => void>;
   /** Ends the process at once; for a second Ctrl-C only. */
   readonly endNow: (exitCode: number) => void;
+  /** Set where a program runs gw (`gw` of gw-cli): what it prints is JSON, and events are told beside it. */
+  readonly program?: Program;
   /** Calls back at each SIGINT, SIGTERM or SIGHUP; returns the function that stops listening. */
   readonly onSignal: (heard: (signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP') => void) => () => void;
+}
+
+/** A program that runs gw in its own process, perhaps many at once. */
+export interface Program {
+  readonly onEvent?: ((event: object) => void) | undefined;
+  /** What several runs use together, by its name; it is closed when the last of them has ended. */
+  share<T extends { close(): Promise<void> }>(name: string, make: () => Promise<T>): Promise<T>;
 }
 
 /** Milliseconds from an arbitrary start, which never step; the global `performance` takes one of them to load. */
@@ -47,6 +57,33 @@ export interface Clock {
   /** Resolves after `ms`; rejects with the signal's reason when it is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
+
+/** A wait is told of again before 30 s have passed. */
+export const BEAT_MS = 25_000;
+
+/** Sleeps, and says so: at once, and again as long as it lasts. Rejects with the signal's reason when it is aborted. */
+export async function sleepAloud(
+  clock: Pick<Clock, 'steady' | 'sleep'>,
+  ms: number,
+  signal: AbortSignal | undefined,
+  say: () => void,
+): Promise<void> {
+  const endMs = clock.steady() + ms;
+  for (let leftMs = ms; leftMs > 0; leftMs = endMs - clock.steady()) {
+    say();
+    await clock.sleep(Math.min(leftMs, BEAT_MS), signal);
+  }
+}
+
+/** The clock of this machine. */
+export const machineClock: Clock = {
+  now: Date.now,
+  steady: steadyMs,
+  sleep: (ms, signal) =>
+    delay(ms, undefined, signal ? { signal } : {}).catch((error) => {
+      throw signal?.aborted ? signal.reason : error;
+    }),
+};
 
 /** Resolves once a signal is aborted. */
 export const aborted = (signal: AbortSignal): Promise<void> =>

@@ -1,8 +1,9 @@
 import type { Settings, SettingsFlags } from './config/settings.ts';
-import { type Access, type Context, EMBEDDED, gatewayName } from './context.ts';
+import { type Access, type Context, gatewayName } from './context.ts';
 import { GwError } from './errors.ts';
 import type { GlobalFlags } from './flags/flag.ts';
 import type { Job } from './ledger/event.ts';
+import { EMBEDDED } from './ledger/job-key.ts';
 
 // Each job of the ledger is asked for where it was made, with the key of its own profile: two profiles may be two accounts
 // of one gateway, and the one does not see the other's tasks.
@@ -95,10 +96,7 @@ const noWayTo = ({ id, key, gateway, profile }: Job): GwError =>
   new GwError(
     'auth',
     `job ${id ?? key} belongs to ${gateway}, and profile ${profile} is not stored with that address`,
-    {
-      taskId: id ?? key,
-      hint: `give that gateway with --base-url ${gateway} and its key with GW_API_KEY`,
-    },
+    { taskId: id ?? key, hint: `give that gateway with --base-url ${gateway} and its key with GW_API_KEY` },
   );
 
 const ofJob = (error: unknown, { id, key }: Job): unknown =>

@@ -5,13 +5,14 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /** The kind that a character below U+0080 begins; none for a blank. */
-const kinds: readonly (JsonKind | undefined)[] = Array.from({ length: 128 }, (_, code) => {
+const kinds: (JsonKind | undefined)[] = [];
+for (let code = 0; code < 128; code += 1) {
   const character = String.fromCharCode(code);
-  if (' \t\n\r'.includes(character)) return undefined;
-  if ('{}[],:'.includes(character)) return character as JsonKind;
-  if (code === QUOTE) return 'text';
-  return /[\w.+-]/.test(character) ? 'word' : 'other';
-});
+  if (' \t\n\r'.includes(character)) kinds[code] = undefined;
+  else if ('{}[],:'.includes(character)) kinds[code] = character as JsonKind;
+  else if (code === QUOTE) kinds[code] = 'text';
+  else kinds[code] = /[\w.+-]/.test(character) ? 'word' : 'other';
+}
 
 /**
  * The tokens of JSON text, one after the other, from a place in it: the one place that knows where a text in quotes ends.

@@ -11,6 +11,9 @@ export function isLoopback(hostname: string): boolean {
   );
 }
 
+/** Whether a name is kept for this machine (RFC 6761): localhost and what lies below it, also with the dot of the root. */
+export const isLocalName = (hostname: string): boolean => /(^|\.)localhost\.?$/i.test(hostname);
+
 // Who may talk to a listener of ours. A page in a browser can reach any port of this machine: under a name of its own
 // that it points here (then Host gives it away), or from its own origin (then Origin does).
 

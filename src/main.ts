@@ -1,8 +1,8 @@
 import { setMaxListeners } from 'node:events';
-import { type AnyCommand, type Outcome, ShownRequest } from './command.ts';
+import { type AnyCommand, type Outcome, RowStream, ShownRequest } from './command.ts';
 import type { Context } from './context.ts';
-import { makeContext } from './context.ts';
-import { ClosedPipe, type EndingSignal, GwError, Interrupted, usage } from './errors.ts';
+import { afterSaveWith, makeContext } from './context.ts';
+import { ClosedPipe, Ended, type EndingSignal, GwError, Interrupted, usage } from './errors.ts';
 import type { FlagSet, FlagValues, GlobalFlags } from './flags/flag.ts';
 import { nearest } from './flags/nearest.ts';
 import { type Host, once } from './host.ts';
@@ -16,14 +16,15 @@ import { helpTopics, program } from './program.ts';
  * One run of gw: argv (without node and script) in a given world -> the exit code. Holds the one catch.
  */
 export async function main(argv: readonly string[], host: Host): Promise<number> {
-  let io = ioFor(argvGlobals(argv), host);
+  let io = ioFor(argvGlobals(argv, host), host);
   try {
-    const invocation = await parseArgv(helpLast(argv), program, {
+    const words = helpLast(argv);
+    const invocation = await parseArgv(host.program ? ['--json', ...words] : words, program, {
       columns: host.stdout.columns,
       version: host.version,
     });
     io = ioFor(invocation.input.globals, host);
-    const code = await runCommand(invocation, io, host);
+    const code = await runCommand(invocation, argv, io, host);
     if (invocation.input.globals.notify) ring(invocation.path, code, host);
     return code;
   } catch (error) {
@@ -46,23 +47,45 @@ function ioFor(globals: GlobalFlags, host: Host): Io {
   return io;
 }
 
-async function runCommand({ command, input: typed, path }: Invocation, io: Io, host: Host): Promise<number> {
+async function runCommand(
+  { command, input: typed, path }: Invocation,
+  argv: readonly string[],
+  io: Io,
+  host: Host,
+): Promise<number> {
   const presets = once(() => import('./presets.ts'));
   const called = { path, command };
   const preset =
-    typed.globals.preset === undefined ? typed : await (await presets()).withPreset(typed, called, host);
+    typed.globals.preset === undefined ? typed : await (await presets()).withPreset(typed, called, host, io);
   const abort = new AbortController();
   // Hundreds of jobs may wait on it; that is no leak.
   setMaxListeners(0, abort.signal);
   const stopListening = listen(abort, io, host);
-  const events = await eventsOf(preset.flags, io, host);
-  const { ctx, close } = makeContext({ host, io, globals: typed.globals, signal: abort.signal, events });
+  const events = await eventsOf(preset.flags, command, io, host);
+  const { exec } = preset.flags;
+  const { ctx, close } = makeContext({
+    host,
+    io,
+    globals: typed.globals,
+    argv,
+    events,
+    afterSave: afterSaveWith(typeof exec === 'string' ? exec : undefined),
+    signal: abort.signal,
+  });
   const codes: number[] = [];
   const show = async (outcome: Outcome<unknown>) => {
-    if (events && !(outcome.value instanceof ShownRequest)) await tell(outcome, events, io);
-    else if ('value' in outcome) await print(command, outcome, ctx);
+    const isTold = events && !(outcome.value instanceof ShownRequest);
+    if (isTold) await tell(outcome, events, io);
+    // A program has the result beside its events.
+    if ('value' in outcome && (!isTold || host.program?.onEvent)) await print(command, outcome, ctx);
     if (outcome.error !== undefined) report(outcome.error, io);
     codes.push(outcome.error === undefined ? 0 : exitCodeOf(outcome.error));
+  };
+  const endAfterSave = async () => {
+    for (const error of await ctx.afterSave.ended()) {
+      report(error, io);
+      codes.push(exitCodeOf(error));
+    }
   };
   try {
     const defaults = command.sends === 'body' ? (await ctx.settings()).defaults : undefined;
@@ -70,6 +93,7 @@ async function runCommand({ command, input: typed, path }: Invocation, io: Io, h
     const result = command.run(input, ctx);
     if (Symbol.asyncIterator in result) for await (const outcome of result) await show(outcome);
     else await show(await result);
+    await endAfterSave();
     await events?.close();
     return await finish(io, combine(codes));
   } catch (error) {
@@ -77,6 +101,7 @@ async function runCommand({ command, input: typed, path }: Invocation, io: Io, h
     abort.abort(new Interrupted('SIGTERM'));
     return await finish(io, exitCodeOf(error), async () => {
       report(error, io);
+      await endAfterSave();
       if (events && !(error instanceof ClosedPipe)) await tell({ error }, events, io);
       await events?.close();
     });
@@ -86,11 +111,17 @@ async function runCommand({ command, input: typed, path }: Invocation, io: Io, h
   }
 }
 
-/** Where everything that happens is told, with `--events`; loaded only then. */
-async function eventsOf(flags: FlagValues<FlagSet>, io: Io, host: Host): Promise<JobEvents | undefined> {
-  if (flags.events !== true) return undefined;
+/** Where everything that happens is told, with `--events` and to a program; loaded only then. */
+async function eventsOf(
+  flags: FlagValues<FlagSet>,
+  command: AnyCommand,
+  io: Io,
+  { clock, program: runner }: Host,
+): Promise<JobEvents | undefined> {
+  const { onEvent } = runner ?? {};
+  if (flags.events !== true && !(onEvent && 'events' in command.flags)) return undefined;
   const { JobEvents } = await import('./jobs/job-events.ts');
-  return new JobEvents({ write: (event) => io.outJson(event), clock: host.clock });
+  return new JobEvents({ write: async (event) => (onEvent ? onEvent(event) : io.outJson(event)), clock });
 }
 
 async function tell({ value, error }: Outcome<unknown>, events: JobEvents, io: Io): Promise<void> {
@@ -108,11 +139,31 @@ async function print(command: AnyCommand, { value, error }: Outcome<unknown>, ct
     await (io.mode.json ? io.outJson(value.json) : io.out(value.text));
     return;
   }
-  if (!io.mode.json) {
-    const shown = await command.human(value, ctx, error !== undefined);
+  if (io.mode.json) {
+    if (value instanceof RowStream) await io.outJsonRows(value.rows);
+    else if (command.raw) await io.outRaw(command.raw(value));
+    else await io.outJson(value);
+    return;
+  }
+  // The columns of a terminal are as wide as the widest of all rows.
+  const most = io.stdoutIsTerminal ? Number.POSITIVE_INFINITY : ROWS_AT_ONCE;
+  for await (const part of value instanceof RowStream ? cut(value.rows, most) : [value]) {
+    const shown = await command.human(part, ctx, error !== undefined);
     await (typeof shown === 'string' ? io.out(shown) : io.table(shown));
-  } else if (command.raw) await io.outRaw(command.raw(value));
-  else await io.outJson(value);
+  }
+}
+
+const ROWS_AT_ONCE = 256;
+
+async function* cut<T>(rows: AsyncIterable<T>, most: number): AsyncGenerator<T[]> {
+  let part: T[] = [];
+  for await (const row of rows) {
+    part.push(row);
+    if (part.length < most) continue;
+    yield part;
+    part = [];
+  }
+  yield part;
 }
 
 /** One code for several outcomes: 0 when all went well, their common code, else `partial`. */
@@ -135,7 +186,7 @@ function listen(abort: AbortController, io: Io, host: Host): () => void {
 }
 
 function report(error: unknown, io: Io): void {
-  if (error instanceof ClosedPipe) return;
+  if (error instanceof ClosedPipe || error instanceof Ended) return;
   io.error(error);
 }
 
@@ -158,9 +209,12 @@ async function finish(io: Io, code: number, last?: () => Promise<void> | void): 
 }
 
 /** The few options that decide how an error of parsing itself is shown. */
-function argvGlobals(argv: readonly string[]) {
+function argvGlobals(argv: readonly string[], host: Host) {
   const before = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
-  return { json: before.includes('--json'), ...(before.includes('--no-color') && { color: false }) };
+  return {
+    json: host.program !== undefined || before.includes('--json'),
+    ...(before.includes('--no-color') && { color: false }),
+  };
 }
 
 /** `gw help video alpha` is `gw video alpha --help`; the topics have a command of their own. */

@@ -100,7 +100,8 @@ export async function parseArgv(
     deepest = { command, node, path, spec };
     command.helpCommand(false).helpOption('-h, --help').enablePositionalOptions();
     command.addOption(new Option('-V, --version')).on('option:version', () => {
-      throw new HelpShown(() => `${host.version}\n`);
+      const { version } = host;
+      throw new HelpShown(() => `${argv.includes('--json') ? JSON.stringify({ version }) : version}\n`);
     });
     const children = new Map((node.children ?? []).map((child) => [child.name, child]));
     // Options and commands that argv cannot mean here would only cost a millisecond a level.
@@ -118,7 +119,7 @@ export async function parseArgv(
     if (path.length > 0 && node.load) return;
     command.action(async () => {
       const [word] = command.args;
-      if (word !== undefined) throw unknownCommand(word, [...children.keys()], path);
+      if (word !== undefined) throw unknownCommand(word, node, path);
       const spec = await node.load?.();
       if (!spec) throw await helpOf(deepest);
       const input = { args: [], flags: {}, globals: typed.of(globalFlags) as GlobalFlags };
@@ -140,12 +141,12 @@ export async function parseArgv(
       const word = `${name}${many ? '...' : ''}`;
       command.argument(required ? `<${word}>` : `[${word}]`);
     }
-    const children = spec.args ? [] : (node.children ?? []).map(({ name }) => name);
+    const takesNames = !spec.args && (node.children ?? []).length > 0;
     // Said also where it is not so: a command takes this over from the group that it stands in.
-    command.allowExcessArguments(children.length > 0);
+    command.allowExcessArguments(takesNames);
     command.action(() => {
       const [word] = command.args;
-      if (children.length > 0 && word !== undefined) throw unknownCommand(word, children, path);
+      if (takesNames && word !== undefined) throw unknownCommand(word, node, path);
       const input = {
         args: command.args,
         flags: typed.of(spec.flags),
@@ -158,9 +159,8 @@ export async function parseArgv(
 
   /** The page of a node; a word that is no command of it is a mistake also beside --help. */
   const helpOf = async ({ node, path, command, spec }: Reached) => {
-    const children = node.children?.map(({ name }) => name);
     const word = spec?.args ? undefined : command.args.find((each) => !each.startsWith('-'));
-    if (children && word !== undefined) throw unknownCommand(word, children, path);
+    if (node.children && word !== undefined) throw unknownCommand(word, node, path);
     const { drawFrontPage, drawPage, pageOf } = await import('./help.ts');
     if (path.length > 0)
       return new HelpShown((style) => drawPage(pageOf(node, path, spec), { columns: host.columns, style }));
@@ -182,9 +182,25 @@ export async function parseArgv(
   return found;
 }
 
-function unknownCommand(word: string, known: readonly string[], path: readonly string[]) {
+/** What people type for commands that are called otherwise. */
+const otherCommands: Readonly<Record<string, string>> = {
+  version: '--version',
+  cost: 'jobs stats',
+  costs: 'jobs stats',
+  spend: 'jobs stats',
+};
+
+function unknownCommand(word: string, { children = [] }: Node, path: readonly string[]) {
   const where = ['gw', ...path].join(' ');
-  const [near] = nearest(word, known, 1);
+  const known = children.map(({ name }) => name);
+  const ofJobs = children.find(({ name }) => name === 'jobs')?.children ?? [];
+  const meant =
+    path.length > 0
+      ? undefined
+      : ofJobs.some(({ name }) => name === word)
+        ? `jobs ${word}`
+        : otherCommands[word];
+  const [near = meant] = meant === undefined ? nearest(word, known, 1) : [];
   const hint = near ? `did you mean ${where} ${near}?` : `${where} takes ${known.join(', ')}`;
   return usage(`unknown command: ${where} ${word}`, `${hint}; see ${where} --help`);
 }

@@ -4,10 +4,14 @@ import { typedOf } from './batch/rows.ts';
 import type { AnyCommand, CommandInput } from './command.ts';
 import type { Profile } from './config/config-file.ts';
 import { configDir } from './config/dirs.ts';
+import { confinedPaths, refuseTarget } from './disk/confined-path.ts';
+import { refuseUntrusted } from './disk/trust.ts';
 import { GwError, usage } from './errors.ts';
-import { type Flag, type FlagSet, flagName } from './flags/flag.ts';
+import { confineFiles } from './flags/body-flags.ts';
+import { type Flag, type FlagSet, flagName, mayStandIn } from './flags/flag.ts';
 import { nearest } from './flags/nearest.ts';
 import type { Host } from './host.ts';
+import type { Io } from './io/io.ts';
 import { parsePattern } from './placeholders.ts';
 
 // Flags that were not typed: of --preset NAME, and one's own defaults (the contract, sections 2 and "Small print").
@@ -20,22 +24,47 @@ export interface Called {
 }
 
 /** The input with the flags of a preset laid under what was typed. Throws `usage` naming the file. */
-export async function withPreset(input: Input, called: Called, host: Host): Promise<Input> {
+export async function withPreset(
+  input: Input,
+  called: Called,
+  host: Host,
+  io: Pick<Io, 'note'>,
+): Promise<Input> {
   const name = input.globals.preset;
   if (name === undefined) return input;
-  const file = presetFile(name, host);
+  const { file, isOwn } = presetFile(name, host);
+  if (!isOwn) {
+    io.note(`--preset ${name} is the one of the working directory: ${file}`);
+    refuseForeign(file, host);
+  }
   const said = await readPreset(file);
-  return laidUnder(input, said, called, `${file}: `);
+  return laidUnder(input, said, called, `${file}: `, isOwn ? undefined : host.cwd);
+}
+
+/** Throws `usage` for a preset of the working directory that another user could have written, or that a link leads to. */
+function refuseForeign(file: string, { cwd, platform }: Host): void {
+  const what = 'the preset';
+  const real = confinedPaths({ dir: cwd, what: 'the working directory', hint: MOVE_IT })(
+    file,
+    `${what} ${file}`,
+  );
+  for (const each of [path.dirname(path.dirname(real)), path.dirname(real), real])
+    refuseUntrusted(fs.statSync(each), { file: each, what, kind: 'usage', platform });
 }
 
 /** The input with the defaults that the profile has for the command laid under it. Throws `usage` naming the setting. */
 export function withDefaults(input: Input, called: Called, defaults: Profile | undefined): Input {
   const prefix = defaultsName(called.path);
-  if (defaults === undefined || prefix === undefined) return input;
-  let said: Profile | string | number | undefined = defaults;
-  for (const word of prefix) said = typeof said === 'object' ? said[word] : undefined;
-  if (typeof said !== 'object') return input;
+  const said = prefix && defaultsOf(defaults, prefix);
+  if (prefix === undefined || said === undefined) return input;
   return laidUnder(input, said, called, `defaults.${prefix.join('.')}: `);
+}
+
+/** As they are stored, the defaults of a command, by the words between `defaults.` and the flag. */
+export function defaultsOf(defaults: Profile | undefined, words: readonly string[]): Profile | undefined {
+  let said: Profile | string | number | undefined = defaults;
+  for (const word of words) said = typeof said === 'object' ? said[word] : undefined;
+  return typeof said === 'object' ? said : undefined;
 }
 
 /** `video alpha create` -> `video`, `alpha`: what stands between `defaults.` and the flag; undefined where none can. */
@@ -47,8 +76,8 @@ export function defaultsName(words: readonly string[]): readonly string[] | unde
 /** Checks one default as it is set. Throws `usage` for an unknown flag or value. */
 export function checkDefault(name: string, text: string, called: Called): void {
   const flag = name.split('.').at(-1) ?? '';
-  const { key, flag: found } = flagOf(flag, called, '');
-  if (['prompt', 'events', 'once', 'body', 'set'].includes(key))
+  const { key, flag: found } = flagOf(flag, called);
+  if (['prompt', 'promptFile', 'events', 'once', 'body', 'set'].includes(key))
     throw usage(`--${flag} belongs to one run and has no default`, 'type it where it is needed');
   typedOf(found, flag, text, false);
   if (key === 'out') parsePattern(text, name);
@@ -56,30 +85,53 @@ export function checkDefault(name: string, text: string, called: Called): void {
     throw usage(`${name} ${text}: one of ${found.choices.join(', ')}`);
 }
 
-function laidUnder(
+/** The input with flags laid under it that somebody wrote down. Throws `usage` that begins with `where`. */
+export function laidUnder(
   input: Input,
   said: Record<string, unknown> | Profile,
   called: Called,
   where: string,
+  /** The working directory, where its preset says it: a stranger's word. */
+  strangerIn?: string,
 ): Input {
-  const flags: Record<string, unknown> = { ...input.flags };
-  for (const [written, value] of Object.entries(said)) {
-    const name = written.replaceAll('_', '-');
-    const { key, flag, negated } = flagOf(name, called, where);
-    const isTyped = key in input.flags || (key === 'prompt' && input.args.length > 0);
-    if (isTyped) continue;
-    try {
+  const laid: Record<string, unknown> = {};
+  try {
+    for (const [written, value] of Object.entries(said)) {
+      const name = written.replaceAll('_', '-');
+      const { key, flag, negated } = flagOf(name, called);
+      const isTyped = key in input.flags || (isPrompt(key) && givesPrompt(input));
+      if (isTyped) continue;
+      if (strangerIn !== undefined && !mayStandIn(flag, 'preset'))
+        throw usage(
+          `${name}: a preset of the working directory may not say it`,
+          `type --${name}, or ${MOVE_IT}`,
+        );
+      if (strangerIn !== undefined && value === '-')
+        throw usage(`${name}: a preset of the working directory may not read stdin`, `type --${name} -`);
       const parsed = typedOf(flag, name, value, negated);
-      if (parsed !== undefined) flags[key] = parsed;
-    } catch (error) {
-      throw error instanceof GwError ? usage(`${where}${error.message}`, error.facts.hint) : error;
+      if (parsed !== undefined) laid[key] = parsed;
     }
+    const flags = strangerIn === undefined ? laid : confinedTo(strangerIn, laid, called.command.flags);
+    return { ...input, flags: { ...flags, ...input.flags } };
+  } catch (error) {
+    throw error instanceof GwError ? usage(`${where}${error.message}`, error.facts.hint) : error;
   }
-  return { ...input, flags };
 }
 
+const MOVE_IT = 'move the preset into your configuration once you have read it';
+
+/** The flags of a preset of the working directory, which reads and writes nowhere else. */
+function confinedTo(dir: string, laid: Record<string, unknown>, flags: FlagSet): Record<string, unknown> {
+  const place = { dir, what: 'the working directory', hint: `type it, or ${MOVE_IT}` };
+  if (laid.out !== undefined) refuseTarget(String(laid.out), place, `--out ${laid.out}`);
+  return confineFiles(laid, flags, confinedPaths(place));
+}
+
+const isPrompt = (key: string): boolean => key === 'prompt' || key === 'promptFile';
+const givesPrompt = ({ args, flags }: Input): boolean => args.length > 0 || Object.keys(flags).some(isPrompt);
+
 /** The flag of a name. Throws `usage` with the nearest; an address, a key and a gateway are no flags of a command. */
-function flagOf(name: string, { path: words, command }: Called, where: string) {
+function flagOf(name: string, { path: words, command }: Called) {
   const known = new Map(
     Object.entries<Flag>(command.flags).map(([key, flag]) => [flagName(key).slice(2), { key, flag }]),
   );
@@ -90,26 +142,29 @@ function flagOf(name: string, { path: words, command }: Called, where: string) {
     return { ...opposite, negated: true };
   const [near] = nearest(name, [...known.keys()], 1);
   throw usage(
-    `${where}${name.slice(0, 60)} is no flag of gw ${words.join(' ')}`,
+    `${name.slice(0, 60)} is no flag of gw ${words.join(' ')}`,
     near ? `did you mean ${near}?` : `only the flags that gw ${words.join(' ')} --help lists can stand there`,
   );
 }
 
 const endings = ['json', 'yaml', 'yml'] as const;
 
-function presetFile(name: string, host: Host): string {
+function presetFile(name: string, host: Host): { readonly file: string; readonly isOwn: boolean } {
   if (!/^[\w][\w.-]{0,99}$/.test(name))
     throw usage(`--preset ${name.slice(0, 60)}: not a name`, 'write letters, digits, - and _ only');
-  const dirs = [path.resolve(host.cwd, '.gw', 'presets'), path.join(configDir(host), 'presets')];
-  const found = dirs
-    .flatMap((dir) => endings.map((ending) => path.join(dir, `${name}.${ending}`)))
-    .find((file) => fs.existsSync(file));
-  if (found !== undefined) return found;
+  const own = path.join(configDir(host), 'presets');
+  const dirs = [own, path.resolve(host.cwd, '.gw', 'presets')];
+  for (const dir of dirs) {
+    const file = endings
+      .map((ending) => path.join(dir, `${name}.${ending}`))
+      .find((each) => fs.existsSync(each));
+    if (file !== undefined) return { file, isOwn: dir === own };
+  }
   const names = dirs.flatMap(namesIn);
   const [near] = nearest(name, names, 1);
   throw usage(
     `--preset ${name}: no such preset in ${dirs.join(' or ')}`,
-    near ? `did you mean ${near}?` : `write its flags into ${path.join(dirs[1] ?? '', `${name}.yaml`)}`,
+    near ? `did you mean ${near}?` : `write its flags into ${path.join(own, `${name}.yaml`)}`,
   );
 }
 

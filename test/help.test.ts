@@ -64,10 +64,7 @@ describe.each(widths)('at %i columns', (columns) => {
       program,
       examples,
       'Now: https://gateway.example.com (profile default); 2 running',
-      {
-        columns,
-        style: plainStyle,
-      },
+      { columns, style: plainStyle },
     );
     expect(tooWide(text, columns)).toEqual([]);
     for (const { name } of program.children ?? []) expect(text).toMatch(new RegExp(`^.{8}${name} `, 'm'));

@@ -39,8 +39,10 @@ describe('the tarball', () => {
       'CHANGELOG.md',
       'LICENSE',
       'README.md',
+      'bin/gw-cli.js',
       'bin/gw.js',
       'bin/package.json',
+      'bin/parts.js',
       'bin/start.js',
       'package.json',
     ]);
@@ -54,12 +56,12 @@ describe('the tarball', () => {
       expect(paths).toContain(`dist/${file}`);
   });
 
-  test('installs nothing, exposes no module, and names no place', () => {
+  test('installs nothing, exposes the one function, and names no place', () => {
     const about = json('package.json');
     expect(about).not.toHaveProperty('dependencies');
     expect(about).not.toHaveProperty('repository');
     expect(about.scripts).not.toHaveProperty('postinstall');
-    expect(about.exports).toEqual({ './package.json': './package.json' });
+    expect(Object.keys(about.exports)).toEqual(['.', './package.json']);
     expect(about.keywords.length).toBeGreaterThan(3);
     for (const version of Object.values(about.devDependencies)) expect(version).toMatch(/^\d+\.\d+\.\d+$/);
   });
@@ -71,11 +73,12 @@ describe('what is bundled', () => {
     readonly group?: string;
     readonly version?: string;
     readonly licenses?: readonly unknown[];
+    readonly hashes?: readonly { readonly alg: string; readonly content: string }[];
     readonly components?: readonly Component[];
   }
   const distDir = path.join(path.dirname(builtGw().script), '../dist');
   const text = readFileSync(path.join(distDir, 'sbom.cdx.json'), 'utf8');
-  const list = JSON.parse(text) as { components: Component[] };
+  const list = JSON.parse(text) as { components: Component[]; serialNumber: string };
   const nameOf = ({ group, name, version }: Component) => `${group ? `${group}/` : ''}${name} ${version}`;
   const licences = readFileSync(path.join(distDir, 'LICENSES.txt'), 'utf8');
 
@@ -94,8 +97,12 @@ describe('what is bundled', () => {
     expect(list.components.filter(({ licenses }) => !licenses?.length).map(nameOf)).toEqual([]);
   });
 
-  test('is the same bytes for the same build', () => {
-    expect(text).not.toMatch(/"(timestamp|serialNumber)"/);
+  test('is told with digests and a serial number, in the same bytes for the same build', () => {
+    expect(list.serialNumber).toMatch(/^urn:uuid:[\da-f]{8}-[\da-f]{4}-8[\da-f]{3}-a[\da-f]{3}-[\da-f]{12}$/);
+    for (const { name, hashes } of list.components)
+      expect(hashes, name).toEqual([{ alg: 'SHA-512', content: expect.stringMatching(/^[\da-f]{128}$/) }]);
+    // The time is that of the source, where SOURCE_DATE_EPOCH says it.
+    expect(text).not.toContain('"timestamp"');
     expect(text).not.toContain('/tmp/');
     expect(text).not.toContain(root);
   });

@@ -1,12 +1,16 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
-import { noSkips } from './helpers/no-skips.ts';
+import { tags } from './helpers/needs.ts';
+import { skips } from './helpers/skips.ts';
+import { ownTempDir } from './helpers/temp-dir.ts';
 
 // What starts processes by the dozen, kills them, fills disks or moves gigabytes. `npm run test:unit` leaves it out;
 // `npm test` and CI run all.
 const heavy = [
+  'test/agents/*.test.ts',
   'test/cli/**/*.test.ts',
-  'test/torture/**/*.torture.ts',
+  // A round of those two takes a minute, or builds an earlier version: they are for `npm run test:torture` alone.
+  'test/torture/**/!(pauses|versions).torture.ts',
   'test/fuzz/**/*.test.ts',
   'test/gallery/**/*.test.ts',
   'test/chat/{pipes,repl-terminal}.test.ts',
@@ -15,19 +19,24 @@ const heavy = [
   'test/io/process.test.ts',
   'test/jobs/save/{faults,large-file}.test.ts',
   'test/ledger/{processes,remove,write-faults}.test.ts',
-  'test/machines/run.test.ts',
+  'test/machines/{day,equal,faults,observe,run}.test.ts',
   'test/recipes.test.ts',
 ];
 
 const results = process.env.GW_TEST_RESULTS;
+// For `npm run test:near -- --record`.
+const recording = process.env.GW_TEST_CALLS !== undefined;
 
 export default defineConfig({
   test: {
     root: `${import.meta.dirname}/..`,
     pool: 'forks',
+    tags: tags(),
+    setupFiles: recording ? ['test/helpers/record-calls.ts'] : [],
     reporters: [
       'default',
-      ...(process.env.CI ? [noSkips] : []),
+      ownTempDir,
+      skips,
       // Which files failed, for .ci/other-nodes.
       ...(results === undefined
         ? []
@@ -35,10 +44,11 @@ export default defineConfig({
     ],
     // Many tests wait for a child or a clock: one file more than cores keeps two cores busy.
     maxWorkers: availableParallelism() + 1,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // Nothing here is judged by its time: what waits for something has an end of its own, and two suites at once are slow.
+    testTimeout: 300_000,
+    hookTimeout: 120_000,
     projects: [
-      { extends: true, test: { name: 'heavy', include: heavy } },
+      { extends: true, test: { name: 'heavy', include: heavy, globalSetup: 'test/cli/build-first.ts' } },
       // One process for many files takes a third less time; a test puts back what it changes of the process.
       {
         extends: true,

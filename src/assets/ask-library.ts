@@ -1,4 +1,4 @@
-import { GwError } from '../errors.ts';
+import { GwError, UnknownOutcome } from '../errors.ts';
 import { getAsset } from '../gateway/asset/actions.ts';
 import { assetErrorKind, resultOf } from '../gateway/asset/envelope.ts';
 import { DEFAULT_PROJECT } from '../gateway/asset/fields.ts';
@@ -6,7 +6,6 @@ import { LIST_MAX, restItems, restList } from '../gateway/asset/list.ts';
 import { Asset } from '../gateway/asset/record.ts';
 import type { Endpoint } from '../gateway/endpoint.ts';
 import type { Client, Reply, RequestInput, SendOptions } from '../http/client.ts';
-import { UnknownOutcome } from '../http/retry.ts';
 
 /**
  * Sends a request of the asset library. Throws as `Client.send`, with the library's own words: the action, its code and

@@ -15,23 +15,32 @@ export interface AssetReference {
 
 /**
  * Looks whether the assets that a request refers to can be used in it: "the request fails when an asset does not exist,
- * … is not yet `Active`, or its type does not match the modality". One look for all of them as a rule.
+ * … is not yet `Active`, or its type does not match the modality". One look for all of them as a rule, one each in a
+ * project of its own ("creating, querying and using an asset must use the same project").
  * Throws GwError `not_found`, or `usage` with what to do; and the error of the look itself.
  */
 export async function checkReferences(
   references: readonly AssetReference[],
-  { client, signal }: { readonly client: Client; readonly signal: AbortSignal },
+  {
+    client,
+    project,
+    signal,
+  }: { readonly client: Client; readonly project: string | undefined; readonly signal: AbortSignal },
 ): Promise<void> {
   if (references.length === 0) return;
   const ids = [...new Set(references.map(({ id }) => id))];
-  const looks = await lookAtAssets(ids, { client, send: { signal } });
+  const bodyOf = project === undefined ? undefined : (id: string) => ({ Id: id, ProjectName: project });
+  const looks = await lookAtAssets(ids, { client, bodyOf, send: { signal } });
   for (const { id, type, named } of references) {
     const look = looks.get(id);
     if (look && 'error' in look && look.error.kind !== 'not_found') throw look.error;
     if (look === undefined || 'error' in look) {
       throw new GwError('not_found', `${named} asset://${id}: there is no such asset; nothing was sent`, {
         ...look?.error.facts,
-        hint: 'gw asset list shows those of your key; a video can use those of the default project',
+        hint:
+          project === undefined
+            ? 'gw asset list shows those of your key; --project NAME takes those of another project than the default one'
+            : `gw asset list --project ${project} shows those of the project`,
       });
     }
     const view = readAsset(look.asset);

@@ -1,4 +1,4 @@
-import { GwError, Interrupted } from '../errors.ts';
+import { GwError, Interrupted, UnknownOutcome } from '../errors.ts';
 import { resultOf } from '../gateway/asset/envelope.ts';
 import { canonical, groupTypes } from '../gateway/asset/fields.ts';
 import { AssetPage, GroupPage, LIST_MAX, listAssets, listGroups } from '../gateway/asset/list.ts';
@@ -7,7 +7,6 @@ import type { Endpoint } from '../gateway/endpoint.ts';
 import type { Clock } from '../host.ts';
 import type { Client, Reply } from '../http/client.ts';
 import { jsonIn } from '../http/parse-json.ts';
-import { UnknownOutcome } from '../http/retry.ts';
 import { askLibrary } from './ask-library.ts';
 
 export interface CreateOnce {
@@ -23,6 +22,8 @@ export interface CreateOnce {
   readonly find: ((sinceMs: number) => Promise<Found>) | undefined;
   /** The command that shows whether it is there. */
   readonly lookCommand: string;
+  /** When a run that was killed may have sent the same, Unix milliseconds of this machine: it is looked for first. */
+  readonly leftAtMs?: number | undefined;
 }
 
 /** What a look for a lost create brought: it is there, it is not, or something is there that may be it. */
@@ -56,6 +57,18 @@ export async function createOnce(request: CreateOnce): Promise<Created> {
     return { id: resultOf(CreatedId, json).Id, record: json, isFound: false };
   };
   let lost: UnknownOutcome;
+  if (request.leftAtMs !== undefined && request.find) {
+    note(`a run of the same was killed; looking for the ${what} first`);
+    const found = await request.find(request.leftAtMs);
+    if (typeof found === 'object') {
+      note(`found: the ${what} ${found.id} was created`);
+      return { ...found, isFound: true };
+    }
+    if (found === 'unclear')
+      throw new GwError('unavailable', `a killed run may have created this ${what}; nothing was sent`, {
+        hint: `look whether it is there: ${request.lookCommand}; run this again to make it anew`,
+      });
+  }
   try {
     for (let sends = 1; ; sends += 1) {
       try {
@@ -109,7 +122,7 @@ async function lookFor(
   return 'absent';
 }
 
-/** Assets cost nothing, so this is no `unknown_outcome`; but it may exist, and nobody is told to send it again. */
+/** Assets cost nothing, so its outcome is not called unknown; but it may exist, and nobody is told to send it again. */
 function notKnown(lost: UnknownOutcome, { what, lookCommand }: CreateOnce): GwError {
   return new GwError('unavailable', `${lost.message}; the ${what} may have been created`, {
     ...lost.facts,

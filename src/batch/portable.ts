@@ -1,5 +1,5 @@
-import * as path from 'node:path';
-import { flagName } from '../flags/flag.ts';
+import { leaves } from '../disk/confined-path.ts';
+import { flagName, mayStandIn } from '../flags/flag.ts';
 import { parseReference } from '../media/reference.ts';
 import type { CreateFlags, Row } from './rows.ts';
 
@@ -8,7 +8,7 @@ import type { CreateFlags, Row } from './rows.ts';
 
 /** Words of a query that sign a link: whoever has it has what it points to. */
 const signing =
-  /[?&](x-amz-signature|x-goog-signature|x-oss-signature|signature|sig|token|expires)=|[?&]q-sign/i;
+  /[?&]([\w-]*-)?(signature|sig|policy|token|credential|expires|key|auth|auth_key|key-pair-id)=|[?&]q-sign/i;
 const inlineData = /\bdata:[a-z]+\/[a-z0-9.+-]+(;[a-z0-9=.+-]+)*,/i;
 
 /** Why a row cannot be handed to other machines, as `field: message`; none where it can. `hide` masks the key. */
@@ -16,10 +16,13 @@ export function unportable(row: Row, creates: CreateFlags, hide: (text: string) 
   const faults: string[] = [];
   for (const [key, value] of Object.entries(row.flags)) {
     const name = flagName(key).slice(2);
-    const isReference = creates[row.command]?.[key]?.value?.includes('REF') === true;
+    const known = creates[row.command]?.[key];
+    const flag = known?.value;
+    if (known && !mayStandIn(known, 'row'))
+      faults.push(`${name}: is for this machine alone, and goes to no other`);
     for (const each of [value].flat()) {
       if (typeof each !== 'string') continue;
-      const file = isReference ? fileOf(each, name) : each.startsWith('@') ? each.slice(1) : undefined;
+      const file = flag?.includes('REF') ? fileOf(each, name) : flag === 'FILE' ? each : undefined;
       if (file !== undefined && leaves(file)) {
         faults.push(
           `${name}: ${file.slice(0, 80)}: a row for other machines names files below --root, without ..`,
@@ -42,10 +45,6 @@ export function unportable(row: Row, creates: CreateFlags, hide: (text: string) 
   if (hide(text) !== text) faults.push('the row holds the API key');
   return faults;
 }
-
-/** Whether a path is absolute or goes out of where it begins. */
-const leaves = (file: string): boolean =>
-  path.posix.isAbsolute(file) || path.win32.isAbsolute(file) || file.split(/[\\/]/).includes('..');
 
 /** The file that a reference names; undefined where it names none. */
 function fileOf(raw: string, name: string): string | undefined {

@@ -1,11 +1,11 @@
 import { createReadStream, statSync } from 'node:fs';
 import * as path from 'node:path';
-import { pipeline, Readable } from 'node:stream';
+import { fileFault, oddKind } from '../disk/small-file.ts';
 import { GwError, usage } from '../errors.ts';
 import { nearest } from '../flags/nearest.ts';
 import { isObject } from '../host.ts';
 import { findJsonFault, JsonTokens } from '../json-text.ts';
-import { decodeUtf8, fileFault, oddKind } from '../media/read-input.ts';
+import { decodeUtf8 } from '../media/decode-utf8.ts';
 
 // A manifest -> its rows as they were written, one after the other, each with the line it begins on. What cannot be
 // read is a fault with a line; reading goes on behind it where the format lets it.
@@ -15,6 +15,8 @@ export interface WrittenRow {
   /** Counted from 1: the row's first. */
   readonly line: number;
   readonly fields?: Readonly<Record<string, unknown>>;
+  /** Whether the values are cells of a spreadsheet. */
+  readonly isCells?: boolean;
   /** A sentence without file and line. */
   readonly fault?: string;
 }
@@ -28,7 +30,8 @@ const readers: Readonly<Record<string, Reader>> = {
   '.jsonl': readJsonLines,
   '.ndjson': readJsonLines,
   '.json': readJsonArray,
-  '.csv': readCsv,
+  '.csv': readSheet,
+  '.tsv': readSheet,
   '.yaml': readYaml,
   '.yml': readYaml,
 };
@@ -56,7 +59,7 @@ export function openManifest(named: string, cwd: string): Manifest {
       `${named}: no format of a manifest ends in ${ending || 'nothing'}`,
       near
         ? `did you mean ${near}?`
-        : 'write it as .jsonl, .json, .csv or .yaml, or give JSONL on stdin with -',
+        : 'write it as .jsonl, .json, .csv, .tsv or .yaml, or give JSONL on stdin with -',
     );
   }
   return manifestOf(named, file, read);
@@ -97,7 +100,7 @@ function manifestOf(named: string, file: string, read: Reader): Manifest {
 }
 
 /** What ends the reading of a file. */
-class BrokenManifest extends Error {
+export class BrokenManifest extends Error {
   constructor(
     readonly line: number,
     message: string,
@@ -106,7 +109,7 @@ class BrokenManifest extends Error {
   }
 }
 
-interface TextLine {
+export interface TextLine {
   readonly line: number;
   /** Without its ending. */
   readonly text: string;
@@ -114,7 +117,10 @@ interface TextLine {
 }
 
 /** The lines of a UTF-8 text, without a byte order mark; one that is too long has a fault in place of its text. */
-async function* linesOf(file: string, mostBytes: number): AsyncGenerator<TextLine> {
+export async function* linesOf(
+  bytesOfFile: AsyncIterable<Buffer>,
+  mostBytes: number,
+): AsyncGenerator<TextLine> {
   let carried: Buffer[] = [];
   let bytes = 0;
   let line = 0;
@@ -133,7 +139,7 @@ async function* linesOf(file: string, mostBytes: number): AsyncGenerator<TextLin
     const end = raw.at(-1) === 0x0d ? raw.length - 1 : raw.length;
     return { line, ...textOf(raw.subarray(0, end)) };
   };
-  for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
+  for await (const chunk of bytesOfFile) {
     let from = 0;
     for (let at = chunk.indexOf(0x0a); at >= 0; at = chunk.indexOf(0x0a, from)) {
       take(chunk.subarray(from, at));
@@ -143,6 +149,23 @@ async function* linesOf(file: string, mostBytes: number): AsyncGenerator<TextLin
     if (from < chunk.length) take(chunk.subarray(from));
   }
   if (bytes > 0) yield whole();
+}
+
+/** What tells from the first bytes how to read the others: a byte order mark says where they are UTF-16. */
+export const decoderOf = ([first, second]: Uint8Array) => {
+  if (first === 0xff && second === 0xfe) return new TextDecoder('utf-16le');
+  return first === 0xfe && second === 0xff ? new TextDecoder('utf-16be') : undefined;
+};
+
+/** The bytes of a file as UTF-8: spreadsheets and PowerShell write UTF-16. */
+export async function* utf8Of(file: string): AsyncGenerator<Buffer> {
+  let decoder: ReturnType<typeof decoderOf>;
+  let isFirst = true;
+  for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
+    if (isFirst) decoder = decoderOf(chunk);
+    isFirst = false;
+    yield decoder === undefined ? chunk : Buffer.from(decoder.decode(chunk, { stream: true }));
+  }
 }
 
 const tooLong = (bytes: number): string =>
@@ -172,7 +195,7 @@ async function rowOfJson(line: number, text: string): Promise<WrittenRow> {
 }
 
 async function* readJsonLines(file: string): AsyncGenerator<WrittenRow> {
-  for await (const { line, text, fault } of linesOf(file, MAX_ROW_BYTES)) {
+  for await (const { line, text, fault } of linesOf(utf8Of(file), MAX_ROW_BYTES)) {
     if (fault !== undefined) yield { line, fault };
     else if (text.trim() !== '') yield await rowOfJson(line, text);
   }
@@ -190,7 +213,7 @@ async function* readJsonArray(file: string): AsyncGenerator<WrittenRow> {
   let expected: 'list' | 'first' | 'item' | 'comma' | 'end' = 'list';
   let last = 1;
   const tokens = new JsonTokens();
-  for await (const { line, text, fault } of linesOf(file, MAX_JSON_LINE_BYTES)) {
+  for await (const { line, text, fault } of linesOf(utf8Of(file), MAX_JSON_LINE_BYTES)) {
     last = line;
     if (fault !== undefined) {
       yield { line, fault };
@@ -260,81 +283,9 @@ async function* readJsonArray(file: string): AsyncGenerator<WrittenRow> {
 
 const notAList = 'not a list: a manifest in JSON begins with [';
 
-async function* readCsv(file: string): AsyncGenerator<WrittenRow> {
-  const { parse } = await import('csv-parse');
-  const parser = parse({ info: true, relax_column_count: true, max_record_size: MAX_ROW_BYTES });
-  const source = async function* () {
-    for await (const { line, text, fault } of linesOf(file, MAX_ROW_BYTES)) {
-      if (fault !== undefined) throw new BrokenManifest(line, fault);
-      yield `${text}\n`;
-    }
-  };
-  // What fails in the source fails the parser, and is thrown where its records are taken.
-  pipeline(Readable.from(source()), parser, () => {});
-  let names: readonly string[] | undefined;
-  let lines = 0;
-  try {
-    for await (const { record, info } of parser as AsyncIterable<CsvRecord>) {
-      const line = lines + 1;
-      ({ lines } = info);
-      if (record.every((cell) => cell === '')) continue;
-      if (names === undefined) {
-        names = record.map((name) => name.trim());
-        const fault = headFault(names);
-        if (fault === undefined) continue;
-        yield { line, fault };
-        return;
-      }
-      if (record.length > names.length) {
-        const fault = `the row has ${record.length} columns, and the first line names ${names.length}: put what holds a comma into double quotes`;
-        yield { line, fault };
-        continue;
-      }
-      yield { line, fields: cellsOf(names, record) };
-    }
-  } catch (error) {
-    yield csvFault(error, lines + 1);
-  }
-}
-
-interface CsvRecord {
-  readonly record: readonly string[];
-  readonly info: { readonly lines: number };
-}
-
-function headFault(names: readonly string[]): string | undefined {
-  const twice = names.find((name, at) => name !== '' && names.indexOf(name) !== at);
-  if (twice !== undefined)
-    return `${twice}: the first line names it twice; several of one flag are ${twice}, ${twice}.2, ${twice}.3`;
-  const unnamed = names.slice(0, -1).indexOf('');
-  return unnamed < 0 ? undefined : `column ${unnamed + 1} has no name`;
-}
-
-/** The fields of a CSV row; an empty cell says nothing, and `image`, `image.2`, `image.3` are one list. */
-function cellsOf(names: readonly string[], record: readonly string[]): Record<string, unknown> {
-  const fields = new Map<string, unknown>();
-  for (const [at, cell] of record.entries()) {
-    if (cell === '') continue;
-    const [, name = names[at] ?? '', number] = /^(.+)\.(\d{1,3})$/.exec(names[at] ?? '') ?? [];
-    const before = fields.get(name);
-    fields.set(name, number === undefined ? cell : [...(before === undefined ? [] : [before].flat()), cell]);
-  }
-  return Object.fromEntries(fields);
-}
-
-function csvFault(error: unknown, line: number): WrittenRow {
-  if (error instanceof BrokenManifest) return { line: error.line, fault: error.message };
-  const { code } = error as { readonly code?: string };
-  const faults: Readonly<Record<string, string>> = {
-    CSV_QUOTE_NOT_CLOSED: 'a double quote is opened and never closed: a quote inside a cell is written ""',
-    CSV_INVALID_CLOSING_QUOTE: 'text stands behind a closing quote: a quote inside a cell is written ""',
-    INVALID_OPENING_QUOTE:
-      'a quote stands inside a cell without quotes: put the cell into double quotes, the inner one as ""',
-    CSV_MAX_RECORD_SIZE: `the row is longer than ${MAX_ROW_BYTES / 1024 / 1024} MiB, the most that is read`,
-  };
-  const fault = code === undefined ? undefined : faults[code];
-  if (fault === undefined) throw error;
-  return { line, fault };
+/** Loads the library only where it is needed. */
+async function* readSheet(file: string): AsyncGenerator<WrittenRow> {
+  yield* (await import('./read-csv.ts')).readCsv(file);
 }
 
 /** Loads the library only where it is needed. */

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { isSeq, LineCounter, type Node, parseDocument } from 'yaml';
-import { readInputFile } from '../media/read-input.ts';
-import { rowOf, textOf, type WrittenRow } from './read-manifest.ts';
+import { readSmallFile } from '../disk/small-file.ts';
+import { decoderOf, rowOf, textOf, type WrittenRow } from './read-manifest.ts';
 
 /** The library takes about thirty times the size of a text. */
 const MAX_YAML_BYTES = 2 * 1024 * 1024;
@@ -19,8 +19,9 @@ export async function* readYaml(file: string): AsyncGenerator<WrittenRow> {
     yield { line: 1, fault };
     return;
   }
-  const bytes = await readInputFile(file, { named: file, maxBytes: MAX_YAML_BYTES });
-  const { text, fault } = textOf(bytes);
+  const bytes = readSmallFile(file, { named: file, maxBytes: MAX_YAML_BYTES });
+  const decoder = decoderOf(bytes);
+  const { text, fault } = decoder ? { text: decoder.decode(bytes) } : textOf(bytes);
   if (fault !== undefined) {
     yield { line: 1, fault };
     return;

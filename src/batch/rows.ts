@@ -1,17 +1,26 @@
 import { createHash } from 'node:crypto';
 import { GwError, usage } from '../errors.ts';
-import { type Flag, type FlagSet, flagName } from '../flags/flag.ts';
+import { type Flag, type FlagSet, flagName, mayStandIn } from '../flags/flag.ts';
 import { MAX_COUNT } from '../flags/job-flags.ts';
-import { assertSafeJson } from '../flags/json-body.ts';
+import { applySets, assertSafeJson, type JsonObject } from '../flags/json-body.ts';
 import { nearest } from '../flags/nearest.ts';
+import { valueAt } from '../gateway/body.ts';
 import { isObject } from '../host.ts';
 import { jsonOf } from '../json-text.ts';
+import { cellOf, truthCell } from './cells.ts';
 import type { Manifest, WrittenRow } from './read-manifest.ts';
 
 // What was written -> create commands: each row's fields are the command's own flags, read by the same table as argv.
 
 /** The commands that a row can be, by the words it names them with. */
 export type CreateFlags = Readonly<Record<string, FlagSet>>;
+
+/** What the machine that has checked a row said beside its words, with its settings and global flags. */
+export interface Pinned {
+  readonly model?: string | undefined;
+  readonly sidecar?: true | undefined;
+  readonly validate?: false | undefined;
+}
 
 /** One job that a manifest asks for. */
 export interface Row {
@@ -22,17 +31,25 @@ export interface Row {
   readonly key: string;
   /** Words of the command: `video alpha`. */
   readonly command: string;
+  /** Whether it names its own place to save, and not what was typed for all rows. */
+  readonly ownOut?: boolean;
   /** Typed values under the flags' names, as parsing argv gives them. */
   readonly flags: Readonly<Record<string, unknown>>;
+  /** The same by their long names, as they were written: what another machine reads anew. */
+  readonly said?: Readonly<Record<string, unknown>> | undefined;
   /** `PATH=VALUE`, as --set takes it. */
   readonly set: readonly string[];
   readonly body?: Readonly<Record<string, unknown>> | undefined;
+  /** Of a row on a queue: whoever makes it makes it so. */
+  readonly pinned?: Pinned | undefined;
 }
 
 /** What is wrong with a row: `field: message`. */
 export interface RowFault {
   readonly line: number;
   readonly faults: readonly string[];
+  /** The row where all that is wrong is fields that it has too many of: the rest of it can still be checked. */
+  readonly rest?: Row | undefined;
 }
 
 export interface RowsInput {
@@ -44,17 +61,37 @@ export interface RowsInput {
   readonly command?: string | undefined;
   /** What was typed for the rows that do not say: words by the flags' names, media as absolute paths. */
   readonly defaults: Readonly<Record<string, unknown>>;
+  /** What the profile says for rows that do not say and for which nothing was typed, by the command's words. */
+  readonly storedOf?: ((command: string) => Readonly<Record<string, unknown>> | undefined) | undefined;
+  /** The rows that are looked at, by their keys; all where absent. */
+  readonly isWanted?: ((key: string) => boolean) | undefined;
+}
+
+/**
+ * Keys as they are typed, `shots/7` or `7`, as a question about a row's own key; a row with `count` is named as a whole too.
+ * `unmet` are those that no row was asked about.
+ */
+export function keysOf(typed: readonly string[], name: string) {
+  const keys = typed.map((key) => (key.startsWith(`${name}/`) ? key : `${name}/${key}`));
+  const unmet = new Set(keys);
+  const has = (key: string): boolean => {
+    const met = keys.filter((each) => key === each || key.startsWith(`${each}/`));
+    for (const each of met) unmet.delete(each);
+    return met.length > 0;
+  };
+  return { has, unmet };
 }
 
 /** Fields of a row that are no flag of its command. */
 export const ownFields = ['id', 'command', 'skip', 'count', 'set', 'body'] as const;
 /** Flags of the create commands that a batch says for all its rows, or that mean nothing for a row. */
 export const notFields: ReadonlySet<string> = new Set([
+  'events',
+  'exec',
   'once',
   'again',
   'wait',
   'queue',
-  'events',
   'download',
   'preview',
   'maxCost',
@@ -63,11 +100,15 @@ export const notFields: ReadonlySet<string> = new Set([
 /** Longest key of `--once`. */
 const MAX_KEY = 200;
 
-/** The flags of a command that a row may name, `count` apart. */
+/** The flags of a command that a batch may say for its rows, `count` apart. */
 export const fieldsOf = (flags: FlagSet): [key: string, flag: Flag][] =>
   Object.entries(flags).filter(
     ([key]) => !notFields.has(key) && !(ownFields as readonly string[]).includes(key),
   );
+
+/** The flags that a row may name. */
+export const rowFields = (flags: FlagSet): [key: string, flag: Flag][] =>
+  fieldsOf(flags).filter(([, flag]) => mayStandIn(flag, 'row'));
 
 /** `first_frame` and `first-frame` -> `first-frame`. */
 const kebab = (name: string): string => name.replaceAll('_', '-');
@@ -99,22 +140,36 @@ export async function* readRows(input: RowsInput): AsyncGenerator<Row | RowFault
       if (before !== undefined) faults.push(`id: ${made.id}: the row of line ${before} has it too`);
       lineOfId.set(made.id, line);
     }
-    if (made === undefined || faults.length > 0) {
-      yield { line, faults };
+    if (made === undefined) {
+      if (input.isWanted?.(`${input.name}/${written.fields?.id}`) ?? true) yield { line, faults };
       continue;
     }
-    const { id, count, command, flags, set, body } = made;
+    const { id, count, command, ownOut, flags, said, set, body } = made;
     const same = sameBefore.get(made.digest) ?? 0;
     if (id === undefined) sameBefore.set(made.digest, same + 1);
     const key = `${input.name}/${id ?? made.digest + (same > 0 ? `-${same + 1}` : '')}`;
     const keys = count === undefined ? [key] : Array.from({ length: count }, (_, at) => `${key}/${at + 1}`);
-    for (const each of keys) yield { row, line, key: each, command, flags, set, body };
+    const wanted = keys.filter((each) => input.isWanted?.(each) ?? true);
+    const rows = wanted.map((each) => ({
+      row,
+      line,
+      key: each,
+      command,
+      ownOut,
+      flags,
+      said,
+      set,
+      body,
+    }));
+    if (faults.length === 0) yield* rows;
+    else if (rows.length > 0)
+      yield { line, faults, rest: made.unknown === faults.length ? rows[0] : undefined };
   }
 }
 
 type Gather = <T>(read: () => T) => T | undefined;
 
-function readRow({ fields, fault }: WrittenRow, input: RowsInput, gather: Gather) {
+function readRow({ fields, fault, isCells = false }: WrittenRow, input: RowsInput, gather: Gather) {
   if (fields === undefined) throw usage(fault ?? 'cannot be read');
   assertSafeJson(fields, 'the row');
   const said = new Map<string, unknown>();
@@ -125,39 +180,167 @@ function readRow({ fields, fault }: WrittenRow, input: RowsInput, gather: Gather
     if (said.has(key)) throw usage(`${key}: given twice, as ${name} and in another spelling`, 'give it once');
     said.set(key, value);
   }
-  const skip = gather(() => truthOf('skip', said.get('skip'))) ?? false;
+  const toSkip = said.get('skip');
+  const isLeftOut = isCells && typeof toSkip === 'string' ? truthCell(toSkip) : toSkip;
+  const skip = gather(() => truthOf('skip', isLeftOut)) ?? false;
   if (skip) return { skip } as const;
   // That a row is not left out is no part of what it asks for, nor of its key.
   said.delete('skip');
   const command = commandOf(said.get('command'), input);
   const flags = input.creates[command] ?? {};
+  const known = flagsByName(flags);
+  if (isCells) readCells(said, known, gather);
   const id = gather(() => idOf(said.get('id'), input.name));
   const count = gather(() => countOf(said.get('count') ?? input.defaults.count));
   const set = gather(() => setsOf(said.get('set'))) ?? [];
   const body = gather(() => bodyOf(said.get('body')));
+  gather(() => refuseTypedFields(flags, body, set));
   const values: Record<string, unknown> = {};
-  const known = new Map(fieldsOf(flags).map(([key, flag]) => [flagName(key).slice(2), { key, flag }]));
+  const written: Record<string, unknown> = {};
+  let unknown = 0;
   for (const [name, value] of said) {
     if ((ownFields as readonly string[]).includes(name)) continue;
-    const negated = name.startsWith('no-') ? known.get(name.slice(3)) : undefined;
-    const meant = known.get(name) ?? (canBeNegated(negated?.flag) ? negated : undefined);
+    const meant = known(name);
     if (meant === undefined) {
+      unknown += 1;
       gather(() => {
-        throw unknownField(name, command, [...known.keys(), ...ownFields]);
+        throw unknownField(name, command, [...flagNames(flags), ...ownFields]);
       });
       continue;
     }
-    const parsed = gather(() => typedOf(meant.flag, name, value, meant === negated));
+    written[name] = value;
+    const parsed = gather(() => {
+      if (!mayStandIn(meant.flag, 'row')) throw typedOnly(name);
+      return typedOf(meant.flag, name, value, meant.isNegated);
+    });
     if (parsed !== undefined) values[meant.key] = parsed;
   }
-  for (const [key, value] of Object.entries(input.defaults)) {
-    const flag = known.get(flagName(key).slice(2))?.flag;
-    if (flag === undefined || key in values) continue;
-    const parsed = gather(() => typedOf(flag, flagName(key).slice(2), value, false));
+  const ownOut = values.out !== undefined;
+  const layUnder = (name: string, value: unknown, { key, flag, isNegated }: Meant) => {
+    const isSaid = key in values || (promptKeys.includes(key) && promptKeys.some((each) => each in values));
+    if (isSaid) return;
+    written[name] = value;
+    const parsed = gather(() => typedOf(flag, name, value, isNegated));
     if (parsed !== undefined) values[key] = parsed;
+  };
+  for (const [key, value] of Object.entries(input.defaults)) {
+    const meant = known(flagName(key).slice(2));
+    if (meant) layUnder(flagName(key).slice(2), value, meant);
   }
-  return { skip: false as const, id, count, command, flags: values, set, body, digest: digestOf(said) };
+  for (const [name, value] of Object.entries(input.storedOf?.(command) ?? {})) {
+    const limit = limitKeys.find((key) => flagName(key) === `--${name}`);
+    const flag = limit && flags[limit];
+    const meant = flag ? { key: limit, flag, isNegated: false } : known(name);
+    if (!meant) continue;
+    layUnder(name, value, meant);
+    // What a row may not say, nobody else is told to do.
+    if (!mayStandIn(meant.flag, 'row') || limit) delete written[name];
+  }
+  gather(() => refusePiped(values));
+  return {
+    skip: false as const,
+    id,
+    count,
+    command,
+    ownOut,
+    flags: values,
+    said: written,
+    set,
+    body,
+    digest: digestOf(said),
+    unknown,
+  };
 }
+
+/** Turns the cells of a spreadsheet into what was written in them; one that cannot be is a fault, and is left out. */
+function readCells(said: Map<string, unknown>, known: ReturnType<typeof flagsByName>, gather: Gather): void {
+  for (const [name, value] of said) {
+    const cells = [value].flat().map((each) => gather(() => cellOf(name, String(each), known(name)?.flag)));
+    const sound = cells.filter((each) => each !== undefined);
+    if (sound.length < cells.length) said.delete(name);
+    else said.set(name, Array.isArray(value) ? sound : sound[0]);
+  }
+}
+
+function refusePiped(values: Readonly<Record<string, unknown>>): void {
+  const piped = promptKeys.find((key) => values[key] === '-');
+  if (piped === undefined) return;
+  throw usage(
+    `${flagName(piped)} -: a row reads no stdin`,
+    'name a file with prompt-file, or write the prompt',
+  );
+}
+
+const typedOnly = (name: string): GwError =>
+  usage(
+    `${name}: is typed, and stands in no row`,
+    `add --${name} to the run if it is meant for all its rows`,
+  );
+
+/** Throws `usage` where `set` or `body` says what only the user may type. */
+function refuseTypedFields(flags: FlagSet, body: JsonObject | undefined, set: readonly string[]): void {
+  const fields = Object.entries<Flag>(flags).filter(([, flag]) => flag.field && !mayStandIn(flag, 'row'));
+  if (fields.length === 0 || (body === undefined && set.length === 0)) return;
+  const asked = applySets(body ?? {}, set);
+  const [found] = fields.find(([, { field = [] }]) => valueAt(asked, field) !== undefined) ?? [];
+  if (found !== undefined) throw typedOnly(flagName(found).slice(2));
+}
+
+const flagNames = (flags: FlagSet): string[] => fieldsOf(flags).map(([key]) => flagName(key).slice(2));
+
+/** Finds the flag that a name means, with or without `no-`. */
+function flagsByName(flags: FlagSet) {
+  const known = new Map(fieldsOf(flags).map(([key, flag]) => [flagName(key).slice(2), { key, flag }]));
+  return (name: string) => {
+    const negated = name.startsWith('no-') ? known.get(name.slice(3)) : undefined;
+    const meant = known.get(name) ?? (canBeNegated(negated?.flag) ? negated : undefined);
+    return meant && { ...meant, isNegated: meant === negated };
+  };
+}
+
+/** The first name among what a row says that is no flag of its command; undefined where all are. */
+export function unknownFlag(
+  command: string,
+  said: Readonly<Record<string, unknown>>,
+  creates: CreateFlags,
+): string | undefined {
+  const known = flagsByName(creates[command] ?? {});
+  return Object.keys(said).find((name) => known(flagName(name).slice(2)) === undefined);
+}
+
+/** A row that another machine wrote down, read as if it stood in a manifest. Throws `usage` for what is wrong in it. */
+export function readWritten(
+  { said, ...row }: Omit<Row, 'flags' | 'said'> & { readonly said: Readonly<Record<string, unknown>> },
+  creates: CreateFlags,
+): Row {
+  assertSafeJson({ said, body: row.body }, 'the row');
+  const flags = creates[row.command] ?? {};
+  refuseTypedFields(flags, row.body && { ...row.body }, row.set);
+  const known = flagsByName(flags);
+  const values: Record<string, unknown> = {};
+  for (const [written, value] of Object.entries(said)) {
+    const name = flagName(written).slice(2);
+    const meant = known(name);
+    if (meant === undefined) continue;
+    if (!mayStandIn(meant.flag, 'row')) throw typedOnly(name);
+    const parsed = typedOf(meant.flag, name, value, meant.isNegated);
+    if (parsed !== undefined) values[meant.key] = parsed;
+  }
+  refusePiped(values);
+  return { ...row, ownOut: values.out !== undefined, flags: values, said };
+}
+
+interface Meant {
+  readonly key: string;
+  readonly flag: Flag;
+  readonly isNegated: boolean;
+}
+
+/** What a profile may say of a row, and the row itself may not. */
+const limitKeys = ['maxCost', 'unpriced'] as const;
+
+/** The flags that say the prompt of a row. */
+const promptKeys: readonly string[] = ['prompt', 'promptFile'];
 
 const canBeNegated = (flag: Flag | undefined): boolean =>
   flag?.negatable === true || flag?.negativeOnly === true;

@@ -62,6 +62,10 @@ export interface ChatSettings {
   readonly toolChoice?: string | undefined;
   /** `json_object`, or a JSON schema that the answer follows. */
   readonly responseFormat?: 'json_object' | Readonly<Record<string, unknown>> | undefined;
+  /** How many answers are asked for (geo). */
+  readonly candidates?: number | undefined;
+  /** What the model's own filter lets pass (geo). */
+  readonly safety?: readonly { readonly category: string; readonly threshold: string }[] | undefined;
   /** Ask for the figures where a stream has to be asked for them. */
   readonly usage?: boolean | undefined;
 }
@@ -90,7 +94,10 @@ export interface ChatRequest {
 
 /** What a reply used, where the surface says so. */
 export interface ChatUsage {
+  /** Of native messages: those that were neither written to the cache nor read from it. */
   readonly inputTokens?: number | undefined;
+  readonly cacheWrittenTokens?: number | undefined;
+  readonly cacheReadTokens?: number | undefined;
   readonly outputTokens?: number | undefined;
   readonly reasoningTokens?: number | undefined;
   readonly totalTokens?: number | undefined;
@@ -109,6 +116,8 @@ export interface ChatAnswer {
   readonly text: string;
   readonly hasText: boolean;
   readonly toolCalls: readonly ToolCall[];
+  /** The texts of further answers to the same question, in their order (`choices[1]`, a second candidate). */
+  readonly furtherTexts?: readonly string[] | undefined;
   /** The surface's own word: `stop`, `end_turn`, `STOP`, `length`, … */
   readonly finishReason: string | undefined;
   readonly usage: ChatUsage;

@@ -102,12 +102,13 @@ async function readWhole(
 }
 
 function answerOf(reader: ReplyReader, queue: EventQueue, reply: unknown): ChatAnswer {
-  const { toolCalls, finishReason, usage } = reader;
+  const { toolCalls, finishReason, usage, further } = reader;
   const native = reader.native() as ChatAnswer['turn']['native'];
   return {
     text: queue.text,
     hasText: queue.hasText,
     toolCalls,
+    furtherTexts: further?.inOrder(),
     finishReason,
     usage,
     reply,

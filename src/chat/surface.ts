@@ -1,8 +1,8 @@
 import type * as z from 'zod/mini';
 import type { Endpoint } from '../gateway/endpoint.ts';
+import { fieldsOf } from '../gateway/json-value.ts';
 import type { RequestInput } from '../http/client.ts';
 import type { ChatApi, ChatRequest, ChatSettings, ChatUsage, ToolCall } from './chat.ts';
-import { fieldsOf } from './json-value.ts';
 
 export type JsonObject = Record<string, unknown>;
 
@@ -96,6 +96,20 @@ export class StreamedError extends Error {
   }
 }
 
+/** The texts of the answers after the first one, which is told as it comes. */
+export class FurtherTexts {
+  readonly #texts = new Map<number, string>();
+
+  add(index: number, words: string, heard: Heard): void {
+    this.#texts.set(index, (this.#texts.get(index) ?? '') + words);
+    heard.keep(words.length);
+  }
+
+  inOrder(): string[] {
+    return [...this.#texts].sort(([one], [other]) => one - other).map(([, text]) => text);
+  }
+}
+
 /** Reads one reply of one surface and remembers what the verdict needs. */
 export interface ReplyReader {
   /** Takes the data of one event. Throws StreamedError for an error event, SyntaxError for bad JSON. */
@@ -105,6 +119,7 @@ export interface ReplyReader {
   /** Whether the surface has said that the answer is complete. */
   isFinished(): boolean;
   readonly toolCalls: readonly ToolCall[];
+  readonly further?: FurtherTexts;
   readonly finishReason: string | undefined;
   readonly usage: ChatUsage;
   /** The reply as it would have come unstreamed; only where all is kept. */

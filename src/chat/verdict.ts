@@ -83,9 +83,14 @@ const withoutText = (reason: string | undefined): GwError =>
     hint: 'see the whole reply with --json',
   });
 
-/** `tokens: 12 in, 34 out (20 of them reasoning), 46 in all`; undefined where the reply named none. */
+/**
+ * `tokens: 12 in, 100 written to the cache, 50 read from the cache, 34 out (20 of them reasoning), 196 in all`; undefined where
+ * the reply named none. A cache that was not used is left out.
+ */
 export function usageLine({
   inputTokens,
+  cacheWrittenTokens = 0,
+  cacheReadTokens = 0,
   outputTokens,
   reasoningTokens,
   totalTokens,
@@ -93,6 +98,8 @@ export function usageLine({
   const reasoning = reasoningTokens === undefined ? '' : ` (${reasoningTokens} of them reasoning)`;
   const parts = [
     ...(inputTokens === undefined ? [] : [`${inputTokens} in`]),
+    ...(cacheWrittenTokens === 0 ? [] : [`${cacheWrittenTokens} written to the cache`]),
+    ...(cacheReadTokens === 0 ? [] : [`${cacheReadTokens} read from the cache`]),
     ...(outputTokens === undefined ? [] : [`${outputTokens} out${reasoning}`]),
     ...(totalTokens === undefined ? [] : [`${totalTokens} in all`]),
   ];

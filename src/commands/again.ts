@@ -2,15 +2,23 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
 import * as z from 'zod/mini';
-import { type AnyCommand, defineCommand } from '../command.ts';
-import { type Context, EMBEDDED, gatewayName, makeContext } from '../context.ts';
+import { readWritten } from '../batch/rows.ts';
+import { type AnyCommand, type CommandInput, defineCommand } from '../command.ts';
+import type { Settings } from '../config/settings.ts';
+import { type Context, gatewayName, makeContext } from '../context.ts';
+import { confinedPaths } from '../disk/confined-path.ts';
+import { readRegular, sha256OfFile } from '../disk/small-file.ts';
 import { GwError, usage } from '../errors.ts';
-import { type Flag, type FlagSet, type FlagValues, flagName } from '../flags/flag.ts';
+import { confineFiles } from '../flags/body-flags.ts';
+import { type Flag, type FlagSet, type FlagValues, flagName, mayStandIn, on } from '../flags/flag.ts';
+import { budgetFlags, pollFlags, saveFlags, waitFlags } from '../flags/job-flags.ts';
 import { besideOf } from '../jobs/save/sidecar.ts';
-import type { Job, KeptReference, KeptRequest } from '../ledger/event.ts';
-import { sha256OfFile } from '../media/read-input.ts';
-import { createCommands } from './batch/row-command.ts';
-import { findAndWarn, jobIdSummary, namedJobs, namesGateway, notInLedger } from './jobs/find-jobs.ts';
+import { type Job, type KeptRequest, mayExist } from '../ledger/event.ts';
+import { EMBEDDED } from '../ledger/job-key.ts';
+import { defaultsOf, laidUnder } from '../presets.ts';
+import { askFirst, refuseUnasked } from './ask-first.ts';
+import { createCommands, creates } from './batch/row-command.ts';
+import { jobIdSummary, namedJobs, namesGateway, notInLedger } from './jobs/find-jobs.ts';
 import { fileLines, type JobResult, jobLines } from './video/follow-job.ts';
 
 // A request of the ledger or of a sidecar is typed again: its flags under those that were typed now, through its own create.
@@ -28,7 +36,8 @@ function flagsOfAll(): FlagSet {
     if (!first) return [];
     const isList = flags.some(({ list }) => list);
     const choices = [...new Set(flags.flatMap(({ choices }) => choices ?? []))];
-    const isAlike = flags.length === creates.length && (key === 'prompt' || first.group !== 'what');
+    const isAlike =
+      flags.length === creates.length && (key === 'prompt' || key === 'promptFile' || first.group !== 'what');
     const flag: Flag = {
       ...first,
       list: isList,
@@ -51,9 +60,10 @@ export const again = defineCommand<FlagSet, JobResult>({
     required: true,
     completes: 'output',
   },
-  flags: flagsOfAll(),
+  flags: { ...flagsOfAll(), yes: on('make it without a question, also where the job may exist already') },
   examples: [
-    'gw again last --sandbox --resolution 480p --wait',
+    'gw video alpha create --sandbox "a paper boat" --resolution 480p',
+    'gw again last --sandbox --resolution 720p --wait',
     'gw again last --sandbox -p "the boat at night" --dry-run',
   ],
   notes: [
@@ -65,23 +75,29 @@ export const again = defineCommand<FlagSet, JobResult>({
   human: (result, ctx, failed) =>
     result.family === 'image' ? fileLines(result) : jobLines(result, ctx, failed),
   async *run({ args: [word = ''], flags, globals }, ctx) {
-    const source = await sourceOf(word, ctx);
-    const create = createCommands[source.request.command];
+    const named = await sourceOf(word, ctx);
+    const { command } = named.request;
+    const create = Object.hasOwn(createCommands, command) ? createCommands[command] : undefined;
     if (!create) {
-      throw usage(
-        `job ${source.id} was made by gw ${source.request.command}, which this gw does not have`,
-        'upgrade gw',
-      );
+      throw usage(`job ${named.id} was made by gw ${command}, which this gw does not have`, 'upgrade gw');
     }
-    const typed = typedFor(create, source.request.command, flags);
+    const { yes, ...words } = flags;
+    const typed = typedFor(create, command, 'yes' in create.flags ? flags : words);
     const isTyped = (key: string) =>
-      key in typed || (key === 'set' && globals.set) || (key === 'body' && globals.body);
-    refuseLacking(source, word, isTyped);
+      key in typed ||
+      (key === 'prompt' && 'promptFile' in typed) ||
+      (key === 'set' && globals.set) ||
+      (key === 'body' && globals.body);
+    refuseLacking(named, word, isTyped);
+    const source = withFiles(named, create, word, isTyped);
     await refuseChanged(source, word, isTyped);
     const { own, close } = await contextOf(source, ctx);
     try {
+      await askWhereItMayExist(source, yes === true, own);
       const { args, flags: all, ...rest } = layOver(source, typed, own);
-      const outcome = create.run({ args, flags: all, globals: rest.ctx.globals }, rest.ctx);
+      const input = { args, flags: all, globals: rest.ctx.globals };
+      const { defaults } = await own.settings();
+      const outcome = create.run(withStored(input, source, create, defaults), rest.ctx);
       if (Symbol.asyncIterator in outcome) yield* outcome as AsyncIterable<{ value?: JobResult }>;
       else yield (await outcome) as { value?: JobResult };
     } finally {
@@ -97,23 +113,32 @@ interface Source {
   readonly prompt: string | undefined;
   /** Undefined where only a sidecar tells of it. */
   readonly job: Job | undefined;
+  /** Where the sidecar lies: it names no file that lies elsewhere. */
+  readonly dir?: string;
 }
 
 async function sourceOf(word: string, ctx: Context): Promise<Source> {
   const file = path.resolve(ctx.host.cwd, word);
   const isFile = word !== 'last' && fs.statSync(file, { throwIfNoEntry: false })?.isFile() === true;
-  if (!isFile && /[/\\]/.test(word))
-    throw usage(`${word}: no such file`, 'name an output that gw has saved, or a job');
   const sidecar = isFile ? readSidecar(file) : undefined;
-  const job = isFile ? await jobOfFile(file, sidecar?.id, ctx) : await jobOfId(word, ctx);
+  const isPath = !isFile && /[/\\]/.test(word);
+  const job = isFile
+    ? await jobOfFile(file, sidecar?.id, ctx)
+    : await jobOfId(word, ctx).catch((error: unknown) => {
+        // A key of the user's may hold a slash, and no ID does.
+        if (isPath && error instanceof GwError && error.kind === 'usage') return undefined;
+        throw error;
+      });
   if (job) {
     const id = job.id ?? job.key;
     return { id, request: job.request ?? rebuilt(id, job), prompt: job.prompt, job };
   }
   if (sidecar) {
     const { id, prompt } = sidecar;
-    return { id, request: rebuilt(id, sidecar), prompt, job: undefined };
+    const request = sidecar.request ? requestOf(sidecar.request, besideOf(word)) : rebuilt(id, sidecar);
+    return { id, request, prompt, job: undefined, dir: path.dirname(file) };
   }
+  if (isPath) throw usage(`${word}: no such file`, 'name an output that gw has saved, or a job');
   if (!isFile) throw notInLedger(word, ctx);
   throw new GwError('not_found', `${word}: gw did not save this file, or its ledger no longer knows it`, {
     hint: 'gw jobs list shows the jobs this user created',
@@ -132,14 +157,14 @@ async function jobOfId(word: string, ctx: Context): Promise<Job | undefined> {
 /** The job of an output: by its sidecar, its path, or what it holds, wherever it lies now. */
 async function jobOfFile(file: string, id: string | undefined, ctx: Context): Promise<Job | undefined> {
   if (id !== undefined) {
-    const [job] = await findAndWarn({ ids: [id] }, ctx);
+    const [job] = await (await ctx.ledger()).find({ ids: [id] });
     if (job) return job;
   }
   const sha256 = await sha256OfFile(file);
-  const [job] = await findAndWarn(
-    { limit: 1, where: ({ files }) => files.some((each) => each.path === file || each.sha256 === sha256) },
-    ctx,
-  );
+  const [job] = await (await ctx.ledger()).find({
+    limit: 1,
+    where: ({ files }) => files.some((each) => each.path === file || each.sha256 === sha256),
+  });
   return job;
 }
 
@@ -155,22 +180,55 @@ const Sidecar = z.object({
   model: textOrNull,
   prompt: textOrNull,
   settings: z.record(z.string(), z.unknown()),
-  references: z.array(z.custom<KeptReference>()),
+  references: z.array(z.object({ name: z.string(), sha256: z.optional(z.string()) })),
+  // Sidecars of an older gw have none.
+  request: z.optional(
+    z.object({
+      command: z.string(),
+      flags: z.record(z.string(), z.unknown()),
+      set: z.optional(z.array(z.string())),
+      body: z.optional(z.record(z.string(), z.unknown())),
+      prompted: z.boolean(),
+      files: z.record(z.string(), z.string()),
+      lacks: z.optional(z.array(z.string())),
+    }),
+  ),
 });
 
 const LARGEST_SIDECAR = 1 << 20;
 
 /** The sidecar of an output; undefined where what lies there is none. */
 function readSidecar(output: string): z.infer<typeof Sidecar> | undefined {
-  const file = besideOf(output);
-  const { size = Number.POSITIVE_INFINITY } = fs.statSync(file, { throwIfNoEntry: false }) ?? {};
-  if (size > LARGEST_SIDECAR) return undefined;
   try {
-    return Sidecar.safeParse(JSON.parse(fs.readFileSync(file, 'utf8'))).data;
+    const text = readRegular(besideOf(output), LARGEST_SIDECAR).toString();
+    return Sidecar.safeParse(JSON.parse(text)).data;
   } catch {
     return undefined;
   }
 }
+
+/** The request of a sidecar, read as a row of a stranger's manifest is. Throws `usage` for what a sidecar does not say. */
+function requestOf(said: KeptRequest, named: string): KeptRequest {
+  const { command, flags, set = [], body } = said;
+  const takes: FlagSet = creates[command] ?? {};
+  const odd = Object.keys(flags).find(
+    (key) => !Object.hasOwn(takes, key) || !mayStandIn(takes[key] ?? {}, 'sidecar'),
+  );
+  if (odd !== undefined && creates[command])
+    throw usage(`${named}: ${flagName(odd)} does not stand in a sidecar`, 'make it with its create command');
+  const { flags: values } = readWritten(
+    { row: 1, line: 1, key: '', command, set, body, said: flags },
+    creates,
+  );
+  return { ...said, flags: values };
+}
+
+/** The commands that a request can be made again by without having kept it, by the job's family. */
+const rebuildable = new Map([
+  ['alpha', 'video alpha'],
+  ['gamma', 'video gamma'],
+  ['image', 'image create'],
+]);
 
 /**
  * The request of a job of which only model, prompt and settings are known: of a sidecar, or of an older gw. Throws `usage`
@@ -181,16 +239,52 @@ function rebuilt(
   job: Pick<Job, 'family' | 'model' | 'prompt' | 'settings' | 'references'> & { readonly endpoint?: string },
 ): KeptRequest {
   const { family, endpoint, prompt, settings, references = [], model } = job;
-  const command = { alpha: 'video alpha', gamma: 'video gamma', image: 'image create' }[family];
+  const command = rebuildable.get(family);
   const isPlain = endpoint === undefined || /^(alpha\.create|gamma\.create|image\.generate)$/.test(endpoint);
   if (command === undefined || !isPlain || references.length > 0 || prompt === undefined) {
     throw usage(
-      `what is kept of job ${id} is not enough to make its request again`,
-      'jobs keep their request since this version of gw; make it with its create command',
+      `what is kept of job ${id} is not enough to make its request again: an older gw made it`,
+      'make it with its create command',
     );
   }
-  const { callback_url: _, ...body } = settings;
+  // It is a stranger's word, and says what a flag of its column may say.
+  const isTyped = new Set(
+    Object.values<Flag>(createCommands[command]?.flags ?? {}).flatMap((flag) =>
+      flag.field && !mayStandIn(flag, 'sidecar') ? [flag.field.join('.')] : [],
+    ),
+  );
+  const body = Object.fromEntries(Object.entries(settings).filter(([name]) => !isTyped.has(name)));
   return { command, flags: { ...(model && { model }) }, body, prompted: true, files: {} };
+}
+
+/** How the profile says that jobs are limited, waited for and saved; what is asked for is as it was. */
+const howFlags = new Set(
+  Object.keys({ ...waitFlags, ...pollFlags, ...saveFlags, ...budgetFlags }).map((key) =>
+    flagName(key).slice(2),
+  ),
+);
+
+function withStored(
+  input: CommandInput<FlagSet>,
+  { request: { command } }: Source,
+  create: AnyCommand,
+  defaults: Settings['defaults'],
+): CommandInput<FlagSet> {
+  const words = command.split(' ');
+  const stored = Object.entries(defaultsOf(defaults, words) ?? {});
+  const said = stored.filter(([name]) => howFlags.has(name.replaceAll('_', '-').replace(/^no-/, '')));
+  const called = { path: words, command: create };
+  return laidUnder(input, Object.fromEntries(said), called, `defaults.${words.join('.')}: `);
+}
+
+/** A job of unknown outcome may have been made: throws `usage` off a terminal without --yes, and where the answer is no. */
+async function askWhereItMayExist({ id, job }: Source, yes: boolean, ctx: Context): Promise<void> {
+  if (!job || !mayExist(job)) return;
+  const what = `job ${id} may exist: it was sent, and its outcome is not known`;
+  refuseUnasked(`${what}; gw again would pay for another`, yes, ctx);
+  const { dryRun, curl } = ctx.globals;
+  if (!yes && !dryRun && !curl)
+    await askFirst(`The outcome of job ${id} is not known. Make another?`, ctx, 'nothing was sent');
 }
 
 /** The typed words as the create reads them. Throws `usage` for a flag that it does not take. */
@@ -222,23 +316,47 @@ function typedFor(
 
 /** Throws `usage` for what the ledger does not keep of the request and was not typed anew. */
 function refuseLacking(
-  { id, request, prompt }: Source,
+  { id, request, prompt, dir }: Source,
   word: string,
   isTyped: (key: string) => unknown,
 ): void {
+  const record = dir === undefined ? 'the ledger' : 'its sidecar';
   if (request.prompted && prompt === undefined && !isTyped('prompt') && !isTyped('shot')) {
     throw usage(
-      `the prompt of job ${id} is not in the ledger: GW_LEDGER_PROMPTS=off keeps prompts out`,
+      `the prompt of job ${id} is not in ${record}: GW_LEDGER_PROMPTS=off keeps prompts out`,
       `give it: gw again ${word} --prompt TEXT`,
     );
   }
   const lacking = request.lacks?.find((key) => !isTyped(key) && !(key === 'shot' && isTyped('prompt')));
   if (lacking === undefined) return;
   throw usage(
-    `${flagName(lacking)} of job ${id} is not in the ledger, which keeps no data, no link with a query, ` +
-      'and under GW_LEDGER_PROMPTS=off no prompt',
+    `${flagName(lacking)} of job ${id} is not in ${record}, which keeps no data, ` +
+      `no link${dir === undefined ? ' with a query' : ''}, and under GW_LEDGER_PROMPTS=off no prompt`,
     `give it anew: gw again ${word} ${flagName(lacking)} …`,
   );
+}
+
+/** The source with the files of its sidecar where they lie now. Throws `usage` for one that is not beside it. */
+function withFiles(
+  source: Source,
+  { flags }: AnyCommand,
+  word: string,
+  isTyped: (key: string) => unknown,
+): Source {
+  const { dir, request } = source;
+  if (dir === undefined) return source;
+  const kept = Object.fromEntries(Object.entries(request.flags).filter(([key]) => !isTyped(key)));
+  const hint = `put it there, or name it: gw again ${word} with the flag and the file`;
+  const confined = confinedPaths({ dir, what: 'the folder of the sidecar', hint });
+  const files: Record<string, string> = {};
+  const placed = confineFiles(kept, flags, (file, named) => {
+    if (!fs.existsSync(path.resolve(dir, file))) throw usage(`${named}: no such file beside ${word}`, hint);
+    const real = confined(file, named);
+    const sha256 = request.files[file];
+    if (sha256 !== undefined) files[real] = sha256;
+    return real;
+  });
+  return { ...source, request: { ...request, flags: { ...request.flags, ...placed }, files } };
 }
 
 /** Throws `usage` for a local file that no longer holds what it held. */
@@ -286,15 +404,16 @@ async function contextOf(
 /** What was asked for then, under what is typed now. */
 function layOver({ request, prompt }: Source, typed: Record<string, unknown>, ctx: Context) {
   const { apiKeyFile: _, preset: _preset, set = [], body, ...globals } = ctx.globals;
-  const takesPrompt = request.prompted && !('prompt' in typed) && !('shot' in typed);
+  const hasPrompt = 'prompt' in typed || 'promptFile' in typed;
+  const takesPrompt = request.prompted && prompt !== undefined && !hasPrompt && !('shot' in typed);
   const { shot, ...flags } = request.flags;
-  const keepsShot = shot !== undefined && !('prompt' in typed);
+  const keepsShot = shot !== undefined && !hasPrompt;
   const sets = [...(request.set ?? []).filter((each) => !isOf(each, typed)), ...set];
   const kept = body === undefined ? request.body : undefined;
   const stdin = Readable.from(kept === undefined ? [] : [Buffer.from(JSON.stringify(kept))]);
   return {
-    args: takesPrompt && prompt !== undefined ? [prompt] : [],
-    flags: { ...flags, ...(keepsShot && { shot }), ...typed },
+    args: [],
+    flags: { ...flags, ...(takesPrompt && { prompt }), ...(keepsShot && { shot }), ...typed },
     ctx: {
       ...ctx,
       host: { ...ctx.host, ...(!asksStdin(typed, body) && { stdin }) },
@@ -307,8 +426,8 @@ function layOver({ request, prompt }: Source, typed: Record<string, unknown>, ct
   };
 }
 
-const asksStdin = ({ prompt }: Record<string, unknown>, body: string | undefined): boolean =>
-  body === '-' || prompt === '-' || prompt === '@-';
+const asksStdin = ({ prompt, promptFile }: Record<string, unknown>, body: string | undefined): boolean =>
+  [body, prompt, promptFile].includes('-');
 
 /** Whether a --set is of the field that a typed flag is named after: `settings.aspect_ratio=…` and --aspect-ratio. */
 function isOf(set: string, typed: Record<string, unknown>): boolean {

@@ -1,7 +1,7 @@
 import { defineCommand, type Outcome } from '../command.ts';
 import { SLOW_ANSWER_SILENCE_MS } from '../config/table.ts';
 import { type Context, tellIfInterrupted } from '../context.ts';
-import { GwError, usage } from '../errors.ts';
+import { GwError, UnknownOutcome, usage } from '../errors.ts';
 import { applySets, readJsonAsWritten, readJsonFile } from '../flags/json-body.ts';
 import { refuseSharedStdin } from '../flags/prompt.ts';
 import { assetErrorKind } from '../gateway/asset/envelope.ts';
@@ -10,7 +10,6 @@ import { isObject } from '../host.ts';
 import type { ReplyTaker, RequestInput } from '../http/client.ts';
 import type { WireReply } from '../http/exchange.ts';
 import { jsonIn, prettyJson } from '../http/parse-json.ts';
-import { UnknownOutcome } from '../http/retry.ts';
 import type { Io } from '../io/io.ts';
 import { showInstead } from './show-instead.ts';
 
@@ -281,14 +280,14 @@ function refusalIn(text: string | undefined, { refusal, method, path }: Endpoint
   );
 }
 
-/** An outcome that is not known is `unknown_outcome` only where the document says that it is paid for. */
+/** An outcome that is not known is told as that only where the document says that it is paid for. */
 function withoutLedger(error: unknown, { resend }: Endpoint): unknown {
   if (!(error instanceof UnknownOutcome)) return error;
   const { message, facts } = error;
   if (resend === 'paid') {
     const hint =
       'it was not sent again, because it may have been created: look in the console of the gateway; nothing of it is in the ledger';
-    return new GwError('unknown_outcome', message, { ...facts, hint });
+    return error.told({ hint });
   }
   const hint = 'it was not sent again: look at what it was to change first, with a GET or in the console';
   return new GwError('unavailable', `${message}; it may have been done`, { ...facts, hint });

@@ -1,27 +1,28 @@
 import * as path from 'node:path';
-import { ShownRequest } from '../command.ts';
 import type { Amount } from '../config/table.ts';
 import type { Context } from '../context.ts';
-import { GwError, usage } from '../errors.ts';
+import { usage } from '../errors.ts';
 import { absoluteReferences } from '../flags/body-flags.ts';
 import type { FlagSet, FlagValues } from '../flags/flag.ts';
 import type { BudgetFlags } from '../flags/job-flags.ts';
 import { counted } from '../io/quantity-text.ts';
-import type { Estimate } from '../jobs/cost.ts';
 import type { LimitedJob, Limits, Within } from '../jobs/create/budget.ts';
-import type { Job, KeptRequest } from '../ledger/event.ts';
+import type { JobRequest } from '../jobs/create/job-request.ts';
+import { type Job, type KeptRequest, mayExist } from '../ledger/event.ts';
+import { EMBEDDED } from '../ledger/job-key.ts';
 import { parseReference } from '../media/reference.ts';
 
 // What a create asks of the ledger before it sends: whether the user's limits leave room, and whether the same was just made.
 
 /** The limits of a command; undefined where it has none, or costs nothing. Throws `usage` for a currency that is not told. */
-async function limitsOf(
+export async function limitsOf(
   { maxCost, unpriced = false }: BudgetFlags,
   ctx: Context,
 ): Promise<Limits | undefined> {
   const { budget, profile, sandbox } = await ctx.settings();
-  const { jobs, amount } = { jobs: budget.jobs.value, amount: budget.amount.value };
-  if (sandbox || (jobs ?? amount ?? maxCost) === undefined) return undefined;
+  const { agentLimits } = ctx;
+  const { jobs, amount } = sandbox ? {} : { jobs: budget.jobs.value, amount: budget.amount.value };
+  if (agentLimits === undefined && (sandbox || (jobs ?? amount ?? maxCost) === undefined)) return undefined;
   const limit = async ({ amount: most, currency }: Amount, what: string) => ({
     most,
     currency: currency ?? (await onlyCurrency(`${what} ${most}`, ctx)),
@@ -30,7 +31,13 @@ async function limitsOf(
     profile: profile.value,
     jobs,
     amount: amount && { ...(await limit(amount, 'budget.amount')), period: amount.period },
-    maxCost: maxCost && (await limit(maxCost, '--max-cost')),
+    maxCost: !sandbox && maxCost ? await limit(maxCost, '--max-cost') : undefined,
+    agents: agentLimits && {
+      maxJobs: agentLimits.maxJobs,
+      maxCost: !sandbox && agentLimits.maxCost ? await limit(agentLimits.maxCost, '--max-cost') : undefined,
+      // A rehearsal takes nothing of what may be paid for.
+      hasMade: ({ via, gateway }: Job) => via === 'mcp' && (gateway === EMBEDDED) === sandbox,
+    },
     unpriced,
   };
 }
@@ -49,15 +56,12 @@ async function onlyCurrency(what: string, ctx: Context): Promise<string> {
  * Begins a job within the user's limits, its estimate with it; undefined where there is neither a limit nor a price.
  * Throws `usage` for a faulty price file.
  */
-export async function withinBudget(
-  asked: LimitedJob,
-  flags: BudgetFlags,
-  ctx: Context,
-): Promise<Within | undefined> {
-  const limits = await limitsOf(flags, ctx);
+export async function withinBudget(request: JobRequest, ctx: Context): Promise<Within | undefined> {
+  const limits = await limitsOf(request.how, ctx);
+  const asked = costOf(request);
   if (limits === undefined) {
+    if ((await ctx.settings()).prices.value === undefined) return undefined;
     const pricing = await ctx.pricing();
-    if (pricing.prices === undefined) return undefined;
     const estimate = await pricing.estimate(asked.family, asked);
     return async (begin) => begin('unknown' in estimate ? undefined : estimate);
   }
@@ -66,6 +70,9 @@ export async function withinBudget(
   return (begin) => beginWithin(limits, asked, deps, begin);
 }
 
+/** What of a request decides its cost. */
+const costOf = ({ family, intent }: JobRequest): LimitedJob => ({ ...intent, family });
+
 const budgetDeps = async ({ ledger, clock, pricing, begun }: Context) => ({
   ledger: await ledger(),
   clock,
@@ -73,68 +80,21 @@ const budgetDeps = async ({ ledger, clock, pricing, begun }: Context) => ({
   begun,
 });
 
-/** Throws GwError `budget` where so many jobs would pass a limit. */
-export async function refuseOverBudget(
-  asked: LimitedJob,
-  count: number,
-  flags: BudgetFlags,
-  ctx: Context,
-): Promise<void> {
-  const limits = await limitsOf(flags, ctx);
+/** Throws GwError `budget` where all jobs of a request would pass a limit. */
+export async function refuseOverBudget(request: JobRequest, ctx: Context): Promise<void> {
+  const limits = await limitsOf(request.how, ctx);
   if (limits === undefined) return;
   const { refuseOver } = await import('../jobs/create/budget.ts');
-  await refuseOver(limits, asked, count, await budgetDeps(ctx));
-}
-
-/** Throws GwError `budget` where jobs of a batch have no price and a limit of money is in force; nothing was sent then. */
-export async function refuseUnpriced(
-  { unpriced, whyUnpriced }: { readonly unpriced: number; readonly whyUnpriced: string },
-  flags: BudgetFlags,
-  ctx: Context,
-): Promise<void> {
-  const limits = await limitsOf(flags, ctx);
-  if (unpriced === 0 || flags.unpriced || (limits?.amount ?? limits?.maxCost) === undefined) return;
-  const rows = counted(unpriced, 'row is', 'rows are');
-  throw new GwError('budget', `the cost of ${rows} not known: ${whyUnpriced}; nothing was sent`, {
-    hint: 'let them pass with --unpriced, or say what they cost in the price file',
-  });
-}
-
-/** Whether a profile has a price file or a limit of money, so that costs are worth a word. */
-export async function tellsCosts(flags: BudgetFlags, ctx: Context): Promise<boolean> {
-  if ((await ctx.settings()).sandbox) return false;
-  const limits = await limitsOf(flags, ctx);
-  return (limits?.amount ?? limits?.maxCost ?? (await ctx.pricing()).prices) !== undefined;
-}
-
-/** A request that is shown, with what it is going to cost; that is also said where costs are worth a word. */
-export async function withEstimate(
-  shown: ShownRequest,
-  asked: LimitedJob,
-  count: number,
-  flags: BudgetFlags,
-  ctx: Context,
-): Promise<ShownRequest> {
-  if ((await ctx.settings()).sandbox) return shown;
-  const estimate = await (await ctx.pricing()).estimate(asked.family, asked);
-  if (await tellsCosts(flags, ctx)) ctx.io.note(await estimateText(estimate, count));
-  return new ShownRequest(shown.text, shown.json, estimate);
-}
-
-async function estimateText(estimate: Estimate, count: number): Promise<string> {
-  if ('unknown' in estimate) return `the cost is not known: ${estimate.unknown}`;
-  const { amount, unit } = estimate;
-  const { exactSum } = await import('../jobs/stats.ts');
-  const all = exactSum(Array.from({ length: count }, () => amount));
-  return `estimated cost: ${all} ${unit}${count > 1 ? ` for ${count} jobs` : ''} by your price file`;
+  await refuseOver(limits, costOf(request), request.how.count ?? 1, await budgetDeps(ctx));
 }
 
 /** A request that was made this recently may be a slip of the hand. */
 const RECENT_MS = 3_600_000;
 
 /**
- * Warns where the newest job of the last hour that runs or succeeded asked for the same: its body has the digest that this one
- * would have with its external ID. A ledger that cannot be read costs the warning alone.
+ * Warns where a job of the last hour asked for the same and runs, succeeded, or may exist: its body has the digest that this
+ * one would have with its external ID. One of unknown outcome is named before any other, else the newest. A ledger that
+ * cannot be read costs the warning alone.
  */
 export async function warnOfAlike(
   { family, endpoint, gateway }: Pick<Job, 'family' | 'endpoint' | 'gateway'>,
@@ -144,17 +104,22 @@ export async function warnOfAlike(
   const nowMs = ctx.clock.now();
   const ledger = await ctx.ledger();
   const recent = ledger.find({
-    ...{ family, gateway, bodySha256, sinceMs: nowMs - RECENT_MS },
-    ...{ states: ['running', 'succeeded'], limit: 1 },
+    family,
+    gateway,
+    bodySha256,
+    sinceMs: nowMs - RECENT_MS,
+    states: ['running', 'succeeded', 'sent', 'unknown'],
     where: (each) => each.endpoint === endpoint,
   });
-  const [job] = await recent.catch(() => []);
+  const alike = await recent.catch(() => []);
+  const job = alike.find(mayExist) ?? alike[0];
   if (!job) return;
   const minutes = Math.floor((nowMs - job.createdAtMs) / 60_000);
   const age = minutes < 1 ? 'less than a minute' : counted(minutes, 'minute');
   const [file] = job.files;
+  const stands = mayExist(job) ? ', whose outcome is not known' : file ? `, saved in ${file.path}` : '';
   ctx.io.warn(
-    `the same was asked for ${age} ago, as ${job.id ?? job.key}${file ? `, saved in ${file.path}` : ''}; ` +
+    `the same was asked for ${age} ago, as ${job.id ?? job.key}${stands}; ` +
       'it is made once more (--once KEY makes a job at most once)',
   );
 }

@@ -1,18 +1,18 @@
 import type { ChatAnswer, ChatRequest, ChatTurn } from '../chat/chat.ts';
-import { itemsOf } from '../chat/json-value.ts';
 import { judgeAnswer, usageLine } from '../chat/verdict.ts';
 import { defineCommand, type Outcome } from '../command.ts';
 import type { Context } from '../context.ts';
-import { ClosedPipe, GwError, usage } from '../errors.ts';
-import { lookAtBody, refuseLook } from '../flags/breaches.ts';
+import { ClosedPipe, usage } from '../errors.ts';
+import { lookAtBody, refuseLook, warnOfUnlisted } from '../flags/breaches.ts';
 import { applySets, type JsonObject } from '../flags/json-body.ts';
 import { refuseSharedStdin } from '../flags/prompt.ts';
-import { geoModels } from '../gateway/chat/models.ts';
+import { geoModels, thinkingLevels } from '../gateway/chat/models.ts';
+import { itemsOf } from '../gateway/json-value.ts';
 import { answerPrinter } from './chat/print-answer.ts';
 import { readStart, type Start, type ToolUse, toolUses } from './chat/read-history.ts';
 import { checkResults, readImages, readQuestion } from './chat/read-question.ts';
 import { type ChatFlags, chatFlags } from './chat/read-settings.ts';
-import { showInstead } from './show-instead.ts';
+import { refuseKeyIn, showInstead } from './show-instead.ts';
 
 // gw chat: argv -> one question to one surface -> its answer on stdout as it comes. Without a prompt on a terminal: a
 // conversation.
@@ -42,7 +42,9 @@ export const chat = defineCommand<typeof chatFlags, never>({
       '--body': globals.body,
       '--messages': typed.messages,
       '--system': typed.system,
+      '--system-file': typed.systemFile,
       '--prompt': typed.prompt,
+      '--prompt-file': typed.promptFile,
       ...(typed.image?.includes('-') && { '--image': '-' }),
     });
     const start = await readStart(typed, ctx);
@@ -75,41 +77,47 @@ async function askOnce(
     draw: isDrawn(flags, ctx) ? () => draw(ctx) : undefined,
   });
   // In a pipe chat says nothing.
-  const stopWaiting = io.stdoutIsTerminal ? io.awaiting(`waiting for ${request.model}`) : () => {};
+  const stopWaiting = io.stderrIsTerminal ? io.awaiting(`waiting for ${request.model}`) : () => {};
+  const keep = (turn: ChatTurn) =>
+    session?.append([...added, turn], {
+      api: surface.api,
+      model: request.model,
+      ...(start.system !== undefined && { system: start.system }),
+      ...(start.settings.tools !== undefined && { tools: start.settings.tools }),
+    });
   let answer: ChatAnswer;
   let came: unknown;
+  let text = '';
   const onBroken = (reply: unknown) => {
     came = reply;
   };
   try {
     const { client } = await ctx.gateway();
+    await checkListed(request.model, ctx);
     const { converse } = await import('../chat/converse.ts');
     answer = await converse(request, { client, onBroken }, (event) => {
       if (event.type !== 'thinking' || flags.showThoughts) stopWaiting();
+      if (session && event.type === 'text') text += event.text;
       return printer.onEvent(event);
     });
     stopWaiting();
   } catch (error) {
     stopWaiting();
     if (!(error instanceof ClosedPipe)) await printer.breakOff(came);
-    throw await explained(error, request.model, ctx);
+    if (text !== '') await keep({ role: 'assistant', text });
+    throw error;
   }
   await printer.finish(answer);
   const error = judge(answer, flags, ctx);
-  if (error) return { error };
-  await session?.append([...added, answer.turn], {
-    api: surface.api,
-    model: request.model,
-    ...(start.system !== undefined && { system: start.system }),
-  });
-  return {};
+  if (!error) await keep(answer.turn);
+  return { error };
 }
 
-/** The list of models is read, and what reads it loaded, only where the gateway has refused. */
-async function explained(error: unknown, model: string, ctx: Context): Promise<unknown> {
-  if (!(error instanceof GwError) || error.facts.status === undefined || model in geoModels) return error;
-  const { explainModel } = await import('../models/check-model.ts');
-  return explainModel(error, model, ctx);
+/** Throws `usage` for a model that neither the document nor the gateway's list has; most are known, and nothing is asked. */
+async function checkListed(model: string, ctx: Context): Promise<void> {
+  if (model in geoModels) return;
+  const { checkModel } = await import('../models/check-model.ts');
+  await checkModel(model, Object.keys(geoModels), ctx);
 }
 
 /** A terminal shows an answer's Markdown drawn; JSON that was asked for is none. */
@@ -124,10 +132,16 @@ async function draw(ctx: Context) {
 /** Figures and warnings on stderr; what makes the answer unusable is returned. */
 function judge(answer: ChatAnswer, flags: ChatFlags, { io }: Context) {
   const { error, warning } = judgeAnswer(answer);
-  if (flags.usage) io.note(usageLine(answer.usage) ?? 'the gateway sent no token figures');
+  if (flags.usage) io.note(usageLine(answer.usage) ?? noFigures(answer));
   if (warning) io.warn(warning);
   return error;
 }
+
+/** Not every server that streams sends figures, also where they were asked for. */
+const noFigures = ({ replyBytes }: ChatAnswer): string =>
+  replyBytes === undefined
+    ? 'the gateway sent no token figures in its stream; --no-stream may bring them'
+    : 'the gateway sent no token figures';
 
 const noModel = () =>
   usage(
@@ -151,11 +165,11 @@ async function converseOnTerminal(flags: ChatFlags, start: Start, ctx: Context):
       models: await knownModels(ctx),
       ask: async (question, onEvent) => {
         const request = { ...readyRequest(flags, start, question, ctx), keep: 'whole' as const, raw: false };
+        await refuseKeyIn({ body: request.body }, ctx);
         const { client } = await ctx.gateway();
         const { converse } = await import('../chat/converse.ts');
-        return converse(request, { client }, onEvent).catch(async (error: unknown) => {
-          throw await explained(error, request.model, ctx);
-        });
+        await checkListed(request.model, ctx);
+        return converse(request, { client }, onEvent);
       },
       judge: (answer) => {
         const error = judge(answer, flags, ctx);
@@ -188,18 +202,23 @@ function readyRequest(
   const under =
     surface.api === 'completions' && settings.maxTokens !== undefined ? withoutLimits(base) : base;
   const own = history.own ? { ...under, ...history.ownSystem, [surface.historyField]: history.own } : under;
-  const body = applySets(
-    surface.body({ ...asked, settings, base: own, stream: flags.stream ?? true }),
-    globals.set ?? [],
-  );
+  const sets = globals.set ?? [];
+  const said = applySets({ ...base }, sets).stream;
+  const typedStream = flags.stream ?? (typeof said === 'boolean' ? said : undefined);
+  const body = applySets(surface.body({ ...asked, settings, base: own, stream: typedStream ?? true }), sets);
   const model = typeof body.model === 'string' ? body.model : asked.model;
-  const stream = surface.api === 'geo' ? (flags.stream ?? true) : body.stream === true;
+  const stream = surface.api === 'geo' ? (typedStream ?? true) : body.stream === true;
   const uses = toolUses(itemsOf(own[surface.historyField]), asked.turns);
   const { breaches, oddities } = lookAtBody(surface.schema(model), body, surface.flagOf);
   const ofTools = [...unansweredCalls(uses), ...(breaches.length === 0 ? missingTools(uses, body) : [])];
-  const all = [...breaches, ...ofTools.map((text) => ({ text }))];
+  const { thinkingLevel: level } = settings;
+  const isLevel = level === undefined || thinkingLevels.some((each) => each === level);
+  const ofLevel = isLevel ? [] : [`--thinking-level ${level}: one of ${thinkingLevels.join(', ')}`];
+  const all = [...breaches, ...[...ofTools, ...ofLevel].map((text) => ({ text }))];
   refuseLook({ breaches: all, oddities }, globals.validate === undefined, io);
-  const isEvents = io.mode.json && flags.stream === true && stream;
+  if (globals.set ?? globals.body ?? flags.messages)
+    warnOfUnlisted(surface.schema(model), surface.input(model, body, stream).body, ctx);
+  const isEvents = io.mode.json && typedStream === true && stream;
   return {
     ...asked,
     api: surface.api,

@@ -1,5 +1,6 @@
 import { defineCommand, type Node } from '../command.ts';
-import { configFilePath, profileOf, updateConfig, withProfile, withSetting } from '../config/config-file.ts';
+import { updateConfig, withProfile, withSetting } from '../config/change-config.ts';
+import { configFilePath, profileOf } from '../config/config-file.ts';
 import { stateDir } from '../config/dirs.ts';
 import { parseStoredProfileName } from '../config/profile-name.ts';
 import { profileInForce, type SettingRow } from '../config/settings.ts';

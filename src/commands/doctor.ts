@@ -3,6 +3,7 @@ import { defineCommand } from '../command.ts';
 import { configFilePath } from '../config/config-file.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
+import { formatWords } from '../formats.ts';
 import { oneLine } from '../io/escape.ts';
 import {
   checkDisk,
@@ -37,6 +38,7 @@ export const doctor = defineCommand<Record<string, never>, Diagnosis>({
       ...configured,
       ...(settings === undefined ? [skipped('gateway', 'not looked at')] : await checkGateway(settings, ctx)),
       ...(await checkLedger(ctx)),
+      ok('formats', formatWords().join(', ')),
       ...checkDisk(settings, ctx),
       ...checkTrust(settings, ctx),
     ];
@@ -47,12 +49,27 @@ export const doctor = defineCommand<Record<string, never>, Diagnosis>({
     const told = findings.map(({ kind: _, ...finding }) => finding);
     return { value: { state, findings: told }, error: worstOf(findings) };
   },
-  human: ({ findings }, ctx) =>
-    findings
-      .filter(({ state }) => !ctx.io.mode.quiet || state === 'warning' || state === 'error')
-      .map((finding) => lineOf(finding))
-      .join(''),
+  human({ findings }, { io: { mode } }) {
+    const isTold = ({ check, state }: Finding) =>
+      mode.verbose || state === 'warning' || state === 'error' || (!mode.quiet && alwaysTold.has(check));
+    const told = findings.filter(isTold);
+    const others = findings.length - told.length;
+    const rest =
+      mode.quiet || others === 0 ? [] : [ok('more', `${others} further checks: gw doctor -v lists them`)];
+    return [...told, ...rest].map((finding) => lineOf(finding)).join('');
+  },
 });
+
+/** What is told where nothing is wrong; -v tells all. */
+const alwaysTold: ReadonlySet<string> = new Set([
+  'node',
+  'configuration',
+  'gateway',
+  'key',
+  'ledger',
+  'links',
+  'disk for outputs',
+]);
 
 /** Every setting in force and where it comes from. */
 async function checkConfiguration(
@@ -66,6 +83,10 @@ async function checkConfiguration(
       findings: [
         ok('configuration', fileWords(ctx)),
         ...rows.map(({ name, value, source }) => ok(`setting ${name}`, `${value} (${source})`)),
+        ...(await ctx.pricing().then(
+          () => [],
+          (error: unknown) => [failed('prices', error)],
+        )),
       ],
     };
   } catch (error) {

@@ -1,15 +1,19 @@
+import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { defineCommand } from '../command.ts';
-import { EMBEDDED } from '../context.ts';
-import { hasNoLinks, renameToFree } from '../disk/durable-directory.ts';
+import { faultReason } from '../disk/disk-fault.ts';
+import { type OwnFile, refuseForeign } from '../disk/own-file.ts';
 import { errorCode, GwError, usage } from '../errors.ts';
 import { on, text } from '../flags/flag.ts';
 import { GALLERY_MARK, type GalleryItem, galleryPage } from '../gallery/page.ts';
 import type { Cost, Pricing } from '../jobs/cost.ts';
+import { waysOf } from '../jobs/save/disk-ways.ts';
 import { newPartName } from '../jobs/save/output-path.ts';
+import { takeName } from '../jobs/save/take-name.ts';
 import { spendText } from '../jobs/stats.ts';
 import type { SavedFile } from '../ledger/event.ts';
+import { EMBEDDED } from '../ledger/job-key.ts';
 import { type KnownJob, readOwnJobs, sharedIds } from './jobs/find-jobs.ts';
 import { batchFilter, listFlags } from './jobs/list.ts';
 import { openOnDesktop } from './open.ts';
@@ -40,14 +44,14 @@ export const gallery = defineCommand<typeof flags, Written>({
   ],
   async run({ flags: { out, since, family, batch, open } }, ctx) {
     const target = targetOf(out, ctx.host.cwd);
-    refuseForeign(target);
+    refuseForeign(ownPage(target));
     const nowMs = ctx.clock.now();
     const isMeant = batchFilter(batch);
     const jobs = await readOwnJobs(
       { sinceMs: since?.(nowMs), family, where: (job) => job.files.length > 0 && isMeant(job) },
       ctx,
     );
-    const shared = sharedIds(jobs);
+    const shared = await sharedIds(ctx);
     const pricing = await ctx.pricing();
     const all = jobs.flatMap((known) => known.job.files.map((file) => ({ known, file })));
     const here = all.filter(({ file }) => fs.existsSync(file.path));
@@ -56,8 +60,8 @@ export const gallery = defineCommand<typeof flags, Written>({
     if (gone > 0)
       ctx.io.note(`${gone} of ${all.length} outputs are no longer where they were saved: left out`);
     const date = new Date(nowMs).toISOString().slice(0, 10);
-    write(target, galleryPage(items, `Written by gw ${ctx.host.version} on ${date}`));
-    if (open && (await openOnDesktop(target, ctx.host))) ctx.io.note(`opened ${target}`);
+    await write(target, galleryPage(items, `Written by gw ${ctx.host.version} on ${date}`));
+    if (open && (await openOnDesktop(target, ctx))) ctx.io.note(`opened ${target}`);
     return { value: { path: target, outputs: items.length } };
   },
   human: ({ path: target }) => `${target}\n`,
@@ -109,63 +113,33 @@ function targetOf(out: string | undefined, cwd: string): string {
   return isDirectory ? path.join(named, DEFAULT_NAME) : named;
 }
 
-/** The mark stands within these first bytes. */
-const HEAD_BYTES = 512;
-
-/** Throws `usage` where something stands that gw did not write as a gallery. */
-function refuseForeign(target: string): void {
-  let there: fs.Stats | undefined;
-  try {
-    there = fs.lstatSync(target, { throwIfNoEntry: false });
-  } catch {
-    // What hinders a look hinders the writing too, which says so.
-  }
-  if (!there || (there.isFile() && headOf(target).includes(GALLERY_MARK))) return;
-  throw usage(
-    `${target}: is there already, and is not a gallery that gw wrote`,
-    'give the page another name with -o',
-  );
-}
-
-function headOf(file: string): string {
-  const fd = fs.openSync(file, 'r');
-  try {
-    const head = Buffer.alloc(HEAD_BYTES);
-    return head.toString('utf8', 0, fs.readSync(fd, head, 0, HEAD_BYTES, 0));
-  } finally {
-    fs.closeSync(fd);
-  }
-}
-
-/** Gives a file a name that nothing has. Throws the system's error, EEXIST where something has it. */
-function nameAnew(from: string, to: string): void {
-  try {
-    fs.linkSync(from, to);
-  } catch (error) {
-    if (!hasNoLinks(error)) throw error;
-    renameToFree(from, to);
-  }
-}
+/** What may be replaced there. */
+const ownPage = (file: string): OwnFile => ({
+  file,
+  named: file,
+  what: 'a gallery that gw wrote',
+  isOwn: (head) => head.includes(GALLERY_MARK),
+  hint: 'give the page another name with -o',
+});
 
 /** Puts the page there, whole or not at all; what has come to stand there since is looked at again. */
-function write(target: string, page: string): void {
-  const trial = path.join(path.dirname(target), newPartName());
+async function write(target: string, page: string): Promise<void> {
+  const dir = path.dirname(target);
+  const trial = path.join(dir, newPartName());
   let isMade = false;
   try {
-    fs.mkdirSync(path.dirname(target), { recursive: true });
+    const ways = waysOf(dir);
     fs.writeFileSync(trial, page, { flag: 'wx' });
     isMade = true;
-    try {
-      nameAnew(trial, target);
-    } catch (error) {
-      if (errorCode(error) !== 'EEXIST') throw error;
-      refuseForeign(target);
+    const sha256 = createHash('sha256').update(page).digest('hex');
+    if (!(await takeName({ path: trial, sha256, mode: 0o666 & ~process.umask() }, target, ways))) {
+      refuseForeign(ownPage(target));
       fs.renameSync(trial, target);
     }
   } catch (error) {
     if (error instanceof GwError) throw error;
     throw usage(
-      `${target}: the page cannot be written there (${errorCode(error)})`,
+      `${target}: the page cannot be written there (${errorCode(error) ?? faultReason(error)})`,
       'name another place with -o',
     );
   } finally {

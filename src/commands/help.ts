@@ -7,17 +7,22 @@ import { helpTopics } from '../program.ts';
 
 type Draw = (paper: Paper) => string;
 
+const onlySending =
+  'A command that sends no request refuses --dry-run, --curl, --no-validate, --set and --body; one that has no body, the last two.';
+
 /** Each loads what it tells of only when it is asked for. */
 const topics: Readonly<Record<string, () => Promise<Draw>>> = {
-  options: async () => (paper) =>
-    drawTable(
+  options: async () => (paper) => {
+    const table = drawTable(
       [
         ['-h, --help', 'show the help of a command'],
         ['-V, --version', 'print the version of gw'],
         ...Object.entries(globalFlags).map(rowOf),
       ],
       paper,
-    ),
+    );
+    return `${table}\n${drawText([onlySending], paper)}`;
+  },
   environment: async () => (paper) => drawTable(Object.entries(environmentVariables), paper),
   'exit-codes': async () => (paper) =>
     drawTable(
@@ -36,6 +41,17 @@ const topics: Readonly<Record<string, () => Promise<Draw>>> = {
       ],
       paper,
     ),
+  families: async () => (await explained()).families(),
+  files: async () => (await explained()).files,
+  placeholders: async () => (await explained()).placeholderTopic,
+  settings: async () => (await explained()).settingsTopic,
+  syntax: async () => (await explained()).syntax,
+  storage: async () => (await explained()).storage,
+  prices: async () => (await explained()).prices,
+  trouble: async () => (await explained()).trouble,
+  ci: async () => (await explained()).ci,
+  machines: async () => (await explained()).machines,
+  agents: async () => (await explained()).agents,
   'asset-files': async () => {
     const { requirementsHelp } = await import('./asset/asset.ts');
     return (paper) => drawText([requirementsHelp()], paper);
@@ -53,6 +69,8 @@ const topics: Readonly<Record<string, () => Promise<Draw>>> = {
     return (paper) => drawText([notImitated.map((line) => `- ${line}`).join('\n')], paper);
   },
 };
+
+const explained = () => import('./help/topics.ts');
 
 /** `gw help TOPIC`: the long tables; any other word is that command's --help. */
 export const help: AnyCommand = defineCommand<Record<string, never>, undefined>({

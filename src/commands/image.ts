@@ -1,5 +1,5 @@
 import { flagsOfBodies } from '../flags/body-flags.ts';
-import { on } from '../flags/flag.ts';
+import { everywhere, on } from '../flags/flag.ts';
 import { ImageEditBody, ImageGenerateBody, imageEdit, imageGenerate } from '../gateway/image/create.ts';
 import { type ImageModel, imageModel, imageModels } from '../gateway/image/models.ts';
 import { ImageOpenBody, imageNative } from '../gateway/image/native.ts';
@@ -71,6 +71,7 @@ export const edit = imageCommand({
     multipart: {
       ...on('send local files as they are, not as Base64 (default where all images are local files)'),
       negatable: true,
+      from: everywhere,
     },
     ...partialFlags,
   },

@@ -1,7 +1,7 @@
 import { defineCommand, type Outcome } from '../command.ts';
 import { trustedStateDir } from '../config/dirs.ts';
 import { type Context, commandFor } from '../context.ts';
-import { errorCode, GwError, usage } from '../errors.ts';
+import { ended, errorCode, GwError, usage } from '../errors.ts';
 import { parsed, port, text, withValue } from '../flags/flag.ts';
 import { eventsFlag } from '../flags/job-flags.ts';
 import { isWebUrl } from '../gateway/body.ts';
@@ -93,7 +93,7 @@ export const listen = defineCommand<typeof flags, Heard>({
       takeBack();
       await server.close();
     }
-    throw ctx.signal.reason;
+    throw ended(ctx.signal);
   },
   human: (heard) => ('url' in heard ? `${heard.url}\n` : ''),
 });
@@ -121,8 +121,8 @@ function cannotListen(
   return usage(`gw cannot listen on --port ${port}: ${why}`, 'choose another --port');
 }
 
-/** Callbacks that are taken up at once; what came meanwhile is taken up next. */
-const MOST_AT_ONCE = 500;
+/** IDs that are taken up at once: a challenge waits for no more of them than this. */
+const MOST_AT_ONCE = 100;
 /** IDs that wait; more are forgotten, and jobs sync finds what they told of. */
 const MOST_WAITING = 10_000;
 /** A callback may come before the create's own reply is on disk: how long until such an ID is looked for again. */
@@ -135,6 +135,8 @@ class ToldTasks {
   readonly #turns = createTurns(SAVES_AT_ONCE);
   /** IDs with how often the ledger did not know them. */
   readonly #waiting = new Map<string, number>();
+  /** How many IDs are looked for again in a while. */
+  #later = 0;
   /** Jobs under way by their keys, and whether they were named again meanwhile. */
   readonly #underWay = new Map<string, boolean>();
   readonly #outcomes: Outcome<JobResult>[] = [];
@@ -157,8 +159,11 @@ class ToldTasks {
     const { signal } = this.#ctx;
     while (!signal.aborted) {
       for (const outcome of this.#outcomes.splice(0)) yield outcome;
-      if (this.#waiting.size > 0) await this.#takeUp();
-      else if (this.#outcomes.length === 0) {
+      if (this.#waiting.size > 0) {
+        await this.#takeUp();
+        // Who asks meanwhile is answered first.
+        await new Promise((resolve) => setImmediate(resolve));
+      } else if (this.#outcomes.length === 0) {
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
           if (signal.aborted) resolve();
@@ -171,13 +176,22 @@ class ToldTasks {
 
   async #takeUp(): Promise<void> {
     const ctx = this.#ctx;
-    const ids = [...this.#waiting].slice(0, MOST_AT_ONCE);
-    for (const [id] of ids) this.#waiting.delete(id);
+    const ids = new Map<string, number>();
+    for (const [id, tries] of this.#waiting) {
+      if (ids.size === MOST_AT_ONCE) break;
+      ids.set(id, tries);
+      this.#waiting.delete(id);
+    }
     const inputs: SyncInput[] = [];
     try {
-      const jobs = await readJobs({ ids: ids.map(([id]) => id) }, ctx);
-      const known = new Set(jobs.flatMap(({ job }) => [job.key, job.id]));
-      for (const [id, tries] of ids) if (!known.has(id)) this.#addLater(id, tries);
+      const jobs = await readJobs({ ids: [...ids.keys()] }, ctx);
+      for (const { job } of jobs) for (const name of [job.key, job.id ?? '']) ids.delete(name);
+      for (const [tries, pauseMs] of YOUNG_PAUSES_MS.entries())
+        this.#addLater(
+          [...ids.keys()].filter((id) => ids.get(id) === tries),
+          tries + 1,
+          pauseMs,
+        );
       for (const job of jobs) inputs.push(...(await this.#inputOf(job)));
     } catch (error) {
       this.#failed(error);
@@ -230,12 +244,16 @@ class ToldTasks {
     }
   }
 
-  #addLater(id: string, tries: number): void {
-    const pauseMs = YOUNG_PAUSES_MS[tries];
-    if (pauseMs === undefined) return;
+  /** Together: a timer each, and what ends it, would cost more with each one that waits. */
+  #addLater(ids: readonly string[], tries: number, pauseMs: number): void {
+    if (ids.length === 0 || this.#later + ids.length > MOST_WAITING) return;
     const { clock, signal } = this.#ctx;
+    this.#later += ids.length;
     clock.sleep(pauseMs, signal).then(
-      () => this.add([id], tries + 1),
+      () => {
+        this.#later -= ids.length;
+        this.add(ids, tries);
+      },
       () => undefined,
     );
   }

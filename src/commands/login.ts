@@ -1,7 +1,9 @@
 import { defineCommand } from '../command.ts';
+import { checkKey } from '../config/api-key.ts';
 import { originOf, parseBaseUrl } from '../config/base-url.ts';
-import { profileOf, updateConfig, withProfile, withSetting } from '../config/config-file.ts';
-import { checkKey, readKeyFile, removeKey, runKeyCommand, storeKey } from '../config/keys.ts';
+import { updateConfig, withProfile, withSetting } from '../config/change-config.ts';
+import { profileOf } from '../config/config-file.ts';
+import { readKeyFile, removeKey, runKeyCommand, storeKey } from '../config/keys.ts';
 import { parseStoredProfileName } from '../config/profile-name.ts';
 import type { Context } from '../context.ts';
 import { GwError, usage } from '../errors.ts';
@@ -22,13 +24,15 @@ interface LoggedIn {
   readonly models: number;
 }
 
+/** Stores a key of a gateway that is there. */
+const loginExample =
+  'gw sandbox serve --port 4010 --key demo & sleep 1; echo demo | gw login --profile demo --base-url http://127.0.0.1:4010 --with-key && kill $!';
+
 /** `gw login`: reads a key without echo, checks it with `GET /v1/models`, and stores it for that gateway only. */
 export const login = defineCommand<typeof flags, LoggedIn>({
   strayWord: 'the address goes into --base-url; the key is asked for, or read from stdin with --with-key',
   flags,
-  examples: [
-    'gw sandbox serve --port 4010 --key demo & sleep 1; echo demo | gw login --profile demo --base-url http://127.0.0.1:4010 --with-key && kill $!',
-  ],
+  examples: [loginExample],
   notes: [
     'The key is stored readable by this user only, and is sent to that address and to no other. ' +
       'With --key-command no key is stored: the shell runs the command when a key is needed, for at most 10 s, and the ' +
@@ -41,11 +45,15 @@ export const login = defineCommand<typeof flags, LoggedIn>({
     const [first, second] = Object.entries(ways).flatMap(([way, isGiven]) => (isGiven ? [way] : []));
     if (second) throw usage(`${first} and ${second} are two ways to give the key`, 'leave one of them out');
     const profile = parseStoredProfileName(settings.profile.value, '--profile');
-    const baseUrl = settings.baseUrl.value ?? (await askAddress(ctx)) ?? settings.gatewayUrl();
+    const baseUrl = settings.baseUrl.value ?? (await askAddress(ctx));
+    if (baseUrl === undefined)
+      throw new GwError('auth', 'no gateway is configured', {
+        hint: 'name it: gw login --base-url URL --with-key < key.txt',
+      });
     const key = withKey
       ? await readKeyFile('-', ctx.host, '--with-key')
       : keyCommand
-        ? await runKeyCommand(keyCommand, ctx.host)
+        ? await runKeyCommand(keyCommand, { ...ctx.host, env: settings.childEnvironment() })
         : globals.apiKeyFile
           ? await settings.key()
           : await askKey(baseUrl, ctx);
@@ -88,7 +96,7 @@ async function askKey(baseUrl: string, { host }: Context): Promise<string> {
 
 /** `gw logout`: forgets the stored key of a profile; its settings stay. */
 export const logout = defineCommand<Record<string, never>, { profile: string }>({
-  examples: ['gw logout --profile demo'],
+  examples: [loginExample, 'gw logout --profile demo'],
   async run(_, ctx) {
     const profile = (await ctx.settings()).profile.value;
     if (!(await removeKey(ctx.host, profile))) {

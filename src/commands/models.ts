@@ -94,7 +94,7 @@ function dayOf(createdS: number | undefined): string {
 interface ShownModel {
   readonly id: string;
   readonly type: ModelKind | null;
-  /** What gw's tables say, by name. */
+  /** What gw's tables say, by name; in JSON and with --verbose the rules of its body too, with their sentences. */
   readonly facts: Readonly<Record<string, string>>;
   /** The entry of the gateway's list, as it came; null where the list has none, or could not be had. */
   readonly entry: Readonly<Record<string, unknown>> | null;
@@ -115,7 +115,7 @@ export const show = defineCommand<Record<string, never>, ShownModel>({
   ],
   notes: [
     'Family B has no model IDs: its create endpoints are shown by their paths, or by the last part of them (several ' +
-      'where they share it). What is not listed is not stated by the document of the gateway.',
+      'where they share it). What is not listed is not stated by the document of the gateway; --verbose adds the rules.',
   ],
   sends: 'query',
   async *run({ args: [typed = ''] }, ctx) {
@@ -139,7 +139,9 @@ export const show = defineCommand<Record<string, never>, ShownModel>({
       if (entries !== undefined && entry === undefined && !id.includes('/')) {
         ctx.io.warn(`the gateway does not list ${id}: this key may not call it`);
       }
-      const told = Object.fromEntries(facts.map(({ name, value }) => [name, value]));
+      const { json, verbose } = ctx.io.mode;
+      const shown = facts.filter(({ isRule }) => json || verbose || isRule !== true);
+      const told = Object.fromEntries(shown.map(({ name, value }) => [name, value]));
       yield { value: { id, type: type ?? null, facts: told, entry: entry?.came ?? null } };
     }
   },

@@ -1,27 +1,41 @@
 import type { Outcome } from '../command.ts';
-import { type Access, type Context, originOfGateway } from '../context.ts';
-import type { OnceFlags, PollFlags, SaveFlags } from '../flags/job-flags.ts';
-import { type FoundOnce, makeOnce, type OncePlace, type OnceRequest } from '../jobs/create/once.ts';
+import type { Access, Context } from '../context.ts';
+import { isUnknownOutcome, usage } from '../errors.ts';
+import type { PollFlags, SaveFlags } from '../flags/job-flags.ts';
+import type { Made } from '../jobs/create/make.ts';
+import {
+  fieldDigests,
+  makeOnce,
+  type OncePlace,
+  type OnceRequest,
+  otherField,
+  pathOf,
+  type Stands,
+} from '../jobs/create/once.ts';
 import type { KnownJob } from './jobs/find-jobs.ts';
 import { endedOutcome, planToSave, resultOf, taskJob } from './jobs/task-job.ts';
-import { followFromFlags, type JobResult, waitDeadlineMs } from './video/follow-job.ts';
+import { followFromFlags, type JobResult, resultIn, waitDeadlineMs } from './video/follow-job.ts';
 import { createFollowers } from './video/followers.ts';
 
 // How a command makes a job under a key, and goes on with one that stands under it; loaded only with --once.
 
-interface AskedOnce extends Omit<OnceRequest, 'name' | 'again' | 'origin'> {
-  readonly flags: OnceFlags;
-}
-
 /** Makes the job of --once, or finds the one that stands under its key; throws as `makeOnce` does. */
 export async function makeUnderKey<T>(
-  { flags: { once: name = '', again = false }, ...asked }: AskedOnce,
-  { client, keyId, name: gateway }: Access,
+  request: OnceRequest,
+  { client, keyId }: Access,
   make: (place: OncePlace) => Promise<T>,
-  { clock, io, ledger, signal }: Context,
+  { clock, io, ledger, settings, signal }: Context,
 ) {
-  const deps = { ledger: await ledger(), clock, signal, keyId, client: async () => client };
-  const request = { ...asked, name, again, origin: originOfGateway(gateway) };
+  const { how, flagOf } = request.request;
+  const other = how.expects && otherField(how.expects, fieldDigests(request.asked));
+  if (other !== undefined) {
+    throw usage(
+      `${flagOf(pathOf(other)) ?? other} is not here what was checked where the row was handed over`,
+      'run the batch again there to hand the row over as it now stands',
+    );
+  }
+  const silenceMs = (await settings()).timeoutMs.value;
+  const deps = { ledger: await ledger(), clock, signal, keyId, client: async () => client, silenceMs };
   return makeOnce(request, { ...deps, note: (text) => io.note(text) }, make);
 }
 
@@ -30,29 +44,57 @@ export async function makeUnderKey<T>(
  * with `wait` as `jobs wait` does; without it the ID at once.
  */
 export async function goOnWith(
-  { job, error }: FoundOnce,
+  stands: Stands,
+  flags: PollFlags & SaveFlags & { readonly wait?: boolean },
+  ctx: Context,
+): Promise<Outcome<JobResult>> {
+  const outcome = await pickUp(stands, flags, ctx);
+  return { ...outcome, made: madeOf(stands, outcome) };
+}
+
+function madeOf({ job, error }: Stands, outcome: Outcome<JobResult>): Made {
+  if (error) return { kind: isUnknownOutcome(error) ? 'unknown' : 'refused', job, error };
+  const { id = job.key, status, record } = job;
+  if (job.family !== 'image') return { kind: 'accepted', job, id, status, reply: record, isOwnReply: false };
+  const { files = [] } = resultIn(outcome) ?? {};
+  return {
+    kind: 'images',
+    job,
+    came: { status: job.state, record, files, partials: [] },
+    error: outcome.error,
+  };
+}
+
+async function pickUp(
+  { job, error }: Stands,
   flags: PollFlags & SaveFlags & { readonly wait?: boolean },
   ctx: Context,
 ): Promise<Outcome<JobResult>> {
   const id = job.id ?? job.key;
-  if (error) return { value: resultOf(job, id), error };
+  if (error) return { value: resultOf(job, []), error };
   const [known] = await (await import('./jobs/find-jobs.ts')).withFamilies([job]);
   if (!known) throw new Error('a job has an entry');
-  const ended = endedOutcome(known, flags.download === undefined);
+  if (job.family !== 'image' && !flags.wait) return { value: resultOf(job, []) };
+  const ended = await endedOutcome(known, ctx.signal);
+  if (ended) return ended;
   if (job.family === 'image') {
-    if (ended) return ended;
     const { syncImage } = await import('./jobs/image-jobs.ts');
     return syncImage(known, createFollowers(ctx), ctx);
   }
-  if (!flags.wait) return { value: { ...resultOf(job, id), files: [] } };
-  if (ended) return ended;
   ctx.io.note(`task ${id}`);
   const task = await taskToSave(known, flags, ctx).catch((error: unknown) => ({ error }));
-  if ('error' in task) return { value: resultOf(job, id), error: task.error };
+  if ('error' in task) return { value: resultOf(job, []), error: task.error };
   const { family, access, save } = task;
   return followFromFlags(
     {
-      ...{ key: job.key, id, family, flags, job, access, save, atOnce: true },
+      key: job.key,
+      id,
+      family,
+      flags,
+      job,
+      access,
+      save,
+      atOnce: true,
       deadlineMs: waitDeadlineMs(flags, ctx),
     },
     createFollowers(ctx),

@@ -21,7 +21,7 @@ interface Opened {
 export const open = defineCommand<typeof flags, Opened>({
   args: { name: 'ID', summary: jobIdSummary, required: true, completes: 'output' },
   flags,
-  examples: ['gw open last', 'gw open last --folder'],
+  examples: ['gw image create --sandbox "a fox in the snow" && gw open last', 'gw open last --folder'],
   notes: [
     'Where there is no desktop (over SSH, in a container), the path is printed in place of being opened.',
   ],
@@ -30,7 +30,7 @@ export const open = defineCommand<typeof flags, Opened>({
     const file = job.files.find((each) => fs.existsSync(each.path));
     if (!file) throw nothingToOpen(id, job.files[0]?.path, ctx);
     const target = flags.folder ? path.dirname(file.path) : file.path;
-    const opened = await openOnDesktop(target, ctx.host);
+    const opened = await openOnDesktop(target, ctx);
     if (opened) ctx.io.note(`opened ${target}`);
     return { value: { id, path: target, opened } };
   },
@@ -58,11 +58,14 @@ function openerOf({ platform, env }: Pick<Host, 'platform' | 'env'>): string | u
 const SAYS_SO_MS = 2_000;
 
 /** Opens an absolute path, without a shell; whether that went well, as far as it can be told. */
-export async function openOnDesktop(target: string, host: Pick<Host, 'platform' | 'env'>): Promise<boolean> {
+export async function openOnDesktop(
+  target: string,
+  { host, settings }: Pick<Context, 'host' | 'settings'>,
+): Promise<boolean> {
   const opener = openerOf(host);
   if (opener === undefined) return false;
   const { spawn } = await import('node:child_process');
-  const { GW_API_KEY: _, ...env } = host.env;
+  const env = (await settings()).childEnvironment();
   const child = spawn(opener, [target], { env, detached: true, stdio: 'ignore' });
   child.unref();
   return new Promise((resolve) => {

@@ -1,13 +1,7 @@
 import { defineCommand } from '../command.ts';
 import { originOf, parseBaseUrl } from '../config/base-url.ts';
-import {
-  profileOf,
-  readConfig,
-  storedSetting,
-  updateConfig,
-  withProfile,
-  withSetting,
-} from '../config/config-file.ts';
+import { updateConfig, withProfile, withSetting } from '../config/change-config.ts';
+import { profileOf, readConfig, storedSetting } from '../config/config-file.ts';
 import { keyOrigin, removeKey } from '../config/keys.ts';
 import { parseStoredProfileName, sandboxProfile } from '../config/profile-name.ts';
 import { profileInForce } from '../config/settings.ts';
@@ -96,7 +90,7 @@ export const list = defineCommand<Record<string, never>, ProfileRow[]>({
 /** `gw profile remove NAME`: removes a profile and its stored key; jobs stay in the ledger. */
 export const remove = defineCommand<Record<string, never>, { profile: string }>({
   args: { name: 'NAME', summary: 'a name from gw profile list', required: true, completes: 'profile' },
-  examples: ['gw profile remove studio'],
+  examples: ['gw profile add studio --base-url https://gateway.example.com && gw profile remove studio'],
   async run({ args: [name = ''] }, ctx) {
     await updateConfig(ctx.host, ({ current, ...config }) => {
       if (!profileOf(config, name)) throw usage(`there is no profile ${name}`, 'gw profile list shows them');

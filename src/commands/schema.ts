@@ -1,4 +1,4 @@
-import { fieldsOf } from '../batch/rows.ts';
+import { rowFields } from '../batch/rows.ts';
 import { defineCommand } from '../command.ts';
 import { errorKinds, usage } from '../errors.ts';
 import { type Flag, type FlagSet, flagName } from '../flags/flag.ts';
@@ -17,7 +17,7 @@ const draft = { $schema: 'https://json-schema.org/draft/2020-12/schema' };
 const textOrNumber: Schema = { type: ['string', 'number'] };
 
 /** The values of a flag as a field: words that are numbers may be written as numbers. */
-function valueSchema(key: string, { value, choices, list, summary }: Flag): Schema {
+export function valueSchema(key: string, { value, choices, list, summary }: Flag): Schema {
   if (value === undefined) return { type: 'boolean', description: summary };
   // What a model is called is not for gw alone to say.
   const isOpen = choices === undefined || key === 'model';
@@ -67,7 +67,7 @@ const rowSchema = (): Schema => ({
     properties: {
       command: { const: words, description: 'the command of the row; --command where it is left out' },
       ...ownProperties,
-      ...properties(fieldsOf(flags)),
+      ...properties(rowFields(flags)),
     },
     additionalProperties: false,
   })),
@@ -110,10 +110,11 @@ const errorSchema: Schema = {
   required: ['kind', 'message', 'exit_code'],
 };
 
+/** Of which row it is, where it is of a batch; another machine's jobs have no key here. */
+const rowProperties = { row: count, line: count, row_key: text, key: { type: ['string', 'null'] } };
+
 const rowResultProperties = {
-  row: count,
-  line: count,
-  key: text,
+  ...rowProperties,
   ...resultProperties,
   id: { type: ['string', 'null'] },
   error: { anyOf: [{ type: 'null' }, errorSchema] },
@@ -145,7 +146,14 @@ const eventSchema = (): Schema => ({
   anyOf: [
     ...Object.entries(eventFields).map(([event, fields]) => ({
       type: 'object',
-      properties: { event: { const: event }, t: dateTime, family: text, key: text, id: text, ...fields },
+      properties: {
+        event: { const: event },
+        t: dateTime,
+        ...rowProperties,
+        family: text,
+        id: text,
+        ...fields,
+      },
       required: ['event', 't', 'family', 'key'],
     })),
     // What gw listen begins with is of no job.

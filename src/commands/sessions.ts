@@ -101,10 +101,11 @@ function stored(raw: string, ctx: Context): StoredName {
   const name = parseSessionName(raw, 'NAME');
   const found = storedSessions(ctx.host).find((session) => session.name === name);
   if (found) return found;
-  throw new GwError('not_found', `there is no session ${name}`, {
-    hint: 'gw sessions lists the stored ones',
-  });
+  throw notStored(name);
 }
+
+const notStored = (name: string): GwError =>
+  new GwError('not_found', `there is no session ${name}`, { hint: 'gw sessions lists the stored ones' });
 
 const deleteFlags = { yes: on('do not ask') } as const;
 
@@ -117,12 +118,13 @@ export const remove = defineCommand<
   flags: deleteFlags,
   examples: [`${EXAMPLE} && gw sessions delete trip --yes`],
   async *run({ args, flags: { yes } }, ctx): AsyncGenerator<Outcome<{ name: string; status: 'deleted' }>> {
-    const names = [...new Set(args.map((raw) => stored(raw, ctx).name))];
+    const names = [...new Set(args.map((raw) => parseSessionName(raw, 'NAME')))];
     const what = names.length === 1 ? `session ${names[0]}` : `${names.length} sessions`;
-    refuseUnasked(what, yes, ctx);
+    refuseUnasked(`deleting ${what} cannot be undone`, yes, ctx, 'give --yes to do it');
     if (!yes) await askFirst(`Delete ${what} for good?`, ctx);
     for (const name of names) {
       if (await deleteSession(name, ctx)) yield { value: { name, status: 'deleted' } };
+      else yield { error: notStored(name) };
     }
   },
   human: ({ name }) => `${name}\n`,

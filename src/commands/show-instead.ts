@@ -1,23 +1,62 @@
-import { ShownRequest } from '../command.ts';
+import { type AskedBody, ShownRequest } from '../command.ts';
 import type { Context } from '../context.ts';
+import { usage } from '../errors.ts';
 import type { Endpoint } from '../gateway/endpoint.ts';
 import type { RequestInput } from '../http/client.ts';
 
+// What every request goes through that a command has made, before it is sent or any job of it stands in the ledger.
+
 /**
  * With --dry-run or --curl: the request, to be printed in place of a result, and nothing is sent. Otherwise undefined.
+ * Throws as {@link refuseKeyIn}.
  */
 export async function showInstead(
   endpoint: Endpoint,
   input: RequestInput,
   ctx: Context,
+  asked?: AskedBody,
 ): Promise<ShownRequest | undefined> {
   const { dryRun, curl, sandbox } = ctx.globals;
+  await refuseKeyIn(input, ctx);
   if (!dryRun && !curl) return undefined;
   const { client } = await ctx.gateway();
   const { curlCommand, requestJson, showRequest } = await import('../http/show-request.ts');
   const prepared = client.prepare(endpoint, input);
-  if (!curl) return new ShownRequest(showRequest(prepared), requestJson(prepared));
+  if (!curl) return new ShownRequest(showRequest(prepared), requestJson(prepared), undefined, asked);
   if (sandbox) ctx.io.note('the embedded gateway ends with this run; gw sandbox serve starts one that stays');
   const text = curlCommand(prepared);
   return new ShownRequest(text, { curl: text });
+}
+
+/**
+ * An API key belongs into a header: in a body the gateway, its logs and whoever sees the output get to read it (the contract,
+ * section 2). Throws `usage` for a body that holds one in force, of 16 characters or more; names where.
+ */
+export async function refuseKeyIn(
+  { body, bodyText, multipart }: Pick<RequestInput, 'body' | 'bodyText' | 'multipart'>,
+  { io, gateway }: Pick<Context, 'io' | 'gateway'>,
+): Promise<void> {
+  if (body === undefined && bodyText === undefined && multipart === undefined) return;
+  // What is in force is known when the gateway is.
+  await gateway();
+  const fields = multipart?.fields.map((field) => ('file' in field ? {} : { [field.name]: field.value }));
+  // A body that is sent as it was written may be nested deeper than can be walked.
+  const where = placeOf(bodyText ?? fields ?? body, (text) => io.holdsSecret(text));
+  if (where === undefined) return;
+  throw usage(
+    `${where.slice(0, 8).join('.') || 'the request body'}: holds an API key that is in force, and no body may`,
+    'take it out, and look at the file or the command that the text came from; where others have seen it, have the key replaced',
+  );
+}
+
+/** Where in a body a text stands of which something is true: the fields that lead to it; undefined where there is none. */
+function placeOf(value: unknown, isIt: (text: string) => boolean): string[] | undefined {
+  if (typeof value === 'string') return isIt(value) ? [] : undefined;
+  if (typeof value !== 'object' || value === null) return undefined;
+  for (const [name, inner] of Object.entries(value)) {
+    if (isIt(name)) return [];
+    const below = placeOf(inner, isIt);
+    if (below) return [name, ...below];
+  }
+  return undefined;
 }

@@ -1,24 +1,47 @@
 import { defineCommand, type Outcome } from '../command.ts';
 import { usage } from '../errors.ts';
 import { parsed, text, whole, withValue } from '../flags/flag.ts';
-import { eventsFlag } from '../flags/job-flags.ts';
-import { redisFlag } from './batch/flags.ts';
+import { eventsFlag, redisFlags } from '../flags/job-flags.ts';
 import { fileLines, type JobResult } from './video/follow-job.ts';
 
 const flags = {
-  redis: redisFlag,
+  ...redisFlags,
   concurrency: whole('N', 'at most so many rows at once on this machine', { min: 1 }),
   out: text('PATTERN', 'where outputs go of rows that do not say: a file, a directory or a pattern', {
     short: 'o',
   }),
   root: text('DIR', "the directory that the rows' files are named from (default: the working directory)"),
   name: parsed('HOST', "what this machine is called in paths and logs (default: the machine's name)", nameOf),
+  listen: parsed(
+    '[ADDR:]PORT',
+    'answer /healthz and /metrics there (on this machine alone without ADDR)',
+    listenAt,
+  ),
   events: eventsFlag,
 } as const;
 
 function nameOf(raw: string, flag: string): string {
   if (/^[\w.-]{1,64}$/.test(raw)) return raw;
   throw usage(`${withValue(flag, raw)}: letters, digits, dots and dashes make a name, 64 at most`);
+}
+
+/** Where a worker is to be asked. */
+export interface ListenAt {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** `--listen [ADDR:]PORT`. Throws `usage`. */
+export function listenAt(raw: string, flag: string): ListenAt {
+  const [, bracketed, plain, digits = ''] =
+    /^(?:(?:\[([0-9a-fA-F:.]+)\]|([\w.-]+)):)?(\d{1,5})$/.exec(raw) ?? [];
+  const port = Number(digits);
+  if (digits === '' || port > 65_535)
+    throw usage(
+      `${withValue(flag, raw)}: not a port, or an address and a port`,
+      'write 9464, or 10.0.0.7:9464',
+    );
+  return { host: bracketed ?? plain ?? '127.0.0.1', port };
 }
 
 /** `gw worker`: takes rows from the queue that several machines share, until it is told to end. */
@@ -38,12 +61,21 @@ export const worker = defineCommand<typeof flags, JobResult>({
     // What works with Redis is loaded by these commands alone.
     const { openQueue } = await import('./machines/open.ts');
     const { WorkerRun } = await import('./machines/worker-run.ts');
-    const queue = await openQueue(flags.redis ?? '', ctx, flags.name);
+    const { redis = '', insecureRedis } = flags;
+    const queue = await openQueue(redis, { as: 'worker', insecureRedis, name: flags.name }, ctx);
     const run = new WorkerRun(queue, flags, ctx);
+    let close = () => {};
     try {
+      if (flags.listen) {
+        const { startObserver } = await import('./machines/observe.ts');
+        const observer = await startObserver(flags.listen, queue, run.counters);
+        ({ close } = observer);
+        ctx.io.note(`figures at ${observer.url}/metrics, health at ${observer.url}/healthz`);
+      }
       ctx.io.note(`worker ${queue.host} takes rows from ${queue.where}, until Ctrl-C`);
       yield* run.outcomes();
     } finally {
+      close();
       await queue.close().catch(() => {});
     }
     throw run.reason();

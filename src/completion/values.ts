@@ -1,4 +1,5 @@
 import * as fs from 'node:fs';
+import { openRegular } from '../disk/small-file.ts';
 import type { Completes } from '../flags/flag.ts';
 import { kindOf } from '../gateway/model-facts/sheets.ts';
 import type { LedgerLine } from '../ledger/event.ts';
@@ -14,7 +15,7 @@ export interface Candidate {
 export interface Values {
   readonly kind: 'value' | 'file';
   readonly candidates: readonly Candidate[];
-  /** What of the word is no part of the file's name: `@`, `image1=`. */
+  /** What of the word is no part of the file's name: `image1=`. */
   readonly before?: string;
 }
 
@@ -53,7 +54,6 @@ export function valuesFor(
 function fileValues(completes: Completes | undefined, typed: string): Values | undefined {
   const files = { kind: 'file', candidates: [] } as const;
   if (completes === 'file') return files;
-  if (completes === 'prompt' && typed.startsWith('@')) return { ...files, before: '@' };
   if (completes === 'named-file') return { ...files, before: /^\w+=/.exec(typed)?.[0] ?? '' };
   return undefined;
 }
@@ -169,11 +169,12 @@ function parsed(line: string): LedgerLine | undefined {
 }
 
 function tailOf(file: string | undefined): string[] {
-  // To open a named pipe would wait for a writer.
-  if (file === undefined || !fs.statSync(file).isFile()) return [];
-  const fd = fs.openSync(file, 'r');
+  if (file === undefined) return [];
+  const {
+    fd,
+    stats: { size },
+  } = openRegular(file);
   try {
-    const { size } = fs.fstatSync(fd);
     const bytes = Buffer.alloc(Math.min(size, TAIL_BYTES));
     const count = fs.readSync(fd, bytes, 0, bytes.length, size - bytes.length);
     return bytes.toString('utf8', 0, count).split('\n');

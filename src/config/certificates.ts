@@ -1,6 +1,5 @@
-import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { diskFault } from '../disk/disk-fault.ts';
+import { fileFault, readRegular } from '../disk/small-file.ts';
 import { refuseUntrusted } from '../disk/trust.ts';
 import { GwError, usage } from '../errors.ts';
 import type { Host } from '../host.ts';
@@ -65,7 +64,7 @@ async function rootsOf(cacert: string, host: PemHost): Promise<readonly string[]
 /** Node adds these to its own roots, but not to a list that is given. */
 function extraRoots({ env }: PemHost): string[] {
   try {
-    return env.NODE_EXTRA_CA_CERTS ? [fs.readFileSync(env.NODE_EXTRA_CA_CERTS, 'utf8')] : [];
+    return env.NODE_EXTRA_CA_CERTS ? [readRegular(env.NODE_EXTRA_CA_CERTS, MAX_PEM_BYTES).toString()] : [];
   } catch {
     // Node has said so at its start.
     return [];
@@ -97,20 +96,12 @@ function readPem(
   const full = path.resolve(cwd, file);
   let text: string;
   try {
-    const stat = fs.statSync(full);
-    if (secret)
-      refuseUntrusted(stat, {
-        file,
-        what: 'the private key',
-        kind: 'auth',
-        platform,
-        secret,
-        ownedByUser: false,
-      });
-    text = stat.size > MAX_PEM_BYTES ? '' : fs.readFileSync(full, 'utf8');
+    const what = 'the private key';
+    const trusted = { file, what, kind: 'auth', platform, secret, ownedByUser: false } as const;
+    text = readRegular(full, MAX_PEM_BYTES, (stats) => secret && refuseUntrusted(stats, trusted)).toString();
   } catch (error) {
     if (error instanceof GwError) throw error;
-    throw usage(`${flag} ${file} cannot be read: ${diskFault(error).reason}`, 'give the path of a PEM file');
+    throw fileFault(error, `${flag} ${file}`, 'give the path of a PEM file');
   }
   if (text.includes(`${holds}-----`)) return text;
   throw usage(`${flag} ${file} holds no ${holds.toLowerCase()} in PEM`, 'give the path of a PEM file');

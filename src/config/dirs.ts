@@ -18,15 +18,15 @@ interface Place {
 }
 
 /** Where profiles and keys are kept. Throws GwError `usage` where no directory can be told. */
-export function configDir(host: DirHost): string {
-  return resolveDir(host, {
-    own: 'GW_CONFIG_DIR',
-    xdg: 'XDG_CONFIG_HOME',
-    home: ['.config'],
-    windows: 'APPDATA',
-    windowsHome: ['AppData', 'Roaming'],
-    windowsLeaf: ['gw'],
-  });
+export function configDir(host: DirHost, isThere = fs.existsSync): string {
+  const place = { own: 'GW_CONFIG_DIR', xdg: 'XDG_CONFIG_HOME', home: ['.config'] } as const;
+  const windows = { windows: 'LOCALAPPDATA', windowsHome: ['AppData', 'Local'] } as const;
+  const dir = resolveDir(host, { ...place, ...windows, windowsLeaf: ['gw', 'config'] });
+  if (host.platform !== 'win32' || readVariable(host.env, place.own) !== undefined) return dir;
+  // A key does not travel with a roaming profile; where an older gw put it there, it stays in use.
+  const roaming = { windows: 'APPDATA', windowsHome: ['AppData', 'Roaming'], windowsLeaf: ['gw'] } as const;
+  const former = resolveDir(host, { ...place, ...roaming });
+  return !isThere(dir) && isThere(path.win32.join(former, 'config.json')) ? former : dir;
 }
 
 /** Where the ledger and its locks are kept. Throws GwError `usage` where no directory can be told. */
@@ -41,20 +41,32 @@ export function stateDir(host: DirHost): string {
   });
 }
 
-/** As `stateDir`. Throws GwError `usage` with the command to run where others own it or its ledger, or may write to them. */
+/**
+ * As `stateDir`. Throws GwError `usage` with the command to run where others own it, its ledger or a journal in that, or may
+ * write to them: the lines of a journal name files that are written.
+ */
 export function trustedStateDir(host: DirHost): string {
   const dir = stateDir(host);
-  for (const each of [dir, path.join(dir, 'ledger')]) {
-    const stat = statOf(each);
-    const trusted = {
-      file: each,
-      what: 'the state directory',
-      kind: 'usage',
-      platform: host.platform,
-    } as const;
-    if (stat) refuseUntrusted(stat, trusted);
+  const ledger = path.join(dir, 'ledger');
+  const { platform } = host;
+  for (const file of [dir, ledger]) {
+    const stat = statOf(file);
+    if (stat) refuseUntrusted(stat, { file, what: 'the state directory', kind: 'usage', platform });
+  }
+  for (const file of filesIn(ledger)) {
+    const stat = statOf(file);
+    if (stat?.isFile()) refuseUntrusted(stat, { file, what: "the ledger's file", kind: 'usage', platform });
   }
   return dir;
+}
+
+function filesIn(dir: string): string[] {
+  try {
+    return fs.readdirSync(dir).map((name) => path.join(dir, name));
+  } catch {
+    // Who reads it says why it cannot be read.
+    return [];
+  }
 }
 
 function statOf(dir: string): fs.Stats | undefined {

@@ -18,10 +18,11 @@ const ofSettings = Object.fromEntries(
 export const environmentVariables = {
   GW_PROFILE: 'which stored gateway and key to use (as --profile)',
   GW_API_KEY:
-    'the key, for whatever gateway is in force; --api-key-file, and a --profile with a key of its own, win over it',
+    'the key, for whatever gateway is in force; --api-key-file, and a profile that is named and has a key of its own, win over it',
   GW_API_KEY_ORIGIN: 'the only origin (such as https://gateway.example.com) that GW_API_KEY goes to',
   ...ofSettings,
-  GW_REDIS_URL: 'the queue that several machines share, for --redis without a value: redis://… or rediss://…',
+  GW_REDIS_URL:
+    'the queue that several machines share, for --redis without a value: redis://…, rediss://…, or file:PATH with the URL in it',
   GW_VERBOSE: '1 shows each request and reply on stderr (as --verbose)',
   GW_LEDGER_PROMPTS: 'off keeps prompts out of the ledger and of the history of gw chat',
   GW_CONFIG_DIR: 'where profiles and keys are kept, in place of the standard directory',
@@ -46,8 +47,8 @@ export const environmentVariables = {
     'where gw completion --install puts the script for bash, in place of the standard directory',
   ZDOTDIR: 'where gw completion --install puts the script for zsh, in .zfunc below it',
   SHELL: 'the shell that gw completion --install is for, when none is named',
-  APPDATA: 'base of the configuration directory on Windows',
-  LOCALAPPDATA: 'base of the state and cache directories on Windows',
+  APPDATA: 'base of the configuration directory of an older gw on Windows',
+  LOCALAPPDATA: 'base of the configuration, state and cache directories on Windows',
 } as const satisfies Record<string, string>;
 
 export type EnvironmentVariable = keyof typeof environmentVariables;

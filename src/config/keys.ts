@@ -1,14 +1,14 @@
-import { createHash } from 'node:crypto';
-import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { diskFault } from '../disk/disk-fault.ts';
+import { type ReadOptions, readInputStream, readTypedFile } from '../disk/small-file.ts';
 import { refuseUntrusted } from '../disk/trust.ts';
-import { type ErrorKind, errorCode, GwError } from '../errors.ts';
-import { KEY_RULE, keyFault } from '../gateway/endpoint.ts';
-import type { Clock, Host } from '../host.ts';
-import { readStored, store, withWriterLock } from './config-file.ts';
+import { type ErrorKind, GwError } from '../errors.ts';
+import { refuseNewer } from '../formats.ts';
+import { type Clock, type Host, isObject } from '../host.ts';
+import { checkKey } from './api-key.ts';
+import { store, withWriterLock } from './change-config.ts';
+import { readStored } from './config-file.ts';
 import { configDir, type DirHost } from './dirs.ts';
-import { type Environment, readVariable } from './environment.ts';
 import { isProfileName, parseStoredProfileName } from './profile-name.ts';
 
 // Where keys come from. Those that are stored stand apart from the settings, so that a configuration can be shown, copied
@@ -17,21 +17,6 @@ import { isProfileName, parseStoredProfileName } from './profile-name.ts';
 interface KeyFile {
   readonly version: 1;
   readonly keys: Readonly<Record<string, { readonly origin: string; readonly key: string }>>;
-}
-
-/** What tells a key from others without giving it away: the first 12 hex digits of its SHA-256. */
-export const keyIdOf = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 12);
-
-/**
- * Checks an API key, of which no message tells more than its length. `from` says where it came from, as the start of a
- * sentence. Throws GwError `auth`.
- */
-export function checkKey(key: string, from: string): string {
-  const fault = keyFault(key);
-  if (fault === undefined) return key;
-  throw new GwError('auth', `${from} ${fault} (length ${key.length})`, {
-    hint: `${KEY_RULE}; copy it again from the console`,
-  });
 }
 
 /** The path of the file that holds the stored keys. */
@@ -100,6 +85,7 @@ function readKeys(host: DirHost): KeyFile {
   const file = keyFilePath(host);
   const value = readStored(file, host, { what: 'the key file', kind: 'auth', secret: true });
   if (value === undefined) return { version: 1, keys: {} };
+  if (isObject(value)) refuseNewer('keys', value.version, file);
   if (isKeyFile(value)) return value;
   // What is wrong with it is not told in detail: an entry's text may be a key.
   throw new GwError('auth', `the key file ${file} does not hold keys as gw writes them`, {
@@ -118,24 +104,7 @@ function isKeyFile(value: unknown): value is KeyFile {
   });
 }
 
-/**
- * `GW_API_KEY` for an origin; undefined where it is not set. Throws GwError `auth` where it is no key, or where
- * `GW_API_KEY_ORIGIN` says that it belongs to another origin.
- */
-export function keyOfEnvironment(env: Environment, origin: string): string | undefined {
-  const key = readVariable(env, 'GW_API_KEY');
-  if (key === undefined) return undefined;
-  const only = readVariable(env, 'GW_API_KEY_ORIGIN');
-  const belongsTo = only !== undefined && URL.canParse(only) ? new URL(only).origin : only;
-  if (belongsTo !== undefined && belongsTo !== origin) {
-    throw new GwError('auth', `GW_API_KEY is for ${belongsTo} (GW_API_KEY_ORIGIN), not for ${origin}`, {
-      hint: `give the key for ${origin} with --api-key-file, or store it: gw login --profile NAME --base-url ${origin}`,
-    });
-  }
-  return checkKey(key, 'GW_API_KEY');
-}
-
-const maxKeyFileBytes = 8192;
+const MAX_KEY_FILE_BYTES = 8192;
 
 /**
  * Reads the key of `--api-key-file`: a file, a pipe, or `-` for stdin, which `stdinFlag` asked for; one trailing newline
@@ -144,89 +113,43 @@ const maxKeyFileBytes = 8192;
  */
 export async function readKeyFile(
   file: string,
-  host: Pick<Host, 'stdin' | 'cwd' | 'platform'>,
+  { stdin, cwd, platform }: Pick<Host, 'stdin' | 'cwd' | 'platform'>,
   stdinFlag = '--api-key-file -',
 ): Promise<string> {
-  if (file === '-') return keyIn(await readStdin(host.stdin), `${stdinFlag} (stdin)`);
-  const from = `--api-key-file ${file}`;
-  try {
-    return keyIn(readSmallFile(path.resolve(host.cwd, file), file, host.platform), from);
-  } catch (error) {
-    if (error instanceof GwError || errorCode(error) === undefined) throw error;
-    const missing = errorCode(error) === 'ENOENT';
-    throw new GwError(
-      'auth',
-      `${from} ${missing ? 'is missing' : `cannot be read: ${diskFault(error).reason}`}`,
-      {
-        hint: 'give the path of a file that holds the key, or set GW_API_KEY',
-      },
-    );
-  }
-}
-
-function readSmallFile(file: string, shown: string, platform: NodeJS.Platform): Buffer {
-  const fd = fs.openSync(file, 'r');
-  try {
-    const stat = fs.fstatSync(fd);
-    if (stat.isDirectory()) {
-      throw new GwError('auth', `--api-key-file ${shown} is a directory`, {
-        hint: 'give the path of a file that holds the key',
-      });
-    }
-    refuseUntrusted(stat, {
-      file: shown,
-      what: 'the key file',
-      kind: 'auth',
-      platform,
-      secret: true,
-      ownedByUser: false,
-    });
-    const buffer = Buffer.alloc(maxKeyFileBytes + 1);
-    let length = 0;
-    while (length < buffer.length) {
-      const count = fs.readSync(fd, buffer, length, buffer.length - length, null);
-      if (count === 0) break;
-      length += count;
-    }
-    return buffer.subarray(0, length);
-  } finally {
-    fs.closeSync(fd);
-  }
-}
-
-async function readStdin(stdin: Host['stdin']): Promise<Buffer> {
-  if (stdin.isTTY) {
+  const named = file === '-' ? `${stdinFlag} (stdin)` : `--api-key-file ${file}`;
+  const trusted = { file, what: 'the key file', platform, secret: true, ownedByUser: false } as const;
+  const options: ReadOptions = {
+    named,
+    maxBytes: MAX_KEY_FILE_BYTES,
+    kind: 'auth',
+    hint: 'give a file that holds the key and nothing else, or set GW_API_KEY',
+    accept: (stats) => refuseUntrusted(stats, { ...trusted, kind: 'auth' }),
+  };
+  if (file === '-' && stdin.isTTY) {
     throw new GwError(
       'auth',
       '--api-key-file - reads stdin, but that is the terminal, where the key would show',
-      {
-        hint: 'pipe the key in, or store it with gw login',
-      },
+      { hint: 'pipe the key in, or store it with gw login' },
     );
   }
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of stdin) {
-    const bytes = Buffer.from(chunk);
-    chunks.push(bytes);
-    length += bytes.length;
-    if (length > maxKeyFileBytes) break;
-  }
-  return Buffer.concat(chunks);
+  const bytes = await (file === '-'
+    ? readInputStream(stdin, options)
+    : readTypedFile(path.resolve(cwd, file), options));
+  return checkKey(
+    Buffer.from(bytes)
+      .toString('utf8')
+      .replace(/\r?\n$/, ''),
+    named,
+  );
 }
 
-function keyIn(bytes: Buffer, from: string): string {
-  if (bytes.length > maxKeyFileBytes) {
-    throw new GwError('auth', `${from} holds more than ${maxKeyFileBytes} bytes, which is not a key`, {
-      hint: 'give a file that holds the key and nothing else',
-    });
-  }
-  return checkKey(bytes.toString('utf8').replace(/\r?\n$/, ''), from);
-}
-
+/** `env` is the environment that children get. */
 type KeyCommandHost = Pick<Host, 'env' | 'stdin' | 'stderr' | 'cwd' | 'platform' | 'onSignal'>;
 
 const KEY_COMMAND_MS = 10_000;
+const SLOW_MS = 10_000;
+/** How long what a command printed may take to arrive once it has ended. */
+const LAST_WORDS_MS = 200;
 const maxKeyCommandBytes = 64 * 1024;
 
 /** A command that the user has set, and how its failure is told. */
@@ -236,13 +159,15 @@ export interface OwnCommand {
   readonly what: string;
   /** What shows it: `key_command`. */
   readonly setting: string;
-  /** What it is to print: `key`. */
-  readonly gives: string;
+  /** What it is to print: `key`. Absent where its end is all that is waited for: what it prints goes to stderr. */
+  readonly gives?: string;
   readonly kind: ErrorKind;
-  /** What it finds in its environment beside that of gw, from which the key is missing. */
+  /** What it finds in its environment beside that of all children. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Longest time; without it as long as it takes. */
-  readonly longestMs?: number;
+  /** Longest time. */
+  readonly longestMs: number;
+  /** Told once it has run for ten seconds. */
+  readonly onSlow?: () => void;
 }
 
 /** Runs a profile's key command. Throws GwError `auth` where it gives no key within ten seconds. */
@@ -262,22 +187,23 @@ export async function runKeyCommand(
  * a group of its own it could not ask there.
  */
 export async function firstLineOf(
-  { command, what, setting, gives, kind, env: more, longestMs }: OwnCommand,
+  { command, what, setting, gives, kind, env: more, longestMs, onSlow }: OwnCommand,
   { env, stdin, stderr, cwd, platform, onSignal }: KeyCommandHost,
 ): Promise<string> {
   const { spawn } = await import('node:child_process');
-  const { GW_API_KEY: _, ...passed } = env;
   const isGroup = !stdin.isTTY && platform !== 'win32';
-  const child = spawn(command, {
-    shell: true,
+  const { file, args } = shellOf(command, { env, platform });
+  const child = spawn(file, args, {
+    windowsVerbatimArguments: true,
     detached: isGroup,
     cwd,
-    env: { ...passed, ...more },
+    env: { ...env, ...more },
     stdio: [stdin.isTTY ? 'inherit' : 'ignore', 'pipe', 'pipe'],
   });
   let text = '';
   child.stdout?.setEncoding('utf8').on('data', (piece: string) => {
-    if (text.length < maxKeyCommandBytes) text += piece;
+    if (gives === undefined) stderr.write(piece);
+    else if (text.length < maxKeyCommandBytes) text += piece;
   });
   child.stderr?.on('data', (piece: Uint8Array) => stderr.write(piece));
   const failed = (how: string) =>
@@ -285,23 +211,28 @@ export async function firstLineOf(
       hint: `run it by hand to see why; gw config get ${setting} shows it`,
     });
   const end = () => {
-    if (isGroup && child.pid !== undefined) endGroup(child.pid);
+    // Windows ends no child with its parent.
+    if (platform === 'win32')
+      spawn('taskkill', ['/pid', String(child.pid), '/t', '/f'], { env, stdio: 'ignore' }).on('error', () =>
+        child.kill('SIGKILL'),
+      );
+    else if (isGroup && child.pid !== undefined) endGroup(child.pid);
     else child.kill('SIGKILL');
   };
   // A group of its own hears nothing of the terminal's Ctrl-C.
   const stopListening = onSignal(end);
   let timer: NodeJS.Timeout | undefined;
+  const slow = setTimeout(() => onSlow?.(), SLOW_MS);
   try {
     await new Promise<void>((resolve, reject) => {
-      if (longestMs !== undefined) {
-        const tooLong = `gave no ${gives} within ${longestMs / 1000} s`;
-        timer = setTimeout(() => reject(failed(tooLong)), longestMs);
-      }
+      const tooLong = `${gives === undefined ? 'did not end' : `gave no ${gives}`} within ${longestMs / 1000} s`;
+      timer = setTimeout(() => reject(failed(tooLong)), longestMs);
       child.once('error', (error) => reject(failed(`could not be run: ${diskFault(error).reason}`)));
       child.once('exit', (code, signal) => {
         if (code !== 0) reject(failed(signal ? `was ended by ${signal}` : `ended with exit code ${code}`));
         // What it left running may hold the pipe open: a whole line is enough.
         else if (text.includes('\n')) resolve();
+        else if (gives === undefined) setTimeout(resolve, LAST_WORDS_MS);
         else child.stdout?.once('data', () => resolve());
       });
       child.once('close', () => resolve());
@@ -311,11 +242,23 @@ export async function firstLineOf(
     throw error;
   } finally {
     clearTimeout(timer);
+    clearTimeout(slow);
     stopListening();
     child.stdout?.destroy();
     child.stderr?.destroy();
   }
   return text.split('\n')[0]?.replace(/\r$/, '') ?? '';
+}
+
+/**
+ * What runs a command of the user's: sh, or cmd.exe of Windows. There too "$GW_FILE" stands for what the variable holds: put
+ * in when the line has been parsed, so that no file's name is ever read as a command.
+ */
+function shellOf(command: string, { env, platform }: Pick<KeyCommandHost, 'env' | 'platform'>) {
+  if (platform !== 'win32') return { file: '/bin/sh', args: ['-c', command] };
+  const said = command.replace(/\$\{?(GW_[A-Z]+)\}?/g, '!$1!');
+  const late = said === command ? [] : ['/v:on'];
+  return { file: env.ComSpec ?? env.COMSPEC ?? 'cmd.exe', args: ['/d', ...late, '/s', '/c', `"${said}"`] };
 }
 
 function endGroup(leader: number): void {

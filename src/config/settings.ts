@@ -1,6 +1,8 @@
 import { GwError, usage } from '../errors.ts';
 import { type Host, once } from '../host.ts';
+import { keyOfEnvironment } from './api-key.ts';
 import { originOf } from './base-url.ts';
+import { childEnvironment } from './child-environment.ts';
 import {
   type ConfigFile,
   configFilePath,
@@ -11,8 +13,8 @@ import {
   storedSetting,
 } from './config-file.ts';
 import type { DirHost } from './dirs.ts';
-import { type EnvironmentVariable, readSwitch, readVariable } from './environment.ts';
-import { keyOfEnvironment, keyOrigin, readKey, readKeyFile, runKeyCommand } from './keys.ts';
+import { type Environment, type EnvironmentVariable, readSwitch, readVariable } from './environment.ts';
+import { keyOrigin, readKey, readKeyFile, runKeyCommand } from './keys.ts';
 import { defaultProfile, parseProfileName, sandboxProfile } from './profile-name.ts';
 import {
   DEFAULTS,
@@ -69,11 +71,13 @@ export interface Settings {
   readonly providerVersion: Sourced<string>;
   readonly out: Sourced<string | undefined>;
   readonly sidecar: Sourced<boolean>;
+  readonly keepTalks: Sourced<boolean>;
   /** Between two looks at a job; undefined: the gateway's documented pace. */
   readonly intervalMs: Sourced<number | undefined>;
   /** Longest silence of one request; a command with a default of its own looks at the source. */
   readonly timeoutMs: Sourced<number>;
   readonly retries: Sourced<number>;
+  readonly maxOutputBytes: Sourced<number>;
   readonly models: Readonly<Record<ModelKind, Sourced<string>>>;
   /** The limits of what the profile may make; none for the sandbox, which costs nothing. */
   readonly budget: {
@@ -85,6 +89,8 @@ export interface Settings {
   readonly cacert: Sourced<string | undefined>;
   /** The user's command that puts a local file where the gateway can fetch it. */
   readonly uploadCommand: Sourced<string | undefined>;
+  /** Run for each saved file. */
+  readonly afterSave: Sourced<string | undefined>;
   readonly verbose: Sourced<boolean>;
   /** Every setting in force under the name `gw config set` knows it by. */
   readonly rows: readonly SettingRow[];
@@ -92,8 +98,12 @@ export interface Settings {
   readonly note: string | undefined;
   /** Where `key()` would look first; undefined where no key is to be found. Never throws and never reads stdin. */
   keySource(): Source | undefined;
+  /** Runs the profile's key command again; absent where the key comes from elsewhere. */
+  readonly newKey: (() => Promise<string>) | undefined;
   /** The gateway's address. Throws GwError `auth` where none is configured. */
   gatewayUrl(): string;
+  /** What the programs that gw starts find in their environment. */
+  childEnvironment(): Environment;
   /** The key for that gateway, read once. Throws GwError `auth`. */
   key(): Promise<string>;
   /** The key where it is there without stdin being read or a command run; undefined elsewhere. Never throws. */
@@ -110,6 +120,9 @@ export interface SettingRow {
 /** The key of this run's embedded gateway: new in every run, so that no other program can use it. */
 export const sandboxKey = once(() => crypto.randomUUID());
 
+/** A setting that nobody says. */
+const unset = { value: undefined, source: 'default' } as const;
+
 /** Resolves what was typed against the environment and the stored profile. Throws GwError `usage` for an unusable value. */
 export function resolveSettings(input: { readonly flags: SettingsFlags; readonly host: Host }): Settings {
   const { flags, host } = input;
@@ -123,16 +136,16 @@ export function resolveSettings(input: { readonly flags: SettingsFlags; readonly
     );
   }
   const stored = sandbox ? {} : storedProfile(profile, host, flags.profileMayBeNew ?? false);
-  const inProfile = `of profile ${profile.value} in ${fileName(host)}`;
   const isPassedOver = isProfileOverEnvironment(profile, stored, flags, host);
+  const named = `${profile.value} in ${fileName(host)}`;
   const typed: Partial<Record<SettingName, string | undefined>> = {
     base_url: flags.baseUrl,
     timeout: flags.timeout,
     retries: flags.retries?.toString(),
     cacert: flags.cacert,
   };
+  /** Each setting that was asked for, as text. */
   const texts = new Map<SettingName, Sourced<string | undefined>>();
-
   /** A setting's value; undefined where nobody says it and it has no default. */
   const pick = <N extends SettingName>(name: N): Sourced<SettingValue<N> | undefined> => {
     const setting: Setting = settingsTable[name];
@@ -149,10 +162,10 @@ export function resolveSettings(input: { readonly flags: SettingsFlags; readonly
     const fromEnv = variable && !isOfGateway ? readVariable(env, variable) : undefined;
     if (fromEnv !== undefined) return parse(fromEnv, variable ?? name, 'environment');
     const inFile = storedSetting(stored, name);
-    if (inFile !== undefined) return parse(inFile, `${name} ${inProfile}`, 'profile');
+    if (inFile !== undefined) return parse(inFile, `${name} of profile ${named}`, 'profile');
     if (setting.default !== undefined) return parse(setting.default, name, 'default');
-    texts.set(name, { value: undefined, source: 'default' });
-    return { value: undefined, source: 'default' };
+    texts.set(name, unset);
+    return unset;
   };
   /** As `pick`, for a setting of the table with a default. */
   const chosen = <N extends SettingName>(name: N): Sourced<SettingValue<N>> => {
@@ -161,20 +174,16 @@ export function resolveSettings(input: { readonly flags: SettingsFlags; readonly
     return { value, source };
   };
 
-  const baseUrl: Settings['baseUrl'] = sandbox ? { value: undefined, source: 'default' } : pick('base_url');
+  const baseUrl: Settings['baseUrl'] = sandbox ? unset : pick('base_url');
   const verbose = chooseVerbose(flags, host);
   const gatewayUrl = () => baseUrl.value ?? noGateway(sandbox);
-  const places: KeyPlaces = {
-    flags: isPassedOver ? { ...flags, storedOnly: true } : flags,
-    host,
-    profile: profile.value,
-    stored,
-  };
+  const children = once(() => childEnvironment(env, pick('children_env').value));
+  const ofKey = isPassedOver ? { ...flags, storedOnly: true } : flags;
+  const places: KeyPlaces = { children, flags: ofKey, host, profile: profile.value, stored };
   const source = () => (sandbox ? 'default' : keySource(places, baseUrl.value));
   const key = once(async () => (sandbox ? sandboxKey() : readAnyKey(places, gatewayUrl())));
-  const defaults = typeof stored[DEFAULTS] === 'object' ? stored[DEFAULTS] : undefined;
   const settings = {
-    defaults,
+    defaults: typeof stored[DEFAULTS] === 'object' ? stored[DEFAULTS] : undefined,
     profile,
     sandbox,
     baseUrl,
@@ -182,9 +191,11 @@ export function resolveSettings(input: { readonly flags: SettingsFlags; readonly
     providerVersion: chosen('provider_version'),
     out: pick('out'),
     sidecar: chosen('sidecar'),
+    keepTalks: chosen('keep_talks'),
     intervalMs: pick('interval'),
     timeoutMs: chosen('timeout'),
     retries: chosen('retries'),
+    maxOutputBytes: chosen('max_output'),
     models: {
       chat: chosen('models.chat'),
       image: chosen('models.image'),
@@ -195,11 +206,17 @@ export function resolveSettings(input: { readonly flags: SettingsFlags; readonly
     prices: pick('prices'),
     cacert: pick('cacert'),
     uploadCommand: pick('upload_command'),
+    afterSave: pick('after_save'),
     verbose,
     note: isPassedOver ? passedOver(profile.value, env) : undefined,
-    keySource: source,
+    childEnvironment: children,
+    keySource: () => {
+      const from = source();
+      return from === 'command' ? ('profile' as const) : from;
+    },
     gatewayUrl,
     key,
+    newKey: source() === 'command' ? () => readAnyKey(places, gatewayUrl()) : undefined,
     keyAtHand: async () => {
       const from = source();
       const isAsked = from === 'flag' && flags.apiKeyFile === '-';
@@ -208,50 +225,53 @@ export function resolveSettings(input: { readonly flags: SettingsFlags; readonly
     },
   };
   pick('key_command');
-  const row = (name: string, { value, source: from }: Sourced<SettingRow['value']>): SettingRow => ({
-    name,
-    value,
-    source: value === undefined ? 'not set' : from,
-  });
+  pick('children_env');
   return {
     ...settings,
-    keySource: () => {
-      const from = source();
-      return from === 'command' ? 'profile' : from;
-    },
     get rows() {
-      const from = this.keySource();
-      const keyRow = { name: 'key', value: from && '***', source: from ?? 'not set' };
-      return [
-        row('profile', profile),
-        ...settingNames.flatMap((name) => {
-          const shown: Sourced<string | undefined> = texts.get(name) ?? {
-            value: undefined,
-            source: 'default',
-          };
-          const of = row(name, name === 'retries' ? settings.retries : shown);
-          return name === 'base_url' ? [of, keyRow] : [of];
-        }),
-        ...settingsBelow(defaults ?? {}, DEFAULTS).map(([name, value]) =>
-          row(name, { value, source: 'profile' }),
-        ),
-        row('verbose', verbose),
-      ];
+      return rowsOf(settings, texts);
     },
   };
 }
 
+/** The rows of `gw config list`. */
+function rowsOf(
+  settings: Omit<Settings, 'rows'>,
+  texts: ReadonlyMap<SettingName, Sourced<string | undefined>>,
+): SettingRow[] {
+  const from = settings.keySource();
+  const keyRow = { name: 'key', value: from && '***', source: from ?? 'not set' };
+  return [
+    row('profile', settings.profile),
+    ...settingNames.flatMap((name) => {
+      const of = row(name, name === 'retries' ? settings.retries : (texts.get(name) ?? unset));
+      return name === 'base_url' ? [of, keyRow] : [of];
+    }),
+    ...settingsBelow(settings.defaults ?? {}, DEFAULTS).map(([name, value]) =>
+      row(name, { value, source: 'profile' }),
+    ),
+    row('verbose', settings.verbose),
+  ];
+}
+
+const row = (name: string, { value, source: from }: Sourced<SettingRow['value']>): SettingRow => ({
+  name,
+  value,
+  source: value === undefined ? 'not set' : from,
+});
+
 /**
- * Whether a profile that is named by --profile and has a key is used with its own key and address although the environment
+ * Whether a profile that is named by --profile or GW_PROFILE and has a key is used with its own key and address although the environment
  * names others (the contract, section 2).
  */
 function isProfileOverEnvironment(
   profile: Sourced<string>,
   stored: Profile,
-  { profile: typed, storedOnly }: SettingsFlags,
+  { storedOnly }: SettingsFlags,
   host: Host,
 ): boolean {
-  if (typed === undefined || storedOnly || profile.value === sandboxProfile) return false;
+  const isNamed = profile.source === 'flag' || profile.source === 'environment';
+  if (!isNamed || storedOnly || profile.value === sandboxProfile) return false;
   const said = readVariable(host.env, 'GW_API_KEY') ?? readVariable(host.env, 'GW_BASE_URL');
   if (said === undefined || storedSetting(stored, 'base_url') === undefined) return false;
   return (
@@ -329,13 +349,17 @@ function chooseVerbose(flags: SettingsFlags, host: Host): Sourced<boolean> {
 }
 
 interface KeyPlaces {
+  readonly children: () => Environment;
   readonly flags: SettingsFlags;
   readonly host: Host;
   readonly profile: string;
   readonly stored: Profile;
 }
 
-async function readAnyKey({ flags, host, profile, stored }: KeyPlaces, baseUrl: string): Promise<string> {
+async function readAnyKey(
+  { children, flags, host, profile, stored }: KeyPlaces,
+  baseUrl: string,
+): Promise<string> {
   const origin = originOf(baseUrl);
   if (flags.apiKeyFile !== undefined) return readKeyFile(flags.apiKeyFile, host);
   const found =
@@ -346,7 +370,7 @@ async function readAnyKey({ flags, host, profile, stored }: KeyPlaces, baseUrl: 
   if (command !== undefined) {
     const own = storedSetting(stored, 'base_url');
     const ownOrigin = own === undefined ? 'no address' : originOf(own);
-    if (ownOrigin === origin) return runKeyCommand(command, host);
+    if (ownOrigin === origin) return runKeyCommand(command, { ...host, env: children() });
     throw new GwError(
       'auth',
       `the key command of profile ${profile} is for ${ownOrigin}, not for ${origin}`,

@@ -3,6 +3,7 @@ import { usage } from '../errors.ts';
 import { accountTypes } from '../gateway/limits.ts';
 import { parseTarget, placeholderList } from '../placeholders.ts';
 import { parseBaseUrl } from './base-url.ts';
+import { parseNames } from './child-environment.ts';
 
 // The one table of settings: what each is called, how its text is read, its default, flag and variable. `gw config`,
 // precedence, flags, help and completion read it from here.
@@ -40,6 +41,14 @@ const model = <D extends string>(kind: string, chosen: D) => ({
   default: chosen,
   parse: asTyped,
 });
+
+const onOff = {
+  value: 'on|off',
+  choices: ['on', 'off'],
+  parse: (text: string, what: string) =>
+    text === 'on' || text === 'off' ? text === 'on' : noChoice(text, what, 'a switch', ['on', 'off']),
+  stored: (text: string) => text,
+};
 
 /** What a budget is counted over, by the local calendar. */
 const budgetPeriods = ['hour', 'day', 'month'] as const;
@@ -95,6 +104,12 @@ export const settingsTable = {
     variable: 'GW_TIMEOUT',
     parse: (text, what) => parseDuration(text, what),
   },
+  max_output: {
+    value: 'SIZE',
+    summary: 'most that is saved of an output whose server does not say how long it is',
+    default: '2GB',
+    parse: parseSize,
+  },
   retries: {
     value: 'N',
     summary: 'retries of a request that is safe to send again',
@@ -109,14 +124,15 @@ export const settingsTable = {
   'models.alpha': model('gw video alpha', 'alpha-video-2-5-260628'),
   'models.gamma': model('gw video gamma', 'gamma-H3'),
   sidecar: {
-    value: 'on|off',
-    summary: 'write FILE.json beside each output: what was asked for, and what came of it',
+    ...onOff,
+    summary: 'write FILE.json beside each output: what made it',
     default: 'off',
     flag: '--sidecar',
-    choices: ['on', 'off'],
-    parse: (text, what) =>
-      text === 'on' || text === 'off' ? text === 'on' : noChoice(text, what, 'a switch', ['on', 'off']),
-    stored: (text) => text,
+  },
+  keep_talks: {
+    ...onOff,
+    summary: 'keep what gw chat says on a terminal for 30 days, for gw chat --continue',
+    default: 'on',
   },
   'budget.jobs': {
     value: 'N/PERIOD',
@@ -150,6 +166,18 @@ export const settingsTable = {
     summary:
       'run by the shell for a local file that is taken by address only, named in GW_FILE; the first line of its stdout is the https:// address',
     parse: asTyped,
+  },
+  after_save: {
+    value: 'COMMAND',
+    summary:
+      'run by the shell for each saved file, with GW_FILE, GW_ID, GW_FAMILY and GW_KEY in its environment',
+    flag: '--exec',
+    parse: asTyped,
+  },
+  children_env: {
+    value: 'NAMES',
+    summary: 'further variables that the programs which gw starts find in their environment',
+    parse: parseNames,
   },
   key_command: {
     value: 'COMMAND',
@@ -193,6 +221,12 @@ export const SLOW_ANSWER_SILENCE_MS = 300_000;
 /** Longest wait for a job, as it is typed. */
 export const DEFAULT_WAIT_TIMEOUT = '2h';
 const MAX_RETRIES = 100;
+
+function parseSize(text: string, what: string): number {
+  const [, digits, unit = ''] = /^(\d{1,6}(?:\.\d{1,3})?)([MG])B$/.exec(text) ?? [];
+  if (Number(digits) > 0) return Number(digits) * (unit === 'G' ? 1e9 : 1e6);
+  throw usage(`${what} ${JSON.stringify(text.slice(0, 80))} is not a size`, 'write it as 500MB or 2GB');
+}
 
 function parseRetries(text: string, what: string): number {
   const number = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN;
@@ -261,30 +295,36 @@ function noChoice(text: string, what: string, kind: string, choices: readonly st
   );
 }
 
-const unitsMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const unitsMs: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
+};
 /** Timers of the system hold no more than this; a longer wait would end at once. */
 const longestTimerMs = 2 ** 31 - 1;
 const longestSpanMs = 36_500 * 86_400_000;
 
 /**
- * Reads `500ms`, `30s`, `10m`, `2h` as milliseconds; with `span` also `7d`, for lengths of time that nobody waits for.
- * `what` is the flag or variable. Throws GwError `usage` for anything else, nothing, or too much.
+ * Reads `500ms`, `30s`, `10m`, `2h`, `1d`, `1w` as milliseconds; with `span` also what is too long for a timer. `what` is the
+ * flag or variable. Throws GwError `usage` for anything else, nothing, or too much.
  */
 export function parseDuration(text: string, what: string, options: { readonly span?: boolean } = {}): number {
   const { span = false } = options;
-  const match = (span ? /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/ : /^(\d+(?:\.\d+)?)(ms|s|m|h)$/).exec(text);
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w)$/.exec(text);
   const ms = match ? Math.round(Number(match[1]) * (unitsMs[match[2] ?? ''] ?? Number.NaN)) : Number.NaN;
-  const forms = span ? '500ms, 30s, 10m, 2h or 7d' : '500ms, 30s, 10m or 2h';
   if (Number.isNaN(ms)) {
     throw usage(
       `${what} ${JSON.stringify(text)} is not a duration`,
-      `write a number with its unit, such as ${forms}`,
+      'write a number with its unit, such as 500ms, 30s, 10m, 2h, 1d or 1w',
     );
   }
   if (ms === 0)
     throw usage(`${what} ${JSON.stringify(text)} is no time at all`, 'give a duration longer than 0');
   if (ms > (span ? longestSpanMs : longestTimerMs)) {
-    throw usage(`${what} ${JSON.stringify(text)} is too long`, `give at most ${span ? '36500d' : '596h'}`);
+    throw usage(`${what} ${JSON.stringify(text)} is too long`, `give at most ${span ? '36500d' : '24d'}`);
   }
   return ms;
 }

@@ -84,10 +84,12 @@ export function freeBytes(dir: string): number | undefined {
 }
 
 /** What stands under a name, in words. */
-export function kindOf(stats: fs.Stats): string {
+export function kindOf(
+  stats: Pick<fs.Stats, 'isFile' | 'isDirectory' | 'isSymbolicLink' | 'isFIFO' | 'isSocket'>,
+): string {
   if (stats.isDirectory()) return 'a directory';
   if (stats.isSymbolicLink()) return 'a symbolic link';
-  if (stats.isFIFO()) return 'a fifo';
+  if (stats.isFIFO()) return 'a pipe';
   if (stats.isSocket()) return 'a socket';
   return stats.isFile() ? 'a file' : 'a device';
 }

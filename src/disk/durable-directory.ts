@@ -31,18 +31,26 @@ const linkless = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EXDEV', '
 /** Whether what failed to link says that there are no hard links here. */
 export const hasNoLinks = (error: unknown): boolean => linkless.has(errorCode(error) ?? '');
 
-/**
- * Renames a file to a name that nothing has, where there are no hard links: an empty file takes the name first. Throws the
- * system's error, EEXIST where something has the name; then nothing is changed.
- */
-export function renameToFree(from: string, to: string): void {
-  fs.closeSync(fs.openSync(to, 'wx', 0o600));
-  try {
-    fs.renameSync(from, to);
-  } catch (error) {
-    fs.unlinkSync(to);
-    throw error;
+/** Windows says so of a file that a reader or a scanner of viruses has open for a moment. */
+const heldCodes = new Set(['EPERM', 'EBUSY', 'EACCES']);
+const HELD_MS = [5, 10, 20, 40, 80, 160, 320, 640];
+
+/** Renames a file, also onto one that is there; on Windows again while somebody has one of them open. Throws the system's error. */
+export function renameFile(
+  from: string,
+  to: string,
+  { platform = process.platform, rename = fs.renameSync } = {},
+): void {
+  for (const pauseMs of platform === 'win32' ? HELD_MS : []) {
+    try {
+      rename(from, to);
+      return;
+    } catch (error) {
+      if (!heldCodes.has(errorCode(error) ?? '')) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pauseMs);
+    }
   }
+  rename(from, to);
 }
 
 /**
@@ -56,7 +64,7 @@ export function replaceFile(file: string, text: string, mode = 0o600): void {
   );
   try {
     fs.writeFileSync(trial, text, { mode, flag: 'wx' });
-    fs.renameSync(trial, file);
+    renameFile(trial, file);
   } finally {
     fs.rmSync(trial, { force: true });
   }
@@ -67,20 +75,24 @@ const PRIVATE = 0o700;
 
 /**
  * Makes a directory (0700 unless said) with its parents, durably; one that is there already is left as it is. Throws the
- * system's error. One level at a time, because Node's recursive mkdir calls a read-only file system a missing path and never ends
+ * system's error, that of a sync only where it must be durable. One level at a time, because Node's recursive mkdir calls a read-only file system a missing path and never ends
  * on file systems that make no directories.
  */
-export function ensureDirectory(dir: string, mode: number = PRIVATE): void {
+export function ensureDirectory(dir: string, mode: number = PRIVATE, mustSync = true): void {
   if (isDirectory(dir)) return;
   const parent = path.dirname(dir);
-  if (parent !== dir) ensureDirectory(parent, mode);
+  if (parent !== dir) ensureDirectory(parent, mode, mustSync);
   try {
     fs.mkdirSync(dir, { mode });
   } catch (error) {
     if (errorCode(error) !== 'EEXIST' || !isDirectory(dir)) throw error;
     return;
   }
-  syncDirectory(parent);
+  try {
+    syncDirectory(parent);
+  } catch (error) {
+    if (mustSync) throw error;
+  }
 }
 
 /** What lies below a file is not there: Node 20 throws ENOTDIR for it, newer ones do not. */

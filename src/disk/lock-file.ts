@@ -2,7 +2,8 @@ import * as crypto from 'node:crypto';
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import { errorCode, usage } from '../errors.ts';
-import type { Clock } from '../host.ts';
+import { type Clock, once } from '../host.ts';
+import { renameFile } from './durable-directory.ts';
 
 // A lock is a file made with open(wx) that says who holds it. The lock of a dead process is taken over by whoever first
 // makes a marker named after that very lock, so a newer lock is never replaced by mistake.
@@ -37,14 +38,41 @@ export function tryLock(file: string, step: Step = () => {}): LockFile | undefin
   step('read the lock');
   const found = readHolder(file);
   if (found === 'gone') return create(file, own, step) ? lockOf(file, own, step) : undefined;
-  if (isHeld(found, file, own)) return undefined;
+  if (isHeld(found, file)) return undefined;
   return takeOver(file, found, own, step) ? lockOf(file, own, step) : undefined;
 }
 
 /** Whether a living process holds the lock at a path; asking takes nothing. Throws the system's error. */
 export function isLocked(file: string): boolean {
   const found = readHolder(file);
-  return found !== 'gone' && isHeld(found, file, ownIdentity());
+  return found !== 'gone' && isHeld(found, file);
+}
+
+/** How long ago the process that held a lock showed itself last, where it died with it, in milliseconds. Throws the system's error. */
+export const leftBehindMs = (file: string): number | undefined =>
+  readHolder(file) === 'gone' || isLocked(file) ? undefined : ageMs(file);
+
+export interface LockHolder {
+  readonly pid: number;
+  readonly host: string;
+  /** Whether it is a process of this machine, and this very one. */
+  readonly isHere: boolean;
+  readonly isSelf: boolean;
+  readonly sign: string;
+}
+
+/** Who holds a lock, dead or alive, and what changes as long as it lives; undefined where nobody does. Never throws. */
+export function lockHolder(file: string): LockHolder | undefined {
+  try {
+    const found = readHolder(file);
+    if (typeof found === 'string') return undefined;
+    const { pid, host, nonce } = found;
+    const isHere = isOfThisMachine(found);
+    const isSelf = isHere && pid === process.pid;
+    return { pid, host, isHere, isSelf, sign: `${nonce} ${fs.statSync(file).mtimeMs}` };
+  } catch {
+    return undefined;
+  }
 }
 
 /** The marker is a lock too, so one whose maker died is taken over in the same way and never just removed. */
@@ -59,11 +87,11 @@ function takeOver(file: string, stale: Holder | 'unreadable', own: Holder, step:
     const unchanged =
       now !== 'gone' &&
       (now === 'unreadable'
-        ? stale === 'unreadable' && !isHeld(now, file, own)
+        ? stale === 'unreadable' && !isHeld(now, file)
         : stale !== 'unreadable' && now.nonce === stale.nonce);
     if (!unchanged || !create(fresh, own, step)) return false;
     step('put the lock in its place');
-    fs.renameSync(fresh, file);
+    renameFile(fresh, file);
     return isOwn(file, own);
   } finally {
     fs.rmSync(fresh, { force: true });
@@ -92,10 +120,21 @@ function create(file: string, holder: Holder, step: Step): boolean {
   return true;
 }
 
-function isHeld(found: Holder | 'unreadable', file: string, own: ProcessIdentity): boolean {
+function isHeld(found: Holder | 'unreadable', file: string): boolean {
   if (found === 'unreadable') return ageMs(file) < unreadableLifeMs;
-  if (found.host !== own.host) return ageMs(file) < foreignLifeMs;
-  return isAlive(found);
+  if (!isOfThisMachine(found)) return ageMs(file) < foreignLifeMs;
+  if (!isAlive(found)) return false;
+  if (processStart(found.pid) !== undefined || found.pid === process.pid) return true;
+  // Nobody tells whether the process ID was given out again: then its holder shows no sign of life.
+  return ageMs(file) < foreignLifeMs || beats(file);
+}
+
+/** Whether a holder shows a sign of life within a moment: after a sleep of the machine it is as late as who asks. */
+function beats(file: string): boolean {
+  const timeOf = () => fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs;
+  const before = timeOf();
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3 * BEAT_MS);
+  return timeOf() !== before;
 }
 
 /**
@@ -151,9 +190,18 @@ function giveUp(file: string, own: Holder): void {
   }
 }
 
+/** How often a holder shows that it lives: by the time of its lock. */
+const BEAT_MS = 1_000;
+
 function lockOf(file: string, own: Holder, step: Step): LockFile {
+  const beat = setInterval(() => {
+    const now = new Date();
+    // A lock that is gone is told of when it is released.
+    fs.utimes(file, now, now, () => {});
+  }, BEAT_MS).unref();
   return {
     release() {
+      clearInterval(beat);
       step('release the lock');
       try {
         if (isOwn(file, own)) fs.unlinkSync(file);
@@ -175,7 +223,27 @@ export interface ProcessIdentity {
 
 /** The running process. */
 export function ownIdentity(): ProcessIdentity {
-  return { pid: process.pid, host: hostOf(), started: processStart(process.pid) ?? '' };
+  return { pid: process.pid, host: hostOf(), started: processStart(process.pid) ?? markOfMachine() };
+}
+
+/**
+ * What tells a machine without boot IDs from others, whatever its name is today: when its system's folder was made, to the
+ * nanosecond. It stands where the boot ID stands elsewhere; an empty text where nothing tells.
+ */
+export const markOfMachine = once((folders = ['/private/var/db', 'C:\\Windows']): string => {
+  for (const folder of folders) {
+    const stats = fs.statSync(folder, { bigint: true, throwIfNoEntry: false });
+    if (stats) return `${stats.birthtimeNs}-${stats.ino}:`;
+  }
+  return '';
+});
+
+/** Whether a process ID of that holder means a process here: the name of a machine changes with its network. */
+export function isOfThisMachine(found: ProcessIdentity, own: ProcessIdentity = ownIdentity()): boolean {
+  if (found.host === own.host) return true;
+  const bootOf = ({ started }: ProcessIdentity) => started.split(':')[0] ?? '';
+  const spaceOf = ({ host }: ProcessIdentity) => host.split(' ')[1];
+  return bootOf(own) !== '' && bootOf(found) === bootOf(own) && spaceOf(found) === spaceOf(own);
 }
 
 /** The machine's own space of process IDs (PROC_PID_INIT_INO of Linux). */
@@ -201,7 +269,7 @@ export function isAlive({ pid, started }: ProcessIdentity): boolean {
   }
   const now = processStart(pid);
   if (now === 'ended') return false;
-  return now === undefined || started === '' || now === started;
+  return now === undefined || started === '' || started.endsWith(':') || now === started;
 }
 
 /** `BOOT:TICKS` of a process; `ended` for one that only waits to be collected; undefined where the system does not tell. */

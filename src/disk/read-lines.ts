@@ -2,13 +2,12 @@ import * as fs from 'node:fs';
 import { errorCode } from '../errors.ts';
 
 const chunkBytes = 1 << 16;
+const NEWLINE = 0x0a;
 /** Longer than any reply that is kept; a longer "line" is damage and is dropped piece by piece. */
 const maxLineBytes = 96 << 20;
 
 /** Which lines of a file are wanted. */
 export interface LineRange {
-  /** Only lines that contain this text; the rest is passed over without being decoded. */
-  readonly needle?: string | undefined;
   /** Only what stands from this byte on, where a line must begin. */
   readonly startByte?: number | undefined;
   /** Only what stands before this byte. */
@@ -18,7 +17,7 @@ export interface LineRange {
 /** A line and where it stands: from its first byte to its newline. */
 export interface Line {
   readonly text: string;
-  /** How many newlines stand before it in the range; means nothing with a needle. */
+  /** How many newlines stand before it in the range. */
   readonly newlines: number;
   readonly startByte: number;
   readonly endByte: number;
@@ -30,21 +29,20 @@ export function* readLines(file: string, range?: LineRange): Generator<string> {
 }
 
 /**
- * The non-empty lines of a file in order, read in pieces, so that the size of the file does not matter. A missing file has
- * no lines. Throws the system's error.
+ * The non-empty lines of a file in order, by its path or number, read in pieces, so that the size of the file does not
+ * matter. A missing file has no lines. Throws the system's error.
  */
 export function* linesOf(
-  file: string,
-  { needle, startByte = 0, endByte = Number.POSITIVE_INFINITY }: LineRange = {},
+  file: string | number,
+  { startByte = 0, endByte = Number.POSITIVE_INFINITY }: LineRange = {},
 ): Generator<Line> {
   let fd: number;
   try {
-    fd = fs.openSync(file, 'r');
+    fd = typeof file === 'number' ? file : fs.openSync(file, 'r');
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return;
     throw error;
   }
-  const wanted = needle === undefined ? undefined : Buffer.from(needle);
   try {
     const chunk = Buffer.allocUnsafe(Math.max(1, Math.min(chunkBytes, endByte - startByte)));
     let carried: Buffer[] = [];
@@ -63,31 +61,21 @@ export function* linesOf(
         continue;
       }
       const whole = Buffer.concat([...carried, piece.subarray(0, Math.max(end, 0))]);
-      newlines = yield* linesIn(whole, blockByte, newlines, wanted);
+      newlines = yield* linesIn(whole, blockByte, newlines);
       if (count === 0) return;
       carried = [Buffer.from(piece.subarray(end + 1))];
       carriedBytes = count - end - 1;
     }
   } finally {
-    fs.closeSync(fd);
+    if (fd !== file) fs.closeSync(fd);
   }
 }
 
 /** The lines of a block that ends where a newline stands; gives back how many newlines stand before what follows it. */
-function* linesIn(
-  block: Buffer,
-  blockByte: number,
-  newlinesBefore: number,
-  wanted: Buffer | undefined,
-): Generator<Line, number> {
+function* linesIn(block: Buffer, blockByte: number, newlinesBefore: number): Generator<Line, number> {
   let newlines = newlinesBefore;
   let start = 0;
   while (start < block.length) {
-    if (wanted !== undefined) {
-      const hit = block.indexOf(wanted, start);
-      if (hit === -1) break;
-      start = Math.max(start, block.lastIndexOf(0x0a, hit) + 1);
-    }
     const newline = block.indexOf(0x0a, start);
     const end = newline === -1 ? block.length : newline;
     if (end > start) {
@@ -98,4 +86,16 @@ function* linesIn(
     start = end + 1;
   }
   return newlines + 1;
+}
+
+/** Where the last whole line ends: what follows may still be being written. */
+export function endOfLastLine(fd: number, size = fs.fstatSync(fd).size): number {
+  const chunk = Buffer.alloc(chunkBytes);
+  for (let end = size; end > 0; end -= chunkBytes) {
+    const start = Math.max(0, end - chunkBytes);
+    const count = fs.readSync(fd, chunk, 0, end - start, start);
+    const at = chunk.subarray(0, count).lastIndexOf(NEWLINE);
+    if (at !== -1) return start + at + 1;
+  }
+  return 0;
 }

@@ -1,6 +1,7 @@
 import * as path from 'node:path';
 import type * as z from 'zod/mini';
-import { usage } from '../errors.ts';
+import { type ConfinedPath, OutsideFile } from '../disk/confined-path.ts';
+import { GwError, usage } from '../errors.ts';
 import {
   type Field,
   fieldsOf,
@@ -14,7 +15,7 @@ import {
 import { isObject } from '../host.ts';
 import { parseReference } from '../media/reference.ts';
 import type { FlagOfPath } from './breaches.ts';
-import { type Flag, type FlagSet, flagName, withValue } from './flag.ts';
+import { everywhere, type Flag, type FlagSet, flagName, withValue } from './flag.ts';
 
 // The flags of a body's fields, every way: field -> flag, typed values -> body, place in the body -> flag.
 
@@ -110,6 +111,7 @@ function itemFlag({ value, help, many }: ItemFlag): Flag {
     value,
     summary: help,
     group: 'what',
+    from: everywhere,
     ...(many && { list: true }),
     parse: (raw) => (many ? [raw] : raw),
   };
@@ -131,6 +133,7 @@ function flagOf(field: Field, models: readonly (readonly [string, unknown])[]): 
     ...(facts.negatable && { negatable: true }),
     ...(field.key === 'model' && { group: 'what' as const }),
     summary,
+    ...(facts.typed ? { field: field.path } : { from: everywhere }),
     ...(choices && { choices }),
     ...(facts.completes && { completes: facts.completes }),
     parse: (raw, flag) => (isSwitch ? true : wordAs(field, raw, flag, summary)),
@@ -198,6 +201,7 @@ export const typedFlagAt =
   ): FlagOfPath =>
   (path) => {
     const name = fields.flagAt(path, body);
+    if (name === '--prompt' && typed.promptFile !== undefined) return '--prompt-file';
     const isTyped = Object.keys(typed).some((key) => flagName(key) === name);
     return isTyped || isAbsent(body, path) || (name === '--prompt' && words.length > 0) ? name : undefined;
   };
@@ -213,24 +217,58 @@ function isAbsent(body: unknown, path: readonly PropertyKey[]): boolean {
   return here === undefined;
 }
 
-/** References typed on the command line, which are relative to the working directory and not to the manifest. */
-export function absoluteReferences(
-  defaults: Readonly<Record<string, unknown>>,
+/** The values with each file that they name placed: of references, and of flags that read a FILE. */
+export function placeFiles(
+  values: Readonly<Record<string, unknown>>,
+  flags: FlagSet,
+  place: (file: string, flag: string) => string,
+): Record<string, unknown> {
+  const placed = (key: string, value: unknown): unknown => {
+    const kind = /\b(REF|FILE)$/.exec(flags[key]?.value ?? '')?.[1];
+    if (kind === undefined || value === undefined) return value;
+    const flag = flagName(key);
+    const of = (raw: string): string => {
+      if (kind === 'FILE')
+        return raw === '-' || flags[key]?.value?.split('|').includes(raw) ? raw : place(raw, flag);
+      const [, id = '', rest = raw] = /^([\p{L}\p{N}_-]{1,64}=)([\s\S]*)$/u.exec(raw) ?? [];
+      const reference = parseReference(rest, flag);
+      return reference.kind === 'file' ? id + place(reference.path, flag) : raw;
+    };
+    return Array.isArray(value) ? value.map((raw) => of(String(raw))) : of(String(value));
+  };
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, placed(key, value)]));
+}
+
+/** Files typed on the command line, which are relative to the working directory and not to the manifest. */
+export const absoluteReferences = (
+  values: Readonly<Record<string, unknown>>,
   flags: FlagSet,
   cwd: string,
+): Record<string, unknown> => placeFiles(values, flags, (file) => path.resolve(cwd, file));
+
+/**
+ * The values of a stranger's record with each file as its real path, where that may be read. Throws `usage` with all that
+ * is wrong, an OutsideFile where nothing else is.
+ */
+export function confineFiles(
+  values: Readonly<Record<string, unknown>>,
+  flags: FlagSet,
+  confined: ConfinedPath,
 ): Record<string, unknown> {
-  const absolute = (raw: string, flag: string): string => {
-    const [, id = '', rest = raw] = /^([\p{L}\p{N}_-]{1,64}=)([\s\S]*)$/u.exec(raw) ?? [];
-    const reference = parseReference(rest, flag);
-    return reference.kind === 'file' ? id + path.resolve(cwd, reference.path) : raw;
-  };
-  const entries = Object.entries(defaults).map(([key, value]): [string, unknown] => {
-    if (!flags[key]?.value?.includes('REF')) return [key, value];
-    const name = flagName(key);
-    return [
-      key,
-      Array.isArray(value) ? value.map((raw) => absolute(String(raw), name)) : absolute(String(value), name),
-    ];
+  const faults: GwError[] = [];
+  const placed = placeFiles(values, flags, (file, flag) => {
+    try {
+      return confined(file, `${flag} ${file}`);
+    } catch (error) {
+      if (!(error instanceof GwError)) throw error;
+      faults.push(error);
+      return file;
+    }
   });
-  return Object.fromEntries(entries);
+  // A file outside may be allowed; what is wrong all the same is told first.
+  const [first, ...others] = faults.filter((fault) => !(fault instanceof OutsideFile));
+  if (first !== undefined) throw first.told({ also: others.map(({ message }) => message) });
+  const [outside] = faults;
+  if (outside !== undefined) throw outside;
+  return placed;
 }

@@ -1,6 +1,7 @@
 import type * as z from 'zod/mini';
 import { GwError } from '../errors.ts';
-import { inOurWords, oddities, valueAt } from '../gateway/body.ts';
+import { inOurWords, oddities, unlistedFields, valueAt } from '../gateway/body.ts';
+import { isObject } from '../host.ts';
 import type { Io } from '../io/io.ts';
 import { nearest } from './nearest.ts';
 
@@ -9,10 +10,12 @@ import { nearest } from './nearest.ts';
 /** Where in the body -> the flag that set it, if one did. */
 export type FlagOfPath = (path: readonly PropertyKey[]) => string | undefined;
 
-/** A broken rule as a sentence, and the document's own where the rule rests on one. */
+/** A broken rule as a sentence, and why it is said: what the document says of it, or a remark of our own. */
 export interface Breach {
   readonly text: string;
   readonly says?: string | undefined;
+  /** Whether the document is silent about it: --no-validate says nothing of that. */
+  readonly isUndocumented?: boolean | undefined;
 }
 
 /** What is known of a body beside its schema. */
@@ -34,22 +37,32 @@ export function lookAtBody(
   const breaches = new Map<string, Breach>();
   for (const issue of issues) {
     if (exempt.includes(issue.path.map(String).join('.'))) continue;
-    const text = sentenceOf(issue, body, flagOf, suggestions);
-    breaches.set(text, { text, says: issue.code === 'custom' ? issue.params?.sentence : undefined });
+    // A value of the table that another rule refuses is no help.
+    const helps = (value: string) =>
+      !schema
+        .safeParse(withValueAt(body, issue.path, value))
+        .error?.issues.some(({ path }) => path.join('.') === issue.path.join('.'));
+    const text = sentenceOf(issue, body, flagOf, suggestions, helps);
+    breaches.set(text, { text, says: quoted(issue.code === 'custom' ? issue.params?.sentence : undefined) });
   }
   if (issues.length > 0) return { breaches: [...breaches.values()], oddities: [] };
   return {
     breaches: [],
-    oddities: oddities(schema, body).map(({ path, message, known = [], rule }) => {
+    oddities: oddities(schema, body).map(({ path, message, known = [], rule, sentence }) => {
       const value = String(valueAt(body, path));
       const [near] = nearest(value, known, 1);
       const where = [flagOf(path) ?? path.map(String).join('.'), near && value].filter(Boolean).join(' ');
       // What concerns the body as a whole says so itself.
       const text = [where, message].filter(Boolean).join(': ');
-      return { text: `${text}${near ? `; did you mean ${near}?` : ''}`, says: rule.sentence };
+      const says = quoted(sentence ?? rule.sentence) ?? rule.remark;
+      const isUndocumented = rule.remark !== undefined;
+      return { text: `${text}${near ? `; did you mean ${near}?` : ''}`, says, isUndocumented };
     }),
   };
 }
+
+const quoted = (sentence: string | undefined): string | undefined =>
+  sentence && `the document says: ${sentence.replace(/\.$/, '')}`;
 
 /** Every rule of the schema that the body breaks, as sentences. Empty when it fits. */
 export const breachesOf = (
@@ -65,17 +78,32 @@ export function sentenceOf(
   body: unknown,
   flagOf: FlagOfPath,
   suggestions: readonly string[] = [],
+  helps: (value: string) => boolean = () => true,
 ): string {
   const value = shortValue(valueAt(body, issue.path));
   const where = flagOf(issue.path) ?? issue.path.map(String).join('.');
-  return `${[where, value].filter(Boolean).join(' ') || 'body'}: ${ruleOf(issue, valueAt(body, issue.path), suggestions)}`;
+  return `${[where, value].filter(Boolean).join(' ') || 'body'}: ${ruleOf(issue, valueAt(body, issue.path), suggestions, helps)}`;
 }
 
-function ruleOf(issue: z.core.$ZodIssue, value: unknown, suggestions: readonly string[]): string {
+const withValueAt = (body: unknown, [step, ...rest]: readonly PropertyKey[], value: string): unknown => {
+  if (step === undefined) return value;
+  if (Array.isArray(body))
+    return body.map((each, at) => (at === step ? withValueAt(each, rest, value) : each));
+  return isObject(body) ? { ...body, [step]: withValueAt(body[String(step)], rest, value) } : body;
+};
+
+function ruleOf(
+  issue: z.core.$ZodIssue,
+  value: unknown,
+  suggestions: readonly string[],
+  helps: (value: string) => boolean,
+): string {
   const known = issue.code === 'custom' ? (issue.params?.known as readonly string[] | undefined) : undefined;
   const meant =
     issue.code === 'invalid_value' ? issue.values.map(String) : known && [...known, ...suggestions];
-  const [near] = meant && value !== undefined ? nearest(String(value), meant, 1) : [];
+  const mayHelp = (each: string) => suggestions.includes(each) || helps(each);
+  const near =
+    meant && value !== undefined ? nearest(String(value), meant, meant.length).find(mayHelp) : undefined;
   return near ? `${issue.message}; did you mean ${near}?` : issue.message;
 }
 
@@ -100,7 +128,7 @@ export function refuseOrWarn(breaches: readonly (Breach | string)[], validate: b
     for (const { text } of [first, ...others]) io.warn(text);
     return;
   }
-  const says = first.says === undefined ? [] : [`the document says: ${first.says.replace(/\.$/, '')}`];
+  const says = first.says === undefined ? [] : [first.says];
   const hints = [...says, ...others.map(({ text }) => `also: ${text}`)];
   throw new GwError('usage', first.text, {
     hint: hints.length > 0 ? hints.join('; ') : undefined,
@@ -115,7 +143,61 @@ export function refuseLook(
   io: Io,
 ): void {
   refuseOrWarn(breaches, validate, io);
-  for (const { text, says } of oddities) io.warn(says === undefined ? text : `${text} (${says})`);
+  for (const { text, says, isUndocumented } of oddities) {
+    if (!validate && isUndocumented) continue;
+    io.warn(says === undefined ? text : `${text} (${says})`);
+  }
+}
+
+/**
+ * Warns once of all fields that only --set, --body or --messages can have said and the document does not list, each with the
+ * nearest that it lists: a misspelt one buys something else. With --no-validate nothing is said.
+ */
+export function warnOfUnlisted(schema: z.ZodMiniType, body: unknown, ctx: UnlistedWorld): void {
+  if (ctx.globals.validate !== undefined) return;
+  const { unlisted, listed } = unlistedFields(schema, body);
+  if (unlisted.length === 0) return;
+  const named = unlisted.slice(0, MOST_UNLISTED).map((field) => {
+    const near = nearestField(field, listed);
+    return near === undefined ? field : `${field} (did you mean ${near}?)`;
+  });
+  const more = unlisted.length > MOST_UNLISTED ? `, and ${unlisted.length - MOST_UNLISTED} more` : '';
+  ctx.io.warn(
+    `sent as given, though the document does not list ${unlisted.length === 1 ? 'it' : 'them'}: ${named.join(', ')}${more}`,
+  );
+}
+
+const MOST_UNLISTED = 20;
+
+/** The part of a run that a warning of unlisted fields needs. */
+interface UnlistedWorld {
+  readonly io: Pick<Io, 'warn'>;
+  readonly globals: { readonly validate?: boolean };
+}
+
+/** The listed field that was meant: of the same name elsewhere, else a like one beside it, else a like one anywhere. */
+function nearestField(field: string, listed: readonly string[]): string | undefined {
+  const [name, above] = nameAndPlace(field);
+  const places = listed.map((each) => ({ each, of: nameAndPlace(each) }));
+  const same = places.find(({ of: [other] }) => other === name);
+  if (same) return same.each;
+  // To a name of three letters everything is near.
+  if (name.length < 4) return undefined;
+  const beside = places.filter(({ of: [, place] }) => place === above).map(({ of: [other] }) => other);
+  const [near] = nearest(name, beside, 1);
+  if (near !== undefined) return above === '' ? near : `${above}.${near}`;
+  const [elsewhere] = nearest(
+    name,
+    places.map(({ of: [other] }) => other),
+    1,
+  );
+  return places.find(({ of: [other] }) => other === elsewhere)?.each;
+}
+
+/** `settings.duration` -> `duration`, `settings`. */
+function nameAndPlace(field: string): readonly [name: string, above: string] {
+  const at = field.lastIndexOf('.');
+  return [field.slice(at + 1), field.slice(0, Math.max(0, at))];
 }
 
 /** An answer the gateway gave that a schema cannot read. */

@@ -5,13 +5,12 @@ import { usage } from '../errors.ts';
 
 /**
  * What shell completion offers for a value, beside the choices. A placeholder FILE, PATH or REF says `file` by itself.
- * `prompt`: a text, or @ and a file; `named-file`: a file after `ID=`; `task:`: tasks of a family, unfinished first;
+ * `named-file`: a file after `ID=`; `task:`: tasks of a family, unfinished first;
  * `output:`: those that are finished first.
  */
 export type Completes =
   | 'file'
   | 'named-file'
-  | 'prompt'
   | 'profile'
   | 'session'
   | 'command'
@@ -26,6 +25,21 @@ export type Completes =
 export const flagGroups = ['what', 'how', 'where to', 'waiting'] as const;
 export type FlagGroup = (typeof flagGroups)[number];
 
+/**
+ * Records of strangers: a preset of the working directory, a row of a manifest, a sidecar. What is typed and what the user's
+ * own configuration says may say every flag.
+ */
+export type Source = 'preset' | 'row' | 'sidecar';
+export const everywhere: readonly Source[] = ['preset', 'row', 'sidecar'];
+
+/** Whether a flag may stand in such a record: where nobody has allowed it, it may not. */
+export const mayStandIn = ({ from }: Pick<Flag, 'from'>, source: Source): boolean =>
+  from?.includes(source) === true;
+
+/** Flags that may also stand in these records, but for those that say it of themselves. */
+export const alsoFrom = <const F extends FlagSet>(from: readonly Source[], flags: F): F =>
+  Object.fromEntries(Object.entries<Flag>(flags).map(([key, flag]) => [key, { from, ...flag }])) as F;
+
 /** One flag of a command. `T` is the type of its value once parsed. */
 export interface Flag<T = unknown> {
   /** One letter, for the few short flags of the contract. */
@@ -36,6 +50,10 @@ export interface Flag<T = unknown> {
   readonly optional?: boolean | undefined;
   /** May be given several times with different values. */
   readonly list?: boolean | undefined;
+  /** The records of strangers that it may stand in; none where absent (promises, section 5). */
+  readonly from?: readonly Source[] | undefined;
+  /** The field of a body that only this flag may set: no record says it in `set` or `body` either. */
+  readonly field?: readonly string[] | undefined;
   /** `--no-NAME` exists too. */
   readonly negatable?: boolean | undefined;
   /** Only `--no-NAME` exists; the value is `false` when given. */
@@ -65,7 +83,7 @@ const asTyped = (raw: string) => raw;
 /** A flag with its value, for a sentence: an empty one is shown as such. */
 export const withValue = (flag: string, raw: string): string => `${flag} ${raw === '' ? '""' : raw}`;
 
-type Extra = Partial<Pick<Flag, 'short' | 'choices' | 'completes' | 'group'>>;
+type Extra = Partial<Pick<Flag, 'short' | 'choices' | 'completes' | 'group' | 'from'>>;
 
 export const text = (value: string, summary: string, extra: Extra = {}): Flag<string> => ({
   value,

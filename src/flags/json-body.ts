@@ -1,9 +1,10 @@
 import * as path from 'node:path';
+import { readInputStream, readTypedFile } from '../disk/small-file.ts';
 import { usage } from '../errors.ts';
 import { MB } from '../gateway/limits.ts';
 import { type Host, isObject } from '../host.ts';
 import { findJsonFault, JsonTokens, jsonOf } from '../json-text.ts';
-import { decodeUtf8, readInputFile, readInputStream } from '../media/read-input.ts';
+import { decodeUtf8 } from '../media/decode-utf8.ts';
 
 const MAX_BODY_FILE_BYTES = 256 * MB;
 
@@ -58,7 +59,7 @@ export async function readJsonAsWritten(
   }
   const bytes = await (source === '-'
     ? readInputStream(deps.stdin, options)
-    : readInputFile(path.resolve(deps.cwd, source), options));
+    : readTypedFile(path.resolve(deps.cwd, source), options));
   const text = decodeUtf8(bytes, named);
   const value = parseJson(text, named);
   assertSafeJson(value, named);

@@ -44,7 +44,7 @@ export function nearest(word: string, known: readonly string[], most = 3): strin
       const inside = wanted.length >= 3 && (lower.includes(wanted) || wanted.includes(lower));
       return {
         candidate,
-        far: inside ? 1 : distance(wanted, lower),
+        far: lower === wanted ? 0 : inside ? 1 : distance(wanted, lower),
         limit: Math.max(2, Math.ceil(candidate.length * 0.34)),
       };
     })

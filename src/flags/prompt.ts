@@ -1,14 +1,19 @@
-import { existsSync } from 'node:fs';
-import * as path from 'node:path';
-import { GwError, usage } from '../errors.ts';
+import { shellQuote, usage } from '../errors.ts';
 import type { Clock, Host } from '../host.ts';
 import type { Io } from '../io/io.ts';
-import { readPipedPrompt, readTextInput } from '../media/text-input.ts';
+import { isFileAt, readPipedPrompt, readTypedText, type TypedText } from '../media/text-input.ts';
 
 export interface PromptInput {
   /** The words after the command. */
   readonly words: readonly string[];
-  readonly flag: string | undefined;
+  readonly prompt: string | undefined;
+  readonly promptFile: string | undefined;
+  /** What the flags of media name. */
+  readonly media: readonly {
+    readonly flag: string;
+    readonly raw: string;
+    readonly many?: true | undefined;
+  }[];
   /** Whether the command can go on without a prompt; then only stdin that holds something is taken. */
   readonly optional: boolean;
   /** False where something else already supplies the text, so that stdin is left alone. */
@@ -23,46 +28,56 @@ export interface PromptWorld {
   readonly io: Pick<Io, 'note'>;
 }
 
+/** The flags of a create that may each read stdin. */
+export const stdinFlags = (
+  { prompt, promptFile }: { readonly prompt?: string; readonly promptFile?: string },
+  { apiKeyFile, body }: { readonly apiKeyFile?: string; readonly body?: string },
+) => ({
+  '--api-key-file': apiKeyFile,
+  '--body': body,
+  '--prompt': prompt,
+  '--prompt-file': promptFile,
+});
+
 /** Stdin can be read once. Throws `usage` where two flags ask for it. */
 export function refuseSharedStdin(values: Readonly<Record<string, string | undefined>>): void {
-  const readers = Object.entries(values).flatMap(([name, value]) =>
-    value === '-' || value === '@-' ? [name] : [],
-  );
+  const readers = Object.entries(values).flatMap(([name, value]) => (value === '-' ? [name] : []));
   if (readers.length < 2) return;
   throw usage(`${readers.join(' and ')} both read stdin`, 'give all but one of them a file');
 }
 
 /**
- * The prompt: `--prompt TEXT`, the words after the command (not both), or piped stdin where neither is given
- * (the contract, section 3). Throws `usage` for an empty one, and for none where one is needed.
+ * The prompt: `--prompt TEXT`, `--prompt-file FILE` or the words after the command (one of them), or piped stdin where none
+ * is given (the contract, section 3). All of them are sent as they stand. Throws `usage` for an empty one, and for none where
+ * one is needed.
  */
 export async function readPrompt(input: PromptInput, ctx: PromptWorld): Promise<string | undefined> {
-  const { words, flag } = input;
-  if (flag !== undefined && words.length > 0) {
-    throw usage('the prompt was given twice: by --prompt and as words after the command', 'give it once');
+  const { words, prompt: flag, promptFile } = input;
+  if (words.length > 0 && (flag ?? promptFile) !== undefined) {
+    const by = flag === undefined ? '--prompt-file' : '--prompt';
+    throw usage(`the prompt was given twice: by ${by} and as words after the command`, 'give it once');
   }
-  const typed = flag ?? (words.length > 0 ? words.join(' ') : undefined);
-  if (typed !== undefined) {
-    const where = flag === undefined ? 'the prompt' : '--prompt';
-    if (flag === undefined && isFileNamed(typed, ctx.host.cwd)) {
-      throw usage(
-        `the prompt is ${typed}, and there is a file of that name`,
-        `--prompt ${typed} reads it; words after the command are sent as they are`,
-      );
-    }
-    // Words are words: only the flag's value may name a file. A lone dash asks for stdin, as everywhere.
-    const prompt =
-      flag === undefined && typed !== '-'
-        ? typed
-        : await readTextInput(typed, where, {
-            cwd: ctx.host.cwd,
-            stdin: ctx.host.stdin,
-            signal: ctx.signal,
-          }).catch((error: unknown) => {
-            throw typed.startsWith('@') ? withWordsHint(error) : error;
-          });
-    if (prompt.trim() === '') throw usage(`${where} is empty`, 'say what to generate');
-    return prompt;
+  refuseMediaAmong(words, input.media, ctx.host.cwd);
+  const typed: TypedText = {
+    flag: '--prompt',
+    text: flag ?? (words.length > 0 ? words.join(' ') : undefined),
+    file: promptFile,
+  };
+  const given = await readTypedText(typed, {
+    cwd: ctx.host.cwd,
+    stdin: ctx.host.stdin,
+    signal: ctx.signal,
+    note: (text) => ctx.io.note(text),
+  });
+  if (given !== undefined) {
+    const where =
+      flag !== undefined
+        ? '--prompt'
+        : promptFile === undefined
+          ? 'the prompt'
+          : `--prompt-file ${promptFile}`;
+    if (given.trim() === '') throw usage(`${where} is empty`, 'say what to generate');
+    return given;
   }
   const piped = input.mayReadStdin
     ? await readPipedPrompt(ctx.host.stdin, {
@@ -73,15 +88,27 @@ export async function readPrompt(input: PromptInput, ctx: PromptWorld): Promise<
     : undefined;
   if (piped !== undefined && piped.trim() !== '') return piped;
   if (input.optional) return undefined;
-  throw usage('no prompt', 'give it as words, with --prompt TEXT, or on stdin');
+  throw usage('no prompt', 'give it as words, with --prompt TEXT or --prompt-file FILE, or on stdin');
 }
 
-const isFileNamed = (typed: string, cwd: string): boolean =>
-  /^@[^\0]/.test(typed) && existsSync(path.resolve(cwd, typed.slice(1)));
-
-/** A prompt may begin with @ by itself: family B calls its references so. */
-function withWordsHint(error: unknown): unknown {
-  if (!(error instanceof GwError) || error.kind !== 'usage') return error;
-  const hint = 'a prompt that begins with @ goes as words after the command';
-  return usage(error.message, [error.facts.hint, hint].filter(Boolean).join('; '));
+/**
+ * A shell gives `--image shots/*` one picture and puts the others among the words of the prompt: what would be paid for is not
+ * what was meant. Throws `usage` for a word that is a file or an address, beside a flag of media.
+ */
+function refuseMediaAmong(words: readonly string[], media: PromptInput['media'], cwd: string): void {
+  const stray = words.filter((word) => /^https?:\/\//i.test(word) || isFileAt(cwd, word));
+  const [first] = stray;
+  const beside = media.findLast(({ many }) => many) ?? media.at(-1);
+  if (first === undefined || beside === undefined) return;
+  const { flag, many } = beside;
+  const named = media.filter((each) => each.flag === flag).map(({ raw }) => raw);
+  const again = [...named, ...stray].map((each) => `${flag} ${shellQuote(each)}`);
+  const what = /^https?:\/\//i.test(first) ? 'an address' : 'a file';
+  throw usage(
+    `${first.slice(0, 200)} is ${what}, and stands among the words of the prompt`,
+    `${many ? `repeat the flag: ${again.slice(0, SHOWN).join(' ')}${again.length > SHOWN ? ' …' : ''}` : `${flag} takes one`}; a word of the prompt goes with --prompt TEXT`,
+  );
 }
+
+/** A folder may hold thousands. */
+const SHOWN = 20;

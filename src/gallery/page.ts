@@ -144,7 +144,9 @@ const orders = {
 function element(name, className, text) {
   const made = document.createElement(name);
   if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
+  // A text that turns the words around it is shown as what it is; what is copied is as it was.
+  if (text !== undefined) made.textContent = text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
+    (found) => '\\u' + found.charCodeAt(0).toString(16).padStart(4, '0'));
   return made;
 }
 

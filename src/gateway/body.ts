@@ -20,6 +20,52 @@ export function shared<S>(make: (object: ObjectMaker) => S): (object: ObjectMake
 /** What a model takes of a field: words of a set, or a range and a value beside it. */
 export type Takes = readonly string[] | (Range & { readonly also?: number });
 
+/** Makes a body that holds what the document leaves open to the shapes of the public API: all that the sandbox can read. */
+const publicObject = ((...shape: Parameters<typeof z.looseObject>) =>
+  z.looseObject(...shape)) as unknown as ObjectMaker;
+let leavesOpen = false;
+
+/** A field whose shape the document does not show: a loose body takes `any`, others hold it to that of the public API. */
+export function open<S extends z.ZodMiniType>(
+  object: ObjectMaker,
+  known: S,
+  any: z.ZodMiniType = z.unknown(),
+): S {
+  if (object !== z.looseObject) return known;
+  leavesOpen = true;
+  return any as unknown as S;
+}
+
+/**
+ * An object of which `key` tells the kind, where the document shows some kinds and forbids no other. A strict body takes
+ * these and the `known` ones of the public API alone; a loose one holds the shown ones to their schema and lets any other
+ * pass (a rule warns of it).
+ */
+export function anyKind<S extends z.ZodMiniObject, K extends z.ZodMiniObject = never>(
+  object: ObjectMaker,
+  key: string,
+  shown: Readonly<Record<string, S>>,
+  known: Readonly<Record<string, K>> = {},
+): z.ZodMiniType<z.infer<S | K>> {
+  leavesOpen ||= object === z.looseObject;
+  const kinds: Readonly<Record<string, z.ZodMiniType>> =
+    object === z.looseObject ? shown : { ...shown, ...known };
+  if (object !== z.looseObject && object !== publicObject) {
+    return z.discriminatedUnion(key, Object.values(kinds) as never) as unknown as z.ZodMiniType<
+      z.infer<S | K>
+    >;
+  }
+  const checked = z.looseObject({ [key]: z.string() }).check(
+    z.superRefine((value, ctx) => {
+      const kind = value[key];
+      const schema = typeof kind === 'string' && Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
+      for (const { path, message } of schema?.safeParse(value, { error: inOurWords }).error?.issues ?? [])
+        ctx.addIssue({ code: 'custom', path: [...path], message });
+    }),
+  );
+  return checked as unknown as z.ZodMiniType<z.infer<S | K>>;
+}
+
 /** What a field says beside its schema. */
 export interface FieldFacts<Model = unknown> {
   /** Key of the flag, where it is not the field's own name: `watermark` for `aigc_watermark`. */
@@ -27,6 +73,8 @@ export interface FieldFacts<Model = unknown> {
   readonly short?: string;
   /** Placeholder of the value in help; a set of words or a switch has one by itself. */
   readonly value?: string;
+  /** Only the user's own word may set it: no row, preset or sidecar. */
+  readonly typed?: true;
   /** `--no-NAME` exists too. */
   readonly negatable?: true;
   /** Offered in help and completion where the schema holds no set. */
@@ -40,6 +88,8 @@ export interface FieldFacts<Model = unknown> {
   readonly takes?: (model: Model) => Takes | undefined;
   /** The field's name in a model sheet, where it has a row. */
   readonly row?: string;
+  /** What the document says of it, literally. */
+  readonly says?: string;
   /** What the service takes where it is left out, where documented. */
   readonly fallback?: string | number | boolean;
   /** References to media: one flag for each kind of item. The command puts them into the body. */
@@ -139,6 +189,8 @@ export interface Note {
   readonly message: string;
   /** The values that would do, where the nearest one is worth naming. */
   readonly known?: readonly string[];
+  /** The document's sentence of this field, where the rule has one for each. */
+  readonly sentence?: string | undefined;
 }
 
 /**
@@ -149,8 +201,10 @@ export interface Rule<Body> {
   /** Unique over all bodies: `gamma.text-needs-a-ratio`. */
   readonly name: string;
   readonly verdict: 'refuse' | 'warn';
-  /** What the document says, in its own words; of a warning, what is odd. */
-  readonly sentence: string;
+  /** What the document says, literally; words of several of its places are parted by ` … `. */
+  readonly sentence?: string;
+  /** In its place where the document is silent: why we say it. */
+  readonly remark?: string;
   /** Each breach, with what to do about it; `fields` are those that the body declares. */
   check(body: Body, fields: readonly Field[]): Iterable<Note>;
 }
@@ -163,7 +217,7 @@ export const rulesOf = (body: z.ZodMiniType): readonly Rule<unknown>[] => rules.
 /** What an issue says of the rule that is broken, in its `params`. */
 export interface RuleParams {
   readonly rule: string;
-  readonly sentence: string;
+  readonly sentence?: string | undefined;
   readonly known?: readonly string[];
 }
 
@@ -175,37 +229,120 @@ export function addRules<S extends z.ZodMiniObject>(body: S, of: readonly Rule<z
       fields ??= fieldsOf(body);
       for (const rule of of) {
         if (rule.verdict === 'warn') continue;
-        for (const { path, message, known } of rule.check(value as z.infer<S>, fields)) {
-          const params: RuleParams = { rule: rule.name, sentence: rule.sentence, ...(known && { known }) };
+        for (const { path, message, known, sentence } of rule.check(value as z.infer<S>, fields)) {
+          const says = sentence ?? rule.sentence;
+          const params: RuleParams = { rule: rule.name, sentence: says, ...(known && { known }) };
           ctx.addIssue({ code: 'custom', path: [...path], message, params: { ...params } });
         }
       }
     }),
   );
   rules.set(schema, [...rulesOf(body), ...of] as readonly Rule<unknown>[]);
+  const others = readings.get(body);
+  if (others) readings.set(schema, others);
   return schema;
 }
 
 /**
- * A body's schema with its rules, twice: loose (what the document does not list passes), and strict for the sandbox,
- * which is made when it is first used.
+ * A body's schema with its rules: what the document neither lists nor shows passes. Its other readings ({@link strictOf},
+ * {@link publicOf}) are made when they are first used.
  */
 export function withRules<S extends z.ZodMiniObject>(
   make: (object: ObjectMaker) => S,
   of: readonly Rule<z.infer<S>>[],
-): readonly [S, z.ZodMiniType<z.infer<S>>] {
+): S {
   const checked = (object: unknown) => addRules(make(object as ObjectMaker), of);
-  return [
-    checked(z.looseObject),
-    z.lazy(() => checked(z.strictObject)) as unknown as z.ZodMiniType<z.infer<S>>,
-  ];
+  const later = (object: unknown) => z.lazy(() => checked(object)) as unknown as z.ZodMiniType;
+  leavesOpen = false;
+  const loose = checked(z.looseObject);
+  readings.set(loose, { strict: later(z.strictObject), known: leavesOpen ? later(publicObject) : loose });
+  return loose;
+}
+
+/** The other readings of a loose body. */
+const readings = new WeakMap<
+  z.ZodMiniType,
+  { readonly strict: z.ZodMiniType; readonly known: z.ZodMiniType }
+>();
+
+/** The schema that refuses what the document does not list; the same one where the document shows no body. */
+export const strictOf = (loose: z.ZodMiniType): z.ZodMiniType => readings.get(loose)?.strict ?? loose;
+
+/** The schema that holds to the public API what the document leaves open. */
+export const publicOf = (loose: z.ZodMiniType): z.ZodMiniType => readings.get(loose)?.known ?? loose;
+
+/** The fields that only a strict schema refuses, without places in lists: `tools.function.strict`. */
+export function* unlistedIn(
+  issues: readonly z.core.$ZodIssue[],
+  above: readonly PropertyKey[] = [],
+): Generator<string> {
+  for (const issue of issues) {
+    const path = [...above, ...issue.path];
+    if (issue.code === 'unrecognized_keys') {
+      for (const key of issue.keys) yield [...path, key].filter((part) => typeof part !== 'number').join('.');
+    } else if (issue.code === 'invalid_union') {
+      for (const branch of issue.errors) yield* unlistedIn(branch, path);
+    }
+  }
+}
+
+/**
+ * What a body holds that the document does not list, and all that it lists, as names such as `settings.duration`; nothing of a
+ * body that the document does not show.
+ */
+export function unlistedFields(
+  schema: z.ZodMiniType,
+  body: unknown,
+): { readonly unlisted: readonly string[]; readonly listed: readonly string[] } {
+  const strict = strictOf(schema);
+  const unlisted = new Set(unlistedIn(strict.safeParse(body).error?.issues ?? []));
+  return {
+    unlisted: [...unlisted],
+    listed: unlisted.size === 0 ? [] : namesIn(strict),
+  };
+}
+
+/** The names of all fields that a schema declares, also within lists and alternatives. */
+function namesIn(schema: z.ZodMiniType, above = ''): string[] {
+  if (schema instanceof z.ZodMiniLazy) return namesIn(schema.def.getter() as z.ZodMiniType, above);
+  if (schema instanceof z.ZodMiniObject)
+    return Object.entries(schema.shape as Record<string, z.ZodMiniType>).flatMap(([name, inner]) => [
+      above + name,
+      ...namesIn(inner, `${above}${name}.`),
+    ]);
+  if (schema instanceof z.ZodMiniOptional || schema instanceof z.ZodMiniNullable)
+    return namesIn(schema.def.innerType as z.ZodMiniType, above);
+  if (schema instanceof z.ZodMiniArray) return namesIn(schema.def.element as z.ZodMiniType, above);
+  if (schema instanceof z.ZodMiniUnion)
+    return schema.def.options.flatMap((option) => namesIn(option as z.ZodMiniType, above));
+  return [];
 }
 
 /** What is odd about a body that has passed its schema: each breach of a rule that only warns, and the rule. */
-export const oddities = (schema: z.ZodMiniType, body: unknown): (Note & { readonly rule: Rule<unknown> })[] =>
-  rulesOf(schema)
+export const oddities = (
+  schema: z.ZodMiniType,
+  body: unknown,
+): (Note & { readonly rule: Rule<unknown> })[] => [
+  ...(publicOf(schema) === schema ? [] : unshownIn(schema, body)),
+  ...rulesOf(schema)
     .filter(({ verdict }) => verdict === 'warn')
-    .flatMap((rule) => [...rule.check(body, fieldsOf(schema))].map((note) => ({ ...note, rule })));
+    .flatMap((rule) => [...rule.check(body, fieldsOf(schema))].map((note) => ({ ...note, rule }))),
+];
+
+/** What is of a shape that the document does not show and the public API does not know either. */
+const unshownIn = (schema: z.ZodMiniType, body: unknown) =>
+  (publicOf(schema).safeParse(body, { error: inOurWords }).error?.issues ?? []).map(({ path, message }) => ({
+    path,
+    message: `${message} in the public API of this shape; sent as given`,
+    rule: unshown,
+  }));
+
+const unshown: Rule<unknown> = {
+  name: 'shape-that-is-not-shown',
+  verdict: 'warn',
+  remark: 'the document does not show this shape, and forbids none',
+  *check() {},
+};
 
 /**
  * A rule for the fields of which each model takes its own part: `gamma-H3 takes 768P, 2K; 480P is for gamma-H3-Max`.
@@ -240,7 +377,7 @@ export function takenByModel<Body, Model>(
           : `not a setting of ${family}${name}`;
         const shown = typeof value === 'boolean' ? 'it' : String(value);
         const elsewhere = others.length === 0 ? '' : `; ${shown} is for ${others.join(', ')}`;
-        yield { path, message: `${rule}${elsewhere}` };
+        yield { path, message: `${rule}${elsewhere}`, sentence: facts.says };
       }
     },
   };

@@ -87,6 +87,10 @@ export function mediumOf(
   return undefined;
 }
 
+/** The texts of a request, a line each. */
+export const promptOf = ({ content }: { readonly content: readonly ContentItem[] }): string =>
+  content.map((item) => (item.type === 'text' ? item.text : '')).join('\n');
+
 /** How many items play a role; a medium without one is taken for a reference. */
 export const countRole = (content: readonly ContentItem[], role: string): number =>
   content.filter((item) => mediumOf(item)?.role === role).length;
@@ -121,7 +125,7 @@ export const oneOfEachFrame = (
 export const mediaWithoutRole = (family: string): Rule<{ readonly content: readonly ContentItem[] }> => ({
   name: `${family}.media-without-a-role`,
   verdict: 'warn',
-  sentence: 'every medium that the document shows has a role; what one without is taken for is not stated',
+  remark: 'every medium that the document shows has a role; what one without is taken for is not stated',
   *check({ content }) {
     for (const [index, item] of content.entries()) {
       if (item.type === 'text' || item.role !== undefined) continue;

@@ -56,6 +56,8 @@ export interface MediaLimits {
   readonly pixels?: Range;
   readonly durationS?: Range;
   readonly framesPerS?: Range;
+  /** Stated for videos that go by address, which nobody opens here. */
+  readonly resolutions?: readonly string[];
   readonly videoCodecs?: readonly Codec[];
   /** Of a video's sound; a silent video has none. */
   readonly audioCodecs?: readonly Codec[];

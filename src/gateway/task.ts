@@ -6,6 +6,8 @@ export const TaskId = z.string().check(z.regex(taskIdPattern, 'not a usable task
 
 /** One file that a finished task offers. */
 export interface TaskOutput {
+  /** What the gateway calls it; absent where it gives no ID. */
+  readonly id?: string | undefined;
   /** `video` for the main file; any other word becomes part of the saved name (`last-frame`). */
   readonly role: string;
   /** `any` where the record does not say: whatever medium its bytes are. */
@@ -31,7 +33,9 @@ export interface TaskView extends ReadStatus {
 }
 
 /** What the gateway chose where the request left it open, in the record's own words. */
-export type MadeFacts = Readonly<Partial<Record<'seed' | 'duration' | 'resolution', unknown>>>;
+export type MadeFacts = Readonly<
+  Partial<Record<'seed' | 'duration' | 'resolution' | 'revisedPrompt', unknown>>
+>;
 
 /** What a finished job made and cost, where its record says so. */
 export interface TaskUsage {
@@ -75,6 +79,8 @@ export interface Family {
   readonly recordLifeMs?: number | undefined;
   /** How long an output link lives, from the first sight of it, in milliseconds. */
   readonly linkLifeMs: number;
+  /** The document calls the links temporary, and `linkLifeMs` is what gw takes that for. */
+  readonly linkLifeIsAssumed?: true;
   /** How often an output may be fetched, where documented. */
   readonly maxDownloads?: number | undefined;
   /** What the service takes where a create leaves it out, by the endpoint's name, where documented. */
@@ -162,15 +168,15 @@ export function readTaskError(error: unknown): TaskView['error'] {
   return { code: text(parsed.data.code), message: text(parsed.data.message) };
 }
 
-/** A figure of a record; undefined for what is none. */
+/** A figure of a record; undefined for what is none, and for one that no sum can hold. */
 export const amountOf = (value: unknown): number | undefined =>
-  typeof value === 'number' && value >= 0 ? value : undefined;
+  typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : undefined;
 
 const Named = z.looseObject({ id: z.union([z.string(), z.number()]) });
 
-/** A record that was asked for by ID. Throws a ZodError where it says that it is another task's. */
+/** A record that was asked for by ID. Throws an Error, whose message is fit to be told, where it says that it is another task's. */
 export function ofTask(record: unknown, id: string): unknown {
-  const { data } = Named.safeParse(record);
-  z.literal(id, { error: 'the record is of another task' }).parse(String(data?.id ?? id));
+  const own = String(Named.safeParse(record).data?.id ?? id);
+  if (own !== id) throw new Error(`task ${id} was asked for, and it is the record of task ${own}`);
   return record;
 }

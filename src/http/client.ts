@@ -8,6 +8,8 @@ export interface Gateway {
   readonly baseUrl: string;
   /** Absent only for `--dry-run`. */
   readonly key: string | undefined;
+  /** Asks for the key anew, where a command gives it: its keys may live shortly. */
+  readonly newKey?: (() => Promise<string>) | undefined;
   /** The date that native messages carry in `provider-version`. */
   readonly providerVersion?: string | undefined;
 }
@@ -56,6 +58,8 @@ export interface SendOptions {
   readonly silenceMs?: number | undefined;
   /** Called just before the first byte of each attempt may leave (the ledger's `sent`). */
   readonly onSend?: (() => void) | undefined;
+  /** Called once an attempt has its connection: what it throws ends the call, and no byte has left. */
+  readonly onConnected?: (() => void) | undefined;
   /** Called when no byte of an attempt left, before what follows from it: it was not sent after all. */
   readonly onUnsent?: (() => void) | undefined;
   /** Called when an attempt may have done its work and no complete, readable 2xx reply came, before what follows from it. */
@@ -114,7 +118,7 @@ export interface Client {
   /**
    * Sends and, where the resend matrix allows, sends again. Resolves with a complete, readable 2xx reply.
    * Throws GwError: `auth`, `not_found`, `rejected`, `balance`, `rate_limited`, `unavailable`, and for a paid endpoint
-   * `unknown_outcome`; or the signal's reason.
+   * UnknownOutcome; or the signal's reason.
    */
   send<T>(endpoint: Endpoint<T>, input: RequestInput, options?: SendOptions): Promise<Reply<T>>;
   /**

@@ -19,8 +19,10 @@ export interface WireRequest {
    * what was paid for.
    */
   readonly seeThrough?: boolean;
-  /** Called where the signal ends the exchange before it has begun: no byte has left. */
+  /** Called where the signal, or `onConnected`, ends the exchange before it has begun: no byte has left. */
   readonly onUnsent?: (() => void) | undefined;
+  /** Called when there is a connection, before the first byte leaves; what it throws ends the exchange. */
+  readonly onConnected?: (() => void) | undefined;
 }
 
 /** What {@link WireRequest} asks of the addresses that a host has. */

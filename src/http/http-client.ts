@@ -1,7 +1,7 @@
-import { type ErrorFacts, GwError } from '../errors.ts';
+import { type ErrorFacts, GwError, UnknownOutcome } from '../errors.ts';
 import { type Endpoint, type Resend, SPEED_HEADER } from '../gateway/endpoint.ts';
 import type { GatewayErrorFacts } from '../gateway/gateway-error.ts';
-import type { Clock } from '../host.ts';
+import { BEAT_MS, type Clock, sleepAloud } from '../host.ts';
 import type { Client, Gateway, PreparedRequest, Reply, RequestInput, SendOptions } from './client.ts';
 import { missingKey } from './credential.ts';
 import {
@@ -36,7 +36,6 @@ import {
   parseRetryAfter,
   type RetryBudget,
   readDateMs,
-  UnknownOutcome,
 } from './retry.ts';
 import { type StreamedReply, streamOnce } from './stream-once.ts';
 import { traceReply, traceRequest } from './trace.ts';
@@ -58,6 +57,8 @@ export interface ClientOptions {
   readonly trace?: ((line: string) => void) | undefined;
   /** Says what is awaited, until the returned function is called. */
   readonly awaiting?: ((what: string) => () => void) | undefined;
+  /** Takes lines that tell of a long pause. */
+  readonly say?: ((line: string) => void) | undefined;
   readonly userAgent: string;
 }
 
@@ -85,13 +86,14 @@ export function createClient(options: ClientOptions): Client {
   async function wireRequest(
     request: PreparedRequest,
     { resend }: Endpoint,
-    { signal, onUnsent, silenceMs = options.silenceMs }: SendOptions,
+    { signal, onConnected, onUnsent, silenceMs = options.silenceMs }: SendOptions,
   ): Promise<WireRequest> {
     const { multipart, ...rest } = request;
     return {
       ...rest,
       ...(multipart && { body: (await import('./stream-form.ts')).streamForm(multipart) }),
       signal,
+      onConnected,
       onUnsent,
       // A stale keep-alive would make the outcome of what is not sent twice unknown.
       freshConnection: resend !== 'read',
@@ -100,6 +102,24 @@ export function createClient(options: ClientOptions): Client {
       connectMs: options.connectMs,
       ...(resend !== 'chat' && { replyLimitBytes: RECORDS_LIMIT_BYTES }),
     };
+  }
+
+  let key = gateway.key;
+  let renewing: Promise<unknown> | undefined;
+  /** Whether there is another key now than one that was refused; who finds none asks for it, once for all who wait. */
+  async function otherThan(refused: string): Promise<boolean> {
+    if (key === refused) {
+      renewing ??= (gateway.newKey?.() ?? Promise.resolve(refused))
+        .then((made) => {
+          key = made;
+        })
+        .finally(() => {
+          renewing = undefined;
+        });
+      // A command that gives none leaves the gateway's own word.
+      await renewing.catch(() => {});
+    }
+    return key !== refused;
   }
 
   /** One attempt, read and judged: a reply or a stream to return, or a failure with its error. */
@@ -121,7 +141,7 @@ export function createClient(options: ClientOptions): Client {
     speed = saidSpeed(wire.headers, request.url) ?? speed;
     const now = { ...context, nowMs: clock.now() };
     if (!(wire.bytes instanceof Uint8Array)) return { streamed: wire };
-    for (const line of traceReply(wire, clock.steady() - beganMs)) options.trace?.(line);
+    if (options.trace) traceReply(wire, clock.steady() - beganMs).forEach(options.trace);
     const whole = { ...wire, bytes: wire.bytes };
     const meaning = meaningOfStatus(wire.status, endpoint.notFoundStatus);
     if (meaning) return { failed: failedReply(meaning, whole, now), wire: whole };
@@ -141,10 +161,13 @@ export function createClient(options: ClientOptions): Client {
     isSaid = true,
   ): Promise<Success<T>> {
     const { signal, onSend, onUnsent, onLost, onRefused, retryNotFoundUntilMs } = sendOptions;
-    if (gateway.key === undefined) throw missingKey();
+    if (key === undefined) throw missingKey();
     signal?.throwIfAborted();
-    const request = prepareRequest(gateway, endpoint, input, userAgent);
-    const wire = await wireRequest(request, endpoint, sendOptions);
+    let sentKey = key;
+    const prepare = () => prepareRequest({ ...gateway, key: sentKey }, endpoint, input, userAgent);
+    let request = prepare();
+    let wire = await wireRequest(request, endpoint, sendOptions);
+    let isRenewed = false;
     const startMs = clock.steady();
     const limits = {
       retries: sendOptions.retries ?? options.retries,
@@ -155,7 +178,7 @@ export function createClient(options: ClientOptions): Client {
       random,
     };
     for (let retriesDone = 0; ; retriesDone += 1) {
-      for (const line of options.trace ? traceRequest(wire) : []) options.trace?.(line);
+      if (options.trace) traceRequest(wire).forEach(options.trace);
       if (wire.body && 'check' in wire.body) await wire.body.check();
       onSend?.();
       const stopWaiting = (isSaid && options.awaiting?.(waitingText(wire))) || (() => {});
@@ -169,6 +192,17 @@ export function createClient(options: ClientOptions): Client {
       const { failure, stopped, unknown } = outcome.failed;
       if (neverLeft.has(failure.kind)) onUnsent?.();
       if (mayHaveWorked(failure.kind)) onLost?.();
+      if (gateway.newKey && stopped.facts.status === 401 && !isRenewed) {
+        isRenewed = true;
+        if ((await otherThan(sentKey)) && key !== undefined) {
+          sentKey = key;
+          request = prepare();
+          wire = await wireRequest(request, endpoint, sendOptions);
+          options.trace?.('* sent again with the key that the key command gives now');
+          retriesDone -= 1;
+          continue;
+        }
+      }
       const decision = decide(endpoint.resend, failure, { ...limits, retriesDone, nowMs: clock.steady() });
       const goesOn = decision.action === 'retry' && (decision.told || budget.take());
       if (!goesOn) {
@@ -183,10 +217,14 @@ export function createClient(options: ClientOptions): Client {
         await sendOptions.pause({ delayMs, isRateLimited: failure.kind === 'rate_limited' });
       } else {
         const trouble = troubles[failure.kind] ?? 'no whole answer';
-        const stopSaying = options.awaiting?.(
-          `${trouble} (${request.url.host}): trying again, ${retriesDone + 1} of ${limits.retries}`,
-        );
-        await clock.sleep(delayMs, signal).finally(stopSaying);
+        const said = `${trouble} (${request.url.host}): trying again`;
+        const count = `, ${retriesDone + 1} of ${limits.retries}`;
+        const stopSaying = options.awaiting?.(`${said}${count}`);
+        const line = `${said} at ${new Date(clock.now() + delayMs).toISOString()}${count}`;
+        // In a pipe a chat says nothing.
+        const isTold = delayMs > BEAT_MS && endpoint.resend !== 'chat';
+        const tell = () => (isTold ? options.say?.(line) : undefined);
+        await sleepAloud(clock, delayMs, signal, tell).finally(stopSaying);
       }
     }
   }
@@ -208,7 +246,7 @@ export function createClient(options: ClientOptions): Client {
         (wire) => {
           const beganMs = clock.steady();
           return streamOnce(transport, wire, takeChunk, (head) => {
-            for (const line of traceReply(head, clock.steady() - beganMs)) options.trace?.(line);
+            if (options.trace) traceReply(head, clock.steady() - beganMs).forEach(options.trace);
           });
         },
         false,
@@ -220,7 +258,7 @@ export function createClient(options: ClientOptions): Client {
       const outcome = await attempts(endpoint, input, sendOptions, (wire, stopWaiting) => {
         const beganMs = clock.steady();
         const onHead = (head: WireHead) => {
-          for (const line of traceReply(head, clock.steady() - beganMs)) options.trace?.(line);
+          if (options.trace) traceReply(head, clock.steady() - beganMs).forEach(options.trace);
           stopWaiting();
           taker.onHead(head);
         };

@@ -1,11 +1,12 @@
 import { lookup as lookUp } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
 import { once } from '../host.ts';
+import { isLocalName } from '../loopback.ts';
 import { ExchangeError, exchangeCodes, type Transport, type WireRequest } from './exchange.ts';
 
 // Where an output's link may lead: a gateway names it, and this machine and its network are none of the gateway's business.
 
-type Inside = 'an address of this machine' | 'a link-local address';
+type Inside = 'an address of this machine' | 'a link-local address' | "an address of a cloud's own services";
 
 const networks: readonly (readonly [Inside, readonly (readonly [string, number])[]])[] = [
   [
@@ -15,6 +16,11 @@ const networks: readonly (readonly [Inside, readonly (readonly [string, number])
       ['0.0.0.0', 8],
       ['::1', 128],
       ['::', 128],
+      // IPv4 as NAT64 (RFC 6052) and 6to4 (RFC 3056) write it.
+      ['64:ff9b::7f00:0', 104],
+      ['64:ff9b::', 104],
+      ['2002:7f00::', 24],
+      ['2002::', 24],
     ],
   ],
   [
@@ -22,6 +28,17 @@ const networks: readonly (readonly [Inside, readonly (readonly [string, number])
     [
       ['169.254.0.0', 16],
       ['fe80::', 10],
+      ['64:ff9b::a9fe:0', 112],
+      ['2002:a9fe::', 32],
+    ],
+  ],
+  [
+    // They hand out the machine's credentials to whoever asks from it.
+    "an address of a cloud's own services",
+    [
+      ['fd00:ec2::', 32],
+      ['100.100.100.200', 32],
+      ['168.63.129.16', 32],
     ],
   ],
 ];
@@ -55,7 +72,9 @@ export function outputTransport(
   let hasWarned = false;
   let gatewayInside: Promise<ReadonlySet<Inside | undefined>> | undefined;
 
-  const check = (addresses: readonly string[], host: string): Promise<void> | undefined => {
+  const check = (found: readonly string[], host: string): Promise<void> | undefined => {
+    // Whatever a resolver or a proxy makes of such a name.
+    const addresses = isLocalName(host) ? ['127.0.0.1'] : found;
     const inside = addresses.map(insideOf).find((each) => each !== undefined);
     if (inside === undefined) return undefined;
     gatewayInside ??= insidesOf(gateway);

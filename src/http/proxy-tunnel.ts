@@ -24,10 +24,7 @@ export function openTunnel(
       method: 'CONNECT',
       path: name,
       setHost: false,
-      headers: {
-        host: name,
-        ...(proxy.authorization ? { 'proxy-authorization': proxy.authorization } : {}),
-      },
+      headers: { host: name, ...(proxy.authorization ? { 'proxy-authorization': proxy.authorization } : {}) },
     });
     request.once('connect', ({ statusCode = 0 }, tunnel: Socket, early: Buffer) => {
       if (statusCode < 200 || statusCode > 299) {

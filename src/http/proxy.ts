@@ -1,6 +1,6 @@
 import * as net from 'node:net';
 import { type GwError, usage } from '../errors.ts';
-import { isLoopback } from '../loopback.ts';
+import { isLocalName, isLoopback } from '../loopback.ts';
 
 /** Proxy addresses as the environment gives them. */
 export interface Proxies {
@@ -30,7 +30,8 @@ export function proxiesFromEnv(env: Readonly<Record<string, string | undefined>>
 export function proxyFor(url: URL, proxies: Proxies | undefined): ChosenProxy | undefined {
   const secure = url.protocol === 'https:';
   const address = secure ? proxies?.httpsProxy : proxies?.httpProxy;
-  if (!address || isLoopback(url.hostname) || isExempt(url, proxies?.noProxy)) return undefined;
+  const isHere = isLoopback(url.hostname) || isLocalName(url.hostname);
+  if (!address || isHere || isExempt(url, proxies?.noProxy)) return undefined;
   return readProxy(address, secure ? 'HTTPS_PROXY' : 'HTTP_PROXY');
 }
 

@@ -1,4 +1,3 @@
-import { type ErrorFacts, GwError } from '../errors.ts';
 import type { Resend } from '../gateway/endpoint.ts';
 import type { Clock } from '../host.ts';
 import { type ExchangeError, isPermanent } from './exchange.ts';
@@ -159,21 +158,6 @@ export function decide(resend: Resend, failure: Failure, attempt: Attempt): Deci
 export function failureOfExchange(error: ExchangeError): FailureKind {
   if (error.sent === 'maybe') return 'lost';
   return isPermanent(error.code) ? 'barred' : 'not_sent';
-}
-
-/**
- * A paid create left this machine and no complete, readable reply came: it may exist, and was not sent again. What did
- * come is kept, so that its ID can be looked for.
- */
-export class UnknownOutcome extends GwError {
-  constructor(
-    message: string,
-    facts: ErrorFacts,
-    /** The text of a cut or unreadable 2xx reply, as far as it came. */
-    readonly partialText: string | undefined,
-  ) {
-    super('unknown_outcome', message, facts);
-  }
 }
 
 /** A century: later than any deadline, and still a date. */

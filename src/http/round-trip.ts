@@ -151,11 +151,15 @@ function flatHeaders(
 /** What the kernel may hold of an upload after it has left the process, at most. */
 const KERNEL_BUFFER_BYTES = 8 * 1024 * 1024;
 
+/** A look that comes so much later than it was to come found gw stopped, and not only busy. */
+const STOPPED_MS = 500;
+
 /**
  * Calls `onSilence` when the socket has neither taken nor brought a byte for `silenceMs`. The socket's own counters are
  * looked at, so a head that dribbles in and a body that drips out both count as life. The end of an upload travels on
  * unseen in the kernel's buffer: until the reply begins it is given the time that as much of the upload took before. Time
- * in which the reply is held back is nobody's silence.
+ * in which the reply is held back is nobody's silence, and so is time in which gw itself was stopped (Ctrl-Z, a frozen
+ * machine): a look that comes late starts the silence anew, and what lies in the socket is read before it is called silent.
  */
 function watchSilence(
   { socket, gate }: Pick<Connection, 'socket' | 'gate'>,
@@ -169,6 +173,9 @@ function watchSilence(
   let readBytes = 0;
   let lastSentMs = startMs;
   let lastMs = startMs;
+  let lookedMs = startMs;
+  let lastLook: NodeJS.Immediate | undefined;
+  const everyMs = Math.min(Math.max(silenceMs / 8, 5), 1000);
   const unseenMs = () =>
     readBytes > 0 ? 0 : (lastSentMs - startMs) * Math.min(1, KERNEL_BUFFER_BYTES / Math.max(sentBytes, 1));
   const look = () => {
@@ -177,13 +184,26 @@ function watchSilence(
     const sent = (socket.bytesWritten ?? 0) - socket.writableLength - sentBefore;
     const read = socket.bytesRead - readBefore;
     if (sent > sentBytes) lastSentMs = nowMs;
-    if (sent > sentBytes || read > readBytes || gate.isHeld()) lastMs = nowMs;
-    else if (nowMs - lastMs >= silenceMs + unseenMs()) onSilence();
+    const wasStopped = nowMs - lookedMs > everyMs + STOPPED_MS;
+    if (sent > sentBytes || read > readBytes || gate.isHeld() || wasStopped) lastMs = nowMs;
     sentBytes = Math.max(sent, sentBytes);
     readBytes = read;
+    lookedMs = nowMs;
+    return nowMs - lastMs >= silenceMs + unseenMs();
   };
-  const timer = setInterval(look, Math.min(Math.max(silenceMs / 8, 5), 1000));
-  return () => clearInterval(timer);
+  const timer = setInterval(() => {
+    // A timer comes before what has arrived meanwhile, and this one after it.
+    if (look()) {
+      lastLook ??= setImmediate(() => {
+        lastLook = undefined;
+        if (look()) onSilence();
+      });
+    }
+  }, everyMs);
+  return () => {
+    clearInterval(timer);
+    clearImmediate(lastLook);
+  };
 }
 
 const unreadableCodes = new Set([

@@ -76,30 +76,39 @@ function shortened(_key: string, value: unknown): unknown {
     : value;
 }
 
-/** Above this the body goes through a here-document: one argument of a command is limited to 128 KiB on Linux. */
+/** Above this the body goes through a here-document of its own: one argument of a command is limited to 128 KiB on Linux. */
 const LARGEST_ARGUMENT_BYTES = 100 * 1024;
 
 /** One curl command that sends the same request and reads the key from `$GW_API_KEY`, for a POSIX shell. */
 export function curlCommand({ method, url, headers, body, multipart }: PreparedRequest): string {
   const parts = ['curl', '--silent', '--show-error'];
+  let secret: string | undefined;
   // curl reads braces and brackets in an address as patterns.
   if (/[[\]{}]/.test(url.href)) parts.push('--globoff');
   parts.push('--request', method, shellQuote(url.href));
   for (const [name, value] of Object.entries(headers)) {
     // curl makes up a boundary of its own.
     if (multipart && name === 'content-type') continue;
-    const line = credentialHeaders.has(name.toLowerCase())
-      ? keyHeader(name, value)
-      : shellQuote(`${name}: ${value}`);
-    parts.push('--header', line);
+    if (!credentialHeaders.has(name.toLowerCase())) parts.push('--header', shellQuote(`${name}: ${value}`));
+    // An argument would show in the process list: curl reads the key on stdin, as a line of its configuration.
+    else secret = `header = "${name}: ${value.startsWith('Bearer ') ? 'Bearer ' : ''}$GW_API_KEY"`;
   }
   for (const field of multipart?.fields ?? []) parts.push(...formArgument(field));
-  if (!body) return `${parts.join(' ')}\n`;
+  const documents: string[] = [];
+  if (secret !== undefined) {
+    parts.push('--config', '-');
+    documents.push(`${secret}\nGW_CURL\n`);
+  }
   const text = new TextDecoder().decode(body);
-  if (body.byteLength <= LARGEST_ARGUMENT_BYTES)
-    return `${parts.join(' ')} --data-binary ${shellQuote(text)}\n`;
   const end = hereMark(text);
-  return `${parts.join(' ')} --data-binary @- <<'${end}'\n${text}\n${end}\n`;
+  if (body && body.byteLength <= LARGEST_ARGUMENT_BYTES) parts.push('--data-binary', shellQuote(text));
+  else if (body) {
+    parts.push('--data-binary', '@/dev/fd/3');
+    documents.push(`${text}\n${end}\n`);
+  }
+  if (secret !== undefined) parts.push('<<GW_CURL');
+  if (body && body.byteLength > LARGEST_ARGUMENT_BYTES) parts.push(`3<<'${end}'`);
+  return `${parts.join(' ')}\n${documents.join('')}`;
 }
 
 /** `--form-string` takes a value as it is; `--form` reads a file, its path and name in quotes of curl's own. */
@@ -108,10 +117,6 @@ function formArgument(field: MultipartField): string[] {
   const quoted = (text: string) => `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
   const { path, name, type } = field.file;
   return ['--form', shellQuote(`${field.name}=@${quoted(path)};type=${type};filename=${quoted(name)}`)];
-}
-
-function keyHeader(name: string, value: string): string {
-  return `"${name}: ${value.startsWith('Bearer ') ? 'Bearer ' : ''}$GW_API_KEY"`;
 }
 
 /** A line that the text does not hold. */

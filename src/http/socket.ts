@@ -2,6 +2,7 @@ import { lookup } from 'node:dns';
 import * as net from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { errorCode } from '../errors.ts';
+import { isLocalName } from '../loopback.ts';
 import { type CheckAddresses, ExchangeError, exchangeCodes } from './exchange.ts';
 import { type Address, addressName, type Route } from './proxy.ts';
 
@@ -66,7 +67,8 @@ async function open(
   opened: net.Socket[],
 ): Promise<net.Socket> {
   const { target, proxy } = route;
-  if (net.isIP(target.host) !== 0) await checkAddresses?.([target.host], target.host);
+  if (net.isIP(target.host) !== 0 || isLocalName(target.host))
+    await checkAddresses?.([target.host], target.host);
   const first = proxy ?? target;
   let socket = net.connect({
     host: first.host,

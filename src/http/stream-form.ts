@@ -19,11 +19,7 @@ const PIECE_BYTES = 64 * 1024;
 
 /** A form to be sent: its length is known, its files are read while they leave. */
 export function streamForm(form: MultipartBody): StreamedBody {
-  return {
-    byteLength: formBytes(form),
-    check: () => checkFiles(form),
-    open: () => pieces(form),
-  };
+  return { byteLength: formBytes(form), check: () => checkFiles(form), open: () => pieces(form) };
 }
 
 /** Throws `usage` where a file is gone or no longer what was looked at: nothing has been sent yet. */

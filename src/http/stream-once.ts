@@ -19,7 +19,7 @@ export const WHOLE_LIMIT_BYTES = 64 * 1024 * 1024;
 
 const isBlank = (byte: number) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
 /** No line of an event stream that means anything begins with one of these: JSON, or a page. */
-const wholeFrom = new Set(['{', '[', '<'].map((mark) => mark.charCodeAt(0)));
+const wholeFrom = new Set([0x7b, 0x5b, 0x3c]);
 
 /**
  * One attempt at an event stream. Hands over the body of a 2xx reply as it comes; an error's body, and a JSON text or a

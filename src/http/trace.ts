@@ -29,6 +29,7 @@ const shownHeaders: ReadonlySet<string> = new Set([
   'vary',
   'x-request-id',
   'x-requestid',
+  'x-sandbox-verdict',
   'x-trace-id',
 ]);
 

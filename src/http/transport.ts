@@ -96,16 +96,23 @@ export function createTransport(options: TransportOptions): Transport {
   /** A connection on which nothing of the request has been sent yet. */
   async function connectionFor(request: WireRequest, route: Route): Promise<Connection> {
     const { signal } = request;
+    let isBarred = false;
     try {
       signal?.throwIfAborted();
       if (closed) throw new ExchangeError('gw is ending', 'no', exchangeCodes.closed);
       const kept = request.freshConnection ? undefined : idle.get(route.key)?.pop();
       const connection = kept && !kept.socket.destroyed ? kept : await connect(request, route);
-      if (signal?.aborted) destroyConnection(connection);
-      signal?.throwIfAborted();
+      try {
+        signal?.throwIfAborted();
+        request.onConnected?.();
+      } catch (error) {
+        destroyConnection(connection);
+        isBarred = true;
+        throw error;
+      }
       return connection;
     } catch (error) {
-      if (signal?.aborted) request.onUnsent?.();
+      if (signal?.aborted || isBarred) request.onUnsent?.();
       throw error;
     }
   }
@@ -158,7 +165,7 @@ export function createTransport(options: TransportOptions): Transport {
         await send(request, {
           onHead(wireHead) {
             head = wireHead;
-            codingOf(wireHead);
+            codingIn(wireHead);
             const announced = Number(wireHead.headers['content-length'] ?? 0);
             if (announced > 0) body.expect(Math.min(announced, limitBytes));
           },
@@ -218,9 +225,13 @@ function framingOf({ url, headers }: WireRequest, { absoluteForm, proxy }: Route
   };
 }
 
+/** The coding of a body; few replies have one. */
+const codingIn = (head: WireHead) =>
+  head.headers['content-encoding'] === undefined ? undefined : codingOf(head);
+
 function wholeReply(head: WireHead | undefined, bytes: Uint8Array, limitBytes: number): WireReply {
   if (!head) throw new ExchangeError('no reply came', 'maybe', exchangeCodes.unreadable);
-  const coding = codingOf(head);
+  const coding = codingIn(head);
   if (!coding) return { ...head, bytes };
   return { ...decodedHead(head), bytes: decodeBody(bytes, coding, limitBytes) };
 }
@@ -230,7 +241,7 @@ function withPartial(error: unknown, head: WireHead | undefined, came: Uint8Arra
   if (!(error instanceof ExchangeError) || !head || error.sent === 'no') return error;
   let bytes: Uint8Array = came.slice(0, PARTIAL_LIMIT_BYTES);
   try {
-    const coding = codingOf(head);
+    const coding = codingIn(head);
     if (coding) bytes = decodeBody(bytes, coding, PARTIAL_LIMIT_BYTES, true);
   } catch {
     // What cannot be decoded is kept as it came.

@@ -1,4 +1,4 @@
-import { GwError } from '../errors.ts';
+import { ClosedPipe, GwError } from '../errors.ts';
 import type { Clock, Host } from '../host.ts';
 import { errorJson, errorLines, reportError, stackLines } from './error-lines.ts';
 import { oneLine, safeJson } from './escape.ts';
@@ -8,7 +8,7 @@ import type { TerminalPage } from './page.ts';
 import { ProgressHub } from './progress.ts';
 import { ProgressLines } from './progress-lines.ts';
 import { durationText } from './quantity-text.ts';
-import { ResultStream } from './result-stream.ts';
+import { ResultStream, wasClosed } from './result-stream.ts';
 import { SecretFilter } from './secret-filter.ts';
 import { SideStream } from './side-stream.ts';
 import { loadStyle, plainStyle, wantsColor } from './style.ts';
@@ -22,6 +22,9 @@ export interface IoOptions {
 
 /** Verbose lines are longer than messages: a URL, a set of headers. */
 const MAX_TRACE = 2_000;
+
+/** Rows of JSON go out in pieces of this many characters. */
+const MAX_ROWS_TEXT = 1 << 16;
 
 /** Makes the run's one sink. Writes nothing and loads nothing until it is used. */
 export function createIo({ host, mode, noColor = false }: IoOptions): Io {
@@ -66,20 +69,30 @@ export function createIo({ host, mode, noColor = false }: IoOptions): Io {
   const note = (text: string) => {
     if (!mode.quiet) side.line(() => oneLine(hide(text)));
   };
-  const progress = new ProgressHub({
-    mode,
-    hide,
-    note,
-    openLines: () => new ProgressLines((line) => side.line(() => line), host.clock),
-    openBars: async () => {
-      if (region === undefined) throw new Error('no terminal to draw on');
-      const { openProgressBars } = await import('./progress-bars.ts');
-      const style = sideColor ? await loadStyle() : plainStyle;
-      const hasUnicode = canShowUnicode(host.platform, env);
-      const print = (line: Parameters<SideStream['line']>[0]) => side.line(line, true);
-      return openProgressBars({ stream: stderr, region, size, clock: host.clock, print, style, hasUnicode });
-    },
-  });
+  let shownProgress: ProgressHub | undefined;
+  const makeProgress = () =>
+    new ProgressHub({
+      mode,
+      hide,
+      note,
+      openLines: () => new ProgressLines((line) => side.line(() => line), host.clock),
+      openBars: async () => {
+        if (region === undefined) throw new Error('no terminal to draw on');
+        const { openProgressBars } = await import('./progress-bars.ts');
+        const style = sideColor ? await loadStyle() : plainStyle;
+        const hasUnicode = canShowUnicode(host.platform, env);
+        const print = (line: Parameters<SideStream['line']>[0]) => side.line(line, true);
+        return openProgressBars({
+          stream: stderr,
+          region,
+          size,
+          clock: host.clock,
+          print,
+          style,
+          hasUnicode,
+        });
+      },
+    });
   const trace = (text: string) => {
     if (mode.verbose && !mode.quiet) side.line((style) => style.faint(oneLine(hide(text), MAX_TRACE)), true);
   };
@@ -94,9 +107,22 @@ export function createIo({ host, mode, noColor = false }: IoOptions): Io {
     out: (text) => result.text(text),
     outStyled: async (make) => result.ownText(make(resultColor ? await loadStyle() : plainStyle)),
     outJson: (value) => result.text(`${safeJson(value)}\n`),
+    outJsonRows: async (rows) => {
+      let text = '[';
+      let between = '';
+      for await (const row of rows) {
+        text += between + safeJson(row);
+        between = ',';
+        if (text.length < MAX_ROWS_TEXT) continue;
+        await result.text(text);
+        text = '';
+      }
+      await result.text(`${text}]\n`);
+    },
     outRaw: (reply) => result.text(reply),
     outBytes: async (bytes) => {
       if (stdoutIsTerminal) throw binaryOnTerminal();
+      if (wasClosed(stdout)) throw new ClosedPipe('stdout was closed');
       await result.bytes(bytes);
     },
     outReply: (bytes) => result.filteredBytes(bytes),
@@ -124,7 +150,7 @@ export function createIo({ host, mode, noColor = false }: IoOptions): Io {
       if (!mode.quiet) side.text(text);
     },
     error: (error) => {
-      progress.clear();
+      shownProgress?.clear();
       const report = reportError(error);
       if (report === undefined) return;
       if (mode.json) side.line(() => errorJson(report, hide));
@@ -133,8 +159,12 @@ export function createIo({ host, mode, noColor = false }: IoOptions): Io {
     },
     trace,
     hideSecret: (secret) => secrets.add(secret),
+    holdsSecret: (text) => secrets.isIn(text),
     withoutSecrets: hide,
-    progress: () => progress.open(),
+    progress() {
+      shownProgress ??= makeProgress();
+      return shownProgress.open();
+    },
     awaiting: (what) => {
       if (region === undefined || mode.quiet) return () => {};
       awaited ??= new Awaited({
@@ -143,7 +173,7 @@ export function createIo({ host, mode, noColor = false }: IoOptions): Io {
         columns: () => size().columns,
         hasUnicode: canShowUnicode(host.platform, env),
         // Bars say more, and stand in the same place.
-        isFree: () => !progress.isShown,
+        isFree: () => !shownProgress?.isShown,
         draw: (lines) => {
           if (page) page.draw(lines);
           else if (lines.length > 0) region.draw(lines);
@@ -165,7 +195,7 @@ export function createIo({ host, mode, noColor = false }: IoOptions): Io {
       return page;
     },
     drain: async () => {
-      progress.clear();
+      shownProgress?.clear();
       region?.end();
       live?.end();
       page?.close();

@@ -1,6 +1,6 @@
 // An error as the user sees it is rebuilt from known facts; neither its cause nor its stack is printed, because they
 // can hold what must not be shown.
-import { ClosedPipe, errorKinds, GwError, Interrupted } from '../errors.ts';
+import { ClosedPipe, Ended, errorKinds, GwError, Interrupted } from '../errors.ts';
 import { cutCodePoints, oneLine, safeJson } from './escape.ts';
 import type { Style } from './style.ts';
 
@@ -25,7 +25,7 @@ const faultHint =
 
 /** What is told of an error; `undefined` for ClosedPipe, which is none. Any thrown value will do. */
 export function reportError(error: unknown): ErrorReport | undefined {
-  if (error instanceof ClosedPipe) return undefined;
+  if (error instanceof ClosedPipe || error instanceof Ended) return undefined;
   if (error instanceof Interrupted) {
     return { kind: 'interrupted', message: error.message, hint: error.hint, exit_code: error.exitCode };
   }

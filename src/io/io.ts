@@ -30,6 +30,8 @@ export interface Io {
   outStyled(make: (style: Style) => string): Promise<void>;
   /** One JSON value as one line. */
   outJson(value: unknown): Promise<void>;
+  /** An array as one line, row by row as they come. */
+  outJsonRows(rows: AsyncIterable<unknown>): Promise<void>;
   /** A gateway reply, its text or its bytes in UTF-8, that must reach stdout unchanged (`get --json`). */
   outRaw(reply: string | Uint8Array): Promise<void>;
   /** A file's bytes (`-o -`), exactly; the key is not looked for in them. Throws GwError `usage` on a terminal. */
@@ -52,6 +54,8 @@ export interface Io {
   trace(text: string): void;
   /** The exact key, from now on replaced in everything written. */
   hideSecret(secret: string): void;
+  /** Whether the exact key of 16 characters or more stands in a text. */
+  holdsSecret(text: string): boolean;
   /** A text as it may be written elsewhere: the ledger. */
   withoutSecrets(text: string): string;
   /** Draws jobs' progress; nothing when quiet. Several may be open at once; they share the screen. */
@@ -137,6 +141,7 @@ export interface TaskProgress {
   readonly estimateMs?: number | undefined;
   /** Where it stands, for statuses that are not a video task's (an asset's `Active`); else read from the status. */
   readonly state?: 'running' | 'succeeded' | 'failed' | undefined;
+  readonly isPart?: boolean | undefined;
 }
 
 export interface DownloadProgress {
@@ -147,6 +152,8 @@ export interface DownloadProgress {
   readonly done?: boolean | undefined;
   /** True while it waits for others to end. */
   readonly isWaiting?: boolean | undefined;
+  /** It is a part of something whose end is told in a line of its own: it leaves none. */
+  readonly isPart?: boolean | undefined;
 }
 
 export interface WholeProgress {

@@ -112,7 +112,8 @@ class ProgressBars implements ProgressBoard {
   task(key: string, view: TaskView): void {
     if (view.state !== 'running') {
       const isGood = view.state === 'succeeded';
-      this.#finish(key, isGood, `${view.id} ${view.status} after ${durationText(view.elapsedMs)}`);
+      if (view.isPart) this.#remove(key);
+      else this.#finish(key, isGood, `${view.id} ${view.status} after ${durationText(view.elapsedMs)}`);
       return;
     }
     const seenAtMs = this.world.clock.steady();
@@ -132,7 +133,8 @@ class ProgressBars implements ProgressBoard {
     if (view.isDone) {
       this.#downloads.delete(key);
       const took = durationText(clock.steady() - transfer.startedAtMs);
-      this.#finish(key, true, `${view.name} ${bytesText(view.bytes)} in ${took}`);
+      if (view.isPart) this.#remove(key);
+      else this.#finish(key, true, `${view.name} ${bytesText(view.bytes)} in ${took}`);
       return;
     }
     const { rate } = transfer;

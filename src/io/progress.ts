@@ -113,6 +113,7 @@ export interface TaskView {
   /** 0-100. */
   readonly percent: number | undefined;
   readonly estimateMs: number | undefined;
+  readonly isPart?: boolean | undefined;
 }
 
 export interface DownloadView {
@@ -122,6 +123,7 @@ export interface DownloadView {
   readonly isDone: boolean;
   /** It has not begun, because others come first. */
   readonly isWaiting: boolean;
+  readonly isPart?: boolean | undefined;
 }
 
 /** Where progress is shown: bars or lines. `key` tells rows apart; a row that was dropped is forgotten. */
@@ -141,6 +143,7 @@ export function taskView(update: TaskProgress, hide: (text: string) => string): 
   return {
     id: oneLine(hide(update.id), MAX_NAME),
     status: oneLine(hide(update.status), MAX_NAME),
+    isPart: update.isPart,
     state: update.state ?? taskState(update.status).state,
     elapsedMs: positive(update.elapsedMs) ?? 0,
     percent: update.percent === undefined ? undefined : within(update.percent, 100),
@@ -158,6 +161,7 @@ export function downloadView(update: DownloadProgress, hide: (text: string) => s
     totalBytes,
     isDone: update.done ?? (totalBytes !== undefined && bytes >= totalBytes),
     isWaiting: update.isWaiting === true,
+    isPart: update.isPart,
   };
 }
 

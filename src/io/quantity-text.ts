@@ -33,6 +33,13 @@ function twoUnits(ms: number, largeMs: number, large: string, smallMs: number, s
   return rest === 0 ? head : `${head} ${rest} ${small}`;
 }
 
+/** The day of a moment by the local calendar: `2026-11-20`. */
+export function localDay(atMs: number): string {
+  const at = new Date(atMs);
+  const two = (value: number) => String(value).padStart(2, '0');
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+}
+
 const units = ['kB', 'MB', 'GB', 'TB', 'PB'] as const;
 
 /** An amount of bytes for people, in decimal units: `980 B`, `3.4 MB`, `12 GB`. */

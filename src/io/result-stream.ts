@@ -160,6 +160,24 @@ function stdoutError(error: unknown, isTerminal: boolean): ClosedPipe | GwError 
 }
 
 /**
+ * Whether stdout was closed when gw was started (`>&-`): Node puts the null device in its place, open for reading too, which
+ * no shell does. Where the system does not tell (Linux does), it was open.
+ */
+export function wasClosed(stdout: unknown): boolean {
+  try {
+    if (
+      (stdout as { readonly fd?: unknown }).fd !== 1 ||
+      fs.fstatSync(1).rdev !== fs.statSync('/dev/null').rdev
+    )
+      return false;
+    const flags = /^flags:\s*([0-7]+)/m.exec(fs.readFileSync('/proc/self/fdinfo/1', 'latin1'))?.[1] ?? '0';
+    return (Number.parseInt(flags, 8) & fs.constants.O_RDWR) !== 0;
+  } catch {
+    return false;
+  }
+}
+
+/**
  * The descriptor behind a stream that is a file or a device other than a terminal, where Node writes once and does not
  * look at how much was taken: a nearly full disk would cut the output in silence. `undefined` for pipes and all else.
  */

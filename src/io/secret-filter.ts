@@ -8,6 +8,7 @@ const MIN_SECRET_LENGTH = 16;
 
 /** The secrets of a run: each known form of each is replaced by `***` in all text that leaves. */
 export class SecretFilter {
+  readonly #asWritten: string[] = [];
   #forms: string[] = [];
   #pattern: RegExp | undefined;
   #longest = 0;
@@ -15,11 +16,17 @@ export class SecretFilter {
   /** Hides a secret from now on, in all its forms; one of fewer than 16 characters is left to who shows credentials. */
   add(secret: string): void {
     if (secret.length < MIN_SECRET_LENGTH) return;
+    this.#asWritten.push(secret, JSON.stringify(secret).slice(1, -1));
     // Longest first: where two forms begin at one place, the longer one is what stands there.
     this.#forms = [...new Set([...this.#forms, ...secretForms(secret)])].sort((a, b) => b.length - a.length);
     this.#longest = this.#forms[0]?.length ?? 0;
     const alternatives = this.#forms.map((form) => form.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
     this.#pattern = alternatives.length === 0 ? undefined : new RegExp(alternatives.join('|'), 'g');
+  }
+
+  /** Whether a secret of 16 characters or more stands in a text as it is, or as JSON writes it. */
+  isIn(text: string): boolean {
+    return this.#asWritten.some((form) => text.includes(form));
   }
 
   /** Replaces every form of every secret in a complete text. */

@@ -29,12 +29,11 @@ export function alignedLines(table: Table, terminalColumns: number, style: Style
     ...table.rows.map(({ cells, drawn = cells }) => table.columns.map((_, at) => oneLine(drawn[at] ?? ''))),
   ];
   const all = table.columns.map((column, at) => ({
-    column:
-      terminalColumns >= (column.wholeFrom ?? Number.POSITIVE_INFINITY) ? { ...column, whole: true } : column,
+    column,
     at,
     width: texts.reduce((widest, row) => Math.max(widest, displayWidth(row[at] ?? '')), 0),
   }));
-  const kept = inTerminalOrder(withRoom(all, terminalColumns));
+  const kept = inTerminalOrder(shownAt(all, terminalColumns));
   const columns = kept.map(({ column }) => column);
   const natural = kept.map(({ width }) => width);
   const [header = [], ...rows] = texts.map((row) => kept.map(({ at }) => row[at] ?? ''));
@@ -55,6 +54,29 @@ function inTerminalOrder<C extends { readonly column: TableColumn }>(columns: re
     if (each.column.terminalAt !== undefined) ordered.splice(each.column.terminalAt, 0, each);
   }
   return ordered;
+}
+
+/**
+ * The columns that a terminal has room for. One that is whole from some width on takes the room of others there, which are not
+ * shown below that width either: no column goes as the terminal grows.
+ */
+function shownAt<C extends { readonly column: TableColumn; readonly at: number; readonly width: number }>(
+  all: readonly C[],
+  terminalColumns: number,
+): readonly C[] {
+  const plain = withRoom(all, terminalColumns);
+  const from = Math.max(...all.map(({ column }) => column.wholeFrom ?? 0));
+  if (from === 0) return plain;
+  const whole = all.map((each) =>
+    each.column.wholeFrom === undefined ? each : { ...each, column: { ...each.column, whole: true } },
+  );
+  const isShown = (columns: readonly C[], { at }: C) => columns.some((each) => each.at === at);
+  const first = withRoom(whole, from);
+  // What is too long to be whole there is cut at every width.
+  if (!all.every((each) => each.column.wholeFrom === undefined || isShown(first, each))) return plain;
+  return terminalColumns < from
+    ? plain.filter((each) => isShown(first, each))
+    : withRoom(whole, terminalColumns);
 }
 
 /** Leaves optional columns out, one by one, until the others have the width that makes them worth reading. */

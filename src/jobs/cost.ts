@@ -113,7 +113,9 @@ export class Pricing {
     const { loadFamily } = await import('../gateway/families.ts');
     const family = await loadFamily(name);
     const jobs = await (await this.ledger()).find({
-      ...{ family: name, states: ['succeeded'], limit: JUDGED_BY },
+      family: name,
+      states: ['succeeded'],
+      limit: JUDGED_BY,
       where: (job) => job.model === model && taskOf(job, family)?.usage?.tokens !== undefined,
     });
     const tokens = jobs.map((job) => taskOf(job, family)?.usage?.tokens ?? 0);

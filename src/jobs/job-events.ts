@@ -8,12 +8,29 @@ interface Result {
   readonly status: string;
 }
 
+/** The same of a row. */
+interface RowResult extends RowOf, Omit<Result, 'id'> {
+  readonly key: string | null;
+  readonly id: string | null;
+}
+
+/** The row of a batch, as its events and objects name it. */
+interface RowOf {
+  readonly row: number;
+  readonly line: number;
+  /** `day/boat`. */
+  readonly row_key: string;
+}
+
 /** A job as its events name it. */
 interface Subject {
-  readonly key: string;
+  /** gw's own key; null for a row of which no job is known here. */
+  readonly key: string | null;
   readonly family: string;
   id?: string | undefined;
   status?: string | undefined;
+  readonly once?: { readonly key: string } | undefined;
+  of?: RowOf | undefined;
   /** It was made on another machine and only taken into this ledger: its intent and its ID are no news. */
   isAdopted?: boolean;
 }
@@ -40,6 +57,7 @@ const DOWNLOAD_EVERY_MS = 1_000;
  */
 export class JobEvents {
   readonly #world: EventsWorld;
+  readonly #rows = new Map<string, RowOf>();
   readonly #byKey = new Map<string, Subject>();
   readonly #byId = new Map<string, Subject>();
   /** Jobs of this run whose result has not been told. */
@@ -52,7 +70,7 @@ export class JobEvents {
 
   /** A ledger whose writes are told here, each once it is durable. */
   watching(ledger: Ledger): Ledger {
-    const remember = <J extends Subject | undefined>(job: J): J => {
+    const remember = <J extends (Subject & { readonly key: string }) | undefined>(job: J): J => {
       if (job) this.#remember(job);
       return job;
     };
@@ -63,8 +81,8 @@ export class JobEvents {
       },
       begin: (intent, key) => {
         const hold = ledger.begin(intent, key);
-        const { family, bodySha256 } = intent;
-        this.#remember({ key: hold.key, family, isAdopted: bodySha256 === '' });
+        const { family, once, bodySha256 } = intent;
+        this.#remember({ key: hold.key, family, once, isAdopted: bodySha256 === '' });
         this.#tellWritten(hold.key, intent);
         return hold;
       },
@@ -78,10 +96,12 @@ export class JobEvents {
         for (const { job } of holds) remember(job);
         return holds;
       },
+      lockOf: (key) => ledger.lockOf(key),
       isHeld: (key) => ledger.isHeld(key),
       append: (key, event) => {
         if (event.event === 'intent') {
-          this.#remember({ key, family: event.family, isAdopted: event.bodySha256 === '' });
+          const { family, once, bodySha256 } = event;
+          this.#remember({ key, family, once, isAdopted: bodySha256 === '' });
         }
         try {
           ledger.append(key, event);
@@ -92,20 +112,25 @@ export class JobEvents {
         }
         this.#tellWritten(key, event);
       },
-      names: (beginnings) => ledger.names(beginnings),
+      names: (read) => ledger.names(read),
       find: async (wanted) => {
         const jobs = await ledger.find(wanted);
         if (wanted?.ids) for (const job of jobs) remember(job);
         return jobs;
       },
-      count: () => ledger.count(),
+      each: (wanted) => ledger.each(wanted),
       remove: (keys) => ledger.remove(keys),
     };
   }
 
   /** A job that this run is about: it gets a result, whatever happens. */
-  about(job: Subject): void {
+  about(job: Subject & { readonly key: string }): void {
     this.#due.add(this.#remember(job));
+  }
+
+  /** A row of a batch that is begun: what happens to its job is told with it. */
+  ofRow({ row, line, key }: { readonly row: number; readonly line: number; readonly key: string }): void {
+    this.#rows.set(key, { row, line, row_key: key });
   }
 
   /** Bytes of an output so far; told at most once a second. */
@@ -122,7 +147,13 @@ export class JobEvents {
   }
 
   /** One outcome of the command: what went wrong, and the result. Throws what stdout failed with. */
-  async ended(value: Result | undefined, error: ToldError | undefined): Promise<void> {
+  async ended(value: Result | RowResult | undefined, error: ToldError | undefined): Promise<void> {
+    if (value && 'row_key' in value) {
+      const { row, line, row_key, key, family, id } = value;
+      const subject = this.#byKey.get(key ?? '') ?? { key, family, id: id ?? undefined };
+      subject.of = { row, line, row_key };
+      return this.#end(subject, value, error);
+    }
     const id = value?.id ?? error?.task_id;
     if (id === undefined) {
       // Nothing names the job: the one that is under way has come to this.
@@ -140,7 +171,7 @@ export class JobEvents {
     for (const subject of [...this.#due]) await this.#end(subject, resultOf(subject, undefined), undefined);
   }
 
-  async #end(subject: Subject, result: Result, error: ToldError | undefined): Promise<void> {
+  async #end(subject: Subject, result: Result | RowResult, error: ToldError | undefined): Promise<void> {
     this.#due.delete(subject);
     if (error && !goesOn.has(error.kind)) {
       this.#tell(error.kind === 'unknown_outcome' ? 'unknown' : 'failed', subject, { error });
@@ -148,10 +179,11 @@ export class JobEvents {
     await this.#write('result', subject, result);
   }
 
-  #remember(job: Subject): Subject {
+  #remember(job: Subject & { readonly key: string }): Subject {
     const known = this.#byKey.get(job.key);
-    const { key, family, id, status, isAdopted } = job;
+    const { key, family, id, status, once, isAdopted } = job;
     const subject = known ?? { key, family, isAdopted: isAdopted ?? false };
+    subject.of ??= this.#rows.get(once?.key ?? '');
     subject.id ??= id;
     subject.status ??= status;
     this.#byKey.set(key, subject);
@@ -181,6 +213,8 @@ export class JobEvents {
         subject.status = event.status;
         break;
       case 'refused':
+        subject.status = event.kind === 'not_sent' || event.kind === 'interrupted' ? 'not_sent' : 'refused';
+        break;
       case 'unknown':
       case 'lost':
         subject.status = event.event;
@@ -199,9 +233,9 @@ export class JobEvents {
     });
   }
 
-  #write(event: string, { key, family, id }: Subject, more: object): Promise<void> {
+  #write(event: string, { key, family, id, of }: Subject, more: object): Promise<void> {
     const t = new Date(this.#world.clock.now()).toISOString();
-    return this.#world.write({ event, t, family, key, id, ...more });
+    return this.#world.write({ event, t, ...of, family, key, id, ...more });
   }
 }
 
@@ -211,7 +245,7 @@ const resultOf = (
   error: ToldError | undefined,
 ): Result & { readonly record: null; readonly files: readonly [] } => ({
   family,
-  id: id ?? key,
+  id: id ?? key ?? '',
   status: status ?? (error?.kind === 'unknown_outcome' ? 'unknown' : ''),
   record: null,
   files: [],

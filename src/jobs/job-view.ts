@@ -2,6 +2,8 @@ import type { Family, TaskUsage } from '../gateway/task.ts';
 import { RawJson } from '../io/escape.ts';
 import type { Job } from '../ledger/event.ts';
 import { lacksOutputs, namesOutputs, taskOf } from '../ledger/settled.ts';
+import { gatewayNowMs } from './gateway-clock.ts';
+import { outputsBySize, type SavedOutputs } from './save/saved.ts';
 
 /** A job of the ledger as it is listed: what was asked, where it stands, what it cost, and how long it still lives. */
 export interface JobView {
@@ -22,6 +24,8 @@ export interface JobView {
   /** When the output links die, and when the gateway forgets the record; null where neither applies. */
   readonly link_expires_at: string | null;
   readonly record_expires_at: string | null;
+  /** Whether the document does not say how long links live, so that `link_expires_at` is what gw assumes. */
+  readonly link_expiry_assumed: boolean;
   /** Whether every output is on disk; null where there is none yet, or none that is to be saved. */
   readonly saved: boolean | null;
   readonly downloads: number;
@@ -65,14 +69,6 @@ export const recordExpiresAtMs = (job: Job, family: Family): number | undefined 
 export const isUnsaved = (job: Job, family: Family): boolean =>
   job.save.download && lacksOutputs(job, family);
 
-/** The outputs of a job that came with its reply and were not saved: they came broken, or the disk did not take them. */
-export function lostOutputs(job: Job, family: Family): string[] {
-  // Tasks have none; their records are not read for that.
-  if (job.family !== 'image' || job.state !== 'succeeded' || !job.save.download) return [];
-  const kept = new Set([...job.files.map(({ role }) => role), ...Object.keys(job.parts)]);
-  return (taskOf(job, family)?.cameAlong ?? []).filter((role) => !kept.has(role));
-}
-
 /**
  * When the link or the record of a job dies, Unix milliseconds, if that is soon and the job still needs it: it is not
  * finished, or not saved.
@@ -81,10 +77,12 @@ export function diesSoonAtMs(job: Job, family: Family, nowMs: number): number | 
   const link = linkExpiresAtMs(job, family);
   const record = recordExpiresAtMs(job, family);
   const soon = [
-    ...(link !== undefined ? [{ atMs: link, lifeMs: family.linkLifeMs }] : []),
-    ...(record !== undefined ? [{ atMs: record, lifeMs: family.recordLifeMs ?? 0 }] : []),
+    ...(link !== undefined
+      ? [{ atMs: link, lifeMs: family.linkLifeMs, byMs: gatewayNowMs(job, nowMs) }]
+      : []),
+    ...(record !== undefined ? [{ atMs: record, lifeMs: family.recordLifeMs ?? 0, byMs: nowMs }] : []),
   ]
-    .filter(({ atMs, lifeMs }) => nowMs < atMs && nowMs >= atMs - lifeMs * (1 - OLD_AGE))
+    .filter(({ atMs, lifeMs, byMs }) => byMs < atMs && byMs >= atMs - lifeMs * (1 - OLD_AGE))
     .map(({ atMs }) => atMs);
   if (soon.length === 0 || (job.state !== 'running' && !isUnsaved(job, family))) return undefined;
   return Math.min(...soon);
@@ -100,6 +98,9 @@ export const statusWord = (job: Job): string =>
 
 /** A job as it is listed; one of a family that this build does not know has no life and no usage. */
 export function jobView(job: Job, family: Family | undefined): JobView {
+  const outputs = outputsBySize(job, family);
+  // What is gone is told of where nothing of it is there.
+  const files = outputs.files.length > 0 ? outputs.files : job.files;
   return {
     id: job.id ?? job.key,
     job: job.key,
@@ -114,20 +115,22 @@ export function jobView(job: Job, family: Family | undefined): JobView {
     finished_at: iso(job.finishedAtMs),
     link_expires_at: iso(family && linkExpiresAtMs(job, family)),
     record_expires_at: iso(family && recordExpiresAtMs(job, family)),
-    saved: isSaved(job, family),
+    link_expiry_assumed: family?.linkLifeIsAssumed === true,
+    saved: isSaved(job, outputs),
     downloads: job.downloads,
     message: job.message ?? null,
     usage: usageOf(taskOf(job, family)?.usage),
-    files: job.files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type })),
+    files: files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type })),
   };
 }
 
 /** Images that came before their reply broke off are on disk, and others that were asked for are not. */
-function isSaved(job: Job, family: Family | undefined): boolean | null {
-  if (family && (isUnsaved(job, family) || lostOutputs(job, family).length > 0)) return false;
-  if (job.files.length === 0) return null;
+function isSaved(job: Job, { files, missing }: SavedOutputs): boolean | null {
+  const isDue = job.files.length > 0 || (job.save.download && namesOutputs(job));
+  if (missing.length > 0 && isDue) return false;
+  if (files.length === 0) return null;
   const { n } = job.settings;
-  return !(job.state === 'unknown' && typeof n === 'number' && job.files.length < n);
+  return !(job.state === 'unknown' && typeof n === 'number' && files.length < n);
 }
 
 function usageOf(usage: TaskUsage | undefined): JobView['usage'] {

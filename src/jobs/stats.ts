@@ -1,4 +1,5 @@
 import type { Charge, TaskUsage } from '../gateway/task.ts';
+import { localDay } from '../io/quantity-text.ts';
 import type { Job, JobState } from '../ledger/event.ts';
 import type { Cost } from './cost.ts';
 
@@ -11,7 +12,7 @@ export interface CountedJob {
 }
 
 /** What jobs are counted by. */
-export const statsKeys = ['model', 'day', 'family'] as const;
+export const statsKeys = ['model', 'day', 'family', 'profile'] as const;
 export type StatsKey = (typeof statsKeys)[number];
 
 /** A sum of money, or of points taken from a package. */
@@ -20,12 +21,13 @@ export interface Spend {
   readonly amount: number;
 }
 
-/** Jobs that have the same model, day or family, counted. Sums hold only what records say. */
+/** Jobs that have the same model, day, family or profile, counted. Sums hold only what records say. */
 export interface StatsGroup {
   readonly model?: string | null;
-  /** Of the creation, in UTC: `2026-11-20`. */
+  /** Of the creation, by the local calendar: `2026-11-20`. */
   readonly day?: string;
   readonly family?: string;
+  readonly profile?: string;
   readonly jobs: number;
   /** By where they stand; a state that none is in is left out. */
   readonly states: Readonly<Partial<Record<JobState, number>>>;
@@ -39,69 +41,72 @@ export interface StatsGroup {
   readonly test_spend: readonly Spend[];
 }
 
-/** Counts jobs by the keys, in the order in which the groups appear. */
-export function jobStats(jobs: readonly CountedJob[], by: readonly StatsKey[]): StatsGroup[] {
-  const groups = new Map<string, CountedJob[]>();
-  for (const counted of jobs) {
-    const key = JSON.stringify(keysOf(counted.job, by));
-    const group = groups.get(key);
-    if (group) group.push(counted);
-    else groups.set(key, [counted]);
+type Filling<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer E)[] ? E[] : T[K] };
+
+/** Jobs that are counted one after the other: all together, and by keys, in the order in which the groups appear. */
+export class JobStats {
+  readonly total = newGroup({});
+  readonly #groups = new Map<string, Filling<StatsGroup>>();
+
+  constructor(private readonly by: readonly StatsKey[]) {}
+
+  get groups(): StatsGroup[] {
+    return [...this.#groups.values()];
   }
-  return [...groups].map(([key, members]) => ({
-    ...(JSON.parse(key) as Partial<Record<StatsKey, string>>),
-    ...countJobs(members),
-  }));
+
+  add(counted: CountedJob): void {
+    const keys = keysOf(counted.job, this.by);
+    const name = JSON.stringify(keys);
+    const group = this.#groups.get(name) ?? newGroup(keys);
+    this.#groups.set(name, group);
+    for (const each of [this.total, group]) addTo(each, counted);
+  }
 }
 
-function keysOf(job: Job, by: readonly StatsKey[]): Partial<Record<StatsKey, string | null>> {
-  const values = {
-    model: job.model ?? null,
-    day: new Date(job.createdAtMs).toISOString().slice(0, 10),
-    family: job.family,
-  };
-  return Object.fromEntries(by.map((key) => [key, values[key]]));
+function keysOf(job: Job, by: readonly StatsKey[]): Pick<StatsGroup, StatsKey> {
+  const of = (key: StatsKey) => (key === 'day' ? localDay(job.createdAtMs) : (job[key] ?? null));
+  return Object.fromEntries(by.map((key) => [key, of(key)]));
 }
 
-/** Counts jobs all together. */
-export function countJobs(members: readonly CountedJob[]): StatsGroup {
-  const states: Partial<Record<JobState, number>> = {};
-  for (const { job } of members) states[job.state] = (states[job.state] ?? 0) + 1;
-  return {
-    jobs: members.length,
-    states,
-    output_s: sum(members.map(({ usage }) => usage?.outputS)),
-    tokens: sum(members.map(({ usage }) => usage?.tokens)),
-    ...spendOf(members.flatMap(({ usage }) => usage?.charges ?? [])),
-    priced: byUnit(members.flatMap(({ priced = [] }) => priced)),
-  };
+const newGroup = (keys: Pick<StatsGroup, StatsKey>): Filling<StatsGroup> => ({
+  ...keys,
+  jobs: 0,
+  states: {},
+  output_s: null,
+  tokens: null,
+  spend: [],
+  test_spend: [],
+  priced: [],
+});
+
+function addTo(group: Filling<StatsGroup>, { job, usage, priced = [] }: CountedJob): void {
+  group.jobs += 1;
+  group.states = { ...group.states, [job.state]: (group.states[job.state] ?? 0) + 1 };
+  if (usage?.outputS !== undefined) group.output_s = plus(group.output_s, usage.outputS);
+  if (usage?.tokens !== undefined) group.tokens = plus(group.tokens, usage.tokens);
+  for (const charge of usage?.charges ?? []) addCharge(group, charge);
+  for (const spend of priced) addSpend(group.priced, spend);
 }
 
 /** What was billed, by currency or package; test credit apart. */
-export const spendOf = (charges: readonly Charge[]): Pick<StatsGroup, 'spend' | 'test_spend'> => ({
-  spend: byUnit(charges.filter(({ isTest }) => !isTest)),
-  test_spend: byUnit(charges.filter(({ isTest }) => isTest)),
-});
-
-/** The sum of what is there; null where nothing is. */
-function sum(values: readonly (number | undefined)[]): number | null {
-  const known = values.filter((value) => value !== undefined);
-  return known.length === 0 ? null : exactSum(known);
+export function spendOf(charges: readonly Charge[]): Pick<StatsGroup, 'spend' | 'test_spend'> {
+  const billed = { spend: [], test_spend: [] };
+  for (const charge of charges) addCharge(billed, charge);
+  return billed;
 }
 
-function byUnit(charges: readonly { readonly unit: string; readonly amount: number }[]): Spend[] {
-  const amounts = new Map<string, number[]>();
-  for (const { unit, amount } of charges) {
-    const each = amounts.get(unit) ?? [];
-    each.push(amount);
-    amounts.set(unit, each);
-  }
-  return [...amounts].map(([unit, each]) => ({ unit, amount: exactSum(each) }));
+const addCharge = (to: Filling<Pick<StatsGroup, 'spend' | 'test_spend'>>, charge: Charge): void =>
+  addSpend(charge.isTest ? to.test_spend : to.spend, charge);
+
+function addSpend(to: Spend[], { unit, amount }: Spend): void {
+  const at = to.findIndex((each) => each.unit === unit);
+  to[at === -1 ? to.length : at] = { unit, amount: plus(to[at]?.amount ?? 0, amount) };
 }
 
-/** Ten thousand times 0.1 is 1000: amounts are summed in millionths, finer than any price is given. */
-export const exactSum = (amounts: readonly number[]): number =>
-  amounts.reduce((total, amount) => total + Math.round(amount * 1e6), 0) / 1e6;
+/** Ten thousand times 0.1 is 1000: amounts are rounded to millionths, finer than any price is given. */
+const plus = (sum: number | null, amount: number): number => Math.round(((sum ?? 0) + amount) * 1e6) / 1e6;
+
+export const exactSum = (amounts: readonly number[]): number => amounts.reduce(plus, 0);
 
 /** `2.1 CNY, 30 video points`; an empty text where nothing was spent. */
 export const spendText = (spend: readonly Spend[]): string =>

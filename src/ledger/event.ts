@@ -1,8 +1,5 @@
 // What the ledger writes: one JSON line an event, folded into jobs when read. Times are Unix milliseconds.
 
-/** The newest format this build reads and writes. */
-export const LEDGER_VERSION = 1;
-
 /** How and where a job's outputs are to be saved; kept so that `gw jobs sync` finishes what the create began. */
 export interface SavePlan {
   /** Absolute file, directory (ends in the separator) or pattern. */
@@ -72,6 +69,8 @@ export interface IntentEvent {
   /** What it was going to cost by the user's price file. */
   readonly estimate?: { readonly amount: number; readonly unit: string } | undefined;
   readonly save: SavePlan;
+  /** Whose call made it, where that was no person and no script: those of `gw mcp` are counted against its own limits. */
+  readonly via?: 'mcp' | undefined;
 }
 
 export type LedgerEvent =
@@ -137,10 +136,18 @@ export type LedgerEvent =
       readonly bytes: number;
       readonly sha256: string;
       readonly type: string;
+      readonly rescued?: true | undefined;
+      readonly cut?: true | undefined;
     };
 
-/** A line as it stands in the file: `{"v":1,"t":…,"job":"gw-…","event":…}`. */
-export type LedgerLine = { readonly v: number; readonly t: number; readonly job: string } & LedgerEvent;
+/** A line as it stands in the file: `{"v":1,"t":…,"job":"gw-…","event":…,"sum":"…"}`. */
+export type LedgerLine = {
+  readonly v: number;
+  readonly t: number;
+  readonly job: string;
+  /** Of what stands before it; older builds wrote none. */
+  readonly sum?: string | undefined;
+} & LedgerEvent;
 
 /** Where a job may stand, from its events alone. */
 export const jobStates = [
@@ -162,7 +169,14 @@ export interface SavedFile {
   readonly bytes: number;
   readonly sha256: string;
   readonly type: string;
+  /** It lies where nobody wanted it, because the disk where it was wanted had failed; told as long as there is no other. */
+  readonly rescued?: true | undefined;
+  /** An image that looks cut, though all came that the server had announced: it is kept, and still to be had. */
+  readonly cut?: true | undefined;
 }
+
+/** Whether a file is the output, where it was wanted. */
+export const isHome = ({ rescued, cut }: Pick<SavedFile, 'rescued' | 'cut'>): boolean => !rescued && !cut;
 
 /** The fold of one job's events. */
 export interface Job extends Omit<IntentEvent, 'event'> {
@@ -186,9 +200,13 @@ export interface Job extends Omit<IntentEvent, 'event'> {
   readonly absentSince?:
     | { readonly atMs: number; readonly lastMs: number; readonly serverDateMs?: number | undefined }
     | undefined;
+  /** How often it was sent again after a look-up that found nothing. */
+  readonly resends: number;
   readonly acceptedAtMs: number | undefined;
   readonly finishedAtMs: number | undefined;
   readonly record: unknown;
+  /** What earlier looks at its end had brought, the first one first. */
+  readonly earlierRecords?: readonly unknown[] | undefined;
   /** Its JSON as it came, where it holds a number that JavaScript would write in another way. */
   readonly recordText?: string | undefined;
   readonly serverDateMs: number | undefined;
@@ -208,3 +226,6 @@ export interface Job extends Omit<IntentEvent, 'event'> {
   >;
   readonly files: readonly SavedFile[];
 }
+
+/** Whether a job was sent and its outcome is not known: it may have been made, and the same request may be paid twice. */
+export const mayExist = ({ state }: Pick<Job, 'state'>): boolean => state === 'sent' || state === 'unknown';

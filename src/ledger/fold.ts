@@ -101,8 +101,16 @@ export function jobOf({ job, intent, salvaged, plan, parts, files }: Draft): Job
   return Object.assign({}, asked, job, isDamaged && { isDamaged }, {
     save,
     parts: Object.fromEntries(parts),
-    files: [...files.values()],
+    files: withoutMoved([...files.values()]),
   });
+}
+
+/** A rescued file that has come to where it was wanted is no longer where it was. */
+function withoutMoved(files: readonly SavedFile[]): readonly SavedFile[] {
+  const isHome = (role: string) => files.some((file) => file.role === role && !file.rescued);
+  return files.some(({ rescued }) => rescued)
+    ? files.filter((file) => !file.rescued || !isHome(file.role))
+    : files;
 }
 
 const nothingAsked: Omit<IntentEvent, 'event'> = {
@@ -116,6 +124,17 @@ const nothingAsked: Omit<IntentEvent, 'event'> = {
   gateway: '',
   save: { target: '', force: false, download: true },
 };
+
+/** A job was sent, and the line that said so is gone: whatever else came of it may be gone too, so it may exist. */
+export function addLostSending(draft: Draft, sentAtMs: number): void {
+  const { job } = draft;
+  job.sentAtMs = sentAtMs;
+  if (job.createdAtMs === 0) job.createdAtMs = sentAtMs;
+  if (draft.rank >= ranks.unknown) return;
+  draft.rank = ranks.unknown;
+  job.state = 'unknown';
+  job.message = 'what the ledger had of it is gone or cannot be read';
+}
 
 /** Keeps what can be made out of a line that cannot be read, where it looks like the job's intent. */
 export function salvage(draft: Draft, text: string): void {
@@ -134,8 +153,14 @@ export function salvage(draft: Draft, text: string): void {
     profile: field('profile') ?? '',
     gateway: field('gateway') ?? '',
     externalId: field('externalId'),
+    once: onceIn(text),
     ...(isPlace(target) && { save: { ...nothingAsked.save, target } }),
   };
+}
+
+function onceIn(text: string): IntentEvent['once'] {
+  const [, key, attempt] = /"once":\{"key":"([^"\\]+)","attempt":(\d+),/.exec(text) ?? [];
+  return key === undefined ? undefined : { key, attempt: Number(attempt), fields: {} };
 }
 
 /** Folds lines into jobs, newest first. Lines may come in any order and more than once. */
@@ -164,6 +189,7 @@ export function newDraft(key: string): Draft {
       createdAtMs: 0,
       sentAtMs: undefined,
       absentSince: undefined,
+      resends: 0,
       acceptedAtMs: undefined,
       finishedAtMs: undefined,
       record: undefined,
@@ -196,7 +222,7 @@ export function addLine(draft: Draft, line: LedgerLine): void {
   switch (line.event) {
     case 'intent': {
       if (draft.intent !== undefined) return;
-      const { v: _v, t: _t, job: _job, event: _event, ...intent } = line;
+      const { v: _v, t: _t, job: _job, event: _event, sum: _sum, ...intent } = line;
       draft.intent = intent;
       job.createdAtMs = line.t;
       return;
@@ -204,7 +230,11 @@ export function addLine(draft: Draft, line: LedgerLine): void {
     case 'sent':
       job.sentAtMs ??= line.t;
       draft.lastSentMs = Math.max(draft.lastSentMs, line.t);
-      if (job.absentSince !== undefined && job.absentSince.atMs < line.t) job.absentSince = undefined;
+      // What stands before it in the file and bears the same time was found out before.
+      if (job.absentSince !== undefined && job.absentSince.atMs <= line.t) {
+        job.absentSince = undefined;
+        job.resends += 1;
+      }
       return;
     case 'accepted':
       job.id ??= line.id;
@@ -229,6 +259,7 @@ export function addLine(draft: Draft, line: LedgerLine): void {
       return;
     case 'final':
       if (!moves) return;
+      if (job.record !== undefined) job.earlierRecords = earlierThan(line.record, job);
       job.status = line.status;
       job.record = line.record;
       job.recordText = line.recordText;
@@ -247,12 +278,21 @@ export function addLine(draft: Draft, line: LedgerLine): void {
       else draft.parts.set(line.role, partOf(line.path, line, draft.parts.get(line.role)));
       return;
     case 'saved': {
-      const { role, path, bytes, sha256, type } = line;
-      draft.files.set(JSON.stringify([role, path]), { role, path, bytes, sha256, type });
+      const { role, path, bytes, sha256, type, rescued, cut } = line;
+      const file = { role, path, bytes, sha256, type, ...(rescued && { rescued }), ...(cut && { cut }) };
+      draft.files.set(JSON.stringify([role, path]), file);
       return;
     }
   }
 }
+
+/** The records before one that comes; a line that stands twice counts once. */
+function earlierThan(now: unknown, { record, earlierRecords }: Draft['job']): readonly unknown[] | undefined {
+  const isSame = JSON.stringify(record) === JSON.stringify(now);
+  return isSame ? earlierRecords : [...(earlierRecords ?? []), record].slice(0, MOST_EARLIER);
+}
+/** A task is looked at again as often as its links die. */
+const MOST_EARLIER = 8;
 
 function isFinished(state: JobState): boolean {
   return state === 'succeeded' || state === 'failed';

@@ -45,3 +45,10 @@ export const isOwnExternalId = ({
 export function isJobKey(text: string): boolean {
   return /^gw-[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(text);
 }
+
+/** How the embedded gateway stands in the ledger: its address is a new one in every run. */
+export const EMBEDDED = 'sandbox:';
+
+/** Where a --once key counts: the gateway's scheme, host and port; of the embedded one its name. */
+export const originOfGateway = (name: string): string =>
+  name === EMBEDDED || name === '' ? name : new URL(name).origin;

@@ -4,8 +4,6 @@ import type { IntentEvent, Job, JobState, LedgerEvent } from './event.ts';
 export interface Wanted {
   /** gw's own keys and the gateway's task IDs, mixed. Two gateways may give out the same ID. */
   readonly ids?: readonly string[] | undefined;
-  /** How gw's key or the task ID begins. */
-  readonly beginning?: string | undefined;
   readonly externalId?: string | undefined;
   /** The digest of its body, by the external ID that it carried. Of a job with another one as a rule only the intent is read. */
   readonly bodySha256?: ((externalId: string | undefined) => string) | undefined;
@@ -20,6 +18,9 @@ export interface Wanted {
   readonly limit?: number | undefined;
   readonly where?: ((job: Job) => boolean) | undefined;
 }
+
+/** gw's own key of a job, and the gateway's ID of its task. */
+export type JobNames = Pick<Job, 'key' | 'id'>;
 
 /** A line of a journal that cannot be read, its number counted from 1. */
 export interface UnreadableLine {
@@ -44,6 +45,19 @@ export function jobsByName(
   return (idOrKey) => byKey.get(idOrKey) ?? byId.get(idOrKey);
 }
 
+/**
+ * The first job that was given a task's ID, where that is another one: a task is one set of files, however many creates were
+ * answered with it.
+ */
+export async function firstOfTask(
+  { key, id, gateway }: Pick<Job, 'key' | 'gateway'> & { readonly id: string },
+  ledger: Pick<Ledger, 'find'>,
+): Promise<Job | undefined> {
+  const jobs = await ledger.find({ ids: [id], gateway });
+  const first = jobs.filter((job) => job.id === id).at(-1);
+  return first?.key === key ? undefined : first;
+}
+
 /** The record of every paid job of this user; several processes use it at once. */
 export interface Ledger {
   /** The directory, for messages. */
@@ -61,6 +75,8 @@ export interface Ledger {
   hold(key: string): Promise<Hold | undefined>;
   /** As `hold` for many at once: those that nobody else has, read once for all of them. */
   holdMany(keys: Iterable<string>): Promise<Hold[]>;
+  /** The lock by which a process holds a job: it names that one, and shows that it lives. */
+  lockOf(key: string): string;
   /** Whether a living process holds a job; asking takes nothing. */
   isHeld(key: string): boolean;
   /**
@@ -71,10 +87,10 @@ export interface Ledger {
   append(key: string, event: LedgerEvent): void;
   /** The jobs that are wanted, newest first; all of them where nothing is said. Throws GwError `usage` naming the path. */
   find(wanted?: Wanted): Promise<Job[]>;
-  /** The keys and task IDs that begin with one of these, in no order; no job is read for it. */
-  names(beginnings: readonly string[]): Promise<string[]>;
-  /** How many jobs there are. */
-  count(): Promise<number>;
+  /** The same jobs one after the other: however many there are, only the one that is looked at is in memory. */
+  each(wanted?: Wanted): AsyncIterable<Job>;
+  /** What `read` makes of the names of all jobs, in no order; no job is read for it. Called again where a prune came between. */
+  names<T>(read: (names: Iterable<JobNames>) => T): Promise<T>;
   /** The lines that the last look could not read: each is lost, and no other with it. */
   readonly unreadable: readonly UnreadableLine[];
   /**

@@ -4,17 +4,18 @@ import * as path from 'node:path';
 import { isFull } from '../disk/disk-fault.ts';
 import { type AppendCalls, appendLine, ensureDirectory, FailedSync } from '../disk/durable-directory.ts';
 import { isLocked, type LockFile, type Step, tryLock } from '../disk/lock-file.ts';
-import { errorCode, usage } from '../errors.ts';
+import { usage } from '../errors.ts';
 import type { Clock } from '../host.ts';
-import type { IntentEvent, Job, JobState, LedgerEvent } from './event.ts';
+import { removeContents } from './contents.ts';
+import type { IntentEvent, Job, JobState, LedgerEvent, SavedFile } from './event.ts';
 import { bearing, isHoldersOnly, standingOf } from './fold.ts';
-import { removeIndex } from './index-file.ts';
-import { JobIndex } from './job-index.ts';
+import { JobFinder } from './job-finder.ts';
 import { isJobKey, newJobKey, type RandomBytes } from './job-key.ts';
 import { currentJournal, journals } from './journal-files.ts';
-import type { Hold, Ledger } from './ledger.ts';
-import { jobOfLine, refuseNewer } from './parse-line.ts';
+import type { Hold, Ledger, UnreadableLine, Wanted } from './ledger.ts';
+import { jobOfLine } from './parse-line.ts';
 import { FRESH, rewriteJournal } from './rewrite-journal.ts';
+import { markSent } from './sent-marks.ts';
 import { serialize } from './serialize.ts';
 import { claimError, readError, writeError } from './write-error.ts';
 
@@ -26,6 +27,10 @@ export interface LedgerOptions {
   readonly keepPrompts: boolean;
   /** Replaces the exact key in a text before it is written. */
   readonly hideSecret?: ((text: string) => string) | undefined;
+  /** Told of the lines that cannot be read, whenever it is looked, and before a job is begun: it may be paid for twice. */
+  readonly tellDamage?: ((lines: readonly UnreadableLine[]) => void) | undefined;
+  /** Told of each output once it is written down that it is saved. */
+  readonly onSaved?: ((key: string, file: SavedFile) => void) | undefined;
   readonly randomBytes?: RandomBytes | undefined;
   readonly calls?: AppendCalls | undefined;
   /** Lets a test act between two steps. */
@@ -49,10 +54,11 @@ export function openLedger(options: LedgerOptions): Ledger {
   };
   let poison: FailedSync | undefined;
 
-  const index = new JobIndex(dir, async () => (await import('./settled.ts')).loadSettled());
+  const finder = new JobFinder(dir, async () => (await import('./settled.ts')).loadSettled());
 
-  /** Where the jobs stand that this ledger holds. */
+  /** Where the jobs stand that this ledger holds, and which of them are made once for a key. */
   const holding = new Map<string, JobState>();
+  const keyed = new Set<string>();
 
   const append = (key: string, event: LedgerEvent): void => {
     if (!isHoldersOnly(event)) {
@@ -65,6 +71,12 @@ export function openLedger(options: LedgerOptions): Ledger {
     if (does === 'void') return;
     write(key, event, isOnlyTrace(state, event));
     if (does === 'moves') holding.set(key, standingOf(event)?.state ?? state);
+    if (event.event !== 'sent' || !keyed.has(key)) return;
+    try {
+      markSent(dir, key);
+    } catch (error) {
+      throw writeError(error, dir, event);
+    }
   };
 
   const write = (key: string, event: LedgerEvent, mayUseReserve = false): void => {
@@ -74,7 +86,6 @@ export function openLedger(options: LedgerOptions): Ledger {
     const appendOnce = () => {
       for (let tries = 0; tries < MAX_APPENDS; tries += 1) {
         file = currentJournal(dir, now);
-        if (event.event === 'intent') refuseNewerJournal(file);
         step(`append ${event.event}`);
         if (isStill(file, appendLine(file, json, { calls, step }))) return;
       }
@@ -82,7 +93,10 @@ export function openLedger(options: LedgerOptions): Ledger {
     try {
       if (poison) throw poison;
       ensureDirectory(dir);
-      if (event.event === 'intent') keepReserve(dir);
+      if (event.event === 'intent') {
+        refuseNewer();
+        keepReserve(dir);
+      }
       try {
         appendOnce();
       } catch (error) {
@@ -93,6 +107,7 @@ export function openLedger(options: LedgerOptions): Ledger {
       if (error instanceof FailedSync) poison = error;
       throw writeError(error, file, event);
     }
+    if (event.event === 'saved') options.onSaved?.(key, event);
   };
 
   const reading = async <T>(read: () => T): Promise<Awaited<T>> => {
@@ -101,6 +116,35 @@ export function openLedger(options: LedgerOptions): Ledger {
     } catch (error) {
       throw readError(error, dir);
     }
+  };
+
+  const tellDamage = (): void => {
+    if (finder.unreadable.length > 0) options.tellDamage?.(finder.unreadable);
+  };
+
+  /** A paid job must not be begun in a ledger that this build could not read back. */
+  const refuseNewer = (): void => {
+    try {
+      finder.refuseNewer();
+      tellDamage();
+    } catch (error) {
+      throw readError(error, dir);
+    }
+  };
+
+  async function* each(wanted: Wanted = {}): AsyncGenerator<Job> {
+    try {
+      yield* finder.each(wanted);
+    } catch (error) {
+      throw readError(error, dir);
+    } finally {
+      tellDamage();
+    }
+  }
+  const find = async (wanted?: Wanted): Promise<Job[]> => {
+    const jobs: Job[] = [];
+    for await (const job of each(wanted)) jobs.push(job);
+    return jobs;
   };
 
   /** Undefined while another process holds the job. Throws the system's error where the claim cannot be made. */
@@ -113,6 +157,7 @@ export function openLedger(options: LedgerOptions): Ledger {
     key,
     job,
     release() {
+      keyed.delete(key);
       if (!holding.delete(key)) return;
       lock.release();
     },
@@ -127,13 +172,12 @@ export function openLedger(options: LedgerOptions): Ledger {
       if (claims.size === 0) return [];
       step('read what is held');
       const keysOfJobs = [...claims.keys()];
-      const jobs = new Map(
-        (await reading(() => index.find({ ids: keysOfJobs }))).map((job) => [job.key, job]),
-      );
+      const jobs = new Map((await find({ ids: keysOfJobs })).map((job) => [job.key, job]));
       return [...claims].map(([key, lock]) => {
         const job = jobs.get(key);
         // What is not there has not been sent either.
         holding.set(key, job?.state ?? 'intent');
+        if (job?.once) keyed.add(key);
         return holdOf(key, lock, job);
       });
     } catch (error) {
@@ -153,6 +197,7 @@ export function openLedger(options: LedgerOptions): Ledger {
       }
       if (!lock) throw usage(`another gw is working on job ${key}; nothing was sent`, `gw jobs show ${key}`);
       holding.set(key, 'intent');
+      if (intent.once) keyed.add(key);
       const hold = holdOf(key, lock, undefined);
       try {
         append(key, intent);
@@ -164,6 +209,7 @@ export function openLedger(options: LedgerOptions): Ledger {
     },
     hold: async (key) => (await holdMany([key]))[0],
     holdMany,
+    lockOf: (key) => lockPath(locks, key),
     isHeld(key) {
       try {
         return isLocked(lockPath(locks, key));
@@ -172,11 +218,11 @@ export function openLedger(options: LedgerOptions): Ledger {
       }
     },
     append,
-    find: (wanted = {}) => reading(() => index.find(wanted)),
-    names: (beginnings) => reading(() => index.names(beginnings)),
-    count: () => reading(() => index.count()),
+    find,
+    each,
+    names: (read) => reading(() => finder.names(read)),
     get unreadable() {
-      return index.unreadable;
+      return finder.unreadable;
     },
     remove: (keys) => reading(() => removeJobs({ dir, locks, step }, keys)),
   };
@@ -197,35 +243,6 @@ function lockPath(locks: string, key: string): string {
   return path.join(locks, `${name}.lock`);
 }
 
-const tailBytes = 1 << 16;
-
-/**
- * Throws GwError `usage` where the end of a journal holds a line of a newer format: a paid job must not be begun in a
- * ledger that this build could not read back.
- */
-function refuseNewerJournal(file: string): void {
-  for (const match of readTail(file).matchAll(/\n\{"v":(\d+)/g)) refuseNewer(Number(match[1]), file);
-}
-
-function readTail(file: string): string {
-  let fd: number;
-  try {
-    fd = fs.openSync(file, 'r');
-  } catch (error) {
-    // Missing: new. Not readable: the append that follows decides.
-    if (errorCode(error) !== undefined) return '';
-    throw error;
-  }
-  try {
-    const { size } = fs.fstatSync(fd);
-    const buffer = Buffer.alloc(Math.min(size, tailBytes));
-    const count = fs.readSync(fd, buffer, 0, buffer.length, Math.max(size - buffer.length, 0));
-    return buffer.toString('latin1', 0, count);
-  } finally {
-    fs.closeSync(fd);
-  }
-}
-
 /**
  * Takes jobs out of every journal; all other lines stay, those that cannot be read among them.
  * Throws GwError `usage` while another process does the same, and the system's error where a journal cannot be rewritten.
@@ -243,7 +260,7 @@ function removeJobs(
     forgetUnfinished(dir);
     const keeps = (line: string) => !keys.has(jobOfLine(line) ?? '');
     for (const journal of journals(dir)) rewriteJournal(journal, keeps, step);
-    removeIndex(dir);
+    removeContents(dir);
   } finally {
     lock.release();
   }

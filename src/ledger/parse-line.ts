@@ -1,7 +1,8 @@
 import * as path from 'node:path';
-import { usage } from '../errors.ts';
+import { refuseNewer } from '../formats.ts';
 import { isObject } from '../host.ts';
-import { LEDGER_VERSION, type LedgerLine } from './event.ts';
+import type { LedgerLine } from './event.ts';
+import { isSumWrong } from './serialize.ts';
 
 type Check = (value: unknown) => boolean;
 type Shape = Readonly<Record<string, Check>>;
@@ -24,7 +25,11 @@ const references: Check = (value) =>
 const request: Check = (value) =>
   fields(value) &&
   matches(value, {
-    ...{ command: text, flags: fields, set: maybe(texts), body: maybe(fields), prompted: flag },
+    command: text,
+    flags: fields,
+    set: maybe(texts),
+    body: maybe(fields),
+    prompted: flag,
     files: (each) => fields(each) && texts(Object.values(each as object)),
     lacks: maybe(texts),
   });
@@ -62,6 +67,7 @@ const shapes: Readonly<Record<LedgerLine['event'], Shape>> = {
     once: maybe(once),
     estimate: maybe(spend),
     save: savePlan,
+    via: maybe(text),
   },
   sent: {},
   accepted: { id: text, status: maybe(text) },
@@ -79,10 +85,22 @@ const shapes: Readonly<Record<LedgerLine['event'], Shape>> = {
   plan: { save: savePlan },
   get: { role: text },
   part: {
-    ...{ role: text, path: maybe(isPlace), etag: maybe(text), totalBytes: maybe(count) },
-    ...{ to: maybe(isPlace), sha256: maybe(text) },
+    role: text,
+    path: maybe(isPlace),
+    etag: maybe(text),
+    totalBytes: maybe(count),
+    to: maybe(isPlace),
+    sha256: maybe(text),
   },
-  saved: { role: text, path: text, bytes: count, sha256: text, type: text },
+  saved: {
+    role: text,
+    path: text,
+    bytes: count,
+    sha256: text,
+    type: text,
+    rescued: maybe(flag),
+    cut: maybe(flag),
+  },
 };
 
 /**
@@ -96,36 +114,21 @@ export function parseLine(line: string, file: string): LedgerLine | 'bad' | 'for
   } catch {
     return 'bad';
   }
-  if (!matches(value, common)) return 'bad';
+  if (!matches(value, common) || isSumWrong(line)) return 'bad';
   const found = value as { v: number; event: string };
-  refuseNewer(found.v, file);
+  refuseNewer('ledger', found.v, file);
   if (!Object.hasOwn(shapes, found.event)) return 'foreign';
   return matches(value, shapes[found.event as LedgerLine['event']]) ? (value as LedgerLine) : 'bad';
 }
 
-const head = /^\{"v":\d+,"t":([\d.e+-]+),"job":"([^"\\]*)"/;
+const head = /^\{"v":\d+,"t":[\d.e+-]+,"job":"([^"\\]*)"/;
 
-/** Whose line it is and when it was written, without reading it whole; undefined for one that gw did not write in its own order. */
-export function headOf(line: string): { readonly key: string; readonly writtenAtMs: number } | undefined {
-  const [, writtenAtMs, key] = head.exec(line) ?? [];
-  return key === undefined ? undefined : { key, writtenAtMs: Number(writtenAtMs) };
-}
-
-/** Whose line it is, in the same way. */
-export const jobOfLine = (line: string): string | undefined => headOf(line)?.key;
+/** Whose line it is, without reading it whole; undefined for one that gw did not write in its own order. */
+export const jobOfLine = (line: string): string | undefined => head.exec(line)?.[1];
 
 /** Whose line a damaged one is likely to be: a key stands near its start. */
 export const keyIn = (line: string): string | undefined =>
   jobOfLine(line) ?? /"(gw-[0-9a-z]{26})"/.exec(line.slice(0, 120))?.[1];
-
-/** Throws GwError `usage` where a line's format is newer than this build's. */
-export function refuseNewer(version: number, file: string): void {
-  if (version <= LEDGER_VERSION) return;
-  throw usage(
-    `the ledger ${file} was written by a newer gw (format ${version}, this gw reads format ${LEDGER_VERSION})`,
-    'upgrade gw, or set GW_STATE_DIR to another directory',
-  );
-}
 
 function matches(value: unknown, shape: Shape): boolean {
   if (!fields(value)) return false;

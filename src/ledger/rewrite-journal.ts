@@ -1,9 +1,9 @@
 import * as crypto from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { hasNoLinks, syncDirectory } from '../disk/durable-directory.ts';
+import { hasNoLinks, renameFile, syncDirectory } from '../disk/durable-directory.ts';
 import type { Step } from '../disk/lock-file.ts';
-import { readLines } from '../disk/read-lines.ts';
+import { endOfLastLine, readLines } from '../disk/read-lines.ts';
 import { errorCode, usage } from '../errors.ts';
 import { formerPath, type Journal } from './journal-files.ts';
 
@@ -26,7 +26,7 @@ export function rewriteJournal(
   const nonce = crypto.randomBytes(6).toString('hex');
   const fresh = `${file}.${nonce}${FRESH}`;
   const formers = files.filter((each) => each !== file);
-  const fd = openIfThere(file);
+  let fd = openIfThere(file);
   try {
     step('copy the lines that stay');
     const copiedBytes = fd === undefined ? 0 : endOfLastLine(fd);
@@ -45,8 +45,12 @@ export function rewriteJournal(
       formers.push(former);
       syncDirectory(path.dirname(file));
       step('put the new journal in its place');
-      if (copied.kept > 0) fs.renameSync(fresh, file);
+      // Windows replaces no file that is open: its other name is read from then on.
+      fs.closeSync(fd);
+      fd = undefined;
+      if (copied.kept > 0) renameFile(fresh, file);
       else fs.unlinkSync(file);
+      fd = fs.openSync(former, 'r');
     }
     syncDirectory(path.dirname(file));
     step('append the rest');
@@ -79,18 +83,6 @@ function openIfThere(file: string): number | undefined {
 
 const chunkBytes = 1 << 16;
 const newline = 0x0a;
-
-/** Where the last whole line ends: what follows may still be being written. */
-export function endOfLastLine(fd: number, size = fs.fstatSync(fd).size): number {
-  const chunk = Buffer.alloc(chunkBytes);
-  for (let end = size; end > 0; end -= chunkBytes) {
-    const start = Math.max(0, end - chunkBytes);
-    const count = fs.readSync(fd, chunk, 0, end - start, start);
-    const at = chunk.subarray(0, count).lastIndexOf(newline);
-    if (at !== -1) return start + at + 1;
-  }
-  return 0;
-}
 
 /** Copies the lines that stay, of each file only its first bytes; durable when this returns. */
 function copyLines(

@@ -1,6 +1,8 @@
 import * as crypto from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import { GwError } from '../errors.ts';
-import { type IntentEvent, type KeptRequest, LEDGER_VERSION, type LedgerEvent } from './event.ts';
+import { formatOf } from '../formats.ts';
+import type { IntentEvent, KeptRequest, LedgerEvent } from './event.ts';
 
 export interface SerializeOptions {
   /** Replaces the exact key in a text. */
@@ -18,22 +20,48 @@ export function serialize(
   event: LedgerEvent,
   options: SerializeOptions,
 ): string {
-  const kept = event.event === 'intent' ? trimIntent(event, options.keepPrompts) : event;
+  const kept =
+    event.event === 'intent'
+      ? trimIntent(event, options.keepPrompts)
+      : options.keepPrompts
+        ? event
+        : withoutPrompt(event);
   try {
-    return JSON.stringify({ v: LEDGER_VERSION, t: timeMs, job, ...kept }, hiding(options.hideSecret));
+    const line = { v: formatOf('ledger'), t: timeMs, job, ...kept };
+    return withSum(JSON.stringify(line, hiding(options.hideSecret)));
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     throw new GwError('unavailable', `the gateway's record is nested too deep or too large to be stored`);
   }
 }
 
+/** What the model made of a prompt tells the prompt. */
+function withoutPrompt(event: LedgerEvent): LedgerEvent {
+  const name = 'revised_prompt';
+  if (!JSON.stringify(event).includes(name)) return event;
+  const { recordText: _, ...rest } = event as LedgerEvent & { recordText?: string };
+  return JSON.parse(JSON.stringify(rest, (key, value) => (key === name ? undefined : value)));
+}
+
+/** A line whose sum is wrong is damaged, also where it is JSON: in every format the sum stands last, of all that is before it. */
+function withSum(json: string): string {
+  const begun = json.slice(0, -1);
+  return `${begun},"sum":"${crc32(begun).toString(16).padStart(8, '0')}"}`;
+}
+
+/** Whether a line holds a sum, and it is wrong; one of an older gw holds none. */
+export function isSumWrong(line: string): boolean {
+  const [, sum] = /,"sum":"([0-9a-f]{8})"\}$/.exec(line.slice(-SUM_CHARS)) ?? [];
+  return sum !== undefined && crc32(line.slice(0, -SUM_CHARS)) !== Number.parseInt(sum, 16);
+}
+const SUM_CHARS = ',"sum":"01234567"}'.length;
+
 /** What a request was made of, as it may stand in a file: without the key, which somebody may have typed into it. */
-export function withoutSecrets<T extends Pick<IntentEvent, 'prompt' | 'settings' | 'media' | 'references'>>(
-  intent: T,
-  hide: (text: string) => string,
-): T {
-  const { prompt, settings, media, references } = intent;
-  const made = { prompt, settings, media, references };
+export function withoutSecrets<
+  T extends Pick<IntentEvent, 'prompt' | 'settings' | 'media' | 'references' | 'request'>,
+>(intent: T, hide: (text: string) => string): T {
+  const { prompt, settings, media, references, request } = intent;
+  const made = { prompt, settings, media, references, request };
   return { ...intent, ...(JSON.parse(JSON.stringify(made, hiding(hide))) as typeof made) };
 }
 
@@ -58,35 +86,52 @@ function trimIntent(intent: IntentEvent, keepPrompts: boolean): IntentEvent {
       references: intent.references.map((each) => ({ ...each, name: nameOf(each.name) })),
     }),
     settings: Object.fromEntries(
-      Object.entries(intent.settings).map(([name, value]) => [
-        name,
-        typeof value === 'string' ? nameOf(value) : value,
-      ]),
+      Object.entries(intent.settings).map(([name, value]) => [name, withoutData(value)]),
     ),
     gateway: nameOf(intent.gateway),
   };
 }
+
+/** The same value with each text named that is data or an address, as deep as it stands. */
+function withoutData(value: unknown): unknown {
+  if (typeof value === 'string') {
+    return isBase64(value) ? `base64;sha256=${sha256(value)}` : nameOf(value);
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(withoutData);
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, withoutData(inner)]));
+}
+
+/** Whether a text holds Base64, in one piece or wrapped: no words of people are that long. */
+const isBase64 = (text: string): boolean =>
+  /[A-Za-z0-9+/_-]{200}|(?:[A-Za-z0-9+/_-]{50,}={0,2}(?:\s+|$)){3}/.test(text);
+
+const sha256 = (text: string): string => crypto.createHash('sha256').update(text).digest('hex');
 
 /** Longest body of --body that is kept, in characters of JSON. */
 const LONGEST_BODY = 1 << 16;
 /** What may hold words of a prompt. */
 const worded: ReadonlySet<string> = new Set(['shot', 'set', 'body']);
 
-/** What may not be kept of a request is only named. */
-function trimRequest(request: KeptRequest, keepPrompts: boolean): KeptRequest {
-  const { flags, set, body, ...rest } = request;
+/** What may not be kept of a request is only named; `isKeepable` tells it of a flag's value. */
+export function trimRequest(
+  request: KeptRequest,
+  keepPrompts: boolean,
+  isKeepable: (value: unknown) => boolean = isUnsigned,
+): KeptRequest {
+  const { flags, set, body, lacks: lackedBefore = [], ...rest } = request;
   const isKept = (key: string, value: unknown) => (keepPrompts || !worded.has(key)) && isKeepable(value);
   // In a body Base64 may stand alone, without the `data:` that a flag needs.
-  const isText = (value: unknown) => {
-    const json = JSON.stringify(value);
-    return json.length <= LONGEST_BODY && !/[A-Za-z0-9+/_-]{200}/.test(json);
-  };
+  const isText = (value: unknown): boolean =>
+    typeof value === 'object' && value !== null
+      ? JSON.stringify(value).length <= LONGEST_BODY && Object.values(value).every(isText)
+      : typeof value !== 'string' || !isBase64(value);
   const keeps: Readonly<Record<string, boolean>> = {
     ...Object.fromEntries(Object.entries(flags).map(([key, value]) => [key, isKept(key, value)])),
     ...(set && { set: isKept('set', set) && isText(set) }),
     ...(body && { body: isKept('body', body) && isText(body) }),
   };
-  const lacks = Object.keys(keeps).filter((key) => !keeps[key]);
+  const lacks = [...lackedBefore, ...Object.keys(keeps).filter((key) => !keeps[key])];
   return {
     ...rest,
     flags: Object.fromEntries(Object.entries(flags).filter(([key]) => keeps[key])),
@@ -97,17 +142,18 @@ function trimRequest(request: KeptRequest, keepPrompts: boolean): KeptRequest {
 }
 
 /** Whether a value holds no data, and no address that the ledger would cut. */
-function isKeepable(value: unknown): boolean {
-  if (typeof value === 'object' && value !== null) return Object.values(value).every(isKeepable);
+function isUnsigned(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return Object.values(value).every(isUnsigned);
   if (typeof value !== 'string') return true;
   const [address] = /\b(?:data:|https?:\/\/).*/is.exec(value) ?? [];
   return address === undefined || nameOf(address) === address;
 }
 
-function nameOf(reference: string): string {
+/** A reference as it is kept: data as its digest, an address without query and credentials. */
+export function nameOf(reference: string): string {
   if (/^data:/i.test(reference)) {
     const type = /^data:([\w.+/-]*)/i.exec(reference)?.[1] ?? '';
-    return `data:${type};sha256=${crypto.createHash('sha256').update(reference).digest('hex')}`;
+    return `data:${type};sha256=${sha256(reference)}`;
   }
   if (!/^https?:\/\//i.test(reference)) return reference;
   return reference.replace(/[?#].*$/s, '').replace(/^(https?:\/\/)[^/]*@/i, '$1');

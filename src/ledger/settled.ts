@@ -1,6 +1,7 @@
 import { familyNames, loadFamily } from '../gateway/families.ts';
 import type { Family, TaskView } from '../gateway/task.ts';
-import type { Job, JobState } from './event.ts';
+import { outputsOf } from '../gateway/task-state.ts';
+import { isHome, type Job, type JobState } from './event.ts';
 
 /** Whether nothing is left to do for a job, whatever the time is: only a new line about it can change that. */
 export type IsSettled = (job: Job) => boolean;
@@ -13,6 +14,7 @@ export async function loadSettled(): Promise<IsSettled> {
   for (const name of familyNames) families.set(name, await loadFamily(name));
   return (job) => {
     if (job.isDamaged || Object.keys(job.parts).length > 0) return false;
+    if (!job.files.every(isHome)) return false;
     if (badEnds.has(job.state)) return true;
     if (job.state !== 'succeeded') return false;
     if (!job.save.download) return true;
@@ -22,13 +24,29 @@ export async function loadSettled(): Promise<IsSettled> {
   };
 }
 
+/** The job that was asked of last: several questions about one job parse its record once. */
+let last: { readonly job: Job; readonly family: Family; readonly task: TaskView | undefined } | undefined;
+
 /** What the record of a job says; undefined where there is none, or none that this build can read. */
 export function taskOf(job: Job, family: Family | undefined): TaskView | undefined {
   if (family === undefined || job.record === undefined) return undefined;
+  if (last?.job !== job || last.family !== family) last = { job, family, task: readTask(job, family) };
+  return last.task;
+}
+
+/** What the records of a job say, with one that was just seen; undefined where there is none, or none that this build can read. */
+export function readTask(
+  { earlierRecords = [], id, key, record }: Job,
+  family: Family,
+  seen?: TaskView,
+): TaskView | undefined {
   try {
-    return family.readTask(job.record, job.id ?? job.key);
+    const read = (each: unknown) => family.readTask(each, id ?? key);
+    const now = seen ?? read(record);
+    const before = seen && record !== undefined ? [...earlierRecords, record] : earlierRecords;
+    return before.length === 0 ? now : { ...now, outputs: outputsOf([...before.map(read), now]) };
   } catch {
-    return undefined;
+    return seen;
   }
 }
 
@@ -46,6 +64,7 @@ export const lacksOutputs = (job: Job, family: Family): boolean =>
 function lacks(task: TaskView | undefined, { files }: Job, family: Family): boolean {
   const { outputs = [], hasNoFiles } = task ?? {};
   if (hasNoFiles) return false;
+  if (files.some(({ rescued }) => rescued)) return true;
   if (outputs.length === 0) return 'query' in family && files.length === 0;
-  return outputs.some(({ role }) => !files.some((file) => file.role === role));
+  return outputs.some(({ role }) => !files.some((file) => file.role === role && isHome(file)));
 }

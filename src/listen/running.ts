@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { ensureDirectory, replaceFile } from '../disk/durable-directory.ts';
-import { isAlive, ownIdentity, type ProcessIdentity } from '../disk/lock-file.ts';
+import { isAlive, isOfThisMachine, ownIdentity, type ProcessIdentity } from '../disk/lock-file.ts';
+import { readRegular } from '../disk/small-file.ts';
+import { NewerFormat, refuseNewer } from '../formats.ts';
 
 // Which listeners of this user run, so that a create can name one (`--callback-url auto`): one file each, readable by this
 // user only, because its URL is all that a caller needs.
@@ -27,27 +29,34 @@ export function announce(stateDir: string, url: string, sinceMs: number): () => 
   return () => fs.rmSync(file, { force: true });
 }
 
-/** The URL of the listener that was started last and still runs; undefined where none does. Throws the system's error. */
+/**
+ * The URL of the listener that was started last and still runs; undefined where none does. Throws the system's error, and
+ * NewerFormat for the file of a newer gw.
+ */
 export function runningUrl(stateDir: string): string | undefined {
   const dir = directoryIn(stateDir);
   if (!fs.existsSync(dir)) return undefined;
-  const { host } = ownIdentity();
   let newest: Listener | undefined;
   for (const name of fs.readdirSync(dir).filter((each) => each.endsWith('.json'))) {
     const file = path.join(dir, name);
     const found = read(file);
-    if (found === undefined || found.host !== host) continue;
+    if (found === undefined || !isOfThisMachine(found)) continue;
     if (!isAlive(found)) fs.rmSync(file, { force: true });
     else if (newest === undefined || found.sinceMs >= newest.sinceMs) newest = found;
   }
   return newest?.url;
 }
 
+/** What a listener writes down is a line. */
+const MAX_BYTES = 1 << 16;
+
 function read(file: string): Listener | undefined {
   try {
-    const { pid, host, started, url, sinceMs } = JSON.parse(
-      fs.readFileSync(file, 'utf8'),
-    ) as Partial<Listener>;
+    const kept = JSON.parse(readRegular(file, MAX_BYTES).toString()) as Partial<Listener> & {
+      readonly v?: unknown;
+    };
+    refuseNewer('listeners', kept.v, file);
+    const { pid, host, started, url, sinceMs } = kept;
     const isWhole =
       typeof pid === 'number' &&
       typeof host === 'string' &&
@@ -55,7 +64,8 @@ function read(file: string): Listener | undefined {
       typeof url === 'string' &&
       typeof sinceMs === 'number';
     return isWhole ? { pid, host, started, url, sinceMs } : undefined;
-  } catch {
+  } catch (error) {
+    if (error instanceof NewerFormat) throw error;
     // It has just been taken back, or is none of ours.
     return undefined;
   }

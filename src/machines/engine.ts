@@ -1,5 +1,9 @@
 import { type Job, Queue, WaitingError, Worker } from 'bullmq';
-import type { AccountType } from '../gateway/limits.ts';
+import * as z from 'zod/mini';
+import { GwError } from '../errors.ts';
+import { refuseNewer } from '../formats.ts';
+import { type AccountType, accountTypes } from '../gateway/limits.ts';
+import { jsonOf } from '../json-text.ts';
 import { digestOf, fenceOf, type Stage } from './row.ts';
 import type { RowStore } from './store.ts';
 
@@ -8,10 +12,8 @@ import type { RowStore } from './store.ts';
 // brought home by a row of the queue `save`.
 
 /** What a queue holds of a row: everything else stands in the row's own record. */
-interface Ticket {
-  readonly key: string;
-  readonly round: number;
-}
+const ticket = z.object({ key: z.string(), round: z.int() });
+type Ticket = z.infer<typeof ticket>;
 
 /** BullMQ's name of it: a row that is put on the queue twice in a round is there once. */
 const ticketOf = ({ key, round }: Ticket): string => `${digestOf(key)}-${round}`;
@@ -19,7 +21,7 @@ const ticketOf = ({ key, round }: Ticket): string => `${digestOf(key)}-${round}`
 const SAVE = 'save';
 
 /** A worker that says nothing for so long has lost its rows; the next look for such rows is at most `STALLED_MS` later. */
-const LOCK_MS = 15_000;
+export const LEASE_MS = 15_000;
 const STALLED_MS = 5_000;
 /** How soon a slot that nobody was told of is taken. */
 const DRAIN_S = 1;
@@ -32,15 +34,20 @@ const MAX_ENGINE_EVENTS = 100;
 export interface Pool {
   readonly name: string;
   readonly atOnce: number;
+  /** Whether the account refuses more. */
+  readonly isDocumented?: boolean;
 }
 
 /** A row that was given out. */
 export interface Given {
   readonly key: string;
+  readonly round: number;
   readonly stage: Stage;
   readonly fence: number;
   /** Which taking of this stage it is, from 1. */
   readonly attempt: number;
+  /** Has the queue wait for this worker for another `LEASE_MS` from now on; false where it has given the row up. */
+  keep(): Promise<boolean>;
 }
 
 /** What became of a row that was given out: it leaves the queue, or goes back to its front for another worker. */
@@ -55,7 +62,8 @@ export interface PoolCount extends Pool {
 export class Engine {
   readonly #store: RowStore;
   readonly #queues = new Map<string, Queue<Ticket>>();
-  readonly #workers: Worker<Ticket>[] = [];
+  readonly #workers: Worker<unknown>[] = [];
+  #room: Room | undefined;
 
   constructor(store: RowStore) {
     this.#store = store;
@@ -64,9 +72,9 @@ export class Engine {
   #queue(name: string): Queue<Ticket> {
     const known = this.#queues.get(name);
     if (known) return known;
-    const { redis, prefix } = this.#store;
+    const { door, prefix } = this.#store;
     const made = new Queue<Ticket>(name, {
-      connection: redis,
+      connection: door.line,
       prefix,
       skipVersionCheck: true,
       streams: { events: { maxLen: MAX_ENGINE_EVENTS } },
@@ -79,39 +87,61 @@ export class Engine {
 
   /** Sets how many tasks run at once over all workers. */
   async limit(pools: readonly Pool[]): Promise<void> {
-    for (const { name, atOnce } of pools) await this.#queue(name).setGlobalConcurrency(atOnce);
+    for (const { name, atOnce } of pools)
+      await this.#change(name, (queue) => queue.setGlobalConcurrency(atOnce));
   }
 
-  /** The account whose limits hold, as whoever came first has set it. */
-  async account(mine: AccountType): Promise<AccountType> {
-    const { redis, prefix } = this.#store;
-    await redis.hsetnx(`${prefix}:meta`, 'account', mine);
-    return (await redis.hget(`${prefix}:meta`, 'account')) as AccountType;
+  /** A question to a queue, with the end that every question has. */
+  #ask<T>(name: string, question: (queue: Queue<Ticket>) => Promise<T>): Promise<T> {
+    return this.#store.door.ask(() => question(this.#queue(name)));
   }
 
-  async setAccount(account: AccountType): Promise<void> {
-    await this.#store.redis.hset(`${this.#store.prefix}:meta`, 'account', account);
+  #change<T>(name: string, question: (queue: Queue<Ticket>) => Promise<T>): Promise<T> {
+    return this.#store.door.tell(() => question(this.#queue(name)));
+  }
+
+  /** The account whose limits hold; undefined where nobody has said so yet. Throws NewerFormat for the queue of a newer gw. */
+  async account(): Promise<AccountType | undefined> {
+    const { door, prefix } = this.#store;
+    const [format, said] = await door.ask(() => door.redis.hmget(`${prefix}:meta`, 'v', 'account'));
+    refuseNewer('queue', Number(format ?? 1), `${prefix}:meta`);
+    return accountTypes.find((each) => each === said);
+  }
+
+  /** Says whose limits hold: of whoever hands rows over. */
+  async setAccount(mine: AccountType): Promise<void> {
+    const { door, prefix } = this.#store;
+    await this.account();
+    await door.tell(() => door.redis.hset(`${prefix}:meta`, 'account', mine));
+  }
+
+  /** The same, as whoever came first has set it. */
+  async agree(mine: AccountType): Promise<AccountType> {
+    const { door, prefix } = this.#store;
+    await this.account();
+    await door.tell(() => door.redis.hsetnx(`${prefix}:meta`, 'account', mine));
+    return (await this.account()) ?? mine;
   }
 
   /** Puts rows on the queue of their pool, or on that of what is to be saved; one that is there already stays as it is. */
   async add(rows: readonly { readonly key: string; readonly round: number; readonly queue: string }[]) {
     const names = new Set(rows.map(({ queue }) => queue));
     for (const name of names) {
-      await this.#queue(name).addBulk(
-        rows
-          .filter(({ queue }) => queue === name)
-          .map(({ key, round }) => ({
-            name: 'row',
-            data: { key, round },
-            opts: { jobId: ticketOf({ key, round }), removeOnComplete: true, removeOnFail: true },
-          })),
-      );
+      const tickets = rows
+        .filter(({ queue }) => queue === name)
+        .map(({ key, round }) => ({
+          name: 'row',
+          data: { key, round },
+          opts: { jobId: ticketOf({ key, round }), removeOnComplete: true, removeOnFail: true },
+        }));
+      await this.#change(name, (queue) => queue.addBulk(tickets));
     }
   }
 
   /** Takes rows off the queue of their pool; what was given out already stays until it comes back. */
   async remove(rows: readonly { readonly key: string; readonly round: number; readonly pool: string }[]) {
-    await Promise.all(rows.map(({ pool, ...ticket }) => this.#queue(pool).remove(ticketOf(ticket))));
+    for (const { pool, ...ticket } of rows)
+      await this.#change(pool, (queue) => queue.remove(ticketOf(ticket)));
   }
 
   addToSave(key: string, round: number): Promise<void> {
@@ -138,6 +168,7 @@ export class Engine {
     readonly onLost: (key: string) => void;
   }): void {
     const room = new Room(atOnce ?? Number.POSITIVE_INFINITY, this.#workers);
+    this.#room = room;
     for (const pool of pools) {
       const most = Math.min(pool.atOnce, atOnce ?? pool.atOnce);
       this.#open(pool.name, 'task', most, host, (given) => room.hold(() => work(given)), onLost);
@@ -153,35 +184,59 @@ export class Engine {
     work: (given: Given) => Promise<Put>,
     onLost: (key: string) => void,
   ): void {
-    const { redis, prefix } = this.#store;
+    const { door, prefix } = this.#store;
     const keys = new Map<string, string>();
-    const give = async (job: Job<Ticket>, token?: string): Promise<void> => {
-      const { key, round } = job.data;
+    const give = async (job: Job<unknown>, token?: string): Promise<void> => {
+      const read = ticket.safeParse(job.data);
+      // It is of no row: done with it, it is off the queue.
+      if (!read.success) return;
+      const { key, round } = read.data;
       const attempt = job.attemptsStarted;
       keys.set(String(job.id), key);
-      const put = await work({ key, stage, attempt, fence: fenceOf(round, stage, attempt) });
+      const keep = async () => (await door.tell(() => job.extendLock(token ?? '', LEASE_MS))) === 1;
+      const put = await work({ key, round, stage, attempt, fence: fenceOf(round, stage, attempt), keep });
       if (put === 'done') return;
       // What fails here is found as lost a little later.
       await job.moveToWait(token).catch(() => {});
       throw new WaitingError();
     };
-    const worker = new Worker<Ticket>(name, give, {
-      connection: redis,
+    const worker = new Worker<unknown>(name, give, {
+      connection: door.line,
       prefix,
       name: host,
       concurrency,
       drainDelay: DRAIN_S,
-      lockDuration: LOCK_MS,
+      lockDuration: LEASE_MS,
       stalledInterval: STALLED_MS,
       maxStalledCount: NO_END,
       runRetryDelay: 1_000,
       skipVersionCheck: true,
     });
-    worker.on('error', () => {});
+    worker.on('error', (error) => {
+      if (error instanceof SyntaxError) this.#dropDamaged(name).catch(() => {});
+    });
     worker.on('lockRenewalFailed', (ids) => {
       for (const id of ids) onLost(keys.get(id) ?? '');
     });
     this.#workers.push(worker);
+  }
+
+  /** Takes tickets that are no JSON off a queue, where each would keep a slot: who follows their rows puts them back. */
+  async #dropDamaged(name: string): Promise<void> {
+    const { redis } = this.#store.door;
+    const queue = this.#queue(name);
+    const active = queue.toKey('active');
+    for (const id of await redis.lrange(active, 0, -1)) {
+      const fields = await redis.hmget(queue.toKey(id), 'data', 'opts');
+      if (fields.every((text) => jsonOf(text ?? '') !== undefined)) continue;
+      await redis.lrem(active, 0, id);
+      await redis.del(queue.toKey(id), `${queue.toKey(id)}:lock`);
+    }
+  }
+
+  /** Gives this worker no more rows whose tasks are to be made or waited for; outputs are still brought home. */
+  closeRoom(): void {
+    this.#room?.close();
   }
 
   /** Gives out no more rows, and returns when those that were given out are put back or done. */
@@ -192,9 +247,9 @@ export class Engine {
   /** How many rows of each pool wait and are given out, and what is to be saved. */
   async counts(pools: readonly Pool[]): Promise<{ readonly pools: PoolCount[]; readonly save: PoolCount }> {
     const count = async ({ name, atOnce }: Pool): Promise<PoolCount> => {
-      const queue = this.#queue(name);
-      const { active = 0, wait = 0 } = await queue.getJobCounts('active', 'wait');
-      return { name, atOnce: (await queue.getGlobalConcurrency()) ?? atOnce, taken: active, waiting: wait };
+      const { active = 0, wait = 0 } = await this.#ask(name, (queue) => queue.getJobCounts('active', 'wait'));
+      const most = await this.#ask(name, (queue) => queue.getGlobalConcurrency());
+      return { name, atOnce: most ?? atOnce, taken: active, waiting: wait };
     };
     return {
       pools: await Promise.all(pools.map(count)),
@@ -202,12 +257,32 @@ export class Engine {
     };
   }
 
+  /** How long the row that has waited longest has been on the queue of each pool, in seconds by Redis's clock; 0 for none. */
+  oldestWaitingS(pools: readonly Pool[]): Promise<{ readonly name: string; readonly seconds: number }[]> {
+    const { door } = this.#store;
+    return Promise.all(
+      pools.map(async ({ name }) => {
+        const [first] = await this.#ask(name, (queue) => queue.getJobs(['wait'], 0, 0, true));
+        if (first === undefined) return { name, seconds: 0 };
+        const [seconds] = await door.ask(() => door.redis.time());
+        return { name, seconds: Math.max(0, Number(seconds) - first.timestamp / 1000) };
+      }),
+    );
+  }
+
+  /** What BullMQ tells of its queues, in Prometheus' text form. */
+  exported(pools: readonly Pool[]): Promise<string[]> {
+    const names = [...pools.map(({ name }) => name), SAVE];
+    return Promise.all(names.map((name) => this.#ask(name, (queue) => queue.exportPrometheusMetrics())));
+  }
+
   /** The hosts whose workers are connected; undefined where the server does not tell. */
   async workers(): Promise<readonly string[] | undefined> {
     try {
-      const found = await this.#queue(SAVE).getWorkers();
+      const found = await this.#ask(SAVE, (queue) => queue.getWorkers());
       return found.map(({ name = '', rawname = '' }) => rawname.split(':w:')[1] ?? name).sort();
-    } catch {
+    } catch (error) {
+      if (error instanceof GwError) throw error;
       return undefined;
     }
   }
@@ -223,6 +298,7 @@ class Room {
   readonly #workers: readonly Worker[];
   readonly #waiting: (() => void)[] = [];
   #taken = 0;
+  #isClosed = false;
 
   constructor(most: number, workers: readonly Worker[]) {
     this.#most = most;
@@ -245,10 +321,17 @@ class Room {
     }
   }
 
+  /** For good. */
+  close(): void {
+    this.#isClosed = true;
+    this.#pause(true);
+  }
+
   #pause(isFull: boolean): void {
+    const isPaused = isFull || this.#isClosed;
     for (const worker of this.#workers) {
-      if (worker.name === SAVE || worker.isPaused() === isFull) continue;
-      if (isFull) void worker.pause(true);
+      if (worker.name === SAVE || worker.isPaused() === isPaused) continue;
+      if (isPaused) void worker.pause(true);
       else void worker.resume();
     }
   }

@@ -1,7 +1,7 @@
-import type { Redis } from 'ioredis';
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import type { RatePool } from '../gateway/limits.ts';
 import type { SharedRate } from '../jobs/watch/rate.ts';
+import type { Door } from './door.ts';
 
 // The rate of requests over all workers, counted in Redis by its own clock: so many in windows of five seconds that no
 // sixty seconds hold more than is documented. While Redis is away, or does not answer, each worker keeps to its own even pace.
@@ -10,26 +10,33 @@ const WINDOW_S = 5;
 /** Windows that sixty seconds can touch. */
 const WINDOWS = 60 / WINDOW_S + 1;
 const MAX_HOLD_S = 3_600;
+/** How soon a hold is looked at again: another worker may have ended. */
+const LONGEST_HELD_SLEEP_MS = 5_000;
 /** Longest wait for a turn: a question that is under way when Redis goes away is answered only when it is back. */
-const ANSWER_MS = 5_000;
+const ANSWER_MS = 2_000;
 /** How soon to look whether Redis has answered. */
 const ASK_MS = 5;
 
 /** Turns of one pool's requests, those of creates and of looks together. */
 export class PoolRate implements SharedRate {
+  readonly #door: Door;
   readonly #limiter: RateLimiterRedis;
   /** This worker's own pace. */
   readonly #own: RateLimiterMemory;
   readonly #key: string;
+  readonly #holdKey: string;
+  #heldUntilMs = 0;
   /** A turn is being asked for, is there to be taken, or may be asked for again at this steady moment. */
   #asked: 'asked' | 'given' | number = 0;
 
-  constructor(redis: Redis, prefix: string, { name, requestsPerMinute }: RatePool) {
+  constructor(door: Door, prefix: string, { name, requestsPerMinute }: RatePool) {
     const points = Math.max(1, Math.floor(requestsPerMinute / WINDOWS));
+    this.#door = door;
     this.#key = name;
+    this.#holdKey = `${prefix}:rate:${name}:creates`;
     this.#own = new RateLimiterMemory({ points, duration: WINDOW_S });
     this.#limiter = new RateLimiterRedis({
-      storeClient: redis,
+      storeClient: door.redis,
       keyPrefix: `${prefix}:rate`,
       points,
       duration: WINDOW_S,
@@ -51,6 +58,10 @@ export class PoolRate implements SharedRate {
 
   /** Throws RateLimiterRes where there is no turn now. */
   async #consume(): Promise<void> {
+    if (this.#door.awayMs() > 0) {
+      await this.#own.consume(this.#key);
+      return;
+    }
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<'late'>((resolve) => {
       timer = setTimeout(resolve, ANSWER_MS, 'late');
@@ -63,8 +74,10 @@ export class PoolRate implements SharedRate {
     }
   }
 
-  /** Waits for a turn. Throws the signal's reason. */
+  /** Waits for a turn of a create. Throws the signal's reason. */
   async turn(sleep: (ms: number) => Promise<void>): Promise<void> {
+    for (let heldMs = await this.#heldMs(); heldMs > 0; heldMs = await this.#heldMs())
+      await sleep(Math.min(heldMs, LONGEST_HELD_SLEEP_MS));
     for (let waitMs = await this.#take(); waitMs > 0; waitMs = await this.#take()) await sleep(waitMs);
   }
 
@@ -89,6 +102,21 @@ export class PoolRate implements SharedRate {
 
   againInMs(): number {
     return typeof this.#asked === 'number' ? Math.max(ASK_MS, this.#asked - performance.now()) : ASK_MS;
+  }
+
+  /** No create of any worker may leave for so long; looks go on. */
+  holdCreates(delayMs: number): void {
+    const heldMs = Math.min(MAX_HOLD_S * 1000, Math.ceil(delayMs));
+    this.#heldUntilMs = performance.now() + heldMs;
+    this.#door.redis.set(this.#holdKey, '1', 'PX', heldMs).catch(() => {
+      // Redis is away: this worker holds itself back.
+    });
+  }
+
+  async #heldMs(): Promise<number> {
+    const ownMs = this.#heldUntilMs - performance.now();
+    if (this.#door.awayMs() > 0) return ownMs;
+    return Math.max(ownMs, await this.#door.redis.pttl(this.#holdKey).catch(() => 0));
   }
 
   /** No request of any worker may leave for so long. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Row } from '../batch/rows.ts';
-import type { SavedFile } from '../ledger/event.ts';
+import { type ErrorKind, errorKinds, shellQuote } from '../errors.ts';
+import type { IntentEvent, SavedFile } from '../ledger/event.ts';
 
 // A row of a batch as the queue knows it: where it stands, and which step may follow (README.md has the drawing). The
 // table is the one source: the script in Redis is given the states that a step may follow.
@@ -28,9 +29,9 @@ interface StepRule {
   readonly to?: RowState;
   /**
    * `take`: who takes a row must come after whoever had it before; `own`: only the last who took it; `free`: who follows the
-   * batch, whoever has the row.
+   * batch, whoever has the row; `sender`: whoever announced its last sending.
    */
-  readonly by: 'take' | 'own' | 'free';
+  readonly by: 'take' | 'own' | 'free' | 'sender';
 }
 
 /** Every step of a row. */
@@ -47,28 +48,41 @@ export const steps = {
   failed: { by: 'own', from: openStates, to: 'failed' },
   /** Also from `waiting`: the worker's own ledger has the job, and does not know what became of it. */
   lost: { by: 'own', from: ['waiting', 'sending'], to: 'unknown' },
+  /** The sending for which it was called unknown never left: the next run sends it. */
+  never_sent: { by: 'sender', from: ['unknown'], to: 'cancelled' },
   handed_back: { by: 'own', from: openStates },
-  cancelled: { by: 'free', from: ['waiting'], to: 'cancelled' },
+  cancelled: { by: 'free', from: ['waiting', 'unknown'], to: 'cancelled' },
+  /** Whoever looked says that nothing was made: it waits again. */
+  denied: { by: 'free', from: ['unknown', 'cancelled'], to: 'waiting' },
   /** The ID of a row of unknown outcome was found: in a ledger, or by a worker that was given up and came back with it. */
-  cleared: { by: 'free', from: ['unknown'], to: 'running' },
+  cleared: { by: 'free', from: ['unknown', 'cancelled'], to: 'running' },
   /** The same of an image, which came with its answer; also of one whose download had failed. */
   brought: { by: 'free', from: ['unknown', 'failed'], to: 'saved' },
   /** Created anew: it failed, or was taken out. */
   again: { by: 'free', from: ['failed', 'cancelled'], to: 'waiting' },
+  /** The manifest says something else now, and nothing was made of what it said. */
+  changed: { by: 'free', from: ['waiting', 'cancelled', 'failed'], to: 'waiting' },
   /** It was paid for, and its wait or its download failed. */
   resumed: { by: 'free', from: ['failed'], to: 'running' },
+  /** The same of images, which are to be saved where they were made. */
+  unsaved: { by: 'free', from: ['failed'], to: 'ended' },
 } as const satisfies Record<string, StepRule>;
 export type Step = keyof typeof steps;
 
-/** What of a job another machine needs to go on with it: its intent without key, link and save plan. */
-export interface CarriedJob {
-  readonly endpoint: string;
-  readonly model: string | undefined;
-  readonly prompt?: string | undefined;
-  readonly settings: Readonly<Record<string, unknown>>;
-  readonly media: readonly string[];
+/**
+ * What a row asks for, as it was checked where it was handed over: with it another machine makes the row, or goes on with its
+ * job. It holds what a ledger keeps, and neither key nor save plan.
+ */
+export interface CarriedJob
+  extends Pick<IntentEvent, 'endpoint' | 'prompt' | 'settings' | 'media' | 'references'> {
+  readonly model?: string | undefined;
+  /** gw's own of the job, once there is one. */
+  readonly key?: string | undefined;
   readonly attempt: number;
+  /** A short digest of each field of the body, by its path: nothing else is made. */
   readonly fields: Readonly<Record<string, string>>;
+  /** SHA-256 of each local file, as the row names it. */
+  readonly files: Readonly<Record<string, string>>;
   readonly externalId?: string | undefined;
 }
 
@@ -77,6 +91,20 @@ export type ToldError = Readonly<Record<string, unknown>> & {
   readonly kind: string;
   readonly message: string;
 };
+
+/** What a row is told with whose job may exist. */
+export const unknownError = (message: string, hint?: string): ToldError =>
+  toldAs('unknown_outcome', message, hint);
+
+export const tellsUnknown = (error: ToldError | undefined): boolean => error?.kind === 'unknown_outcome';
+
+/** An error of this kind. */
+export const toldAs = (kind: ErrorKind, message: string, hint?: string): ToldError => ({
+  kind,
+  message,
+  ...(hint !== undefined && { hint }),
+  exit_code: errorKinds[kind].exitCode,
+});
 
 /** What is handed over, and what came of it. */
 export interface RowRecord {
@@ -102,14 +130,36 @@ export interface RowRecord {
   /** Who sent it last. */
   readonly sender?: string | undefined;
   readonly files: readonly Pick<SavedFile, 'path' | 'bytes' | 'sha256' | 'type'>[];
+  /** Workers that lack something of their own for it. */
+  readonly declined?: readonly string[] | undefined;
   readonly error?: ToldError | undefined;
+  /**
+   * It does not fit what this gw knows, and `error` says why; `isSent` where a create of it was announced.
+   */
+  readonly fault?: { readonly isSent: boolean } | undefined;
 }
 
 /** What a step changes beside the state. */
 export type Changes = Partial<
   Pick<
     RowRecord,
-    'id' | 'job' | 'status' | 'files' | 'error' | 'again' | 'wanted' | 'round' | 'host' | 'sender'
+    | 'id'
+    | 'job'
+    | 'status'
+    | 'files'
+    | 'error'
+    | 'again'
+    | 'wanted'
+    | 'round'
+    | 'host'
+    | 'sender'
+    | 'declined'
+    // Of one that could not be read.
+    | 'row'
+    | 'rows'
+    | 'named'
+    | 'family'
+    | 'pool'
   >
 >;
 
@@ -119,46 +169,30 @@ export interface LogEntry {
   readonly step: Step | 'handed_over';
   readonly host: string;
   /** Which taking it was, from 1; absent for steps of the one who follows. */
-  readonly attempt?: number;
-  readonly id?: string;
-  readonly message?: string;
+  readonly attempt?: number | undefined;
+  readonly id?: string | undefined;
+  readonly message?: string | undefined;
 }
 
-/** Fields of the hash; what is no text is JSON. */
-export function encode(changes: Partial<RowRecord>): Record<string, string> {
-  const fields = Object.entries(changes).filter(([, value]) => value !== undefined);
+/** Fields of the hash; what is no text is JSON. A row stands there as it was written. */
+export function encode({ row, ...changes }: Partial<RowRecord>): Record<string, string> {
+  const written = row && { ...row, flags: row.said ? undefined : row.flags };
+  const fields = Object.entries({ row: written, ...changes }).filter(([, value]) => value !== undefined);
   return Object.fromEntries(
     fields.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]),
   );
 }
 
-/** The record of a hash; undefined where there is none. */
-export function decode(fields: Readonly<Record<string, string>>): RowRecord | undefined {
-  const { state, row, family, pool, named, id, status, host, sender } = fields;
-  if (state === undefined || row === undefined) return undefined;
-  const json = (name: string): unknown =>
-    fields[name] === undefined ? undefined : (JSON.parse(fields[name]) as unknown);
-  return {
-    state: state as RowState,
-    round: Number(fields.round ?? 0),
-    row: JSON.parse(row) as Row,
-    rows: Number(fields.rows ?? 1),
-    named: named ?? '',
-    again: fields.again === 'true',
-    wanted: json('wanted') as number | undefined,
-    family: family ?? '',
-    pool: pool ?? '',
-    id: id || undefined,
-    ...{ status, host, sender },
-    job: json('job') as CarriedJob | undefined,
-    files: (json('files') ?? []) as RowRecord['files'],
-    error: json('error') as ToldError | undefined,
-  };
-}
-
 /** The two things that are done with a row, each a queue of its own: its task, which holds a slot, and its output. */
 export const stages = ['task', 'save'] as const;
 export type Stage = (typeof stages)[number];
+
+/** How the task of a row itself ends badly, or is lost at the gateway. */
+export const badEnds: ReadonlySet<string> = new Set(['task_failed', 'not_found']);
+
+/** Whether the task of a row that is over may still take a slot of the account: for how long is for its worker to find out. */
+export const mayRun = ({ state, id, error }: RowRecord): boolean =>
+  state === 'unknown' || (state === 'failed' && id !== undefined && !badEnds.has(error?.kind ?? ''));
 
 const TAKINGS = 1_000_000;
 
@@ -168,6 +202,10 @@ const TAKINGS = 1_000_000;
  */
 export const fenceOf = (round: number, stage: Stage, taking: number): number =>
   (round * stages.length + stages.indexOf(stage)) * TAKINGS + taking;
+
+/** How a row of unknown outcome is closed. */
+export const closingHint = (key: string): string =>
+  `once you know what became of it, close it with: gw jobs resolve ${shellQuote(key)} --as ID|none --redis`;
 
 /** A short name of a text, for keys in Redis. */
 export const digestOf = (text: string, length = 24): string =>

@@ -2,11 +2,13 @@ import type { Put } from './engine.ts';
 import {
   type CarriedJob,
   type Changes,
+  closingHint,
   isOver,
   type RowRecord,
   type Stage,
   type Step,
   type ToldError,
+  unknownError,
 } from './row.ts';
 import type { StepResult } from './store.ts';
 
@@ -20,8 +22,12 @@ export interface Desk {
   toSave(): Promise<void>;
   /** Tells what came of a create whose row was given up meanwhile: where it ended as unknown, it goes on with this. */
   found(made: Extract<Made, { kind: 'accepted' }> | Saved): Promise<boolean>;
-  /** Whether Redis cannot be reached just now. */
-  isAway(): boolean;
+  /** Tells that the last sending that this worker announced never left: a row that was called unknown for it is known. */
+  neverSent(): Promise<void>;
+  /** Whether another worker may have what this one lacks for the row: a file, a place to save. It is asked a few times at most. */
+  mayDoElsewhere(): Promise<boolean>;
+  /** Whether Redis went away before a step was written down; what is paid for does not wait for it. */
+  isAwayBefore(step: Promise<unknown>): Promise<boolean>;
 }
 
 /** What came of a create. */
@@ -59,7 +65,13 @@ export interface Saved {
 /** What came of a wait. */
 export type Followed =
   | { readonly kind: 'ended'; readonly status: string }
-  | { readonly kind: 'failed'; readonly error: ToldError; readonly status?: string | undefined }
+  | {
+      readonly kind: 'failed';
+      readonly error: ToldError;
+      readonly status?: string | undefined;
+      /** What is to be saved lies on another machine. */
+      readonly isElsewhere?: boolean;
+    }
   | { readonly kind: 'interrupted' };
 
 export type Brought = Saved | Exclude<Followed, { kind: 'ended' }>;
@@ -104,24 +116,36 @@ async function runTask(row: RowRecord, desk: Desk, hands: Hands): Promise<Put> {
     return 'done';
   }
   let { id } = row;
+  let home: Brought | undefined;
   if (row.state !== 'running' || id === undefined) {
     const made = await createRow(row, desk, hands);
     if (typeof made === 'string') return made;
-    id = made.id;
+    ({ id, home } = made);
   }
+  if (home) return atHome(row, home, desk, hands);
   const followed = await hands.follow(row, id);
-  switch (followed.kind) {
-    case 'interrupted':
-      return handBack(desk);
-    case 'failed':
-      return told(row, await desk.step('failed', { error: followed.error, status: followed.status }), hands);
-    case 'ended':
-      return taskEnded(row, id, followed.status, desk, hands);
-  }
+  return followed.kind === 'ended'
+    ? taskEnded(row, id, followed.status, desk, hands)
+    : atHome(row, followed, desk, hands);
+}
+
+/** A task that has ended badly, or whose output is saved, and tells the queue. */
+async function atHome(row: RowRecord, home: Brought, desk: Desk, hands: Hands): Promise<Put> {
+  if (home.kind === 'interrupted') return handBack(desk);
+  const { status } = home;
+  const result =
+    home.kind === 'saved'
+      ? await desk.step('saved', { files: home.files, status })
+      : await desk.step('failed', { error: home.error, status });
+  return told(row, result, hands);
 }
 
 /** Sends the row's create. Returns its task's ID, or what becomes of the row where there is none. */
-async function createRow(row: RowRecord, desk: Desk, hands: Hands): Promise<Put | { readonly id: string }> {
+async function createRow(
+  row: RowRecord,
+  desk: Desk,
+  hands: Hands,
+): Promise<Put | { readonly id: string; readonly home?: Brought | undefined }> {
   let made: Made;
   // What another worker was sending may exist until this one has looked for it, which it has before it sends.
   let mayExist = row.state === 'sending';
@@ -133,17 +157,20 @@ async function createRow(row: RowRecord, desk: Desk, hands: Hands): Promise<Put 
     });
   } catch (error) {
     if (!(error instanceof TakenAway)) throw error;
+    if (!mayExist) await desk.neverSent();
     return told(row, error.result, hands);
   }
   switch (made.kind) {
     case 'accepted': {
       const { id, status, job } = made;
-      const result = await desk.step('accepted', { id, status, job });
+      const telling = desk.step('accepted', { id, status, job });
+      const home = (await desk.isAwayBefore(telling)) ? await bringHome(row, id, hands) : undefined;
+      const result = await telling;
       // Who finds the queue wiped goes on with what is paid for, and tells it on this machine alone.
-      if (result === 'ok') return { id };
+      if (result === 'ok') return { id, home };
       if (result !== 'gone' && (await desk.found(made))) return 'done';
       hands.onTakenAway(row, result);
-      return result === 'gone' ? { id } : 'done';
+      return result === 'gone' ? { id, home } : 'done';
     }
     case 'saved': {
       const { files, status, id } = made;
@@ -158,21 +185,30 @@ async function createRow(row: RowRecord, desk: Desk, hands: Hands): Promise<Put 
         const error = lostError(row, `, and it could not be looked for: ${made.error.message}`);
         return told(row, await desk.step('lost', { error }), hands);
       }
+      if (made.error.kind === 'usage' && !made.isOfJob && (await desk.mayDoElsewhere())) return 'back';
       return told(row, await desk.step('failed', { error: made.error, job: made.job }), hands);
     case 'nothing_made':
     case 'stop':
       // Said before the pause: a worker that dies in it has sent nothing.
-      await desk.step(mayExist ? 'handed_back' : 'nothing_made');
+      if ((await desk.step(mayExist ? 'handed_back' : 'nothing_made')) !== 'ok' && !mayExist)
+        await desk.neverSent();
       if (made.kind === 'nothing_made') await hands.pause(made.waitMs);
       return 'back';
   }
 }
 
+/** Follows a task to its end and saves it, without a word to anybody. */
+async function bringHome(row: RowRecord, id: string, hands: Hands): Promise<Brought> {
+  const followed = await hands.follow(row, id);
+  return followed.kind === 'ended' ? hands.save(row, id) : followed;
+}
+
 /** The slot is free as soon as the row has left the queue of its pool. */
 async function taskEnded(row: RowRecord, id: string, status: string, desk: Desk, hands: Hands): Promise<Put> {
+  const telling = desk.step('ended', { status });
   // Without Redis nobody else can be told to save it, and its link does not wait.
-  const early = desk.isAway() ? await hands.save(row, id) : undefined;
-  const result = await desk.step('ended', { status });
+  const early = (await desk.isAwayBefore(telling)) ? await hands.save(row, id) : undefined;
+  const result = await telling;
   if (result === 'gone') {
     hands.onTakenAway(row, result);
     if (!early) await hands.save(row, id);
@@ -185,15 +221,9 @@ async function taskEnded(row: RowRecord, id: string, status: string, desk: Desk,
 }
 
 async function saveRow(row: RowRecord, desk: Desk, hands: Hands): Promise<Put> {
-  if (row.id === undefined) return 'done';
-  const brought = await hands.save(row, row.id);
-  if (brought.kind === 'interrupted') return handBack(desk);
-  const { status } = brought;
-  const result =
-    brought.kind === 'saved'
-      ? await desk.step('saved', { files: brought.files, status })
-      : await desk.step('failed', { error: brought.error, status });
-  return told(row, result, hands);
+  const home = await hands.save(row, row.id ?? '');
+  if (home.kind === 'failed' && home.isElsewhere && (await desk.mayDoElsewhere())) return 'back';
+  return atHome(row, home, desk, hands);
 }
 
 async function handBack(desk: Desk): Promise<Put> {
@@ -207,11 +237,10 @@ function told(row: RowRecord, result: StepResult, hands: Hands): Put {
 }
 
 const lostError = (
-  { sender: host = '?' }: RowRecord,
+  { sender: host = '?', row: { key } }: RowRecord,
   more = ', and nobody knows whether it was taken',
-): ToldError => ({
-  kind: 'unknown_outcome',
-  message: `worker ${host} was lost while it sent this row${more}; it is not sent again`,
-  hint: `the ledger of ${host} may know it: run gw batch run there, or look with gw jobs sync there`,
-  exit_code: 14,
-});
+): ToldError =>
+  unknownError(
+    `worker ${host} was lost while it sent this row${more}; it is not sent again`,
+    `the ledger of ${host} may know it: run gw batch run there, or look with gw jobs sync there; ${closingHint(key)}`,
+  );

@@ -13,8 +13,8 @@ export interface TracksTask {
 export interface DrawTask {
   readonly do: 'draw';
   readonly content: Uint8Array;
-  /** How: the terminal's own graphics, or half blocks in so many colours. */
-  readonly as: 'kitty' | 'iterm2' | 'sixel' | 'true' | '256' | '16';
+  /** How: the terminal's own graphics, half blocks in so many colours, or a small JPEG in Base64. */
+  readonly as: 'kitty' | 'iterm2' | 'sixel' | 'true' | '256' | '16' | 'jpeg';
   readonly columns: number;
   readonly rows: number;
   /** Where the image codecs are. */

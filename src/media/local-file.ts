@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import * as fs from 'node:fs/promises';
+import { fileFault, oddKind } from '../disk/small-file.ts';
 import { type GwError, usage } from '../errors.ts';
-import { fileFault, oddKind } from './read-input.ts';
 
 /** Bytes that can be read in pieces: a file, or a data URI once decoded. */
 export interface ByteSource {

@@ -61,10 +61,7 @@ export async function probe(source: ByteSource, options: ProbeOptions): Promise<
   const { inWorker } = await import('./in-worker.ts');
   const { last, isDone } = await inWorker<TrackFacts>(
     { do: 'tracks', content: source.content },
-    {
-      ...options,
-      deadlineMs: options.deadlineMs ?? DEADLINE_MS,
-    },
+    { ...options, deadlineMs: options.deadlineMs ?? DEADLINE_MS },
   );
   return { ...facts, ...last, ...(!isDone && { isStuck: true }) };
 }

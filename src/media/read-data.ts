@@ -1,8 +1,9 @@
 // The library is imported by name: in the bundle, a late import of it has no names.
 import { parse } from 'yaml';
+import { readSmallFile } from '../disk/small-file.ts';
 import { usage } from '../errors.ts';
 import { isObject } from '../host.ts';
-import { decodeUtf8, readInputFile } from './read-input.ts';
+import { decodeUtf8 } from './decode-utf8.ts';
 
 const MAX_BYTES = 1024 * 1024;
 
@@ -15,7 +16,7 @@ export async function readObject(
   named: string,
   hint: string,
 ): Promise<Record<string, unknown> | undefined> {
-  const text = decodeUtf8(await readInputFile(file, { named, maxBytes: MAX_BYTES }), named);
+  const text = decodeUtf8(readSmallFile(file, { named, maxBytes: MAX_BYTES }), named);
   const isJson = /\.json$/i.test(file);
   let value: unknown;
   try {

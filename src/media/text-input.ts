@@ -1,9 +1,10 @@
-import { fstatSync } from 'node:fs';
+import { fstatSync, statSync } from 'node:fs';
 import * as path from 'node:path';
+import { readInputStream, readTypedFile } from '../disk/small-file.ts';
 import { usage } from '../errors.ts';
 import { MB } from '../gateway/limits.ts';
 import type { Clock, Host } from '../host.ts';
-import { decodeUtf8, readInputFile, readInputStream } from './read-input.ts';
+import { decodeUtf8 } from './decode-utf8.ts';
 
 /** Far beyond any prompt that the gateway documents; a wrong file is told before it fills the memory. */
 const MAX_TEXT_BYTES = 16 * MB;
@@ -18,19 +19,66 @@ export interface TextInputDeps {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** What was typed for a text: the text itself, or the file that holds it. */
+export interface TypedText {
+  /** `--prompt`, `--system`: its file stands behind the flag of the same name with `-file`. */
+  readonly flag: string;
+  readonly text: string | undefined;
+  readonly file: string | undefined;
+}
+
 /**
- * The text of a flag that takes `@FILE` and `-` (the contract, section 2): anything else is the text itself. A byte
- * order mark and one newline at the end of a file or of stdin are left out.
- * Throws `usage` for a file that is missing, a directory, unreadable, over 16 MB or not UTF-8.
+ * The text of a flag and of its `-file` twin (the contract, section 2): a text is literal, whatever it begins with, and `-` as
+ * the whole value of either is stdin; undefined where neither was typed. A byte order mark and one newline at the end of a
+ * file or of stdin are left out. Throws `usage` for both at once, and for a file that is missing, a directory, unreadable,
+ * over 16 MB or not UTF-8.
  */
-export async function readTextInput(value: string, flag: string, deps: TextInputDeps): Promise<string> {
-  const named = `${flag} ${value}`;
-  if (value === '-' || value === '@-') return readStdinText(deps.stdin, named, deps.signal);
-  if (!value.startsWith('@')) return value;
-  const name = value.slice(1);
-  if (name === '') throw usage(`${flag} @: the file's name is missing`, `write ${flag} @FILE`);
-  const options = { named, maxBytes: MAX_TEXT_BYTES, signal: deps.signal };
-  return textOf(await readInputFile(path.resolve(deps.cwd, name), options), named);
+export async function readTypedText(
+  { flag, text, file }: TypedText,
+  deps: TextInputDeps & { readonly note: (text: string) => void },
+): Promise<string | undefined> {
+  const fileFlag = `${flag}-file`;
+  if (text !== undefined && file !== undefined)
+    throw usage(`${flag} and ${fileFlag} both give the text`, 'give one of them');
+  if (text === '-') return readStdinText(deps.stdin, `${flag} -`, deps.signal);
+  if (text !== undefined) {
+    const name = namedByText(text, deps.cwd);
+    if (name !== undefined)
+      deps.note(`${text} is sent as it stands; ${fileFlag} ${name} sends what the file holds`);
+    return text;
+  }
+  if (file === undefined) return undefined;
+  if (file === '-') return readStdinText(deps.stdin, `${fileFlag} -`, deps.signal);
+  if (file === '') throw usage(`${fileFlag} is empty`, 'give the name of a file, or - for stdin');
+  return readTextFile(file, `${fileFlag} ${file}`, deps);
+}
+
+/** The file that a text of the form `@NAME` may have meant: other programs read it. Undefined where there is none. */
+function namedByText(text: string, cwd: string): string | undefined {
+  if (!/^@[^\0]/.test(text)) return undefined;
+  const name = text.slice(1);
+  return isFileAt(cwd, name) ? name : undefined;
+}
+
+/** Whether a word is the name of a regular file. */
+export function isFileAt(cwd: string, word: string): boolean {
+  try {
+    return statSync(path.resolve(cwd, word)).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** The text in a file; `named` is what messages call it. Throws as {@link readTypedText}. */
+export async function readTextFile(
+  file: string,
+  named: string,
+  { cwd, signal }: Pick<TextInputDeps, 'cwd' | 'signal'>,
+): Promise<string> {
+  return textOf(
+    await readTypedFile(path.resolve(cwd, file), { named, maxBytes: MAX_TEXT_BYTES, signal }),
+    named,
+  );
 }
 
 async function readStdinText(stdin: Stdin, named: string, signal: AbortSignal | undefined): Promise<string> {
@@ -57,7 +105,7 @@ export interface PipedPromptOptions {
 
 /**
  * The prompt that was piped in, or undefined: on a terminal, for an empty stdin, and where stdin is neither pipe, file nor
- * socket (`< /dev/null`, closed). Throws as {@link readTextInput}.
+ * socket (`< /dev/null`, closed). Throws as {@link readTypedText}.
  */
 export async function readPipedPrompt(
   stdin: Stdin,

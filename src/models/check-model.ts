@@ -9,7 +9,7 @@ type ModelContext = Pick<Context, 'host' | 'clock' | 'signal' | 'gateway' | 'glo
 const LOOK = { retries: 0, silenceMs: 10_000 } as const;
 
 /**
- * Refuses a model that a paid create names and that neither gw's table (`known`) nor the gateway's list has, the list
+ * Refuses a model that an image create or a question names and that neither gw's table (`known`) nor the gateway's list has, the list
  * kept from before or a fresh one ("Management": clients validate model IDs against this list). Does nothing with
  * --no-validate, --dry-run and --curl, and where the list cannot be had. Throws GwError `usage` with the nearest names.
  */
@@ -48,22 +48,6 @@ export async function lookUpModel(id: string, ctx: ModelContext): Promise<Listin
   if (kept.includes(id) || dryRun || curl) return { isListed: kept.includes(id), ids: kept };
   const ids = (await listNow(ctx)) ?? kept;
   return { isListed: ids.includes(id), ids };
-}
-
-/** How a gateway refuses a model that it does not have, or that the key may not call. */
-const refusals: ReadonlySet<number | undefined> = new Set([400, 403, 404]);
-
-/**
- * The error of a question that was refused: where the gateway's list lacks its model, that is its hint, with the nearest
- * names. The list is looked at only now, so that no question waits for it. Throws only the signal's reason.
- */
-export async function explainModel(error: unknown, id: string, ctx: ModelContext): Promise<unknown> {
-  if (!(error instanceof GwError) || !refusals.has(error.facts.status)) return error;
-  const listed = await listNow(ctx);
-  if (listed === undefined || listed.includes(id)) return error;
-  return error.told({
-    hint: `the gateway lists no model ${JSON.stringify(id)}: ${nearestModels(id, listed)}`,
-  });
 }
 
 function nearestModels(id: string, known: readonly string[]): string {

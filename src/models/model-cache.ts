@@ -1,16 +1,19 @@
 import { createHash } from 'node:crypto';
-import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { cacheDir, type DirHost } from '../config/dirs.ts';
 import type { Context } from '../context.ts';
 import { ensureDirectory, replaceFile } from '../disk/durable-directory.ts';
+import { readRegular } from '../disk/small-file.ts';
+import { formats } from '../formats.ts';
 import { type ModelList, modelsList } from '../gateway/models.ts';
 import type { Reply, SendOptions } from '../http/client.ts';
 
 // The last list of models that each gateway gave: for completions and suggestions. It can be made again, so nothing
 // about it is ever an error.
 
-const VERSION = 1;
+const VERSION = formats.models.format;
+/** Far beyond any list of models. */
+const MAX_BYTES = 16 << 20;
 
 export interface CachedModels {
   /** Unix milliseconds. */
@@ -21,7 +24,7 @@ export interface CachedModels {
 /** The models that a gateway listed last (`gateway` as in Access.name); undefined where none are kept. Reads one small file. */
 export function readModelCache(host: DirHost, gateway: string): CachedModels | undefined {
   try {
-    const kept: unknown = JSON.parse(fs.readFileSync(fileOf(host, gateway), 'utf8'));
+    const kept: unknown = JSON.parse(readRegular(fileOf(host, gateway), MAX_BYTES).toString());
     if (typeof kept !== 'object' || kept === null) return undefined;
     const { version, gateway: of, fetched_at_ms: fetchedAtMs, ids } = kept as Record<string, unknown>;
     if (version !== VERSION || of !== gateway || typeof fetchedAtMs !== 'number' || !Array.isArray(ids)) {

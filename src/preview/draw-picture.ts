@@ -64,6 +64,7 @@ export async function drawPicture({ content, as, columns, rows, wasmDir }: DrawT
   const box = { columns, rows };
   if (as === 'kitty') return { text: kittyGraphics(picture, box) };
   if (as === 'iterm2') return { text: itermImage(content, picture, box) };
+  if (as === 'jpeg') return { text: await smallJpeg(inBox(picture, box), wasmDir) };
   if (as === 'sixel') return { text: await sixelGraphics(picture, box) };
   return { text: halfBlocks(picture, columns, rows, as) };
 }
@@ -111,6 +112,13 @@ function itermImage(content: Uint8Array, picture: Pixels, box: Cells): string {
   const base64 = Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('base64');
   const size = `size=${content.length};width=${columns};height=${rows};preserveAspectRatio=1`;
   return `\x1b]1337;File=inline=1;${size}:${base64}\x07\n`;
+}
+
+async function smallJpeg({ data, width, height }: Pixels, wasmDir: string): Promise<string> {
+  const { default: encode, init } = await import('@jsquash/jpeg/encode.js');
+  await init(given(readFileSync(path.join(wasmDir, 'mozjpeg_enc.wasm'))));
+  const pixels = { data: Uint8ClampedArray.from(data), width, height, colorSpace: 'srgb' as const };
+  return Buffer.from(await encode(pixels, { quality: 75 })).toString('base64');
 }
 
 /** Sixel graphics, in at most 256 colours. */

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import * as path from 'node:path';
 import type { Host } from '../host.ts';
+import type { DrawTask } from '../media/in-worker.ts';
 import { DEADLINE_MS } from '../media/probe.ts';
 import type { Drawn } from './draw-picture.ts';
 import type { ColorDepth } from './half-blocks.ts';
@@ -54,17 +55,24 @@ export async function previewText(
   const graphics = inMultiplexer(host.env) ? undefined : (terminal.supports ?? (await supportedBy(host)));
   const own = graphics && (['kitty', 'iterm2', 'sixel'] as const).find((each) => graphics[each]);
   if (!own && !hasColor) return undefined;
+  const columns = Math.max(1, Math.min(host.stderr.columns || 80, MAX_COLUMNS));
+  const rows = Math.max(1, (host.stderr.rows || 24) - SPARE_ROWS);
+  return drawn({ content, as: own ?? depthOf(host.env), columns, rows }, host, terminal.signal);
+}
+
+/** A JPEG of at most 400 by 400 pixels, in Base64. Throws what keeps it from being drawn. */
+export const smallPicture = async (file: string, host: Pick<Host, 'assetsDir'>): Promise<string> =>
+  drawn({ content: await readFile(file), as: 'jpeg', columns: 40, rows: 20 }, host);
+
+async function drawn(
+  task: Pick<DrawTask, 'content' | 'as' | 'columns' | 'rows'>,
+  { assetsDir }: Pick<Host, 'assetsDir'>,
+  signal?: AbortSignal,
+): Promise<string> {
   const { inWorker } = await import('../media/in-worker.ts');
   const { last } = await inWorker<Drawn>(
-    {
-      do: 'draw',
-      content,
-      as: own ?? depthOf(host.env),
-      columns: Math.max(1, Math.min(host.stderr.columns || 80, MAX_COLUMNS)),
-      rows: Math.max(1, (host.stderr.rows || 24) - SPARE_ROWS),
-      wasmDir: path.join(host.assetsDir, 'wasm'),
-    },
-    { assetsDir: host.assetsDir, deadlineMs: DEADLINE_MS, signal: terminal.signal },
+    { do: 'draw', ...task, wasmDir: path.join(assetsDir, 'wasm') },
+    { assetsDir, deadlineMs: DEADLINE_MS, signal },
   );
   if (last === undefined) throw new Error('it could not be read in time; the file looks damaged');
   if ('problem' in last) throw new Error(last.problem);

@@ -40,15 +40,8 @@ export function apiListener(routes: readonly Route[], world: World, note: NoteRe
       if (error instanceof Refusal) entry.refusal = ruleOf(error);
       return refused(error);
     });
-    await deliver(mangle(struck, withVerdict(reply, entry)), {
-      request,
-      response,
-      entry,
-      struck,
-      nowMs: world.now(),
-      slowGapMs: world.slowGapMs,
-      speed: world.speed,
-    });
+    const mangled = mangle(struck, withVerdict(reply, entry));
+    await deliver(mangled, { request, response, entry, struck, world });
   });
 }
 
@@ -62,8 +55,9 @@ const faultPlaces: Readonly<Record<Resend, FaultPlace>> = {
 
 function notRouted(method: string, path: string, methods: readonly string[]): Refusal {
   if (methods.length === 0) return new Refusal(404, `There is nothing at the path ${path}.`, 'NotFound');
+  // The document's table of statuses has no 405; 404 is "wrong path".
   const allow = methods.join(', ');
-  return new Refusal(405, `${path} takes ${allow}, not ${method}.`, 'MethodNotAllowed', { allow });
+  return new Refusal(404, `${path} takes ${allow}, not ${method}.`, 'NotFound', { allow });
 }
 
 /** Reads a request's body, counts it against its rate and checks it, in this order. Throws Refusal. */
@@ -76,13 +70,13 @@ async function letIn(
 ): Promise<Pick<Call, 'body' | 'form'>> {
   const read = await readRouteBody(request, route, entry);
   const { form } = read;
-  const json = route.respell && !world.strict ? route.respell(read.json) : read.json;
+  const told = new Set<string>();
+  const json = route.respell && !world.strict ? route.respell(read.json, told) : read.json;
+  if (told.size > 0) entry.respelled = [...told];
   const nowMs = world.now();
   if (route.pool) countRequest(world.store, route.pool(json), world.account, nowMs);
-  if (route.body && !form) {
-    const schemas = { strict: route.body, loose: route.endpoint.body };
-    passOver(checkBody(schemas, json, world));
-  }
+  const { body: schema } = route.endpoint;
+  if (schema && !form && !route.checksBody) passOver(checkBody(schema, json, world));
   if (faultPlaces[route.endpoint.resend] === 'create') sweepWhenDue(world.store, nowMs);
   return { body: json, ...(form && { form }) };
 }
@@ -104,7 +98,8 @@ const ruleOf = ({ code, status, field }: Refusal): string =>
   [code ?? status, field].filter((part) => part !== undefined).join(' ');
 
 function withVerdict(reply: SandboxReply, entry: SandboxRequest): SandboxReply {
-  const taken = entry.passedOver ? `passed over ${entry.passedOver.join(', ')}` : 'taken';
+  const read = entry.respelled ? `; read ${entry.respelled.join(', ')}` : '';
+  const taken = `${entry.passedOver ? `passed over ${entry.passedOver.join(', ')}` : 'taken'}${read}`;
   const said = entry.refusal ? `refused ${entry.refusal}` : reply.status < 400 ? taken : entry.fault;
   const verdict = (said ?? 'failed').replaceAll(/[^\x20-\x7e]/g, '?').slice(0, LONGEST_VERDICT);
   entry.verdict = verdict;
@@ -114,10 +109,10 @@ function withVerdict(reply: SandboxReply, entry: SandboxRequest): SandboxReply {
 /** The body of a request whose route takes one, also kept in the log. Throws Refusal. */
 async function readRouteBody(
   request: IncomingMessage,
-  { endpoint, body, multipart }: Route,
+  { endpoint, multipart }: Route,
   entry: SandboxRequest,
 ): Promise<RequestBody> {
-  if (!body && !multipart) return {};
+  if (!endpoint.body) return {};
   const read = await readBody(request, { maxBytes: endpoint.maxBodyBytes, takesForm: multipart ?? false });
   if (read.json !== undefined) entry.body = read.json;
   else if (read.form) entry.body = formNote(read.form);

@@ -56,9 +56,9 @@ export class Control {
   async answer(request: IncomingMessage, url: URL, world: World): Promise<SandboxReply> {
     checkCredential('bearer', request.headers, world.key);
     const asked = `${request.method} ${url.pathname.slice(CONTROL_PATH.length)}`;
-    const bodyAs = async <T>(strict: z.ZodMiniType<T>): Promise<T> => {
+    const bodyAs = async <T>(schema: z.ZodMiniType<T>): Promise<T> => {
       const { json } = await readBody(request, { maxBytes: MAX_BODY_BYTES, takesForm: false });
-      checkBody({ strict }, json, world);
+      checkBody(schema, json, world);
       return json as T;
     };
     if (asked === 'GET ') return this.#state(world);

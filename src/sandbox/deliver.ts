@@ -4,6 +4,7 @@ import { SPEED_HEADER } from '../gateway/endpoint.ts';
 import { bendEvents, isStreamFault, type Struck } from './faults.ts';
 import type { SandboxRequest } from './listener.ts';
 import type { ReplyEvent, SandboxReply } from './reply.ts';
+import type { World } from './route.ts';
 
 const SLOW_PIECES = 20;
 const MISSING_BYTES = 17;
@@ -57,14 +58,12 @@ export async function deliver(
     readonly response: ServerResponse;
     readonly entry: SandboxRequest;
     readonly struck: Struck | undefined;
-    readonly nowMs: number;
-    readonly slowGapMs: number;
-    /** Said in each reply where it is one that can be written. */
-    readonly speed: number;
+    readonly world: Pick<World, 'now' | 'slowGapMs' | 'speed'>;
   },
 ): Promise<void> {
-  const { request, response, entry, struck } = to;
+  const { request, response, entry, struck, world } = to;
   const wait = waiting(response);
+  const atMs = world.now();
   if (reply.acceptedTaskId !== undefined) entry.acceptedTaskId = reply.acceptedTaskId;
   const kind = struck?.fault.kind;
   if (kind === 'reset-after') {
@@ -76,9 +75,10 @@ export async function deliver(
   entry.status = reply.status;
   response.sendDate = false;
   const head = {
-    date: new Date(to.nowMs).toUTCString(),
+    date: new Date(atMs).toUTCString(),
     'x-request-id': randomBytes(12).toString('hex'),
-    ...(Number.isFinite(to.speed) && { [SPEED_HEADER]: String(to.speed) }),
+    // Said where it is a speed that can be written.
+    ...(Number.isFinite(world.speed) && { [SPEED_HEADER]: String(world.speed) }),
     ...reply.headers,
   };
   const write = (bytes: string | Uint8Array) =>
@@ -103,7 +103,7 @@ export async function deliver(
     const pieceBytes = Math.max(1, Math.ceil(body.length / SLOW_PIECES));
     for (let at = 0; at < body.length && !response.destroyed; at += pieceBytes) {
       await write(body.subarray(at, at + pieceBytes));
-      await wait(to.slowGapMs);
+      await wait(world.slowGapMs);
     }
     response.end();
   } else response.end(body);

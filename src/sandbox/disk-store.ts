@@ -60,42 +60,15 @@ export function diskStore(stateDir: string): SandboxStore {
   const markPath = (row: string) => join(folder('marks'), row);
   const unfinishedName = (task: SandboxTask) => `${Math.ceil(task.endsAtMs)}.${task.pool}.${task.id}`;
   const unfinishedPath = (task: SandboxTask) => join(folder('unfinished'), unfinishedName(task));
-  const kindPath = (kind: string) => join(folder('documents'), kind);
-  const documentPath = (kind: string, id: string) => join(kindPath(kind), `${documentName(id)}.json`);
+  const { sweepDocuments, clearDocuments, ...documents } = documentsIn(folder('documents'));
 
-  const writeWhole = (
-    path: string,
-    bytes: string | Uint8Array,
-    publish: (from: string, to: string) => void,
-  ) => {
-    const temporary = `${path}.${process.pid}-${randomBytes(6).toString('hex')}.tmp`;
-    fs.writeFileSync(temporary, bytes, { mode: 0o600, flag: 'wx' });
-    try {
-      publish(temporary, path);
-    } finally {
-      unlink(temporary);
-    }
-  };
   const readTask = (path: string): SandboxTask | undefined => {
     const task = readJson(path) as SandboxTask | undefined;
     return task?.plan === undefined ? undefined : task; // an older sandbox kept its tasks in another form
   };
-  const readDocument = (path: string) => readJson(path) as KeptDocument | undefined;
-  const writeDocument = (
-    kind: string,
-    document: KeptDocument,
-    publish: (from: string, to: string) => void,
-  ) => {
-    makeFolder(kindPath(kind));
-    writeWhole(documentPath(kind, document.id), JSON.stringify(document), publish);
-  };
-  const documentPaths = (kind: string) =>
-    ifThere(() => fs.readdirSync(kindPath(kind)), [])
-      .filter((name) => name.endsWith('.json'))
-      .map((name) => join(kindPath(kind), name));
   const readMarks = (row: string) => ifThere(() => fs.readFileSync(markPath(row)), Buffer.alloc(0));
   const store: SandboxStore = {
-    secret: loadSecret(join(stateDir, 'secret'), writeWhole),
+    secret: loadSecret(join(stateDir, 'secret')),
     add(task) {
       if (task.pool !== undefined) fs.writeFileSync(unfinishedPath(task), '', { mode: 0o600 });
       writeWhole(taskPath(task.id), JSON.stringify(task), fs.renameSync);
@@ -137,6 +110,45 @@ export function diskStore(stateDir: string): SandboxStore {
         bytes.readDoubleBE(index * markBytes),
       );
     },
+    ...documents,
+    clear() {
+      for (const name of ['tasks', 'unfinished', 'marks']) empty(folder(name));
+      clearDocuments();
+    },
+    sweep(nowMs) {
+      const rows = fs.readdirSync(folder('marks'));
+      for (const row of rows) {
+        if ((minuteOfRow(row) ?? Number.POSITIVE_INFINITY) < nowMs / 60_000 - 3) unlink(markPath(row));
+      }
+      for (const task of store.tasks()) {
+        if (nowMs < task.expiresAtMs) continue;
+        store.remove(task);
+        for (const row of rows) if (isDownloadRowOf(row, task.id)) unlink(markPath(row));
+      }
+      sweepDocuments(nowMs);
+    },
+  };
+  return store;
+}
+
+/** The documents of a store: a folder for each kind, and a file for each document. */
+function documentsIn(dir: string) {
+  const kindPath = (kind: string) => join(dir, kind);
+  const documentPath = (kind: string, id: string) => join(kindPath(kind), `${documentName(id)}.json`);
+  const readDocument = (path: string) => readJson(path) as KeptDocument | undefined;
+  const writeDocument = (
+    kind: string,
+    document: KeptDocument,
+    publish: (from: string, to: string) => void,
+  ) => {
+    makeFolder(kindPath(kind));
+    writeWhole(documentPath(kind, document.id), JSON.stringify(document), publish);
+  };
+  const documentPaths = (kind: string) =>
+    ifThere(() => fs.readdirSync(kindPath(kind)), [])
+      .filter((name) => name.endsWith('.json'))
+      .map((name) => join(kindPath(kind), name));
+  const documents: Pick<SandboxStore, 'put' | 'putNew' | 'get' | 'all' | 'drop'> = {
     put(kind, id, value, life) {
       writeDocument(kind, { id, value, ...life }, fs.renameSync);
     },
@@ -159,27 +171,37 @@ export function diskStore(stateDir: string): SandboxStore {
         fs.unlinkSync(documentPath(kind, id));
         return true;
       }, false),
-    clear() {
-      const folders = [folder('tasks'), folder('unfinished'), folder('marks')];
-      for (const kind of fs.readdirSync(folder('documents'))) folders.push(kindPath(kind));
-      for (const dir of folders) for (const name of fs.readdirSync(dir)) unlink(join(dir, name));
+  };
+  return {
+    ...documents,
+    clearDocuments: () => {
+      for (const kind of fs.readdirSync(dir)) empty(kindPath(kind));
     },
-    sweep(nowMs) {
-      const rows = fs.readdirSync(folder('marks'));
-      for (const row of rows) {
-        if ((minuteOfRow(row) ?? Number.POSITIVE_INFINITY) < nowMs / 60_000 - 3) unlink(markPath(row));
-      }
-      for (const task of store.tasks()) {
-        if (nowMs < task.expiresAtMs) continue;
-        store.remove(task);
-        for (const row of rows) if (isDownloadRowOf(row, task.id)) unlink(markPath(row));
-      }
-      for (const path of fs.readdirSync(folder('documents')).flatMap(documentPaths)) {
+    sweepDocuments: (nowMs: number) => {
+      for (const path of fs.readdirSync(dir).flatMap(documentPaths)) {
         if (hasOutlived(readDocument(path) ?? {}, nowMs)) unlink(path);
       }
     },
   };
-  return store;
+}
+
+function empty(dir: string): void {
+  for (const name of fs.readdirSync(dir)) unlink(join(dir, name));
+}
+
+/** Writes a file beside its place and publishes it whole. */
+function writeWhole(
+  path: string,
+  bytes: string | Uint8Array,
+  publish: (from: string, to: string) => void,
+): void {
+  const temporary = `${path}.${process.pid}-${randomBytes(6).toString('hex')}.tmp`;
+  fs.writeFileSync(temporary, bytes, { mode: 0o600, flag: 'wx' });
+  try {
+    publish(temporary, path);
+  } finally {
+    unlink(temporary);
+  }
 }
 
 /** What a JSON file holds; undefined where it is gone, or was cut by a machine that went down. */
@@ -196,10 +218,7 @@ function readJson(path: string): unknown {
 const documentName = (id: string): string =>
   /^[a-z0-9][a-z0-9_-]{0,99}$/.test(id) ? id : `~${createHash('sha256').update(id).digest('hex')}`;
 
-function loadSecret(
-  path: string,
-  writeWhole: (path: string, bytes: Uint8Array, publish: (from: string, to: string) => void) => void,
-): Uint8Array {
+function loadSecret(path: string): Uint8Array {
   const read = () => ifThere(() => fs.readFileSync(path), undefined);
   const known = read();
   if (known?.length) return known;

@@ -106,6 +106,8 @@ export interface SandboxRequest {
   acceptedTaskId?: string;
   /** Fields that the document does not list, which were taken without effect. */
   passedOver?: readonly string[];
+  /** Other spellings than the document's, and what they were read as: `a as b`. */
+  respelled?: readonly string[];
   /** What its reply says became of it. */
   verdict?: string;
   /** Why it was refused: the error's code, and the field where one broke a rule. */

@@ -45,10 +45,7 @@ export async function makeMovie(
 
   const target = new media.BufferTarget();
   const Container = format === 'mov' ? media.MovOutputFormat : media.Mp4OutputFormat;
-  const output = new media.Output({
-    format: new Container({ fastStart: 'in-memory' }),
-    target,
-  });
+  const output = new media.Output({ format: new Container({ fastStart: 'in-memory' }), target });
   const video = new media.EncodedVideoPacketSource('avc');
   output.addVideoTrack(video, { frameRate: framesPerS });
   const sound = audio ? new media.EncodedAudioPacketSource('aac') : undefined;

@@ -30,15 +30,7 @@ export function outputListener(
       struck,
       insteadOf(struck, url, world) ?? (await answer(request, url, struck, world, sources, kept)),
     );
-    await deliver(reply, {
-      request,
-      response,
-      entry,
-      struck,
-      nowMs: world.now(),
-      slowGapMs: world.slowGapMs,
-      speed: world.speed,
-    });
+    await deliver(reply, { request, response, entry, struck, world });
   });
 }
 

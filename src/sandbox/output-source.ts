@@ -28,18 +28,17 @@ const signatureOf = (secret: Uint8Array, path: string, expiresS: number) =>
 
 /**
  * The address of an output file. Whoever holds it may fetch the file until it expires.
- * @param origin `http://127.0.0.1:PORT` of the server that answers
- * @param expiresS Unix seconds
+ * @param expiresAtMs Unix milliseconds; the link dies with their second
  */
 export function signedLink(
-  secret: Uint8Array,
-  origin: string,
+  { store, outputUrl }: Pick<World, 'store' | 'outputUrl'>,
   taskId: string,
   file: string,
-  expiresS: number,
+  expiresAtMs: number,
 ): string {
   const path = `/outputs/${taskId}/${file}`;
-  return `${origin}${path}?expires=${expiresS}&signature=${signatureOf(secret, path, expiresS)}`;
+  const expiresS = Math.floor(expiresAtMs / 1000);
+  return `${outputUrl()}${path}?expires=${expiresS}&signature=${signatureOf(store.secret, path, expiresS)}`;
 }
 
 /** Whether a request's address bears a good signature, and whether its time has passed. */

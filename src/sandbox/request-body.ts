@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type * as z from 'zod/mini';
-import { inOurWords } from '../gateway/body.ts';
+import { inOurWords, publicOf, strictOf, unlistedIn } from '../gateway/body.ts';
 import { MB } from '../gateway/limits.ts';
 import { Refusal } from './reply.ts';
 import type { World } from './route.ts';
@@ -57,7 +57,29 @@ async function readBytes(request: IncomingMessage, maxBytes = Number.POSITIVE_IN
   return Buffer.concat(pieces);
 }
 
+/** Deeper than any documented body by far, and shallow enough for what walks through one. */
+const DEEPEST_JSON = 256;
+
+/** How deep the brackets outside of texts are nested, up to one more than is taken. */
+function depthOf(json: Uint8Array): number {
+  let depth = 0;
+  let deepest = 0;
+  let inText = false;
+  for (let at = 0; at < json.length && deepest <= DEEPEST_JSON; at += 1) {
+    const byte = json[at];
+    if (byte === 0x5c) at += inText ? 1 : 0;
+    else if (byte === 0x22) inText = !inText;
+    else if (inText) continue;
+    else if (byte === 0x5b || byte === 0x7b) deepest = Math.max(deepest, ++depth);
+    else if (byte === 0x5d || byte === 0x7d) depth--;
+  }
+  return deepest;
+}
+
 function parseJson(bytes: Uint8Array): unknown {
+  if (depthOf(bytes) > DEEPEST_JSON) {
+    throw new Refusal(400, `The JSON is nested deeper than ${DEEPEST_JSON} levels.`, 'InvalidRequest');
+  }
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
@@ -70,32 +92,24 @@ const fieldName = (path: readonly PropertyKey[]) =>
     .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index ? '.' : ''}${String(part)}`))
     .join('');
 
-/** A body's schema twice: refusing what the document does not list, and letting it pass. */
-export interface BodySchemas {
-  readonly strict: z.ZodMiniType;
-  /** The same rules otherwise; without it there is nothing that could pass. */
-  readonly loose?: z.ZodMiniType | undefined;
-}
-
 /**
  * Looks at a body: the first rule that it breaks, or the names of what the document neither lists nor forbids, without
  * places in lists. A strict sandbox takes none of these.
  */
 export function readAgainst(
-  { strict, loose }: BodySchemas,
+  schema: z.ZodMiniType,
   body: unknown,
-  { strict: refusesUnlisted }: Pick<World, 'strict'>,
+  { strict }: Pick<World, 'strict'>,
 ): { readonly issue: z.core.$ZodIssue } | { readonly unlisted: string[] } {
-  const listed = strict.safeParse(body, { error: inOurWords }).error;
-  const broken =
-    refusesUnlisted || !loose ? listed : listed && loose.safeParse(body, { error: inOurWords }).error;
+  const listed = strictOf(schema).safeParse(body, { error: inOurWords }).error;
+  const broken = strict ? listed : listed && publicOf(schema).safeParse(body, { error: inOurWords }).error;
   const issue = broken?.issues[0];
   return issue ? { issue } : { unlisted: [...new Set(unlistedIn(listed?.issues ?? []))] };
 }
 
 /** As `readAgainst`; throws the Refusal (400 `InvalidParameter`) that names the first field and its rule. */
-export function checkBody(schemas: BodySchemas, body: unknown, world: Pick<World, 'strict'>): string[] {
-  const checked = readAgainst(schemas, body, world);
+export function checkBody(schema: z.ZodMiniType, body: unknown, world: Pick<World, 'strict'>): string[] {
+  const checked = readAgainst(schema, body, world);
   if ('issue' in checked) throw refusalOf(checked.issue);
   return checked.unlisted;
 }
@@ -106,21 +120,6 @@ function refusalOf(issue: z.core.$ZodIssue | undefined): Refusal {
   const unknown = issue.keys.map((key) => fieldName([...issue.path, key])).join(', ');
   const said = `Invalid parameter ${unknown}: not a parameter of this endpoint.`;
   return new Refusal(400, said, 'InvalidParameter', {}, unknown);
-}
-
-/** The fields that only the strict schema refuses: `tools.function.strict`. */
-function* unlistedIn(
-  issues: readonly z.core.$ZodIssue[],
-  above: readonly PropertyKey[] = [],
-): Generator<string> {
-  for (const issue of issues) {
-    const path = [...above, ...issue.path];
-    if (issue.code === 'unrecognized_keys') {
-      for (const key of issue.keys) yield [...path, key].filter((part) => typeof part !== 'number').join('.');
-    } else if (issue.code === 'invalid_union') {
-      for (const branch of issue.errors) yield* unlistedIn(branch, path);
-    }
-  }
 }
 
 /** The refusal (400 `InvalidParameter`) of a field for a rule that it breaks; an empty path is the body. */

@@ -1,4 +1,3 @@
-import type * as z from 'zod/mini';
 import { type Endpoint, matchPath } from '../gateway/endpoint.ts';
 import type { AccountType } from '../gateway/limits.ts';
 import type { Callbacks } from './callbacks.ts';
@@ -31,10 +30,13 @@ export interface Refused {
 /** An endpoint's row with what the embedded gateway does about it. */
 export interface Route {
   readonly endpoint: Endpoint;
-  /** The body's schema, refusing fields that the document does not list; the endpoint's own lets them pass. */
-  readonly body?: z.ZodMiniType;
-  /** Rewrites what the format's public clients spell in another way than the document, where that is not forbidden. */
-  readonly respell?: (body: unknown) => unknown;
+  /** The body is checked by `answer`, in whose words it is refused. */
+  readonly checksBody?: true;
+  /**
+   * Rewrites what the format's public clients spell in another way than the document, where that is not forbidden, and
+   * adds each rewriting to `told`: `a as b`.
+   */
+  readonly respell?: (body: unknown, told: Set<string>) => unknown;
   /** Also takes multipart form data; `answer` checks it. */
   readonly multipart?: true;
   /** Which rate the request counts against, from the body as it came; none: the document states no rate. */

@@ -10,6 +10,7 @@ import { apiListener } from './api-listener.ts';
 import { assetRoutes } from './asset/routes.ts';
 import { betaRoutes } from './beta/routes.ts';
 import { type CallbackPorts, Callbacks } from './callbacks.ts';
+import type { ServerCertificate } from './certificate.ts';
 import { TOKENS_PER_S } from './chat/answer.ts';
 import { chatModels } from './chat/input.ts';
 import { chatRoutes } from './chat/routes.ts';
@@ -44,6 +45,8 @@ export interface SandboxOptions {
   readonly outputPort?: number | undefined;
   /** Address of this machine to listen at, or a name of it (default 127.0.0.1). */
   readonly host?: string | undefined;
+  /** Serves both over TLS. */
+  readonly tls?: ServerCertificate | undefined;
   /** Origins whose pages may call; none unless said. */
   readonly cors?: readonly string[] | undefined;
   /** Ports of this machine that status callbacks may go to; none unless said. */
@@ -79,7 +82,7 @@ export interface SandboxTaskView {
 }
 
 export interface Sandbox {
-  /** `http://HOST:PORT` of the API, and of the outputs: another origin. */
+  /** `http://HOST:PORT` (https with `tls`) of the API, and of the outputs: another origin. */
   readonly baseUrl: string;
   readonly outputUrl: string;
   /** Every request so far, oldest first; empty where they are not kept. */
@@ -96,7 +99,7 @@ export interface Sandbox {
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   if (!(options.speed > 0)) throw new RangeError(`the speed must be a number above 0, not ${options.speed}`);
-  const { stateDir, keepRequests = stateDir === undefined, host = '127.0.0.1' } = options;
+  const { tls, stateDir, keepRequests = stateDir === undefined, host = '127.0.0.1' } = options;
   const requests: SandboxRequest[] = [];
   const note = (entry: SandboxRequest, done: boolean) => {
     if (done) options.log?.(entry);
@@ -138,9 +141,9 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     now,
     outputUrl: () => outputUrl,
   };
-  const outputs = await open(outputListener(outputSources, world, note), options.outputPort ?? 0, host);
+  const outputs = await open(outputListener(outputSources, world, note), options.outputPort ?? 0, host, tls);
   outputUrl = outputs.origin;
-  const api = await open(apiListener(routes, world, note), options.port ?? 0, host).catch(
+  const api = await open(apiListener(routes, world, note), options.port ?? 0, host, tls).catch(
     async (error: unknown) => {
       await outputs.close();
       throw error;
@@ -179,8 +182,13 @@ interface OpenServer {
   close(): Promise<void>;
 }
 
-async function open(listener: RequestListener, port: number, host: string): Promise<OpenServer> {
-  const server = createServer(listener);
+async function open(
+  listener: RequestListener,
+  port: number,
+  host: string,
+  tls: ServerCertificate | undefined,
+): Promise<OpenServer> {
+  const server = tls ? (await import('node:https')).createServer(tls, listener) : createServer(listener);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => {
@@ -189,7 +197,10 @@ async function open(listener: RequestListener, port: number, host: string): Prom
     });
   });
   const { port: taken } = server.address() as AddressInfo;
-  return { origin: `http://${urlHost(host)}:${taken}`, close: () => closeServer(server) };
+  return {
+    origin: `${tls ? 'https' : 'http'}://${urlHost(host)}:${taken}`,
+    close: () => closeServer(server),
+  };
 }
 
 function closeServer(server: Server): Promise<void> {

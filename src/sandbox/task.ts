@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { SENSITIVE_OUTPUT_WORD } from './faults.ts';
 import type { World } from './route.ts';
+import { seededInt } from './seeded.ts';
 
 /** Which limits a task and its create request count against ("Limits": standard 2.0 4K has its own). */
 export type Pool = 'standard' | '4k';
@@ -71,6 +73,26 @@ export function makeTaskId(prefix: string, nowMs: number): string {
   return `${prefix}-${time}-${randomBytes(10).toString('hex')}`;
 }
 
+/** How long the tasks of a family wait and run at speed 1: so long at least, and up to `spread` longer. */
+export interface TaskPace {
+  readonly queueMs: { readonly least: number; readonly spread: number };
+  readonly runMs: { readonly least: number; readonly spread: number; readonly perOutputS: number };
+  /** By what a resolution multiplies the run. */
+  readonly factors: Readonly<Record<string, number>>;
+}
+
+/** How long a task waits and runs; the same ID always as long. */
+export const paceOf = (
+  id: string,
+  { queueMs, runMs, factors }: TaskPace,
+  { durationS, resolution }: { readonly durationS: number; readonly resolution: string },
+) => ({
+  queueMs: queueMs.least + (seededInt(id, 'queue') % queueMs.spread),
+  runMs:
+    (runMs.least + (seededInt(id, 'run') % runMs.spread) + runMs.perOutputS * durationS) *
+    (factors[resolution] ?? 1),
+});
+
 /** Scales a queue and a run to the sandbox's speed; together they last no less than its shortest life of a task. */
 export function taskTimes(
   createdAtMs: number,
@@ -84,6 +106,15 @@ export function taskTimes(
     endsAtMs: createdAtMs + Math.round((queueMs + runMs) * scale),
   };
 }
+
+/** What a prompt can ask for: the review finds the finished video sensitive. */
+export const reviewFailure = (prompt: string): TaskFailure | undefined =>
+  prompt.includes(SENSITIVE_OUTPUT_WORD)
+    ? {
+        code: 'OutputVideoSensitiveContentDetected',
+        message: 'The output video may contain sensitive content.',
+      }
+    : undefined;
 
 /**
  * How the sandbox's faults want a new task to end; undefined where they leave it alone.

@@ -1,26 +1,16 @@
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
-import { tmpdir } from 'node:os';
 import * as path from 'node:path';
-import { afterEach, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { wasmDir } from '../helpers/assets-dir.ts';
 import { honest, startFaultProxy } from '../helpers/fault-proxy.ts';
 import { replyBytes } from '../helpers/fault-server.ts';
 import { clipsDir, KEY, World } from '../helpers/gw.ts';
+import { newDir } from '../helpers/new-dir.ts';
 
 // Bad days of a batch: whatever happens in the middle, run again it goes on; each row has one task, and its file is whole.
 // Kills are in the torture suite; Ctrl-C is in run.test.ts.
-
-const worlds: World[] = [];
-const open = async (options: Parameters<typeof World.open>[0] = {}) => {
-  const world = await World.open(options);
-  worlds.push(world);
-  return world;
-};
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
 
 const ROWS = 8;
 const kinds = [
@@ -65,7 +55,7 @@ function atWait(world: World, act: () => void): void {
 }
 
 test('every second create is met with a 429: the rows wait, and all are made once', async () => {
-  const world = await open();
+  const world = await World.open();
   let creates = 0;
   const proxy = await startFaultProxy(world.sandbox.baseUrl, {
     faultOf: ({ method }) => {
@@ -86,9 +76,8 @@ test('every second create is met with a 429: the rows wait, and all are made onc
 });
 
 test('a gateway that is away: nothing is sent; away for ten minutes in the middle: what runs is waited for', async () => {
-  const stateDir = fs.mkdtempSync(path.join(tmpdir(), 'gw-away-'));
-  onTestFinished(() => fs.rmSync(stateDir, { recursive: true, force: true }));
-  const world = await open({ stateDir, account: 'personal', keepRequests: true });
+  const stateDir = newDir();
+  const world = await World.open({ stateDir, account: 'personal', keepRequests: true });
   const argv = manifest(world, kinds.slice(0, 1));
   const port = Number(new URL(world.sandbox.baseUrl).port);
   const gateways = [world.sandbox];
@@ -112,7 +101,9 @@ test('a gateway that is away: nothing is sent; away for ten minutes in the middl
   await leave();
   const away = await world.gw(argv);
   expect(away.code, away.err).toBe(8);
-  expect(away.err).toMatch(/^8 rows: 0 saved, 8 not sent; go on with: gw batch run day\.jsonl$/m);
+  expect(away.err).toMatch(
+    /^8 rows: 0 saved, 8 not sent; go on with: gw batch run day\.jsonl -o 'out\/\{key\}\.\{ext\}'$/m,
+  );
   await comeBack();
   // The three slots of the account are taken: no create is under way.
   const { sleep } = world.clock;
@@ -138,7 +129,7 @@ test('a gateway that is away: nothing is sent; away for ten minutes in the middl
 });
 
 test('a clock that jumps an hour, as when a laptop sleeps, ends no row and pays for none again', async () => {
-  const world = await open();
+  const world = await World.open();
   atWait(world, () => {
     world.clock.ms += 3_600_000;
   });
@@ -149,7 +140,7 @@ test('a clock that jumps an hour, as when a laptop sleeps, ends no row and pays 
 });
 
 test('a clock that jumps back ends no row either', async () => {
-  const world = await open();
+  const world = await World.open();
   const { now } = world.clock;
   let offMs = 0;
   world.clock.now = () => now() - offMs;
@@ -162,7 +153,7 @@ test('a clock that jumps back ends no row either', async () => {
 });
 
 test('a disk that is full from the third row on: nothing more is sent, and the next run makes the rest', async () => {
-  const world = await open();
+  const world = await World.open();
   const reserve = path.join(world.dir, '.local/state/gw/ledger/reserve');
   const { writeSync } = fs;
   let intents = 0;

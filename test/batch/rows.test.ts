@@ -1,14 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { openManifest } from '../../src/batch/read-manifest.ts';
 import { notFields, type Row, type RowFault, readRows } from '../../src/batch/rows.ts';
 import { creates } from '../../src/commands/batch/row-command.ts';
-import { flagName, list, on, onOff, text } from '../../src/flags/flag.ts';
+import { alsoFrom, everywhere, flagName, list, mayStandIn, on, onOff, text } from '../../src/flags/flag.ts';
+import { newDir } from '../helpers/new-dir.ts';
 
-const dir = mkdtempSync(path.join(tmpdir(), 'gw-rows-'));
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const dir = newDir();
 
 async function rowsOf(
   rows: readonly object[],
@@ -37,7 +36,7 @@ const faults = async (...rows: object[]) =>
 describe('fields', () => {
   const every = Object.entries(creates).flatMap(([command, flags]) =>
     Object.entries(flags)
-      .filter(([key]) => !notFields.has(key) && key !== 'count')
+      .filter(([key, flag]) => !notFields.has(key) && mayStandIn(flag, 'row'))
       .map(([key, flag]) => ({ command, key, flag })),
   );
   test.each(every)('$command takes $key as its create does', async ({ command, key, flag }) => {
@@ -51,13 +50,37 @@ describe('fields', () => {
     }
   });
 
-  test('a flag that a command gets tomorrow is a field of its rows', async () => {
-    const tomorrow = {
+  test('what only the user may type is refused, as a field, in set and in body', async () => {
+    const url = 'https://example.com/heard';
+    expect(
+      await faults(
+        { force: true },
+        { 'callback-url': url },
+        { callback_url: 'auto' },
+        { set: { callback_url: url } },
+        { body: { callback_url: url } },
+        { command: 'video beta', set: { options: { callback_url: url } } },
+        { command: 'video alpha', yes: true },
+      ),
+    ).toEqual(
+      ['force', ...Array(5).fill('callback-url'), 'yes'].map((name) =>
+        expect.stringMatching(`^${name}: is typed, and stands in no row; add --${name} to the run`),
+      ),
+    );
+  });
+
+  test('a flag that a command gets tomorrow is no field of its rows until somebody allows it', async () => {
+    const rows = await rowsOf([{ plain: true }], { creates: { 'video gamma': { plain: on('a switch') } } });
+    expect(rows).toEqual([{ line: 1, faults: [expect.stringContaining('plain: is typed')] }]);
+  });
+
+  test('a flag is read as its table says', async () => {
+    const tomorrow = alsoFrom(everywhere, {
       madeUp: text('WORD', 'a word'),
       several: list('WORD', 'words'),
       turned: onOff('a switch'),
       plain: on('another'),
-    };
+    });
     const rows = await rowsOf(
       [
         { made_up: 7, several: ['a', 'b'], turned: false, plain: 'true' },

@@ -1,18 +1,9 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterEach, expect, onTestFinished, test } from 'vitest';
+import { Readable } from 'node:stream';
+import { expect, onTestFinished, test } from 'vitest';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
-
-const worlds: World[] = [];
-const open = async (options: Parameters<typeof World.open>[0] = {}) => {
-  const world = await World.open(options);
-  worlds.push(world);
-  return world;
-};
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
 
 const gamma = { command: 'video gamma', prompt: 'a fox', duration: 5, resolution: '768P', ratio: '16:9' };
 const alpha = { command: 'video alpha', prompt: 'a fox', model: '2.0-fast', resolution: '480p', duration: 4 };
@@ -37,7 +28,7 @@ const mixed = [
 ];
 
 test('every row is made, waited for and saved; paths go to stdout, one line sums it up', async () => {
-  const world = await open();
+  const world = await World.open();
   write(world, mixed);
   const first = await run(world, '-o', 'out/{key}.{ext}');
   expect(first.code, first.err).toBe(0);
@@ -53,7 +44,7 @@ test('every row is made, waited for and saved; paths go to stdout, one line sums
 });
 
 test('run again, nothing is sent and nothing is printed; a new row is', async () => {
-  const world = await open();
+  const world = await World.open();
   write(world, mixed);
   await run(world);
   const before = world.requests().length;
@@ -67,7 +58,7 @@ test('run again, nothing is sent and nothing is printed; a new row is', async ()
 });
 
 test('rows without an id are made once too, the same row twice is two jobs', async () => {
-  const world = await open();
+  const world = await World.open();
   write(world, [image, image]);
   await run(world);
   expect(creates(world)).toBe(2);
@@ -76,8 +67,8 @@ test('rows without an id are made once too, the same row twice is two jobs', asy
   expect(creates(world)).toBe(3);
 });
 
-test('a changed row with an id is refused before anything is sent, and named', async () => {
-  const world = await open();
+test('a row that changed after it was saved stops no other, is named, and is made anew by --redo alone', async () => {
+  const world = await World.open();
   write(world, mixed);
   await run(world);
   write(world, [
@@ -85,15 +76,164 @@ test('a changed row with an id is refused before anything is sent, and named', a
     { id: 'a', ...gamma, resolution: '2K' },
   ]);
   const changed = await run(world);
-  expect(changed).toMatchObject({ code: 2, out: '' });
-  expect(changed.err).toMatch(
-    /error: day\.jsonl:2: resolution: the row has changed since its job \S+ was made/,
+  expect(changed.err).toContain(
+    'warning: day.jsonl:2: resolution changed after day/a was saved, and its job is left as it is; run with --redo day/a to make it again\n',
   );
-  expect(creates(world)).toBe(5);
+  expect([changed.code, creates(world)]).toEqual([0, 6]);
+  const redone = await run(world, '--redo', 'a', '-o', '{key}.{ext}');
+  expect(redone).toMatchObject({ code: 0, out: `${world.cwd}/day-a.mp4\n` });
+  expect(redone.err).not.toContain('changed after');
+  expect(creates(world)).toBe(7);
+  expect(await run(world)).toMatchObject({ code: 0, out: '', err: '2 rows: 2 saved\n' });
+});
+
+test('a row that the filter refused is mended by one edit and one command', async () => {
+  const world = await World.open({ fault: 'create:400:x1' });
+  write(world, [
+    { id: 'a', ...image },
+    { id: 'b', ...image, prompt: 'an owl' },
+  ]);
+  const first = await run(world, '--concurrency', '1');
+  expect([first.code, first.err]).toEqual([13, expect.stringMatching(/error: day\.jsonl:1: /)]);
+  expect(first.err).toMatch(
+    /create anew what failed with: gw batch run day\.jsonl --concurrency 1 --retry-failed\n$/,
+  );
+  write(world, [
+    { id: 'a', ...image, prompt: 'a kind fox' },
+    { id: 'b', ...image, prompt: 'an owl' },
+  ]);
+  const waits = await run(world);
+  expect(waits.err).toContain(
+    'prompt changed after day/a failed, and its job is left as it is; run with --retry-failed',
+  );
+  expect([waits.code, creates(world)]).toEqual([13, 2]);
+  const mended = await run(world, '--retry-failed');
+  expect([mended.code, creates(world)]).toEqual([0, 3]);
+  expect(mended.err).toBe(
+    'row 1 of 2 (day/a): saved '.concat(mended.out.trim(), mended.err.slice(mended.err.indexOf(' after '))),
+  );
+  expect(JSON.stringify(world.sandbox.requests.at(-1)?.body)).toContain('a kind fox');
+});
+
+test('--only looks at its rows alone, past the faults of others', async () => {
+  const world = await World.open();
+  write(world, [
+    { id: 'a', ...image },
+    { id: 'b', ...image, sise: '1x1' },
+    { id: 'c', ...image, count: 2 },
+  ]);
+  const run1 = await run(world, '--only', 'c', '--only', 'day/a');
+  expect([run1.code, creates(world)]).toEqual([0, 3]);
+  expect(run1.err).toMatch(/3 rows: 3 saved\n$/);
+  const none = await run(world, '--only', 'd');
+  expect(none).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('--only day/d: day.jsonl has no row of this key'),
+  });
+  const wrong = await run(world, '--only', 'b');
+  expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('day.jsonl:2: sise: no flag') });
+});
+
+test('batch status lists the rows that are not saved, with their reasons; a row is named by its key everywhere', async () => {
+  const world = await World.open({ fault: 'create:400:x1' });
+  write(world, [
+    { id: 'a', ...image },
+    { id: 'b', ...image },
+    { id: 'c', ...image },
+  ]);
+  await run(world, '--concurrency', '1', '--limit', '2');
+  const status = await world.gw(['batch', 'status', 'day.jsonl']);
+  const [saved, failed, open2, a, c, ...more] = status.out.split('\n');
+  expect([saved, failed, open2]).toEqual(['1 saved', '1 failed', '1 not sent']);
+  expect(a).toMatch(/^day\/a {2}failed {2}gw-\S+ {2}\S.+/);
+  expect([c, more]).toEqual(['day/c  not sent', ['']]);
+  const json = await world.gw(['batch', 'status', 'day.jsonl', '--json', '--all']);
+  const rows = jsonLines(json.out);
+  expect(rows.map(({ row_key, status: state }) => [row_key, state])).toEqual([
+    ['day/a', 'failed'],
+    ['day/b', 'saved'],
+    ['day/c', 'not_sent'],
+  ]);
+  expect(Object.keys(rows[0])).toEqual(['row', 'line', 'row_key', 'status', 'id', 'reason']);
+  expect((await world.gw(['batch', 'status', 'day.jsonl', '--row', 'b'])).out).toMatch(
+    /^day\/b {2}saved {2}gw-\S+\n$/,
+  );
+  expect((await world.gw(['batch', 'status', 'day.jsonl', '--row', 'x'])).code).toBe(2);
+  const shown = await world.gw(['jobs', 'show', 'day/b', '--json']);
+  expect(JSON.parse(shown.out).id).toBe(rows[1].id);
+  expect(await world.gw(['again', 'day/b', '--dry-run'])).toMatchObject({ code: 0 });
+  expect((await world.gw(['jobs', 'show', 'day/none'])).code).toBe(2);
+});
+
+test('a row of unknown outcome is not made anew before it is known', async () => {
+  const world = await World.open({ fault: 'create:cut:x1' });
+  write(world, [{ id: 'a', ...image }]);
+  expect((await run(world)).code).toBe(14);
+  const redo = await run(world, '--redo', 'a');
+  expect(redo).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('--redo day/a: it is not known what became of'),
+  });
+  write(world, [{ id: 'a', ...image, prompt: 'other' }]);
+  const changed = await run(world);
+  expect(changed.err).toContain('was sent, and its outcome is not known');
+  expect([changed.code, creates(world)]).toEqual([14, 1]);
+});
+
+test('the line that says how to go on holds every flag that was typed, and runs as printed', async () => {
+  const world = await World.open();
+  write(world, [
+    { id: 'a', ...image },
+    { id: 'b', ...image, prompt: "an owl's day" },
+  ]);
+  const first = await run(
+    world,
+    '--limit',
+    '1',
+    '--quality',
+    'low',
+    '-o',
+    'z dir/{key}.{ext}',
+    '--redo',
+    'a',
+  );
+  const line = /go on with: (.*)\n$/.exec(first.err)?.[1] ?? '';
+  expect(line).toBe("gw batch run day.jsonl --limit 1 --quality low -o 'z dir/{key}.{ext}'");
+  const words = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
+  const next = await world.gw(words.slice(1));
+  expect(next).toMatchObject({
+    code: 0,
+    out: `${world.cwd}/z dir/day-b.png\n`,
+    err: expect.not.stringContaining('warning'),
+  });
+  expect(creates(world)).toBe(2);
+});
+
+test('rows that were made before under another name are counted before they are sent, and asked for on a terminal', async () => {
+  const world = await World.open();
+  const rows = [1, 2, 3].map((n) => ({ id: `s${n}`, ...image, prompt: `shot ${n}` }));
+  write(world, rows);
+  await run(world);
+  write(world, [...rows, { id: 'new', ...image, prompt: 'new' }], 'day-v2.jsonl');
+  const text = 'warning: 3 rows were made before as day/…: made under another key they are paid for again\n';
+  expect((await world.gw(['batch', 'check', 'day-v2.jsonl'])).err).toContain(text);
+  const no = Object.assign(Readable.from([Buffer.from('n\n')]), { isTTY: true });
+  const asked = await world.gw(['batch', 'run', 'day-v2.jsonl'], { terminal: true, stdin: no });
+  expect([asked.code, creates(world)]).toEqual([2, 3]);
+  expect(asked.err).toContain('nothing was sent');
+  const made = await world.gw(['batch', 'run', 'day-v2.jsonl']);
+  expect([made.code, creates(world)]).toEqual([0, 7]);
+  expect(made.err).toContain(text);
+  // Under its own name the batch goes on as ever, and a renamed row is told of too.
+  expect((await run(world)).err).toBe('3 rows: 3 saved\n');
+  write(world, [...rows.slice(0, 2), { ...rows[2], id: 'renamed' }]);
+  expect((await world.gw(['batch', 'check', 'day.jsonl'])).err).toMatch(
+    /warning: 1 row was made before as day/,
+  );
 });
 
 test('a faulty row stops all of them', async () => {
-  const world = await open();
+  const world = await World.open();
   write(world, [
     { id: 'a', ...image },
     { id: 'b', ...image, sise: '1x1' },
@@ -107,7 +247,7 @@ test('a faulty row stops all of them', async () => {
 });
 
 test('--json is one object a row as it ends; --report holds all of them', async () => {
-  const world = await open();
+  const world = await World.open();
   write(world, mixed.slice(0, 2));
   await run(world);
   write(world, mixed.slice(0, 3));
@@ -118,30 +258,88 @@ test('--json is one object a row as it ends; --report holds all of them', async 
     .map((line) => JSON.parse(line));
   expect(rows).toHaveLength(1);
   expect(Object.keys(rows[0])).toEqual([
-    ...['row', 'line', 'key', 'id', 'family', 'status', 'files', 'record', 'error'],
+    ...['row', 'line', 'row_key', 'key', 'family', 'id', 'status', 'files', 'record', 'error'],
   ]);
-  expect(rows[0]).toMatchObject({ row: 3, line: 3, key: 'day/c', family: 'beta', error: null });
+  expect(rows[0]).toMatchObject({ row: 3, line: 3, row_key: 'day/c', family: 'beta', error: null });
+  expect(rows[0].key).toMatch(/^gw-/);
   const report = readFileSync(path.join(world.cwd, 'report.jsonl'), 'utf8').trimEnd().split('\n');
-  expect(report.map((line) => JSON.parse(line).key)).toEqual(['day/a', 'day/b', 'day/c']);
+  expect(report.map((line) => JSON.parse(line).row_key)).toEqual(['day/a', 'day/b', 'day/c']);
   await run(world, '--report', 'report.csv');
   const csv = readFileSync(path.join(world.cwd, 'report.csv'), 'utf8').split('\n');
-  expect(csv[0]).toBe('row,line,key,family,id,status,files,error');
-  expect(csv[1]).toMatch(/^1,1,day\/a,gamma,\S+,succeeded,\/.*\.mp4,$/);
+  expect(csv[0]).toBe('row,line,row_key,key,family,id,status,files,error');
+  expect(csv[1]).toMatch(/^1,1,day\/a,gw-\w+,gamma,\S+,succeeded,\/.*\.mp4,$/);
   expect(await run(world, '--report', 'report.txt')).toMatchObject({ code: 2 });
   mkdirSync(path.join(world.cwd, 'folder.csv'));
   expect((await run(world, '--report', 'folder.csv')).code).not.toBe(0);
   expect(readdirSync(world.cwd).filter((name) => /\.(tmp|part)$/.test(name))).toEqual([]);
 });
 
+test('each event tells its own row: one that is refused says nothing of the job beside it', async () => {
+  const world = await World.open({ fault: 'create:451:x1' });
+  write(world, [
+    { id: 'a', ...gamma },
+    { id: 'b', ...gamma, prompt: 'another' },
+    { id: 'c', ...gamma, out: 'day.jsonl/under-a-file.mp4' },
+  ]);
+  const { code, out } = await run(world, '--events');
+  expect(code).toBe(13);
+  const told = out
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const byRow = new Map<string, { event: string; key: string | null; status: string }[]>();
+  for (const each of told) byRow.set(each.row_key, [...(byRow.get(each.row_key) ?? []), each]);
+  expect([...byRow.keys()].sort()).toEqual(['day/a', 'day/b', 'day/c']);
+  const ends = [...byRow.values()].map((events) => {
+    const names = events.map(({ event }) => event);
+    expect(new Set(events.map(({ key }) => key)).size).toBe(1);
+    return `${names[0]} … ${names.at(-2)}, ${names.at(-1)} ${events.at(-1)?.status}`;
+  });
+  expect(ends.sort()).toEqual([
+    'failed … failed, result not_sent',
+    'intent … failed, result refused',
+    'intent … saved, result succeeded',
+  ]);
+});
+
+test.each([['--limit', '1'], ['--stop-on-error', '--concurrency=1'], ['SIGINT'], ['SIGTERM']])(
+  'a report has all rows, whatever ends the run: %s',
+  async (...words) => {
+    const [signal] = words[0]?.startsWith('SIG') ? words : [];
+    const world = await World.open(signal ? {} : { fault: 'create:451:x1' });
+    const ids = ['a', 'b', 'c', 'd', 'e'];
+    write(
+      world,
+      ids.map((id) => ({ id, ...gamma, prompt: id })),
+    );
+    writeFileSync(path.join(world.cwd, 'r.jsonl'), '{"row":1,"line":1,"row_key":"old/a"}\n');
+    const report = ['batch', 'run', 'day.jsonl', '--report', 'r.jsonl'];
+    const { code } = await world.gw(signal ? report : [...report, ...words], {
+      interrupts: (send) => {
+        const { sleep } = world.clock;
+        world.clock.sleep = async (ms, ended) => {
+          if (signal) send(signal as 'SIGINT');
+          return sleep.call(world.clock, ms, ended);
+        };
+      },
+    });
+    expect(code).not.toBe(0);
+    const rows = readFileSync(path.join(world.cwd, 'r.jsonl'), 'utf8').trimEnd().split('\n');
+    expect(rows.map((line) => JSON.parse(line).row_key)).toEqual(ids.map((id) => `day/${id}`));
+  },
+);
+
 test('a row that fails has a line of its own, the others are saved, and --retry-failed makes it anew', async () => {
-  const world = await open({ fault: 'task:fail=Odd:x1' });
+  const world = await World.open({ fault: 'task:fail=Odd:x1' });
   write(world, [
     { id: 'a', ...gamma },
     { id: 'd', ...image },
   ]);
   const first = await run(world);
   expect(first.code).toBe(13);
-  expect(first.err).toMatch(/error: day\.jsonl:1: task \S+ ended failed/);
+  expect(first.err).toMatch(
+    /error: day\.jsonl:1: task \S+ ended failed: .*\nhint: change the row, and run the batch again with --retry-failed\n/,
+  );
   expect(first.err).toContain(
     '2 rows: 1 saved, 1 failed; create anew what failed with: gw batch run day.jsonl --retry-failed',
   );
@@ -154,7 +352,7 @@ test('a row that fails has a line of its own, the others are saved, and --retry-
 });
 
 test('--limit takes the first that are not done, --stop-on-error begins no more', async () => {
-  const world = await open();
+  const world = await World.open();
   write(
     world,
     ['a', 'b', 'c', 'd'].map((id) => ({ id, ...image })),
@@ -165,8 +363,21 @@ test('--limit takes the first that are not done, --stop-on-error begins no more'
   expect(creates(world)).toBe(3);
 });
 
+test('on a terminal a saved row is one line, and the whole is what this run looks at', async () => {
+  // A bar is drawn once its work has taken a moment.
+  const world = await World.open({ fault: 'create:slow:x1' });
+  write(
+    world,
+    ['a', 'b', 'c'].map((id) => ({ id, ...gamma, prompt: id })),
+  );
+  const { out, err } = await world.gw(['batch', 'run', 'day.jsonl', '--limit', '2'], { terminal: true });
+  expect(out.trimEnd().split('\n')).toHaveLength(2);
+  expect(err).not.toMatch(/succeeded after| in \d+ s/);
+  expect(err).toContain('of 2 done');
+});
+
 test('outputs that were lost from the disk are no reason to pay again', async () => {
-  const world = await open();
+  const world = await World.open();
   write(world, [{ id: 'a', ...gamma }]);
   const first = await run(world, '-o', 'a.mp4');
   rmSync(first.out.trimEnd());
@@ -175,7 +386,7 @@ test('outputs that were lost from the disk are no reason to pay again', async ()
 });
 
 test('an interrupt ends it with 130, and the next run goes on', async () => {
-  const world = await open();
+  const world = await World.open();
   write(
     world,
     Array.from({ length: 6 }, (_, at) => ({ id: at, ...gamma })),
@@ -203,7 +414,7 @@ test('an interrupt ends it with 130, and the next run goes on', async () => {
 });
 
 test('a personal account of three slots is never met with a 429', async () => {
-  const world = await open({ account: 'personal' });
+  const world = await World.open({ account: 'personal' });
   write(
     world,
     Array.from({ length: 9 }, (_, at) => ({ id: at, ...alpha })),
@@ -215,7 +426,7 @@ test('a personal account of three slots is never met with a 429', async () => {
 });
 
 test('rows that nobody could send all fail alike', async () => {
-  const world = await open();
+  const world = await World.open();
   write(world, [
     { id: 'a', ...image },
     { id: 'b', ...image },
@@ -226,7 +437,7 @@ test('rows that nobody could send all fail alike', async () => {
 });
 
 test('--events tells what happens to each row, its result last', async () => {
-  const world = await open();
+  const world = await World.open();
   write(world, mixed.slice(1, 3));
   const told = await run(world, '--events');
   expect(told.code, told.err).toBe(0);
@@ -242,13 +453,13 @@ test('--events tells what happens to each row, its result last', async () => {
   expect(
     lines
       .filter((line) => line.event === 'result')
-      .map((line) => line.key)
+      .map((line) => line.row_key)
       .sort(),
   ).toEqual(['day/b', 'day/c']);
 });
 
 test('a row that the gateway refuses is told as refused under its job, now and later; --retry-failed is named', async () => {
-  const world = await open({ fault: 'create:422' });
+  const world = await World.open({ fault: 'create:422' });
   write(world, [
     { id: 'a', ...gamma },
     { id: 'b', ...alpha },
@@ -280,7 +491,7 @@ test('a row that the gateway refuses is told as refused under its job, now and l
 });
 
 test('a row that runs and cannot be asked for now is told under its task, not as one that was not sent', async () => {
-  const world = await open();
+  const world = await World.open();
   write(world, [{ id: 'a', ...alpha }]);
   // Made by a run that did not wait for it.
   const flags = ['-m', '2.0-fast', '--resolution', '480p', '--duration', '4', '--once', 'day/a'];
@@ -294,7 +505,7 @@ test('a row that runs and cannot be asked for now is told under its task, not as
 });
 
 test('a row whose answer was lost is told as unknown under its job', async () => {
-  const world = await open({ fault: 'create:reset-after' });
+  const world = await World.open({ fault: 'create:reset-after' });
   write(world, [
     { id: 'a', ...gamma },
     { id: 'b', ...image },
@@ -315,7 +526,7 @@ test('a row whose answer was lost is told as unknown under its job', async () =>
 
 // Two accounts of one gateway: what the one has made, the other cannot be asked for.
 async function twoProfiles() {
-  const world = await open();
+  const world = await World.open();
   let made = 0;
   const gateway = await fakeGateway((method, url) => {
     if (url.endsWith('/models')) return { body: { object: 'list', data: [] } };
@@ -338,7 +549,9 @@ test('a row whose wait ran out is not done, and is to be gone on with, not creat
   write(world, [{ id: 'a', ...alpha }]);
   const { code, err } = await gw('batch', 'run', 'day.jsonl', '--wait-timeout', '1s', '--profile', 'p1');
   expect(code, err).toBe(10);
-  expect(err).toMatch(/^1 row: 0 saved, 1 not done; go on with: gw batch run day\.jsonl --profile p1$/m);
+  expect(err).toMatch(
+    /^1 row: 0 saved, 1 not done; go on with: gw batch run day\.jsonl --wait-timeout 1s --profile p1$/m,
+  );
 });
 
 test('a row that runs under a key which is gone is told with its task, and the others go on', async () => {
@@ -365,7 +578,7 @@ test('a row that runs under a key which is gone is told with its task, and the o
 });
 
 test('a row whose lost job cannot be looked up is told as unknown under its job, not as one that was not sent', async () => {
-  const world = await open();
+  const world = await World.open();
   let looks = 0;
   const gateway = await fakeGateway((method) => {
     if (method === 'POST') return { status: 502 };

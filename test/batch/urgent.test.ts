@@ -1,20 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createTurns } from '../../src/jobs/watch/turns.ts';
 import { World } from '../helpers/gw.ts';
 
 // What is finished is brought home before new money is spent, once its link is near its end (promises, section 4).
-
-const worlds: World[] = [];
-const open = async (options: Parameters<typeof World.open>[0] = {}) => {
-  const world = await World.open(options);
-  worlds.push(world);
-  return world;
-};
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
 
 const gamma = { command: 'video gamma', prompt: 'a fox', duration: 5, resolution: '768P', ratio: '16:9' };
 const write = (world: World, rows: readonly object[]) =>
@@ -31,7 +21,7 @@ const order = (world: World, from: number) =>
 
 /** A world whose first run has left a finished output that is not saved. */
 async function withUnsaved(rows: number, refusals = rows * 2) {
-  const world = await open({ fault: `output:404:x${refusals}` });
+  const world = await World.open({ fault: `output:404:x${refusals}` });
   const all = Array.from({ length: rows }, (_, at) => ({ id: `old${at}`, ...gamma }));
   write(world, all);
   const first = await world.gw(['batch', 'run', 'day.jsonl']);
@@ -82,7 +72,7 @@ test('turns are calm when nothing urgent is open; what becomes urgent with time 
 });
 
 test('check --online looks assets up, and only then; one that is not there is a fault of its row', async () => {
-  const world = await open({ speed: 1e9 });
+  const world = await World.open({ speed: 1e9 });
   const group = (await world.gw(['asset', 'group', 'create', '--name', 'foxes'])).out.trim();
   const argv = ['asset', 'create', '--group', group, '--url', 'https://example.com/fox.png', '--name', 'fox'];
   const id = (await world.gw(argv)).out.trim();

@@ -96,6 +96,10 @@ function run(args, state) {
 const commands = {
   'node -e 0': ['-e', '0'],
   'jobs list --limit 5': [gw, 'jobs', 'list', '--limit', '5'],
+  'jobs list --json': [gw, 'jobs', 'list', '--json'],
+  'jobs list -q': [gw, 'jobs', 'list', '-q'],
+  'jobs list --batch, none is of it': [gw, 'jobs', 'list', '--batch', 'day'],
+  'jobs stats': [gw, 'jobs', 'stats'],
   'jobs show ID': [gw, 'jobs', 'show', idOf(JOBS >> 1)],
   'jobs sync, nothing open': [gw, 'jobs', 'sync'],
   doctor: [gw, 'doctor'],

@@ -55,6 +55,10 @@ describe.each(surfaces)('%s', (api, at) => {
     expect(await chat('hello', '--no-stream')).toEqual({ code: 0, out: said, err: '' });
   });
 
+  test.each(['--stream', '--no-stream'])('--usage has figures (%s)', async (way) => {
+    expect((await chat('hello', '--usage', way)).err).toMatch(/^tokens: \d+ in, \d+ out, \d+ in all\n$/);
+  });
+
   test('as the reply it would have been', async () => {
     const shape = (value: unknown): unknown =>
       Array.isArray(value)

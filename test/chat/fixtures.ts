@@ -1,16 +1,12 @@
-import * as fs from 'node:fs';
-import * as os from 'node:os';
-import * as path from 'node:path';
-import { onTestFinished } from 'vitest';
 import type { ChatTurn } from '../../src/chat/chat.ts';
 import type { SessionContext } from '../../src/chat/session/session.ts';
+import { newDir } from '../helpers/new-dir.ts';
 
 export const KEY = 'canary-key-5f1d8c7e9ab24d60';
 
 /** A directory of its own, removed after the test. */
 export function tempDir(): string {
-  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'gw-chat-'));
-  onTestFinished(() => fs.rmSync(dir, { recursive: true, force: true }));
+  const dir = newDir();
   return dir;
 }
 

@@ -34,6 +34,11 @@ describe('the second mock server', () => {
     expect(await chat('mock-gpt-thinking', 'Hello', way)).toEqual({ code: 0, out: greeting, err: '' });
   });
 
+  test.each(['--stream', '--no-stream'])('--usage has figures (%s)', async (way) => {
+    const { err } = await chat('mock-gpt-thinking', 'Hello', '--usage', way);
+    expect(err).toMatch(/^tokens: \d+ in, \d+ out \(\d+ of them reasoning\), \d+ in all\n$/);
+  });
+
   test('thinks aloud', async () => {
     const run = await chat('mock-gpt-thinking', 'Hello', '--show-thoughts');
     expect(run).toMatchObject({ code: 0, out: greeting, err: expect.stringContaining('friendly response') });
@@ -49,9 +54,9 @@ describe('the second mock server', () => {
   });
 
   test('refuses a model that it does not have, whole and in a stream', async () => {
-    const whole = await chat('none', 'Hello', '--no-stream');
+    const whole = await chat('none', 'Hello', '--no-stream', '--no-validate');
     expect(whole).toMatchObject({ code: 5, out: '', err: expect.stringContaining("Model 'none'") });
-    const streamed = await chat('none', 'Hello');
+    const streamed = await chat('none', 'Hello', '--no-validate');
     expect(streamed).toMatchObject({ code: 8, out: '', err: expect.stringContaining("Model 'none'") });
   });
 

@@ -155,21 +155,9 @@ export const recordedStreams: readonly RecordedStream[] = [
       }),
       event({ type: 'content_block_start', index: 0, content_block: { type: 'thinking', thinking: '' } }),
       event({ type: 'ping' }),
-      event({
-        type: 'content_block_delta',
-        index: 0,
-        delta: { type: 'thinking_delta', thinking: 'hm ' },
-      }),
-      event({
-        type: 'content_block_delta',
-        index: 0,
-        delta: { type: 'thinking_delta', thinking: 'yes' },
-      }),
-      event({
-        type: 'content_block_delta',
-        index: 0,
-        delta: { type: 'signature_delta', signature: 'c2ln' },
-      }),
+      event({ type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'hm ' } }),
+      event({ type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'yes' } }),
+      event({ type: 'content_block_delta', index: 0, delta: { type: 'signature_delta', signature: 'c2ln' } }),
       event({ type: 'content_block_stop', index: 0 }),
       event({ type: 'content_block_start', index: 1, content_block: { type: 'text', text: '' } }),
       ...pieces.map((text) =>

@@ -2,7 +2,6 @@ import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { has } from '../cli/place.ts';
 import { bundle } from '../ledger/bundle.ts';
 import { KEY } from './fixtures.ts';
 import { openPlaceFor } from './terminal.ts';
@@ -12,7 +11,7 @@ const PROMPT = /^>$/m;
 /** The prompt, empty, as the last thing on the screen. */
 const READY = /(?:^|\n)>$/;
 
-describe.skipIf(!has('tmux'))('a conversation on a terminal', () => {
+describe('a conversation on a terminal', { tags: ['tmux'] }, () => {
   it('answers in readable Markdown, and leaves the terminal as it was', async () => {
     const terminal = openPlaceFor(script).start();
     await terminal.shows(PROMPT);

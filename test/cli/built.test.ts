@@ -9,7 +9,7 @@ afterAll(() => fs.rmSync(parent, { recursive: true }));
 
 test('a build that another suite uses is left, however long ago it was made', () => {
   const [fresh, inUse, unused] = ['a', 'b', 'c'].map((digit) => {
-    const dir = path.join(parent, `gw-built-0-${digit.repeat(16)}`);
+    const dir = path.join(parent, `gw-built-${process.getuid?.() ?? 0}-${digit.repeat(16)}`);
     fs.mkdirSync(dir);
     return dir;
   }) as [string, string, string];

@@ -11,7 +11,7 @@ import * as path from 'node:path';
 const root = path.join(import.meta.dirname, '../..');
 const sources = ['bin', 'src', 'package.json', 'tsconfig.json'];
 const OLD_MS = 3_600_000;
-const LONGEST_BUILD_MS = 60_000;
+const LONGEST_BUILD_MS = 300_000;
 
 export interface Built {
   /** `bin/gw.js`. */
@@ -29,10 +29,11 @@ export function builtGw(): Built {
 }
 
 function build(): Built {
-  const dir = path.join(tmpdir(), `gw-built-${process.getuid?.() ?? 0}-${digestOfSources()}`);
+  const builds = process.env.GW_TEST_BUILDS ?? tmpdir();
+  const dir = path.join(builds, `gw-built-${process.getuid?.() ?? 0}-${digestOfSources()}`);
   const result = { script: path.join(dir, 'bin', 'gw.js'), cacheDir: path.join(dir, 'cache') };
   if (markUsed(dir)) return result;
-  const fresh = fs.mkdtempSync(path.join(tmpdir(), 'gw-building-'));
+  const fresh = fs.mkdtempSync(path.join(builds, 'gw-building-'));
   for (const name of sources) fs.cpSync(path.join(root, name), path.join(fresh, name), { recursive: true });
   fs.symlinkSync(path.join(root, 'node_modules'), path.join(fresh, 'node_modules'));
   execFileSync(process.execPath, ['bin/build.js'], { cwd: fresh, timeout: LONGEST_BUILD_MS });
@@ -72,13 +73,17 @@ function digestOfSources(): string {
   return hash.digest('hex').slice(0, 16);
 }
 
-/** Removes builds that were last used an hour before this one. Files are compared, not a clock, which may be shifted. */
+/**
+ * Removes this user's builds that were last used an hour before this one. Files are compared, not a clock, which may be
+ * shifted.
+ */
 export function removeOld(kept: string): void {
   const parent = path.dirname(kept);
   const nowMs = fs.statSync(useOf(kept)).mtimeMs;
   for (const name of fs.readdirSync(parent)) {
     const dir = path.join(parent, name);
-    if (!/^gw-built-\d+-[0-9a-f]{16}$/.test(name) || dir === kept) continue;
+    const isOurs = name.startsWith(`gw-built-${process.getuid?.() ?? 0}-`);
+    if (!isOurs || !/-[0-9a-f]{16}$/.test(name) || dir === kept) continue;
     const stats = [useOf(dir), dir]
       .map((file) => fs.statSync(file, { throwIfNoEntry: false }))
       .find((each) => each !== undefined);

@@ -1,15 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { expect, test } from 'vitest';
-import {
-  endlessClip,
-  hasFfmpeg,
-  make,
-  picture,
-  pngHead,
-  temporaryDirectory,
-  tone,
-} from '../media/fixtures.ts';
+import { endlessClip, make, picture, pngHead, temporaryDirectory, tone } from '../media/fixtures.ts';
 import { openPlace } from './place.ts';
 
 // Promises, section 5: every command that takes a file ends, whatever the file is. Real processes, ended from outside
@@ -88,42 +80,41 @@ const commands = [
   ['asset', 'upload'],
 ] as const;
 
-(hasFfmpeg ? test : () => {})(
-  'every command ends within 10 s on every damaged file',
-  { timeout: 400_000 },
-  async () => {
-    const place = await openPlace();
-    const files = damagedFiles(place.cwd);
-    const gammaRow = { command: 'video gamma', prompt: 'x', duration: 5, resolution: '768P', ratio: '16:9' };
-    for (const file of files) {
-      const rows = [
-        { ...gammaRow, video: [file] },
-        { ...gammaRow, audio: [file] },
-        { command: 'video alpha', prompt: 'x', image: [file] },
-        { command: 'image create', prompt: 'x', image: [file] },
-      ];
-      const text = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
-      fs.writeFileSync(path.join(place.cwd, `${file}.jsonl`), text);
-    }
-    const runs = [
-      ...commands.flatMap((command) => files.map((file) => [...command, file, '--dry-run'])),
-      ...files.map((file) => ['batch', 'check', `${file}.jsonl`]),
+test('every command ends within 10 s on every damaged file', {
+  tags: ['ffmpeg'],
+  timeout: 400_000,
+}, async () => {
+  const place = await openPlace();
+  const files = damagedFiles(place.cwd);
+  const gammaRow = { command: 'video gamma', prompt: 'x', duration: 5, resolution: '768P', ratio: '16:9' };
+  for (const file of files) {
+    const rows = [
+      { ...gammaRow, video: [file] },
+      { ...gammaRow, audio: [file] },
+      { command: 'video alpha', prompt: 'x', image: [file] },
+      { command: 'image create', prompt: 'x', image: [file] },
     ];
-    const waiting = runs.values();
-    const slow: string[] = [];
-    const worker = async () => {
-      for (const argv of waiting) {
-        const running = place.start(argv);
-        const timer = setTimeout(() => {
-          slow.push(argv.join(' '));
-          running.child.kill('SIGKILL');
-        }, LONGEST_MS);
-        const { code, signal, err } = await running.ended;
-        clearTimeout(timer);
-        if (signal === null) expect([0, 2], `${argv.join(' ')}\n${err}`).toContain(code);
-      }
-    };
-    await Promise.all([worker(), worker(), worker()]);
-    expect(slow).toEqual([]);
-  },
-);
+    const text = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+    fs.writeFileSync(path.join(place.cwd, `${file}.jsonl`), text);
+  }
+  const runs = [
+    ...commands.flatMap((command) => files.map((file) => [...command, file, '--dry-run'])),
+    ...files.map((file) => ['batch', 'check', `${file}.jsonl`]),
+  ];
+  const waiting = runs.values();
+  const slow: string[] = [];
+  const worker = async () => {
+    for (const argv of waiting) {
+      const running = place.start(argv);
+      const timer = setTimeout(() => {
+        slow.push(argv.join(' '));
+        running.child.kill('SIGKILL');
+      }, LONGEST_MS);
+      const { code, signal, err } = await running.ended;
+      clearTimeout(timer);
+      if (signal === null) expect([0, 2], `${argv.join(' ')}\n${err}`).toContain(code);
+    }
+  };
+  await Promise.all([worker(), worker(), worker()]);
+  expect(slow).toEqual([]);
+});

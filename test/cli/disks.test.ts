@@ -5,13 +5,11 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { openServer, sendJson, TASK_ID } from './fake-gateway.ts';
 import {
-  canMount,
-  canTrace,
   create,
   creates,
   type Ended,
   openPlace,
-  type Place,
+  Place,
   sha256AtServer,
   sha256Of,
   strace,
@@ -61,7 +59,7 @@ async function expectMended(place: World, files = 1, state = place.state): Promi
 
 const errnos = ['ENOSPC', 'EIO', 'EDQUOT', 'EROFS'];
 
-describe.skipIf(!canTrace())('an injected failure', () => {
+describe('an injected failure', { tags: ['strace'] }, () => {
   describe('of the ledger before the request', () => {
     const calls = [
       { call: 'openat', when: '1..2' },
@@ -182,22 +180,14 @@ describe.skipIf(!canTrace())('an injected failure', () => {
     const calls = [
       { call: 'pwrite64', when: '1' },
       { call: 'pwrite64', when: '2+' },
-      { call: 'link,linkat', when: '1' },
-      { call: 'fsync', when: '1' },
     ];
     test.each(calls.flatMap((each) => ['ENOSPC', 'EIO', 'EDQUOT'].map((errno) => ({ ...each, errno }))))(
       '$call $when says $errno',
       async ({ call, when, errno }) => {
         const place = await openPlace({ fault: 'output:slow:x1', slowGapMs: 5 });
-        // With a ledger that is there already, only the output's own syncs are left to fail.
-        fs.mkdirSync(path.dirname(place.journal), { recursive: true, mode: 0o700 });
-        fs.writeFileSync(place.journal, '\n', { mode: 0o600 });
-        fs.mkdirSync(path.join(place.state, 'locks'));
         const wrap = strace(`${call}:error=${errno}:when=${when}`);
-        // What shifts the clock (libfaketime) links a file too.
-        const env = call.startsWith('link') ? { LD_PRELOAD: undefined } : {};
         // Without the queue, whose place in line is made durable too.
-        const ended = await place.run([...create, 'a fox', '--no-queue'], { wrap, env });
+        const ended = await place.run([...create, 'a fox', '--no-queue'], { wrap });
         expect(ended.code, ended.err).toBe(12);
         expect(expectOneError(ended)).toMatch(words[errno] ?? /./);
         expect(ended.err).toContain('gw jobs sync');
@@ -210,7 +200,8 @@ describe.skipIf(!canTrace())('an injected failure', () => {
       const place = await openPlace();
       const target = path.join(place.cwd, 'fox.mp4');
       fs.writeFileSync(target, 'what was there before');
-      const wrap = strace(`rename,renameat,renameat2:error=${errno}:when=1`);
+      // The first one is of the trial.
+      const wrap = strace(`rename,renameat,renameat2:error=${errno}:when=2`);
       const ended = await place.run([...create, 'a fox', '-o', 'fox.mp4', '--force'], { wrap });
       expect(ended.code, ended.err).toBe(12);
       expect(expectOneError(ended)).toMatch(words[errno] ?? /./);
@@ -228,8 +219,8 @@ describe.skipIf(!canTrace())('an injected failure', () => {
 
     test('the part cannot be removed: the file is saved all the same, with a warning', async () => {
       const place = await openPlace();
-      // The first unlink is the probe's, the next ones are the lock's and the part's.
-      const wrap = strace('unlink,unlinkat:error=EIO:when=2+');
+      // The first unlinks are the trial's, the next ones are the lock's and the part's.
+      const wrap = strace('unlink,unlinkat:error=EIO:when=4+');
       // What shifts the clock (libfaketime) removes a file too.
       const ended = await place.run([...create, 'a fox'], { wrap, env: { LD_PRELOAD: undefined } });
       expect(ended.code, ended.err).toBe(0);
@@ -248,7 +239,7 @@ describe.skipIf(!canTrace())('an injected failure', () => {
   });
 });
 
-describe.skipIf(!canMount())('a small disk', () => {
+describe('a small disk', { tags: ['mount'] }, () => {
   function mountAt(dir: string): (...options: string[]) => void {
     fs.mkdirSync(dir, { recursive: true });
     const mount = (...args: string[]) => {
@@ -436,4 +427,17 @@ describe('a state directory that cannot be', () => {
     });
     expect(ended.code, ended.err).toBe(0);
   });
+});
+
+test.each([
+  ['video', 'alpha', 'create', 'a fox', '--wait'],
+  ['image', 'create', 'a fox'],
+])('with few open files the embedded sandbox does not begin: %s %s', async (...argv) => {
+  const place = new Place();
+  onTestFinished(() => place.close());
+  const wrap = ['bash', '-c', 'ulimit -n 24; exec "$@"', 'gw'];
+  const ended = await place.run([...argv, '--sandbox'], { wrap });
+  expect(ended.code, ended.err).toBe(2);
+  expect(expectOneError(ended)).toMatch(/too many files are open/);
+  expect(ended.err).toContain('ulimit -n');
 });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { cmd } from '../helpers/cmd.ts';
 import { create, openPlace, pause, until } from './place.ts';
 
 // `--events` beside a gw that is killed, and a reader that looks at each line as it comes.
@@ -36,16 +37,7 @@ test('a kill -9 at any moment leaves whole lines, and an ID that was told is in 
 
 test('accepted is told before the gateway is asked about the task', async () => {
   const place = await openPlace();
-  const running = place.start([
-    'video',
-    'alpha',
-    'create',
-    '--wait',
-    '--interval',
-    '1m',
-    'a fox',
-    '--events',
-  ]);
+  const running = place.start(cmd`video alpha create --wait --interval 1m "a fox" --events`);
   await until('accepted', () => running.out().includes('"event":"accepted"'));
   expect(place.sandbox.requests.filter(({ method }) => method === 'GET')).toEqual([]);
   running.child.kill('SIGKILL');

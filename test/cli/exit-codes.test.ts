@@ -2,6 +2,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { errorKinds } from '../../src/errors.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { create, creates, type Ended, KEY, openPlace, Place, until } from './place.ts';
 
 // Promise 18: the exit code says what to do next; one run of the real program a code, as a person and with --json.
@@ -52,15 +53,7 @@ const rows: Row[] = [
     act: async () => {
       const place = await openPlace();
       return (more) =>
-        place.run([
-          'video',
-          'alpha',
-          'get',
-          'vt-20260101000000-0123456789abcdef0123',
-          '--retries',
-          '0',
-          ...more,
-        ]);
+        place.run(cmd`video alpha get vt-20260101000000-0123456789abcdef0123 --retries 0 ${more}`);
     },
   },
   { kind: 'rejected', when: 'a 400', act: withFault('create:400', makeFox) },

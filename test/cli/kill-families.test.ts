@@ -90,7 +90,7 @@ describe.each(['beta', 'gamma'] as const)('family %s', (name) => {
   const create = families[name];
 
   // A lost create of family B is looked for during 22 s, and several of the moments may be such.
-  test('a kill -9 at twenty moments of its life', { timeout: 300_000 }, async () => {
+  test('a kill -9 at twenty moments of its life', async () => {
     const family = await loadTaskFamily(name);
     builtGw();
     const calibrated = await openPlace();
@@ -112,7 +112,7 @@ describe.each(['beta', 'gamma'] as const)('family %s', (name) => {
     expect(states).toContain('succeeded');
   });
 
-  test('a kill while the answer to the create is under way', { timeout: 60_000 }, async () => {
+  test('a kill while the answer to the create is under way', async () => {
     const family = await loadTaskFamily(name);
     const place = await openPlace({ fault: 'create:slow:x1', slowGapMs: 60 });
     const running = place.start(create);
@@ -123,7 +123,7 @@ describe.each(['beta', 'gamma'] as const)('family %s', (name) => {
     expect(state).toBe(family.externalIds ? 'succeeded' : 'unknown');
   });
 
-  test('two syncs at once fetch each file once', { timeout: 60_000 }, async () => {
+  test('two syncs at once fetch each file once', async () => {
     const place = await openPlace();
     const words = create.filter((word) => word !== '--wait');
     for (let made = 0; made < 3; made++) expect((await place.run(words)).code).toBe(0);

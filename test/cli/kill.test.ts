@@ -6,7 +6,6 @@ import { isOpen } from '../../src/jobs/watch/sync.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { builtGw } from './built.ts';
 import {
-  canTrace,
   create,
   creates,
   type Ended,
@@ -24,18 +23,21 @@ import {
 
 type World = Place & { readonly sandbox: Sandbox };
 
-/** Runs `gw jobs sync` until nothing is open, as cron would; returns all it printed. */
+/**
+ * Runs `gw jobs sync` until nothing is open, as cron would; returns all it printed. A lock whose maker was killed before it
+ * had said who it is counts as held for ten seconds.
+ */
 async function syncAll(place: World): Promise<string> {
   let printed = '';
-  for (let round = 0; round < 20; round++) {
+  for (let round = 0; round < 60; round++) {
     const { code, out, err } = await place.run(['jobs', 'sync']);
     printed += out + err;
     expect([0, 14], err).toContain(code);
     const jobs = await place.jobs();
     if (!jobs.some((job) => isOpen(job, alphaFamily, Date.now()))) return printed;
-    await pause(50);
+    await pause(200);
   }
-  throw new Error(`jobs stay open after twenty rounds: ${printed}`);
+  throw new Error(`jobs stay open after sixty rounds: ${printed}`);
 }
 
 /** What must hold after a kill at any moment and the syncs after it. */
@@ -79,7 +81,7 @@ async function inPairs<T>(items: readonly T[], work: (item: T) => Promise<void>)
 }
 
 describe('a kill -9', () => {
-  test('at twenty moments of its life', { timeout: 120_000 }, async () => {
+  test('at twenty moments of its life', async () => {
     // A build is no part of that life, which the moments are measured by.
     builtGw();
     const calibrated = await openPlace();
@@ -123,11 +125,7 @@ describe('a kill -9', () => {
       state: ['unknown', 'succeeded'],
       reached: ({ sandbox }) => creates(sandbox).some((request) => request.acceptedTaskId !== undefined),
     },
-    {
-      when: 'when the ID was shown',
-      state: ['succeeded'],
-      reached: (_, err) => err().includes('task vt-'),
-    },
+    { when: 'when the ID was shown', state: ['succeeded'], reached: (_, err) => err().includes('task vt-') },
     {
       when: 'while a look is in flight',
       fault: 'query:slow:x1',
@@ -198,7 +196,7 @@ describe('a kill -9', () => {
   });
 });
 
-describe.skipIf(!canTrace())('a kill at the Nth call of', () => {
+describe('a kill at the Nth call of', { tags: ['strace'] }, () => {
   const ledgerPaths = (place: Place) => [place.journal, path.dirname(place.journal)];
   const all = () => [];
   test.each([
@@ -225,7 +223,8 @@ describe.skipIf(!canTrace())('a kill at the Nth call of', () => {
   });
 
   test.each([
-    { call: 'rename,renameat,renameat2', numbers: [1], flags: [] },
+    // The trial of the directory renames first.
+    { call: 'rename,renameat,renameat2', numbers: [2], flags: [] },
     // That it is about to be renamed, that it is saved, and that its part is gone.
     { call: 'fdatasync', numbers: [7, 8, 9], flags: [] },
     { call: 'fdatasync', numbers: [7, 8, 9], flags: ['--force'] },
@@ -245,7 +244,7 @@ describe.skipIf(!canTrace())('a kill at the Nth call of', () => {
     const place = await openPlace();
     const target = path.join(place.cwd, 'fox.mp4');
     fs.writeFileSync(target, 'what was there before');
-    const wrap = strace('rename,renameat,renameat2:signal=KILL:when=1');
+    const wrap = strace('rename,renameat,renameat2:signal=KILL:when=2');
     const ended = await place.run([...create, 'a fox', '-o', 'fox.mp4', '--force'], { wrap });
     expect(ended.signal).toBe('SIGKILL');
     expect(fs.readFileSync(target, 'utf8')).toBe('what was there before');

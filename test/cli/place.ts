@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -37,6 +37,8 @@ export interface StartOptions {
   /** A command that runs gw: `strace …`. */
   readonly wrap?: readonly string[];
   readonly cwd?: string;
+  /** Another version's `bin/gw.js`. */
+  readonly script?: string;
 }
 
 export interface Running {
@@ -80,7 +82,12 @@ export class Place {
   }
 
   start(argv: readonly string[], options: StartOptions = {}): Running {
-    const [command = '', ...args] = [...(options.wrap ?? []), process.execPath, builtGw().script, ...argv];
+    const [command = '', ...args] = [
+      ...(options.wrap ?? []),
+      process.execPath,
+      options.script ?? builtGw().script,
+      ...argv,
+    ];
     return this.spawn(command, args, options);
   }
 
@@ -226,21 +233,6 @@ export async function until(what: string, holds: () => unknown, longestMs = 20_0
 
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Whether a Debian tool is there; says so where it is not. */
-export function has(tool: string): boolean {
-  const isThere = spawnSync('sh', ['-c', `command -v ${tool}`]).status === 0;
-  if (!isThere) console.warn(`tests are skipped: ${tool} is not installed (apt-get install ${tool})`);
-  return isThere;
-}
-
-/** Whether strace can hold a process here: containers may forbid it. */
-export function canTrace(): boolean {
-  if (!has('strace')) return false;
-  const { status } = spawnSync('strace', ['-f', '-o', '/dev/null', 'true'], { stdio: 'ignore' });
-  if (status !== 0) console.warn('tests are skipped: strace may not trace here');
-  return status === 0;
-}
-
 /** Runs gw under strace, with what is injected (`write:error=ENOSPC:when=1`, or several) into the calls that name these paths. */
 export function strace(inject: string | readonly string[], paths: readonly string[] = []): string[] {
   const injects = [inject].flat();
@@ -250,14 +242,4 @@ export function strace(inject: string | readonly string[], paths: readonly strin
     ...injects.flatMap((each) => ['-e', `inject=${each}`]),
     ...paths.flatMap((each) => ['-P', each]),
   ];
-}
-
-/** Whether file systems can be mounted here; says so where they cannot. */
-export function canMount(): boolean {
-  const dir = fs.mkdtempSync(path.join(tmpdir(), 'gw-mount-'));
-  const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', dir], { stdio: 'ignore' });
-  if (status === 0) spawnSync('umount', [dir]);
-  else console.warn('tests are skipped: mounting a tmpfs needs root');
-  fs.rmdirSync(dir);
-  return status === 0;
 }

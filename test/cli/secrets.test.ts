@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openGateway, openServer, sendJson } from './fake-gateway.ts';
-import { create, type Ended, fetches, has, KEY, openPlace, Place } from './place.ts';
+import { create, type Ended, fetches, KEY, openPlace, Place } from './place.ts';
 
 // Promises 15 and 16: the key goes to its gateway and nowhere else, and stands in no byte that a run leaves.
 
@@ -187,7 +187,7 @@ test('a stored key stands in its own file alone, which nobody else can read', as
   expect(other.seen).toEqual([]);
 });
 
-describe.skipIf(!has('strace'))('the key is in no process list', () => {
+describe('the key is in no process list', { tags: ['strace'] }, () => {
   /** Runs gw and tells all that was started by it, with arguments and environment, and each name a process took. */
   async function started(place: Place, argv: readonly string[], env: Record<string, string | undefined>) {
     const file = path.join(place.temp, 'started');

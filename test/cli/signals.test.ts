@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { signalExitCodes } from '../../src/errors.ts';
 import { create, creates, fetches, openPlace, pause, sha256AtServer, sha256Of, until } from './place.ts';
@@ -20,6 +22,19 @@ describe('a signal while gw waits', () => {
     );
     expect(ended.err).toContain(`pick it up with: gw video alpha wait ${task?.id}\n`);
     expect(await place.jobs()).toMatchObject([{ id: task?.id, state: 'running' }]);
+  });
+
+  test("Windows' Ctrl-Break is heard as SIGTERM", async () => {
+    const place = await openPlace({ speed: 1 });
+    const sends = path.join(place.dir, 'break.cjs');
+    writeFileSync(sends, "process.on('SIGUSR2', () => process.emit('SIGBREAK', 'SIGBREAK'));");
+    const running = place.start([...create, 'a fox'], { env: { NODE_OPTIONS: `--require=${sends}` } });
+    await until('it polls', () => /: (queued|running)/.test(running.err()));
+    running.child.kill('SIGUSR2');
+    expect(await running.ended).toMatchObject({
+      code: 143,
+      err: expect.stringContaining('interrupted by SIGTERM'),
+    });
   });
 
   test('with --json the error is one line of JSON, and the job is printed in full', async () => {

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { Screen } from '../io/screen.ts';
 import { builtGw } from './built.ts';
 import { openServer, sendJson } from './fake-gateway.ts';
-import { create, type Ended, has, KEY, openPlace, Place } from './place.ts';
+import { create, type Ended, KEY, openPlace, Place } from './place.ts';
 
 const COLUMNS = 100;
 
@@ -51,7 +51,7 @@ function expectNoForeignControls(shown: Shown): void {
 /** A window title, a C1 control, a lone CR that would overwrite, a bidirectional override, a fake CI command. */
 const hostile = 'a\x1b]0;owned\x07b\x1b[2Jc\u009b31md\rOVERWRITTEN\u202Eevil\u2066x\n::error::y\x08\x7f\0end';
 
-describe.skipIf(!has('python3'))('on a terminal', () => {
+describe('on a terminal', { tags: ['python3'] }, () => {
   test('bars are drawn, and the screen is clean at the end', async () => {
     const place = await openPlace({ speed: 40, fault: 'output:slow:x1', slowGapMs: 20 });
     const shown = await onTerminal(place, [...create, 'a fox']);

@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createCommands } from '../../src/commands/batch/row-command.ts';
 import { makePng } from '../../src/sandbox/media-check.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { KEY, World } from '../helpers/gw.ts';
 import { savedJob } from './jobs-seed.ts';
 
@@ -11,16 +12,11 @@ import { savedJob } from './jobs-seed.ts';
 const fox = await makePng(512, 512, (row) => row.fill(90));
 const hare = await makePng(512, 512, (row) => row.fill(200));
 
-const worlds: World[] = [];
 const open = async (options: Parameters<typeof World.open>[0] = {}) => {
   const world = await World.open(options);
-  worlds.push(world);
   writeFileSync(path.join(world.cwd, 'fox.png'), fox);
   return world;
 };
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
 
 /** Runs a command that goes well, and gives back its one object. */
 async function json(world: World, argv: readonly string[], env: Record<string, string> = {}) {
@@ -116,16 +112,7 @@ describe('makes the same request', () => {
   test('from another directory, with the model of that day, of --body, and of a row of a batch', async () => {
     const world = await open();
     writeFileSync(path.join(world.cwd, 'b.json'), JSON.stringify({ duration: 7, resolution: '480p' }));
-    const id = await make(world, [
-      'video',
-      'alpha',
-      'create',
-      'a fox',
-      '--image',
-      'fox.png',
-      '--body',
-      'b.json',
-    ]);
+    const id = await make(world, cmd`video alpha create "a fox" --image fox.png --body b.json`);
     const before = await shown(world, ['again', id]);
     expect(before).toMatchObject({ duration: 7, resolution: '480p', model: 'alpha-video-2-5-260628' });
     expect((await world.gw(['config', 'set', 'models.alpha', 'alpha-video-2-0-fast-260128'])).code).toBe(0);
@@ -174,36 +161,10 @@ describe('lays what is typed over it', () => {
     const world = await open();
     writeFileSync(path.join(world.cwd, 'hare.png'), hare);
     const id = await make(world, [
-      ...[
-        'video',
-        'alpha',
-        'create',
-        'a fox',
-        '--image',
-        'fox.png',
-        '--duration',
-        '4',
-        '--set',
-        'seed=7',
-        '--set',
-        'ratio=1:1',
-      ],
+      ...cmd`video alpha create "a fox" --image fox.png --duration 4 --set seed=7 --set ratio=1:1`,
     ]);
     const body = (await shown(world, [
-      ...[
-        'again',
-        id,
-        '-p',
-        'a hare',
-        '--image',
-        'hare.png',
-        '--duration',
-        '6',
-        '--ratio',
-        '16:9',
-        '--set',
-        'seed=8',
-      ],
+      ...cmd`again ${id} -p "a hare" --image hare.png --duration 6 --ratio 16:9 --set seed=8`,
     ])) as { content: readonly unknown[] };
     expect(body).toMatchObject({ duration: 6, ratio: '16:9', seed: 8 });
     expect(body.content).toHaveLength(2);
@@ -237,6 +198,49 @@ describe('lays what is typed over it', () => {
     expect(await refused(world, ['again', id, flag, value])).toContain(said);
     expect(await refused(world, ['again', id, '--duration', '4', '--duration', '5'])).toBe(
       'error: --duration was given twice with different values: 4 and 5\nhint: give it once\n',
+    );
+  });
+});
+
+describe('by a sidecar on another machine, which keeps neither links nor paths', () => {
+  const carried = [...creates.filter((line) => !line.includes('https:')), creates[3] ?? '', ...images];
+  test.each(carried)('gw %s', async (line) => {
+    const world = await open();
+    const argv = words(line.replace(/ --(callback-url|external-id) \S+/, ''));
+    const wait = line.startsWith('video') ? ['--wait'] : [];
+    const made = await world.gw([...argv, ...wait, '--sidecar', '-o', 'out/', '--json']);
+    expect(made.code, made.err).toBe(0);
+    const { files } = JSON.parse(made.out) as { files: { path: string }[] };
+    const output = path.join('moved', path.basename(files[0]?.path ?? ''));
+    renameSync(path.join(world.cwd, 'out'), path.join(world.cwd, 'moved'));
+    const before = (await world.gw([...argv, '--dry-run'])).out;
+    const sidecar = readFileSync(path.join(world.cwd, `${output}.json`), 'utf8');
+    expect(sidecar).not.toContain(world.dir);
+    const env = { GW_STATE_DIR: path.join(world.dir, 'other') };
+    const again = ['again', output, '--dry-run'];
+    const plain = (text: string) =>
+      text
+        .replaceAll(world.cwd, '')
+        .replace(/gw-[0-9a-z]{26,}/g, 'ID')
+        .replace('/moved', '');
+    if (line.includes('fox.png')) {
+      expect(await refused(world, again, env)).toMatch(
+        /fox\.png: no such file beside moved[\s\S]*hint: put it there, or name it/,
+      );
+      writeFileSync(path.join(world.cwd, 'moved/fox.png'), hare);
+      expect(await refused(world, again, env)).toContain('the file has changed');
+      writeFileSync(path.join(world.cwd, 'moved/fox.png'), fox);
+    }
+    const run = await world.gw(again, { env });
+    expect([run.code, plain(run.out)], run.err).toEqual([0, plain(before)]);
+  });
+
+  test('a link is asked for anew', async () => {
+    const world = await open();
+    await make(world, [...words(creates[1] ?? ''), '--wait', '--sidecar', '-o', 'fox.mp4']);
+    const env = { GW_STATE_DIR: path.join(world.dir, 'other') };
+    expect(await refused(world, ['again', 'fox.mp4'], env)).toMatch(
+      /^error: --image of job \S+ is not in its sidecar, which keeps no data, no link, .*\nhint: give it anew: gw again fox\.mp4 --image …\n$/,
     );
   });
 });
@@ -276,18 +280,7 @@ describe('is told the job', () => {
 describe('refuses, and sends nothing', () => {
   test('a local file that has changed or is gone, unless another is named', async () => {
     const world = await open();
-    const id = await make(world, [
-      'video',
-      'beta',
-      'create',
-      'a',
-      '--mode',
-      'o1',
-      '--image',
-      'x=fox.png',
-      '--ratio',
-      '1:1',
-    ]);
+    const id = await make(world, cmd`video beta create a --mode o1 --image x=fox.png --ratio 1:1`);
     const file = path.join(world.cwd, 'fox.png');
     writeFileSync(file, hare);
     expect(await refused(world, ['again', id])).toBe(
@@ -311,6 +304,8 @@ describe('refuses, and sends nothing', () => {
       off,
     );
     const shots = await make(world, ['video', 'beta', 'create', '--shot', '3:a secret'], off);
+    const image = ['image', 'create', 'a secret fox', '-m', 'legacy-image-3', '-o', '{prompt}.{ext}'];
+    expect((await world.gw(image, { env: off })).code).toBe(0);
     expect(journal(world)).not.toContain('secret');
     expect(await refused(world, ['again', id])).toBe(
       `error: the prompt of job ${id} is not in the ledger: GW_LEDGER_PROMPTS=off keeps prompts out\nhint: give it: gw again ${id} --prompt TEXT\n`,
@@ -324,6 +319,23 @@ describe('refuses, and sends nothing', () => {
     );
     expect((await shown(world, ['again', shots, '-p', 'a fox'])).prompt).toBe('a fox');
     expect(await shown(world, ['again', id, '-p', 'a fox', '--set', 'seed=1'])).toMatchObject({ seed: 1 });
+  });
+
+  test('Base64 is not in the ledger, bare or wrapped, in whatever field of an undocumented mode', async () => {
+    const world = await open();
+    const bare = Buffer.from(fox).toString('base64').repeat(20);
+    const wrapped = bare.replace(/.{76}/g, '$&\n');
+    const words = 'a fox that walks through the snow and looks back at us, '.repeat(20);
+    const body = {
+      look: { source: bare, pages: [{ scan: wrapped }], words },
+      prompt: 'a fox',
+      cover: wrapped,
+    };
+    writeFileSync(path.join(world.cwd, 'body.json'), JSON.stringify(body));
+    const made = await world.gw('video beta create --mode motion --no-validate --body body.json'.split(' '));
+    expect(made.code, made.err).toBe(0);
+    expect(journal(world)).not.toContain(bare.slice(0, 60));
+    expect(journal(world)).toContain('base64;sha256=');
   });
 
   test('links with a query, and data: neither is in the ledger', async () => {
@@ -370,8 +382,8 @@ describe('refuses, and sends nothing', () => {
     expect(await shown(world, ['again', 'cgt-old'])).toMatchObject({ duration: 5, resolution: '720p' });
     for (const id of ['cgt-older', 'gw-old-beta']) {
       expect(await refused(world, ['again', id])).toBe(
-        `error: what is kept of job ${id} is not enough to make its request again\n` +
-          'hint: jobs keep their request since this version of gw; make it with its create command\n',
+        `error: what is kept of job ${id} is not enough to make its request again: an older gw made it\n` +
+          'hint: make it with its create command\n',
       );
     }
   });

@@ -1,15 +1,10 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { cmd } from '../helpers/cmd.ts';
 import { World } from '../helpers/gw.ts';
-
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
 
 /** A library with so many assets, a second between them; their IDs, newest first. */
 async function withAssets(count: number) {
   const world = await World.open({ speed: 1e9 });
-  worlds.push(world);
   const group = (await world.gw(['asset', 'group', 'create', '--name', 'foxes'])).out.trim();
   const ids: string[] = [];
   for (let at = 0; at < count; at += 1) {
@@ -128,25 +123,13 @@ describe('gw asset wait', () => {
 
   test('survives bad weather', async () => {
     const world = await World.open({ fault: 'query:503:40%' });
-    worlds.push(world);
     const group = (await world.gw(['asset', 'group', 'create', '--name', 'x'])).out.trim();
-    const argv = [
-      'asset',
-      'create',
-      '--group',
-      group,
-      '--url',
-      'https://example.com/v.mp4',
-      '--name',
-      'v',
-      '--wait',
-    ];
+    const argv = cmd`asset create --group ${group} --url https://example.com/v.mp4 --name v --wait`;
     for (let nth = 0; nth < 5; nth += 1) expect(await world.gw(argv)).toMatchObject({ code: 0 });
   });
 
   test("the gateway's word on waiting is obeyed, also past the end of the wait", async () => {
     const world = await World.open({ fault: 'query:429+600' });
-    worlds.push(world);
     const run = await world.gw(['asset', 'wait', 'asset-1', '--wait-timeout', '1m']);
     expect(run).toMatchObject({ code: 10, err: expect.stringContaining('asks not to be asked before') });
     expect(world.requests()).toHaveLength(1);

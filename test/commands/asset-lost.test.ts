@@ -1,22 +1,17 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { hostOf } from '../../src/disk/lock-file.ts';
 import { type Answer, fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
 
 // What becomes of a change whose answer was lost, and of one that cannot be undone.
 
-const closers: (() => Promise<void> | void)[] = [];
 const open = async (options: Parameters<typeof World.open>[0] = {}) => {
-  const world = await World.open({ keepRequests: true, ...options });
-  closers.push(() => world.close());
-  return world;
+  return World.open({ keepRequests: true, ...options });
 };
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
 
 const png = 'https://example.com/fox.png';
 const argvOf = (group: string) => ['asset', 'create', '--group', group, '--url', png, '--name', 'fox'];
@@ -24,7 +19,7 @@ const argvOf = (group: string) => ['asset', 'create', '--group', group, '--url',
 /** A world whose library holds a group already, and in which faults strike from now on. */
 async function withGroup(fault?: string, before?: (world: World, group: string) => Promise<void>) {
   const stateDir = path.join(mkdtempSync(path.join(tmpdir(), 'gw-asset-')), 'state');
-  closers.push(() => rmSync(path.dirname(stateDir), { recursive: true, force: true }));
+  onTestFinished(() => rmSync(path.dirname(stateDir), { recursive: true, force: true }));
   const calm = await open({ stateDir });
   const group = (await calm.gw(['asset', 'group', 'create', '--name', 'foxes'])).out.trim();
   await before?.(calm, group);
@@ -50,6 +45,26 @@ describe('a create whose answer was lost', () => {
       expect((await world.gw(['asset', 'get', run.out.trim()])).code).toBe(0);
     },
   );
+
+  test('of a run that was killed is looked for first, where the same is run again', async () => {
+    const { world, group, sent, count } = await withGroup();
+    const locks = path.join(world.dir, '.local/state/gw/locks');
+    const making = world.gw(argvOf(group));
+    let name = '';
+    await expect
+      .poll(() => (name ||= existsSync(locks) ? (readdirSync(locks)[0] ?? '') : ''), { interval: 1 })
+      .not.toBe('');
+    const made = await making;
+    expect(readdirSync(locks)).toEqual([]);
+    // What a killed run leaves: its lock, of a process that is no more.
+    writeFileSync(
+      path.join(locks, name),
+      JSON.stringify({ pid: 2 ** 22, host: hostOf(), started: '', nonce: 'ab' }),
+    );
+    const again = await world.gw(argvOf(group));
+    expect(again.out).toBe(made.out);
+    expect([sent('CreateAsset'), await count()]).toEqual([1, 1]);
+  });
 
   test.each(['reset-before', '503', 'html'])(
     '%s: it is not there, so it is sent once more',
@@ -199,7 +214,6 @@ describe('which of the assets that are there is the one whose create was lost', 
         ? { headers: { date }, body: { Result: { Items: items } } }
         : { status: 503, headers: { date }, body: {} },
     );
-    closers.push(() => gateway.close());
     const world = await open();
     const run = await world.gw(argvOf('group-1'), { env: { GW_BASE_URL: gateway.url } });
     return {
@@ -232,7 +246,6 @@ describe('which of the assets that are there is the one whose create was lost', 
 describe('what a gateway may say', () => {
   const said = async (answer: Answer, argv: string[]) => {
     const gateway = await fakeGateway(() => answer);
-    closers.push(() => gateway.close());
     const world = await open();
     const run = await world.gw([...argv, '--retries', '0'], { env: { GW_BASE_URL: gateway.url } });
     return { ...run, requests: gateway.requests };

@@ -1,14 +1,10 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { cmd } from '../helpers/cmd.ts';
 import type { Answer } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
 import { recordingGateway } from '../helpers/recording-gateway.ts';
 
 // A library that refuses, fails and answers oddly.
-
-const open: (() => void | Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of open.splice(0)) await close();
-});
 
 interface Asked {
   /** The action, or the path of an alias. */
@@ -41,10 +37,6 @@ async function library(answer: (asked: Asked) => Answer) {
     response.writeHead(status, { 'content-type': 'application/json', ...headers });
     response.end(typeof reply === 'string' ? reply : JSON.stringify(reply));
   });
-  open.push(
-    () => world.close(),
-    () => gateway.close(),
-  );
   const gw = (...argv: string[]) => world.gw(argv, { env: { GW_BASE_URL: gateway.url } });
   const count = (action: string) => asked.filter((each) => each.action === action).length;
   return { gw, asked, count, world };
@@ -191,17 +183,7 @@ describe('a create', () => {
 
   test('of a group that is lost says how to look, with its type and its project', async () => {
     const { gw } = await library(() => ({ status: 503, body: {} }));
-    const argv = [
-      'asset',
-      'group',
-      'create',
-      '--name',
-      'my faces',
-      '--type',
-      'LivenessFace',
-      '--project',
-      'film',
-    ];
+    const argv = cmd`asset group create --name "my faces" --type LivenessFace --project film`;
     const { err } = await gw(...argv);
     expect(err).toContain("gw asset group list --type LivenessFace --name 'my faces' --project film");
   });

@@ -1,29 +1,15 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { cmd } from '../helpers/cmd.ts';
 import { World } from '../helpers/gw.ts';
 
 // `asset://` references in `gw video alpha create` are looked at before anything is paid.
 
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
-
 async function withLibrary(speed = 1e9) {
   const world = await World.open({ speed });
-  worlds.push(world);
   const group = (await world.gw(['asset', 'group', 'create', '--name', 'foxes'])).out.trim();
   const asset = async (file: string) => {
     world.clock.ms += 1000;
-    const argv = [
-      'asset',
-      'create',
-      '--group',
-      group,
-      '--url',
-      `https://example.com/${file}`,
-      '--name',
-      file,
-    ];
+    const argv = cmd`asset create --group ${group} --url https://example.com/${file} --name ${file}`;
     return (await world.gw(argv)).out.trim();
   };
   const from = (at: number) => world.requests().slice(at);
@@ -107,19 +93,22 @@ describe('what cannot be used is refused before anything is paid', () => {
     expect(run.err).toMatch(/of the type Video, and Image is needed here\nhint: give it with --video/);
   });
 
-  test('an asset of another project: a video uses the default one', async () => {
+  test('an asset of another project, until --project names it', async () => {
     const { world, create } = await withLibrary();
     const group = (
       await world.gw(['asset', 'group', 'create', '--name', 'x', '--project', 'film'])
     ).out.trim();
     const argv = ['asset', 'create', '--group', group, '--url', 'https://example.com/a.png', '--name', 'a'];
     const id = (await world.gw([...argv, '--project', 'film'])).out.trim();
-    expect(await create('--image', `asset://${id}`)).toMatchObject({ code: 4, requests: [getAsset] });
+    const refused = await create('--image', `asset://${id}`);
+    expect(refused).toMatchObject({ code: 4, requests: [getAsset] });
+    expect(refused.err).toMatch(/--project NAME/);
+    const taken = await create('--image', `asset://${id}`, '--project', 'film');
+    expect(taken, taken.err).toMatchObject({ code: 0, requests: [getAsset, paid] });
   });
 
   test('a library that does not answer', async () => {
     const world = await World.open({ fault: 'query:503' });
-    worlds.push(world);
     const argv = [
       'video',
       'alpha',

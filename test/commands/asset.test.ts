@@ -1,15 +1,6 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { cmd } from '../helpers/cmd.ts';
 import { KEY, World } from '../helpers/gw.ts';
-
-const closers: (() => Promise<void> | void)[] = [];
-const open = async (options: Parameters<typeof World.open>[0] = {}) => {
-  const world = await World.open(options);
-  closers.push(() => world.close());
-  return world;
-};
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
 
 const actionsSent = (world: World): (string | undefined)[] =>
   world.requests().map((line) => /Action=(\w+)/.exec(line)?.[1] ?? line);
@@ -19,7 +10,7 @@ const png = 'https://example.com/fox.png';
 
 describe('the request', () => {
   const sent = async (argv: string[]) => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([...argv, '--dry-run', '--json']);
     expect(run.code, run.err).toBe(0);
     expect(world.sandbox.requests).toEqual([]);
@@ -31,18 +22,7 @@ describe('the request', () => {
   test.each<[string, string[], object]>([
     [
       'a group, every field',
-      [
-        'group',
-        'create',
-        '--name',
-        'foxes',
-        '--description',
-        'winter',
-        '--type',
-        'LIVENESSFACE',
-        '--project',
-        'film',
-      ],
+      cmd`group create --name foxes --description winter --type LIVENESSFACE --project film`,
       {
         ...at('CreateAssetGroup'),
         body: { Name: 'foxes', Description: 'winter', GroupType: 'LivenessFace', ProjectName: 'film' },
@@ -107,19 +87,7 @@ describe('the request', () => {
     ],
     [
       'list assets by page',
-      [
-        'list',
-        '--status',
-        'Active',
-        '--status',
-        'Failed',
-        '--sort-by',
-        'GroupId',
-        '--page',
-        '2',
-        '--page-size',
-        '50',
-      ],
+      cmd`list --status Active --status Failed --sort-by GroupId --page 2 --page-size 50`,
       {
         body: {
           Filter: { GroupType: 'AIGC', Statuses: ['Active', 'Failed'] },
@@ -175,19 +143,7 @@ describe('the request', () => {
     ],
     [
       '--body, the flags over it, --set over both',
-      [
-        'create',
-        '--group',
-        'group-1',
-        '--url',
-        png,
-        '--name',
-        'fox',
-        '--set',
-        'Name=wolf',
-        '--set',
-        'AssetType=Video',
-      ],
+      cmd`create --group group-1 --url ${png} --name fox --set Name=wolf --set AssetType=Video`,
       { body: { GroupId: 'group-1', URL: png, AssetType: 'Video', Name: 'wolf' } },
     ],
     ['get', ['get', 'asset://asset-1'], { ...at('GetAsset'), body: { Id: 'asset-1' } }],
@@ -228,7 +184,7 @@ describe('the request', () => {
   });
 
   test('a curl command names the action and hides the key', async () => {
-    const world = await open();
+    const world = await World.open();
     const { out } = await world.gw(['asset', 'get', 'asset-1', '--curl']);
     expect(out).toContain('Action=GetAsset&Version=2024-01-01');
     expect(out).toContain('$GW_API_KEY');
@@ -312,7 +268,7 @@ describe('bad input: one sentence, and nothing is sent', () => {
     ['delete a group where nobody can be asked', ['group', 'delete', 'group-1'], /cannot be undone/],
     ['no ID', ['wait'], /gw asset wait needs ID/],
   ])('%s', async (_, argv, sentence) => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw(['asset', ...argv], { stdin: '' });
     expect(run.code, run.err).toBe(2);
     expect(run.err).toMatch(sentence);
@@ -321,7 +277,7 @@ describe('bad input: one sentence, and nothing is sent', () => {
   });
 
   test('--no-validate sends it all the same and warns', async () => {
-    const world = await open();
+    const world = await World.open();
     const group = await newGroup(world);
     const argv = ['asset', 'create', '--group', group, '--url', 'http://localhost/fox.png', '--name', 'x'];
     const run = await world.gw([...argv, '--no-validate']);
@@ -330,7 +286,7 @@ describe('bad input: one sentence, and nothing is sent', () => {
   });
 
   test('a type against the ending is a warning', async () => {
-    const world = await open();
+    const world = await World.open();
     const argv = ['asset', 'create', '--group', await newGroup(world), '--url', png, '--type', 'video'];
     const run = await world.gw([...argv, '--name', 'x']);
     expect(run).toMatchObject({
@@ -342,20 +298,10 @@ describe('bad input: one sentence, and nothing is sent', () => {
 
 describe('create', () => {
   test('prints the ID; with --json the one object', async () => {
-    const world = await open();
+    const world = await World.open();
     const group = await newGroup(world);
     expect(group).toMatch(/^group-[\w-]+$/);
-    const run = await world.gw([
-      'asset',
-      'upload',
-      '--group',
-      group,
-      '--url',
-      png,
-      '--name',
-      'fox',
-      '--json',
-    ]);
+    const run = await world.gw(cmd`asset upload --group ${group} --url ${png} --name fox --json`);
     const id = JSON.parse(run.out).record.Result.Id;
     expect(JSON.parse(run.out)).toMatchObject({ family: 'asset', id, status: 'Processing', files: [] });
     const made = await world.gw(['asset', 'group', 'create', '--name', 'x', '--json']);
@@ -366,19 +312,9 @@ describe('create', () => {
   });
 
   test('--wait looks until it is Active; the ID is told before', async () => {
-    const world = await open();
+    const world = await World.open();
     const group = await newGroup(world);
-    const run = await world.gw([
-      'asset',
-      'create',
-      '--group',
-      group,
-      '--url',
-      png,
-      '--name',
-      'fox',
-      '--wait',
-    ]);
+    const run = await world.gw(cmd`asset create --group ${group} --url ${png} --name fox --wait`);
     expect(run.code, run.err).toBe(0);
     expect(run.err).toContain(`asset ${run.out.trim()}`);
     expect(actionsSent(world).filter((action) => action === 'GetAsset').length).toBeGreaterThan(0);
@@ -392,19 +328,9 @@ describe('create', () => {
     ['invalid', 'InvalidAsset', 'requirements'],
     ['mismatch', 'AssetTypeMismatch', 'another type'],
   ])('a file that is %s is exit 9 with its code and meaning', async (word, code, meaning) => {
-    const world = await open();
+    const world = await World.open();
     const url = `https://example.com/${word}/fox.png`;
-    const argv = [
-      'asset',
-      'create',
-      '--group',
-      await newGroup(world),
-      '--url',
-      url,
-      '--name',
-      'fox',
-      '--wait',
-    ];
+    const argv = cmd`asset create --group ${await newGroup(world)} --url ${url} --name fox --wait`;
     const human = await world.gw(argv);
     expect(human).toMatchObject({ code: 9, out: '' });
     expect(human.err).toMatch(new RegExp(`error: asset .* failed: ${code}, .*${meaning}`));
@@ -417,7 +343,7 @@ describe('create', () => {
   });
 
   test('a wait that ends too early is exit 10 and names the way on', async () => {
-    const world = await open({ speed: 0.01 });
+    const world = await World.open({ speed: 0.01 });
     const argv = ['asset', 'create', '--group', await newGroup(world), '--url', png, '--name', 'fox'];
     const run = await world.gw([...argv, '--wait', '--wait-timeout', '30s']);
     expect(run.code).toBe(10);
@@ -425,7 +351,7 @@ describe('create', () => {
   });
 
   test('a group of another project is not there', async () => {
-    const world = await open();
+    const world = await World.open();
     const group = await newGroup(world, '--project', 'film');
     const argv = ['asset', 'create', '--group', group, '--url', png, '--name', 'fox'];
     const run = await world.gw(argv);

@@ -1,29 +1,17 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
 
-const open: (() => void | Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of open.splice(0)) await close();
-});
-
-const sandboxWorld = async (options: Parameters<typeof World.open>[0] = {}) => {
-  const world = await World.open(options);
-  open.push(() => world.close());
-  return world;
-};
-
 async function saying(body: unknown, status = 200) {
-  const world = await sandboxWorld();
+  const world = await World.open();
   const gateway = await fakeGateway(() => ({ status, body }));
-  open.push(() => gateway.close());
   const gw = (argv: readonly string[], options: Parameters<World['gw']>[1] = {}) =>
     world.gw(['balance', ...argv], { ...options, env: { GW_BASE_URL: gateway.url } });
   return { gateway, gw };
 }
 
 test('the sandbox answers with the public dashboard shape, which is told in words', async () => {
-  const world = await sandboxWorld({ account: 'personal' });
+  const world = await World.open({ account: 'personal' });
   const run = await world.gw(['balance']);
   expect(run).toMatchObject({ code: 0, err: '' });
   expect(run.out).toMatch(/^plan +Personal$/m);

@@ -1,18 +1,8 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { spanOf } from '../../src/jobs/create/budget.ts';
 import { World } from '../helpers/gw.ts';
 
 // `budget.jobs N/PERIOD`: counted in the ledger under the lock that writes the intent.
-
-const worlds: World[] = [];
-const open = async (options: Parameters<typeof World.open>[0] = {}) => {
-  const world = await World.open(options);
-  worlds.push(world);
-  return world;
-};
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
 
 const posts = (world: World) => world.sandbox.requests.filter(({ method }) => method === 'POST');
 const set = async (world: World, value: string) => {
@@ -30,7 +20,7 @@ const create = (world: World, family: keyof typeof creates, ...more: string[]) =
 test.each(['alpha', 'beta', 'image'] as const)(
   '%s: the one that would pass it is exit 15, and nothing is sent',
   async (family) => {
-    const world = await open();
+    const world = await World.open();
     await set(world, '2/day');
     expect((await create(world, 'beta')).code).toBe(0);
     expect((await create(world, 'image')).code).toBe(0);
@@ -50,7 +40,7 @@ test.each(['alpha', 'beta', 'image'] as const)(
 test.each(['alpha', 'beta', 'image'] as const)(
   '%s: one that is refused is not said to be made once more; one that is made is',
   async (family) => {
-    const world = await open();
+    const world = await World.open();
     await set(world, '1/day');
     expect((await create(world, family, ...(family === 'image' ? [] : ['--wait']))).code).toBe(0);
     const again = ['again', 'last'];
@@ -67,7 +57,7 @@ test.each(['alpha', 'beta', 'image'] as const)(
 );
 
 test('what was refused does not count; a failed task and an unknown outcome do', async () => {
-  const world = await open({ fault: 'create:402:x1,create:reset-after:x1,task:fail=policy' });
+  const world = await World.open({ fault: 'create:402:x1,create:reset-after:x1,task:fail=policy' });
   await set(world, '3/month');
   expect((await create(world, 'alpha')).code).toBe(6);
   expect((await create(world, 'alpha')).code).toBe(14);
@@ -77,7 +67,7 @@ test('what was refused does not count; a failed task and an unknown outcome do',
 });
 
 test('--count is checked as a whole, and another profile has its own', async () => {
-  const world = await open();
+  const world = await World.open();
   await set(world, '3/day');
   await create(world, 'beta');
   const many = await create(world, 'beta', '--count', '3');
@@ -92,7 +82,7 @@ test('--count is checked as a whole, and another profile has its own', async () 
 });
 
 test('the period ends: the next day has its own', async () => {
-  const world = await open();
+  const world = await World.open();
   await set(world, '1/day');
   await create(world, 'beta');
   expect((await create(world, 'beta')).code).toBe(15);
@@ -101,7 +91,7 @@ test('the period ends: the next day has its own', async () => {
 });
 
 test('what a budget still counts is not pruned, and what it does not is', async () => {
-  const world = await open();
+  const world = await World.open();
   await set(world, '1/day');
   expect((await create(world, 'image')).code).toBe(0);
   world.clock.ms += 5_000;
@@ -114,7 +104,7 @@ test('what a budget still counts is not pruned, and what it does not is', async 
 });
 
 test('a key that the budget refused is free, and one that was made needs no place', async () => {
-  const world = await open();
+  const world = await World.open();
   await set(world, '1/day');
   const first = await create(world, 'beta', '--once', 'a');
   expect((await create(world, 'beta', '--once', 'b')).code).toBe(15);
@@ -131,7 +121,7 @@ test.each([
   'six race for the last three places (%s): three are sent, three are exit 15',
   async (family, more) => {
     for (let round = 0; round < 3; round += 1) {
-      const world = await open();
+      const world = await World.open();
       await set(world, '4/day');
       await create(world, 'beta');
       const codes = await Promise.all(
@@ -144,7 +134,7 @@ test.each([
 );
 
 test.each(['100', '100/week', 'x/day', '1.5/day', ''])('budget.jobs %j is refused', async (value) => {
-  const world = await open();
+  const world = await World.open();
   const run = await world.gw(['config', 'set', 'budget.jobs', value]);
   expect(run.code).toBe(2);
   expect(run.err).toContain('budget.jobs');

@@ -1,18 +1,13 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type Run, type RunOptions, World } from '../helpers/gw.ts';
 
 // One matrix of runs of every kind: a long key stands in no byte that they leave, a short one changes no result.
 
 const CANARY = 'canary0k3y+5f1d8c7e~9ab2';
 const NEUTRAL = 'zqx';
-
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
 
 interface Step {
   readonly argv: readonly string[];
@@ -29,6 +24,8 @@ function matrix(key: string, word: string, url: string): Step[] {
     },
   });
   const name = /^[a-z-]+$/.test(word) ? word : 'profile';
+  // What holds a key is refused; jobs have to be made too.
+  const said = word === key ? 'fox' : word;
   return [
     {
       argv: ['login', '--profile', name, '--base-url', url, '--with-key'],
@@ -46,26 +43,27 @@ function matrix(key: string, word: string, url: string): Step[] {
     { argv: ['chat', 'x', `--${word}`] },
     { argv: ['chat', `what is ${word}?`] },
     { argv: ['chat', `what is ${word}?`, '--json', '-v'] },
-    { argv: ['chat', `what is ${word}?`, '--session', 'talk'] },
+    { argv: ['chat', `what is ${said}?`, '--session', 'talk'] },
+    { argv: ['video', 'alpha', 'create', `a ${word}`, '--wait'] },
     { argv: ['chat', 'and now?', '--session', 'talk', '--usage'] },
     { argv: ['chat', `what is ${word}?`, '--dry-run', '--json'] },
     { argv: ['chat', 'x', '--api', 'messages', '-m', 'sandbox-chat-1', '--curl', '-v'] },
     { argv: ['chat', 'x', '--api', 'geo', '--dry-run'] },
     { argv: ['chat', '--prompt', '-'], options: { stdin: broken } },
-    { argv: ['video', 'alpha', 'create', `a ${word}`, '--wait', '-v', '-o', `${name}.mp4`, ...poll] },
-    { argv: ['video', 'alpha', 'create', `a ${word}`, '--wait', '--json', ...poll] },
-    { argv: ['video', 'alpha', 'create', `a ${word}`, '--dry-run', '--set', `note=${word}`] },
-    { argv: ['video', 'beta', 'create', `a ${word}`, '--wait', '-q', ...poll] },
-    { argv: ['video', 'gamma', 'create', `a ${word}`, '--curl'] },
+    { argv: ['video', 'alpha', 'create', `a ${said}`, '--wait', '-v', '-o', `${name}.mp4`, ...poll] },
+    { argv: ['video', 'alpha', 'create', `a ${said}`, '--wait', '--json', ...poll] },
+    { argv: ['video', 'alpha', 'create', `a ${said}`, '--dry-run', '--set', `note=${word}`] },
+    { argv: ['video', 'beta', 'create', `a ${said}`, '--wait', '-q', ...poll] },
+    { argv: ['video', 'gamma', 'create', `a ${said}`, '--curl'] },
     { argv: ['video', 'alpha', 'get', `vt-${name}`] },
-    { argv: ['image', 'create', `a ${word}`, '-o', `${name}.png`] },
-    { argv: ['image', 'create', `a ${word}`, '--json', '-v'] },
+    { argv: ['image', 'create', `a ${said}`, '-o', `${name}.png`] },
+    { argv: ['image', 'create', `a ${said}`, '--json', '-v'] },
     { argv: ['asset', 'group', 'create', '--name', name, '--json'] },
     { argv: ['asset', 'list', '-v'] },
     { argv: ['asset', 'upload', `${name}.png`] },
-    { argv: ['image', 'edit', `a ${word}`, '--image', `${name}.png`, '-o', `${name}-2.png`, '--sidecar'] },
-    { argv: ['image', 'native', `a ${word}`, '-m', 'img-2', '--dry-run', '--json'] },
-    { argv: ['video', 'gamma', 'create', `a ${word}`, ...gamma, '--wait', '--events', '--sidecar', ...poll] },
+    { argv: ['image', 'edit', `a ${said}`, '--image', `${name}.png`, '-o', `${name}-2.png`, '--sidecar'] },
+    { argv: ['image', 'native', `a ${said}`, '-m', 'img-2', '--dry-run', '--json'] },
+    { argv: ['video', 'gamma', 'create', `a ${said}`, ...gamma, '--wait', '--events', '--sidecar', ...poll] },
     { argv: ['chat', 'more', '--continue', '-v'] },
     { argv: ['sessions', 'list'] },
     { argv: ['sessions', 'show', 'talk'] },
@@ -98,8 +96,7 @@ function matrix(key: string, word: string, url: string): Step[] {
 
 async function runAll(key: string, word: string): Promise<{ world: World; runs: (Run & Step)[] }> {
   const world = await World.open({ key, keepRequests: true });
-  closers.push(() => world.close());
-  const row = { command: 'video alpha', id: 'one', prompt: `a ${word}` };
+  const row = { command: 'video alpha', id: 'one', prompt: `a ${word === key ? 'fox' : word}` };
   fs.writeFileSync(path.join(world.cwd, 'rows.jsonl'), `${JSON.stringify(row)}\n`);
   const runs: (Run & Step)[] = [];
   for (const step of matrix(key, word, world.sandbox.baseUrl)) {

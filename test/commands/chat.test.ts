@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { cmd } from '../helpers/cmd.ts';
 import { KEY, World } from '../helpers/gw.ts';
 
 let world: World;
@@ -64,7 +65,9 @@ describe.each(surfaces)('on %s', (api, words) => {
         (action) => `/v1beta/models/geo-3.6-flash:${action}`,
       ),
     }[api];
-    expect(world.requests()).toEqual(wanted.map((each) => `POST ${each}`));
+    // A model that the document does not name is looked up once, and then known.
+    const looked = api === 'messages' ? ['GET /v1/models'] : [];
+    expect(world.requests()).toEqual([...looked, ...wanted.map((each) => `POST ${each}`)]);
   });
 
   test('ends the line on a terminal and nowhere else', async () => {
@@ -75,15 +78,31 @@ describe.each(surfaces)('on %s', (api, words) => {
   });
 
   test('--json gives the reply as it would have come unstreamed', async () => {
-    const streamed = await world.gw(['chat', 'hello', ...words, '--json']);
-    const whole = await world.gw(['chat', 'hello', ...words, '--json', '--no-stream']);
-    expect(streamed).toMatchObject({ code: 0, err: '' });
+    const streamed = await world.gw(['chat', 'hello', ...words, '--json', '--usage']);
+    const whole = await world.gw(['chat', 'hello', ...words, '--json', '--no-stream', '--usage']);
+    expect(streamed).toMatchObject({ code: 0, err: whole.err });
     const plain = (text: string) => {
       const { id: _, created: __, responseId: ___, ...rest } = JSON.parse(text);
       return rest;
     };
     expect(plain(streamed.out)).toEqual(plain(whole.out));
     expect(streamed.out.trimEnd()).not.toMatch(/\n/);
+  });
+
+  test('stream in --body or --set counts as typed', async () => {
+    if (api === 'geo') return;
+    const body = file('body.json', { stream: false });
+    for (const typed of [
+      ['--body', body],
+      ['--set', 'stream=false'],
+      ['--body', '-'],
+    ]) {
+      const options = { stdin: '{"stream":false}' };
+      const shown = await world.gw(['chat', 'hello', ...words, ...typed, '--dry-run', '--json'], options);
+      expect(JSON.parse(shown.out).body.stream, typed.join(' ')).toBe(false);
+    }
+    const { out } = await world.gw(['chat', 'hello', ...words, '--json', '--set', 'stream=true']);
+    expect(out.trimEnd().split('\n').length).toBeGreaterThan(3);
   });
 
   test('--json --stream gives one event a line', async () => {
@@ -95,19 +114,9 @@ describe.each(surfaces)('on %s', (api, words) => {
     expect([code, events.length > 3]).toEqual([0, true]);
   });
 
-  test('a tool call is one JSON line, and its result goes on from there', async () => {
+  test('a tool call is one JSON line, and its result goes on with the tools that the session keeps', async () => {
     const tool = file('weather.json', weather);
-    const question = [
-      'chat',
-      'weather?',
-      ...words,
-      '--tool',
-      tool,
-      '--tool-choice',
-      'required',
-      '--session',
-      'w',
-    ];
+    const question = cmd`chat weather? ${words} --tool ${tool} --tool-choice required --session w`;
     const { out, code } = await world.gw(question);
     expect(code).toBe(0);
     const call = JSON.parse(out) as { id: string; name: string; arguments: string };
@@ -120,8 +129,6 @@ describe.each(surfaces)('on %s', (api, words) => {
       'w',
       '--tool-result',
       `${call.id}={"t":21}`,
-      '--tool',
-      tool,
       ...words,
     ]);
     expect(answer).toMatchObject({ code: 0, err: '' });
@@ -185,6 +192,45 @@ describe.each(surfaces)('on %s', (api, words) => {
   });
 });
 
+test.each(surfaces)('--usage has its figures in a stream on %s', async (_, words) => {
+  await setUp();
+  const { code, err } = await world.gw(['chat', 'hello', '--usage', ...words]);
+  expect(code).toBe(0);
+  expect(err).toMatch(/^tokens: \d+ in, \d+ out.* \d+ in all\n$/);
+});
+
+test('completions are asked for figures in a stream alone, and only by --usage', async () => {
+  expect((await shown(['hi', '--usage'])).body).toMatchObject({ stream_options: { include_usage: true } });
+  expect((await shown(['hi', '--usage', '--no-stream'])).body).not.toHaveProperty('stream_options');
+  expect((await shown(['hi'])).body).not.toHaveProperty('stream_options');
+});
+
+test.each([['--no-stream'], ['--stream']])(
+  '--candidates prints every answer, parted by a line (%s)',
+  async (how) => {
+    const asked = ['chat', 'hello', '--api', 'geo', how];
+    const { out: first } = await world.gw(asked);
+    const { code, out } = await world.gw([...asked, '--candidates', '3']);
+    expect(code).toBe(0);
+    const answers = out.split('\n---\n');
+    expect(answers[0]).toBe(first);
+    expect(new Set(answers).size).toBe(3);
+  },
+);
+
+test('--safety and --candidates are of geo alone', async () => {
+  const safety = ['--safety', 'HARM_CATEGORY_HARASSMENT=BLOCK_NONE'];
+  expect((await shown(['hi', '--api', 'geo', '--candidates', '2', ...safety])).body).toMatchObject({
+    generationConfig: { candidateCount: 2 },
+    safetySettings: [{ category: 'HARM_CATEGORY_HARASSMENT', threshold: 'BLOCK_NONE' }],
+  });
+  expect(await refusal(['hi', ...safety])).toMatch(/^error: --safety: not documented for --api completions/);
+  expect(await refusal(['hi', '--api', 'messages', '-m', 'm', '--candidates', '2'])).toMatch(
+    /--candidates: not/,
+  );
+  expect(await refusal(['hi', '--api', 'geo', '--safety', 'high'])).toMatch(/not of the form CATEGORY=LEVEL/);
+});
+
 test.each([
   ['completions', ['--reasoning-effort', 'high']],
   ['geo', ['--thinking', '2048']],
@@ -210,18 +256,10 @@ describe('one meaning, three spellings', () => {
   const common = ['hi', '--temperature', '0.5', '--max-tokens', '2000', '--system', 'Be brief.'];
 
   test('completions', async () => {
-    const { method, url, body, headers } = await shown([
-      ...common,
-      '--reasoning-effort',
-      'low',
-      '--tool',
-      file('t.json', weather),
-      '--tool-choice',
-      'get_weather',
-      '--response-format',
-      'json_object',
-      '--usage',
-    ]);
+    const { method, url, body, headers } = await shown(cmd`
+      ${common} --reasoning-effort low --tool ${file('t.json', weather)} --tool-choice get_weather
+      --response-format json_object --usage
+    `);
     expect([method, new URL(url).pathname, headers.accept]).toEqual([
       'POST',
       '/v1/chat/completions',
@@ -240,6 +278,7 @@ describe('one meaning, three spellings', () => {
       tool_choice: { type: 'function', function: { name: 'get_weather' } },
       response_format: { type: 'json_object' },
       stream: true,
+      stream_options: { include_usage: true },
     });
     expect((await shown([...common, '--compat-max-tokens', '--no-stream'])).body).toEqual({
       model: 'geo-3.6-flash',
@@ -259,27 +298,10 @@ describe('one meaning, three spellings', () => {
   });
 
   test('messages', async () => {
-    const { url, body, headers } = await shown([
-      ...common,
-      '--api',
-      'messages',
-      '-m',
-      'm',
-      '--top-p',
-      '0.9',
-      '--top-k',
-      '40',
-      '--stop',
-      'A',
-      '--stop',
-      'B',
-      '--thinking',
-      '1500',
-      '--tool',
-      file('t.json', weather),
-      '--tool-choice',
-      'required',
-    ]);
+    const { url, body, headers } = await shown(cmd`
+      ${common} --api messages -m m --top-p 0.9 --top-k 40 --stop A --stop B --thinking 1500 --tool
+      ${file('t.json', weather)} --tool-choice required
+    `);
     expect(new URL(url).pathname).toBe('/v1/messages');
     expect(headers).toMatchObject({ 'x-api-key': '***', 'provider-version': '2026-01-31' });
     expect(body).toEqual({
@@ -476,6 +498,72 @@ describe('one meaning, three spellings', () => {
     });
   });
 
+  test.each([
+    ['a role', [], { role: 'developer', content: 'be brief' }, /messages\.0: a message of developer/],
+    [
+      'an address alone',
+      [],
+      { role: 'user', content: [{ type: 'image_url', image_url: 'https://a.example/b.png' }] },
+      /without an object/,
+    ],
+    [
+      'a part',
+      [],
+      { role: 'user', content: [{ type: 'file', file: { id: 'x' } }] },
+      /a part of the type file/,
+    ],
+    [
+      'a block',
+      ['--api', 'messages', '-m', 'm'],
+      { role: 'user', content: [{ type: 'document', source: {} }] },
+      /a block of the type document/,
+    ],
+    [
+      'an image block of another form',
+      ['--api', 'messages', '-m', 'm'],
+      { role: 'user', content: [{ type: 'image', source: { type: 'file', file_id: 'f' } }] },
+      /messages\.0\.content\.0\.source.*of this shape; sent as given \(the document does not show/s,
+    ],
+    [
+      'a tool without a name',
+      ['--api', 'messages', '-m', 'm', '--set', 'tools=[{"type":"web_search"}]'],
+      { role: 'user', content: 'hi' },
+      /--tool: is required in the public API|tools\.0\.name/,
+    ],
+    [
+      'a format without a type',
+      ['--set', 'response_format={"schema":{}}'],
+      { role: 'user', content: 'hi' },
+      /response-format: is required in the public API/,
+    ],
+  ])('%s that the document does not show is sent with a warning', async (_, words, message, warning) => {
+    const argv = [
+      'chat',
+      '--messages',
+      file('odd.json', [message, { role: 'user', content: 'hi' }]),
+      ...words,
+    ];
+    const run = await world.gw([...argv, '--dry-run', '--json']);
+    expect(run, run.err).toMatchObject({ code: 0, err: expect.stringMatching(warning) });
+    expect(JSON.parse(run.out).body.messages[0]).toEqual(message);
+    expect((await world.gw([...argv, '--dry-run', '--no-validate'])).err).toBe('');
+  });
+
+  test.each([
+    ['an image without a type', ['--messages'], { inlineData: { data: 'AAAA' } }, /inlineData\.mimeType/],
+    ['a file by another name', ['--messages'], { fileData: { uri: 'files/1' } }, /fileData\.fileUri/],
+    ['safety in an object', ['--set', 'safetySettings={"a":"b"}', '--messages'], { text: 'x' }, /safety/],
+    ['tools in an object', ['--set', 'tools={"google":{}}', '--messages'], { text: 'x' }, /tool/],
+  ])('of the Gemini style, %s is sent with a warning', async (_, words, part, warning) => {
+    const contents = [{ role: 'user', parts: [part] }];
+    const run = await world.gw([
+      ...['chat', '--api', 'geo', '--dry-run', '--json'],
+      ...[...words, file('part.json', contents)],
+    ]);
+    expect(run, run.err).toMatchObject({ code: 0, err: expect.stringMatching(warning) });
+    expect(JSON.parse(run.out).body.contents).toEqual(contents);
+  });
+
   test('--messages in the surface’s own form is sent as it is', async () => {
     const contents = [{ role: 'user', parts: [{ text: 'hi', x: 1 }] }];
     const geo = (await shown(['--messages', file('g.json', contents), '--api', 'geo'])).body;
@@ -494,7 +582,7 @@ describe('the prompt', () => {
     const content = async (words: string[], stdin?: string) =>
       ((await shown(words, stdin)).body.messages as { content: unknown }[])[0]?.content;
     expect(await content(['what', 'broke?'])).toBe('what broke?');
-    expect(await content(['--prompt', `@${file('p.txt', 'from a file\n')}`])).toBe('from a file');
+    expect(await content(['--prompt-file', file('p.txt', 'from a file\n')])).toBe('from a file');
     expect(await content([], 'from stdin\n')).toBe('from stdin');
     expect(await content(['what broke?'], 'log line 1\nlog line 2\n')).toBe(
       'what broke?\n\nlog line 1\nlog line 2',
@@ -602,15 +690,7 @@ describe('refused before anything is sent', () => {
   });
 
   test('with --no-validate a breach is a warning', async () => {
-    const run = await world.gw([
-      'chat',
-      'hi',
-      '-m',
-      'geo-3.7-flash',
-      '--reasoning-effort',
-      'none',
-      '--no-validate',
-    ]);
+    const run = await world.gw(cmd`chat hi -m geo-3.7-flash --reasoning-effort none --no-validate`);
     expect(run.err).toMatch(/^warning: --reasoning-effort none: geo-3.7-flash takes low, medium, high/);
     expect(run.code).toBe(5);
     expect(world.requests()).toHaveLength(1);
@@ -642,17 +722,7 @@ describe('refused before anything is sent', () => {
 });
 
 test('a budget of 0 on 3.7 is warned of', async () => {
-  const run = await world.gw([
-    'chat',
-    'hi',
-    '--api',
-    'geo',
-    '-m',
-    'geo-3.7-flash',
-    '--thinking',
-    'off',
-    '--dry-run',
-  ]);
+  const run = await world.gw(cmd`chat hi --api geo -m geo-3.7-flash --thinking off --dry-run`);
   expect(run).toMatchObject({
     code: 0,
     err: expect.stringMatching(/warning: --thinking: a thinking budget of 0 is not reliable/),
@@ -669,11 +739,27 @@ test('thoughts go to stderr when they are asked for, and only then', async () =>
   expect(told.out).toBe(silent.out);
 });
 
+test('what is piped beside --messages is the question that follows; a level goes out with --no-validate', async () => {
+  const messages = [
+    { role: 'user', content: 'name three boats' },
+    { role: 'assistant', content: 'Ada, Bea, Cora' },
+  ];
+  const { body } = await shown(['--messages', file('m.json', messages)], 'and a fourth?');
+  expect(body.messages).toEqual([...messages, { role: 'user', content: 'and a fourth?' }]);
+  expect((await shown(['--messages', 'm.json'], '')).body.messages).toEqual(messages);
+  const level = ['chat', 'hi', '--thinking-level', 'Extreme', '--dry-run', '--json'];
+  const refused = await world.gw(level);
+  expect([refused.code, refused.err]).toEqual([
+    2,
+    expect.stringContaining('--thinking-level extreme: one of minimal, low, medium, high'),
+  ]);
+  const sent = await world.gw([...level, '--no-validate']);
+  expect([sent.code, sent.out], sent.err).toEqual([0, expect.stringContaining('"extreme"')]);
+});
+
 test('--curl shows a command that reads the key from the environment', async () => {
   const { out } = await world.gw(['chat', 'hi', '--api', 'geo', '--curl']);
-  expect(out).toMatch(
-    /^curl .*x-geo-api-key: \$GW_API_KEY.*streamGenerateContent|^curl .*streamGenerateContent.*x-geo-api-key: \$GW_API_KEY/,
-  );
+  expect(out).toMatch(/^curl .*streamGenerateContent[\s\S]*x-geo-api-key: \$GW_API_KEY/);
 });
 
 const faults: [string, number, RegExp][] = [
@@ -700,6 +786,10 @@ describe.each(surfaces)('on %s, a stream', (api, words) => {
       if (code === 0) expect(run.out).toBe(clean.out);
       else expect(clean.out.startsWith(run.out) && run.out !== '').toBe(true);
       if (code === 0) return;
+      // What came is kept in its session.
+      expect((await world.gw(['chat', 'hello', ...words, '--session', 'cut'])).code).toBe(code);
+      const kept = await world.gw(['sessions', 'show', 'cut']);
+      expect(kept.out).toContain(run.out.trim());
       // What came is printed as JSON too: the reply so far, with the same words.
       const json = await world.gw(['chat', 'hello', ...words, '--json']);
       expect(json.code).toBe(code);
@@ -711,12 +801,19 @@ describe.each(surfaces)('on %s, a stream', (api, words) => {
 });
 
 test('a refusal of the gateway is told with its message', async () => {
-  const run = await world.gw(['chat', 'hi', '-m', 'nope']);
+  const run = await world.gw(['chat', 'hi', '-m', 'nope', '--no-validate']);
   expect(run).toMatchObject({
     code: 5,
     out: '',
     err: expect.stringMatching(/^error: the gateway refused the request \(HTTP 400/),
   });
+});
+
+test('a model that nobody lists is refused before anything is sent, with the nearest', async () => {
+  const run = await world.gw(['chat', 'hi', '-m', 'sandbox-chat-2']);
+  expect(run).toMatchObject({ code: 2, out: '' });
+  expect(run.err).toMatch(/the gateway lists no such model\nhint: did you mean sandbox-chat-1/);
+  expect(world.requests()).toEqual(['GET /v1/models']);
 });
 
 test('an interrupted answer ends with 130 and keeps what came', async () => {
@@ -813,11 +910,11 @@ describe('conversations and limits that do not fit', () => {
   });
 
   test.each(surfaces)('a conversation with calls wants its tools again on %s', async (_, words) => {
-    expect(await refusal([...history(), ...both, ...words])).toMatch(/give the same --tool files again/);
+    expect(await refusal([...history(), ...both, ...words])).toMatch(/same (tools|--tool files)/);
     const run = await world.gw(['chat', ...history(), ...both, ...words, '--no-validate', '--dry-run']);
     expect(run).toMatchObject({
       code: 0,
-      err: expect.stringMatching(/^warning: --tool: .*the same --tool files again/),
+      err: expect.stringMatching(/^warning: --tool: .*same (tools|--tool files)/),
     });
   });
 

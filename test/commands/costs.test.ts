@@ -1,19 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { cmd } from '../helpers/cmd.ts';
 import { World } from '../helpers/gw.ts';
 
 // Money: estimates by the price file, limits of amounts, and what is said of what a job cost.
-
-const worlds: World[] = [];
-const open = async (options: Parameters<typeof World.open>[0] = {}) => {
-  const world = await World.open(options);
-  worlds.push(world);
-  return world;
-};
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
 
 const posts = (world: World) => world.sandbox.requests.filter(({ method }) => method === 'POST');
 const set = async (world: World, name: string, value: string) => {
@@ -38,28 +29,11 @@ const image = ['image', 'create', 'a fox', '-m', 'img-2'];
 test.each([
   ['alpha, by its short name and resolution', [...alpha, '5'], 0.5],
   ['beta, what the service takes by itself', ['video', 'beta', 'create', 'a fox'], 2.5],
-  [
-    'gamma',
-    [
-      'video',
-      'gamma',
-      'create',
-      'a fox',
-      '-m',
-      'gamma-H3-Max',
-      '--resolution',
-      '480P',
-      '--duration',
-      '5',
-      '--ratio',
-      '1:1',
-    ],
-    1.5,
-  ],
+  ['gamma', cmd`video gamma create "a fox" -m gamma-H3-Max --resolution 480P --duration 5 --ratio 1:1`, 1.5],
   ['images', [...image, '--n', '3'], 0.6],
   ['--count', [...alpha, '5', '--count', '3'], 1.5],
 ] as const)('--dry-run shows the estimate: %s', async (_, argv, amount) => {
-  const world = await open();
+  const world = await World.open();
   await price(world, PRICES);
   const run = await world.gw([...argv, '--dry-run']);
   expect(run.code, run.err).toBe(0);
@@ -71,7 +45,7 @@ test.each([
 });
 
 test('without a price file and a limit nothing is said of money', async () => {
-  const world = await open();
+  const world = await World.open();
   const run = await world.gw([...alpha, '5', '--dry-run']);
   expect(run.err).not.toContain('cost');
 });
@@ -105,7 +79,7 @@ test.each([
 ] as const)(
   'what has no price is refused under a limit of money, unless --unpriced: %s',
   async (_, argv, why) => {
-    const world = await open();
+    const world = await World.open();
     await price(world, PRICES);
     expect((await world.gw([...argv, '--dry-run'])).err).toContain(why);
     await set(world, 'budget.amount', '5/day');
@@ -119,7 +93,7 @@ test.each([
 );
 
 test('the one that would pass budget.amount is exit 15, with what is used and when the day ends', async () => {
-  const world = await open();
+  const world = await World.open();
   await price(world, PRICES);
   await set(world, 'budget.amount', '1 CNY/day');
   expect((await world.gw([...alpha, '4'])).code).toBe(0);
@@ -137,7 +111,7 @@ test('the one that would pass budget.amount is exit 15, with what is used and wh
 });
 
 test('unknown and failed jobs count, refused ones do not', async () => {
-  const world = await open({ fault: 'create:402:x1,create:reset-after:x1,task:fail=policy' });
+  const world = await World.open({ fault: 'create:402:x1,create:reset-after:x1,task:fail=policy' });
   await price(world, PRICES);
   await set(world, 'budget.amount', '1/month');
   expect((await world.gw([...alpha, '4'])).code).toBe(6);
@@ -149,7 +123,7 @@ test('unknown and failed jobs count, refused ones do not', async () => {
 });
 
 test('what was billed takes the place of the estimate', async () => {
-  const world = await open();
+  const world = await World.open();
   await price(world, PRICES);
   await set(world, 'budget.amount', '2 CNY/day');
   const made = await world.gw([...beta, '--wait', '--json']);
@@ -169,7 +143,7 @@ test('what was billed takes the place of the estimate', async () => {
 });
 
 test('--count is checked as a whole', async () => {
-  const world = await open();
+  const world = await World.open();
   await price(world, PRICES);
   await set(world, 'budget.amount', '1 CNY/day');
   const many = await world.gw([...alpha, '4', '--count', '3']);
@@ -180,7 +154,7 @@ test('--count is checked as a whole', async () => {
 });
 
 test('--max-cost limits one command, and the next has its own', async () => {
-  const world = await open();
+  const world = await World.open();
   await price(world, PRICES);
   const dear = await world.gw([...alpha, '4', '--max-cost', '0.39']);
   expect(dear.code).toBe(15);
@@ -196,7 +170,7 @@ test('--max-cost limits one command, and the next has its own', async () => {
 });
 
 test('a batch sends within --max-cost, says what it costs before, and refuses rows without a price', async () => {
-  const world = await open();
+  const world = await World.open();
   await price(world, PRICES);
   const rows = ['a', 'b', 'c', 'd'].map((id) => `video alpha,2.0-fast,480p,4,${id},a fox ${id}`);
   const head = 'command,model,resolution,duration,id,prompt';
@@ -224,8 +198,30 @@ test('a batch sends within --max-cost, says what it costs before, and refuses ro
   expect((await world.gw(['batch', 'run', 'day.csv', '--max-cost', '9', '--unpriced'])).code).toBe(0);
 });
 
+test('what the profile says of a command holds for a typed create, for a row and for gw again', async () => {
+  const world = await World.open();
+  await price(world, PRICES);
+  expect((await world.gw([...alpha, '4'])).code).toBe(0);
+  await set(world, 'defaults.video.alpha.max-cost', '1 CNY');
+  await set(world, 'defaults.video.alpha.resolution', '480p');
+  const dear = ['video', 'alpha', 'create', 'a fox', '-m', '2.0-fast', '--duration', '11'];
+  expect((await world.gw(dear)).code).toBe(15);
+  expect((await world.gw(['again', 'last', '--duration', '11'])).code).toBe(15);
+  const rows = ['a', 'b', 'c'].map((id) => `video alpha,2.0-fast,4,${id},a fox ${id}`);
+  writeFileSync(
+    path.join(world.cwd, 'day.csv'),
+    ['command,model,duration,id,prompt', ...rows, ''].join('\n'),
+  );
+  const run = await world.gw(['batch', 'run', 'day.csv']);
+  expect([run.code, posts(world).length], run.err).toEqual([13, 3]);
+  expect(run.err).toContain('--max-cost 1 CNY: 0.8 CNY of this command are used');
+  expect(posts(world).map(({ body }) => (body as { resolution?: string }).resolution)).toEqual([
+    ...['480p', '480p', '480p'],
+  ]);
+});
+
 test('tokens are estimated by their past mean in this ledger, and counted as they were', async () => {
-  const world = await open();
+  const world = await World.open();
   await price(world, PRICES);
   const create = ['video', 'alpha', 'create', 'a fox', '--resolution', '480p', '--duration', '4'];
   const first = await world.gw([...create, '--wait', '--json']);
@@ -237,7 +233,7 @@ test('tokens are estimated by their past mean in this ledger, and counted as the
 });
 
 test('what a job cost: the line at its end, jobs show and jobs stats', async () => {
-  const world = await open();
+  const world = await World.open();
   await price(world, PRICES);
   const made = await world.gw([...alpha, '4', '--wait']);
   expect(made.err).toMatch(/^4 s, [\d,]+ tokens, 0\.4 CNY by your price file$/m);
@@ -246,7 +242,7 @@ test('what a job cost: the line at its end, jobs show and jobs stats', async () 
     spend: [{ amount: 0.4, unit: 'CNY' }],
     by: 'prices',
   });
-  const billing = await open();
+  const billing = await World.open();
   await price(billing, PRICES);
   // How the sandbox bills a task depends on its ID: half of them are paid in money.
   let shown = '';
@@ -269,7 +265,7 @@ test.each([
   ['5', 'the price file has CNY and USD'],
   ['5 EUR', 'its price is in CNY'],
 ])('an amount names its currency where the price file has several: %s', async (amount, why) => {
-  const world = await open();
+  const world = await World.open();
   await price(world, `${PRICES}gamma-H3: {per_second: 1, currency: USD}\n`);
   const run = await world.gw([...alpha, '4', '--max-cost', amount]);
   expect(run.code).toBeOneOf([2, 15]);
@@ -278,7 +274,7 @@ test.each([
 });
 
 test('a limit of money without a price file asks for the currency, and then for a price', async () => {
-  const world = await open();
+  const world = await World.open();
   const run = await world.gw([...alpha, '4', '--max-cost', '5']);
   expect(run.code).toBe(2);
   expect(run.err).toContain('--max-cost 5: there is no price file to tell its currency');
@@ -336,7 +332,7 @@ test.each([
   ],
   ['another ending', 'prices.txt', 'x', /its name ends in \.json, \.yaml or \.yml/],
 ])('a faulty price file is one sentence with file, place and rule: %s', async (_, name, text, told) => {
-  const world = await open();
+  const world = await World.open();
   await price(world, text, name);
   const run = await world.gw([...alpha, '4']);
   expect(run.code).toBe(2);
@@ -346,7 +342,7 @@ test.each([
 });
 
 test('a price file that is not there is named', async () => {
-  const world = await open();
+  const world = await World.open();
   await set(world, 'prices', 'nowhere.yaml');
   const run = await world.gw([...alpha, '4']);
   expect(run.code).toBe(2);
@@ -356,7 +352,7 @@ test('a price file that is not there is named', async () => {
 test.each(['50', '50 CNY', '50 cny/day', ' -1 CNY/day', '5 CNY/week', '1.1234567 CNY/day', ''])(
   'budget.amount %j is refused',
   async (value) => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw(['config', 'set', 'budget.amount', value]);
     expect(run.code).toBe(2);
     expect(run.err).toContain('budget.amount');
@@ -367,7 +363,7 @@ test.each([
   [alpha.concat('4'), '1.2 CNY/day'],
   [image, '0.6 CNY/day'],
 ] as const)('six race for the last of an amount: exactly the limit is sent', async (argv, limit) => {
-  const world = await open();
+  const world = await World.open();
   await price(world, PRICES);
   await set(world, 'budget.amount', limit);
   const codes = await Promise.all(Array.from({ length: 6 }, async () => (await world.gw(argv)).code));

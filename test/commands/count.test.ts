@@ -1,17 +1,7 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { World } from '../helpers/gw.ts';
 
 // `--count N`: N jobs of the same body.
-
-const worlds: World[] = [];
-const open = async (options: Parameters<typeof World.open>[0] = {}) => {
-  const world = await World.open(options);
-  worlds.push(world);
-  return world;
-};
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
 
 const create = (world: World, ...more: string[]) =>
   world.gw(['video', 'beta', 'create', 'a fox', '--duration', '3', ...more]);
@@ -19,7 +9,7 @@ const posts = (world: World) => world.sandbox.requests.filter(({ method }) => me
 const lines = (text: string) => text.trim().split('\n');
 
 test('each is a job of its own, with an external ID of its own and a line', async () => {
-  const world = await open();
+  const world = await World.open();
   const run = await create(world, '--count', '3');
   expect(run.code, run.err).toBe(0);
   expect(new Set(lines(run.out)).size).toBe(3);
@@ -28,7 +18,7 @@ test('each is a job of its own, with an external ID of its own and a line', asyn
 });
 
 test('with --wait --json one object a line, each with its file', async () => {
-  const world = await open();
+  const world = await World.open();
   const run = await create(world, '--count', '3', '--wait', '--json', '-o', 'clip.mp4');
   expect(run.code, run.err).toBe(0);
   const results = lines(run.out).map((line) => JSON.parse(line));
@@ -37,7 +27,7 @@ test('with --wait --json one object a line, each with its file', async () => {
 });
 
 test('{index} is the number of the job', async () => {
-  const world = await open();
+  const world = await World.open();
   const run = await create(world, '--count', '3', '--wait', '-o', 'clips/{{a}}-{index}.{ext}');
   expect(run.code, run.err).toBe(0);
   expect(Object.keys(world.files()).sort()).toEqual([
@@ -48,7 +38,7 @@ test('{index} is the number of the job', async () => {
 });
 
 test('with --once K the jobs are K/1 to K/N: run again, with more, only those are made that lack', async () => {
-  const world = await open();
+  const world = await World.open();
   const first = await create(world, '--count', '2', '--once', 'k');
   const second = await create(world, '--count', '4', '--once', 'k');
   expect(second.code, second.err).toBe(0);
@@ -58,19 +48,19 @@ test('with --once K the jobs are K/1 to K/N: run again, with more, only those ar
 });
 
 test('of those that fail in different ways the exit code is 13, of those that fail alike theirs', async () => {
-  const some = await open({ fault: 'create:503:x1' });
+  const some = await World.open({ fault: 'create:503:x1' });
   const partial = await create(some, '--count', '3', '--retries', '0');
   expect(partial.code).toBe(some.sandbox.tasks().length === 3 ? 0 : 13);
-  const all = await open({ fault: 'task:fail=policy' });
+  const all = await World.open({ fault: 'task:fail=policy' });
   expect((await create(all, '--count', '2', '--wait')).code).toBe(9);
-  const one = await open({ fault: 'task:fail=policy:x1' });
+  const one = await World.open({ fault: 'task:fail=policy:x1' });
   const mixed = await create(one, '--count', '2', '--wait');
   expect(mixed.code).toBe(13);
   expect(lines(mixed.out)).toHaveLength(1);
 });
 
 test('what one create is refused for the next would be too: nothing more is sent', async () => {
-  const world = await open({ fault: 'create:402' });
+  const world = await World.open({ fault: 'create:402' });
   const run = await create(world, '--count', '5');
   expect(run.code).toBe(6);
   expect(posts(world)).toHaveLength(1);
@@ -78,7 +68,7 @@ test('what one create is refused for the next would be too: nothing more is sent
 });
 
 test('an interrupt names what goes on, once', async () => {
-  const world = await open();
+  const world = await World.open();
   let interrupt = () => {};
   const run = world.gw(
     ['video', 'beta', 'create', 'a fox', '--duration', '3', '--count', '3', '--wait', '--interval', '50s'],
@@ -102,7 +92,7 @@ test.each([
   [['--count', '2', '--external-id', 'x'], '--external-id x'],
   [['--count', '2', '--force', '-o', 'clip.mp4'], 'one file name for 2 tasks'],
 ])('%j is refused, and nothing is sent', async (more, says) => {
-  const world = await open();
+  const world = await World.open();
   const run = await create(world, ...more);
   expect(run.code).toBe(2);
   expect(run.err).toContain(says);
@@ -110,7 +100,7 @@ test.each([
 });
 
 test('--dry-run shows the request once and says how many there are', async () => {
-  const world = await open();
+  const world = await World.open();
   const run = await create(world, '--count', '3', '--dry-run', '--json');
   expect(JSON.parse(run.out)).toMatchObject({ method: 'POST' });
   expect(run.err).toContain('3 requests like this one');

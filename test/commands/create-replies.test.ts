@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
-import { afterEach, describe, expect, test } from 'vitest';
+import * as path from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Fault, honest, startFaultProxy } from '../helpers/fault-proxy.ts';
 import { closedPort, json, replyBytes, startFaultServer } from '../helpers/fault-server.ts';
 import { type RunOptions, World } from '../helpers/gw.ts';
@@ -8,11 +9,6 @@ import { ledgerOf } from './jobs-seed.ts';
 
 // Replies to a paid create that nobody plans for: each create is sent once, and its reply told for what it is (promises,
 // section 2). Every status is in test/http/resend-matrix.test.ts; those of family B, which are looked up, are in test/jobs/create/exactly-once.test.ts.
-
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
 
 const creates: Readonly<Record<string, readonly string[]>> = {
   alpha: ['video', 'alpha', 'create', 'a fox'],
@@ -31,7 +27,6 @@ async function world(onCreate: Fault, onQuery: Fault = honest) {
     return posts === 1 ? onCreate : honest;
   };
   const proxy = await startFaultProxy(world.sandbox.baseUrl, { faultOf });
-  closers.push(() => world.close(), proxy.close);
   return {
     world,
     run: (argv: readonly string[] = [], interrupts: RunOptions['interrupts'] = () => {}) =>
@@ -54,7 +49,6 @@ describe.each(Object.entries(creates))('%s', (family, argv) => {
     'HTTP %i settles nothing: sent once, to nobody else, and the ways to settle it are named',
     async (status) => {
       const elsewhere = await startFaultServer({ steps: [] });
-      closers.push(elsewhere.close);
       const body = status === 304 ? '' : '{"error":{"message":"no such thing; try again"}}';
       const here = await world(saying(status, body, { location: `${elsewhere.url}/v1` }));
       const run = await here.run(argv);
@@ -81,7 +75,6 @@ describe.each(Object.entries(creates))('%s', (family, argv) => {
   test('interrupted between two tries: not sent where nobody was there, refused where the gateway had said 429', async () => {
     const interrupted = async (url: string) => {
       const here = await World.open();
-      closers.push(() => here.close());
       let interrupt = (_: 'SIGINT') => {};
       here.clock.sleep = async (_, signal) => {
         interrupt('SIGINT');
@@ -98,19 +91,17 @@ describe.each(Object.entries(creates))('%s', (family, argv) => {
       { state: 'not_sent' },
     ]);
     const busy = await startFaultServer({ steps: [json(429, {})] });
-    closers.push(busy.close);
     expect(await interrupted(busy.url)).toMatchObject([{ state: 'refused' }]);
     expect(busy.requests).toHaveLength(1);
   });
 
   test('interrupted while it connects: not sent', async () => {
     const here = await World.open();
-    closers.push(() => here.close());
     let interrupt = (_: 'SIGINT') => {};
     // It takes the connection and says nothing of TLS.
     const silent = createServer(() => interrupt('SIGINT'));
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-    closers.push(() => silent.close());
+    onTestFinished(() => void silent.close());
     const { port } = silent.address() as AddressInfo;
     const run = await here.gw(argv, {
       env: { GW_BASE_URL: `https://127.0.0.1:${port}` },
@@ -308,4 +299,28 @@ test('an image reply of 5,000 levels that holds its image: the image is kept, an
   expect(readdirSync(here.world.cwd)).toEqual([expect.stringMatching(/^gw-\w+\.png$/)]);
   expect(await here.jobs()).toMatchObject([{ state: 'unknown', files: [{}] }]);
   expect(here.posts()).toBe(1);
+});
+
+describe.each(['alpha', 'gamma'])('one task of %s as the answer to three creates', (family) => {
+  test('is told, and is one saved video under every job', async () => {
+    const world = await World.open();
+    let first: string | undefined;
+    const faultOf = ({ method }: { readonly method: string }): Fault =>
+      method !== 'POST'
+        ? honest
+        : async (socket, forward) => {
+            first ??= (await forward()).body.toString();
+            socket.end(replyBytes(200, first));
+          };
+    const proxy = await startFaultProxy(world.sandbox.baseUrl, { faultOf });
+    const argv = [...(creates[family] ?? []), '--wait', '-o', '{family}.mp4'];
+    const run = await world.gw([...argv, '--count', '2'], { env: { GW_BASE_URL: proxy.url } });
+    const third = await world.gw(argv, { env: { GW_BASE_URL: proxy.url } });
+    expect([run.code, third.code], run.err).toEqual([0, 0]);
+    expect(run.err).toContain('which an earlier create had made');
+    expect(third.err).toContain('which an earlier create had made');
+    expect(Object.keys(world.files())).toEqual([`${family}.mp4`]);
+    expect(run.out + third.out).toBe(`${path.join(world.cwd, family)}.mp4\n`.repeat(3));
+    expect((await ledgerOf(world).find()).map(({ files }) => files.length)).toEqual([1, 1, 1]);
+  });
 });

@@ -1,21 +1,10 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { worstOf } from '../../src/commands/doctor/checks.ts';
 import { type Answer, fakeGateway } from '../helpers/fake-gateway.ts';
 import { KEY, World } from '../helpers/gw.ts';
 import { HOUR_MS, succeededJob } from './jobs-seed.ts';
-
-const open: (() => void | Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of open.splice(0)) await close();
-});
-
-const sandboxWorld = async (options: Parameters<typeof World.open>[0] = {}) => {
-  const world = await World.open(options);
-  open.push(() => world.close());
-  return world;
-};
 
 interface Diagnosis {
   readonly code: number;
@@ -40,17 +29,21 @@ async function diagnose(world: World, options: Parameters<World['gw']>[1] = {}):
 }
 
 async function answering(answer: Answer) {
-  const world = await sandboxWorld();
+  const world = await World.open();
   const gateway = await fakeGateway(() => answer);
-  open.push(() => gateway.close());
   return { world, gateway, env: { GW_BASE_URL: gateway.url } };
 }
 
-test('all is well: a line a check, exit 0, one request, the key nowhere', async () => {
-  const world = await sandboxWorld();
+test('all is well: at most eight lines, with -v a line a check; exit 0, one request, the key nowhere', async () => {
+  const world = await World.open();
   const run = await world.gw(['doctor']);
   expect(run).toMatchObject({ code: 0, err: '' });
-  const lines = run.out.trimEnd().split('\n');
+  const linesOf = ({ out }: { out: string }) => out.trimEnd().split('\n');
+  expect(linesOf(run).length).toBeLessThanOrEqual(8);
+  expect(run.out).toMatch(/^ok +key +present \(environment\), accepted, may call \d+ models$/m);
+  expect(run.out).toMatch(/^ok +more +\d+ further checks: gw doctor -v lists them$/m);
+  expect(world.requests()).toEqual(['GET /v1/models']);
+  const verbose = await world.gw(['doctor', '-v']);
   for (const check of [
     'node',
     'configuration',
@@ -60,28 +53,23 @@ test('all is well: a line a check, exit 0, one request, the key nowhere', async 
     'key',
     'clock',
     'ledger',
-    'links',
   ]) {
-    expect(
-      lines.filter((line) => line.startsWith(`ok       ${check}  `)),
-      check,
-    ).toHaveLength(1);
+    const found = linesOf(verbose).filter((line) => line.startsWith(`ok       ${check}  `));
+    expect(found, check).toHaveLength(1);
   }
-  expect(run.out).toMatch(/^ok +setting base_url +http:\/\/127\.0\.0\.1:\d+ \(environment\)$/m);
-  expect(run.out).toMatch(/^ok +setting retries +4 \(default\)$/m);
-  expect(run.out).toMatch(/^ok +key +present \(environment\), accepted, may call \d+ models$/m);
-  expect(run.out).not.toContain(KEY);
-  expect(world.requests()).toEqual(['GET /v1/models']);
+  expect(verbose.out).toMatch(/^ok +setting base_url +http:\/\/127\.0\.0\.1:\d+ \(environment\)$/m);
+  expect(verbose.out).toMatch(/^ok +setting retries +4 \(default\)$/m);
+  for (const { out, err } of [run, verbose]) expect(out + err).not.toContain(KEY);
   expect((await world.gw(['doctor', '-q'])).out).toBe('');
 });
 
 test('the embedded gateway is well too', async () => {
-  const world = await sandboxWorld();
+  const world = await World.open();
   expect(await world.gw(['doctor', '--sandbox'], { bare: true })).toMatchObject({ code: 0, err: '' });
 });
 
 test('no gateway: exit 3, and what does not need one is looked at all the same', async () => {
-  const { code, state, of } = await diagnose(await sandboxWorld(), { bare: true });
+  const { code, state, of } = await diagnose(await World.open(), { bare: true });
   expect([code, state]).toEqual([3, 'error']);
   expect(of('gateway')).toMatch(/^error: no gateway is configured/);
   expect(of('key')).toMatch(/^skipped/);
@@ -89,7 +77,7 @@ test('no gateway: exit 3, and what does not need one is looked at all the same',
 });
 
 test('no key: exit 3, and the gateway is not asked', async () => {
-  const world = await sandboxWorld();
+  const world = await World.open();
   const { code, of } = await diagnose(world, { bare: true, env: { GW_BASE_URL: world.sandbox.baseUrl } });
   expect(code).toBe(3);
   expect(of('key')).toMatch(/^error: there is no key/);
@@ -98,7 +86,7 @@ test('no key: exit 3, and the gateway is not asked', async () => {
 });
 
 test('a key that is not accepted: the gateway is there, exit 3, and the key is not shown', async () => {
-  const world = await sandboxWorld();
+  const world = await World.open();
   const { code, of, text } = await diagnose(world, { env: { GW_API_KEY: 'wrong-key-123456' } });
   expect(code).toBe(3);
   expect(of('gateway')).toMatch(/^ok/);
@@ -107,7 +95,7 @@ test('a key that is not accepted: the gateway is there, exit 3, and the key is n
 });
 
 test('a broken configuration: exit 2, with the file', async () => {
-  const world = await sandboxWorld();
+  const world = await World.open();
   mkdirSync(path.join(world.dir, '.config/gw'), { recursive: true });
   const file = path.join(world.dir, '.config/gw/config.json');
   writeFileSync(file, '{');
@@ -117,7 +105,7 @@ test('a broken configuration: exit 2, with the file', async () => {
 });
 
 test('nobody there: exit 8, asked once', async () => {
-  const world = await sandboxWorld();
+  const world = await World.open();
   await world.sandbox.close();
   const { code, of } = await diagnose(world);
   expect(code).toBe(8);
@@ -142,10 +130,9 @@ test.each([
   ['ahead of', -3 * HOUR_MS],
   ['behind', 3 * HOUR_MS],
 ])('a clock %s the gateway is a warning, exit 0', async (where, offMs) => {
-  const world = await sandboxWorld();
+  const world = await World.open();
   const date = new Date(world.clock.now() + offMs).toUTCString();
   const gateway = await fakeGateway(() => ({ headers: { date }, body: { data: [] } }));
-  open.push(() => gateway.close());
   const { code, state, of } = await diagnose(world, { env: { GW_BASE_URL: gateway.url } });
   expect([code, state]).toEqual([0, 'warning']);
   expect(of('clock')).toBe(`warning: this machine is 3 h ${where} the gateway`);
@@ -173,7 +160,7 @@ test('a proxy is named without its password, and an unusable one is an error', a
 });
 
 test('a ledger that cannot be made: exit 2, with the path', async () => {
-  const world = await sandboxWorld();
+  const world = await World.open();
   writeFileSync(path.join(world.dir, 'taken'), '');
   const { code, of } = await diagnose(world, { env: { GW_STATE_DIR: path.join(world.dir, 'taken') } });
   expect(code).toBe(2);
@@ -181,7 +168,7 @@ test('a ledger that cannot be made: exit 2, with the path', async () => {
 });
 
 test('leaves nothing in the ledger that was not there', async () => {
-  const world = await sandboxWorld();
+  const world = await World.open();
   const dir = path.join(world.dir, '.local/state/gw');
   await diagnose(world);
   expect(existsSync(dir)).toBe(false);
@@ -192,7 +179,7 @@ test('leaves nothing in the ledger that was not there', async () => {
 });
 
 test('links about to die are a warning that names what to run', async () => {
-  const world = await sandboxWorld();
+  const world = await World.open();
   succeededJob(world, 'vt-1', HOUR_MS);
   expect((await diagnose(world)).of('links')).toMatch(/^ok: 1 job waits/);
   succeededJob(world, 'vt-2', 23 * HOUR_MS);
@@ -215,10 +202,9 @@ test('the exit code is that of the first error in the order of the checks', () =
 });
 
 test('the clock is read off a refusal too, and a 404 points to the base URL', async () => {
-  const world = await sandboxWorld();
+  const world = await World.open();
   const date = new Date(world.clock.now() - 3 * HOUR_MS).toUTCString();
   const gateway = await fakeGateway(() => ({ status: 404, headers: { date }, body: {} }));
-  open.push(() => gateway.close());
   const { of } = await diagnose(world, { env: { GW_BASE_URL: gateway.url } });
   expect(of('clock')).toMatch(/^warning: this machine is 3 h .*ahead of the gateway/);
   const { out } = await world.gw(['doctor'], { env: { GW_BASE_URL: gateway.url } });
@@ -227,7 +213,7 @@ test('the clock is read off a refusal too, and a 404 points to the base URL', as
 });
 
 test('a ledger that is not made yet is not called readable, and is not made', async () => {
-  const world = await sandboxWorld();
+  const world = await World.open();
   const dir = path.join(world.dir, 'fresh/state');
   const { of } = await diagnose(world, { env: { GW_STATE_DIR: dir } });
   expect(of('ledger')).toMatch(/^ok: .*not made yet/);
@@ -236,12 +222,12 @@ test('a ledger that is not made yet is not called readable, and is not made', as
 });
 
 test('a place where nothing can be written is found by writing', async () => {
-  const { of } = await diagnose(await sandboxWorld(), { env: { GW_STATE_DIR: '/proc/gw' } });
+  const { of } = await diagnose(await World.open(), { env: { GW_STATE_DIR: '/proc/gw' } });
   expect(of('ledger')).toMatch(/^error: \/proc cannot be written/);
 });
 
 test('a TLS variable that is not obeyed is a warning, and one that adds roots is told', async () => {
-  const world = await sandboxWorld();
+  const world = await World.open();
   const off = await diagnose(world, { env: { NODE_TLS_REJECT_UNAUTHORIZED: '0' } });
   expect(off.code).toBe(0);
   expect(off.of('tls')).toBe(
@@ -258,7 +244,7 @@ test('a TLS variable that is not obeyed is a warning, and one that adds roots is
 test.skipIf(process.platform === 'win32')(
   'a directory that others may write to is an error with the chmod',
   async () => {
-    const world = await sandboxWorld();
+    const world = await World.open();
     const config = path.join(world.dir, 'conf');
     const state = path.join(world.dir, 'state');
     for (const dir of [config, state]) mkdirSync(dir, { mode: 0o700 });
@@ -276,3 +262,11 @@ test.skipIf(process.platform === 'win32')(
     expect(open.text).toContain(`chmod go-w ${state}`);
   },
 );
+
+test('a price file that cannot be read is found', async () => {
+  const world = await World.open();
+  writeFileSync(path.join(world.cwd, 'p.yaml'), 'nobody: {per_second: much}');
+  await world.gw(['config', 'set', 'prices', 'p.yaml']);
+  const { code, of } = await diagnose(world);
+  expect([code, of('prices')]).toEqual([2, expect.stringContaining('p.yaml')]);
+});

@@ -1,19 +1,8 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { World } from '../helpers/gw.ts';
 import { acceptedJob, HOUR_MS } from './jobs-seed.ts';
 
 // `--events`: stdout is one JSON object a line as it happens, last `result`, one a job.
-
-const open: World[] = [];
-afterEach(async () => {
-  for (const world of open.splice(0)) await world.close();
-});
-
-async function openWorld(options: Parameters<typeof World.open>[0] = {}): Promise<World> {
-  const world = await World.open(options);
-  open.push(world);
-  return world;
-}
 
 interface Told {
   readonly event: string;
@@ -33,7 +22,7 @@ const names = (out: string): string[] => toldIn(out).map(({ event }) => event);
 const alpha = ['video', 'alpha', 'create', 'a fox', '--events'];
 
 test('a create that waits tells its job from the intent to the result', async () => {
-  const world = await openWorld();
+  const world = await World.open();
   const { code, out } = await world.gw([...alpha, '--wait']);
   expect(code).toBe(0);
   const told = toldIn(out);
@@ -60,7 +49,7 @@ test('a create that waits tells its job from the intent to the result', async ()
 });
 
 test('without --wait the accepted job is the result', async () => {
-  const world = await openWorld();
+  const world = await World.open();
   const { out } = await world.gw(alpha);
   expect(names(out)).toEqual(['intent', 'accepted', 'result']);
   expect(toldIn(out)[2]).toMatchObject({ status: 'queued', files: [] });
@@ -85,7 +74,7 @@ test.each([
     'failed',
   ],
 ])('%s ends with one result', async (fault, words, code, events, error, status) => {
-  const world = await openWorld({ fault });
+  const world = await World.open({ fault });
   const run = await world.gw([...alpha, ...words]);
   expect(run.code).toBe(code);
   expect(names(run.out).filter((name, at, all) => name !== all[at - 1])).toEqual(events);
@@ -96,7 +85,7 @@ test.each([
 });
 
 test('a wait that ends has a result and calls nothing failed', async () => {
-  const world = await openWorld({ speed: 0.01 });
+  const world = await World.open({ speed: 0.01 });
   const { code, out } = await world.gw([...alpha, '--wait', '--wait-timeout', '30s']);
   expect(code).toBe(10);
   expect(names(out)).not.toContain('failed');
@@ -104,7 +93,7 @@ test('a wait that ends has a result and calls nothing failed', async () => {
 });
 
 test('an image tells no accepted', async () => {
-  const world = await openWorld();
+  const world = await World.open();
   const { code, out } = await world.gw(['image', 'create', 'a fox', '--events']);
   expect(code).toBe(0);
   expect(names(out)).toEqual(['intent', 'status', 'saved', 'result']);
@@ -112,7 +101,7 @@ test('an image tells no accepted', async () => {
 });
 
 test('--out - and --events do not go together', async () => {
-  const world = await openWorld();
+  const world = await World.open();
   const { code, err } = await world.gw(['image', 'create', 'a fox', '--events', '-o', '-']);
   expect(code).toBe(2);
   expect(err).toContain('stdout holds the image, and --events prints there too');
@@ -122,7 +111,7 @@ test.each([
   ['video', 'alpha', 'wait'],
   ['jobs', 'wait'],
 ])('%s %s: one result a job, nothing of an intent that is history', async (...words) => {
-  const world = await openWorld();
+  const world = await World.open();
   const ids = [];
   for (let at = 0; at < 2; at += 1)
     ids.push((await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim());
@@ -143,7 +132,7 @@ test.each([
   ['video', 'alpha', 'download'],
   ['jobs', 'download'],
 ])('%s %s tells what it saves', async (...words) => {
-  const world = await openWorld();
+  const world = await World.open();
   const id = (await world.gw(['video', 'alpha', 'create', 'a fox', '--wait', '--no-download'])).out.trim();
   const { code, out } = await world.gw([...words, id, '--events']);
   expect(code).toBe(0);
@@ -151,7 +140,7 @@ test.each([
 });
 
 test('a task of another machine is taken in without an intent, and waited for', async () => {
-  const world = await openWorld();
+  const world = await World.open();
   const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();
   const elsewhere = { env: { GW_STATE_DIR: `${world.dir}/other` } };
   const { out } = await world.gw(['video', 'alpha', 'wait', id, '--events'], elsewhere);
@@ -159,7 +148,7 @@ test('a task of another machine is taken in without an intent, and waited for', 
 });
 
 test('sync: a result for each job, the running ones too', async () => {
-  const world = await openWorld({ speed: 1 });
+  const world = await World.open({ speed: 1 });
   const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();
   const gone = acceptedJob(world, 'vt-20261120120000-00000000000000000000', HOUR_MS);
   const { out } = await world.gw(['jobs', 'sync', '--events']);
@@ -170,7 +159,7 @@ test('sync: a result for each job, the running ones too', async () => {
 });
 
 test('a dry run prints the request, and an ID that nobody knows is told as failed', async () => {
-  const world = await openWorld();
+  const world = await World.open();
   expect((await world.gw([...alpha, '--dry-run'])).out).toContain('POST');
   const named = { kind: 'not_found', task_id: 'nothing-1' };
   for (const noun of [['jobs'], ['video', 'alpha'], ['video', 'beta'], ['video', 'gamma']]) {

@@ -1,15 +1,17 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import type { AnyCommand, Node } from '../../src/command.ts';
 import { drawExample } from '../../src/help.ts';
 import { program } from '../../src/program.ts';
 import { builtGw } from '../cli/built.ts';
-import { Place } from '../cli/place.ts';
+import { openPlace, Place } from '../cli/place.ts';
 import { freePort } from '../helpers/free-port.ts';
 
-// Every example of every help runs as printed on a narrow terminal, in a shell: those of a command one after the other, in a home of their own.
+// Every example of every help runs as printed on a narrow terminal, in a shell: those of a page in their order, in a home that
+// holds nothing else.
 
 const bin = mkdtempSync(path.join(tmpdir(), 'gw-examples-'));
 const LONGEST_MS = 400_000;
@@ -28,45 +30,74 @@ async function* commands(node: Node, words: string): AsyncGenerator<{ words: str
   for (const child of node.children ?? []) yield* commands(child, `${words} ${child.name}`);
 }
 
-/** What stands in one home: a family of videos, or a command. Jobs are looked at where alpha videos were made. */
-function homeOf(words: string): string {
-  const [, command = '', family = ''] = words.split(' ');
-  if (['jobs', 'open', 'again', 'gallery'].includes(command)) return 'alpha';
-  return command === 'video' ? family : ['chat', 'image', 'asset'].includes(command) ? command : 'others';
-}
-
-const homes = new Map<string, { words: string; example: string }[]>();
-// Creates come first in the tree, so that the later ones find a job.
-for await (const { words, command } of commands(program, 'gw')) {
-  const examples = command.examples.map((example) => ({ words, example }));
-  homes.set(homeOf(words), [...(homes.get(homeOf(words)) ?? []), ...examples]);
-}
+/** The pages, each with its examples in their order. */
+const pages: { readonly words: string; readonly examples: readonly string[] }[] = [];
+for await (const { words, command } of commands(program, 'gw'))
+  pages.push({ words, examples: command.examples });
+let ran = 0;
+let toFillIn = 0;
+afterAll(() =>
+  console.log(`${ran} examples of ${pages.length} pages were run, and ${toFillIn} are to be filled in`),
+);
 
 test('every command has a summary, an example, and help that shows it', async () => {
   for await (const { words, command } of commands(program, 'gw')) {
     expect(command.examples.length, words).toBeGreaterThan(0);
-    for (const example of command.examples) expect(example).toContain(words);
+    expect(
+      command.examples.some((example) => example.includes(words)),
+      words,
+    ).toBe(true);
   }
 });
 
-test.concurrent.each([...homes])(
-  'the examples of %s run as printed against the sandbox',
-  { timeout: LONGEST_MS },
-  async (_, examples) => {
+describe.each(pages)('the examples of $words', ({ words, examples }) => {
+  const tags = words === 'gw queue serve' ? ['redis-server'] : [];
+  test.concurrent('run as printed, in a fresh home', { tags, timeout: LONGEST_MS }, async () => {
     const place = new Place();
     try {
       const env = { PATH: `${bin}:${process.env.PATH}`, CI: 'true' };
-      for (const { words, example } of examples) {
+      for (const example of examples) {
+        if (example.endsWith('# fill in ID')) {
+          toFillIn += 1;
+          continue;
+        }
         // What the example before has killed may still be ending.
         const port = String(await freePort());
         const printed = drawExample(example, NARROW).join('\n').replaceAll('4010', port);
         const { code, out, err } = await place.shell(`set -o pipefail;\n${printed}`, { env });
         const ended = example.endsWith('kill $!') ? [0, 143] : [0];
-        expect(ended, `${words}: ${example}\n${out}${err}`).toContain(code);
+        expect.soft(ended, `${words}: ${example}\n${out}${err}`).toContain(code);
         expect(err, example).not.toMatch(/unexpected error/);
+        ran += 1;
       }
     } finally {
       place.close();
     }
-  },
-);
+  });
+});
+
+test('the lines of gw help ci run as printed, in the environment that its workflow has', async () => {
+  const place = await openPlace();
+  const { out: page } = await place.run(['help', 'ci']);
+  const workflow = parse(/GitHub Actions:\n((?: +.*\n)+)/.exec(page)?.[1] ?? '') as {
+    readonly env: Record<string, string>;
+    readonly steps: readonly { readonly run?: string; readonly with?: { readonly path: string } }[];
+  };
+  const lines = [...page.matchAll(/^ {2}(gw .*)$/gm)].map(([, line]) => line);
+  lines.push(...workflow.steps.flatMap(({ run }) => run ?? []));
+  expect(lines.length).toBeGreaterThan(1);
+  writeFileSync(path.join(place.cwd, 'prompt.txt'), 'a fox in the snow');
+  writeFileSync(path.join(place.cwd, 'shots.csv'), 'command,id,prompt\nimage create,boat,a paper boat\n');
+  const { GW_STATE_DIR = '' } = workflow.env;
+  const env = { PATH: `${bin}:${process.env.PATH}`, CI: 'true', BRANCH: 'main', GW_STATE_DIR };
+  // Twice, as a second run of the job: with the state that was kept it pays for nothing more.
+  for (const _ of [1, 2])
+    for (const line of lines) {
+      const { code, out, err } = await place.shell(line ?? '', { env });
+      expect(code, `${line}\n${out}${err}`).toBe(0);
+    }
+  expect(place.sandbox.requests.filter(({ method }) => method === 'POST')).toHaveLength(lines.length);
+  const kept = workflow.steps.flatMap(({ with: { path: kept } = { path: '' } }) => kept);
+  expect(kept).toEqual(expect.arrayContaining([GW_STATE_DIR, 'out']));
+  expect(place.files(path.join(place.cwd, 'out'))).toHaveLength(1);
+});

@@ -56,12 +56,7 @@ const images = (world: World) => readdirSync(world.cwd).filter((name) => name.en
 test('an image whose bytes are here is brought home without a key or a gateway', async () => {
   const world = await openWorld();
   const { key, ledger } = sentJob(world);
-  ledger.append(key, {
-    event: 'part',
-    role: 'image',
-    path: wholePart(world),
-    totalBytes: tinyPng.length,
-  });
+  ledger.append(key, { event: 'part', role: 'image', path: wholePart(world), totalBytes: tinyPng.length });
   const run = await world.gw(['jobs', 'sync'], { bare: true });
   expect(run.out, run.err).toBe(`${path.join(world.cwd, `${key}.png`)}\n`);
   expect(readFileSync(run.out.trim())).toEqual(tinyPng);
@@ -113,12 +108,7 @@ test('an image that nobody fetched while its link lived is told of by a sync, an
 test('a job that broke off after one of three images: what is saved is printed, and it does not count as saved', async () => {
   const world = await openWorld();
   const { key, ledger } = sentJob(world, { settings: { n: 3 } });
-  ledger.append(key, {
-    event: 'part',
-    role: 'image',
-    path: wholePart(world),
-    totalBytes: tinyPng.length,
-  });
+  ledger.append(key, { event: 'part', role: 'image', path: wholePart(world), totalBytes: tinyPng.length });
   await world.gw(['jobs', 'sync'], { bare: true });
   const saved = `${path.join(world.cwd, `${key}.png`)}\n`;
   for (const word of ['wait', 'download']) {

@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } fro
 import * as path from 'node:path';
 import { imageSize } from 'image-size';
 import { afterEach, describe, expect, test } from 'vitest';
+import { cmd } from '../helpers/cmd.ts';
 import { World } from '../helpers/gw.ts';
 
 const png = Buffer.from(
@@ -63,35 +64,25 @@ describe('gw image create', () => {
     });
   });
 
+  test('a revised prompt is told on stderr and kept in the sidecar', async () => {
+    const world = await open();
+    const small = ['-m', 'legacy-image-3', '--size', '1024x1024', '--sidecar'];
+    const run = await world.gw(['image', 'create', 'a fox', ...small]);
+    expect(run.code, run.err).toBe(0);
+    const sidecar = JSON.parse(readFileSync(`${run.out.trimEnd()}.json`, 'utf8'));
+    expect(sidecar).toMatchObject({ prompt: 'a fox', revised_prompt: expect.stringContaining('a fox, in') });
+    expect(run.err).toContain(`revised prompt: ${sidecar.revised_prompt}`);
+    const other = await world.gw(['image', 'create', 'a fox', '--size', '64x48', '--sidecar']);
+    expect(other.err).not.toContain('revised');
+    expect(readFileSync(`${other.out.trimEnd()}.json`, 'utf8')).not.toContain('revised');
+  });
+
   test('every flag stands in the body under its field', async () => {
     const world = await open();
     const run = await world.gw([
-      ...[
-        'image',
-        'create',
-        'a fox',
-        '-m',
-        'img-2.5-flare',
-        '--size',
-        '64x64',
-        '--quality',
-        'xhigh',
-        '--n',
-        '2',
-      ],
+      ...cmd`image create "a fox" -m img-2.5-flare --size 64x64 --quality xhigh --n 2`,
       ...['--background', 'opaque', '--moderation', 'low', '--format', 'webp', '--compression', '70'],
-      ...[
-        '--partial-images',
-        '1',
-        '--input-fidelity',
-        'low',
-        '--user',
-        'me',
-        '--image',
-        'fox.png',
-        '-o',
-        'foxes/',
-      ],
+      ...cmd`--partial-images 1 --input-fidelity low --user me --image fox.png -o foxes/`,
     ]);
     expect(run.code, run.err).toBe(0);
     expect(bodies(world)).toEqual([
@@ -329,18 +320,7 @@ describe('gw image create', () => {
       JSON.stringify({ prompt: 'old', quality: 'low', later: 1 }),
     );
     const run = await world.gw([
-      ...[
-        'image',
-        'create',
-        '--body',
-        'body.json',
-        '--prompt',
-        'new',
-        '--set',
-        'user=u',
-        '--dry-run',
-        '--json',
-      ],
+      ...cmd`image create --body body.json --prompt new --set user=u --dry-run --json`,
     ]);
     expect(run.code, run.err).toBe(0);
     expect(JSON.parse(run.out).body).toEqual({
@@ -365,15 +345,7 @@ describe('gw image create', () => {
 
   test('--set partial_images asks for a stream too', async () => {
     const world = await open();
-    const run = await world.gw([
-      'image',
-      'create',
-      'a fox',
-      '--set',
-      'partial_images=1',
-      '--dry-run',
-      '--json',
-    ]);
+    const run = await world.gw(cmd`image create "a fox" --set partial_images=1 --dry-run --json`);
     expect(JSON.parse(run.out)).toMatchObject({
       headers: { accept: 'text/event-stream' },
       body: { partial_images: 1, stream: true },
@@ -605,12 +577,24 @@ describe('gw image native', () => {
     });
   });
 
-  test('a body of another shape passes', async () => {
+  test.each([
+    { contents: [{ parts: [{ text: 'a fox' }, { later: true }] }], later: 1 },
+    { instances: [{ prompt: 'a fox' }] },
+  ])('a body of another shape passes: %j', async (body) => {
     const world = await open();
-    const body = { contents: [{ parts: [{ text: 'a fox' }, { later: true }] }], later: 1 };
     writeFileSync(path.join(world.cwd, 'body.json'), JSON.stringify(body));
     const run = await world.gw(['image', 'native', '--body', 'body.json', '--dry-run', '--json']);
     expect(JSON.parse(run.out).body).toEqual(body);
+  });
+
+  test('a body of another shape is drawn by the sandbox from its prompt, with one warning', async () => {
+    const world = await open();
+    writeFileSync(path.join(world.cwd, 'body.json'), JSON.stringify({ instances: [{ prompt: 'a fox' }] }));
+    const run = await world.gw(['image', 'native', '--body', 'body.json', '-o', 'n.png']);
+    expect(run.code, run.err).toBe(0);
+    expect(run.err.match(/warning: .*/g)).toEqual([
+      expect.stringMatching(/body of this endpoint is not documented/),
+    ]);
   });
 
   test.each([
@@ -649,14 +633,7 @@ test.each(['create', 'edit', 'native'])('the help of %s is complete', async (nam
     '--format',
     '--compression',
   ];
-  const more = [
-    '--style',
-    '--response-format',
-    '--stream',
-    '--partial-images',
-    '--keep-partials',
-    '--input-fidelity',
-  ];
+  const more = cmd`--style --response-format --stream --partial-images --keep-partials --input-fidelity`;
   if (name !== 'native') for (const flag of [...settings, ...more, '--user']) expect(out).toContain(flag);
   if (name === 'edit') expect(out).toMatch(/--mask[\s\S]*--\[no-\]multipart/);
   const sizes = (await world.gw(['help', 'image-sizes'])).out.replace(/\s+/g, ' ');

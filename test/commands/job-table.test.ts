@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { jobTable } from '../../src/commands/jobs/job-table.ts';
-import { EMBEDDED } from '../../src/context.ts';
 import { displayWidth } from '../../src/io/display-width.ts';
 import { alignedLines, idLines, tabbedLines } from '../../src/io/table-text.ts';
 import type { JobView } from '../../src/jobs/job-view.ts';
+import { EMBEDDED } from '../../src/ledger/job-key.ts';
 import { World } from '../helpers/gw.ts';
 import { acceptedJob } from './jobs-seed.ts';
 
@@ -19,7 +19,12 @@ const view = (id: string, changes: Partial<JobView> = {}): JobView => ({
     gateway: 'https://g.example',
   },
   ...{ created_at: new Date(NOW_MS - 180_000).toISOString(), finished_at: null },
-  ...{ link_expires_at: new Date(NOW_MS + 82_800_000).toISOString(), record_expires_at: null, saved: true },
+  ...{
+    link_expires_at: new Date(NOW_MS + 82_800_000).toISOString(),
+    record_expires_at: null,
+    link_expiry_assumed: false,
+    saved: true,
+  },
   ...{ downloads: 1, message: null, usage: null },
   files: [{ path: `/home/me/clips/${id}.mp4`, bytes: 1, sha256: '', type: 'video/mp4' }],
   ...changes,
@@ -94,3 +99,31 @@ test.each([0, 40])(
     }
   },
 );
+
+test('from 60 to 200 columns no column goes as the terminal grows, with four images, Chinese words and long names', () => {
+  const names = ['fox-1.png', 'fox-2.png', 'fox-3.png', 'fox-4.png'];
+  const images = names.map((name) => ({ path: `/home/me/${name}`, bytes: 1, sha256: '', type: 'image/png' }));
+  const tables = [
+    [...views, view('gw-four', { family: 'image', files: images })],
+    [
+      ...views,
+      view('gw-long', { files: [{ ...images[0], path: `/x/${'long'.repeat(30)}.mp4` }] as typeof images }),
+    ],
+    [...views, view('gw-play', { gateway: EMBEDDED, profile: 'sandbox', files: images })],
+  ];
+  for (const table of tables) {
+    let before: string[] = [];
+    for (let columns = 60; columns <= 200; columns += 1) {
+      const [header = '', ...rows] = linesAt(columns, table);
+      const shown = header.trim().split(/ +/);
+      expect(
+        before.filter((name) => !shown.includes(name)),
+        `${columns}`,
+      ).toEqual([]);
+      if (columns >= 100) expect(shown).toContain('FILE');
+      for (const row of rows) expect(displayWidth(row)).toBeLessThanOrEqual(columns);
+      before = shown;
+    }
+  }
+  expect(bodyAt(120, tables[0]).join('\n')).toMatch(/ fox-1\.png \+3/);
+});

@@ -1,14 +1,9 @@
 import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { openServer } from '../cli/fake-gateway.ts';
 import { clipsDir, World } from '../helpers/gw.ts';
 import { acceptedJob, alphaRecord, DAY_MS, HOUR_MS, ledgerOf, succeededJob } from './jobs-seed.ts';
-
-const open: World[] = [];
-afterEach(async () => {
-  for (const world of open.splice(0)) await world.close();
-});
 
 /** A gateway and output host whose task answers and output are the test's. */
 async function openPlace(answers: {
@@ -27,7 +22,6 @@ async function openPlace(answers: {
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text);
   });
   const world = await World.open();
-  open.push(world);
   const env = { GW_BASE_URL: server.url, GW_RETRIES: '1' };
   const gw = (...argv: string[]) => world.gw(argv, { env });
   const record = { ...alphaRecord('t-1'), content: { video_url: `${server.url}/out/t-1` } };

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { World } from '../helpers/gw.ts';
 import { acceptedJob, HOUR_MS, intentIn, ledgerOf } from './jobs-seed.ts';
 
@@ -198,22 +199,16 @@ test.each(['none', 'task'])('what another gw finds out meanwhile comes first: %s
   const other = openLedger({ dir, clock: world.clock, keepPrompts: true });
   const hold = await other.hold(key);
   const before = world.clock.slept.length;
-  const resolving = world.gw([
-    'jobs',
-    'resolve',
-    key,
-    '--as',
-    answer === 'none' ? 'none' : id,
-    '--retries',
-    '60',
-  ]);
+  const resolving = world.gw(cmd`jobs resolve ${key} --as ${answer === 'none' ? 'none' : id} --retries 60`);
   while (!world.clock.slept.slice(before).includes(500))
     await new Promise((resolve) => setTimeout(resolve, 1));
   other.append(key, { event: 'accepted', id });
   hold?.release();
   const run = await resolving;
   expect(run.code, run.err).toBe(2);
-  expect(run.err).toContain(`another gw is working on job ${key}; waiting for it`);
+  expect(run.err).toMatch(
+    new RegExp(`another gw \\(process \\d+\\) is working on job ${key}; waiting for it`),
+  );
   expect(run.err).toContain('its outcome is known: it is running');
   expect(await stateOf(world, key)).toBe('running');
 });

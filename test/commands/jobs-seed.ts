@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import type { IntentEvent } from '../../src/ledger/event.ts';
 import type { World } from '../helpers/gw.ts';
@@ -54,13 +56,16 @@ export function succeededJob(
   record: unknown = alphaRecord(id),
 ): string {
   const key = acceptedJob(world, id, agoMs, changes);
+  const nowMs = world.clock.ms;
+  world.clock.ms = nowMs - agoMs;
   ledgerOf(world).append(key, {
     event: 'final',
     state: 'succeeded',
     status: 'succeeded',
     record,
-    serverDateMs: world.clock.ms - agoMs,
+    serverDateMs: world.clock.ms,
   });
+  world.clock.ms = nowMs;
   return key;
 }
 
@@ -72,7 +77,9 @@ export function savedJob(
   changes: Partial<IntentEvent> = {},
 ): string {
   const key = succeededJob(world, id, agoMs, changes);
-  const file = { role: 'video', path: `${world.cwd}/${id}.mp4`, bytes: 3, sha256: 'ab', type: 'video/mp4' };
+  const file = { role: 'video', path: `${world.cwd}/${id}.mp4`, bytes: 3, sha256: '', type: 'video/mp4' };
+  writeFileSync(file.path, id.slice(0, 3).padEnd(3));
+  file.sha256 = createHash('sha256').update(readFileSync(file.path)).digest('hex');
   ledgerOf(world).append(key, { event: 'saved', ...file });
   return key;
 }

@@ -1,11 +1,12 @@
 import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { alphaTasksPath } from '../../src/gateway/alpha/task.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { wasmDir } from '../helpers/assets-dir.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { clipsDir, World } from '../helpers/gw.ts';
 import { serveFile, startOutputServer } from '../helpers/output-server.ts';
@@ -21,17 +22,6 @@ import {
   succeededJob,
 } from './jobs-seed.ts';
 
-const open: { close(): unknown }[] = [];
-afterEach(async () => {
-  for (const item of open.splice(0)) await item.close();
-});
-
-async function openWorld(options: Parameters<typeof World.open>[0] = {}): Promise<World> {
-  const world = await World.open(options);
-  open.push(world);
-  return world;
-}
-
 const rows = (out: string): string[][] =>
   out
     .split('\n')
@@ -40,7 +30,7 @@ const rows = (out: string): string[][] =>
 
 describe('jobs list', () => {
   test('newest first, with how long the link and the record still live', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     savedJob(world, 't-1', 3 * HOUR_MS);
     succeededJob(world, 't-2', 25 * HOUR_MS);
     acceptedJob(world, 't-3', 8 * DAY_MS);
@@ -67,7 +57,7 @@ describe('jobs list', () => {
   });
 
   test('-q prints the IDs alone, gw’s own where there is no other', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     acceptedJob(world, 't-1', HOUR_MS);
     const key = ledgerOf(world).begin(intentIn(world));
     const { out, err } = await world.gw(['jobs', 'list', '-q']);
@@ -76,7 +66,7 @@ describe('jobs list', () => {
   });
 
   test('-q prints gw’s own ID where two gateways gave out the same', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     const there = acceptedJob(world, 'same-1', HOUR_MS, { gateway: 'https://elsewhere.example' });
     const here = acceptedJob(world, 'same-1', 2 * HOUR_MS);
     acceptedJob(world, 't-1', 3 * HOUR_MS);
@@ -98,7 +88,7 @@ describe('jobs list', () => {
   });
 
   test('--status takes any word that a job may have, in any case, and refuses a mistyped one', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     const odd = acceptedJob(world, 't-1', HOUR_MS);
     ledgerOf(world).append(odd, { event: 'status', status: 'Warming' });
     for (const word of ['running', 'RUNNING', 'warming', 'Warming']) {
@@ -112,7 +102,7 @@ describe('jobs list', () => {
   });
 
   test.each([[[]], [['-q']]])('a damaged line is named by file and line %j', async (flags) => {
-    const world = await openWorld();
+    const world = await World.open();
     savedJob(world, 't-1', HOUR_MS);
     const dir = `${world.dir}/.local/state/gw/ledger`;
     const [journal = ''] = readdirSync(dir).filter((name) => name.endsWith('.jsonl'));
@@ -127,7 +117,7 @@ describe('jobs list', () => {
   test.each(['"settings":{', '"save":{', '"media":[', '"t":', '"family":"', '"endpoint":"'])(
     'a job whose intent is damaged at %s is listed under its ID and brought home',
     async (place) => {
-      const world = await openWorld();
+      const world = await World.open();
       const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();
       const dir = `${world.dir}/.local/state/gw/ledger`;
       const [journal = ''] = readdirSync(dir).filter((name) => name.endsWith('.jsonl'));
@@ -146,7 +136,7 @@ describe('jobs list', () => {
   );
 
   test('whatever byte of its intent is damaged, a running job is listed, and a sync looks at it or says what is wrong', async () => {
-    const world = await openWorld({ speed: 0.001 });
+    const world = await World.open({ speed: 0.001 });
     const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();
     const dir = `${world.dir}/.local/state/gw/ledger`;
     const startMs = world.clock.ms;
@@ -177,10 +167,10 @@ describe('jobs list', () => {
       world.clock.ms = startMs;
     }
     expect(looked).toBeGreaterThan((end - start) / 2);
-  }, 120_000);
+  });
 
   test('one whose family cannot be told any more is named under -q too, and brought home by its family', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();
     const dir = `${world.dir}/.local/state/gw/ledger`;
     const [journal = ''] = readdirSync(dir).filter((name) => name.endsWith('.jsonl'));
@@ -201,7 +191,7 @@ describe('jobs list', () => {
   });
 
   test('a family that this gw does not know is listed like any other', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     succeededJob(world, 'd-1', HOUR_MS, { family: 'delta' }, { anything: true });
     succeededJob(world, 'o-1', HOUR_MS, { family: 'constructor' }, { anything: true });
     const { code, out } = await world.gw(['jobs', 'list']);
@@ -217,13 +207,13 @@ describe('jobs list', () => {
   });
 
   test('a record that cannot be read does not end the list', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     succeededJob(world, 't-1', HOUR_MS, {}, 'not a record');
     expect((await world.gw(['jobs', 'list', '-q'])).out).toBe('t-1\n');
   });
 
   test('one warning for what is not saved and about to die, none for the rest', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     savedJob(world, 't-saved', 23 * HOUR_MS);
     succeededJob(world, 't-young', 2 * HOUR_MS);
     succeededJob(world, 't-dead', 25 * HOUR_MS);
@@ -238,8 +228,20 @@ describe('jobs list', () => {
     expect(err).toContain('gw jobs sync');
   });
 
+  test('what was made with --no-download is listed by --expiring, and told of by wait --all', async () => {
+    const world = await World.open();
+    const save = { target: `${world.cwd}/{id}.{ext}`, force: false, download: false };
+    succeededJob(world, 't-1', 23 * HOUR_MS, { save });
+    expect((await world.gw(['jobs', 'list', '-q', '--expiring', '2h'])).out).toBe('t-1\n');
+    const { code, err } = await world.gw(['jobs', 'wait', '--all']);
+    expect({ code, err }).toEqual({
+      code: 0,
+      err: 'nothing is to be waited for; 1 job with --no-download is not saved: gw jobs list --expiring 4w\n',
+    });
+  });
+
   test('--expiring, --status, --family, --since and --limit choose', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     succeededJob(world, 't-1', 23 * HOUR_MS);
     succeededJob(world, 't-2', 2 * HOUR_MS);
     acceptedJob(world, 't-3', 5 * DAY_MS);
@@ -258,13 +260,13 @@ describe('jobs list', () => {
 
   test.each([
     [['--family', 'delta'], '--family delta'],
-    [['--since', 'yesterday'], '--since "yesterday"'],
+    [['--since', 'tomorrow'], '--since "tomorrow"'],
     [['--since', '2026-02-30'], '--since 2026-02-30'],
     [['--since', '2026-11-20T10:30'], '--since "2026-11-20T10:30"'],
     [['--limit', '0'], '--limit 0'],
     [['--expiring', '3'], '--expiring "3"'],
   ])('%j is a usage error', async (flags, message) => {
-    const world = await openWorld();
+    const world = await World.open();
     const run = await world.gw(['jobs', 'list', ...flags]);
     expect(run).toMatchObject({ code: 2, out: '', err: expect.stringContaining(message) });
   });
@@ -272,7 +274,7 @@ describe('jobs list', () => {
 
 describe('jobs show', () => {
   test('tells everything, usage and charges among it', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     const record = {
       id: 'b-1',
       status: 'succeeded',
@@ -296,14 +298,14 @@ describe('jobs show', () => {
   });
 
   test('an ID that is none is exit 4', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     expect(await world.gw(['jobs', 'show', 'nope'])).toMatchObject({ code: 4 });
   });
 });
 
 describe('jobs wait', () => {
   test('waits for several at once, by either ID, and saves them', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     const made: string[] = [];
     for (const prompt of ['one', 'two', 'three']) {
       made.push((await world.gw(['video', 'alpha', 'create', prompt])).out.trim());
@@ -317,7 +319,7 @@ describe('jobs wait', () => {
   });
 
   test('--all waits for what is not finished or not saved, on every gateway', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     const other = await startSandbox({
       key: 'other-key',
       account: 'enterprise',
@@ -327,7 +329,7 @@ describe('jobs wait', () => {
       wasmDir,
       now: world.clock.now,
     });
-    open.push(other);
+    onTestFinished(() => other.close());
     await world.gw(['login', '--profile', 'work', '--base-url', other.baseUrl, '--with-key'], {
       bare: true,
       stdin: 'other-key',
@@ -350,7 +352,7 @@ describe('jobs wait', () => {
   });
 
   test('--all tells of what was sent and never answered, once nobody is sending it any more', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     const ledger = ledgerOf(world);
     const families = ['alpha', 'beta', 'image'] as const;
     const keys = families.map((family) => {
@@ -379,7 +381,7 @@ describe('jobs wait', () => {
   });
 
   test('what is saved and still there is printed without a request; what is gone is fetched anew', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     const id = (await world.gw(['video', 'alpha', 'create', 'a fox', '--wait'])).out
       .trim()
       .slice(0, -4)
@@ -395,7 +397,7 @@ describe('jobs wait', () => {
   });
 
   test('some fail: exit 13; all alike: their common code', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();
     expect(await world.gw(['jobs', 'wait', id, 'nope-1'])).toMatchObject({ code: 13 });
     const none = await world.gw(['jobs', 'wait', 'nope-1', 'nope-2']);
@@ -403,7 +405,7 @@ describe('jobs wait', () => {
   });
 
   test('a job that ended badly or has no ID is told of from the ledger', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     const ledger = ledgerOf(world);
     const failed = acceptedJob(world, 't-1', HOUR_MS);
     const record = { status: 'failed', error: { code: 'X1', message: 'not this' } };
@@ -423,7 +425,7 @@ describe('jobs wait', () => {
   });
 
   test('a job that the ledger calls lost is asked for again by the commands of its family, and brought home', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();
     const [job] = await ledgerOf(world).find({ ids: [id] });
     ledgerOf(world).append(job?.key ?? '', { event: 'lost', message: 'the record was gone for a moment' });
@@ -437,14 +439,13 @@ describe('jobs wait', () => {
   test.each([false, true])(
     'an interrupt is told of once, with the way back for all (--json %s)',
     async (json) => {
-      const world = await openWorld();
+      const world = await World.open();
       const ids = ['t-1', 't-2', 't-3'];
       let interrupt: () => void = () => {};
       const fake = await fakeGateway(() => {
         interrupt();
         return { body: { status: 'running' } };
       });
-      open.push(fake);
       for (const id of ids) acceptedJob(world, id, HOUR_MS, { gateway: fake.url });
       const run = await world.gw(['jobs', 'wait', ...ids, ...(json ? ['--json'] : [])], {
         env: { GW_BASE_URL: fake.url },
@@ -461,16 +462,22 @@ describe('jobs wait', () => {
     },
   );
 
-  test('images that are saved are printed, not waited for, and not saved anew', async () => {
-    const world = await openWorld();
+  test('images that are saved are printed, not waited for, and copied to where else they are wanted', async () => {
+    const world = await World.open();
     const made = (await world.gw(['image', 'create', 'a fox'])).out.trim();
     const [job] = await ledgerOf(world).find();
     const before = world.requests().length;
-    for (const word of ['wait', 'download']) {
+    const words = ['wait', 'download'];
+    for (const word of words)
       expect(await world.gw(['jobs', word, job?.key ?? ''])).toMatchObject({ code: 0, out: `${made}\n` });
+    const copy = path.join(path.dirname(made), 'other.png');
+    for (const word of words) {
       const anew = await world.gw(['jobs', word, job?.key ?? '', '-o', 'other.png']);
-      expect(anew).toMatchObject({ code: 2, err: expect.stringContaining(`copy ${made}`) });
+      expect(anew).toMatchObject({ code: 0, out: `${copy}\n` });
     }
+    expect(readFileSync(copy).equals(readFileSync(made))).toBe(true);
+    expect((await ledgerOf(world).find())[0]?.files.map((file) => file.path)).toEqual([made, copy]);
+    rmSync(copy);
     rmSync(made);
     const gone = await world.gw(['jobs', 'wait', job?.key ?? '']);
     expect(gone).toMatchObject({ code: 12, err: expect.stringContaining(`${made} is gone`) });
@@ -478,14 +485,13 @@ describe('jobs wait', () => {
   });
 
   test('sixty tasks of family B are asked for together', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     const ids = Array.from({ length: 60 }, (_, at) => `b-${at}`);
     const fake = await fakeGateway((_, url) => {
       const asked = new URL(url, 'http://x').searchParams.get('task_ids')?.split(',') ?? [];
       const outputs = [{ type: 'element', id: 'e' }];
       return { body: { code: 0, data: asked.map((id) => ({ id, status: 'succeeded', outputs })) } };
     });
-    open.push(fake);
     for (const id of ids) acceptedJob(world, id, HOUR_MS, { family: 'beta', gateway: fake.url });
     const run = await world.gw(['jobs', 'wait', ...ids], { env: { GW_BASE_URL: fake.url } });
     expect(run.code, run.err).toBe(0);
@@ -500,14 +506,14 @@ describe('jobs wait', () => {
     [[''], '"": not a task ID'],
     [['t-1', 't-2', '-o', 'same.mp4'], '{id}'],
   ])('%j is a usage error, and nothing is sent', async (args, message) => {
-    const world = await openWorld();
+    const world = await World.open();
     const run = await world.gw(['jobs', 'wait', ...args]);
     expect(run).toMatchObject({ code: 2, err: expect.stringContaining(message) });
     expect(world.requests()).toEqual([]);
   });
 
   test('the end of the wait is exit 10, and every job is named', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     const ids: string[] = [];
     for (const prompt of ['one', 'two'])
       ids.push((await world.gw(['video', 'alpha', 'create', prompt])).out.trim());
@@ -515,16 +521,7 @@ describe('jobs wait', () => {
     expect(run.code).toBe(10);
     for (const id of ids) expect(run.err).toContain(`error: task ${id} is not finished`);
     expect(run.err.match(/hint: .*/g)).toEqual(['hint: 2 jobs go on; pick them up with: gw jobs wait --all']);
-    const json = await world.gw([
-      'jobs',
-      'wait',
-      ...ids,
-      '--wait-timeout',
-      '1s',
-      '--no-download',
-      '--json',
-      '-q',
-    ]);
+    const json = await world.gw(cmd`jobs wait ${ids} --wait-timeout 1s --no-download --json -q`);
     const hints = rows(json.err).map(([line = '']) => JSON.parse(line).error?.hint as string);
     expect(hints.filter(Boolean).sort()).toEqual(
       ids.map((id) => `the job goes on; pick it up with: gw video alpha wait ${id}`).sort(),
@@ -532,7 +529,7 @@ describe('jobs wait', () => {
   });
 
   test('--dry-run shows the requests and sends nothing', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     acceptedJob(world, 't-1', HOUR_MS);
     acceptedJob(world, 'b-1', HOUR_MS, { family: 'beta' });
     acceptedJob(world, 'b-2', HOUR_MS, { family: 'beta' });
@@ -549,7 +546,7 @@ describe('jobs wait', () => {
 
 describe('jobs download', () => {
   test('saves what is finished and names the wait for what is not', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     const [first = '', second = ''] = await Promise.all(
       ['one', 'two'].map(async (prompt) => (await world.gw(['video', 'alpha', 'create', prompt])).out.trim()),
     );
@@ -562,7 +559,7 @@ describe('jobs download', () => {
   });
 
   test('another name is fetched or copied again, an ID that is none is exit 4', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     const run = await world.gw(['video', 'alpha', 'create', 'a fox', '--wait']);
     const id = run.out.trim().split('/').at(-1)?.slice(0, -4) ?? '';
     const again = await world.gw(['jobs', 'download', id, '-o', 'again.mp4']);
@@ -577,7 +574,7 @@ describe('what is saved later than its create said', () => {
 
   /** A gateway whose tasks have succeeded with two outputs, of which the second fails, or ends this gw, until it is healed. */
   async function halfDead(fault: 'fails' | 'ends gw') {
-    const world = await openWorld();
+    const world = await World.open();
     const state = { isHealed: false, interrupt: () => {} };
     const outputs = await startOutputServer((request, response) => {
       if (request.url === '/video') return serveFile(video, request, response);
@@ -587,11 +584,9 @@ describe('what is saved later than its create said', () => {
       response.writeHead(200, head).write(frame.subarray(0, 40));
       setTimeout(state.interrupt, 100);
     });
-    open.push(outputs);
     const content = { video_url: `${outputs.url}/video`, last_frame_url: `${outputs.url}/frame` };
     const record = { id, status: 'succeeded', duration: 5, content };
     const fake = await fakeGateway((method) => ({ body: method === 'POST' ? { id } : record }));
-    open.push(fake);
     const save = { target: `${world.cwd}/{id}.{ext}`, force: false, download: false };
     return {
       world,
@@ -648,6 +643,53 @@ describe('what is saved later than its create said', () => {
     expect(readdirSync(world.cwd).sort()).toEqual([name, name.replace('-last-frame.png', '.mp4')]);
   });
 
+  test.each([
+    ['in another order', ['b', 'a']],
+    ['one less', ['b']],
+    ['one more before them', ['c', 'b', 'a']],
+  ])(
+    'two outputs of a beta task are known by their IDs in a second look that lists them %s',
+    async (_, later) => {
+      const world = await World.open();
+      const clips = new Map(['a', 'b', 'c'].map((name, at) => [name, tinyMp4(2000, at)]));
+      const served: string[] = [];
+      let listed = ['a', 'b'];
+      // The links of the first look die, and that to the second output is dead from the beginning.
+      const outputs = await startOutputServer((request, response) => {
+        const [, from = '', name = ''] = request.url?.split('/') ?? [];
+        const isDead = from !== String(listed) || (from === 'a,b' && name === 'b');
+        if (isDead) return response.writeHead(404).end();
+        served.push(name);
+        return serveFile(clips.get(name) ?? Buffer.alloc(0), request, response);
+      });
+      const record = () => ({
+        id,
+        status: 'succeeded',
+        outputs: listed.map((name) => ({
+          type: 'video',
+          id: name,
+          url: `${outputs.url}/${listed}/${name}`,
+          duration: '5',
+        })),
+      });
+      const fake = await fakeGateway((method) => ({
+        body: { code: 0, data: method === 'POST' ? { id } : [record()] },
+      }));
+      const gw = (...argv: string[]) => world.gw(argv, { env: { GW_BASE_URL: fake.url } });
+      const made = await gw(...'video beta create fox --duration 5 --wait -o {id}.{ext}'.split(' '));
+      expect(made, made.err).toMatchObject({ code: 12 });
+      listed = later;
+      for (const _run of [1, 2]) {
+        const waited = await gw('jobs', 'wait', id);
+        expect(waited, waited.err).toMatchObject({ code: 0 });
+        expect(waited.out.split('\n')).toContain(`${world.cwd}/${id}.mp4`);
+      }
+      expect(readFileSync(`${world.cwd}/${id}.mp4`)).toEqual(clips.get('a'));
+      expect(readFileSync(`${world.cwd}/${id}-video-2.mp4`)).toEqual(clips.get('b'));
+      expect([...served].sort()).toEqual([...new Set(['a', 'b', ...later])].sort());
+    },
+  );
+
   test('--once KEY --wait goes on with one that was made with --no-download', async () => {
     const { world, heal, gw } = await halfDead('fails');
     const create = 'video alpha create fox --duration 4 --once k'.split(' ');
@@ -692,7 +734,7 @@ describe('what is saved later than its create said', () => {
 });
 
 test('jobs download fetches anew what is no longer on disk as it was saved, and replaces nothing', async () => {
-  const world = await openWorld();
+  const world = await World.open();
   const saved = (await world.gw(['video', 'alpha', 'create', 'a fox', '--wait'])).out.trim();
   const second = saved.replace('.mp4', '-1.mp4');
   const whole = readFileSync(saved);
@@ -702,7 +744,8 @@ test('jobs download fetches anew what is no longer on disk as it was saved, and 
   for (const [bytes, printed] of [
     [damaged, second],
     [Buffer.from('edited'), second],
-    [whole, second],
+    // Where it was saved first goes before a copy.
+    [whole, saved],
   ] as const) {
     writeFileSync(saved, bytes);
     for (const _ of [1, 2]) {
@@ -718,7 +761,7 @@ test('jobs download fetches anew what is no longer on disk as it was saved, and 
 test.each([['wait', '--all'], ['sync']])(
   'gw jobs %s %s shows its requests without a key, also for a gateway that is not stored',
   async (...words) => {
-    const world = await openWorld();
+    const world = await World.open();
     acceptedJob(world, 't-1', 2 * HOUR_MS, { gateway: 'https://elsewhere.example', profile: 'work' });
     acceptedJob(world, 't-2', HOUR_MS);
     const shown = ['jobs', ...words.filter(Boolean), '--dry-run', '--json'];
@@ -732,7 +775,7 @@ test.each([['wait', '--all'], ['sync']])(
 );
 
 test('jobs wait --all leaves jobs of a family that this gw does not know alone, with one warning', async () => {
-  const world = await openWorld();
+  const world = await World.open();
   acceptedJob(world, 'd-1', HOUR_MS, { family: 'delta' });
   const run = await world.gw(['jobs', 'wait', '--all']);
   expect(run.code, run.err).toBe(0);
@@ -740,7 +783,7 @@ test('jobs wait --all leaves jobs of a family that this gw does not know alone, 
 });
 
 test('every job that cannot be reached is told of under its own ID', async () => {
-  const world = await openWorld();
+  const world = await World.open();
   for (const id of ['t-1', 't-2']) {
     acceptedJob(world, id, HOUR_MS, { gateway: 'https://elsewhere.example', profile: 'work' });
   }
@@ -753,7 +796,7 @@ test('every job that cannot be reached is told of under its own ID', async () =>
 
 describe('jobs sync', () => {
   test('some fail while others go on: exit 13', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     await world.gw(['video', 'alpha', 'create', 'a fox']);
     acceptedJob(world, 't-1', HOUR_MS, { gateway: 'https://elsewhere.example', profile: 'work' });
     const run = await world.gw(['jobs', 'sync']);
@@ -761,7 +804,7 @@ describe('jobs sync', () => {
   });
 
   test('what was never sent is settled without its gateway', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     const key = ledgerOf(world).begin(
       intentIn(world, { gateway: 'https://elsewhere.example', profile: 'work' }),
     );
@@ -770,7 +813,7 @@ describe('jobs sync', () => {
   });
 
   test('many that go on are told of in one line', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     for (const prompt of ['one', 'two', 'three']) await world.gw(['video', 'alpha', 'create', prompt]);
     const run = await world.gw(['jobs', 'sync']);
     expect(run.code).toBe(0);
@@ -779,7 +822,7 @@ describe('jobs sync', () => {
   });
 
   test('a gateway that cannot be reached is told of once', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     for (const id of ['t-1', 't-2', 't-3']) {
       acceptedJob(world, id, HOUR_MS, { gateway: 'https://elsewhere.example' });
     }
@@ -789,7 +832,7 @@ describe('jobs sync', () => {
   });
 
   test('an output that can no longer be had is told of each time: neither its link nor its record lives', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     succeededJob(world, 't-1', 8 * DAY_MS);
     for (let time = 1; time <= 2; time += 1) {
       const run = await world.gw(['jobs', 'sync']);
@@ -803,7 +846,7 @@ describe('jobs sync', () => {
   });
 
   test('what another gw is saving is left to it', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();
     world.clock.ms += HOUR_MS;
     const ledger = ledgerOf(world);
@@ -818,7 +861,7 @@ describe('jobs sync', () => {
   });
 
   test('two at once save each file once', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     for (const prompt of ['one', 'two', 'three']) await world.gw(['video', 'alpha', 'create', prompt]);
     world.clock.ms += HOUR_MS;
     const runs = await Promise.all([world.gw(['jobs', 'sync']), world.gw(['jobs', 'sync'])]);
@@ -838,7 +881,7 @@ describe('jobs sync', () => {
 
 describe('jobs stats', () => {
   test('counts by model, and sums what records say', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     savedJob(world, 't-1', HOUR_MS);
     succeededJob(world, 't-2', DAY_MS);
     acceptedJob(world, 't-3', HOUR_MS, { model: 'alpha-video-2-0' });
@@ -854,7 +897,7 @@ describe('jobs stats', () => {
   });
 
   test('spend by currency and package, test credit apart, by day and family', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     const billing = [
       { charge_type: 'cash', cash_type: 'balance', amount: '0.1', currency: 'CNY', list_price: '0.2' },
       { charge_type: 'cash', cash_type: 'test_balance', amount: '7', currency: 'CNY', list_price: '7' },
@@ -894,14 +937,14 @@ describe('jobs stats', () => {
   });
 
   test.each(['colour', 'model,model', 'model,', ''])('--by %j is a usage error', async (by) => {
-    const world = await openWorld();
+    const world = await World.open();
     expect(await world.gw(['jobs', 'stats', '--by', by])).toMatchObject({ code: 2 });
   });
 });
 
 describe('jobs prune', () => {
   test('forgets old jobs that need nothing any more, and leaves their files', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     const ledger = ledgerOf(world);
     writeFileSync(`${world.cwd}/t-saved.mp4`, 'mp4');
     savedJob(world, 't-saved', 40 * DAY_MS);
@@ -912,10 +955,7 @@ describe('jobs prune', () => {
       'b-unsaved',
       25 * DAY_MS,
       { family: 'beta' },
-      {
-        status: 'succeeded',
-        outputs: [{ type: 'video', id: 'v', url: 'https://outputs.example/v' }],
-      },
+      { status: 'succeeded', outputs: [{ type: 'video', id: 'v', url: 'https://outputs.example/v' }] },
     );
     succeededJob(world, 't-over', 40 * DAY_MS);
     succeededJob(world, 'b-damaged', 25 * DAY_MS, { family: 'beta' }, 'not a record');
@@ -945,7 +985,7 @@ describe('jobs prune', () => {
   });
 
   test('does not ask where it cannot, and needs to be told how old', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     savedJob(world, 't-1', 40 * DAY_MS);
     const run = await world.gw(['jobs', 'prune', '--before', '30d']);
     expect(run).toMatchObject({ code: 2, out: '', err: expect.stringContaining('--yes') });
@@ -963,7 +1003,7 @@ describe('jobs prune', () => {
     ['', 2, 1],
     ['\x03', 130, 1],
   ])('asks on a terminal: %j', async (typed, code, left) => {
-    const world = await openWorld();
+    const world = await World.open();
     savedJob(world, 't-1', 40 * DAY_MS);
     const stdin = Object.assign(Readable.from(typed === '' ? [] : [Buffer.from(typed)]), { isTTY: true });
     const run = await world.gw(['jobs', 'prune', '--before', '30d'], { terminal: true, stdin });
@@ -973,7 +1013,7 @@ describe('jobs prune', () => {
   });
 
   test('with nothing to forget it says so and succeeds', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     const run = await world.gw(['jobs', 'prune', '--before', '30d', '--yes']);
     expect(run).toMatchObject({ code: 0, out: '', err: '0 jobs removed from the ledger\n' });
   });
@@ -981,7 +1021,7 @@ describe('jobs prune', () => {
 
 describe('a job by the beginning of its ID, and the last one', () => {
   async function threeJobs() {
-    const world = await openWorld();
+    const world = await World.open();
     savedJob(world, 'vt-20261101-aaa', 3 * HOUR_MS);
     savedJob(world, 'vt-20261101-bbb', 2 * HOUR_MS);
     savedJob(world, 'bt-7-last', HOUR_MS, { family: 'beta' });
@@ -1008,7 +1048,7 @@ describe('a job by the beginning of its ID, and the last one', () => {
   });
 
   test('without jobs, last is not found', async () => {
-    const world = await openWorld();
+    const world = await World.open();
     expect((await world.gw(['jobs', 'show', 'last'])).code).toBe(4);
   });
 
@@ -1016,7 +1056,7 @@ describe('a job by the beginning of its ID, and the last one', () => {
     ...['show', 'wait', 'download', 'resolve'].map((name) => ['jobs', name]),
     ...['get', 'wait', 'download'].map((name) => ['video', 'gamma', name]),
   ])('the help says so: %s %s %s', async (...words) => {
-    const world = await openWorld();
+    const world = await World.open();
     const help = (await world.gw([...words.filter(Boolean), '--help'])).out.replaceAll(/\s+/g, ' ');
     expect(help).toContain('6 or more characters it begins with, or last');
   });

@@ -1,9 +1,10 @@
 import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { PassThrough } from 'node:stream';
-import { afterEach, describe, expect, test } from 'vitest';
-import { runKeyCommand } from '../../src/config/keys.ts';
+import { describe, expect, test } from 'vitest';
+import { firstLineOf, type OwnCommand, runKeyCommand } from '../../src/config/keys.ts';
 import { refusal, testHost } from '../config/fixtures.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { type FakeGateway, fakeGateway } from '../helpers/fake-gateway.ts';
 import { type RunOptions, World } from '../helpers/gw.ts';
 
@@ -12,11 +13,6 @@ import { type RunOptions, World } from '../helpers/gw.ts';
 const WORK = 'canary-work-5f1d8c7e9ab2';
 const ENV = 'canary-envi-5f1d8c7e9ab2';
 
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
-
 /** A gateway that keeps the keys it was sent. */
 async function listening(): Promise<FakeGateway & { readonly keys: string[] }> {
   const keys: string[] = [];
@@ -24,7 +20,6 @@ async function listening(): Promise<FakeGateway & { readonly keys: string[] }> {
     keys.push(String(headers.authorization ?? headers['x-api-key']));
     return { body: { object: 'list', data: [] } };
   });
-  closers.push(() => gateway.close());
   return Object.assign(gateway, { keys });
 }
 
@@ -39,7 +34,6 @@ function isRunning(pid: number): boolean {
 
 async function place() {
   const world = await World.open();
-  closers.push(() => world.close());
   const work = await listening();
   const other = await listening();
   const run = (argv: readonly string[], options: RunOptions = {}) =>
@@ -86,6 +80,15 @@ describe('a profile that is named and has a key', () => {
     expect([work.keys, other.keys]).toEqual([[`Bearer ${WORK}`, `Bearer ${WORK}`], []]);
   });
 
+  test('is named by GW_PROFILE as by --profile', async () => {
+    const { run, work, other } = await withProfile();
+    const got = await run(['models'], {
+      env: { GW_PROFILE: 'work', GW_API_KEY: ENV, GW_BASE_URL: other.url },
+    });
+    expect(got).toMatchObject({ code: 0, err: expect.stringContaining('has a key of its own') });
+    expect([work.keys, other.keys]).toEqual([[`Bearer ${WORK}`], []]);
+  });
+
   test('a typed address that is not its own is refused: nothing is sent', async () => {
     const { run, work, other } = await withProfile();
     const got = await run(['models', '--profile', 'work', '--base-url', other.url], {
@@ -130,15 +133,7 @@ describe('a key command', () => {
 
   test('is stored in place of a key, and its first line is the key each time one is needed', async () => {
     const { run, work, config } = await withProfile();
-    const login = await run([
-      'login',
-      '--profile',
-      'work',
-      '--base-url',
-      work.url,
-      '--key-command',
-      KEY_COMMAND,
-    ]);
+    const login = await run(cmd`login --profile work --base-url ${work.url} --key-command ${KEY_COMMAND}`);
     expect(login.code, login.err).toBe(0);
     expect(login.err).toContain('unlocked');
     expect(readFileSync(path.join(config, 'keys.json'), 'utf8')).not.toContain(WORK);
@@ -167,6 +162,25 @@ describe('a key command', () => {
     expect(statSync(trace, { throwIfNoEntry: false })).toBeUndefined();
     expect((await run(['models', '--profile', 'work'])).code).toBe(0);
     expect(readFileSync(trace, 'utf8')).toBe('ran\n');
+  });
+
+  test('is run again once where its key is refused, and what has a new one is sent once more', async () => {
+    const { run, world } = await place();
+    const file = path.join(world.dir, 'n');
+    const keys: string[] = [];
+    const gateway = await fakeGateway((_, __, headers) => {
+      keys.push(String(headers.authorization));
+      const isOld = /(1|4)$/.test(keys.at(-1) ?? '');
+      return isOld ? { status: 401, body: {} } : { body: { object: 'list', data: [] } };
+    });
+    await run(['profile', 'add', 'work', '--base-url', gateway.url]);
+    const command = `echo x >> ${file}; echo ${WORK}$(wc -l < ${file})`;
+    await run(['config', 'set', 'key_command', command, '--profile', 'work']);
+    expect((await run(['models', '--profile', 'work'])).code).toBe(0);
+    expect(keys).toEqual([`Bearer ${WORK}1`, `Bearer ${WORK}2`]);
+    await run(['config', 'set', 'key_command', `echo ${WORK}4`, '--profile', 'work']);
+    expect((await run(['balance', '--profile', 'work'])).code).toBe(3);
+    expect(keys).toHaveLength(3);
   });
 
   test("its key goes to its profile's address only", async () => {
@@ -220,6 +234,31 @@ describe('a key command', () => {
     }
   });
 
+  test('is run by cmd.exe on Windows, where "$GW_FILE" means what it means elsewhere, and all of it ends', async () => {
+    const { world } = await place();
+    const at = (name: string, text: string) => {
+      writeFileSync(path.join(world.dir, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+      return path.join(world.dir, name);
+    };
+    const ended = path.join(world.dir, 'ended');
+    at('taskkill', `echo "$*" > ${ended}; kill $2`);
+    const host = (script: string) =>
+      testHost(
+        { ComSpec: at('cmd.exe', script), PATH: `${world.dir}:${process.env.PATH}` },
+        { platform: 'win32' },
+      );
+    const own = { what: 'it', setting: 'upload_command', gives: 'address', kind: 'usage', longestMs: 60_000 };
+    const said = (command: string) => firstLineOf({ ...own, command } as OwnCommand, host('echo "$*"'));
+    expect(await said(`up "$GW_FILE" $${'{GW_FILE}'} %HOME%`)).toBe(
+      '/d /v:on /s /c "up "!GW_FILE!" !GW_FILE! %HOME%"',
+    );
+    expect(await said('up --loud!')).toBe('/d /s /c "up --loud!"');
+    await refusal(() => runKeyCommand('x', host('exec sleep 60'), 300));
+    await expect
+      .poll(() => existsSync(ended) && readFileSync(ended, 'utf8'))
+      .toMatch(/^\/pid \d+ \/t \/f\n$/);
+  });
+
   test('leaves what it started in the background where it gave a key', async () => {
     const { world } = await place();
     const pid = path.join(world.dir, 'pid');
@@ -230,13 +269,26 @@ describe('a key command', () => {
     process.kill(left);
   });
 
-  test('does not see the key of the environment', async () => {
+  test('finds a named environment: no secret of gw, and what children_env adds', async () => {
     const { run, work } = await place();
-    const got = await run(['login', '--base-url', work.url, '--key-command', 'echo "key-$GW_API_KEY"'], {
-      env: { GW_API_KEY: ENV },
-    });
+    const env = {
+      GW_API_KEY: ENV,
+      GW_REDIS_URL: 'redis://:secret@h',
+      MINE: 'mine',
+      OTHER: 'other',
+      LC_ALL: 'C',
+    };
+    const command = 'echo "key-$GW_API_KEY$GW_REDIS_URL-$MINE-$OTHER-$LC_ALL"';
+    const got = await run(['login', '--base-url', work.url, '--key-command', command], { env });
     expect(got.code, got.err).toBe(0);
-    expect(work.keys).toEqual(['Bearer key-']);
+    expect(await run(['config', 'set', 'children_env', 'MINE, GNUPGHOME'])).toMatchObject({ code: 0 });
+    await run(['models'], { env: { ...env, GW_API_KEY: '' } });
+    expect(work.keys).toEqual(['Bearer key----C', 'Bearer key--mine--C']);
+    const refused = await run(['config', 'set', 'children_env', 'PATH,GW_REDIS_URL']);
+    expect(refused).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('no program that gw starts gets it'),
+    });
   });
 });
 
@@ -318,7 +370,7 @@ describe.skipIf(process.platform === 'win32')('owners and modes', () => {
     expect(await run(['config', 'list'])).toMatchObject({ code: 0 });
   });
 
-  test.runIf(process.getuid?.() === 0)('one that another user owns, with the chown', async () => {
+  test('one that another user owns, with the chown', { tags: ['root'] }, async () => {
     const { run, config } = await withProfile();
     for (const [at, kind] of [
       [path.join(config, 'config.json'), 2],
@@ -395,11 +447,13 @@ describe('settings of the environment', () => {
     const { world } = await place();
     const asked = ['chat', 'x', '--api', 'messages', '-m', 'sandbox-chat-1'];
     expect(await world.gw(asked)).toMatchObject({ code: 0 });
-    expect(world.sandbox.requests[0]?.headers['provider-version']).toBe('2023-06-01');
+    // The model is looked up once, and kept.
+    const sent = () => world.sandbox.requests.filter(({ method }) => method === 'POST');
+    expect(sent()[0]?.headers['provider-version']).toBe('2023-06-01');
     await world.gw(asked, { env: { GW_PROVIDER_VERSION: '2026-01-31' } });
-    expect(world.sandbox.requests[1]?.headers['provider-version']).toBe('2026-01-31');
+    expect(sent()[1]?.headers['provider-version']).toBe('2026-01-31');
     const refused = await world.gw(asked, { env: { GW_PROVIDER_VERSION: '2026-01-31\r\nx: y' } });
     expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('GW_PROVIDER_VERSION') });
-    expect(world.requests()).toHaveLength(2);
+    expect(sent()).toHaveLength(2);
   });
 });

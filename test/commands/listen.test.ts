@@ -2,7 +2,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import * as path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { announce } from '../../src/listen/running.ts';
 import { openPlace, type Place, type Running, until } from '../cli/place.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { World } from '../helpers/gw.ts';
 import { ask } from '../sandbox/fixture.ts';
 
@@ -13,24 +15,13 @@ async function listen(place: Place, ...flags: string[]): Promise<Running & { rea
   return { ...running, url: /^listening at (\S+?),? /m.exec(running.err())?.[1] ?? '' };
 }
 
-const gamma = [
-  'video',
-  'gamma',
-  'create',
-  'a fox',
-  '--resolution',
-  '768P',
-  '--duration',
-  '4',
-  '--ratio',
-  '1:1',
-];
+const gamma = cmd`video gamma create "a fox" --resolution 768P --duration 4 --ratio 1:1`;
 const beta = ['video', 'beta', 'create', 'a fox', '--duration', '3'];
 
 test.each([
   ['gamma', gamma],
   ['beta', beta],
-])('a %s job that tells the listener is saved by it', { timeout: 60_000 }, async (_, create) => {
+])('a %s job that tells the listener is saved by it', async (_, create) => {
   const place = await openPlace({ callbackPorts: 'any' });
   const { url, out, err, child, ended } = await listen(place);
   expect(out()).toBe(`${url}\n`);
@@ -56,7 +47,7 @@ test.each([
 ])(
   '--once and --callback-url auto: a %s job is the same under another listener',
   {
-    timeout: 60_000,
+    timeout: 300_000,
   },
   async (_, create) => {
     const place = await openPlace({ callbackPorts: 'any' });
@@ -77,9 +68,7 @@ test.each([
   },
 );
 
-test('a hint is only a hint: a task is looked at, whatever the callback says of it', {
-  timeout: 60_000,
-}, async () => {
+test('a hint is only a hint: a task is looked at, whatever the callback says of it', async () => {
   const place = await openPlace({ speed: 0.001 });
   const { url, out, err } = await listen(place);
   const { out: made } = await place.run([...gamma, '--callback-url', 'https://gw.example.com/elsewhere']);
@@ -102,9 +91,7 @@ test('a hint is only a hint: a task is looked at, whatever the callback says of 
   expect([out(), err().split('\n').length, place.files()]).toEqual([`${url}\n`, 2, []]);
 });
 
-test('--forward passes each callback on as it came, and --events tells what happens', {
-  timeout: 60_000,
-}, async () => {
+test('--forward passes each callback on as it came, and --events tells what happens', async () => {
   const place = await openPlace({ callbackPorts: 'any' });
   const got: { readonly body: string; readonly headers: Record<string, unknown> }[] = [];
   const target = createServer(async (request, response) => {
@@ -146,7 +133,7 @@ test('--forward passes each callback on as it came, and --events tells what happ
   expect(got.slice(1).every(({ body }) => JSON.parse(body).task_id === made.out.trim())).toBe(true);
 });
 
-test('a forward that fails is said once, and ends nothing', { timeout: 60_000 }, async () => {
+test('a forward that fails is said once, and ends nothing', async () => {
   const place = await openPlace();
   const { url, err } = await listen(place, '--forward', 'http://127.0.0.1:1/hook');
   for (let count = 0; count < 3; count += 1) await ask(url, { method: 'POST', body: '{"id":"x"}' });
@@ -180,5 +167,17 @@ test('a port that is taken is refused by its name', async () => {
   expect([code, err]).toEqual([
     2,
     `error: gw cannot listen on --port ${port}: another program has it\nhint: choose another --port\n`,
+  ]);
+});
+
+test('--callback-url auto of a listener on this machine is warned of for a gateway elsewhere', async () => {
+  const world = await World.open();
+  announce(path.join(world.dir, '.local/state/gw'), 'http://127.0.0.1:1/x', world.clock.now());
+  const run = (...more: string[]) => world.gw([...gamma, '--callback-url', 'auto', '--dry-run', ...more]);
+  expect((await run()).err).not.toContain('--public-url');
+  const { code, err } = await run('--base-url', 'https://gateway.example.com');
+  expect([code, err]).toEqual([
+    0,
+    expect.stringContaining('gw listen --public-url URL says how it is reached'),
   ]);
 });

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { alphaModels } from '../../src/gateway/alpha/models.ts';
 import { betaVariants } from '../../src/gateway/beta/modes.ts';
 import { geoModels } from '../../src/gateway/chat/models.ts';
@@ -11,22 +11,10 @@ import { readModelCache } from '../../src/models/model-cache.ts';
 import { type Answer, fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
 
-const open: (() => void | Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of open.splice(0)) await close();
-});
-
-const sandboxWorld = async (options: Parameters<typeof World.open>[0] = {}): Promise<World> => {
-  const world = await World.open(options);
-  open.push(() => world.close());
-  return world;
-};
-
 /** A world whose gateway answers `GET /v1/models` with this. */
 async function listing(answer: Answer) {
-  const world = await sandboxWorld();
+  const world = await World.open();
   const gateway = await fakeGateway(() => answer);
-  open.push(() => gateway.close());
   const gw = (argv: readonly string[], options: Parameters<World['gw']>[1] = {}) =>
     world.gw(argv, { ...options, env: { GW_BASE_URL: gateway.url, ...options.env } });
   return { world, gateway, gw };
@@ -115,7 +103,7 @@ describe('models list', () => {
   });
 
   test('a wrong key, a mistyped subcommand, --dry-run', async () => {
-    const world = await sandboxWorld();
+    const world = await World.open();
     expect(await world.gw(['models'], { env: { GW_API_KEY: 'wrong' } })).toMatchObject({ code: 3, out: '' });
     expect(await world.gw(['models', 'lst'])).toMatchObject({
       code: 2,
@@ -143,7 +131,7 @@ describe('models list', () => {
 
 describe('models show', () => {
   test('tells what the tables say and what the gateway lists', async () => {
-    const world = await sandboxWorld();
+    const world = await World.open();
     const run = await world.gw(['models', 'show', 'alpha-video-2-5-260628']);
     expect(run, run.err).toMatchObject({ code: 0, err: '' });
     for (const line of [
@@ -152,12 +140,15 @@ describe('models show', () => {
       /^ratios +21:9, 16:9, 4:3, 1:1, 3:4, 9:16, adaptive$/m,
       /^formats +mp4, mov$/m,
       /^references +up to 30 images, 10 videos, 10 audio files; 50 in all$/m,
-      /^video file +mp4, mov; up to 200 MB; width\/height 0.4-2.5; 2-30 s; 24-60 frames\/s$/m,
+      /^video file +mp4, mov; up to 200 MB; width\/height 0.4-2.5; 2-30 s; 24-60 frames\/s; 480p or 720p$/m,
       /^link lives +24 hours, for 100 downloads$/m,
       /^owned_by +alpha$/m,
     ])
       expect(run.out).toMatch(line);
     expect((await world.gw(['models', 'show', '2.5'])).out).toBe(run.out);
+    expect(run.out).not.toMatch(/^alpha\./m);
+    const verbose = await world.gw(['models', 'show', '2.5', '-v']);
+    expect(verbose.out).toMatch(/^alpha\.web-search +2\.0 web search: /m);
   });
 
   test.each([
@@ -178,23 +169,24 @@ describe('models show', () => {
       { sizes: '1024x1024, 1792x1024 or 1024x1792', images: '1 a request', styles: 'vivid, natural' },
     ],
     ['delta-image-5-0-pro-260628', { 'default size': '2K' }],
+    ['gamma-H3', { 'link lives': 'for a time that is not stated; gw assumes 60 minutes' }],
     [
       'geo-3.7-flash',
       {
         'reasoning efforts': 'low, medium, high',
         'thinking levels': 'low, medium, high',
-        'geo.level-by-model': 'on geo-3.7-flash thinkingLevel MINIMAL returns HTTP 400',
-        'completions.usual-temperature': 'temperature: usually 0-2, model-dependent (a warning)',
+        'geo.level-by-model': 'thinkingLevel MINIMAL returns HTTP 400',
+        'completions.usual-temperature': 'usually 0-2, model-dependent (a warning)',
       },
     ],
   ])('%s --json', async (id, facts) => {
-    const world = await sandboxWorld();
+    const world = await World.open();
     const shown = JSON.parse((await world.gw(['models', 'show', id, '--json'])).out);
     expect(shown).toMatchObject({ id, facts, entry: { id, object: 'model' } });
   });
 
   test("family B's endpoints are shown by path, and all that share a name by the name", async () => {
-    const world = await sandboxWorld();
+    const world = await World.open();
     const one = await world.gw(['models', 'show', 'text-to-video/beta-3.0-turbo', '--json']);
     expect(JSON.parse(one.out)).toMatchObject({
       type: 'video',
@@ -233,7 +225,7 @@ describe('models show', () => {
   });
 
   test('without a gateway the tables still tell what they know', async () => {
-    const world = await sandboxWorld();
+    const world = await World.open();
     expect(await world.gw(['models', 'show', 'gamma-H3'], { bare: true })).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^resolutions +768P, 2K$/m),
@@ -246,7 +238,7 @@ describe('models show', () => {
   });
 
   test('a model that nobody knows is exit 4 with the nearest ones', async () => {
-    const world = await sandboxWorld();
+    const world = await World.open();
     expect(await world.gw(['models', 'show', 'gamma-h2'])).toMatchObject({
       code: 4,
       out: '',
@@ -275,7 +267,7 @@ describe('a paid create with a model that no table lists', () => {
   const apiRequests = (world: World) => world.requests().filter((line) => !line.includes(' /outputs/'));
 
   test('is sent where the gateway lists it, which is asked for once', async () => {
-    const world = await sandboxWorld();
+    const world = await World.open();
     for (const _ of [1, 2]) {
       expect(await world.gw(['image', 'create', 'a fox', '-m', 'sandbox-image-1'])).toMatchObject({
         code: 0,
@@ -286,7 +278,7 @@ describe('a paid create with a model that no table lists', () => {
   });
 
   test('is refused where it does not, with the nearest, and nothing is created or kept', async () => {
-    const world = await sandboxWorld();
+    const world = await World.open();
     const run = await world.gw(['image', 'create', 'a fox', '-m', 'sandbox-image-2']);
     expect(run).toMatchObject({
       code: 2,
@@ -298,7 +290,7 @@ describe('a paid create with a model that no table lists', () => {
   });
 
   test('is sent with --no-validate, and where there is no list to be had', async () => {
-    const world = await sandboxWorld();
+    const world = await World.open();
     await world.gw(['image', 'create', 'a fox', '-m', 'sandbox-image-2', '--no-validate']);
     expect(apiRequests(world)).toEqual(['POST /v1/images/generations']);
     const { gateway, gw } = await listing({ status: 500, body: {} });

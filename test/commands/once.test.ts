@@ -1,20 +1,19 @@
-import { appendFileSync, copyFileSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  appendFileSync,
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import * as path from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { PassThrough } from 'node:stream';
+import { describe, expect, test } from 'vitest';
 import type { LedgerLine } from '../../src/ledger/event.ts';
 import { type Run, World } from '../helpers/gw.ts';
 
 // `--once KEY`: each case of the contract is a row.
-
-const worlds: World[] = [];
-const open = async (options: Parameters<typeof World.open>[0] = {}) => {
-  const world = await World.open(options);
-  worlds.push(world);
-  return world;
-};
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
 
 /** A create of each family, and of images. */
 const creates: Record<string, readonly string[]> = {
@@ -46,7 +45,7 @@ describe.each(Object.keys(creates))('--once, %s', (family) => {
     world.gw([...words(family), '--once', 'shots/1', ...(isVideo(family) ? ['--wait'] : []), ...more]);
 
   test('run again, nothing is sent and the same is printed, wherever -o points', async () => {
-    const world = await open();
+    const world = await World.open();
     const first = await once(world);
     expect(first.code, first.err).toBe(0);
     expect(first.out).toMatch(/\.(mp4|png)\n$/);
@@ -59,7 +58,7 @@ describe.each(Object.keys(creates))('--once, %s', (family) => {
   });
 
   test('another key, and none, make another job', async () => {
-    const world = await open();
+    const world = await World.open();
     await once(world);
     const other = await world.gw([...words(family), '--once', 'shots/2']);
     expect(other.code, other.err).toBe(0);
@@ -68,7 +67,7 @@ describe.each(Object.keys(creates))('--once, %s', (family) => {
   });
 
   test('another body under the key is refused, and the field that differs is named', async () => {
-    const world = await open();
+    const world = await World.open();
     const hidden = { env: { GW_LEDGER_PROMPTS: 'off' } };
     await world.gw([...words(family), '--once', 'shots/1'], hidden);
     const other = words(family).map((word) => (word.endsWith('fox') ? 'a cat' : word));
@@ -90,7 +89,7 @@ describe.each(Object.keys(creates))('--once, %s', (family) => {
     [402, 6],
     [429, 7],
   ])('HTTP %i made nothing: the key is free, and the next run creates', async (status, code) => {
-    const world = await open({ fault: `create:${status}:x2` });
+    const world = await World.open({ fault: `create:${status}:x2` });
     for (const _ of [1, 2])
       expect((await once(world, '--retries', '0', ...(isVideo(family) ? ['--no-queue'] : []))).code).toBe(
         code,
@@ -102,8 +101,19 @@ describe.each(Object.keys(creates))('--once, %s', (family) => {
     expect(intents(world)).toHaveLength(3);
   });
 
+  test('on a state disk that fails it says what a plain create says, and nothing is sent', async () => {
+    const world = await World.open();
+    const state = path.join(world.dir, '.local/state/gw');
+    mkdirSync(state, { recursive: true, mode: 0o700 });
+    writeFileSync(path.join(state, 'locks'), 'taken');
+    const { code, err } = await once(world);
+    expect(code, err).toBe(2);
+    expect(err).toContain('set GW_STATE_DIR');
+    expect(posts(world)).toEqual([]);
+  });
+
   test('what was refused with 422 stays refused: its error and exit code again, until --again', async () => {
-    const world = await open({ fault: 'create:422:x1' });
+    const world = await World.open({ fault: 'create:422:x1' });
     const first = await once(world, '--json');
     const second = await once(world, '--json');
     const [before, after] = [first, second].map(
@@ -120,7 +130,7 @@ describe.each(Object.keys(creates))('--once, %s', (family) => {
   });
 
   test('an outcome that is not known is exit 14 and never sent again, with --again neither', async () => {
-    const world = await open({ fault: 'create:html' });
+    const world = await World.open({ fault: 'create:html' });
     const first = await once(world);
     const sent = posts(world).length;
     for (const more of [[], ['--again']]) {
@@ -140,7 +150,7 @@ describe.each(Object.keys(creates))('--once, %s', (family) => {
   });
 
   test('two at the same moment: one is sent, the other waits for it and prints the same', async () => {
-    const world = await open();
+    const world = await World.open();
     const runs = await Promise.all([once(world), once(world), once(world)]);
     for (const run of runs) same(runs[0] as Run, run);
     expect(posts(world)).toHaveLength(1);
@@ -151,7 +161,7 @@ describe.each(['alpha', 'beta', 'gamma'])('--once, a task of %s', (family) => {
   const once = (world: World, ...more: string[]) => world.gw([...words(family), '--once', 'k', ...more]);
 
   test('without --wait the ID is printed at once, running or not', async () => {
-    const world = await open();
+    const world = await World.open();
     const first = await once(world);
     same(first, await once(world));
     await once(world, '--wait');
@@ -160,7 +170,7 @@ describe.each(['alpha', 'beta', 'gamma'])('--once, a task of %s', (family) => {
   });
 
   test('one that ended badly: its error again; --again makes a new one, once', async () => {
-    const world = await open({ fault: 'task:fail=content_policy:x1' });
+    const world = await World.open({ fault: 'task:fail=content_policy:x1' });
     const first = await once(world, '--wait');
     expect(first.code).toBe(9);
     same(first, await once(world, '--wait'));
@@ -173,7 +183,7 @@ describe.each(['alpha', 'beta', 'gamma'])('--once, a task of %s', (family) => {
 });
 
 test('one key is one job whatever makes it: another command under it is refused', async () => {
-  const world = await open();
+  const world = await World.open();
   await world.gw([...words('beta'), '--once', 'k']);
   const run = await world.gw([...words('image'), '--once', 'k']);
   expect(run.code).toBe(2);
@@ -181,13 +191,11 @@ test('one key is one job whatever makes it: another command under it is refused'
 });
 
 describe('family B over machines that share nothing', () => {
-  const machine = (world: World, name: string) => ({
-    env: { GW_STATE_DIR: path.join(world.dir, name) },
-  });
+  const machine = (world: World, name: string) => ({ env: { GW_STATE_DIR: path.join(world.dir, name) } });
   const once = [...words('beta'), '--once', 'k'];
 
   test('the task of another machine is looked for and gone on with', async () => {
-    const world = await open();
+    const world = await World.open();
     const first = await world.gw(once);
     const second = await world.gw(once, machine(world, 'second'));
     same(first, second);
@@ -196,7 +204,7 @@ describe('family B over machines that share nothing', () => {
   });
 
   test('the external ID comes from the key: --dry-run shows the one that is sent', async () => {
-    const world = await open();
+    const world = await World.open();
     const shown = JSON.parse((await world.gw([...once, '--dry-run', '--json'])).out);
     await world.gw(once);
     const sent = posts(world)[0]?.body as { options: { external_task_id: string } };
@@ -205,14 +213,14 @@ describe('family B over machines that share nothing', () => {
   });
 
   test('a look-up that fails sends nothing', async () => {
-    const world = await open({ fault: 'query:503' });
+    const world = await World.open({ fault: 'query:503' });
     const run = await world.gw([...once, '--retries', '1']);
     expect(run.code).toBe(8);
     expect(posts(world)).toHaveLength(0);
   });
 
   test('a task that ended badly on another machine: --again makes the second attempt there too', async () => {
-    const world = await open({ fault: 'task:fail=policy:x1' });
+    const world = await World.open({ fault: 'task:fail=policy:x1' });
     expect((await world.gw([...once, '--wait'])).code).toBe(9);
     const again = await world.gw([...once, '--wait', '--again'], machine(world, 'second'));
     expect(again.code, again.err).toBe(0);
@@ -222,7 +230,7 @@ describe('family B over machines that share nothing', () => {
   });
 
   test('an external ID of the user does not go with it', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([...once, '--external-id', 'mine']);
     expect(run.code).toBe(2);
     expect(run.err).toContain('--external-id mine');
@@ -235,7 +243,7 @@ test.each([
   [['--once', 'a\nb'], 'control character'],
   [['--again'], '--once KEY'],
 ])('%j is refused, and nothing is sent', async (more, says) => {
-  const world = await open();
+  const world = await World.open();
   const run = await world.gw([...words('beta'), ...more]);
   expect(run.code).toBe(2);
   expect(run.err).toContain(says);
@@ -243,7 +251,7 @@ test.each([
 });
 
 test('an edit that goes as a form is the same by what its files hold, not by their names', async () => {
-  const world = await open();
+  const world = await World.open();
   const png = (await world.gw(['image', 'create', 'a fox', '-o', 'a.png'])).out.trim();
   copyFileSync(png, path.join(world.cwd, 'b.png'));
   const edit = (file: string) => world.gw(['image', 'edit', 'a hat', '--image', file, '--once', 'k']);
@@ -256,7 +264,7 @@ test('an edit that goes as a form is the same by what its files hold, not by the
 });
 
 test('an image to stdout is not kept: --once does not go with it', async () => {
-  const world = await open();
+  const world = await World.open();
   const run = await world.gw([...words('image'), '--once', 'k', '-o', '-']);
   expect(run.code).toBe(2);
   expect(run.err).toContain('--once');
@@ -264,7 +272,7 @@ test('an image to stdout is not kept: --once does not go with it', async () => {
 
 describe.each(Object.keys(creates))('the same request again without --once, %s', (family) => {
   test('is made, with one warning that names the ID, the age and the file, for an hour', async () => {
-    const world = await open();
+    const world = await World.open();
     const more = isVideo(family) ? ['--wait', '-o', 'clip.mp4'] : ['-o', 'fox.png'];
     const first = await world.gw([...words(family), ...more]);
     expect(first.err).not.toContain('the same was asked for');
@@ -281,20 +289,47 @@ describe.each(Object.keys(creates))('the same request again without --once, %s',
   });
 
   test('one that was refused is no reason for a warning', async () => {
-    const world = await open({ fault: 'create:402:x1' });
+    const world = await World.open({ fault: 'create:402:x1' });
     await world.gw(words(family));
     expect((await world.gw(words(family))).err).not.toContain('the same was asked for');
   });
 });
 
+test.each(['alpha', 'gamma', 'image'])(
+  'after an unknown outcome of %s the same create names that job before any other, and gw again of it wants --yes',
+  async (family) => {
+    const world = await World.open({ fault: 'create:reset-after:x1' });
+    const lost = await world.gw(words(family));
+    expect(lost.code, lost.err).toBe(14);
+    const key = /gw jobs resolve (gw-\S+)/.exec(lost.err)?.[1] ?? '';
+    expect((await world.gw(words(family))).code).toBe(0);
+    const warned = await world.gw(words(family));
+    expect(warned.err).toContain(`as ${key}, whose outcome is not known; it is made once more`);
+    const before = posts(world).length;
+    const refused = await world.gw(['again', key]);
+    expect([refused.code, posts(world).length - before]).toEqual([2, 0]);
+    expect(refused.err).toContain(`job ${key} may exist`);
+    for (const [answer, code] of [
+      ['n\n', 2],
+      ['y\n', 0],
+    ] as const) {
+      const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => stdin });
+      stdin.write(answer);
+      expect((await world.gw(['again', key], { stdin, terminal: true })).code).toBe(code);
+    }
+    expect((await world.gw(['again', key, '--yes'])).code).toBe(0);
+    expect(posts(world).length - before).toBe(2);
+  },
+);
+
 test('the jobs of one --count are alike by intention', async () => {
-  const world = await open();
+  const world = await World.open();
   const run = await world.gw([...words('beta'), '--count', '3']);
   expect(run.err).not.toContain('the same was asked for');
 });
 
 test('a key whose lock was lost during the wait for a slot makes no second job', async () => {
-  const world = await open();
+  const world = await World.open();
   expect((await world.gw(['config', 'set', 'account', 'personal'])).code).toBe(0);
   const alpha = words('alpha');
   for (let count = 0; count < 3; count += 1) expect((await world.gw([...alpha, '--no-queue'])).code).toBe(0);

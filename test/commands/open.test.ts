@@ -1,18 +1,8 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { KEY, World } from '../helpers/gw.ts';
 import { acceptedJob, savedJob } from './jobs-seed.ts';
-
-const worlds: World[] = [];
-const open = async () => {
-  const world = await World.open();
-  worlds.push(world);
-  return world;
-};
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
 
 /** A desktop whose program for everything writes down what it was asked to open and what it was given. */
 function desktop(world: World, exitCode = 0) {
@@ -35,7 +25,7 @@ function saved(world: World, id: string): string {
 }
 
 test('opens the output of a job, or its folder, with the program of the desktop, which gets no key', async () => {
-  const world = await open();
+  const world = await World.open();
   const file = saved(world, 'cgt-fox');
   const { env, opened } = desktop(world);
   const run = await world.gw(['open', 'cgt-fox'], { env });
@@ -48,7 +38,7 @@ test('opens the output of a job, or its folder, with the program of the desktop,
 });
 
 test('prints the path where there is no desktop, none of its programs, or one that cannot open it', async () => {
-  const world = await open();
+  const world = await World.open();
   const file = saved(world, 'cgt-fox');
   expect((await world.gw(['open', 'last'])).out).toBe(`${file}\n`);
   expect((await world.gw(['open', 'last'], { env: { DISPLAY: ':0', PATH: '/nowhere' } })).out).toBe(
@@ -60,9 +50,10 @@ test('prints the path where there is no desktop, none of its programs, or one th
 });
 
 test('says what there is not: an output, a file, a job', async () => {
-  const world = await open();
+  const world = await World.open();
   acceptedJob(world, 'cgt-run', 2000);
   savedJob(world, 'cgt-gone', 1000);
+  rmSync(`${world.cwd}/cgt-gone.mp4`);
   for (const [id, said, hint] of [
     ['cgt-run', 'job cgt-run has no saved output', 'save it with: gw jobs download cgt-run'],
     ['cgt-gone', `${world.cwd}/cgt-gone.mp4 is gone`, 'save it with: gw jobs download cgt-gone'],

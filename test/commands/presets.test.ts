@@ -1,17 +1,7 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { World } from '../helpers/gw.ts';
-
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
-async function open(): Promise<World> {
-  const world = await World.open();
-  worlds.push(world);
-  return world;
-}
 
 const alpha = ['video', 'alpha', 'create', 'a fox', '--dry-run', '--json'];
 const bodyOf = (out: string): Record<string, unknown> => JSON.parse(out).body;
@@ -23,7 +13,7 @@ function preset(world: World, file: string, text: string): string {
 }
 
 test('a preset gives flags, as JSON or YAML, and what is typed wins', async () => {
-  const world = await open();
+  const world = await World.open();
   preset(
     world,
     'wide.yaml',
@@ -38,14 +28,20 @@ test('a preset gives flags, as JSON or YAML, and what is typed wins', async () =
   expect(bodyOf(tall.out)).toMatchObject({ ratio: '9:16', watermark: false });
 });
 
-test('a preset of the configuration is found, and one of the working directory goes before it', async () => {
-  const world = await open();
+test('a preset of the configuration goes before one of the working directory, which is named', async () => {
+  const world = await World.open();
   const dir = path.join(world.dir, '.config/gw/presets');
   mkdirSync(dir, { recursive: true });
   writeFileSync(path.join(dir, 'p.yaml'), 'duration: 5\n');
-  expect(bodyOf((await world.gw([...alpha, '--preset', 'p'])).out)).toMatchObject({ duration: 5 });
-  preset(world, 'p.yaml', 'duration: 7\n');
-  expect(bodyOf((await world.gw([...alpha, '--preset', 'p'])).out)).toMatchObject({ duration: 7 });
+  const file = preset(world, 'p.yaml', 'duration: 7\n');
+  const own = await world.gw([...alpha, '--preset', 'p']);
+  expect([bodyOf(own.out).duration, own.err]).toEqual([5, '']);
+  rmSync(path.join(dir, 'p.yaml'));
+  const foreign = await world.gw([...alpha, '--preset', 'p']);
+  expect([bodyOf(foreign.out).duration, foreign.err]).toEqual([
+    7,
+    `--preset p is the one of the working directory: ${file}\n`,
+  ]);
 });
 
 test.each([
@@ -72,16 +68,16 @@ test.each([
   ],
   ['no list of flags', '- a\n', (file: string) => `error: the preset ${file} is no list of flags\n`],
 ])('%s in a preset is refused with the file, and nothing is sent', async (_, text, message) => {
-  const world = await open();
+  const world = await World.open();
   const file = preset(world, 'p.yaml', text);
   const run = await world.gw(['video', 'alpha', 'create', 'a fox', '--preset', 'p']);
   expect(run).toMatchObject({ code: 2, out: '' });
-  expect(run.err.startsWith(message(file)), run.err).toBe(true);
+  expect(run.err).toContain(`directory: ${file}\n${message(file)}`);
   expect(world.requests()).toEqual([]);
 });
 
 test('a preset that is not there names the nearest', async () => {
-  const world = await open();
+  const world = await World.open();
   preset(world, 'wide.yaml', 'duration: 5\n');
   const run = await world.gw([...alpha, '--preset', 'wied']);
   expect(run.code).toBe(2);
@@ -93,7 +89,7 @@ test('a preset that is not there names the nearest', async () => {
 });
 
 test("one's own defaults are set, listed, used and taken out; what is typed and a preset win over them", async () => {
-  const world = await open();
+  const world = await World.open();
   const name = 'defaults.video.alpha.resolution';
   expect(await world.gw(['config', 'set', name, '480p'])).toMatchObject({ code: 0 });
   expect((await world.gw(['config', 'list'])).out).toContain(`${name}\t480p\tprofile`);
@@ -121,7 +117,7 @@ test.each([
   ['defaults.video.alpha.out', '{nope}', /defaults.video.alpha.out: \{nope\} is not a placeholder/],
   ['defaults.video.alpha.wait', 'maybe', /wait: maybe: write true or false/],
 ])('config set %s %s is refused', async (name, value, message) => {
-  const world = await open();
+  const world = await World.open();
   expect(await world.gw(['config', 'set', name, value])).toMatchObject({
     code: 2,
     err: expect.stringMatching(message),
@@ -129,7 +125,7 @@ test.each([
 });
 
 test('--notify rings and shows a notice when it is done, on a terminal only', async () => {
-  const world = await open();
+  const world = await World.open();
   const create = ['video', 'alpha', 'create', 'a fox', '--notify'];
   const rung = await world.gw(create, { terminal: true });
   expect(rung.code, rung.err).toBe(0);

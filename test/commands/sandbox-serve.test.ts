@@ -1,4 +1,5 @@
-import { writeFileSync } from 'node:fs';
+import { X509Certificate } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openPlace, openSandbox, until } from '../cli/place.ts';
@@ -41,6 +42,28 @@ test('a key that nobody knows, new in each run, printed with what holds', async 
     expect((await models(key)).status).toBe(200);
   }
   expect(new Set(keys).size).toBe(2);
+});
+
+test('--tls serves API and outputs with a certificate of its own, whose file is printed and goes with it', async () => {
+  for (const host of ['127.0.0.1', '::1', 'localhost']) {
+    const running = await serve('--tls', '--speed', '1000', '--host', host);
+    const [, url = '', key = '', cacert = ''] =
+      /^GW_BASE_URL=(https:\S+)\nGW_API_KEY=(\S+)\nGW_CACERT=(\S+)\n$/.exec(running.out()) ?? [];
+    const { subjectAltName, ca } = new X509Certificate(readFileSync(cacert));
+    expect([subjectAltName, ca]).toEqual([
+      'DNS:localhost, IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1',
+      true,
+    ]);
+    const place = await openPlace();
+    const env = { GW_BASE_URL: url, GW_API_KEY: key, GW_CACERT: cacert };
+    const asked = ['image', 'create', 'a fox', '-m', 'legacy-image-2', '--response-format', 'url'];
+    const run = await place.run([...asked, '--size', '256x256'], { env });
+    expect(run.code, run.err).toBe(0);
+    const untrusted = await place.run(['models', '--retries', '0'], { env: { ...env, GW_CACERT: '' } });
+    expect(untrusted).toMatchObject({ code: 8, err: expect.stringContaining('self-signed') });
+    running.child.kill('SIGTERM');
+    await until('it has ended', () => !existsSync(cacert));
+  }
 });
 
 test('what it was told to let in is said', async () => {

@@ -1,27 +1,17 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { KEY, World } from '../helpers/gw.ts';
 import { tinyPng } from '../jobs/save/tiny-media.ts';
 
 // Where outputs go and what is kept beside them, from the command line to the disk.
 
-const worlds: World[] = [];
-const open = async (options: Parameters<typeof World.open>[0] = {}) => {
-  const world = await World.open(options);
-  worlds.push(world);
-  return world;
-};
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
-
 const pattern = '{prompt}/{duration}-{resolution}-{seed}-{key}-{row}.{ext}';
 
 describe('a pattern of --out', () => {
   test('names a video by what was asked for, and by its record where that was left open', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([
       ...['video', 'alpha', 'create', 'A fox, in the Snow!', '--wait', '-o', pattern, '--json'],
       ...['--duration', '4'],
@@ -34,7 +24,7 @@ describe('a pattern of --out', () => {
   });
 
   test('names it the same where a later run brings it home', async () => {
-    const world = await open();
+    const world = await World.open();
     const made = await world.gw(['video', 'alpha', 'create', 'A fox', '-o', '{prompt}-{resolution}.{ext}']);
     expect(made.code, made.err).toBe(0);
     expect((await world.gw(['jobs', 'wait', made.out.trim()])).code).toBe(0);
@@ -42,7 +32,7 @@ describe('a pattern of --out', () => {
   });
 
   test('names images', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw(['image', 'create', 'A red boat', '-o', '{prompt}-{seed}.{ext}']);
     expect(run.code, run.err).toBe(0);
     expect(Object.keys(world.files())).toEqual(['a-red-boat-none.png']);
@@ -54,7 +44,7 @@ describe('a pattern of --out', () => {
     ['video', 'gamma', 'create'],
     ['image', 'create'],
   ])('is looked at before anything is sent, also under --dry-run: %s %s %s', async (...words) => {
-    const world = await open();
+    const world = await World.open();
     const command = words.filter((word) => word !== undefined);
     for (const dry of [[], ['--dry-run']]) {
       const run = await world.gw([...command, 'a fox', '-o', '{promt}.mp4', ...dry]);
@@ -72,7 +62,7 @@ describe('--sidecar', () => {
     JSON.parse(readFileSync(path.join(world.cwd, name), 'utf8')) as Record<string, unknown>;
 
   test('writes what was asked for and what came of it beside a video, and no link, key or data', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([
       ...['video', 'alpha', 'create', 'a fox', '--wait', '-o', 'fox.mp4', '--sidecar', '--json'],
       ...['--duration', '4', '--image', 'https://example.com/in/fox.png?secret=1'],
@@ -88,6 +78,10 @@ describe('--sidecar', () => {
       seed: record.seed,
       usage: { output_s: 4, tokens: record.usage.total_tokens, charges: null },
       created_at: expect.stringMatching(/^2026-11-20T12:/),
+      request: {
+        ...{ command: 'video alpha', prompted: true, files: {}, lacks: ['image'] },
+        flags: { duration: 4, model: 'alpha-video-2-5-260628' },
+      },
       sha256: files[0].sha256,
       gw: '0.0.0-test',
     });
@@ -96,7 +90,7 @@ describe('--sidecar', () => {
   });
 
   test('of images is written for each, with the digest of a file that was sent, by setting too', async () => {
-    const world = await open();
+    const world = await World.open();
     writeFileSync(path.join(world.cwd, 'in.png'), tinyPng);
     expect((await world.gw(['config', 'set', 'sidecar', 'on'])).code).toBe(0);
     for (const form of ['--multipart', '--no-multipart']) {
@@ -118,7 +112,7 @@ describe('--sidecar', () => {
   });
 
   test('takes the next free name together with its output, and never another file', async () => {
-    const world = await open();
+    const world = await World.open();
     const mine = path.join(world.cwd, 'fox.png.json');
     writeFileSync(mine, '{"mine": true}');
     const create = ['image', 'create', 'a fox', '-o', 'fox.png', '--sidecar'];
@@ -138,7 +132,7 @@ describe('--sidecar', () => {
   });
 
   test('is written by the run that brings the job home, with the words of its create', async () => {
-    const world = await open();
+    const world = await World.open();
     const made = await world.gw(['video', 'beta', 'create', 'a fox', '-o', 'fox.mp4', '--sidecar']);
     expect(made.code, made.err).toBe(0);
     expect((await world.gw(['jobs', 'wait', made.out.trim()])).code).toBe(0);
@@ -146,7 +140,7 @@ describe('--sidecar', () => {
   });
 
   test('a disk that takes no more costs the sidecar and not the output', async () => {
-    const world = await open();
+    const world = await World.open();
     const name = 'x'.repeat(255 - '.png'.length);
     const run = await world.gw(['image', 'create', 'a fox', '-o', `${name}.png`, '--sidecar']);
     expect(run.code, run.err).toBe(0);

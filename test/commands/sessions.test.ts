@@ -1,7 +1,8 @@
-import { existsSync, readdirSync, utimesSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { cmd } from '../helpers/cmd.ts';
 import { World } from '../helpers/gw.ts';
 
 // gw sessions, gw chat --continue, and pictures on stdin.
@@ -78,14 +79,14 @@ test('deletes after a question, and off a terminal with --yes only', async () =>
   const unasked = await world.gw(['sessions', 'delete', 'trip'], { stdin: '' });
   expect([unasked.code, unasked.out]).toEqual([2, '']);
   expect(unasked.err).toContain('error: deleting session trip cannot be undone, and gw cannot ask here\n');
-  // A name that is not there keeps the others too.
-  const missing = await world.gw(['sessions', 'delete', 'trip', 'gone', '--yes']);
-  expect([missing.code, missing.err]).toEqual([
-    4,
+  expect(unasked.err).not.toContain('--dry-run');
+  const missing = await world.gw(['sessions', 'delete', 'gone', 'trip', '--yes']);
+  expect([missing.code, missing.out, missing.err]).toEqual([
+    13,
+    'trip\n',
     'error: there is no session gone\nhint: gw sessions lists the stored ones\n',
   ]);
-  expect(stored()).toHaveLength(2);
-  expect(await world.gw(['sessions', 'delete', 'trip', '--yes'])).toMatchObject({ code: 0, out: 'trip\n' });
+  expect(stored()).toEqual(['work.jsonl']);
   const no = await world.gw(['sessions', 'delete', 'work'], {
     terminal: true,
     stdin: Object.assign(Readable.from(['n\n']), { isTTY: true }),
@@ -107,12 +108,12 @@ test('--continue goes on with the session that was talked in last', async () => 
   const none = await world.gw(['chat', '--continue', 'and?']);
   expect([none.code, none.err]).toEqual([
     4,
-    'error: --continue: there is no stored session\nhint: begin one with: gw chat --session NAME\n',
+    'error: --continue: there is no talk to go on with\nhint: keep one under a name: gw chat --session NAME\n',
   ]);
   await talk('work', 'what broke?', 60);
   await talk('trip', 'name three boats', 0);
   const run = await world.gw(['chat', '--continue', 'and a fourth?', '--dry-run', '--json']);
-  expect(run.code, run.err).toBe(0);
+  expect([run.code, run.err]).toEqual([0, 'this goes on with the talk work, 2 turns so far\n']);
   const { messages } = JSON.parse(run.out).body;
   expect([messages.length, messages[0].content, messages[2].content]).toEqual([
     3,
@@ -127,6 +128,44 @@ test('--continue goes on with the session that was talked in last', async () => 
   expect(existsSync(path.join(world.cwd, 'work.jsonl'))).toBe(false);
 });
 
+test('a talk that a person sees is kept without a word, gone on with by --continue, and gone after 30 days', async () => {
+  const terminal = { terminal: true, env: { TZ: 'UTC' } };
+  const names = () => stored().map((name) => name.replace('.jsonl', ''));
+  const seen = await world.gw(['chat', 'name three boats'], terminal);
+  expect([seen.code, seen.err], seen.err).toEqual([0, expect.not.stringMatching(/kept|talk/)]);
+  const [first = ''] = names();
+  expect(first).toMatch(/^2026-11-20-\d{6}$/);
+  // Nobody sees these, or they are not to be kept.
+  await world.gw(['chat', 'in a pipe']);
+  await world.gw(['chat', 'shown', '--dry-run'], terminal);
+  await world.gw(['chat', 'secret'], { terminal: true, env: { GW_LEDGER_PROMPTS: 'off' } });
+  expect((await world.gw(['config', 'set', 'keep_talks', 'off'])).code).toBe(0);
+  await world.gw(['chat', 'secret too'], terminal);
+  expect(names()).toEqual([first]);
+  expect((await world.gw(['config', 'unset', 'keep_talks'])).code).toBe(0);
+  const more = await world.gw(['chat', '--continue', 'and a fourth?'], terminal);
+  expect(more.err).toContain(`this goes on with the talk ${first}, 2 turns so far`);
+  expect((await world.gw(['sessions', 'list'])).out).toMatch(
+    new RegExp(`^${first}\t4\t.*and a fourth\\?\n$`),
+  );
+  // A name of the user's own stays, however old.
+  await talk('trip', 'name a boat', -40 * 24 * 3_600);
+  const old = path.join(dir(), '2026-10-01-101010.jsonl');
+  writeFileSync(old, '');
+  utimesSync(old, 1_790_000_000, 1_790_000_000);
+  await world.gw(['chat', 'another'], terminal);
+  expect(existsSync(old)).toBe(false);
+  expect(names()).toHaveLength(3);
+});
+
+test('a talk that the disk does not take is a warning, and the answer is shown', async () => {
+  mkdirSync(path.dirname(dir()), { recursive: true });
+  writeFileSync(dir(), 'no directory');
+  const run = await world.gw(['chat', 'name three boats'], { terminal: true });
+  expect([run.code, run.out], run.err).toEqual([0, expect.stringMatching(/\S/)]);
+  expect(run.err).toContain(' the answer could not be added to the session ');
+});
+
 const pixel = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
   'base64',
@@ -134,16 +173,7 @@ const pixel = Buffer.from(
 const piped = (bytes: Buffer) => Object.assign(Readable.from([bytes]), { isTTY: false });
 
 test('--image - takes a picture from stdin, beside others', async () => {
-  const words = [
-    'chat',
-    'what is this?',
-    '--image',
-    '-',
-    '--image',
-    'https://example.com/fox.png',
-    '--dry-run',
-    '--json',
-  ];
+  const words = cmd`chat "what is this?" --image - --image https://example.com/fox.png --dry-run --json`;
   const run = await world.gw(words, { stdin: piped(pixel) });
   expect(run.code, run.err).toBe(0);
   expect(JSON.parse(run.out).body.messages[0].content).toEqual([

@@ -1,24 +1,16 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { helpTopics } from '../../src/program.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { KEY, World } from '../helpers/gw.ts';
 
-const worlds: World[] = [];
-const open = async (...args: Parameters<typeof World.open>) => {
-  const world = await World.open(...args);
-  worlds.push(world);
-  return world;
-};
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
 const bare = { bare: true } as const;
 const keyFile = (world: World) => path.join(world.dir, '.config/gw/keys.json');
 
 describe('login and logout', () => {
   test('stores a key that the gateway accepts, readable by this user only, and uses it from then on', async () => {
-    const world = await open();
+    const world = await World.open();
     const login = await world.gw(['login', '--base-url', `${world.sandbox.baseUrl}/`, '--with-key'], {
       ...bare,
       stdin: `${KEY}\n`,
@@ -36,7 +28,7 @@ describe('login and logout', () => {
   });
 
   test('a wrong key is exit 3 and nothing is stored', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw(['login', '--base-url', world.sandbox.baseUrl, '--with-key'], {
       ...bare,
       stdin: 'wrong-key',
@@ -47,13 +39,13 @@ describe('login and logout', () => {
   });
 
   test('asks on a terminal only', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw(['login', '--base-url', world.sandbox.baseUrl], { ...bare, stdin: 'key' });
     expect(run).toMatchObject({ code: 2, err: expect.stringContaining('--with-key') });
   });
 
   test('a stdin that holds no key is told by the flag that asked for it', async () => {
-    const world = await open();
+    const world = await World.open();
     const login = ['login', '--base-url', world.sandbox.baseUrl, '--with-key'];
     expect(await world.gw(login, { ...bare, stdin: '\n' })).toMatchObject({
       code: 3,
@@ -62,7 +54,7 @@ describe('login and logout', () => {
   });
 
   test('a stored key goes to its own origin and to no other', async () => {
-    const world = await open();
+    const world = await World.open();
     await world.gw(['login', '--base-url', world.sandbox.baseUrl, '--with-key'], { ...bare, stdin: KEY });
     const before = world.requests().length;
     const run = await world.gw(['video', 'alpha', 'get', 'x', '--base-url', world.sandbox.outputUrl], bare);
@@ -75,7 +67,7 @@ describe('login and logout', () => {
     ['blank', '  '],
     ['non-ASCII', 'clé'],
   ])('a key %s is refused without being shown', async (_, key) => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw(['login', '--base-url', world.sandbox.baseUrl, '--with-key'], {
       ...bare,
       stdin: key,
@@ -88,7 +80,7 @@ describe('login and logout', () => {
 
 describe('profiles and settings', () => {
   test('add, use, list, set, get, unset, remove', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = (...argv: string[]) => world.gw(argv, bare);
     expect(
       await run(
@@ -126,7 +118,7 @@ describe('profiles and settings', () => {
     ['{ext}/{id}', '{ext} cannot stand in a directory'],
     ['-', 'gw writes no video to stdout'],
   ])('out %s is refused when it is set, as --out is when it is used', async (out, said) => {
-    const world = await open();
+    const world = await World.open();
     const set = await world.gw(['config', 'set', 'out', out], bare);
     const used = await world.gw(['video', 'alpha', 'create', 'a fox', '--dry-run', '-o', out]);
     expect([set.code, used.code]).toEqual([2, 2]);
@@ -136,7 +128,7 @@ describe('profiles and settings', () => {
   });
 
   test('flag over environment over profile over default', async () => {
-    const world = await open();
+    const world = await World.open();
     await world.gw(['config', 'set', 'retries', '1'], bare);
     const source = async (argv: string[], env: Record<string, string>) =>
       (await world.gw(['config', 'list', ...argv], { ...bare, env })).out
@@ -148,7 +140,7 @@ describe('profiles and settings', () => {
   });
 
   test('the model of a profile is used where none is named', async () => {
-    const world = await open();
+    const world = await World.open();
     await world.gw(['config', 'set', 'models.alpha', 'alpha-video-2-0-mini-260615'], bare);
     await world.gw(['video', 'alpha', 'create', 'a fox']);
     expect(world.sandbox.requests[0]?.body).toMatchObject({ model: 'alpha-video-2-0-mini-260615' });
@@ -159,7 +151,7 @@ describe('profiles and settings', () => {
     ['empty', ''],
     ['with a field nobody knows', '{"version":1,"profiles":{},"colour":"red"}'],
   ])('a configuration that is %s is named and left as it is', async (_, text) => {
-    const world = await open();
+    const world = await World.open();
     const file = path.join(world.dir, '.config/gw/config.json');
     mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
     writeFileSync(file, text);
@@ -177,7 +169,7 @@ describe('profiles and settings', () => {
     ['with user info', 'https://me:secret@gateway.example.com'],
     ['plain http elsewhere', 'http://gateway.example.com'],
   ])('a base URL %s', async (_, url) => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw(['video', 'alpha', 'get', 'x', '--base-url', url]);
     expect(run.code).toBe(2);
     expect(run.err).not.toContain('secret');
@@ -192,7 +184,7 @@ describe('profiles and settings', () => {
     ['base_url', 'HTTPS://Gateway.example.com/', 'https://gateway.example.com'],
     ['account', 'enterprise', 'enterprise'],
   ])('%s is shown as config set takes it', async (name, text, shown) => {
-    const world = await open();
+    const world = await World.open();
     for (const typed of [text, shown]) {
       const set = await world.gw(['config', 'set', name, typed], bare);
       expect(set.code, set.err).toBe(0);
@@ -203,7 +195,7 @@ describe('profiles and settings', () => {
   });
 
   test('an address that needs --insecure-http is stored with it alone', async () => {
-    const world = await open();
+    const world = await World.open();
     const set = ['config', 'set', 'base_url', 'http://gateway.example.com'];
     expect(await world.gw(set, bare)).toMatchObject({
       code: 2,
@@ -214,7 +206,7 @@ describe('profiles and settings', () => {
   });
 
   test('what is stored and cannot be used is set anew, taken out and listed all the same', async () => {
-    const world = await open();
+    const world = await World.open();
     const file = path.join(world.dir, '.config/gw/config.json');
     mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
     const unusable = { base_url: 'http://gateway.example.com', timeout: 'soon', retries: 2 };
@@ -231,23 +223,17 @@ describe('profiles and settings', () => {
   });
 
   test('a base URL with a path and a trailing slash is joined once', async () => {
-    const world = await open();
-    const run = await world.gw([
-      'video',
-      'alpha',
-      'get',
-      'x',
-      '--dry-run',
-      '--base-url',
-      'https://gateway.example.com/proxy/',
-    ]);
+    const world = await World.open();
+    const run = await world.gw(cmd`
+      video alpha get x --dry-run --base-url https://gateway.example.com/proxy/
+    `);
     expect(run.out).toContain('GET https://gateway.example.com/proxy/api/v3/contents/generations/tasks/x');
   });
 });
 
 describe('help', () => {
   test('gw alone, gw help, and gw help COMMAND print help and exit 0', async () => {
-    const world = await open();
+    const world = await World.open();
     for (const argv of [[], ['help'], ['--help'], ['video'], ['help', 'video', 'alpha', 'create']]) {
       const run = await world.gw(argv, bare);
       expect(run, argv.join(' ')).toMatchObject({
@@ -259,13 +245,13 @@ describe('help', () => {
   });
 
   test('gw alone says where one stands', async () => {
-    const world = await open();
+    const world = await World.open();
     expect((await world.gw([])).out).toContain('Now: ');
     expect((await world.gw([], bare)).out).toContain('Now: no gateway yet');
   });
 
   test('an unknown word after help, or beside --help, is a mistake and names the nearest', async () => {
-    const world = await open();
+    const world = await World.open();
     for (const [argv, message, hint] of [
       [
         ['help', 'nonsense'],
@@ -284,7 +270,7 @@ describe('help', () => {
   });
 
   test('the topics', async () => {
-    const world = await open();
+    const world = await World.open();
     expect((await world.gw(['help', 'exit-codes'], bare)).out).toMatch(/^14 +unknown_outcome/m);
     expect((await world.gw(['help', 'environment'], bare)).out).toMatch(/^GW_API_KEY/m);
     for (const topic of helpTopics) {
@@ -295,8 +281,13 @@ describe('help', () => {
     }
   });
 
+  test('--version --json is JSON', async () => {
+    const { out } = await (await World.open()).gw(['--version', '--json']);
+    expect(JSON.parse(out)).toEqual({ version: '0.0.0-test' });
+  });
+
   test('an unknown command names what there is', async () => {
-    const world = await open();
+    const world = await World.open();
     expect(await world.gw(['vidoe'], bare)).toMatchObject({
       code: 2,
       out: '',
@@ -309,7 +300,7 @@ describe('help', () => {
   });
 
   test('shared options that mean nothing to a command are refused, not ignored', async () => {
-    const world = await open();
+    const world = await World.open();
     expect(await world.gw(['jobs', 'list', '--dry-run'], bare)).toMatchObject({ code: 2 });
     expect(await world.gw(['video', 'alpha', 'get', 'x', '--set', 'a=1'])).toMatchObject({ code: 2 });
   });

@@ -2,17 +2,15 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { PassThrough } from 'node:stream';
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { clipsDir, KEY, World } from '../helpers/gw.ts';
 
 // `upload_command`: a local file that goes by address only is given one by the user's own command.
 
 const clip = readFileSync(path.join(clipsDir, '768p-9x16.mp4'));
-const worlds: World[] = [];
 /** A world with a clip, whose command writes down each file and its environment, and prints an address. */
 async function open(command?: string): Promise<World> {
   const world = await World.open();
-  worlds.push(world);
   writeFileSync(path.join(world.cwd, 'a clip.mp4'), clip);
   const log = path.join(world.dir, 'log');
   const own = `echo "$GW_FILE" >> '${log}'; env >> '${log}.env'; echo "https://files.example.com/$(wc -l < '${log}' | tr -d ' ').mp4?sig=s3cret"; echo more`;
@@ -20,9 +18,6 @@ async function open(command?: string): Promise<World> {
   expect(set.code, set.err).toBe(0);
   return world;
 }
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
 const uploads = (world: World): string[] => {
   const log = path.join(world.dir, 'log');
   return existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n') : [];
@@ -131,4 +126,20 @@ test.each([
   const world = await open(command);
   const run = await world.gw([...create, '--yes']);
   expect([run.code, run.err, world.requests()]).toEqual([2, said, []]);
+});
+
+test('a command that hangs is told of after ten seconds, and ended after ten minutes', async () => {
+  const world = await open();
+  const started = path.join(world.dir, 'started');
+  await world.gw(['config', 'set', 'upload_command', `touch '${started}'; exec sleep 1000`]);
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const running = world.gw([...create, '--yes']);
+  while (!existsSync(started)) await new Promise(setImmediate);
+  await vi.advanceTimersByTimeAsync(600_000);
+  const { code, err } = await running;
+  expect([code, world.requests()]).toEqual([2, []]);
+  expect(err).toMatch(
+    /the upload command still runs; it is ended after 10 min\n(.*\n)*error: .*no address within 600 s/,
+  );
 });

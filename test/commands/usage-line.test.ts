@@ -1,29 +1,14 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { usageText } from '../../src/jobs/stats.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { World } from '../helpers/gw.ts';
 
 // On success one line on stderr says what a job used.
 
-const worlds: World[] = [];
-const open = async (options: Parameters<typeof World.open>[0] = {}) => {
-  const world = await World.open(options);
-  worlds.push(world);
-  return world;
-};
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
-
 const creates = {
   alpha: ['video', 'alpha', 'create', 'a fox', '--duration', '4', '--wait'],
   beta: ['video', 'beta', 'create', 'a fox', '--duration', '3', '--wait'],
-  gamma: [
-    'video',
-    'gamma',
-    'create',
-    'a fox',
-    ...'--resolution 768P --duration 5 --ratio 16:9 --wait'.split(' '),
-  ],
+  gamma: cmd`video gamma create "a fox" --resolution 768P --duration 5 --ratio 16:9 --wait`,
   image: ['image', 'create', 'a fox'],
 };
 
@@ -33,7 +18,7 @@ test.each([
   ['gamma', /^5 s, [\d,]+ tokens$/m],
   ['image', /^[\d,]+ tokens$/m],
 ] as const)('%s: what its record says, on stderr, and not under -q', async (family, line) => {
-  const world = await open();
+  const world = await World.open();
   const told = await world.gw(creates[family]);
   expect(told.code, told.err).toBe(0);
   expect(told.err).toMatch(line);
@@ -44,7 +29,7 @@ test.each([
 });
 
 test('of several jobs each line names its task', async () => {
-  const world = await open();
+  const world = await World.open();
   const run = await world.gw([...creates.beta, '--count', '2', '--json']);
   expect(run.code, run.err).toBe(0);
   const results = run.out
@@ -55,11 +40,11 @@ test('of several jobs each line names its task', async () => {
 });
 
 test('a job that failed, or is not waited for, has no such line', async () => {
-  const failing = await open({ fault: 'task:fail=policy' });
+  const failing = await World.open({ fault: 'task:fail=policy' });
   const failed = await failing.gw(creates.alpha);
   expect(failed.code).toBe(9);
   expect(failed.err).not.toMatch(/\d s\b.*tokens/);
-  const world = await open();
+  const world = await World.open();
   const made = await world.gw(creates.beta.filter((word) => word !== '--wait'));
   expect(made.code, made.err).toBe(0);
   expect(made.err).not.toMatch(/billed|test credit/);

@@ -1,19 +1,10 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { EndingSignal } from '../../src/errors.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { KEY, World } from '../helpers/gw.ts';
-
-const worlds: World[] = [];
-const open = async (options: Parameters<typeof World.open>[0] = {}) => {
-  const world = await World.open(options);
-  worlds.push(world);
-  return world;
-};
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
 
 const create = ['video', 'alpha', 'create'];
 const ledgerOf = (world: World) => {
@@ -33,7 +24,7 @@ const eventsOf = (world: World): { event: string; [field: string]: unknown }[] =
 
 describe('create --wait', () => {
   test('saves the video and prints its path alone on stdout, the task ID on stderr', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([...create, 'a fox in the snow', '--wait']);
     expect(run.code, run.err).toBe(0);
     const [id] = world.sandbox.tasks().map((task) => task.id);
@@ -44,7 +35,7 @@ describe('create --wait', () => {
   });
 
   test('the ledger goes first, in order, and ends with the saved file', async () => {
-    const world = await open();
+    const world = await World.open();
     await world.gw([...create, 'a fox', '--wait']);
     const order = eventsOf(world)
       .map((event) => event.event)
@@ -60,17 +51,8 @@ describe('create --wait', () => {
   });
 
   test('--json prints one object with the record as it came', async () => {
-    const world = await open();
-    const run = await world.gw([
-      ...create,
-      'a fox',
-      '--wait',
-      '--json',
-      '--duration',
-      '4',
-      '--resolution',
-      '480p',
-    ]);
+    const world = await World.open();
+    const run = await world.gw(cmd`${create} "a fox" --wait --json --duration 4 --resolution 480p`);
     const result = JSON.parse(run.out);
     expect(run.out.trim().split('\n')).toHaveLength(1);
     expect(Object.keys(result)).toEqual(['family', 'id', 'status', 'record', 'files']);
@@ -83,7 +65,7 @@ describe('create --wait', () => {
   });
 
   test('looks at the documented pace: never sooner than 10 s, never later than 30 s', async () => {
-    const world = await open({ speed: 0.2 });
+    const world = await World.open({ speed: 0.2 });
     await world.gw([...create, 'a fox', '--wait']);
     const waits = world.clock.slept.filter((ms) => ms > 1000);
     expect(waits.length).toBeGreaterThan(5);
@@ -92,23 +74,14 @@ describe('create --wait', () => {
   });
 
   test('the last frame of a 2.0 video is saved beside it', async () => {
-    const world = await open();
-    const run = await world.gw([
-      ...create,
-      'a fox',
-      '-m',
-      '2.0-fast',
-      '--return-last-frame',
-      '--wait',
-      '-o',
-      'fox.mp4',
-    ]);
+    const world = await World.open();
+    const run = await world.gw(cmd`${create} "a fox" -m 2.0-fast --return-last-frame --wait -o fox.mp4`);
     expect(run.out).toBe(`${world.cwd}/fox.mp4\n${world.cwd}/fox-last-frame.png\n`);
     expect(Object.keys(world.files()).sort()).toEqual(['fox-last-frame.png', 'fox.mp4']);
   });
 
   test('a failed task is printed in full, exits 9 and saves nothing', async () => {
-    const world = await open({ fault: 'task:fail=OutputVideoSensitiveContentDetected' });
+    const world = await World.open({ fault: 'task:fail=OutputVideoSensitiveContentDetected' });
     const run = await world.gw([...create, 'a fox', '--wait', '--json']);
     expect(run.code).toBe(9);
     expect(JSON.parse(run.out)).toMatchObject({
@@ -122,13 +95,14 @@ describe('create --wait', () => {
         exit_code: 9,
         code: 'OutputVideoSensitiveContentDetected',
         task_id: world.sandbox.tasks()[0]?.id,
+        hint: `make it anew, with other words: gw again ${world.sandbox.tasks()[0]?.id} --wait -p TEXT`,
       },
     });
     expect(world.files()).toEqual({});
   });
 
   test('--wait-timeout ends the wait with 10, keeps the job and names the way back', async () => {
-    const world = await open({ speed: 0.01 });
+    const world = await World.open({ speed: 0.01 });
     const run = await world.gw([...create, 'a fox', '--wait', '--wait-timeout', '1m']);
     const [task] = world.sandbox.tasks();
     expect(run.code).toBe(10);
@@ -142,14 +116,14 @@ describe('create --wait', () => {
   });
 
   test('survives three of ten polls failing, and says so once a spell', async () => {
-    const world = await open({ speed: 0.2, fault: 'query:503:30%' });
+    const world = await World.open({ speed: 0.2, fault: 'query:503:30%' });
     const run = await world.gw([...create, 'a fox', '--wait']);
     expect(run.code, run.err).toBe(0);
     expect(run.err).toContain('still waiting');
   });
 
   test('the first Ctrl-C leaves the job going, says how to pick it up, and exits 130', async () => {
-    const world = await open({ speed: 0.05 });
+    const world = await World.open({ speed: 0.05 });
     let interrupt: (signal: EndingSignal) => void = () => {};
     const { sleep } = world.clock;
     world.clock.sleep = async (ms, signal) => {
@@ -169,7 +143,7 @@ describe('create --wait', () => {
 
 describe('create without --wait', () => {
   test('prints the task ID alone and leaves the rest to jobs sync', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([...create, 'a fox', '-o', 'clips/']);
     const [task] = world.sandbox.tasks();
     expect(run).toMatchObject({ code: 0, out: `${task?.id}\n`, err: '' });
@@ -182,9 +156,9 @@ describe('create without --wait', () => {
   });
 
   test('the prompt may come from stdin, a file, or --prompt -', async () => {
-    const world = await open();
+    const world = await World.open();
     writeFileSync(path.join(world.cwd, 'prompt.txt'), 'a boat at dawn\n');
-    await world.gw([...create, '--prompt', '@prompt.txt']);
+    await world.gw([...create, '--prompt-file', 'prompt.txt']);
     await world.gw([...create, '--prompt', '-'], { stdin: 'a boat at dawn' });
     const prompts = world.sandbox.requests.map(
       (request) => (request.body as { content: unknown[] }).content[0],
@@ -198,7 +172,7 @@ describe('create without --wait', () => {
 
 describe('the request', () => {
   test('every flag reaches its field', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([
       ...create,
       '--prompt',
@@ -251,7 +225,7 @@ describe('the request', () => {
   });
 
   test('nothing is sent that was not said: a prompt alone makes a body of two fields', async () => {
-    const world = await open();
+    const world = await World.open();
     await world.gw([...create, 'a fox']);
     expect(world.sandbox.requests[0]?.body).toEqual({
       model: 'alpha-video-2-5-260628',
@@ -277,14 +251,14 @@ describe('the request', () => {
     ],
     ['web search', ['-m', '2.0', '--web-search'], { tools: [{ type: 'web_search' }] }],
   ])('%s', async (_, flags, wanted) => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([...create, 'a fox', ...flags]);
     expect(run.code, run.err).toBe(0);
     expect(world.sandbox.requests[0]?.body).toMatchObject(wanted);
   });
 
   test('flags and --set are laid over --body, in that order', async () => {
-    const world = await open();
+    const world = await World.open();
     writeFileSync(
       path.join(world.cwd, 'body.json'),
       JSON.stringify({
@@ -294,18 +268,9 @@ describe('the request', () => {
         ratio: '1:1',
       }),
     );
-    await world.gw([
-      ...create,
-      'new',
-      '--body',
-      'body.json',
-      '--duration',
-      '6',
-      '--set',
-      'ratio=4:3',
-      '--set',
-      'content.0.text=newest',
-    ]);
+    await world.gw(cmd`
+      ${create} new --body body.json --duration 6 --set ratio=4:3 --set content.0.text=newest
+    `);
     expect(world.sandbox.requests[0]?.body).toEqual({
       model: 'alpha-video-2-0-260128',
       content: [{ type: 'text', text: 'newest' }],
@@ -315,7 +280,7 @@ describe('the request', () => {
   });
 
   test('--dry-run prints the request with the key hidden, needs no key, sends nothing, writes no job', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([...create, 'a fox', '--dry-run'], {
       bare: true,
       env: { GW_BASE_URL: 'https://gateway.example.com' },
@@ -329,7 +294,7 @@ describe('the request', () => {
   });
 
   test('--curl prints a command that reads the key from $GW_API_KEY', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([...create, "a fox's den", '--curl']);
     expect(run.out).toContain('$GW_API_KEY');
     expect(run.out).not.toContain(KEY);
@@ -337,7 +302,7 @@ describe('the request', () => {
   });
 
   test('--no-validate sends a request that breaks a rule, with a warning', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([...create, 'a fox', '--duration', '31', '--no-validate']);
     expect(run.code).toBe(5);
     expect(run.err).toContain('warning: --duration 31: 2.5 takes 4-30 seconds');
@@ -345,15 +310,10 @@ describe('the request', () => {
   });
 
   test('a prompt that names more media than are given is a warning', async () => {
-    const world = await open();
-    const run = await world.gw([
-      ...create,
-      'image 1 and image 3',
-      '--image',
-      'https://example.com/a.png',
-      '--image',
-      'https://example.com/b.png',
-    ]);
+    const world = await World.open();
+    const run = await world.gw(cmd`
+      ${create} "image 1 and image 3" --image https://example.com/a.png --image https://example.com/b.png
+    `);
     expect(run.code).toBe(0);
     expect(run.err).toContain('warning: --prompt: the prompt says "image 3", but only 2 are given');
   });
@@ -382,7 +342,7 @@ describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the le
     ['duration 5.5', ['x', '--duration', '5.5'], /--duration 5.5: not a whole number/],
     ['duration -1 on 2.0', ['x', '-m', '2.0', '--duration', '-1'], /--duration -1: 2.0 takes 4-15 seconds/],
     ['4k on fast', ['x', '-m', '2.0-fast', '--resolution', '4k'], /4k is for 2.0/],
-    ['another spelling', ['x', '--resolution', '4K'], /did you mean 4k/],
+    ['another spelling', ['x', '-m', '2.0', '--resolution', '4K'], /did you mean 4k/],
     [
       'mov on 2.0',
       ['x', '-m', '2.0', '--format', 'mov'],
@@ -424,7 +384,7 @@ describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the le
     ['--retries -1', ['x', '--retries', '-1'], /--retries/],
   ];
   test.each(cases)('%s', async (_, words, sentence) => {
-    const world = await open();
+    const world = await World.open();
     writeFileSync(path.join(world.cwd, 'page.png'), '<!doctype html><title>no</title>');
     writeFileSync(path.join(world.cwd, 'clip.mp4'), 'x');
     writeFileSync(path.join(world.cwd, 'empty.png'), '');
@@ -439,14 +399,14 @@ describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the le
   });
 
   test('a tenth image on 2.0', async () => {
-    const world = await open();
+    const world = await World.open();
     const images = Array.from({ length: 10 }, (_, index) => ['--image', `https://e.com/${index}.png`]).flat();
     const run = await world.gw([...create, 'x', '-m', '2.0', ...images]);
     expect(run).toMatchObject({ code: 2, err: expect.stringContaining('up to 9 image files, 10 given') });
   });
 
   test('no gateway and no key', async () => {
-    const world = await open();
+    const world = await World.open();
     expect(await world.gw([...create, 'x'], { bare: true })).toMatchObject({
       code: 3,
       err: expect.stringContaining('no gateway is configured'),
@@ -458,7 +418,7 @@ describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the le
 });
 
 test('on a terminal a create without --wait names the command that saves it, in a pipe it does not', async () => {
-  const world = await open();
+  const world = await World.open();
   const { out, err } = await world.gw([...create, 'a fox'], { terminal: true });
   expect(err).toContain(`wait for it and save it with: gw video alpha wait ${out.trim()}`);
   expect((await world.gw([...create, 'a cat'])).err).toBe('');
@@ -466,7 +426,7 @@ test('on a terminal a create without --wait names the command that saves it, in 
 
 describe('bad days', () => {
   test('a 429 names --queue, and with --json when to ask again; one under --queue does not name it', async () => {
-    const world = await open({ fault: 'create:429+300' });
+    const world = await World.open({ fault: 'create:429+300' });
     const run = await world.gw([...create, 'a fox', '--json', '--retries', '0']);
     const { error } = JSON.parse(run.err.trim().split('\n').at(-1) ?? '');
     expect(error).toMatchObject({
@@ -476,6 +436,19 @@ describe('bad days', () => {
     expect(error.retry_at).toMatch(/^2026-11-20T12:\d\d:\d\dZ$/);
     const queued = await world.gw([...create, 'a fox', '--queue', '--wait-timeout', '1s']);
     expect(queued).toMatchObject({ code: 7, err: expect.not.stringContaining('with --queue') });
+  });
+
+  test.each([
+    ['without --queue', create, 100],
+    ['with --queue', [...create, '--queue'], 300],
+    ['of images', ['image', 'create'], 100],
+  ])('a 429 is told of every 30 s, with its time: %s', async (_, argv, seconds) => {
+    const world = await World.open({ fault: `create:429+${seconds}:x1` });
+    const { code, err } = await world.gw([...argv, 'a fox']);
+    expect(code, err).toBe(0);
+    const lines = err.split('\n').filter((line) => /again at 2026-11-20T12:0\d:\d\d\.\d{3}Z/.test(line));
+    expect(lines.length, err).toBe(seconds / 25);
+    expect(Math.max(...world.clock.slept)).toBeLessThan(30_000);
   });
 
   test.each([
@@ -493,7 +466,7 @@ describe('bad days', () => {
     ['create:empty', 14, 'unknown_outcome'],
     ['create:redirect', 14, 'unknown_outcome'],
   ])('%s exits %i as %s, and at most one task exists', async (fault, code, kind) => {
-    const world = await open({ fault });
+    const world = await World.open({ fault });
     const run = await world.gw([...create, 'a fox', '--json']);
     expect(run.code, run.err).toBe(code);
     expect(JSON.parse(run.err.trim().split('\n').at(-1) ?? '').error).toMatchObject({
@@ -511,26 +484,26 @@ describe('bad days', () => {
   });
 
   test('a 429 is waited out as long as the gateway says', async () => {
-    const world = await open({ fault: 'create:429+7:x2' });
+    const world = await World.open({ fault: 'create:429+7:x2' });
     const run = await world.gw([...create, 'a fox']);
     expect(run.code, run.err).toBe(0);
     expect(world.clock.slept.filter((ms) => ms >= 7000)).toHaveLength(2);
   });
 
   test('--queue waits for a slot where create alone gives up', async () => {
-    const world = await open({ account: 'personal', speed: 0.5 });
+    const world = await World.open({ account: 'personal', speed: 0.5 });
     for (let made = 0; made < 3; made += 1) await world.gw([...create, `fox ${made}`]);
     expect(await world.gw([...create, 'one too many'])).toMatchObject({ code: 7 });
     const run = await world.gw([...create, 'one too many', '--queue']);
     expect(run.code, run.err).toBe(0);
-    expect(run.err).toContain('no free slot');
+    expect(run.err).toMatch(/no free slot|it is sent again at/);
     expect(world.sandbox.tasks()).toHaveLength(4);
   });
 
   test.each(['create:cut:x1', 'create:garbage:x1'])(
     '%s: a reply whose ID can still be read is confirmed and adopted',
     async (fault) => {
-      const world = await open({ fault });
+      const world = await World.open({ fault });
       const run = await world.gw([...create, 'a fox']);
       const [task] = world.sandbox.tasks();
       expect(run).toMatchObject({ code: 0, out: `${task?.id}\n` });
@@ -539,14 +512,14 @@ describe('bad days', () => {
   );
 
   test('an expired link is refreshed from the task', async () => {
-    const world = await open({ fault: 'output:expired:x1' });
+    const world = await World.open({ fault: 'output:expired:x1' });
     const run = await world.gw([...create, 'a fox', '--wait']);
     expect(run.code, run.err).toBe(0);
     expect(Object.keys(world.files())).toHaveLength(1);
   });
 
   test('outputs that cannot be had exit 12, and jobs sync fetches them later', async () => {
-    const world = await open({ fault: 'output:404:x12' });
+    const world = await World.open({ fault: 'output:404:x12' });
     const run = await world.gw([...create, 'a fox', '--wait']);
     expect(run.code, run.err).toBe(12);
     expect(run.err).toContain('gw jobs sync');
@@ -555,7 +528,7 @@ describe('bad days', () => {
   });
 
   test('an existing file is never overwritten unasked', async () => {
-    const world = await open();
+    const world = await World.open();
     writeFileSync(path.join(world.cwd, 'fox.mp4'), 'mine');
     const run = await world.gw([...create, 'a fox', '--wait', '-o', 'fox.mp4']);
     expect(run.out).toBe(`${world.cwd}/fox-1.mp4\n`);
@@ -566,7 +539,7 @@ describe('bad days', () => {
   });
 
   test('the key stands in no byte that a run leaves behind', async () => {
-    const world = await open({ fault: 'query:500:x1' });
+    const world = await World.open({ fault: 'query:500:x1' });
     const runs = [
       await world.gw([...create, `a fox called ${KEY}`, '--wait', '--verbose']),
       await world.gw([...create, 'a fox', '--dry-run', '--verbose']),
@@ -579,7 +552,7 @@ describe('bad days', () => {
 
 describe('get, wait, download', () => {
   test('get --json prints the reply unchanged; several print one line each', async () => {
-    const world = await open();
+    const world = await World.open();
     const ids = [];
     for (const words of ['one', 'two']) ids.push((await world.gw([...create, words])).out.trim());
     world.clock.ms += 60_000;
@@ -599,7 +572,7 @@ describe('get, wait, download', () => {
   });
 
   test('get for people shows no link', async () => {
-    const world = await open();
+    const world = await World.open();
     const id = (await world.gw([...create, 'a fox'])).out.trim();
     world.clock.ms += 60_000;
     const run = await world.gw(['video', 'alpha', 'get', id]);
@@ -608,7 +581,7 @@ describe('get, wait, download', () => {
   });
 
   test('one unknown ID of two is exit 13, all unknown is exit 4, a hostile one is exit 2', async () => {
-    const world = await open();
+    const world = await World.open();
     const id = (await world.gw([...create, 'a fox'])).out.trim();
     expect((await world.gw(['video', 'alpha', 'get', id, 'vt-unknown'])).code).toBe(13);
     expect((await world.gw(['video', 'alpha', 'get', 'vt-unknown', 'vt-unknown-2'])).code).toBe(4);
@@ -618,7 +591,7 @@ describe('get, wait, download', () => {
   });
 
   test('wait and download do the two halves on a machine that does not know the job', async () => {
-    const world = await open();
+    const world = await World.open();
     const id = (await world.gw([...create, 'a fox'])).out.trim();
     const elsewhere = { env: { GW_STATE_DIR: path.join(world.dir, 'elsewhere') } };
     mkdirSync(path.join(world.cwd, 'there'));
@@ -639,7 +612,7 @@ describe('get, wait, download', () => {
 
 describe('what a hostile, careful user tries', () => {
   test('a key from stdin is never taken for the prompt', async () => {
-    const world = await open();
+    const world = await World.open();
     const options = { bare: true, stdin: KEY, env: { GW_BASE_URL: world.sandbox.baseUrl } };
     const run = await world.gw([...create, '--api-key-file', '-'], options);
     expect(run).toMatchObject({ code: 2, err: expect.stringContaining('no prompt') });
@@ -650,7 +623,7 @@ describe('what a hostile, careful user tries', () => {
   });
 
   test('a prompt of words may begin with @; only a flag names a file', async () => {
-    const world = await open();
+    const world = await World.open();
     await world.gw([...create, '@alice', 'waves']);
     expect(world.sandbox.requests[0]?.body).toMatchObject({
       content: [{ type: 'text', text: '@alice waves' }],
@@ -658,13 +631,13 @@ describe('what a hostile, careful user tries', () => {
   });
 
   test('an asset ID that is an ordinary word may stand in the prompt', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([...create, 'a fox', '--image', 'asset://fox', '--dry-run']);
     expect(run.code, run.err).toBe(0);
   });
 
   test('a content that is no list is named, and sent as it is when asked to', async () => {
-    const world = await open();
+    const world = await World.open();
     writeFileSync(path.join(world.cwd, 'odd.json'), '{"content":"weird"}');
     expect(await world.gw([...create, '--body', 'odd.json'])).toMatchObject({
       code: 2,
@@ -675,7 +648,7 @@ describe('what a hostile, careful user tries', () => {
   });
 
   test('--dry-run --json prints the request as an object', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([...create, 'a fox', '--dry-run', '--json']);
     expect(JSON.parse(run.out)).toMatchObject({
       method: 'POST',
@@ -686,14 +659,14 @@ describe('what a hostile, careful user tries', () => {
   });
 
   test('-v shows the fetch of the output too, without its signature', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([...create, 'a fox', '--wait', '-v']);
     expect(run.err).toMatch(/> GET \S+\/outputs\/\S+/);
     expect(run.err).toMatch(/signature=\*\*\*/);
   });
 
   test('an error of one of several IDs says which', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw(['video', 'alpha', 'get', 'n-1', 'n-2', '--json']);
     expect(
       run.err
@@ -704,23 +677,17 @@ describe('what a hostile, careful user tries', () => {
   });
 
   test('-V and --version work wherever they stand', async () => {
-    const world = await open();
-    for (const argv of [['-V'], ['--json', '--version'], ['video', 'alpha', 'create', '-V']]) {
+    const world = await World.open();
+    for (const argv of [['-V'], ['--version'], ['video', 'alpha', 'create', '-V']]) {
       expect(await world.gw(argv)).toMatchObject({ code: 0, out: '0.0.0-test\n' });
     }
+    const json = { code: 0, out: '{"version":"0.0.0-test"}\n' };
+    expect(await world.gw(['--json', '--version'])).toMatchObject(json);
   });
 
   test('a gateway that never answers does not hold a wait beyond its end', { timeout: 20_000 }, async () => {
-    const world = await open({ fault: 'query:hang' });
-    const run = await world.gw([
-      ...create,
-      'a fox',
-      '--wait',
-      '--interval',
-      '10ms',
-      '--wait-timeout',
-      '300ms',
-    ]);
+    const world = await World.open({ fault: 'query:hang' });
+    const run = await world.gw(cmd`${create} "a fox" --wait --interval 10ms --wait-timeout 300ms`);
     expect(run.code, run.err).toBe(10);
   });
 });

@@ -1,28 +1,18 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type Answer, fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
 
-const closers: (() => Promise<void> | void)[] = [];
-const open = async (options: Parameters<typeof World.open>[0] = {}) => {
-  const world = await World.open(options);
-  closers.push(() => world.close());
-  return world;
-};
 const openFake = async (answer: (method: string, url: string) => Answer) => {
   const gateway = await fakeGateway(answer);
-  closers.push(() => gateway.close());
   return { gateway, env: { GW_BASE_URL: gateway.url } };
 };
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
 
 const list = ['video', 'beta', 'list'];
 const DAY_MS = 86_400_000;
 
 /** A world with so many tasks, a second between them; their IDs, newest first. */
 async function withTasks(count: number): Promise<{ world: World; ids: string[] }> {
-  const world = await open({ speed: 1e9 });
+  const world = await World.open({ speed: 1e9 });
   const ids: string[] = [];
   for (let at = 0; at < count; at += 1) {
     world.clock.ms += 1000;
@@ -50,10 +40,7 @@ describe('the request', () => {
     [
       'dates, in UTC',
       ['--since', '2026-11-01', '--until', '2026-11-02T08:30Z'],
-      {
-        start_time: String(Date.UTC(2026, 10, 1)),
-        end_time: String(Date.UTC(2026, 10, 2, 8, 30)),
-      },
+      { start_time: String(Date.UTC(2026, 10, 1)), end_time: String(Date.UTC(2026, 10, 2, 8, 30)) },
     ],
     ['a zone', ['--since', '2026-11-01T01:00+01:00'], { start_time: String(Date.UTC(2026, 10, 1)) }],
     ['milliseconds', ['--until', '1795000000000'], { end_time: '1795000000000' }],
@@ -63,7 +50,7 @@ describe('the request', () => {
     ['all pages of a size', ['--all', '--limit', '50'], { limit: 50 }],
     ['a field of its own', ['--set', 'foo=1'], { foo: 1 }],
   ])('%s', async (_, argv, body) => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([...list, ...argv, '--dry-run', '--json']);
     expect(run.code, run.err).toBe(0);
     expect(JSON.parse(run.out)).toMatchObject({
@@ -97,7 +84,7 @@ describe('the request', () => {
     ['a time with a cursor', ['--since', '7d', '--cursor', 'abc'], /--since: with --cursor the time range/],
     ['an empty cursor', ['--cursor', ''], /--cursor: is empty/],
   ])('refused: %s', async (_, argv, message) => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([...list, ...argv]);
     expect(run.code, run.err).toBe(2);
     expect(run.err).toMatch(message);
@@ -128,7 +115,7 @@ describe('the result', () => {
   });
 
   test('each kind of result in a word, and why there is none', async () => {
-    const world = await open();
+    const world = await World.open();
     const url = 'https://example.com/x?signature=1';
     const result = [
       { id: 'a', status: 'succeeded', outputs: [{ type: 'element', id: 'e' }] },
@@ -169,7 +156,7 @@ describe('the result', () => {
   });
 
   test('the reply goes out as it came, digits and white space too', async () => {
-    const world = await open();
+    const world = await World.open();
     const text =
       '{ "code": 0,\n "data": {"result": [{"id": "t-1", "n": 12345678901234567890}], "count": 1} }';
     const { env } = await openFake(() => ({ body: text }));
@@ -200,7 +187,7 @@ describe('the result', () => {
   });
 
   test('a page that fails in the middle ends with its error, what came stays', async () => {
-    const world = await open();
+    const world = await World.open();
     let asked = 0;
     const { env } = await openFake(() => {
       asked += 1;
@@ -217,7 +204,7 @@ describe('the result', () => {
     ['the same cursor again', { next_cursor: 'c1', has_more: true }, /same cursor twice/],
     ['more, and no cursor', { has_more: true }, /gives no cursor/],
   ])('%s ends the list as incomplete', async (_, place, message) => {
-    const world = await open();
+    const world = await World.open();
     const { gateway, env } = await openFake(() => ({
       body: { code: 0, data: { result: [{ id: 't-1', status: 'weird' }], ...place } },
     }));
@@ -228,7 +215,7 @@ describe('the result', () => {
   });
 
   test('a list is a read: asked again after a 503', async () => {
-    const world = await open();
+    const world = await World.open();
     let asked = 0;
     const { env } = await openFake(() => {
       asked += 1;
@@ -239,7 +226,7 @@ describe('the result', () => {
   });
 
   test('an empty list is empty, and no failure', async () => {
-    const world = await open();
+    const world = await World.open();
     expect(await world.gw(list)).toEqual({ code: 0, out: '', err: '' });
   });
 });

@@ -2,25 +2,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import * as path from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { makePng } from '../../src/sandbox/media-check.ts';
-import { type Answer, fakeGateway } from '../helpers/fake-gateway.ts';
+import { cmd } from '../helpers/cmd.ts';
+import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { clipsDir, World } from '../helpers/gw.ts';
-
-const closers: (() => Promise<void> | void)[] = [];
-const open = async (options: Parameters<typeof World.open>[0] = {}) => {
-  const world = await World.open(options);
-  closers.push(() => world.close());
-  return world;
-};
-const openFake = async (answer: (method: string, url: string) => Answer) => {
-  const gateway = await fakeGateway(answer);
-  closers.push(() => gateway.close());
-  return gateway;
-};
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
 
 const create = ['video', 'beta', 'create'];
 
@@ -50,13 +36,7 @@ describe('argv becomes the body', () => {
       '/text-to-video/beta-3.0',
       {
         prompt: 'a fox',
-        settings: {
-          multi_shot: false,
-          audio: 'native',
-          resolution: '4k',
-          aspect_ratio: '1:1',
-          duration: 15,
-        },
+        settings: { multi_shot: false, audio: 'native', resolution: '4k', aspect_ratio: '1:1', duration: 15 },
         options: {
           callback_url: 'https://example.com/hook',
           external_task_id: 'mine',
@@ -166,24 +146,15 @@ describe('argv becomes the body', () => {
     ['motion', ['--mode', 'motion', '--set', 'x=1'], '/motion-control/beta-3.0', { x: 1 }],
     ['image', ['--mode', 'image', 'a fox'], '/image-to-video/beta-3.0', { prompt: 'a fox' }],
   ])('%s', async (_, argv, at, body) => {
-    const world = await open();
+    const world = await World.open();
     expect(await shown(world, argv)).toEqual({ method: 'POST', path: at, body });
     expect(world.requests()).toEqual([]);
   });
 
   test('a file of O1 goes as Base64, and the ID before it is not part of its name', async () => {
-    const world = await open();
+    const world = await World.open();
     writeFileSync(path.join(world.cwd, 'fox.png'), png);
-    const { body } = await shown(world, [
-      '--mode',
-      'o1',
-      '@fox',
-      '--image',
-      'fox=fox.png',
-      '--ratio',
-      '1:1',
-      '--no-validate',
-    ]);
+    const { body } = await shown(world, cmd`--mode o1 @fox --image fox=fox.png --ratio 1:1 --no-validate`);
     expect(body.contents[1]).toEqual({
       type: 'refer_image',
       url: `data:image/png;base64,${png.toString('base64')}`,
@@ -192,7 +163,7 @@ describe('argv becomes the body', () => {
   });
 
   test('flags are laid over --body: a typed setting, the prompt item, and items of a type', async () => {
-    const world = await open();
+    const world = await World.open();
     const body = {
       contents: [
         { type: 'prompt', text: 'old' },
@@ -203,19 +174,12 @@ describe('argv becomes the body', () => {
       options: { watermark_info: { enabled: true } },
     };
     writeFileSync(path.join(world.cwd, 'body.json'), JSON.stringify(body));
-    const run = await shown(world, [
-      '--mode',
-      'o1',
-      '--body',
-      'body.json',
-      '-p',
-      'new',
-      '--image',
-      'https://example.com/new.png',
-      '--duration',
-      '8',
-      '--no-watermark',
-    ]);
+    const run = await shown(
+      world,
+      cmd`
+      --mode o1 --body body.json -p new --image https://example.com/new.png --duration 8 --no-watermark
+    `,
+    );
     expect(run.body).toEqual({
       contents: [
         { type: 'prompt', text: 'new' },
@@ -228,7 +192,7 @@ describe('argv becomes the body', () => {
   });
 
   test('shots leave stdin alone', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([...create, '--turbo', '--shot', '5:a fox', '--dry-run', '--json'], {
       stdin: 'the next line of a loop',
     });
@@ -328,7 +292,7 @@ describe('refused before anything is sent', () => {
     ['an external ID with a comma', ['a', '--external-id', 'a,b'], /--external-id a,b: .*no comma/],
     ['a model', ['a', '-m', 'beta-3.0'], /unknown option '-m'/],
   ])('%s', async (_, argv, message) => {
-    const world = await open();
+    const world = await World.open();
     writeFileSync(path.join(world.cwd, 'dot.png'), png);
     writeFileSync(path.join(world.cwd, 'clip.mp4'), readFileSync(path.join(clipsDir, '480p-16x9.mp4')));
     const run = await world.gw([...create, ...argv]);
@@ -339,26 +303,20 @@ describe('refused before anything is sent', () => {
   });
 
   test('shots shorter than any video are told of as that', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([...create, '--turbo', '--shot', '1:fox']);
     expect(run).toMatchObject({ code: 2, err: expect.stringContaining('the shots are 1 s together') });
   });
 
-  test('--prompt that begins with @ names a file; the hint says how it is meant as words', async () => {
-    const world = await open();
-    const run = await world.gw([...create, '--mode', 'o1', '--ratio', '1:1', '-p', '@a runs']);
-    expect(run).toMatchObject({ code: 2, err: expect.stringContaining('goes as words after the command') });
-  });
-
   test('with --no-validate the breach is a warning, and the request is sent', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([...create, 'a', '--duration', '16', '--no-validate']);
     expect(run.err).toMatch(/warning: --duration 16: beta text takes 3-15 seconds/);
     expect(world.requests()[0]).toBe('POST /text-to-video/beta-3.0');
   });
 
   test('a prompt above the recommended length is warned of', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([...create, 'a'.repeat(2501)]);
     expect(run.code).toBe(0);
     expect(run.err).toMatch(/warning: --prompt: has 2501 characters; at most 2500 are recommended/);
@@ -366,7 +324,7 @@ describe('refused before anything is sent', () => {
   });
 
   test('a name that the prompt says and no item has is warned of', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([...create, '--mode', 'o1', '@fox runs', '--ratio', '1:1', '--dry-run']);
     expect(run.err).toMatch(/the prompt says @fox, and no item has that ID/);
   });
@@ -392,7 +350,7 @@ describe('O1 looks at the files it is given', () => {
       /it must be at most 50 MB/,
     ],
   ])('%s', async (_, make, refused) => {
-    const world = await open();
+    const world = await World.open();
     writeFileSync(path.join(world.cwd, 'fox.png'), await make());
     const argv = ['--mode', 'o1', 'a fox', '--ratio', '1:1', '--image', 'fox.png'];
     const run = await world.gw([...create, ...argv]);
@@ -407,7 +365,7 @@ describe('O1 looks at the files it is given', () => {
 
 describe('create', () => {
   test('--wait saves the video; the external ID is sent and stands in the ledger', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([...create, 'a fox', '--duration', '3', '--wait']);
     expect(run.code, run.err).toBe(0);
     const [task] = world.sandbox.tasks();
@@ -422,7 +380,7 @@ describe('create', () => {
   });
 
   test('the watermarked result is saved beside the clean one', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([...create, 'a fox', '--watermark', '--wait', '-o', 'clips/']);
     const [task] = world.sandbox.tasks();
     expect(run.out.trim().split('\n')).toEqual([
@@ -437,7 +395,7 @@ describe('create', () => {
     ['output-voice', ['-voice.mp3']],
     ['output-video output-image', ['.mp4', '-image-1.png']],
   ])('%s is saved', async (words, endings) => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([...create, words, '--wait', '-o', 'out/']);
     expect(run.code, run.err).toBe(0);
     const [task] = world.sandbox.tasks();
@@ -448,18 +406,18 @@ describe('create', () => {
   });
 
   test('what the document does not list is saved under the type of its bytes; one name for several is told of', async () => {
-    const world = await open();
+    const world = await World.open();
     const clip = readFileSync(path.join(clipsDir, '480p-16x9.mp4'));
     const files = createServer((_, response) => response.end(clip));
     await new Promise<void>((listening) => files.listen(0, '127.0.0.1', listening));
-    closers.push(() => void files.close());
+    onTestFinished(() => void files.close());
     const url = `http://127.0.0.1:${(files.address() as AddressInfo).port}/clip`;
     const outputs = [
       { type: 'video', url },
       { type: 'video', url },
       { type: 'hologram', url },
     ];
-    const gateway = await openFake(() => ({
+    const gateway = await fakeGateway(() => ({
       body: { code: 0, data: [{ id: 't-1', status: 'succeeded', outputs }] },
     }));
     const env = { GW_BASE_URL: gateway.url };
@@ -476,7 +434,7 @@ describe('create', () => {
   });
 
   test('an element has nothing to save, and that is no failure', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([...create, 'output-element', '--wait', '--json']);
     expect(run.code, run.err).toBe(0);
     expect(JSON.parse(run.out)).toMatchObject({ status: 'succeeded', files: [] });
@@ -484,7 +442,7 @@ describe('create', () => {
   });
 
   test('a failed task exits 9 with the reason that stands in its message', async () => {
-    const world = await open({ fault: 'task:fail=Whatever' });
+    const world = await World.open({ fault: 'task:fail=Whatever' });
     const run = await world.gw([...create, 'a fox', '--wait', '--json']);
     expect(run.code).toBe(9);
     expect(JSON.parse(run.out)).toMatchObject({ status: 'failed', files: [] });
@@ -492,7 +450,7 @@ describe('create', () => {
   });
 
   test('an external ID that is taken is reported as that, with the task that has it', async () => {
-    const world = await open();
+    const world = await World.open();
     const id = (await world.gw([...create, 'a fox', '--external-id', 'order-17'])).out.trim();
     const run = await world.gw([...create, 'an owl', '--external-id', 'order-17']);
     expect(run).toMatchObject({ code: 5, out: '' });
@@ -501,8 +459,8 @@ describe('create', () => {
   });
 
   test('code 5 with HTTP 200 is a refusal, said once and not sent again', async () => {
-    const world = await open();
-    const gateway = await openFake(() => ({
+    const world = await World.open();
+    const gateway = await fakeGateway(() => ({
       body: { code: 5, message: 'no such style', request_id: 'r-1' },
     }));
     const run = await world.gw([...create, 'a fox', '--json'], { env: { GW_BASE_URL: gateway.url } });
@@ -522,8 +480,10 @@ describe('create', () => {
     ['"0"', { code: '0' }, /warning: .*code "0", a text; it is taken for 0/],
     ['none', {}, /warning: .*without a code/],
   ])('the code %s is accepted with a warning', async (_, code, warning) => {
-    const world = await open();
-    const gateway = await openFake(() => ({ body: { ...code, data: { id: 't-1', status: 'submitted' } } }));
+    const world = await World.open();
+    const gateway = await fakeGateway(() => ({
+      body: { ...code, data: { id: 't-1', status: 'submitted' } },
+    }));
     const run = await world.gw([...create, 'a fox'], { env: { GW_BASE_URL: gateway.url } });
     expect(run).toMatchObject({ code: 0, out: 't-1\n', err: expect.stringMatching(warning) });
   });
@@ -534,8 +494,8 @@ describe('create', () => {
     ['an ID of 10 KB', { id: 'a'.repeat(10_240) }],
     ['an ID that is a path', { id: '../x' }],
   ])('a 200 with %s is looked up by the external ID', async (_, data) => {
-    const world = await open();
-    const gateway = await openFake((method, url) => ({
+    const world = await World.open();
+    const gateway = await fakeGateway((method, url) => ({
       body: {
         code: 0,
         data:
@@ -554,7 +514,7 @@ describe('create', () => {
 });
 
 test('help names every mode, what each takes, and that some bodies are not documented', async () => {
-  const world = await open();
+  const world = await World.open();
   const { out, code } = await world.gw([...create, '--help']);
   expect(code).toBe(0);
   const text = out.replace(/\s+/g, ' ');

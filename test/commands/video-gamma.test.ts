@@ -1,18 +1,9 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { cmd } from '../helpers/cmd.ts';
 import { KEY, World } from '../helpers/gw.ts';
-import { endlessClip, hasFfmpeg, make, picture, pngHead, sparse, tone } from '../media/fixtures.ts';
-
-const worlds: World[] = [];
-const open = async (options: Parameters<typeof World.open>[0] = {}) => {
-  const world = await World.open(options);
-  worlds.push(world);
-  return world;
-};
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
+import { endlessClip, make, picture, pngHead, sparse, tone } from '../media/fixtures.ts';
 
 const create = ['video', 'gamma', 'create'];
 const sized = ['--resolution', '768P', '--duration', '5'];
@@ -30,7 +21,7 @@ const bodyOf = async (world: World, words: readonly string[]) => {
 
 describe('create', () => {
   test('--wait saves the video and prints its path alone', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([...create, ...text, '--wait']);
     expect(run.code, run.err).toBe(0);
     const [id] = world.sandbox.tasks().map((task) => task.id);
@@ -40,7 +31,7 @@ describe('create', () => {
   });
 
   test('--wait --json prints one object with the record as it came', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([...create, ...text, '--wait', '--json']);
     const result = JSON.parse(run.out);
     expect(Object.keys(result)).toEqual(['family', 'id', 'status', 'record', 'files']);
@@ -52,7 +43,7 @@ describe('create', () => {
   });
 
   test('without --wait prints the ID alone; get, wait and download take it', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([...create, ...text]);
     const [task] = world.sandbox.tasks();
     expect(run).toMatchObject({ code: 0, out: `${task?.id}\n`, err: '' });
@@ -67,7 +58,7 @@ describe('create', () => {
   });
 
   test('a failed task exits 9 and saves nothing', async () => {
-    const world = await open({ fault: 'task:fail=OutputVideoSensitiveContentDetected' });
+    const world = await World.open({ fault: 'task:fail=OutputVideoSensitiveContentDetected' });
     const run = await world.gw([...create, ...text, '--wait']);
     expect(run, run.err).toMatchObject({ code: 9, out: '' });
     expect(world.files()).toEqual({});
@@ -79,7 +70,7 @@ describe('create', () => {
     ['create:503', 14, 'unknown_outcome'],
     ['create:reset-after', 14, 'unknown_outcome'],
   ])('%s exits %i as %s, and at most one task exists', async (fault, code, kind) => {
-    const world = await open({ fault });
+    const world = await World.open({ fault });
     const run = await world.gw([...create, ...text, '--json']);
     expect(run.code, run.err).toBe(code);
     const { error } = JSON.parse(run.err.trim().split('\n').at(-1) ?? '');
@@ -94,7 +85,7 @@ describe('create', () => {
 
 describe('the request', () => {
   test('every flag reaches its field', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([
       ...create,
       ...['--prompt', 'the fox runs', '-m', 'gamma-H3', '--image', 'https://example.com/fox.png'],
@@ -132,13 +123,8 @@ describe('the request', () => {
   });
 
   test('nothing is sent that was not said: frames and references leave the ratio out', async () => {
-    const world = await open();
-    const frames = [
-      '--first-frame',
-      'https://example.com/a.png',
-      '--last-frame',
-      'https://example.com/b.png',
-    ];
+    const world = await World.open();
+    const frames = cmd`--first-frame https://example.com/a.png --last-frame https://example.com/b.png`;
     expect(await bodyOf(world, ['a fox', ...sized, ...frames])).toEqual({
       model: 'gamma-H3',
       content: [
@@ -155,7 +141,7 @@ describe('the request', () => {
   });
 
   test('the model is that of the flag, else of --body, else of the settings', async () => {
-    const world = await open();
+    const world = await World.open();
     writeFileSync(path.join(world.cwd, 'body.json'), '{"model":"gamma-H3","duration":7}');
     expect(await bodyOf(world, text)).toMatchObject({ model: 'gamma-H3' });
     await world.gw(['config', 'set', 'models.gamma', 'gamma-H3-Max']);
@@ -166,7 +152,7 @@ describe('the request', () => {
   });
 
   test('flags and --set are laid over --body: a prompt over its texts, media over those of their role', async () => {
-    const world = await open();
+    const world = await World.open();
     writeFileSync(
       path.join(world.cwd, 'body.json'),
       JSON.stringify({
@@ -195,7 +181,7 @@ describe('the request', () => {
   });
 
   test('--curl prints a command that reads the key from $GW_API_KEY', async () => {
-    const world = await open();
+    const world = await World.open();
     const run = await world.gw([...create, ...text, '--curl']);
     expect(run.out).toContain('/v2/video_generation');
     expect(run.out).toContain('$GW_API_KEY');
@@ -204,16 +190,8 @@ describe('the request', () => {
   });
 
   test('--no-validate sends a request that breaks a rule, with a warning', async () => {
-    const world = await open();
-    const sent = await world.gw([
-      ...create,
-      'a fox',
-      '--resolution',
-      '768P',
-      '--duration',
-      '16',
-      '--no-validate',
-    ]);
+    const world = await World.open();
+    const sent = await world.gw(cmd`${create} "a fox" --resolution 768P --duration 16 --no-validate`);
     expect(sent.err).toContain('warning: --duration 16: gamma-H3 takes 4-15 seconds');
     expect(sent.err).toContain('warning: --ratio: is required for text-to-video');
     expect(sent.code).toBe(5);
@@ -221,7 +199,7 @@ describe('the request', () => {
   });
 
   test('a ratio beside a frame is a warning: the video follows the image', async () => {
-    const world = await open();
+    const world = await World.open();
     const frame = ['a fox', ...sized, '--first-frame', 'https://example.com/a.png', '--dry-run'];
     const run = await world.gw([...create, ...frame, '--ratio', '16:9']);
     expect(run).toMatchObject({
@@ -369,7 +347,7 @@ describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the le
     ],
     ['a missing file', ['x', ...sized, '--video', 'none.mp4'], /--video none.mp4/],
   ])('%s', async (_, words, sentence) => {
-    const world = await open();
+    const world = await World.open();
     const at = (name: string) => path.join(world.cwd, name);
     writeFileSync(at('page.png'), '<!doctype html><title>no</title>');
     writeFileSync(at('a.gif'), Buffer.from('R0lGODlhAAQAAwAAACwAAAAAAAQAAwAAAgEAOw==', 'base64'));
@@ -385,19 +363,19 @@ describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the le
   });
 
   test('a prompt of 7,001 characters, counted as code points', async () => {
-    const world = await open();
+    const world = await World.open();
     writeFileSync(path.join(world.cwd, 'long.txt'), '🦊'.repeat(7001));
     writeFileSync(path.join(world.cwd, 'longest.txt'), '🦊'.repeat(7000));
-    const at = (name: string) => ['--prompt', `@${name}`, ...sized, '--ratio', '1:1', '--dry-run'];
+    const at = (name: string) => ['--prompt-file', name, ...sized, '--ratio', '1:1', '--dry-run'];
     expect(await world.gw([...create, ...at('long.txt')])).toMatchObject({
       code: 2,
-      err: expect.stringMatching(/--prompt \S+: has 7001 characters; a text item has at most 7000/),
+      err: expect.stringMatching(/--prompt-file \S+: has 7001 characters; a text item has at most 7000/),
     });
     expect(await world.gw([...create, ...at('longest.txt')])).toMatchObject({ code: 0, err: '' });
   });
 });
 
-describe.skipIf(!hasFfmpeg)('local clips', () => {
+describe('local clips', { tags: ['ffmpeg'] }, () => {
   const clips = (world: World) => {
     mkdirSync(path.join(world.cwd, 'clips'), { recursive: true });
     return (name: string, ...options: string[]) => {
@@ -407,7 +385,7 @@ describe.skipIf(!hasFfmpeg)('local clips', () => {
   };
 
   test('a video, audio and an image go as Base64', async () => {
-    const world = await open();
+    const world = await World.open();
     const clip = clips(world);
     const video = clip('a.mp4', ...picture('160x120', 3));
     const audio = clip('a.mp3', ...tone(3), '-c:a', 'libmp3lame');
@@ -424,7 +402,7 @@ describe.skipIf(!hasFfmpeg)('local clips', () => {
   });
 
   test('clips that each fit are refused where they are over 15 s together, kind by kind', async () => {
-    const world = await open();
+    const world = await World.open();
     const clip = clips(world);
     const long = clip('long.wav', ...tone(10));
     const short = clip('short.wav', ...tone(5));
@@ -441,7 +419,7 @@ describe.skipIf(!hasFfmpeg)('local clips', () => {
   });
 
   test('a codec that is not taken is named with its flag', async () => {
-    const world = await open();
+    const world = await World.open();
     const file = clips(world)('a.mp4', ...tone(3), ...picture('160x120', 3), '-c:a', 'ac3');
     const run = await world.gw([...create, 'a fox', ...sized, '--video', file]);
     expect(run).toMatchObject({
@@ -452,7 +430,7 @@ describe.skipIf(!hasFfmpeg)('local clips', () => {
 });
 
 test('help shows what each model takes, and examples', async () => {
-  const world = await open();
+  const world = await World.open();
   const { code, out } = await world.gw([...create, '--help']);
   expect(code).toBe(0);
   expect(out.replace(/\s+/g, ' ')).toContain('768P, 2K (gamma-H3); 480P, 768P (gamma-H3-Max)');

@@ -1,22 +1,14 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { cmd } from '../helpers/cmd.ts';
 import { type Answer, fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
 
 // A model that gw's tables do not have may be newer than gw: the gateway's own list says so.
 
-const open: (() => void | Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of open.splice(0)) await close();
-});
-
 async function withList(list: Answer) {
   const world = await World.open();
   const gateway = await fakeGateway((_, url) =>
     url === '/v1/models' ? list : { body: { task_id: 't-1', status: 'queued' } },
-  );
-  open.push(
-    () => world.close(),
-    () => gateway.close(),
   );
   const gw = (...argv: string[]) => world.gw(argv, { env: { GW_BASE_URL: gateway.url } });
   return { gw, requests: gateway.requests };
@@ -24,18 +16,7 @@ async function withList(list: Answer) {
 
 const listed = { body: { data: [{ id: 'alpha-video-3-0' }, { id: 'gamma-H4' }, { id: 'gamma-H3' }] } };
 const alpha = ['video', 'alpha', 'create', 'a fox'];
-const gamma = [
-  'video',
-  'gamma',
-  'create',
-  'a fox',
-  '--resolution',
-  '768P',
-  '--duration',
-  '60',
-  '--ratio',
-  '16:9',
-];
+const gamma = cmd`video gamma create "a fox" --resolution 768P --duration 60 --ratio 16:9`;
 
 describe.each([
   ['alpha', alpha, 'alpha-video-3-0', 'POST /api/v3/contents/generations/tasks'],

@@ -40,7 +40,7 @@ test.each([
   ['video alpha create --prompt ', []],
   ['video alpha create --prompt --ra', []],
   ['video alpha create --duration ', []],
-  ['jobs stats --by model,', ['day', 'family']],
+  ['jobs stats --by model,', ['day', 'family', 'profile']],
   ['jobs list --dry', []],
   ['jobs list --set', []],
   ['models list --dry', ['--dry-run']],
@@ -61,9 +61,9 @@ test.each([
   ['video alpha create -ocl', 'file', '-o'],
   ['video alpha create --first-frame f', 'file', ''],
   ['video beta create --first-frame image_1=f', 'file', 'image_1='],
-  ['chat --system @no', 'file', '@'],
-  ['chat --system=@no', 'file', '--system=@'],
-  ['chat --system no', 'value', ''],
+  ['chat --system-file no', 'file', ''],
+  ['chat --prompt-file=no', 'file', '--prompt-file='],
+  ['chat --system @no', 'value', ''],
   ['chat --response-format sch', 'file', ''],
 ])('gw %s is completed as a %s', (line, kind, before) => {
   expect(at(line)).toMatchObject({ kind, before, candidates: [] });

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { openServer } from '../cli/fake-gateway.ts';
-import { canTrace } from '../cli/place.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { CompletionPlace, taskId } from './place.ts';
 
 // `gw complete` as the scripts call it: the built gw, in a home of its own.
@@ -124,23 +124,16 @@ test('stored conversations are offered', () => {
   expect(place.ask(['chat', '--session'], '').values).toEqual(['trip']);
 });
 
-test.skipIf(!canTrace())('an answer asks no gateway, opens no socket, and writes nothing', async () => {
+test('an answer asks no gateway, opens no socket, and writes nothing', { tags: ['strace'] }, async () => {
   const server = await openServer((_, response) => response.end('{}'));
   place.job('gw-01', taskId);
   const before = fs.readdirSync(place.home, { recursive: true });
   const traced = spawnSync(
     'strace',
-    [
-      '-f',
-      '-e',
-      'trace=network,openat,mkdir,unlink,rename',
-      process.execPath,
-      place.script,
-      'complete',
-      '--at=',
-      'jobs',
-      'show',
-    ],
+    cmd`
+      -f -e trace=network,openat,mkdir,unlink,rename ${process.execPath} ${place.script} complete --at= jobs
+      show
+    `,
     {
       cwd: place.cwd,
       env: { ...place.env, GW_BASE_URL: server.baseUrl, GW_API_KEY: 'canary' },

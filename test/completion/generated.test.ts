@@ -20,4 +20,4 @@ test('the built table is that of the command tree', async () => {
   const built: unknown = JSON.parse(fs.readFileSync(file, 'utf8'));
   expect(built).toEqual(JSON.parse(JSON.stringify(await completionTable(program))));
   // It may have to build gw first.
-}, 120_000);
+});

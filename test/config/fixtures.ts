@@ -1,18 +1,16 @@
 import * as fs from 'node:fs';
-import * as os from 'node:os';
 import * as path from 'node:path';
 import { Readable, Writable } from 'node:stream';
-import { onTestFinished } from 'vitest';
 import { GwError } from '../../src/errors.ts';
 import type { Host } from '../../src/host.ts';
+import { newDir } from '../helpers/new-dir.ts';
 
 /** A host with a home of its own; nothing of the real environment reaches it. */
 export function testHost(
   env: Record<string, string> = {},
   changes: Partial<Host> = {},
 ): Host & { readonly config: string } {
-  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'gw-config-'));
-  onTestFinished(() => fs.rmSync(home, { recursive: true, force: true }));
+  const home = newDir();
   const sink = () => new Writable({ write: (_chunk, _encoding, done) => done() });
   let steadyMs = 0;
   return {

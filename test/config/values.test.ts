@@ -16,14 +16,15 @@ describe('durations', () => {
     ['10m', 600_000],
     ['2h', 7_200_000],
     ['1.5s', 1500],
+    ['1d', 86_400_000],
+    ['1w', 604_800_000],
     ['596h', 2_145_600_000],
   ])('%s', (text, ms) => {
     expect(parseDuration(text, '--timeout')).toBe(ms);
   });
-  it('days only where a span is meant', async () => {
-    expect(parseDuration('7d', '--since', { span: true })).toBe(604_800_000);
-    expect(parseDuration('3000h', '--since', { span: true })).toBe(10_800_000_000);
-    await refusal(() => parseDuration('7d', '--timeout'));
+  it('longer than a timer only where a span is meant', async () => {
+    expect(parseDuration('5w', '--since', { span: true })).toBe(3_024_000_000);
+    await refusal(() => parseDuration('5w', '--timeout'));
   });
   it.each([
     '0',
@@ -146,8 +147,15 @@ describe('directories', () => {
   });
   it('on Windows', () => {
     const windows = { cwd: 'C:\\work', platform: 'win32' as const, homeDir: 'C:\\Users\\u' };
-    expect(configDir({ ...windows, env: { APPDATA: 'D:\\Roaming' } })).toBe('D:\\Roaming\\gw');
-    expect(configDir({ ...windows, env: {} })).toBe('C:\\Users\\u\\AppData\\Roaming\\gw');
+    const env = { APPDATA: 'D:\\Roaming', LOCALAPPDATA: 'D:\\Local' };
+    expect(configDir({ ...windows, env })).toBe('D:\\Local\\gw\\config');
+    expect(configDir({ ...windows, env: {} })).toBe('C:\\Users\\u\\AppData\\Local\\gw\\config');
+    // What an older gw has left in the roaming profile is in use until there is another.
+    const left = (...files: string[]) =>
+      configDir({ ...windows, env }, (file) => files.includes(String(file)));
+    const former = 'D:\\Roaming\\gw\\config.json';
+    expect(left(former)).toBe('D:\\Roaming\\gw');
+    expect(left(former, 'D:\\Local\\gw\\config')).toBe('D:\\Local\\gw\\config');
     expect(stateDir({ ...windows, env: { LOCALAPPDATA: 'D:\\Local' } })).toBe('D:\\Local\\gw\\state');
     expect(cacheDir({ ...windows, env: { LOCALAPPDATA: 'D:\\Local' } })).toBe('D:\\Local\\gw\\cache');
   });

@@ -1,9 +1,8 @@
 import * as fs from 'node:fs';
-import * as os from 'node:os';
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
 import * as fc from 'fast-check';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   applySet,
   applySets,
@@ -13,10 +12,10 @@ import {
   readJsonBody,
 } from '../../src/flags/json-body.ts';
 import { MB } from '../../src/gateway/limits.ts';
+import { newDir } from '../helpers/new-dir.ts';
 
 function withFile(content: string | Uint8Array): string {
-  const cwd = fs.mkdtempSync(path.join(os.tmpdir(), 'gw-body-'));
-  onTestFinished(() => fs.rmSync(cwd, { recursive: true, force: true }));
+  const cwd = newDir();
   fs.writeFileSync(path.join(cwd, 'b.json'), content);
   return cwd;
 }

@@ -1,5 +1,5 @@
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingHttpHeaders } from 'node:http';
+import { recordingGateway } from './recording-gateway.ts';
 
 /** What a scripted gateway answers: a status (200 when left out), headers, and a body that is sent as it stands. */
 export interface Answer {
@@ -20,24 +20,11 @@ export async function fakeGateway(
   answer: (method: string, url: string, headers: IncomingHttpHeaders) => Answer,
 ): Promise<FakeGateway> {
   const requests: string[] = [];
-  const server = createServer((request: IncomingMessage, response: ServerResponse) => {
-    request.resume().on('end', () => {
-      const line = `${request.method} ${request.url}`;
-      requests.push(line);
-      const { method = '', url = '' } = request;
-      const { status = 200, headers = {}, body } = answer(method, url, request.headers);
-      response.writeHead(status, { 'content-type': 'application/json', ...headers });
-      response.end(typeof body === 'string' ? body : JSON.stringify(body));
-    });
+  const gateway = await recordingGateway(({ method, url, headers }, response) => {
+    requests.push(`${method} ${url}`);
+    const { status = 200, headers: own = {}, body } = answer(method, url, headers);
+    response.writeHead(status, { 'content-type': 'application/json', ...own });
+    response.end(typeof body === 'string' ? body : JSON.stringify(body));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}`,
-    requests,
-    close: () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
+  return { ...gateway, requests };
 }

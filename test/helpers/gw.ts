@@ -8,6 +8,7 @@ import { main } from '../../src/main.ts';
 import { parseFaults } from '../../src/sandbox/faults.ts';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts';
 import { assetsDir, wasmDir } from './assets-dir.ts';
+import { closing } from './closing.ts';
 
 // A whole command in process: memory streams, a temporary home, a scripted clock, and a sandbox that counts.
 
@@ -67,6 +68,7 @@ export class World {
   readonly dir = mkdtempSync(path.join(tmpdir(), 'gw-test-'));
   readonly cwd = path.join(this.dir, 'work');
   sandbox!: Sandbox;
+  #isClosed = false;
 
   static async open(options: Partial<SandboxOptions> & { fault?: string } = {}): Promise<World> {
     const world = new World();
@@ -82,16 +84,25 @@ export class World {
       now: world.clock.now,
       ...rest,
     });
-    return world;
+    return closing(world);
   }
 
   async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     await this.sandbox.close();
     rmSync(this.dir, { recursive: true, force: true });
   }
 
   /** Runs gw with these words and collects what it wrote. */
   async gw(argv: readonly string[], options: RunOptions = {}): Promise<Run> {
+    const host = this.host(options);
+    const code = await main(argv, host);
+    return { code, out: host.stdout.text, err: host.stderr.text };
+  }
+
+  /** The world as a run sees it. */
+  host(options: RunOptions = {}) {
     const terminal = options.terminal ?? false;
     const stdout = new Sink(terminal);
     const stderr = new Sink(terminal);
@@ -100,11 +111,9 @@ export class World {
         ? options.stdin
         : Object.assign(
             options.stdin === undefined ? new PassThrough() : Readable.from([Buffer.from(options.stdin)]),
-            {
-              isTTY: options.stdin === undefined,
-            },
+            { isTTY: options.stdin === undefined },
           );
-    const host: Host = {
+    return {
       env: {
         HOME: this.dir,
         ...(!options.bare && { GW_BASE_URL: this.sandbox.baseUrl, GW_API_KEY: KEY }),
@@ -129,9 +138,7 @@ export class World {
         options.interrupts?.(heard);
         return () => {};
       },
-    };
-    const code = await main(argv, host);
-    return { code, out: stdout.text, err: stderr.text };
+    } satisfies Host;
   }
 
   /** What lies in the working directory, with sizes. */

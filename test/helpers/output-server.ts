@@ -1,5 +1,6 @@
 import * as http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { closing } from './closing.ts';
 
 export interface SeenGet {
   readonly method: string;
@@ -37,7 +38,7 @@ export async function startOutputServer(answer: Answer): Promise<OutputServer> {
         server.closeAllConnections();
       }),
   };
-  return handle;
+  return closing(handle);
 }
 
 export interface ServeOptions {

@@ -1,5 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { closing } from './closing.ts';
 
 export interface RecordedRequest {
   readonly method: string;
@@ -32,12 +33,12 @@ export async function recordingGateway(
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
-  return {
+  return closing({
     url: `http://127.0.0.1:${port}`,
     requests,
     close: () => {
       server.closeAllConnections();
       server.close();
     },
-  };
+  });
 }

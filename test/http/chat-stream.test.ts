@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod/mini';
 import type { Endpoint } from '../../src/gateway/endpoint.ts';
 import {
@@ -31,18 +31,12 @@ const input = { body: { model: 'm' } };
 const eventStream = { 'content-type': 'text/event-stream' };
 const stream = replyBytes(200, 'data: {"a":1}\n\ndata: [DONE]\n\n', eventStream);
 
-const opened: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const each of opened.splice(0)) await each.close();
-});
 async function serve(...steps: Step[]): Promise<FaultServer> {
-  const server = await startFaultServer({ steps });
-  opened.push(server);
-  return server;
+  return startFaultServer({ steps });
 }
 function clientOf(url: string, settings: Parameters<typeof testClient>[1] = {}) {
   const made = testClient(url, settings);
-  opened.push({ close: () => made.transport.close() });
+  onTestFinished(() => made.transport.close());
   return made;
 }
 

@@ -1,24 +1,17 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod/mini';
 import type { GwError } from '../../src/errors.ts';
 import type { Endpoint } from '../../src/gateway/endpoint.ts';
 import { json, reply, startFaultServer } from '../helpers/fault-server.ts';
 import { create, errorOf, KEY, paidEndpoint, read, readEndpoint, testClient } from './test-client.ts';
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const end of closers.splice(0)) await end();
-});
-
 async function gateway(...steps: Parameters<typeof startFaultServer>[0]['steps'][number][]) {
-  const server = await startFaultServer({ steps });
-  closers.push(server.close);
-  return server;
+  return startFaultServer({ steps });
 }
 
 function clientOf(url: string, settings: Parameters<typeof testClient>[1] = {}) {
   const made = testClient(url, settings);
-  closers.push(made.transport.close);
+  onTestFinished(made.transport.close);
   return made.client;
 }
 

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import type * as net from 'node:net';
-import * as os from 'node:os';
 import * as path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { GwError } from '../../src/errors.ts';
@@ -9,17 +8,12 @@ import { formBytes, type MultipartBody, multipartBody } from '../../src/http/mul
 import { curlCommand, requestJson, showRequest } from '../../src/http/show-request.ts';
 import { streamForm } from '../../src/http/stream-form.ts';
 import { close, json, reset, type Step, silence, startFaultServer } from '../helpers/fault-server.ts';
+import { newDir } from '../helpers/new-dir.ts';
 import { errorOf, paidEndpoint, testClient } from './test-client.ts';
 
 const endpoint = { ...paidEndpoint, path: '/v1/images/edits', maxBodyBytes: 64 * 1024 * 1024 };
 const MB = 1024 * 1024;
 const fine = json(200, { id: 't-1' });
-
-function folder(): string {
-  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'gw-form-'));
-  onTestFinished(() => fs.rmSync(dir, { recursive: true, force: true }));
-  return dir;
-}
 
 async function serve(steps: readonly Step[], more = {}) {
   const server = await startFaultServer({ steps, ...more });
@@ -35,7 +29,7 @@ function clientOf(url: string, settings = {}) {
 
 /** A form of a text and one file of this content. */
 function formOf(content: Uint8Array, name = 'fox.png'): { form: MultipartBody; file: string } {
-  const file = path.join(folder(), 'input');
+  const file = path.join(newDir(), 'input');
   fs.writeFileSync(file, content);
   const fields = [
     { name: 'model', value: 'img-2' },
@@ -184,7 +178,7 @@ test('a form is shown with its parts, and as curl', async () => {
   expect(requestJson(request).multipart).toEqual(form.fields);
 });
 
-test('the curl command sends the same fields', async () => {
+test('the curl command sends the same fields', { tags: ['curl'] }, async () => {
   const server = await serve([fine]);
   const { form } = formOf(Buffer.from('by\0tes'), 'it\'s "a" fox.png');
   const command = curlCommand(clientOf(server.url).prepare(endpoint, { multipart: form }));

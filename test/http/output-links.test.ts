@@ -19,7 +19,8 @@ afterAll(() => void server.close());
 /** Fetches a link that a gateway gave; what came, or why nothing was asked for, and the warnings. */
 async function fetched(link: string, baseUrl: string) {
   const warnings: string[] = [];
-  const plain = createTransport({ proxies: undefined });
+  // What would come to the proxy would be counted too.
+  const plain = createTransport({ proxies: { httpProxy: `http://127.0.0.1:${port}` } });
   const transport = outputTransport(plain, { baseUrl, warn: (text) => warnings.push(text) });
   const request = {
     method: 'GET',
@@ -50,6 +51,11 @@ test.each([
   ['::ffff:169.254.169.254', 'link-local'],
   ['fe80::1', 'link-local'],
   ['febf::1', 'link-local'],
+  ['64:ff9b::7f00:1', 'this machine'],
+  ['64:ff9b::a9fe:a9fe', 'link-local'],
+  ['2002:7f00:1::1', 'this machine'],
+  ['fd00:ec2::254', "a cloud's own services"],
+  ['100.100.100.200', "a cloud's own services"],
 ])('%s is %s', (address, inside) => {
   expect(insideOf(address)).toContain(inside);
 });
@@ -73,6 +79,9 @@ describe('a link that leads to this machine', () => {
     '[::1]',
     '[::ffff:127.0.0.1]',
     '[::ffff:7f00:1]',
+    '[64:ff9b::7f00:1]',
+    'localhost.',
+    'foo.localhost',
   ])('as http://%s is refused before a connection is made', async (host) => {
     const { said, asked } = await fetched(`http://${host}:${port}/a.mp4`, away);
     expect(said).toMatch(

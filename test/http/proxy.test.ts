@@ -1,5 +1,5 @@
 import type { TLSSocket } from 'node:tls';
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { GwError } from '../../src/errors.ts';
 import type { ExchangeError, WireRequest } from '../../src/http/exchange.ts';
 import { isExempt, type Proxies, proxiesFromEnv, proxyFor } from '../../src/http/proxy.ts';
@@ -9,13 +9,8 @@ import { type ProxyServerOptions, startProxyServer } from '../helpers/proxy-serv
 import { makeSelfSigned } from '../helpers/self-signed.ts';
 import { errorOf } from './test-client.ts';
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const end of closers.splice(0)) await end();
-});
-
 const kept = <T extends { close(): Promise<void> }>(made: T): T => {
-  closers.push(() => made.close());
+  onTestFinished(() => made.close());
   return made;
 };
 const open = (proxies: Proxies | undefined, more: Partial<TransportOptions> = {}) =>
@@ -171,8 +166,7 @@ test('a tunnel that the proxy cannot open, breaks off or never answers: certainl
 });
 
 const identity = makeSelfSigned();
-const withTls = test.skipIf(identity === undefined);
-if (!identity) console.warn('no openssl on this machine: the TLS tests are left out');
+const withTls = (name: string, holds: () => Promise<void>) => test(name, { tags: ['openssl'] }, holds);
 
 withTls('TLS: a trusted server is reached, kept, and its bytes count', async () => {
   const server = kept(

@@ -1,7 +1,7 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { GwError } from '../../src/errors.ts';
+import { UnknownOutcome } from '../../src/errors.ts';
 import { allEndpoints } from '../../src/gateway/all-endpoints.ts';
-import { UnknownOutcome } from '../../src/http/retry.ts';
 import {
   close,
   closedPort,
@@ -20,20 +20,13 @@ import { create, errorOf, paidEndpoint, read, readEndpoint, testClient } from '.
 
 // Every fault against a read and a paid create. What counts is what the server took: a paid create never twice.
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const end of closers.splice(0)) await end();
-});
-
 async function serve(steps: readonly Step[], more: Partial<FaultServerOptions> = {}) {
-  const server = await startFaultServer({ steps, ...more });
-  closers.push(server.close);
-  return server;
+  return startFaultServer({ steps, ...more });
 }
 
 function clientOf(url: string, settings: Parameters<typeof testClient>[1] = {}) {
   const made = testClient(url, settings);
-  closers.push(made.transport.close);
+  onTestFinished(made.transport.close);
   return made;
 }
 
@@ -190,7 +183,7 @@ test.each([
     const server = await serve([json(429, {}, { 'retry-after': value }), fine]);
     const { client, clock } = clientOf(server.url);
     await client.send(endpoint, input);
-    expect([value, clock.sleeps, server.requests.length]).toEqual([value, [sleptMs], 2]);
+    expect([value, clock.sleptMs(), server.requests.length]).toEqual([value, sleptMs, 2]);
   }
 });
 
@@ -220,7 +213,7 @@ test('a deadline of the caller’s bounds every wait', async () => {
   const server = await serve([json(429, {}, { 'retry-after': '30' })]);
   const { client, clock } = clientOf(server.url);
   const error = await failure(client.send(paidEndpoint, create, { deadlineMs: clock.steady() + 70_000 }));
-  expect([error.kind, clock.sleeps, server.requests.length]).toEqual(['rate_limited', [30_000, 30_000], 3]);
+  expect([error.kind, clock.sleptMs(), server.requests.length]).toEqual(['rate_limited', 60_000, 3]);
 });
 
 test('429 for ever ends as rate_limited after all retries', async () => {

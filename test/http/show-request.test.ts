@@ -1,16 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import * as fc from 'fast-check';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { shellQuote } from '../../src/errors.ts';
 import type { PreparedRequest } from '../../src/http/client.ts';
 import { curlCommand, showRequest } from '../../src/http/show-request.ts';
 import { json, startFaultServer } from '../helpers/fault-server.ts';
 import { KEY } from './test-client.ts';
-
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const end of closers.splice(0)) await end();
-});
 
 const request = (body?: unknown, url = 'https://gw.example/v1/tasks?a=b'): PreparedRequest => ({
   method: body === undefined ? 'GET' : 'POST',
@@ -44,8 +39,8 @@ test('a curl command reads the key from the environment', () => {
   const command = curlCommand(request({ prompt: "it's" }));
   expect(command).toBe(
     "curl --silent --show-error --request POST 'https://gw.example/v1/tasks?a=b'" +
-      ' --header "authorization: Bearer $GW_API_KEY" --header \'accept: application/json\'' +
-      " --data-binary '{\"prompt\":\"it'\\''s\"}'\n",
+      " --header 'accept: application/json' --config - --data-binary '{\"prompt\":\"it'\\''s\"}' <<GW_CURL\n" +
+      'header = "authorization: Bearer $GW_API_KEY"\nGW_CURL\n',
   );
   expect(command).not.toContain(KEY);
 });
@@ -71,9 +66,8 @@ test('what is quoted comes through sh as it was', async () => {
 test.each([
   ['short', { prompt: `it's $HOME \`id\` "x" \\ \n 🦊`, at: '@/etc/passwd' }],
   ['beyond one argument', { prompt: "it's $HOME `id`\nGW_BODY\n", media: 'A'.repeat(300_000) }],
-])('the command runs, and sends the same request: %s body', async (_name, body) => {
+])('the command runs, and sends the same request: %s body', { tags: ['curl'] }, async (_name, body) => {
   const server = await startFaultServer({ steps: [json(200, { id: 'x' })] });
-  closers.push(server.close);
   const command = curlCommand(request(body, `${server.url}/v1/[x]/{y}?q=1`));
   const { execFile } = await import('node:child_process');
   const out = await new Promise<string>((resolve, reject) => {

@@ -9,11 +9,7 @@ function meaning(status: number) {
   return found;
 }
 const of = (status: number, text: string, headers: Record<string, string> = {}, retryAtMs?: number) =>
-  statusError({ status, headers, text }, meaning(status), {
-    request: 'POST /v1/tasks',
-    nowMs,
-    retryAtMs,
-  });
+  statusError({ status, headers, text }, meaning(status), { request: 'POST /v1/tasks', nowMs, retryAtMs });
 
 test.each([
   [300, 'unavailable', 8],

@@ -3,6 +3,7 @@ import type { Endpoint } from '../../src/gateway/endpoint.ts';
 import { createClient } from '../../src/http/http-client.ts';
 import { createRetryBudget } from '../../src/http/retry.ts';
 import { createTransport } from '../../src/http/transport.ts';
+import type { Made } from '../../src/jobs/create/make.ts';
 import { scriptedClock } from './scripted-clock.ts';
 
 export const KEY = 'sk-canary-0123456789';
@@ -72,4 +73,10 @@ export async function errorOf<E = Error & { kind?: string; facts?: Record<string
   );
   if ('error' in value) return value.error;
   throw new Error(`expected a failure, got ${JSON.stringify(value.done)}`);
+}
+
+/** A job that was accepted, with its key. Throws the error of any other outcome. */
+export function acceptedOr(made: Made) {
+  if (made.kind !== 'accepted') throw made.error;
+  return { ...made, key: made.job.key };
 }

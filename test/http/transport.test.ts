@@ -1,5 +1,7 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
 import * as zlib from 'node:zlib';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { ExchangeError, WireHead, WireRequest } from '../../src/http/exchange.ts';
 import { type Connected, createTransport, type TransportOptions } from '../../src/http/transport.ts';
 import {
@@ -19,20 +21,13 @@ import {
 import { makeSelfSigned } from '../helpers/self-signed.ts';
 import { errorOf } from './test-client.ts';
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const end of closers.splice(0)) await end();
-});
-
 async function serve(options: FaultServerOptions) {
-  const server = await startFaultServer(options);
-  closers.push(server.close);
-  return server;
+  return startFaultServer(options);
 }
 
 function open(options: Partial<TransportOptions> = {}) {
   const transport = createTransport({ proxies: undefined, ...options });
-  closers.push(transport.close);
+  onTestFinished(transport.close);
   return transport;
 }
 
@@ -83,8 +78,7 @@ describe('heads with 1xx before a reply, on every way that reads one', () => {
     ['none, and a head in pieces', ['HT', 'TP/1.1', ' ', final.slice(9)]],
   ];
   const own = makeSelfSigned();
-  test.each(cases)('%s', async (_, pieces) => {
-    if (!own) throw new Error('openssl is needed');
+  test.each(cases)('%s', { tags: ['openssl'] }, async (_, pieces) => {
     for (const tlsKeys of [undefined, own]) {
       const server = await serve({
         steps: [
@@ -282,6 +276,35 @@ test('silence ends a request, before and within the reply', async () => {
   expect([first.sent, first.code, first.partial]).toEqual(['maybe', 'SILENCE', undefined]);
   const second = await failure(transport.exchange(get(server.url, { silenceMs: 400 })));
   expect([second.code, second.partial && text(second.partial.bytes)]).toEqual(['SILENCE', 'he']);
+});
+
+describe('gw that is stopped for longer than the silence', () => {
+  /** The gateway runs on while this process stands still. */
+  async function serveBeside(answerAfterMs: number): Promise<string> {
+    const answer = `setTimeout(() => response.end('{"id":1}'), ${answerAfterMs})`;
+    const lines = [
+      "const { parentPort } = require('node:worker_threads');",
+      `const server = require('node:http').createServer((_, response) => ${answer});`,
+      "server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));",
+    ];
+    const worker = new Worker(lines.join('\n'), { eval: true });
+    onTestFinished(async () => void (await worker.terminate()));
+    const [port] = await once(worker, 'message');
+    return `http://127.0.0.1:${port}/`;
+  }
+  const stopMs = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+
+  test.each([
+    ['takes the reply that came meanwhile', 900],
+    ['goes on to wait for one that comes later', 2_300],
+  ])('%s', async (_, answerAfterMs) => {
+    const url = await serveBeside(answerAfterMs);
+    const reply = open().exchange(get(url, { silenceMs: 1_000 }));
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    // After this, timers come before sockets, as when a stopped process goes on.
+    await new Promise<void>((resolve) => setImmediate(() => resolve(void stopMs(1_500))));
+    expect(text((await reply).bytes)).toBe('{"id":1}');
+  });
 });
 
 test('bytes that dribble in, also within the head, are not silence', async () => {

@@ -5,6 +5,7 @@ import { allModes, type TestIoOptions, testIo } from './memory-host.ts';
 
 const hostile = 'a\x1b[31m\r\u009b\u202eb\tc\n';
 const hostileShown = 'a\\x1b[31m\\r\\x9b\\u202eb\tc\n';
+const hostileJson = '{"text":"a\\u001b[31m\\r\\u009b\\u202eb\\tc\\n"}';
 const hostileLine = 'a\\x1b[31m\\r\\x9b\\u202eb\\tc\\n\n';
 const escapes = /\x1b\[[0-9;]*m/g;
 
@@ -35,10 +36,24 @@ describe.each(allModes().map((options) => [nameOf(options), options] as const))(
     expect(stdout.text).toBe(isTerminal ? hostileShown : hostile);
   });
 
+  test('outJsonRows', async () => {
+    const { io, stdout } = testIo(options);
+    let written = 0;
+    async function* rows(count: number) {
+      for (let at = 0; at < count; at += 1) yield { text: hostile };
+      written = stdout.text.length;
+    }
+    await io.outJsonRows(rows(0));
+    await io.outJsonRows(rows(9_000));
+    expect(stdout.text).toBe(`[]\n[${Array(9_000).fill(hostileJson).join(',')}]\n`);
+    // However many there are, few of them wait to be written.
+    expect(written).toBeGreaterThan(stdout.text.length - 200_000);
+  });
+
   test('outJson', async () => {
     const { io, stdout } = testIo(options);
     await io.outJson({ text: hostile });
-    expect(stdout.text).toBe('{"text":"a\\u001b[31m\\r\\u009b\\u202eb\\tc\\n"}\n');
+    expect(stdout.text).toBe(`${hostileJson}\n`);
   });
 
   test('outBytes', async () => {

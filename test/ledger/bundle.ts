@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
@@ -67,9 +67,3 @@ export class Running {
 }
 
 export const runNode = (...args: string[]) => new Running(process.execPath, args);
-
-/** Why a command cannot be used here, or undefined where it can. */
-export function missing(command: string, ...args: string[]): string | undefined {
-  const { status, error } = spawnSync(command, args, { stdio: 'ignore' });
-  return error || status !== 0 ? `${command} cannot be used here` : undefined;
-}

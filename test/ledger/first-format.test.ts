@@ -52,10 +52,11 @@ async function answers(): Promise<Answer[]> {
   const all: Answer[] = [];
   for (const argv of commands) all.push({ argv, ...(await world.gw(argv, { env, bare: true })) });
   await world.close();
-  // The cost by a price file is told since then; there was none.
+  // The cost by a price file is told since then, and which lives of links are assumed.
   const asThen = (text: string) =>
     text
       .replaceAll(world.dir, '/home/ada')
+      .replaceAll(/,\\"link_expiry_assumed\\":(true|false)/g, '')
       .replaceAll(/,\\"(priced\\":\[\]|cost\\":(null|\{.*?\\"by\\":\\"\w+\\"\}))/g, '');
   return all.map((answer) => JSON.parse(asThen(JSON.stringify(answer))) as Answer);
 }
@@ -64,5 +65,9 @@ test('a ledger of the first format is read as the version that wrote it read it'
   const now = await answers();
   const then = JSON.parse(fs.readFileSync(expectedFile, 'utf8')) as Answer[];
   expect(now.map(({ argv }) => argv)).toEqual(then.map(({ argv }) => argv));
-  for (const [at, answer] of now.entries()) expect(answer, answer.argv.join(' ')).toEqual(then[at]);
+  // Saved is what is on the disk now, and the files of that time are not.
+  const anySaved = (answer: Answer | undefined) =>
+    JSON.stringify(answer).replaceAll(/\\"saved\\":(?:true|false|null)/g, '');
+  for (const [at, answer] of now.entries())
+    expect(anySaved(answer), answer.argv.join(' ')).toBe(anySaved(then[at]));
 });

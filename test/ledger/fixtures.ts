@@ -1,20 +1,18 @@
 import * as fs from 'node:fs';
-import * as os from 'node:os';
 import * as path from 'node:path';
-import { onTestFinished } from 'vitest';
 import { appendLine } from '../../src/disk/durable-directory.ts';
 import type { IntentEvent, LedgerEvent, LedgerLine } from '../../src/ledger/event.ts';
 import { newJobKey } from '../../src/ledger/job-key.ts';
 import { currentJournal } from '../../src/ledger/journal-files.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { serialize } from '../../src/ledger/serialize.ts';
+import { newDir } from '../helpers/new-dir.ts';
 
 export const novemberMs = Date.UTC(2026, 10, 20, 12);
 
 /** A directory of this test alone, removed when it ends. */
 export function tempDir(): string {
-  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'gw-ledger-'));
-  onTestFinished(() => fs.rmSync(dir, { recursive: true, force: true }));
+  const dir = newDir();
   return dir;
 }
 

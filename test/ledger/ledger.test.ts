@@ -86,6 +86,7 @@ describe('writing', () => {
       event: 'accepted',
       id: 'task-1',
       status: 'queued',
+      sum: expect.stringMatching(/^[0-9a-f]{8}$/),
     });
   });
 

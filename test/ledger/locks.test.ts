@@ -2,6 +2,7 @@ import nodeFs, * as fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import * as os from 'node:os';
 import * as path from 'node:path';
+import { Worker } from 'node:worker_threads';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { hostOf, isAlive, ownIdentity } from '../../src/disk/lock-file.ts';
 import { newJobKey } from '../../src/ledger/job-key.ts';
@@ -83,6 +84,57 @@ describe('a lock left behind', () => {
       throw new Error('no /proc');
     };
     expect(hostOf(untold)).toBe(os.hostname());
+  });
+
+  it('of a dead process is taken over, whatever name the machine had', async () => {
+    const own = ownIdentity();
+    if (own.started === '') return;
+    const { put, ledger } = setUp();
+    put({
+      ...own,
+      pid: await deadPid(),
+      host: own.host.replace(os.hostname(), 'the-name-of-another-network'),
+    });
+    expect(await ledger.hold(key)).toBeDefined();
+  });
+
+  it('of a machine that another name was given to', { tags: ['root'] }, async () => {
+    const { dir, ledger } = setUp();
+    const named = ['--uts', 'sh', '-c', 'hostname elsewhere && exec "$@"', 'sh'];
+    const other = new Running('unshare', [...named, process.execPath, claimAll, dir, key]);
+    await other.printed('ready');
+    other.child.stdin?.write('go\n');
+    await other.printed('done');
+    expect(await ledger.hold(key)).toBeUndefined();
+    other.child.kill('SIGKILL');
+    await other.finished;
+    expect(await ledger.hold(key)).toBeDefined();
+  });
+
+  it('is held by no process that got its ID later, also where no system tells of processes', async () => {
+    const { readFileSync } = nodeFs;
+    const restore = () => {
+      nodeFs.readFileSync = readFileSync;
+      syncBuiltinESMExports();
+    };
+    onTestFinished(restore);
+    nodeFs.readFileSync = ((file: fs.PathOrFileDescriptor, ...rest: []) => {
+      if (String(file).startsWith('/proc/')) throw Object.assign(new Error('no /proc'), { code: 'ENOENT' });
+      return readFileSync(file, ...rest);
+    }) as typeof readFileSync;
+    syncBuiltinESMExports();
+    const { put, lock, ledger } = setUp();
+    put({ ...ownIdentity(), pid: process.ppid });
+    expect(await ledger.hold(key)).toBeUndefined();
+    age(lock, 3_610);
+    // It shows a sign of life after all.
+    const beat = new Worker(
+      `setTimeout(() => require('node:fs').utimesSync(${JSON.stringify(lock)}, 1, 1), 1_000)`,
+      { eval: true },
+    );
+    expect(await ledger.hold(key)).toBeUndefined();
+    await beat.terminate();
+    expect(await ledger.hold(key)).toBeDefined();
   });
 
   it('of a living process is kept', async () => {

@@ -1,12 +1,12 @@
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
-import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { hostOf } from '../../src/disk/lock-file.ts';
 import { type CallbackServerOptions, startCallbackServer } from '../../src/listen/callback-server.ts';
 import { announce, runningUrl } from '../../src/listen/running.ts';
 import { freePort } from '../helpers/free-port.ts';
+import { newDir } from '../helpers/new-dir.ts';
 import { ask } from '../sandbox/fixture.ts';
 
 async function listener(options: Partial<CallbackServerOptions> = {}) {
@@ -135,8 +135,7 @@ test('behind a proxy it answers to the public name, with or without the public p
 });
 
 test('the listener that was started last and still runs is found, by this user only', async () => {
-  const dir = mkdtempSync(path.join(tmpdir(), 'gw-listeners-'));
-  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = newDir();
   expect(runningUrl(dir)).toBeUndefined();
   const takeBack = announce(dir, 'http://127.0.0.1:1/one', 1);
   const takeBackLast = announce(dir, 'http://127.0.0.1:2/two', 2);

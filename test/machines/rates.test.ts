@@ -1,17 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { Door } from '../../src/machines/door.ts';
 import { PoolRate } from '../../src/machines/rates.ts';
 import { openRedis } from './redis.ts';
+
+// @module-tag redis-server
 
 const pool = { name: 'alpha', requestsPerMinute: 600 };
 
 test('a turn that was asked of Redis as it went away does not hold up the looks at tasks that run', async () => {
   const redis = await openRedis();
-  const client = redis.client.duplicate({ lazyConnect: false, maxRetriesPerRequest: null });
-  client.on('error', () => {});
+  const door = await Door.open(redis.url);
   try {
-    await client.ping();
-    const rate = new PoolRate(client, 'gw:test', pool);
+    const rate = new PoolRate(door, 'gw:test', pool);
     // Redis takes the question and does not answer it any more.
     await redis.client.call('CLIENT', 'PAUSE', '60000', 'ALL');
     const turn = rate.turn(pause);
@@ -25,6 +26,6 @@ test('a turn that was asked of Redis as it went away does not hold up the looks 
     expect(taken).toBe(0);
     await turn;
   } finally {
-    client.disconnect();
+    door.end();
   }
 });

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { dangerOf } from '../../src/machines/store.ts';
+import { dangerOf } from '../../src/machines/door.ts';
 import { openRedis } from './redis.ts';
 
+// @module-tag redis-server
 // What a Redis is warned of: rows that it drops or forgets were paid for, and would be made once more.
 
 describe('a Redis that endangers rows', () => {
@@ -37,12 +38,12 @@ describe('a Redis that endangers rows', () => {
     const { client } = await openRedis();
     for (const [name, value] of Object.entries({ ...safe, ...differs }))
       await client.config('SET', name, value);
-    expect(await dangerOf(client)).toBe(warning);
+    expect(await dangerOf({ redis: client })).toBe(warning);
   });
 
   test('one that keeps its settings to itself is not warned of', async () => {
     const { client } = await openRedis();
     await client.call('ACL', 'SETUSER', 'default', '-config');
-    expect(await dangerOf(client)).toBeUndefined();
+    expect(await dangerOf({ redis: client })).toBeUndefined();
   });
 });

@@ -1,11 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { rowReader } from '../../src/commands/machines/open.ts';
+import { Door } from '../../src/machines/door.ts';
 import { fenceOf, type RowRecord, type Stage } from '../../src/machines/row.ts';
 import { RowStore } from '../../src/machines/store.ts';
 import { type Desk, type Hands, type Made, workOn } from '../../src/machines/work.ts';
 import { openRedis, type TestRedis } from './redis.ts';
 
+// @module-tag redis-server
 // The order of a row, with a real Redis: a worker dies, or hangs, behind each of its steps; another goes on; nothing is
 // created twice, and only what was being sent may end unknown.
 
@@ -14,7 +16,9 @@ let redis: TestRedis;
 let store: RowStore;
 beforeAll(async () => {
   redis = await openRedis({}, (clean) => cleanings.push(clean));
-  store = new RowStore(redis.client, 'test');
+  const door = await Door.open(redis.url);
+  cleanings.push(() => door.end());
+  store = new RowStore(door, 'test', rowReader);
 });
 afterAll(async () => {
   for (const clean of cleanings.reverse()) await clean();
@@ -103,7 +107,7 @@ async function work(
 ) {
   const attempt = (takings.get(`${key} ${stage}`) ?? 0) + 1;
   takings.set(`${key} ${stage}`, attempt);
-  const actor = { host, attempt, fence: fenceOf(0, stage, attempt) };
+  const actor = { host, attempt, fence: fenceOf(0, stage, attempt), announced: host };
   const { result, record } = await store.take(key, actor);
   if (result !== 'ok' || !record) return { put: 'done', isToSave: false };
   await at(stage === 'task' ? 'taken' : 'saving');
@@ -121,7 +125,9 @@ async function work(
       isToSave = true;
       await at('on the queue of outputs');
     },
-    isAway: () => false,
+    isAwayBefore: async () => false,
+    mayDoElsewhere: async () => false,
+    neverSent: async () => void (await store.step(key, 'never_sent', { host, announced: host })),
     async found(made) {
       const changes = { id: made.id, round: 1 };
       return made.kind === 'saved'
@@ -130,7 +136,7 @@ async function work(
     },
   };
   const isImage = record.family === 'image';
-  const files = [{ path: `/${host}/${key}.mp4`, bytes: 1, sha256: 'x', type: 'video/mp4' }];
+  const files = [{ path: `/${host}/${key}.mp4`, bytes: 1, sha256: '0'.repeat(64), type: 'video/mp4' }];
   const hands: Hands = {
     looksUp: ({ family }) => family === 'beta',
     knows: async ({ row }) => ledger.has(row.key),
@@ -143,7 +149,15 @@ async function work(
       await at('request taken');
       await at('answered');
       if (isImage) return { kind: 'saved', files, status: 'completed', id };
-      const job = { endpoint: family, model: 'm', settings: {}, media: [], attempt: 1, fields: {} };
+      const job = {
+        endpoint: family,
+        model: 'm',
+        settings: {},
+        media: [],
+        attempt: 1,
+        fields: {},
+        files: {},
+      };
       return { kind: 'accepted', id, status: 'queued', job };
     },
     async follow() {
@@ -375,9 +389,10 @@ test('a queue that was wiped knows no row: what runs is finished on its machine 
 describe('a step whose answer is lost', () => {
   /** A worker of its own, and how its next step loses the answer; `meanwhile` is done before it is sent again. */
   async function worker() {
-    const client = new Redis(redis.port, '127.0.0.1', { maxRetriesPerRequest: null });
-    client.on('error', () => {});
-    onTestFinished(() => client.disconnect());
+    const door = await Door.open(redis.url);
+    door.patienceMs = 60_000;
+    const client = door.redis;
+    onTestFinished(() => door.end());
     const key = await newRow('gamma');
     const answerLost = async <T>(step: () => Promise<T>, meanwhile = async () => {}): Promise<T> => {
       await client.ping();
@@ -391,7 +406,7 @@ describe('a step whose answer is lost', () => {
       return answer;
     };
     const actor = { host: 'm1', fence: fenceOf(0, 'task', 1), attempt: 1 };
-    return { own: new RowStore(client, 'test'), key, actor, answerLost };
+    return { own: new RowStore(door, 'test', rowReader), key, actor, answerLost };
   }
 
   test('counts once, for who made it and for the row', async () => {

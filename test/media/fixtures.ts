@@ -1,22 +1,16 @@
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
-import * as os from 'node:os';
 import * as path from 'node:path';
-import { onTestFinished } from 'vitest';
 import type { Modality } from '../../src/gateway/limits.ts';
 import * as media from '../../src/media/probe.ts';
 import { assetsDir } from '../helpers/assets-dir.ts';
+import { newDir } from '../helpers/new-dir.ts';
 
 /** A directory of one test, removed after it. */
 export function temporaryDirectory(): string {
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'gw-media-'));
-  onTestFinished(() => fs.rmSync(directory, { recursive: true, force: true }));
+  const directory = newDir();
   return directory;
 }
-
-/** False where ffmpeg is missing: the tests that need real clips are then skipped. */
-export const hasFfmpeg = spawnSync('ffmpeg', ['-version']).status === 0;
-if (!hasFfmpeg) console.warn('ffmpeg is not installed: tests with real clips are skipped');
 
 /** Runs ffmpeg into a file of the directory and returns its path. */
 export function make(directory: string, name: string, ...options: string[]): string {

@@ -3,7 +3,7 @@ import { gammaMedia } from '../../src/gateway/gamma/models.ts';
 import { MB } from '../../src/gateway/limits.ts';
 import { checkMedia } from '../../src/media/check.ts';
 import { type MediaFacts, UNKNOWN_CODEC } from '../../src/media/probe.ts';
-import { hasFfmpeg, make, picture, probeFile, temporaryDirectory, tone } from './fixtures.ts';
+import { make, picture, probeFile, temporaryDirectory, tone } from './fixtures.ts';
 
 // The media limits of family C, one accepted and one refused file a rule; numbers as in the document, none computed.
 
@@ -108,7 +108,7 @@ describe('the media limits of gamma', () => {
   });
 });
 
-describe.skipIf(!hasFfmpeg)('real clips against the limits of gamma', () => {
+describe('real clips against the limits of gamma', { tags: ['ffmpeg'] }, () => {
   const warned = vi.spyOn(console, 'warn');
   // What a file holds must not reach the terminal past gw's own output.
   afterEach(() => expect(warned).not.toHaveBeenCalled());

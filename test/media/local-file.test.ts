@@ -1,8 +1,8 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { fileFault } from '../../src/disk/small-file.ts';
 import { openMediaFile } from '../../src/media/local-file.ts';
-import { fileFault } from '../../src/media/read-input.ts';
 import { temporaryDirectory } from './fixtures.ts';
 
 async function open(content: string) {

@@ -7,7 +7,6 @@ import { probeBytes as probeAs } from '../../src/media/probe.ts';
 import { assetsDir } from '../helpers/assets-dir.ts';
 import {
   endlessClip,
-  hasFfmpeg,
   heif,
   jpegWithAppData,
   make,
@@ -142,7 +141,7 @@ describe('probeFile', () => {
   });
 });
 
-describe.skipIf(!hasFfmpeg)('probeFile on real files', () => {
+describe('probeFile on real files', { tags: ['ffmpeg'] }, () => {
   const still = ['-f', 'lavfi', '-i', 'testsrc=size=320x240:rate=1:duration=1', '-frames:v', '1'];
   it.each([
     ['jpeg', 'a.jpg', still],

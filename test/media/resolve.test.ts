@@ -8,16 +8,7 @@ import { MB } from '../../src/gateway/limits.ts';
 import { dataUriBytes } from '../../src/media/reference.ts';
 import { type MediaInput, type ResolveOptions, resolveMedia } from '../../src/media/resolve.ts';
 import { assetsDir } from '../helpers/assets-dir.ts';
-import {
-  endlessClip,
-  hasFfmpeg,
-  make,
-  picture,
-  pngHead,
-  sparse,
-  temporaryDirectory,
-  tone,
-} from './fixtures.ts';
+import { endlessClip, make, picture, pngHead, sparse, temporaryDirectory, tone } from './fixtures.ts';
 
 const limits = alphaModels['alpha-video-2-5-260628']?.media ?? {};
 const image = (raw: string, rest: Partial<MediaInput> = {}): MediaInput => ({
@@ -265,7 +256,7 @@ describe('the size of the body', () => {
   });
 });
 
-describe.skipIf(!hasFfmpeg)('clips', () => {
+describe('clips', { tags: ['ffmpeg'] }, () => {
   it('are held against the limits, apart and together', async () => {
     const cwd = temporaryDirectory();
     make(cwd, 'short.wav', ...tone(1));

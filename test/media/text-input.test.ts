@@ -5,7 +5,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { MB } from '../../src/gateway/limits.ts';
 import type { Clock } from '../../src/host.ts';
-import { readPipedPrompt, readTextInput } from '../../src/media/text-input.ts';
+import { readPipedPrompt, readTypedText } from '../../src/media/text-input.ts';
 import { sparse, temporaryDirectory } from './fixtures.ts';
 
 /** A clock that moves only when told to. */
@@ -34,8 +34,14 @@ function scriptedClock(): Clock & { advance(ms: number): Promise<void> } {
 }
 
 const none = () => Readable.from([]);
-const read = (value: string, cwd = '/', stdin: Readable = none()) =>
-  readTextInput(value, '--prompt', { cwd, stdin });
+/** What a text is read as, and the notes that are told meanwhile. */
+const notes: string[] = [];
+const readTyped = (typed: { text?: string; file?: string }, cwd = '/', stdin: Readable = none()) =>
+  readTypedText(
+    { flag: '--prompt', text: undefined, file: undefined, ...typed },
+    { cwd, stdin, note: (text) => notes.push(text) },
+  );
+const read = (file: string, cwd = '/', stdin: Readable = none()) => readTyped({ file }, cwd, stdin);
 
 function withFile(content: string | Uint8Array, name = 'p.txt') {
   const cwd = temporaryDirectory();
@@ -43,9 +49,36 @@ function withFile(content: string | Uint8Array, name = 'p.txt') {
   return cwd;
 }
 
-describe('readTextInput', () => {
-  it.each(['a fox', '', 'mail@example.com', '--', 'a\n'])('takes %j as the text itself', async (value) => {
-    expect(await read(value)).toBe(value);
+describe('readTypedText', () => {
+  it.each([
+    'a fox',
+    '',
+    'mail@example.com',
+    '--',
+    'a\n',
+    '@',
+    '@-',
+    '@none.txt',
+    '@/proc/self/environ',
+    ' -',
+  ])('takes %j as the text itself', async (text) => {
+    expect(await readTyped({ text })).toBe(text);
+  });
+
+  it('says once that a file is there whose name stands behind an @', async () => {
+    const cwd = withFile('a fox');
+    notes.length = 0;
+    expect(await readTyped({ text: '@p.txt' }, cwd)).toBe('@p.txt');
+    expect(await readTyped({ text: '@p.txt runs' }, cwd)).toBe('@p.txt runs');
+    expect(notes).toEqual(['@p.txt is sent as it stands; --prompt-file p.txt sends what the file holds']);
+  });
+
+  it('takes a text or a file, not both, and is nothing where neither is given', async () => {
+    expect(await readTyped({})).toBeUndefined();
+    await expect(readTyped({ text: 'a', file: 'b' })).rejects.toThrow(
+      '--prompt and --prompt-file both give the text',
+    );
+    await expect(read('')).rejects.toThrow('--prompt-file is empty');
   });
 
   it.each([
@@ -57,12 +90,12 @@ describe('readTextInput', () => {
     ['', ''],
     ['\uFFFD 🦊 \0', '\uFFFD 🦊 \0'],
   ])('reads a file of %j', async (content, text) => {
-    expect(await read('@p.txt', withFile(content))).toBe(text);
+    expect(await read('p.txt', withFile(content))).toBe(text);
   });
 
-  it.each(['-', '@-'])('reads stdin for %s, however it is cut', async (value) => {
+  it.each([{ text: '-' }, { file: '-' }])('reads stdin for %j, however it is cut', async (typed) => {
     const bytes = Buffer.from('\uFEFFein Fuchs 🦊\n');
-    expect(await read(value, '/', Readable.from([...bytes].map((byte) => Buffer.from([byte]))))).toBe(
+    expect(await readTyped(typed, '/', Readable.from([...bytes].map((byte) => Buffer.from([byte]))))).toBe(
       'ein Fuchs 🦊',
     );
   });
@@ -70,18 +103,17 @@ describe('readTextInput', () => {
   it('says that stdin can be read once only', async () => {
     const stdin = Readable.from(['a']);
     await read('-', '/', stdin);
-    await expect(read('-', '/', stdin)).rejects.toThrow('--prompt -: stdin has been read already');
+    await expect(read('-', '/', stdin)).rejects.toThrow('--prompt-file -: stdin has been read already');
   });
 
   it('refuses what is no text file', async () => {
     const cwd = temporaryDirectory();
-    await expect(read('@none.txt', cwd)).rejects.toMatchObject({
+    await expect(read('none.txt', cwd)).rejects.toMatchObject({
       kind: 'usage',
-      message: '--prompt @none.txt: no such file',
+      message: '--prompt-file none.txt: no such file',
     });
-    await expect(read('@.', cwd)).rejects.toThrow('--prompt @.: is a directory, not a file');
-    await expect(read('@/dev/zero', cwd)).rejects.toThrow('is a device, not a file');
-    await expect(read('@', cwd)).rejects.toThrow("the file's name is missing");
+    await expect(read('.', cwd)).rejects.toThrow('--prompt-file .: is a directory, not a file');
+    await expect(read('/dev/zero', cwd)).rejects.toThrow('is a device, not a file');
   });
 
   it.each<[number, number[]]>([
@@ -92,13 +124,13 @@ describe('readTextInput', () => {
     [3, [0xef, 0xbb, 0xbf, 0xfe]],
     [0, [0xed, 0xa0, 0x80]],
   ])('names offset %i of the first byte that is not UTF-8 (%#)', async (offset, bytes) => {
-    await expect(read('@p.txt', withFile(Buffer.from(bytes)))).rejects.toThrow(
-      `--prompt @p.txt: not UTF-8 text: the byte at offset ${offset} does not belong to it`,
+    await expect(read('p.txt', withFile(Buffer.from(bytes)))).rejects.toThrow(
+      `--prompt-file p.txt: not UTF-8 text: the byte at offset ${offset} does not belong to it`,
     );
   });
 
   it('guesses UTF-16', async () => {
-    await expect(read('@p.txt', withFile(Buffer.from('\uFEFFfox', 'utf16le')))).rejects.toMatchObject({
+    await expect(read('p.txt', withFile(Buffer.from('\uFEFFfox', 'utf16le')))).rejects.toMatchObject({
       facts: { hint: 'it looks like UTF-16: save it as UTF-8' },
     });
   });
@@ -107,8 +139,8 @@ describe('readTextInput', () => {
     const cwd = temporaryDirectory();
     sparse(path.join(cwd, 'at.txt'), Buffer.from('a'), 16 * MB);
     sparse(path.join(cwd, 'over.txt'), Buffer.from('a'), 16 * MB + 1);
-    expect(await read('@at.txt', cwd)).toHaveLength(16 * MB);
-    await expect(read('@over.txt', cwd)).rejects.toThrow('is larger than 16 MB');
+    expect(await read('at.txt', cwd)).toHaveLength(16 * MB);
+    await expect(read('over.txt', cwd)).rejects.toThrow('is larger than 16 MB');
     const endless = Readable.from(
       (function* () {
         for (;;) yield Buffer.alloc(MB);
@@ -132,7 +164,7 @@ describe('readTextInput', () => {
       writer.kill();
     });
     await new Promise((resolve) => writer.stdout.once('data', resolve));
-    const text = read('@fifo', cwd);
+    const text = read('fifo', cwd);
     setTimeout(() => writer.stdin.end('\n'), 200);
     expect(await text).toBe('fox');
   });
@@ -140,7 +172,10 @@ describe('readTextInput', () => {
   it('ends with the signal', async () => {
     const controller = new AbortController();
     const stdin = new PassThrough();
-    const text = readTextInput('-', '--prompt', { cwd: '/', stdin, signal: controller.signal });
+    const text = readTypedText(
+      { flag: '--prompt', text: '-', file: undefined },
+      { cwd: '/', stdin, signal: controller.signal, note: () => {} },
+    );
     controller.abort(new Error('interrupted'));
     await expect(text).rejects.toThrow('interrupted');
     expect(stdin.destroyed).toBe(true);

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { allEndpoints } from '../../src/gateway/all-endpoints.ts';
+import { geoAuth } from './chat-fixture.ts';
 import { ask, auth, bodyOf, create, handClock, json, key, query, sandbox, tasksPath } from './fixture.ts';
 
 const jsonType = { 'content-type': 'application/json' };
@@ -32,20 +34,33 @@ describe('the gate of the API', () => {
   it.each([
     ['GET', '/contents/generations/tasks/vt-1', 404],
     ['POST', '/nowhere', 404],
-    ['DELETE', '/?Action=GetAsset&Version=2024-01-01', 405],
+    ['DELETE', '/?Action=GetAsset&Version=2024-01-01', 404],
     ['GET', `${tasksPath}/a/b`, 404],
     ['GET', `${tasksPath}/%zz`, 404],
-    ['GET', tasksPath, 405],
-    ['DELETE', `${tasksPath}/vt-1`, 405],
-    ['PUT', tasksPath, 405],
+    ['GET', tasksPath, 404],
+    ['DELETE', `${tasksPath}/vt-1`, 404],
+    ['PUT', tasksPath, 404],
+    ['GET', '/v2/query/video_generation', 400],
+    ['GET', '/v2/query/video_generation/', 400],
   ])('%s %s is %d with a JSON body', async (method, path, status) => {
     const at = await sandbox();
     const answer = await ask(`${at.baseUrl}${path}`, { method, headers: auth });
     expect(answer.status).toBe(status);
     expect(answer.headers['content-type']).toContain('application/json');
     expect(json(answer).error.message).toEqual(expect.any(String));
-    if (status === 405) expect(answer.headers.allow).toMatch(/^(GET|POST)$/);
   });
+
+  it.each(allEndpoints.filter(({ method }) => method === 'POST').map((each) => [each.path, each] as const))(
+    'POST %s refuses JSON that is nested deep',
+    async (_, { path, credential }) => {
+      const at = await sandbox();
+      const headers = { ...jsonType, ...(credential === 'geo' ? geoAuth : auth) };
+      const url = `${at.baseUrl}${path.replace('{model}', 'img-2')}`;
+      const nested = `{"a":${'['.repeat(5000)}${']'.repeat(5000)}}`;
+      const answer = await ask(url, { method: 'POST', headers, body: nested });
+      expect([answer.status, answer.text]).toEqual([400, expect.stringContaining('nested deeper')]);
+    },
+  );
 
   it.each([
     ['text/plain', '{}', 'InvalidContentType'],

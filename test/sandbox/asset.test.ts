@@ -254,17 +254,19 @@ describe('assets in a video request', () => {
     }
   });
 
-  it('are refused where they have failed, are of another project, or went with their group', async () => {
+  it('are refused where they have failed, are of two projects, or went with their group', async () => {
     const { clock, at, group } = await library();
     const film = await madeGroup(at, { ProjectName: 'film' });
     const failed = await madeAsset(at, group, { URL: 'https://example.com/invalid.png' });
     const other = await madeAsset(at, film, { ProjectName: 'film' });
     const gone = await madeAsset(at, group);
     clock.pass(60_000);
-    const refusal = async (id: string) =>
-      json(await create(at, used([image('reference_image', `asset://${id}`)]))).error.message;
+    const use = (...ids: string[]) =>
+      create(at, used(ids.map((id) => image('reference_image', `asset://${id}`))));
+    const refusal = async (...ids: string[]) => json(await use(...ids)).error.message;
     expect(await refusal(failed)).toMatch(/is Failed, not Active/);
-    expect(await refusal(other)).toMatch(/does not exist/);
+    expect(await refusal(gone, other)).toMatch(/of the project film, asset-.* of default/);
+    expect((await use(other)).status).toBe(200);
     await act(at, 'DeleteAssetGroup', { Id: group });
     expect(await refusal(gone)).toMatch(/does not exist/);
   });
@@ -295,5 +297,5 @@ it('a key is needed, and another method is not taken', async () => {
   const url = `${at.baseUrl}/?Action=GetAsset&Version=2024-01-01`;
   const headers = { 'content-type': 'application/json' };
   expect((await ask(url, { method: 'POST', headers, body: '{}' })).status).toBe(401);
-  expect((await ask(url, { headers: auth })).status).toBe(405);
+  expect((await ask(url, { headers: auth })).status).toBe(404);
 });

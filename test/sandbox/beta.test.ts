@@ -1,25 +1,13 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { betaCreates } from '../../src/gateway/beta/create.ts';
 import { betaVariants } from '../../src/gateway/beta/modes.ts';
 import { betaFamily } from '../../src/gateway/beta/task.ts';
 import { parseFaults } from '../../src/sandbox/faults.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
-import {
-  ask,
-  decode,
-  get,
-  handClock,
-  hasFfmpeg,
-  json,
-  newStateDir,
-  pngUri,
-  post,
-  probe,
-  sandbox,
-} from './fixture.ts';
+import { newDir } from '../helpers/new-dir.ts';
+import { ask, decode, get, handClock, json, newStateDir, pngUri, post, probe, sandbox } from './fixture.ts';
 
 const fast = { speed: Number.POSITIVE_INFINITY };
 const DAY_MS = 86_400_000;
@@ -107,11 +95,7 @@ describe('a create of family B', () => {
         code: 1201,
         message: expect.stringMatching(why),
         request_id: hex,
-        error: {
-          message: json(answer).message,
-          type: 'invalid_request_error',
-          code: 'InvalidParameter',
-        },
+        error: { message: json(answer).message, type: 'invalid_request_error', code: 'InvalidParameter' },
       },
     ]);
     expect(at.tasks()).toEqual([]);
@@ -386,39 +370,35 @@ describe('what a task of family B makes', () => {
   });
 });
 
-describe.skipIf(!hasFfmpeg)(
-  'outputs of family B, as ffprobe sees them (skipped where ffmpeg is missing)',
-  () => {
-    it('are whole and of their length', async () => {
-      const folder = await mkdtemp(join(tmpdir(), 'gw-beta-'));
-      onTestFinished(() => rm(folder, { recursive: true, force: true }));
-      const at = await sandbox(fast);
-      const settings = { resolution: '720p', aspect_ratio: '1:1', duration: 4, audio: 'native' };
-      const prompt = 'output-video output-audio output-image';
-      const [film, sound, picture] = (await finished(at, { prompt, settings })).outputs;
-      const saved = async (url: string) => {
-        const path = join(folder, new URL(url).pathname.replaceAll('/', '-'));
-        await writeFile(path, (await ask(url)).bytes);
-        expect(await decode(path)).toBe('');
-        return probe(path);
-      };
-      const video = await saved(film.url);
-      expect(video.streams).toMatchObject([
-        { codec_name: 'h264', width: 720, height: 720, nb_frames: '96' },
-        { codec_name: 'aac' },
-      ]);
-      const mp3 = await saved(sound.mp3_url);
-      expect(mp3.streams).toMatchObject([{ codec_name: 'mp3', sample_rate: '48000', channels: 1 }]);
-      expect(Number(mp3.format.duration)).toBeCloseTo(Number(sound.mp3_duration), 1);
-      const wav = await saved(sound.wav_url);
-      expect(wav.streams).toMatchObject([{ codec_name: 'pcm_s16le', sample_rate: '24000' }]);
-      expect(Number(wav.format.duration)).toBe(4);
-      expect((await saved(picture.url)).streams).toMatchObject([
-        { codec_name: 'png', width: 720, height: 720 },
-      ]);
-    });
-  },
-);
+describe('outputs of family B, as ffprobe sees them', { tags: ['ffmpeg'] }, () => {
+  it('are whole and of their length', async () => {
+    const folder = newDir();
+    const at = await sandbox(fast);
+    const settings = { resolution: '720p', aspect_ratio: '1:1', duration: 4, audio: 'native' };
+    const prompt = 'output-video output-audio output-image';
+    const [film, sound, picture] = (await finished(at, { prompt, settings })).outputs;
+    const saved = async (url: string) => {
+      const path = join(folder, new URL(url).pathname.replaceAll('/', '-'));
+      await writeFile(path, (await ask(url)).bytes);
+      expect(await decode(path)).toBe('');
+      return probe(path);
+    };
+    const video = await saved(film.url);
+    expect(video.streams).toMatchObject([
+      { codec_name: 'h264', width: 720, height: 720, nb_frames: '96' },
+      { codec_name: 'aac' },
+    ]);
+    const mp3 = await saved(sound.mp3_url);
+    expect(mp3.streams).toMatchObject([{ codec_name: 'mp3', sample_rate: '48000', channels: 1 }]);
+    expect(Number(mp3.format.duration)).toBeCloseTo(Number(sound.mp3_duration), 1);
+    const wav = await saved(sound.wav_url);
+    expect(wav.streams).toMatchObject([{ codec_name: 'pcm_s16le', sample_rate: '24000' }]);
+    expect(Number(wav.format.duration)).toBe(4);
+    expect((await saved(picture.url)).streams).toMatchObject([
+      { codec_name: 'png', width: 720, height: 720 },
+    ]);
+  });
+});
 
 describe('the cursor query', () => {
   async function withTasks(count: number) {

@@ -18,6 +18,9 @@ const post = (url: string, headers: Record<string, string>, body: unknown): Prom
     body: JSON.stringify(body),
   });
 
+/** Asks a stream of completions for its figures. */
+export const withUsage = { stream_options: { include_usage: true } };
+
 export const messagesAuth = { 'x-api-key': key, 'provider-version': '2023-06-01' };
 export const geoAuth = { 'x-geo-api-key': key };
 
@@ -84,7 +87,10 @@ export const surfaces: readonly Surface[] = [
   {
     name: 'completions',
     say: (at, prompt, stream) =>
-      completions(at, { messages: [{ role: 'user', content: prompt }], ...(stream && { stream }) }),
+      completions(at, {
+        messages: [{ role: 'user', content: prompt }],
+        ...(stream && { stream, ...withUsage }),
+      }),
     text: (reply) => reply.choices[0].message.content,
     assemble: assembleCompletions,
   },

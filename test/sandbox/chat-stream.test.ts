@@ -61,7 +61,13 @@ describe('the pace', () => {
     let delivered: Promise<void> | undefined;
     const server = createServer((request, response) => {
       const entry = { server: 'api', method: 'GET', path: '/', headers: {}, atMs: 0 } as const;
-      const to = { request, response, entry, struck: undefined, nowMs: 0, slowGapMs: 0, speed: 1 };
+      const to = {
+        request,
+        response,
+        entry,
+        struck: undefined,
+        world: { now: () => 0, slowGapMs: 0, speed: 1 },
+      };
       delivered = deliver({ status: 200, headers: {}, body: Buffer.from('x'), ...reply }, to);
       asked.destroy();
     });

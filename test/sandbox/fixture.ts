@@ -196,9 +196,3 @@ export async function probe(path: string): Promise<Probe> {
 /** Decodes every frame; ffmpeg says nothing where all is well. */
 export const decode = async (path: string) =>
   (await run('ffmpeg', ['-v', 'error', '-i', path, '-f', 'null', '-'])).stderr;
-
-/** Whether the programs that judge the media are here. */
-export const hasFfmpeg = await Promise.all([run('ffprobe', ['-version']), run('ffmpeg', ['-version'])]).then(
-  () => true,
-  () => false,
-);

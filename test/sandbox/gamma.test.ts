@@ -1,11 +1,11 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { gammaFixedRatios, gammaModels } from '../../src/gateway/gamma/models.ts';
 import { parseFaults } from '../../src/sandbox/faults.ts';
 import { makeMovie } from '../../src/sandbox/movie.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
+import { newDir } from '../helpers/new-dir.ts';
 import {
   ask,
   audio,
@@ -13,7 +13,6 @@ import {
   decode,
   get,
   handClock,
-  hasFfmpeg,
   image,
   json,
   pngUri,
@@ -232,27 +231,23 @@ describe('media of family C that came as Base64', () => {
   });
 });
 
-describe.skipIf(!hasFfmpeg)(
-  'videos of family C, as ffprobe sees them (skipped where ffmpeg is missing)',
-  () => {
-    const sizes = [
-      ['gamma-H3-Max', '480P', '16:9', 854, 480],
-      ['gamma-H3', '768P', '4:3', 1024, 768],
-      ['gamma-H3', '2K', '9:16', 1440, 2560],
-    ] as const;
-    it.each(sizes)('%s %s %s is %dx%d', async (model, resolution, ratio, width, height) => {
-      expect(gammaModels[model]?.resolutions).toContain(resolution);
-      expect(gammaFixedRatios).toContain(ratio);
-      const folder = await mkdtemp(join(tmpdir(), 'gw-gamma-'));
-      onTestFinished(() => rm(folder, { recursive: true, force: true }));
-      const at = await sandbox(fast);
-      const record = await finished(at, gammaBody({ model, resolution, ratio, duration: 5 }));
-      const path = join(folder, 'video.mp4');
-      await writeFile(path, (await ask(record.content.url)).bytes);
-      const { streams, format } = await probe(path);
-      expect(streams).toMatchObject([{ codec_name: 'h264', width, height, nb_frames: '120' }]);
-      expect(Number(format.duration)).toBe(5);
-      expect(await decode(path)).toBe('');
-    });
-  },
-);
+describe('videos of family C, as ffprobe sees them', { tags: ['ffmpeg'] }, () => {
+  const sizes = [
+    ['gamma-H3-Max', '480P', '16:9', 854, 480],
+    ['gamma-H3', '768P', '4:3', 1024, 768],
+    ['gamma-H3', '2K', '9:16', 1440, 2560],
+  ] as const;
+  it.each(sizes)('%s %s %s is %dx%d', async (model, resolution, ratio, width, height) => {
+    expect(gammaModels[model]?.resolutions).toContain(resolution);
+    expect(gammaFixedRatios).toContain(ratio);
+    const folder = newDir();
+    const at = await sandbox(fast);
+    const record = await finished(at, gammaBody({ model, resolution, ratio, duration: 5 }));
+    const path = join(folder, 'video.mp4');
+    await writeFile(path, (await ask(record.content.url)).bytes);
+    const { streams, format } = await probe(path);
+    expect(streams).toMatchObject([{ codec_name: 'h264', width, height, nb_frames: '120' }]);
+    expect(Number(format.duration)).toBe(5);
+    expect(await decode(path)).toBe('');
+  });
+});

@@ -1,11 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { imageSize } from 'image-size';
-import { onTestFinished } from 'vitest';
 import { makePng } from '../../src/sandbox/media-check.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
+import { newDir } from '../helpers/new-dir.ts';
 import { type Answer, ask, auth, json, run } from './fixture.ts';
 
 export const generationsPath = '/v1/images/generations';
@@ -72,21 +70,14 @@ export async function judged(bytes: Uint8Array): Promise<readonly string[]> {
     `${type} ${width}x${height}`,
     `${codec === 'mjpeg' ? 'jpg' : codec} ${widthPx}x${heightPx}`,
   ];
-  if (!hasFile) return judgements;
   const { stdout: words } = await run('file', ['--brief', at]);
   const kind = { PNG: 'png', JPEG: 'jpg', 'Web/P': 'webp' }[/PNG|JPEG|Web\/P/.exec(words)?.[0] ?? ''];
   const [, across, down] = [...words.matchAll(/(\d+) ?x ?(\d+)/g)].at(-1) ?? [];
   return [...judgements, `${kind} ${across}x${down}`];
 }
 
-const hasFile = await run('file', ['--version']).then(
-  () => true,
-  () => false,
-);
-
 async function saved(bytes: Uint8Array): Promise<string> {
-  const dir = mkdtempSync(path.join(tmpdir(), 'gw-image-'));
-  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = newDir();
   const at = path.join(dir, 'image');
   await writeFile(at, bytes);
   return at;

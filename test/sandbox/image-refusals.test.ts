@@ -108,7 +108,7 @@ describe('a generation is refused', () => {
     expect((await ask(to, { method: 'POST', headers, body })).status).toBe(401);
     expect((await ask(to, { method: 'POST', headers: wrong, body })).status).toBe(401);
     expect((await ask(to, { method: 'POST', headers: restricted, body })).status).toBe(403);
-    expect((await ask(to, { headers: auth })).status).toBe(405);
+    expect((await ask(to, { headers: auth })).status).toBe(404);
     const form = { ...auth, 'content-type': 'multipart/form-data; boundary=x' };
     const asForm = await ask(to, { method: 'POST', headers: form, body: '--x--\r\n' });
     expect([asForm.status, json(asForm).error.code]).toEqual([400, 'InvalidContentType']);
@@ -217,7 +217,6 @@ describe('an edit is refused', () => {
 describe('a native image is refused', () => {
   const parts = [{ text: 'a boat' }];
   const refused: readonly (readonly [why: string, body: object, message: RegExp])[] = [
-    ['no contents', {}, /contents: /],
     ['no parts', { contents: [{ parts: [] }] }, /contents\[0\]\.parts: /],
     ['no prompt', { contents: [{ parts: [{ text: ' ' }] }] }, /contents: a prompt/],
     ['an unknown role', { contents: [{ role: 'system', parts }] }, /contents\[0\]\.role: /],

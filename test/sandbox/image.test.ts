@@ -1,11 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import * as path from 'node:path';
 import { imageSize } from 'image-size';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { sandboxImageModels } from '../../src/sandbox/image/order.ts';
 import { makePng } from '../../src/sandbox/media-check.ts';
-import { ask, auth, handClock, hasFfmpeg, json, sandbox } from './fixture.ts';
+import { newDir } from '../helpers/new-dir.ts';
+import { ask, auth, handClock, json, sandbox } from './fixture.ts';
 import {
   editsPath,
   generate,
@@ -51,7 +49,7 @@ const cases: readonly (readonly [body: object, image: string])[] = [
   [{ model: 'sandbox-image-1', size: '2048x2048', output_format: 'webp' }, 'webp 2048x2048'],
 ];
 
-describe.runIf(hasFfmpeg)('an image of the sandbox', () => {
+describe('an image of the sandbox', { tags: ['ffmpeg', 'file'] }, () => {
   it.each(cases)('%j is %s', async (body, expected) => {
     const at = await sandbox(fast);
     const answer = await generate(at, body);
@@ -174,8 +172,7 @@ describe('an image reply', () => {
   });
 
   it('links across servers on one state directory', async () => {
-    const stateDir = mkdtempSync(path.join(tmpdir(), 'gw-image-state-'));
-    onTestFinished(() => rmSync(stateDir, { recursive: true, force: true }));
+    const stateDir = newDir();
     const [one, two] = [await sandbox({ ...fast, stateDir }), await sandbox({ ...fast, stateDir })];
     const [{ url }] = json(await generate(one, { model: 'legacy-image-2', size: '256x256' })).data;
     const there = await ask(url.replace(one.outputUrl, two.outputUrl));

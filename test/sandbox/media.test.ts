@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { alphaFixedRatios, alphaResolutions } from '../../src/gateway/alpha/models.ts';
 import { type Film, makeMovie, nearestRatio, pictureSize } from '../../src/sandbox/movie.ts';
-import { ask, bodyOf, clipsDir, decode, finished, hasFfmpeg, probe, run, sandbox } from './fixture.ts';
+import { ask, bodyOf, clipsDir, decode, finished, probe, run, sandbox } from './fixture.ts';
 
 let folder = '';
 beforeAll(async () => {
@@ -32,7 +32,7 @@ const sizes = [...alphaResolutions, '768p', '2k'].flatMap((resolution) =>
   alphaFixedRatios.map((ratio) => [resolution, ratio] as const),
 );
 
-describe.skipIf(!hasFfmpeg)('the made video, as ffprobe sees it (skipped where ffmpeg is missing)', () => {
+describe('the made video, as ffprobe sees it', { tags: ['ffmpeg'] }, () => {
   it.each(sizes)('%s %s', async (resolution, ratio) => {
     const durationS = 4 + (sizes.findIndex((size) => size[0] === resolution && size[1] === ratio) % 5);
     const path = await saved(

@@ -94,7 +94,7 @@ describe('what the document does not list', () => {
     const at = await quick();
     const png = Buffer.from(inline.data, 'base64');
     const answer = await postForm(at, [
-      ['model', 'sandbox-image-1'],
+      ['model', 'img-2'],
       ['prompt', 'x'],
       ['image[]', png],
       ['seed', '1'],
@@ -115,7 +115,7 @@ describe('what the document forbids, or has a wrong type, is refused beside fiel
     [
       'a wrong type deep in a message',
       { messages: user([{ type: 'text', text: 5 }]) },
-      'messages[0].content',
+      'messages[0].content[0].text',
     ],
   ])('%s', async (_, over, field) => {
     const answer = await completions(await quick(), { seed: 1, ...over });
@@ -210,7 +210,8 @@ describe('what public clients spell in their own way', () => {
     const at = await quick();
     const [one, other] = [await geo(at, theirs), await geo(at, documented)];
     expect([one.status, json(one).candidates], one.text).toEqual([200, json(other).candidates]);
-    expect(one.headers['x-sandbox-verdict']).toBe('taken');
+    expect(one.headers['x-sandbox-verdict']).toMatch(/^taken; read [a-zA-Z]\S* as \S+/);
+    expect(other.headers['x-sandbox-verdict']).toBe('taken');
   });
 });
 
@@ -227,7 +228,7 @@ it('the verdict names the code of any refusal, and a fault', async () => {
   expect((await send(auth, { model: 'geo-9', messages: user('x') })).headers['x-sandbox-verdict']).toBe(
     'refused ModelNotFound',
   );
-  expect((await send(auth, {}, 'PUT')).headers['x-sandbox-verdict']).toBe('refused MethodNotAllowed');
+  expect((await send(auth, {}, 'PUT')).headers['x-sandbox-verdict']).toBe('refused NotFound');
   expect((await send(auth, { model: geoModel, messages: user('x') })).headers['x-sandbox-verdict']).toBe(
     'taken',
   );

@@ -60,10 +60,7 @@ describe.each(servedWays)('the Gemini-style SDK at %s', (way) => {
     const reply = await client().models.generateContent({
       model,
       contents: [question],
-      config: {
-        tools,
-        toolConfig: { functionCallingConfig: { mode: FunctionCallingConfigMode.ANY } },
-      },
+      config: { tools, toolConfig: { functionCallingConfig: { mode: FunctionCallingConfigMode.ANY } } },
     });
     expect(reply.functionCalls).toEqual([{ name: 'get_weather', args: { city: expect.any(String) } }]);
     const called = reply.candidates?.[0]?.content;

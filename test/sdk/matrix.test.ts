@@ -210,11 +210,17 @@ const openaiCalls: readonly Call[] = [
   outside('moderations', (at) => openai(at).moderations.create({ input: HELLO })),
   outside('speech', (at) => openai(at).audio.speech.create({ model: GEO, voice: 'alloy', input: HELLO })),
   outside('files', (at) => openai(at).files.list()),
-  outside(
+  answered(
     'part that is a file',
     completion({
       messages: [
-        { role: 'user', content: [{ type: 'file', file: { file_data: DATA_URL, filename: 'a.pdf' } }] },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: HELLO },
+            { type: 'file', file: { file_data: DATA_URL, filename: 'a.pdf' } },
+          ],
+        },
       ],
     }),
     'refused',
@@ -326,13 +332,16 @@ const anthropicCalls: readonly Call[] = [
     anthropic(at).messages.countTokens({ model: NATIVE, messages: [user(HELLO)] }),
   ),
   outside('batches', (at) => anthropic(at).messages.batches.list()),
-  outside(
+  answered(
     'document block',
     message({
       messages: [
         {
           role: 'user',
-          content: [{ type: 'document', source: { type: 'text', media_type: 'text/plain', data: HELLO } }],
+          content: [
+            { type: 'text', text: HELLO },
+            { type: 'document', source: { type: 'text', media_type: 'text/plain', data: HELLO } },
+          ],
         },
       ],
     }),

@@ -38,7 +38,12 @@ describe.each(servedWays)('the openai SDK at %s', (way) => {
   });
 
   it('is streamed to by its own helper, which puts the reply together', async () => {
-    const stream = client().chat.completions.stream({ model, messages: [user('get_weather')], tools });
+    const stream = client().chat.completions.stream({
+      model,
+      messages: [user('get_weather')],
+      tools,
+      stream_options: { include_usage: true },
+    });
     const final = await stream.finalChatCompletion();
     const plain = await client().chat.completions.create({ model, messages: [user('get_weather')], tools });
     expect(final.choices[0]?.message.tool_calls).toMatchObject(plain.choices[0]?.message.tool_calls ?? []);

@@ -4,6 +4,7 @@ import { expect } from 'vitest';
 import { loadTaskFamily } from '../../src/gateway/families.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { openPlace, type Place, pause, sha256, sha256Of } from '../cli/place.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { isLong, type Round, tell, torture } from './torture.ts';
 
 // A batch of three families and images on a personal account, killed at random moments and run again each time; and two of
@@ -129,18 +130,7 @@ torture('two runs of one manifest at once, beside other creates', { short: 1 }, 
   const place = await openPlace({ account: 'personal', speed: isLong ? 60 : 300 }, round.after);
   const argv = ['batch', 'run', manifest(place, rows, false), '-o', 'out/'];
   const beside = Array.from({ length: isLong ? 6 : 2 }, (_, at) =>
-    place.run([
-      'video',
-      'alpha',
-      'create',
-      `hare ${at}`,
-      '-m',
-      '2.0-fast',
-      '--duration',
-      '4',
-      '--wait',
-      '--queue',
-    ]),
+    place.run(cmd`video alpha create "hare ${at}" -m 2.0-fast --duration 4 --wait --queue`),
   );
   await Promise.all([finish(place, argv, rows), finish(place, argv, rows)]);
   for (const { code, err } of await Promise.all(beside)) expect(code, err).toBe(0);

@@ -1,33 +1,24 @@
 import { expect } from 'vitest';
 import { openPlace, until } from '../cli/place.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { ask } from '../sandbox/fixture.ts';
 import { isLong, torture } from './torture.ts';
 
-// Challenges among callbacks, all at once: each must be echoed within 3 s ("Events"), and gw means to within one.
+// Challenges among callbacks that name a hundred tasks each, all at once: each must be echoed within 3 s ("Events"), and gw means to within one.
 
 const CHALLENGES = isLong ? 1_000 : 50;
 const CALLBACKS = 5 * CHALLENGES;
 const LONGEST_MS = 1_000;
 /** A gateway keeps a few connections open; more at once would measure the sender. */
-const SENDERS = 32;
+const SENDERS = 20;
+const IDS = 100;
 
 torture('a listener answers challenges among callbacks', { short: 1 }, async ({ after, counts }) => {
   const place = await openPlace({}, after);
   const listener = place.start(['listen']);
   await until('it listens', () => listener.err().includes('listening at '));
   const url = listener.out().trim();
-  const made = await place.run([
-    'video',
-    'gamma',
-    'create',
-    'a fox',
-    '--resolution',
-    '768P',
-    '--duration',
-    '4',
-    '--ratio',
-    '1:1',
-  ]);
+  const made = await place.run(cmd`video gamma create "a fox" --resolution 768P --duration 4 --ratio 1:1`);
   const id = made.out.trim();
   const total = CHALLENGES + CALLBACKS;
   const tookMs: number[] = [];
@@ -37,7 +28,11 @@ torture('a listener answers challenges among callbacks', { short: 1 }, async ({ 
       const isChallenge = at % 6 === 0;
       const body = isChallenge
         ? { challenge: `c-${at}` }
-        : { task_id: at % 2 === 0 ? id : `none-${at}`, task: { status: 'running', pad: 'x'.repeat(1_000) } };
+        : {
+            task_id: at % 2 === 0 ? id : `none-${at}`,
+            task: { status: 'running', pad: 'x'.repeat(1_000) },
+            data: Array.from({ length: IDS }, (_, each) => ({ id: `none-${at}-${each}` })),
+          };
       const beganMs = performance.now();
       const answer = await ask(url, { method: 'POST', body: JSON.stringify(body) });
       if (!isChallenge) expect(answer.status).toBe(200);

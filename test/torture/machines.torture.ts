@@ -1,13 +1,16 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { expect } from 'vitest';
+import { rowReader } from '../../src/commands/machines/open.ts';
 import { loadTaskFamily } from '../../src/gateway/families.ts';
-import { decode, type LogEntry, type RowRecord } from '../../src/machines/row.ts';
+import { decode } from '../../src/machines/decode.ts';
+import type { LogEntry, RowRecord } from '../../src/machines/row.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { KEY, openSandbox, Place, pause, type Running, sha256, sha256Of } from '../cli/place.ts';
 import { openRedis, type TestRedis } from '../machines/redis.ts';
 import { isLong, type Round, tell, torture } from './torture.ts';
 
+// @module-tag redis-server
 // Three workers on machines of their own, one of which is killed every few seconds and replaced by one on a new machine, with
 // a new ledger. Afterwards each row has one task, no reply was a 429, every output is what the gateway has, and a row of
 // unknown outcome is one that was killed between "about to send" and its ID, and names who was.
@@ -70,7 +73,7 @@ async function expectOnce(studio: Studio, { counts }: Round): Promise<{ unknown:
         (acceptedTaskId !== undefined || (to.startsWith('/v1/images') && status === 200)),
     ).length;
     const [rowKey = ''] = await redis.client.keys(`*:row:day/r${at}`);
-    const row = decode(await redis.client.hgetall(rowKey)) as RowRecord;
+    const row = decode(`day/r${at}`, await redis.client.hgetall(rowKey), rowReader) as RowRecord;
     const log = (await redis.client.lrange(rowKey.replace(':row:', ':log:'), 0, -1)).map(
       (line) => JSON.parse(line) as LogEntry,
     );
@@ -169,4 +172,34 @@ torture('Redis stopped in mid-run and started again', { short: 1, longestRoundMs
   }
   const { unknown } = await expectOnce(studio, round);
   expect(unknown).toBe(0);
+});
+
+torture('followers killed while they hand over', { short: 1, longestRoundMs }, async (round) => {
+  const [rows, kills] = isLong ? [900, 200] : [60, 3];
+  const studio = await openStudio(rows, 300, round.after);
+  const worker = startWorker(studio, round.after);
+  const longest = performance.now() + longestRoundMs * 0.8;
+  for (let at = 0; at < kills && performance.now() < longest; at += 1) {
+    const running = batch(studio);
+    await Promise.race([pause(300 + round.random() * 2_000), running.ended]);
+    running.child.kill('SIGKILL');
+    await running.ended;
+    round.counts.kills += 1;
+  }
+  const last = await studio.laptop.run(['batch', 'run', 'day.jsonl', '--redis', '--detach'], {
+    env: studio.env,
+  });
+  expect([0, 13], last.err).toContain(last.code);
+  worker.child.kill('SIGTERM');
+  await worker.ended;
+  const keys = await studio.redis.client.keys('*:row:day/*');
+  const states = await Promise.all(keys.map((key) => studio.redis.client.hget(key, 'state')));
+  round.counts.lost += rows - keys.length + states.filter((state) => state === 'unknown').length;
+  const made = studio.sandbox.requests.flatMap(({ method, body, status }) =>
+    method === 'POST' && status === 200
+      ? (/fox number \d+\./.exec(JSON.stringify(body ?? ''))?.[0] ?? [])
+      : [],
+  );
+  round.counts.doubled += made.length - new Set(made).size;
+  tell('rows that were handed over by followers that were killed', { rows: keys.length, made: made.length });
 });

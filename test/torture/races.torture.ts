@@ -2,9 +2,10 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { expect } from 'vitest';
 import type { JobView } from '../../src/jobs/job-view.ts';
-import { canTrace, openPlace, openSandbox, Place, strace } from '../cli/place.ts';
+import { openPlace, openSandbox, Place, strace } from '../cli/place.ts';
 import { type Fault, honest, startFaultProxy } from '../helpers/fault-proxy.ts';
 import type { SeenRequest } from '../helpers/fault-server.ts';
+import { canTrace } from '../helpers/needs.ts';
 import { leaveOldJob } from '../ledger/fixtures.ts';
 import { isLong, torture } from './torture.ts';
 

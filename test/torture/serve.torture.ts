@@ -2,13 +2,13 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { request } from 'node:http';
-import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { makePng } from '../../src/sandbox/media-check.ts';
 import { builtGw } from '../cli/built.ts';
 import { freePort } from '../helpers/free-port.ts';
+import { newDir } from '../helpers/new-dir.ts';
 import { type Answer, ask } from '../sandbox/fixture.ts';
 import { isLong, randomFrom, seed, tell } from './torture.ts';
 
@@ -26,8 +26,7 @@ const auth = { authorization: `Bearer ${key}`, 'x-geo-api-key': key };
 
 /** A new directory, and gw as a user has it: from its tarball, or as the tests build it. */
 function install(): { readonly dir: string; readonly script: string } {
-  const dir = fs.mkdtempSync(path.join(tmpdir(), 'gw-serve-'));
-  onTestFinished(() => fs.rmSync(dir, { recursive: true, force: true }));
+  const dir = newDir();
   if (!isLong) return { dir, script: builtGw().script };
   const root = path.join(import.meta.dirname, '../..');
   const npm = (args: readonly string[], cwd: string) =>

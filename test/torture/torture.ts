@@ -47,6 +47,8 @@ interface Extent {
   readonly atOnce?: number;
   /** Under torture a round that takes longer hangs; two minutes where nothing else is said. */
   readonly longestRoundMs?: number;
+  /** What it needs (test/helpers/needs.ts). */
+  readonly tags?: string[];
 }
 
 /**
@@ -55,12 +57,12 @@ interface Extent {
  */
 export function torture(
   name: string,
-  { short, atOnce = 1, longestRoundMs = LONGEST_ROUND_MS }: Extent,
+  { short, atOnce = 1, longestRoundMs = LONGEST_ROUND_MS, tags = [] }: Extent,
   body: (round: Round) => Promise<void>,
 ) {
   const longestMs = (isLong ? seconds * 1000 : 0) + longestRoundMs + CLEANING_MS;
   if (!isLong && short === 0) return;
-  test(name, { timeout: longestMs }, async () => {
+  test(name, { tags, timeout: longestMs }, async () => {
     const counts: Counts = { rounds: 0, kills: 0, faults: 0, lost: 0, doubled: 0, halfFiles: 0 };
     const endMs = performance.now() + seconds * 1000;
     let next = 0;
@@ -124,12 +126,7 @@ export function randomFrom(start: number): () => number {
 /** How often a property is tried: `fc.assert(property, fuzz(200))`. Under torture fifty times as often, for as long as a suite. */
 export function fuzz(runs: number) {
   if (!isLong) return { seed, numRuns: runs };
-  return {
-    seed,
-    numRuns: runs * 50,
-    interruptAfterTimeLimit: seconds * 1000,
-    markInterruptAsFailure: false,
-  };
+  return { seed, numRuns: runs * 50, interruptAfterTimeLimit: seconds * 1000, markInterruptAsFailure: false };
 }
 
 /** Counts go to the summary at the end of `npm run test:torture`; `npm test` says nothing of a suite that passes. */

@@ -1,4 +1,6 @@
 import { defineConfig } from 'vitest/config';
+import { tags } from '../helpers/needs.ts';
+import { ownTempDir } from '../helpers/temp-dir.ts';
 
 // `npm run test:torture`: what `npm test` has the short share of, for minutes (torture.ts).
 export default defineConfig({
@@ -8,6 +10,8 @@ export default defineConfig({
     globalSetup: 'test/torture/summary.ts',
     env: { GW_TORTURE: '1' },
     pool: 'forks',
+    reporters: ['default', ownTempDir],
+    tags: tags(),
     // A suite waits for its processes most of the time: two of them keep two cores busy.
     maxWorkers: 2,
     testTimeout: 600_000,

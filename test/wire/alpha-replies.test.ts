@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { alphaFamily } from '../../src/gateway/alpha/task.ts';
 import { type Answer, type FakeGateway, fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
@@ -77,16 +77,11 @@ describe('a task record', () => {
 });
 
 describe('through the command', () => {
-  const open: { close(): unknown }[] = [];
-  afterEach(async () => {
-    for (const item of open.splice(0)) await item.close();
-  });
   const start = async (
     answer: (method: string) => Answer,
   ): Promise<{ world: World; gateway: FakeGateway; env: Record<string, string> }> => {
     const world = await World.open();
     const gateway = await fakeGateway(answer);
-    open.push(world, gateway);
     return { world, gateway, env: { GW_BASE_URL: gateway.url } };
   };
   const creates = (gateway: FakeGateway) => gateway.requests.filter((line) => line.startsWith('POST')).length;

@@ -29,17 +29,9 @@ const groups: readonly AssetExample[] = [
     rule: 'every field',
     body: { Name: 'foxes', Description: 'winter', GroupType: 'LivenessFace', ProjectName: 'film' },
   },
-  {
-    action: 'CreateAssetGroup',
-    rule: 'the type in any case',
-    body: { Name: 'foxes', GroupType: 'aigc' },
-  },
+  { action: 'CreateAssetGroup', rule: 'the type in any case', body: { Name: 'foxes', GroupType: 'aigc' } },
   { action: 'CreateAssetGroup', rule: 'a name of 64 characters', body: { Name: name64 } },
-  {
-    action: 'CreateAssetGroup',
-    rule: 'a name of 64 emoji',
-    body: { Name: fox.repeat(64) },
-  },
+  { action: 'CreateAssetGroup', rule: 'a name of 64 emoji', body: { Name: fox.repeat(64) } },
   {
     action: 'CreateAssetGroup',
     rule: 'the name is required',

@@ -95,9 +95,10 @@ describe('a task record', () => {
       state: 'succeeded',
       statusKnown: true,
       outputs: [
-        { role: 'video', type: 'video', url: url('v.mp4') },
-        { role: 'watermarked', type: 'video', url: url('w.mp4') },
+        { id: 'v-1', role: 'video', type: 'video', url: url('v.mp4') },
+        { id: 'v-1 watermark', role: 'watermarked', type: 'video', url: url('w.mp4') },
       ],
+      made: { duration: 5.1 },
       usage: {
         outputS: 5.1,
         charges: [
@@ -246,9 +247,7 @@ describe('an external ID', () => {
     });
     const body = { options: { callback_url: 'https://example.com/' } };
     const marked = ids.withId(body, 'gw-1');
-    expect(marked).toEqual({
-      options: { callback_url: 'https://example.com/', external_task_id: 'gw-1' },
-    });
+    expect(marked).toEqual({ options: { callback_url: 'https://example.com/', external_task_id: 'gw-1' } });
     expect(ids.idOf(marked)).toBe('gw-1');
     expect(body).toEqual({ options: { callback_url: 'https://example.com/' } });
   });

@@ -3,13 +3,18 @@ import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ChatApi } from '../../src/chat/chat.ts';
 import { loadSurface } from '../../src/chat/surface.ts';
-import { CompletionsStrictBody } from '../../src/gateway/chat/completions.ts';
-import { GeoStrictBody } from '../../src/gateway/chat/geo.ts';
-import { MessagesStrictBody } from '../../src/gateway/chat/messages.ts';
+import { strictOf } from '../../src/gateway/body.ts';
+import { CompletionsBody } from '../../src/gateway/chat/completions.ts';
+import { GeoBody } from '../../src/gateway/chat/geo.ts';
+import { MessagesBody } from '../../src/gateway/chat/messages.ts';
 import { KEY, World } from '../helpers/gw.ts';
 import { type ChatExample, chatExamples } from './chat-examples.ts';
 
-const strict = { completions: CompletionsStrictBody, messages: MessagesStrictBody, geo: GeoStrictBody };
+const strict = {
+  completions: strictOf(CompletionsBody),
+  messages: strictOf(MessagesBody),
+  geo: strictOf(GeoBody),
+};
 
 let world: World;
 let strictWorld: World;

@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { gammaFamily } from '../../src/gateway/gamma/task.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { type Answer, type FakeGateway, fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
 
@@ -90,30 +91,14 @@ describe('a task record', () => {
 });
 
 describe('through the command', () => {
-  const open: { close(): unknown }[] = [];
-  afterEach(async () => {
-    for (const item of open.splice(0)) await item.close();
-  });
   const start = async (
     answer: (method: string) => Answer,
   ): Promise<{ world: World; gateway: FakeGateway; env: Record<string, string> }> => {
     const world = await World.open();
     const gateway = await fakeGateway(answer);
-    open.push(world, gateway);
     return { world, gateway, env: { GW_BASE_URL: gateway.url } };
   };
-  const argv = [
-    'video',
-    'gamma',
-    'create',
-    'a fox',
-    '--resolution',
-    '768P',
-    '--duration',
-    '5',
-    '--ratio',
-    '1:1',
-  ];
+  const argv = cmd`video gamma create "a fox" --resolution 768P --duration 5 --ratio 1:1`;
   const creates = (gateway: FakeGateway) => gateway.requests.filter((line) => line.startsWith('POST'));
   const looks = (gateway: FakeGateway) => gateway.requests.filter((line) => line.startsWith('GET'));
 
@@ -161,11 +146,15 @@ describe('through the command', () => {
     expect(creates(gateway)).toHaveLength(1);
   });
 
-  test.each(['gamma', 'alpha'])('a record of another task of family %s cannot be read', async (family) => {
+  test.each(['gamma', 'alpha', 'beta'])('a record of another task of family %s is told', async (family) => {
     const task = { id: 'task-2', status: 'succeeded' };
-    const { world, env } = await start(() => ({ body: family === 'gamma' ? { task } : task }));
+    const bodies: Record<string, unknown> = { gamma: { task }, alpha: task, beta: { code: 0, data: [task] } };
+    const { world, env } = await start(() => ({ body: bodies[family] }));
     const run = await world.gw(['video', family, 'get', 'task-1', '--json'], { env });
     expect(run, run.err).toMatchObject({ code: 8, out: '' });
+    expect(run.err).toContain('task task-1 was asked for, and it is the record of task task-2');
+    const wait = ['video', family, 'wait', 'task-1', '--wait-timeout', '2m'];
+    expect((await world.gw(wait, { env })).err).toContain('it is the record of task task-2');
   });
 
   test.each<[number, number, string]>([

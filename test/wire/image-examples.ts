@@ -127,7 +127,12 @@ const ofEveryImgModel = (model: string): ImageExample[] => [
   {
     rule: `${model}: compressed png`,
     body: small(model, { output_format: 'png', output_compression: 50 }),
-    refused: /only for the formats webp and jpeg/,
+    refused: /only for webp and jpeg: name one of them as output_format/,
+  },
+  {
+    rule: `${model}: compressed without a format`,
+    body: small(model, { output_compression: 50 }),
+    refused: /only for webp and jpeg: name one of them as output_format/,
   },
   {
     rule: `${model}: compression of 101`,
@@ -245,11 +250,7 @@ const ofDelta = ({ model, presets, missing, least, most, tooFew, tooMany }: Delt
     body: { model, prompt: fox, size },
     notDrawn: true as const,
   })),
-  {
-    rule: `${model}: ${missing[0]}`,
-    body: { model, prompt: fox, size: missing[0] },
-    refused: missing[1],
-  },
+  { rule: `${model}: ${missing[0]}`, body: { model, prompt: fox, size: missing[0] }, refused: missing[1] },
   {
     rule: `${model}: a lower-case preset`,
     body: { model, prompt: fox, size: '2k' },
@@ -447,10 +448,7 @@ export const imageExamples: readonly ImageExample[] = [
     refused: /3686400-16777216 pixels.*the nearest is 1920x1920/,
   },
   // the common variant, for a model that no table lists
-  {
-    rule: 'common: the smallest request',
-    body: { model: 'sandbox-image-1', prompt: fox, size: '256x256' },
-  },
+  { rule: 'common: the smallest request', body: { model: 'sandbox-image-1', prompt: fox, size: '256x256' } },
   {
     rule: 'common: every parameter',
     body: {

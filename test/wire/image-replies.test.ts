@@ -241,11 +241,7 @@ describe('the form of an edit', () => {
         ['prompt', '7'],
         ['stream', 'yes'],
       ]),
-    ).toEqual({
-      n: 'two',
-      prompt: '7',
-      stream: 'yes',
-    });
+    ).toEqual({ n: 'two', prompt: '7', stream: 'yes' });
   });
 });
 

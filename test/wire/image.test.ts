@@ -14,12 +14,7 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const endpoints = [
-  {
-    words: 'create',
-    route: '/v1/images/generations',
-    schema: ImageGenerateBody,
-    examples: imageExamples,
-  },
+  { words: 'create', route: '/v1/images/generations', schema: ImageGenerateBody, examples: imageExamples },
   { words: 'edit', route: '/v1/images/edits', schema: ImageEditBody, examples: imageEditExamples },
 ] as const;
 

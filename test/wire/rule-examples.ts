@@ -301,14 +301,11 @@ const flare = { ...fox, model: 'img-2.5-flare' };
 const legacy2 = { ...fox, model: 'legacy-image-2' };
 const legacy3 = { ...fox, model: 'legacy-image-3' };
 const delta = { ...fox, model: 'delta-image-5-0-pro-260628' };
-const other = { ...fox, model: 'some-image-1' };
+const other = { ...fox, model: 'img-9' };
 
 /** The same on both endpoints. */
 const imageRuleExamples = {
-  'image.fields-by-model': {
-    kept: { ...fox, moderation: 'low' },
-    broken: { ...legacy2, moderation: 'low' },
-  },
+  'image.fields-by-model': { kept: { ...fox, moderation: 'low' }, broken: { ...legacy2, moderation: 'low' } },
   'image.size-by-model': { kept: { ...fox, size: '2048x1024' }, broken: { ...legacy2, size: '2048x1024' } },
   'image.transparent-needs-png-or-webp': {
     kept: { ...flare, background: 'transparent', output_format: 'webp' },
@@ -317,10 +314,6 @@ const imageRuleExamples = {
   'image.compression-of-webp-and-jpeg': {
     kept: { ...fox, output_format: 'jpeg', output_compression: 50 },
     broken: { ...fox, output_format: 'png', output_compression: 50 },
-  },
-  'image.compression-without-a-format': {
-    kept: { ...fox, output_format: 'webp', output_compression: 50 },
-    broken: { ...fox, output_compression: 50 },
   },
   'image.partial-images-in-a-stream': {
     kept: { ...fox, stream: true, partial_images: 2 },
@@ -331,16 +324,14 @@ const imageRuleExamples = {
     kept: { ...flare, background: 'transparent' },
     broken: { ...fox, background: 'transparent' },
   },
-  'image.experimental-size': {
-    kept: { ...fox, size: '2560x1440' },
-    broken: { ...fox, size: '3840x2160' },
-  },
+  'image.experimental-size': { kept: { ...fox, size: '2560x1440' }, broken: { ...fox, size: '3840x2160' } },
 } satisfies Record<string, RuleExample>;
 
 const one = url('a.png');
 
 export const imageGenerateRuleExamples: Readonly<Record<string, RuleExample>> = {
   ...imageRuleExamples,
+  'image.fields-of-delta-models': { kept: { ...delta, size: '2K' }, broken: { ...delta, n: 3 } },
   'image.one-image-a-request': { kept: { ...fox, n: 10 }, broken: { ...legacy3, n: 2 } },
   'image.input-images-of-generate': {
     kept: { ...fox, image: times(16, one) },
@@ -436,6 +427,10 @@ export const completionsRuleExamples: Readonly<Record<string, RuleExample>> = {
     kept: { ...followUp, tools: [toolNamed('get_weather')] },
     broken: { ...followUp, tools: [toolNamed('get_time')] },
   },
+  'completions.shapes-that-are-shown': {
+    kept: flash,
+    broken: { ...flash, messages: [{ role: 'developer', content: 'be brief' }] },
+  },
   'completions.usual-temperature': {
     kept: { ...flash, temperature: 2 },
     broken: { ...flash, temperature: 2.1 },
@@ -453,6 +448,10 @@ export const messagesRuleExamples: Readonly<Record<string, RuleExample>> = {
   'messages.enabled-with-a-budget': {
     kept: { ...native, ...enabled(1024) },
     broken: { ...native, ...enabled(1023) },
+  },
+  'messages.shapes-that-are-shown': {
+    kept: native,
+    broken: { ...native, messages: [{ role: 'user', content: [{ type: 'document', source: {} }] }] },
   },
   'messages.budget-below-the-limit': {
     kept: { ...native, ...enabled(4095) },
@@ -476,6 +475,10 @@ export const geoRuleExamples: Readonly<Record<string, RuleExample>> = {
   'geo.one-kind-of-part': {
     kept: said,
     broken: { contents: [{ parts: [{ text: 'hi', fileData: { fileUri: url('a.png') } }] }] },
+  },
+  'geo.limit-by-its-name': {
+    kept: { ...said, generationConfig: { maxOutputTokens: 10 } },
+    broken: { ...said, generationConfig: { max_tokens: 10 } },
   },
   'geo.level-by-model': {
     kept: config({ thinkingLevel: 'LOW' }),

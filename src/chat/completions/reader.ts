@@ -1,9 +1,10 @@
 import { isBareError } from '../../gateway/gateway-error.ts';
+import { fieldsOf, itemsOf, numberOf, textOf } from '../../gateway/json-value.ts';
 import { parseJson } from '../../http/parse-json.ts';
 import type { ChatUsage, ToolCall } from '../chat.ts';
-import { argumentsText, fieldsOf, itemsOf, numberOf, textOf } from '../json-value.ts';
+import { argumentsText } from '../json-value.ts';
 import { grown, LongText } from '../long-text.ts';
-import { CALL_BYTES, type Heard, type ReplyReader, StreamedError } from '../surface.ts';
+import { CALL_BYTES, FurtherTexts, type Heard, type ReplyReader, StreamedError } from '../surface.ts';
 
 interface Delta {
   readonly content?: unknown;
@@ -26,6 +27,7 @@ interface CallParts {
 export class CompletionsReader implements ReplyReader {
   finishReason: string | undefined;
   usage: ChatUsage = {};
+  readonly further = new FurtherTexts();
   readonly #calls: CallParts[] = [];
   readonly #rebuilder: CompletionRebuilder | undefined;
 
@@ -41,17 +43,14 @@ export class CompletionsReader implements ReplyReader {
     this.#rebuilder?.add(chunk);
     if (chunk.usage) this.#count(chunk.usage);
     if (!Array.isArray(chunk.choices)) return;
-    for (const choice of chunk.choices) {
-      // Only the first of several answers is shown; the reply holds them all.
-      if (choice?.index === undefined || choice.index === 0) this.#hear(choice, heard);
-    }
+    for (const choice of chunk.choices) this.#hearOne(choice, numberOf(choice?.index) ?? 0, heard);
   }
 
   whole(reply: unknown, heard: Heard): void {
     const { choices, usage, error } = fieldsOf(reply);
     if (error) throw new StreamedError(reply);
     if (usage) this.#count(usage);
-    this.#hear(itemsOf(choices)[0], heard);
+    for (const [at, choice] of itemsOf(choices).entries()) this.#hearOne(choice, at, heard);
   }
 
   isFinished(): boolean {
@@ -67,6 +66,17 @@ export class CompletionsReader implements ReplyReader {
   }
 
   native(): undefined {}
+
+  /** The first answer is told as it comes; the others follow it. */
+  #hearOne(choice: unknown, index: number, heard: Heard): void {
+    if (index === 0) {
+      this.#hear(choice, heard);
+      return;
+    }
+    const { delta, message } = fieldsOf(choice);
+    const { content } = fieldsOf(delta ?? message);
+    if (typeof content === 'string') this.further.add(index, content, heard);
+  }
 
   #hear(choice: unknown, heard: Heard): void {
     const { delta, message, finish_reason: reason } = fieldsOf(choice);

@@ -1,7 +1,8 @@
 import { CompletionsBody, chatCompletions } from '../../gateway/chat/completions.ts';
 import { isGeoModel } from '../../gateway/chat/models.ts';
+import { fieldsOf, itemsOf } from '../../gateway/json-value.ts';
 import type { ChatPart, ChatSettings, ChatTurn } from '../chat.ts';
-import { given, itemsOf } from '../json-value.ts';
+import { given } from '../json-value.ts';
 import { type BodyRequest, bySet, type JsonObject, type Surface, wrappedSchema } from '../surface.ts';
 import { CompletionsReader } from './reader.ts';
 
@@ -14,10 +15,12 @@ export const completions: Surface = {
   input: (_, body) => ({ body }),
   body,
   schema: () => CompletionsBody,
-  undocumented: ({ topP, topK, stop, thinking }) => [
+  undocumented: ({ topP, topK, stop, thinking, candidates, safety }) => [
     ...bySet('--top-p', 'top_p', topP),
     ...bySet('--top-k', 'top_k', topK),
     ...bySet('--stop', 'stop', stop),
+    ...bySet('--candidates', 'n', candidates),
+    ...bySet('--safety', 'safety_settings', safety),
     ...(thinking === undefined || thinking === 'off'
       ? []
       : [{ flag: `--thinking ${thinking}`, hint: 'say --reasoning-effort or --thinking-level here' }]),
@@ -61,6 +64,9 @@ function body({ base = {}, model, system, turns, settings = {}, stream }: BodyRe
       response_format: responseFormat(settings.responseFormat),
       ...thinking(model, settings, base),
       stream: stream || base.stream !== undefined ? stream : undefined,
+      // Public servers of this shape send no figures in a stream unless they are asked for.
+      stream_options:
+        stream && settings.usage ? { ...fieldsOf(base.stream_options), include_usage: true } : undefined,
     }),
   };
 }

@@ -1,8 +1,9 @@
 import { isBareError } from '../../gateway/gateway-error.ts';
+import { fieldsOf, itemsOf, numberOf, textOf } from '../../gateway/json-value.ts';
 import { parseJson } from '../../http/parse-json.ts';
 import type { ChatUsage, ToolCall } from '../chat.ts';
-import { argumentsText, fieldsOf, itemsOf, numberOf, textOf } from '../json-value.ts';
-import { CALL_BYTES, type Heard, type ReplyReader, StreamedError } from '../surface.ts';
+import { argumentsText } from '../json-value.ts';
+import { CALL_BYTES, FurtherTexts, type Heard, type ReplyReader, StreamedError } from '../surface.ts';
 
 type Part = Record<string, unknown>;
 
@@ -19,6 +20,7 @@ export class GeoReader implements ReplyReader {
   finishReason: string | undefined;
   usage: ChatUsage = {};
   readonly toolCalls: ToolCall[] = [];
+  readonly further = new FurtherTexts();
   readonly #candidates = new Map<number, Candidate>();
   #top: Record<string, unknown> = {};
 
@@ -71,11 +73,15 @@ export class GeoReader implements ReplyReader {
   #takeCandidate({ index: at, content, ...fields }: Readonly<Record<string, unknown>>, heard: Heard): void {
     const index = numberOf(at) ?? 0;
     const { parts, role } = fieldsOf(content);
-    // Only the first of several answers is shown; the reply holds them all.
     if (index === 0) {
       const { finishReason: reason } = fields;
       if (typeof reason === 'string' && reason !== '') this.finishReason = reason;
       for (const part of itemsOf(parts)) this.#hear(fieldsOf(part), heard);
+    } else {
+      for (const part of itemsOf(parts)) {
+        const { text, thought } = fieldsOf(part);
+        if (thought !== true) this.further.add(index, textOf(text), heard);
+      }
     }
     if (!this.keepWhole) return;
     const kept = this.#candidates.get(index) ?? { isNumbered: false, fields: {}, role: 'model', parts: [] };

@@ -1,8 +1,9 @@
 import { geoBodyFor, geoGenerate, geoStream } from '../../gateway/chat/geo.ts';
+import { fieldsOf, itemsOf } from '../../gateway/json-value.ts';
 import { isObject } from '../../host.ts';
 import { jsonOf } from '../../json-text.ts';
 import type { ChatPart, ChatSettings, ChatTurn } from '../chat.ts';
-import { argumentsOf, fieldsOf, given, itemsOf } from '../json-value.ts';
+import { argumentsOf, given } from '../json-value.ts';
 import { type BodyRequest, type JsonObject, type Surface, splitDataUri, wrappedSchema } from '../surface.ts';
 import { GeoReader } from './reader.ts';
 
@@ -57,6 +58,7 @@ const flagOfField: Record<string, string> = {
   topP: '--top-p',
   topK: '--top-k',
   stopSequences: '--stop',
+  candidateCount: '--candidates',
   responseMimeType: '--response-format',
   responseSchema: '--response-format',
   thinkingLevel: '--thinking-level',
@@ -64,6 +66,7 @@ const flagOfField: Record<string, string> = {
   includeThoughts: '--show-thoughts',
   tools: '--tool',
   toolConfig: '--tool-choice',
+  safetySettings: '--safety',
 };
 
 function body({ base = {}, system, turns, settings = {} }: BodyRequest): JsonObject {
@@ -75,6 +78,7 @@ function body({ base = {}, system, turns, settings = {} }: BodyRequest): JsonObj
     topP: settings.topP,
     topK: settings.topK,
     stopSequences: settings.stop,
+    candidateCount: settings.candidates,
     ...responseFormat(settings.responseFormat),
     thinkingConfig: thinkingConfig(settings, fieldsOf(before.thinkingConfig)),
   });
@@ -86,6 +90,7 @@ function body({ base = {}, system, turns, settings = {} }: BodyRequest): JsonObj
       generationConfig: Object.keys(config).length === 0 ? undefined : { ...before, ...config },
       tools: settings.tools && [{ functionDeclarations: settings.tools.map((tool) => given({ ...tool })) }],
       toolConfig: toolConfig(settings.toolChoice),
+      safetySettings: settings.safety,
     }),
   };
 }

@@ -1,7 +1,8 @@
 import { isBareError } from '../../gateway/gateway-error.ts';
+import { fieldsOf, itemsOf, numberOf, textOf } from '../../gateway/json-value.ts';
 import { parseJson } from '../../http/parse-json.ts';
 import type { ChatUsage, ToolCall } from '../chat.ts';
-import { argumentsOf, argumentsText, fieldsOf, itemsOf, numberOf, textOf } from '../json-value.ts';
+import { argumentsOf, argumentsText } from '../json-value.ts';
 import { CALL_BYTES, type Heard, type ReplyReader, StreamedError } from '../surface.ts';
 
 type Block = Record<string, unknown>;
@@ -90,12 +91,18 @@ export class MessagesReader implements ReplyReader {
     const { input_tokens, output_tokens, output_tokens_details } = this.#usage;
     const inputTokens = numberOf(input_tokens);
     const outputTokens = numberOf(output_tokens);
+    const cacheWrittenTokens = numberOf(this.#usage.cache_creation_input_tokens);
+    const cacheReadTokens = numberOf(this.#usage.cache_read_input_tokens);
     return {
       inputTokens,
+      cacheWrittenTokens,
+      cacheReadTokens,
       outputTokens,
       reasoningTokens: numberOf(fieldsOf(output_tokens_details).thinking_tokens),
       totalTokens:
-        inputTokens === undefined || outputTokens === undefined ? undefined : inputTokens + outputTokens,
+        inputTokens === undefined || outputTokens === undefined
+          ? undefined
+          : inputTokens + (cacheWrittenTokens ?? 0) + (cacheReadTokens ?? 0) + outputTokens,
     };
   }
 

@@ -1,11 +1,14 @@
 import { chatMessages, MessagesBody, MIN_THINKING_BUDGET } from '../../gateway/chat/messages.ts';
+import { itemsOf } from '../../gateway/json-value.ts';
 import { type ChatPart, type ChatSettings, type ChatTurn, DEFAULT_MAX_TOKENS } from '../chat.ts';
-import { argumentsOf, given, itemsOf } from '../json-value.ts';
+import { argumentsOf, given } from '../json-value.ts';
 import { type BodyRequest, bySet, type JsonObject, type Surface, splitDataUri } from '../surface.ts';
 import { MessagesReader } from './reader.ts';
 
 // Native messages ("Native messages"). The blocks of a request are not shown in the document; they are those of the
 // public API of this name.
+
+const onGeo = 'it is a flag of --api geo';
 
 export const messages: Surface = {
   api: 'messages',
@@ -14,10 +17,12 @@ export const messages: Surface = {
   input: (_, body) => ({ body }),
   body,
   schema: () => MessagesBody,
-  undocumented: ({ reasoningEffort, thinkingLevel, responseFormat, compatMaxTokens }) => [
+  undocumented: ({ reasoningEffort, thinkingLevel, responseFormat, compatMaxTokens, candidates, safety }) => [
     ...(reasoningEffort === undefined ? [] : [{ flag: '--reasoning-effort', hint: sayThinking }]),
     ...(thinkingLevel === undefined ? [] : [{ flag: '--thinking-level', hint: sayThinking }]),
     ...bySet('--response-format', 'response_format', responseFormat),
+    ...(candidates === undefined ? [] : [{ flag: '--candidates', hint: onGeo }]),
+    ...(safety === undefined ? [] : [{ flag: '--safety', hint: onGeo }]),
     ...(compatMaxTokens ? [{ flag: '--compat-max-tokens', hint: '--max-tokens is spelled so here' }] : []),
   ],
   flagOf: ([field, inner]) => {

@@ -11,7 +11,7 @@ import { oneLine, visible } from '../../io/escape.ts';
 import type { Io } from '../../io/io.ts';
 import { jsonOf } from '../../json-text.ts';
 import { resolveMedia } from '../../media/resolve.ts';
-import { readTextInput } from '../../media/text-input.ts';
+import { readTextFile } from '../../media/text-input.ts';
 import type { ChatAnswer, ChatApi, ChatEvent, ChatPart, ChatTurn } from '../chat.ts';
 import type { Session, SessionContext } from '../session/session.ts';
 import { type CommandContext, completerFor, expandHome, parseCommand, runCommand } from './commands.ts';
@@ -170,7 +170,7 @@ const messageOf = (typed: string) => typed.replace(/^ (?=\/)/, '').trimEnd();
 
 function welcome({ model, session }: Conversation): string {
   const parts = [model ?? 'no model yet: /model NAME'];
-  if (session) {
+  if (session?.isNamed) {
     const turns = session.turns.length;
     parts.push(`session ${session.name}${turns === 0 ? '' : `, ${turns} turns so far`}`);
   }
@@ -268,8 +268,7 @@ function makeCommandContext(
       if (!value.startsWith('@')) return value;
       const file = inHome(value.slice(1));
       // `-` is stdin to other flags; here the keys come from there.
-      const named = `@${file === '-' ? './-' : file}`;
-      return readTextInput(named, '/system', { stdin: host.stdin, cwd: host.cwd, signal });
+      return readTextFile(file, `/system @${file}`, { cwd: host.cwd, signal });
     },
     save: async (file) =>
       saveConversation(conversation, file, { host, hideSecret: (text) => io.withoutSecrets(text) }),

@@ -1,17 +1,16 @@
 import { readLines } from '../../disk/read-lines.ts';
-import { usage } from '../../errors.ts';
+import { formatOf, refuseNewer } from '../../formats.ts';
 import { isObject } from '../../host.ts';
 import { jsonOf } from '../../json-text.ts';
-import type { ChatApi, ChatPart, ChatTurn, ToolCall } from '../chat.ts';
-
-/** The format of a line; a line of a newer one is refused, never guessed at. */
-export const SESSION_VERSION = 1;
+import type { ChatApi, ChatPart, ChatTool, ChatTurn, ToolCall } from '../chat.ts';
 
 /** What a conversation was held with; a later run goes on with it where it is told nothing else. */
 export interface SessionSettings {
   readonly api?: ChatApi | undefined;
   readonly model?: string | undefined;
   readonly system?: string | undefined;
+  /** What follows a call of a tool goes "with the same `tools`" ("Function calling"). */
+  readonly tools?: readonly ChatTool[] | undefined;
 }
 
 /** A question with all that came of it: what is stored together or not at all. */
@@ -23,7 +22,7 @@ interface Exchange {
 /** The JSON of one line; `hide` replaces the key in every text. */
 export function exchangeLine(exchange: Exchange, timeMs: number, hide: (text: string) => string): string {
   const { turns, settings } = exchange;
-  const line = { v: SESSION_VERSION, t: timeMs, ...settings, turns };
+  const line = { v: formatOf('talks'), t: timeMs, ...settings, turns };
   return JSON.stringify(line, (_, value: unknown) => (typeof value === 'string' ? hide(value) : value));
 }
 
@@ -34,13 +33,8 @@ export function exchangeLine(exchange: Exchange, timeMs: number, hide: (text: st
 function parseExchange(line: string, file: string): Exchange | undefined {
   const value = jsonOf(line);
   if (!isObject(value) || typeof value.v !== 'number') return undefined;
-  if (value.v > SESSION_VERSION) {
-    throw usage(
-      `the session ${file} was written by a newer gw (format ${value.v}, this gw reads format ${SESSION_VERSION})`,
-      'upgrade gw, or give another name with --session',
-    );
-  }
-  const { turns, api, model, system } = value;
+  refuseNewer('talks', value.v, file);
+  const { turns, api, model, system, tools } = value;
   if (!Array.isArray(turns) || !turns.every(isTurn)) return undefined;
   return {
     turns,
@@ -48,6 +42,7 @@ function parseExchange(line: string, file: string): Exchange | undefined {
       ...(isApi(api) && { api }),
       ...(typeof model === 'string' && { model }),
       ...(typeof system === 'string' && { system }),
+      ...(Array.isArray(tools) && { tools: tools.filter(isTool) }),
     },
   };
 }
@@ -60,6 +55,8 @@ function isTurn(value: unknown): value is ChatTurn {
   if (role !== 'assistant' || typeof text !== 'string') return false;
   return toolCalls === undefined || (Array.isArray(toolCalls) && toolCalls.every(isToolCall));
 }
+
+const isTool = (value: unknown): value is ChatTool => isObject(value) && typeof value.name === 'string';
 
 function isPart(value: unknown): value is ChatPart {
   if (!isObject(value)) return false;

@@ -3,16 +3,26 @@ import * as path from 'node:path';
 import { trustedStateDir } from '../../config/dirs.ts';
 import type { Context } from '../../context.ts';
 import { diskFault, isDiskFault } from '../../disk/disk-fault.ts';
-import { appendLine, ensureDirectory, FailedSync, syncDirectory } from '../../disk/durable-directory.ts';
+import {
+  appendLine,
+  ensureDirectory,
+  FailedSync,
+  renameFile,
+  syncDirectory,
+} from '../../disk/durable-directory.ts';
 import { waitForLock } from '../../disk/lock-file.ts';
-import { GwError, usage } from '../../errors.ts';
+import { errorCode, GwError, usage } from '../../errors.ts';
+import { localDay } from '../../io/quantity-text.ts';
 import type { ChatTurn } from '../chat.ts';
 import { exchangeLine, readExchanges, type SessionSettings } from './exchange.ts';
 
 /** A conversation on disk: one JSONL file, a line an exchange, whoever of several processes wrote it. */
 export interface Session {
+  /** Of a talk that nobody named: empty before there is something of it on disk. */
   readonly name: string;
   readonly file: string;
+  /** Whether the user named it. */
+  readonly isNamed: boolean;
   /** All turns so far, in the order of the file, as they were when it was last read. */
   readonly turns: readonly ChatTurn[];
   /** What the last exchange was held with; empty for a new session. */
@@ -54,10 +64,37 @@ export async function openSession(
   } catch (error) {
     throw cannotOpen(error, file);
   }
-  const session = new StoredSession(name, file, ctx);
+  const session = new StoredSession(name, dir, ctx);
   if (fresh) session.startOver();
   else session.reload();
   return session;
+}
+
+/**
+ * A talk that nobody named, kept under the time it began from its first `append` on. What has not been gone on with for
+ * 30 days goes. A disk that fails is warned of, and costs no answer.
+ */
+export function keptTalk(ctx: SessionContext): Session {
+  const dir = directoryOf(ctx.host);
+  const oldest = ctx.clock.now() - TALKS_KEPT_MS;
+  for (const name of talkNames(dir)) {
+    const file = path.join(dir, name);
+    const isOld =
+      name < localDay(oldest) && (fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? oldest) < oldest;
+    if (isOld) fs.rmSync(file, { force: true });
+  }
+  return new StoredSession('', dir, ctx);
+}
+
+const TALKS_KEPT_MS = 30 * 24 * 3_600_000;
+
+function talkNames(dir: string): string[] {
+  try {
+    return fs.readdirSync(dir).filter((name) => /^\d{4}(-\d\d){2}-\d{6}(-\d+)?\.jsonl$/.test(name));
+  } catch {
+    // There are none yet, or what is wrong is said when one is to be kept.
+    return [];
+  }
 }
 
 const directoryOf = (host: SessionContext['host']): string =>
@@ -105,18 +142,29 @@ export async function deleteSession(rawName: string, ctx: SessionContext): Promi
 class StoredSession implements Session {
   turns: readonly ChatTurn[] = [];
   settings: SessionSettings = {};
+  readonly isNamed: boolean;
   #startsOver = false;
   /** Which state of the file `turns` shows. */
   #seen = '';
+  #beganMs: number;
+  /** Whether the disk failed: what is said from then on is held in memory alone. */
+  #isLost = false;
 
   constructor(
-    readonly name: string,
-    readonly file: string,
+    public name: string,
+    private readonly dir: string,
     private readonly ctx: SessionContext,
-  ) {}
+  ) {
+    this.isNamed = name !== '';
+    this.#beganMs = ctx.clock.now();
+  }
+
+  get file(): string {
+    return this.name === '' ? this.dir : path.join(this.dir, `${this.name}.jsonl`);
+  }
 
   reload(): void {
-    if (this.#startsOver) return;
+    if (this.#startsOver || this.name === '' || this.#isLost) return;
     try {
       const state = stateOf(this.file);
       if (state === this.#seen) return;
@@ -132,24 +180,56 @@ class StoredSession implements Session {
 
   async append(turns: readonly ChatTurn[], settings: SessionSettings = this.settings): Promise<void> {
     const { clock, io } = this.ctx;
-    const line = exchangeLine({ turns, settings }, clock.now(), (text) => io.withoutSecrets(text));
+    const { tools } = this.settings;
+    const kept = { ...(tools && { tools }), ...settings };
+    const line = exchangeLine({ turns, settings: kept }, clock.now(), (text) => io.withoutSecrets(text));
     try {
-      const lock = await waitForLock(path.join(path.dirname(this.file), `${this.name}.lock`), clock);
-      try {
-        if (this.#startsOver) this.#setAside();
-        appendLine(this.file, line);
-      } finally {
-        lock.release();
-      }
+      if (!this.#isLost) await this.#store(line);
     } catch (error) {
-      throw cannotStore(error, this.file);
+      const fault = cannotStore(error, this.file);
+      if (this.isNamed || !(fault instanceof GwError)) throw fault;
+      io.warn(fault.message);
+      this.#isLost = true;
     }
-    this.reload();
+    if (this.#isLost) this.turns = [...this.turns, ...turns];
+    else this.reload();
+  }
+
+  async #store(line: string): Promise<void> {
+    if (this.name === '') this.#takeName();
+    const lock = await waitForLock(path.join(this.dir, `${this.name}.lock`), this.ctx.clock);
+    try {
+      if (this.#startsOver) this.#setAside();
+      appendLine(this.file, line);
+    } finally {
+      lock.release();
+    }
+  }
+
+  /** Of two talks that begin in the same second, the later one gets a number. */
+  #takeName(): void {
+    ensureDirectory(this.dir);
+    const time = new Date(this.#beganMs).toTimeString().slice(0, 8).replaceAll(':', '');
+    const began = `${localDay(this.#beganMs)}-${time}`;
+    for (let count = 0; ; count += 1) {
+      const name = `${began}${count === 0 ? '' : `-${count}`}`;
+      try {
+        fs.closeSync(fs.openSync(path.join(this.dir, `${name}.jsonl`), 'wx', 0o600));
+        this.name = name;
+        return;
+      } catch (error) {
+        if (errorCode(error) !== 'EEXIST') throw error;
+      }
+    }
   }
 
   startOver(): void {
-    this.#startsOver = true;
     this.turns = [];
+    if (this.isNamed) this.#startsOver = true;
+    else {
+      this.name = '';
+      this.#beganMs = this.ctx.clock.now();
+    }
   }
 
   #setAside(): void {
@@ -210,7 +290,7 @@ function setAside(file: string, nowMs: number): string | undefined {
     const name = `${stem}.${time}${count === 0 ? '' : `-${count}`}`;
     const target = path.join(path.dirname(file), `${name}.jsonl`);
     if (fs.existsSync(target)) continue;
-    fs.renameSync(file, target);
+    renameFile(file, target);
     syncDirectory(path.dirname(file));
     return name;
   }

@@ -24,6 +24,7 @@ import { create, deleteFlags, lookCommand, remove, updateCommand } from './chang
 import {
   actionProjectFlag,
   anyCaseFlag,
+  assetExample,
   bodyMaker,
   getRecords,
   idBodies,
@@ -61,7 +62,7 @@ export const assetCreate = (verb: keyof typeof endpoints) =>
       'no file is sent: put it where the service can read it, and give its https:// address with --url',
     flags: createFlags,
     examples: [
-      `gw asset ${verb} --sandbox --group "$(gw asset group create --sandbox --name foxes)" --url https://example.com/fox.png --name fox --wait`,
+      assetExample.replace(' create ', ` ${verb} `),
       `gw asset ${verb} --sandbox --group group-1 --url https://example.com/wind.mp3 --type audio --name wind --dry-run`,
     ],
     notes: [
@@ -170,6 +171,7 @@ export const get = defineCommand<typeof getFlags, SeenRecord>({
   args: idArgs,
   flags: getFlags,
   examples: [
+    assetExample,
     'gw asset get "$(gw asset list --sandbox -q --limit 1)" --sandbox',
     'gw asset get "$(gw asset list --sandbox -q --limit 1)" --sandbox --rest --json',
   ],
@@ -194,7 +196,10 @@ export const update = updateCommand({
   family: 'asset',
   summary: idArgs.summary,
   flags: { name: fromField(UpdateAssetBody.shape.Name, 'NAME') },
-  example: 'gw asset update "$(gw asset list --sandbox -q --limit 1)" --sandbox --name "fox, front"',
+  examples: [
+    assetExample,
+    'gw asset update "$(gw asset list --sandbox -q --limit 1)" --sandbox --name "fox, front"',
+  ],
   endpoint: updateAsset,
 });
 
@@ -202,7 +207,7 @@ export const update = updateCommand({
 export const assetDelete = defineCommand<typeof deleteFlags, LibraryResult>({
   args: idArgs,
   flags: deleteFlags,
-  examples: ['gw asset delete "$(gw asset list --sandbox -q --limit 1)" --sandbox --yes'],
+  examples: [assetExample, 'gw asset delete "$(gw asset list --sandbox -q --limit 1)" --sandbox --yes'],
   sends: 'body',
   human: idLine,
   async *run({ args, flags: { yes, project }, globals }, ctx): AsyncGenerator<Outcome<LibraryResult>> {
@@ -210,7 +215,7 @@ export const assetDelete = defineCommand<typeof deleteFlags, LibraryResult>({
     const bodyOf = await idBodies(project, ctx);
     for (const id of ids) bodyOf(id);
     const what = ids.length === 1 ? `asset ${ids[0]}` : `${ids.length} assets`;
-    refuseUnasked(what, yes, ctx);
+    refuseUnasked(`deleting ${what} cannot be undone`, yes, ctx);
     if (!yes && !globals.dryRun && !globals.curl) await askFirst(`Delete ${what} for good?`, ctx);
     yield* oneByOne(ids, (id) => remove('asset', deleteAsset, bodyOf(id), ctx));
   },

@@ -1,12 +1,17 @@
+import * as path from 'node:path';
 import { askLibrary } from '../../assets/ask-library.ts';
 import { type CreateOnce, createOnce } from '../../assets/create-once.ts';
 import { defineCommand, type Outcome } from '../../command.ts';
+import { trustedStateDir } from '../../config/dirs.ts';
 import { type Context, commandFor } from '../../context.ts';
+import { ensureDirectory } from '../../disk/durable-directory.ts';
+import { leftBehindMs, tryLock } from '../../disk/lock-file.ts';
 import { GwError, shellQuote, usage } from '../../errors.ts';
 import { type FlagSet, flagName, on } from '../../flags/flag.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
 import { NOT_FOUND_CODE } from '../../gateway/asset/envelope.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
+import { digestOf } from '../../machines/row.ts';
 import { showInstead } from '../show-instead.ts';
 import {
   askOrShow,
@@ -33,7 +38,34 @@ export async function create(
   const { clock, io, signal } = ctx;
   const request = { client, body, clock, signal };
   const note = (text: string) => io.note(text);
-  return createOnce({ ...request, endpoint, what, lookCommand, note, find: findOf(request) });
+  const digest = digestOf(JSON.stringify([client.gateway.baseUrl, endpoint.name, body]));
+  const { leftAtMs, release } = announce(`asset-${digest}`, ctx);
+  const sending = { ...request, endpoint, what, lookCommand, note, leftAtMs };
+  try {
+    return await createOnce({ ...sending, find: findOf(request) });
+  } finally {
+    release();
+  }
+}
+
+/** A create takes no longer, and the lock of one that lives is touched now and then. */
+const LONGEST_CREATE_MS = 600_000;
+
+/** Says by a lock that something is being created, and tells whether a run that said so was killed; a disk that fails costs that alone. */
+function announce(
+  name: string,
+  { host, clock }: Context,
+): { readonly leftAtMs?: number | undefined; release(): void } {
+  try {
+    const file = path.join(trustedStateDir(host), 'locks', `${name}.lock`);
+    const agoMs = leftBehindMs(file);
+    ensureDirectory(path.dirname(file));
+    const lock = tryLock(file);
+    const leftAtMs = agoMs === undefined ? undefined : clock.now() - agoMs - LONGEST_CREATE_MS;
+    return { leftAtMs, release: () => lock?.release() };
+  } catch {
+    return { release() {} };
+  }
 }
 
 /** A list command that finds what a request named: its filters, as they can be typed into a shell. */
@@ -53,19 +85,19 @@ export const updateCommand = ({
   family,
   summary,
   flags,
-  example,
+  examples,
   endpoint,
 }: {
   readonly family: LibraryResult['family'];
   readonly summary: string;
   readonly flags: FlagSet;
-  readonly example: string;
+  readonly examples: readonly string[];
   readonly endpoint: Endpoint;
 }) =>
   defineCommand<FlagSet, LibraryResult>({
     args: { name: 'ID', summary, required: true },
     flags: { ...flags, ...projectFlag },
-    examples: [example],
+    examples,
     sends: 'body',
     human: idLine,
     async run({ args, flags: typed }, ctx) {

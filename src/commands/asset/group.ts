@@ -92,7 +92,7 @@ export const list = defineCommand<typeof groupListFlags, Listed<GroupPage>>({
 export const get = defineCommand<typeof projectFlag, SeenRecord>({
   args: { name: 'ID', summary: 'group ID', required: true, many: true },
   flags: projectFlag,
-  examples: ['gw asset group get "$(gw asset group list --sandbox -q --limit 1)" --sandbox'],
+  examples: ['gw asset group get "$(gw asset group create --sandbox --name foxes)" --sandbox'],
   sends: 'body',
   human: recordText,
   raw: recordJson,
@@ -114,8 +114,9 @@ export const update = updateCommand({
     name: fromField(updated.Name, 'NAME'),
     description: fromField(updated.Description, 'TEXT'),
   },
-  example:
-    'gw asset group update "$(gw asset group list --sandbox -q --limit 1)" --sandbox --name "foxes, winter"',
+  examples: [
+    'gw asset group update "$(gw asset group create --sandbox --name foxes)" --sandbox --name "foxes, winter"',
+  ],
   endpoint: updateGroup,
 });
 
@@ -130,7 +131,7 @@ export const groupDelete = defineCommand<typeof deleteFlags, LibraryResult>({
   async run({ args, flags: { yes, project }, globals }, ctx): Promise<Outcome<LibraryResult>> {
     const id = libraryId(args, ctx);
     const body = (await idBodies(project, ctx))(id);
-    refuseUnasked(`group ${id}`, yes, ctx);
+    refuseUnasked(`deleting group ${id} cannot be undone`, yes, ctx);
     if (!globals.dryRun && !globals.curl) {
       const loss = lossText(await countAssets(id, project, ctx));
       if (yes) ctx.io.note(`group ${id}: ${loss}`);

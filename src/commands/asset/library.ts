@@ -4,7 +4,7 @@ import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError, Interrupted, usage } from '../../errors.ts';
 import { fromField } from '../../flags/body-flags.ts';
-import { breachesOf, refuseOrWarn } from '../../flags/breaches.ts';
+import { breachesOf, refuseOrWarn, warnOfUnlisted } from '../../flags/breaches.ts';
 import { type Flag, flagName, list, whole } from '../../flags/flag.ts';
 import { applySets, baseBody, type JsonObject } from '../../flags/json-body.ts';
 import { IdBody } from '../../gateway/asset/actions.ts';
@@ -15,6 +15,10 @@ import type { Reply, RequestInput } from '../../http/client.ts';
 import { fieldLines, leavesOf } from '../../io/layout.ts';
 import { compactJson } from '../../json-text.ts';
 import { showInstead } from '../show-instead.ts';
+
+/** Makes what the examples of other commands name. */
+export const assetExample =
+  'gw asset create --sandbox --group "$(gw asset group create --sandbox --name foxes)" --url https://example.com/fox.png --name fox --wait';
 
 /**
  * The IDs of a command line, bare and each once, in order. Throws `usage` for what is none; with --no-validate, where the
@@ -66,10 +70,21 @@ function ofAsset(error: unknown, id: string): unknown {
 
 /** The flag that each field of a library's body is typed with, by its key. */
 const flagOfField = {
-  ...{ Name: 'name', Description: 'description', ProjectName: 'project' },
-  ...{ GroupId: 'group', URL: 'url', AssetType: 'type', GroupType: 'type' },
-  ...{ GroupIds: 'groupId', Statuses: 'status', SortBy: 'sortBy', SortOrder: 'order', MaxResults: 'limit' },
-  ...{ NextToken: 'token', PageNumber: 'page', PageSize: 'pageSize' },
+  Name: 'name',
+  Description: 'description',
+  ProjectName: 'project',
+  GroupId: 'group',
+  URL: 'url',
+  AssetType: 'type',
+  GroupType: 'type',
+  GroupIds: 'groupId',
+  Statuses: 'status',
+  SortBy: 'sortBy',
+  SortOrder: 'order',
+  MaxResults: 'limit',
+  NextToken: 'token',
+  PageNumber: 'page',
+  PageSize: 'pageSize',
 } as const satisfies Readonly<Record<string, string>>;
 
 /** What was typed for these fields; what stands in a list twice counts once. */
@@ -102,6 +117,7 @@ export async function bodyMaker(schema: z.ZodMiniType, ctx: Context) {
     const laid = typeof typed === 'function' ? typed(base) : { ...base, ...typed };
     const body = fill(applySets(laid, globals.set ?? []));
     refuseOrWarn(breachesOf(schema, body, flagOf), globals.validate === undefined, io);
+    if (globals.set ?? globals.body) warnOfUnlisted(schema, body, ctx);
     return body;
   };
 }

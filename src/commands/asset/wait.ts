@@ -13,6 +13,7 @@ import { MAX_FAILING_MS, MAX_FAILURES, nextDelayMs, waitOver } from '../../jobs/
 import { showInstead } from '../show-instead.ts';
 import { waitDeadlineMs } from '../video/follow-job.ts';
 import {
+  assetExample,
   idBodies,
   idLine,
   type LibraryResult,
@@ -47,6 +48,7 @@ export const wait = defineCommand<typeof flags, LibraryResult>({
   args: { name: 'ID', summary: 'asset ID, or asset://ID', required: true, many: true },
   flags,
   examples: [
+    assetExample.replace(' --wait', ''),
     'gw asset wait "$(gw asset list --sandbox -q --limit 1)" --sandbox',
     'gw asset list --sandbox --all -q | xargs gw asset wait --sandbox --json',
   ],

@@ -1,9 +1,10 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { trustedStateDir } from '../../config/dirs.ts';
-import { type Context, gatewayName, originOfGateway } from '../../context.ts';
+import { type Context, gatewayName } from '../../context.ts';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { isLocked, type LockFile, tryLock } from '../../disk/lock-file.ts';
+import { originOfGateway } from '../../ledger/job-key.ts';
 import { digestOf } from '../../machines/row.ts';
 
 // Runs of one batch at one gateway beside each other on this machine. Any number may make its rows, and any number may hand

@@ -1,17 +1,27 @@
 import { faultsOf, type Row, readRows } from '../../batch/rows.ts';
 import { defineCommand, type Outcome } from '../../command.ts';
 import { type Context, gatewayName } from '../../context.ts';
-import { GwError, usage } from '../../errors.ts';
+import { OutsideFile } from '../../disk/confined-path.ts';
+import { GwError, shellQuote, usage } from '../../errors.ts';
 import { on } from '../../flags/flag.ts';
 import { once } from '../../host.ts';
+import { oneLine, safeJson } from '../../io/escape.ts';
 import { counted, durationText } from '../../io/quantity-text.ts';
 import type { Estimate } from '../../jobs/cost.ts';
 import { exactSum, spendText } from '../../jobs/stats.ts';
 import { estimateMs } from '../../ledger/estimate.ts';
 import type { Job } from '../../ledger/event.ts';
-import { tellsCosts } from '../before-create.ts';
-import { defaultFlags, defaultsNote, manifestArgs, nameFlags, openRows } from './flags.ts';
-import { type KnownRow, knownRows } from './known-rows.ts';
+import { tellsCosts } from '../estimate-cost.ts';
+import {
+  allowOutside,
+  defaultFlags,
+  defaultsNote,
+  fileFlags,
+  manifestArgs,
+  nameFlags,
+  openRows,
+} from './flags.ts';
+import { digestOfFields, type KnownRow, knownRows, type RowState } from './known-rows.ts';
 import { familyOf, placesOf } from './places.ts';
 import { type CheckedRow, checkRow } from './row-command.ts';
 
@@ -21,6 +31,47 @@ export interface CheckLine {
   readonly json: unknown;
 }
 
+/** A row that no longer says what its job was made of. */
+interface ChangedRow {
+  readonly key: string;
+  readonly line: number;
+  readonly field: string;
+  readonly state: RowState;
+}
+
+/** So many changed rows are told of one by one. */
+const MOST_TOLD = 10;
+
+/** Names the rows that changed since their jobs were made, and what makes them as they now stand. */
+export function warnOfChanged(
+  { changed }: Pick<Tally, 'changed'>,
+  named: string,
+  retryFailed: boolean,
+  { io }: Pick<Context, 'io'>,
+): void {
+  const kept = retryFailed ? changed.filter(({ state }) => state !== 'failed') : changed;
+  for (const { key, line, field, state } of kept.slice(0, MOST_TOLD)) {
+    const { after, next } = afterStates[state] ?? { after: 'was sent', next: redo };
+    const way = next.replace('KEY', shellQuote(key));
+    io.warn(`${named}:${line}: ${field} changed after ${key} ${after}, and its job is left as it is; ${way}`);
+  }
+  if (kept.length > MOST_TOLD) {
+    io.warn(
+      `${named}: ${counted(kept.length - MOST_TOLD, 'more row')} changed after their jobs were made, and are left as they are`,
+    );
+  }
+}
+
+const redo = 'run with --redo KEY to make it again';
+const afterStates: Readonly<Partial<Record<RowState, { readonly after: string; readonly next: string }>>> = {
+  saved: { after: 'was saved', next: redo },
+  failed: { after: 'failed', next: 'run with --retry-failed to make it as it now stands' },
+  unknown: {
+    after: 'was sent, and its outcome is not known',
+    next: 'settle that first: gw jobs resolve KEY --as ID (or --as none)',
+  },
+};
+
 /** What a manifest holds, counted while it is checked. */
 export class Tally {
   rows = 0;
@@ -29,6 +80,13 @@ export class Tally {
   savedBefore = 0;
   /** Position of the last row. */
   lastRow = 0;
+  /** Rows that differ from what their jobs were made of. */
+  readonly changed: ChangedRow[] = [];
+  /** Digests of what the rows ask for, by their keys. */
+  readonly asked = new Map<string, string>();
+  /** Rows that are to be made and ask for what was made under another key: that key by their own. */
+  readonly alike = new Map<string, string>();
+  readonly #keys = new Set<string>();
   /** Rows by command and model. */
   readonly kinds = new Map<string, number>();
   /** What the rows that are still to be made cost by the price file, by currency, in each row's amount. */
@@ -42,16 +100,30 @@ export class Tally {
     { rows: number; readonly like: Pick<Job, 'family' | 'model' | 'settings'> }
   >();
 
-  /** `known` is what the ledger knows of the rows. */
-  constructor(readonly known: ReadonlyMap<string, KnownRow> = new Map()) {}
+  constructor(
+    /** What the ledger knows of the rows. */
+    readonly known: ReadonlyMap<string, KnownRow>,
+    /** The keys of what was made lately, by what it asked for. */
+    readonly lately: ReadonlyMap<string, string> = new Map(),
+    /** Whether a row is to be made anew, however its job stands. */
+    readonly isRedone: (key: string) => boolean = () => false,
+    readonly comparesAll = false,
+  ) {}
 
-  add({ command, flags, key, row }: Row, { model, estimate }: CheckedRow): void {
+  add({ command, flags, key, line, row }: Row, checked: CheckedRow): void {
+    const { model, estimate, changed, sameAs, fields } = checked;
     this.rows += 1;
-    const state = this.known.get(key)?.state;
-    if (estimate && (state === undefined || state === 'not_sent' || state === 'failed'))
-      this.#price(estimate);
+    if (this.comparesAll && fields) this.asked.set(key, digestOfFields(fields));
+    const isRedone = this.isRedone(key);
+    const state = isRedone ? undefined : this.known.get(key)?.state;
+    const isNew = state === undefined || state === 'not_sent';
+    if (estimate && (isNew || state === 'failed')) this.#price(estimate);
+    if (changed !== undefined && !isNew) this.changed.push({ key, line, field: changed, state });
+    const other = isNew && !isRedone && sameAs !== undefined ? this.lately.get(sameAs) : undefined;
+    if (other !== undefined) this.alike.set(key, other);
+    if (this.lately.size > 0) this.#keys.add(key);
     this.lastRow = row;
-    if (this.known.get(key)?.state === 'saved') this.savedBefore += 1;
+    if (state === 'saved') this.savedBefore += 1;
     else {
       const { resolution, duration } = flags;
       const like = { family: familyOf(command), model, settings: { resolution, duration } };
@@ -62,6 +134,12 @@ export class Tally {
     }
     const kind = model === undefined ? command : `${command} ${model}`;
     this.kinds.set(kind, (this.kinds.get(kind) ?? 0) + 1);
+  }
+
+  /** How many rows ask for what was made under keys that are none of this manifest, and what these begin with. */
+  madeBefore(): { readonly rows: number; readonly names: readonly string[] } {
+    const others = [...this.alike.values()].filter((key) => !this.#keys.has(key));
+    return { rows: others.length, names: [...new Set(others.map((key) => key.replace(/[^/]*$/, '…')))] };
   }
 
   #price(estimate: Estimate): void {
@@ -75,31 +153,87 @@ export class Tally {
   }
 }
 
+/** `200 rows were made before as shots/…`. */
+export const madeBeforeText = ({ rows, names }: ReturnType<Tally['madeBefore']>): string =>
+  `${counted(rows, 'row was', 'rows were')} made before as ${names.slice(0, 3).join(', ')}${names.length > 3 ? ' and others' : ''}: ` +
+  'made under another key they are paid for again';
+
+/** A fault may name everything that a row lacks. */
+const MAX_SHOWN = 4000;
+
 /** Never asked: a request that is only shown goes nowhere. */
 const nowhere = { baseUrl: 'https://gateway.invalid', key: 'no-request-is-sent' };
 
-/** Checks every row as its create would; gives each fault and counts the rest. Nothing is sent. */
-export async function* checkRows(
+/** The world in which rows are checked. */
+export const showingOnly = (ctx: Context): Context => ({
+  ...ctx,
+  gateway: once(() => ctx.gatewayWith(nowhere)),
+});
+
+interface Fault {
+  readonly line: number;
+  readonly message: string;
+}
+
+/**
+ * Checks every row as its create would; gives each fault and counts the rest. Nothing is sent. In a spreadsheet what is wrong
+ * with a column is wrong in every row: it is told once, with the rows that it meets.
+ */
+export async function* checkRows(...args: Parameters<typeof faultsIn>): AsyncGenerator<Fault> {
+  if (!/\.[ct]sv$/i.test(args[0].manifest.named)) return yield* faultsIn(...args);
+  const linesOf = new Map<string, number[]>();
+  for await (const { line, message } of faultsIn(...args)) {
+    const lines = linesOf.get(message);
+    if (lines === undefined) linesOf.set(message, [line]);
+    else lines.push(line);
+  }
+  for (const [message, lines] of linesOf)
+    yield { line: lines[0] ?? 1, message: lines.length === 1 ? message : `${message} (${rowsText(lines)})` };
+}
+
+const MOST_LINES = 5;
+
+/** `200 rows: lines 2, 3, 4, 5, 6, …, 201`. */
+function rowsText(lines: readonly number[]): string {
+  const shown = lines.length <= MOST_LINES + 1 ? lines : [...lines.slice(0, MOST_LINES), '…', lines.at(-1)];
+  return `${counted(lines.length, 'row')}: lines ${shown.join(', ')}`;
+}
+
+async function* faultsIn(
   input: Awaited<ReturnType<typeof openRows>>,
   tally: Tally,
   ctx: Context,
-  online = false,
-): AsyncGenerator<{ readonly line: number; readonly message: string }> {
-  const { named, file } = input.manifest;
-  const gateway = once(() => ctx.gatewayWith(nowhere));
-  const showing = { ...ctx, gateway, ...(online && { online: ctx.gateway }) };
+  {
+    online = false,
+    isMade,
+  }: {
+    readonly online?: boolean;
+    /** Whether a row stands on a queue and is not to be made: its files may be anywhere. */
+    readonly isMade?: ((key: string) => Promise<boolean>) | undefined;
+  } = {},
+): AsyncGenerator<Fault> {
+  const { named } = input.manifest;
+  const showing = { ...showingOnly(ctx), ...(online && { online: ctx.gateway }) };
   for await (const read of readRows(input)) {
     ctx.signal.throwIfAborted();
     const { line } = read;
-    let faults: readonly string[] = [];
-    if ('faults' in read) faults = read.faults;
-    else {
+    const { faults: readFaults = [], rest } = 'faults' in read ? read : {};
+    let faults: readonly string[] = readFaults;
+    const row = 'faults' in read ? rest : read;
+    if (row !== undefined) {
       const warn = (text: string) => ctx.io.warn(`${named}:${line}: ${text.replace(/^: /, '')}`);
       try {
-        tally.add(read, await checkRow(read, file, tally.known.get(read.key), showing, warn));
+        const checked = await checkRow(row, input.files, tally.known.get(row.key), showing, warn);
+        if (faults.length === 0) tally.add(row, checked);
       } catch (error) {
         ctx.signal.throwIfAborted();
-        faults = faultsOf(isMissing(error) ? usage(error.message, error.facts.hint) : error);
+        if (faults.length === 0 && (await isMade?.(row.key))) tally.add(row, { model: undefined });
+        // These are told once, for all rows.
+        else if (!(error instanceof OutsideFile))
+          faults = [
+            ...faults,
+            ...faultsOf(isMissing(error) ? usage(error.message, error.facts.hint) : error),
+          ];
       }
     }
     if (faults.length > 0) tally.faults += 1;
@@ -114,7 +248,12 @@ const isMissing = (error: unknown): error is GwError =>
 /** `gw batch check`: every fault of a manifest, and what it would make. */
 export const check = defineCommand({
   args: manifestArgs,
-  flags: { ...nameFlags, online: on('look up at the gateway whether assets can be used'), ...defaultFlags },
+  flags: {
+    ...nameFlags,
+    ...fileFlags,
+    online: on('look up at the gateway whether assets can be used'),
+    ...defaultFlags,
+  },
   examples: [
     `printf 'command,prompt\\nvideo beta,a fox in the snow\\n' > foxes.csv && gw batch check foxes.csv`,
   ],
@@ -123,19 +262,25 @@ export const check = defineCommand({
       'FILE:LINE: field: message, and the exit code is 2 where there is one.',
     defaultsNote,
   ],
-  human: (line: CheckLine) => `${line.text}\n`,
-  raw: (line) => `${JSON.stringify(line.json)}\n`,
+  // A manifest may be a stranger's: its words command neither a terminal nor a CI.
+  human: (line: CheckLine) => `${oneLine(line.text, MAX_SHOWN)}\n`,
+  raw: (line) => `${safeJson(line.json)}\n`,
   async *run({ args, flags }, ctx): AsyncGenerator<Outcome<CheckLine>> {
     const input = await openRows(args, flags, ctx);
     const { named } = input.manifest;
-    const tally = new Tally(await knownRows(input.name, ctx));
+    const lately = new Map<string, string>();
+    const tally = new Tally(await knownRows(input.name, ctx, lately), lately);
     try {
-      for await (const { line, message } of checkRows(input, tally, ctx, flags.online === true)) {
+      for await (const { line, message } of checkRows(input, tally, ctx, { online: flags.online === true })) {
         yield { value: { text: `${named}:${line}: ${message}`, json: { file: named, line, message } } };
       }
     } finally {
       input.close();
     }
+    if (input.files.outside.size > 0) await allowOutside(input, false, ctx);
+    warnOfChanged(tally, named, false, ctx);
+    const before = tally.madeBefore();
+    if (before.rows > 0) ctx.io.warn(madeBeforeText(before));
     if (tally.faults > 0) {
       const of = tally.faults === 1 ? 'one row is' : `${tally.faults} rows are`;
       throw usage(`${named}: ${of} wrong, and ${tally.rows} can be sent as they stand`);

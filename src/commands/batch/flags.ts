@@ -1,15 +1,17 @@
-import { createWriteStream, mkdtempSync, rmSync } from 'node:fs';
+import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { type Manifest, openJsonLines, openManifest } from '../../batch/read-manifest.ts';
 import { fieldsOf, nameFault, type Row, type RowsInput, readRows } from '../../batch/rows.ts';
 import { type Context, commandFor } from '../../context.ts';
-import { usage } from '../../errors.ts';
-import { absoluteReferences } from '../../flags/body-flags.ts';
-import { type Flag, type FlagSet, type FlagValues, oneOf, text } from '../../flags/flag.ts';
+import { confinedPaths } from '../../disk/confined-path.ts';
+import { shellQuote, usage } from '../../errors.ts';
+import { absoluteReferences, placeFiles } from '../../flags/body-flags.ts';
+import { type Flag, type FlagSet, type FlagValues, list, on, oneOf, text } from '../../flags/flag.ts';
 import { counted } from '../../io/quantity-text.ts';
-import { creates } from './row-command.ts';
+import { defaultsOf } from '../../presets.ts';
+import { creates, type RowFiles } from './row-command.ts';
 
 // What every batch command takes: the manifest, its name, and defaults for the rows that do not say.
 
@@ -23,6 +25,12 @@ export const manifestArgs = {
 export const nameFlags = {
   name: text('NAME', "what the rows' keys begin with (default: the manifest's name without its ending)"),
   command: oneOf(Object.keys(creates), 'the command of rows that name none'),
+} as const;
+
+/** Which files the rows may name. */
+export const fileFlags = {
+  root: text('DIR', "rows may also name files below this directory (default: the manifest's folder alone)"),
+  allowOutside: on('rows may name files anywhere'),
 } as const;
 
 /** For help, where they are not listed. */
@@ -43,14 +51,59 @@ export const defaultFlags: FlagSet = Object.fromEntries(
   ),
 );
 
-export type NameFlags = FlagValues<typeof nameFlags>;
+export type NameFlags = FlagValues<typeof nameFlags & typeof fileFlags>;
+
+/** A manifest that is ready to be read. */
+interface OpenRows extends RowsInput {
+  readonly files: RowFiles & {
+    /** Files outside that a row has named, by their real paths; those that are added to `allowed` may be read. */
+    readonly outside: Set<string>;
+    readonly allowed: Set<string>;
+  };
+  readonly close: () => void;
+}
+
+/** The files of the rows: those of the folder, and those that the user has typed for rows that do not say. */
+function filesOf(
+  dir: string,
+  defaults: Readonly<Record<string, unknown>>,
+  { root, allowOutside }: NameFlags,
+  cwd: string,
+) {
+  const outside = new Set<string>();
+  const allowed = new Set<string>();
+  placeFiles(defaults, defaultFlags, (file) => {
+    if (fs.existsSync(file)) allowed.add(fs.realpathSync.native(file));
+    return file;
+  });
+  const confined = confinedPaths({
+    dir,
+    what: "the manifest's folder",
+    roots: root === undefined ? [] : [path.resolve(cwd, root)],
+    mayLeave(file) {
+      if (allowOutside || allowed.has(file)) return true;
+      outside.add(file);
+      return false;
+    },
+    hint: OUTSIDE_HINT,
+  });
+  return { dir, confined, outside, allowed };
+}
+
+const OUTSIDE_HINT = 'move it there, or give --root DIR or --allow-outside';
+
+/** The rows of a manifest that a run looks at, or makes anew. */
+export const keyFlags = {
+  only: list('KEY', 'look at these rows alone (shots/7, or 7)'),
+  redo: list('KEY', 'make these rows anew, whatever came of them (shots/7, or 7)'),
+} as const;
 
 /** A manifest that is ready to be read, and what ends its use: stdin is kept in a temporary file. */
 export async function openRows(
   [named = '']: readonly string[],
   flags: NameFlags,
   ctx: Context,
-): Promise<RowsInput & { readonly close: () => void }> {
+): Promise<OpenRows> {
   const { host } = ctx;
   const { name = named === '-' ? undefined : path.basename(named, path.extname(named)), command } = flags;
   if (name === undefined)
@@ -63,7 +116,10 @@ export async function openRows(
     named === '-' ? await fromStdin(ctx) : { manifest: openManifest(named, host.cwd), close: () => {} };
   const typed = Object.entries(flags).filter(([key]) => Object.hasOwn(defaultFlags, key));
   const defaults = absoluteReferences(Object.fromEntries(typed), defaultFlags, host.cwd);
-  return { manifest, name, creates, command, defaults, close };
+  const files = filesOf(path.dirname(manifest.file), defaults, flags, host.cwd);
+  const stored = (await ctx.settings()).defaults;
+  const storedOf = (words: string) => defaultsOf(stored, words.split(' '));
+  return { manifest, name, creates, command, defaults, storedOf, files, close };
 }
 
 /** The rows of a manifest. Throws `usage` for the first that is wrong. */
@@ -75,6 +131,35 @@ export async function* soundRows(input: RowsInput): AsyncGenerator<Row> {
       throw usage(fault, 'gw batch check names every fault of it');
     }
   }
+}
+
+const OUTSIDE_SHOWN = 20;
+
+/**
+ * Asks on a terminal whether rows may read the files that lie outside, all of them at once. Throws `usage` that lists them
+ * where the answer is no, or nobody can be asked.
+ */
+export async function allowOutside(
+  { manifest, files }: OpenRows,
+  mayAsk: boolean,
+  ctx: Context,
+): Promise<void> {
+  const found = [...files.outside];
+  const listed = found.slice(0, OUTSIDE_SHOWN).join(', ');
+  const more = found.length > OUTSIDE_SHOWN ? ` and ${found.length - OUTSIDE_SHOWN} more` : '';
+  const many = found.length === 1 ? 'one file lies' : `${found.length} files lie`;
+  const message = `${manifest.named}: ${many} outside the manifest's folder: ${listed}${more}`;
+  const { host, io } = ctx;
+  if (mayAsk && io.stdinIsTerminal && io.stderrIsTerminal) {
+    io.note(message);
+    const { confirm } = await import('../../io/ask.ts');
+    if (await confirm(host, 'Send them with the rows?')) {
+      for (const file of found) files.allowed.add(file);
+      files.outside.clear();
+      return;
+    }
+  }
+  throw usage(message, OUTSIDE_HINT);
 }
 
 /** How the rows of a batch stand at the end of a run. */
@@ -96,7 +181,15 @@ export function noteSum(
   rows: number,
   counts: RowCounts,
   /** What is left was not sent, or is not done; `--redis` where it is on a queue. */
-  { left: leftIs, redis = '' }: { readonly left: 'sent' | 'done'; readonly redis?: '' | ' --redis' },
+  {
+    left: leftIs,
+    redis = '',
+    redone,
+  }: {
+    readonly left: 'sent' | 'done';
+    readonly redis?: '' | ' --redis';
+    readonly redone?: readonly string[];
+  },
   ctx: Context,
 ): void {
   const { saved, failed, unknown, cancelled = 0 } = counts;
@@ -108,33 +201,55 @@ export function noteSum(
     ...(cancelled > 0 ? [`${cancelled} taken out`] : []),
     ...(left > 0 ? [`${left} not ${leftIs}`] : []),
   ];
-  const again = runCommand({ manifest: { named }, name }, redis, ctx);
+  const line = (more: '' | ' --retry-failed') =>
+    runCommand({ manifest: { named }, name }, `${redis}${more}`, ctx, redone);
   const where = redis === '' ? '' : ' on the machine that sent it';
   const next = [
-    ...(left > 0 || cancelled > 0 ? [`go on with: ${again}`] : []),
-    ...(failed > 0 ? [`create anew what failed with: ${again} --retry-failed`] : []),
+    ...(left > 0 || cancelled > 0 ? [`go on with: ${line('')}`] : []),
+    ...(failed > 0 ? [`create anew what failed with: ${line(' --retry-failed')}`] : []),
     ...(unknown > 0 ? [`gw jobs sync${where} looks for what is unknown`] : []),
   ];
   ctx.io.note([`${counted(rows, 'row')}: ${parts.join(', ')}`, ...next].join('; '));
 }
 
-/** The command line that runs a batch again. */
+/**
+ * The command line that runs a batch again: what was typed, with the flags that are added, and without the rows of --redo that
+ * have been begun, which would be made and paid for once more.
+ */
 export function runCommand(
   { manifest: { named }, name }: { readonly manifest: Pick<Manifest, 'named'>; readonly name: string },
-  redis: '' | ' --redis',
+  added: string,
   ctx: Context,
+  redone: readonly string[] = [],
 ): string {
-  const ofName = name === path.basename(named, path.extname(named)) ? '' : ` --name ${name}`;
-  return commandFor(`gw batch run ${named}${ofName}${redis}`, ctx);
+  const { argv } = ctx;
+  const more = added.split(' ').filter((word) => word !== '');
+  const isTyped = (flag: string) => argv.some((word) => word === flag || word.startsWith(`${flag}=`));
+  // What goes with a run of this machine alone need not go with a queue.
+  if (!argv.join(' ').includes('batch run') || (more.includes('--redis') && !isTyped('--redis'))) {
+    const ofName = name === path.basename(named, path.extname(named)) ? '' : ` --name ${shellQuote(name)}`;
+    return commandFor(`gw batch run ${shellQuote(named)}${ofName}${added}`, ctx);
+  }
+  const isBegun = (key: string) => redone.includes(key) || redone.includes(`${name}/${key}`);
+  const words = argv.flatMap((word, at) => {
+    const isKey = argv[at - 1] === '--redo' || word.startsWith('--redo=');
+    const isRedo = isKey || word === '--redo';
+    const key = isKey ? word.replace(/^--redo=/, '') : (argv[at + 1] ?? '');
+    if ((isRedo && isBegun(key)) || word === '--detach') return [];
+    // A password is typed again, not shown.
+    return [word.replace(/(rediss?:\/\/[^:@/]*:)[^@]*@/, '$1***@')];
+  });
+  const others = more.filter((word) => !isTyped(word));
+  return ['gw', ...[...words, ...others].map(shellQuote)].join(' ');
 }
 
 /** Stdin can be read once, and a manifest is read twice. */
 async function fromStdin({ host, signal }: Context): Promise<{ manifest: Manifest; close: () => void }> {
-  const dir = mkdtempSync(path.join(tmpdir(), 'gw-batch-'));
-  const close = () => rmSync(dir, { recursive: true, force: true });
+  const dir = fs.mkdtempSync(path.join(tmpdir(), 'gw-batch-'));
+  const close = () => fs.rmSync(dir, { recursive: true, force: true });
   const file = path.join(dir, 'stdin.jsonl');
   try {
-    await pipeline(host.stdin, createWriteStream(file, { mode: 0o600 }), { signal });
+    await pipeline(host.stdin, fs.createWriteStream(file, { mode: 0o600 }), { signal });
   } catch (error) {
     close();
     signal.throwIfAborted();
@@ -144,9 +259,3 @@ async function fromStdin({ host, signal }: Context): Promise<{ manifest: Manifes
   const kept = openJsonLines('-', file);
   return { manifest: { ...kept, file: path.join(host.cwd, '-') }, close };
 }
-
-/** `--redis`: a server, or the one of GW_REDIS_URL. */
-export const redisFlag: Flag<string> = {
-  ...text('URL', 'the queue that several machines share, redis://… or rediss://… (default: GW_REDIS_URL)'),
-  optional: true,
-};

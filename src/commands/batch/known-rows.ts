@@ -1,10 +1,15 @@
-import { type Context, gatewayName, originOfGateway } from '../../context.ts';
+import { type Context, gatewayName } from '../../context.ts';
 import { familyNames, loadFamily } from '../../gateway/families.ts';
 import type { Family } from '../../gateway/task.ts';
-import { attemptOf, lastUnderKey, madeNothing } from '../../jobs/create/once.ts';
-import { lostOutputs, OLD_AGE } from '../../jobs/job-view.ts';
+import { attemptOf, lastUnderKey } from '../../jobs/create/once.ts';
+import { madeNothing } from '../../jobs/create/standing.ts';
+import { seenAtMs } from '../../jobs/gateway-clock.ts';
+import { OLD_AGE } from '../../jobs/job-view.ts';
+import { outputsBySize } from '../../jobs/save/saved.ts';
 import type { Job } from '../../ledger/event.ts';
-import { loadSettled } from '../../ledger/settled.ts';
+import { onceJobKey, originOfGateway } from '../../ledger/job-key.ts';
+import { loadSettled, taskOf } from '../../ledger/settled.ts';
+import { digestOf } from '../../machines/row.ts';
 
 /** Where the row of a key stands, by the ledger alone. */
 export const rowStates = ['saved', 'running', 'unsaved', 'failed', 'unknown', 'not_sent'] as const;
@@ -14,10 +19,16 @@ export type RowState = (typeof rowStates)[number];
 export interface KnownRow {
   readonly state: RowState;
   readonly family: string;
+  /** gw's own key of its job; absent where another machine told of it. */
+  readonly jobKey?: string;
   /** The task's ID, or gw's own. */
   readonly id: string;
   readonly status: string;
   readonly files: readonly string[];
+  /** Why it failed, or why its outcome is not known, in the gateway's words; absent where nothing was said. */
+  readonly reason?: string | undefined;
+  /** Which attempt under its key it is, from 1. */
+  readonly attempt: number;
   /** From when on its outputs must be saved soon, Unix milliseconds; absent where none waits to be saved. */
   readonly urgentFromMs?: number | undefined;
   /** JSON: a digest of each field of the body that was sent, by its path; absent where another machine has sent it. */
@@ -26,32 +37,68 @@ export interface KnownRow {
   readonly asked?: string | undefined;
 }
 
-/** The rows of a batch that were made before at the gateway in force, by their keys; the newest job of each counts. */
-export async function knownRows(name: string, ctx: Context): Promise<Map<string, KnownRow>> {
+/** A short digest of each field of a body, by its path. */
+export type Fields = Readonly<Record<string, string>>;
+
+export const digestOfFields = (fields: Fields, endpoint?: string): string =>
+  digestOf(JSON.stringify([endpoint, Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1))]));
+
+/** Tells whether two creates ask for the same, whatever their keys are. */
+export const sameAsKey = (endpoint: string, fields: Fields): string => digestOfFields(fields, endpoint);
+
+/** What was made so long ago is likely meant to be made again. */
+const MADE_LATELY_MS = 30 * 24 * 3_600_000;
+
+/**
+ * The rows of a batch that were made before at the gateway in force, by their keys; the newest job of each counts. What was made
+ * lately under any key is put into `lately`, its key by what it asked for.
+ */
+export async function knownRows(
+  name: string,
+  ctx: Context,
+  lately = new Map<string, string>(),
+): Promise<Map<string, KnownRow>> {
   const origin = originOfGateway(gatewayName(await ctx.settings()));
   const isSettled = await loadSettled();
   const families = new Map<string, Family>();
   for (const family of familyNames) families.set(family, await loadFamily(family));
-  const found = new Map<string, KnownRow & { readonly createdAtMs: number }>();
+  const found = new (class extends Map<string, KnownRow & { readonly createdAtMs: number }> {
+    // Of a job whose lines cannot be read only gw's own key may be known.
+    override get(key: string) {
+      return super.get(key) ?? super.get(onceJobKey(origin, key));
+    }
+  })();
   await (await ctx.ledger()).find({
     // Each job is looked at and let go of: their records would take more memory than all that is kept of the rows.
     where(job) {
-      const { once, gateway, id, key, family, status, files, createdAtMs } = job;
-      if (!once?.key.startsWith(`${name}/`) || originOfGateway(gateway) !== origin || madeNothing(job))
-        return false;
+      const { gateway, id, key, family, status, createdAtMs, isDamaged } = job;
+      const { once = isDamaged && { key, fields: {} } } = job;
+      if (!once || madeNothing(job)) return false;
+      if (!isDamaged && originOfGateway(gateway) !== origin) return false;
+      if (!isDamaged && createdAtMs > ctx.clock.now() - MADE_LATELY_MS && isMade(job))
+        lately.set(sameAsKey(job.endpoint, once.fields), once.key);
+      if (once.key !== key && !once.key.startsWith(`${name}/`)) return false;
       if ((found.get(once.key)?.createdAtMs ?? Number.NEGATIVE_INFINITY) > createdAtMs) return false;
       const of = families.get(family);
-      const isLost = of !== undefined && lostOutputs(job, of).length > 0;
-      const state = isLost ? 'unsaved' : stateOf(job, isSettled);
-      // What is lost is in no hurry.
+      const outputs = outputsBySize(job, of);
+      const lacks = job.state === 'succeeded' && job.save.download && outputs.missing.length > 0;
+      const state = lacks ? 'unsaved' : stateOf(job, isSettled);
+      // What came with the reply alone is in no hurry.
+      const hasLink = of !== undefined && taskOf(job, of)?.outputs.length !== 0;
       const urgentFromMs =
-        state === 'unsaved' && !isLost
-          ? (job.serverDateMs ?? 0) + (of?.linkLifeMs ?? 0) * OLD_AGE
-          : undefined;
+        state === 'unsaved' && hasLink ? seenAtMs(job, ctx.clock.now()) + of.linkLifeMs * OLD_AGE : undefined;
       found.set(once.key, {
-        ...{ state, urgentFromMs },
-        ...{ family, id: id ?? key, status: status ?? '', fields: JSON.stringify(once.fields), createdAtMs },
-        files: files.map((file) => file.path),
+        state,
+        urgentFromMs,
+        family,
+        jobKey: key,
+        id: id ?? key,
+        status: status ?? '',
+        ...(!isDamaged && { fields: JSON.stringify(once.fields) }),
+        createdAtMs,
+        attempt: attemptOf(job),
+        reason: of && (state === 'failed' || state === 'unknown') ? reasonOf(job, of) : undefined,
+        files: outputs.files.map((file) => file.path),
       });
       return false;
     },
@@ -76,7 +123,12 @@ export async function rowsElsewhere(
     if (saved) {
       const { id, status, files } = saved;
       known.set(key, {
-        ...{ state: 'saved', family: '', id: id ?? '', status, asked },
+        state: 'saved',
+        family: '',
+        id: id ?? '',
+        status,
+        asked,
+        attempt: 1,
         files: files.map((file) => file.path),
       });
     } else elsewhere.add(key);
@@ -84,10 +136,18 @@ export async function rowsElsewhere(
   return elsewhere;
 }
 
+function reasonOf(job: Job, family: Family): string | undefined {
+  const { code, message } = taskOf(job, family)?.error ?? {};
+  return [code, message].filter(Boolean).join(': ') || job.message;
+}
+
+/** Whether a job was paid for, or may have been. */
+const isMade = ({ state }: Job): boolean => !['refused', 'failed', 'lost', 'intent'].includes(state);
+
 function stateOf(job: Job, isSettled: (job: Job) => boolean): RowState {
   switch (job.state) {
     case 'succeeded':
-      return isSettled(job) ? 'saved' : 'unsaved';
+      return isSettled(job) || job.isDamaged ? 'saved' : 'unsaved';
     case 'running':
       return 'running';
     case 'not_sent':

@@ -3,18 +3,22 @@ import { Readable } from 'node:stream';
 import { askedDigest, type CreateFlags, type Row } from '../../batch/rows.ts';
 import { type AnyCommand, type Outcome, ShownRequest } from '../../command.ts';
 import type { Context } from '../../context.ts';
+import { type ConfinedPath, refuseTarget } from '../../disk/confined-path.ts';
 import { GwError, usage } from '../../errors.ts';
+import { confineFiles } from '../../flags/body-flags.ts';
 import type { BudgetFlags } from '../../flags/job-flags.ts';
 import type { RunProgress } from '../../io/io.ts';
 import type { Estimate } from '../../jobs/cost.ts';
-import { fieldDigests } from '../../jobs/create/once.ts';
+import type { Intent, JobRequest } from '../../jobs/create/job-request.ts';
+import type { Made } from '../../jobs/create/make.ts';
+import { fieldDigests, otherField, pathOf } from '../../jobs/create/once.ts';
 import { cleanNameValue, escapePattern } from '../../jobs/save/output-path.ts';
 import { create as imageCreate, edit as imageEdit, native as imageNative } from '../image.ts';
 import { create as alpha } from '../video/alpha.ts';
 import { create as beta } from '../video/beta/create.ts';
 import type { JobResult } from '../video/follow-job.ts';
 import { create as gamma } from '../video/gamma.ts';
-import type { KnownRow } from './known-rows.ts';
+import { type Fields, type KnownRow, sameAsKey } from './known-rows.ts';
 
 // A row runs the create command that it names, with its fields as typed flags: what the command takes a row takes, and
 // what the command refuses is refused here in the same words.
@@ -34,15 +38,26 @@ export const creates: CreateFlags = Object.fromEntries(
   Object.entries(createCommands).map(([words, { flags }]) => [words, flags]),
 );
 
+/** Where the files of rows lie, and which of them may be read. */
+export interface RowFiles {
+  /** The manifest's folder, or what a worker was given with --root. */
+  readonly dir: string;
+  readonly confined: ConfinedPath;
+}
+
 /** The world of a row: media are relative to the manifest, outputs to the working directory, and stdin is its body. */
-function contextOf(row: Row, manifest: string, ctx: Context): Context {
+function contextOf(row: Row, { dir }: RowFiles, ctx: Context): Context {
   const { dryRun: _dryRun, curl: _curl, set: _set, body: _body, ...globals } = ctx.globals;
-  const stdin = Readable.from(row.body === undefined ? [] : [Buffer.from(JSON.stringify(row.body))]);
+  const { validate } = row.pinned ?? {};
+  // Whoever lets a row say a prompt of a single dash means the dash, which stdin then holds.
+  const piped = row.flags.prompt === '-' ? '-' : JSON.stringify(row.body);
+  const stdin = Readable.from(piped === undefined ? [] : [Buffer.from(piped)]);
   return {
     ...ctx,
-    host: { ...ctx.host, cwd: path.dirname(manifest), stdin },
+    host: { ...ctx.host, cwd: dir, stdin },
     globals: {
       ...globals,
+      ...(validate === false && { validate }),
       ...(row.set.length > 0 && { set: row.set }),
       ...(row.body !== undefined && { body: '-' }),
     },
@@ -51,25 +66,39 @@ function contextOf(row: Row, manifest: string, ctx: Context): Context {
 
 /** The flags of a row with its place to save as a path of its own, in which `{key}` and `{row}` are filled in. */
 export async function flagsOf(row: Row, rows: number, ctx: Context): Promise<Record<string, unknown>> {
+  const { model, sidecar } = row.pinned ?? {};
+  const flags = { ...(model !== undefined && { model }), ...(sidecar && { sidecar }), ...row.flags };
   const out = row.flags.out ?? (await ctx.settings()).out.value;
   if (out === '-')
     throw usage('--out -: gw writes no row to stdout', 'name a file, a directory or a pattern');
   if (out === '') throw usage('--out is empty', 'name a file, a directory that ends in /, or a pattern');
   const base = escapePattern(ctx.host.cwd);
-  if (out === undefined) return { ...row.flags, out: `${base}${path.sep}` };
+  const { cwd: dir } = ctx.host;
+  if (row.ownOut) refuseTarget(String(out), { dir, what: 'the working directory' }, `--out ${out}`);
+  if (out === undefined) return { ...flags, out: `${base}${path.sep}` };
   const values: Readonly<Record<string, string>> = {
     '{key}': cleanNameValue(row.key.replaceAll('/', '-')),
     '{row}': String(row.row).padStart(String(rows).length, '0'),
   };
   const filled = String(out).replace(/\{\{|\{key\}|\{row\}/g, (found) => values[found] ?? found);
-  return { ...row.flags, out: path.isAbsolute(filled) ? filled : `${base}${path.sep}${filled}` };
+  return { ...flags, out: path.isAbsolute(filled) ? filled : `${base}${path.sep}${filled}` };
 }
+
+/** The flags as the create takes them, its files confined. */
+const readyFlags = async (row: Row, rows: number, { confined }: RowFiles, ctx: Context) =>
+  confineFiles(await flagsOf(row, rows, ctx), commandOf(row).flags, confined);
 
 /** What a row would send. */
 export interface CheckedRow {
   readonly model: string | undefined;
   /** What it is going to cost; absent where nobody asks. */
   readonly estimate?: Estimate | undefined;
+  /** The field by which it differs from what the job of its key asked for. */
+  readonly changed?: string | undefined;
+  /** What it asks for, to be held against jobs of other keys. */
+  readonly sameAs?: string | undefined;
+  readonly fields?: Fields | undefined;
+  readonly intent?: Intent | undefined;
 }
 
 /**
@@ -78,15 +107,15 @@ export interface CheckedRow {
  */
 export async function checkRow(
   row: Row,
-  manifest: string,
+  files: RowFiles,
   known: KnownRow | undefined,
   ctx: Context,
   warn: (text: string) => void,
 ): Promise<CheckedRow> {
-  const own = contextOf(row, manifest, ctx);
+  const own = contextOf(row, files, ctx);
   const globals = { ...own.globals, dryRun: true };
   const outcome = await commandOf(row).run(
-    { args: [], flags: await flagsOf(row, row.row, ctx), globals },
+    { args: [], flags: await readyFlags(row, row.row, files, ctx), globals },
     {
       ...own,
       globals,
@@ -98,33 +127,28 @@ export async function checkRow(
   const { value } = outcome as Outcome<JobResult>;
   const isShown = value instanceof ShownRequest;
   const shown = isShown ? (value.json as { readonly body?: Body }) : {};
-  if (known) refuseChanged(row, known, shown.body);
+  const asked = isShown ? value.asked : undefined;
+  const fields = asked && fieldDigests(await asked.body(), row.flags.callbackUrl === 'auto');
   const model = shown.body?.model ?? row.flags.model;
   return {
     model: typeof model === 'string' ? model : undefined,
     estimate: isShown ? value.estimate : undefined,
+    changed: asked && fields && known && changedField(row, known, fields, asked.request),
+    sameAs: asked && fields && sameAsKey(asked.request.endpoint.name, fields),
+    fields,
+    intent: asked?.request.intent,
   };
 }
 
 type Body = Readonly<Record<string, unknown>>;
 
-/**
- * Throws `usage` for a row whose job was made from another body. What is sent as a form, or has its model in the path, is
- * compared when its turn comes.
- */
-function refuseChanged(row: Row, { fields, asked, id }: KnownRow, body: Body | undefined): void {
-  const { key, command, flags } = row;
-  const hint = 'give the row another id to make a new job, or write it as it was';
-  if (asked !== undefined && asked !== askedDigest(row))
-    throw usage(`the row has changed since it was handed over (${key})`, hint);
-  if (body === undefined || fields === undefined || command === 'image native') return;
-  const now = fieldDigests(body, flags.callbackUrl === 'auto');
-  const before = JSON.parse(fields) as Readonly<Record<string, string>>;
-  const names = [...new Set([...Object.keys(now), ...Object.keys(before)])];
-  // gw's own, when the user gave none: it is not what was asked for.
-  const changed = names.find((name) => now[name] !== before[name] && !/(^|\.)external_task_id$/.test(name));
-  if (changed === undefined) return;
-  throw usage(`${changed}: the row has changed since its job ${id} was made (${key})`, hint);
+/** The first field, as people name it, by which a row differs from what its job was made of; undefined where none does. */
+function changedField(row: Row, known: KnownRow, fields: Fields, { flagOf }: JobRequest): string | undefined {
+  if (known.asked !== undefined) return known.asked === askedDigest(row) ? undefined : 'the row';
+  if (known.fields === undefined) return undefined;
+  const before = JSON.parse(known.fields) as Fields;
+  const changed = otherField(fields, before);
+  return changed && (flagOf(pathOf(changed)) ?? changed).replace(/^--/, '');
 }
 
 /** What is said of all rows of a run. */
@@ -133,37 +157,50 @@ export interface RowOptions extends BudgetFlags {
   readonly again?: boolean | number;
   /** Position of the last row. */
   readonly rows: number;
-  /** The manifest, for messages. */
-  readonly named: string;
+  /** The manifest, for messages; absent where the row stands in none. */
+  readonly named?: string;
+  /** As in `OnceFlags`. */
+  readonly keepsOther?: boolean;
+  /** As in `OnceFlags`. */
+  readonly expects?: Fields | undefined;
   /** False: it ends with the task's ID, and no slot is waited for. */
   readonly wait?: boolean;
 }
 
+/** What a row's create prints, and what became of it. */
+export type RowOutcome = Outcome<JobResult> & { readonly made: Made };
+
 /**
  * Creates a row, waits for it and saves it, or goes on with the job that its key has; as its create prints it. The followers of
- * `ctx` are those of all rows: one batch of looks, and lanes for downloads.
+ * `ctx` are those of all rows: one batch of looks, and lanes for downloads. Throws nothing.
  */
 export async function createRow(
   row: Row,
-  manifest: string,
-  { rows, named, wait = true, ...limits }: RowOptions,
+  files: RowFiles,
+  { rows, named, keepsOther, expects, wait = true, ...limits }: RowOptions,
   ctx: Context,
-): Promise<Outcome<JobResult>> {
-  const own = contextOf(row, manifest, ctx);
+): Promise<RowOutcome> {
+  ctx.events?.ofRow(row);
+  const own = contextOf(row, files, ctx);
   const command = commandOf(row);
   const shared = { once: row.key, wait, queue: wait, ...limits };
   const takes = Object.entries(shared).filter(([key]) => Object.hasOwn(command.flags, key));
   const { io } = ctx;
   const input = {
     args: [],
-    flags: { ...(await flagsOf(row, rows, ctx)), ...Object.fromEntries(takes) },
+    flags: {
+      ...(await readyFlags(row, rows, files, ctx)),
+      ...Object.fromEntries(takes),
+      keepsOther,
+      expects,
+    },
     globals: own.globals,
   };
   const rowContext: Context = {
     ...own,
     io: {
       ...io,
-      warn: (text, urgent) => io.warn(`${named}:${row.line}: ${text}`, urgent),
+      warn: (text, urgent) => io.warn(named ? `${named}:${row.line}: ${text}` : text, urgent),
       note: () => {},
       // Without bars a row is told when it ends, in one line.
       progress: () => (io.mode.bars ? namedBy(row.key, io.progress()) : silent),
@@ -172,27 +209,30 @@ export async function createRow(
   try {
     const outcome = await command.run(input, rowContext);
     if (Symbol.asyncIterator in outcome) throw new Error('a row makes one job');
-    return {
-      ...(outcome as Outcome<JobResult>),
-      ...(outcome.error !== undefined && { error: ofRow(outcome.error) }),
-    };
-  } catch (error) {
-    throw ofRow(error);
+    const { error, made, ...rest } = outcome as Outcome<JobResult>;
+    if (!made) throw new Error('a create tells what became of it');
+    return { ...rest, made, ...(error !== undefined && { error: ofRow(error) }) };
+  } catch (thrown) {
+    const error = ofRow(thrown);
+    return { error, made: { kind: 'nothing', error } };
   }
 }
 
 /** What --again is to one create, --retry-failed is to a batch. */
 function ofRow(error: unknown): unknown {
   if (!(error instanceof GwError) || error.facts.hint === undefined) return error;
-  const hint = error.facts.hint.replace('--again', '--retry-failed');
-  return new GwError(error.kind, error.message, { ...error.facts, hint });
+  const hint =
+    error.kind === 'task_failed'
+      ? 'change the row, and run the batch again with --retry-failed'
+      : error.facts.hint.replace('--again', '--retry-failed');
+  return error.told({ hint });
 }
 
-/** Bars under what the user calls a row, and not under the ID of its task. */
+/** Bars under what the user calls a row, and not under the ID of its task; that it is saved is told by its path. */
 const namedBy = (key: string, bars: RunProgress): RunProgress => ({
   ...bars,
-  task: (update) => bars.task({ ...update, id: key }),
-  download: (update) => bars.download({ ...update, name: key }),
+  task: (update) => bars.task({ ...update, id: key, isPart: true }),
+  download: (update) => bars.download({ ...update, name: key, isPart: true }),
 });
 
 /** Draws nothing. */

@@ -1,28 +1,43 @@
-import type { Row } from '../../batch/rows.ts';
+import { keysOf, type Row } from '../../batch/rows.ts';
 import { schedule } from '../../batch/schedule.ts';
 import { defineCommand, type Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
-import { type ErrorKind, endsAll, GwError, Interrupted, usage } from '../../errors.ts';
+import {
+  type ErrorKind,
+  endsAll,
+  GwError,
+  Interrupted,
+  isUnknownOutcome,
+  UnknownOutcome,
+  usage,
+} from '../../errors.ts';
 import { type FlagValues, on, text, whole } from '../../flags/flag.ts';
-import { budgetFlags, eventsFlag } from '../../flags/job-flags.ts';
+import { budgetFlags, eventsFlag, redisFlags, saveFlags } from '../../flags/job-flags.ts';
+import { nearest } from '../../flags/nearest.ts';
+import { sleepAloud } from '../../host.ts';
 import { reportError } from '../../io/error-lines.ts';
 import { durationText } from '../../io/quantity-text.ts';
-import { isUnanswered } from '../../jobs/create/settle-unanswered.ts';
+import { isUnanswered } from '../../jobs/create/standing.ts';
+import { outputsBySize } from '../../jobs/save/saved.ts';
 import { createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
-import { refuseUnpriced } from '../before-create.ts';
+import { askFirst } from '../ask-first.ts';
+import { refuseUnpriced } from '../estimate-cost.ts';
 import { resultOf as resultOfJob } from '../jobs/task-job.ts';
-import { fileLines, type JobResult, resultIn } from '../video/follow-job.ts';
+import type { FollowedQueue } from '../machines/follow.ts';
+import { fileLines, type JobResult, resultIn, waitDeadlineMs } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { type Announced, announce } from './beside.ts';
-import { checkRows, Tally } from './check.ts';
+import { checkRows, madeBeforeText, Tally, warnOfChanged } from './check.ts';
 import {
+  allowOutside,
   defaultFlags,
   defaultsNote,
+  fileFlags,
+  keyFlags,
   manifestArgs,
   nameFlags,
   noteSum,
   openRows,
-  redisFlag,
   runCommand,
   soundRows,
 } from './flags.ts';
@@ -40,13 +55,15 @@ const runFlags = {
   concurrency: whole('N', 'at most so many rows at once', { min: 1 }),
   limit: whole('N', 'only the first N rows that are not done', { min: 1 }),
   stopOnError: on('begin no more rows once one has failed'),
+  ...keyFlags,
   retryFailed: on('create anew what ended badly; an unknown outcome is never sent again'),
   ...budgetFlags,
   report: text('FILE', 'write all rows and what came of them into this .csv or .jsonl', {
     completes: 'file',
   }),
   events: eventsFlag,
-  redis: redisFlag,
+  exec: saveFlags.exec,
+  ...redisFlags,
   detach: on('with --redis: hand the rows over and return'),
   refill: on('with --redis: send rows again that were handed over and that the queue has lost'),
 } as const;
@@ -70,11 +87,18 @@ function refuseApart(flags: RunFlags): void {
   if (maxCost !== undefined) {
     throw usage('--max-cost: does not go with --redis', 'each worker keeps to the budget of its own machine');
   }
+  const rows = flags.only ? '--only' : flags.redo ? '--redo' : undefined;
+  if (rows)
+    throw usage(`${rows}: does not go with --redis`, 'run those rows without it, or all of them with it');
   if (stopOnError) throw usage('--stop-on-error: does not go with --redis', 'gw batch cancel takes rows out');
 }
 
 /** What is printed of a row as it ends (the contract, section "batch"). */
-export interface RowResult extends Pick<Row, 'row' | 'line' | 'key'>, Omit<JobResult, 'id'> {
+export interface RowResult extends Pick<Row, 'row' | 'line'>, Omit<JobResult, 'id'> {
+  /** What the row is called: `day/boat`. */
+  readonly row_key: string;
+  /** gw's own, of its job; null where none is known here. */
+  readonly key: string | null;
   readonly id: string | null;
   /** As in the error line; null where the row is saved. */
   readonly error: unknown;
@@ -83,7 +107,7 @@ export interface RowResult extends Pick<Row, 'row' | 'line' | 'key'>, Omit<JobRe
 /** `gw batch run`: every row of a manifest made once, waited for and saved. */
 export const run = defineCommand({
   args: manifestArgs,
-  flags: { ...defaultFlags, ...nameFlags, ...runFlags },
+  flags: { ...defaultFlags, ...nameFlags, ...fileFlags, ...runFlags },
   examples: [
     `printf '%s\\n' command,id,prompt 'image create,boat,a paper boat' 'video beta,fox,a fox in the snow' > day.csv && gw batch run day.csv --sandbox -o out/`,
   ],
@@ -96,37 +120,63 @@ export const run = defineCommand({
   async *run({ args, flags: typed }, ctx): AsyncGenerator<Outcome<RowResult>> {
     const flags = typed as RunFlags;
     refuseApart(flags);
-    const input = await openRows(args, typed, ctx);
-    const { named } = input.manifest;
-    const report = openReport(flags.report, ctx.host.cwd);
+    const opened = await openRows(args, typed, ctx);
+    const { named } = opened.manifest;
+    const only = flags.only && keysOf(flags.only, opened.name);
+    const redo = keysOf(flags.redo ?? [], opened.name);
+    const input = only ? { ...opened, isWanted: only.has } : opened;
+    const report = openReport(flags.report, ctx.host.cwd, ctx.io);
     let announced: Announced | undefined;
+    let queue: FollowedQueue | undefined;
     try {
       const machines = flags.redis === undefined ? undefined : await import('../machines/follow.ts');
       await machines?.refuseUnportable(input, ctx);
+      queue = await machines?.openFollower(flags, ctx);
       announced = await announce(input.name, machines ? 'hand-over' : 'make', ctx);
       if (announced.isRefused && !machines) throw beingHandedOver(input, ctx);
-      const known = await knownRows(input.name, ctx);
+      const lately = new Map<string, string>();
+      const known = await knownRows(input.name, ctx, lately);
       const elsewhere = machines ? new Set<string>() : await rowsElsewhere(input.name, known, ctx);
-      const tally = new Tally(known);
-      for await (const { line, message } of checkRows(input, tally, ctx)) {
-        yield { error: usage(`${named}:${line}: ${message}`) };
+      let tally = new Tally(known, lately, redo.has, machines !== undefined);
+      for (;;) {
+        for await (const { line, message } of checkRows(input, tally, ctx, { isMade: queue?.isMade })) {
+          yield { error: usage(`${named}:${line}: ${message}`) };
+        }
+        if (input.files.outside.size === 0) break;
+        await allowOutside(input, tally.faults === 0, ctx);
+        tally = new Tally(known, lately, redo.has, machines !== undefined);
       }
       if (tally.faults > 0) {
         ctx.io.note(`${named}: nothing was sent`);
         return;
       }
+      refuseUnmet('--only', only?.unmet, known, named);
+      refuseUnmet('--redo', redo.unmet, known, named);
       if (tally.rows === 0) throw usage(`${named}: there is no row in it`);
+      warnOfChanged(tally, named, flags.retryFailed === true, ctx);
+      if (!queue) {
+        refuseUnsettled(tally, redo.has);
+        await askOfAlike(tally, (typed as { readonly yes?: boolean }).yes === true, ctx);
+      }
       await refuseUnpriced(tally, flags, ctx);
-      const batch = { input, flags, tally, report, ctx, elsewhere, announced };
-      if (machines) return yield* machines.runOnMachines(batch);
-      // Said once, and not for each row.
-      await ctx.gateway();
-      yield* new BatchRun(batch).outcomes();
+      const batch = { input, flags, tally, isRedone: redo.has, report, ctx, elsewhere, announced };
+      if (queue) yield* queue.run(batch);
+      else {
+        // Said once, and not for each row.
+        await ctx.gateway();
+        yield* new BatchRun(batch).outcomes();
+      }
+    } catch (error) {
+      const fault = report.write();
+      if (fault) ctx.io.warn(fault.message);
+      throw error;
     } finally {
       announced?.release();
-      report.write();
+      await queue?.close();
       input.close();
     }
+    const fault = report.write();
+    if (fault) yield { error: fault };
   },
 });
 
@@ -135,6 +185,8 @@ export interface Batch {
   readonly input: Awaited<ReturnType<typeof openRows>>;
   readonly flags: RunFlags;
   readonly tally: Tally;
+  /** Whether a row is made anew, however its job stands. */
+  readonly isRedone: (key: string) => boolean;
   readonly report: ReturnType<typeof openReport>;
   readonly ctx: Context;
   /** Keys of rows that were handed over to other machines: a run of this one alone makes none of them. */
@@ -146,6 +198,7 @@ export interface Batch {
 interface Ended {
   readonly row: Row;
   readonly outcome: Outcome<JobResult>;
+  readonly key: string | null;
   readonly ms: number;
 }
 
@@ -153,8 +206,6 @@ interface Ended {
 const settles: ReadonlySet<string> = new Set<ErrorKind>([
   'rejected',
   'not_found',
-  'unknown_outcome',
-  'internal',
   'task_failed',
   'incomplete',
   'partial',
@@ -163,6 +214,8 @@ const settles: ReadonlySet<string> = new Set<ErrorKind>([
 class BatchRun {
   readonly #batch: Batch;
   readonly #counts = { saved: 0, failed: 0, unknown: 0, open: 0 };
+  /** Rows of --redo that were begun. */
+  readonly #redone: string[] = [];
   /** Whether some of the open rows were sent. */
   #isSent = false;
   #isStopped = false;
@@ -187,12 +240,13 @@ class BatchRun {
     );
     const startedMs = ctx.clock.steady();
     this.#counts.saved = tally.savedBefore;
+    const total = Math.min(tally.rows, tally.savedBefore + (flags.limit ?? tally.rows));
     const draw = () => {
       const { saved, failed, unknown, open } = this.#counts;
       const done = saved + failed + unknown + open;
       const now = done - tally.savedBefore;
-      const leftMs = now >= 3 ? ((ctx.clock.steady() - startedMs) / now) * (tally.rows - done) : undefined;
-      whole.whole({ done, failed: failed + unknown, total: tally.rows, leftMs });
+      const leftMs = now >= 3 ? ((ctx.clock.steady() - startedMs) / now) * (total - done) : undefined;
+      whole.whole({ done, failed: failed + unknown, total, leftMs });
     };
     this.#release = () => {
       for (const done of urgent.values()) done();
@@ -213,8 +267,8 @@ class BatchRun {
       });
       // Rows that an earlier run has saved are not printed, and count for the exit code.
       if (tally.savedBefore > 0) yield {};
-      for await (const { row, outcome, ms } of results) {
-        const result = resultOf(row, outcome);
+      for await (const { row, outcome, key, ms } of results) {
+        const result = resultOf(row, key, outcome);
         this.#count(row, outcome, ms);
         report.add(result);
         draw();
@@ -224,19 +278,35 @@ class BatchRun {
       whole.stop();
       ctx.signal.removeEventListener('abort', this.#release);
     }
+    await this.#reportLeft();
     const left = ctx.signal.aborted || this.#isSent ? 'done' : 'sent';
-    noteSum(this.#batch.input, tally.rows, this.#counts, { left }, ctx);
+    noteSum(this.#batch.input, tally.rows, this.#counts, { left, redone: this.#redone }, ctx);
     if (ctx.signal.aborted) throw this.#interrupted();
+  }
+
+  /** The report has all rows, also those that were not begun. */
+  async #reportLeft(): Promise<void> {
+    const { input, tally, report, flags } = this.#batch;
+    if (flags.report === undefined) return;
+    for await (const row of soundRows(input)) {
+      if (!report.lacks(row.key)) continue;
+      const known = tally.known.get(row.key);
+      report.add(
+        known
+          ? resultOfKnown(row, known)
+          : { ...namedBy(row), id: null, status: 'not_sent', files: [], error: null },
+      );
+    }
   }
 
   /** Jobs that run or wait to be saved come first: what is paid for is brought home before new money is spent. */
   async *#rows(): AsyncGenerator<Row> {
-    const { input, tally, flags, report } = this.#batch;
+    const { input, tally, flags, report, isRedone } = this.#batch;
     const isOpen = (state?: string) => state === 'running' || state === 'unsaved';
     let left = flags.limit ?? Number.POSITIVE_INFINITY;
     for (const pass of ['open', 'rest'] as const) {
       for await (const row of soundRows(input)) {
-        const before = tally.known.get(row.key);
+        const before = isRedone(row.key) ? undefined : tally.known.get(row.key);
         if (pass === 'rest' && before?.state === 'saved') report.add(resultOfKnown(row, before));
         if (before?.state === 'saved' || isOpen(before?.state) !== (pass === 'open')) continue;
         if (left === 0) return;
@@ -247,32 +317,40 @@ class BatchRun {
   }
 
   async #work(row: Row, ctx: Context): Promise<Ended> {
-    const { input, flags, tally } = this.#batch;
+    const { input, flags, tally, isRedone } = this.#batch;
     const startedMs = ctx.clock.steady();
+    const deadlineMs = waitDeadlineMs(row.flags, ctx);
     const { maxCost, unpriced, retryFailed } = flags;
+    const anew = isRedone(row.key) ? (tally.known.get(row.key)?.attempt ?? 0) + 1 : retryFailed;
+    if (isRedone(row.key)) this.#redone.push(row.key);
     const options = {
-      ...{ rows: tally.lastRow, named: input.manifest.named },
-      ...(retryFailed && { again: true }),
+      rows: tally.lastRow,
+      named: input.manifest.named,
+      // What the rows said before was compared when they were checked.
+      keepsOther: true,
+      ...(anew && { again: anew }),
       ...(maxCost && { maxCost }),
       ...(unpriced && { unpriced }),
     };
     const ended = async (outcome: Outcome<JobResult>): Promise<Ended> => ({
-      ...{ row, outcome: await withJob(row, outcome, ctx) },
+      row,
+      ...(await withJob(row, outcome, ctx)),
       ms: ctx.clock.steady() - startedMs,
     });
     if (this.#batch.elsewhere.has(row.key)) return ended({ error: madeElsewhere(input, ctx) });
     try {
       for (;;) {
-        const outcome: Outcome<JobResult> = await createRow(row, input.manifest.file, options, ctx).catch(
-          (error: unknown) => ({ error }),
-        );
+        const outcome = await createRow(row, input.files, options, ctx);
         const { error } = outcome;
         const isLimited = error instanceof GwError && error.kind === 'rate_limited';
         const isOver = this.#isStopped || ctx.signal.aborted;
         if (!isLimited || isOver) return await ended(outcome);
         const untilMs = error.facts.retryAtMs;
         const waitMs = untilMs === undefined ? RATE_PAUSE_MS : Math.max(1_000, untilMs - ctx.clock.now());
-        await ctx.clock.sleep(waitMs, ctx.signal);
+        if (ctx.clock.steady() + waitMs >= deadlineMs) return await ended(outcome);
+        const again = new Date(ctx.clock.now() + waitMs).toISOString();
+        const said = `${error.message}; it is sent again at ${again} (--wait-timeout limits the wait)`;
+        await sleepAloud(ctx.clock, waitMs, ctx.signal, () => ctx.followers?.tellAll(said, 'rate'));
       }
     } catch (error) {
       return await ended({ error });
@@ -292,9 +370,9 @@ class BatchRun {
         );
       }
     } else if (!(error instanceof Interrupted)) {
-      const isOpen = kind !== undefined && !settles.has(kind);
+      const isOpen = kind !== undefined && !settles.has(kind) && !isUnknownOutcome(error);
       this.#isSent ||= isOpen && value !== undefined;
-      this.#counts[kind === 'unknown_outcome' ? 'unknown' : isOpen ? 'open' : 'failed'] += 1;
+      this.#counts[isUnknownOutcome(error) ? 'unknown' : isOpen ? 'open' : 'failed'] += 1;
       if (flags.stopOnError || (kind !== undefined && endsAll.has(kind) && !isOfItsTask(outcome))) {
         this.#isStopped = true;
         this.#release();
@@ -320,16 +398,71 @@ class BatchRun {
 }
 
 /**
- * What came of a row, with the job that the ledger has for it where its create gave back none: what is paid for is never
- * told as not sent, whatever hindered going on with it.
+ * What came of a row, with the job that an earlier run made of it where its create gave back none: what is paid for is
+ * never told as not sent, whatever hindered going on with it.
  */
-async function withJob(row: Row, outcome: Outcome<JobResult>, ctx: Context): Promise<Outcome<JobResult>> {
-  if (outcome.value !== undefined) return outcome;
+async function withJob(
+  row: Row,
+  outcome: Outcome<JobResult>,
+  ctx: Context,
+): Promise<{ readonly outcome: Outcome<JobResult>; readonly key: string | null }> {
+  const { value, made } = outcome;
+  const ofRun = made?.job;
+  if (ofRun && value !== undefined) return { outcome, key: ofRun.key };
+  if (made?.kind === 'refused') {
+    const { family, key } = made.job;
+    return {
+      key,
+      outcome: { ...outcome, value: { family, id: key, status: 'refused', record: null, files: [] } },
+    };
+  }
+  const nothing = { current: undefined, last: undefined };
   // A ledger that cannot be read leaves what the error itself says.
-  const { current: job } = await lastOfRow(row.key, ctx).catch(() => ({ current: undefined }));
-  if (!job) return outcome;
-  const value = resultOfJob(job, job.id ?? job.key);
-  return { ...outcome, value: isUnanswered(job) ? { ...value, status: 'unknown' } : value };
+  const { current: job, last } = await lastOfRow(row.key, ctx).catch(() => nothing);
+  const key = ofRun?.key ?? last?.key ?? null;
+  if (!job || value !== undefined) return { outcome, key };
+  const stands = resultOfJob(job, outputsBySize(job, undefined).files);
+  return {
+    key,
+    outcome: { ...outcome, value: isUnanswered(job) ? { ...stands, status: 'unknown' } : stands },
+  };
+}
+
+const namedBy = ({ row, line, key, command }: Row) =>
+  ({ row, line, row_key: key, key: null, family: familyOf(command) }) as const;
+
+/** Throws `usage` for a key that no row has. */
+function refuseUnmet(
+  flag: string,
+  unmet: ReadonlySet<string> = new Set(),
+  known: Tally['known'],
+  named: string,
+): void {
+  const [key] = unmet;
+  if (key === undefined) return;
+  const [near] = nearest(key, [...known.keys()], 1);
+  const hint = near ? `did you mean ${near}?` : 'gw batch status lists the rows by their keys';
+  throw usage(`${flag} ${key}: ${named} has no row of this key, or leaves it out`, hint);
+}
+
+/** Throws `usage` for a row of --redo that may exist already. */
+function refuseUnsettled({ known }: Tally, isRedone: Batch['isRedone']): void {
+  for (const [key, { state, id }] of known) {
+    if (state !== 'unknown' || !isRedone(key)) continue;
+    throw usage(
+      `--redo ${key}: it is not known what became of its job ${id}`,
+      `find out first, and say it: gw jobs resolve ${id} --as ID (or --as none)`,
+    );
+  }
+}
+
+/** Says that rows were made before under other keys, and asks where somebody can answer. Throws `usage` for a no. */
+async function askOfAlike(tally: Tally, yes: boolean, ctx: Context): Promise<void> {
+  const before = tally.madeBefore();
+  if (before.rows === 0) return;
+  ctx.io.warn(madeBeforeText(before));
+  if (yes || !ctx.io.stdinIsTerminal || !ctx.io.stderrIsTerminal) return;
+  await askFirst('Make them once more?', ctx, 'nothing was sent');
 }
 
 const beingHandedOver = (input: Batch['input'], ctx: Context): GwError =>
@@ -339,7 +472,7 @@ const beingHandedOver = (input: Batch['input'], ctx: Context): GwError =>
   );
 
 const madeElsewhere = (input: Batch['input'], ctx: Context): GwError =>
-  new GwError('unknown_outcome', 'it was handed over to other machines, and nothing was sent by this one', {
+  new UnknownOutcome('it was handed over to other machines, and nothing was sent by this one', {
     hint: `follow it with: ${runCommand(input, ' --redis', ctx)}`,
   });
 
@@ -347,24 +480,16 @@ const madeElsewhere = (input: Batch['input'], ctx: Context): GwError =>
 const isOfItsTask = (outcome: Outcome<JobResult>): boolean =>
   outcome.error instanceof GwError && outcome.error.facts.taskId === (resultIn(outcome)?.id ?? '');
 
-/** What a row is that has a job and no task. */
-const endedAs: Readonly<Partial<Record<ErrorKind, string>>> = {
-  unknown_outcome: 'unknown',
-  rejected: 'refused',
-  not_found: 'refused',
-};
-
-function resultOf({ row, line, key, command }: Row, outcome: Outcome<JobResult>): RowResult {
+function resultOf(row: Row, key: string | null, outcome: Outcome<JobResult>): RowResult {
   const { error } = outcome;
   const result = resultIn(outcome);
-  const { kind, facts } = error instanceof GwError ? error : { kind: undefined, facts: {} };
-  const job = kind && endedAs[kind] && facts.taskId;
-  const word = job || kind === 'unknown_outcome' ? endedAs[kind] : undefined;
+  const named = namedBy(row);
   return {
-    ...{ row, line, key },
-    id: result?.id ?? job ?? null,
-    family: result?.family ?? familyOf(command),
-    status: result?.status ?? word ?? 'not_sent',
+    ...named,
+    key,
+    id: result?.id ?? null,
+    family: result?.family ?? named.family,
+    status: result?.status ?? (isUnknownOutcome(error) ? 'unknown' : 'not_sent'),
     files: result?.files ?? [],
     record: result?.record ?? null,
     error: error === undefined ? null : (reportError(error) ?? null),
@@ -372,10 +497,14 @@ function resultOf({ row, line, key, command }: Row, outcome: Outcome<JobResult>)
 }
 
 const resultOfKnown = (
-  { row, line, key, command }: Row,
-  { id, family, status, files }: KnownRow,
+  row: Row,
+  { jobKey, id, family, status, files }: KnownRow,
 ): Omit<RowResult, 'files'> & { files: readonly { readonly path: string }[] } => ({
-  ...{ row, line, key, id, family: family || familyOf(command), status },
+  ...namedBy(row),
+  key: jobKey ?? null,
+  id,
+  family: family || familyOf(row.command),
+  status,
   files: files.map((path) => ({ path })),
   record: null,
   error: null,

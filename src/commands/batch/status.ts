@@ -1,10 +1,15 @@
-import { defineCommand } from '../../command.ts';
+import { keysOf } from '../../batch/rows.ts';
+import { defineCommand, type Outcome } from '../../command.ts';
+import { gatewayName } from '../../context.ts';
 import { usage } from '../../errors.ts';
-import { text } from '../../flags/flag.ts';
+import { on, text } from '../../flags/flag.ts';
+import { redisFlags } from '../../flags/job-flags.ts';
+import { oneLine } from '../../io/escape.ts';
 import { columnsOf } from '../../io/layout.ts';
+import type { Job } from '../../ledger/event.ts';
 import type { LogEntry } from '../../machines/row.ts';
 import type { MachinesStatus } from '../machines/queue-status.ts';
-import { manifestArgs, nameFlags, openRows, redisFlag, soundRows } from './flags.ts';
+import { manifestArgs, nameFlags, openRows, soundRows } from './flags.ts';
 import { knownRows, type RowState, rowStates } from './known-rows.ts';
 
 const words: Readonly<Record<RowState, string>> = {
@@ -16,16 +21,21 @@ const words: Readonly<Record<RowState, string>> = {
   not_sent: 'not sent',
 };
 
-type Counts = Record<RowState, number> & { rows: number };
+/** Where a row stands, or how many stand so: a line for people, and with --json one object a row. */
+interface RowLine {
+  readonly text: string;
+  readonly toJSON: () => unknown;
+}
 
 const flags = {
   ...nameFlags,
-  redis: redisFlag,
-  row: text('ID', 'with --redis: what was done with this row, when, by whom, at which attempt'),
+  ...redisFlags,
+  row: text('ID', 'this row alone; with --redis what was done with it, when, by whom, at which attempt'),
+  all: on('saved rows too'),
 } as const;
 
 /** By the ledger, by the queue, or what the queue wrote down of one row. */
-type Status = Counts | MachinesStatus | { readonly log: readonly LogEntry[] };
+type Status = RowLine | MachinesStatus | { readonly log: readonly LogEntry[] };
 
 /** `gw batch status`: where the rows of a manifest stand, by the ledger alone; with --redis by the queue. */
 export const status = defineCommand<typeof flags, Status>({
@@ -35,38 +45,50 @@ export const status = defineCommand<typeof flags, Status>({
     `printf 'command,id,prompt\\nimage create,boat,a paper boat\\n' > boats.csv && gw batch status boats.csv --sandbox`,
   ],
   notes: [
-    'Reads the manifest and the ledger, or with --redis the queue, with its workers and slots; no request is made.',
+    'Reads the manifest and the ledger, or with --redis the queue, with its workers and slots; no request is made. The rows that ' +
+      'are not saved are listed, each with its state, the ID of its job and the reason.',
   ],
   human(value) {
     if ('log' in value) return logTable(value.log);
     if ('slots' in value) return machinesText(value);
-    return rowStates
-      .flatMap((state) => (value[state] > 0 ? `${value[state]} ${words[state]}\n` : []))
-      .join('');
+    return value.text;
   },
-  async run({ args, flags }, ctx) {
-    if (flags.row !== undefined && flags.redis === undefined) {
-      throw usage(
-        '--row: goes with --redis',
-        'gw jobs show tells of the job of a row that this machine made',
-      );
-    }
+  async *run({ args, flags }, ctx): AsyncGenerator<Outcome<Status>> {
     const input = await openRows(args, flags, ctx);
     try {
       if (flags.redis !== undefined) {
         const { logOnMachines, statusOnMachines } = await import('../machines/queue-status.ts');
-        if (flags.row === undefined) return { value: await statusOnMachines(input, flags.redis, ctx) };
+        if (flags.row === undefined) return yield { value: await statusOnMachines(input, flags, ctx) };
         const key = flags.row.includes('/') ? flags.row : `${input.name}/${flags.row}`;
-        return { value: { log: await logOnMachines(key, flags.redis, ctx) } };
+        return yield { value: { log: await logOnMachines(key, flags, ctx) } };
       }
       const known = await knownRows(input.name, ctx);
-      const counts = Object.fromEntries(rowStates.map((state) => [state, 0])) as Counts;
-      counts.rows = 0;
-      for await (const { key } of soundRows(input)) {
-        counts.rows += 1;
-        counts[known.get(key)?.state ?? 'not_sent'] += 1;
+      const only = flags.row === undefined ? undefined : keysOf([flags.row], input.name);
+      const counts = new Map<RowState, number>();
+      const listed: RowLine[] = [];
+      for await (const { row, line, key } of soundRows({ ...input, isWanted: only?.has })) {
+        const { state = 'not_sent', id, reason } = known.get(key) ?? {};
+        counts.set(state, (counts.get(state) ?? 0) + 1);
+        if (state === 'saved' && !flags.all && !only) continue;
+        const cells = [key, words[state], ...(id ? [id] : []), ...(reason ? [oneLine(reason)] : [])];
+        const told = { row, line, row_key: key, status: state, id: id ?? null, reason: reason ?? null };
+        listed.push({ text: `${cells.join('  ')}\n`, toJSON: () => told });
       }
-      return { value: counts };
+      const [unmet] = only?.unmet ?? [];
+      if (unmet !== undefined) throw usage(`--row ${unmet}: ${input.manifest.named} has no row of this key`);
+      const gateway = gatewayName(await ctx.settings());
+      const isElsewhere = ({ once, gateway: of }: Job) =>
+        of !== gateway && once?.key.startsWith(`${input.name}/`) === true;
+      if (counts.has('not_sent'))
+        for (const job of await (await ctx.ledger()).find({ limit: 1, where: isElsewhere }))
+          ctx.io.note(
+            `rows of ${input.name} were made at ${job.gateway}: --sandbox, --profile or --base-url names it`,
+          );
+      const sums = rowStates.flatMap((state) =>
+        counts.has(state) ? `${counts.get(state)} ${words[state]}\n` : [],
+      );
+      if (!only && !ctx.io.mode.json) yield { value: { text: sums.join(''), toJSON: () => null } };
+      for (const value of listed) yield { value };
     } finally {
       input.close();
     }
@@ -74,7 +96,7 @@ export const status = defineCommand<typeof flags, Status>({
 });
 
 /** The words of the queue are its states; what is nothing is left out. */
-const machinesText = ({ counts, workers, slots, toSave }: MachinesStatus): string => {
+const machinesText = ({ counts, workers, slots, toSave, stands }: MachinesStatus): string => {
   const states = Object.entries(counts).filter(([, count]) => count > 0);
   const used = slots.filter(({ taken, waiting }) => taken + waiting > 0);
   return [
@@ -84,6 +106,7 @@ const machinesText = ({ counts, workers, slots, toSave }: MachinesStatus): strin
       ({ pool, taken, of, waiting }) => `slots of ${pool}: ${taken} of ${of}, ${waiting} rows wait`,
     ),
     ...(toSave > 0 ? [`${toSave} outputs to save`] : []),
+    ...stands.map(({ host, what }) => `${host}: ${what}`),
   ]
     .map((line) => `${line}\n`)
     .join('');
@@ -103,7 +126,7 @@ const logTable = (log: readonly LogEntry[]) => ({
   })),
 });
 
-const cancelFlags = { ...nameFlags, redis: redisFlag } as const;
+const cancelFlags = { ...nameFlags, ...redisFlags } as const;
 
 /** `gw batch cancel`: rows that were not sent yet are taken out of the queue. */
 export const cancel = defineCommand<
@@ -122,7 +145,7 @@ export const cancel = defineCommand<
     const input = await openRows(args, flags, ctx);
     try {
       const { cancelOnMachines } = await import('../machines/queue-status.ts');
-      return { value: await cancelOnMachines(input, flags.redis ?? '', ctx) };
+      return { value: await cancelOnMachines(input, flags, ctx) };
     } finally {
       input.close();
     }

@@ -65,7 +65,7 @@ export function answerPrinter(io: Io, { form, showThoughts, draw }: PrintOptions
       if (form !== 'text') return undefined;
       return draw && event.text !== '' ? show(event.text) : print(event.text);
     },
-    async finish({ toolCalls, reply, replyBytes }) {
+    async finish({ toolCalls, furtherTexts = [], reply, replyBytes }) {
       closeThought();
       endDrawing();
       if (form === 'reply') {
@@ -75,6 +75,10 @@ export function answerPrinter(io: Io, { form, showThoughts, draw }: PrintOptions
       }
       if (form === 'events' && replyBytes !== undefined) await io.outJson(reply);
       if (form !== 'text') return;
+      for (const text of furtherTexts) {
+        if (!last.endsWith('\n')) await print('\n');
+        await print(`${BETWEEN_ANSWERS}\n${text}`);
+      }
       if (toolCalls.length === 0) return closeLine();
       // Words may come before the calls: each call stands on a line of its own all the same.
       if (!last.endsWith('\n')) await print('\n');
@@ -91,6 +95,8 @@ export function answerPrinter(io: Io, { form, showThoughts, draw }: PrintOptions
   };
 }
 
+/** The line between several answers to one question. */
+const BETWEEN_ANSWERS = '---';
 const LINE_END = 0x0a;
 const PIECE_CHARACTERS = 32 * 1024;
 

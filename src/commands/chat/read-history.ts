@@ -1,13 +1,16 @@
 import type { ChatApi, ChatPart, ChatSettings, ChatTurn, ToolCall } from '../../chat/chat.ts';
-import { fieldsOf, given, itemsOf, textOf } from '../../chat/json-value.ts';
+import { given } from '../../chat/json-value.ts';
 import type { Session } from '../../chat/session/session.ts';
 import { loadSurface, type Surface } from '../../chat/surface.ts';
+import { readSwitch } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
 import { SLOW_ANSWER_SILENCE_MS } from '../../config/table.ts';
 import type { Context } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
 import { baseBody, type JsonBodyDeps, type JsonObject, readJsonFile } from '../../flags/json-body.ts';
-import { readTextInput } from '../../media/text-input.ts';
+import { fieldsOf, itemsOf, textOf } from '../../gateway/json-value.ts';
+import { counted } from '../../io/quantity-text.ts';
+import { readTypedText } from '../../media/text-input.ts';
 import { type ChatFlags, readSettings } from './read-settings.ts';
 
 /** The conversation of `--messages`: as the surface's own list, or as turns where it had to be translated. */
@@ -76,7 +79,7 @@ function translated(list: readonly unknown[], named: string, before: string): Hi
     const { role, content, tool_calls, tool_call_id } = fieldsOf(item);
     const parts = partsOf(content, `${named}: message ${index + 1}`);
     const text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
-    if (role === 'system') system.push(text);
+    if (role === 'system' || role === 'developer') system.push(text);
     else if (role === 'user') turns.push({ role, parts });
     else if (role === 'assistant') {
       const toolCalls = itemsOf(tool_calls).map(callOf);
@@ -179,11 +182,14 @@ export async function readStart(flags: ChatFlags, ctx: Context): Promise<Start> 
   const { host, signal } = ctx;
   const deps = { cwd: host.cwd, stdin: host.stdin, signal };
   const inForce = await ctx.settings();
-  const session = await openNamedSession(flags, ctx);
+  const session = await sessionOf(flags, ctx);
   const surface = await loadSurface(flags.api ?? session?.settings.api ?? 'completions');
   const base = await baseBody(ctx);
   const history = flags.messages === undefined ? {} : await readHistory(flags.messages, surface, deps);
-  const system = flags.system === undefined ? undefined : await readTextInput(flags.system, '--system', deps);
+  const system = await readTypedText(
+    { flag: '--system', text: flags.system, file: flags.systemFile },
+    { ...deps, note: (text) => ctx.io.note(text) },
+  );
   const known = session?.settings.api === surface.api ? session.settings.model : undefined;
   const ofBody = typeof base.model === 'string' ? base.model : undefined;
   return {
@@ -193,9 +199,22 @@ export async function readStart(flags: ChatFlags, ctx: Context): Promise<Start> 
     session,
     model: flags.model ?? ofBody ?? known ?? defaultModel(surface.api, inForce),
     system: system ?? history.system ?? session?.settings.system,
-    settings: await readSettings(flags, surface, deps),
+    settings: await readSettings(flags, surface, deps, session?.settings.tools),
     silenceMs: inForce.timeoutMs.source === 'default' ? SLOW_ANSWER_SILENCE_MS : inForce.timeoutMs.value,
   };
+}
+
+/** The talk that is gone on with, else one that is kept where a person sees it and nobody said otherwise. */
+async function sessionOf(flags: ChatFlags, ctx: Context): Promise<Session | undefined> {
+  const named = await openNamedSession(flags, ctx);
+  const { globals, io, host } = ctx;
+  // The conversation of a file is kept there.
+  const isShown = globals.dryRun || globals.curl;
+  if (named || isShown || !io.stderrIsTerminal || flags.messages !== undefined || globals.body !== undefined)
+    return named;
+  if (readSwitch(host.env, 'GW_LEDGER_PROMPTS') === false || !(await ctx.settings()).keepTalks.value)
+    return undefined;
+  return (await import('../../chat/session/session.ts')).keptTalk(ctx);
 }
 
 async function openNamedSession(
@@ -215,15 +234,18 @@ async function openNamedSession(
     throw usage(`${flag} and --messages both give the conversation`, 'give one of them');
   }
   const { openSession } = await import('../../chat/session/session.ts');
-  return openSession(session, { fresh }, ctx);
+  const opened = await openSession(session, { fresh }, ctx);
+  if (goesOn)
+    ctx.io.note(`this goes on with the talk ${session}, ${counted(opened.turns.length, 'turn')} so far`);
+  return opened;
 }
 
 async function newestSession({ host }: Context): Promise<string> {
   const { storedSessions } = await import('../../chat/session/session.ts');
   const [newest] = storedSessions(host);
   if (newest) return newest.name;
-  throw new GwError('not_found', '--continue: there is no stored session', {
-    hint: 'begin one with: gw chat --session NAME',
+  throw new GwError('not_found', '--continue: there is no talk to go on with', {
+    hint: 'keep one under a name: gw chat --session NAME',
   });
 }
 

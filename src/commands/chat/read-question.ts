@@ -1,9 +1,9 @@
 import type { ChatPart, ChatTurn } from '../../chat/chat.ts';
-import { itemsOf } from '../../chat/json-value.ts';
 import type { Context } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { refuseOrWarn } from '../../flags/breaches.ts';
 import { readPrompt } from '../../flags/prompt.ts';
+import { itemsOf } from '../../gateway/json-value.ts';
 import { MB } from '../../gateway/limits.ts';
 import { toDataUri } from '../../media/reference.ts';
 import { SNIFF_BYTES, sniff, typeInWords } from '../../media/signatures.ts';
@@ -23,13 +23,33 @@ export async function readQuestion(
 ): Promise<ChatTurn[] | undefined> {
   const { globals, io, host } = ctx;
   const results = readToolResults(flags.toolResult ?? []);
-  const prompt = await readPrompt({ words, flag: flags.prompt, optional: true, mayReadStdin: false }, ctx);
+  const prompt = await readPrompt(
+    {
+      words,
+      prompt: flags.prompt,
+      promptFile: flags.promptFile,
+      optional: true,
+      mayReadStdin: false,
+      media: (flags.image ?? []).map((raw) => ({ flag: '--image', raw, many: true })),
+    },
+    ctx,
+  );
   const hasTurns = Object.keys(history).length > 0 || base[surface.historyField] !== undefined;
   const hasQuestion = hasTurns || results.length > 0;
-  const others = [globals.body, globals.apiKeyFile, flags.messages, flags.system, flags.prompt];
-  const takesStdin = [...others, ...(flags.image ?? [])].every((value) => value !== '-' && value !== '@-');
+  const { messages, system, systemFile, prompt: text, promptFile, image = [] } = flags;
+  const readers = [
+    globals.body,
+    globals.apiKeyFile,
+    messages,
+    system,
+    systemFile,
+    text,
+    promptFile,
+    ...image,
+  ];
+  const takesStdin = readers.every((value) => value !== '-');
   const piped =
-    takesStdin && (prompt !== undefined || !hasQuestion)
+    takesStdin && (prompt !== undefined || messages !== undefined || !hasQuestion)
       ? await readPipedPrompt(host.stdin, {
           clock: ctx.clock,
           signal: ctx.signal,
@@ -47,7 +67,8 @@ export async function readQuestion(
   const isInteractive = io.stdinIsTerminal && io.stdoutIsTerminal && !globals.dryRun && !globals.curl;
   if (texts.length === 0 && !hasQuestion) {
     if (isInteractive) return undefined;
-    if (!flags.image) throw usage('no prompt', 'give it as words, with --prompt TEXT, or on stdin');
+    if (!flags.image)
+      throw usage('no prompt', 'give it as words, with --prompt TEXT or --prompt-file FILE, or on stdin');
   }
   const parts: ChatPart[] = [
     ...texts.map((text) => ({ type: 'text', text: String(text) }) as const),
@@ -95,7 +116,7 @@ async function pictureOnStdin(stdin: Context['host']['stdin'], signal: AbortSign
       'send a picture there: gw chat "what is this?" --image - < fox.png',
     );
   }
-  const { readInputStream } = await import('../../media/read-input.ts');
+  const { readInputStream } = await import('../../disk/small-file.ts');
   const bytes = await readInputStream(stdin, { named: '--image -', maxBytes: MAX_PIPED_BYTES, signal });
   const type = sniff(bytes.subarray(0, SNIFF_BYTES));
   if (type?.modality !== 'image') {

@@ -5,30 +5,44 @@ import {
   chatApis,
   DEFAULT_MAX_TOKENS,
 } from '../../chat/chat.ts';
-import { fieldsOf, itemsOf } from '../../chat/json-value.ts';
 import type { Surface } from '../../chat/surface.ts';
 import { usage } from '../../errors.ts';
-import { type FlagValues, list, on, oneOf, onOff, parsed, text, whole, withValue } from '../../flags/flag.ts';
+import {
+  alsoFrom,
+  type FlagValues,
+  list,
+  on,
+  oneOf,
+  onOff,
+  parsed,
+  text,
+  whole,
+  withValue,
+} from '../../flags/flag.ts';
+import { promptFlags } from '../../flags/job-flags.ts';
 import { type JsonBodyDeps, readJsonBody, readJsonFile } from '../../flags/json-body.ts';
 import { reasoningEfforts, thinkingLevels } from '../../gateway/chat/models.ts';
+import { fieldsOf, itemsOf } from '../../gateway/json-value.ts';
 
 export type ChatFlags = FlagValues<typeof chatFlags>;
 
 /**
- * What the flags ask for beside the conversation. Throws `usage` for what the surface does not document (naming
+ * What the flags ask for beside the conversation; without `--tool`, the tools that the session keeps. Throws `usage` for what the surface does not document (naming
  * `--set`), flags that contradict each other, and files that cannot be read.
  */
 export async function readSettings(
   flags: ChatFlags,
   surface: Surface,
   deps: JsonBodyDeps,
+  keptTools: readonly ChatTool[] | undefined,
 ): Promise<ChatSettings> {
-  const tools = flags.tool && (await readTools(flags.tool, deps));
+  const tools = flags.tool ? await readTools(flags.tool, deps) : keptTools;
   const settings: ChatSettings = {
     ...flags,
     tools,
     toolChoice: checkedChoice(flags.toolChoice, tools),
     responseFormat: await readFormat(flags.responseFormat, deps),
+    safety: flags.safety?.map(readSafety),
   };
   const [first] = surface.undocumented(settings);
   if (first) throw usage(`${first.flag}: not documented for --api ${surface.api}`, withSet(first.hint));
@@ -70,6 +84,16 @@ async function readFormat(
   return fieldsOf(await readJsonBody(format, deps, '--response-format'));
 }
 
+/** `CATEGORY=LEVEL` -> an item of `safetySettings`, whose words the document does not list. Throws `usage`. */
+function readSafety(raw: string): { category: string; threshold: string } {
+  const [, category, threshold] = /^([A-Za-z_]+)=([A-Za-z_]+)$/.exec(raw) ?? [];
+  if (category !== undefined && threshold !== undefined) return { category, threshold };
+  throw usage(
+    `${withValue('--safety', raw)}: not of the form CATEGORY=LEVEL`,
+    'write --safety HARM_CATEGORY_HARASSMENT=BLOCK_ONLY_HIGH',
+  );
+}
+
 const number = (value: string, summary: string) =>
   parsed(value, summary, (raw, flag) => {
     if (/^-?(\d+\.?\d*|\.\d+)$/.test(raw)) return Number(raw);
@@ -85,20 +109,15 @@ const thinking = parsed('adaptive|N|off', 'thinking: adaptive, a budget of N tok
   );
 });
 
-/** In any case: the Gemini-style API spells them in capitals. */
-const levels = oneOf(thinkingLevels, 'how much to think (completions with a geo model, geo)');
-
-export const chatFlags = {
+export const chatFlags = alsoFrom(['preset'], {
   api: oneOf(
     chatApis,
     'the endpoint (default completions): chat completions, native messages, or Gemini-style',
   ),
   model: text('MODEL', 'model ID', { short: 'm', completes: 'model:chat' }),
-  prompt: text('TEXT', 'the prompt, instead of words after the command; @FILE reads a file, - reads stdin', {
-    short: 'p',
-    completes: 'prompt',
-  }),
-  system: text('TEXT', 'system prompt; @FILE reads a file, - reads stdin', { completes: 'prompt' }),
+  ...promptFlags,
+  system: text('TEXT', 'system prompt, sent as it stands; - is stdin'),
+  systemFile: text('FILE', 'file that holds the system prompt; - is stdin', { from: [] }),
   image: list('REF', 'image for the prompt: file, URL, data URI, or - for a picture on stdin'),
   messages: text('FILE', 'the whole conversation as JSON, - is stdin; a prompt follows after it'),
   session: text('NAME', 'continue a stored conversation, or begin one', { completes: 'session' }),
@@ -121,7 +140,13 @@ export const chatFlags = {
     },
   ),
   thinking,
-  thinkingLevel: { ...levels, parse: (raw: string, flag: string) => levels.parse(raw.toLowerCase(), flag) },
+  thinkingLevel: {
+    ...text(thinkingLevels.join('|'), 'how much to think (completions with a geo model, geo)', {
+      choices: thinkingLevels,
+    }),
+    // The Gemini-style API spells them in capitals.
+    parse: (raw: string) => raw.toLowerCase(),
+  },
   showThoughts: on("the model's thoughts on stderr"),
   tool: list('FILE', 'JSON description of a function that the model may call'),
   toolChoice: text('auto|none|required|NAME', 'which tool the model calls'),
@@ -133,10 +158,12 @@ export const chatFlags = {
     'json_object|FILE',
     'answer in JSON, or by the JSON schema in a file (completions, geo)',
   ),
+  candidates: whole('N', 'how many answers to give, all of which are printed (geo)'),
+  safety: list('CATEGORY=LEVEL', "what the model's own filter lets pass (geo)"),
   stream: onOff('the answer as it comes (the default); with --json one event a line'),
   raw: on('the answer as it came, its Markdown not drawn on a terminal'),
-  usage: on('token figures on stderr'),
-} as const;
+  usage: on('token figures on stderr, cached tokens too'),
+});
 
 /**
  * The tools in files: one or a list in each, as any of the three surfaces spells them.

@@ -156,7 +156,7 @@ export async function checkLedger(ctx: Context): Promise<Finding[]> {
     jobs = await ledger.find({ isOpen: true });
     // The test comes before the word that it can be written.
     const isThere = probe(ledger.dir);
-    const count = counted(await ledger.count(), 'job');
+    const count = counted(await ledger.names((names) => [...names].length), 'job');
     findings = [
       ledger.unreadable.length > 0
         ? warning(
@@ -210,7 +210,7 @@ function writeAndRemove(file: string): void {
 async function checkLinks(jobs: readonly Job[], ctx: Context): Promise<Finding> {
   const nowMs = ctx.clock.now();
   const known = await withFamilies(jobs);
-  const dying = dyingSoon(known, nowMs);
+  const dying = await dyingSoon(known, nowMs);
   if (dying) {
     const what = `${counted(dying.count, 'job is', 'jobs are')} not saved and about to be lost`;
     return warning('links', `${what}, the first in ${dying.first}`, `run ${commandFor('gw jobs sync', ctx)}`);
@@ -279,6 +279,7 @@ function checkOwners(host: TrustHost): Finding[] {
       look();
       const stat = fs.statSync(dir, { throwIfNoEntry: false });
       if (!stat) return ok(check, `${dir} is not there yet`);
+      if (host.platform === 'win32') return ok(check, `${dir} is there; Windows says who may write to it`);
       const mode = (stat.mode & 0o777).toString(8).padStart(3, '0');
       return ok(check, `${dir} is this user's, mode ${mode}, and nobody else may write to it`);
     } catch (error) {

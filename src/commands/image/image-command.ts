@@ -1,25 +1,28 @@
 import { type AnyCommand, defineCommand, type Outcome } from '../../command.ts';
-import type { Context } from '../../context.ts';
+import { readSwitch } from '../../config/environment.ts';
+import { type Context, gatewayName } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { type BodyFlags, referencesOf, typedFlagAt } from '../../flags/body-flags.ts';
-import { lookAtBody, refuseLook, refuseOrWarn } from '../../flags/breaches.ts';
-import { type FlagSet, type FlagValues, on } from '../../flags/flag.ts';
+import { lookAtBody, refuseLook, refuseOrWarn, warnOfUnlisted } from '../../flags/breaches.ts';
+import { everywhere, type FlagSet, type FlagValues, on } from '../../flags/flag.ts';
 import { budgetFlags, onceFlags, promptFlags, refuseOnce, saveFlags } from '../../flags/job-flags.ts';
 import { applySets, baseBody } from '../../flags/json-body.ts';
-import { readPrompt, refuseSharedStdin } from '../../flags/prompt.ts';
+import { readPrompt, refuseSharedStdin, stdinFlags } from '../../flags/prompt.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import { imageFamily } from '../../gateway/image/job.ts';
 import { imageModels } from '../../gateway/image/models.ts';
 import { wantsColor } from '../../io/style.ts';
+import type { JobRequest } from '../../jobs/create/job-request.ts';
 import { parseReference, type ReferenceScheme } from '../../media/reference.ts';
 import type { MediaInput } from '../../media/resolve.ts';
 import { checkModel } from '../../models/check-model.ts';
 import { placeholderList } from '../../placeholders.ts';
-import { keptRequest, withEstimate } from '../before-create.ts';
+import { keptRequest } from '../before-create.ts';
 import { showInstead } from '../show-instead.ts';
-import { fileLines, type JobResult } from '../video/follow-job.ts';
+import { fileLines, type JobResult, resultIn } from '../video/follow-job.ts';
+import { noteOfName } from '../video/task-ids.ts';
 import { requestInput } from './request-input.ts';
-import { planOutput, sendImages } from './send-images.ts';
+import { askedOf, planOutput, sendImages, settingsIn } from './send-images.ts';
 
 // `gw image create`, `edit` and `native`, written once: what they differ in arrives as data and pure functions.
 
@@ -68,12 +71,13 @@ const outputFlags = {
   force: saveFlags.force,
   sidecar: saveFlags.sidecar,
   events: saveFlags.events,
-  preview: on('show the image in the terminal'),
+  exec: saveFlags.exec,
+  preview: on('show the image in the terminal', { from: ['preset'] }),
 } as const;
 
 /** For the endpoints that stream. */
 export const partialFlags = {
-  keepPartials: on('save the partial images too, beside the final one'),
+  keepPartials: on('save the partial images too, beside the final one', { from: everywhere }),
 } as const;
 
 /** The flags that every image command has, or that only some have. */
@@ -121,44 +125,66 @@ async function run<F extends FlagSet>(
   checkBody(spec, planned, typed, args, ctx);
   refuseOnce(flags);
   const plan = planOutput(flags, images, settings, ctx);
+  noteOfName(flags.out ?? settings.out.value, ctx);
   if (flags.keepPartials && !(Number(planned.partial_images) > 0)) {
     throw usage('--keep-partials: no partial images are asked for', 'add --partial-images N');
   }
 
   const { input, media, breaches } = await requestInput({
-    ...{ planned, bodyWith, references, base, sets: globals.set ?? [], validate },
+    planned,
+    bodyWith,
+    references,
+    base,
+    sets: globals.set ?? [],
+    validate,
     asForm: spec.takesForm ? flags.multipart : false,
     takesForm: spec.takesForm,
     params: spec.params?.(model),
     deps: { cwd: host.cwd, assetsDir: host.assetsDir, signal },
   });
   refuseOrWarn(breaches, validate, io);
-  const named = typeof planned.model === 'string' ? planned.model : model;
-  const shown = await showInstead(spec.endpoint, input, ctx);
-  if (shown !== undefined) {
-    const asked = { family: imageFamily, endpoint: spec.endpoint.name, model: named, settings: planned };
-    return { value: await withEstimate(shown, asked, 1, flags, ctx) };
-  }
-
-  await checkModel(named, Object.keys(imageModels), ctx);
-  const request = keptRequest(
-    {
-      ...{ command: spec.command, takes: { ...spec.fields.flags, ...spec.flags }, typed },
-      ...{ model, base, prompted: prompt !== undefined },
-      media: references.map(({ raw, flag }, at) => ({ raw, flag, sha256: media[at]?.sha256 })),
+  const isOff = readSwitch(host.env, 'GW_LEDGER_PROMPTS') === false;
+  const request = Object.freeze<JobRequest>({
+    family: imageFamily,
+    endpoint: spec.endpoint,
+    body: planned,
+    how: flags,
+    outputsExpected: images,
+    flagOf: typedFlagAt(spec.fields, planned, typed, args),
+    intent: {
+      event: 'intent',
+      family: 'image',
+      endpoint: spec.endpoint.name,
+      model: typeof planned.model === 'string' ? planned.model : model,
+      // A name made of its words would tell it too.
+      prompt: isOff ? undefined : typeof planned.prompt === 'string' ? planned.prompt : prompt,
+      settings: settingsIn(planned),
+      media: media.map(({ name }) => name),
+      references: media,
+      request: keptRequest(
+        {
+          command: spec.command,
+          takes: { ...spec.fields.flags, ...spec.flags },
+          typed,
+          model,
+          base,
+          prompted: prompt !== undefined,
+          media: references.map(({ raw, flag }, at) => ({ raw, flag, sha256: media[at]?.sha256 })),
+        },
+        ctx,
+      ),
+      profile: settings.profile.value,
+      gateway: gatewayName(settings),
+      save: plan.save,
     },
-    ctx,
-  );
-  const { files, result } = await sendImages(
-    {
-      ...{ endpoint: spec.endpoint, input, body: planned, model: named, media, images, plan },
-      ...{ settings, flags, request, keepPartials: flags.keepPartials ?? false },
-      prompt: typeof planned.prompt === 'string' ? planned.prompt : prompt,
-      flagOf: typedFlagAt(spec.fields, planned, typed, args),
-    },
-    ctx,
-  );
-  if (flags.preview) await showPreviews(files, ctx);
+  });
+  const asked = { request, body: () => askedOf(input) };
+  const shown = await showInstead(spec.endpoint, input, ctx, asked);
+  if (shown) return { value: await (await import('../estimate-cost.ts')).withEstimate(shown, request, ctx) };
+  await checkModel(request.intent.model ?? model, Object.keys(imageModels), ctx);
+  const { keepPartials = false } = flags;
+  const result = await sendImages({ request, input, keepPartials, toStdout: plan.toStdout }, ctx);
+  if (flags.preview) await showPreviews(resultIn(result)?.files ?? [], ctx);
   return result;
 }
 
@@ -171,7 +197,7 @@ async function read<F extends FlagSet>(
 ) {
   const flags = typed as SharedValues;
   const { body: bodyFile, apiKeyFile, set = [] } = ctx.globals;
-  refuseSharedStdin({ '--api-key-file': apiKeyFile, '--body': bodyFile, '--prompt': flags.prompt });
+  refuseSharedStdin(stdinFlags(flags, ctx.globals));
   const base = await baseBody(ctx);
   const inForce = (await ctx.settings()).models.image.value;
   const model = flags.model ?? (typeof base.model === 'string' ? base.model : inForce);
@@ -183,7 +209,9 @@ async function read<F extends FlagSet>(
   const prompt = await readPrompt(
     {
       words: args,
-      flag: flags.prompt,
+      prompt: flags.prompt,
+      promptFile: flags.promptFile,
+      media: kinds,
       optional: isBegun || (spec.promptIsOptional && references.length > 0),
       mayReadStdin: bodyFile === undefined && apiKeyFile !== '-',
     },
@@ -204,11 +232,12 @@ function checkBody<F extends FlagSet>(
   body: Readonly<Body>,
   typed: FlagValues<FlagSet>,
   words: readonly string[],
-  { io, globals }: Context,
+  ctx: Context,
 ): void {
   if (!endpoint.body) throw new Error(`${endpoint.name} has no body`);
   const look = lookAtBody(endpoint.body, body, typedFlagAt(fields, body, typed, words));
-  refuseLook(look, globals.validate === undefined, io);
+  refuseLook(look, ctx.globals.validate === undefined, ctx.io);
+  if (ctx.globals.set ?? ctx.globals.body) warnOfUnlisted(endpoint.body, body, ctx);
 }
 
 /** Stands for an image that has not been read yet: the smallest data URL that a schema takes. */

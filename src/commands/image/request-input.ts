@@ -1,4 +1,5 @@
 import * as path from 'node:path';
+import { sha256OfFile } from '../../disk/small-file.ts';
 import { usage } from '../../errors.ts';
 import { EDIT_IMAGE_FIELD, EDIT_MASK_FIELD, editFormTexts } from '../../gateway/image/create.ts';
 import type { RequestInput } from '../../http/client.ts';
@@ -6,7 +7,6 @@ import { type MultipartBody, type MultipartField, multipartBody } from '../../ht
 import type { KeptReference } from '../../ledger/event.ts';
 import { checkModality } from '../../media/check.ts';
 import { probeFile } from '../../media/probe.ts';
-import { sha256OfFile } from '../../media/read-input.ts';
 import { parseReference, shorten } from '../../media/reference.ts';
 import { type MediaInput, type ResolveDeps, resolveMedia } from '../../media/resolve.ts';
 

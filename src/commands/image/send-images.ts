@@ -1,25 +1,23 @@
-import { createHash } from 'node:crypto';
 import * as path from 'node:path';
 import type { Outcome } from '../../command.ts';
 import type { Settings } from '../../config/settings.ts';
 import { SLOW_ANSWER_SILENCE_MS } from '../../config/table.ts';
-import { type Access, type Context, tellIfInterrupted } from '../../context.ts';
+import { type Context, tellIfInterrupted } from '../../context.ts';
+import { sha256OfFile } from '../../disk/small-file.ts';
 import { usage } from '../../errors.ts';
-import type { FlagOfPath } from '../../flags/breaches.ts';
 import { flagName } from '../../flags/flag.ts';
-import { type BudgetFlags, type OnceFlags, type SaveFlags, sidecarBy } from '../../flags/job-flags.ts';
-import type { Endpoint } from '../../gateway/endpoint.ts';
+import { type OnceFlags, type SaveFlags, sidecarBy } from '../../flags/job-flags.ts';
 import { EDIT_MASK_FIELD } from '../../gateway/image/create.ts';
-import { imageFamily } from '../../gateway/image/job.ts';
-import { readImageUsage } from '../../gateway/image/reply.ts';
+import { readImageUsage, readRevisedPrompt } from '../../gateway/image/reply.ts';
 import type { RequestInput } from '../../http/client.ts';
+import { digestOf, type JobRequest } from '../../jobs/create/job-request.ts';
+import type { Made } from '../../jobs/create/make.ts';
 import type { OncePlace } from '../../jobs/create/once.ts';
-import { createImages, type ImageOutcome, type ImageRequest } from '../../jobs/image/create-images.ts';
+import { createImages } from '../../jobs/image/create-images.ts';
 import { checkTarget, refuseOneName } from '../../jobs/save/check-target.ts';
 import { isFixedName, planTarget } from '../../jobs/save/output-path.ts';
-import type { KeptReference, KeptRequest, SavedFile, SavePlan } from '../../ledger/event.ts';
+import type { SavePlan } from '../../ledger/event.ts';
 import { withoutSecrets } from '../../ledger/serialize.ts';
-import { sha256OfFile } from '../../media/read-input.ts';
 import { warnOfAlike, withinBudget } from '../before-create.ts';
 import { followDeps, type JobResult, noteUsage } from '../video/follow-job.ts';
 import { calmOf } from '../video/followers.ts';
@@ -30,44 +28,38 @@ import { calmOf } from '../video/followers.ts';
  */
 export const silenceNote = `Waits up to ${SLOW_ANSWER_SILENCE_MS / 1000}s for the answer, unless --timeout or the profile says how long.`;
 
-export interface ReadyRequest {
-  readonly endpoint: Endpoint;
+/** A request for images that has passed all checks. */
+interface Checked {
+  readonly request: JobRequest;
+  /** What is sent: the body with its files, or a form. */
   readonly input: RequestInput;
-  /** The body with stand-ins for files; the ledger keeps its settings. */
-  readonly body: Readonly<Record<string, unknown>>;
-  readonly model: string;
-  readonly prompt: string | undefined;
-  /** Each input image as a name, a URL without query, or a digest. */
-  readonly media: readonly KeptReference[];
-  readonly images: number;
-  readonly plan: OutputPlan;
   readonly keepPartials: boolean;
-  readonly settings: Settings;
-  readonly flags: OnceFlags & BudgetFlags & SaveFlags;
-  /** What `gw again` makes it from. */
-  readonly request: KeptRequest;
-  readonly flagOf: FlagOfPath;
-}
-
-export interface SentImages {
-  readonly result: Outcome<JobResult>;
-  readonly files: readonly SavedFile[];
+  readonly toStdout: boolean;
 }
 
 /** Makes sure that the images can be kept, sends the request, and gives back what came of it. */
-export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<SentImages> {
-  const { endpoint, input, body, plan, images } = ready;
+export async function sendImages(
+  { request, input, keepPartials, toStdout }: Checked,
+  ctx: Context,
+): Promise<Outcome<JobResult>> {
+  const { body, endpoint, how, outputsExpected } = request;
   const access = await ctx.gateway();
-  if (plan.toStdout && ctx.io.stdoutIsTerminal) {
+  if (toStdout && ctx.io.stdoutIsTerminal) {
     throw usage('--out -: gw writes no image to a terminal', 'send stdout to a file or a pipe');
   }
-  const intent = withoutSecrets(intentOf(ready, access), (text) => ctx.io.withoutSecrets(text));
-  const once = ready.flags.once === undefined ? undefined : { key: ready.flags.once };
-  checkTarget(plan.save, { ...intent, once, now: ctx.clock.now(), outputsExpected: images });
+  const safe = withoutSecrets(request.intent, (text) => ctx.io.withoutSecrets(text));
+  const intent = {
+    ...safe,
+    family: 'image' as const,
+    keyId: access.keyId,
+    bodySha256: digestOf(input.multipart?.fields ?? input.body),
+  };
+  const once = how.once === undefined ? undefined : { key: how.once };
+  checkTarget(intent.save, { ...intent, once, now: ctx.clock.now(), outputsExpected });
   const deps = await followDeps(ctx);
-  const silence = ready.settings.timeoutMs;
-  const budget = await withinBudget({ ...intent, family: imageFamily }, ready.flags, ctx);
-  const make = async (place?: OncePlace): Promise<ImageOutcome> => {
+  const { timeoutMs: silence } = await ctx.settings();
+  const within = await withinBudget(request, ctx);
+  const make = async (place?: OncePlace): Promise<Made> => {
     if (ctx.followers) await calmOf(ctx.followers, ctx)();
     ctx.signal.throwIfAborted();
     const stopTelling = tellIfInterrupted(ctx);
@@ -77,13 +69,13 @@ export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<Sen
         input,
         streams: body.stream === true,
         partialsExpected: typeof body.partial_images === 'number' ? body.partial_images : 0,
-        outputsExpected: images,
-        keepPartials: ready.keepPartials,
+        outputsExpected,
+        keepPartials,
         key: place?.key,
-        within: budget,
+        within,
         onBegun: place?.confirm ?? (() => warnOfAlike(intent, () => intent.bodySha256, ctx)),
         intent: { ...intent, ...(place && { once: place.once }) },
-        ...(plan.toStdout && { toStdout: (bytes: Uint8Array) => ctx.io.outBytes(bytes) }),
+        ...(toStdout && { toStdout: (bytes: Uint8Array) => ctx.io.outBytes(bytes) }),
       },
       { ...deps, silenceMs: silence.source === 'default' ? SLOW_ANSWER_SILENCE_MS : silence.value },
     ).finally(() => {
@@ -91,35 +83,29 @@ export async function sendImages(ready: ReadyRequest, ctx: Context): Promise<Sen
       deps.progress.stop();
     });
   };
-  let outcome: ImageOutcome;
-  if (ready.flags.once === undefined) {
-    outcome = await make();
+  let made: Made;
+  if (how.once === undefined) {
+    made = await make();
   } else {
     const { goOnWith, makeUnderKey } = await import('../once.ts');
-    const { flags, flagOf } = ready;
-    const asked = { flags, family: imageFamily, intent, body: await askedOf(input), flagOf };
-    const got = await makeUnderKey(asked, access, make, ctx);
-    if ('found' in got) return { result: await goOnWith(got.found, flags, ctx), files: got.found.job.files };
-    outcome = got.made;
+    const got = await makeUnderKey({ request, asked: await askedOf(input) }, access, make, ctx);
+    if (got.kind === 'stands') return goOnWith(got, how, ctx);
+    made = got;
   }
-  for (const partial of outcome.partials) ctx.io.note(`partial image kept: ${partial}`);
-  if (outcome.error === undefined)
-    await noteUsage(readImageUsage(outcome.record), outcome.id, undefined, ctx);
-  const value: JobResult = {
-    family: 'image',
-    id: outcome.id,
-    status: outcome.status,
-    record: outcome.record,
-    files: outcome.files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type })),
-  };
-  return {
-    files: outcome.files,
-    result: { value, ...(outcome.error !== undefined && { error: outcome.error }) },
-  };
+  if (!('came' in made)) return { error: made.kind === 'accepted' ? made.unrecorded : made.error, made };
+  const { came, error, job } = made;
+  for (const partial of came.partials) ctx.io.note(`partial image kept: ${partial}`);
+  const revised = readRevisedPrompt(came.record);
+  if (revised !== undefined) ctx.io.note(`revised prompt: ${revised}`);
+  if (error === undefined) await noteUsage(readImageUsage(came.record), job.key, undefined, ctx);
+  const { status, record } = came;
+  const files = came.files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type }));
+  const value: JobResult = { family: 'image', id: job.key, status, record, files };
+  return { value, ...(error !== undefined && { error }), made };
 }
 
 /** What a request asks for, its files by what they hold. */
-async function askedOf({ params, body, multipart }: RequestInput): Promise<unknown> {
+export async function askedOf({ params, body, multipart }: RequestInput): Promise<unknown> {
   if (!multipart) return { ...params, ...(body as Record<string, unknown>) };
   const fields: Record<string, unknown> = { ...params };
   const images: string[] = [];
@@ -138,32 +124,11 @@ async function askedOf({ params, body, multipart }: RequestInput): Promise<unkno
 /** Fields that hold what the ledger keeps apart, or not at all: images can be megabytes, and their URLs credentials. */
 const keptApart = new Set(['prompt', 'image', 'images', 'mask', 'contents']);
 
-function intentOf(
-  { endpoint, input, body, model, prompt, media, plan, settings, request }: ReadyRequest,
-  { name: gateway, keyId }: Access,
-): ImageRequest['intent'] {
-  const scalars = Object.entries(body).filter(
-    ([field, value]) => typeof value !== 'object' && !keptApart.has(field),
+/** The settings of a body, as the ledger keeps them. */
+export const settingsIn = (body: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(body).filter(([field, value]) => typeof value !== 'object' && !keptApart.has(field)),
   );
-  return {
-    event: 'intent',
-    family: 'image',
-    endpoint: endpoint.name,
-    model,
-    prompt,
-    settings: Object.fromEntries(scalars),
-    media: media.map(({ name }) => name),
-    references: media,
-    request,
-    bodySha256: createHash('sha256')
-      .update(JSON.stringify(input.multipart?.fields ?? input.body))
-      .digest('hex'),
-    profile: settings.profile.value,
-    keyId,
-    gateway,
-    save: plan.save,
-  };
-}
 
 const NUMBERED = '{id}-{index}.{ext}';
 

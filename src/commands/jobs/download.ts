@@ -1,35 +1,33 @@
 import { defineCommand, type Outcome } from '../../command.ts';
 import { type Context, commandFor } from '../../context.ts';
 import { GwError } from '../../errors.ts';
-import { saveFlags } from '../../flags/job-flags.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
 import { explainOtherKey } from '../../jobs/create/hold-job.ts';
 import { endOf } from '../../jobs/watch/follow.ts';
-import { recordLook, seenInLedger } from '../../jobs/watch/look.ts';
+import { recordLook, seenInLedger, youngUntilMs } from '../../jobs/watch/look.ts';
+import { lookForOutputs } from '../../jobs/watch/poll.ts';
 import { createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
 import { type JobResult, jobLines, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
-import { eachTask, refuseSharedName } from '../video/task-ids.ts';
+import { eachTask, exampleCreate, refuseSharedName } from '../video/task-ids.ts';
 import { idArgs, type NamedJob, namedJobs } from './find-jobs.ts';
-import { savedOutcome, withoutTask } from './image-jobs.ts';
+import { withoutTask } from './image-jobs.ts';
 import { laterSaveFlags, showNamed, tasksOf } from './task-job.ts';
 
-const flagsOf = ({ out, force, events }: typeof saveFlags) => ({ out, force, events }) as const;
+const flags = (({ out, force, events, exec }) => ({ out, force, events, exec }))(laterSaveFlags);
 
 /**
  * `gw jobs download ID…`: saves the outputs of finished jobs of any family and gateway; waits for nothing. With a family it
  * is `gw video FAMILY download ID…`, as `wait` is.
  */
 export function download(familyName?: string) {
-  const flags = flagsOf(familyName ? saveFlags : laterSaveFlags);
   const words = familyName ? `gw video ${familyName}` : 'gw jobs';
-  const latest = `$(gw jobs list -q --family ${familyName ?? 'alpha'} --status succeeded --limit 1)`;
   return defineCommand<typeof flags, JobResult>({
     args: idArgs('output', familyName),
     flags,
     examples: [
-      `${words} download ${latest} --sandbox`,
-      `${words} download ${latest} --sandbox -o "clips/{date}-{id}.{ext}"`,
+      `${exampleCreate(familyName ?? 'alpha')} --wait --no-download && ${words} download last --sandbox`,
+      `${words} download last --sandbox -o "clips/{date}-{id}.{ext}"`,
     ],
     sends: 'query',
     human: jobLines,
@@ -39,25 +37,29 @@ export function download(familyName?: string) {
       refuseSharedName(named.length, flags.out, ctx.host.cwd);
       if (globals.dryRun || globals.curl) return yield* showNamed(named, family, ctx);
       const followers = createFollowers(ctx, { turns: createTurns(SAVES_AT_ONCE) });
-      const hashes = createTurns(SAVES_AT_ONCE);
+      const reads = createTurns(SAVES_AT_ONCE);
       const taskOf = await tasksOf(named, family, flags, followers, ctx);
       const downloadOne = async (job: NamedJob): Promise<Outcome<JobResult>> => {
-        const over = await withoutTask(job, flags, followers, ctx, familyName !== undefined);
-        if (over && (over.error || job.known?.family?.name === 'image')) return over;
         // Its bytes are read: no more of them at once than are fetched.
-        const saved = over && (await hashes.take(0, () => savedOutcome(job, ctx.signal)));
-        if (saved) return saved;
+        const over = await reads.take(0, () =>
+          withoutTask(job, flags, followers, ctx, familyName !== undefined),
+        );
+        if (over) return over;
         const task = await taskOf(job);
         const { id, key, family, access } = task;
         const deps = await followers.followDeps(family, access);
         const pool = task.job && (await followers.poolOf(task.job));
+        const asked = { signal: ctx.signal, pool };
+        const retryNotFoundUntilMs = task.job && youngUntilMs(task.job, ctx.clock.now());
         const seen = task.job && seenInLedger(task.job, family, ctx.clock.now());
         const look =
           seen ??
           task.look ??
-          (await deps.looker.look(id, { signal: ctx.signal, pool }).catch((error: unknown) => {
-            throw task.job ? explainOtherKey(error, task.job, access.keyId) : error;
-          }));
+          (await lookForOutputs(() => deps.looker.look(id, { ...asked, retryNotFoundUntilMs }), deps).catch(
+            (error: unknown) => {
+              throw task.job ? explainOtherKey(error, task.job, access.keyId) : error;
+            },
+          ));
         if (!seen) await recordLook(deps.ledger, key, look, task.job?.status);
         if (look.view.state === 'running') throw notEnded(id, look.view.status, `${words} wait`, ctx);
         const followed = await endOf(look, { ...task, pool }, deps);

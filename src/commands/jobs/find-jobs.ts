@@ -2,12 +2,13 @@ import { type Context, gatewayName } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
 import { findFamily, findTaskFamily } from '../../gateway/families.ts';
 import type { Family, TaskFamily } from '../../gateway/task.ts';
+import { taskIdPattern } from '../../gateway/task-state.ts';
 import { counted, durationText } from '../../io/quantity-text.ts';
 import { diesSoonAtMs } from '../../jobs/job-view.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
 import type { SyncInput } from '../../jobs/watch/sync.ts';
 import type { Job } from '../../ledger/event.ts';
-import { jobsByName, type UnreadableLine, type Wanted } from '../../ledger/ledger.ts';
+import { jobsByName, type Wanted } from '../../ledger/ledger.ts';
 import type { Followers } from '../video/followers.ts';
 import { taskIds } from '../video/task-ids.ts';
 
@@ -17,26 +18,44 @@ export interface KnownJob {
   readonly family: Family | undefined;
 }
 
-/** The jobs of the ledger that are wanted, newest first, each with its family. */
-export async function readJobs(wanted: Wanted, ctx: Context): Promise<KnownJob[]> {
-  const jobs = await findAndWarn(wanted, ctx);
-  return withFamilies(await Promise.all(jobs.map((job) => (job.isDamaged ? completed(job, ctx) : job))));
+/** The wanted jobs of the ledger, newest first, each with its family: only the one that is looked at is in memory. */
+export async function* eachJob(wanted: Wanted, ctx: Context): AsyncGenerator<KnownJob> {
+  const families = new Map<string, Family | undefined>();
+  for await (const found of (await ctx.ledger()).each(wanted)) {
+    const job = found.isDamaged ? await completed(found, ctx) : found;
+    if (!families.has(job.family)) families.set(job.family, await findFamily(job.family));
+    yield { job, family: families.get(job.family) };
+  }
+}
+
+/** As `eachJob`, all of them. */
+export const readJobs = (wanted: Wanted, ctx: Context): Promise<KnownJob[]> => all(eachJob(wanted, ctx));
+
+async function all<T>(values: AsyncIterable<T>): Promise<T[]> {
+  const list: T[] = [];
+  for await (const value of values) list.push(value);
+  return list;
 }
 
 /** Whether the flags name a profile or gateway, whose jobs alone are meant then. */
 export const namesGateway = ({ globals: { profile, baseUrl, sandbox } }: Context): boolean =>
   profile !== undefined || baseUrl !== undefined || sandbox === true;
 
-/** As `readJobs`, of the profile or gateway that the flags name; of all where they name none. */
-export async function readOwnJobs({ limit, ...wanted }: Wanted, ctx: Context): Promise<KnownJob[]> {
-  if (!namesGateway(ctx)) return readJobs({ ...wanted, limit }, ctx);
-  const own: KnownJob[] = [];
-  for (const known of await readJobs(wanted, ctx)) {
-    if (own.length === limit) break;
-    if (await ctx.ownsJob(known.job)) own.push(known);
+/** As `eachJob`, of the profile or gateway that the flags name; of all where they name none. */
+export async function* eachOwnJob({ limit, ...wanted }: Wanted, ctx: Context): AsyncGenerator<KnownJob> {
+  const isMeant = namesGateway(ctx) ? (job: Job) => ctx.ownsJob(job) : () => true;
+  let count = 0;
+  for await (const known of eachJob(wanted, ctx)) {
+    if (!(await isMeant(known.job))) continue;
+    yield known;
+    count += 1;
+    if (count === limit) return;
   }
-  return own;
 }
+
+/** As `eachOwnJob`, all of them. */
+export const readOwnJobs = (wanted: Wanted, ctx: Context): Promise<KnownJob[]> =>
+  all(eachOwnJob(wanted, ctx));
 
 /** A job whose intent is damaged, with the gateway in force and the default place where its own cannot be told. */
 async function completed(job: Job, ctx: Context): Promise<Job> {
@@ -49,31 +68,6 @@ async function completed(job: Job, ctx: Context): Promise<Job> {
     save: { ...job.save, target: target || planTarget(settings.out.value, ctx.host.cwd) },
   };
 }
-
-/** How many unreadable lines are named. */
-const NAMED_LINES = 5;
-
-/** As the ledger's `find`, and says on stderr which of its lines cannot be read: each may be all that is known of a job. */
-export async function findAndWarn(wanted: Wanted, ctx: Context): Promise<Job[]> {
-  const ledger = await ctx.ledger();
-  const jobs = await ledger.find(wanted);
-  warnOfDamage(ledger.unreadable, ctx);
-  return jobs;
-}
-
-/** Said once a run, however often it is looked. */
-const warned = new WeakSet<Context>();
-
-function warnOfDamage(unreadable: readonly UnreadableLine[], ctx: Context): void {
-  if (unreadable.length === 0 || warned.has(ctx)) return;
-  warned.add(ctx);
-  for (const line of unreadable.slice(0, NAMED_LINES)) ctx.io.warn(damageText(line), 'urgent');
-  const more = unreadable.length - NAMED_LINES;
-  if (more > 0) ctx.io.warn(`${more} more lines of the ledger cannot be read: see gw doctor`, 'urgent');
-}
-
-const damageText = ({ path, line }: UnreadableLine): string =>
-  `${path}:${line} cannot be read and was skipped; gw doctor says what to do`;
 
 /** Each job with its family; each family is loaded once. */
 export async function withFamilies(jobs: readonly Job[]): Promise<KnownJob[]> {
@@ -113,25 +107,29 @@ function warnOfNoFamily({ id, key }: Job, io: Context['io']): void {
 }
 
 /** Jobs whose links or records are about to die: how many, and in what time the first; undefined where there is none. */
-export function dyingSoon(
-  jobs: readonly KnownJob[],
+export async function dyingSoon(
+  jobs: Iterable<KnownJob> | AsyncIterable<KnownJob>,
   nowMs: number,
-): { readonly count: number; readonly first: string } | undefined {
-  const ends = jobs.flatMap(({ job, family }) => (family && diesSoonAtMs(job, family, nowMs)) ?? []);
-  if (ends.length === 0) return undefined;
-  return { count: ends.length, first: durationText(ends.reduce((least, at) => Math.min(least, at)) - nowMs) };
+): Promise<{ readonly count: number; readonly first: string } | undefined> {
+  let count = 0;
+  let firstMs = Number.POSITIVE_INFINITY;
+  for await (const { job, family } of jobs) {
+    const endMs = family && diesSoonAtMs(job, family, nowMs);
+    if (endMs === undefined) continue;
+    count += 1;
+    firstMs = Math.min(firstMs, endMs);
+  }
+  return count === 0 ? undefined : { count, first: durationText(firstMs - nowMs) };
 }
 
-/** The IDs that more than one job has: two gateways may give out the same. */
-export function sharedIds(jobs: readonly KnownJob[]): ReadonlySet<string> {
-  const seen = new Set<string>();
-  const shared = new Set<string>();
-  for (const { job } of jobs) {
-    if (job.id === undefined) continue;
-    if (seen.has(job.id)) shared.add(job.id);
-    seen.add(job.id);
-  }
-  return shared;
+/** The task IDs that more than one job of the ledger has: two gateways may give out the same. */
+export async function sharedIds(ctx: Context): Promise<ReadonlySet<string>> {
+  return (await ctx.ledger()).names((names) => {
+    const seen = new Set<string>();
+    const shared = new Set<string>();
+    for (const { id } of names) if (id !== undefined) (seen.has(id) ? shared : seen).add(id);
+    return shared;
+  });
 }
 
 /**
@@ -163,7 +161,9 @@ export const jobIdSummary = `the gateway's task ID or gw's own, ${SHORTEST_BEGIN
 
 /** The IDs that a command takes: of any job, or with a family of its tasks. */
 export const idArgs = (completes: 'task' | 'output', family?: string) => ({
-  ...{ name: 'ID', required: true, many: true },
+  name: 'ID',
+  required: true,
+  many: true,
   summary: family
     ? `task ID, ${SHORTEST_BEGINNING} or more characters it begins with, or last`
     : jobIdSummary,
@@ -200,26 +200,47 @@ export async function namedJobs(
 }
 
 /**
- * The words of a command line as whole IDs: `last` is the newest job, of the family where one is given, and 6 or more
- * characters that only one job begins with stand for it. What the ledger does not know stays as it is. Throws `usage` for
- * what is no ID or begins several, and `not_found` for `last` where there is no job.
+ * The words of a command line as whole IDs: `last` is the newest job, of the family where one is given; a job is named by its
+ * --once or batch key too (`day/boat`), and by 6 or more characters that only one job begins with. What the ledger does not
+ * know stays as it is. Throws `usage` for what is no ID or begins several, and `not_found` for `last` where there is no job.
  */
 export async function fullIds(args: readonly string[], ctx: Context, family?: string): Promise<string[]> {
-  const words = taskIds(args);
-  const isKnown = jobsByName(await findAndWarn({ ids: words }, ctx));
+  const ledger = await ctx.ledger();
+  const isKnown = jobsByName(await ledger.find({ ids: args.filter((arg) => taskIdPattern.test(arg)) }));
+  const unknown = args.filter((arg) => arg !== 'last' && !isKnown(arg));
+  const keyed = unknown.length === 0 ? new Map<string, string>() : await byOnceKeys(unknown, ctx, family);
+  taskIds(args.filter((arg) => !keyed.has(arg)));
   const full: string[] = [];
-  for (const word of words) {
+  for (const word of args) {
+    const ofKey = keyed.get(word);
     if (isKnown(word)) full.push(word);
+    else if (ofKey !== undefined) full.push(ofKey);
     else if (word === 'last') full.push(nameOf(await newestJob(ctx, family)));
     else full.push(await ofBeginning(word, ctx, family));
   }
   return [...new Set(full)];
 }
 
+/** The newest job of each key that the user gave. */
+async function byOnceKeys(
+  keys: readonly string[],
+  ctx: Context,
+  family: string | undefined,
+): Promise<Map<string, string>> {
+  const ledger = await ctx.ledger();
+  const jobs = await ledger.find({ family, where: ({ once }) => keys.includes(once?.key ?? '') });
+  const found = new Map<string, string>();
+  for (const job of jobs) {
+    const key = job.once?.key ?? '';
+    if (!found.has(key) && (await ctx.ownsJob(job))) found.set(key, nameOf(job));
+  }
+  return found;
+}
+
 const nameOf = ({ id, key }: Job): string => id ?? key;
 
 async function newestJob(ctx: Context, family: string | undefined): Promise<Job> {
-  for (const job of await findAndWarn({ family, ...(!namesGateway(ctx) && { limit: 1 }) }, ctx)) {
+  for (const job of await (await ctx.ledger()).find({ family, ...(!namesGateway(ctx) && { limit: 1 }) })) {
     if (await ctx.ownsJob(job)) return job;
   }
   const what = family === undefined ? 'no job' : `no ${family} job`;
@@ -230,10 +251,12 @@ async function newestJob(ctx: Context, family: string | undefined): Promise<Job>
 
 async function ofBeginning(word: string, ctx: Context, family: string | undefined): Promise<string> {
   if (word.length < SHORTEST_BEGINNING) return word;
+  const ledger = await ctx.ledger();
+  const ids = await ledger.names((names) =>
+    [...names].filter(({ key, id }) => key.startsWith(word) || id?.startsWith(word)).map(({ key }) => key),
+  );
   const jobs: Job[] = [];
-  for (const job of await findAndWarn({ beginning: word, family }, ctx)) {
-    if (await ctx.ownsJob(job)) jobs.push(job);
-  }
+  for (const job of await ledger.find({ ids, family })) if (await ctx.ownsJob(job)) jobs.push(job);
   const [only, ...more] = jobs;
   if (only === undefined) return word;
   if (more.length === 0) return nameOf(only);
@@ -249,7 +272,8 @@ const MOST_LISTED = 10;
 
 async function findJobs(ids: readonly string[], isHere: boolean, ctx: Context): Promise<Map<string, Job>> {
   const jobs: Job[] = [];
-  for (const job of await findAndWarn({ ids }, ctx)) if (isHere || (await ctx.ownsJob(job))) jobs.push(job);
+  for (const job of await (await ctx.ledger()).find({ ids }))
+    if (isHere || (await ctx.ownsJob(job))) jobs.push(job);
   const here = jobsByName(jobs, gatewayName(await ctx.settings()));
   const anywhere = isHere ? () => undefined : jobsByName(jobs);
   const found = new Map<string, Job>();

@@ -1,6 +1,6 @@
 import * as path from 'node:path';
 import { sandboxProfile } from '../../config/profile-name.ts';
-import { type Context, EMBEDDED } from '../../context.ts';
+import type { Context } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { nearest } from '../../flags/nearest.ts';
 import { taskStatuses } from '../../gateway/task-state.ts';
@@ -8,7 +8,8 @@ import type { Table } from '../../io/io.ts';
 import { shortDuration } from '../../io/quantity-text.ts';
 import { type JobView, statusWord } from '../../jobs/job-view.ts';
 import { type Job, jobStates } from '../../ledger/event.ts';
-import type { Wanted } from '../../ledger/ledger.ts';
+import { EMBEDDED } from '../../ledger/job-key.ts';
+import type { JobNames, Wanted } from '../../ledger/ledger.ts';
 import { readJobs } from './find-jobs.ts';
 
 /** Jobs as a table: what tells them apart first, then what fits. A job that cost nothing always says so: `sandbox`. */
@@ -35,7 +36,8 @@ export function jobTable(
     ],
     rows: views.map((view) => {
       const cells = cellsOf(view, nowMs);
-      const names = view.files.map((file) => path.basename(file.path)).join(' ') || '-';
+      const [file, ...others] = view.files.map((each) => path.basename(each.path));
+      const names = [file ?? '-', ...(others.length > 0 ? [`+${others.length}`] : [])].join(' ');
       const drawn = [beginnings.get(view.id) ?? view.id, ...cells.slice(1, 9), names, ...cells.slice(10)];
       return { id: view.id, cells, drawn };
     }),
@@ -47,7 +49,7 @@ function cellsOf(view: JobView, nowMs: number): string[] {
     view.id,
     view.status,
     shortDuration(nowMs - Date.parse(view.created_at)),
-    lifeText(view.link_expires_at, nowMs, 'dead'),
+    `${view.link_expiry_assumed && view.link_expires_at ? '~' : ''}${lifeText(view.link_expires_at, nowMs, 'dead')}`,
     lifeText(view.record_expires_at, nowMs, 'gone'),
     view.saved === null ? '-' : view.saved ? 'yes' : 'no',
     view.prompt ?? '-',
@@ -65,28 +67,50 @@ const SHORTEST = 8;
 export async function drawnTable(views: readonly JobView[], ctx: Context): Promise<Table> {
   const nowMs = ctx.clock.now();
   if (!ctx.io.stdoutIsTerminal || ctx.io.mode.quiet) return jobTable(views, nowMs);
-  const ids = views.map(({ id }) => id);
-  const ledger = await ctx.ledger();
   const own = new Set(views.map(({ job }) => job));
-  // A job's own key does not stand in the way of its ID.
-  const others = (await ledger.names([...shortest(ids).values()])).filter((name) => !own.has(name));
-  return jobTable(views, nowMs, shortest(ids, others));
+  return (await ctx.ledger()).names((names) =>
+    jobTable(
+      views,
+      nowMs,
+      shortest(
+        views.map(({ id }) => id),
+        otherNames(names, own),
+      ),
+    ),
+  );
+}
+
+/** All names but the keys of some jobs: a job's own key does not stand in the way of its ID. */
+function* otherNames(names: Iterable<JobNames>, own: ReadonlySet<string>): Generator<string> {
+  for (const { key, id } of names) {
+    if (id !== undefined) yield id;
+    if (!own.has(key)) yield key;
+  }
 }
 
 /** The shortest beginning of each ID that tells it from the others. */
-function shortest(ids: readonly string[], others: readonly string[] = []): ReadonlyMap<string, string> {
-  const sorted = [...new Set([...ids, ...others])].sort();
-  const shared = (one: string, other = '') => {
-    let at = 0;
-    while (at < one.length && one[at] === other[at]) at += 1;
-    return at;
+function shortest(ids: readonly string[], others: Iterable<string> = []): ReadonlyMap<string, string> {
+  const sorted = [...new Set(ids)].sort();
+  const needed = sorted.map(() => SHORTEST);
+  const tellApart = (at: number, other: string) => {
+    const id = sorted[at];
+    if (id === undefined) return;
+    let length = 0;
+    while (length < id.length && id[length] === other[length]) length += 1;
+    needed[at] = Math.max(needed[at] ?? 0, length + 1);
   };
-  return new Map(
-    sorted.map((id, at) => {
-      const needed = Math.max(shared(id, sorted[at - 1]), shared(id, sorted[at + 1])) + 1;
-      return [id, id.slice(0, Math.max(SHORTEST, needed))];
-    }),
-  );
+  for (const [at, id] of sorted.entries()) for (const near of [at - 1, at + 1]) tellApart(near, id);
+  for (const other of others) {
+    // No ID shares more with it than the two that it stands between.
+    let at = 0;
+    for (let end = sorted.length; at < end; ) {
+      const middle = (at + end) >> 1;
+      if ((sorted[middle] ?? '') < other) at = middle + 1;
+      else end = middle;
+    }
+    if (sorted[at] !== other) for (const near of [at - 1, at]) tellApart(near, other);
+  }
+  return new Map(sorted.map((id, at) => [id, id.slice(0, needed[at])]));
 }
 
 function lifeText(expiresAt: string | null, nowMs: number, over: string): string {

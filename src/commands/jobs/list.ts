@@ -1,13 +1,17 @@
-import { defineCommand } from '../../command.ts';
+import { defineCommand, RowStream } from '../../command.ts';
 import { parseDuration } from '../../config/table.ts';
 import { type Context, commandFor } from '../../context.ts';
-import { oneOf, parsed, text, whole } from '../../flags/flag.ts';
+import { ended } from '../../errors.ts';
+import { type FlagValues, oneOf, parsed, text, whole } from '../../flags/flag.ts';
 import { parseMoment } from '../../flags/job-flags.ts';
 import { familyNames } from '../../gateway/families.ts';
 import { counted } from '../../io/quantity-text.ts';
-import { isUnsaved, type JobView, jobView, linkExpiresAtMs } from '../../jobs/job-view.ts';
+import { gatewayNowMs } from '../../jobs/gateway-clock.ts';
+import { type JobView, jobView, linkExpiresAtMs } from '../../jobs/job-view.ts';
 import type { Job } from '../../ledger/event.ts';
-import { dyingSoon, type KnownJob, readJobs, readOwnJobs, sharedIds } from './find-jobs.ts';
+import type { Wanted } from '../../ledger/ledger.ts';
+import { lacksOutputs } from '../../ledger/settled.ts';
+import { dyingSoon, eachOwnJob, type KnownJob, readOwnJobs, sharedIds } from './find-jobs.ts';
 import { drawnTable, jobTable, statusFilter } from './job-table.ts';
 
 export const listFlags = {
@@ -38,45 +42,45 @@ export const list = defineCommand<typeof listFlags, JobView[]>({
   ],
   async *run({ flags }, ctx) {
     const nowMs = ctx.clock.now();
-    const { expiring, limit, status } = flags;
     const wanted = { sinceMs: flags.since?.(nowMs), family: flags.family };
+    const hasStatus = await statusFilter(flags.status, wanted, ctx);
     const isOfBatch = batchFilter(flags.batch);
-    const open = await readOwnJobs({ ...wanted, isOpen: true, where: isOfBatch }, ctx);
-    const dying = open.filter((known) => expiring !== undefined && diesWithin(known, nowMs, expiring));
-    const hasStatus = await statusFilter(status, wanted, ctx);
-    const isMeant = (job: Job) => hasStatus(job) && isOfBatch(job);
-    const shown =
-      expiring === undefined
-        ? await readOwnJobs({ ...wanted, limit, where: isMeant }, ctx)
-        : dying.filter(({ job }) => isMeant(job)).slice(0, limit);
-    const views = shown.map(({ job, family }) => jobView(job, family));
-    yield { value: await withKeysForShared(views, ctx) };
+    const meant = { ...wanted, where: (job: Job) => hasStatus(job) && isOfBatch(job) };
+    yield { value: new RowStream(viewsOf(meant, flags, nowMs, ctx)) };
     // Under a long list, where it is seen.
-    warnOfEnds(open, nowMs, ctx);
+    const dying = await dyingSoon(eachOwnJob({ ...wanted, isOpen: true, where: isOfBatch }, ctx), nowMs);
+    if (!dying) return;
+    const what = `${counted(dying.count, 'job is', 'jobs are')} not saved, and the links or records die soon`;
+    const next = commandFor('gw jobs sync', ctx);
+    ctx.io.warn(`${what}, the first in ${dying.first}; save what is finished with: ${next}`);
   },
   human: (views, ctx) => drawnTable(views, ctx),
 });
 
-/** Bare IDs are for other commands, which could not tell two jobs of one ID apart: there such a job goes by gw's own. */
-async function withKeysForShared(views: readonly JobView[], ctx: Context): Promise<JobView[]> {
-  if (!ctx.io.mode.quiet || ctx.io.mode.json) return [...views];
-  const shared = sharedIds(await readJobs({ ids: views.map(({ id }) => id) }, ctx));
-  return views.map((view) => (shared.has(view.id) ? { ...view, id: view.job } : view));
+async function* viewsOf(
+  wanted: Wanted,
+  { expiring, limit }: FlagValues<typeof listFlags>,
+  nowMs: number,
+  ctx: Context,
+): AsyncGenerator<JobView> {
+  // Bare IDs are for other commands, which could not tell two jobs of one ID apart: there such a job goes by gw's own.
+  const shared = ctx.io.mode.quiet && !ctx.io.mode.json ? await sharedIds(ctx) : new Set();
+  let count = 0;
+  for await (const known of eachOwnJob(wanted, ctx)) {
+    if (expiring !== undefined && !diesWithin(known, nowMs, expiring)) continue;
+    const view = jobView(known.job, known.family);
+    yield shared.has(view.id) ? { ...view, id: view.job } : view;
+    count += 1;
+    if (count === limit) return;
+  }
 }
 
-/** One warning for all jobs whose links or records are about to die. */
-function warnOfEnds(jobs: readonly KnownJob[], nowMs: number, ctx: Context): void {
-  const dying = dyingSoon(jobs, nowMs);
-  if (!dying) return;
-  const what = `${counted(dying.count, 'job is', 'jobs are')} not saved, and the links or records die soon`;
-  const next = commandFor('gw jobs sync', ctx);
-  ctx.io.warn(`${what}, the first in ${dying.first}; save what is finished with: ${next}`);
-}
-
-function diesWithin({ job, family }: KnownJob, nowMs: number, spanMs: number): boolean {
+/** Whether the links of a job that is not saved, wanted or not, live and die within a time. */
+export function diesWithin({ job, family }: KnownJob, nowMs: number, spanMs: number): boolean {
   const expiresAtMs = family && linkExpiresAtMs(job, family);
-  if (family === undefined || expiresAtMs === undefined || !isUnsaved(job, family)) return false;
-  return expiresAtMs > nowMs && expiresAtMs - nowMs <= spanMs;
+  if (family === undefined || expiresAtMs === undefined || !lacksOutputs(job, family)) return false;
+  const atMs = gatewayNowMs(job, nowMs);
+  return expiresAtMs > atMs && expiresAtMs - atMs <= spanMs;
 }
 
 const { status, family, since, limit } = listFlags;
@@ -114,7 +118,7 @@ export const watch = defineCommand<typeof flags, JobView>({
     }
     // What stood on the screen last stays there.
     if (screen) await io.table(await drawnTable(await read(flags, most, ctx), ctx));
-    throw signal.reason;
+    throw ended(signal);
   },
   human: (view, ctx) =>
     ctx.io.stdoutIsTerminal

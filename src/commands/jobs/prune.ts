@@ -6,7 +6,7 @@ import { on, parsed } from '../../flags/flag.ts';
 import { parseMoment } from '../../flags/job-flags.ts';
 import type { Family } from '../../gateway/task.ts';
 import { counted } from '../../io/quantity-text.ts';
-import { canBeLookedUp, idToConfirm } from '../../jobs/create/settle-unanswered.ts';
+import { canBeLookedUp, idToConfirm } from '../../jobs/create/standing.ts';
 import { type JobView, jobView, linkExpiresAtMs, recordExpiresAtMs } from '../../jobs/job-view.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';

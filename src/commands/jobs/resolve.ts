@@ -2,21 +2,24 @@ import { defineCommand } from '../../command.ts';
 import { type Context, commandFor } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
 import { parsed, withValue } from '../../flags/flag.ts';
+import { redisFlags } from '../../flags/job-flags.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { taskIdPattern } from '../../gateway/task-state.ts';
-import { explainOtherKey, holdWhenFree } from '../../jobs/create/hold-job.ts';
+import { explainOtherKey } from '../../jobs/create/hold-job.ts';
 import { isOpenImageJob } from '../../jobs/image/sync-image-job.ts';
 import { type JobView, jobView } from '../../jobs/job-view.ts';
 import { recordLook, type TaskLook } from '../../jobs/watch/look.ts';
-import type { Job } from '../../ledger/event.ts';
+import { type Job, mayExist } from '../../ledger/event.ts';
 import type { Hold, Ledger } from '../../ledger/ledger.ts';
+import type { ResolvedRow } from '../machines/queue-status.ts';
 import { createFollowers } from '../video/followers.ts';
 import { jobIdSummary, type KnownJob, knownJob, readJobs } from './find-jobs.ts';
 import { jobTable } from './job-table.ts';
-import { showJobQueries, taskJob } from './task-job.ts';
+import { showJobQueries, taskJob, whileHeld } from './task-job.ts';
 
 const flags = {
   as: parsed('ID|none', 'the task that it became, or none: it was never created', parseAnswer),
+  ...redisFlags,
 } as const;
 
 function parseAnswer(raw: string, flag: string): string {
@@ -25,7 +28,7 @@ function parseAnswer(raw: string, flag: string): string {
 }
 
 /** `gw jobs resolve ID --as ID|none`: closes a job of unknown outcome by what its user found out. */
-export const resolve = defineCommand<typeof flags, JobView>({
+export const resolve = defineCommand<typeof flags, JobView | ResolvedRow>({
   args: {
     name: 'ID',
     summary: jobIdSummary,
@@ -33,19 +36,28 @@ export const resolve = defineCommand<typeof flags, JobView>({
     completes: 'task',
   },
   flags,
-  examples: ['gw jobs list --status unknown -q --sandbox | xargs -r -n 1 gw jobs resolve --as none'],
+  examples: ['gw jobs list --status unknown', 'gw jobs resolve ID --as none # fill in ID'],
   notes: [
     'For a create whose answer was lost (exit 14), once you know from the console or the bill what came of it. --as ID ' +
       'looks that task up and takes it for this job; gw jobs sync or wait then goes on with it. --as none closes the job ' +
       'as never created. Images have no task to look up: they can only be closed as none.',
+    'With --redis a row of a queue is closed by its key, from any machine: as none it waits again, as ID a worker goes on ' +
+      'with that task.',
   ],
   sends: 'query',
   async *run({ args, flags, globals }, ctx) {
-    const known = await knownJob(args, ctx);
-    const { key } = known.job;
     if (flags.as === undefined) {
       throw usage('--as is missing', 'say what became of the job: --as and the ID of its task, or --as none');
     }
+    if (flags.redis !== undefined) {
+      const { resolveOnMachines } = await import('../machines/queue-status.ts');
+      const [rowKey = ''] = args;
+      const row = await resolveOnMachines(rowKey, flags.as, flags, ctx);
+      ctx.io.note(`go on with it: ${commandFor('gw batch run MANIFEST --redis', ctx)}`);
+      return yield { value: row };
+    }
+    const known = await knownJob(args, ctx);
+    const { key } = known.job;
     refuseKnown(known.job, key);
     const isNone = flags.as === 'none';
     if (!isNone && known.family?.name === 'image') {
@@ -69,7 +81,8 @@ export const resolve = defineCommand<typeof flags, JobView>({
     }
     yield { value: jobView(now.job, now.family) };
   },
-  human: (view, ctx) => jobTable([view], ctx.clock.now()),
+  human: (view, ctx) =>
+    'row_key' in view ? `${view.row_key}\t${view.state}\n` : jobTable([view], ctx.clock.now()),
 });
 
 /** Looks the task up, and takes it for the job's own. */
@@ -90,21 +103,6 @@ const unchanged = (error: unknown, key: string): unknown =>
   error instanceof GwError && error.kind === 'not_found'
     ? error.told({ hint: `check the ID; job ${key} stays as it was` })
     : error;
-
-/** Another gw may be looking for the job at this moment, or still be creating it; its word comes first. */
-async function whileHeld(
-  key: string,
-  { ledger, clock, signal, io }: Context,
-  act: (hold: Hold) => Promise<void>,
-): Promise<void> {
-  const wait = () => io.note(`another gw is working on job ${key}; waiting for it`);
-  const hold = await holdWhenFree(key, { ledger: await ledger(), clock, signal }, wait);
-  try {
-    await act(hold);
-  } finally {
-    hold.release();
-  }
-}
 
 // Closes a job of unknown outcome by what its user found out; gw itself never guesses at it.
 
@@ -157,7 +155,7 @@ function externalIdOf(id: string, { reply }: TaskLook, { externalIds }: TaskFami
 
 /** Throws unless nobody knows what came of the job. */
 function refuseKnown(job: Job | undefined, key: string): Job {
-  if (job?.state === 'sent' || job?.state === 'unknown') return job;
+  if (job && mayExist(job)) return job;
   if (job === undefined)
     throw new GwError('not_found', `job ${key} is no longer in the ledger`, { taskId: key });
   const what =

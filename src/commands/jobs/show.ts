@@ -1,10 +1,10 @@
 import { defineCommand } from '../../command.ts';
-import { EMBEDDED } from '../../context.ts';
 import { oneLine, safeJson } from '../../io/escape.ts';
 import { durationText } from '../../io/quantity-text.ts';
 import type { Cost } from '../../jobs/cost.ts';
 import { type JobView, jobView, printableRecord } from '../../jobs/job-view.ts';
 import { spendText } from '../../jobs/stats.ts';
+import { EMBEDDED } from '../../ledger/job-key.ts';
 import { jobIdSummary, knownJob } from './find-jobs.ts';
 
 /** Prompts and records come from outside: whatever they hold, they stay on their line, and are not cut. */
@@ -15,7 +15,7 @@ type ShownJob = JobView & { readonly cost: Omit<Cost, 'test'> | null; readonly r
 /** `gw jobs show ID`: everything the ledger knows of one job, its record and links among it. */
 export const show = defineCommand<Record<string, never>, ShownJob>({
   args: { name: 'ID', summary: jobIdSummary, required: true, completes: 'task' },
-  examples: ['gw jobs show $(gw jobs list -q --limit 1)', 'gw jobs show last --json'],
+  examples: ['gw jobs show $(gw video alpha create --sandbox "a paper boat")', 'gw jobs show last --json'],
   async run({ args }, ctx) {
     const { job, family } = await knownJob(args, ctx);
     const known = job.gateway === EMBEDDED ? undefined : (await ctx.pricing()).costOf(job, family);
@@ -46,7 +46,9 @@ function* rowsOf(job: ShownJob, nowMs: number): Generator<readonly [string, stri
   yield ['gateway', `${job.gateway} (profile ${job.profile})`];
   yield ['created', job.created_at];
   yield ['finished', job.finished_at ?? ''];
-  yield ['link', lifeText(job.link_expires_at, nowMs, 'lives', 'died')];
+  const link = lifeText(job.link_expires_at, nowMs, 'lives', 'died');
+  const isAssumed = link !== '' && job.link_expiry_assumed;
+  yield ['link', isAssumed ? `${link} (assumed: the document does not say how long)` : link];
   yield ['record', lifeText(job.record_expires_at, nowMs, 'is kept', 'was kept until')];
   yield ['downloads', job.downloads > 0 ? String(job.downloads) : ''];
   const { output_s: outputS, tokens, charges } = job.usage ?? {};

@@ -1,20 +1,14 @@
 import { defineCommand } from '../../command.ts';
-import { EMBEDDED } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { parsed, withValue } from '../../flags/flag.ts';
 import { parseMoment } from '../../flags/job-flags.ts';
 import { columnsOf } from '../../io/layout.ts';
 import { counted } from '../../io/quantity-text.ts';
-import {
-  countJobs,
-  jobStats,
-  type StatsGroup,
-  type StatsKey,
-  spendText,
-  statsKeys,
-} from '../../jobs/stats.ts';
+import { JobStats, type StatsGroup, type StatsKey, spendText, statsKeys } from '../../jobs/stats.ts';
+import type { Job } from '../../ledger/event.ts';
+import { EMBEDDED } from '../../ledger/job-key.ts';
 import { taskOf } from '../../ledger/settled.ts';
-import { namesGateway, readOwnJobs } from './find-jobs.ts';
+import { eachOwnJob, namesGateway } from './find-jobs.ts';
 
 const flags = {
   since: parsed('SPAN|DATE', 'only jobs of the last … (24h, 7d), or since a date', parseMoment),
@@ -46,32 +40,40 @@ export const stats = defineCommand<typeof flags, Stats>({
   notes: [
     'Counts the jobs of all gateways but the sandbox; with --profile, --base-url or --sandbox those of that one.',
     'Seconds, tokens and spend are what the records of the gateway say. What they do not bill is counted apart by the ' +
-      'price file (gw config set prices FILE), failed and unknown jobs too; so is test credit. Days are those of UTC, by ' +
-      'the time of creation.',
+      'price file (gw config set prices FILE), failed and unknown jobs too; so is test credit. Days are those of ' +
+      'the local calendar, by the time of creation.',
   ],
   async run({ flags }, ctx) {
     const { by = ['model'] } = flags;
-    const own = await readOwnJobs({ sinceMs: flags.since?.(ctx.clock.now()) }, ctx);
+    const counts = new JobStats(by);
+    const pricing = await ctx.pricing();
     // Nothing was paid for those of the sandbox.
-    const known = namesGateway(ctx) ? own : own.filter(({ job }) => job.gateway !== EMBEDDED);
-    const left = own.length - known.length;
+    const isCounted = (job: Job) => namesGateway(ctx) || job.gateway !== EMBEDDED;
+    let left = 0;
+    let unread = 0;
+    for await (const { job, family } of eachOwnJob({ sinceMs: flags.since?.(ctx.clock.now()) }, ctx)) {
+      // Made by another machine under the same key, whose ledger counts it.
+      if (job.once && job.bodySha256 === '' && !job.isDamaged) continue;
+      if (!isCounted(job)) {
+        left += 1;
+        continue;
+      }
+      const cost = pricing.costOf(job, family);
+      const usage = taskOf(job, family)?.usage;
+      unread += usage?.unreadCharges ?? 0;
+      counts.add({ job, usage, priced: cost?.by === 'prices' ? cost.spend : [] });
+    }
     if (left > 0) {
       const what = counted(left, 'job of the sandbox is', 'jobs of the sandbox are');
       ctx.io.note(`${what} left out; count them with: gw jobs stats --sandbox`);
     }
-    const pricing = await ctx.pricing();
-    const jobs = known.map(({ job, family }) => {
-      const cost = pricing.costOf(job, family);
-      return { job, usage: taskOf(job, family)?.usage, priced: cost?.by === 'prices' ? cost.spend : [] };
-    });
-    const unread = jobs.reduce((sum, { usage }) => sum + (usage?.unreadCharges ?? 0), 0);
     if (unread > 0) {
       const what = counted(unread, 'charge was not understood and is', 'charges were not understood and are');
       ctx.io.warn(
         `${what} left out: an item without an amount or a currency; gw jobs show prints the records`,
       );
     }
-    const value = { by, total: countJobs(jobs), groups: jobStats(jobs, by) };
+    const value = { by, total: counts.total, groups: counts.groups };
     if (!ctx.io.mode.json && value.groups.length > 1) ctx.io.note(`total: ${totalText(value.total)}`);
     return { value };
   },

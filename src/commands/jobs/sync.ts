@@ -1,7 +1,9 @@
 import { defineCommand, type Outcome } from '../../command.ts';
+import { readVariable } from '../../config/environment.ts';
 import { type Context, commandFor } from '../../context.ts';
-import { GwError } from '../../errors.ts';
+import { GwError, UnknownOutcome } from '../../errors.ts';
 import { saveFlags } from '../../flags/job-flags.ts';
+import { sentAgainBy } from '../../jobs/create/lost.ts';
 import { isUnsaved } from '../../jobs/job-view.ts';
 import { isOpen, type Synced, type SyncInput, syncJobs } from '../../jobs/watch/sync.ts';
 import type { Job } from '../../ledger/event.ts';
@@ -23,6 +25,8 @@ export const sync = defineCommand<typeof flags, JobResult>({
   sends: 'query',
   human: fileLines,
   async *run({ globals }, ctx) {
+    if (readVariable(ctx.host.env, 'GW_REDIS_URL') !== undefined && !globals.dryRun && !globals.curl)
+      await (await import('../machines/heard.ts')).hearWherePossible(ctx);
     const { open, missed } = await openJobs(ctx);
     if (globals.dryRun || globals.curl) {
       yield* showJobQueries(open, ctx);
@@ -108,9 +112,10 @@ export function outcomeOfSync(job: Job, synced: Synced, ctx: Context): Outcome<J
   if (synced.outcome !== 'unknown') return undefined;
   const { message, isLookedForAgain } = synced;
   const next = isLookedForAgain ? 'gw jobs sync looks for it again' : 'it was not sent again';
+  const again = isLookedForAgain ? sentAgainBy(job) : undefined;
   return {
-    error: new GwError('unknown_outcome', `${job.key}: its answer is not known yet: ${message}`, {
-      hint: `the job may exist; ${next}: ${commandFor(`gw jobs ${isLookedForAgain ? 'sync' : `show ${job.key}`}`, ctx)}`,
+    error: new UnknownOutcome(`${job.key}: its answer is not known yet: ${message}`, {
+      hint: `the job may exist; ${next}: ${commandFor(`gw jobs ${isLookedForAgain ? 'sync' : `show ${job.key}`}`, ctx)}${again ? `; ${again}` : ''}`,
       taskId: job.key,
     }),
   };

@@ -1,16 +1,17 @@
-import * as fs from 'node:fs';
 import type { Outcome } from '../../command.ts';
 import { type Access, type Context, commandFor } from '../../context.ts';
-import { GwError } from '../../errors.ts';
+import { GwError, UnknownOutcome } from '../../errors.ts';
 import { type SaveFlags, saveFlags, sidecarBy } from '../../flags/job-flags.ts';
 import { findTaskFamily } from '../../gateway/families.ts';
 import type { Family, TaskFamily } from '../../gateway/task.ts';
 import { holdWhenFree } from '../../jobs/create/hold-job.ts';
-import { isUnsaved, lostOutputs, printableRecord } from '../../jobs/job-view.ts';
+import { printableRecord } from '../../jobs/job-view.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
-import type { TaskLook } from '../../jobs/watch/look.ts';
-import type { Job, SavePlan } from '../../ledger/event.ts';
+import { savedOutputs } from '../../jobs/save/saved.ts';
+import { type TaskLook, taskFailed } from '../../jobs/watch/look.ts';
+import type { Job, SavedFile, SavePlan } from '../../ledger/event.ts';
 import { adoptedJobKey } from '../../ledger/job-key.ts';
+import type { Hold } from '../../ledger/ledger.ts';
 import { lacksOutputs, taskOf } from '../../ledger/settled.ts';
 import type { JobResult } from '../video/follow-job.ts';
 import type { Followers } from '../video/followers.ts';
@@ -25,7 +26,7 @@ interface TaskJob {
 }
 
 /**
- * The task of a job that is to be looked at. Throws where there is none: `unknown_outcome` for a job without an ID, `auth`
+ * The task of a job that is to be looked at. Throws where there is none: UnknownOutcome for a job without an ID, `auth`
  * where its gateway cannot be reached from here, `usage` for a family that this build does not know.
  */
 export async function taskJob({ job, family: known }: KnownJob, ctx: Context): Promise<TaskJob> {
@@ -39,7 +40,7 @@ export async function taskJob({ job, family: known }: KnownJob, ctx: Context): P
   }
   const { id } = job;
   if (id === undefined) {
-    throw new GwError('unknown_outcome', `job ${job.key} has no task ID: it was not answered, or not yet`, {
+    throw new UnknownOutcome(`job ${job.key} has no task ID: it was not answered, or not yet`, {
       taskId: job.key,
       hint: `look for it with: ${commandFor('gw jobs sync', ctx)}`,
     });
@@ -113,7 +114,10 @@ async function takeIn(
     // A mistyped ID must not become a job.
     const look = await looker.look(id, { signal });
     const key = adoptedJobKey(gateway, id);
-    const hold = await holdWhenFree(key, { ledger, clock, signal }, () => {});
+    const patience = { ledger, clock, signal, silenceMs: settings.timeoutMs.value };
+    const hold = await holdWhenFree(key, patience, (who) =>
+      ctx.io.note(`${who} works on task ${id}; waiting for it`),
+    );
     const task = { key, id, family, access, save, look };
     try {
       // Another gw may have taken it in meanwhile.
@@ -123,9 +127,16 @@ async function takeIn(
       }
       ledger.append(key, {
         event: 'intent',
-        ...{ family: family.name, endpoint: family.query.endpoint.name, model: undefined },
-        ...{ settings: {}, media: [], bodySha256: '' },
-        ...{ profile: settings.profile.value, keyId, gateway, save },
+        family: family.name,
+        endpoint: family.query.endpoint.name,
+        model: undefined,
+        settings: {},
+        media: [],
+        bodySha256: '',
+        profile: settings.profile.value,
+        keyId,
+        gateway,
+        save,
       });
       ledger.append(key, { event: 'accepted', id, status: look.view.status });
       return task;
@@ -136,39 +147,26 @@ async function takeIn(
 }
 
 /**
- * What the ledger alone can answer of a job: it ended badly, or it is saved and its files are still there. Undefined for
- * a job that is to be looked at. Who wants its outputs wants all of them, whatever its create said.
+ * What ledger and disk alone can answer of a job: it ended badly, or all of it is saved. Undefined for a job that is to be
+ * looked at. Who wants its outputs wants all of them, whatever its create said.
  */
-export function endedOutcome(
+export async function endedOutcome(
   { job, family }: KnownJob,
-  wantsOutputs: boolean,
-): Outcome<JobResult> | undefined {
-  const id = job.id ?? job.key;
-  const error = badEnd(job, family, id);
-  if (error !== undefined) return { value: resultOf(job, id), error };
-  const lacks = wantsOutputs ? lacksOutputs : isUnsaved;
-  const isSaved = family !== undefined && !lacks(job, family) && lostOutputs(job, family).length === 0;
-  const isHome = isSaved && job.state === 'succeeded';
-  const isThere = job.files.every((file) => fs.existsSync(file.path));
-  return isHome && job.files.length > 0 && isThere ? { value: resultOf(job, id) } : undefined;
+  signal: AbortSignal,
+): Promise<Outcome<JobResult> | undefined> {
+  const error = badEnd(job, family, job.id ?? job.key);
+  if (error === undefined && job.state !== 'succeeded') return undefined;
+  const { files, missing } = await savedOutputs(job, family, signal);
+  if (error !== undefined) return { value: resultOf(job, files), error };
+  return files.length > 0 && missing.length === 0 ? { value: resultOf(job, files) } : undefined;
 }
 
 function badEnd(job: Job, family: Family | undefined, id: string): GwError | undefined {
   const because = job.message === undefined ? '' : `: ${job.message}`;
   const what = job.family === 'image' ? 'image job' : 'task';
   switch (job.state) {
-    case 'failed': {
-      const { code, message } = taskOf(job, family)?.error ?? {};
-      const reason = [code, message].filter(Boolean).join(': ');
-      return new GwError(
-        'task_failed',
-        `${what} ${id} ended ${job.status ?? 'failed'}${reason ? `: ${reason}` : ''}`,
-        {
-          taskId: id,
-          code,
-        },
-      );
-    }
+    case 'failed':
+      return taskFailed({ id, status: job.status ?? 'failed', error: taskOf(job, family)?.error }, { what });
     case 'not_sent':
     case 'refused':
       return new GwError('task_failed', `job ${id} was never created${because}`, { taskId: id });
@@ -179,13 +177,13 @@ function badEnd(job: Job, family: Family | undefined, id: string): GwError | und
   }
 }
 
-/** The printed result of a job as the ledger has it. */
-export const resultOf = (job: Job, id: string): JobResult => ({
+/** The printed result of a job as the ledger has it, with those of its files that are there. */
+export const resultOf = (job: Job, files: readonly SavedFile[]): JobResult => ({
   family: job.family,
-  id,
+  id: job.id ?? job.key,
   status: job.status ?? job.state,
   record: printableRecord(job) ?? null,
-  files: job.files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type })),
+  files: files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type })),
 });
 
 /**
@@ -257,7 +255,7 @@ export const laterSaveFlags = {
   ...saveFlags,
   out: {
     ...saveFlags.out,
-    summary: saveFlags.out.summary.replace(/\(default .*\)$/, '(default: as its create said)'),
+    summary: saveFlags.out.summary.replace(/\(default .*$/, '(default: as its create said)'),
   },
 } as const;
 
@@ -280,4 +278,20 @@ export function wholeProgress(total: number, { io, clock }: Context) {
     },
     stop: () => progress?.stop(),
   };
+}
+
+/** Another gw may be looking for the job at this moment, or still be creating it; its word comes first. */
+export async function whileHeld(
+  key: string,
+  { ledger, clock, settings, signal, io }: Context,
+  act: (hold: Hold) => Promise<void> = async () => {},
+): Promise<void> {
+  const wait = (who: string) => io.note(`${who} is working on job ${key}; waiting for it`);
+  const silenceMs = (await settings()).timeoutMs.value;
+  const hold = await holdWhenFree(key, { ledger: await ledger(), clock, signal, silenceMs }, wait);
+  try {
+    await act(hold);
+  } finally {
+    hold.release();
+  }
 }

@@ -2,10 +2,12 @@ import { defineCommand, type Outcome } from '../../command.ts';
 import { type Context, commandFor } from '../../context.ts';
 import { GwError, Interrupted, usage } from '../../errors.ts';
 import { on } from '../../flags/flag.ts';
-import { pollFlags, saveFlags } from '../../flags/job-flags.ts';
+import { pollFlags } from '../../flags/job-flags.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
+import { counted } from '../../io/quantity-text.ts';
 import { isUnsaved } from '../../jobs/job-view.ts';
 import { isOpen } from '../../jobs/watch/sync.ts';
+import { mayExist } from '../../ledger/event.ts';
 import {
   type FollowRequest,
   followAll,
@@ -14,13 +16,14 @@ import {
   waitDeadlineMs,
 } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
-import { ofTask, refuseSharedName } from '../video/task-ids.ts';
-import { idArgs, type NamedJob, namedJobs, readJobs, withoutForeign } from './find-jobs.ts';
+import { exampleCreate, ofTask, refuseSharedName } from '../video/task-ids.ts';
+import { idArgs, type NamedJob, namedJobs, readJobs, readOwnJobs, withoutForeign } from './find-jobs.ts';
 import { withoutTask } from './image-jobs.ts';
+import { diesWithin } from './list.ts';
 import { laterSaveFlags, showNamed, tasksOf, wholeProgress } from './task-job.ts';
 
 const allFlag = { all: on('every job that is not finished or not saved') } as const;
-const flags = { ...pollFlags, ...saveFlags } as const;
+const flags = { ...pollFlags, ...laterSaveFlags } as const;
 
 /**
  * `gw jobs wait ID…|--all`: waits for jobs of any family and gateway, all at once, and saves their outputs. With a family it
@@ -29,15 +32,16 @@ const flags = { ...pollFlags, ...saveFlags } as const;
 export const wait = (familyName?: string) =>
   defineCommand<typeof flags & Partial<typeof allFlag>, JobResult>({
     args: { ...idArgs('task', familyName), required: familyName !== undefined },
-    flags: familyName ? flags : { ...allFlag, ...pollFlags, ...laterSaveFlags },
+    flags: familyName ? flags : { ...allFlag, ...flags },
     examples: familyName
       ? [
-          `gw video ${familyName} wait $(gw jobs list -q --family ${familyName} --limit 1) --sandbox`,
-          `gw video ${familyName} wait $(gw jobs list -q --family ${familyName} --limit 2) --sandbox --wait-timeout 20m -o clips/`,
+          `gw video ${familyName} wait $(${exampleCreate(familyName)}) --sandbox`,
+          `gw video ${familyName} wait last --sandbox --wait-timeout 20m -o clips/`,
         ]
       : [
+          `${exampleCreate('alpha')} --count 2`,
           'gw jobs wait --all --sandbox --wait-timeout 20m',
-          'gw jobs list -q --status succeeded --limit 5 | xargs gw jobs wait --sandbox',
+          'gw jobs list --sandbox -q --limit 5 | xargs gw jobs wait --sandbox',
         ],
     notes: familyName
       ? []
@@ -136,13 +140,19 @@ async function jobsToWaitFor(
   for (const known of withoutForeign((await readJobs({ isOpen: true }, ctx)).reverse(), ctx)) {
     const { job, family } = known;
     // Nobody sends it any more, and it may exist: its wait says what can be done.
-    const isUnanswered =
-      (job.state === 'sent' || job.state === 'unknown') &&
-      !ledger.isHeld(job.key) &&
-      isOpen(job, family, ctx.clock.now());
+    const isUnanswered = mayExist(job) && !ledger.isHeld(job.key) && isOpen(job, family, ctx.clock.now());
     const isWaiting = job.state === 'running' || isUnsaved(job, family) || isUnanswered;
     if (isWaiting && (await ctx.ownsJob(job))) waiting.push({ id: job.id ?? job.key, known });
   }
-  if (waiting.length === 0) ctx.io.note('every job is finished and saved');
+  if (waiting.length > 0) return waiting;
+  const nowMs = ctx.clock.now();
+  const left = (await readOwnJobs({ states: ['succeeded'] }, ctx)).filter((known) =>
+    diesWithin(known, nowMs, Number.POSITIVE_INFINITY),
+  );
+  ctx.io.note(
+    left.length === 0
+      ? 'every job is finished and saved'
+      : `nothing is to be waited for; ${counted(left.length, 'job')} with --no-download ${left.length === 1 ? 'is' : 'are'} not saved: gw jobs list --expiring 4w`,
+  );
   return waiting;
 }

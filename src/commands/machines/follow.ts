@@ -3,19 +3,37 @@ import { askedDigest, type Row, readRows } from '../../batch/rows.ts';
 import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { type ErrorKind, errorKinds, GwError, Interrupted, usage } from '../../errors.ts';
+import { oneLine } from '../../io/escape.ts';
 import { counted } from '../../io/quantity-text.ts';
 import { attemptOf } from '../../jobs/create/once.ts';
-import { isOver, type LogEntry, type RowRecord, type ToldError } from '../../machines/row.ts';
+import type { Door } from '../../machines/door.ts';
+import {
+  type Changes,
+  closingHint,
+  isOver,
+  type LogEntry,
+  mayRun,
+  type RowRecord,
+  type Step,
+  type ToldError,
+  tellsUnknown,
+  toldAs,
+  unknownError,
+} from '../../machines/row.ts';
+import { showingOnly, warnOfChanged } from '../batch/check.ts';
 import { noteSum, rowsLeft, runCommand, soundRows } from '../batch/flags.ts';
-import { isWanted, type KnownRow, lastOfRow } from '../batch/known-rows.ts';
+import { digestOfFields, isWanted, type KnownRow, lastOfRow } from '../batch/known-rows.ts';
 import { familyOf, placesOf } from '../batch/places.ts';
-import { creates } from '../batch/row-command.ts';
+import { checkRow, creates } from '../batch/row-command.ts';
 import type { Batch, RowResult } from '../batch/run.ts';
 import { withFamilies } from '../jobs/find-jobs.ts';
 import { endedOutcome } from '../jobs/task-job.ts';
 import { resultIn } from '../video/follow-job.ts';
+import { carriedCheck, forOthers } from './carried.ts';
+import { hearOfRows } from './heard.ts';
 import { Memory } from './memory.ts';
 import { type OpenQueue, openQueue } from './open.ts';
+import type { RedisWords } from './queue-status.ts';
 
 // A batch on the queue, from the machine that has the manifest: its rows are handed over and followed.
 
@@ -24,16 +42,34 @@ const AT_ONCE = 200;
 /** How long one look for events lasts, and how often all rows are looked at, in case some were missed. */
 const BLOCK_MS = 1_000;
 const RESCAN_MS = 10_000;
+const LONGEST_PATH = 4_096;
 
-/** `gw batch run --redis`: hands the rows over and follows them, wherever they are worked on. */
-export async function* runOnMachines(batch: Batch): AsyncGenerator<Outcome<RowResult>> {
-  const queue = await openQueue(batch.flags.redis ?? '', batch.ctx);
-  try {
-    const memory = await Memory.open(batch.input.name, batch.ctx);
-    yield* new BatchOnQueue(batch, queue, memory).outcomes();
-  } finally {
-    await queue.close().catch(() => {});
-  }
+/** The queue of `gw batch run --redis`. */
+export interface FollowedQueue {
+  /** Whether it has a row, and will not have it made. */
+  isMade(key: string): Promise<boolean>;
+  /** Hands the rows over, and follows them, wherever they are worked on. */
+  run(batch: Batch): AsyncGenerator<Outcome<RowResult>>;
+  close(): Promise<void>;
+}
+
+export async function openFollower(
+  { redis = '', insecureRedis }: RedisWords,
+  ctx: Context,
+): Promise<FollowedQueue> {
+  const queue = await openQueue(redis, { as: 'follower', insecureRedis }, ctx);
+  // What is wrong with Redis is said where its rows are asked for.
+  await hearOfRows(queue, ctx).catch(() => {});
+  return {
+    async isMade(key) {
+      const [record] = await queue.store.read([key]);
+      return record !== undefined && !['waiting', 'failed', 'cancelled'].includes(record.state);
+    },
+    async *run(batch) {
+      yield* new BatchOnQueue(batch, queue, await Memory.open(batch.input.name, batch.ctx)).outcomes();
+    },
+    close: () => queue.close().catch(() => {}),
+  };
 }
 
 /** Throws `usage` for the first row that must not, or cannot, be worked on elsewhere. */
@@ -55,25 +91,37 @@ class BatchOnQueue {
   /** `open`: ended for this run, and the next one goes on with them. */
   readonly #counts = { saved: 0, failed: 0, unknown: 0, open: 0, cancelled: 0, before: 0, handedOver: 0 };
   readonly #settled: Outcome<RowResult>[] = [];
+  /** Rows of the manifest as it stands. */
+  readonly #wanted = new Set<string>();
+  /** Rows that are open on the queue already; --limit counts them. */
+  #standing = 0;
+  readonly #saidOfWorkers = new Set<string>();
+  readonly #showing: Context;
 
   constructor(batch: Batch, queue: OpenQueue, memory: Memory) {
     this.#batch = batch;
     this.#queue = queue;
     this.#memory = memory;
+    this.#showing = showingOnly(batch.ctx);
   }
 
   async *outcomes(): AsyncGenerator<Outcome<RowResult>> {
     const { input, ctx, flags } = this.#batch;
     const since = await this.#queue.store.lastEvent(input.name);
     let chunk: Row[] = [];
+    const settings = await ctx.settings();
+    if (settings.budget.jobs.value ?? settings.budget.amount.value)
+      ctx.io.warn('the budget of this machine does not hold for what others make: each worker keeps its own');
     for await (const row of soundRows(input)) {
       ctx.signal.throwIfAborted();
-      chunk.push(row);
+      this.#wanted.add(row.key);
+      chunk.push(forOthers(row, settings, ctx));
       if (chunk.length < AT_ONCE) continue;
       await this.#handOver(chunk);
       chunk = [];
     }
     await this.#handOver(chunk);
+    if (flags.only === undefined) await this.#takeOutUnwanted();
     // From here on it only follows, whoever makes rows beside it.
     this.#batch.announced.release();
     // Rows that an earlier run has saved are not printed, and count for the exit code.
@@ -98,23 +146,32 @@ class BatchOnQueue {
 
   /** Puts those of some rows on the queue that are not there; what is over is settled. */
   async #handOver(rows: readonly Row[]): Promise<void> {
-    const { tally, flags, input } = this.#batch;
+    const { tally, flags } = this.#batch;
     const { store, engine } = this.#queue;
     const records = await store.read(rows.map(({ key }) => key));
     const fresh: Row[] = [];
     const tickets: { key: string; round: number; queue: string }[] = [];
     const there: [row: Row, record: RowRecord][] = [];
+    const arrived: Row[] = [];
     for (const [at, row] of rows.entries()) {
-      const record = records[at];
+      let record = records[at];
+      // What cannot be read, and was never sent, is handed over anew where that is asked for.
+      const isRenewed = record?.fault?.isSent === false && flags.retryFailed === true;
+      if (isRenewed) {
+        await store.forget(row.key);
+        record = undefined;
+      }
       const local = tally.known.get(row.key);
       const told = this.#memory.of(row.key);
       const isHere = local !== undefined && local.state !== 'not_sent' && local.state !== 'failed';
       // What was taken out may have been made here since.
       if (record && !(record.state === 'cancelled' && isHere)) {
         there.push([row, record]);
-      } else if (told?.saved || local?.state === 'saved') {
+        if (!isOver(record.state)) this.#standing += 1;
+        if (told?.isOnItsWay) arrived.push(row);
+      } else if (!isRenewed && (told?.saved || local?.state === 'saved')) {
         if (local?.state !== 'saved' && (told?.asked ?? askedDigest(row)) !== askedDigest(row))
-          throw changedSince(row, input.manifest.named);
+          this.#tellChanged(row, 'saved', 'the row');
         this.#counts.saved += 1;
         this.#counts.before += 1;
         this.#batch.report.add({ ...this.#resultOf(row, undefined), ...(told?.saved ?? fromLedger(local)) });
@@ -122,10 +179,20 @@ class BatchOnQueue {
       // Nobody else could go on with it: it would be made and paid for once more.
       else if (isHere && (record !== undefined || familyOf(row.command) === 'image'))
         this.#settle(row, undefined, unsavedHere);
-      else if (told && !flags.refill && local?.state !== 'running' && local?.state !== 'unsaved') {
+      else if (
+        told &&
+        !told.isOnItsWay &&
+        !isRenewed &&
+        !flags.refill &&
+        local?.state !== 'running' &&
+        local?.state !== 'unsaved'
+      ) {
         this.#settle(row, undefined, forgotten);
       } else if (local?.state === 'failed' && !flags.retryFailed) this.#settle(row, undefined, failedHere);
-      else if (this.#counts.handedOver + fresh.length < (flags.limit ?? Number.POSITIVE_INFINITY))
+      else if (
+        this.#standing + this.#counts.handedOver + fresh.length <
+        (flags.limit ?? Number.POSITIVE_INFINITY)
+      )
         fresh.push(row);
     }
     // Refused before anything is put back.
@@ -141,8 +208,10 @@ class BatchOnQueue {
         await store.handOver(record, this.#queue.host);
         tickets.push({ key: row.key, round: record.round, queue: record.pool });
         this.#open.set(row.key, row);
+        arrived.push(row);
       }
     } finally {
+      this.#memory.handedOver(arrived);
       // What stands on the queue is given out, whatever hindered the rest.
       await engine.add(tickets);
     }
@@ -155,41 +224,113 @@ class BatchOnQueue {
    */
   #remember(rows: readonly Row[]): void {
     if (rows.length === 0) return;
-    const { announced, flags, input } = this.#batch;
-    if (announced.isRefused) {
-      const again = flags.retryFailed ? ' --retry-failed' : '';
-      throw madeHere(input.manifest.named, `${this.#commandLine()}${again}`);
+    const { announced, input } = this.#batch;
+    if (announced.isRefused) throw madeHere(input.manifest.named, this.#commandLine());
+    this.#memory.handing(rows);
+  }
+
+  /** Takes out what this manifest has handed over and does not hold any more, where it was not sent yet. */
+  async #takeOutUnwanted(): Promise<void> {
+    const { input, ctx } = this.#batch;
+    const { store, engine, host } = this.#queue;
+    const strange = (await store.rowsOf(input.name)).filter((key) => !this.#wanted.has(key));
+    let [out, others] = [0, 0];
+    for (let at = 0; at < strange.length; at += AT_ONCE) {
+      const keys = strange.slice(at, at + AT_ONCE);
+      for (const [place, record] of (await store.read(keys)).entries()) {
+        const key = keys[place] ?? '';
+        if (record?.state !== 'waiting' || record.fault) continue;
+        if (record.named !== input.manifest.named || this.#memory.of(key) === undefined) others += 1;
+        else if ((await store.step(key, 'cancelled', { host })) === 'ok') {
+          await engine.remove([{ key, round: record.round, pool: record.pool }]);
+          this.#memory.takenBack([key]);
+          out += 1;
+        }
+      }
     }
-    this.#memory.handedOver(rows);
+    if (out > 0) ctx.io.note(`${counted(out, 'row')} that the manifest does not hold any more taken out`);
+    if (others > 0) {
+      const hint = 'give one of the batches another name with --name';
+      ctx.io.warn(`${counted(others, 'row')} of another batch named ${input.name} on this queue; ${hint}`);
+    }
+  }
+
+  /** Says once what stands still on workers, and why. */
+  async #tellStanding(): Promise<void> {
+    const { ctx } = this.#batch;
+    for (const { host, stands, account } of await this.#queue.board.heard()) {
+      const differs =
+        account !== this.#queue.account &&
+        `it is set to a ${account} account; the limits of ${this.#queue.account} hold`;
+      for (const what of [...stands, ...(differs ? [differs] : [])]) {
+        const said = `${host}: ${what}`;
+        if (!this.#saidOfWorkers.has(said)) ctx.io.note(said);
+        this.#saidOfWorkers.add(said);
+      }
+    }
   }
 
   /** A row that the queue has: what is over and wanted again is put back; undefined where nothing is left to do. */
   async #takeUp(row: Row, record: RowRecord): Promise<RowRecord | undefined> {
-    const { flags, input } = this.#batch;
+    const { flags } = this.#batch;
     const { store, host } = this.#queue;
-    const asked = ({ command, flags, set, body }: Row) => JSON.stringify([command, flags, set, body]);
-    if (asked(record.row) !== asked(row)) throw changedSince(row, input.manifest.named);
-    const round = record.round + 1;
-    const put = async (step: 'again' | 'resumed' | 'cleared' | 'brought', changes: object) => {
-      if (this.#memory.of(row.key) === undefined) this.#remember([row]);
+    if (record.fault) return this.#found(row, record);
+    const put = async (step: Step, changes: Changes) => {
+      if (this.#memory.of(row.key) === undefined) {
+        this.#remember([row]);
+        this.#memory.handedOver([row]);
+      }
       // Where another run was faster, the row is wherever that one has put it.
-      await store.step(row.key, step, { host }, { ...changes, round });
+      await store.step(row.key, step, { host }, { declined: [], ...changes, round: record.round + 1 });
       const [now] = await store.read([row.key]);
       return this.#found(row, now);
     };
-    if (record.state === 'cancelled') return put('again', {});
-    if (goesOn(record)) return put('resumed', {});
+    const isOut = record.state === 'cancelled' && (!isDoubtful(record) || flags.refill === true);
+    const isRetried = record.state === 'failed' && flags.retryFailed === true && !lacksImages(record);
+    const isUnmade = record.state === 'waiting' || isOut || isUnsent(record);
+    const anew = isRetried && !goesOn(record) && !isUnmade;
+    const wanted = Math.max(record.job?.attempt ?? 1, record.wanted ?? 1) + 1;
+    const another = anew ? { again: true, wanted, id: '' } : {};
+    const changed = await this.#changedTo(row, record, isUnmade || anew);
+    if (changed) return put('changed', { ...changed, ...another });
+    if (isOut || isUnsent(record)) return put('again', {});
+    if (anew) return put('again', another);
     const brought = await this.#imagesInReach(record);
     if (brought) return put('brought', brought);
-    if (record.state === 'failed' && flags.retryFailed && !lacksImages(record)) {
-      const wanted = Math.max(record.job?.attempt ?? 1, record.wanted ?? 1) + 1;
-      return put('again', { again: true, wanted, id: '' });
-    }
+    if (goesOn(record)) return put(lacksImages(record) ? 'unsaved' : 'resumed', {});
     if (record.state === 'unknown') {
       const id = await this.#idInReach(record);
       if (id !== undefined) return put('cleared', { id });
     }
     return this.#found(row, record);
+  }
+
+  /** What a row asks for now that it has changed since it was handed over, where it is still to be made; else it is told. */
+  async #changedTo(row: Row, record: RowRecord, isToBeMade: boolean): Promise<Changes | undefined> {
+    const { tally, input } = this.#batch;
+    const asked = tally.asked.get(row.key);
+    const isOther = askedDigest(record.row) !== askedDigest(row);
+    const before = record.job && digestOfFields(record.job.fields);
+    if (!isOther && (asked === undefined || before === undefined || asked === before)) return undefined;
+    // Two users may have given their batches one name.
+    if (isOther && this.#memory.of(row.key) === undefined) throw changedSince(row, input.manifest.named);
+    if (isToBeMade) {
+      const { row: own, job, pool } = await this.#recordOf(row, undefined);
+      return { row: own, job, pool };
+    }
+    this.#tellChanged(
+      row,
+      knownStates[record.state] ?? 'running',
+      isOther ? 'the row' : 'a file or a setting',
+    );
+    return undefined;
+  }
+
+  #tellChanged({ key, line }: Row, state: KnownRow['state'], field: string): void {
+    const { tally, input, flags, ctx } = this.#batch;
+    if (tally.changed.some((each) => each.key === key)) return;
+    const changed = [{ key, line, field, state }];
+    warnOfChanged({ changed }, input.manifest.named, flags.retryFailed === true, ctx);
   }
 
   /** A row as the queue has it: followed while it is open, else settled, and then undefined. */
@@ -218,7 +359,7 @@ class BatchOnQueue {
     const { current } = await lastOfRow(record.row.key, this.#batch.ctx);
     if (!isWanted(current, record) || current.family !== 'image') return undefined;
     const [entry] = await withFamilies([current]);
-    const ended = entry && endedOutcome(entry, true);
+    const ended = entry && (await endedOutcome(entry, this.#batch.ctx.signal));
     const value = ended && resultIn(ended);
     if (!value || ended.error !== undefined) return undefined;
     const { files, status, id } = value;
@@ -232,16 +373,23 @@ class BatchOnQueue {
     // What other ledgers know of it is left to them.
     const last = local && (await lastOfRow(row.key, ctx));
     const wanted = local?.state === 'failed' ? last?.attempt : last?.current && attemptOf(last.current);
-    const task = { family, settings: { resolution: row.flags.resolution } };
+    const checked = await checkRow(row, input.files, undefined, this.#showing, () => {});
+    const job = carriedCheck(row, checked, input.files, ctx);
+    // By the body that is sent: 4k may stand in `set`, in `body`, or be what a model makes by itself.
+    const { pool } = placesOf({ family, settings: job?.settings ?? {} }, this.#queue.account);
     const isMade = (local?.state === 'running' || local?.state === 'unsaved') && family !== 'image';
     return {
       state: isMade ? 'running' : 'waiting',
       ...(isMade && { id: local.id, status: local.status }),
       round: 0,
-      ...{ row, rows: tally.rows, family, named: input.manifest.named },
+      row,
+      rows: tally.rows,
+      family,
+      named: input.manifest.named,
       again: flags.retryFailed === true,
       ...(wanted !== undefined && { wanted }),
-      pool: placesOf(task, this.#queue.account).pool,
+      pool,
+      ...(job && { job }),
       files: [],
     };
   }
@@ -253,7 +401,7 @@ class BatchOnQueue {
     if (this.#open.size > 0 && (await engine.workers())?.length === 0) {
       ctx.io.note('no worker is connected: start one on each machine with gw worker --redis');
     }
-    const connection = this.#queue.duplicate();
+    const connection = store.door.line.duplicate();
     const end = () => connection.disconnect();
     ctx.signal.addEventListener('abort', end, { once: true });
     const bars = ctx.io.progress();
@@ -263,14 +411,16 @@ class BatchOnQueue {
     try {
       while (this.#open.size > 0 && !ctx.signal.aborted) {
         this.#draw(bars);
-        if (ctx.clock.steady() - scannedMs > RESCAN_MS && store.awayMs() === 0) {
+        if (ctx.clock.steady() - scannedMs > RESCAN_MS) {
           scannedMs = ctx.clock.steady();
           await this.#look([...this.#open.keys()]);
+          await this.#putBack();
+          await this.#tellStanding();
         }
         looking ??= store.events(connection, input.name, since, BLOCK_MS);
         looking.catch(() => {});
         const events = await Promise.race([looking, ctx.clock.sleep(BLOCK_MS)]).catch(() => undefined);
-        if (store.awayMs() > timeoutMs.value) throw away(store.awayMs(), this.#commandLine());
+        if (store.door.awayMs() > timeoutMs.value) throw away(store.door, this.#commandLine());
         if (events !== undefined) {
           looking = undefined;
           for (const event of events) await this.#tell(event);
@@ -280,11 +430,29 @@ class BatchOnQueue {
         yield* this.#settled.splice(0);
       }
       if (ctx.signal.aborted) throw this.#interrupted();
+    } catch (error) {
+      if (ctx.signal.aborted) throw this.#interrupted();
+      if (error === store.door.trouble()) throw away(store.door, this.#commandLine());
+      throw error;
     } finally {
       ctx.signal.removeEventListener('abort', end);
       connection.disconnect();
       bars.stop();
     }
+  }
+
+  /** Rows that wait and have no ticket any more are put on the queue again; one that is there stays as it is. */
+  async #putBack(): Promise<void> {
+    const { engine, store, pools } = this.#queue;
+    const counts = await engine.counts(pools);
+    const there = [...counts.pools, counts.save].reduce(
+      (sum, { taken, waiting }) => sum + taken + waiting,
+      0,
+    );
+    if (there >= this.#open.size) return;
+    const records = await store.read([...this.#open.keys()]);
+    const waiting = records.flatMap((record) => (record?.state === 'waiting' ? record : []));
+    await engine.add(waiting.map(({ row: { key }, round, pool: queue }) => ({ key, round, queue })));
   }
 
   #draw(bars: ReturnType<Context['io']['progress']>): void {
@@ -308,10 +476,10 @@ class BatchOnQueue {
   }
 
   /** A step as an event, with --events. */
-  async #tell({ at, key, entry }: { at: string; key: string; entry: Omit<LogEntry, 't'> }): Promise<void> {
+  async #tell({ at, key, entry }: { at: string; key: string; entry: LogEntry | undefined }): Promise<void> {
     const { ctx } = this.#batch;
     const row = this.#open.get(key);
-    if (!ctx.events || !row) return;
+    if (!ctx.events || !row || !entry) return;
     const words: Partial<Record<LogEntry['step'], string>> = {
       sending: 'intent',
       accepted: 'accepted',
@@ -322,8 +490,11 @@ class BatchOnQueue {
     await ctx.io.outJson({
       event,
       t: new Date(Number(at.split('-')[0])).toISOString(),
+      row: row.row,
+      line: row.line,
+      row_key: key,
       family: familyOf(row.command),
-      key,
+      key: null,
       id: entry.id,
       host: entry.host,
       ...(event === 'status' && { status: 'succeeded' }),
@@ -336,8 +507,8 @@ class BatchOnQueue {
     const isTakenOut = record?.state === 'cancelled';
     // That of an earlier round stays on the row.
     const last = record?.state === 'saved' ? undefined : record?.error;
-    const told = error ?? (isTakenOut ? takenOut : last);
-    const result = { ...this.#resultOf(row, record), error: told ?? null };
+    const told = error ?? (!isTakenOut ? last : record && isDoubtful(record) ? doubtful(row.key) : takenOut);
+    const result = this.#resultOf(row, record, told);
     this.#open.delete(row.key);
     report.add(result);
     if (record?.state === 'saved') {
@@ -349,8 +520,8 @@ class BatchOnQueue {
       return;
     }
     if (isTakenOut) this.#counts.cancelled += 1;
-    else if (told?.kind === 'unknown_outcome') this.#counts.unknown += 1;
-    else if (record && (goesOn(record) || lacksImages(record))) this.#counts.open += 1;
+    else if (tellsUnknown(told)) this.#counts.unknown += 1;
+    else if (record && (goesOn(record) || isUnsent(record))) this.#counts.open += 1;
     else this.#counts.failed += 1;
     this.#settled.push({ value: result, error: errorOf(told, `${input.manifest.named}:${row.line}`) });
   }
@@ -359,26 +530,40 @@ class BatchOnQueue {
     return {
       event: 'saved',
       t: new Date(this.#batch.ctx.clock.now()).toISOString(),
+      row: row.row,
+      line: row.line,
+      row_key: row.key,
       family,
-      key: row.key,
+      key: null,
       id,
       ...file,
     };
   }
 
-  #resultOf({ row, line, key, command }: Row, record: RowRecord | undefined): RowResult {
+  #resultOf({ row, line, key, command }: Row, record: RowRecord | undefined, error?: ToldError): RowResult {
+    const { kind = '', task_id: task }: Partial<ToldError> = error ?? {};
+    const isRefused = kind === 'rejected' || kind === 'not_found';
+    const word = tellsUnknown(error) ? 'unknown' : isRefused ? 'refused' : undefined;
+    // What was refused has a job and no task.
+    const refused = word !== undefined && typeof task === 'string' ? task : undefined;
+    const isMade = record?.state === 'saved' || record?.id !== undefined;
     const here = record?.host === undefined || record.host === this.#queue.host;
     return {
-      ...{ row, line, key },
-      id: record?.id ?? null,
+      row,
+      line,
+      row_key: key,
+      key: keyOf(record) ?? refused ?? null,
+      id: record?.id ?? refused ?? null,
       family: familyOf(command),
-      status: record?.status ?? record?.state ?? 'unknown',
-      files: (record?.files ?? []).map((file) =>
-        here ? file : { ...file, path: `${record?.host}:${file.path}` },
-      ),
+      status: record?.status || (word ?? (isMade ? (record?.state ?? '') : 'not_sent')),
+      // A path that Redis tells is a stranger's word: it is one line.
+      files: (record?.files ?? []).map((file) => {
+        const path = oneLine(file.path, LONGEST_PATH);
+        return { ...file, path: here ? path : `${oneLine(record?.host ?? '')}:${path}` };
+      }),
       // It holds links, and none of them is ever on the queue.
       record: null,
-      error: null,
+      error: error ?? null,
     };
   }
 
@@ -394,47 +579,60 @@ class BatchOnQueue {
   }
 }
 
-const away = (awayMs: number, next: string): GwError =>
-  new GwError('unavailable', `Redis has been away for ${Math.round(awayMs / 1000)} s`, {
-    hint: `the workers finish what they run; follow the batch again with: ${next}`,
-  });
+const away = (door: Door, next: string): GwError => {
+  const seconds = Math.round(door.awayMs() / 1000);
+  const hint = `the workers finish what they run; follow the batch again with: ${next}`;
+  const { kind, message } = door.trouble() ?? new GwError('unavailable', 'it does not answer');
+  return new GwError(kind, `Redis has been away for ${seconds} s: ${message}`, { hint });
+};
 
 const notDone = (left: number, next: string): GwError =>
   new GwError('partial', `${counted(left, 'row')} of the batch ${left === 1 ? 'is' : 'are'} not done`, {
     hint: `go on with: ${next}`,
   });
 
-/** How the task of a row itself ends badly, or is lost at the gateway. */
-const badEnds: ReadonlySet<string> = new Set<ErrorKind>(['task_failed', 'not_found']);
+/** gw's own key of a row's job. */
+const keyOf = (record: RowRecord | undefined): string | undefined =>
+  record?.family === 'image' ? record.id : record?.job?.key;
 
-/** Whether a row failed on its way home, and its task, which is paid for, did not: it is never made anew. */
-const goesOn = ({ state, family, id, error }: RowRecord): boolean =>
-  state === 'failed' && family !== 'image' && id !== undefined && !badEnds.has(error?.kind ?? '');
+/** Whether a row failed on its way home, and what was paid for did not: it is never made anew. */
+const goesOn = (record: RowRecord): boolean =>
+  lacksImages(record) || (record.state === 'failed' && record.family !== 'image' && mayRun(record));
+
+/** Whether a row ended for want of something on its worker, before anything was sent. */
+const isUnsent = ({ state, id, sender, error }: RowRecord): boolean =>
+  state === 'failed' && id === undefined && sender === undefined && error?.kind === 'usage';
 
 /** Whether images were made and are not saved: another machine would make and pay for them once more. */
 const lacksImages = ({ state, family, error }: RowRecord): boolean =>
   state === 'failed' && family === 'image' && error?.kind === 'download';
 
-const unknownError = (message: string, hint: string): ToldError => ({
-  kind: 'unknown_outcome',
-  message,
-  hint,
-  exit_code: errorKinds.unknown_outcome.exitCode,
-});
 const forgotten = unknownError(
   'the queue does not know this row any more, which was handed over: it may have been created, and was not sent again',
   'the workers’ ledgers may know it; --refill sends such rows again',
 );
 const unknownHere = unknownError(
   'it is not known what became of its job on this machine',
-  'gw jobs sync looks for it',
+  'gw jobs sync looks for it; gw batch run without --redis goes on with it on this machine',
 );
-const takenOut: ToldError = {
-  kind: 'partial',
-  message: 'it was taken out of the queue, and nothing was sent',
-  hint: 'the next run with --redis puts it back',
-  exit_code: errorKinds.partial.exitCode,
+const takenOut = toldAs(
+  'partial',
+  'it was taken out of the queue, and nothing was sent',
+  'the next run with --redis puts it back',
+);
+const knownStates: Readonly<Partial<Record<RowRecord['state'], KnownRow['state']>>> = {
+  saved: 'saved',
+  failed: 'failed',
+  unknown: 'unknown',
 };
+/** Whether a row was taken out while nobody knew what became of it. */
+const isDoubtful = ({ state, error }: RowRecord): boolean => state === 'cancelled' && tellsUnknown(error);
+const doubtful = (key: string) =>
+  toldAs(
+    'partial',
+    'it was taken out of the queue while nobody knew what became of it: it may have been created',
+    `${closingHint(key)}; --refill sends it again`,
+  );
 const madeHere = (named: string, next: string): GwError =>
   usage(
     `${named}: a gw batch run without --redis is making its rows on this machine, and nothing was handed over`,
@@ -443,27 +641,28 @@ const madeHere = (named: string, next: string): GwError =>
 const changedSince = (row: Row, named: string): GwError =>
   usage(
     `${named}:${row.line}: the row has changed since it was handed over (${row.key})`,
-    'give the row another id to make a new job, or write it as it was',
+    'another batch may have this name: give one of them another with --name, or the row another id',
   );
-const unsavedHere: ToldError = {
-  kind: 'download',
-  message: 'its job was made by this machine, and what came of it is not saved yet',
-  hint: 'gw jobs sync brings it home here, as far as that can be done',
-  exit_code: errorKinds.download.exitCode,
-};
-const failedHere: ToldError = {
-  kind: 'task_failed',
-  message: 'its job on this machine ended badly',
-  hint: '--retry-failed makes a new one',
-  exit_code: errorKinds.task_failed.exitCode,
-};
+const unsavedHere = toldAs(
+  'download',
+  'its job was made by this machine, and what came of it is not saved yet',
+  'gw jobs sync brings it home here, as far as that can be done',
+);
+const failedHere = toldAs(
+  'task_failed',
+  'its job on this machine ended badly',
+  '--retry-failed makes a new one',
+);
 
 function errorOf(told: ToldError | undefined, where: string): GwError {
   const text = (name: string) => (typeof told?.[name] === 'string' ? String(told[name]) : undefined);
   const kind = told && Object.hasOwn(errorKinds, told.kind) ? (told.kind as ErrorKind) : 'internal';
   return new GwError(kind, `${where}: ${told?.message ?? 'failed'}`, {
-    ...{ hint: text('hint'), code: text('code'), type: text('type') },
-    ...{ requestId: text('request_id'), taskId: text('task_id') },
+    hint: text('hint'),
+    code: text('code'),
+    type: text('type'),
+    requestId: text('request_id'),
+    taskId: text('task_id'),
     ...(typeof told?.status === 'number' && { status: told.status }),
   });
 }

@@ -1,20 +1,34 @@
+import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { unportable } from '../../batch/portable.ts';
 import type { Outcome } from '../../command.ts';
 import type { Access, Context } from '../../context.ts';
-import { endsAll, GwError, Interrupted, usage } from '../../errors.ts';
+import { confinedPaths } from '../../disk/confined-path.ts';
+import { endsAll, GwError, Interrupted, isUnknownOutcome, UnknownOutcome, usage } from '../../errors.ts';
+import type { Endpoint } from '../../gateway/endpoint.ts';
 import { once } from '../../host.ts';
+import type { SendOptions } from '../../http/client.ts';
 import { reportError, safeReport } from '../../io/error-lines.ts';
 import { holdWhenFree } from '../../jobs/create/hold-job.ts';
+import type { Made as JobMade } from '../../jobs/create/make.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
-import type { Job } from '../../ledger/event.ts';
-import { type CarriedJob, type RowRecord, type ToldError, withoutLinks } from '../../machines/row.ts';
+import { type Job, mayExist } from '../../ledger/event.ts';
+import {
+  badEnds,
+  type CarriedJob,
+  closingHint,
+  type RowRecord,
+  type ToldError,
+  withoutLinks,
+} from '../../machines/row.ts';
 import { type Brought, type Followed, type Hands, type Made, TakenAway } from '../../machines/work.ts';
 import { isWanted, lastOfRow } from '../batch/known-rows.ts';
 import { createRow, creates, flagsOf } from '../batch/row-command.ts';
 import { withFamilies } from '../jobs/find-jobs.ts';
 import { endedOutcome, planToSave, taskJob } from '../jobs/task-job.ts';
+import { goOnWith } from '../once.ts';
 import { followFromFlags, type JobResult, resultIn, waitDeadlineMs } from '../video/follow-job.ts';
+import { carriedJob, requestOf } from './carried.ts';
 
 // What a worker does with a row on its machine: the row's own create command, the wait and the download, with this machine's
 // ledger and files.
@@ -35,16 +49,34 @@ export interface HandsInput {
   readonly hold: (delayMs: number) => void;
   /** Shows what came of the row. */
   readonly show: (outcome: Outcome<JobResult>) => void;
-  readonly onStop: (error: unknown) => void;
+  /** What every further create would meet, or every further request: `creates` or `all` end. */
+  readonly onStop: (error: unknown, what: 'creates' | 'all') => void;
   readonly onTakenAway: Hands['onTakenAway'];
 }
+
+/** Of a row that an older gw has handed over. */
+const noCheck: CarriedJob = { endpoint: '', settings: {}, media: [], fields: {}, files: {}, attempt: 1 };
+
+/** How long a task is waited for whose row is not. */
+const LONGEST_WAIT_MS = 86_400_000;
 
 /** Pause after a create that made nothing, where nobody says how long. */
 const NOTHING_MADE_MS = 15_000;
 
+/** Asks before a sending; what it gives tells whether that one may still leave. */
+type BeforeSend = () => Promise<() => boolean>;
+
 /** The hands of one row. */
-export function handsOf(input: HandsInput): Hands {
+export function handsOf(input: HandsInput): Omit<Hands, 'create'> & {
+  create(record: RowRecord, beforeSend: BeforeSend): Promise<Made>;
+  /** Whether the task of a row whose wait is over has ended; waits for it. */
+  hasEnded(record: RowRecord): Promise<boolean>;
+} {
   const ctx: Context = { ...input.ctx, signal: input.signal };
+  // A place that a row names lies below that of this worker.
+  const below = folderOf(input.out, ctx.host.cwd);
+  const placing: Context = { ...ctx, host: { ...ctx.host, cwd: below } };
+  const placeOf = ({ row }: RowRecord) => (row.flags.out === undefined ? ctx : placing);
   const rowOf = ({ row }: RowRecord) => ({
     ...row,
     flags: { ...(input.out && { out: input.out }), ...row.flags },
@@ -60,7 +92,11 @@ export function handsOf(input: HandsInput): Hands {
     if (current?.id === id) return current;
     const isLost = isWanted(current, record) && current.id === undefined;
     const hold = isLost
-      ? await holdWhenFree(current.key, { ledger, clock: ctx.clock, signal: ctx.signal }, () => {})
+      ? await holdWhenFree(
+          current.key,
+          { ledger, clock: ctx.clock, signal: ctx.signal, silenceMs: (await ctx.settings()).timeoutMs.value },
+          () => {},
+        )
       : ledger.begin(await carriedIntent(record, attempt), key);
     try {
       ledger.append(isLost ? current.key : key, { event: 'accepted', id, status: record.status });
@@ -75,24 +111,17 @@ export function handsOf(input: HandsInput): Hands {
   const carriedIntent = async (record: RowRecord, attempt: number) => {
     const [settings, access] = [await ctx.settings(), await ctx.gateway()];
     const row = rowOf(record);
-    const flags = await flagsOf(row, record.rows, ctx);
-    const { job, family } = record;
+    const flags = await flagsOf(row, record.rows, placeOf(record));
+    const { model, attempt: made, fields, files: _, key: _key, ...asked } = record.job ?? noCheck;
     return {
       event: 'intent' as const,
-      family,
-      endpoint: job?.endpoint ?? '',
-      model: job?.model,
-      prompt: job?.prompt,
-      settings: job?.settings ?? {},
-      media: job?.media ?? [],
+      family: record.family,
+      ...asked,
+      model,
+      request: record.job && requestOf(record.row, record.job, input.root),
       // Empty: it was made elsewhere, and is no news here.
       bodySha256: '',
-      externalId: job?.externalId,
-      once: {
-        key: row.key,
-        attempt: Math.max(job?.attempt ?? attempt, record.wanted ?? 1),
-        fields: job?.fields ?? {},
-      },
+      once: { key: row.key, attempt: Math.max(made, attempt, record.wanted ?? 1), fields },
       profile: settings.profile.value,
       keyId: access.keyId,
       gateway: access.name,
@@ -108,13 +137,17 @@ export function handsOf(input: HandsInput): Hands {
   const follow = async (record: RowRecord, id: string, download: boolean): Promise<Outcome<JobResult>> => {
     const [entry] = await withFamilies([await jobOf(record, id)]);
     if (!entry) throw new Error('a job has an entry');
-    const ended = endedOutcome(entry, download);
+    const ended = await endedOutcome(entry, ctx.signal);
     if (ended) return ended;
     const { family, job } = await taskJob(entry, ctx);
     const { flags } = record.row;
     const outcome = await followFromFlags(
       {
-        ...{ key: job.key, id, family, flags, job },
+        key: job.key,
+        id,
+        family,
+        flags,
+        job,
         atOnce: job.state === 'running' && record.state === 'running',
         // A row wants its outputs, whatever was said where its job was made.
         save: download ? await planToSave(entry, { force: job.save.force }, ctx) : { ...job.save, download },
@@ -127,7 +160,7 @@ export function handsOf(input: HandsInput): Hands {
     if (!download || outcome.error !== undefined || isSaved) return outcome;
     // Another gw of this machine may have saved it meanwhile.
     const [now] = await withFamilies(await (await ctx.ledger()).find({ ids: [job.key] }));
-    return (now && endedOutcome(now, download)) ?? outcome;
+    return (now && (await endedOutcome(now, ctx.signal))) ?? outcome;
   };
 
   return {
@@ -141,45 +174,64 @@ export function handsOf(input: HandsInput): Hands {
       // What stands on a queue is believed as little as anything from outside.
       const [fault] = unportable(record.row, creates, (text) => ctx.io.withoutSecrets(text));
       if (fault !== undefined) return failed(record, usage(fault), false);
+      const { current: before } = await known(record);
+      if (
+        isWanted(before, record) &&
+        record.family !== 'image' &&
+        before.id !== undefined &&
+        /^(running|succeeded)$/.test(before.state)
+      )
+        return accepted(before, record);
       const guarded = guardedGateway(ctx, async () => {
         await input.turn();
-        await beforeSend();
+        return beforeSend();
       });
-      const { rows, again: isAgain, wanted: again = isAgain, named } = record;
-      const options = { rows, again, named, wait: false };
-      const file = path.join(input.root, '-');
-      const own = { ...ctx, gateway: guarded };
-      const outcome: Outcome<JobResult> = await createRow(rowOf(record), file, options, own).catch(
-        (error: unknown) => ({ error }),
-      );
-      const { error } = outcome;
-      const value = resultIn(outcome);
+      const { rows, again: isAgain, wanted: again = isAgain, named, job: { fields: expects } = {} } = record;
+      const options = { rows, again, named, expects, wait: false };
+      const { root: dir } = input;
+      const confined = confinedPaths({ dir, what: '--root', hint: 'a worker reads no other files' });
+      const own = { ...placeOf(record), gateway: guarded };
+      const outcome = await createRow(rowOf(record), { dir, confined }, options, own);
+      const { error, made } = outcome;
       if (error instanceof TakenAway) throw error;
-      const { current: last } = await known(record);
-      const current = isWanted(last, record) ? last : undefined;
-      if (record.family !== 'image' && current?.id !== undefined) {
-        const goesOn = current.id === value?.id && /^(running|succeeded)$/.test(current.state);
-        if (error === undefined || goesOn) {
-          return { kind: 'accepted', id: current.id, status: current.status, job: carriedOf(current) };
+      switch (made.kind) {
+        case 'accepted': {
+          const { id, status, job, unrecorded } = made;
+          // A ledger that takes nothing knows no further task either.
+          if (unrecorded instanceof GwError) input.onStop(unrecorded, 'all');
+          return { kind: 'accepted', id, status, job: carriedJob(job, record) };
         }
-      } else if (record.family !== 'image' && current && value && isUnrecorded(value, error, current)) {
-        // A ledger that takes nothing knows no further task either.
-        if (error instanceof GwError) input.onStop(error);
-        return { kind: 'accepted', id: value.id, status: value.status, job: carriedOf(current) };
+        case 'images': {
+          const value = resultIn(outcome);
+          return error === undefined && value ? savedAs(outcome, value) : imagesMade(record, outcome);
+        }
+        case 'unknown':
+          return isStopped(error, 'creates') ? { kind: 'stop' } : lostAs(record, error, made.job);
+        default:
+          return notMade(record, error, made);
       }
-      if (error === undefined && value) return savedAs(outcome, value);
-      if (record.family === 'image' && [value?.status, current?.state].includes('succeeded')) {
-        return imagesMade(record, outcome, current);
-      }
-      return madeOf(record, outcome, current);
     },
     async follow(record, id): Promise<Followed> {
       const outcome = await follow(record, id, false).catch(orStopped);
       if (outcome.error !== undefined) return endedBadly(record, outcome);
       return { kind: 'ended', status: resultIn(outcome)?.status ?? '' };
     },
+    async hasEnded(record) {
+      const { row, id = '' } = record;
+      const patient = { ...record, row: { ...row, flags: { ...row.flags, waitTimeout: LONGEST_WAIT_MS } } };
+      const { error } = await follow(patient, id, false).catch((error: unknown) => ({ error }));
+      return error === undefined || (error instanceof GwError && badEnds.has(error.kind));
+    },
     async save(record, id): Promise<Brought> {
-      const outcome = await follow(record, id, true).catch(orStopped);
+      const image = record.family === 'image' ? (await known(record)).current : undefined;
+      if (record.family === 'image' && !isWanted(image, record)) {
+        const error = record.error ?? tell(new GwError('download', 'its images lie on another machine'));
+        return { kind: 'failed', error, isElsewhere: true };
+      }
+      const saving = image
+        ? goOnWith({ kind: 'stands', job: image }, record.row.flags, ctx)
+        : follow(record, id, true);
+      const outcome = await saving.catch(orStopped);
       if (outcome.error !== undefined) return endedBadly(record, outcome);
       input.show(outcome);
       const { files = [], status = '' } = resultIn(outcome) ?? {};
@@ -194,7 +246,7 @@ export function handsOf(input: HandsInput): Hands {
   function endedBadly(record: RowRecord, outcome: Outcome<JobResult>): Followed & Brought {
     const { error } = outcome;
     const isInterrupted = ctx.signal.aborted || error instanceof Interrupted;
-    if (isInterrupted || isStopped(error)) return { kind: 'interrupted' };
+    if (isInterrupted || isStopped(error, 'all')) return { kind: 'interrupted' };
     return { ...failed(record, error), status: resultIn(outcome)?.status ?? '' };
   }
 
@@ -204,26 +256,24 @@ export function handsOf(input: HandsInput): Hands {
   }
 
   /** Images that were made are paid for: whatever else went wrong, their row is saved or lacks its download. */
-  async function imagesMade(
-    record: RowRecord,
-    outcome: Outcome<JobResult>,
-    current: Job | undefined,
-  ): Promise<Made> {
+  async function imagesMade(record: RowRecord, outcome: Outcome<JobResult>): Promise<Made> {
     const { error } = outcome;
     const value = resultIn(outcome);
+    const { current } = await known(record);
     const [entry] = await withFamilies(current ? [current] : []);
     // The ledger may be what could not be written.
     const task = entry?.family && value?.record ? entry.family.readTask(value.record, value.id) : undefined;
     const came = task && task.outputs.length + (task.cameAlong?.length ?? 0);
     const isHome =
-      (entry !== undefined && endedOutcome(entry, true) !== undefined) ||
+      // What has come home is told, also by a worker that was stopped meanwhile.
+      (entry !== undefined && (await endedOutcome(entry, new AbortController().signal)) !== undefined) ||
       (value !== undefined && came !== undefined && value.files.length >= Math.max(1, came));
     if (value && isHome) {
       if (error instanceof GwError) ctx.io.warn(`${record.row.key}: ${error.message}`);
       return savedAs({ value }, value);
     }
     if (error instanceof GwError && error.kind === 'download') return failed(record, error);
-    const why = error instanceof Error ? error.message : String(error);
+    const why = reasonOf(error);
     const { host = 'its worker' } = record;
     return failed(
       record,
@@ -234,49 +284,70 @@ export function handsOf(input: HandsInput): Hands {
     );
   }
 
-  /** What came of a create that gave no task and no file. */
-  function madeOf(record: RowRecord, outcome: Outcome<JobResult>, current: Job | undefined): Made {
-    const { error } = outcome;
-    const isOpen = current !== undefined && (current.state === 'sent' || current.state === 'unknown');
-    const isUnknown = error instanceof GwError && error.kind === 'unknown_outcome';
-    const isInterrupted = error instanceof Interrupted || ctx.signal.aborted;
-    if (isUnknown || (isInterrupted && isOpen)) {
-      input.show({ error: underKey(record, error) });
-      return {
-        kind: 'unknown',
-        error: isUnknown ? tell(error) : { ...tell(error), kind: 'unknown_outcome', exit_code: 14 },
-      };
+  /** A create whose job may exist, here and nowhere else. */
+  function lostAs(record: RowRecord, error: unknown, { key }: Pick<Job, 'key'>): Made {
+    input.show({ error: underKey(record.row.key, error) });
+    return {
+      kind: 'unknown',
+      error: {
+        ...tell(isUnknownOutcome(error) ? error : new UnknownOutcome(reasonOf(error))),
+        hint: `it stands in the ledger of ${record.host} as ${key}; ${closingHint(record.row.key)}`,
+      },
+    };
+  }
+
+  /** A create that gave no task and no file. */
+  async function notMade(
+    record: RowRecord,
+    error: unknown,
+    made: Extract<JobMade, { kind: 'refused' | 'nothing' }>,
+  ): Promise<Made> {
+    const { current } = made.job ? { current: undefined } : await known(record);
+    // What an earlier run of this machine made, and this one could not go on with.
+    const earlier = isWanted(current, record) ? current : undefined;
+    if (error instanceof Interrupted || ctx.signal.aborted) {
+      return earlier && mayExist(earlier)
+        ? lostAs(record, error, earlier)
+        : { kind: 'nothing_made', waitMs: 0 };
     }
-    if (isInterrupted) return { kind: 'nothing_made', waitMs: 0 };
     if (error instanceof GwError && (error.kind === 'rate_limited' || error.kind === 'unavailable')) {
       const { retryAtMs } = error.facts;
       const toldMs = retryAtMs === undefined ? undefined : Math.max(1_000, retryAtMs - ctx.clock.now());
       if (error.kind === 'rate_limited' && toldMs !== undefined) input.hold(toldMs);
       return { kind: 'nothing_made', waitMs: toldMs ?? NOTHING_MADE_MS };
     }
-    if (isStopped(error)) return { kind: 'stop' };
-    const job = current && carriedOf(current);
-    return { ...failed(record, error, resultIn(outcome) !== undefined), job };
+    if (isStopped(error, 'creates')) return { kind: 'stop' };
+    const job = made.job ?? earlier;
+    return { ...failed(record, error, made.kind === 'refused'), job: job && carriedJob(job, record) };
   }
 
-  /** Whether every further row would meet an error too; then the worker ends. */
-  function isStopped(error: unknown): boolean {
-    const isOver = error instanceof GwError && endsAll.has(error.kind);
-    if (isOver) input.onStop(error);
+  /** Whether every further row would meet an error too. */
+  function isStopped(error: unknown, what: 'creates' | 'all'): boolean {
+    const isOver = isOfAccount(error);
+    if (isOver) input.onStop(error, what);
     return isOver;
   }
 
   function failed(record: RowRecord, error: unknown, isOfJob = true) {
-    input.show({ error: underKey(record, error) });
+    input.show({ error: underKey(record.row.key, error) });
     return { kind: 'failed', error: tell(error), isOfJob } as const;
   }
 
   function tell(error: unknown): ToldError {
-    const report = reportError(error) ?? { kind: 'internal', message: 'ended', exit_code: 1 };
-    const safe = safeReport(report, (text) => withoutLinks(ctx.io.withoutSecrets(text)));
-    return Object.fromEntries(Object.entries(safe).filter(([, value]) => value !== undefined)) as ToldError;
+    return toldError(error, ctx);
   }
 }
+
+/** An error as it may stand on a queue. */
+export function toldError(error: unknown, { io }: Pick<Context, 'io'>): ToldError {
+  const report = reportError(error) ?? { kind: 'internal', message: 'ended', exit_code: 1 };
+  const safe = safeReport(report, (text) => withoutLinks(io.withoutSecrets(text)));
+  return Object.fromEntries(Object.entries(safe).filter(([, value]) => value !== undefined)) as ToldError;
+}
+
+/** Whether an error is of the key or the account, and not of one row: HTTP 403 may be of a model, or of a file. */
+const isOfAccount = (error: unknown): error is GwError =>
+  error instanceof GwError && endsAll.has(error.kind) && error.facts.status !== 403;
 
 /** What ends a worker is told like any other end of a wait; what else is thrown is a fault. */
 function orStopped(error: unknown): Outcome<never> {
@@ -284,20 +355,69 @@ function orStopped(error: unknown): Outcome<never> {
   throw error;
 }
 
-/** Whether a task was accepted whose ID the ledger could not take: nothing but this outcome knows it. */
-const isUnrecorded = ({ id }: JobResult, error: unknown, { key }: Job): boolean =>
-  id !== key && !(error instanceof GwError && error.kind === 'unknown_outcome');
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-const underKey = ({ row }: RowRecord, error: unknown): unknown =>
-  error instanceof GwError ? error.told({}, `${row.key}: ${error.message}`) : error;
+/** The folder in which a worker saves; made, so that what leads out of it can be seen. */
+function folderOf(out: string | undefined, cwd: string): string {
+  if (out === undefined) return cwd;
+  const fixed = out.split('{')[0] || './';
+  const isFolder = planTarget(fixed, cwd).endsWith(path.sep);
+  const dir = path.resolve(cwd, isFolder ? fixed : path.dirname(fixed));
+  try {
+    fs.mkdirSync(dir, { recursive: true });
+  } catch {
+    // What is wrong with it is said where an output is to be saved.
+  }
+  return dir;
+}
+
+const accepted = (job: Job, record: RowRecord): Extract<Made, { kind: 'accepted' }> => ({
+  kind: 'accepted',
+  id: job.id ?? '',
+  status: job.status,
+  job: carriedJob(job, record),
+});
+
+export const underKey = (key: string, error: unknown): unknown =>
+  error instanceof GwError ? error.told({}, `${key}: ${error.message}`) : error;
 
 function followersOf(ctx: Context): NonNullable<Context['followers']> {
   if (!ctx.followers) throw new Error('the rows of a worker share their followers');
   return ctx.followers;
 }
 
-/** A gateway that asks before each paid request, and sends none of them again by itself: the queue decides that. */
-function guardedGateway(ctx: Context, before: () => Promise<void>): Context['gateway'] {
+/** The lease of the row has run out since the queue was asked: a pause of this machine, or a slow connection. */
+class LeaseOver extends Error {
+  override readonly name = 'LeaseOver';
+}
+
+/**
+ * A gateway that asks before each paid request, and sends none of them again by itself: the queue decides that. What was
+ * asked is worth nothing any more where the request leaves too late, and is asked once more.
+ */
+function guardedGateway(ctx: Context, before: BeforeSend): Context['gateway'] {
+  const guarded = async <T>(
+    endpoint: Endpoint,
+    options: SendOptions,
+    send: (options: SendOptions) => Promise<T>,
+  ): Promise<T> => {
+    if (endpoint.resend !== 'paid') return send(options);
+    for (;;) {
+      const isInTime = await before();
+      const mayLeave = () => {
+        if (!isInTime()) throw new LeaseOver();
+      };
+      const onSend = () => {
+        mayLeave();
+        options.onSend?.();
+      };
+      try {
+        return await send({ ...options, retries: 0, onSend, onConnected: mayLeave });
+      } catch (error) {
+        if (!(error instanceof LeaseOver)) throw error;
+      }
+    }
+  };
   return once(async (): Promise<Access> => {
     const access = await ctx.gateway();
     const { client } = access;
@@ -305,36 +425,11 @@ function guardedGateway(ctx: Context, before: () => Promise<void>): Context['gat
       ...access,
       client: {
         ...client,
-        async send(endpoint, request, options = {}) {
-          if (endpoint.resend !== 'paid') return client.send(endpoint, request, options);
-          await before();
-          return client.send(endpoint, request, { ...options, retries: 0 });
-        },
-        async receive(endpoint, request, taker, options = {}) {
-          if (endpoint.resend !== 'paid') return client.receive(endpoint, request, taker, options);
-          await before();
-          return client.receive(endpoint, request, taker, { ...options, retries: 0 });
-        },
+        send: (endpoint, request, options = {}) =>
+          guarded(endpoint, options, (mine) => client.send(endpoint, request, mine)),
+        receive: (endpoint, request, taker, options = {}) =>
+          guarded(endpoint, options, (mine) => client.receive(endpoint, request, taker, mine)),
       },
     };
   });
-}
-
-/** Longest value of a setting that is carried: a longer one is no setting but content. */
-const LONGEST_SETTING = 200;
-
-/** What another machine needs of a job to go on with it; nothing that holds a link or a credential. */
-function carriedOf({ endpoint, model, prompt, settings, media, once: made, externalId }: Job): CarriedJob {
-  const isPlain = (value: unknown) =>
-    typeof value !== 'string' || (value.length <= LONGEST_SETTING && !/https?:/i.test(value));
-  return {
-    endpoint,
-    model,
-    prompt,
-    settings: Object.fromEntries(Object.entries(settings).filter(([, value]) => isPlain(value))),
-    media: media.map(withoutLinks),
-    attempt: made?.attempt ?? 1,
-    fields: made?.fields ?? {},
-    externalId,
-  };
 }

@@ -2,9 +2,11 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { askedDigest, type Row } from '../../batch/rows.ts';
 import { trustedStateDir } from '../../config/dirs.ts';
-import { type Context, gatewayName, originOfGateway } from '../../context.ts';
+import { type Context, gatewayName } from '../../context.ts';
 import { appendLine, ensureDirectory } from '../../disk/durable-directory.ts';
+import { refuseNewer } from '../../formats.ts';
 import { jsonOf } from '../../json-text.ts';
+import { originOfGateway } from '../../ledger/job-key.ts';
 import { digestOf } from '../../machines/row.ts';
 import type { RowResult } from '../batch/run.ts';
 
@@ -15,12 +17,18 @@ interface Remembered {
   /** What was asked for, as `askedDigest` has it; an older gw did not write it down. */
   readonly asked?: string | undefined;
   readonly saved?: Pick<RowResult, 'id' | 'status' | 'files'>;
+  /** It is not known to have reached the queue: the run that handed it over ended before. */
+  readonly isOnItsWay?: boolean;
 }
 
 interface Said extends Pick<Remembered, 'saved'> {
+  /** The format, where it is above 1. */
+  readonly v?: unknown;
   /** Of the gateway; an older gw did not write it down. */
   readonly origin?: string;
   readonly keys?: readonly string[];
+  /** Those that are about to be handed over; `keys` once they are. */
+  readonly handing?: readonly string[];
   /** In the order of `keys`. */
   readonly asked?: readonly string[];
   readonly key?: string;
@@ -44,7 +52,10 @@ export class Memory {
     for (const line of text.split('\n')) {
       // A line that was torn by a crash was not acted upon.
       const said = line === '' ? undefined : (jsonOf(line) as Said | undefined);
+      refuseNewer('handovers', said?.v, this.#file);
       if (!said || (said.origin ?? origin) !== origin) continue;
+      for (const [at, key] of (said.handing ?? []).entries())
+        this.rows.set(key, { asked: said.asked?.[at], isOnItsWay: true });
       for (const [at, key] of (said.keys ?? []).entries()) this.rows.set(key, { asked: said.asked?.[at] });
       for (const key of said.takenBack ?? []) this.rows.delete(key);
       if (said.key !== undefined && said.saved)
@@ -56,12 +67,22 @@ export class Memory {
     return this.rows.get(key);
   }
 
-  /** Durable when this returns. */
+  /** Rows are about to be handed over; durable when this returns. */
+  handing(rows: readonly Row[]): void {
+    this.#handed(rows, 'handing');
+  }
+
+  /** They stand on the queue; durable when this returns. */
   handedOver(rows: readonly Row[]): void {
+    this.#handed(rows, 'keys');
+  }
+
+  #handed(rows: readonly Row[], as: 'handing' | 'keys'): void {
     if (rows.length === 0) return;
     const asked = rows.map(askedDigest);
-    this.#append({ keys: rows.map(({ key }) => key), asked });
-    for (const [at, { key }] of rows.entries()) this.rows.set(key, { asked: asked[at] });
+    this.#append({ [as]: rows.map(({ key }) => key), asked });
+    for (const [at, { key }] of rows.entries())
+      this.rows.set(key, { asked: asked[at], ...(as === 'handing' && { isOnItsWay: true }) });
   }
 
   /** They were never sent, and nobody else can send them any more. */

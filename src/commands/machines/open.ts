@@ -1,14 +1,20 @@
 import { hostname } from 'node:os';
-import type { Redis } from 'ioredis';
 import { readCertificates } from '../../config/certificates.ts';
 import { readVariable } from '../../config/environment.ts';
-import { type Context, gatewayName, originOfGateway } from '../../context.ts';
+import { type Context, gatewayName } from '../../context.ts';
+import { readSmallFile } from '../../disk/small-file.ts';
 import { usage } from '../../errors.ts';
 import { type AccountType, poolOf } from '../../gateway/limits.ts';
+import { originOfGateway } from '../../ledger/job-key.ts';
+import { isLoopback } from '../../loopback.ts';
+import { Board } from '../../machines/board.ts';
+import type { RowReader } from '../../machines/decode.ts';
+import { Door, dangerOf, withoutPassword } from '../../machines/door.ts';
 import { Engine, type Pool } from '../../machines/engine.ts';
 import { digestOf } from '../../machines/row.ts';
-import { connect, dangerOf, RowStore, withoutPassword } from '../../machines/store.ts';
-import { placesOf } from '../batch/places.ts';
+import { RowStore } from '../../machines/store.ts';
+import { familyOf, placesOf } from '../batch/places.ts';
+import { creates } from '../batch/row-command.ts';
 
 // What every command that works with a queue on Redis begins with.
 
@@ -16,20 +22,26 @@ import { placesOf } from '../batch/places.ts';
 export interface OpenQueue {
   readonly store: RowStore;
   readonly engine: Engine;
+  readonly board: Board;
   readonly account: AccountType;
   readonly pools: readonly Pool[];
   /** What this machine is called. */
   readonly host: string;
   /** The server, for messages. */
   readonly where: string;
-  /** One more connection, for what blocks. */
-  duplicate(): Redis;
   close(): Promise<void>;
 }
 
-/** The URL that --redis names, or GW_REDIS_URL where it has no value. Throws `usage`. */
-export function redisUrl(typed: string, { host, io }: Pick<Context, 'host' | 'io'>): string {
-  const said = typed === '' ? readVariable(host.env, 'GW_REDIS_URL') : typed;
+/** The URL that --redis names, or GW_REDIS_URL where it has no value. Throws `usage`, also for plain text to another machine. */
+export function redisUrl(
+  typed: string,
+  insecureRedis: boolean | undefined,
+  { host, io }: Pick<Context, 'host' | 'io'>,
+): string {
+  const named = typed === '' ? readVariable(host.env, 'GW_REDIS_URL') : typed;
+  const file = /^file:(?:\/\/)?(.+)$/s.exec(named ?? '')?.[1];
+  // A password that stands in a file shows in no environment.
+  const said = file === undefined ? named : readUrl(file);
   if (said === undefined) {
     throw usage('--redis: GW_REDIS_URL is not set', 'write --redis redis://HOST:6379, or set GW_REDIS_URL');
   }
@@ -42,43 +54,95 @@ export function redisUrl(typed: string, { host, io }: Pick<Context, 'host' | 'io
       'write it as redis://HOST:6379 or rediss://:PASSWORD@HOST:6379; without a value, --redis stands last',
     );
   }
+  if (url.protocol === 'redis:' && !isLoopback(url.hostname) && !insecureRedis) {
+    throw usage(
+      `${name}: redis:// to ${url.hostname} is not encrypted: anyone on the way can read and change the rows`,
+      'use rediss://, or allow it with --insecure-redis',
+    );
+  }
   return said;
 }
 
-/** Opens the queue of the gateway in force. Throws what `connect` throws; says once what endangers rows on this server. */
-export async function openQueue(typed: string, ctx: Context, name?: string): Promise<OpenQueue> {
-  const settings = await ctx.settings();
-  const url = redisUrl(typed, ctx);
-  const { ca } = await readCertificates({ cacert: settings.cacert.value }, ctx.host);
-  const redis = await connect(url, { ca, timeoutMs: Math.min(settings.timeoutMs.value, FIRST_WAIT_MS) });
-  const store = new RowStore(redis, digestOf(originOfGateway(gatewayName(settings)), 12));
-  const engine = new Engine(store);
-  const danger = await dangerOf(redis);
-  if (danger !== undefined) ctx.io.warn(danger);
-  const account = await engine.account(settings.account.value);
-  if (account !== settings.account.value) {
-    ctx.io.warn(
-      `the queue was opened for a ${account} account, whose limits hold; here it is ${settings.account.value}`,
-    );
-  }
-  const pools = poolsOf(account);
-  await engine.limit(pools);
-  return {
-    ...{ store, engine, account, pools, host: name ?? hostname(), where: withoutPassword(url) },
-    duplicate: () => {
-      const copy = redis.duplicate();
-      copy.on('error', () => {});
-      return copy;
-    },
-    async close() {
-      await engine.close();
-      redis.disconnect();
-    },
-  };
+const readUrl = (file: string): string =>
+  readSmallFile(file, { named: `GW_REDIS_URL file:${file}`, maxBytes: MAX_URL_BYTES })
+    .toString('utf8')
+    .trim();
+
+const MAX_URL_BYTES = 4_096;
+
+/** Who opens a queue: one that hands rows over says which account's limits hold, and one that only reads changes nothing. */
+export interface Opening {
+  readonly as: 'follower' | 'worker' | 'reader';
+  readonly insecureRedis?: boolean | undefined;
+  /** What this machine is called; its host name where absent. */
+  readonly name?: string | undefined;
 }
 
-/** Longest wait for the first connection. */
-const FIRST_WAIT_MS = 10_000;
+/** Opens the queue of the gateway in force. Throws what `Door.open` throws; says once what endangers rows on this server. */
+export async function openQueue(
+  typed: string,
+  { as, insecureRedis, name }: Opening,
+  ctx: Context,
+): Promise<OpenQueue> {
+  const settings = await ctx.settings();
+  const url = redisUrl(typed, insecureRedis, ctx);
+  const { ca } = await readCertificates({ cacert: settings.cacert.value }, ctx.host);
+  const timeoutMs = settings.timeoutMs.value;
+  const patienceMs = { follower: timeoutMs, worker: Number.POSITIVE_INFINITY, reader: 0 }[as];
+  const door = await Door.open(url, {
+    ca,
+    answerMs: timeoutMs,
+    // What a worker still has to tell is told after a signal, for as long as it may take.
+    ...(as !== 'worker' && { signal: ctx.signal }),
+  });
+  try {
+    const store = new RowStore(door, digestOf(originOfGateway(gatewayName(settings)), 12), rowReader);
+    const engine = new Engine(store);
+    const danger = await dangerOf(door);
+    if (danger !== undefined) ctx.io.warn(danger);
+    const mine = settings.account.value;
+    if (as === 'follower') await engine.setAccount(mine);
+    const account = as === 'worker' ? await engine.agree(mine) : ((await engine.account()) ?? mine);
+    if (account !== mine) {
+      ctx.io.warn(`the queue was opened for a ${account} account, whose limits hold; here it is ${mine}`);
+    }
+    const pools = poolsOf(account);
+    if (as !== 'reader') await engine.limit(pools);
+    // What cannot be begun is said at once; what was begun waits.
+    door.patienceMs = patienceMs;
+    return {
+      store,
+      engine,
+      board: new Board(store),
+      account,
+      pools,
+      host: name ?? hostname(),
+      where: withoutPassword(url),
+      async close() {
+        door.end();
+        await engine.close();
+      },
+    };
+  } catch (error) {
+    door.end();
+    throw error;
+  }
+}
+
+/** What a row on a queue may be. */
+export const rowReader: RowReader = {
+  creates,
+  poolsOf(command) {
+    const family = familyOf(command);
+    return {
+      family,
+      pools: poolsOf('personal').flatMap(({ name }) => (isOfFamily(name, family) ? name : [])),
+    };
+  },
+};
+
+const isOfFamily = (pool: string, family: string): boolean =>
+  pool === family || pool.startsWith(`${family}-`);
 
 /** Every pool that a row can count in. */
 function poolsOf(account: AccountType): Pool[] {
@@ -88,8 +152,8 @@ function poolsOf(account: AccountType): Pool[] {
     ...['beta', 'gamma', 'image'].map((family) => ({ family, settings: {} })),
   ];
   return tasks.map((task) => {
-    const { pool, atOnce } = placesOf(task, account);
-    return { name: pool, atOnce };
+    const { pool, atOnce, isDocumented } = placesOf(task, account);
+    return { name: pool, atOnce, isDocumented };
   });
 }
 

@@ -1,11 +1,22 @@
 import type { Context } from '../../context.ts';
-import { GwError } from '../../errors.ts';
-import { type LogEntry, type RowState, rowStates } from '../../machines/row.ts';
+import { GwError, usage } from '../../errors.ts';
+import { loadTaskFamily } from '../../gateway/families.ts';
+import { type LogEntry, type RowRecord, type RowState, rowStates, tellsUnknown } from '../../machines/row.ts';
 import { type openRows, soundRows } from '../batch/flags.ts';
+import { createFollowers } from '../video/followers.ts';
 import { Memory } from './memory.ts';
-import { openQueue } from './open.ts';
+import { type OpenQueue, openQueue } from './open.ts';
 
 // What is asked of a queue beside the run that follows it: where its rows stand, what was done with one, and to take them out.
+
+/** What was typed of the server. */
+export interface RedisWords {
+  readonly redis?: string | undefined;
+  readonly insecureRedis?: boolean | undefined;
+}
+
+const openReader = ({ redis = '', insecureRedis }: RedisWords, ctx: Context) =>
+  openQueue(redis, { as: 'reader', insecureRedis }, ctx);
 
 type Input = Awaited<ReturnType<typeof openRows>>;
 
@@ -23,6 +34,8 @@ export interface MachinesStatus {
     readonly waiting: number;
   }[];
   readonly toSave: number;
+  /** What stands still, and why: a sentence each, with the worker that says it. */
+  readonly stands: readonly { readonly host: string; readonly what: string }[];
 }
 
 /** The keys of a manifest's rows. Throws `usage` where it has a fault. */
@@ -39,8 +52,12 @@ async function* keysOf(input: Input): AsyncGenerator<string[]> {
 }
 
 /** Where the rows of a batch stand on the queue, and who works. */
-export async function statusOnMachines(input: Input, redis: string, ctx: Context): Promise<MachinesStatus> {
-  const queue = await openQueue(redis, ctx);
+export async function statusOnMachines(
+  input: Input,
+  redis: RedisWords,
+  ctx: Context,
+): Promise<MachinesStatus> {
+  const queue = await openReader(redis, ctx);
   try {
     const counts = Object.fromEntries([...rowStates, 'not_handed_over'].map((state) => [state, 0])) as Record<
       RowState | 'not_handed_over',
@@ -58,6 +75,9 @@ export async function statusOnMachines(input: Input, redis: string, ctx: Context
       workers: await queue.engine.workers(),
       slots: pools.map(({ name, taken, atOnce, waiting }) => ({ pool: name, taken, of: atOnce, waiting })),
       toSave: save.taken + save.waiting,
+      stands: (await queue.board.heard()).flatMap(({ host, stands }) =>
+        stands.map((what) => ({ host, what })),
+      ),
     };
   } finally {
     await queue.close().catch(() => {});
@@ -65,31 +85,48 @@ export async function statusOnMachines(input: Input, redis: string, ctx: Context
 }
 
 /** The log of one row: who did what, when, at which attempt. Throws `not_found` for a row that the queue does not know. */
-export async function logOnMachines(key: string, redis: string, ctx: Context): Promise<LogEntry[]> {
-  const queue = await openQueue(redis, ctx);
+export async function logOnMachines(key: string, redis: RedisWords, ctx: Context): Promise<LogEntry[]> {
+  const queue = await openReader(redis, ctx);
   try {
     const entries = await queue.store.log(key);
     if (entries.length > 0) return entries;
-    throw new GwError('not_found', `the queue knows no row ${key}`, {
-      hint: 'a row is named by its id, or by its whole key NAME/id',
-    });
+    throw unknownRow(key);
   } finally {
     await queue.close().catch(() => {});
   }
 }
 
-/** Takes out of the queue what was not sent yet; how many rows that were, and how many are left. */
+/** The rows of a manifest, and those of the batch on the queue that it does not hold any more. */
+async function* withStrangers(
+  own: AsyncIterable<string[]>,
+  { store }: OpenQueue,
+  batch: string,
+): AsyncGenerator<string[]> {
+  const rest = new Set(await store.rowsOf(batch));
+  for await (const keys of own) {
+    for (const key of keys) rest.delete(key);
+    yield keys;
+  }
+  if (rest.size > 0) yield [...rest];
+}
+
+const unknownRow = (key: string): GwError =>
+  new GwError('not_found', `the queue knows no row ${key}`, {
+    hint: 'a row is named by its id, or by its whole key NAME/id',
+  });
+
+/** Takes out of the queue what was not sent yet and what is of unknown outcome; how many rows, and how many are left. */
 export async function cancelOnMachines(
   input: Input,
-  redis: string,
+  redis: RedisWords,
   ctx: Context,
 ): Promise<{ readonly cancelled: number; readonly left: number }> {
-  const queue = await openQueue(redis, ctx);
+  const queue = await openReader(redis, ctx);
   try {
     const memory = await Memory.open(input.name, ctx);
     let cancelled = 0;
     let left = 0;
-    for await (const keys of keysOf(input)) {
+    for await (const keys of withStrangers(keysOf(input), queue, input.name)) {
       const out: { key: string; round: number; pool: string }[] = [];
       const records = await queue.store.read(keys);
       for (const [at, key] of keys.entries()) {
@@ -100,10 +137,76 @@ export async function cancelOnMachines(
         else left += 1;
       }
       await queue.engine.remove(out);
-      memory.takenBack(out.map(({ key }) => key));
+      const doubtful = new Set(records.flatMap((each) => (each?.state === 'unknown' ? each.row.key : [])));
+      memory.takenBack(out.flatMap(({ key }) => (doubtful.has(key) ? [] : key)));
     }
     return { cancelled, left };
   } finally {
     await queue.close().catch(() => {});
   }
+}
+
+/** A row of unknown outcome that was closed. */
+export interface ResolvedRow {
+  readonly row_key: string;
+  readonly state: RowState;
+  readonly id: string | null;
+}
+
+/**
+ * Closes a row of unknown outcome by what its user found out, and tells the queue: `none` has it wait again, an ID is looked
+ * up and gone on with. Throws `usage` where what became of the row is known, and `not_found` where nobody knows the row.
+ */
+export async function resolveOnMachines(
+  key: string,
+  as: string,
+  redis: RedisWords,
+  ctx: Context,
+): Promise<ResolvedRow> {
+  const queue = await openReader(redis, ctx);
+  const { store, engine, host } = queue;
+  try {
+    const [record] = await store.read([key]);
+    if (!record) throw unknownRow(key);
+    const isNone = as === 'none';
+    if (record.fault && isNone) {
+      await store.absolve(key);
+      return { row_key: key, state: 'failed', id: null };
+    }
+    const isOpen = record.state === 'unknown' || (record.state === 'cancelled' && tellsUnknown(record.error));
+    if (record.fault || !isOpen) {
+      throw usage(
+        `row ${key} cannot be resolved: ${record.fault ? record.error?.message : `it is ${record.state}`}`,
+        record.fault && 'where nothing was made, --as none closes it',
+      );
+    }
+    if (!isNone) await lookAt(record, as, ctx);
+    const round = record.round + 1;
+    const wanted = Math.max(record.job?.attempt ?? 1, record.wanted ?? 1) + 1;
+    const result = isNone
+      ? await store.step(key, 'denied', { host }, { again: true, wanted, round, id: '' })
+      : await store.step(key, 'cleared', { host }, { id: as, round });
+    if (result === 'ok') await engine.add([{ key, round, queue: record.pool }]);
+    const [now = record] = await store.read([key]);
+    return { row_key: key, state: now.state, id: now.id ?? null };
+  } finally {
+    await queue.close().catch(() => {});
+  }
+}
+
+/** Throws where the gateway has no such task, or it cannot be the row's. */
+async function lookAt({ row, family }: RowRecord, id: string, ctx: Context): Promise<void> {
+  const of = family === 'image' ? undefined : await loadTaskFamily(family);
+  if (!of) {
+    throw usage(
+      `--as ${id}: image jobs have no task that could be looked up`,
+      `close it, if nothing was made, with: gw jobs resolve ${row.key} --as none --redis`,
+    );
+  }
+  const looker = await createFollowers(ctx, { ownRates: true }).looker(of, await ctx.gateway());
+  await looker.look(id, { signal: ctx.signal }).catch((error: unknown) => {
+    throw error instanceof GwError && error.kind === 'not_found'
+      ? error.told({ hint: `check the ID; row ${row.key} stays as it was` })
+      : error;
+  });
 }

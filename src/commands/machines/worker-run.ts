@@ -1,17 +1,35 @@
+import { randomUUID } from 'node:crypto';
 import * as path from 'node:path';
 import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
-import { GwError } from '../../errors.ts';
+import { GwError, usage } from '../../errors.ts';
+import { formatOf } from '../../formats.ts';
 import { once } from '../../host.ts';
+import { LIKELY_RUN_MS } from '../../jobs/create/slots.ts';
+import { spedUp } from '../../jobs/watch/poll.ts';
 import { createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
-import type { Given, Put } from '../../machines/engine.ts';
+import type { Job } from '../../ledger/event.ts';
+import { BEAT_MS } from '../../machines/board.ts';
+import { type Door, unlessAborted } from '../../machines/door.ts';
+import { type Given, LEASE_MS, type Put } from '../../machines/engine.ts';
 import { PoolRate } from '../../machines/rates.ts';
-import type { Changes, RowRecord, Step } from '../../machines/row.ts';
+import {
+  type Changes,
+  closingHint,
+  mayRun,
+  type RowRecord,
+  type Step,
+  toldAs,
+  unknownError,
+} from '../../machines/row.ts';
+import type { Actor } from '../../machines/store.ts';
 import { type Desk, workOn } from '../../machines/work.ts';
 import { silent } from '../batch/row-command.ts';
 import type { JobResult } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
-import { handsOf } from './hands.ts';
+import { handsOf, toldError, underKey } from './hands.ts';
+import { hearOfRows } from './heard.ts';
+import { Counters, counted, countedAccess } from './observe.ts';
 import { type OpenQueue, ratePoolOf } from './open.ts';
 
 // One worker: rows as the queue gives them out, each worked on by hands of its own, until it is told to end.
@@ -19,9 +37,20 @@ import { type OpenQueue, ratePoolOf } from './open.ts';
 /** Longest time for handing back what runs, once a signal came. */
 const HAND_BACK_MS = 9_000;
 const LOOK_MS = 250;
+/** How long after Redis was asked a request may still leave: well before the queue gives its row to another. */
+const SEND_WITHIN_MS = LEASE_MS / 2;
 /** How often, and how soon, a row that was given up is looked at again. */
 const FOUND_TRIES = 5;
 const FOUND_PAUSE_MS = 500;
+/** How often a row of a newer gw is handed back, and after how long. */
+const MOST_TAKINGS = 3;
+const LEFT_TO_OTHERS_MS = 2_000;
+/** How often a slot that is kept is looked at. */
+const KEPT_LOOK_MS = 2_000;
+/** How long a row that this worker has declined is left to others before it is taken once more. */
+const DECLINED_MS = 30_000;
+/** How long a worker that makes nothing more waits for outputs that are to be saved. */
+const LAST_SAVES_MS = 3_000;
 
 type Found = Parameters<Desk['found']>[0];
 
@@ -40,11 +69,20 @@ export class WorkerRun {
   readonly #rowCtx: Context;
   readonly #rates = new Map<string, PoolRate>();
   readonly #outcomes: Outcome<JobResult>[] = [];
+  readonly counters = new Counters();
   /** What ends the work on a row, by its key. */
-  readonly #underWay = new Map<string, AbortController>();
+  readonly #underWay = new Map<string, { readonly own: AbortController; readonly ended: Promise<unknown> }>();
   /** Rows whose work here does not wait for Redis. */
   #busy = 0;
   #stop: unknown;
+  /** Why it makes no more tasks; it ends once it has brought home what it has. */
+  #noCreates: GwError | undefined;
+  /** Since when nothing is under way, by the steady clock. */
+  #idleSinceMs: number | undefined;
+  /** What stands still here, and until when by this machine's clock; a sentence each. */
+  readonly #stands = new Map<string, number>();
+  /** Rows that lack something of this worker's own, and until when they are left to others, by the steady clock. */
+  readonly #declined = new Map<string, number>();
   #wake = () => {};
 
   constructor(queue: OpenQueue, flags: WorkerFlags, ctx: Context) {
@@ -59,7 +97,9 @@ export class WorkerRun {
       const own = await ctx.settings();
       return { ...own, account: { ...own.account, value: queue.account } };
     });
-    const own = { ...ctx, io: quiet, settings };
+    const gateway = counted(() => ctx.gateway(), this.counters, ctx.clock);
+    const gatewayOf = async (job: Job) => countedAccess(await ctx.gatewayOf(job), this.counters, ctx.clock);
+    const own = { ...ctx, io: quiet, settings, gateway, gatewayOf };
     const shared = { turns: createTurns(SAVES_AT_ONCE), rateOf: (pool: string) => this.#rate(pool) };
     this.#rowCtx = { ...own, followers: createFollowers(own, shared) };
     ctx.signal.addEventListener('abort', () => this.#wake(), { once: true });
@@ -78,7 +118,7 @@ export class WorkerRun {
     const { store, account } = this.#queue;
     const known = this.#rates.get(pool);
     if (known) return known;
-    const made = new PoolRate(store.redis, store.prefix, ratePoolOf(pool, account));
+    const made = new PoolRate(store.door, store.prefix, ratePoolOf(pool, account));
     this.#rates.set(pool, made);
     return made;
   }
@@ -88,37 +128,85 @@ export class WorkerRun {
     const { engine, pools, host } = this.#queue;
     const { clock } = this.#ctx;
     engine.start({
-      ...{ pools, host, atOnce: this.#flags.concurrency, savesAtOnce: SAVES_AT_ONCE },
+      pools,
+      host,
+      atOnce: this.#flags.concurrency,
+      savesAtOnce: SAVES_AT_ONCE,
       work: (given) => this.#work(given),
-      onLost: (key) => this.#underWay.get(key)?.abort(new LostRow()),
+      onLost: (key) => this.#underWay.get(key)?.own.abort(new LostRow()),
     });
     const { timeoutMs } = await this.#ctx.settings();
+    void this.#beat();
+    await hearOfRows(this.#queue, this.#ctx).catch(() => {});
     while (!this.#isOver()) {
       yield* this.#outcomes.splice(0);
-      const awayMs = this.#queue.store.awayMs();
-      if (awayMs > timeoutMs.value && this.#busy === 0) {
-        this.#stop = new GwError('unavailable', `Redis has been away for ${Math.round(awayMs / 1000)} s`, {
-          hint: 'what was created is in the ledger, and its rows go on when a worker finds Redis again',
-        });
-      } else await Promise.race([clock.sleep(LOOK_MS), new Promise<void>((wake) => (this.#wake = wake))]);
+      const { door } = this.#queue.store;
+      const awayMs = door.awayMs();
+      this.#idleSinceMs = this.#underWay.size > 0 ? undefined : (this.#idleSinceMs ?? clock.steady());
+      const isIdle = this.#idleSinceMs !== undefined && clock.steady() - this.#idleSinceMs > LAST_SAVES_MS;
+      if (awayMs > timeoutMs.value && this.#busy === 0) this.#stop = redisGone(door);
+      else if (this.#noCreates && isIdle) this.#stop = this.#noCreates;
+      else await Promise.race([clock.sleep(LOOK_MS), new Promise<void>((wake) => (this.#wake = wake))]);
     }
-    for (const row of this.#underWay.values()) row.abort(this.reason());
+    for (const { own } of this.#underWay.values()) own.abort(this.reason());
     await this.#handBack();
     yield* this.#outcomes.splice(0);
   }
 
+  /** Until Redis is given up, or this worker is over. */
+  async #beat(): Promise<void> {
+    const { board, host, account } = this.#queue;
+    while (!this.#isOver()) {
+      await board.say(host, { account, stands: this.#standing() }).catch(() => {});
+      await this.#ctx.clock.sleep(BEAT_MS);
+    }
+  }
+
+  #standing(): string[] {
+    const nowMs = this.#ctx.clock.now();
+    for (const [what, untilMs] of this.#stands) if (untilMs < nowMs) this.#stands.delete(what);
+    const { gatewayAwaySinceMs } = this.counters;
+    return [
+      ...this.#stands.keys(),
+      ...(gatewayAwaySinceMs === undefined
+        ? []
+        : ['the gateway does not answer: nothing is made until it does']),
+    ];
+  }
+
+  /** The gateway wants no create of this pool for so long. */
+  #holdCreates(pool: string, ms: number): void {
+    this.#rate(pool).holdCreates(ms);
+    const untilMs = this.#ctx.clock.now() + ms;
+    const until = new Date(untilMs).toISOString();
+    this.#stands.set(`no ${pool} task is made until ${until}: the gateway answered HTTP 429`, untilMs);
+  }
+
+  #stopFor(error: unknown, what: 'creates' | 'all'): void {
+    if (what === 'all' || !(error instanceof GwError)) this.#stop ??= error;
+    else if (!this.#noCreates) {
+      this.#noCreates = error;
+      this.#queue.engine.closeRoom();
+      const says = `no more rows are begun here: ${error.message}`;
+      this.#stands.set(says, Number.POSITIVE_INFINITY);
+      this.#ctx.io.note(`${says}; what runs is brought home first`);
+    }
+    this.#wake();
+  }
+
   async #handBack(): Promise<void> {
-    const { engine, store } = this.#queue;
+    const { engine, store, board } = this.#queue;
     const { clock, host } = this.#ctx;
+    void board.leave(this.#queue.host).catch(() => {});
     let isDone = false;
     const stopped = engine.stop().then(() => {
       isDone = true;
     });
-    const isAway = () => store.awayMs() > 0 && this.#busy === 0;
+    const isAway = () => store.door.awayMs() > 0 && this.#busy === 0;
     for (const endMs = clock.steady() + HAND_BACK_MS; !isDone && clock.steady() < endMs && !isAway(); ) {
       await Promise.race([stopped, clock.sleep(LOOK_MS)]);
     }
-    store.redis.disconnect();
+    store.door.end();
     if (isDone) return;
     // A request that is not answered in time, or a Redis that is not there, holds the process no longer.
     const { io } = this.#ctx;
@@ -132,24 +220,40 @@ export class WorkerRun {
     );
   }
 
+  /** Where this process still works on a row that the queue had given up, that comes to its end first: it knows what it has sent. */
   async #work(given: Given): Promise<Put> {
-    const { store, engine, host } = this.#queue;
-    const { key, stage, fence, attempt } = given;
-    const actor = { host, fence, attempt };
-    // Work of this process on the row that the queue has given up is ended first.
-    this.#underWay.get(key)?.abort(new LostRow());
+    const { key } = given;
+    await this.#underWay.get(key)?.ended;
     const own = new AbortController();
-    this.#underWay.set(key, own);
-    const { signal } = own;
     if (this.#isOver()) own.abort(this.reason());
+    const ended = this.#workOn(given, own.signal);
+    const entry = { own, ended };
+    this.#underWay.set(key, entry);
+    try {
+      return await ended;
+    } finally {
+      if (this.#underWay.get(key) === entry) this.#underWay.delete(key);
+    }
+  }
+
+  async #workOn(given: Given, signal: AbortSignal): Promise<Put> {
+    const { store, host } = this.#queue;
+    const { clock } = this.#ctx;
+    const { key, stage, fence, attempt } = given;
+    const actor = { host, fence, attempt, announced: randomUUID() };
+    let desk: Desk | undefined;
+    let hasAnnounced = false;
+    let isAnnounced = () => false;
     const atWork =
-      <A extends unknown[], T>(work: (...args: A) => Promise<T>) =>
+      <A extends unknown[], T>(step: string, work: (...args: A) => Promise<T>) =>
       async (...args: A) => {
+        const begunMs = clock.steady();
         this.#busy += 1;
         try {
           return await work(...args);
         } finally {
           this.#busy -= 1;
+          this.counters.steps.add(step, (clock.steady() - begunMs) / 1000);
         }
       };
     const waiting = async <T>(asked: Promise<T>): Promise<T> => {
@@ -161,47 +265,155 @@ export class WorkerRun {
       }
     };
     try {
+      if ((this.#declined.get(key) ?? 0) > clock.steady()) {
+        await clock.sleep(LEFT_TO_OTHERS_MS, signal);
+        return 'back';
+      }
       const { result, record } = await store.take(key, actor);
-      if (result !== 'ok' || !record) return 'done';
-      const desk: Desk = {
-        step: async (step, changes) => {
-          const result = await store.step(key, step, actor, changes);
-          if (result === 'ok') this.#tell(key, step, changes);
-          return result;
-        },
-        toSave: () => engine.addToSave(key, record.round),
-        isAway: () => store.awayMs() > 0,
-        found: (made) => this.#found(record, made),
-      };
+      if (result === 'newer') return await this.#leaveToNewer(key, attempt);
+      if ((result !== 'ok' && result !== 'over') || !record) return 'done';
+      desk = this.#desk(record, given, actor);
+      isAnnounced = () => record.state === 'sending' || hasAnnounced;
+      if (record.fault) return result === 'ok' ? await this.#endUnread(record, desk) : 'done';
       const hands = handsOf({
         ctx: this.#rowCtx,
         root: path.resolve(this.#ctx.host.cwd, this.#flags.root ?? '.'),
         out: this.#flags.out,
         signal,
         turn: () => waiting(this.#rate(record.pool).turn((ms) => this.#ctx.clock.sleep(ms, signal))),
-        hold: (ms) => this.#rate(record.pool).hold(ms),
+        hold: (ms) => this.#holdCreates(record.pool, ms),
         show: (outcome) => this.#show(outcome),
-        onStop: (error) => {
-          this.#stop ??= error;
-          this.#wake();
-        },
+        onStop: (error, what) => this.#stopFor(error, what),
         onTakenAway: (row, why) => this.#takenAway(row, why),
       });
-      return await workOn(stage, record, desk, {
+      const put = await workOn(stage, record, desk, {
         ...hands,
-        create: atWork((row, beforeSend) =>
-          hands.create(row, () => waiting(unlessAborted(beforeSend(), signal))),
+        create: atWork('create', (row, beforeSend) =>
+          hands.create(row, async () => {
+            const askedMs = clock.steady();
+            hasAnnounced = true;
+            await waiting(unlessAborted(beforeSend(), signal));
+            return () => clock.steady() - askedMs < SEND_WITHIN_MS;
+          }),
         ),
-        follow: atWork(hands.follow),
-        save: atWork(hands.save),
+        follow: atWork('follow', hands.follow),
+        save: atWork('save', hands.save),
       });
+      return put === 'done' && stage === 'task' ? await this.#keepSlot(given, hands, signal) : put;
     } catch (error) {
-      if (!signal.aborted) this.#show({ error });
-      await this.#ctx.clock.sleep(LOOK_MS);
+      if (!signal.aborted) this.#show({ error: underKey(key, error) });
+      if (!signal.aborted && desk) return await this.#endUndone(desk, isAnnounced(), error);
+      await clock.sleep(LOOK_MS);
       return 'back';
-    } finally {
-      if (this.#underWay.get(key) === own) this.#underWay.delete(key);
     }
+  }
+
+  /** The slot of a task is taken until it has ended, or for as long as one is likely to run, whatever came of its row. */
+  async #keepSlot(
+    { key, round }: Given,
+    { hasEnded }: ReturnType<typeof handsOf>,
+    signal: AbortSignal,
+  ): Promise<Put> {
+    const { store, pools } = this.#queue;
+    let looking: Promise<boolean> | undefined;
+    let text = '';
+    try {
+      for (;;) {
+        const [record] = await store.read([key]);
+        // A worker that takes few rows would take none beside it.
+        const isOurs = record?.round === round && mayRun(record) && this.#flags.concurrency === undefined;
+        if (!isOurs || !pools.find(({ name }) => name === record.pool)?.isDocumented) return 'done';
+        let leftMs = Number.POSITIVE_INFINITY;
+        if (record.state === 'unknown') {
+          const { client } = await this.#rowCtx.gateway();
+          leftMs = spedUp(LIKELY_RUN_MS, client.speed()) - (await store.restedMs(key));
+        } else looking ??= hasEnded(record);
+        if (leftMs <= 0) return 'done';
+        if (signal.aborted || this.#noCreates) return 'back';
+        const why = record.state === 'unknown' ? closingHint(key) : 'its task may still run';
+        text = `a slot of ${record.pool} is kept for ${key}: ${why}`;
+        this.#stands.set(text, Number.POSITIVE_INFINITY);
+        const pause = this.#ctx.clock.sleep(KEPT_LOOK_MS, signal);
+        const isEnded = await Promise.race(looking ? [looking, pause] : [pause]);
+        pause.catch(() => {});
+        if (isEnded === true) return 'done';
+        if (isEnded === false) looking = undefined;
+      }
+    } catch (error) {
+      if (signal.aborted) return 'back';
+      throw error;
+    } finally {
+      this.#stands.delete(text);
+    }
+  }
+
+  /** A row that this worker cannot do for a fault of its machine: another is given it, or it ends with the reason. */
+  async #endUndone(desk: Desk, isAnnounced: boolean, error: unknown): Promise<Put> {
+    if (isAnnounced) {
+      const told = toldError(error, this.#ctx);
+      await desk.step('lost', { error: { ...told, ...unknownError(told.message) } });
+      return 'done';
+    }
+    if (await desk.mayDoElsewhere()) return 'back';
+    await desk.step('failed', { error: toldError(error, this.#ctx) });
+    return 'done';
+  }
+
+  /** A row of a newer gw is left to newer workers where there are; it stays as it is, and holds no slot for long. */
+  async #leaveToNewer(key: string, attempt: number): Promise<Put> {
+    const words = await this.#queue.board.heard();
+    if (attempt < MOST_TAKINGS && words.some(({ format }) => format > formatOf('rows'))) {
+      await this.#ctx.clock.sleep(LEFT_TO_OTHERS_MS);
+      return 'back';
+    }
+    const hint = 'upgrade gw here, or start a newer gw worker and run the batch again';
+    this.#show({ error: usage(`${key}: its row was written by a newer gw, and is left as it is`, hint) });
+    return 'done';
+  }
+
+  /** A row that this gw cannot read ends with its reason. */
+  async #endUnread({ error, row }: RowRecord, desk: Desk): Promise<Put> {
+    await desk.step('failed', { error });
+    this.#show({ error: underKey(row.key, usage(error?.message ?? 'it cannot be read')) });
+    return 'done';
+  }
+
+  #desk(record: RowRecord, { key, keep }: Given, actor: Actor): Desk {
+    const { store, engine, host } = this.#queue;
+    const { clock } = this.#ctx;
+    return {
+      step: async (step, changes) => {
+        // Nobody is given the row while the request that this announces may leave.
+        if (step === 'sending' && !(await keep())) return 'fenced';
+        const result = await store.step(key, step, actor, changes);
+        if (result === 'ok') this.#tell(key, step, changes);
+        return result;
+      },
+      toSave: () => engine.addToSave(key, record.round),
+      isAwayBefore: (step) => store.door.isAwayBefore(step),
+      found: (made) => this.#found(record, made),
+      mayDoElsewhere: async () => {
+        const declined = [...new Set([...(record.declined ?? []), host])];
+        const others = (await this.#queue.board.heard()).filter((each) => !declined.includes(each.host));
+        if (others.length === 0) return false;
+        await store.step(key, 'handed_back', actor, { declined });
+        this.#declined.set(key, clock.steady() + DECLINED_MS);
+        await clock.sleep(LEFT_TO_OTHERS_MS);
+        return true;
+      },
+      neverSent: async () => {
+        if ((await store.step(key, 'nothing_made', actor)) === 'ok') return;
+        // Whoever was given the row may just be about to call it unknown.
+        for (let tries = 0; tries < FOUND_TRIES; tries += 1) {
+          const { announced } = actor;
+          if ((await store.step(key, 'never_sent', { host, announced }, { error: neverSent })) === 'ok') {
+            this.#ctx.io.note(`${key}: it was never sent; gw batch run with --redis puts it back`);
+            return;
+          }
+          await clock.sleep(FOUND_PAUSE_MS);
+        }
+      },
+    };
   }
 
   /** The row may just be about to be called unknown, by the worker that was given it. */
@@ -231,6 +443,7 @@ export class WorkerRun {
 
   #tell(key: string, step: Step, { id, files = [] }: Changes = {}): void {
     if (step === 'accepted') this.#ctx.io.note(`${key}: task ${id}`);
+    if (step === 'saved') this.counters.downloads += files.length;
     if (step === 'saved')
       this.#ctx.io.note(`${key}: saved ${files.map(({ path: file }) => file).join(', ')}`);
     if (step === 'handed_back') this.#ctx.io.note(`${key}: handed back`);
@@ -255,12 +468,15 @@ class LostRow extends Error {
   override readonly name = 'LostRow';
 }
 
-/** Rejects with the signal's reason as soon as it is aborted; the step itself may still be made. */
-function unlessAborted(step: Promise<void>, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    if (signal.aborted) abort();
-    signal.addEventListener('abort', abort, { once: true });
-    step.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  });
+const neverSent = toldAs(
+  'partial',
+  'it was called unknown, and its worker has said since that it was never sent',
+  'the next run with --redis puts it back',
+);
+
+/** Why a worker ends that has nothing left to do without Redis. */
+function redisGone(door: Door): GwError {
+  const seconds = Math.round(door.awayMs() / 1000);
+  const { kind, message, facts } = door.trouble() ?? new GwError('unavailable', 'Redis does not answer');
+  return new GwError(kind, `Redis has been away for ${seconds} s: ${message}`, facts);
 }

@@ -2,12 +2,14 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { defineCommand } from '../../command.ts';
 import { sandboxKey } from '../../config/settings.ts';
+import { readSmallFile } from '../../disk/small-file.ts';
 import { clipsDir, sandboxStateDir, wasmDir } from '../../embedded-sandbox.ts';
 import { errorCode, usage } from '../../errors.ts';
 import { type Flag, on, oneOf, parsed, port, portOf, text, withValue } from '../../flags/flag.ts';
 import { KEY_RULE, keyFault } from '../../gateway/endpoint.ts';
 import { accountTypes } from '../../gateway/limits.ts';
 import { aborted } from '../../host.ts';
+import { makeCertificate } from '../../sandbox/certificate.ts';
 import { controlHelp } from '../../sandbox/control.ts';
 import { type Fault, FaultSpecError, parseFaults } from '../../sandbox/faults.ts';
 import { startSandbox } from '../../sandbox/server.ts';
@@ -28,6 +30,7 @@ const flags = {
   cors: listOf('ORIGIN', 'let pages of this origin call', originOf),
   callbacks: listOf('PORT', 'send status callbacks to this port of this machine', portOf),
   fault: text('SPEC|FILE', 'misbehave (gw help faults); a file has a SPEC a line, # begins a comment'),
+  tls: on('serve over TLS with a certificate of its own, whose file is printed as GW_CACERT'),
   fresh: on('remember nothing between runs'),
 } as const;
 
@@ -66,12 +69,16 @@ function speedOf(raw: string, flag: string): number {
   return speed;
 }
 
+const MAX_FAULTS_BYTES = 1 << 20;
+
 /** The faults of a SPEC, or of a file of that name. */
 function faultsOf(raw: string, cwd: string): Fault[] {
   const file = path.resolve(cwd, raw);
   try {
     if (!fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return parseFaults(raw);
-    const lines = fs.readFileSync(file, 'utf8').split('\n');
+    const lines = readSmallFile(file, { named: `--fault ${raw}`, maxBytes: MAX_FAULTS_BYTES })
+      .toString()
+      .split('\n');
     const specs = lines.map((line) => line.replace(/#.*/, '').trim()).filter((line) => line !== '');
     return specs.flatMap((spec) => parseFaults(spec));
   } catch (error) {
@@ -84,6 +91,8 @@ interface Served {
   readonly base_url: string;
   readonly output_url: string;
   readonly key: string;
+  /** The file of its certificate, with --tls. */
+  readonly cacert?: string;
   readonly speed: number;
   readonly cors: readonly string[];
   readonly callbacks: readonly number[];
@@ -109,6 +118,7 @@ export const serve = defineCommand<typeof flags, Served>({
         'outputs have an origin of their own: give another port',
       );
     const key = flags.key ?? sandboxKey();
+    const tls = flags.tls ? makeCertificate(host ?? 'localhost', ctx.clock.now()) : undefined;
     const sandbox = await startSandbox({
       key,
       account: flags.account ?? 'enterprise',
@@ -121,6 +131,7 @@ export const serve = defineCommand<typeof flags, Served>({
       port,
       outputPort,
       host,
+      tls,
       cors,
       callbackPorts: callbacks,
       strict: flags.strict,
@@ -131,18 +142,24 @@ export const serve = defineCommand<typeof flags, Served>({
     }).catch((error: unknown) => {
       throw cannotListen(error, { outputPort, host });
     });
+    const { baseUrl: base_url, outputUrl: output_url } = sandbox;
+    const cacert =
+      tls &&
+      path.join(sandboxStateDir(ctx.host, 'sandbox-serve'), `certificate-${new URL(base_url).port}.pem`);
     try {
-      const { baseUrl: base_url, outputUrl: output_url } = sandbox;
-      const served = { base_url, output_url, key, speed, cors, callbacks };
+      if (tls && cacert) fs.writeFileSync(cacert, tls.cert);
+      const served = { base_url, output_url, key, ...(cacert && { cacert }), speed, cors, callbacks };
       yield { value: served };
       for (const line of rulesOf(served, flags.key === undefined)) ctx.io.note(line);
       await aborted(ctx.signal);
     } finally {
       await sandbox.close();
+      if (cacert) fs.rmSync(cacert, { force: true });
     }
     throw ctx.signal.reason;
   },
-  human: ({ base_url, key }) => `GW_BASE_URL=${base_url}\nGW_API_KEY=${key}\n`,
+  human: ({ base_url, key, cacert }) =>
+    `GW_BASE_URL=${base_url}\nGW_API_KEY=${key}\n${cacert ? `GW_CACERT=${cacert}\n` : ''}`,
 });
 
 /** Who may call, how, and what it does by itself: what a reader must know who starts it for other programs. */

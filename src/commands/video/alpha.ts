@@ -1,6 +1,7 @@
 import type { Context } from '../../context.ts';
 import { flagsOfBodies } from '../../flags/body-flags.ts';
 import type { FlagOfPath } from '../../flags/breaches.ts';
+import { text } from '../../flags/flag.ts';
 import { AlphaCreateBody, alphaCreate, assetIdOf } from '../../gateway/alpha/create.ts';
 import { alphaModels } from '../../gateway/alpha/models.ts';
 import { fillAlphaBody } from '../../gateway/alpha/rules.ts';
@@ -24,7 +25,9 @@ export const create = videoCreate({
     [AlphaCreateBody],
     Object.values(alphaModels).map((model) => [model.short, model]),
   ),
-  flags: {},
+  flags: {
+    project: text('NAME', 'project of the asset:// references'),
+  },
   endpointOf: () => alphaCreate,
   modelOf: ({ typed, base }, _, settings) => modelId(typed ?? base ?? settings.models.alpha.value),
   knownModels: Object.keys(alphaModels),
@@ -44,8 +47,7 @@ export const create = videoCreate({
   ],
   notes: [
     'A first frame, --task-type edit and extend make the ratio of 2.5 adaptive; edit makes its duration -1. The prompt ' +
-      'calls media "image 1", "video 1", "audio 1", by kind in the order of the flags. Videos go by address: ' +
-      'gw asset create or upload_command gives one. asset://ID is looked up first.',
+      'calls media "image 1", "video 1", "audio 1", by kind in the order of the flags. Videos go by address.',
   ],
 });
 
@@ -59,6 +61,7 @@ async function checkAssets(
   { content }: Readonly<Record<string, unknown>>,
   flagOf: FlagOfPath,
   ctx: Context,
+  { project }: { readonly project?: string },
 ): Promise<void> {
   if (!Array.isArray(content)) return;
   const references = (content as unknown[]).flatMap((item, at) => {
@@ -72,5 +75,5 @@ async function checkAssets(
   if (references.length === 0) return;
   const { checkReferences } = await import('../../assets/check-references.ts');
   const { client } = await ctx.gateway();
-  await checkReferences(references, { client, signal: ctx.signal });
+  await checkReferences(references, { client, project, signal: ctx.signal });
 }

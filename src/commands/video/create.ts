@@ -2,14 +2,7 @@ import { basename } from 'node:path';
 import { type AnyCommand, defineCommand, type Outcome, ShownRequest } from '../../command.ts';
 import { trustedStateDir } from '../../config/dirs.ts';
 import type { Settings } from '../../config/settings.ts';
-import {
-  type Access,
-  type Context,
-  commandFor,
-  gatewayName,
-  originOfGateway,
-  tellIfInterrupted,
-} from '../../context.ts';
+import { type Access, type Context, commandFor, gatewayName, tellIfInterrupted } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
 import { type BodyFlags, referencesOf, typedFlagAt } from '../../flags/body-flags.ts';
 import {
@@ -18,6 +11,7 @@ import {
   lookAtBody,
   refuseLook,
   refuseOrWarn,
+  warnOfUnlisted,
 } from '../../flags/breaches.ts';
 import { type FlagSet, type FlagValues, on } from '../../flags/flag.ts';
 import {
@@ -32,27 +26,27 @@ import {
   sidecarBy,
   waitFlags,
 } from '../../flags/job-flags.ts';
-import { applySets, baseBody } from '../../flags/json-body.ts';
-import { readPrompt, refuseSharedStdin } from '../../flags/prompt.ts';
+import { readPrompt, refuseSharedStdin, stdinFlags } from '../../flags/prompt.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Modality } from '../../gateway/limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { once } from '../../host.ts';
-import type { AcceptedJob, CreateInput } from '../../jobs/create/create.ts';
-import { type IdentifiedBody, identifyBody } from '../../jobs/create/external-id.ts';
+import { digestsOf, identifyBody, type JobRequest } from '../../jobs/create/job-request.ts';
+import type { Made } from '../../jobs/create/make.ts';
 import type { OncePlace } from '../../jobs/create/once.ts';
 import { checkTarget } from '../../jobs/save/check-target.ts';
 import { planTarget, withIndex } from '../../jobs/save/output-path.ts';
-import type { KeptRequest } from '../../ledger/event.ts';
-import { onceJobKey } from '../../ledger/job-key.ts';
+import { onceJobKey, originOfGateway } from '../../ledger/job-key.ts';
+import { firstOfTask } from '../../ledger/ledger.ts';
 import { withoutSecrets } from '../../ledger/serialize.ts';
+import { isLoopback } from '../../loopback.ts';
 import type { MediaInput, resolveMedia } from '../../media/resolve.ts';
-import { keptRequest, refuseOverBudget, warnOfAlike, withEstimate, withinBudget } from '../before-create.ts';
+import { keptRequest, refuseOverBudget, warnOfAlike, withinBudget } from '../before-create.ts';
 import { showInstead } from '../show-instead.ts';
 import { followFromFlags, type JobResult, jobLines, outcomeOf, waitDeadlineMs } from './follow-job.ts';
 import { calmOf, createFollowers } from './followers.ts';
 import type { SendPlace } from './send-many.ts';
-import { refuseSharedName } from './task-ids.ts';
+import { noteOfName, refuseSharedName } from './task-ids.ts';
 import type { Upload } from './upload.ts';
 
 // `gw video FAMILY create`, told once and from top to bottom: read, check, send, follow. What the families differ in arrives
@@ -109,7 +103,7 @@ export interface VideoCreate<F extends FlagSet> {
   /** Adds what the documented rules imply. */
   fill?(body: Body, flags: FlagValues<F>): Body;
   /** Asks the gateway what must hold before anything is paid; passed over with --no-validate. Throws GwError. */
-  checkFirst?(body: Body, flagOf: FlagOfPath, ctx: Context): Promise<void>;
+  checkFirst?(body: Body, flagOf: FlagOfPath, ctx: Context, flags: FlagValues<F>): Promise<void>;
   /** What is odd about the reply to a create that was accepted. */
   replyWarning?(reply: unknown): string | undefined;
   readonly examples: readonly string[];
@@ -165,15 +159,32 @@ export function videoCreate<F extends FlagSet>(spec: VideoCreate<F>): AnyCommand
 }
 
 /** `--callback-url auto` is the URL of this user's running `gw listen`. Throws `usage` where none runs. */
-async function withListener(typed: FlagValues<FlagSet>, { host }: Context): Promise<FlagValues<FlagSet>> {
+async function withListener(typed: FlagValues<FlagSet>, ctx: Context): Promise<FlagValues<FlagSet>> {
+  const { host } = ctx;
   if (typed.callbackUrl !== 'auto') return typed;
   const { runningUrl } = await import('../../listen/running.ts');
   const callbackUrl = runningUrl(trustedStateDir(host));
-  if (callbackUrl !== undefined) return { ...typed, callbackUrl };
+  if (callbackUrl !== undefined) {
+    const gateway = (await ctx.settings()).baseUrl.value;
+    const isHere = (url: string) => isLoopback(new URL(url).hostname);
+    if (gateway !== undefined && !isHere(gateway) && isHere(callbackUrl))
+      ctx.io.warn(
+        `--callback-url auto: gw listen is reached from this machine only, and the gateway is ${gateway}: gw listen --public-url URL says how it is reached`,
+      );
+    return { ...typed, callbackUrl };
+  }
   throw usage(
     '--callback-url auto: no gw listen of this user is running',
     'start one in another terminal: gw listen',
   );
+}
+
+/** A request that has passed all checks, and what is still done before it is sent. */
+interface Checked {
+  readonly request: JobRequest<TaskFamily>;
+  /** Asks the gateway what must hold first, uploads files, and gives the body with their addresses; once for all jobs. */
+  finish(): Promise<Body>;
+  warnOfReply(reply: unknown): void;
 }
 
 /** Reads and checks what was typed. With --dry-run or --curl the request is given back, and nothing more is done. */
@@ -182,119 +193,90 @@ async function makeReady<F extends FlagSet>(
   args: readonly string[],
   words: FlagValues<FlagSet>,
   ctx: Context,
-): Promise<ReadyCreate | ShownRequest> {
+): Promise<Checked | ShownRequest> {
   const flags = await withListener(words, ctx);
-  const draft = await read(spec, args, flags, ctx);
-  const flagOf = typedFlagAt(spec.fields, draft.body, flags, args);
-  await check(spec, draft, flagOf, ctx);
-  const typed = flags as SharedValues;
-  refuseOnce(typed, spec.family.externalIds?.idOf(draft.body));
-  const { count } = typed;
-  if (typed.force) refuseSharedName(count ?? 1, typed.out, ctx.host.cwd);
-  const { files, command } = draft.uploads;
-  const first = numbered(typed, count && 1);
+  const { request, media, uploads } = await read(spec, args, flags, words, ctx);
+  const { body, endpoint, family, how, flagOf } = request;
+  await check(spec, request, media.breaches, ctx);
+  refuseOnce(how, family.externalIds?.idOf(body));
+  const { count } = how;
+  if (flags.exec !== undefined && !how.wait)
+    throw usage(
+      '--exec: nothing is saved without --wait',
+      'add --wait, or keep it for later: gw config set after_save COMMAND',
+    );
+  if (how.force) refuseSharedName(count ?? 1, how.out, ctx.host.cwd);
   const validate = ctx.globals.validate === undefined;
-  const shown = await showInstead(draft.endpoint, { body: identify(spec, draft, first).body }, ctx);
+  const checkFirst = async (asking: Context) =>
+    validate ? spec.checkFirst?.(body, flagOf, asking, flags as FlagValues<F>) : undefined;
+  const asked = { request, body: async () => body };
+  const shown = await showInstead(endpoint, { body: firstBody(request) }, ctx, asked);
   if (shown !== undefined) {
-    for (const { named } of files)
+    for (const { named } of uploads)
       ctx.io.note(`${named}: upload_command gives it an address first; a stand-in is shown`);
     if (count !== undefined && count > 1) ctx.io.note(`--count ${count}: ${count} requests like this one`);
-    if (validate && ctx.online) await spec.checkFirst?.(draft.body, flagOf, { ...ctx, gateway: ctx.online });
-    return withEstimate(shown, askedOf(spec, draft), count ?? 1, typed, ctx);
+    if (ctx.online) await checkFirst({ ...ctx, gateway: ctx.online });
+    const { withEstimate } = await import('../estimate-cost.ts');
+    return withEstimate(shown, request, ctx);
   }
-  const upload = files.length === 0 ? undefined : await import('./upload.ts');
+  const upload =
+    uploads.length === 0
+      ? undefined
+      : (await import('./upload.ts')).uploader(uploads, (flags as SharedValues).yes === true, ctx);
   return {
-    ...{ spec, draft, flags: typed, flagOf },
-    anyCallback: words.callbackUrl === 'auto',
-    checkFirst: once(async () => (validate ? spec.checkFirst?.(draft.body, flagOf, ctx) : undefined)),
-    uploaded: upload?.uploader(files, { command, yes: typed.yes === true }, ctx) ?? (async (body) => body),
+    request,
+    finish: once(async () => {
+      await checkFirst(ctx);
+      return upload ? upload(body) : body;
+    }),
+    warnOfReply(reply) {
+      const odd = spec.replyWarning?.(reply);
+      if (odd !== undefined) ctx.io.warn(odd);
+    },
   };
 }
 
-// Read: flags, --body and --set, prompt and media -> the body.
+/** The body as the first job of a request would send it. */
+function firstBody({ family, body, how, intent }: JobRequest<TaskFamily>): Body {
+  const { once: key, count } = how;
+  if (key === undefined) return identifyBody(family, body).body;
+  const name = count === undefined ? key : `${key}/1`;
+  return identifyBody(family, body, onceJobKey(originOfGateway(intent.gateway), name)).body;
+}
+
+// Read: flags, --body and --set, prompt and media -> the request.
 
 type Media = Awaited<ReturnType<typeof resolveMedia>>;
 
-/** A body as it was asked for, not yet checked. */
-interface Draft {
-  readonly endpoint: Endpoint;
-  readonly body: Body;
-  /** What the flags say the model is; the body's own word goes before it. */
-  readonly model: string;
-  readonly schema: NonNullable<Endpoint['body']>;
-  readonly media: Media;
-  readonly settings: Settings;
-  /** Where the output goes: looked at here, for a dry run too. */
-  readonly target: string;
-  /** The files that `upload_command` gives an address; stand-ins are in the body. */
-  readonly uploads: { readonly files: readonly Upload[]; readonly command: string };
-  /** What `gw again` makes it from. */
-  readonly request: KeptRequest;
-}
-
+/** Reads what was typed; `words` are the flags as they stood before an address was found for them. */
 async function read<F extends FlagSet>(
   spec: VideoCreate<F>,
   args: readonly string[],
   typed: FlagValues<FlagSet>,
+  words: FlagValues<FlagSet>,
   ctx: Context,
-): Promise<Draft> {
-  const { host, globals, signal } = ctx;
+): Promise<{
+  readonly request: JobRequest<TaskFamily>;
+  readonly media: Media;
+  readonly uploads: readonly Upload[];
+}> {
+  const { globals, host } = ctx;
   const flags = typed as unknown as FlagValues<F>;
-  const { prompt: promptFlag } = typed as SharedValues;
+  const how = typed as SharedValues;
   const settings = await ctx.settings();
-  refuseSharedStdin({
-    '--api-key-file': globals.apiKeyFile,
-    '--body': globals.body,
-    '--prompt': promptFlag,
-  });
-  const base = await baseBody(ctx);
+  refuseSharedStdin(stdinFlags(how, globals));
+  const isBegun = globals.body !== undefined || globals.set !== undefined;
+  const json = isBegun ? await import('../../flags/json-body.ts') : undefined;
+  const base = (await json?.baseBody(ctx)) ?? {};
   spec.refuse?.(flags, typed);
   const endpoint = spec.endpointOf(flags);
-  if (!endpoint.body) throw new Error(`${endpoint.name} has no body`);
-  const words = {
-    ...(isText(typed.model) && { typed: typed.model }),
-    ...(isText(base.model) && { base: base.model }),
-  };
-  const model = spec.modelOf(words, flags, settings);
+  const model = modelOf(spec, typed, base, settings);
   const references = referencesOf(spec.fields.items, typed);
-  const need = spec.promptNeed?.(flags, typed) ?? 'required';
-  const isBegun = globals.body !== undefined || globals.set !== undefined;
-  const prompt = await readPrompt(
-    {
-      words: args,
-      flag: promptFlag,
-      optional: need !== 'required' || references.some(({ modality }) => modality) || isBegun,
-      mayReadStdin: need !== 'given' && globals.body === undefined && globals.apiKeyFile !== '-',
-    },
-    ctx,
-  );
+  const prompt = await promptOf(spec, args, typed, references, ctx);
   const inputs = references.flatMap(({ modality, raw, flag }) =>
     modality ? [{ raw, flag, modality, ...spec.media(modality, model) }] : [],
   );
-  const { maxBodyBytes } = endpoint;
-  const totalS = spec.totalReferenceS?.(model);
-  const validate = globals.validate === undefined;
-  const deps = { cwd: host.cwd, assetsDir: host.assetsDir, signal };
-  const uploadCommand = settings.uploadCommand.value;
-  const plan =
-    uploadCommand === undefined
-      ? undefined
-      : await (await import('./upload.ts')).planUploads(inputs, totalS, deps);
-  const resolvedMedia: Media =
-    inputs.length === 0
-      ? { items: [], breaches: [] }
-      : await (await import('../../media/resolve.ts')).resolveMedia(
-          plan?.inputs ?? inputs,
-          { maxBodyBytes, totalS, validate },
-          deps,
-        );
-  const media = {
-    breaches: [...resolvedMedia.breaches, ...(plan?.breaches ?? [])],
-    items: resolvedMedia.items.map((item, at) => {
-      const upload = plan?.uploads.get(at);
-      return upload ? { ...item, describe: basename(upload.file), sha256: upload.sha256 } : item;
-    }),
-  };
+  const { media, uploads } = await readMedia(spec, endpoint, inputs, model, ctx);
   const resolved = media.items.values();
   const items = references.map(({ kind, modality, id, raw }) => {
     const url = modality === undefined ? raw : (resolved.next().value?.url ?? raw);
@@ -303,30 +285,128 @@ async function read<F extends FlagSet>(
   const laid = spec.fields.lay(base, spec.knownModels ? { ...typed, model: undefined } : typed);
   // A model of --body that is no text is left for the schema to refuse.
   const hasModel =
-    spec.knownModels && (words.typed !== undefined || base.model === undefined || isText(base.model));
+    spec.knownModels && (isText(typed.model) || base.model === undefined || isText(base.model));
   const placed = spec.place({ base: hasModel ? { ...laid, model } : laid, flags, prompt, items });
-  const whole = applySets(placed, globals.set ?? []);
+  const whole = json?.applySets(placed, globals.set ?? []) ?? placed;
+  const body = spec.fill?.(whole, flags) ?? whole;
+  const request = keptRequest(
+    {
+      command: `video ${spec.family.name}`,
+      takes: { ...spec.fields.flags, ...spec.flags },
+      typed: words,
+      model,
+      base,
+      prompted: prompt !== undefined,
+      media: inputs.map(({ raw, flag }, at) => ({ raw, flag, sha256: media.items[at]?.sha256 })),
+    },
+    ctx,
+  );
+  const out = how.out ?? settings.out.value;
+  if (out !== undefined) noteOfName(out, ctx);
   return {
-    endpoint,
-    schema: endpoint.body,
-    body: spec.fill?.(whole, flags) ?? whole,
-    model,
     media,
-    settings,
-    target: planTarget((typed as SharedValues).out ?? settings.out.value, host.cwd),
-    uploads: { files: [...(plan?.uploads.values() ?? [])], command: uploadCommand ?? '' },
-    request: keptRequest(
-      {
-        ...{ command: `video ${spec.family.name}`, takes: { ...spec.fields.flags, ...spec.flags }, typed },
-        ...{ model, base, prompted: prompt !== undefined },
-        media: inputs.map(({ raw, flag }, at) => ({ raw, flag, sha256: media.items[at]?.sha256 })),
+    uploads,
+    request: Object.freeze<JobRequest<TaskFamily>>({
+      family: spec.family,
+      endpoint,
+      body,
+      how,
+      outputsExpected: 1,
+      flagOf: typedFlagAt(spec.fields, body, typed, args),
+      intent: {
+        event: 'intent',
+        family: spec.family.name,
+        endpoint: endpoint.name,
+        model: isText(body.model) ? body.model : model,
+        ...askedIn(body),
+        media: media.items.map((item) => item.describe),
+        references: media.items.map(({ describe, sha256 }) => ({ name: describe, sha256 })),
+        request,
+        profile: settings.profile.value,
+        gateway: gatewayName(settings),
+        save: savePlanOf(how, out, settings, host),
       },
-      ctx,
-    ),
+    }),
   };
 }
 
+const savePlanOf = (
+  how: SharedValues,
+  out: string | undefined,
+  settings: Settings,
+  host: Context['host'],
+) => ({
+  target: planTarget(out, host.cwd),
+  force: how.force ?? false,
+  download: how.download === undefined,
+  sidecar: sidecarBy(how, settings, host.version),
+});
+
 const isText = (value: unknown): value is string => typeof value === 'string';
+
+/** The prompt of a create; one that media, --body or --set begin may do without. */
+function promptOf<F extends FlagSet>(
+  spec: VideoCreate<F>,
+  words: readonly string[],
+  typed: FlagValues<FlagSet>,
+  references: ReturnType<typeof referencesOf>,
+  ctx: Context,
+): Promise<string | undefined> {
+  const { prompt, promptFile } = typed as SharedValues;
+  const { apiKeyFile, body, set } = ctx.globals;
+  const need = spec.promptNeed?.(typed as unknown as FlagValues<F>, typed) ?? 'required';
+  const media = references.filter(({ modality }) => modality);
+  return readPrompt(
+    {
+      words,
+      prompt,
+      promptFile,
+      media,
+      optional: need !== 'required' || media.length > 0 || body !== undefined || set !== undefined,
+      mayReadStdin: need !== 'given' && body === undefined && apiKeyFile !== '-',
+    },
+    ctx,
+  );
+}
+
+function modelOf<F extends FlagSet>(
+  spec: VideoCreate<F>,
+  typed: FlagValues<FlagSet>,
+  base: Body,
+  settings: Settings,
+): string {
+  const words = {
+    ...(isText(typed.model) && { typed: typed.model }),
+    ...(isText(base.model) && { base: base.model }),
+  };
+  return spec.modelOf(words, typed as unknown as FlagValues<F>, settings);
+}
+
+/** Reads media; files that `upload_command` gives an address are checked, and stand-ins take their place. */
+async function readMedia<F extends FlagSet>(
+  spec: VideoCreate<F>,
+  { maxBodyBytes }: Endpoint,
+  inputs: readonly MediaInput[],
+  model: string,
+  { host, globals, signal, settings }: Context,
+): Promise<{ readonly media: Media; readonly uploads: readonly Upload[] }> {
+  if (inputs.length === 0) return { media: { items: [], breaches: [] }, uploads: [] };
+  const totalS = spec.totalReferenceS?.(model);
+  const deps = { cwd: host.cwd, assetsDir: host.assetsDir, signal };
+  const plan =
+    (await settings()).uploadCommand.value === undefined
+      ? undefined
+      : await (await import('./upload.ts')).planUploads(inputs, totalS, deps);
+  const { resolveMedia } = await import('../../media/resolve.ts');
+  const validate = globals.validate === undefined;
+  const resolved = await resolveMedia(plan?.inputs ?? inputs, { maxBodyBytes, totalS, validate }, deps);
+  const items = resolved.items.map((item, at) => {
+    const upload = plan?.uploads.get(at);
+    return upload ? { ...item, describe: basename(upload.file), sha256: upload.sha256 } : item;
+  });
+  const breaches = [...resolved.breaches, ...(plan?.breaches ?? [])];
+  return { media: { items, breaches }, uploads: [...(plan?.uploads.values() ?? [])] };
+}
 
 /**
  * `content` of families A and C with the prompt and the media laid over that of --body: a prompt replaces the text items,
@@ -361,15 +441,17 @@ export function placeContent({
 
 async function check<F extends FlagSet>(
   { knownModels }: VideoCreate<F>,
-  { schema, body, media }: Draft,
-  flagOf: FlagOfPath,
+  { endpoint: { name, body: schema }, body, flagOf }: JobRequest,
+  breaches: readonly string[],
   ctx: Context,
 ): Promise<void> {
+  if (!schema) throw new Error(`${name} has no body`);
   const validate = ctx.globals.validate === undefined;
-  refuseOrWarn(media.breaches, validate, ctx.io);
+  refuseOrWarn(breaches, validate, ctx.io);
   const lookWith = (verdict?: FieldVerdict) => lookAtBody(schema, body, flagOf, verdict);
   const look = await lookUnlessListed(lookWith, body.model, knownModels, ctx);
   refuseLook(look, validate, ctx.io);
+  if (ctx.globals.set ?? ctx.globals.body) warnOfUnlisted(schema, body, ctx);
 }
 
 type Look = ReturnType<typeof lookAtBody>;
@@ -401,37 +483,24 @@ async function lookUnlessListed(
 
 // Send and follow: job on disk -> reply, and with --wait the outputs on disk.
 
-/** A create that has passed all checks. */
-interface ReadyCreate {
-  readonly spec: Pick<VideoCreate<FlagSet>, 'family' | 'replyWarning'>;
-  readonly draft: Draft;
-  readonly flags: SharedValues;
-  readonly flagOf: FlagOfPath;
-  /** `--callback-url auto` */
-  readonly anyCallback: boolean;
-  checkFirst(): Promise<void>;
-  /** The body with the addresses of what was uploaded. */
-  uploaded(body: Readonly<Body>): Promise<Readonly<Body>>;
+/** The request of one job of several: under a key and a name of its own, and without the API key, which somebody may have typed into it. */
+function requestOf(
+  { request }: Checked,
+  { keyId }: Access,
+  index: number | undefined,
+  { io }: Context,
+): JobRequest<TaskFamily> {
+  const { how, intent } = request;
+  const { save } = intent;
+  const safe = withoutSecrets(intent, (text) => io.withoutSecrets(text));
+  return Object.freeze({
+    ...request,
+    how: { ...how, ...(how.once !== undefined && index !== undefined && { once: `${how.once}/${index}` }) },
+    intent: { ...safe, keyId, save: { ...save, target: withIndex(save.target, index) } },
+  });
 }
 
-/** The body as it is sent first under these flags. */
-function identify(
-  { family }: Pick<VideoCreate<FlagSet>, 'family'>,
-  { body, settings }: Draft,
-  { once }: SharedValues,
-): IdentifiedBody {
-  if (once === undefined) return identifyBody(family, body);
-  return identifyBody(family, body, onceJobKey(originOfGateway(gatewayName(settings)), once));
-}
-
-/** The flags of one job of several, each under a key of its own. */
-const numbered = (flags: SharedValues, index: number | undefined): SharedValues =>
-  flags.once === undefined || index === undefined ? flags : { ...flags, once: `${flags.once}/${index}` };
-
-async function createOne(
-  making: Promise<ReadyCreate | ShownRequest>,
-  ctx: Context,
-): Promise<Outcome<JobResult>> {
+async function createOne(making: Promise<Checked | ShownRequest>, ctx: Context): Promise<Outcome<JobResult>> {
   const ready = await making;
   if (ready instanceof ShownRequest) return { value: ready };
   return send(ready, { followers: createFollowers(ctx), turn: (make) => make() }, ctx);
@@ -439,103 +508,89 @@ async function createOne(
 
 /** `--count N` */
 async function* createMany(
-  making: Promise<ReadyCreate | ShownRequest>,
+  making: Promise<Checked | ShownRequest>,
   count: number,
   ctx: Context,
 ): AsyncGenerator<Outcome<JobResult>> {
   const ready = await making;
   if (ready instanceof ShownRequest) return yield { value: ready };
-  const { spec, draft, flags } = ready;
+  const { how } = ready.request;
   // Under a key some may have been made before: each is counted when its turn comes.
-  if (flags.once === undefined) await refuseOverBudget(askedOf(spec, draft), count, flags, ctx);
+  if (how.once === undefined) await refuseOverBudget(ready.request, ctx);
   const { sendMany } = await import('./send-many.ts');
-  yield* sendMany(count, flags.wait ?? false, (one) => send(ready, one, ctx), ctx);
+  yield* sendMany(count, how.wait ?? false, (one) => send(ready, one, ctx), ctx);
 }
 
-/** A create on its way. */
-interface Sending {
-  readonly ready: ReadyCreate;
-  /** Those of this one job. */
-  readonly flags: SharedValues;
-  readonly access: Access;
-  readonly intent: CreateInput['intent'];
-  readonly deadlineMs: number;
-  readonly place: SendPlace;
-}
-
-/** Throws what `createJob` throws, but for a lost outcome, which is printed under gw's own ID. */
-async function send(ready: ReadyCreate, place: SendPlace, ctx: Context): Promise<Outcome<JobResult>> {
-  const { spec, draft } = ready;
-  const { family } = spec;
-  const flags = numbered(ready.flags, place.index);
-  const save = {
-    target: withIndex(draft.target, place.index),
-    force: flags.force ?? false,
-    download: flags.download === undefined,
-    sidecar: sidecarBy(flags, draft.settings, ctx.host.version),
-  };
+/** Throws what went wrong before the job was begun. */
+async function send(ready: Checked, place: SendPlace, ctx: Context): Promise<Outcome<JobResult>> {
   const access = await ctx.gateway();
-  const made = intentOf(ready, access, save);
-  const intent = withoutSecrets(made, (text) => ctx.io.withoutSecrets(text));
-  const once = flags.once === undefined ? undefined : { key: flags.once };
-  checkTarget(save, { ...intent, once, now: ctx.clock.now(), outputsExpected: 1 });
-  const sending = { ready, flags, access, intent, deadlineMs: waitDeadlineMs(flags, ctx), place };
-  const job = await place.turn(async () => {
-    if (flags.once !== undefined) {
-      const { makeUnderKey } = await import('../once.ts');
-      const { anyCallback, flagOf } = ready;
-      const asked = { flags, family, intent, body: draft.body, anyCallback, flagOf };
-      const got = await makeUnderKey(asked, access, (under) => make(sending, ctx, under), ctx);
-      return 'found' in got ? got : got.made;
-    }
-    return make(sending, ctx);
+  const request = requestOf(ready, access, place.index, ctx);
+  const { family, how, intent, outputsExpected } = request;
+  const once = how.once === undefined ? undefined : { key: how.once };
+  checkTarget(intent.save, { ...intent, once, now: ctx.clock.now(), outputsExpected });
+  const deadlineMs = waitDeadlineMs(how, ctx);
+  const making = async (under?: OncePlace) =>
+    make(request, await ready.finish(), { ...place, access, deadlineMs, under }, ctx);
+  const made = await place.turn(async () => {
+    if (how.once === undefined) return making();
+    const { makeUnderKey } = await import('../once.ts');
+    return makeUnderKey({ request, asked: request.body }, access, making, ctx);
   });
-  if ('found' in job) return (await import('../once.ts')).goOnWith(job.found, flags, ctx);
-  if (!('error' in job)) return follow(job, sending, ctx);
-  // A job that may exist without an ID is printed under gw's own.
-  const { error, key } = job;
-  const value = {
-    family: family.name,
-    id: error.facts.taskId ?? key,
-    status: 'unknown',
-    record: null,
-    files: [],
-  };
-  return { value, error };
+  switch (made.kind) {
+    case 'stands':
+      return (await import('../once.ts')).goOnWith(made, how, ctx);
+    case 'accepted':
+      if (made.isOwnReply) ready.warnOfReply(made.reply);
+      return { ...(await follow(made, request, { ...place, deadlineMs }, ctx)), made };
+    case 'unknown': {
+      // A job that may exist without an ID is printed under gw's own.
+      const { error, job } = made;
+      const id = (error instanceof GwError && error.facts.taskId) || job.key;
+      const value = { family: family.name, id, status: 'unknown', record: null, files: [] };
+      return { ...(error instanceof GwError && { value }), error, made };
+    }
+    default:
+      return { error: made.kind === 'images' ? undefined : made.error, made };
+  }
 }
 
-/** Creates the job; one whose outcome is not known is given back under gw's own key, every other failure is thrown. */
+interface MakePlace extends SendPlace {
+  readonly access: Access;
+  readonly deadlineMs: number;
+  readonly under: OncePlace | undefined;
+}
+
+/** Makes the job, and tells while it is made what may take long. */
 async function make(
-  { ready, flags, access, intent, deadlineMs, place: { followers, index = 1 } }: Sending,
+  request: JobRequest<TaskFamily>,
+  body: Body,
+  { access, deadlineMs, under, followers, index = 1 }: MakePlace,
   ctx: Context,
-  under?: OncePlace,
-): Promise<AcceptedJob | { readonly key: string; readonly error: GwError }> {
-  const { draft } = ready;
-  const { family } = ready.spec;
-  await ready.checkFirst();
+): Promise<Made> {
+  const { family, how } = request;
+  const intent = { ...request.intent, ...(under && { once: under.once }) };
   const ledger = await ctx.ledger();
-  const body = await ready.uploaded(draft.body);
-  const identified = identifyBody(family, body, under?.key, under?.externalId);
-  const { createJob, digestsOf } = await import('../../jobs/create/create.ts');
-  const budget = await withinBudget(askedOf(ready.spec, draft), flags, ctx);
-  const digests = digestsOf(family, draft.body);
+  const { makeJob } = await import('../../jobs/create/make.ts');
+  const within = await withinBudget(request, ctx);
+  const digests = digestsOf(family, request.body);
   let isUnderWay = false;
   const stopTelling = tellIfInterrupted(ctx, () => isUnderWay);
   let stopWaiting = () => {};
   try {
-    return await createJob({
-      ...identified,
-      family,
-      endpoint: draft.endpoint,
-      intent: { ...intent, ...(under && { once: under.once }) },
+    return await makeJob({
+      ...request,
+      ...identifyBody(family, body, under?.key, under?.externalId),
+      intent,
+      goesOn: under?.goesOn,
       calm: calmOf(followers, ctx),
-      within: budget,
+      within,
       // The jobs of one --count are alike by intention.
       onBegun: under?.confirm ?? (index === 1 ? () => warnOfAlike(intent, digests, ctx) : undefined),
       client: access.client,
       ledger,
       clock: ctx.clock,
       signal: ctx.signal,
+      silenceMs: (await ctx.settings()).timeoutMs.value,
       note: (text) => {
         ctx.io.note(text);
         stopWaiting();
@@ -544,19 +599,18 @@ async function make(
       onExchange: (isNow) => {
         isUnderWay = isNow;
       },
-      ...(queues(flags) && {
+      ...(queues(how) && {
         queue: {
           deadlineMs,
           random: ctx.host.random,
           onQueued: (text) => ctx.io.note(text),
+          onKept: followers.tellAll,
           pool: await followers.poolOf(intent),
           looker: await followers.looker(family),
+          isOneOfMany: (ctx.host.program ?? ctx.agentLimits) !== undefined,
         },
       }),
     });
-  } catch (error) {
-    if (error instanceof GwError && error.kind === 'unknown_outcome') return { key: identified.key, error };
-    throw error;
   } finally {
     stopWaiting();
     stopTelling();
@@ -565,25 +619,26 @@ async function make(
 
 /** What is printed of an accepted job: its ID at once, or with --wait what came of it. */
 async function follow(
-  job: AcceptedJob,
-  { ready: { spec }, flags, intent: { save }, deadlineMs, place }: Sending,
+  { id, job: { key }, unrecorded, reply: record, status = '' }: Extract<Made, { kind: 'accepted' }>,
+  { family, how, intent: { gateway, save } }: JobRequest<TaskFamily>,
+  { followers, isOneOfMany, deadlineMs }: SendPlace & { readonly deadlineMs: number },
   ctx: Context,
 ): Promise<Outcome<JobResult>> {
-  const { family } = spec;
-  const { id, key, unrecorded } = job;
-  const odd = job.isOwnReply ? spec.replyWarning?.(job.reply) : undefined;
-  if (odd !== undefined) ctx.io.warn(odd);
-  const { reply: record, status = '' } = job;
+  const first = await firstOfTask({ gateway, key, id }, await ctx.ledger()).catch(() => undefined);
+  if (first) {
+    ctx.io.warn(
+      `the gateway answered with task ${id}, which an earlier create had made (${first.key}): it is one task, saved once`,
+    );
+  }
   const accepted: JobResult = { family: family.name, id, status, record, files: [] };
   if (unrecorded !== undefined) {
     const why = unrecorded instanceof Error ? unrecorded.message : String(unrecorded);
     ctx.io.warn(`task ${id} is not in the ledger: note its ID; ${why}`, 'urgent');
   }
   const failure = unrecorded !== undefined && { error: unrecorded };
-  if (flags.wait) {
+  if (how.wait) {
     ctx.io.note(`task ${id}`);
-    const { followers, isOneOfMany } = place;
-    const request = { id, key, family, flags, save, deadlineMs, accepted, isOneOfMany };
+    const request = { id, key, family, flags: how, save, deadlineMs, accepted, isOneOfMany };
     return { ...failure, ...(await followFromFlags(request, followers, ctx)) };
   }
   if (ctx.signal.aborted) {
@@ -597,37 +652,10 @@ async function follow(
   return { value: accepted, ...failure };
 }
 
-/** What the ledger keeps of a create before it is sent. */
-function intentOf(
-  { spec, draft: { endpoint, model, body, media, settings, request }, anyCallback }: ReadyCreate,
-  { name: gateway, keyId }: Access,
-  save: CreateInput['intent']['save'],
-): CreateInput['intent'] {
-  const { content, contents, prompt } = body;
+/** The words and the settings of a body, as the ledger keeps them. */
+function askedIn({ content, contents, prompt, ...rest }: Body) {
   return {
-    event: 'intent',
-    ...{ ...askedOf(spec, { endpoint, model, body }), family: spec.family.name },
     prompt: promptIn(content ?? contents ?? prompt),
-    media: media.items.map((item) => item.describe),
-    references: media.items.map(({ describe, sha256 }) => ({ name: describe, sha256 })),
-    request: anyCallback ? { ...request, flags: { ...request.flags, callbackUrl: 'auto' } } : request,
-    profile: settings.profile.value,
-    keyId,
-    gateway,
-    save,
-  };
-}
-
-/** What of a request decides its cost. */
-function askedOf(
-  { family }: { readonly family: TaskFamily },
-  { endpoint, model, body }: Pick<Draft, 'endpoint' | 'model' | 'body'>,
-) {
-  const { content: _content, contents: _contents, prompt: _prompt, ...rest } = body;
-  return {
-    endpoint: endpoint.name,
-    family,
-    model: isText(body.model) ? body.model : model,
     settings: { ...scalarsOf(rest), ...scalarsOf(rest.settings) },
   };
 }

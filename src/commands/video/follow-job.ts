@@ -88,7 +88,12 @@ export async function* followAll(
     ctx.events?.about({ key, id, family: family.name, status: accepted?.status ?? job?.status });
     const { client } = request.access ?? (await ctx.gateway());
     inputs.push({
-      ...{ request, key, id, family, save, deadlineMs },
+      request,
+      key,
+      id,
+      family,
+      save,
+      deadlineMs,
       intervalMs: interval === undefined ? family.pollIntervalMs : { min: interval, max: interval },
       ...(interval === undefined && { speed: client.speed }),
       ...(request.atOnce && { firstDelayMs: 0 }),

@@ -2,6 +2,8 @@ import * as path from 'node:path';
 import type { Access, Context } from '../../context.ts';
 import { type AccountType, poolOf, type RatePool } from '../../gateway/limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
+import { once } from '../../host.ts';
+import { Claims } from '../../jobs/save/claims.ts';
 import type { FollowDeps, JobDeps } from '../../jobs/watch/follow.ts';
 import type { Looker } from '../../jobs/watch/looker.ts';
 import type { SharedRate } from '../../jobs/watch/rate.ts';
@@ -14,11 +16,18 @@ export interface Followers {
   jobDeps(access?: Access): Promise<JobDeps>;
   followDeps(family: TaskFamily, access?: Access): Promise<FollowDeps>;
   looker(family: TaskFamily, access?: Access): Promise<Looker>;
+  /** What --force may replace. */
+  claims(): Promise<Claims>;
+  /** Tells for all jobs of the run what concerns them all: a text once, and what changes `about` something seldom. */
+  readonly tellAll: (text: string, about?: string) => void;
   /** Who saves first, where a batch saves many. */
   readonly turns?: Turns | undefined;
   /** The pool that a job counts in. */
   poolOf(job: Pick<Job, 'family' | 'settings'>): Promise<RatePool>;
 }
+
+/** A wait is told of again before 30 s have passed. */
+const TOLD_EVERY_MS = 19_000;
 
 /**
  * Makes the followers of a run; one a run, or rates are not shared. What looks once, by hand, keeps its rate to itself
@@ -39,7 +48,10 @@ export function createFollowers(
 ): Followers {
   // The rows of a batch share the looks and the lanes of the whole.
   const { followers: shared } = ctx;
+  const chance = { clock: ctx.clock, random: ctx.host.random };
   const lookers = new Map<Access, Map<string, Looker>>();
+  const told = new Map<string, number>();
+  const claims = shared?.claims ?? once(async () => new Claims(await ctx.ledger(), ctx.clock));
   const account = async (): Promise<AccountType> => (await ctx.settings()).account.value;
   const looker = async (family: TaskFamily, ofJob?: Access): Promise<Looker> => {
     if (shared) return shared.looker(family, ofJob);
@@ -52,32 +64,41 @@ export function createFollowers(
     lookers.set(access, own);
     const known = own.get(family.name);
     if (known) return known;
-    const made = createLooker({
-      ...{ client: access.client, family, clock: ctx.clock, account: inForce },
-      ...{ random: ctx.host.random, rateOf },
-    });
+    const made = createLooker({ ...chance, client: access.client, family, account: inForce, rateOf });
     own.set(family.name, made);
     return made;
   };
   const jobDeps = async (access?: Access): Promise<JobDeps> => {
     const { client, transport, keyId } = access ?? (await ctx.gateway());
+    const { timeoutMs, maxOutputBytes } = await ctx.settings();
     return {
       client,
       transport,
       keyId,
       ledger: await ctx.ledger(),
-      clock: ctx.clock,
-      random: ctx.host.random,
+      ...chance,
       signal: ctx.signal,
       progress: ctx.io.progress(),
       events: ctx.events,
       warn: (text) => ctx.io.warn(text),
-      silenceMs: (await ctx.settings()).timeoutMs.value,
+      silenceMs: timeoutMs.value,
+      mostBytes: maxOutputBytes.value,
+      claims: await claims(),
     };
   };
   return {
     jobDeps,
     looker,
+    claims,
+    tellAll:
+      shared?.tellAll ??
+      ((text, about) => {
+        const toldMs = told.get(about ?? text);
+        const nowMs = ctx.clock.steady();
+        if (toldMs !== undefined && (about === undefined || nowMs - toldMs < TOLD_EVERY_MS)) return;
+        told.set(about ?? text, nowMs);
+        ctx.io.note(text);
+      }),
     turns: shared?.turns ?? turns,
     followDeps: async (family, access) => ({
       ...(await jobDeps(access)),

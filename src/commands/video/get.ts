@@ -6,7 +6,8 @@ import { loadTaskFamily } from '../../gateway/families.ts';
 import { type TaskFamily, YOUNG_MS } from '../../gateway/task.ts';
 import { once } from '../../host.ts';
 import { fieldLines, leavesOf } from '../../io/layout.ts';
-import type { ExternalLooked } from '../../jobs/create/look-at-external-ids.ts';
+import type { ExternalLooked } from '../../jobs/create/look-up.ts';
+import { notAhead } from '../../jobs/gateway-clock.ts';
 import type { TaskLook } from '../../jobs/watch/look.ts';
 import { createTurns } from '../../jobs/watch/turns.ts';
 import { compactJson } from '../../json-text.ts';
@@ -14,7 +15,7 @@ import { jobsByName } from '../../ledger/ledger.ts';
 import { fullIds, idArgs } from '../jobs/find-jobs.ts';
 import { showInstead } from '../show-instead.ts';
 import { createFollowers } from './followers.ts';
-import { eachTask, showQueries } from './task-ids.ts';
+import { eachTask, exampleCreate, showQueries } from './task-ids.ts';
 
 interface Seen {
   readonly look: TaskLook;
@@ -29,11 +30,13 @@ const external = { external: on('the IDs are external ones, given with --externa
 export async function videoGet(familyName: string) {
   const family = await loadTaskFamily(familyName);
   const flags: Partial<typeof external> = family.externalIds ? external : {};
-  const latest = `$(gw jobs list -q --family ${familyName} --limit 1)`;
   return defineCommand<typeof flags, Seen>({
     args: idArgs('task', familyName),
     flags,
-    examples: [`gw video ${familyName} get ${latest} --sandbox --json`],
+    examples: [
+      `gw video ${familyName} get $(${exampleCreate(familyName)}) --sandbox`,
+      `gw video ${familyName} get last --sandbox --json`,
+    ],
     notes: [
       'Links to outputs are credentials and die: they are shown with --json only.',
       ...(family.query.maxIds > 1
@@ -76,8 +79,9 @@ async function* getByIds(
     const look = await looker.look(id, { signal }).catch(async (error) => {
       if (!(error instanceof GwError) || error.kind !== 'not_found') throw error;
       // A task created just now may not be known everywhere yet.
-      const untilMs = ((await known())(id)?.acceptedAtMs ?? 0) + YOUNG_MS;
-      if (untilMs <= ctx.clock.now()) throw error;
+      const nowMs = ctx.clock.now();
+      const untilMs = notAhead((await known())(id)?.acceptedAtMs ?? 0, nowMs) + YOUNG_MS;
+      if (untilMs <= nowMs) throw error;
       return looker.look(id, { signal, retryNotFoundUntilMs: untilMs });
     });
     return { value: { look, isOwnReply: family.query.maxIds === 1, many: ids.length > 1 } };
@@ -97,7 +101,7 @@ async function* getExternal(
   const { externalIds } = family;
   if (!externalIds) throw usage(`--external: family ${family.name} has no external IDs`);
   const ids = readExternalIds(args);
-  const { externalBatches, lookAtExternalIds } = await import('../../jobs/create/look-at-external-ids.ts');
+  const { externalBatches, lookAtExternalIds } = await import('../../jobs/create/look-up.ts');
   const batches = externalBatches(ids, family);
   if (ctx.globals.dryRun || ctx.globals.curl) {
     for (const batch of batches) {

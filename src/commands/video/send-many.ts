@@ -1,6 +1,8 @@
 import type { Outcome } from '../../command.ts';
 import { type Context, commandFor } from '../../context.ts';
 import { type ErrorKind, endsAll, GwError, Interrupted } from '../../errors.ts';
+import type { Made } from '../../jobs/create/make.ts';
+import type { Stands } from '../../jobs/create/once.ts';
 import { asTheyEnd, createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
 import type { JobResult } from './follow-job.ts';
 import { createFollowers, type Followers } from './followers.ts';
@@ -9,7 +11,7 @@ import { createFollowers, type Followers } from './followers.ts';
 export interface SendPlace {
   readonly followers: Followers;
   /** One create at a time. */
-  turn<T>(make: () => Promise<T>): Promise<T>;
+  turn(make: () => Promise<Made | Stands>): Promise<Made | Stands>;
   /** Which of several jobs it is, from 1. */
   readonly index?: number;
   readonly isOneOfMany?: boolean;
@@ -28,13 +30,13 @@ export async function* sendMany(
   const followers = createFollowers(ctx, { turns: createTurns(SAVES_AT_ONCE) });
   const turns = createTurns(1);
   let isOver = false;
-  const turn = <T>(make: () => Promise<T>): Promise<T> =>
+  const turn: SendPlace['turn'] = (make) =>
     turns.take(0, async () => {
       if (isOver) throw new NotMade();
-      return make().catch((error: unknown) => {
-        isOver ||= error instanceof GwError && endsAlike.has(error.kind);
-        throw error;
-      });
+      const made = await make().catch((error: unknown) => ({ kind: 'nothing', error }) as const);
+      const isFinal = made.kind === 'nothing' || made.kind === 'refused';
+      isOver ||= isFinal && made.error instanceof GwError && endsAlike.has(made.error.kind);
+      return made;
     });
   const one = (index: number): Promise<Outcome<JobResult> | undefined> =>
     send({ followers, turn, index, isOneOfMany: count > 1 }).catch((error: unknown) =>

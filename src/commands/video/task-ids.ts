@@ -4,7 +4,17 @@ import { GwError, Interrupted, usage } from '../../errors.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { taskIdPattern } from '../../gateway/task-state.ts';
 import { isFixedName, planTarget } from '../../jobs/save/output-path.ts';
+import { windowsFault } from '../../placeholders.ts';
 import { showInstead } from '../show-instead.ts';
+
+/** Makes what the examples of a family's other commands name. */
+export const exampleCreate = (family: string): string => {
+  const asked = new Map([
+    ['beta', ' --duration 3'],
+    ['gamma', ' --resolution 768P --duration 4 --ratio 16:9'],
+  ]);
+  return `gw video ${family} create --sandbox "a paper boat"${asked.get(family) ?? ''}`;
+};
 
 /** The IDs of a command line, each once, in order. Throws `usage` for one that no gateway gives out. */
 export function taskIds(args: readonly string[]): string[] {
@@ -17,6 +27,12 @@ export function taskIds(args: readonly string[]): string[] {
     }
   }
   return [...new Set(args)];
+}
+
+/** Says what Windows would refuse of a name to save under, where it is not refused; a batch has its rows checked. */
+export function noteOfName(out: string | undefined, { host, io, followers }: Context): void {
+  const fault = host.platform === 'win32' || followers ? undefined : windowsFault(out ?? '');
+  if (fault !== undefined) io.note(`Windows forbids ${fault}`);
 }
 
 /** Several tasks cannot share one file name. Throws `usage` before anything is asked. */

@@ -1,13 +1,13 @@
 import * as path from 'node:path';
 import { firstLineOf } from '../../config/keys.ts';
 import type { Context } from '../../context.ts';
+import { sha256OfFile } from '../../disk/small-file.ts';
 import { usage } from '../../errors.ts';
 import { once } from '../../host.ts';
 import { confirm } from '../../io/ask.ts';
-import { bytesText } from '../../io/quantity-text.ts';
+import { bytesText, durationText } from '../../io/quantity-text.ts';
 import { checkMedia, checkModality, checkTotals } from '../../media/check.ts';
 import { type MediaFacts, probeFile } from '../../media/probe.ts';
-import { sha256OfFile } from '../../media/read-input.ts';
 import { parseReference, shorten } from '../../media/reference.ts';
 import type { MediaInput, ResolveDeps } from '../../media/resolve.ts';
 
@@ -75,7 +75,7 @@ const isAsked = ({ host, io, followers }: Context): boolean =>
  */
 export function uploader(
   uploads: readonly Upload[],
-  { command, yes }: { readonly command: string; readonly yes: boolean },
+  yes: boolean,
   ctx: Context,
 ): (body: Body) => Promise<Body> {
   const [first] = uploads;
@@ -89,7 +89,7 @@ export function uploader(
     if (!yes) await ask(uploads, ctx);
     const found = new Map<string, string>();
     for (const upload of uploads) {
-      if (!found.has(upload.standIn)) found.set(upload.standIn, await addressOf(upload, command, ctx));
+      if (!found.has(upload.standIn)) found.set(upload.standIn, await addressOf(upload, ctx));
     }
     return found;
   });
@@ -104,16 +104,29 @@ async function ask(uploads: readonly Upload[], { host, signal }: Context): Promi
   if (!(await confirm(host, question))) throw usage('nothing was uploaded, and nothing was sent');
 }
 
-async function addressOf({ file, named, facts }: Upload, command: string, ctx: Context): Promise<string> {
+/** An upload that takes longer is ended. */
+const LONGEST_UPLOAD_MS = 600_000;
+
+async function addressOf({ file, named, facts }: Upload, ctx: Context): Promise<string> {
+  const settings = await ctx.settings();
   const stopWaiting = ctx.io.awaiting(`uploading ${path.basename(file)}, ${bytesText(facts.bytes)}`);
   let line: string;
   try {
     line = await firstLineOf(
       {
-        ...{ command, what: `${named}: the upload command`, setting: 'upload_command', gives: 'address' },
-        ...{ kind: 'usage', env: { GW_FILE: file } },
+        command: settings.uploadCommand.value ?? '',
+        what: `${named}: the upload command`,
+        setting: 'upload_command',
+        gives: 'address',
+        kind: 'usage',
+        env: { GW_FILE: file },
+        longestMs: LONGEST_UPLOAD_MS,
+        onSlow: () =>
+          ctx.io.note(
+            `${named}: the upload command still runs; it is ended after ${durationText(LONGEST_UPLOAD_MS)}`,
+          ),
       },
-      ctx.host,
+      { ...ctx.host, env: settings.childEnvironment() },
     );
   } catch (error) {
     ctx.signal.throwIfAborted();

@@ -73,11 +73,13 @@ export const alphaFields = (object: ObjectMaker) =>
     resolution: field(z.enum(alphaResolutions), 'output resolution', {
       takes: (model: AlphaModel) => model.resolutions,
       row: 'resolutions',
+      says: '480p, 720p, 1080p; 4k only on standard 2.0',
     }),
     ratio: field(z.enum(alphaRatios), 'output aspect ratio', {
       value: 'RATIO',
       takes: (model: AlphaModel) => model.ratios,
       row: 'ratios',
+      says: '21:9, 16:9, 4:3, 1:1, 3:4, 9:16; 2.5 also adaptive',
     }),
     duration: field(z.int(), 'length in seconds', {
       value: 'SECONDS',
@@ -85,10 +87,12 @@ export const alphaFields = (object: ObjectMaker) =>
       takes: ({ durationS, version }: AlphaModel) =>
         version === '2.5' ? { ...durationS, also: AUTO_DURATION } : durationS,
       row: 'duration',
+      says: 'seconds; 2.0: 4-15 and -1 unsupported; 2.5: 4-30 or -1',
     }),
     output_format: field(z.enum(alphaFormats), 'container of the output (2.5)', {
       flag: 'format',
       takes: only25(alphaFormats),
+      says: 'settable only on 2.5: mp4 or mov; 2.0 output is always mp4',
     }),
     watermark: field(z.boolean(), 'add an AI-generated mark in the lower-right corner', { negatable: true }),
     return_last_frame: field(z.boolean(), "return the video's last frame too (2.0)"),
@@ -96,6 +100,7 @@ export const alphaFields = (object: ObjectMaker) =>
       flag: 'taskType',
       takes: only25(alphaTaskTypes),
       row: 'task types',
+      says: '2.5 only: auto, reference, edit, extend',
     }),
     tools: field(
       z
@@ -106,8 +111,8 @@ export const alphaFields = (object: ObjectMaker) =>
     ),
   });
 
-/** The body of `POST /api/v3/contents/generations/tasks`; the strict one refuses what the document does not list. */
-export const [AlphaCreateBody, AlphaStrictCreateBody] = withRules(alphaFields, alphaRules);
+/** The body of `POST /api/v3/contents/generations/tasks`. */
+export const AlphaCreateBody = withRules(alphaFields, alphaRules);
 export type AlphaCreateBody = z.infer<ReturnType<typeof alphaFields>>;
 export type AlphaContentItem = AlphaCreateBody['content'][number];
 

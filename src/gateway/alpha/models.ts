@@ -66,6 +66,7 @@ export const alphaModels: Readonly<Record<string, AlphaModel>> = {
         aspect: { min: 0.4, max: 2.5 },
         durationS: { min: 2, max: 30 },
         framesPerS: { min: 24, max: 60 },
+        resolutions: ['480p', '720p'],
       },
       audio: {
         formats: mediaFormats.audio,

@@ -16,7 +16,7 @@ export const alphaRules: readonly Rule<AlphaCreateBody>[] = [
   {
     name: 'alpha.model-is-known',
     verdict: 'refuse',
-    sentence: 'four models: standard 2.0, 2.0 Fast, 2.0 Mini and 2.5',
+    sentence: 'Models: … standard 2.0 … 2.0 Fast … 2.0 Mini … 2.5',
     *check({ model }) {
       if (modelOf(model)) return;
       const ids = Object.keys(alphaModels);
@@ -27,8 +27,7 @@ export const alphaRules: readonly Rule<AlphaCreateBody>[] = [
   takenByModel(
     {
       name: 'alpha.settings-by-model',
-      sentence:
-        '4k only on standard 2.0; 2.5 also adaptive; 2.0: 4-15 and -1 unsupported, 2.5: 4-30 or -1; output_format settable only on 2.5, 2.0 output is always mp4; omni_reference_task_type 2.5 only',
+      sentence: 'settable only on 2.5',
     },
     Object.fromEntries(Object.values(alphaModels).map((model) => [model.short, model])),
     ({ model }) => modelOf(model)?.short ?? model,
@@ -36,7 +35,7 @@ export const alphaRules: readonly Rule<AlphaCreateBody>[] = [
   {
     name: 'alpha.last-frame-of-2.0',
     verdict: 'refuse',
-    sentence: "return_last_frame: return the output video's last frame (2.0)",
+    sentence: "return the output video's last frame (2.0)",
     *check(body) {
       if (versionOf(body) !== '2.5' || body.return_last_frame !== true) return;
       yield { path: ['return_last_frame'], message: 'only the 2.0 models return the last frame' };
@@ -45,7 +44,7 @@ export const alphaRules: readonly Rule<AlphaCreateBody>[] = [
   {
     name: 'alpha.no-last-frame-of-2.5',
     verdict: 'warn',
-    sentence: 'the document names return_last_frame for 2.0 and does not say that 2.5 refuses a false one',
+    remark: 'the document names it for 2.0 and does not say that 2.5 refuses a false one',
     *check(body) {
       if (versionOf(body) !== '2.5' || body.return_last_frame !== false) return;
       yield { path: ['return_last_frame'], message: 'a setting of the 2.0 models' };
@@ -54,8 +53,7 @@ export const alphaRules: readonly Rule<AlphaCreateBody>[] = [
   {
     name: 'alpha.reference-counts',
     verdict: 'refuse',
-    sentence:
-      'images / videos / audio files: up to 9 / 3 / 3 (15 total) on 2.0, up to 30 / 10 / 10 (50 total) on 2.5',
+    sentence: 'images / videos / audio files … up to 9 / 3 / 3 (15 total) … up to 30 / 10 / 10 (50 total)',
     *check({ model: id, content }) {
       const model = modelOf(id);
       if (!model) return;
@@ -76,7 +74,7 @@ export const alphaRules: readonly Rule<AlphaCreateBody>[] = [
   },
   oneOfEachFrame({
     name: 'alpha.one-of-each-frame',
-    sentence: 'a first-frame task contains one image with role first_frame',
+    sentence: 'first-frame task contains one image with role first_frame',
   }),
   {
     name: 'alpha.last-frame-needs-a-first',
@@ -102,7 +100,7 @@ export const alphaRules: readonly Rule<AlphaCreateBody>[] = [
   {
     name: 'alpha.web-search',
     verdict: 'refuse',
-    sentence: 'tools: 2.0 web search; only with text-only input',
+    sentence: '2.0 web search: one item whose type is web_search; only with text-only input',
     *check(body) {
       if (!body.tools) return;
       const isText = body.content.every((item) => item.type === 'text');
@@ -129,7 +127,7 @@ export const alphaRules: readonly Rule<AlphaCreateBody>[] = [
   {
     name: 'alpha.frames-need-adaptive',
     verdict: 'refuse',
-    sentence: 'first frame and first/last frame on 2.5 both require ratio adaptive',
+    sentence: 'On 2.5 both require ratio adaptive.',
     *check(body) {
       if (versionOf(body) !== '2.5' || body.ratio === 'adaptive' || !hasRole(body.content, 'first_frame'))
         return;
@@ -139,7 +137,7 @@ export const alphaRules: readonly Rule<AlphaCreateBody>[] = [
   {
     name: 'alpha.reference-needs-a-reference',
     verdict: 'refuse',
-    sentence: 'reference generation: at least one reference image, video or audio',
+    sentence: 'at least one reference image, video or audio',
     *check(body) {
       const { content, omni_reference_task_type: task } = body;
       if (versionOf(body) !== '2.5' || task !== 'reference') return;
@@ -152,7 +150,7 @@ export const alphaRules: readonly Rule<AlphaCreateBody>[] = [
     name: 'alpha.edit-and-extend',
     verdict: 'refuse',
     sentence:
-      'video editing: reference_video plus editing prompt, ratio adaptive, duration -1; video extension: reference_video plus extension prompt, ratio adaptive',
+      'video editing … reference_video plus editing prompt … ratio adaptive, duration -1 … video extension … reference_video plus extension prompt … ratio adaptive',
     *check(body) {
       const { content, ratio, duration, omni_reference_task_type: task } = body;
       if (versionOf(body) !== '2.5' || (task !== 'edit' && task !== 'extend')) return;

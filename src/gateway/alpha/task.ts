@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import type { Endpoint } from '../endpoint.ts';
+import { fieldsOf } from '../json-value.ts';
 import { HOUR_MS } from '../limits.ts';
 import { amountOf, ofTask, readTaskError, type TaskFamily, TaskId, type TaskOutput } from '../task.ts';
 import { taskState } from '../task-state.ts';
@@ -14,19 +15,7 @@ export const AlphaCreateReply = z
   .looseObject({ id: z.optional(TaskId), task_id: z.optional(TaskId), status: z.optional(z.unknown()) })
   .check(z.refine((reply) => reply.task_id ?? reply.id, { error: 'the reply names no task' }));
 
-const AlphaTask = z.looseObject({
-  status: z.optional(z.unknown()),
-  progress: z.optional(z.unknown()),
-  duration: z.optional(z.unknown()),
-  usage: z.catch(z.optional(z.looseObject({ total_tokens: z.optional(z.unknown()) })), undefined),
-  content: z.catch(
-    z.optional(
-      z.looseObject({ video_url: z.optional(z.unknown()), last_frame_url: z.optional(z.unknown()) }),
-    ),
-    undefined,
-  ),
-  error: z.optional(z.unknown()),
-});
+const AlphaTask = z.looseObject({});
 
 export const alphaTasksPath = '/api/v3/contents/generations/tasks';
 
@@ -61,7 +50,7 @@ export const alphaFamily: TaskFamily & { readonly recordLifeMs: number } = {
   readTask(reply, taskId) {
     const task = AlphaTask.parse(reply);
     const outputs: TaskOutput[] = [];
-    const { video_url: video, last_frame_url: lastFrame } = task.content ?? {};
+    const { video_url: video, last_frame_url: lastFrame } = fieldsOf(task.content);
     if (typeof video === 'string' && video !== '') outputs.push({ role: 'video', type: 'video', url: video });
     // The document names the request field only; the public record of this API family carries the frame here.
     if (typeof lastFrame === 'string' && lastFrame !== '') {
@@ -74,7 +63,7 @@ export const alphaFamily: TaskFamily & { readonly recordLifeMs: number } = {
       outputs,
       error: readTaskError(task.error),
       made: { seed: task.seed, duration: task.duration, resolution: task.resolution },
-      usage: { outputS: amountOf(task.duration), tokens: amountOf(task.usage?.total_tokens) },
+      usage: { outputS: amountOf(task.duration), tokens: amountOf(fieldsOf(task.usage).total_tokens) },
     };
   },
 };

@@ -42,11 +42,10 @@ const updateAssetFields = (object: ObjectMaker) =>
   });
 const idFields = (object: ObjectMaker) => object({ Id: LibraryId, ProjectName: projectField });
 
-/** Each body; the strict one refuses what the document does not list. */
-export const [CreateAssetBody, CreateAssetStrictBody] = withRules(createAssetFields, []);
-export const [UpdateAssetBody, UpdateAssetStrictBody] = withRules(updateAssetFields, []);
+export const CreateAssetBody = withRules(createAssetFields, []);
+export const UpdateAssetBody = withRules(updateAssetFields, []);
 /** The body of every action that takes an ID and nothing else. */
-export const [IdBody, IdStrictBody] = withRules(idFields, []);
+export const IdBody = withRules(idFields, []);
 
 export const createAsset: Endpoint = actionEndpoint('CreateAsset', 'upload', CreateAssetBody, CreatedId);
 export const getAsset: Endpoint = actionEndpoint('GetAsset', 'read', IdBody, Asset);
@@ -97,9 +96,8 @@ const updateGroupFields = (object: ObjectMaker) =>
     ProjectName: projectField,
   });
 
-/** Each body; the strict one refuses what the document does not list. */
-export const [CreateGroupBody, CreateGroupStrictBody] = withRules(createGroupFields, []);
-export const [UpdateGroupBody, UpdateGroupStrictBody] = withRules(updateGroupFields, []);
+export const CreateGroupBody = withRules(createGroupFields, []);
+export const UpdateGroupBody = withRules(updateGroupFields, []);
 
 export const createGroup: Endpoint = actionEndpoint('CreateAssetGroup', 'upload', CreateGroupBody, CreatedId);
 export const getGroup: Endpoint = actionEndpoint('GetAssetGroup', 'read', IdBody, AssetGroup);

@@ -67,7 +67,7 @@ const pagingRules: readonly Rule<Paged>[] = [
   {
     name: 'asset.one-mode-of-paging',
     verdict: 'refuse',
-    sentence: 'Pagination: the two modes cannot be mixed',
+    sentence: 'the two modes cannot be mixed',
     *check({ MaxResults, NextToken, PageNumber, PageSize }) {
       if (PageNumber === undefined && PageSize === undefined) return;
       if (NextToken !== undefined) {
@@ -83,7 +83,7 @@ const pagingRules: readonly Rule<Paged>[] = [
   {
     name: 'asset.number-and-size-of-a-page',
     verdict: 'refuse',
-    sentence: 'PageNumber, PageSize: both required together',
+    sentence: 'PageNumber, PageSize … both required together',
     *check({ PageNumber, PageSize }) {
       if ((PageNumber === undefined) === (PageSize === undefined)) return;
       if (PageNumber === undefined) yield { path: ['PageNumber'], message: 'is needed with a page size' };
@@ -118,9 +118,9 @@ const listGroupsFields = (object: ObjectMaker) =>
     ...paging,
   });
 
-/** The bodies of the lists; each strict one refuses what the document does not list. */
-export const [ListAssetsBody, ListAssetsStrictBody] = withRules(listAssetsFields, pagingRules);
-export const [ListGroupsBody, ListGroupsStrictBody] = withRules(listGroupsFields, pagingRules);
+/** The bodies of the lists. */
+export const ListAssetsBody = withRules(listAssetsFields, pagingRules);
+export const ListGroupsBody = withRules(listGroupsFields, pagingRules);
 
 const pageOf = <I extends z.ZodMiniType>(item: I) =>
   z.looseObject({
@@ -149,21 +149,25 @@ export const listGroups: Endpoint = actionEndpoint('ListAssetGroups', 'read', Li
 export const REST_LIST_DEFAULT = 20;
 
 /** Query parameters of `GET /api/assets`, as they are typed and sent: texts. */
-export const RestListQuery = z.strictObject({
-  name: z.optional(z.string()),
-  status: z.optional(z.enum(assetStatuses)),
-  limit: z.optional(
-    z.string().check(
-      z.refine((text) => /^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= LIST_MAX, {
-        error: `give a number from 1 to ${LIST_MAX}`,
-      }),
-    ),
-  ),
-  offset: described(
-    z.optional(z.string().check(z.regex(/^\d{1,9}$/, 'give a whole number from 0 on'))),
-    'how many assets to pass over (--rest)',
-  ),
-});
+export const RestListQuery = withRules(
+  (object) =>
+    object({
+      name: z.optional(z.string()),
+      status: z.optional(z.enum(assetStatuses)),
+      limit: z.optional(
+        z.string().check(
+          z.refine((text) => /^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= LIST_MAX, {
+            error: `give a number from 1 to ${LIST_MAX}`,
+          }),
+        ),
+      ),
+      offset: described(
+        z.optional(z.string().check(z.regex(/^\d{1,9}$/, 'give a whole number from 0 on'))),
+        'how many assets to pass over (--rest)',
+      ),
+    }),
+  [],
+);
 
 /** Reply of `GET /api/assets`: `data` is identical to `items`. */
 export const RestPage = z

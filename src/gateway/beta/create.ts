@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import {
+  addRules,
   field,
   fieldsOf,
   type ItemFlag,
@@ -79,7 +80,7 @@ const options = shared((object: ObjectMaker) =>
       callback_url: field(
         z.string().check(z.refine(isWebUrl, { error: 'not a URL (https://host/path)' })),
         'where the gateway reports changes of status; auto: your running gw listen',
-        { value: 'URL|auto' },
+        { value: 'URL|auto', typed: true },
       ),
       external_task_id: field(
         z.string().check(z.minLength(1, 'an external ID is not empty'), z.regex(askableId, notAskable)),
@@ -102,10 +103,10 @@ const textFields = shared((object: ObjectMaker) =>
   object({ prompt: words(), settings: settings(object), options: options(object) }),
 );
 
-/** The body of `POST /text-to-video/beta-3.0`; each strict one refuses fields that the document does not list. */
-export const [BetaTextBody, BetaStrictTextBody] = withRules(textFields, plainRules);
+/** The body of `POST /text-to-video/beta-3.0`. */
+export const BetaTextBody = withRules(textFields, plainRules);
 /** The body of `POST /text-to-video/beta-3.0-turbo`. */
-export const [BetaTurboBody, BetaStrictTurboBody] = withRules(textFields, turboRules);
+export const BetaTurboBody = withRules(textFields, turboRules);
 export type BetaTextBody = z.infer<ReturnType<typeof textFields>>;
 
 // Shorter than any picture is more likely an ID or a file name.
@@ -177,7 +178,7 @@ const o1Fields = (object: ObjectMaker) =>
   });
 
 /** The body of `POST /omni-video/beta-o1`. */
-export const [BetaO1Body, BetaStrictO1Body] = withRules(o1Fields, o1Rules);
+export const BetaO1Body = withRules(o1Fields, o1Rules);
 export type BetaO1Body = z.infer<ReturnType<typeof o1Fields>>;
 export type BetaO1Item = BetaO1Body['contents'][number];
 
@@ -185,7 +186,7 @@ const openRules: readonly Rule<Record<string, unknown>>[] = [
   {
     name: 'beta.open-external-id',
     verdict: 'refuse',
-    sentence: 'external_task_ids: strings, comma-separated for batches',
+    sentence: 'strings, comma-separated for batches',
     *check(body) {
       const id = valueAt(body, ['options', 'external_task_id']);
       if (typeof id === 'string' && !askableId.test(id)) {
@@ -196,7 +197,8 @@ const openRules: readonly Rule<Record<string, unknown>>[] = [
   {
     name: 'beta.body-not-shown',
     verdict: 'warn',
-    sentence: 'request bodies of the image-to-video, omni and motion-control endpoints: not shown',
+    sentence:
+      'Request bodies of the image-to-video endpoints, the omni endpoint and the motion-control endpoint of family B (other than the O1 endpoint): not shown.',
     *check() {
       yield { path: [], message: 'the body of this endpoint is not documented: it is sent as given' };
     },
@@ -204,7 +206,7 @@ const openRules: readonly Rule<Record<string, unknown>>[] = [
   {
     name: 'beta.open-types',
     verdict: 'warn',
-    sentence: 'the documented endpoints of the family share prompt, settings and options',
+    remark: 'the documented endpoints of the family share prompt, settings and options',
     *check(body) {
       for (const { path, schema } of fieldsOf(BetaTextBody)) {
         const value = valueAt(body, path);
@@ -217,44 +219,37 @@ const openRules: readonly Rule<Record<string, unknown>>[] = [
 ];
 
 /** The body of an endpoint whose body the document does not show: any object. */
-export const [BetaOpenBody] = withRules((object) => object({}), openRules);
+export const BetaOpenBody = addRules(z.looseObject({}), openRules);
 
 /** A create endpoint and the variant that it is the endpoint of. */
 export interface BetaCreate extends Endpoint {
   readonly variant: BetaVariant;
   readonly body: z.ZodMiniType;
-  /** As {@link body}, refusing fields that the document does not list. */
-  readonly strictBody: z.ZodMiniType;
 }
 
-const row = (
-  variant: BetaVariant,
-  body: z.ZodMiniType = BetaOpenBody,
-  strictBody: z.ZodMiniType = body,
-): BetaCreate => ({
+const row = (variant: BetaVariant, body: z.ZodMiniType = BetaOpenBody): BetaCreate => ({
   name: betaCreateName(variant),
   method: 'POST',
   path: variant.path,
   credential: 'bearer',
   resend: 'paid',
   body,
-  strictBody,
   reply: BetaCreateReply,
   refusal: betaRefusal,
   variant,
 });
 
-export const betaCreateText = row(betaVariants.text, BetaTextBody, BetaStrictTextBody);
+export const betaCreateText = row(betaVariants.text, BetaTextBody);
 export const betaCreateMotion = row(betaVariants.motion);
 
 export const betaCreates: readonly BetaCreate[] = [
   betaCreateText,
-  row(betaVariants.textTurbo, BetaTurboBody, BetaStrictTurboBody),
+  row(betaVariants.textTurbo, BetaTurboBody),
   row(betaVariants.image),
   row(betaVariants.imageTurbo),
   row(betaVariants.omni),
   betaCreateMotion,
-  row(betaVariants.o1, BetaO1Body, BetaStrictO1Body),
+  row(betaVariants.o1, BetaO1Body),
 ];
 
 /** The create endpoint of a mode; undefined where there is none. */

@@ -41,7 +41,7 @@ const listRules: readonly Rule<BetaListBody>[] = [
   {
     name: 'beta.list-start-before-end',
     verdict: 'refuse',
-    sentence: 'start_time: earlier than end_time',
+    sentence: 'earlier than end_time',
     *check({ start_time: start, end_time: end }) {
       if (start === undefined || end === undefined || Number(start) < Number(end)) return;
       yield { path: ['start_time'], message: 'the start must be earlier than the end' };
@@ -50,7 +50,7 @@ const listRules: readonly Rule<BetaListBody>[] = [
   {
     name: 'beta.list-times-in-milliseconds',
     verdict: 'warn',
-    sentence: 'start_time, end_time: Unix milliseconds',
+    sentence: 'Unix milliseconds',
     *check(body) {
       for (const path of ['start_time', 'end_time'] as const) {
         const time = body[path];
@@ -75,8 +75,8 @@ const listRules: readonly Rule<BetaListBody>[] = [
   },
 ];
 
-/** The body of `POST /tasks`; the strict one refuses what the document does not list. */
-export const [BetaListBody, BetaListStrictBody] = withRules(listFields, listRules);
+/** The body of `POST /tasks`. */
+export const BetaListBody = withRules(listFields, listRules);
 export type BetaListBody = z.infer<ReturnType<typeof listFields>>;
 
 /** One page: its records, and how to ask for the next. */

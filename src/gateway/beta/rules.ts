@@ -4,8 +4,6 @@ import type { BetaO1Body, BetaO1Item, BetaTextBody } from './create.ts';
 import {
   BETA_DEFAULT_DURATION_S,
   BETA_MAX_PROMPT,
-  BETA_MAX_SHOT_PROMPT,
-  BETA_MAX_SHOTS,
   BETA_O1_MAX_PROMPT,
   BETA_RECOMMENDED_PROMPT,
   type BetaSettings,
@@ -31,7 +29,7 @@ const settingsRule = (mode: keyof typeof betaSettings, sentence: string) =>
 const promptLength: Rule<BetaTextBody> = {
   name: 'beta.prompt-length',
   verdict: 'refuse',
-  sentence: `prompt: max ${BETA_MAX_PROMPT} characters`,
+  sentence: 'max 3,072 characters (2,500 recommended)',
   *check({ prompt }) {
     const length = codePoints(prompt);
     if (length <= BETA_MAX_PROMPT) return;
@@ -42,7 +40,7 @@ const promptLength: Rule<BetaTextBody> = {
 const recommendedLength: Rule<BetaTextBody> = {
   name: 'beta.prompt-length-recommended',
   verdict: 'warn',
-  sentence: `prompt: max ${BETA_MAX_PROMPT} characters (${BETA_RECOMMENDED_PROMPT} recommended)`,
+  sentence: 'max 3,072 characters (2,500 recommended)',
   *check({ prompt }) {
     const length = codePoints(prompt);
     if (length <= BETA_RECOMMENDED_PROMPT) return;
@@ -59,11 +57,11 @@ const hasShots = ({ prompt, settings }: BetaTextBody): boolean =>
   parseShots(prompt) !== undefined &&
   shotSyntaxBreach(prompt) === undefined;
 
-const shotRules = (endpoint: 'text' | 'turbo', bounds: string): Rule<BetaTextBody>[] => [
+const shotRules = (endpoint: 'text' | 'turbo', sentence: string): Rule<BetaTextBody>[] => [
   {
     name: `beta.shots-of-${endpoint}`,
     verdict: 'refuse',
-    sentence: `${bounds}; each shot prompt at most ${BETA_MAX_SHOT_PROMPT} characters`,
+    sentence: `${sentence} … each shot prompt at most 512 characters`,
     *check(body) {
       if (hasShots(body)) yield* shotBreaches(body.prompt);
     },
@@ -71,7 +69,7 @@ const shotRules = (endpoint: 'text' | 'turbo', bounds: string): Rule<BetaTextBod
   {
     name: `beta.shots-fill-the-duration-of-${endpoint}`,
     verdict: 'refuse',
-    sentence: bounds,
+    sentence,
     *check(body) {
       const { prompt, settings } = body;
       const totalS = hasShots(body) && shotBreaches(prompt).next().done ? shotsTotalS(prompt) : undefined;
@@ -89,7 +87,7 @@ const shotRules = (endpoint: 'text' | 'turbo', bounds: string): Rule<BetaTextBod
   {
     name: `beta.fractional-shots-of-${endpoint}`,
     verdict: 'warn',
-    sentence: 'each shot at least one second; whether a second may be divided is not stated',
+    remark: 'whether a second may be divided is not stated',
     *check(body) {
       const { shots = [] } = hasShots(body) ? (parseShots(body.prompt) ?? {}) : {};
       const at = shots.findIndex(({ seconds }) => seconds.includes('.'));
@@ -104,13 +102,13 @@ const shotRules = (endpoint: 'text' | 'turbo', bounds: string): Rule<BetaTextBod
 
 /** Plain text-to-video. */
 export const plainRules: readonly Rule<BetaTextBody>[] = [
-  settingsRule('text', 'resolution 720p, 1080p, 4k; audio native, off; duration 3-15'),
+  settingsRule('text', 'native, off … 720p, 1080p, 4k … 16:9, 9:16, 1:1 … 3-15'),
   promptLength,
   ...shotRules('text', `up to six shots, each at least one second, totaling the duration`),
   {
     name: 'beta.shot-syntax-of-text',
     verdict: 'warn',
-    sentence: 'the syntax "shot n, m, words;" is shown for the turbo endpoint',
+    remark: 'the document shows the syntax "shot n, m, words;" for the turbo endpoint',
     *check({ prompt, settings }) {
       const message = settings?.multi_shot === false ? undefined : shotSyntaxBreach(prompt);
       if (message !== undefined) yield { path: ['prompt'], message: `taken for words: ${message}` };
@@ -123,13 +121,13 @@ export const plainRules: readonly Rule<BetaTextBody>[] = [
 export const turboRules: readonly Rule<BetaTextBody>[] = [
   settingsRule(
     'text --turbo',
-    'no settings.multi_shot and no settings.audio; resolution 720p, 1080p; duration 3-15',
+    'there is no settings.multi_shot and no settings.audio; settings.resolution values 720p, 1080p … aspect ratio and duration as above',
   ),
   promptLength,
   {
     name: 'beta.shot-syntax-of-turbo',
     verdict: 'refuse',
-    sentence: `a multi-shot prompt uses the syntax "shot n, m, words;" with up to ${BETA_MAX_SHOTS} shots`,
+    sentence: 'A multi-shot prompt uses the syntax shot n, m, words; with up to six shots',
     *check({ prompt }) {
       const message = shotSyntaxBreach(prompt);
       if (message !== undefined) yield { path: ['prompt'], message };
@@ -183,11 +181,11 @@ const named = ({ contents }: BetaO1Body) =>
 
 /** O1 ("O1 combination rules"). */
 export const o1Rules: readonly Rule<BetaO1Body>[] = [
-  settingsRule('o1', 'resolution 720p, 1080p; audio original, off; duration 3-10'),
+  settingsRule('o1', 'original, off … 720p, 1080p … 16:9, 9:16, 1:1 … 3-10'),
   {
     name: 'beta.o1-prompt-length',
     verdict: 'refuse',
-    sentence: `contents[].text: up to ${BETA_O1_MAX_PROMPT} characters`,
+    sentence: 'up to 2,500 characters',
     *check({ contents }) {
       for (const [index, item] of contents.entries()) {
         const length = item.type === 'prompt' ? codePoints(item.text) : 0;
@@ -200,7 +198,7 @@ export const o1Rules: readonly Rule<BetaO1Body>[] = [
   {
     name: 'beta.o1-one-of-each-frame',
     verdict: 'refuse',
-    sentence: 'only first-frame or first-plus-last-frame is supported',
+    sentence: 'Only first-frame or first-plus-last-frame is supported',
     *check(body) {
       for (const type of ['first_frame', 'last_frame'] as const) {
         if (count(body, type) > 1) yield { path: ['contents', type], message: `at most one ${type}` };
@@ -208,7 +206,7 @@ export const o1Rules: readonly Rule<BetaO1Body>[] = [
     },
   },
   forbidden(
-    { name: 'beta.o1-last-frame-needs-a-first', sentence: 'last-frame-only is not supported' },
+    { name: 'beta.o1-last-frame-needs-a-first', sentence: '(last-frame-only is not)' },
     'last_frame',
     'a last frame needs a first frame',
     (body) => count(body, 'first_frame') === 0,
@@ -232,7 +230,7 @@ export const o1Rules: readonly Rule<BetaO1Body>[] = [
     (body) => count(body, 'first_frame', 'last_frame') > 0,
   ),
   forbidden(
-    { name: 'beta.o1-element', sentence: 'element cannot be used with first/last-frame generation' },
+    { name: 'beta.o1-element', sentence: 'cannot be used with first/last-frame generation' },
     'element',
     'an element does not go with a first or last frame',
     (body) => count(body, 'first_frame', 'last_frame') > 0,
@@ -251,7 +249,7 @@ export const o1Rules: readonly Rule<BetaO1Body>[] = [
   {
     name: 'beta.o1-images-and-elements',
     verdict: 'refuse',
-    sentence: 'image plus element count at most 7 without a reference video, 4 with one',
+    sentence: 'Image plus element count at most 7 without a reference video, 4 with one.',
     *check(body) {
       const given = count(body, 'first_frame', 'last_frame', 'refer_image', 'element');
       const hasVideo = count(body, 'feature_video', 'base_video') > 0;
@@ -278,7 +276,7 @@ export const o1Rules: readonly Rule<BetaO1Body>[] = [
   {
     name: 'beta.o1-aspect-ratio',
     verdict: 'refuse',
-    sentence: 'aspect_ratio: required when there is no first frame and no reference video',
+    sentence: 'required when there is no first frame and no reference video',
     *check(body): Generator<Note> {
       if (body.settings?.aspect_ratio !== undefined) return;
       if (count(body, 'first_frame', 'feature_video', 'base_video') > 0) return;
@@ -312,7 +310,7 @@ export const o1Rules: readonly Rule<BetaO1Body>[] = [
   {
     name: 'beta.o1-original-sound',
     verdict: 'warn',
-    sentence: 'settings.audio original: keep reference-video audio',
+    sentence: 'keep reference-video audio or none',
     *check(body) {
       if (body.settings?.audio !== 'original' || count(body, 'feature_video', 'base_video') > 0) return;
       yield { path: ['settings', 'audio'], message: 'there is no reference video whose sound could be kept' };
@@ -321,7 +319,7 @@ export const o1Rules: readonly Rule<BetaO1Body>[] = [
   {
     name: 'beta.o1-names-in-the-prompt',
     verdict: 'warn',
-    sentence: 'contents[].id: referenced in the prompt as @id',
+    sentence: 'per-task asset ID, referenced in the prompt as @id; unique',
     *check(body) {
       const ids = named(body);
       const texts = body.contents.flatMap((item) => (item.type === 'prompt' ? [item.text] : []));

@@ -1,10 +1,13 @@
 import * as z from 'zod/mini';
 import type { Endpoint } from '../endpoint.ts';
 import { type GatewayErrorFacts, readGatewayError } from '../gateway-error.ts';
+import { isObject, itemsOf } from '../json-value.ts';
 import { HOUR_MS } from '../limits.ts';
 import {
+  amountOf,
   type Charge,
   type ExternalIds,
+  ofTask,
   type TaskFamily,
   TaskId,
   type TaskOutput,
@@ -138,6 +141,8 @@ export const betaFamily: TaskFamily = {
     records(reply, ids) {
       const came = recordsAsTheyCame(reply);
       const { data } = TasksReply.parse(reply);
+      const [id, ...others] = ids;
+      if (id !== undefined && others.length === 0 && data.length === 1) ofTask(came[0], id);
       const byId = new Map(data.map(({ id }, at) => [String(id), came[at]]));
       return new Map(ids.flatMap((id) => (byId.has(id) ? [[id, byId.get(id)]] : [])));
     },
@@ -161,6 +166,7 @@ export const betaFamily: TaskFamily = {
       outputs: betaOutputs(task.outputs),
       hasNoFiles: isElementsOnly(task.outputs) || undefined,
       error: read.state === 'failed' ? { message } : undefined,
+      made: { duration: betaLengths(task.outputs)[0] },
       usage: { outputS: betaOutputS(task.outputs), ...betaCharges(task.billing) },
     };
   },
@@ -168,32 +174,8 @@ export const betaFamily: TaskFamily = {
 
 // What a record of family B offers and what it cost ("Output items by `type`", "Billing items").
 
-const OutputItem = z.looseObject({
-  type: z.optional(z.unknown()),
-  url: z.optional(z.unknown()),
-  watermark_url: z.optional(z.unknown()),
-  duration: z.optional(z.unknown()),
-  mp3_url: z.optional(z.unknown()),
-  wav_url: z.optional(z.unknown()),
-});
-
-const BillingItem = z.looseObject({
-  charge_type: z.optional(z.unknown()),
-  cash_type: z.optional(z.unknown()),
-  amount: z.optional(z.unknown()),
-  currency: z.optional(z.unknown()),
-  package_type: z.optional(z.unknown()),
-});
-
-/** The items of a list that fit; anything else in it, or in its place, is left to the record as it came. */
-const itemsOf = <T>(schema: z.ZodMiniType<T>, value: unknown): T[] =>
-  (Array.isArray(value) ? value : []).flatMap((item) => {
-    const parsed = schema.safeParse(item);
-    return parsed.success ? [parsed.data] : [];
-  });
-
-const urlOf = (value: unknown): string | undefined =>
-  typeof value === 'string' && value !== '' ? value : undefined;
+/** The objects of a list; anything else in it, or in its place, is left to the record as it came. */
+const objectsOf = (value: unknown) => itemsOf(value).filter(isObject);
 
 const isLink = (value: unknown): boolean => typeof value === 'string' && /^https?:\/\//i.test(value);
 
@@ -212,19 +194,21 @@ function betaOutputs(outputs: unknown): TaskOutput[] {
     const isPlain = count === 1 && (role !== type || !found.some((other) => other.role === other.type));
     return isPlain ? role : `${role}-${count}`;
   };
-  const offer = (role: string, type: TaskOutput['type'], value: unknown) => {
-    const url = urlOf(value);
-    if (url !== undefined) found.push({ role, type, url });
-  };
-  const add = (role: string, type: TaskOutput['type'], value: unknown) => {
-    if (urlOf(value) !== undefined) offer(numbered(role, type), type, value);
-  };
-  for (const { type, ...item } of itemsOf(OutputItem, outputs)) {
+  for (const { type, ...item } of objectsOf(outputs)) {
+    // Several files of one item have its ID and a word of their own.
+    const offer = (role: string, type: TaskOutput['type'], value: unknown, word = '') => {
+      const url = wordOf(value);
+      const id = typeof item.id === 'string' || typeof item.id === 'number' ? `${item.id}${word}` : undefined;
+      if (url !== undefined) found.push({ ...(id !== undefined && { id }), role, type, url });
+    };
+    const add = (role: string, type: TaskOutput['type'], value: unknown) => {
+      if (wordOf(value) !== undefined) offer(numbered(role, type), type, value, ` ${role}`);
+    };
     if (type === 'video' || type === 'image') {
-      if ((urlOf(item.url) ?? urlOf(item.watermark_url)) === undefined) continue;
+      if ((wordOf(item.url) ?? wordOf(item.watermark_url)) === undefined) continue;
       const role = numbered(type, type);
       offer(role, type, item.url);
-      offer(role === type ? 'watermarked' : `${role}-watermarked`, type, item.watermark_url);
+      offer(role === type ? 'watermarked' : `${role}-watermarked`, type, item.watermark_url, ' watermark');
     } else if (type === 'audio') {
       add('mp3', 'audio', item.mp3_url);
       add('wav', 'audio', item.wav_url);
@@ -243,21 +227,24 @@ function betaOutputs(outputs: unknown): TaskOutput[] {
 
 /** Whether all that was made is elements, which are used by their ID and have no file. */
 function isElementsOnly(outputs: unknown): boolean {
-  const items = itemsOf(OutputItem, outputs);
+  const items = objectsOf(outputs);
   return items.length > 0 && items.every(({ type }) => type === 'element');
 }
 
 /** A figure that may come as a text: `duration` and `amount` do. */
 function figure(value: unknown): number | undefined {
-  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
-  return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined;
+  return amountOf(typeof value === 'string' && value.trim() !== '' ? Number(value) : value);
 }
+
+/** The length of each video that says it, in seconds. */
+const betaLengths = (outputs: unknown): number[] =>
+  objectsOf(outputs)
+    .filter(({ type }) => type === 'video')
+    .flatMap(({ duration }) => figure(duration) ?? []);
 
 /** Seconds of video in all; undefined where no video says its length. */
 function betaOutputS(outputs: unknown): number | undefined {
-  const lengths = itemsOf(OutputItem, outputs)
-    .filter(({ type }) => type === 'video')
-    .flatMap(({ duration }) => figure(duration) ?? []);
+  const lengths = betaLengths(outputs);
   return lengths.length > 0 ? lengths.reduce((sum, each) => sum + each, 0) : undefined;
 }
 
@@ -273,8 +260,8 @@ function signedFigure(value: unknown): number | undefined {
  * What was deducted or given back: money by currency, points by package; and how many items say no amount or no currency.
  */
 function betaCharges(billing: unknown): Pick<TaskUsage, 'charges' | 'unreadCharges'> {
-  const items = Array.isArray(billing) ? billing : [];
-  const charges = itemsOf(BillingItem, items).flatMap((item): Charge[] => {
+  const items = itemsOf(billing);
+  const charges = objectsOf(items).flatMap((item): Charge[] => {
     const amount = signedFigure(item.amount);
     if (amount === undefined) return [];
     const kind = wordOf(item.package_type);

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { isImageUrl, type ObjectMaker, type Rule, valueAt, withRules } from '../body.ts';
+import { anyKind, isImageUrl, type ObjectMaker, open, type Rule, valueAt, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { ChatErrorReply } from '../gateway-error.ts';
 import { geoModel, geoModelsWhere, isGeoModel, reasoningEfforts, thinkingLevels } from './models.ts';
@@ -11,15 +11,18 @@ export const refusedThinkingAliases = ['thinking', 'thinking_budget', 'reasoning
 
 /** The request body, loose (fields of `--set` pass) or strict (the sandbox refuses what the document does not list). */
 function chatBody(object: ObjectMaker) {
-  const part = z.discriminatedUnion('type', [
-    object({ type: z.literal('text'), text: z.string() }),
-    object({
+  const url = z
+    .string()
+    .check(z.refine(isImageUrl, { error: 'an image is given by URL or Base64 data URL' }));
+  const shownImage = object({ url });
+  const part = anyKind(object, 'type', {
+    text: object({ type: z.literal('text'), text: z.string() }),
+    image_url: object({
       type: z.literal('image_url'),
-      image_url: object({
-        url: z.string().check(z.refine(isImageUrl, { error: 'an image is given by URL or Base64 data URL' })),
-      }),
+      // Some clients write the address alone.
+      image_url: object === z.strictObject ? shownImage : z.union([shownImage, url]),
     }),
-  ]);
+  });
   const content = z.union([z.string(), z.array(part).check(z.minLength(1, 'a message needs content'))], {
     error: 'content is a text, or a list of text and image_url parts',
   });
@@ -28,16 +31,16 @@ function chatBody(object: ObjectMaker) {
     type: z.literal('function'),
     function: object({ name: z.string(), arguments: z.string() }),
   });
-  const message = z.discriminatedUnion('role', [
-    object({ role: z.literal('system'), content }),
-    object({ role: z.literal('user'), content }),
-    object({
+  const message = anyKind(object, 'role', {
+    system: object({ role: z.literal('system'), content }),
+    user: object({ role: z.literal('user'), content }),
+    assistant: object({
       role: z.literal('assistant'),
       content: z.nullish(content),
       tool_calls: z.optional(z.array(toolCall)),
     }),
-    object({ role: z.literal('tool'), tool_call_id: z.string().check(z.minLength(1)), content }),
-  ]);
+    tool: object({ role: z.literal('tool'), tool_call_id: z.string().check(z.minLength(1)), content }),
+  });
   return object({
     model: z.string().check(z.minLength(1)),
     messages: z.array(message).check(z.minLength(1, 'a conversation has at least one message')),
@@ -49,18 +52,20 @@ function chatBody(object: ObjectMaker) {
     stream_options: z.optional(object({ include_usage: z.optional(z.boolean()) })),
     tools: z.optional(
       z.array(
-        object({
-          type: z.literal('function'),
+        anyKind(object, 'type', {
           function: object({
-            name: z.string().check(z.minLength(1)),
-            description: z.optional(z.string()),
-            parameters: z.optional(z.looseObject({})),
+            type: z.literal('function'),
+            function: object({
+              name: z.string().check(z.minLength(1)),
+              description: z.optional(z.string()),
+              parameters: z.optional(z.looseObject({})),
+            }),
           }),
         }),
       ),
     ),
     tool_choice: z.optional(z.union([z.string().check(z.minLength(1)), z.looseObject({})])),
-    response_format: z.optional(z.looseObject({ type: z.string() })),
+    response_format: z.optional(open(object, z.looseObject({ type: z.string() }), z.looseObject({}))),
     reasoning_effort: z.optional(z.string().check(z.minLength(1))),
     extra_body: z.optional(
       object({
@@ -88,7 +93,7 @@ const completionsRules: readonly Rule<CompletionsBody>[] = [
   {
     name: 'completions.one-output-limit',
     verdict: 'refuse',
-    sentence: 'max_tokens: compatibility output limit; use only one of the two limit fields per request',
+    sentence: 'use only one of the two limit fields per request',
     *check({ max_tokens: compat, max_completion_tokens: limit }) {
       if (compat === undefined || limit === undefined) return;
       const message = 'only one of the two output limits may be sent, max_completion_tokens or max_tokens';
@@ -108,7 +113,8 @@ const completionsRules: readonly Rule<CompletionsBody>[] = [
   {
     name: 'completions.effort-by-model',
     verdict: 'refuse',
-    sentence: `reasoning_effort: ${reasoningEfforts.join(', ')}; on geo-3.7-flash none and minimal return HTTP 400`,
+    sentence:
+      'For geo models reasoning_effort accepts none, minimal, low, medium, high … low, medium, high map to thinking level; none and minimal return HTTP 400',
     *check({ model, reasoning_effort: effort }) {
       if (!isGeoModel(model) || effort === undefined) return;
       const taken: readonly string[] = geoModel(model)?.efforts ?? reasoningEfforts;
@@ -121,7 +127,7 @@ const completionsRules: readonly Rule<CompletionsBody>[] = [
   {
     name: 'completions.level-by-model',
     verdict: 'refuse',
-    sentence: 'on geo-3.7-flash the thinking level MINIMAL returns HTTP 400',
+    sentence: 'thinkingLevel MINIMAL returns HTTP 400',
     *check(body) {
       const level = thinkingOf(body)?.thinking_level?.toLowerCase();
       if (!geoModel(body.model)?.refusedLevels.some((refused) => refused === level)) return;
@@ -149,11 +155,11 @@ const completionsRules: readonly Rule<CompletionsBody>[] = [
   },
   {
     name: 'completions.follow-up-with-its-tools',
-    verdict: 'refuse',
+    verdict: 'warn',
     sentence:
-      'The follow-up request appends the assistant message and a message with role tool, with the same tools.',
+      'The follow-up request appends the assistant message and a message with role tool, tool_call_id and content, with the same tools.',
     *check({ messages, tools = [] }) {
-      const offered = new Set(tools.map((tool) => tool.function.name));
+      const offered = new Set(tools.map((tool) => tool.function?.name));
       const calls = messages.flatMap((message) =>
         message.role === 'assistant' ? (message.tool_calls ?? []) : [],
       );
@@ -161,15 +167,40 @@ const completionsRules: readonly Rule<CompletionsBody>[] = [
       const answered = new Set(results.map((message) => message.role === 'tool' && message.tool_call_id));
       const missing = calls.filter(({ id, function: { name } }) => answered.has(id) && !offered.has(name));
       for (const name of new Set(missing.map((call) => call.function.name))) {
-        const message = `a follow-up sends the same tools, and ${name} is missing; give the same --tool files again`;
+        const message = `a follow-up sends the same tools, and ${name} is missing`;
         yield { path: ['tools'], message };
       }
     },
   },
   {
+    name: 'completions.shapes-that-are-shown',
+    verdict: 'warn',
+    remark:
+      'the document shows messages of system, user, assistant and tool, text and image_url parts, and function tools, and forbids no other',
+    *check({ messages, tools = [] }) {
+      for (const [at, { role, content }] of messages.entries()) {
+        if (!['system', 'user', 'assistant', 'tool'].includes(role))
+          yield { path: ['messages', at], message: `a message of ${role} is sent as given` };
+        for (const [nth, part] of (Array.isArray(content) ? content : []).entries()) {
+          const path = ['messages', at, 'content', nth];
+          if (part.type === 'image_url' && typeof part.image_url === 'string')
+            yield { path, message: 'an address without an object around it is sent as given' };
+          else if (part.type !== 'text' && part.type !== 'image_url')
+            yield {
+              path,
+              message: `a part of the type ${String((part as { type: unknown }).type)} is sent as given`,
+            };
+        }
+      }
+      for (const [at, { type }] of tools.entries())
+        if (type !== 'function')
+          yield { path: ['tools', at], message: `a tool of the type ${String(type)} is sent as given` };
+    },
+  },
+  {
     name: 'completions.usual-temperature',
     verdict: 'warn',
-    sentence: 'temperature: usually 0-2, model-dependent',
+    sentence: 'usually 0-2, model-dependent',
     *check({ temperature }) {
       if (temperature === undefined || (temperature >= 0 && temperature <= 2)) return;
       yield { path: ['temperature'], message: 'usually 0-2, depending on the model' };
@@ -177,8 +208,8 @@ const completionsRules: readonly Rule<CompletionsBody>[] = [
   },
 ];
 
-/** The body of a chat completion; the strict one refuses what the document does not list. */
-export const [CompletionsBody, CompletionsStrictBody] = withRules(chatBody, completionsRules);
+/** The body of a chat completion. */
+export const CompletionsBody = withRules(chatBody, completionsRules);
 
 /** What gw reads of a complete reply; each field is looked at again where it is used. */
 export const CompletionsReply = z.union([z.looseObject({ choices: z.array(z.unknown()) }), ChatErrorReply]);

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { addRules, isBase64, type ObjectMaker, type Rule, withRules } from '../body.ts';
+import { addRules, isBase64, type ObjectMaker, open, type Rule, valueAt, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { geoModel, thinkingLevels } from './models.ts';
 
@@ -12,40 +12,26 @@ const partKinds = ['text', 'inlineData', 'fileData', 'functionCall', 'functionRe
 
 /** The request body, loose (fields of `--set` pass) or strict (the sandbox refuses what the document does not list). */
 function geoBody(object: ObjectMaker) {
+  const kept = <S extends z.ZodMiniType>(known: S) => z.optional(open(object, known));
+  const name = z.string().check(z.minLength(1));
+  const id = z.optional(z.string());
   const part = object({
     text: z.optional(z.string()),
     thought: z.optional(z.boolean()),
-    thoughtSignature: z.optional(z.string()),
-    inlineData: z.optional(
-      object({
-        mimeType: z.string().check(z.minLength(1)),
-        data: z.string().check(z.refine(isBase64, { error: 'not Base64' })),
-      }),
+    thoughtSignature: kept(z.string()),
+    inlineData: kept(
+      object({ mimeType: name, data: z.string().check(z.refine(isBase64, { error: 'not Base64' })) }),
     ),
-    fileData: z.optional(
-      object({ mimeType: z.optional(z.string()), fileUri: z.string().check(z.minLength(1)) }),
-    ),
-    functionCall: z.optional(
-      object({
-        id: z.optional(z.string()),
-        name: z.string().check(z.minLength(1)),
-        args: z.optional(z.looseObject({})),
-      }),
-    ),
-    functionResponse: z.optional(
-      object({
-        id: z.optional(z.string()),
-        name: z.string().check(z.minLength(1)),
-        response: z.looseObject({}),
-      }),
-    ),
+    fileData: kept(object({ mimeType: z.optional(z.string()), fileUri: name })),
+    functionCall: kept(object({ id, name, args: z.optional(z.looseObject({})) })),
+    functionResponse: kept(object({ id, name, response: z.looseObject({}) })),
   });
   const parts = z.array(part).check(z.minLength(1, 'a content needs at least one part'));
   return object({
     contents: z
       .array(
         object({
-          role: z.optional(z.enum(['user', 'model'], { error: 'a content is of user or model' })),
+          role: z.optional(z.string()),
           parts,
         }),
       )
@@ -70,9 +56,10 @@ function geoBody(object: ObjectMaker) {
         ),
       }),
     ),
-    tools: z.optional(z.array(z.looseObject({}))),
-    toolConfig: z.optional(z.looseObject({})),
-    safetySettings: z.optional(z.array(z.looseObject({}))),
+    // Listed as optional, without a type.
+    tools: kept(z.array(z.looseObject({}))),
+    toolConfig: kept(z.looseObject({})),
+    safetySettings: kept(z.array(z.looseObject({}))),
   });
 }
 
@@ -81,9 +68,23 @@ export type GeoBody = z.infer<ReturnType<typeof geoBody>>;
 /** The rules that do not depend on the model. */
 const geoRules: readonly Rule<GeoBody>[] = [
   {
+    name: 'geo.limit-by-its-name',
+    verdict: 'refuse',
+    sentence: 'The output limit is generationConfig.maxOutputTokens (not max_tokens)',
+    *check(body) {
+      for (const path of [['max_tokens'], ['generationConfig', 'max_tokens']]) {
+        if (valueAt(body, path) === undefined) continue;
+        yield {
+          path,
+          message: 'the output limit is called generationConfig.maxOutputTokens here (--max-tokens)',
+        };
+      }
+    },
+  },
+  {
     name: 'geo.one-kind-of-part',
     verdict: 'warn',
-    sentence:
+    remark:
       'the document shows parts with text; what a part of two kinds or of none is taken for is not stated',
     *check({ contents }) {
       for (const [index, { parts }] of contents.entries()) {
@@ -97,8 +98,8 @@ const geoRules: readonly Rule<GeoBody>[] = [
   },
 ];
 
-/** The body of a Gemini-style request; the strict one refuses what the document does not list. */
-export const [GeoBody, GeoStrictBody] = withRules(geoBody, geoRules);
+/** The body of a Gemini-style request. */
+export const GeoBody = withRules(geoBody, geoRules);
 
 const thinkingPath = ['generationConfig', 'thinkingConfig'] as const;
 
@@ -107,7 +108,7 @@ export const geoModelRules = (model: string): readonly Rule<GeoBody>[] => [
   {
     name: 'geo.level-by-model',
     verdict: 'refuse',
-    sentence: 'on geo-3.7-flash thinkingLevel MINIMAL returns HTTP 400',
+    sentence: 'thinkingLevel MINIMAL returns HTTP 400',
     *check({ generationConfig: config }) {
       const level = config?.thinkingConfig?.thinkingLevel?.toLowerCase();
       const refused: readonly string[] = geoModel(model)?.refusedLevels ?? [];
@@ -122,7 +123,7 @@ export const geoModelRules = (model: string): readonly Rule<GeoBody>[] => [
   {
     name: 'geo.no-budget-is-unreliable',
     verdict: 'warn',
-    sentence: 'thinkingBudget 0: on geo-3.7-flash not reliable, thinking tokens may still occur',
+    sentence: 'on geo-3.7-flash it is not reliable (thinking tokens may still occur)',
     *check({ generationConfig: config }) {
       if (config?.thinkingConfig?.thinkingBudget !== 0 || geoModel(model)?.budgetZero !== 'unreliable')
         return;

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { isBase64, isWebUrl, type ObjectMaker, type Rule, withRules } from '../body.ts';
+import { anyKind, isBase64, isWebUrl, type ObjectMaker, open, type Rule, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { ChatErrorReply } from '../gateway-error.ts';
 
@@ -8,6 +8,11 @@ import { ChatErrorReply } from '../gateway-error.ts';
 
 /** Least `thinking.budget_tokens`. */
 export const MIN_THINKING_BUDGET = 1024;
+
+const notSystemError = {
+  error: 'a message is of user or assistant; the system prompt goes into the field system',
+} as const;
+const notSystem = z.refine((role) => role !== 'system', notSystemError);
 
 /** The request body, loose (fields of `--set` pass) or strict (the sandbox refuses what the document does not list). */
 function messagesBody(object: ObjectMaker) {
@@ -23,24 +28,29 @@ function messagesBody(object: ObjectMaker) {
       object({ type: z.literal('url'), url: z.string().check(z.refine(isWebUrl, { error: 'not a URL' })) }),
     ]),
   });
-  const block = z.discriminatedUnion('type', [
-    text,
+  // The document shows the blocks of a reply, and none of a request but its words.
+  const known = {
     image,
-    object({
+    tool_use: object({
       type: z.literal('tool_use'),
       id: z.string(),
       name: z.string().check(z.minLength(1)),
       input: z.looseObject({}),
     }),
-    object({
+    tool_result: object({
       type: z.literal('tool_result'),
       tool_use_id: z.string().check(z.minLength(1)),
-      content: z.optional(z.union([z.string(), z.array(z.discriminatedUnion('type', [text, image]))])),
+      content: z.optional(z.union([z.string(), z.array(anyKind(object, 'type', { text }, { image }))])),
       is_error: z.optional(z.boolean()),
     }),
-    object({ type: z.literal('thinking'), thinking: z.string(), signature: z.optional(z.string()) }),
-    object({ type: z.literal('redacted_thinking'), data: z.string() }),
-  ]);
+    thinking: object({
+      type: z.literal('thinking'),
+      thinking: z.string(),
+      signature: z.optional(z.string()),
+    }),
+    redacted_thinking: object({ type: z.literal('redacted_thinking'), data: z.string() }),
+  };
+  const block = anyKind(object, 'type', { text }, known);
   const content = z.union([z.string(), z.array(block).check(z.minLength(1, 'a message needs content'))], {
     error: 'content is a text, or a list of blocks of a known type',
   });
@@ -50,14 +60,15 @@ function messagesBody(object: ObjectMaker) {
     messages: z
       .array(
         object({
-          role: z.enum(['user', 'assistant'], {
-            error: 'a message is of user or assistant; the system prompt goes into the field system',
-          }),
+          role:
+            object === z.strictObject
+              ? z.enum(['user', 'assistant'], notSystemError)
+              : z.string().check(notSystem),
           content,
         }),
       )
       .check(z.minLength(1, 'a conversation has at least one message')),
-    system: z.optional(z.union([z.string(), z.array(text)])),
+    system: z.optional(z.union([z.string(), z.array(open(object, text))])),
     temperature: z.optional(z.number()),
     top_p: z.optional(z.number()),
     top_k: z.optional(z.int()),
@@ -71,16 +82,28 @@ function messagesBody(object: ObjectMaker) {
     ),
     tools: z.optional(
       z.array(
-        z.looseObject({
-          name: z.string().check(z.minLength(1)),
-          description: z.optional(z.string()),
-          input_schema: z.optional(z.looseObject({})),
-        }),
+        open(
+          object,
+          z.looseObject({
+            name: z.string().check(z.minLength(1)),
+            description: z.optional(z.string()),
+            input_schema: z.optional(z.looseObject({})),
+          }),
+        ),
       ),
     ),
-    tool_choice: z.optional(z.looseObject({ type: z.string() })),
+    tool_choice: z.optional(open(object, z.looseObject({ type: z.string() }), z.looseObject({}))),
   });
 }
+
+const blockTypes: ReadonlySet<string> = new Set([
+  'text',
+  'image',
+  'tool_use',
+  'tool_result',
+  'thinking',
+  'redacted_thinking',
+]);
 
 export type MessagesBody = z.infer<ReturnType<typeof messagesBody>>;
 
@@ -100,7 +123,7 @@ const messagesRules: readonly Rule<MessagesBody>[] = [
   {
     name: 'messages.enabled-with-a-budget',
     verdict: 'refuse',
-    sentence: 'thinking: type enabled with budget_tokens (at least 1,024)',
+    sentence: 'type enabled with budget_tokens (at least 1,024, normally below max_tokens)',
     *check({ thinking }) {
       if (thinking?.type !== 'enabled') return;
       const { budget_tokens: budget } = thinking;
@@ -114,9 +137,27 @@ const messagesRules: readonly Rule<MessagesBody>[] = [
     },
   },
   {
+    name: 'messages.shapes-that-are-shown',
+    verdict: 'warn',
+    remark:
+      'the document shows messages of user and assistant, and gw knows the blocks of the public API; no other is forbidden',
+    *check({ messages }) {
+      for (const [at, { role, content }] of messages.entries()) {
+        if (role !== 'user' && role !== 'assistant')
+          yield { path: ['messages', at], message: `a message of ${role} is sent as given` };
+        for (const [nth, { type }] of (Array.isArray(content) ? content : []).entries())
+          if (!blockTypes.has(type))
+            yield {
+              path: ['messages', at, 'content', nth],
+              message: `a block of the type ${type} is sent as given`,
+            };
+      }
+    },
+  },
+  {
     name: 'messages.budget-below-the-limit',
     verdict: 'warn',
-    sentence: 'budget_tokens: normally below max_tokens; max_tokens: thinking counts toward it',
+    sentence: 'normally below max_tokens',
     *check({ thinking, max_tokens: limit }) {
       if (thinking?.budget_tokens === undefined || thinking.budget_tokens < limit) return;
       const message = `the thinking budget counts toward max_tokens and is normally below it (${limit})`;
@@ -126,7 +167,7 @@ const messagesRules: readonly Rule<MessagesBody>[] = [
   {
     name: 'messages.usual-temperature',
     verdict: 'warn',
-    sentence: 'temperature: usually 0-1',
+    sentence: 'usually 0-1',
     *check({ temperature }) {
       if (temperature === undefined || (temperature >= 0 && temperature <= 1)) return;
       yield { path: ['temperature'], message: 'usually 0-1, depending on the model' };
@@ -145,8 +186,8 @@ const messagesRules: readonly Rule<MessagesBody>[] = [
   },
 ];
 
-/** The body of native messages; the strict one refuses what the document does not list. */
-export const [MessagesBody, MessagesStrictBody] = withRules(messagesBody, messagesRules);
+/** The body of native messages. */
+export const MessagesBody = withRules(messagesBody, messagesRules);
 
 /** What gw reads of a complete reply; each field is looked at again where it is used. */
 export const MessagesReply = z.union([

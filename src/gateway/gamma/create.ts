@@ -74,7 +74,7 @@ export const gammaFields = (object: ObjectMaker) =>
     callback_url: field(
       z.string().check(z.refine(isWebUrl, { error: 'not a URL: write it out, https://host/path' })),
       'address that is told of each change of status; auto: your running gw listen',
-      { value: 'URL|auto' },
+      { value: 'URL|auto', typed: true },
     ),
     aigc_watermark: field(z.boolean(), 'add an AI-generated mark (default: no)', {
       flag: 'watermark',
@@ -82,8 +82,8 @@ export const gammaFields = (object: ObjectMaker) =>
     }),
   });
 
-/** The body of `POST /v2/video_generation`; the strict one refuses fields that the document does not list. */
-export const [GammaCreateBody, GammaStrictCreateBody] = withRules(gammaFields, gammaRules);
+/** The body of `POST /v2/video_generation`. */
+export const GammaCreateBody = withRules(gammaFields, gammaRules);
 export type GammaCreateBody = z.infer<ReturnType<typeof gammaFields>>;
 export type GammaContentItem = GammaCreateBody['content'][number];
 

@@ -26,7 +26,7 @@ export const gammaRules: readonly Rule<GammaCreateBody>[] = [
   {
     name: 'gamma.model-is-known',
     verdict: 'refuse',
-    sentence: 'model: gamma-H3, gamma-H3-Max',
+    sentence: 'gamma-H3, gamma-H3-Max',
     *check({ model }) {
       if (modelOf(model)) return;
       const known = Object.keys(gammaModels);
@@ -36,7 +36,7 @@ export const gammaRules: readonly Rule<GammaCreateBody>[] = [
   {
     name: 'gamma.resolution-and-duration-are-required',
     verdict: 'refuse',
-    sentence: 'resolution: required; duration: required',
+    sentence: 'resolution … string … yes … duration … integer … yes',
     *check(body) {
       const model = modelOf(body.model);
       const { min, max } = model?.durationS ?? {};
@@ -52,7 +52,7 @@ export const gammaRules: readonly Rule<GammaCreateBody>[] = [
   takenByModel(
     {
       name: 'gamma.resolution-and-duration-by-model',
-      sentence: 'H3: 768P, 2K and 4-15 seconds; H3-Max: 480P, 768P and 5-15 seconds',
+      sentence: 'H3: 768P, 2K; H3-Max: 480P, 768P … H3: 4-15; H3-Max: 5-15',
     },
     gammaModels,
     ({ model }) => model,
@@ -60,7 +60,7 @@ export const gammaRules: readonly Rule<GammaCreateBody>[] = [
   {
     name: 'gamma.text-needs-a-ratio',
     verdict: 'refuse',
-    sentence: 'ratio: required for text-to-video; text-to-video cannot use adaptive',
+    sentence: 'required for text-to-video … text-to-video cannot use adaptive',
     *check({ ratio, content }) {
       if (gammaScenario(content) !== 'text' || (ratio !== undefined && ratio !== 'adaptive')) return;
       const rule = ratio === undefined ? 'is required for text-to-video' : 'text-to-video cannot use it';
@@ -70,7 +70,7 @@ export const gammaRules: readonly Rule<GammaCreateBody>[] = [
   {
     name: 'gamma.text-length',
     verdict: 'refuse',
-    sentence: `each text item at most ${GAMMA_MAX_TEXT_CHARACTERS} characters`,
+    sentence: 'each text item at most 7,000 characters',
     *check({ content }) {
       for (const [index, item] of content.entries()) {
         const characters = item.type === 'text' ? codePoints(item.text) : 0;
@@ -83,7 +83,7 @@ export const gammaRules: readonly Rule<GammaCreateBody>[] = [
   {
     name: 'gamma.text-in-every-scenario',
     verdict: 'refuse',
-    sentence: 'at least one non-empty text item, required in every scenario',
+    sentence: 'at least one non-empty text item … required in every scenario',
     *check({ content }) {
       if (content.some((item) => item.type === 'text' && item.text.trim() !== '')) return;
       const message = 'a prompt is required in every scenario: at least one text item that is not empty';
@@ -94,7 +94,7 @@ export const gammaRules: readonly Rule<GammaCreateBody>[] = [
     name: 'gamma.references-by-model',
     verdict: 'refuse',
     sentence:
-      'at most 9 reference images, 3 video clips, 3 audio clips; H3-Max does not support multimodal reference inputs',
+      'at most 1 first frame, 1 last frame, 9 reference images … at most 3 clips … H3-Max supports neither multimodal reference inputs nor 2K',
     *check({ model: name, content }) {
       const model = modelOf(name);
       if (!model) return;

@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import type { Endpoint } from '../endpoint.ts';
+import { fieldsOf } from '../json-value.ts';
 import { HOUR_MS } from '../limits.ts';
 import { amountOf, ofTask, readTaskError, type TaskFamily, TaskId } from '../task.ts';
 import { taskState } from '../task-state.ts';
@@ -10,18 +11,7 @@ import { taskState } from '../task-state.ts';
 /** The create reply, read loosely: what counts is the task's ID. */
 export const GammaCreateReply = z.looseObject({ task_id: TaskId });
 
-const GammaTask = z.looseObject({
-  status: z.optional(z.unknown()),
-  duration: z.optional(z.unknown()),
-  content: z.catch(z.optional(z.looseObject({ url: z.optional(z.unknown()) })), undefined),
-  usage: z.catch(
-    z.optional(
-      z.looseObject({ output_seconds: z.optional(z.unknown()), total_tokens: z.optional(z.unknown()) }),
-    ),
-    undefined,
-  ),
-  error: z.optional(z.unknown()),
-});
+const GammaTask = z.looseObject({});
 
 /** The query reply: the record stands in `task`. */
 const GammaTaskReply = z.looseObject({ task: GammaTask });
@@ -49,10 +39,12 @@ export const gammaFamily: TaskFamily & { readonly recordLifeMs: number } = {
   recordLifeMs: 7 * 24 * HOUR_MS,
   // The document says "temporary" and no more.
   linkLifeMs: HOUR_MS,
+  linkLifeIsAssumed: true,
   readCreateReply: (reply) => ({ id: GammaCreateReply.parse(reply).task_id, status: 'queued' }),
   readTask(record, taskId) {
     const task = GammaTask.parse(record);
-    const url = task.content?.url;
+    const { url } = fieldsOf(task.content);
+    const usage = fieldsOf(task.usage);
     return {
       id: taskId,
       ...taskState(task.status),
@@ -60,8 +52,8 @@ export const gammaFamily: TaskFamily & { readonly recordLifeMs: number } = {
       error: readTaskError(task.error),
       made: { seed: task.seed, duration: task.duration, resolution: task.resolution },
       usage: {
-        outputS: amountOf(task.usage?.output_seconds) ?? amountOf(task.duration),
-        tokens: amountOf(task.usage?.total_tokens),
+        outputS: amountOf(usage.output_seconds) ?? amountOf(task.duration),
+        tokens: amountOf(usage.total_tokens),
       },
     };
   },

@@ -20,8 +20,8 @@ const generateFields = (object: ObjectMaker) =>
     ),
   });
 
-/** The body of `POST /v1/images/generations`; the strict one refuses fields that the document does not list. */
-export const [ImageGenerateBody, ImageGenerateStrictBody] = withRules(generateFields, generateRules);
+/** The body of `POST /v1/images/generations`. */
+export const ImageGenerateBody = withRules(generateFields, generateRules);
 export type ImageGenerateBody = z.infer<ReturnType<typeof generateFields>>;
 
 export const imageGenerate: Endpoint = {
@@ -60,8 +60,8 @@ const editFields = (object: ObjectMaker) =>
     }),
   });
 
-/** The body of `POST /v1/images/edits`; the strict one refuses fields that the document does not list. */
-export const [ImageEditBody, ImageEditStrictBody] = withRules(editFields, editRules);
+/** The body of `POST /v1/images/edits`. */
+export const ImageEditBody = withRules(editFields, editRules);
 export type ImageEditBody = z.infer<ReturnType<typeof editFields>>;
 
 export const imageEdit: Endpoint = {

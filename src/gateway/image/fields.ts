@@ -39,7 +39,7 @@ export const imageFields = (models: readonly string[] = Object.keys(imageModels)
   prompt: words(),
   size: field(
     z.string(),
-    'WIDTHxHEIGHT, auto (img), or a preset such as 2K (delta); what a model takes stands below',
+    'WIDTHxHEIGHT, auto (img), or a preset such as 2K (delta); what a model takes: gw help image-sizes',
     { value: 'SIZE' },
   ),
   n: field(whole({ min: 1, max: MAX_IMAGES_PER_REQUEST }), `how many images, 1-${MAX_IMAGES_PER_REQUEST}`, {

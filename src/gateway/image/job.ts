@@ -1,6 +1,6 @@
 import type { Family, TaskOutput } from '../task.ts';
 import { IMAGE_LINK_LIFE_MS } from './models.ts';
-import { ImageReply, readImages, readImageUsage } from './reply.ts';
+import { ImageReply, readImages, readImageUsage, readRevisedPrompt } from './reply.ts';
 
 /** What an image is called in the ledger: `image`, `image-2`, `image-3`, …; `index` counts from 0. */
 export const imageRole = (index: number): string => (index === 0 ? 'image' : `image-${index + 1}`);
@@ -28,6 +28,7 @@ export const imageFamily: Family = {
       statusKnown: true,
       outputs,
       cameAlong: images.filter(({ kind }) => kind === 'base64').map(({ index }) => imageRole(index)),
+      made: { revisedPrompt: readRevisedPrompt(reply) },
       usage: readImageUsage(reply),
     };
   },

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { inOurWords, isBase64, type ObjectMaker, requiredField, withRules } from '../body.ts';
+import { addRules, field, inOurWords, isBase64 } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { imageItems } from './fields.ts';
 import { ImageReply } from './reply.ts';
@@ -31,9 +31,9 @@ export const ImageNativeBody = z.looseObject({
 });
 export type ImageNativeBody = z.infer<typeof ImageNativeBody>;
 
-const nativeFields = (object: ObjectMaker) =>
+const nativeFields = (object: typeof z.looseObject) =>
   object({
-    contents: requiredField(
+    contents: field(
       z.unknown(),
       'the prompt and its images',
       imageItems('image to edit or to go by: file, URL or data URI'),
@@ -41,13 +41,17 @@ const nativeFields = (object: ObjectMaker) =>
   });
 
 /** The body as it is sent: any object, as the document shows none. */
-export const [ImageOpenBody] = withRules(nativeFields, [
+export const ImageOpenBody = addRules(nativeFields(z.looseObject), [
   {
     name: 'image.native-body-not-shown',
     verdict: 'warn',
-    sentence: 'request bodies of the native image endpoint: not shown',
+    sentence:
+      'Request bodies of the native image endpoint /v1/models/{model}:generateContent and of the Gemini-style image variant that returns an image URL: not shown.',
     *check(body) {
-      const issue = ImageNativeBody.safeParse(body, { error: inOurWords }).error?.issues[0];
+      const isPublicShape = body.contents !== undefined;
+      const issue = isPublicShape
+        ? ImageNativeBody.safeParse(body, { error: inOurWords }).error?.issues[0]
+        : undefined;
       const { path = [], message = 'the body of this endpoint is not documented: it is sent as given' } =
         issue ?? {};
       yield { path, message };

@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 import { type GatewayErrorFacts, readGatewayError } from '../gateway-error.ts';
-import type { TaskUsage } from '../task.ts';
+import { fieldsOf, itemsOf } from '../json-value.ts';
+import { amountOf, type TaskUsage } from '../task.ts';
 
 // What an image reply holds ("Image response", and the public shape of native replies), read leniently.
 
@@ -23,17 +24,18 @@ export interface ImageInReply extends FoundImage {
 export function readImages(reply: unknown): ImageInReply[] {
   const { data, candidates } = fieldsOf(reply);
   const found = placed([
-    ...listOf(data).map(imageOfItem),
+    ...itemsOf(data).map(imageOfItem),
     ...partsOf(candidates).flatMap((part) => imageOfPart(part) ?? []),
     ...(data === undefined && candidates === undefined ? [imageOfItem(reply)] : []),
   ]);
   return found.length > 0 ? found : placed(imagesElsewhere(reply));
 }
 
-/** Whether a reply has its images in another form than a list, so that nobody can say that it holds none. */
-export const isMistyped = (reply: unknown): boolean => {
-  const { data, candidates } = fieldsOf(reply);
-  return [data, candidates].some((list) => list !== undefined && !Array.isArray(list));
+/** Whether a reply without an image says that none was made: by an empty list, in words, or with a link to something else. */
+export const saysNoImage = (reply: unknown): boolean => {
+  const lists = [fieldsOf(reply).data, fieldsOf(reply).candidates].filter((list) => list !== undefined);
+  if (lists.length > 0) return lists.every(Array.isArray);
+  return readRefusal(reply) !== undefined || findLink(reply) !== undefined;
 };
 
 const placed = (found: readonly (FoundImage | undefined)[]): ImageInReply[] =>
@@ -41,35 +43,36 @@ const placed = (found: readonly (FoundImage | undefined)[]): ImageInReply[] =>
 
 /** Why an image of a reply is missing, in the gateway's words: the error of the first item that holds one instead. */
 export function readMissing(reply: unknown): string | undefined {
-  for (const item of [...listOf(fieldsOf(reply).data), reply]) {
+  for (const item of [...itemsOf(fieldsOf(reply).data), reply]) {
     const { error } = fieldsOf(item);
-    const said = textOf(error, fieldsOf(error).message, fieldsOf(error).code);
+    const said = firstText(error, fieldsOf(error).message, fieldsOf(error).code);
     if (said !== undefined) return said;
   }
   return undefined;
 }
 
-const counted = (value: unknown): number | undefined =>
-  typeof value === 'number' && value >= 0 ? value : undefined;
+/** The prompt that the model made of the one it was given (`data[].revised_prompt`); normally empty or absent. */
+export const readRevisedPrompt = (reply: unknown): string | undefined =>
+  firstText(...itemsOf(fieldsOf(reply).data).map((item) => fieldsOf(item).revised_prompt));
 
 /** What a reply says it used: `usage.total_tokens`, or `usageMetadata.totalTokenCount`. */
 export function readImageUsage(reply: unknown): TaskUsage | undefined {
   const { usage, usageMetadata } = fieldsOf(reply);
-  const tokens = counted(fieldsOf(usage).total_tokens) ?? counted(fieldsOf(usageMetadata).totalTokenCount);
+  const tokens = amountOf(fieldsOf(usage).total_tokens) ?? amountOf(fieldsOf(usageMetadata).totalTokenCount);
   return tokens === undefined ? undefined : { tokens };
 }
 
 /** What a reply without an image says in its place: the words of the model, or the reason it ended. */
 export function readRefusal(reply: unknown): string | undefined {
   const { candidates, promptFeedback } = fieldsOf(reply);
-  const [first] = listOf(candidates);
+  const [first] = itemsOf(candidates);
   const { content, finishReason } = fieldsOf(first);
-  const words = listOf(fieldsOf(content).parts)
+  const words = itemsOf(fieldsOf(content).parts)
     .map(fieldsOf)
     .filter((part) => part.thought !== true)
-    .flatMap((part) => textOf(part.text) ?? [])
+    .flatMap((part) => firstText(part.text) ?? [])
     .join(' ');
-  return textOf(words, fieldsOf(promptFeedback).blockReason, finishReason, readMissing(reply));
+  return firstText(words, fieldsOf(promptFeedback).blockReason, finishReason, readMissing(reply));
 }
 
 // Where else than documented a reply has been seen to hold its images. The document says of native replies only that they
@@ -77,7 +80,7 @@ export function readRefusal(reply: unknown): string | undefined {
 
 /** The parts of native candidates. */
 const partsOf = (candidates: unknown): readonly unknown[] =>
-  listOf(candidates).flatMap((each) => listOf(fieldsOf(fieldsOf(each).content).parts));
+  itemsOf(candidates).flatMap((each) => itemsOf(fieldsOf(fieldsOf(each).content).parts));
 
 /**
  * The images of a reply that has none where they belong: `images[]`, `data` or `output` as one object, the message of a
@@ -85,17 +88,17 @@ const partsOf = (candidates: unknown): readonly unknown[] =>
  */
 function imagesElsewhere(reply: unknown): (FoundImage | undefined)[] {
   const { data, images, output, candidates, choices } = fieldsOf(reply);
-  const messages = listOf(choices).map((choice) => fieldsOf(fieldsOf(choice).message));
+  const messages = itemsOf(choices).map((choice) => fieldsOf(fieldsOf(choice).message));
   const parts = partsOf(candidates)
     .map(fieldsOf)
     .filter((part) => part.thought !== true);
   return [
-    ...listOf(images).map(imageOf),
+    ...itemsOf(images).map(imageOf),
     imageOf(data),
     imageOf(output),
-    ...listOf(output).map(imageOf),
-    ...messages.flatMap((message) => listOf(message.images).map(imageOf)),
-    ...parts.map((part) => urlImage(textOf(part.imageUrl, fieldsOf(part.imageUrl).url))),
+    ...itemsOf(output).map(imageOf),
+    ...messages.flatMap((message) => itemsOf(message.images).map(imageOf)),
+    ...parts.map((part) => urlImage(firstText(part.imageUrl, fieldsOf(part.imageUrl).url))),
     ...[...parts.map(({ text }) => text), ...messages.map(({ content }) => content)].flatMap(imagesInText),
   ].filter((image) => image !== undefined);
 }
@@ -139,13 +142,7 @@ export function findLink(reply: unknown): { readonly path: string; readonly url:
 
 // One image of a reply, in each of the shapes that one comes in; read leniently.
 
-type Fields = Readonly<Record<string, unknown>>;
-
-/** The fields of an object; none for anything else. */
-const fieldsOf = (value: unknown): Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
-const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
-const textOf = (...values: readonly unknown[]): string | undefined =>
+const firstText = (...values: readonly unknown[]): string | undefined =>
   values.find((value): value is string => typeof value === 'string' && value !== '');
 
 /** One image of a reply, before it has its place. Where Base64 has been left out, `isEmpty` says that none stands there. */
@@ -161,10 +158,10 @@ interface FoundImage {
 /** The image of an object with `b64_json`, `url` or `image_url`, such as an item of `data[]`. */
 function imageOfItem(value: unknown): FoundImage | undefined {
   const item = fieldsOf(value);
-  const mimeType = mimeOf(textOf(item.output_format));
-  const url = textOf(item.url, item.image_url, fieldsOf(item.image_url).url);
+  const mimeType = mimeOf(firstText(item.output_format));
+  const url = firstText(item.url, item.image_url, fieldsOf(item.image_url).url);
   // In URL mode `b64_json` is normally an empty string.
-  if (textOf(item.b64_json)) return { kind: 'base64', ...(mimeType && { mimeType }) };
+  if (firstText(item.b64_json)) return { kind: 'base64', ...(mimeType && { mimeType }) };
   if (url) return { kind: 'url', url, ...(mimeType && { mimeType }) };
   return typeof item.b64_json === 'string'
     ? { kind: 'base64', isEmpty: true, ...(mimeType && { mimeType }) }
@@ -177,7 +174,7 @@ function imageOfPart(value: unknown): FoundImage | undefined {
   if (part.thought === true) return undefined;
   const inline = fieldsOf(part.inlineData ?? part.inline_data);
   if (typeof inline.data === 'string') {
-    const mimeType = textOf(inline.mimeType, inline.mime_type);
+    const mimeType = firstText(inline.mimeType, inline.mime_type);
     return {
       kind: 'base64',
       ...(inline.data === '' && { isEmpty: true }),
@@ -185,9 +182,9 @@ function imageOfPart(value: unknown): FoundImage | undefined {
     };
   }
   const file = fieldsOf(part.fileData ?? part.file_data);
-  const url = textOf(file.fileUri, file.file_uri);
+  const url = firstText(file.fileUri, file.file_uri);
   if (!url) return imageOfItem(part);
-  const mimeType = textOf(file.mimeType, file.mime_type);
+  const mimeType = firstText(file.mimeType, file.mime_type);
   return { kind: 'url', url, ...(mimeType && { mimeType }) };
 }
 

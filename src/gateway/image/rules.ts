@@ -29,6 +29,7 @@ export interface ImageSettings {
   readonly partial_images?: number | undefined;
   readonly response_format?: string | undefined;
   readonly style?: string | undefined;
+  readonly user?: string | undefined;
 }
 
 interface Source {
@@ -50,19 +51,49 @@ const isImg = (model: ImageModel | undefined) => model === undefined || model.fa
  * have `response_format` of the common variant, and none of those that the document keeps for img models.
  */
 const owners: Readonly<
-  Partial<Record<keyof ImageSettings, { has(model: ImageModel | undefined): boolean; rule: string }>>
+  Partial<
+    Record<
+      keyof ImageSettings,
+      { has(model: ImageModel | undefined): boolean; rule: string; sentence: string }
+    >
+  >
 > = {
-  background: { has: isImg, rule: 'only img models take a background' },
-  moderation: { has: isImg, rule: 'only img models take a moderation level' },
-  output_format: { has: isImg, rule: 'only img models let the format be chosen' },
-  output_compression: { has: isImg, rule: 'only img models take a compression' },
-  stream: { has: isImg, rule: 'only img models stream' },
-  partial_images: { has: isImg, rule: 'only img models stream partial images' },
+  background: {
+    has: isImg,
+    rule: 'only img models take a background',
+    sentence: 'img models only; the 2.5 models and their dated snapshots support opaque and transparent',
+  },
+  moderation: {
+    has: isImg,
+    rule: 'only img models take a moderation level',
+    sentence: 'moderation … img models',
+  },
+  output_format: {
+    has: isImg,
+    rule: 'only img models let the format be chosen',
+    sentence: 'output_format … img models',
+  },
+  output_compression: {
+    has: isImg,
+    rule: 'only img models take a compression',
+    sentence: 'img models, only for webp or jpeg',
+  },
+  stream: { has: isImg, rule: 'only img models stream', sentence: 'stream … img models only' },
+  partial_images: {
+    has: isImg,
+    rule: 'only img models stream partial images',
+    sentence: 'partial_images … streaming … stream … img models only',
+  },
   response_format: {
     has: (model) => model?.family !== 'img',
     rule: 'img models always return Base64 and must not be sent this parameter',
+    sentence: 'legacy models only; img models always return Base64 and must not be sent this parameter',
   },
-  style: { has: (model) => model?.styles === true, rule: 'only legacy-image-3 takes a style' },
+  style: {
+    has: (model) => model?.styles === true,
+    rule: 'only legacy-image-3 takes a style',
+    sentence: 'legacy-image-3 only',
+  },
 };
 
 /** The rules that both endpoints have. */
@@ -72,7 +103,7 @@ const sharedRules = (action: Action): readonly Rule<ImageSettings>[] => [
     verdict: 'refuse',
     sentence:
       action === 'edit'
-        ? 'edits: prompt 1-32,000 characters'
+        ? 'required, 1-32,000 characters'
         : 'max 32,000 characters for img models; 1,000 for legacy-image-2; 4,000 for legacy-image-3',
     *check({ model: id, prompt }) {
       const max = action === 'edit' ? MAX_EDIT_PROMPT_CHARACTERS : imageModel(id)?.maxPromptCharacters;
@@ -87,22 +118,20 @@ const sharedRules = (action: Action): readonly Rule<ImageSettings>[] => [
   {
     name: 'image.fields-by-model',
     verdict: 'refuse',
-    sentence:
-      'background, moderation, output_format, output_compression, stream: img models only; response_format: legacy models only, img models must not be sent it; style: legacy-image-3 only',
     *check(body) {
       const model = imageModel(body.model);
-      for (const [field, { has, rule }] of Object.entries(owners)) {
+      for (const [field, { has, rule, sentence }] of Object.entries(owners)) {
         const value = body[field as keyof ImageSettings];
         // Not streaming is what every model does.
         if (value === undefined || has(model) || (field === 'stream' && value === false)) continue;
-        yield { path: [field], message: rule };
+        yield { path: [field], message: rule, sentence };
       }
     },
   },
   {
     name: 'image.size-by-model',
     verdict: 'refuse',
-    sentence: 'size: what each model takes stands in the tables of sizes and presets',
+    sentence: "within the model's pixel and edge limits … Accepted presets",
     *check({ model: id, size }) {
       const model = imageModel(id);
       if (model && size !== undefined && !takesSize(model.size, size)) yield sizeNote(id, model, size);
@@ -113,8 +142,8 @@ const sharedRules = (action: Action): readonly Rule<ImageSettings>[] => [
     verdict: 'refuse',
     sentence:
       action === 'edit'
-        ? 'edits: low, medium, high, auto; xhigh and max only for the 2.5 models and snapshots'
-        : 'img models: low, medium, high; xhigh, max only for the 2.5 models; hd and standard for legacy-image-3; standard only for legacy-image-2',
+        ? 'all img models support low/medium/high; xhigh and max only for the 2.5 models and snapshots'
+        : 'img models: low/medium/high; xhigh, max only for the 2.5 models and snapshots; hd and standard for legacy-image-3; standard only for legacy-image-2',
     *check({ model: id, quality }) {
       const model = imageModel(id);
       if (!model || quality === undefined || qualitiesOf(model, action).includes(quality)) return;
@@ -140,27 +169,17 @@ const sharedRules = (action: Action): readonly Rule<ImageSettings>[] => [
   {
     name: 'image.compression-of-webp-and-jpeg',
     verdict: 'refuse',
-    sentence: 'output_compression: img models, only for webp or jpeg',
+    sentence: 'img models, only for webp or jpeg',
     *check({ model, output_compression: compression, output_format: format }) {
-      if (compression === undefined || format !== 'png' || !imageModel(model)) return;
-      yield { path: ['output_compression'], message: 'a compression is only for the formats webp and jpeg' };
-    },
-  },
-  {
-    name: 'image.compression-without-a-format',
-    verdict: 'warn',
-    sentence:
-      'the document names webp and jpeg for a compression, and neither a default format nor a rule for models that it does not list',
-    *check({ model, output_compression: compression, output_format: format }) {
-      if (compression === undefined || (format !== undefined && (format !== 'png' || imageModel(model))))
-        return;
-      yield { path: ['output_compression'], message: 'counts for webp and jpeg: add --format' };
+      if (compression === undefined || format === 'webp' || format === 'jpeg' || !imageModel(model)) return;
+      const message = 'a compression is only for webp and jpeg: name one of them as output_format (--format)';
+      yield { path: ['output_compression'], message };
     },
   },
   {
     name: 'image.partial-images-in-a-stream',
     verdict: 'refuse',
-    sentence: 'partial_images: streaming',
+    sentence: 'streaming; 0 = only the final image in a single event',
     *check({ partial_images: partial, stream }) {
       if (partial === undefined || stream === true) return;
       yield { path: ['partial_images'], message: 'partial images come only in a stream' };
@@ -169,7 +188,7 @@ const sharedRules = (action: Action): readonly Rule<ImageSettings>[] => [
   {
     name: 'image.model-is-listed',
     verdict: 'warn',
-    sentence: 'the common variant has no closed list of models',
+    remark: 'the common variant names no closed list of models',
     *check({ model: id }) {
       if (imageModel(id)) return;
       // One that stands whole in what was typed is a model of its own, not what was meant.
@@ -193,7 +212,7 @@ const sharedRules = (action: Action): readonly Rule<ImageSettings>[] => [
   {
     name: 'image.experimental-size',
     verdict: 'warn',
-    sentence: 'any WIDTHxHEIGHT with both dimensions divisible by 16; above 2560x1440 is experimental',
+    sentence: 'above 2560x1440 is experimental',
     *check({ model: id, size }) {
       const { widthPx = 0, heightPx = 0 } = (size === undefined ? undefined : parseImageSize(size)) ?? {};
       if (imageModel(id)?.family !== 'img' || widthPx * heightPx <= EXPERIMENTAL_ABOVE_PIXELS) return;
@@ -236,12 +255,24 @@ const imagesOf = ({ image }: Generation): readonly string[] => (image === undefi
 const isDelta = ({ model }: ImageSettings) => imageModel(model)?.family === 'delta';
 
 export const generateRules: readonly Rule<Generation>[] = [
-  inputImages<Generation>('generate', 'images: up to 16 for img models', (body) => imagesOf(body).length),
+  {
+    name: 'image.fields-of-delta-models',
+    verdict: 'warn',
+    sentence: 'with model (for example delta-image-5-0-lite-260128), prompt, size, and image',
+    *check(body) {
+      if (!isDelta(body)) return;
+      for (const field of ['n', 'quality', 'response_format', 'user'] as const) {
+        if (body[field] === undefined) continue;
+        yield { path: [field], message: 'the document lists model, prompt, size and image for delta models' };
+      }
+    },
+  },
+  inputImages<Generation>('generate', 'up to 16 for img models', (body) => imagesOf(body).length),
   {
     name: 'image.input-images-of-other-models',
     verdict: 'warn',
     sentence:
-      'images: up to 16 for img models; of delta models not shown, of models that are not listed not stated',
+      'Reference-image counts and sequential-generation capabilities per delta image model: not shown.',
     *check(body) {
       const given = imagesOf(body).length;
       if (given <= MAX_INPUT_IMAGES || imageModel(body.model)?.family === 'img') return;
@@ -252,7 +283,7 @@ export const generateRules: readonly Rule<Generation>[] = [
   {
     name: 'image.one-image-a-request',
     verdict: 'refuse',
-    sentence: 'n: 1-10; legacy-image-3 supports only 1',
+    sentence: 'legacy-image-3 supports only 1',
     *check({ model: id, n }) {
       const most = imageModel(id)?.maxImages;
       if (n === undefined || most === undefined || n <= most) return;
@@ -262,7 +293,7 @@ export const generateRules: readonly Rule<Generation>[] = [
   {
     name: 'image.quality-of-the-common-variant',
     verdict: 'refuse',
-    sentence: 'common variant: quality low, medium, high, auto',
+    sentence: 'quality (low, medium, high, auto)',
     *check({ model, quality }) {
       const qualities: readonly string[] = commonQualities;
       if (imageModel(model) || quality === undefined || qualities.includes(quality)) return;
@@ -273,7 +304,7 @@ export const generateRules: readonly Rule<Generation>[] = [
   {
     name: 'image.references-in-a-list',
     verdict: 'refuse',
-    sentence: 'image: the array; delta models: a single reference string, or an array of strings',
+    sentence: 'if the array image (items are image URLs or Base64 data URLs) is present the request edits',
     *check(body) {
       if (typeof body.image !== 'string' || isDelta(body)) return;
       yield {
@@ -285,7 +316,8 @@ export const generateRules: readonly Rule<Generation>[] = [
   {
     name: 'image.form-of-a-reference',
     verdict: 'refuse',
-    sentence: 'items are image URLs or Base64 data URLs; of delta models URL or Base64',
+    sentence:
+      'items are image URLs or Base64 data URLs … a single reference string URL/Base64, or an array of strings',
     *check(body) {
       for (const [index, url] of imagesOf(body).entries()) {
         // "a single reference string URL/Base64": for a delta model plain Base64 is also one of the forms.
@@ -297,16 +329,18 @@ export const generateRules: readonly Rule<Generation>[] = [
   },
 ];
 
+/** An ID of the img family that no table lists may be a newer model of it. */
+const takesEdits = (id: string): boolean => imageModel(id)?.edits ?? id.startsWith('img-');
+
 export const editRules: readonly Rule<Edit>[] = [
   {
     name: 'image.models-of-edits',
     verdict: 'refuse',
-    sentence: 'POST /v1/images/edits: supports img models and legacy-image-2',
+    sentence: 'supports img models and legacy-image-2',
     *check({ model: id }) {
-      const model = imageModel(id);
-      if (!model || model.edits) return;
+      if (takesEdits(id)) return;
       const taken = 'the edits endpoint takes the img models and legacy-image-2';
-      const isDelta = model.family === 'delta';
+      const isDelta = imageModel(id)?.family === 'delta';
       const message = isDelta
         ? `${taken}; a delta model takes references with gw image create --image`
         : taken;
@@ -318,13 +352,13 @@ export const editRules: readonly Rule<Edit>[] = [
     (rule): Rule<Edit> => ({
       ...rule,
       // A model that is not taken here is told once.
-      check: (body, fields) => (imageModel(body.model)?.edits === false ? [] : rule.check(body, fields)),
+      check: (body, fields) => (takesEdits(body.model) ? rule.check(body, fields) : []),
     }),
   ),
   {
     name: 'image.one-source',
     verdict: 'refuse',
-    sentence: 'mask: object with exactly one of image_url or file_id; images: each has file_id or image_url',
+    sentence: 'object with exactly one of image_url or file_id … each has optional file_id or image_url',
     *check({ images, mask }) {
       const sources = images.map((item, index) => ({ path: ['images', index] as PropertyKey[], item }));
       if (mask) sources.push({ path: ['mask'], item: mask });

@@ -17,6 +17,8 @@ export type ModelKind = (typeof modelKinds)[number];
 export interface Fact {
   readonly name: string;
   readonly value: string;
+  /** A rule in the document's words; shown where more is asked for. */
+  readonly isRule?: true;
 }
 
 /** Everything the tables say of one model, or of one endpoint that stands for a model (family B). */
@@ -67,12 +69,14 @@ export function fieldFacts(body: z.ZodMiniType, model: unknown): Fact[] {
   });
 }
 
-/** The rules of a body in the document's words. */
+/** The rules of a body that the document states, in its words. */
 export const ruleFacts = (body: z.ZodMiniType): Fact[] =>
-  rulesOf(body).map(({ name, sentence, verdict }) => ({
-    name,
-    value: verdict === 'warn' ? `${sentence} (a warning)` : sentence,
-  }));
+  rulesOf(body).flatMap(({ name, sentence, verdict }) =>
+    fact(name, sentence && (verdict === 'warn' ? `${sentence} (a warning)` : sentence)).map((told) => ({
+      ...told,
+      isRule: true as const,
+    })),
+  );
 
 /** `4-15 s`; a limit that is none is left out. */
 export function rangeWords({ min, max, exclusive }: Range, unit = ''): string {
@@ -93,7 +97,8 @@ export function lifeWords(ms: number): string {
 
 /** What a file must be; empty where the document states nothing. */
 export function mediaWords(limits: MediaLimits): string {
-  const { formats, bytes, edgePx, aspect, pixels, durationS, framesPerS, videoCodecs, audioCodecs } = limits;
+  const { formats, bytes, edgePx, aspect, pixels, durationS, framesPerS, resolutions } = limits;
+  const { videoCodecs, audioCodecs } = limits;
   const codecs = (names: NonNullable<MediaLimits['videoCodecs']>) =>
     names.map((name) => codecWords[name]).join(' or ');
   return [
@@ -104,6 +109,7 @@ export function mediaWords(limits: MediaLimits): string {
     pixels && rangeWords(pixels, 'pixels'),
     durationS && rangeWords(durationS, 's'),
     framesPerS && rangeWords(framesPerS, 'frames/s'),
+    resolutions?.join(' or '),
     videoCodecs && codecs(videoCodecs),
     audioCodecs && `sound ${codecs(audioCodecs)}`,
   ]

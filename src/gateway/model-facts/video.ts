@@ -151,11 +151,11 @@ const rateWords = ({
 }): string =>
   `${requestsPerMinute} requests a minute, ${concurrentTasks} ${concurrentTasks === 1 ? 'task' : 'tasks'} at once`;
 
-const lifeFacts = ({ recordLifeMs, linkLifeMs, maxDownloads }: TaskFamily): Fact[] => [
+const lifeFacts = ({ recordLifeMs, linkLifeMs, linkLifeIsAssumed, maxDownloads }: TaskFamily): Fact[] => [
   ...fact('record is kept', recordLifeMs === undefined ? undefined : lifeWords(recordLifeMs)),
   ...fact(
     'link lives',
-    `${lifeWords(linkLifeMs)}${maxDownloads === undefined ? '' : `, for ${maxDownloads} downloads`}`,
+    `${linkLifeIsAssumed ? 'for a time that is not stated; gw assumes ' : ''}${lifeWords(linkLifeMs)}${maxDownloads === undefined ? '' : `, for ${maxDownloads} downloads`}`,
   ),
 ];
 
@@ -176,13 +176,27 @@ const factsOf = (model: ImageModel): Fact[] => [
   ),
   ...fact('sizes', sizeInWords(model.size)),
   ...fact('default size', model.defaultSize),
-  ...fact('qualities', `${model.qualities.join(', ')} (default ${imageDefaults.quality})`),
-  ...fact('images', `${model.maxImages === 1 ? 1 : `1-${model.maxImages}`} a request`),
+  // "with `model`, `prompt`, `size`, and `image`": nothing else is stated of delta models.
+  ...(model.family === 'delta'
+    ? []
+    : [
+        ...fact('qualities', `${model.qualities.join(', ')} (default ${imageDefaults.quality})`),
+        ...fact('images', `${model.maxImages === 1 ? 1 : `1-${model.maxImages}`} a request`),
+      ]),
   ...(model.family === 'img' ? imgFacts(model) : []),
   ...fieldFacts(ImageGenerateBody, model),
   ...(model.family === 'legacy' ? [...fact('links live', lifeWords(IMAGE_LINK_LIFE_MS))] : []),
-  ...ruleFacts(ImageGenerateBody),
+  ...ruleFacts(ImageGenerateBody).filter(({ name }) => model.family === 'img' || !ofImgAlone.has(name)),
 ];
+
+/** The rules that say nothing of models of another family. */
+const ofImgAlone: ReadonlySet<string> = new Set([
+  'image.transparent-needs-png-or-webp',
+  'image.compression-of-webp-and-jpeg',
+  'image.partial-images-in-a-stream',
+  'image.transparent-in-preview',
+  'image.experimental-size',
+]);
 
 /** What only img models take. */
 const imgFacts = (model: ImageModel): Fact[] => [

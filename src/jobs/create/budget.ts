@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as path from 'node:path';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
-import { waitForLock } from '../../disk/lock-file.ts';
+import { type LockFile, waitForLock } from '../../disk/lock-file.ts';
 import { GwError } from '../../errors.ts';
 import { findFamily } from '../../gateway/families.ts';
 import { type Family, isMoney } from '../../gateway/task.ts';
@@ -32,9 +32,21 @@ export interface Limits {
   readonly amount?: (AmountLimit & { readonly period: Period }) | undefined;
   /** `--max-cost`; of what this command makes. */
   readonly maxCost?: AmountLimit | undefined;
+  /** Of every `gw mcp` of this user in the last hour. */
+  readonly agents?: AgentLimits | undefined;
   /** What has no price may be made under a limit of money (`--unpriced`). */
   readonly unpriced: boolean;
 }
+
+interface AgentLimits {
+  /** `gw mcp --max-jobs` */
+  readonly maxJobs: number;
+  /** `gw mcp --max-cost` */
+  readonly maxCost?: AmountLimit | undefined;
+  readonly hasMade: (job: Job) => boolean;
+}
+
+const AGENTS_MS = 3_600_000;
 
 /** What is to be made. */
 export interface LimitedJob extends Asked {
@@ -73,21 +85,23 @@ export async function beginWithin(
   const { clock, ledger } = deps;
   const locks = path.join(path.dirname(ledger.dir), 'locks');
   const id = createHash('sha256').update(limits.profile).digest('hex').slice(0, 16);
-  let lock: Awaited<ReturnType<typeof waitForLock>>;
+  const held: LockFile[] = [];
   try {
-    ensureDirectory(locks);
-    lock = await waitForLock(path.join(locks, `budget-${id}.lock`), clock);
-  } catch (error) {
-    throw claimError(error, locks, 'usage');
-  }
-  try {
+    try {
+      ensureDirectory(locks);
+      // The limits of agents hold over all profiles; all take the locks in this order.
+      for (const name of [...(limits.agents ? ['agents'] : []), id])
+        held.push(await waitForLock(path.join(locks, `budget-${name}.lock`), clock));
+    } catch (error) {
+      throw claimError(error, locks, 'usage');
+    }
     const estimate = await refuseOver(limits, asked, 1, deps);
     const hold = begin(estimate);
     const isKnown = estimate !== undefined && estimate.unit === limits.maxCost?.currency;
     deps.begun.set(hold.key, { amount: isKnown ? estimate.amount : 0, isUnknown: !isKnown });
     return hold;
   } finally {
-    lock.release();
+    for (const lock of held) lock.release();
   }
 }
 
@@ -101,7 +115,7 @@ export async function refuseOver(
   more: number,
   deps: BudgetDeps,
 ): Promise<Spend | undefined> {
-  const { jobs, amount, maxCost, profile } = limits;
+  const { jobs, amount, maxCost, profile, agents } = limits;
   const nowMs = deps.clock.now();
   const made = async (sinceMs: number) =>
     deps.ledger.find({ sinceMs, where: (job) => job.profile === profile && counts(job) });
@@ -112,11 +126,19 @@ export async function refuseOver(
       const hint = `raise it with: gw config set budget.jobs N/${jobs.period}`;
       const are = `${used} of profile ${profile} ${used === 1 ? 'is' : 'are'} used`;
       throw over(`budget.jobs ${jobs.most}/${jobs.period}: ${are}, and ${adds(more, `${more}`)}`, hint, {
-        ...{ period: jobs.period, endMs },
+        period: jobs.period,
+        endMs,
       });
     }
   }
+  const ofAgents = agents && (await madeByAgents(agents, more, nowMs, deps.ledger));
   const estimate = await deps.pricing.estimate(asked.family, asked);
+  if (agents?.maxCost && ofAgents) {
+    const { maxCost: limit } = agents;
+    const name = `--max-cost ${limit.most} ${limit.currency}`;
+    const used = () => Promise.all(ofAgents.map((job) => takenOf(job, limit.currency, deps)));
+    await refuseCost({ name, hint: AGENTS_HINT, of: 'of gw mcp in the last hour', used, ...limit });
+  }
   if (amount !== undefined) {
     const { startMs, endMs } = spanOf(amount.period, nowMs);
     const name = `budget.amount ${amount.most} ${amount.currency}/${amount.period}`;
@@ -158,6 +180,28 @@ export async function refuseOver(
     throw over(`${name}: ${are}, and ${adds(more, `${each} ${currency}`)}`, hint, ends);
   }
 }
+
+/** What agents have made in the last hour. Throws GwError `budget` where so many more would be too many. */
+async function madeByAgents(
+  { maxJobs, hasMade }: AgentLimits,
+  more: number,
+  nowMs: number,
+  ledger: Ledger,
+): Promise<Job[]> {
+  const made = await ledger.find({
+    sinceMs: nowMs - AGENTS_MS,
+    where: (job) => hasMade(job) && counts(job),
+  });
+  if (made.length + more <= maxJobs) return made;
+  const oldest = made[maxJobs - more];
+  const room = oldest
+    ? `; there is room again at ${new Date(oldest.createdAtMs + AGENTS_MS).toISOString()}`
+    : '';
+  const are = `${made.length} of gw mcp in the last hour ${made.length === 1 ? 'is' : 'are'} used`;
+  throw over(`--max-jobs ${maxJobs}: ${are}, and ${adds(more, `${more}`)}${room}`, AGENTS_HINT, undefined);
+}
+
+const AGENTS_HINT = 'only the user can raise it, where gw mcp is started; jobs that run go on';
 
 interface CostLimit extends AmountLimit {
   readonly name: string;

@@ -2,41 +2,33 @@ import { createHash } from 'node:crypto';
 import * as path from 'node:path';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { type LockFile, tryLock } from '../../disk/lock-file.ts';
-import { GwError, usage } from '../../errors.ts';
+import { type Patience, waitForOther } from '../../disk/other-gw.ts';
+import { GwError, isUnknownOutcome, UnknownOutcome, usage } from '../../errors.ts';
 import type { Family, TaskFamily } from '../../gateway/task.ts';
-import type { IntentEvent, Job, Once } from '../../ledger/event.ts';
-import { onceJobKey } from '../../ledger/job-key.ts';
+import type { Job, Once } from '../../ledger/event.ts';
+import { onceJobKey, originOfGateway } from '../../ledger/job-key.ts';
 import { taskOf } from '../../ledger/settled.ts';
-import { endEvent } from '../watch/look.ts';
-import { lookUp } from './external-id.ts';
-import { unknownHint } from './record-failure.ts';
-import { idToConfirm, isUnanswered, type SettleDeps, settleUnanswered } from './settle-unanswered.ts';
+import { claimError } from '../../ledger/write-error.ts';
+import { endEvent, taskFailed } from '../watch/look.ts';
+import { isOtherKey } from './hold-job.ts';
+import { digestOf, type IdentifiedBody, identifyBody, type JobRequest } from './job-request.ts';
+import { lookUp } from './look-up.ts';
+import { type SettleDeps, settleUnanswered, unknownHint } from './lost.ts';
+import { idToConfirm, isUnanswered, madeNothing, nextFor } from './standing.ts';
 
 // `--once KEY`: a job at most once for this key, whatever process, profile or API key asks. Who makes it holds the lock of
 // the key from the look into the ledger until the create is settled, so that two can never both find nothing. Jobs of a key
 // have keys of their own that are derived from it; those of family B are the external IDs too, so that machines that share
 // nothing find each other's task.
 
-/** A job that is wanted once. */
+/** A job that is wanted once, under the key of its `how.once`. */
 export interface OnceRequest {
-  /** What the user calls it. */
-  readonly name: string;
-  /** Make a new one where the last one ended badly; a number: where the last is an earlier attempt than this one. */
-  readonly again: boolean | number;
-  /** Scheme, host and port of the gateway: a key is one per origin. */
-  readonly origin: string;
-  readonly family: Family;
-  /** What would be asked for, without key, external ID and digest of the body. */
-  readonly intent: Omit<IntentEvent, 'bodySha256' | 'externalId' | 'once'>;
-  /** The body as it was asked for, before it gets an external ID. */
-  readonly body: unknown;
-  /** The callback URL is that of whichever listener runs (`--callback-url auto`): not what was asked for. */
-  readonly anyCallback?: boolean;
-  /** A flag by the path of a field, for messages. */
-  readonly flagOf: (path: readonly PropertyKey[]) => string | undefined;
+  readonly request: JobRequest;
+  /** What was asked for: its body before it gets an external ID, files by what they hold. */
+  readonly asked: unknown;
 }
 
-export interface OnceDeps extends SettleDeps {
+export interface OnceDeps extends SettleDeps, Pick<Patience, 'silenceMs' | 'deadlineMs'> {
   readonly note: (text: string) => void;
 }
 
@@ -47,6 +39,8 @@ export interface OncePlace {
   /** For a family whose tasks have external IDs. */
   readonly externalId: string;
   readonly once: Once;
+  /** The job of this key was sent by an earlier run and never answered: it is gone on with. */
+  readonly goesOn?: boolean;
   /**
    * To be called once the job is held and before it is sent: where several machines share the ledger, the lock of the key
    * may have been taken over during a long wait for a slot. What it throws is for makeOnce.
@@ -60,7 +54,8 @@ class MadeMeanwhile extends Error {
 }
 
 /** A job that stands under the key already; with `error`, one that ended badly or whose outcome is not known. */
-export interface FoundOnce {
+export interface Stands {
+  readonly kind: 'stands';
   readonly job: Job;
   readonly error?: GwError;
 }
@@ -76,21 +71,30 @@ export async function makeOnce<T>(
   request: OnceRequest,
   deps: OnceDeps,
   make: (place: OncePlace) => Promise<T>,
-): Promise<{ readonly made: T } | { readonly found: FoundOnce }> {
+): Promise<T | Stands> {
   const lock = await lockOf(request, deps);
   try {
     const { place, current } = await standing(request, deps);
     if (current) {
-      refuseOther(current, place.once, request);
-      const error = badEnd(current, request.family);
-      const isOver = error !== undefined && error.kind !== 'unknown_outcome';
-      const { again } = request;
+      // What a damaged job asked for is not known, and under another key it would be paid for again.
+      const { again = false, keepsOther } = request.request.how;
+      if (!keepsOther && !current.isDamaged) refuseOther(current, place.once, request.request);
+      const error = badEnd(current, request.request.family);
+      const isOver = error !== undefined && !isUnknownOutcome(error);
       // Who numbers the attempt knows that the ones before it are over, also where this ledger has not heard of their end.
       const isWanted = typeof again === 'number' ? attemptOf(current) < again : again && isOver;
-      if (!isWanted) return { found: { job: current, ...(error && { error }) } };
+      if (!isWanted && goesOn(current, request, deps)) return await make(placeOf(current, place.once, deps));
+      if (!isWanted && current.isDamaged && isUnanswered(current)) {
+        const { origin, name } = keyOf(request);
+        const once = { ...place.once, attempt: attemptOf(current) };
+        const externalId = onceJobKey(origin, name, once.attempt);
+        if (await adopt(request, { ...place, key: current.key, externalId, once }, deps))
+          throw new MadeMeanwhile();
+      }
+      if (!isWanted) return { kind: 'stands', job: current, ...(error && { error }) };
     }
     const elsewhere = await adopt(request, place, deps);
-    if (!elsewhere) return { made: await make(place) };
+    if (!elsewhere) return await make(place);
   } catch (error) {
     if (!(error instanceof MadeMeanwhile)) throw error;
   } finally {
@@ -100,33 +104,77 @@ export async function makeOnce<T>(
   return makeOnce(request, deps, make);
 }
 
-async function lockOf({ name, origin }: OnceRequest, deps: OnceDeps): Promise<LockFile> {
-  const { clock, ledger, note, signal } = deps;
+/** The key, and where it counts: it is one per scheme, host and port of the gateway. */
+const keyOf = ({ request: { how, intent } }: OnceRequest) => ({
+  name: how.once ?? '',
+  origin: originOfGateway(intent.gateway),
+});
+
+async function lockOf(request: OnceRequest, deps: OnceDeps): Promise<LockFile> {
+  const { ledger, note } = deps;
+  const { name, origin } = keyOf(request);
   const locks = path.join(path.dirname(ledger.dir), 'locks');
-  ensureDirectory(locks);
   const file = path.join(locks, `once-${onceJobKey(origin, name)}.lock`);
-  for (let waited = 0; ; waited += 1) {
-    const lock = tryLock(file);
-    if (lock) return lock;
-    if (waited === 0) note(`another gw is making the job of --once ${name}; waiting for it`);
-    await clock.sleep(RETRY_MS, signal);
+  try {
+    ensureDirectory(locks);
+    return await waitForOther(
+      { file, what: `the key --once ${name}`, pauseMs: RETRY_MS },
+      deps,
+      () => tryLock(file),
+      (who) => note(`${who} is making the job of --once ${name}; waiting for it`),
+    );
+  } catch (error) {
+    throw claimError(error, locks, 'usage');
   }
 }
 
 /** The last job of a key that counts, and where the next one would be made. */
 async function standing(
-  { name, again, origin, intent, body, anyCallback }: OnceRequest,
+  request: OnceRequest,
   deps: OnceDeps,
 ): Promise<{ readonly place: OncePlace; readonly current: Job | undefined }> {
-  const { key, current, ...next } = await lastUnderKey(origin, name, (job) => settled(job, intent, deps));
-  const attempt = Math.max(next.attempt, typeof again === 'number' ? again : 1);
+  const { name, origin } = keyOf(request);
+  const { intent, how } = request.request;
+  const { key, current, ...next } = await lastUnderKey(origin, name, (job) => settled(job, request, deps));
+  const attempt = Math.max(next.attempt, typeof how.again === 'number' ? how.again : 1);
   const externalId = onceJobKey(origin, name, attempt);
-  const once = { key: name, attempt, fields: fieldDigests(body, anyCallback) };
-  const confirm = async () => {
-    const [job] = await deps.ledger.find({ ids: [key] });
+  // With `--callback-url auto` it is the URL of whichever listener runs: not what was asked for.
+  const anyCallback = intent.request?.flags.callbackUrl === 'auto';
+  const once = { key: name, attempt, fields: fieldDigests(request.asked, anyCallback) };
+  return { place: { key, externalId, once, confirm: confirming(key, deps) }, current };
+}
+
+/** Throws MadeMeanwhile where the job of a key has been sent, or settled, by somebody else. */
+const confirming =
+  (key: string, { ledger }: OnceDeps) =>
+  async () => {
+    const [job] = await ledger.find({ ids: [key] });
     if (job && job.state !== 'intent') throw new MadeMeanwhile();
   };
-  return { place: { key, externalId, once, confirm }, current };
+
+/** The place of a job that is gone on with. */
+const placeOf = ({ key, externalId = '', once }: Job, asked: Once, deps: OnceDeps): OncePlace => ({
+  key,
+  externalId,
+  once: once ?? asked,
+  goesOn: true,
+  confirm: confirming(key, deps),
+});
+
+/** Whether a job was sent, never answered, and asked for exactly this, so that it may be sent again under its external ID. */
+function goesOn(job: Job, { request, asked }: OnceRequest, { clock, keyId }: OnceDeps): boolean {
+  const { family, intent } = request;
+  if (nextFor(job, family, { hasBody: true, nowMs: clock.now() }) !== 'look-and-send') return false;
+  // Another gateway or API key may be another account, which does not know of it; the model is in the endpoint.
+  if (job.gateway !== intent.gateway || isOtherKey(job, keyId) || job.endpoint !== intent.endpoint)
+    return false;
+  const identified = identifyBody(
+    family as TaskFamily,
+    asked as IdentifiedBody['body'],
+    job.key,
+    job.externalId,
+  );
+  return digestOf(identified.body) === job.bodySha256;
 }
 
 /**
@@ -137,16 +185,26 @@ export async function lastUnderKey(
   origin: string,
   name: string,
   jobOf: (key: string) => Promise<Job | undefined>,
-): Promise<{ readonly key: string; readonly attempt: number; readonly current: Job | undefined }> {
+): Promise<{
+  readonly key: string;
+  readonly attempt: number;
+  readonly current: Job | undefined;
+  /** The last one, also where it made nothing. */
+  readonly last: Job | undefined;
+}> {
   let current: Job | undefined;
+  let last: Job | undefined;
   let place = 1;
   for (let retry = 1; ; ) {
     const key = onceJobKey(origin, name, place, retry);
     const job = await jobOf(key);
-    if (!job) return { key, attempt: Math.max(place, attemptOf(current) + 1), current };
-    if (madeNothing(job)) retry += 1;
+    // What was never sent leaves no trace where its lines are lost, and may have been followed by what was.
+    if (!job && !(await jobOf(onceJobKey(origin, name, place, retry + 1))))
+      return { key, attempt: Math.max(place, attemptOf(current) + 1), current, last };
+    last = job ?? last;
+    if (!job || madeNothing(job)) retry += 1;
     else {
-      current = job;
+      current = { ...job, once: job.once ?? { key: name, attempt: place, fields: {} } };
       place += 1;
       retry = 1;
     }
@@ -157,28 +215,25 @@ export async function lastUnderKey(
 export const attemptOf = (job: Job | undefined): number => (job === undefined ? 0 : (job.once?.attempt ?? 1));
 
 /** A job as it stands once what a process left open is settled, as far as it can be. */
-async function settled(key: string, intent: OnceRequest['intent'], deps: OnceDeps): Promise<Job | undefined> {
-  const { clock, ledger, signal } = deps;
-  for (;;) {
+async function settled(key: string, request: OnceRequest, deps: OnceDeps): Promise<Job | undefined> {
+  const { ledger, note } = deps;
+  const { intent } = request.request;
+  const attempt = async (): Promise<{ readonly job: Job | undefined } | undefined> => {
     const [job] = await ledger.find({ ids: [key] });
-    if (!job || !isUnanswered(job)) return job;
+    if (!job || !isUnanswered(job) || goesOn(job, request, deps)) return { job };
     // A key is one per origin, and an origin may have several gateways: only the one it was sent to knows of it.
-    if (job.state !== 'intent' && job.gateway !== intent.gateway) return job;
+    if (job.state !== 'intent' && job.gateway !== intent.gateway) return { job };
     const { findFamily } = await import('../../gateway/families.ts');
     const family = await findFamily(job.family || intent.family);
-    if (!family) return job;
+    if (!family) return { job };
     const { outcome } = await settleUnanswered(job, family, deps);
-    if (outcome !== 'held') return (await ledger.find({ ids: [key] }))[0];
-    await clock.sleep(RETRY_MS, signal);
-  }
+    return outcome === 'held' ? undefined : { job: (await ledger.find({ ids: [key] }))[0] };
+  };
+  const place = { file: ledger.lockOf(key), what: `job ${key}`, pauseMs: RETRY_MS };
+  return (
+    await waitForOther(place, deps, attempt, (who) => note(`${who} works on job ${key}; waiting for it`))
+  ).job;
 }
-
-/** The refusals that are kept: the same request would be refused again. */
-const keptRefusals: ReadonlySet<string> = new Set(['rejected', 'not_found']);
-
-/** Whether it is certain that a job made nothing, and asking again may: its key is free. */
-export const madeNothing = ({ state, refusal }: Job): boolean =>
-  state === 'not_sent' || (state === 'refused' && !keptRefusals.has(refusal?.kind ?? ''));
 
 /** What went wrong with a job that is over, or may be; undefined for one to go on with. */
 function badEnd(job: Job, family: Family): GwError | undefined {
@@ -200,22 +255,16 @@ function badEnd(job: Job, family: Family): GwError | undefined {
           hint: againHint,
         });
       }
-      const { code, message: said } = taskOf(job, family)?.error ?? {};
-      const reason = [code, said].filter(Boolean).join(': ');
-      const what = `task ${id} ended ${job.status ?? 'failed'}${reason && `: ${reason}`}`;
-      return new GwError('task_failed', what, { taskId: id, code, hint: againHint });
+      const { error } = taskOf(job, family) ?? {};
+      return taskFailed({ id, status: job.status ?? 'failed', error }, { hint: againHint });
     }
     case 'intent':
     case 'sent':
     case 'unknown':
-      return new GwError(
-        'unknown_outcome',
-        `it is not known what became of job ${key}${message && `: ${message}`}`,
-        {
-          taskId: key,
-          hint: `nothing was sent now; ${unknownHint(key, job.family, job.family === 'beta', idToConfirm(job))}`,
-        },
-      );
+      return new UnknownOutcome(`it is not known what became of job ${key}${message && `: ${message}`}`, {
+        taskId: key,
+        hint: `nothing was sent now; ${unknownHint(key, family.name, { canBeFound: job.externalId !== undefined, unconfirmedId: idToConfirm(job) })}`,
+      });
     default:
       return undefined;
   }
@@ -224,19 +273,25 @@ function badEnd(job: Job, family: Family): GwError | undefined {
 const againHint = 'nothing was sent now; --again makes a new one';
 
 /** Throws `usage` where the job of a key asked for something else, naming the first field that differs. */
-function refuseOther(job: Job, { key: name, fields }: Once, { intent, flagOf }: OnceRequest): void {
+function refuseOther(job: Job, { key: name, fields }: Once, { intent, flagOf }: JobRequest): void {
   const what = `--once ${name}: job ${job.id ?? job.key} was made under this key`;
   const next = 'give another key for another job; nothing was sent';
   if (job.endpoint !== intent.endpoint) {
     throw usage(`${what} by ${job.endpoint}, and this is ${intent.endpoint}`, next);
   }
-  const before = job.once?.fields ?? {};
-  const names = [...new Set([...Object.keys(fields), ...Object.keys(before)])];
-  const other = names.find((field) => fields[field] !== before[field]);
-  if (other === undefined) return;
-  const parts = other.split('.').map((part) => (/^\d+$/.test(part) ? Number(part) : part));
-  throw usage(`${what} with another ${flagOf(parts) ?? other}`, next);
+  const other = otherField(fields, job.once?.fields);
+  if (other !== undefined) throw usage(`${what} with another ${flagOf(pathOf(other)) ?? other}`, next);
 }
+
+/** The first field in which two requests differ, by its path; undefined where they ask for the same. */
+export const otherField = (fields: Once['fields'], before: Once['fields'] = {}): string | undefined =>
+  [...new Set([...Object.keys(fields), ...Object.keys(before)])].find(
+    (field) => fields[field] !== before[field],
+  );
+
+/** `shots.0.prompt` -> its steps. */
+export const pathOf = (field: string): (string | number)[] =>
+  field.split('.').map((part) => (/^\d+$/.test(part) ? Number(part) : part));
 
 /** Deeper than any documented field lies; what lies deeper counts as one. */
 const DEEPEST = 4;
@@ -259,7 +314,7 @@ export function fieldDigests(body: unknown, anyCallback = false): Record<string,
 
 /** Takes in the task of family B that another machine has made under the same key; whether there is one. */
 async function adopt(
-  { family, intent }: OnceRequest,
+  { request: { family, intent } }: OnceRequest,
   { key, externalId, once }: OncePlace,
   { client, clock, ledger, note, signal }: OnceDeps,
 ): Promise<boolean> {

@@ -3,14 +3,16 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { isLocked, type LockFile, tryLock, waitForLock } from '../../disk/lock-file.ts';
+import { SignsOfLife } from '../../disk/other-gw.ts';
 import { GwError } from '../../errors.ts';
 import { type AccountType, poolOf, type RatePool } from '../../gateway/limits.ts';
-import { type TaskFamily, YOUNG_MS } from '../../gateway/task.ts';
+import type { TaskFamily } from '../../gateway/task.ts';
 import type { Clock } from '../../host.ts';
-import type { Job } from '../../ledger/event.ts';
+import { counted } from '../../io/quantity-text.ts';
+import { type Job, mayExist } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { claimError } from '../../ledger/write-error.ts';
-import { recordLook } from '../watch/look.ts';
+import { recordLook, youngUntilMs } from '../watch/look.ts';
 import type { Looker } from '../watch/looker.ts';
 import { spedUp } from '../watch/poll.ts';
 import { isOtherKey } from './hold-job.ts';
@@ -29,13 +31,21 @@ export interface SlotInput {
   readonly calm?: (() => Promise<void>) | undefined;
   /** Steady milliseconds at which the wait ends. */
   readonly deadlineMs: number;
+  /** Longest time without a sign of life of another gw that stands in the line (`--timeout`). */
+  readonly silenceMs: number;
   readonly onQueued: (message: string) => void;
+  /** Told, when it changes, which jobs of unknown outcome keep slots from this one. */
+  readonly onKept: (message: string, about?: string) => void;
+  /** Whether many creates of this process may wait here: then one stands in the line for all of them. */
+  readonly isOneOfMany?: boolean | undefined;
   /** As in `poll`. */
   readonly speed?: (() => number) | undefined;
 }
 
 /** How often the ledger and the line are looked at: a slot that another gw frees is taken within a second. */
 const CHECK_MS = 100;
+/** A wait is told of again before 30 s have passed. */
+const HEARTBEAT_MS = 19_000;
 
 /**
  * Waits until the account has room for one more task, counted over all processes of this user by the ledger ("Limits"),
@@ -57,10 +67,28 @@ export async function takeSlot<T>(input: SlotInput, begin: () => T | Promise<T>)
     ensureDirectory(line.dir);
     // An index that is missing is made here, not while others wait for the lock.
     await openJobs(input);
-    return await waitInLine(input, line, most, begin);
+    if (!input.isOneOfMany) return await waitInLine(input, line, most, begin);
+    const before = standing.get(line.dir);
+    const mine = { isOver: false };
+    standing.set(line.dir, mine);
+    try {
+      await afterOther(before, input);
+      return await waitInLine(input, line, most, begin);
+    } finally {
+      mine.isOver = true;
+      if (standing.get(line.dir) === mine) standing.delete(line.dir);
+    }
   } catch (error) {
     throw claimError(error, line.dir, 'usage');
   }
+}
+
+/** Who came last of this process to a line: one at a time counts, because all of them would read the ledger at each change. */
+const standing = new Map<string, { readonly isOver: boolean }>();
+
+async function afterOther(other: { readonly isOver: boolean } | undefined, input: SlotInput): Promise<void> {
+  const { clock, signal, deadlineMs } = input;
+  while (other?.isOver === false && clock.steady() < deadlineMs) await clock.sleep(CHECK_MS, signal);
 }
 
 async function waitInLine<T>(
@@ -74,7 +102,9 @@ async function waitInLine<T>(
   let looking: Promise<void> | undefined;
   let lookAtMs = clock.steady();
   let ticket: Ticket | undefined;
-  let told: number | undefined;
+  const tell = placeTeller(input);
+  const lives = new Map<string, SignsOfLife>();
+  let countedMs = clock.steady();
   try {
     for (;;) {
       await input.calm?.();
@@ -84,20 +114,29 @@ async function waitInLine<T>(
       let taken: Job[];
       let before: number;
       try {
-        taken = (await openJobs(input)).filter((job) => !gone.has(job.key));
-        const tickets = livingTickets(line.dir);
+        const passedMs = clock.steady() - countedMs;
+        countedMs += passedMs;
+        const isSilent = (file: string): boolean => {
+          const life = lives.get(file) ?? new SignsOfLife(file);
+          lives.set(file, life);
+          return life.after(passedMs, family.pollIntervalMs.min) >= input.silenceMs;
+        };
+        taken = (await openJobs(input)).filter(
+          // One that has not sent its create, and is stopped, takes no slot.
+          (job) => !gone.has(job.key) && !(job.state === 'intent' && isSilent(ledger.lockOf(job.key))),
+        );
+        const tickets = livingTickets(line.dir).filter(
+          (number) => !isSilent(path.join(line.dir, String(number))),
+        );
         before = tickets.filter((number) => number < (ticket?.number ?? Number.POSITIVE_INFINITY)).length;
         if (taken.length + before < most) return await begin();
-        ticket ??= drawTicket(line.dir, tickets);
+        ticket ??= drawTicket(line.dir);
       } finally {
         lock.release();
       }
+      const kept = keptText(taken, input);
       const what = `${taken.length} ${pool.name} tasks are queued or running, and the account runs ${most} at once`;
-      const place = before === 0 ? '' : `; ${before} before you`;
-      if (told === undefined) {
-        input.onQueued(`no free slot: ${what}; waiting for one (--wait-timeout limits the wait)${place}`);
-      } else if (told !== before) input.onQueued(`waiting for a free slot${place || '; you are next'}`);
-      told = before;
+      tell(what, before, kept);
       const nextMs = () => {
         const { min, max } = family.pollIntervalMs;
         return spedUp(min + random() * (max - min), input.speed?.() ?? 1);
@@ -115,7 +154,7 @@ async function waitInLine<T>(
       do {
         if (clock.steady() + CHECK_MS >= deadlineMs) {
           throw new GwError('rate_limited', `no slot became free in time: ${what}; nothing was sent`, {
-            hint: 'wait longer with --wait-timeout; gw jobs list --status running shows what takes the slots',
+            hint: `wait longer with --wait-timeout; ${kept ?? 'gw jobs list --status running shows what takes the slots'}`,
           });
         }
         await clock.sleep(CHECK_MS, signal);
@@ -128,6 +167,26 @@ async function waitInLine<T>(
   } finally {
     ticket?.lock.release();
   }
+}
+
+/** Tells who waits where it stands in the line: at first, when that changes, and as a sign of life. */
+function placeTeller({ clock, onKept, onQueued }: SlotInput) {
+  let told: number | undefined;
+  let toldKept: string | undefined;
+  let toldAtMs = 0;
+  return (what: string, before: number, kept: string | undefined): void => {
+    if (kept !== toldKept && kept !== undefined) onKept(kept);
+    toldKept = kept;
+    const place = before === 0 ? '' : `; ${before} before you`;
+    const isDue = told !== before || clock.steady() - toldAtMs >= HEARTBEAT_MS;
+    if (told === undefined) {
+      onQueued(`no free slot: ${what}; waiting for one (--wait-timeout limits the wait)${place}`);
+    } else if (isDue) {
+      onQueued(`${told === before ? 'still ' : ''}waiting for a free slot${place || '; you are next'}`);
+    }
+    if (isDue) toldAtMs = clock.steady();
+    told = before;
+  };
 }
 
 // The line: a file for each who waits, numbered in the order in which they came, and held as a lock by its process.
@@ -160,8 +219,8 @@ function livingTickets(dir: string): number[] {
 }
 
 /** The next ticket. To be called under the pool's lock. */
-function drawTicket(dir: string, living: readonly number[]): Ticket | undefined {
-  const number = Math.max(0, ...living) + 1;
+function drawTicket(dir: string): Ticket | undefined {
+  const number = Math.max(0, ...livingTickets(dir)) + 1;
   const lock = tryLock(path.join(dir, String(number)));
   return lock && { number, lock };
 }
@@ -177,15 +236,15 @@ function stateOf(ledgerDir: string, lineDir: string): string {
 }
 
 /** How long a task whose answer was lost is taken to run. */
-const LIKELY_RUN_MS = 15 * 60_000;
+export const LIKELY_RUN_MS = 15 * 60_000;
 
 /**
  * The jobs that take a slot: accepted and not finished, being sent by a process that lives, or sent a while ago without
  * an answer.
  */
-async function openJobs({ clock, family, intent, ledger, pool, speed }: SlotInput): Promise<Job[]> {
+async function openJobs(input: SlotInput): Promise<Job[]> {
+  const { clock, family, intent, ledger, pool } = input;
   const sinceMs = clock.now() - (family.recordLifeMs ?? family.linkLifeMs);
-  const likelyMs = spedUp(LIKELY_RUN_MS, speed?.() ?? 1);
   const jobs = await ledger.find({ family: family.name, gateway: intent.gateway, sinceMs, isOpen: true });
   return jobs.filter((job) => {
     if (!isInPool(job, pool)) return false;
@@ -193,31 +252,65 @@ async function openJobs({ clock, family, intent, ledger, pool, speed }: SlotInpu
     if (isOtherKey(job, intent.keyId)) return false;
     if (job.state === 'running') return true;
     // What was sent without an answer may run, for as long as a task is likely to.
-    const isLost = job.state === 'sent' || job.state === 'unknown';
-    if (isLost && clock.now() < (job.sentAtMs ?? job.createdAtMs) + likelyMs) return true;
+    if (mayExist(job) && keepsSlot(job, input)) return true;
     return (job.state === 'intent' || job.state === 'sent') && ledger.isHeld(job.key);
   });
+}
+
+const keptUntilMs = ({ sentAtMs, createdAtMs }: Job, { speed }: SlotInput): number =>
+  (sentAtMs ?? createdAtMs) + spedUp(LIKELY_RUN_MS, speed?.() ?? 1);
+
+/**
+ * Whether a lost create still counts as running. One that was sent further in the future than a task runs was sent by
+ * another clock, nobody knows when: it would keep its slot until that year has passed.
+ */
+const keepsSlot = (job: Job, input: SlotInput): boolean => {
+  const leftMs = keptUntilMs(job, input) - input.clock.now();
+  return leftMs > 0 && leftMs <= 2 * spedUp(LIKELY_RUN_MS, input.speed?.() ?? 1);
+};
+
+/** As many jobs are named. */
+const MOST_NAMED = 5;
+
+/** Which jobs keep slots because their outcome is not known, until when, and what frees them. */
+function keptText(taken: readonly Job[], input: SlotInput): string | undefined {
+  const lost = taken.filter((job) => mayExist(job) && !input.ledger.isHeld(job.key));
+  const [first] = lost;
+  if (first === undefined) return undefined;
+  const named = lost
+    .slice(0, MOST_NAMED)
+    .map((job) => `${job.key} until ${new Date(keptUntilMs(job, input)).toISOString()}`);
+  const more = lost.length > MOST_NAMED ? ` and ${lost.length - MOST_NAMED} more` : '';
+  const slots = counted(lost.length, 'slot is kept for a job', 'slots are kept for jobs');
+  return (
+    `${slots} of unknown outcome: ${named.join(', ')}${more}; ` +
+    `gw jobs list --status unknown shows them, and this frees one: gw jobs resolve ${first.key} --as ID|none`
+  );
 }
 
 // Whether a job has the pool for itself does not depend on the kind of account.
 const anyAccount: AccountType = 'personal';
 const isInPool = (job: Job, pool: RatePool): boolean => poolOf(job, anyAccount).name === pool.name;
 
-/** Looks at running tasks and writes down what has ended; those that the gateway does not know are added to `gone`. */
+/**
+ * Looks at running tasks that nobody of this process follows, and writes down what has ended; those that the gateway does not
+ * know are added to `gone`. One after the other: each is looked at only if it has not ended meanwhile.
+ */
 async function lookAtAll(jobs: readonly Job[], gone: Set<string>, input: SlotInput): Promise<void> {
   const { clock, ledger, looker, pool, signal } = input;
-  await Promise.all(
-    jobs.map(async (job) => {
-      if (job.id === undefined) return;
-      try {
-        const look = await looker.look(job.id, { signal, retries: 0, pool });
-        await recordLook(ledger, job.key, look, job.status);
-      } catch (error) {
-        signal.throwIfAborted();
-        // What cannot be looked at may run, and what is young may not be known yet; what the gateway does not know does not.
-        const isYoung = clock.now() < (job.acceptedAtMs ?? job.createdAtMs) + YOUNG_MS;
-        if (!isYoung && error instanceof GwError && error.kind === 'not_found') gone.add(job.key);
-      }
-    }),
-  );
+  for (const { key, id } of jobs) {
+    if (id === undefined || looker.isFollowed(id)) continue;
+    const [job] = await ledger.find({ ids: [key] });
+    if (job?.state !== 'running') continue;
+    try {
+      const look = await looker.look(id, { signal, retries: 0, pool });
+      await recordLook(ledger, key, look, job.status);
+    } catch (error) {
+      signal.throwIfAborted();
+      // What cannot be looked at may run, and what is young may not be known yet; what the gateway does not know does not.
+      const nowMs = clock.now();
+      const isYoung = nowMs < youngUntilMs(job, nowMs);
+      if (!isYoung && error instanceof GwError && error.kind === 'not_found') gone.add(key);
+    }
+  }
 }

@@ -1,15 +1,17 @@
-import { ensureDirectory } from '../../disk/durable-directory.ts';
-import { ClosedPipe, GwError, Interrupted } from '../../errors.ts';
+import { ClosedPipe, GwError, Interrupted, isUnknownOutcome, UnknownOutcome } from '../../errors.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { GatewayErrorFacts } from '../../gateway/gateway-error.ts';
-import { findLink, isMistyped, readImages, readMissing } from '../../gateway/image/reply.ts';
+import { findLink, readImages, readMissing, saysNoImage } from '../../gateway/image/reply.ts';
 import type { ReceivedHead, RequestInput } from '../../http/client.ts';
 import { cutText, describeBody, receivedHead } from '../../http/read-reply.ts';
 import type { IntentEvent, LedgerEvent, SavedFile } from '../../ledger/event.ts';
 import type { Within } from '../create/budget.ts';
-import { interruptedEvent, ofJob, refusedEvent, unknownHint } from '../create/record-failure.ts';
+import { interruptedEvent, NEVER_SENT, ofJob, refusedEvent, unknownHint } from '../create/lost.ts';
+import type { Made } from '../create/make.ts';
+import { isKeptRefusal } from '../create/standing.ts';
 import type { Naming } from '../save/output-path.ts';
 import type { DownloadJournal } from '../save/part-file.ts';
+import { type PartHome, partHome, refugeOf } from '../save/rescue.ts';
 import type { Spend } from '../stats.ts';
 import type { JobDeps } from '../watch/follow.ts';
 import { IncomingImage } from './incoming-image.ts';
@@ -21,10 +23,9 @@ import { linksOf, planToSave, saveImages } from './save-images.ts';
  * Makes images: held -> intent durable -> sent -> each image durable in its part file as it comes -> the reply, Base64 left out,
  * durable as the job's last record -> each image under its name, and recorded (promises, sections 2 to 4). Images that
  * come as a URL are downloaded like any output. Nothing is sent a second time once a byte may have left.
- * Throws the GwError of a refusal, `unknown_outcome` where nothing came of a request that may have been taken, or what
- * ended the run before anything was sent; where something came, the error is in the outcome. The ledger holds either.
+ * Throws only before the job is begun, and what `onBegun` throws. The ledger holds the rest.
  */
-export async function createImages(request: ImageRequest, deps: ImageDeps): Promise<ImageOutcome> {
+export async function createImages(request: ImageRequest, deps: ImageDeps): Promise<Made> {
   const { ledger, client, clock, progress, signal, silenceMs } = deps;
   const { endpoint, input, intent, streams, outputsExpected, partialsExpected, keepPartials } = request;
   const begin = (estimate?: Spend) => ledger.begin({ ...intent, ...(estimate && { estimate }) }, request.key);
@@ -33,6 +34,7 @@ export async function createImages(request: ImageRequest, deps: ImageDeps): Prom
   const startedMs = clock.steady();
   const names = { ...intent, id: key, atMs: clock.now() };
   const journal = imageJournal(key, ledger, deps.warn);
+  const refuge = refugeOf(ledger);
   const show = (status: string) =>
     progress.task({ id: key, status, state: 'running', elapsedMs: clock.steady() - startedMs });
   let begun = 0;
@@ -42,7 +44,7 @@ export async function createImages(request: ImageRequest, deps: ImageDeps): Prom
     begin(role) {
       const { dir } = imagePath(intent.save, names, begun);
       begun += 1;
-      return new IncomingImage({ dir: madeDirectory(dir), role, journal });
+      return new IncomingImage({ home: imageHome(dir, refuge), refuge, role, journal });
     },
     onPartial: (count) => show(`partial ${count}${partialsExpected > 0 ? ` of ${partialsExpected}` : ''}`),
   });
@@ -105,14 +107,13 @@ class StreamOver extends Error {
   override readonly name = 'StreamOver';
 }
 
-/** A directory that cannot be made fails when the part is made in it. */
-function madeDirectory(dir: string): string {
+/** What fails of both places fails when the part is made. */
+function imageHome(dir: string, refuge: string): PartHome {
   try {
-    ensureDirectory(dir, 0o777);
+    return partHome(dir, refuge);
   } catch {
-    // Said where it matters.
+    return { dir };
   }
-  return dir;
 }
 
 /** What a request for images has come to so far. */
@@ -128,16 +129,12 @@ export interface Answer {
  * A whole reply: its record reaches the ledger, then its images reach their names. One that cannot be read, or tells of
  * an error in place of images, leaves the outcome unknown. `head` is absent where a stream broke off after its end.
  */
-async function answered(
-  answer: Answer,
-  head: ReceivedHead | undefined,
-  deps: ImageDeps,
-): Promise<ImageOutcome> {
+async function answered(answer: Answer, head: ReceivedHead | undefined, deps: ImageDeps): Promise<Made> {
   const { key, reader, request } = answer;
   const { record, unreadable, error, images, refusal } = reader.reading;
   // An image that is named and holds nothing is one that could not be saved, not one that was refused.
   const hasImages = images.length > 0 || readImages(record).length > 0;
-  const isReadable = request.endpoint.reply.safeParse(record).success && (hasImages || !isMistyped(record));
+  const isReadable = request.endpoint.reply.safeParse(record).success && (hasImages || saysNoImage(record));
   if (record === undefined || !isReadable || (error && !hasImages)) {
     const text = unreadable ?? JSON.stringify(record) ?? '';
     const what =
@@ -146,6 +143,7 @@ async function answered(
         : `its answer cannot be read: HTTP ${head?.status ?? 200} with ${describeBody(text)}`;
     return brokenOff(unclear(error, what, answer, head), true, answer, head, deps);
   }
+  const job = { ...request.intent, key };
   const status = hasImages ? 'succeeded' : 'no image';
   leaveToSync(answer, record, deps);
   let unrecorded: unknown;
@@ -161,15 +159,17 @@ async function answered(
     // The images come first: they are here and come only once.
     unrecorded = failure;
   }
-  const outcome = { id: key, status, record };
-  if (!hasImages) return { ...outcome, files: [], partials: [], error: withoutImage(refusal, record, head) };
+  if (!hasImages) {
+    const came = { status, record, files: [], partials: [] };
+    return { kind: 'refused', job, came, error: withoutImage(refusal, record, head) };
+  }
   tellOfMissing(record, answer, deps);
   const { files, partials, error: unsaved } = await saveImages(answer, record, deps);
   const isLeft = hasLinkLeft(answer, record, files, unsaved);
   const interrupted = deps.signal.aborted ? deps.signal.reason : undefined;
   const failed = unrecorded === undefined ? unsaved : unrecordedAnswer(unrecorded, unsaved, isLeft);
   const wrong = failed ?? (error && endedWith(error)) ?? interrupted;
-  return { ...outcome, files, partials, ...(wrong !== undefined && { error: wrong }) };
+  return { kind: 'images', job, came: { status, record, files, partials }, error: wrong };
 }
 
 /** Until stdout has what is behind a link, a kill must leave it to a sync. */
@@ -206,7 +206,7 @@ function unclear(
 ): GwError {
   const name = `${request.endpoint.method} ${request.endpoint.path}`;
   const what = error ? `the gateway broke off with an error: ${wordsOf(error)}` : otherwise;
-  return new GwError('unknown_outcome', `the gateway may have taken this job, but ${what} (${name})`, {
+  return new UnknownOutcome(`the gateway may have taken this job, but ${what} (${name})`, {
     status: head?.status,
     type: error?.type,
     code: error?.code,
@@ -247,7 +247,7 @@ function tellOfMissing(record: unknown, { reader, request }: Answer, { warn }: I
 /**
  * A request that was refused, or whose reply broke off. Images that came whole before the break were paid for, and so were
  * those whose links did: they are saved and listed, and the outcome stays unknown, because more may have been made than
- * came. Throws the error where nothing came.
+ * came.
  */
 async function brokenOff(
   error: unknown,
@@ -255,17 +255,17 @@ async function brokenOff(
   answer: Answer,
   head: ReceivedHead | undefined,
   deps: ImageDeps,
-): Promise<ImageOutcome> {
+): Promise<Made> {
   const { key, reader } = answer;
   const event = eventOf(error, wasSent);
-  const isUnknown = event?.event === 'unknown';
+  const isUnknown = event.event === 'unknown';
   const came = reader.reading.record;
   const record = isUnknown && readImages(came).some(({ url }) => url !== undefined) ? came : undefined;
   const links = record !== undefined && { record, serverDateMs: head?.serverDateMs ?? deps.clock.now() };
   if (links) leaveToSync(answer, record, deps);
   let isRecorded = true;
   try {
-    if (event) deps.ledger.append(key, { ...event, ...links });
+    deps.ledger.append(key, { ...event, ...links });
   } catch {
     // What happened to the request says more than that it could not be written down; sync calls the job unknown.
     isRecorded = false;
@@ -275,18 +275,21 @@ async function brokenOff(
   const linksHint = isRecorded ? 'gw jobs sync fetches what it had a link to' : ONLY_IN_RECORD;
   const refusal = error instanceof GwError ? ofJob(error, key) : error;
   const told = isUnknown ? unknownOutcome(error, key, files.length, isLeft ? linksHint : undefined) : refusal;
-  if (files.length === 0 && partials.length === 0 && record === undefined) throw told;
-  if (unsaved instanceof Error) deps.warn(unsaved.message);
-  const status = isUnknown ? 'unknown' : 'refused';
-  return { id: key, status, record: record ?? null, files, partials, error: told };
+  const job = { ...answer.request.intent, key };
+  const kind = isUnknown ? 'unknown' : 'refused';
+  if (files.length > 0 || partials.length > 0 || record !== undefined) {
+    if (unsaved instanceof Error) deps.warn(unsaved.message);
+    return { kind, job, error: told, came: { status: kind, record: record ?? null, files, partials } };
+  }
+  const isNothing = event.event === 'refused' && !isKeptRefusal(event.kind);
+  return { kind: isNothing ? 'nothing' : kind, job, error: told };
 }
 
-function eventOf(error: unknown, wasSent: boolean): LedgerEvent | undefined {
-  if (error instanceof GwError && error.kind !== 'unknown_outcome') {
-    return refusedEvent(error, wasSent);
-  }
+function eventOf(error: unknown, wasSent: boolean): Extract<LedgerEvent, { event: 'refused' | 'unknown' }> {
+  if (error instanceof GwError && !isUnknownOutcome(error)) return refusedEvent(error, wasSent);
   if (error instanceof Interrupted) return interruptedEvent(error.message, wasSent);
-  return wasSent ? { event: 'unknown', message: messageOf(error) } : undefined;
+  if (!wasSent) return interruptedEvent(NEVER_SENT, wasSent);
+  return { event: 'unknown', message: messageOf(error) };
 }
 
 const messageOf = (error: unknown): string =>
@@ -298,8 +301,8 @@ function unknownOutcome(error: unknown, key: string, saved: number, linksHint: s
     saved === 0
       ? ''
       : `; ${saved === 1 ? 'the image' : `${saved} images`} that came whole before it is saved`;
-  const goOn = unknownHint(key, 'image', false);
-  return new GwError('unknown_outcome', `${messageOf(error)}${kept}`, {
+  const goOn = unknownHint(key, 'image', { canBeFound: false });
+  return new UnknownOutcome(`${messageOf(error)}${kept}`, {
     ...facts,
     taskId: key,
     hint: ['it may have been made and paid for, and was not sent again', linksHint, goOn]
@@ -330,7 +333,7 @@ export interface ImageRequest {
   readonly key?: string | undefined;
   /** Begins the job within the user's limits, with what it is going to cost. */
   readonly within?: Within | undefined;
-  /** As in `CreateInput`. */
+  /** As in `MakeInput`. */
   readonly onBegun?: (() => Promise<void>) | undefined;
   /** With `-o -`: takes the bytes of the one image (`io.outBytes`), in pieces. */
   readonly toStdout?: ((bytes: Uint8Array) => Promise<void>) | undefined;
@@ -338,21 +341,3 @@ export interface ImageRequest {
 
 /** What making and saving images needs; `silenceMs` limits the wait for the reply too. */
 export type ImageDeps = JobDeps;
-
-/** What became of a request for images. */
-export interface ImageOutcome {
-  /** gw's own ID, `gw-…`: the gateway gives images none. */
-  readonly id: string;
-  /** `succeeded`, `failed` (answered without an image) or `unknown`. */
-  readonly status: string;
-  /**
-   * The gateway's reply with each Base64 text replaced by an empty one; null where no whole reply came, unless links did.
-   */
-  readonly record: unknown;
-  /** The saved images, in their order. */
-  readonly files: readonly SavedFile[];
-  /** Paths of the partial images that were kept, in the order in which they came. */
-  readonly partials: readonly string[];
-  /** What went wrong, where something came all the same. */
-  readonly error?: unknown;
-}

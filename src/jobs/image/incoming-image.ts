@@ -1,26 +1,25 @@
 import { fdatasyncSync } from 'node:fs';
-import * as os from 'node:os';
-import * as path from 'node:path';
 import { DiskFault, faultReason } from '../../disk/disk-fault.ts';
+import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
-import { type DownloadJournal, forgetPart, PartFile, removePart } from '../save/part-file.ts';
+import { type DownloadJournal, forgetPart, movePart, PartFile } from '../save/part-file.ts';
+import type { PartHome } from '../save/rescue.ts';
 import { refusalOf } from '../save/verify-part.ts';
 import type { LiftedText } from './json-lifter.ts';
 
 export interface IncomingOptions {
-  /** Where the image will lie. */
-  readonly dir: string;
+  /** Where its part grows. */
+  readonly home: PartHome;
   /** What the ledger calls it until it is known what it is. */
   readonly role: string;
   /** Never throws: a ledger that cannot be written is no reason to lose an image. */
   readonly journal: DownloadJournal;
-  /** Takes the part where `dir` cannot: Base64 comes once. The system's temporary directory when absent. */
-  readonly refuge?: string | undefined;
+  /** Takes the part where that disk cannot: Base64 comes once. */
+  readonly refuge: string;
 }
 
 /** Far beyond any image; what goes on after it fills the disk. */
 const LONGEST_IMAGE_BYTES = 512 * 1024 * 1024;
-const COPY_BYTES = 1024 * 1024;
 
 /**
  * One image on its way from Base64 to its part file. What goes wrong with it is kept as its `problem` and ends neither
@@ -32,11 +31,12 @@ export class IncomingImage implements LiftedText {
   private role: string;
   private refused: string | undefined;
   private isEnded = false;
-  /** Why it lies in the refuge, where it does. */
-  detour: string | undefined;
+  /** Why its disk does not take it; it lies in the refuge then. */
+  fault: DiskFault | undefined;
 
   constructor(private readonly options: IncomingOptions) {
     this.role = options.role;
+    this.fault = options.home.fault;
   }
 
   /** Why there will be no image; a clause. */
@@ -75,15 +75,17 @@ export class IncomingImage implements LiftedText {
     const before = this.role;
     if (part.totalBytes === undefined) {
       try {
-        fdatasyncSync(part.fd);
+        this.orFlee(() => sync(this.file));
       } catch (error) {
         this.refuse(faultReason(error));
         return;
       }
-      part.totalBytes = part.bytes;
+      const kept = this.file ?? part;
+      kept.totalBytes = kept.bytes;
     } else if (before === role) return;
     this.role = role;
-    journal.part(role, { path: part.path, totalBytes: part.totalBytes });
+    const { path, totalBytes } = this.file ?? part;
+    journal.part(role, { path, totalBytes });
     if (before !== role) journal.part(before, undefined);
   }
 
@@ -117,40 +119,47 @@ export class IncomingImage implements LiftedText {
   }
 
   private write(bytes: Uint8Array): void {
-    const bytesBefore = this.file?.bytes ?? 0;
+    const endsAt = (this.file?.bytes ?? 0) + bytes.length;
+    this.orFlee(() => {
+      this.file ??= this.create();
+      // What found no place goes on in the refuge, from where it stopped.
+      this.file.append(bytes.subarray(bytes.length - (endsAt - this.file.bytes)));
+    });
+    if (endsAt > LONGEST_IMAGE_BYTES) throw new NotBase64('it does not end');
+  }
+
+  private create(): PartFile {
+    const { home, refuge } = this.options;
+    return PartFile.create(this.fault ? refuge : home.dir, {}, this.record);
+  }
+
+  private readonly record = (facts: Parameters<DownloadJournal['part']>[1]) =>
+    this.options.journal.part(this.role, facts);
+
+  /** Does what the disk may refuse; once, what it refuses is done in the refuge. */
+  private orFlee(act: () => void): void {
     try {
-      this.file ??= this.create(this.options.dir);
-      this.file.append(bytes);
+      act();
     } catch (error) {
-      if (!(error instanceof DiskFault) || this.detour !== undefined) throw error;
-      this.file = this.flee(error, bytesBefore);
-      this.file.append(bytes);
+      const { home, refuge } = this.options;
+      if (!(error instanceof DiskFault) || this.fault !== undefined || home.dir === refuge) throw error;
+      this.fault = error;
+      try {
+        ensureDirectory(refuge);
+        this.file = this.file && movePart(this.file, refuge, this.record);
+      } catch {
+        throw error;
+      }
+      act();
     }
-    if (this.file.bytes > LONGEST_IMAGE_BYTES) throw new NotBase64('it does not end');
   }
+}
 
-  private create(dir: string): PartFile {
-    const { journal } = this.options;
-    return PartFile.create(dir, {}, (facts) => journal.part(this.role, facts));
-  }
-
-  /** Begins a part in the refuge with the bytes that had found their place. */
-  private flee(why: DiskFault, bytes: number): PartFile {
-    const { dir, refuge = os.tmpdir() } = this.options;
-    if (path.resolve(refuge) === path.resolve(dir)) throw why;
-    this.detour = why.message;
-    const before = this.file;
-    const after = this.create(refuge);
-    for (let done = 0; before && done < bytes; done += COPY_BYTES) {
-      after.append(before.read(done, Math.min(COPY_BYTES, bytes - done)));
-    }
-    before?.close();
-    try {
-      if (before) removePart(before.path);
-    } catch {
-      // A directory that takes no byte may not let one go either.
-    }
-    return after;
+function sync(part: PartFile | undefined): void {
+  try {
+    if (part) fdatasyncSync(part.fd);
+  } catch (error) {
+    throw DiskFault.of(`${part?.path} could not be brought safely to disk`, error);
   }
 }
 

@@ -1,13 +1,14 @@
-import * as path from 'node:path';
-import { faultReason } from '../../disk/disk-fault.ts';
+import { type DiskFault, faultReason } from '../../disk/disk-fault.ts';
 import { GwError } from '../../errors.ts';
 import { imageRole } from '../../gateway/image/job.ts';
 import type { Job, LedgerEvent, SavedFile, SavePlan } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
+import { type FileType, SNIFF_BYTES, sniff } from '../../media/signatures.ts';
+import type { Claims } from '../save/claims.ts';
 import { type Naming, outputPath } from '../save/output-path.ts';
 import { type DownloadJournal, forgetPart, type PartFile } from '../save/part-file.ts';
-import { type PublishOptions, publish } from '../save/publish.ts';
+import { type NamedPart, type PublishOptions, wholePart } from '../save/publish.ts';
+import { type Placed, publishOrRescue, rescuedError } from '../save/rescue.ts';
 import { missingEnd } from '../save/verify-part.ts';
 
 export interface PublishImage {
@@ -18,14 +19,20 @@ export interface PublishImage {
   readonly names: Naming;
   readonly sidecar?: ((sha256: string) => string) | undefined;
   readonly journal: DownloadJournal;
+  /** Takes it where it cannot be saved where it is wanted. */
+  readonly refuge: string;
+  /** Why it is not to be tried there. */
+  readonly fault?: DiskFault | undefined;
   readonly warn: (text: string) => void;
+  /** What --force may replace; anything when absent. */
+  readonly claims?: Claims | undefined;
 }
 
 /** An image under its name. */
 export interface Published {
   readonly file: SavedFile;
-  /** Of kind `download`: the ledger did not take it. */
-  readonly unrecorded?: GwError;
+  /** Of kind `download`: the ledger did not take it, or it lies in the refuge. */
+  readonly error?: GwError;
 }
 
 /** The path of one of a job's images: its directory, and its name once the bytes are known. */
@@ -33,34 +40,52 @@ export const imagePath = (plan: Pick<SavePlan, 'target'>, names: Naming, index: 
   outputPath(plan.target, names, { role: imageRole(index), type: 'image', url: '' }, index + 1);
 
 /**
- * Brings a whole image under its final name and records it; only then its part goes. It stays in the directory where its
- * part lies. One that looks cut is warned of and kept. Throws GwError `download` where it did not get its name.
+ * Brings a whole image under its final name, or into the refuge, and records it; only then its part goes. One that looks cut
+ * is warned of and kept. Throws GwError `download` where no disk takes it.
  */
 export async function publishImage(input: PublishImage): Promise<Published> {
-  const { part, plan, names, index, journal, sidecar, warn } = input;
+  const { part, plan, names, index, journal, sidecar, warn, claims } = input;
   const role = imageRole(index);
   const fileType = sniff(part.head(SNIFF_BYTES));
   const type = fileType?.mime ?? 'application/octet-stream';
   const place = imagePath(plan, names, index);
   const sha256 = part.sha256();
-  const missing = missingEnd(fileType?.format, part);
+  const missing = missingIn(part, fileType);
   const name = (copy: number) => place.name(fileType?.extension ?? 'bin', copy);
-  const onRename = (to: string) => journal.part(role, part.renamedTo(to));
-  const final = await publishPart(part, name, plan.force, { sidecar: sidecar?.(sha256), warn, onRename });
-  const file: SavedFile = { role, path: final, bytes: part.bytes, sha256, type };
+  const onName = (named: NamedPart) => journal.part(role, named);
+  const mayReplace = claims && ((to: string) => claims.mayTake(to, names.id, role));
+  const replacing = { force: plan.force, mayReplace };
+  const how = { dir: place.dir, name, ...replacing, sidecar: sidecar?.(sha256), warn, onName };
+  const { path: final, rescuedFrom } = await publishPart(part, how, input);
+  const file: SavedFile = {
+    role,
+    path: final,
+    bytes: part.bytes,
+    sha256,
+    type,
+    ...(rescuedFrom && { rescued: true }),
+  };
   if (missing !== undefined) warn(`${final} may be cut: ${missing}`);
-  let unrecorded: GwError | undefined;
+  let error = rescuedFrom && rescuedError(`the ${role} of ${names.id}`, names.id, final, rescuedFrom);
   try {
     journal.saved(file);
-  } catch (error) {
-    unrecorded = unrecordedImage(final, error);
+  } catch (failure) {
+    error = unrecordedImage(final, failure);
   }
   try {
     forgetPart(part.path, role, journal);
-  } catch (error) {
-    warn(`${part.path}, a second name of ${final}, could not be removed: ${faultReason(error)}`);
+  } catch (failure) {
+    warn(`${part.path}, a second name of ${final}, could not be removed: ${faultReason(failure)}`);
   }
-  return { file, ...(unrecorded && { unrecorded }) };
+  return { file, ...(error && { error }) };
+}
+
+function missingIn(part: PartFile, fileType: FileType | undefined): string | undefined {
+  try {
+    return missingEnd(fileType?.format, part);
+  } catch (error) {
+    return `its end could not be read: ${faultReason(error)}`;
+  }
 }
 
 /** What is told of a saved image that the ledger does not take, of kind `download`. */
@@ -69,16 +94,15 @@ export const unrecordedImage = (file: string, error: unknown): GwError =>
     hint: 'the image needs nothing more; only gw jobs and gw gallery do not know where it is',
   });
 
-/** Gives a part the first free name in its directory; beside that it keeps its own. Throws GwError `download`. */
+/** Gives a part the first free name, where it was wanted or in the refuge. Throws GwError `download`. */
 export async function publishPart(
   part: PartFile,
-  name: (copy: number) => string,
-  force: boolean,
-  beside: Pick<PublishOptions, 'sidecar' | 'warn' | 'onRename'> = {},
-): Promise<string> {
+  how: Pick<PublishOptions, 'dir' | 'name' | 'force' | 'mayReplace' | 'sidecar' | 'warn' | 'onName'>,
+  { refuge, fault }: Pick<PublishImage, 'refuge' | 'fault'>,
+): Promise<Placed> {
   const mode = 0o666 & ~process.umask();
   try {
-    return await publish(part, { dir: path.dirname(part.path), name, force, mode, ...beside });
+    return await publishOrRescue(wholePart(part), { ...how, mode }, refuge, fault);
   } catch (error) {
     throw new GwError('download', `an image was not saved: ${faultReason(error)}`, {
       hint: `its bytes are in ${part.path}: once that is mended, gw jobs sync gives them their name`,

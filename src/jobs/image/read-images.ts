@@ -50,6 +50,8 @@ interface EventWithImages {
 const isBlank = (byte: number) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
 /** How a line of an event stream can begin: `data`, `event`, `id`, `retry`, a comment. All else is JSON, or a page. */
 const streamFrom = new Set(['d', 'e', 'i', 'r', ':'].map((mark) => mark.charCodeAt(0)));
+/** Images that need not be kept lie open at most so many at once: the final one needs a place too. */
+const MOST_OPEN = 100;
 const byteOrderMark = [0xef, 0xbb, 0xbf];
 /** How much of what is no stream after all is kept to be named. */
 const OPENING_BYTES = 1_000;
@@ -217,7 +219,7 @@ export class ImageReader {
       const index = this.partialsSeen.get(event.index) ?? 0;
       this.partialsSeen.set(event.index, index + 1);
       for (const image of come) {
-        if (image.part) this.partials.push({ index, image });
+        if (image.part && this.partials.length < MOST_OPEN) this.partials.push({ index, image });
         else image.discard();
       }
       this.options.onPartial(this.partials.length);
@@ -233,6 +235,7 @@ export class ImageReader {
       this.final({ come, rest, value });
     } else if (event.kind === 'other' && come.some((image) => image.part)) {
       this.held.push({ come, rest, value });
+      if (this.held.length > MOST_OPEN) for (const image of this.held.shift()?.come ?? []) image.discard();
     } else for (const image of come) image.discard();
   }
 

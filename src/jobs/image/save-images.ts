@@ -5,6 +5,7 @@ import { readImages } from '../../gateway/image/reply.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import type { SavedFile } from '../../ledger/event.ts';
 import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
+import { refugeOf, rescuedError } from '../save/rescue.ts';
 import { type SaveFailure, type SaveInput, saveOutputs, transferOf } from '../save/save-outputs.ts';
 import { sidecarOf } from '../save/sidecar.ts';
 import type { Answer, ImageDeps } from './create-images.ts';
@@ -60,7 +61,7 @@ export async function saveImages(answer: Answer, record: unknown, deps: ImageDep
 export async function saveOne(
   { index, image }: PlacedImage,
   { key, names, journal, request }: Answer,
-  { warn }: Pick<ImageDeps, 'warn'>,
+  { warn, ledger, claims }: Pick<ImageDeps, 'warn' | 'ledger' | 'claims'>,
   record?: unknown,
 ): Promise<{ readonly file?: SavedFile; readonly error?: unknown }> {
   const { part } = image;
@@ -68,9 +69,8 @@ export async function saveOne(
   const plan = request.intent.save;
   try {
     const sidecar = sidecarOf({ ...request.intent, id: key, createdAtMs: names.atMs }, viewOf(record, key));
-    const { file, unrecorded } = await publishImage({ part, index, plan, names, journal, sidecar, warn });
-    const error = image.detour === undefined ? unrecorded : detoured(file.path, image.detour);
-    return { file, ...(error && { error }) };
+    const where = { refuge: refugeOf(ledger), fault: image.fault, claims };
+    return await publishImage({ part, index, plan, names, journal, sidecar, warn, ...where });
   } catch (error) {
     return { error };
   }
@@ -137,7 +137,7 @@ export async function downloadImages(
 async function savePartials(
   files: readonly SavedFile[],
   { names, journal, reader, request }: Answer,
-  { warn }: Pick<ImageDeps, 'warn'>,
+  { warn, ledger }: Pick<ImageDeps, 'warn' | 'ledger'>,
 ): Promise<string[]> {
   const paths: string[] = [];
   const counts = new Map<number, number>();
@@ -152,14 +152,19 @@ async function savePartials(
     const fileType = sniff(part.head(SNIFF_BYTES));
     const extension = fileType?.extension ?? 'bin';
     const final = files.find(({ role }) => role === imageRole(index))?.path;
-    const base = final ?? imagePath(request.intent.save, names, index).name(extension, 0);
+    const place = imagePath(request.intent.save, names, index);
+    const base = final ?? place.name(extension, 0);
     const stem = path.basename(base, path.extname(base));
     const name = (copy: number) => `${stem}.partial-${number}${copy === 0 ? '' : `-${copy}`}.${extension}`;
     const { bytes } = part;
     const sha256 = part.sha256();
     const role = index === 0 ? `partial-${number}` : `${imageRole(index)}-partial-${number}`;
     try {
-      const saved = await publishPart(part, name, request.intent.save.force);
+      const how = { dir: place.dir, name, force: request.intent.save.force };
+      const where = { refuge: refugeOf(ledger), fault: image.fault };
+      const { path: saved, rescuedFrom } = await publishPart(part, how, where);
+      if (rescuedFrom)
+        warn(rescuedError(`a partial image of ${names.id}`, names.id, saved, rescuedFrom).message);
       paths.push(saved);
       journal.saved({ role, path: saved, bytes, sha256, type: fileType?.mime ?? '' });
     } catch (error) {
@@ -187,9 +192,4 @@ const notSaved = (index: number, key: string, reason: string): GwError =>
   new GwError('download', `the ${imageRole(index)} of ${key} was not saved: ${reason}`, {
     taskId: key,
     hint: 'the gateway sends an image once: what came beside it is saved, and the record is in the ledger',
-  });
-
-const detoured = (where: string, reason: string): GwError =>
-  new GwError('download', `${reason}; the image was saved as ${where} instead`, {
-    hint: 'move it from there: that directory is for temporary files',
   });

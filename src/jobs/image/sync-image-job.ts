@@ -1,16 +1,15 @@
+import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { imageFamily, imageIndex } from '../../gateway/image/job.ts';
-import type { Job, SavedFile } from '../../ledger/event.ts';
+import type { Job, SavedFile, SavePlan } from '../../ledger/event.ts';
 import { namesOutputs } from '../../ledger/settled.ts';
+import { gatewayNowMs } from '../gateway-clock.ts';
 import { namingOf } from '../save/output-path.ts';
-import {
-  type DownloadJournal,
-  forgetPart,
-  PartFile,
-  type RecordedPart,
-  removePart,
-} from '../save/part-file.ts';
+import { type DownloadJournal, forgetPart, type RecordedPart, removePart } from '../save/part-file.ts';
+import { refugeOf } from '../save/rescue.ts';
+import { savedOutputs } from '../save/saved.ts';
 import { sidecarOf } from '../save/sidecar.ts';
+import { takeUpPart } from '../save/take-up-part.ts';
 import type { Followed } from '../watch/follow.ts';
 import type { ImageDeps } from './create-images.ts';
 import { imageJournal, type Published, publishImage } from './publish-image.ts';
@@ -22,7 +21,9 @@ const LINKS_TRIED_MS = 24 * 3_600_000;
 /** Whether an image job still needs something: an answer settled, a part file put where it belongs, a link fetched. */
 export function isOpenImageJob(job: Job, nowMs: number): boolean {
   if (job.state === 'intent' || job.state === 'sent' || Object.keys(job.parts).length > 0) return true;
-  const isYoung = job.serverDateMs !== undefined && nowMs < job.serverDateMs + LINKS_TRIED_MS;
+  if (rescuedImages(job).length > 0) return true;
+  const isYoung =
+    job.serverDateMs !== undefined && gatewayNowMs(job, nowMs) < job.serverDateMs + LINKS_TRIED_MS;
   return followsLinks(job) && isYoung && unsavedLinks(job).length > 0;
 }
 
@@ -44,7 +45,13 @@ export async function syncImageJob(
     const { job } = hold;
     if (!job) return undefined;
     const journal = imageJournal(key, ledger, warn, job);
-    const { files, error } = await settleParts(job, { journal, signal, warn });
+    const { files, error } = await settleParts(job, {
+      journal,
+      signal,
+      warn,
+      claims: deps.claims,
+      refuge: refugeOf(ledger),
+    });
     const errors: unknown[] = error === undefined ? [] : [error];
     let { state } = job;
     if (state === 'intent') {
@@ -57,11 +64,17 @@ export async function syncImageJob(
       state = 'unknown';
     } else if (followsLinks(job)) {
       const where = { names: namingOf(job), journal, plan: job.save, sidecar: sidecarFor(job) };
-      const links = unsavedLinks(job).filter(({ role }) => !files.some((file) => file.role === role));
+      const { missing } = await savedOutputs(job, imageFamily, signal);
+      const links = linksOf(job).filter(
+        ({ role }) => missing.some((each) => each.role === role) && !files.some((file) => file.role === role),
+      );
       const downloaded = await downloadImages(links, where, deps);
       files.push(...downloaded.files);
       errors.push(...downloaded.failures.map((failure) => failure.error));
     }
+    const moved = await bringImages(job, rescuedImages(job), job.save, deps);
+    files.push(...moved.files);
+    errors.push(...moved.failures.map((failure) => failure.error));
     const [wrong] = errors;
     const status = state === 'succeeded' || state === 'failed' ? (job.status ?? state) : state;
     return { status, record: job.record ?? null, files, ...(wrong !== undefined && { error: wrong }) };
@@ -73,8 +86,52 @@ export async function syncImageJob(
   }
 }
 
-interface Settling extends Pick<ImageDeps, 'signal' | 'warn'> {
+/** What was rescued and is still there, by its roles. */
+const rescuedImages = (job: Job): string[] =>
+  job.files.filter(({ rescued, path }) => rescued && fs.existsSync(path)).map(({ role }) => role);
+
+/** Brings images of a held job that are on disk to where a plan wants them: rescued ones are moved, others copied. */
+function bringImages(
+  job: Job,
+  roles: readonly string[],
+  plan: SavePlan,
+  deps: Omit<ImageDeps, 'client'>,
+): ReturnType<typeof downloadImages> {
+  const journal = imageJournal(job.key, deps.ledger, deps.warn, job);
+  const links = namesOutputs(job) ? imageFamily.readTask(job.record, job.key).outputs : [];
+  const outputs = roles.map(
+    (role) => links.find((link) => link.role === role) ?? { role, type: 'image' as const, url: '' },
+  );
+  return downloadImages(outputs, { names: namingOf(job), journal, plan, sidecar: sidecarFor(job) }, deps);
+}
+
+/**
+ * Copies the images of a job to another place, and keeps both paths. Undefined where another process has the job. Throws for
+ * an interrupt only; what failed is in `error`.
+ */
+export async function copyImages(
+  { key }: Pick<Job, 'key'>,
+  plan: SavePlan,
+  deps: Omit<ImageDeps, 'client'>,
+): Promise<Followed | undefined> {
+  const hold = await deps.ledger.hold(key);
+  if (!hold) return undefined;
+  try {
+    const { job } = hold;
+    if (!job) return undefined;
+    const roles = [...new Set(job.files.map(({ role }) => role))];
+    const { files, failures } = await bringImages(job, roles, plan, deps);
+    const [failure] = failures;
+    const status = job.status ?? job.state;
+    return { status, record: job.record ?? null, files, ...(failure && { error: failure.error }) };
+  } finally {
+    hold.release();
+  }
+}
+
+interface Settling extends Pick<ImageDeps, 'signal' | 'warn' | 'claims'> {
   readonly journal: DownloadJournal;
+  readonly refuge: string;
 }
 
 /** Gives whole parts their names and removes the others, but for those of downloads, which go on or are begun anew. */
@@ -91,7 +148,7 @@ async function settleParts(job: Job, settling: Settling) {
     try {
       const file = saved.has(role) ? undefined : await publishPartOf(job, role, recorded, settling);
       if (file) files.push(file.file);
-      error ??= file?.unrecorded;
+      error ??= file?.error;
       if (!file) forgetPart(recorded.path, role, journal);
     } catch (failure) {
       signal.throwIfAborted();
@@ -111,16 +168,24 @@ async function publishPartOf(
   job: Job,
   role: string,
   recorded: RecordedPart,
-  { journal, signal, warn }: Settling,
+  { journal, signal, warn, claims, refuge }: Settling,
 ): Promise<Published | undefined> {
   // Recorded as whole only once its bytes were on the disk, so a restart of the machine since then does not matter.
   const anyTime = { bootedAtMs: 0, nowMs: Number.POSITIVE_INFINITY };
-  const part = await PartFile.reopen(recorded, { dir: path.dirname(recorded.path), ...anyTime, signal });
+  const part = await takeUpPart(recorded, { dirs: [path.dirname(recorded.path)], ...anyTime, signal });
   if (!part?.isComplete) {
     part?.close();
     return undefined;
   }
-  const where = { plan: job.save, names: namingOf(job), journal, sidecar: sidecarFor(job), warn };
+  const where = {
+    plan: job.save,
+    names: namingOf(job),
+    journal,
+    sidecar: sidecarFor(job),
+    warn,
+    claims,
+    refuge,
+  };
   return publishImage({ part, index: imageIndex(role), ...where });
 }
 
@@ -132,9 +197,11 @@ const sidecarFor = (job: Job) =>
 
 const followsLinks = (job: Job): boolean => namesOutputs(job) && job.save.download;
 
+const linksOf = (job: Job) => imageFamily.readTask(job.record, job.key).outputs;
+
 function unsavedLinks(job: Job) {
-  const saved = new Set(job.files.map(({ role }) => role));
-  return imageFamily.readTask(job.record, job.key).outputs.filter(({ role }) => !saved.has(role));
+  const saved = new Set(job.files.filter(({ cut }) => !cut).map(({ role }) => role));
+  return linksOf(job).filter(({ role }) => !saved.has(role));
 }
 
 const sayHowMany = (files: number): string =>

@@ -1,16 +1,13 @@
 import * as fs from 'node:fs';
-import * as os from 'node:os';
 import * as path from 'node:path';
-import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { ClosedPipe, GwError } from '../../errors.ts';
 import { imageIndex } from '../../gateway/image/job.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import type { SavedFile } from '../../ledger/event.ts';
 import { escapePattern } from '../save/output-path.ts';
-import { PartFile } from '../save/part-file.ts';
+import { refugeOf } from '../save/rescue.ts';
 import type { Answer, ImageDeps } from './create-images.ts';
 import type { IncomingImage } from './incoming-image.ts';
-import { imagePath, publishImage } from './publish-image.ts';
 import type { PlacedImage } from './read-images.ts';
 import {
   downloadImages,
@@ -34,8 +31,8 @@ interface Delivered {
 
 /**
  * Writes the first image of a reply to stdout (`-o -`). Where stdout does not take it, it is kept under the name it would
- * have had without `-o -`, and so is every further image: they have been paid for. A closed pipe wants no more of the
- * first. A link that could not be fetched is left to `gw jobs sync`, under that name.
+ * have had without `-o -`, and so is every further image: they have been paid for. A link that
+ * could not be fetched is left to `gw jobs sync`, under that name.
  */
 export async function writeImage(
   answer: Answer,
@@ -90,15 +87,17 @@ async function writeOne(
     image.discard();
     return { files: [] };
   } catch (error) {
-    if (error instanceof ClosedPipe) {
-      image.discard();
-      return { files: [], error };
-    }
-    const { files } = await saveCome(placed, answer, deps);
-    for (const { path } of files) deps.warn(`stdout did not take the image; it is saved as ${path}`);
-    return { files, error };
+    const kept = await saveCome(placed, answer, deps);
+    for (const { path } of kept.files) deps.warn(notTaken(path));
+    return { files: kept.files, error: worse(error, kept.error) };
   }
 }
+
+const notTaken = (file: string): string => `stdout did not take the image; it is saved as ${file}`;
+
+/** A closed pipe is no failure, as long as the image is saved. */
+const worse = (ofStdout: unknown, ofDisk: unknown): unknown =>
+  ofStdout instanceof ClosedPipe ? (ofDisk ?? ofStdout) : ofStdout;
 
 async function writePart({ part }: IncomingImage, write: Write): Promise<void> {
   if (!part) return;
@@ -117,26 +116,21 @@ async function writeLink(
   write: Write,
   deps: ImageDeps,
 ): Promise<Delivered> {
-  let aside: Awaited<ReturnType<typeof fetchAside>>;
+  let aside: SavedFile;
   try {
     aside = await fetchAside(link, answer, deps);
   } catch (error) {
     return { files: [], error, isLeft: true };
   }
-  const { path } = aside.file;
   try {
-    for await (const piece of fs.createReadStream(path, { highWaterMark: PIECE_BYTES })) await write(piece);
-    aside.remove();
+    for await (const piece of fs.createReadStream(aside.path, { highWaterMark: PIECE_BYTES }))
+      await write(piece);
+    fs.rmSync(aside.path, { force: true });
     return { files: [] };
   } catch (error) {
-    if (error instanceof ClosedPipe) {
-      aside.remove();
-      return { files: [], error };
-    }
-    const kept = await keepFile(aside.file, answer, deps);
-    if (kept !== aside.file) aside.remove();
-    deps.warn(`stdout did not take the image; it is saved as ${kept.path}`);
-    return { files: [kept], error };
+    const kept = await keepFile(aside, link, answer, deps);
+    deps.warn(notTaken(kept.file.path));
+    return { files: [kept.file], error: worse(error, kept.error) };
   }
 }
 
@@ -152,26 +146,17 @@ async function saveLink(link: TaskOutput, answer: Answer, deps: ImageDeps): Prom
   }
 }
 
-/**
- * Downloads an image to a temporary directory, unrecorded; `remove` ends that. Throws GwError `download`, or the signal's
- * reason; then nothing stays.
- */
-async function fetchAside(
-  link: TaskOutput,
-  { names, journal }: Answer,
-  deps: ImageDeps,
-): Promise<{ readonly file: SavedFile; remove(): void }> {
-  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'gw-image-'));
-  const remove = () => fs.rmSync(dir, { recursive: true, force: true });
-  const plan = { target: `${escapePattern(dir)}${path.sep}`, force: false, download: true };
+/** Downloads an image to the refuge, unrecorded. Throws GwError `download`, or the signal's reason; then nothing stays. */
+async function fetchAside(link: TaskOutput, { names, journal }: Answer, deps: ImageDeps): Promise<SavedFile> {
+  const target = `${escapePattern(refugeOf(deps.ledger))}${path.sep}`;
   try {
+    const plan = { target, force: false, download: true };
     const where = { names, journal: { ...journal, saved: () => {} }, plan };
     const { files, failures } = await downloadImages([link], where, deps);
     const [file] = files;
-    if (file) return { file, remove };
+    if (file) return file;
     throw failures[0]?.error ?? new GwError('download', `the ${link.role} of ${names.id} was not saved`);
   } catch (error) {
-    remove();
     journal.part(link.role, undefined);
     throw error;
   }
@@ -180,21 +165,19 @@ async function fetchAside(
 /** Brings a downloaded image to where it would have been saved, recorded; where that fails it stays where it is. */
 async function keepFile(
   file: SavedFile,
+  link: TaskOutput,
   { names, journal, request }: Answer,
-  { warn }: ImageDeps,
-): Promise<SavedFile> {
-  const plan = request.intent.save;
-  const index = imageIndex(file.role);
-  const { dir } = imagePath(plan, names, index);
+  deps: ImageDeps,
+): Promise<{ readonly file: SavedFile; readonly error?: unknown }> {
+  const rescued = { ...file, rescued: true } as const;
   try {
-    ensureDirectory(dir, 0o777);
-    const part = PartFile.create(dir, {}, (facts) => journal.part(file.role, facts));
-    for await (const piece of fs.createReadStream(file.path)) part.append(piece);
-    fs.fdatasyncSync(part.fd);
-    part.totalBytes = part.bytes;
-    journal.part(file.role, { path: part.path, totalBytes: part.bytes });
-    return (await publishImage({ part, index, plan, names, journal, warn })).file;
-  } catch {
-    return file;
+    const plan = { ...request.intent.save, download: true };
+    const where = { names, journal: { ...journal, files: [rescued] }, plan };
+    const { files, failures } = await downloadImages([link], where, deps);
+    const [kept = rescued] = files;
+    if (kept.rescued) journal.saved(rescued);
+    return { file: kept, error: failures[0]?.error };
+  } catch (error) {
+    return { file: rescued, error };
   }
 }

@@ -1,11 +1,21 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { faultReason, kindOf } from '../../disk/disk-fault.ts';
-import { ensureDirectory } from '../../disk/durable-directory.ts';
-import { errorCode, type GwError, usage } from '../../errors.ts';
+import { type GwError, usage } from '../../errors.ts';
 import type { SavePlan } from '../../ledger/event.ts';
-import { type PatternPiece, type Placeholder, parsePattern, placeholdersOf } from '../../placeholders.ts';
-import { knownBefore, type Naming, newPartName, render, splitTarget } from './output-path.ts';
+import {
+  type PatternPiece,
+  type Placeholder,
+  parsePattern,
+  placeholdersOf,
+  windowsFault,
+} from '../../placeholders.ts';
+import { tryDirectory } from './disk-ways.ts';
+import { knownBefore, type Naming, newPartName, outputPath, render, splitTarget } from './output-path.ts';
+
+/** The longest name that the usual file systems take. */
+const MAX_NAME_BYTES = 255;
+const MAIN = { type: 'video', role: 'video', url: '' } as const;
 
 /** What is known of a job before it is paid for. */
 export interface BeforeTask extends Omit<Naming, 'id' | 'atMs' | 'made'> {
@@ -16,8 +26,8 @@ export interface BeforeTask extends Omit<Naming, 'id' | 'atMs' | 'made'> {
 }
 
 /**
- * Makes sure, before anything is paid, that the outputs can be saved: makes the directory as far as it is known,
- * writes one byte there and removes it, and looks at what stands under a fixed name.
+ * Makes sure, before anything is paid, that the outputs can be saved: makes the directory as far as it is known, does
+ * there with a small file what saving does, and looks at what stands under a fixed name.
  * Throws `usage` for a directory that cannot be made or written, a name that is a directory, a symbolic link, a
  * device, a fifo or a socket, and one fixed name for several outputs.
  */
@@ -27,17 +37,32 @@ export function checkTarget(plan: SavePlan, before: BeforeTask): void {
   const isFixed = placeholdersOf(parsePattern(split.dir)).size === 0;
   const values = isFixed ? {} : knownBefore({ ...before, atMs: before.now });
   const { dir, whole } = knownDirectory(split.dir, values);
+  const name = parsePattern(split.name);
+  const fixed = whole && placeholdersOf(name).size === 0 ? render(name, {}) : undefined;
+  // Before the directory: "a device" tells more of /dev/null than that nothing can be written beside it.
+  if (fixed !== undefined) checkFixed(path.join(dir, fixed));
+  // Values are cut to make room, and cannot be cut below this; of the ID no more is known.
+  const shortest = outputPath(plan.target, { ...before, atMs: before.now, id: 'x' }, MAIN, 1).name('x', 0);
+  const nameBytes = Buffer.byteLength(shortest);
+  if (nameBytes > MAX_NAME_BYTES)
+    throw refused(
+      plan.target,
+      `the name has at least ${nameBytes} bytes, and no disk takes more than ${MAX_NAME_BYTES}`,
+    );
   try {
-    ensureDirectory(dir, 0o777);
-    writeTrial(dir);
+    tryDirectory(dir);
+    if (windowsFault(plan.target) !== undefined) tryCharacters(dir, plan.target);
   } catch (error) {
     throw refused(plan.target, `files cannot be saved in ${dir}: ${faultReason(error)}`);
   }
-  const name = parsePattern(split.name);
-  if (!whole || placeholdersOf(name).size > 0) return;
-  const fixed = render(name, {});
-  checkFixed(path.join(dir, fixed));
-  refuseOneName(fixed, before.outputsExpected);
+  if (fixed !== undefined) refuseOneName(fixed, before.outputsExpected);
+}
+
+/** A disk of Windows, mounted elsewhere, refuses the characters that Windows forbids. Throws the system's error. */
+function tryCharacters(dir: string, target: string): void {
+  const file = path.join(dir, `${newPartName()}${target.replace(/[^<>:"|?*]/g, '').slice(0, 20)}`);
+  fs.closeSync(fs.openSync(file, 'wx', 0o600));
+  fs.unlinkSync(file);
 }
 
 /** Throws `usage` for one name without placeholders for several outputs. */
@@ -61,57 +86,6 @@ function knownDirectory(pattern: string, values: Partial<Record<Placeholder, str
     segments.push(render(pieces, values));
   }
   return { dir: segments.join(path.sep) || path.sep, whole: true };
-}
-
-/** The names of trial files, so that one which a killed gw left is found again without reading the directory. */
-export const trialNames = ['.gw-0.try', '.gw-1.try', '.gw-2.try', '.gw-3.try'];
-/** A living process needs its trial file for a moment only. */
-const TRIAL_LIFE_MS = 10_000;
-
-/** Writes a byte to the directory and takes it back, and clears what a killed gw left of doing so. */
-function writeTrial(dir: string): void {
-  const trials = trialNames.map((name) => path.join(dir, name));
-  const free = trials.find((trial) => fs.lstatSync(trial, { throwIfNoEntry: false }) === undefined);
-  const { file, fd } = openTrial(free ?? path.join(dir, newPartName()), dir);
-  try {
-    fs.writeSync(fd, 'x');
-    const nowMs = fs.fstatSync(fd).mtimeMs;
-    for (const trial of trials) clearOld(trial, nowMs);
-  } finally {
-    fs.closeSync(fd);
-    removeTrial(file);
-  }
-}
-
-/** Whoever took it for an old one has removed it. Node's rmSync would take half a millisecond the first time. */
-function removeTrial(file: string): void {
-  try {
-    fs.unlinkSync(file);
-  } catch (error) {
-    if (errorCode(error) !== 'ENOENT') throw error;
-  }
-}
-
-/** Another process may take the name at the same moment; the name of a part nobody else has. */
-function openTrial(file: string, dir: string): { readonly file: string; readonly fd: number } {
-  try {
-    return { file, fd: fs.openSync(file, 'wx', 0o600) };
-  } catch (error) {
-    if (errorCode(error) !== 'EEXIST') throw error;
-    const other = path.join(dir, newPartName());
-    return { file: other, fd: fs.openSync(other, 'wx', 0o600) };
-  }
-}
-
-/** `nowMs` is the time as the file system has it: a file server's clock may differ from this machine's. */
-function clearOld(trial: string, nowMs: number): void {
-  const stats = fs.lstatSync(trial, { throwIfNoEntry: false });
-  if (!stats?.isFile() || stats.size > 1 || Math.abs(nowMs - stats.mtimeMs) < TRIAL_LIFE_MS) return;
-  try {
-    fs.unlinkSync(trial);
-  } catch {
-    // Another user's, or gone: it is in nobody's way.
-  }
 }
 
 /** Refuses what cannot be a file of ours; an existing regular file is fine, the output gets the next free name. */

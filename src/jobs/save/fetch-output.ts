@@ -5,6 +5,7 @@ import { ExchangeError, isPermanent } from '../../http/exchange.ts';
 import { backoffMs, parseRetryAfter, readDateMs } from '../../http/retry.ts';
 import type { FileType } from '../../media/signatures.ts';
 import {
+  type GetBudget,
   type GetOptions,
   type GetResult,
   getOutput,
@@ -22,8 +23,8 @@ const LONGEST_PAUSE_MS = 120_000;
 export interface FetchOptions extends Omit<GetOptions, 'count' | 'onBody'> {
   readonly clock: Clock;
   readonly random: () => number;
-  /** Records a GET and counts it against the documented downloads. */
-  readonly countGet: () => void;
+  /** Counts what is sent, and says whether more may be. */
+  readonly budget: Pick<GetBudget, 'mayAsk' | 'take'>;
   /** Asks the task for a new link to this output; none where there is none. */
   readonly refreshLink: () => Promise<string | undefined>;
   /** Steady milliseconds after which no pause begins. */
@@ -43,7 +44,8 @@ export class OutputFetch {
   private link: URL;
   /** Where the last usable body came from: a link's redirects are not counted twice. */
   private from: URL;
-  private gets = 0;
+  /** Requests, and those that found no server. */
+  private tries = 0;
   private failures = 0;
   private broken = 0;
   private isRenewed = false;
@@ -78,10 +80,12 @@ export class OutputFetch {
     const asked = goesOn
       ? { offset: part.bytes, etag: part.etag, totalBytes: part.totalBytes }
       : { offset: 0 };
+    const { budget } = this.options;
+    const triesBefore = this.tries;
     const count = () => {
-      if (this.gets >= MAX_GETS) throw this.exhausted();
-      this.options.countGet();
-      this.gets++;
+      if (!budget.mayAsk) throw this.exhausted();
+      budget.take(this.output.role);
+      this.tries++;
     };
     try {
       const onBody = (url: URL) => {
@@ -91,6 +95,7 @@ export class OutputFetch {
     } catch (error) {
       if (this.options.signal.aborted) throw this.options.signal.reason;
       if (!(error instanceof ExchangeError)) throw error;
+      if (this.tries === triesBefore) this.tries++;
       if (isPermanent(error.code)) return { do: 'refuse', reason: error.message };
       return { do: 'wait', reason: error.message };
     }
@@ -155,7 +160,7 @@ export class OutputFetch {
 
   private async pause(verdict: Extract<Verdict, { do: 'wait' }>): Promise<void> {
     this.lastReason = verdict.reason;
-    if (this.gets >= MAX_GETS) throw this.exhausted();
+    if (!this.options.budget.mayAsk || this.tries >= MAX_GETS) throw this.exhausted();
     const { clock, random, signal, deadlineMs = Number.POSITIVE_INFINITY } = this.options;
     const toldMs = parseRetryAfter(verdict.retryAfter, readDateMs(verdict.date) ?? clock.now()) ?? 0;
     const pauseMs = Math.max(toldMs, backoffMs(this.failures++, random));
@@ -177,7 +182,7 @@ export class OutputFetch {
 
   private exhausted(): GwError {
     return failed(
-      `gave up after ${this.gets} requests: ${this.lastReason || 'the link was redirected too often'}`,
+      `gave up after ${this.tries} requests: ${this.lastReason || 'the link was redirected too often'}`,
     );
   }
 }
@@ -189,6 +194,7 @@ function failed(reason: string, status?: number): GwError {
 function usableLink(link: string): URL {
   const url = outputUrl(link);
   if (url !== undefined) return url;
+  if (link === '') throw new GwError('download', 'it is gone from where it was saved, and came only once');
   const scheme = /^[a-z][a-z0-9+.-]{0,30}:/i.exec(link)?.[0];
   throw new GwError('download', 'the link of the output is not an http or https address', {
     hint: `gw follows no ${scheme ?? 'such'} link; the record has it (gw jobs show)`,

@@ -21,7 +21,7 @@ export class Unwanted extends Error {
 
 export interface GetOptions {
   readonly transport: Transport;
-  /** Records the GET; throws where no more may be sent. */
+  /** Records the GET before its first byte leaves; throws where no more may be sent. */
   readonly count: () => void;
   readonly silenceMs: number;
   readonly connectMs: number;
@@ -46,7 +46,6 @@ export async function getOutput(
 ): Promise<GetResult> {
   let url = from;
   for (let hops = 0; ; hops++) {
-    options.count();
     const verdict = await getOnce(url, asked, sink, options);
     if (verdict.do !== 'follow') return verdict;
     const next = redirectTarget(url, verdict.location);
@@ -59,7 +58,7 @@ export async function getOutput(
 }
 
 async function getOnce(url: URL, asked: Asked, sink: OutputSink, options: GetOptions): Promise<GetResult> {
-  const { transport, silenceMs, connectMs, signal, userAgent, onBody } = options;
+  const { transport, silenceMs, connectMs, signal, userAgent, count, onBody } = options;
   const goesOn = asked.offset > 0 && asked.etag !== undefined;
   const headers = {
     accept: '*/*',
@@ -69,7 +68,7 @@ async function getOnce(url: URL, asked: Asked, sink: OutputSink, options: GetOpt
   };
   try {
     await transport.stream(
-      { method: 'GET', url, headers, silenceMs, connectMs, signal },
+      { method: 'GET', url, headers, silenceMs, connectMs, signal, onConnected: count },
       {
         onHead(head: WireHead) {
           const verdict = judgeHead(head, asked);
@@ -227,7 +226,7 @@ function textType(contentType: string | undefined): string | undefined {
   return type.startsWith('text/') ? 'text' : undefined;
 }
 
-/** GETs of one output in one run, redirects included. */
+/** GETs of a job in one run, redirects included; of many outputs two each. */
 export const MAX_GETS = 6;
 
 /** Share of the documented downloads at which a run warns, and at which it stops. */
@@ -235,6 +234,8 @@ const WARN_AT = 0.8;
 const REFUSE_AT = 0.95;
 
 export interface CountedDownloads {
+  /** How many outputs the run is to bring home. */
+  readonly outputs: number;
   readonly journal: DownloadJournal;
   /** How often the gateway lets an output be fetched ("Retention": family A 100); none where it does not say. */
   readonly maxDownloads: number | undefined;
@@ -242,13 +243,29 @@ export interface CountedDownloads {
   readonly warn: (text: string) => void;
 }
 
-/** Counts every GET before it is sent, because the gateway does not say what it counts. */
+/** Counts every GET before it is sent, because the gateway does not say what it counts; what never left counts nothing. */
 export class GetBudget {
   private counted: number;
   private warned = false;
+  /** What this run may still ask for. */
+  private left: number;
+  /** Outputs that are not begun: one request is kept for each. */
+  private later: number;
 
   constructor(private readonly options: CountedDownloads) {
     this.counted = options.journal.downloadsSoFar;
+    this.left = Math.max(MAX_GETS, 2 * options.outputs);
+    this.later = options.outputs;
+  }
+
+  /** The next output is begun. */
+  begin(): void {
+    this.later -= 1;
+  }
+
+  /** Whether the output that is begun may be asked for once more. */
+  get mayAsk(): boolean {
+    return this.left > this.later;
   }
 
   /** Records that a GET is about to be sent. Throws `download` where too few are left, unless forced. */
@@ -264,6 +281,7 @@ export class GetBudget {
       );
     }
     journal.aboutToGet(role);
+    this.left--;
     this.counted++;
     if (this.counted >= maxDownloads * WARN_AT && !this.warned) {
       this.warned = true;

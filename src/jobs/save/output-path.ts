@@ -1,14 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { usage } from '../../errors.ts';
 import type { MadeFacts, TaskOutput } from '../../gateway/task.ts';
+import { localDay } from '../../io/quantity-text.ts';
 import type { Job } from '../../ledger/event.ts';
 import {
+  deviceName,
   type PatternPiece,
   type Placeholder,
   parsePattern,
   parseTarget,
   placeholdersOf,
+  windowsFault,
 } from '../../placeholders.ts';
 
 /** What names are made of: facts of our own, never a header or the path of a link. */
@@ -100,7 +104,7 @@ function valuesOf(naming: Naming, index: number): Record<Placeholder, string> {
     family: cleanNameValue(naming.family),
     model: cleanNameValue(naming.model ?? NOT_THERE),
     index: String(index),
-    date: `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`,
+    date: localDay(naming.atMs),
     time: `${two(at.getHours())}${two(at.getMinutes())}${two(at.getSeconds())}`,
     ext: '',
     prompt: slugOf(naming.prompt ?? '') || NOT_THERE,
@@ -123,7 +127,7 @@ export function render(
     .join('');
 }
 
-/** Writes a stem out, its values cut, the longest first, until the whole has at most `room` bytes. */
+/** Writes a stem out, its values cut, the prompt first and then the longest, until the whole has at most `room` bytes. */
 function fitStem(stem: readonly PatternPiece[], values: Record<Placeholder, string>, room: number): string {
   const used = placeholdersOf(stem);
   if (used.size === 0) return render(stem, values);
@@ -131,11 +135,12 @@ function fitStem(stem: readonly PatternPiece[], values: Record<Placeholder, stri
   for (;;) {
     const rendered = render(stem, cut);
     const excess = Buffer.byteLength(rendered) - room;
+    const canGive = (each: Placeholder) => cut[each].length > SHORTEST_VALUE;
     const longest = [...used].reduce((a, b) => (cut[a].length >= cut[b].length ? a : b));
-    const length = cut[longest].length;
-    if (excess <= 0 || length <= SHORTEST_VALUE) return guardDeviceName(rendered);
+    const shortened = used.has('prompt') && canGive('prompt') ? 'prompt' : longest;
+    if (excess <= 0 || !canGive(shortened)) return guardDeviceName(rendered);
     // One at a time: a value that stands twice in a pattern shrinks the stem by more than it is cut.
-    cut[longest] = cut[longest].slice(0, length - 1);
+    cut[shortened] = cut[shortened].replace(/.\p{M}*$/su, '');
   }
 }
 
@@ -165,9 +170,6 @@ function isExt(piece: PatternPiece): boolean {
   return 'placeholder' in piece && piece.placeholder === 'ext';
 }
 
-/** Names that Windows keeps for devices, whatever extension follows. */
-const deviceName = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])(?=\.|$)/i;
-
 /** Most bytes of a name that gw makes up, before the extension. */
 const MAX_STEM_BYTES = 120;
 
@@ -188,19 +190,21 @@ export function cleanNameValue(value: string): string {
 const MAX_SLUG_BYTES = 48;
 
 /**
- * A prompt's first words as a piece of a file name: letters and digits joined by `-`, whole words as far as they fit. Accents
- * go, and so does what no plain letter stands for; empty where nothing is left.
+ * A prompt's first words as a piece of a file name: letters with their marks and digits, of any script (NFC), joined by `-`, whole
+ * words as far as they fit; empty where there are none.
  */
 export function slugOf(prompt: string): string {
   // Far more than can be used, so that a prompt of megabytes costs nothing.
-  const beginning = prompt.slice(0, 4096);
-  // Where every character is a byte there are no accents, and the table of them takes time to make.
-  const isPlain = Buffer.byteLength(beginning) === beginning.length;
-  const bare = isPlain ? beginning : beginning.normalize('NFKD').replace(/\p{M}+/gu, '');
-  const [first = '', ...more] = bare.toLowerCase().match(/[a-z0-9]+/g) ?? [];
-  let slug = first.slice(0, MAX_SLUG_BYTES);
+  const beginning = prompt.slice(0, 4096).normalize('NFC').toLowerCase();
+  const [first = '', ...more] = beginning.match(/[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu) ?? [];
+  let slug = '';
+  // A script without blanks is one long word.
+  for (const letter of first.match(/[\p{L}\p{N}]\p{M}*/gu) ?? []) {
+    if (Buffer.byteLength(slug + letter) > MAX_SLUG_BYTES) break;
+    slug += letter;
+  }
   for (const word of more) {
-    if (slug.length + 1 + word.length > MAX_SLUG_BYTES) break;
+    if (Buffer.byteLength(slug) + 1 + Buffer.byteLength(word) > MAX_SLUG_BYTES) break;
     slug += `-${word}`;
   }
   return guardDeviceName(slug);
@@ -229,12 +233,19 @@ export function isPartName(name: string): boolean {
 /**
  * Turns `--out` into the target of a save plan: an absolute pattern, which ends in the separator where it is a
  * directory. Without a value: `{id}.{ext}` in the working directory. What already is a directory is one.
- * Throws `usage` as `parseTarget` does.
+ * Throws `usage` as `parseTarget` does, and for what Windows forbids in names there.
  */
-export function planTarget(out: string | undefined, cwd: string): string {
+export function planTarget(
+  out: string | undefined,
+  cwd: string,
+  platform: NodeJS.Platform = process.platform,
+): string {
   const base = escapePattern(cwd);
   if (out === undefined) return path.join(base, DEFAULT_NAME);
   const pieces = parseTarget(out);
+  const fault = platform === 'win32' ? windowsFault(out) : undefined;
+  if (fault !== undefined)
+    throw usage(`--out: Windows forbids ${fault}`, 'choose another name; nothing was sent');
   const absolute = path.resolve(base, out);
   if (endsInSeparator(out) || (placeholdersOf(pieces).size === 0 && isDirectory(literalOf(absolute)))) {
     return absolute.endsWith(path.sep) ? absolute : absolute + path.sep;

@@ -4,8 +4,8 @@ import * as path from 'node:path';
 import { DiskFault } from '../../disk/disk-fault.ts';
 import { errorCode } from '../../errors.ts';
 import type { SavedFile } from '../../ledger/event.ts';
+import { SNIFF_BYTES } from '../../media/signatures.ts';
 import { isPartName, newPartName } from './output-path.ts';
-import { besideOf } from './sidecar.ts';
 
 const READ_BYTES = 1024 * 1024;
 
@@ -15,6 +15,9 @@ const READ_BYTES = 1024 * 1024;
  * So even two processes that write to one part write the same bytes at the same places.
  */
 export class PartFile {
+  /** The first bytes as they came: what an image is must be known also where its disk cannot be read. */
+  private beginning = Buffer.alloc(0);
+
   private constructor(
     readonly fd: number,
     readonly path: string,
@@ -24,7 +27,7 @@ export class PartFile {
     /** Written so far. */
     public bytes: number,
     private readonly hash: Hash,
-    private isOpen = true,
+    public isOpen = true,
   ) {}
 
   /** Makes an empty part in the directory. `record` stands before the file does. Throws DiskFault. */
@@ -40,29 +43,18 @@ export class PartFile {
   }
 
   /**
-   * Opens what an earlier process left, if it can be gone on with: a part of ours in this directory, a regular file
+   * Opens what an earlier process left, if it can be gone on with: a part of ours in one of these directories, a regular file
    * without other names (unless it is complete: then it may have been published already), with a strong tag or
    * complete, and written since the machine was started, because bytes that a crash of the system lost read as zeros: where
    * the clock was set back nobody can tell. Its digest is computed anew. Aborting throws the signal's reason.
    */
-  static async reopen(
-    recorded: RecordedPart,
-    where: {
-      readonly dir: string;
-      readonly bootedAtMs: number;
-      readonly nowMs: number;
-      readonly signal: AbortSignal;
-    },
-  ): Promise<PartFile | undefined> {
+  static async reopen(recorded: RecordedPart, where: PartPlace): Promise<PartFile | undefined> {
     const { path: file, etag, totalBytes, to } = recorded;
-    if (to !== undefined) clearName(to);
-    const isOurs = isPartName(path.basename(file)) && path.dirname(file) === path.resolve(where.dir);
     const isTold = recorded.startedAtMs <= where.nowMs;
     // What was about to get its name had been brought to the disk.
     const outlivedCrash = to !== undefined || (isTold && recorded.startedAtMs > where.bootedAtMs);
-    if (!isOurs || !outlivedCrash) return undefined;
-    await takeBack(recorded, where.signal);
-    const fd = openExisting(file);
+    if (!isPartIn(file, where) || !outlivedCrash) return undefined;
+    const fd = openExisting(file, totalBytes);
     if (fd === undefined) return undefined;
     try {
       const stats = fs.fstatSync(fd);
@@ -83,10 +75,35 @@ export class PartFile {
     return undefined;
   }
 
-  /** What a later process needs to know of it once all of it is on the disk and it is about to be renamed. */
-  renamedTo(to: string): PartFacts {
-    const { path, etag, bytes: totalBytes } = this;
-    return { path, etag, totalBytes, to, sha256: this.sha256() };
+  /**
+   * Begins a part in another directory with the bytes of this one, whose disk has failed; this one is closed, and its file
+   * goes where it can. Throws DiskFault, and leaves this one as it is then.
+   */
+  moveTo(dir: string, record: (part: PartFacts) => void): PartFile {
+    const { etag, totalBytes } = this;
+    const moved = PartFile.create(dir, { etag, totalBytes }, record);
+    try {
+      while (moved.bytes < this.bytes) {
+        const block = this.read(moved.bytes, READ_BYTES);
+        if (block.length === 0) break;
+        moved.append(block);
+      }
+      if (moved.sha256() !== this.sha256()) {
+        throw new DiskFault(`${this.path} does not hold what was written to it`, false);
+      }
+    } catch (error) {
+      moved.close();
+      removePart(moved.path);
+      record({ path: this.path, etag, totalBytes });
+      throw error;
+    }
+    this.close();
+    try {
+      removePart(this.path);
+    } catch {
+      // A directory that takes no byte may not let one go either.
+    }
+    return moved;
   }
 
   get isComplete(): boolean {
@@ -105,7 +122,11 @@ export class PartFile {
       while (done < chunk.length) {
         const written = fs.writeSync(this.fd, chunk, done, chunk.length - done, this.bytes);
         if (written === 0) throw Object.assign(new Error('no byte was written'), { code: 'ENOSPC' });
-        this.hash.update(chunk.subarray(done, done + written));
+        const piece = chunk.subarray(done, done + written);
+        this.hash.update(piece);
+        if (this.bytes < SNIFF_BYTES && this.beginning.length === this.bytes) {
+          this.beginning = Buffer.concat([this.beginning, piece.subarray(0, SNIFF_BYTES - this.bytes)]);
+        }
         done += written;
         this.bytes += written;
       }
@@ -116,7 +137,8 @@ export class PartFile {
 
   /** The first bytes, at most `count`. */
   head(count: number): Uint8Array {
-    return this.read(0, count);
+    const isKept = this.beginning.length >= Math.min(count, this.bytes);
+    return isKept ? this.beginning.subarray(0, count) : this.read(0, count);
   }
 
   /** Bytes from a place in the file, fewer at its end. Throws DiskFault. */
@@ -148,44 +170,52 @@ export class PartFile {
   }
 }
 
-/** A process that ended before it renamed its part to a name has left an empty file there, and one beside it. */
-function clearName(name: string): void {
-  for (const file of [name, besideOf(name)]) {
-    try {
-      const there = fs.lstatSync(file, { throwIfNoEntry: false });
-      if (there?.isFile() && there.size === 0) fs.unlinkSync(file);
-    } catch {
-      // The output gets the next name.
-    }
-  }
+/** Where a part may lie that is gone on with, and when that is. */
+export interface PartPlace {
+  /** Beside its target, and where the parts grow that cannot grow there. */
+  readonly dirs: readonly string[];
+  readonly bootedAtMs: number;
+  readonly nowMs: number;
+  readonly signal: AbortSignal;
 }
+
+export const isPartIn = (file: string, { dirs }: PartPlace): boolean =>
+  isPartName(path.basename(file)) && dirs.some((dir) => path.dirname(file) === path.resolve(dir));
+
+/** Whether an open file is a regular one of this user's. */
+export const isOwnFile = (stats: fs.Stats): boolean =>
+  stats.isFile() && stats.uid === (process.getuid?.() ?? stats.uid);
 
 /**
- * One that had got its name, unrecorded, is a part again: from here on it goes the way of every whole part. That it is the
- * one its bytes tell: a file of the user's may stand there by now. Aborting throws the signal's reason.
+ * Begins a part in another directory with the bytes of one whose disk has failed; that one is closed, and its file goes
+ * where it can. Throws DiskFault, and leaves everything as it is then.
  */
-async function takeBack(
-  { path: file, totalBytes, to, sha256 }: RecordedPart,
-  signal: AbortSignal,
-): Promise<void> {
-  const fd = to === undefined || fs.existsSync(file) ? undefined : openExisting(to);
-  if (to === undefined || fd === undefined) return;
+export function movePart(part: PartFile, dir: string, record: (facts: PartFacts) => void): PartFile {
+  const { path: from, etag, totalBytes } = part;
+  const moved = PartFile.create(dir, { etag, totalBytes }, record);
   try {
-    const stats = fs.fstatSync(fd);
-    if (!isOwnFile(stats) || stats.size !== totalBytes) return;
-    const hash = createHash('sha256');
-    await hashFile(fd, stats.size, hash, signal);
-    if (hash.digest('hex') === sha256) fs.renameSync(to, file);
-  } catch {
-    signal.throwIfAborted();
-    // It stays there, and is brought home once more.
-  } finally {
-    fs.closeSync(fd);
+    while (moved.bytes < part.bytes) {
+      const block = part.read(moved.bytes, READ_BYTES);
+      if (block.length === 0) break;
+      moved.append(block);
+    }
+    if (moved.sha256() !== part.sha256()) {
+      throw new DiskFault(`${from} does not hold what was written to it`, false);
+    }
+  } catch (error) {
+    moved.close();
+    removePart(moved.path);
+    record({ path: from, etag, totalBytes });
+    throw error;
   }
+  try {
+    part.close();
+    removePart(from);
+  } catch {
+    // A directory that takes no byte may not let one go either.
+  }
+  return moved;
 }
-
-const isOwnFile = (stats: fs.Stats): boolean =>
-  stats.isFile() && stats.uid === (process.getuid?.() ?? stats.uid);
 
 /** Removes a part file of ours, if it is still there; another file is never touched. */
 export function removePart(file: string): void {
@@ -203,10 +233,14 @@ export function forgetPart(file: string, role: string, journal: DownloadJournal)
   journal.part(role, undefined);
 }
 
-function openExisting(file: string): number | undefined {
-  const { O_RDWR, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
+/** Opens a file to go on with; a whole one for reading only, which is all that some disks let one do with it. */
+function openExisting(file: string, totalBytes: number | undefined): number | undefined {
+  const { O_RDONLY, O_RDWR, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
   try {
-    return fs.openSync(file, O_RDWR | O_NOFOLLOW | O_NONBLOCK);
+    const isWhole = totalBytes !== undefined && fs.lstatSync(file).size === totalBytes;
+    // Windows syncs no file that is open for reading.
+    const access = isWhole && process.platform !== 'win32' ? O_RDONLY : O_RDWR;
+    return fs.openSync(file, access | O_NOFOLLOW | O_NONBLOCK);
   } catch {
     return undefined; // gone, or no longer a file that can be written: the output is fetched from its start
   }
@@ -234,7 +268,7 @@ interface PartFacts {
   /** A strong `ETag`, with its quotes; without one the part can only be finished by the process that began it. */
   readonly etag?: string | undefined;
   readonly totalBytes?: number | undefined;
-  /** The name that it is about to be renamed to, on the disk whole, with this SHA-256. */
+  /** The name that it is about to get, on the disk whole, with this SHA-256. */
   readonly to?: string | undefined;
   readonly sha256?: string | undefined;
 }

@@ -1,20 +1,27 @@
 import * as path from 'node:path';
 import { DiskFault, freeBytes } from '../../disk/disk-fault.ts';
+import { ensureDirectory } from '../../disk/durable-directory.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import { bytesText } from '../../io/quantity-text.ts';
 import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
 import { type OutputSink, Unwanted, type Verdict } from './get-output.ts';
-import { type DownloadJournal, forgetPart, PartFile } from './part-file.ts';
+import { type DownloadJournal, forgetPart, movePart, PartFile } from './part-file.ts';
+import type { PartHome } from './rescue.ts';
 import { refusalOf } from './verify-part.ts';
 
 export interface PartSinkOptions {
-  readonly dir: string;
+  /** Where the part grows. */
+  readonly home: PartHome;
+  /** Takes the part where that disk fails. */
+  readonly refuge: string | undefined;
   readonly role: string;
   readonly type: TaskOutput['type'];
   readonly journal: DownloadJournal;
   /** After each piece, and once when a body begins. */
   readonly onBytes: (bytes: number, totalBytes: number | undefined) => void;
   readonly freeBytes?: ((dir: string) => number | undefined) | undefined;
+  /** Of a file of unannounced length; any when absent. */
+  readonly mostBytes?: number | undefined;
 }
 
 /** A file of unannounced length leaves this much of the disk free (promises, section 5). */
@@ -28,24 +35,31 @@ export class PartSink implements OutputSink {
   /** How long the part is at the next look at what is free. */
   private lookAt = 0;
 
-  constructor(
-    private readonly options: PartSinkOptions,
-    /** What an earlier process left, or what has come so far. */
-    public part: PartFile | undefined,
-  ) {}
+  private dir: string;
+  /** What an earlier process left, or what has come so far. */
+  part: PartFile | undefined;
+  /** Why the part lies in the refuge, where it was to lie elsewhere. */
+  fault: DiskFault | undefined;
+
+  constructor(private readonly options: PartSinkOptions) {
+    this.dir = options.home.dir;
+    this.fault = options.home.fault;
+  }
 
   /** Throws DiskFault where the announced rest does not fit on the disk. */
   begin(verdict: Extract<Verdict, { do: 'append' | 'restart' }>): void {
-    const { dir, role, journal, onBytes } = this.options;
+    const { role, journal, onBytes } = this.options;
     if (verdict.do === 'restart') {
       this.discard();
-      this.needSpace(verdict.totalBytes);
       const { etag, totalBytes } = verdict;
-      this.part = PartFile.create(dir, { etag, totalBytes }, (facts) => journal.part(role, facts));
+      this.orFlee(() => {
+        this.needSpace(totalBytes);
+        this.part = PartFile.create(this.dir, { etag, totalBytes }, (facts) => journal.part(role, facts));
+      });
       this.sniffed = false;
     } else if (this.part) {
-      this.needSpace(verdict.totalBytes - this.part.bytes);
       this.setTotal(verdict.totalBytes);
+      this.orFlee(() => this.needSpace(verdict.totalBytes - (this.part?.bytes ?? 0)));
     }
     this.lookAt = 0;
     if (this.part) onBytes(this.part.bytes, this.part.totalBytes);
@@ -58,17 +72,61 @@ export class PartSink implements OutputSink {
     if (part.totalBytes !== undefined && part.bytes + chunk.length > part.totalBytes) {
       throw new Unwanted({ do: 'drop', reason: 'the server sent more bytes than it announced' });
     }
+    const { mostBytes = Number.POSITIVE_INFINITY } = this.options;
+    if (part.totalBytes === undefined && part.bytes + chunk.length > mostBytes) {
+      const more = `more than ${bytesText(mostBytes)} came of it (the setting max_output)`;
+      throw new Unwanted({
+        do: 'refuse',
+        reason: `the server does not say how long the file is, and ${more}`,
+      });
+    }
     if (part.totalBytes === undefined && part.bytes >= this.lookAt) {
-      this.needReserve();
+      this.orFlee(() => this.needReserve());
       this.lookAt = part.bytes + LOOK_BYTES;
     }
-    part.append(chunk);
-    if (!this.sniffed && part.bytes >= SNIFF_BYTES) {
+    const endsAt = part.bytes + chunk.length;
+    // What found no place here goes on there, from where it stopped.
+    this.orFlee(() => this.part?.append(chunk.subarray(chunk.length - (endsAt - this.part.bytes))));
+    if (!this.sniffed && endsAt >= SNIFF_BYTES) {
       this.sniffed = true;
-      const reason = refusalOf(sniff(part.head(SNIFF_BYTES)), this.options.type);
+      const reason = refusalOf(sniff(this.part?.head(SNIFF_BYTES) ?? chunk), this.options.type);
       if (reason !== undefined) throw new Unwanted({ do: 'renew', reason });
     }
-    this.options.onBytes(part.bytes, part.totalBytes);
+    this.options.onBytes(endsAt, part.totalBytes);
+  }
+
+  /** Does what the disk may refuse; once, what it refuses is done in the refuge. Throws DiskFault. */
+  private orFlee(act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      if (!(error instanceof DiskFault) || !this.flee(error)) throw error;
+      act();
+    }
+  }
+
+  /** What came cannot be used, because its disk cannot be read: whether it may be fetched anew, into the refuge. */
+  beginElsewhere(fault: DiskFault): boolean {
+    const { refuge } = this.options;
+    if (refuge === undefined || this.dir === refuge || this.fault !== undefined) return false;
+    this.discard();
+    return this.flee(fault);
+  }
+
+  /** Whether the refuge has taken the part, with what has come of it. */
+  private flee(fault: DiskFault): boolean {
+    const { refuge, role, journal } = this.options;
+    if (refuge === undefined || this.dir === refuge) return false;
+    try {
+      ensureDirectory(refuge);
+      this.part = this.part && movePart(this.part, refuge, (facts) => journal.part(role, facts));
+      this.dir = refuge;
+      return true;
+    } catch {
+      return false;
+    } finally {
+      this.fault = fault;
+    }
   }
 
   /** The length of the file is known now: recorded, so that a later process knows when the part is whole. */
@@ -104,10 +162,10 @@ export class PartSink implements OutputSink {
   }
 
   private freeBytes(): number | undefined {
-    return (this.options.freeBytes ?? freeBytes)(this.options.dir);
+    return (this.options.freeBytes ?? freeBytes)(this.dir);
   }
 
   private tooFull(free: number, why: string): DiskFault {
-    return new DiskFault(`${path.resolve(this.options.dir)} has ${bytesText(free)} free, and ${why}`, true);
+    return new DiskFault(`${path.resolve(this.dir)} has ${bytesText(free)} free, and ${why}`, true);
   }
 }

@@ -2,70 +2,218 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { promisify } from 'node:util';
 import { DiskFault, faultReason, kindOf } from '../../disk/disk-fault.ts';
-import { hasNoLinks, renameToFree } from '../../disk/durable-directory.ts';
-import { errorCode } from '../../errors.ts';
-import type { PartFile } from './part-file.ts';
+import type { DiskWays } from './disk-ways.ts';
+import { isPartName, newPartName } from './output-path.ts';
+import { type PartFile, removePart } from './part-file.ts';
 import { type Beside, besideOf, isReplaceable, replaceBeside, writeBeside } from './sidecar.ts';
+import { copyWhole, identityOf, isSameFile, PartGone, takeName, type Whole } from './take-name.ts';
 
 /** `-1`, `-2`, … are tried up to here. */
 const MAX_COPIES = 9_999;
 
 const fsync = promisify(fs.fsync);
 
-/** The part is no longer there under its name: another process took or removed it. */
-export class PartGone extends Error {
-  override readonly name = 'PartGone';
-}
-
 export interface PublishOptions {
   readonly dir: string;
+  /** What the disk of that directory can do. */
+  readonly ways: DiskWays;
   /** The name to be tried after `copy` others were taken; 0 is the first. */
   readonly name: (copy: number) => string;
   /** Replace a regular file that stands there. */
   readonly force: boolean;
+  /** Then asked of each name that it could take; what is there may be replaced when absent. */
+  readonly mayReplace?: ((final: string) => Promise<boolean>) | undefined;
   /** Permissions of the final file. */
   readonly mode: number;
   /** The text of the file beside it, which takes its name together with it (`--sidecar`). */
   readonly sidecar?: string | undefined;
   readonly warn?: ((text: string) => void) | undefined;
-  /** Told of a name before the part is renamed to it: after a kill nothing else tells whose file stands there. */
-  readonly onRename?: ((final: string) => void) | undefined;
-  /** Makes a second name for a file, failing where one stands; a parameter for file systems that have none. */
-  readonly link?: (from: string, to: string) => void;
+  /** Told of a name before it is taken otherwise than by a link: after a kill nothing else tells whose file stands there. */
+  readonly onName?: ((part: NamedPart) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
+/** A whole file that is to get a name: a part, or an output that is on disk already. */
+export interface Source {
+  readonly path: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  /** The part that is still to be brought to its disk. */
+  readonly open?: PartFile | undefined;
+}
+
+/** What a later process needs to know of a part that was about to get a name. */
+export interface NamedPart {
+  readonly path: string;
+  readonly totalBytes: number;
+  readonly to: string;
+  readonly sha256: string;
+}
+
+/** A part that has all its bytes, as what is to get a name. */
+export const wholePart = (part: PartFile): Source => ({
+  path: part.path,
+  bytes: part.bytes,
+  sha256: part.sha256(),
+  open: part,
+});
+
 /**
- * Brings a finished part under its final name: fsync, close, `link()` to the first free name (with `force`:
- * `rename()` over a regular file), fsync of the directory. The part's own name stays, except after a rename.
+ * Brings a finished part under its final name: fsync, close, the first free name in the ways of the disk (with `force`:
+ * `rename()` over a regular file), fsync of the directory. A part that lies on another disk is copied beside its target
+ * first. The part's own name stays, except after a rename.
  * Where a kill came between this and the record, the same call finds the name that already is this very file.
  * Returns the final path. Throws DiskFault, or PartGone.
  */
-export async function publish(part: PartFile, options: PublishOptions): Promise<string> {
-  const identity = await settle(part, options.mode);
-  const final = options.force ? replace(part, options) : linkToFreeName(part, identity, options);
+export async function publish(source: Source, options: PublishOptions): Promise<string> {
+  const final = await new Publication(source, options).run();
   await syncDirectory(options.dir);
   return final;
 }
 
-interface Identity {
-  readonly dev: bigint;
-  readonly ino: bigint;
+class Publication {
+  /** Where a source that lies elsewhere is copied to first. */
+  private readonly copy: string;
+  private isCopied = false;
+
+  constructor(
+    private readonly source: Source,
+    private readonly options: PublishOptions,
+  ) {
+    const name = path.basename(source.path);
+    this.copy = path.join(options.dir, isPartName(name) ? name : newPartName());
+  }
+
+  async run(): Promise<string> {
+    const { source, options } = this;
+    if (source.open?.isOpen) await settle(source.open, options.mode);
+    try {
+      return await (options.force ? this.replace() : this.takeFreeName());
+    } finally {
+      if (this.isCopied) removePart(this.copy);
+    }
+  }
+
+  /** Whether it is copied: a part on another disk, or a file that is to stay what it is. */
+  private get isElsewhere(): boolean {
+    const { dir, base } = path.parse(this.source.path);
+    return dir !== path.resolve(this.options.dir) || !isPartName(base);
+  }
+
+  private get whole(): Whole {
+    const { path, sha256 } = this.source;
+    const { mode, signal } = this.options;
+    return { path, sha256, mode, signal };
+  }
+
+  private tell(to: string): void {
+    const { path: file, bytes: totalBytes, sha256 } = this.source;
+    const part = isPartName(path.basename(file)) ? file : this.copy;
+    this.options.onName?.({ path: part, totalBytes, to, sha256 });
+  }
+
+  private async takeFreeName(): Promise<string> {
+    const { dir, name, ways, sidecar } = this.options;
+    for (let copy = 0; copy <= MAX_COPIES; copy++) {
+      const final = path.join(dir, name(copy));
+      // First: where the output's own name is taken it goes again, and a kill in between leaves what the next run finds.
+      if (sidecar !== undefined && isSameFile(this.source.path, final)) return final;
+      const beside = await this.takeBeside(final);
+      if (beside === 'taken') continue;
+      const isOurs = this.isElsewhere
+        ? await this.takeByCopy(final)
+        : await takeName(this.whole, final, ways, () => this.tell(final));
+      if (isOurs) return final;
+      if (beside === 'made') fs.rmSync(besideOf(final), { force: true });
+    }
+    throw new DiskFault(`${path.join(dir, name(0))} and ${MAX_COPIES} names after it are taken`, true);
+  }
+
+  private async takeByCopy(final: string): Promise<boolean> {
+    const { ways } = this.options;
+    if (identityOf(final) !== undefined) return false;
+    this.tell(final);
+    if (!ways.links && !ways.renames) return copyWhole(this.whole, final);
+    await this.makeCopy();
+    return takeName({ ...this.whole, path: this.copy }, final, ways);
+  }
+
+  private async makeCopy(): Promise<void> {
+    if (this.isCopied && identityOf(this.copy) !== undefined) return;
+    if (!(await copyWhole(this.whole, this.copy)))
+      throw new DiskFault(`${this.copy} stands there already`, true);
+    this.isCopied = true;
+  }
+
+  /** Takes the name beside an output's; where the disk does not let it, the output goes without, with a warning. */
+  private async takeBeside(final: string): Promise<Beside | undefined> {
+    const { sidecar, mode, ways, warn } = this.options;
+    if (sidecar === undefined) return undefined;
+    const tell = () => {
+      // Where another's file has the output's own name, that name is not told as ours.
+      if (identityOf(final) === undefined) this.tell(final);
+    };
+    try {
+      return await writeBeside(final, sidecar, mode, (whole, to) => takeName(whole, to, ways, tell));
+    } catch (error) {
+      warn?.(`${besideOf(final)} could not be written: ${faultReason(error)}`);
+      return undefined;
+    }
+  }
+
+  private async replace(): Promise<string> {
+    const { dir, name, mode, sidecar, ways, warn } = this.options;
+    let copy = 0;
+    let final = path.join(dir, name(copy));
+    for (; (sidecar !== undefined && !isReplaceable(final)) || !(await this.mayReplace(final)); copy += 1)
+      final = path.join(dir, name(copy + 1));
+    const there = fs.lstatSync(final, { throwIfNoEntry: false });
+    if (there && !there.isFile())
+      throw new DiskFault(`${final} is not replaced: it is ${kindOf(there)}`, true);
+    if (ways.renames) await this.renameOver(final);
+    else {
+      if (there) remove(final);
+      this.tell(final);
+      await copyWhole(this.whole, final);
+    }
+    try {
+      if (sidecar !== undefined) replaceBeside(final, sidecar, mode);
+    } catch (error) {
+      warn?.(`${besideOf(final)} could not be written: ${faultReason(error)}`);
+    }
+    return final;
+  }
+
+  private async mayReplace(final: string): Promise<boolean> {
+    const { mayReplace, warn } = this.options;
+    if (mayReplace === undefined || (await mayReplace(final))) return true;
+    warn?.(`${final} holds another output of this command, or of a job that runs: it is not replaced`);
+    return false;
+  }
+
+  private async renameOver(final: string): Promise<void> {
+    const { isElsewhere, source, copy } = this;
+    this.tell(final);
+    if (isElsewhere) await this.makeCopy();
+    const from = isElsewhere ? copy : source.path;
+    try {
+      fs.renameSync(from, final);
+    } catch (error) {
+      if (identityOf(from) === undefined) throw new PartGone(`${from} is gone`);
+      throw DiskFault.of(`${final} cannot be replaced`, error);
+    }
+  }
 }
 
 /** Bytes and permissions reach the disk; afterwards the part is closed, come what may. */
-async function settle(part: PartFile, mode: number): Promise<Identity> {
-  let identity: Identity;
+async function settle(part: PartFile, mode: number): Promise<void> {
   try {
     fs.fchmodSync(part.fd, mode);
-  } catch (error) {
-    if (errorCode(error) !== 'EPERM' && errorCode(error) !== 'ENOTSUP') {
-      part.close();
-      throw DiskFault.of(`${part.path} cannot be given its permissions`, error);
-    }
+  } catch {
+    // A disk that keeps no permissions keeps the bytes.
   }
   try {
     await fsync(part.fd);
-    identity = fs.fstatSync(part.fd, { bigint: true });
   } catch (error) {
     part.close();
     // What a failed fsync leaves is not known, and a second one would succeed without it.
@@ -76,118 +224,24 @@ async function settle(part: PartFile, mode: number): Promise<Identity> {
   } catch (error) {
     throw DiskFault.of(`${part.path} could not be brought safely to disk`, error, false);
   }
-  return identity;
 }
 
-function linkToFreeName(part: PartFile, identity: Identity, options: PublishOptions): string {
-  const link = options.link ?? fs.linkSync;
-  for (let copy = 0; copy <= MAX_COPIES; copy++) {
-    const final = path.join(options.dir, options.name(copy));
-    // First: where the output's own name is taken it goes again, and a kill in between leaves what the next run finds.
-    if (options.sidecar !== undefined && isSameFile(final, identity)) return final;
-    const beside = takeBeside(final, options);
-    if (beside === 'taken') continue;
-    try {
-      link(part.path, final);
-      return final;
-    } catch (error) {
-      const code = errorCode(error);
-      if (code === 'EEXIST') {
-        if (isSameFile(final, identity)) return final;
-        if (beside === 'made') fs.rmSync(besideOf(final), { force: true });
-        continue;
-      }
-      if (code === 'ENOENT') {
-        if (isSameFile(final, identity)) return final;
-        throw new PartGone(`${part.path} is gone`);
-      }
-      if (!hasNoLinks(error)) throw DiskFault.of(`${final} cannot be made`, error);
-      if (renameToName(part.path, final, () => options.onRename?.(final))) return final;
-      if (beside === 'made') fs.rmSync(besideOf(final), { force: true });
-    }
-  }
-  throw new DiskFault(
-    `${path.join(options.dir, options.name(0))} and ${MAX_COPIES} names after it are taken`,
-    true,
-  );
-}
-
-/** Takes the name beside an output's; where the disk does not let it, the output goes without, with a warning. */
-function takeBeside(final: string, options: PublishOptions): Beside | undefined {
-  const { sidecar, mode, link, warn, onRename } = options;
-  if (sidecar === undefined) return undefined;
+function remove(file: string): void {
   try {
-    return writeBeside(final, sidecar, mode, (from, to) => {
-      try {
-        (link ?? fs.linkSync)(from, to);
-      } catch (error) {
-        if (!hasNoLinks(error)) throw error;
-        // Where another's file has the output's own name, both go on to the next, and the name is not told as ours.
-        const isFree = !fs.lstatSync(final, { throwIfNoEntry: false });
-        if (!isFree || !renameToName(from, to, () => onRename?.(final)))
-          throw Object.assign(new Error('taken'), { code: 'EEXIST' });
-      }
-    });
+    fs.unlinkSync(file);
   } catch (error) {
-    warn?.(`${besideOf(final)} could not be written: ${faultReason(error)}`);
-    return undefined;
+    throw DiskFault.of(`${file} cannot be replaced`, error);
   }
 }
 
-/** Without hard links; false where something has the name. `tell` comes before it is taken. */
-function renameToName(part: string, final: string, tell: () => void): boolean {
-  try {
-    if (fs.lstatSync(final, { throwIfNoEntry: false })) return false;
-    tell();
-    renameToFree(part, final);
-    return true;
-  } catch (error) {
-    if (errorCode(error) === undefined) throw error;
-    if (errorCode(error) === 'EEXIST') return false;
-    if (errorCode(error) === 'ENOENT' && !fs.existsSync(part)) throw new PartGone(`${part} is gone`);
-    throw DiskFault.of(`${final} cannot be made`, error);
-  }
-}
-
-function replace(part: PartFile, options: PublishOptions): string {
-  const { dir, mode, sidecar, warn } = options;
-  let copy = 0;
-  while (sidecar !== undefined && !isReplaceable(path.join(dir, options.name(copy)))) copy += 1;
-  const final = path.join(dir, options.name(copy));
-  try {
-    const there = fs.lstatSync(final, { throwIfNoEntry: false });
-    if (there && !there.isFile())
-      throw new DiskFault(`${final} is not replaced: it is ${kindOf(there)}`, true);
-    options.onRename?.(final);
-    fs.renameSync(part.path, final);
-  } catch (error) {
-    if (errorCode(error) === undefined) throw error;
-    if (errorCode(error) === 'ENOENT') throw new PartGone(`${part.path} is gone`);
-    throw DiskFault.of(`${final} cannot be replaced`, error);
-  }
-  try {
-    if (sidecar !== undefined) replaceBeside(final, sidecar, mode);
-  } catch (error) {
-    warn?.(`${besideOf(final)} could not be written: ${faultReason(error)}`);
-  }
-  return final;
-}
-
-function isSameFile(file: string, identity: Identity): boolean {
-  const there = fs.lstatSync(file, { bigint: true, throwIfNoEntry: false });
-  return there !== undefined && there.dev === identity.dev && there.ino === identity.ino;
-}
-
-/** A new name is durable when its directory is; some systems cannot sync one. */
+/** A new name is durable when its directory is; what a disk refuses of that costs nothing. */
 async function syncDirectory(dir: string): Promise<void> {
-  const cannot = new Set(['EPERM', 'EACCES', 'EINVAL', 'EISDIR', 'ENOTSUP', 'EBADF']);
   let fd: number | undefined;
   try {
     fd = fs.openSync(dir, 'r');
     await fsync(fd);
-  } catch (error) {
-    if (!cannot.has(errorCode(error) ?? ''))
-      throw DiskFault.of(`${dir} could not be brought safely to disk`, error);
+  } catch {
+    // The file itself is on the disk.
   } finally {
     if (fd !== undefined) fs.closeSync(fd);
   }

@@ -1,26 +1,29 @@
-import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { DiskFault, faultReason } from '../../disk/disk-fault.ts';
-import { ensureDirectory } from '../../disk/durable-directory.ts';
+import { openRegular } from '../../disk/small-file.ts';
 import { GwError } from '../../errors.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import type { SavedFile } from '../../ledger/event.ts';
 import { type FileType, SNIFF_BYTES, sniff } from '../../media/signatures.ts';
 import { OutputFetch } from './fetch-output.ts';
 import type { GetBudget } from './get-output.ts';
-import { type OutputPath, outputPath } from './output-path.ts';
-import { forgetPart, hashFile, PartFile, type RecordedPart } from './part-file.ts';
+import { type Naming, type OutputPath, outputPath } from './output-path.ts';
+import { forgetPart, type PartFile, type RecordedPart } from './part-file.ts';
 import { PartSink } from './part-sink.ts';
-import { PartGone, publish } from './publish.ts';
+import { type NamedPart, wholePart } from './publish.ts';
+import { type Placed, partHome, publishOrRescue, rescuedError } from './rescue.ts';
 import type { SaveInput } from './save-outputs.ts';
+import { isWhole } from './saved.ts';
+import { besideOf } from './sidecar.ts';
+import { PartGone } from './take-name.ts';
+import { takeUpPart } from './take-up-part.ts';
 import { missingEnd } from './verify-part.ts';
 
 /** From a slow network to a dead one. */
 const CONNECT_MS = 10_000;
 /** A part that other processes keep taking away is begun this often. */
 const MAX_ROUNDS = 3;
-const COPY_BYTES = 1024 * 1024;
 
 export interface SaveShared {
   readonly budget: GetBudget;
@@ -28,10 +31,16 @@ export interface SaveShared {
   readonly warn: (text: string) => void;
 }
 
+/** What became of an output; where it is not what was wanted, with an error of kind `download`. */
+export interface SavedOutput {
+  readonly file: SavedFile;
+  readonly error?: GwError;
+}
+
 /** The way of one output from its link to its final name. */
 export class SaveOutput {
   private readonly place: OutputPath;
-  private readonly sink: PartSink;
+  private sink: PartSink | undefined;
   private recorded: RecordedPart | undefined;
 
   constructor(
@@ -40,35 +49,19 @@ export class SaveOutput {
     private readonly input: SaveInput,
     private readonly shared: SaveShared,
   ) {
-    const { names, plan, journal, onProgress } = input;
-    const { role, type } = output;
+    const { names, plan, journal } = input;
     this.place = outputPath(plan.target, names, output, index);
-    this.recorded = journal.parts[role];
-    const name = role === type ? names.id : `${names.id} ${role}`;
-    this.sink = new PartSink(
-      {
-        dir: this.place.dir,
-        role,
-        type,
-        journal,
-        freeBytes: input.freeBytes,
-        onBytes: (bytes, totalBytes) => onProgress?.({ role, name, bytes, totalBytes }),
-      },
-      undefined,
-    );
+    this.recorded = journal.parts[output.role];
   }
 
   /** Throws what a failure is made of: GwError, DiskFault, the signal's reason. */
-  async run(): Promise<SavedFile> {
-    const { place, sink, input, output } = this;
+  async run(): Promise<SavedOutput> {
+    const { input, output } = this;
     const there = await this.savedBefore();
     if (there) return there;
-    try {
-      ensureDirectory(place.dir, 0o777);
-    } catch (error) {
-      throw DiskFault.of(`${place.dir} cannot be made`, error);
-    }
-    sink.part ??= await this.earlierPart();
+    const sink = this.openSink();
+    this.sink = sink;
+    sink.part = await this.earlierPart();
     const fetch = new OutputFetch(output, sink, {
       transport: input.transport,
       clock: input.clock,
@@ -78,31 +71,43 @@ export class SaveOutput {
       connectMs: input.connectMs ?? CONNECT_MS,
       userAgent: input.userAgent,
       deadlineMs: input.deadlineMs,
-      countGet: () => this.shared.budget.take(output.role),
+      budget: this.shared.budget,
       refreshLink: () => input.refreshLink(output.role),
     });
     for (let round = 1; ; round++) {
-      const { part, fileType } = await fetch.run();
       try {
-        return await this.publish(part, fileType);
+        const { part, fileType } = await fetch.run();
+        return await this.publish(sink, part, fileType);
       } catch (error) {
+        if (error instanceof DiskFault && sink.beginElsewhere(error)) continue;
         if (!(error instanceof PartGone) || round === MAX_ROUNDS) throw error;
         sink.discard();
       }
     }
   }
 
+  private openSink(): PartSink {
+    const { input, output, place } = this;
+    const { role, type } = output;
+    const { names, journal, refuge, freeBytes, mostBytes, onProgress } = input;
+    const name = role === type ? names.id : `${names.id} ${role}`;
+    const onBytes = (bytes: number, totalBytes: number | undefined) =>
+      onProgress?.({ role, name, bytes, totalBytes });
+    const home = partHome(place.dir, refuge);
+    return new PartSink({ home, refuge, role, type, journal, freeBytes, mostBytes, onBytes });
+  }
+
   /** Whether what has arrived is of use to a later process. */
   get isResumable(): boolean {
-    return this.sink.part?.isResumable ?? this.recorded !== undefined;
+    return this.sink?.part?.isResumable ?? this.recorded !== undefined;
   }
 
   /** Ends the work on this output; says whether a part file stays. */
   abandon(keep: boolean): boolean {
-    const { part } = this.sink;
+    const part = this.sink?.part;
     try {
       if (part && keep) part.close();
-      else if (part) this.sink.discard();
+      else if (part) this.sink?.discard();
       else if (!keep) this.dropRecorded();
     } catch (error) {
       this.shared.warn(`a part file could not be removed: ${faultReason(error)}`);
@@ -111,50 +116,80 @@ export class SaveOutput {
   }
 
   /** What an earlier run saved: where it belongs it stays, elsewhere it is copied, and nothing is fetched. */
-  private async savedBefore(): Promise<SavedFile | undefined> {
+  private async savedBefore(): Promise<SavedOutput | undefined> {
     const { journal, signal } = this.input;
-    const saved = journal.files.findLast(({ role }) => role === this.output.role);
-    const fd = saved && (await openSaved(saved, signal));
-    if (!saved || fd === undefined) return undefined;
-    try {
-      this.dropRecorded();
-      if (isAtTarget(saved.path, this.place, extensionOf(fd) ?? '')) return saved;
-      return await this.copy(fd, saved);
-    } finally {
-      fs.closeSync(fd);
+    let other: SavedFile | undefined;
+    for (const saved of journal.files.filter(({ role }) => role === this.output.role)) {
+      if (saved.cut || !(await isWhole(saved, signal))) continue;
+      if (!saved.rescued && (await this.isAtTarget(saved.path))) {
+        this.dropRecorded();
+        return { file: saved };
+      }
+      other ??= saved;
     }
+    if (!other) return undefined;
+    this.dropRecorded();
+    return this.copy(other, extensionOf(other.path));
   }
 
-  private async copy(fd: number, saved: SavedFile): Promise<SavedFile> {
-    const { place, sink, input } = this;
-    ensureDirectory(place.dir, 0o777);
-    sink.begin({ do: 'restart', etag: undefined, totalBytes: saved.bytes });
-    const buffer = Buffer.allocUnsafe(COPY_BYTES);
-    for (let done = 0; done < saved.bytes; ) {
-      input.signal.throwIfAborted();
-      const got = fs.readSync(fd, buffer, 0, COPY_BYTES, done);
-      if (got === 0) break;
-      sink.data(buffer.subarray(0, got));
-      done += got;
-      await new Promise(setImmediate);
+  /**
+   * Whether a saved file lies where the output belongs: its name, or one that `-1`, `-2`, … made of it. Under --force only
+   * the first name that it may take.
+   */
+  private async isAtTarget(file: string): Promise<boolean> {
+    const { place, input } = this;
+    if (path.dirname(file) !== path.resolve(place.dir)) return false;
+    const extension = extensionOf(file);
+    const name = path.basename(file);
+    const copies = [0, ...[...name.matchAll(/-(\d{1,4})(?=\.|$)/g)].map((found) => Number(found[1]))];
+    const copy = copies.find((each) => place.name(extension, each) === name);
+    if (copy === undefined || !input.plan.force) return copy !== undefined;
+    for (let before = 0; before < copy; before += 1) {
+      if (await this.mayReplace(path.join(place.dir, place.name(extension, before)))) return false;
     }
-    const { part } = sink;
-    const fileType = part && sniff(part.head(SNIFF_BYTES));
-    if (!part || !fileType || part.sha256() !== saved.sha256) {
-      throw new GwError('download', `${saved.path} changed while it was copied`, {
-        hint: 'run the command again',
-      });
+    return this.mayReplace(file);
+  }
+
+  private async mayReplace(final: string): Promise<boolean> {
+    const { claims, names, key = names.id } = this.input;
+    return claims === undefined || claims.mayTake(path.resolve(final), key, this.output.role);
+  }
+
+  /** Copies a saved file to where it is wanted; one that was rescued is moved there. */
+  private async copy(saved: SavedFile, extension: string): Promise<SavedOutput> {
+    const { journal, names } = this.input;
+    const { role } = this.output;
+    let placed: Placed;
+    try {
+      placed = await publishOrRescue(saved, this.publishing(extension, saved.sha256), undefined);
+    } catch (error) {
+      if (!(error instanceof DiskFault) || !saved.rescued) throw error;
+      return {
+        file: saved,
+        error: rescuedError(`the ${role} of ${jobWord(names)}`, names.id, saved.path, error),
+      };
     }
-    return this.publish(part, fileType);
+    const { bytes, sha256, type } = saved;
+    const file = { role, path: placed.path, bytes, sha256, type };
+    this.record(file);
+    journal.part(role, undefined);
+    if (saved.rescued) for (const old of [saved.path, besideOf(saved.path)]) fs.rmSync(old, { force: true });
+    return { file };
   }
 
   /** The part of an earlier process, opened again; one that is of no use is removed. */
   private async earlierPart(): Promise<PartFile | undefined> {
     if (!this.recorded) return undefined;
-    const { clock, signal } = this.input;
+    const { clock, signal, refuge } = this.input;
     const { bootedAtMs } = this.shared;
-    const where = { dir: this.place.dir, bootedAtMs, nowMs: clock.now(), signal };
-    const part = await PartFile.reopen(this.recorded, where);
+    const dirs = [this.place.dir, ...(refuge === undefined ? [] : [refuge])];
+    let part: PartFile | undefined;
+    try {
+      part = await takeUpPart(this.recorded, { dirs, bootedAtMs, nowMs: clock.now(), signal });
+    } catch (error) {
+      if (!(error instanceof DiskFault)) throw error;
+      // What cannot be read is fetched anew.
+    }
     if (part) this.recorded = undefined;
     else this.dropRecorded();
     return part;
@@ -166,41 +201,77 @@ export class SaveOutput {
     if (recorded) forgetPart(recorded.path, this.output.role, this.input.journal);
   }
 
-  /** Gives a whole part its final name and records it; only then the part's own name goes. */
-  private async publish(part: PartFile, fileType: FileType): Promise<SavedFile> {
-    const { place, sink, input, output } = this;
-    const { role } = output;
-    const sha256 = part.sha256();
-    const missing = missingEnd(fileType.format, part);
-    const final = await publish(part, {
+  private publishing(extension: string, sha256: string) {
+    const { place, input, output } = this;
+    return {
       dir: place.dir,
-      name: (copy) => place.name(fileType.extension, copy),
+      name: (copy: number) => place.name(extension, copy),
       force: input.plan.force,
+      mayReplace: (final: string) => this.mayReplace(final),
       sidecar: input.sidecar?.(sha256),
       warn: this.shared.warn,
-      onRename: (to) => input.journal.part(role, part.renamedTo(to)),
+      onName: (part: NamedPart) => input.journal.part(output.role, part),
       mode: 0o666 & ~process.umask(),
-    });
-    const file: SavedFile = { role, path: final, bytes: part.bytes, sha256, type: fileType.mime };
-    if (missing !== undefined) this.shared.warn(`${final} may be cut: ${missing}`);
-    try {
-      input.journal.saved(file);
-    } catch (error) {
-      throw new GwError(
-        'download',
-        `${final} is whole, but that could not be recorded: ${faultReason(error)}`,
-        {
-          hint: 'when the ledger can be written again, gw jobs sync records it',
-        },
-      );
+      signal: input.signal,
+    };
+  }
+
+  /** Gives a whole part its final name and records it; only then the part's own name goes. */
+  private async publish(sink: PartSink, part: PartFile, fileType: FileType): Promise<SavedOutput> {
+    const { input, output } = this;
+    const { role } = output;
+    const missing = missingEnd(fileType.format, part);
+    const whole = wholePart(part);
+    const how = this.publishing(fileType.extension, whole.sha256);
+    const isBefore = (file: SavedFile) => file.role === role && file.sha256 === whole.sha256;
+    const before = input.journal.files.find(isBefore);
+    if (missing !== undefined && before && (await isWhole(before, input.signal))) {
+      sink.discard();
+      return { file: before, error: this.cutError(before.path, missing) };
     }
+    const { path: final, rescuedFrom } = await publishOrRescue(whole, how, input.refuge, sink.fault);
+    const { bytes, sha256 } = whole;
+    const file: SavedFile = {
+      role,
+      path: final,
+      bytes,
+      sha256,
+      type: fileType.mime,
+      ...(rescuedFrom && { rescued: true }),
+      ...(missing !== undefined && { cut: true }),
+    };
+    this.record(file);
     try {
       sink.discard();
     } catch (error) {
       this.shared.warn(`${part.path} could not be removed: ${faultReason(error)}`);
     }
     this.warnOfExtension(final, fileType.extension);
-    return file;
+    const { names } = input;
+    if (missing !== undefined) return { file, error: this.cutError(final, missing) };
+    if (!rescuedFrom) return { file };
+    return { file, error: rescuedError(`the ${role} of ${jobWord(names)}`, names.id, final, rescuedFrom) };
+  }
+
+  private cutError(file: string, missing: string): GwError {
+    const { names } = this.input;
+    const what = `the ${this.output.role} of ${jobWord(names)} came with all bytes that were announced, and may be cut: ${missing}`;
+    const hint = `what came is kept as ${file}; gw jobs sync asks for it again while its link lives`;
+    return new GwError('download', what, { taskId: names.id, hint });
+  }
+
+  private record(file: SavedFile): void {
+    try {
+      this.input.journal.saved(file);
+    } catch (error) {
+      throw new GwError(
+        'download',
+        `${file.path} is whole, but that could not be recorded: ${faultReason(error)}`,
+        {
+          hint: 'when the ledger can be written again, gw jobs sync records it',
+        },
+      );
+    }
   }
 
   private warnOfExtension(final: string, extension: string): void {
@@ -214,48 +285,17 @@ export class SaveOutput {
   }
 }
 
-/** Whether a file that an earlier run saved is still there as recorded, by its length and SHA-256. */
-export async function isAsSaved(saved: SavedFile, signal: AbortSignal): Promise<boolean> {
-  const fd = await openSaved(saved, signal);
-  if (fd !== undefined) fs.closeSync(fd);
-  return fd !== undefined;
-}
-
-/**
- * A file that an earlier run saved and that is still there as recorded, by its length and SHA-256, open for reading.
- * The caller closes it. Undefined where it is gone or changed. Aborting throws the signal's reason.
- */
-async function openSaved(saved: SavedFile, signal: AbortSignal): Promise<number | undefined> {
-  let fd: number;
-  try {
-    fd = fs.openSync(saved.path, fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0));
-  } catch {
-    return undefined;
-  }
-  try {
-    const stats = fs.fstatSync(fd);
-    if (stats.isFile() && stats.size === saved.bytes) {
-      const hash = createHash('sha256');
-      await hashFile(fd, saved.bytes, hash, signal);
-      if (hash.digest('hex') === saved.sha256) return fd;
-    }
-  } catch {
-    signal.throwIfAborted();
-  }
-  fs.closeSync(fd);
-  return undefined;
-}
+/** What a job is called in a sentence. */
+export const jobWord = ({ id, family }: Pick<Naming, 'id' | 'family'>): string =>
+  `${family === 'image' ? 'image job' : 'task'} ${id}`;
 
 /** The extension of the file's kind, from its first bytes. */
-function extensionOf(fd: number): string | undefined {
-  const head = Buffer.alloc(SNIFF_BYTES);
-  return sniff(head.subarray(0, fs.readSync(fd, head, 0, SNIFF_BYTES, 0)))?.extension;
-}
-
-/** Whether a saved file lies where an output belongs: its name, or one that `-1`, `-2`, … made of it. */
-function isAtTarget(file: string, place: OutputPath, extension: string): boolean {
-  if (path.dirname(file) !== path.resolve(place.dir)) return false;
-  const name = path.basename(file);
-  const copies = [...name.matchAll(/-(\d{1,4})(?=\.|$)/g)].map((found) => Number(found[1]));
-  return [0, ...copies].some((copy) => place.name(extension, copy) === name);
+function extensionOf(file: string): string {
+  const { fd } = openRegular(file);
+  try {
+    const head = Buffer.alloc(SNIFF_BYTES);
+    return sniff(head.subarray(0, fs.readSync(fd, head, 0, SNIFF_BYTES, 0)))?.extension ?? '';
+  } finally {
+    fs.closeSync(fd);
+  }
 }

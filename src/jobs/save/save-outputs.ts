@@ -2,19 +2,24 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { DiskFault, faultReason } from '../../disk/disk-fault.ts';
 import { errorCode, GwError } from '../../errors.ts';
+import { imageIndex } from '../../gateway/image/job.ts';
 import type { RatePool } from '../../gateway/limits.ts';
 import type { TaskFamily, TaskOutput } from '../../gateway/task.ts';
 import type { Clock } from '../../host.ts';
 import type { Transport } from '../../http/exchange.ts';
 import type { SavedFile, SavePlan } from '../../ledger/event.ts';
+import { firstOfTask } from '../../ledger/ledger.ts';
+import { readTask } from '../../ledger/settled.ts';
 import { holdWhenFree } from '../create/hold-job.ts';
 import { printableRecord } from '../job-view.ts';
 import type { FollowDeps, JobDeps } from '../watch/follow.ts';
 import { endEvent, type SeenTask, type TaskLook } from '../watch/look.ts';
+import type { Claims } from './claims.ts';
 import { GetBudget } from './get-output.ts';
 import { isFixedName, type Naming, namingOf } from './output-path.ts';
 import type { DownloadJournal } from './part-file.ts';
-import { SaveOutput } from './save-output.ts';
+import { refugeOf } from './rescue.ts';
+import { jobWord, SaveOutput } from './save-output.ts';
 import { sidecarOf } from './sidecar.ts';
 
 export interface SaveInput {
@@ -25,6 +30,12 @@ export interface SaveInput {
   /** The text of the file beside an output, from its SHA-256; none when absent. */
   readonly sidecar?: ((sha256: string) => string) | undefined;
   readonly journal: DownloadJournal;
+  /** What --force may replace; anything when absent. */
+  readonly claims?: Claims | undefined;
+  /** gw's own key of the job, where it is not the ID. */
+  readonly key?: string | undefined;
+  /** Takes what cannot be saved where it is wanted; such outputs fail when absent. */
+  readonly refuge?: string | undefined;
   /** How often the gateway lets a task's output be fetched, where documented. */
   readonly maxDownloads: number | undefined;
   /** Looks at the task again for a new link to the output of a role; asked once an output. */
@@ -32,6 +43,8 @@ export interface SaveInput {
   readonly transport: Transport;
   /** Longest silence of a transfer, milliseconds. */
   readonly silenceMs: number;
+  /** What is saved at most of a file of unannounced length. */
+  readonly mostBytes?: number | undefined;
   readonly connectMs?: number | undefined;
   readonly userAgent?: string | undefined;
   readonly clock: Clock;
@@ -71,17 +84,23 @@ export async function saveOutputs(
 ): Promise<{ files: SavedFile[]; failures: SaveFailure[] }> {
   const { clock, journal, maxDownloads, plan, signal } = input;
   const warn = input.onWarning ?? (() => {});
-  const budget = new GetBudget({ journal, maxDownloads, force: plan.force, warn });
+  const { length: outputs } = input.outputs;
+  const budget = new GetBudget({ outputs, journal, maxDownloads, force: plan.force, warn });
   const bootedAtMs = input.bootedAtMs ?? clock.now() - os.uptime() * 1000;
   const files: SavedFile[] = [];
   const failures: SaveFailure[] = [];
   let partIsKept = false;
   for (const [at, output] of input.outputs.entries()) {
     signal.throwIfAborted();
+    budget.begin();
     let saving: SaveOutput | undefined;
     try {
-      saving = new SaveOutput(output, at + 1, input, { budget, bootedAtMs, warn });
-      files.push(await saving.run());
+      // Images have a place of their own, also where not all of them are brought.
+      const index = input.names.family === 'image' ? imageIndex(output.role) : at;
+      saving = new SaveOutput(output, index + 1, input, { budget, bootedAtMs, warn });
+      const { file, error } = await saving.run();
+      if (!file.cut) files.push(file);
+      if (error) failures.push({ role: output.role, error });
     } catch (error) {
       if (signal.aborted) {
         saving?.abandon(!partIsKept);
@@ -100,10 +119,31 @@ export async function saveOutputs(
 
 /** What a run lends to its downloads; `id` is what their events name. */
 export const transferOf = (
-  { transport, silenceMs, clock, random, signal, progress, events, warn }: Omit<JobDeps, 'client' | 'ledger'>,
+  {
+    transport,
+    silenceMs,
+    mostBytes,
+    clock,
+    random,
+    signal,
+    progress,
+    events,
+    warn,
+    ledger,
+    claims,
+  }: Omit<JobDeps, 'client'>,
   id: string,
 ) => ({
-  ...{ transport, silenceMs, clock, random, signal, onWarning: warn },
+  transport,
+  silenceMs,
+  mostBytes,
+  clock,
+  random,
+  signal,
+  onWarning: warn,
+  refuge: refugeOf(ledger),
+  claims,
+  key: id,
   onProgress: (update: DownloadProgress) => {
     progress.download(update);
     events?.download(id, update);
@@ -119,8 +159,7 @@ function warnOfNames(files: readonly SavedFile[], { target }: SavePlan, warn: (t
 
 /** Any failure as an error of kind `download` that names the task and says how to go on. */
 function downloadError(error: unknown, output: TaskOutput, names: Naming, isKept: boolean): GwError {
-  const { id: taskId, family } = names;
-  const job = family === 'image' ? 'image job' : 'task';
+  const { id: taskId } = names;
   const facts = error instanceof GwError ? error.facts : {};
   const reason =
     error instanceof Error && errorCode(error) === undefined ? error.message : faultReason(error);
@@ -128,7 +167,7 @@ function downloadError(error: unknown, output: TaskOutput, names: Naming, isKept
     ? 'what has arrived is kept: once that is mended, gw jobs sync goes on from there'
     : 'once that is mended, gw jobs sync fetches it';
   const hint = error instanceof DiskFault ? goesOn : facts.hint;
-  return new GwError('download', `the ${output.role} of ${job} ${taskId} was not saved: ${reason}`, {
+  return new GwError('download', `the ${output.role} of ${jobWord(names)} was not saved: ${reason}`, {
     ...facts,
     hint,
     taskId,
@@ -142,6 +181,8 @@ export interface SaveJobInput {
   readonly save: SavePlan;
   /** The rate that looks at it count against. */
   readonly pool?: RatePool | undefined;
+  /** Steady milliseconds at which another gw that holds the job is waited for no longer. */
+  readonly deadlineMs?: number | undefined;
   /** Leaves a job to the process that is saving it, and gives back only what this one saved. */
   readonly ownOnly?: boolean | undefined;
 }
@@ -175,13 +216,19 @@ export async function saveJob(look: SeenTask, input: SaveJobInput, deps: FollowD
   let record = printableRecord(look);
   const hold = ownOnly
     ? await deps.ledger.hold(key)
-    : await holdWhenFree(key, deps, () => {
-        deps.progress.line(`another gw is saving task ${id}; waiting for it`);
+    : await holdWhenFree(key, { ...deps, deadlineMs: input.deadlineMs }, (who) => {
+        deps.progress.line(`${who} is saving task ${id}; waiting for it`);
       });
   if (!hold) return { record, files: [], errors: [], isElsewhere: true };
   const own: SavedFile[] = [];
   try {
     const { job } = hold;
+    const first = job?.files.length === 0 ? await firstOfTask({ ...job, id }, deps.ledger) : undefined;
+    if (first) {
+      const saved = await saveJob(look, { ...input, key: first.key, save: first.save }, deps);
+      for (const file of saved.files) deps.ledger.append(key, { event: 'saved', ...file });
+      return saved;
+    }
     const journal: DownloadJournal = {
       downloadsSoFar: job?.downloads ?? 0,
       parts: job?.parts ?? {},
@@ -190,15 +237,18 @@ export async function saveJob(look: SeenTask, input: SaveJobInput, deps: FollowD
       part: (role, part) => deps.ledger.append(key, { event: 'part', role, ...part }),
       saved: (file) => {
         deps.ledger.append(key, { event: 'saved', ...file });
-        own.push(file);
+        if (!file.cut) own.push(file);
       },
     };
+    const outputsIn = ({ view }: SeenTask) => (job && readTask(job, family, view))?.outputs ?? view.outputs;
     const { files, failures } = await saveOutputs({
-      outputs: look.view.outputs,
+      outputs: outputsIn(look),
       plan: save,
       names: {
         ...(job ? namingOf(job) : { model: undefined, atMs: deps.clock.now() }),
-        ...{ id, family: family.name, made: look.view.made },
+        id,
+        family: family.name,
+        made: look.view.made,
       },
       journal,
       sidecar: job && sidecarOf({ ...job, id, save }, look.view),
@@ -206,7 +256,7 @@ export async function saveJob(look: SeenTask, input: SaveJobInput, deps: FollowD
       refreshLink: async (role) => {
         const fresh = await freshLook(input, deps);
         record = printableRecord(fresh);
-        return fresh.view.outputs.find((output) => output.role === role)?.url;
+        return outputsIn(fresh).find((output) => output.role === role)?.url;
       },
       ...transferOf(deps, key),
     });

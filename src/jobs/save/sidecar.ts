@@ -1,14 +1,18 @@
+import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { errorCode } from '../../errors.ts';
+import { readRegular } from '../../disk/small-file.ts';
 import type { TaskView } from '../../gateway/task.ts';
-import type { IntentEvent, Job } from '../../ledger/event.ts';
+import type { IntentEvent, Job, KeptRequest } from '../../ledger/event.ts';
+import { trimRequest } from '../../ledger/serialize.ts';
 import { newPartName } from './output-path.ts';
+import type { Whole } from './take-name.ts';
 
 /** What is known of a job when its outputs are saved. */
 export type SidecarJob = Pick<Job, 'family' | 'model' | 'prompt' | 'settings' | 'createdAtMs' | 'save'> & {
   readonly id: string;
   readonly references?: IntentEvent['references'];
+  readonly request?: KeptRequest | undefined;
 };
 
 /**
@@ -19,7 +23,7 @@ export function sidecarOf(
   job: SidecarJob,
   view: Pick<TaskView, 'made' | 'usage'> | undefined,
 ): ((sha256: string) => string) | undefined {
-  const { family, id, model, prompt, settings, references = [], createdAtMs, save } = job;
+  const { family, id, model, prompt, settings, references = [], request, createdAtMs, save } = job;
   if (save.sidecar === undefined) return undefined;
   const isLink = (value: unknown) => typeof value === 'string' && /^https?:\/\//i.test(value);
   const { outputS, tokens, charges } = view?.usage ?? {};
@@ -28,6 +32,7 @@ export function sidecarOf(
     id,
     model: model ?? null,
     prompt: prompt ?? null,
+    ...(view?.made?.revisedPrompt !== undefined && { revised_prompt: view.made.revisedPrompt }),
     settings: Object.fromEntries(Object.entries(settings).filter(([, value]) => !isLink(value))),
     references: references.map(({ name, sha256 }) => ({
       name: isLink(name) ? path.posix.basename(name) : name,
@@ -39,8 +44,48 @@ export function sidecarOf(
         ? null
         : { output_s: outputS ?? null, tokens: tokens ?? null, charges: charges ?? null },
     created_at: new Date(createdAtMs).toISOString(),
+    request: request && portableRequest(request),
   };
   return (sha256) => `${JSON.stringify({ ...facts, sha256, gw: save.sidecar }, undefined, 2)}\n`;
+}
+
+/**
+ * What `gw again` makes the same request from on another machine, as a row of a batch says it: without links, and with each
+ * file by its name in the folder that holds them all. A callback's address is of one machine, and left out.
+ */
+function portableRequest(request: KeptRequest): KeptRequest {
+  const { callbackUrl: _, ...flags } = request.flags;
+  const names = shortNames(Object.keys(request.files));
+  const portable = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(portable);
+    if (isShot(value)) return `${value.seconds}:${value.words}`;
+    if (typeof value !== 'string') return value;
+    const [, id = '', file = value] = /^([\p{L}\p{N}_-]{1,64}=)?([\s\S]*)$/u.exec(value) ?? [];
+    return id + (names.get(file) ?? file);
+  };
+  const isPortable = (value: unknown) =>
+    !/"(?:[^"=]{1,64}=)?(?:\/|[a-z]:\\)|\b(?:data:|https?:)/i.test(JSON.stringify(value));
+  const { files, ...rest } = trimRequest(
+    {
+      ...request,
+      flags: Object.fromEntries(Object.entries(flags).map(([key, value]) => [key, portable(value)])),
+    },
+    true,
+    isPortable,
+  );
+  const entries = Object.entries(files).map(([file, sha256]) => [names.get(file), sha256]);
+  return { ...rest, files: Object.fromEntries(entries) };
+}
+
+const isShot = (value: unknown): value is { readonly seconds: string; readonly words: string } =>
+  typeof value === 'object' && value !== null && 'seconds' in value && 'words' in value;
+
+/** The names of files from the deepest folder that holds all of them, by their absolute paths. */
+function shortNames(files: readonly string[]): ReadonlyMap<string, string> {
+  const isBelow = (file: string, dir: string) => path.relative(dir, file).split(path.sep)[0] !== '..';
+  let [dir = ''] = files.map((file) => path.dirname(file));
+  while (!files.every((file) => isBelow(file, dir))) dir = path.dirname(dir);
+  return new Map(files.map((file) => [file, path.relative(dir, file).split(path.sep).join('/')]));
 }
 
 /** The name of the file beside an output. */
@@ -49,30 +94,33 @@ export const besideOf = (output: string): string => `${output}.json`;
 /** What came of writing the file beside an output: made, there already with this text, or the name is another file's. */
 export type Beside = 'made' | 'same' | 'taken';
 
-/** Puts the file beside an output, whole or not at all. `link` fails where a file stands. Throws what the disk says. */
-export function writeBeside(
+/** Puts the file beside an output, whole or not at all; `take` says whether the name was free. Throws what the disk says. */
+export async function writeBeside(
   output: string,
   text: string,
   mode: number,
-  link: (from: string, to: string) => void,
-): Beside {
+  take: (whole: Whole, to: string) => Promise<boolean>,
+): Promise<Beside> {
   const file = besideOf(output);
   if (fs.lstatSync(file, { throwIfNoEntry: false })) return textOf(file) === text ? 'same' : 'taken';
-  return throughTrial(file, text, mode, (trial) => {
-    try {
-      link(trial, file);
-      return 'made';
-    } catch (error) {
-      if (errorCode(error) === 'EEXIST') return 'taken';
-      throw error;
-    }
-  });
+  const trial = writeTrial(file, text, mode);
+  try {
+    const sha256 = createHash('sha256').update(text).digest('hex');
+    return (await take({ path: trial, sha256, mode }, file)) ? 'made' : 'taken';
+  } finally {
+    fs.rmSync(trial, { force: true });
+  }
 }
 
 /** Puts it in the place of one that gw wrote (`--force`). Throws what the disk says. */
 export function replaceBeside(output: string, text: string, mode: number): void {
   const file = besideOf(output);
-  throughTrial(file, text, mode, (trial) => fs.renameSync(trial, file));
+  const trial = writeTrial(file, text, mode);
+  try {
+    fs.renameSync(trial, file);
+  } finally {
+    fs.rmSync(trial, { force: true });
+  }
 }
 
 /** Whether the file beside an output may be put there under --force: there is none, or it is a sidecar. */
@@ -91,23 +139,29 @@ export function isReplaceable(output: string): boolean {
 const MAX_BYTES = 1 << 20;
 
 function textOf(file: string): string | undefined {
-  const there = fs.lstatSync(file, { throwIfNoEntry: false });
-  return there?.isFile() && there.size <= MAX_BYTES ? fs.readFileSync(file, 'utf8') : undefined;
+  try {
+    return fs.lstatSync(file).isFile() ? readRegular(file, MAX_BYTES).toString() : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
-function throughTrial<T>(file: string, text: string, mode: number, publish: (trial: string) => T): T {
+function writeTrial(file: string, text: string, mode: number): string {
   const trial = path.join(path.dirname(file), newPartName());
   const fd = fs.openSync(trial, 'wx', 0o600);
   try {
+    fs.writeFileSync(fd, text);
     try {
-      fs.writeFileSync(fd, text);
       fs.fchmodSync(fd, mode);
-      fs.fsyncSync(fd);
-    } finally {
-      fs.closeSync(fd);
+    } catch {
+      // A disk that keeps no permissions keeps the text.
     }
-    return publish(trial);
-  } finally {
+    fs.fsyncSync(fd);
+  } catch (error) {
     fs.rmSync(trial, { force: true });
+    throw error;
+  } finally {
+    fs.closeSync(fd);
   }
+  return trial;
 }

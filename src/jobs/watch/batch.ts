@@ -133,11 +133,12 @@ export function readLook(family: TaskFamily, id: string, came: Came): LookOutcom
   }
 }
 
-/** What a parser makes of it. Throws `unavailable` where it cannot be read. */
+/** What a parser makes of it. Throws `unavailable` where it cannot be read, with the parser's own words where it has any. */
 export function readable<T>(parse: () => T, what: string): T {
   try {
     return parse();
-  } catch {
-    throw new GwError('unavailable', `${what} cannot be read`);
+  } catch (error) {
+    const why = error instanceof Error && error.constructor === Error ? `: ${error.message}` : '';
+    throw new GwError('unavailable', `${what} cannot be read${why}`);
   }
 }

@@ -1,3 +1,4 @@
+import { StillHeld } from '../../disk/other-gw.ts';
 import { GwError } from '../../errors.ts';
 import type { RatePool } from '../../gateway/limits.ts';
 import { type TaskFamily, type TaskUsage, YOUNG_MS } from '../../gateway/task.ts';
@@ -7,10 +8,12 @@ import type { Transport } from '../../http/exchange.ts';
 import type { Progress } from '../../io/io.ts';
 import type { SavedFile, SavePlan } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { notAhead } from '../gateway-clock.ts';
 import type { JobEvents } from '../job-events.ts';
 import { OLD_AGE, printableRecord } from '../job-view.ts';
+import type { Claims } from '../save/claims.ts';
 import { type SaveJobInput as SaveInput, saveJob } from '../save/save-outputs.ts';
-import { recordLook, type SeenTask, type TaskLook } from './look.ts';
+import { recordLook, type SeenTask, type TaskLook, taskFailed } from './look.ts';
 import type { Looker } from './looker.ts';
 import { poll, spedUp } from './poll.ts';
 import type { Turns } from './turns.ts';
@@ -31,6 +34,10 @@ export interface JobDeps {
   readonly warn: (text: string) => void;
   /** Longest silence of a download. */
   readonly silenceMs: number;
+  /** Of an output of unannounced length. */
+  readonly mostBytes?: number | undefined;
+  /** What --force may replace in this command. */
+  readonly claims?: Claims | undefined;
 }
 
 /** What following a task needs. */
@@ -133,11 +140,16 @@ export async function followJob(input: FollowInput, deps: FollowDeps): Promise<F
       look: (bounded) =>
         takeFirst() ??
         looker.look(id, {
-          ...{ signal: bounded, retries: 0, pool, deadlineMs: input.deadlineMs },
+          signal: bounded,
+          retries: 0,
+          pool,
+          deadlineMs: input.deadlineMs,
           patienceMs: spedUp(input.intervalMs.max, input.speed?.() ?? 1) * PATIENCE,
         }),
       youngUntilMs:
-        acceptedAtMs === undefined ? undefined : startedMs + (acceptedAtMs + YOUNG_MS - clock.now()),
+        acceptedAtMs === undefined
+          ? undefined
+          : startedMs + (notAhead(acceptedAtMs, clock.now()) + YOUNG_MS - clock.now()),
       onUpdate: async (seen) => {
         if (!seen.view.statusKnown && seen.view.status !== strange) {
           strange = seen.view.status;
@@ -169,7 +181,7 @@ export async function followJob(input: FollowInput, deps: FollowDeps): Promise<F
 export async function endOf(look: SeenTask, input: SaveInput, deps: FollowDeps): Promise<Followed> {
   const { view } = look;
   const seen = { status: view.status, record: printableRecord(look), files: [] };
-  if (view.state === 'failed') return { ...seen, error: taskFailed(look) };
+  if (view.state === 'failed') return { ...seen, error: taskFailed(look.view) };
   const { usage } = view;
   if (!input.save.download) return { ...seen, usage };
   const save = () => saveJob(look, input, deps);
@@ -179,8 +191,9 @@ export async function endOf(look: SeenTask, input: SaveInput, deps: FollowDeps):
     deps.progress.download({ name, bytes: 0, totalBytes: undefined, isWaiting: true });
   }
   const { linkLifeMs } = input.family;
-  const diesAtMs = look.serverDateMs + linkLifeMs;
-  const urgentFromMs = look.serverDateMs + linkLifeMs * OLD_AGE;
+  const { seenAtMs = deps.clock.now() } = look;
+  const diesAtMs = seenAtMs + linkLifeMs;
+  const urgentFromMs = seenAtMs + linkLifeMs * OLD_AGE;
   const {
     files,
     errors,
@@ -193,16 +206,8 @@ export async function endOf(look: SeenTask, input: SaveInput, deps: FollowDeps):
 
 /** The wait for a task that had succeeded before was for its output only. */
 function unsavedError(error: unknown, taskId: string): unknown {
-  if (!(error instanceof GwError) || error.kind !== 'wait_timeout') return error;
+  if (!(error instanceof GwError) || error.kind !== 'wait_timeout' || error instanceof StillHeld)
+    return error;
   const message = `task ${taskId} succeeded, but the gateway named no live link to its output within the wait`;
   return new GwError('download', message, { taskId, retryAtMs: error.facts.retryAtMs });
-}
-
-function taskFailed({ view }: SeenTask): GwError {
-  const { code, message } = view.error ?? {};
-  const reason = [code, message].filter(Boolean).join(': ');
-  return new GwError('task_failed', `task ${view.id} ended ${view.status}${reason ? `: ${reason}` : ''}`, {
-    taskId: view.id,
-    code,
-  });
 }

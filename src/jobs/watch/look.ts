@@ -1,8 +1,10 @@
-import type { Family, TaskView } from '../../gateway/task.ts';
+import { GwError } from '../../errors.ts';
+import { type Family, type TaskView, YOUNG_MS } from '../../gateway/task.ts';
 import type { Reply } from '../../http/client.ts';
 import type { Job, LedgerEvent } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { taskOf } from '../../ledger/settled.ts';
+import { gatewayNowMs, notAhead, seenAtMs } from '../gateway-clock.ts';
 import { linkExpiresAtMs } from '../job-view.ts';
 
 /** A task as it was seen last. */
@@ -14,6 +16,8 @@ export interface SeenTask {
   readonly recordText?: string | undefined;
   /** The server's clock when it was asked, Unix milliseconds; the life of links counts from the first sight of them. */
   readonly serverDateMs: number;
+  /** This machine's clock then; now when absent. */
+  readonly seenAtMs?: number | undefined;
 }
 
 /** What a look at a task brought, and the reply it was read from. */
@@ -22,17 +26,23 @@ export interface TaskLook extends SeenTask {
 }
 
 /**
- * What the ledger knows of a job that has succeeded, while its links live: enough to save its outputs without asking the
- * gateway. Undefined where the gateway must be asked.
+ * What the ledger knows of a job that has succeeded, while its links live or its outputs are on disk: enough to save them
+ * without asking the gateway. Undefined where the gateway must be asked.
  */
 export function seenInLedger(job: Job, family: Family, nowMs: number): SeenTask | undefined {
   const view = job.state === 'succeeded' ? taskOf(job, family) : undefined;
   const isOffered = view !== undefined && (view.outputs.length > 0 || view.hasNoFiles === true);
   if (!isOffered || job.serverDateMs === undefined) return undefined;
   const diesAtMs = linkExpiresAtMs(job, family) ?? Number.POSITIVE_INFINITY;
-  if (nowMs >= diesAtMs) return undefined;
-  return { view, record: job.record, recordText: job.recordText, serverDateMs: job.serverDateMs };
+  const isHere = view.outputs.every(({ role }) => job.files.some((file) => file.role === role && !file.cut));
+  if (gatewayNowMs(job, nowMs) >= diesAtMs && !isHere) return undefined;
+  const { record, recordText, serverDateMs } = job;
+  return { view, record, recordText, serverDateMs, seenAtMs: seenAtMs(job, nowMs) };
 }
+
+/** Until when the gateway may not know a job's task yet, Unix milliseconds. */
+export const youngUntilMs = ({ acceptedAtMs, createdAtMs }: Job, nowMs: number): number =>
+  notAhead(acceptedAtMs ?? createdAtMs, nowMs) + YOUNG_MS;
 
 /**
  * Writes down what a look changed: a new status, or the final record whole before the gateway forgets it. An end is left
@@ -72,7 +82,25 @@ function writeId(ledger: Ledger, key: string, { id, status }: TaskView): void {
 export function endEvent({ view, record, recordText, serverDateMs }: SeenTask): LedgerEvent | undefined {
   if (view.state === 'running') return undefined;
   return {
-    ...{ event: 'final', state: view.state, status: view.status, record, serverDateMs },
+    event: 'final',
+    state: view.state,
+    status: view.status,
+    record,
+    serverDateMs,
     ...(recordText !== undefined && { recordText }),
   };
+}
+
+/** A task that ended badly, in the gateway's words; `hint` where another way than a new job goes on from there. */
+export function taskFailed(
+  {
+    id,
+    status,
+    error = {},
+  }: { readonly id: string; readonly status: string; readonly error?: TaskView['error'] },
+  { what = 'task', hint = `make it anew, with other words: gw again ${id} --wait -p TEXT` } = {},
+): GwError {
+  const reason = [error.code, error.message].filter(Boolean).join(': ');
+  const ended = `${what} ${id} ended ${status}${reason && `: ${reason}`}`;
+  return new GwError('task_failed', ended, { taskId: id, code: error.code, hint });
 }

@@ -14,6 +14,8 @@ export interface Looker {
    * are followed, as far as its patience goes, so that tasks are asked for together.
    */
   follow(id: string): () => void;
+  /** Whether somebody has said so of a task and not taken it back. */
+  isFollowed(id: string): boolean;
   /**
    * Asks for one task's record. Throws what the client throws, `not_found` for a task that the reply does not name,
    * `unavailable` for a record that cannot be read, or the signal's reason.
@@ -68,6 +70,7 @@ export function createLooker(options: LookerOptions): Looker {
   };
   return {
     spend: (pool) => queueOf(pool).spend(),
+    isFollowed: (id) => followed.has(id),
     follow(id) {
       followed.set(id, (followed.get(id) ?? 0) + 1);
       let isFollowed = true;

@@ -118,6 +118,24 @@ async function lookWithin<L extends Look>(limitMs: number, options: PollOptions<
   }
 }
 
+/** Between two looks at a task that nobody waits for. */
+const AGAIN_MS = 2_000;
+
+/**
+ * Looks at a task that is not waited for. One that succeeded and names no output yet is looked at again, as in a wait; one
+ * that is not known yet, while it is young, by the looker.
+ */
+export async function lookForOutputs<L extends Look>(
+  look: () => Promise<L>,
+  { clock, signal }: Pick<PollOptions<L>, 'clock' | 'signal'>,
+): Promise<L> {
+  for (let more = MAX_WITHOUT_OUTPUT; ; more -= 1) {
+    const seen = await look();
+    if (seen.view.state !== 'succeeded' || finished(seen.view) || more === 0) return seen;
+    await clock.sleep(AGAIN_MS, signal);
+  }
+}
+
 const finished = (view: TaskView): boolean =>
   view.state === 'failed' ||
   (view.state === 'succeeded' && (view.outputs.length > 0 || view.hasNoFiles === true));

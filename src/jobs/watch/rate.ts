@@ -3,6 +3,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { tryLock } from '../../disk/lock-file.ts';
+import { readRegular } from '../../disk/small-file.ts';
 import { GwError } from '../../errors.ts';
 import type { Clock } from '../../host.ts';
 import { backoffMs, DEFAULT_DEADLINE_MS } from '../../http/retry.ts';
@@ -175,10 +176,13 @@ const LONGEST_SHARED_HOLD_MS = 3_600_000;
 /** Two processes read the clock one after the other. */
 const CLOCK_SLACK_MS = 1_000;
 
+/** It holds two numbers. */
+const MAX_BYTES = 1024;
+
 /** When the next request may leave; now, where the file says nothing or was written on a clock that has stepped back. */
 function readNextMs(file: string, nowMs: number): number {
   try {
-    const written: unknown = JSON.parse(fs.readFileSync(file, 'utf8'));
+    const written: unknown = JSON.parse(readRegular(file, MAX_BYTES).toString());
     const [atMs, nextMs] = Array.isArray(written) ? written : [];
     if (typeof atMs !== 'number' || typeof nextMs !== 'number' || atMs > nowMs + CLOCK_SLACK_MS) return nowMs;
     return Number.isFinite(nextMs) ? Math.max(nowMs, nextMs) : nowMs;

@@ -1,22 +1,19 @@
 import { GwError } from '../../errors.ts';
 import type { RatePool } from '../../gateway/limits.ts';
 import type { Family, TaskFamily } from '../../gateway/task.ts';
-import type { Job } from '../../ledger/event.ts';
+import { isHome, type Job } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { taskOf } from '../../ledger/settled.ts';
 import { explainOtherKey, isOtherKey } from '../create/hold-job.ts';
-import {
-  canBeLookedUp,
-  idToConfirm,
-  isUnanswered,
-  type Settled,
-  settleUnanswered,
-} from '../create/settle-unanswered.ts';
+import { type Settled, settleUnanswered } from '../create/lost.ts';
+import { canBeLookedUp, idToConfirm, isUnanswered } from '../create/standing.ts';
 import { isOpenImageJob, syncImageJob } from '../image/sync-image-job.ts';
 import { linkExpiresAtMs, recordExpiresAtMs } from '../job-view.ts';
 import { removePart } from '../save/part-file.ts';
 import { endOf, type FollowDeps, type Followed, type JobDeps } from './follow.ts';
-import { recordLook, seenInLedger } from './look.ts';
+import { recordLook, seenInLedger, youngUntilMs } from './look.ts';
 import type { Looker } from './looker.ts';
+import { lookForOutputs } from './poll.ts';
 import { asTheyEnd, childSignals, createTurns, SAVES_AT_ONCE, type Turns } from './turns.ts';
 
 /** Whether a job still needs something: an answer, a look, its outputs saved, or a part file put away. */
@@ -54,8 +51,8 @@ export async function tidyParts(job: Job, family: Family, ledger: Ledger): Promi
 
 /** The outputs that a finished job's record names and the ledger does not have. */
 export function unsavedRoles(job: Job, family: Family): string[] {
-  const saved = new Set(job.files.map((file) => file.role));
-  const { outputs, hasNoFiles } = family.readTask(job.record, job.id ?? job.key);
+  const saved = new Set(job.files.filter(isHome).map((file) => file.role));
+  const { outputs = [], hasNoFiles } = taskOf(job, family) ?? {};
   const roles = outputs.map((output) => output.role);
   // A succeeded task has a file even where its record names none; an image's record names only what has a link.
   const isMissing = roles.length === 0 && !hasNoFiles && isTaskFamily(family);
@@ -193,7 +190,13 @@ async function syncTask({ job, id, looks }: Task, deps: FollowDeps, looked: () =
   const { ledger, clock, looker, signal } = deps;
   try {
     const known = seenInLedger(job, family, clock.now());
-    const look = known ?? (await looker.look(id, { signal, pool, patienceMs: SHARE_MS }));
+    const asked = {
+      signal,
+      pool,
+      patienceMs: SHARE_MS,
+      retryNotFoundUntilMs: youngUntilMs(job, clock.now()),
+    };
+    const look = known ?? (await lookForOutputs(() => looker.look(id, asked), { clock, signal }));
     looked();
     if (!known) await recordLook(ledger, key, look, job.status);
     const { state, status } = look.view;

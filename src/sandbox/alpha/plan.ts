@@ -2,17 +2,24 @@ import type { AlphaContentItem, AlphaCreateBody } from '../../gateway/alpha/crea
 import { assetIdOf } from '../../gateway/alpha/create.ts';
 import { type AlphaModel, AUTO_DURATION, alphaModels } from '../../gateway/alpha/models.ts';
 import { ALPHA_MAX_DOWNLOADS, alphaFamily } from '../../gateway/alpha/task.ts';
-import { mediumOf } from '../../gateway/content.ts';
-import type { Modality } from '../../gateway/limits.ts';
+import { mediumOf, promptOf } from '../../gateway/content.ts';
 import { checkAsset, type KeptAsset } from '../asset/library.ts';
-import { SENSITIVE_OUTPUT_WORD } from '../faults.ts';
 import { base64Bytes, checkMedia, readImageSize } from '../media-check.ts';
 import { type Film, filmFile, makeLastFrame, nearestRatio, videoFile } from '../movie.ts';
 import type { OutputSource } from '../output-source.ts';
 import { Refusal } from '../reply.ts';
 import type { World } from '../route.ts';
 import { seededInt } from '../seeded.ts';
-import { findFinished, forcedFailure, makeTaskId, type Pool, type SandboxTask, taskTimes } from '../task.ts';
+import {
+  findFinished,
+  forcedFailure,
+  makeTaskId,
+  type Pool,
+  paceOf,
+  reviewFailure,
+  type SandboxTask,
+  taskTimes,
+} from '../task.ts';
 
 /** What a task of family A keeps. */
 export interface AlphaPlan {
@@ -30,8 +37,8 @@ const defaults = { durationS: 5, resolution: '720p', ratio: '16:9', format: 'mp4
 const pace = {
   queueMs: { least: 3000, spread: 6000 },
   runMs: { least: 40_000, spread: 10_000, perOutputS: 4000 },
+  factors: { '480p': 0.8, '720p': 1, '1080p': 1.5, '4k': 3 },
 };
-const resolutionFactor: Readonly<Record<string, number>> = { '480p': 0.8, '720p': 1, '1080p': 1.5, '4k': 3 };
 
 /** Which limits a create request counts against; the body may still be anything. */
 export function poolOf(body: unknown): Pool {
@@ -47,23 +54,14 @@ export async function planTask(body: AlphaCreateBody, world: World): Promise<San
   const film = await planFilm(body, id);
   const forced = forcedFailure(world, 'failed');
   const failure = forced ? { ...forced, when: 'end' } : lateFailure(body);
-
-  const { queueMs, runMs } = pace;
-  const factor = resolutionFactor[film.resolution] ?? 1;
-  const taskQueueMs = queueMs.least + (seededInt(id, 'queue') % queueMs.spread);
-  const fullRunMs =
-    (runMs.least + (seededInt(id, 'run') % runMs.spread) + runMs.perOutputS * film.durationS) * factor;
-  const times = taskTimes(
-    createdAtMs,
-    { queueMs: taskQueueMs, runMs: failure?.when === 'early' ? fullRunMs / 4 : fullRunMs },
-    world,
-  );
+  const { queueMs, runMs } = paceOf(id, pace, film);
+  const times = { queueMs, runMs: failure?.when === 'early' ? runMs / 4 : runMs };
   return {
     id,
     family: alphaFamily.name,
     model: body.model,
     pool: poolOf(body),
-    ...times,
+    ...taskTimes(createdAtMs, times, world),
     expiresAtMs: createdAtMs + alphaFamily.recordLifeMs,
     ...(failure ? { failure: { code: failure.code, message: failure.message } } : {}),
     plan: {
@@ -97,9 +95,6 @@ export interface LateFailure {
   readonly when: 'early' | 'end';
 }
 
-const promptOf = (body: AlphaCreateBody) =>
-  body.content.map((item) => (item.type === 'text' ? item.text : '')).join('\n');
-
 /**
  * What goes wrong with a request that was accepted: on 2.5 the task type is inferred from prompt and assets, and its
  * constraints are checked after the start ("2.5 task constraints"); a sensitive output is found at the end.
@@ -108,12 +103,8 @@ function lateFailure(body: AlphaCreateBody): LateFailure | undefined {
   const prompt = promptOf(body);
   const constraint = brokenConstraint(body, prompt);
   if (constraint) return { code: 'InvalidParameter.TaskTypeConstraint', message: constraint, when: 'early' };
-  if (!prompt.includes(SENSITIVE_OUTPUT_WORD)) return undefined;
-  return {
-    code: 'OutputVideoSensitiveContentDetected',
-    message: 'The output video may contain sensitive content.',
-    when: 'end',
-  };
+  const review = reviewFailure(prompt);
+  return review && { ...review, when: 'end' };
 }
 
 function brokenConstraint(body: AlphaCreateBody, prompt: string): string | undefined {
@@ -129,7 +120,6 @@ function brokenConstraint(body: AlphaCreateBody, prompt: string): string | undef
   return undefined;
 }
 
-const modalityOf = (item: AlphaContentItem) => item.type.replace('_url', '') as Modality;
 const refuse = (nth: number, item: AlphaContentItem, rule: string) =>
   new Refusal(400, `Invalid parameter content[${nth}].${item.type}.url: ${rule}.`, 'InvalidParameter');
 
@@ -143,15 +133,15 @@ export async function checkReferences(body: AlphaCreateBody, world: World): Prom
   const assets: KeptAsset[] = [];
   let audioS = 0;
   for (const [nth, item] of body.content.entries()) {
-    const url = mediumOf(item)?.url;
-    if (url === undefined) continue;
+    const medium = mediumOf(item);
+    if (medium === undefined) continue;
+    const { url, modality } = medium;
     const assetId = assetIdOf(url);
     if (assetId !== undefined) {
-      assets.push(checkAsset(assetId, item.type, world, (rule) => refuse(nth, item, rule)));
+      assets.push(checkAsset(assetId, item.type, world, assets, (rule) => refuse(nth, item, rule)));
       continue;
     }
     const bytes = base64Bytes(url);
-    const modality = modalityOf(item);
     const limits = model?.media[modality];
     if (!bytes || !limits) continue;
     const { durationS = 0 } = await checkMedia(modality, bytes, limits, (rule) => refuse(nth, item, rule));

@@ -1,4 +1,4 @@
-import { type AlphaCreateBody, AlphaStrictCreateBody, alphaCreate } from '../../gateway/alpha/create.ts';
+import { type AlphaCreateBody, alphaCreate } from '../../gateway/alpha/create.ts';
 import { alphaFamily, alphaQuery } from '../../gateway/alpha/task.ts';
 import { admitTask } from '../account.ts';
 import { markUsed } from '../asset/library.ts';
@@ -13,7 +13,6 @@ import { type AlphaPlan, checkReferences, lastFrameFile, planTask, poolOf } from
 export const alphaRoutes: readonly Route[] = [
   {
     endpoint: alphaCreate,
-    body: AlphaStrictCreateBody,
     pool: poolOf,
     async answer({ body }, world) {
       const request = body as AlphaCreateBody;
@@ -69,8 +68,7 @@ function taskRecord(task: SandboxTask<AlphaPlan>, world: World): Record<string, 
 
   const { film, lastFrame, seed, webSearches } = task.plan;
   const { durationS, ratio, resolution, format, audio } = film;
-  const expiresS = seconds(task.endsAtMs + alphaFamily.linkLifeMs);
-  const link = (file: string) => signedLink(world.store.secret, world.outputUrl(), task.id, file, expiresS);
+  const link = (file: string) => signedLink(world, task.id, file, task.endsAtMs + alphaFamily.linkLifeMs);
   const { widthPx, heightPx } = pictureSize(resolution, ratio);
   const tokens = Math.round((widthPx * heightPx * framesPerS * durationS) / 1024);
   return {

@@ -62,11 +62,15 @@ export function findGroup(id: string, project: string, { store }: World): KeptGr
 
 /** An asset of a project whose group is there. Throws Refusal (404) where there is none. */
 export function findAsset(id: string, project: string, world: World): KeptAsset {
-  const asset = (world.store.get(ASSET, id) as KeptAsset | undefined) ?? sampleAsset(id);
+  const asset = existing(id, world);
   if (asset?.project !== project) throw notThere('asset', id, project);
-  if (!isSample(id) && world.store.get(GROUP, asset.groupId) === undefined)
-    throw notThere('asset', id, project);
   return asset;
+}
+
+/** An asset of any project whose group is there. */
+function existing(id: string, { store }: World): KeptAsset | undefined {
+  const asset = (store.get(ASSET, id) as KeptAsset | undefined) ?? sampleAsset(id);
+  return asset && (isSample(id) || store.get(GROUP, asset.groupId) !== undefined) ? asset : undefined;
 }
 
 export const allGroups = ({ store }: World): KeptGroup[] => [...store.all(GROUP).values()] as KeptGroup[];
@@ -199,33 +203,29 @@ function failureOf(type: AssetType, url: string): KeptAsset['failure'] {
 
 /**
  * An asset that a video request refers to ("Using an asset in a family A request"): it must exist, be `Active` and of the
- * type that its place takes. A video request names no project, so it uses the default one. Throws the Refusal that `refuse`
- * makes of the broken rule.
+ * type that its place takes. A video request names no project ("using an asset must use the same project"): its assets are
+ * of any one project. Throws the Refusal that `refuse` makes of the broken rule.
  * @param place `image_url`, `video_url` or `audio_url`
+ * @param before the request's assets before this one
  */
 export function checkAsset(
   id: string,
   place: string,
   world: World,
+  before: readonly KeptAsset[],
   refuse: (rule: string) => Refusal,
 ): KeptAsset {
   const asset = existing(id, world);
   if (!asset) throw refuse(`the asset ${id} does not exist`);
+  const other = before.find(({ project }) => project !== asset.project);
+  if (other)
+    throw refuse(`the asset ${id} is of the project ${asset.project}, ${other.id} of ${other.project}`);
   const status = statusOf(asset, world.now());
   if (status !== 'Active') throw refuse(`the asset ${id} is ${status}, not Active`);
   if (`${asset.type.toLowerCase()}_url` !== place) {
     throw refuse(`the asset ${id} is of the type ${asset.type}`);
   }
   return asset;
-}
-
-function existing(id: string, world: World): KeptAsset | undefined {
-  try {
-    return findAsset(id, DEFAULT_PROJECT, world);
-  } catch (error) {
-    if (error instanceof Refusal) return undefined;
-    throw error;
-  }
 }
 
 /** Notes when assets were last used to submit a video task. */

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { canonical, groupTypes } from '../../gateway/asset/fields.ts';
 import { LIST_DEFAULT } from '../../gateway/asset/list.ts';
+import { isObject } from '../../gateway/json-value.ts';
 import { Refusal } from '../reply.ts';
 import type { World } from '../route.ts';
 import {
@@ -141,7 +142,7 @@ function tokensOf(action: string, { NextToken: _, ...bound }: ListBody, { store 
 
 /** The same parameters in another order are the same parameters. */
 function sorted(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  if (!isObject(value)) return value;
   return Object.entries(value)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, inner]) => [name, sorted(inner)]);

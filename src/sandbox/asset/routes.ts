@@ -1,17 +1,12 @@
 import * as z from 'zod/mini';
 import {
-  CreateAssetStrictBody,
-  CreateGroupStrictBody,
   createAsset,
   createGroup,
   deleteAsset,
   deleteGroup,
   getAsset,
   getGroup,
-  IdStrictBody,
   restAsset,
-  UpdateAssetStrictBody,
-  UpdateGroupStrictBody,
   updateAsset,
   updateGroup,
   uploadAsset,
@@ -26,17 +21,17 @@ import {
   groupTypes,
 } from '../../gateway/asset/fields.ts';
 import {
-  ListAssetsStrictBody,
-  ListGroupsStrictBody,
   listAssets,
   listGroups,
   REST_LIST_DEFAULT,
   RestListQuery,
   restList,
 } from '../../gateway/asset/list.ts';
+import { valueAt } from '../../gateway/body.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
+import { isObject } from '../../gateway/json-value.ts';
 import { jsonReply, Refusal, type SandboxReply } from '../reply.ts';
-import { type BodySchemas, checkBody, readAgainst } from '../request-body.ts';
+import { checkBody, readAgainst } from '../request-body.ts';
 import type { Call, Route, World } from '../route.ts';
 import {
   allAssets,
@@ -57,32 +52,18 @@ import {
 } from './library.ts';
 import { assetPage, groupPage, type ListBody, nameFits } from './pages.ts';
 
-const endpoints: Readonly<Record<AssetAction, Endpoint>> = {
-  CreateAssetGroup: createGroup,
-  ListAssetGroups: listGroups,
-  GetAssetGroup: getGroup,
-  UpdateAssetGroup: updateGroup,
-  DeleteAssetGroup: deleteGroup,
-  CreateAsset: createAsset,
-  ListAssets: listAssets,
-  GetAsset: getAsset,
-  UpdateAsset: updateAsset,
-  DeleteAsset: deleteAsset,
-};
-
 const versionOf = (url: URL) => url.searchParams.get('Version') ?? '';
 
 /** The body is read as it comes and checked here, because its refusals have codes of their own. */
 const actionRoute = (endpoint: Endpoint, action: AssetAction, needsVersion: boolean): Route => ({
   endpoint,
-  body: z.unknown(),
+  checksBody: true,
   refuse: (refusal, { url }) =>
     libraryRefusal(refusal, action, needsVersion ? versionOf(url) : ASSET_VERSION),
   answer({ body, url, passOver }, world) {
     if (needsVersion) checkVersion(url);
-    const { body: strict, answer } = libraryActions[action];
-    passOver(checkLibraryBody({ strict, loose: endpoint.body }, body, world));
-    return libraryReply(action, answer(body as Parameters<typeof answer>[0], world));
+    passOver(checkLibraryBody(endpoint.body ?? z.unknown(), body, world));
+    return libraryReply(action, libraryActions[action].answer(body as Body, world));
   },
 });
 
@@ -98,7 +79,7 @@ function checkVersion(url: URL): void {
 /** What comes to the path of the actions and names none of them. */
 const otherAction: Route = {
   endpoint: { ...getAsset, name: 'assets.other', path: '/' },
-  body: z.unknown(),
+  checksBody: true,
   refuse: (refusal, { url }) => libraryRefusal(refusal, url.searchParams.get('Action') ?? '', versionOf(url)),
   answer({ url }) {
     const action = url.searchParams.get('Action') ?? '';
@@ -114,14 +95,6 @@ const restRoutes: readonly Route[] = [
     answer: ({ params }, world) =>
       jsonReply(200, assetRecord(findAsset(params.asset_id ?? '', DEFAULT_PROJECT, world), world.now())),
   },
-];
-
-/** The asset library: ten actions and three REST aliases ("Asset library actions"). */
-export const assetRoutes: readonly Route[] = [
-  ...assetActions.map((action) => actionRoute(endpoints[action], action, true)),
-  otherAction,
-  actionRoute(uploadAsset, 'CreateAsset', false),
-  ...restRoutes,
 ];
 
 const SERVICE = 'assets';
@@ -162,11 +135,11 @@ const codeOf = ({ code, status }: Refusal): string => {
  * As `checkBody`; throws the Refusal (400) whose code names the first field: `MissingParameter.X`
  * or `InvalidParameter.X` ("Errors").
  */
-function checkLibraryBody(schemas: BodySchemas, body: unknown, world: Pick<World, 'strict'>): string[] {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+function checkLibraryBody(schema: z.ZodMiniType, body: unknown, world: Pick<World, 'strict'>): string[] {
+  if (!isObject(body)) {
     throw new Refusal(400, 'The request body must be a JSON object.', 'InvalidRequest');
   }
-  const checked = readAgainst(schemas, body, world);
+  const checked = readAgainst(schema, body, world);
   if ('unlisted' in checked) return checked.unlisted;
   const { issue } = checked;
   const path = [...issue.path, ...(issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [])];
@@ -180,15 +153,12 @@ function checkLibraryBody(schemas: BodySchemas, body: unknown, world: Pick<World
     : new Refusal(400, `The parameter ${field} is not valid: ${rule}.`, `InvalidParameter.${field}`);
 }
 
-const valueAt = (body: object, path: readonly PropertyKey[]): unknown =>
-  path.reduce<unknown>((value, key) => (value as Record<PropertyKey, unknown> | undefined)?.[key], body);
-
 // The two look-ups without an envelope ("REST aliases"); they see the default project.
 
 /** `GET /api/assets`, by creation time descending. Throws Refusal. */
 function restPage({ url, passOver }: Call, world: World): object {
   const asked = Object.fromEntries(url.searchParams);
-  passOver(checkBody({ strict: RestListQuery, loose: z.looseObject(RestListQuery.shape) }, asked, world));
+  passOver(checkBody(RestListQuery, asked, world));
   const nowMs = world.now();
   const matches = allAssets(world)
     .filter(
@@ -206,9 +176,8 @@ function restPage({ url, passOver }: Call, world: World): object {
 }
 
 /** What the library does for an action. */
-export interface LibraryAction {
-  /** Refuses fields that the document does not list. */
-  readonly body: z.ZodMiniType;
+interface LibraryAction {
+  readonly endpoint: Endpoint;
   /** The `Result`, from a checked body. May throw Refusal. */
   answer(body: Body, world: World): object;
 }
@@ -228,7 +197,7 @@ interface Body {
 /** The ten actions ("Asset library actions"). */
 const libraryActions: Readonly<Record<AssetAction, LibraryAction>> = {
   CreateAssetGroup: {
-    body: CreateGroupStrictBody,
+    endpoint: createGroup,
     answer(body, world) {
       const nowMs = world.now();
       const id = makeLibraryId('group', nowMs);
@@ -248,15 +217,15 @@ const libraryActions: Readonly<Record<AssetAction, LibraryAction>> = {
     },
   },
   ListAssetGroups: {
-    body: ListGroupsStrictBody,
+    endpoint: listGroups,
     answer: (body, world) => groupPage(body as unknown as ListBody, world),
   },
   GetAssetGroup: {
-    body: IdStrictBody,
+    endpoint: getGroup,
     answer: (body, world) => groupRecord(findGroup(body.Id, projectOf(body), world)),
   },
   UpdateAssetGroup: {
-    body: UpdateGroupStrictBody,
+    endpoint: updateGroup,
     answer(body, world) {
       const group = findGroup(body.Id, projectOf(body), world);
       const { Name: name = group.name, Description: description = group.description } = body;
@@ -265,14 +234,14 @@ const libraryActions: Readonly<Record<AssetAction, LibraryAction>> = {
     },
   },
   DeleteAssetGroup: {
-    body: IdStrictBody,
+    endpoint: deleteGroup,
     answer(body, world) {
       dropGroup(findGroup(body.Id, projectOf(body), world).id, world);
       return {};
     },
   },
   CreateAsset: {
-    body: CreateAssetStrictBody,
+    endpoint: createAsset,
     answer(body, world) {
       const group = findGroup(body.GroupId, projectOf(body), world);
       const nowMs = world.now();
@@ -291,15 +260,15 @@ const libraryActions: Readonly<Record<AssetAction, LibraryAction>> = {
     },
   },
   GetAsset: {
-    body: IdStrictBody,
+    endpoint: getAsset,
     answer: (body, world) => assetRecord(findAsset(body.Id, projectOf(body), world), world.now()),
   },
   ListAssets: {
-    body: ListAssetsStrictBody,
+    endpoint: listAssets,
     answer: (body, world) => assetPage(body as unknown as ListBody, world),
   },
   UpdateAsset: {
-    body: UpdateAssetStrictBody,
+    endpoint: updateAsset,
     answer(body, world) {
       const asset = findOwnAsset(body.Id, projectOf(body), world);
       keepAsset({ ...asset, name: body.Name ?? asset.name, updatedAtMs: world.now() }, world);
@@ -307,10 +276,18 @@ const libraryActions: Readonly<Record<AssetAction, LibraryAction>> = {
     },
   },
   DeleteAsset: {
-    body: IdStrictBody,
+    endpoint: deleteAsset,
     answer(body, world) {
       dropAsset(findOwnAsset(body.Id, projectOf(body), world).id, world);
       return {};
     },
   },
 };
+
+/** The asset library: ten actions and three REST aliases ("Asset library actions"). */
+export const assetRoutes: readonly Route[] = [
+  ...assetActions.map((action) => actionRoute(libraryActions[action].endpoint, action, true)),
+  otherAction,
+  actionRoute(uploadAsset, 'CreateAsset', false),
+  ...restRoutes,
+];

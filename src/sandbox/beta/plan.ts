@@ -1,7 +1,7 @@
 import { alphaFixedRatios, alphaResolutions } from '../../gateway/alpha/models.ts';
 import { BETA_DEFAULT_DURATION_S, type BetaVariant, betaO1Media } from '../../gateway/beta/modes.ts';
 import { betaFamily } from '../../gateway/beta/task.ts';
-import { SENSITIVE_OUTPUT_WORD } from '../faults.ts';
+import { fieldsOf, textOf } from '../../gateway/json-value.ts';
 import { base64Bytes, checkMedia, readImageSize } from '../media-check.ts';
 import { type Film, nearestRatio } from '../movie.ts';
 import { refuseField } from '../request-body.ts';
@@ -10,10 +10,11 @@ import { seededInt } from '../seeded.ts';
 import {
   forcedFailure,
   makeTaskId,
+  paceOf,
+  reviewFailure,
   type SandboxStatus,
   type SandboxTask,
   statusAt,
-  type TaskFailure,
   taskTimes,
 } from '../task.ts';
 import { outputItems } from './products.ts';
@@ -38,8 +39,8 @@ export interface BetaPlan {
 const pace = {
   queueMs: { least: 2000, spread: 6000 },
   runMs: { least: 35_000, spread: 15_000, perOutputS: 3500 },
+  factors: { '720p': 1, '1080p': 1.4, '4k': 2.5 },
 };
-const resolutionFactor: Readonly<Record<string, number>> = { '720p': 1, '1080p': 1.4, '4k': 2.5 };
 
 /** How long the sandbox keeps records of family B, which is not documented: longer than their outputs live. */
 export const BETA_RECORD_DAYS = 60;
@@ -69,10 +70,7 @@ export function planTask(request: BetaRequest, variant: BetaVariant, world: Worl
     audio: settings.audio !== undefined && settings.audio !== 'off',
   };
   const failure = forcedFailure(world, 'failed') ?? reviewFailure(prompt);
-  const queueMs = pace.queueMs.least + (seededInt(id, 'queue') % pace.queueMs.spread);
-  const runMs =
-    (pace.runMs.least + (seededInt(id, 'run') % pace.runMs.spread) + pace.runMs.perOutputS * film.durationS) *
-    (resolutionFactor[film.resolution] ?? 1);
+  const { queueMs, runMs } = paceOf(id, pace, film);
   const isStraight = seededInt(id, 'straight') % STRAIGHT_ONE_IN === 0;
   return {
     id,
@@ -105,11 +103,6 @@ function productsOf(prompt: string): BetaProduct[] {
   return named.length > 0 ? named : ['video'];
 }
 
-const reviewFailure = (prompt: string): TaskFailure | undefined =>
-  prompt.includes(SENSITIVE_OUTPUT_WORD)
-    ? { code: 'ContentReviewFailed', message: 'The output may contain sensitive content.' }
-    : undefined;
-
 /** What the sandbox reads of a create body of family B, whether the document shows that body or not. */
 interface BetaRequest {
   readonly prompt: string;
@@ -121,23 +114,19 @@ interface BetaRequest {
   readonly callbackUrl?: string;
 }
 
-const objectOf = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
-const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
-
 /** Reads a create body that has passed its schema; checks O1's Base64 images. Throws Refusal. */
 export async function readBetaRequest(body: Readonly<Record<string, unknown>>): Promise<BetaRequest> {
-  const options = objectOf(body.options);
-  const items = Array.isArray(body.contents) ? body.contents.map(objectOf) : [];
+  const options = fieldsOf(body.options);
+  const items = Array.isArray(body.contents) ? body.contents.map(fieldsOf) : [];
   const prompt = [body.prompt, ...items.map(({ text }) => text)].map(textOf).filter(Boolean).join('\n');
   const imageRatio = await checkImages(items);
   const externalId = betaFamily.externalIds?.idOf(body);
-  const callbackUrl = textOf(options.callback_url);
+  const callbackUrl = textOf(options.callback_url) || undefined;
   return {
     prompt,
-    settings: objectOf(body.settings),
+    settings: fieldsOf(body.settings),
     ...(imageRatio !== undefined && { imageRatio }),
-    watermark: objectOf(options.watermark_info).enabled === true,
+    watermark: fieldsOf(options.watermark_info).enabled === true,
     ...(externalId !== undefined && { externalId }),
     ...(callbackUrl !== undefined && { callbackUrl }),
   };

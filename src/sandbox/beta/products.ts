@@ -17,10 +17,7 @@ interface Product {
   readonly files: Readonly<Record<string, (task: Task, world: World) => OutputFile>>;
 }
 
-const picture = ({ plan }: Task): OutputFile => ({
-  type: 'image/png',
-  make: () => makeLastFrame(plan.film),
-});
+const picture = ({ plan }: Task): OutputFile => ({ type: 'image/png', make: () => makeLastFrame(plan.film) });
 /** A picture of another moment, so that it differs from the clean one. */
 const watermarkedPicture = ({ plan }: Task): OutputFile => ({
   type: 'image/png',
@@ -101,8 +98,7 @@ const table: Readonly<Record<BetaProduct, Product>> = {
 
 /** The field `outputs` of a task that has succeeded. */
 export function outputItems(task: Task, world: World): Record<string, unknown>[] {
-  const expiresS = Math.floor((task.endsAtMs + betaFamily.linkLifeMs) / 1000);
-  const link: Link = (file) => signedLink(world.store.secret, world.outputUrl(), task.id, file, expiresS);
+  const link: Link = (file) => signedLink(world, task.id, file, task.endsAtMs + betaFamily.linkLifeMs);
   return task.plan.products.map((product) => table[product].item(task, link));
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type BetaCreate, betaCreates } from '../../gateway/beta/create.ts';
-import { type BetaListBody, BetaListStrictBody, betaList } from '../../gateway/beta/list.ts';
+import { type BetaListBody, betaList } from '../../gateway/beta/list.ts';
 import { betaFamily, betaTasks } from '../../gateway/beta/task.ts';
 import { statusCallbacks } from '../callbacks.ts';
 import { errorObject, jsonReply, Refusal, type SandboxReply } from '../reply.ts';
@@ -13,7 +13,6 @@ const refuse: Route['refuse'] = (refusal, { codeOnly }) => betaRefusalReply(refu
 
 const createRoute = (endpoint: BetaCreate): Route => ({
   endpoint,
-  body: endpoint.strictBody,
   refuse,
   async answer({ body }, world) {
     const request = await readBetaRequest(body as Record<string, unknown>);
@@ -50,7 +49,6 @@ export const betaRoutes: readonly Route[] = [
   },
   {
     endpoint: betaList,
-    body: BetaListStrictBody,
     refuse,
     answer: ({ body }, world) => betaReply(listPage(body as BetaListBody, world)),
   },

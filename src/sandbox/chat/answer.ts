@@ -1,3 +1,4 @@
+import { type Fields, isObject, itemsOf, numberOf } from '../../gateway/json-value.ts';
 import type { World } from '../route.ts';
 import { seededInt, seededRandom } from '../seeded.ts';
 import type { Question, ToolOffer } from './input.ts';
@@ -29,9 +30,9 @@ export interface Answer {
   readonly outputTokens: number;
 }
 
-/** Answers a question; the same question always in the same way. */
-export function answer(question: Question): Answer {
-  const seed = seedOf(question);
+/** Answers a question; the same question always in the same way. `nth` counts further answers to it from 1. */
+export function answer(question: Question, nth = 0): Answer {
+  const seed = nth === 0 ? seedOf(question) : `${seedOf(question)}-${nth}`;
   const nothing = { seed, thoughts: [], text: [], calls: [], stop: undefined, outputTokens: 0 };
   if (question.prompt.includes(SENSITIVE_TEXT)) return { ...nothing, end: 'filter' };
 
@@ -171,14 +172,8 @@ const DEEPEST = 8;
 const MOST_ITEMS = 10;
 const MOST_CHARS = 1000;
 
-interface JsonSchema {
-  readonly [key: string]: unknown;
-}
-const isSchema = (value: unknown): value is JsonSchema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-const schemaList = (value: unknown): JsonSchema[] => (Array.isArray(value) ? value.filter(isSchema) : []);
-const number = (value: unknown): number | undefined =>
-  typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+type JsonSchema = Fields;
+const schemaList = (value: unknown): JsonSchema[] => itemsOf(value).filter(isObject);
 
 /** Texts of the formats that JSON Schema names. */
 const formats: Readonly<Record<string, string>> = {
@@ -195,7 +190,7 @@ const formats: Readonly<Record<string, string>> = {
  * bounds, formats, nested objects and arrays, `anyOf`, `oneOf`, `allOf` and local `$ref`; patterns it does not.
  */
 export const sampleOf = (schema: unknown, seed: string): unknown =>
-  isSchema(schema) ? sample(schema, { root: schema, seed, name: 'value', depth: 0 }) : {};
+  isObject(schema) ? sample(schema, { root: schema, seed, name: 'value', depth: 0 }) : {};
 
 interface Place {
   readonly root: JsonSchema;
@@ -249,8 +244,8 @@ function lookUp(root: JsonSchema, ref: string): JsonSchema {
     .split('/')
     .filter((part) => part !== '');
   let at: unknown = root;
-  for (const part of path) at = isSchema(at) && Object.hasOwn(at, part) ? at[part] : undefined;
-  return isSchema(at) ? at : {};
+  for (const part of path) at = isObject(at) && Object.hasOwn(at, part) ? at[part] : undefined;
+  return isObject(at) ? at : {};
 }
 
 function merge(schemas: readonly JsonSchema[]): JsonSchema {
@@ -269,7 +264,7 @@ function typeOf(schema: JsonSchema): string {
 }
 
 function sampleObject(schema: JsonSchema, place: Place): Record<string, unknown> {
-  if (!isSchema(schema.properties)) return {};
+  if (!isObject(schema.properties)) return {};
   const required = new Set([schema.required].flat());
   const entries = Object.entries(schema.properties)
     // A schema that holds itself ends where it may.
@@ -277,27 +272,27 @@ function sampleObject(schema: JsonSchema, place: Place): Record<string, unknown>
     .filter(() => place.depth < DEEPEST)
     .map(([name, inner]): [string, unknown] => [
       name,
-      isSchema(inner) ? sample(inner, { ...place, name, depth: place.depth + 1 }) : null,
+      isObject(inner) ? sample(inner, { ...place, name, depth: place.depth + 1 }) : null,
     ]);
   // From entries, so that a property called __proto__ is one like any other.
   return Object.fromEntries(entries);
 }
 
 function sampleArray(schema: JsonSchema, place: Place): unknown[] {
-  if (!isSchema(schema.items) || place.depth >= DEEPEST) return [];
+  if (!isObject(schema.items) || place.depth >= DEEPEST) return [];
   const { items } = schema;
-  const least = Math.min(number(schema.minItems) ?? 1, MOST_ITEMS);
-  const length = Math.min(Math.max(least, 1), number(schema.maxItems) ?? MOST_ITEMS);
+  const least = Math.min(numberOf(schema.minItems) ?? 1, MOST_ITEMS);
+  const length = Math.min(Math.max(least, 1), numberOf(schema.maxItems) ?? MOST_ITEMS);
   return Array.from({ length }, (_, nth) =>
     sample(items, { ...place, name: `${place.name} ${nth + 1}`, depth: place.depth + 1 }),
   );
 }
 
 function sampleNumber(schema: JsonSchema, place: Place, step: number): number {
-  const grain = number(schema.multipleOf) ?? step;
-  const open = { min: number(schema.exclusiveMinimum), max: number(schema.exclusiveMaximum) };
-  const min = number(schema.minimum) ?? (open.min === undefined ? undefined : open.min + grain);
-  const max = number(schema.maximum) ?? (open.max === undefined ? undefined : open.max - grain);
+  const grain = numberOf(schema.multipleOf) ?? step;
+  const open = { min: numberOf(schema.exclusiveMinimum), max: numberOf(schema.exclusiveMaximum) };
+  const min = numberOf(schema.minimum) ?? (open.min === undefined ? undefined : open.min + grain);
+  const max = numberOf(schema.maximum) ?? (open.max === undefined ? undefined : open.max - grain);
   const least = Math.ceil((min ?? Math.min(1, max ?? 1)) / grain);
   const most = Math.floor((max ?? Math.max(100, least * grain + 100)) / grain);
   const choices = Math.max(1, Math.min(most - least + 1, 100));
@@ -306,8 +301,8 @@ function sampleNumber(schema: JsonSchema, place: Place, step: number): number {
 
 function sampleText(schema: JsonSchema, place: Place): string {
   const format = typeof schema.format === 'string' ? formats[schema.format.toLowerCase()] : undefined;
-  const least = Math.min(number(schema.minLength) ?? 0, MOST_CHARS);
-  const most = number(schema.maxLength) ?? MOST_CHARS;
+  const least = Math.min(numberOf(schema.minLength) ?? 0, MOST_CHARS);
+  const most = numberOf(schema.maxLength) ?? MOST_CHARS;
   return (format ?? `sample ${place.name}`).padEnd(least, '.').slice(0, most);
 }
 

@@ -23,10 +23,10 @@ type Message = CompletionsBody['messages'][number];
 /** Reads a chat completions body ("Chat completions"); throws Refusal (400) where it breaks a rule. */
 export async function readCompletions(body: CompletionsBody): Promise<Question> {
   chatModel(body.model, ({ endpointTypes }) => endpointTypes.includes('openai'));
-  const tools: ToolOffer[] = (body.tools ?? []).map(({ function: { name, parameters } }) => ({
-    name,
-    parameters,
-  }));
+  // A tool of another kind is taken and never called.
+  const tools: ToolOffer[] = (body.tools ?? []).flatMap(({ type, function: offered }) =>
+    type === 'function' ? [{ name: offered.name, parameters: offered.parameters }] : [],
+  );
   const input = new Input();
   input.json(body.tools);
   const toolResults = readMessages(body.messages, input);
@@ -71,7 +71,15 @@ function readContent({ content }: Message, nth: number, input: Input): string {
   const texts: string[] = [];
   for (const [at, part] of (content ?? []).entries()) {
     if (part.type === 'text') texts.push(part.text);
-    else input.image(part.image_url.url, ['messages', nth, 'content', at, 'image_url', 'url']);
+    else if (part.type === 'image_url')
+      input.image(typeof part.image_url === 'string' ? part.image_url : part.image_url.url, [
+        'messages',
+        nth,
+        'content',
+        at,
+        'image_url',
+        'url',
+      ]);
   }
   return texts.join('\n');
 }
@@ -80,6 +88,7 @@ const choices: Readonly<Record<string, Question['toolChoice']>> = {
   auto: 'auto',
   none: 'none',
   required: 'any',
+  any: 'any',
 };
 
 function readChoice(choice: CompletionsBody['tool_choice']): Question['toolChoice'] | undefined {
@@ -91,7 +100,8 @@ function readChoice(choice: CompletionsBody['tool_choice']): Question['toolChoic
 
 function readFormat(format: CompletionsBody['response_format']): Question['json'] {
   if (format === undefined || format.type === 'text') return undefined;
-  if (format.type === 'json_object') return { schema: undefined };
+  // Some clients write the schema beside this type.
+  if (format.type === 'json_object') return { schema: field(format, 'schema') };
   const schema = format.type === 'json_schema' ? field(format, 'json_schema', 'schema') : undefined;
   if (schema !== undefined) return { schema };
   throw format.type === 'json_schema'
@@ -133,8 +143,8 @@ export function completionsReply(
     const readyAfterMs = pace(answer.thoughts.length + answer.outputTokens);
     return { ...jsonReply(200, whole), readyAfterMs };
   }
-  const alone = body.stream_options?.include_usage === true;
-  return eventReply(chunks(head, question, answer, pace, alone), whole);
+  const withUsage = body.stream_options?.include_usage === true;
+  return eventReply(chunks(head, question, answer, pace, withUsage), whole);
 }
 
 interface Head {
@@ -184,14 +194,14 @@ function usageOf({ inputTokens }: Question, { thoughts, outputTokens }: Answer) 
 
 /**
  * The answer as events. The document does not show the chunk's shape; this is the public one.
- * @param usageAlone the usage comes in a last chunk without choices, as `include_usage` asks; else with the finish reason
+ * @param withUsage the figures come in a last chunk without choices, as `include_usage` asks
  */
 function* chunks(
   head: Head,
   question: Question,
   answer: Answer,
   pace: Pace,
-  usageAlone: boolean,
+  withUsage: boolean,
 ): Generator<ReplyEvent> {
   let token = 0;
   const chunk = (choices: readonly unknown[], usage?: unknown): ReplyEvent => ({
@@ -228,8 +238,7 @@ function* chunks(
     }
   }
   const last = [{ index: 0, delta: {}, finish_reason: finishReasons[answer.end] }];
-  const usage = usageOf(question, answer);
-  yield chunk(last, usageAlone ? undefined : usage);
-  if (usageAlone) yield chunk([], usage);
+  yield chunk(last);
+  if (withUsage) yield chunk([], usageOf(question, answer));
   yield { text: 'data: [DONE]\n\n', atMs: pace(token) };
 }

@@ -19,6 +19,9 @@ import {
   UNRELIABLE_REASONING_TOKENS,
 } from './input.ts';
 
+/** The document names no limit; this is the public API's. */
+const MOST_CANDIDATES = 8;
+
 type Content = GeoBody['contents'][number];
 
 /**
@@ -32,8 +35,8 @@ export async function readGeo(model: string, body: GeoBody): Promise<Question> {
     for (const { path, message } of check(body, [])) throw refuseField(path, message);
   }
   const config = body.generationConfig;
-  if ((config?.candidateCount ?? 1) > 1) {
-    throw refuseField(['generationConfig', 'candidateCount'], 'the models here give one candidate');
+  if ((config?.candidateCount ?? 1) > MOST_CANDIDATES) {
+    throw refuseField(['generationConfig', 'candidateCount'], `at most ${MOST_CANDIDATES} are given here`);
   }
   const tools = readTools(body.tools);
   const input = new Input();
@@ -142,34 +145,47 @@ const finishReasons: Readonly<Record<Answer['end'], string>> = {
   filter: 'SAFETY',
 };
 
-/** The reply of the Gemini-style endpoints, whole or as `data:` events ("Gemini-style response"). */
-export function geoReply(question: Question, answer: Answer, pace: Pace, isStreamed: boolean): SandboxReply {
-  const tail = { modelVersion: question.model, responseId: `resp-${answer.seed}` };
-  const parts = [...partsOf(question, answer, 'whole')].map(({ part }) => part);
+/**
+ * The reply of the Gemini-style endpoints, whole or as `data:` events ("Gemini-style response").
+ * @param answers one a candidate
+ */
+export function geoReply(
+  question: Question,
+  answers: readonly [Answer, ...Answer[]],
+  pace: Pace,
+  isStreamed: boolean,
+): SandboxReply {
+  const tail = { modelVersion: question.model, responseId: `resp-${answers[0].seed}` };
   const whole = {
-    candidates: [candidate(parts, finishReasons[answer.end])],
-    usageMetadata: usageOf(question, answer),
+    candidates: answers.map((answer, index) => {
+      const parts = [...partsOf(question, answer, 'whole')].map(({ part }) => part);
+      return candidate(index, parts, finishReasons[answer.end]);
+    }),
+    usageMetadata: usageOf(question, answers),
     ...tail,
   };
   if (!isStreamed) {
-    return { ...jsonReply(200, whole), readyAfterMs: pace(answer.thoughts.length + answer.outputTokens) };
+    const tokens = answers.reduce((sum, each) => sum + each.thoughts.length + each.outputTokens, 0);
+    return { ...jsonReply(200, whole), readyAfterMs: pace(tokens) };
   }
-  return eventReply(events(question, answer, pace, tail), whole);
+  return eventReply(events(question, answers, pace, tail), whole);
 }
 
 /** A filtered or empty answer has no parts at all. */
-const candidate = (parts: readonly unknown[], finishReason?: string) => ({
+const candidate = (index: number, parts: readonly unknown[], finishReason?: string) => ({
   content: parts.length > 0 ? { parts, role: 'model' } : { role: 'model' },
   ...(finishReason === undefined ? {} : { finishReason }),
-  index: 0,
+  index,
 });
 
-function usageOf({ inputTokens }: Question, { thoughts, outputTokens }: Answer) {
+function usageOf({ inputTokens }: Question, answers: readonly Answer[]) {
+  const outputTokens = answers.reduce((sum, each) => sum + each.outputTokens, 0);
+  const thoughtTokens = answers.reduce((sum, { thoughts }) => sum + thoughts.length, 0);
   return {
     promptTokenCount: inputTokens,
     ...(outputTokens > 0 ? { candidatesTokenCount: outputTokens } : {}),
-    thoughtsTokenCount: thoughts.length,
-    totalTokenCount: inputTokens + outputTokens + thoughts.length,
+    thoughtsTokenCount: thoughtTokens,
+    totalTokenCount: inputTokens + outputTokens + thoughtTokens,
   };
 }
 
@@ -195,24 +211,27 @@ function* partsOf(
 
 function* events(
   question: Question,
-  answer: Answer,
+  answers: readonly Answer[],
   pace: Pace,
   tail: Readonly<Record<string, string>>,
 ): Generator<ReplyEvent> {
-  let token = question.reasoning.shown ? 0 : answer.thoughts.length;
+  let token = 0;
   const event = (fields: Readonly<Record<string, unknown>>): ReplyEvent => ({
     text: `data: ${JSON.stringify({ ...fields, ...tail })}\n\n`,
     atMs: pace(token),
   });
-  // The last part waits, so that the finish reason and the usage come with it.
-  let waiting: unknown[] = [];
-  for (const { part, tokens } of partsOf(question, answer, 'tokens')) {
-    if (waiting.length > 0) yield event({ candidates: [candidate(waiting)] });
-    token += tokens;
-    waiting = [part];
+  for (const [index, answer] of answers.entries()) {
+    if (!question.reasoning.shown) token += answer.thoughts.length;
+    // The last part waits, so that the finish reason comes with it, and the usage with that of the last candidate.
+    let waiting: unknown[] = [];
+    for (const { part, tokens } of partsOf(question, answer, 'tokens')) {
+      if (waiting.length > 0) yield event({ candidates: [candidate(index, waiting)] });
+      token += tokens;
+      waiting = [part];
+    }
+    yield event({
+      candidates: [candidate(index, waiting, finishReasons[answer.end])],
+      ...(index === answers.length - 1 && { usageMetadata: usageOf(question, answers) }),
+    });
   }
-  yield event({
-    candidates: [candidate(waiting, finishReasons[answer.end])],
-    usageMetadata: usageOf(question, answer),
-  });
 }

@@ -1,12 +1,15 @@
+import { valueAt } from '../../gateway/body.ts';
 import {
   geoModels,
   type ReasoningEffort,
   reasoningEfforts,
   type thinkingLevels,
 } from '../../gateway/chat/models.ts';
-import { base64Bytes, readImageSize } from '../media-check.ts';
+import { type Fields, isObject, itemsOf } from '../../gateway/json-value.ts';
+import { base64Bytes } from '../media-check.ts';
 import { Refusal } from '../reply.ts';
 import { refuseField } from '../request-body.ts';
+import { type SeenImage, seeBytes, TILE_TOKENS } from '../seen-image.ts';
 import { countTokens } from './answer.ts';
 
 /** Every message costs so many tokens beside its text. */
@@ -64,12 +67,7 @@ export class Input {
     const images: SeenImage[] = [];
     for (const image of this.#images) images.push(await image);
     const imageTokens = images.reduce((sum, image) => sum + image.tokens, 0);
-    return {
-      messages: this.#messages,
-      prompt: this.prompt,
-      images,
-      inputTokens: this.#tokens + imageTokens,
-    };
+    return { messages: this.#messages, prompt: this.prompt, images, inputTokens: this.#tokens + imageTokens };
   }
 }
 
@@ -114,52 +112,22 @@ export interface Reasoning {
   readonly shown: boolean;
 }
 
-/** An image of a request, as the sandbox can speak of it. */
-interface SeenImage {
-  /** `PNG 640x480`, or that it is an address. */
-  readonly words: string;
-  readonly tokens: number;
-}
-
-/** One tile of 512 px a side costs so many tokens; an image that is not fetched counts as one tile. */
-const TILE_PX = 512;
-const TILE_TOKENS = 170;
-
-/**
- * Looks at an image: a Base64 data URI is decoded and measured, any other address is not fetched. Throws Refusal (400)
- * that names the field where it holds no image.
- * @param path where it stands in the body, for the message
- */
-async function seeImage(url: string, path: readonly PropertyKey[]): Promise<SeenImage> {
-  if (!/^data:/i.test(url)) return { words: 'an address, not fetched', tokens: TILE_TOKENS };
-  const size = await readImageSize(base64Bytes(url) ?? new Uint8Array());
-  if (!size) throw refuseField(path, 'the data are not an image that can be read');
-  const tiles = Math.ceil(size.width / TILE_PX) * Math.ceil(size.height / TILE_PX);
-  return {
-    words: `${(size.type ?? 'image').toUpperCase()} ${size.width}x${size.height}`,
-    tokens: tiles * TILE_TOKENS,
-  };
-}
+/** As {@link seeBytes} of a Base64 data URI; any other address is not fetched. */
+const seeImage = async (url: string, path: readonly PropertyKey[]): Promise<SeenImage> =>
+  /^data:/i.test(url)
+    ? seeBytes(base64Bytes(url) ?? new Uint8Array(), path)
+    : { words: 'an address, not fetched', tokens: TILE_TOKENS };
 
 /** The value at a path of a JSON value whose shape is not known; undefined where the path does not lead on. */
-export function field(value: unknown, ...path: readonly (string | number)[]): unknown {
-  let at = value;
-  for (const part of path) {
-    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, part)) return undefined;
-    at = (at as Record<string | number, unknown>)[part];
-  }
-  return at;
-}
+export const field = (value: unknown, ...path: readonly PropertyKey[]): unknown => valueAt(value, path);
 
 export const textField = (value: unknown, ...path: readonly (string | number)[]): string | undefined => {
   const found = field(value, ...path);
   return typeof found === 'string' ? found : undefined;
 };
 
-export const listField = (value: unknown, ...path: readonly (string | number)[]): readonly unknown[] => {
-  const found = field(value, ...path);
-  return Array.isArray(found) ? found : [];
-};
+export const listField = (value: unknown, ...path: readonly string[]): readonly unknown[] =>
+  itemsOf(field(value, ...path));
 
 /** A choice checked against the tools there are. Throws Refusal (400) that names the field. */
 export function checkedChoice(
@@ -218,9 +186,6 @@ export const tokensForBudget = (budget: number): number =>
 // What the public clients of the three formats send in another spelling than the document's, and mean the same. A strict
 // sandbox takes the document's spelling only.
 
-type Fields = Readonly<Record<string, unknown>>;
-const isObject = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const mapList = (value: unknown, each: (item: unknown) => unknown): unknown =>
   Array.isArray(value) ? value.map(each) : value;
 /** An object with a field rewritten, where it has it. */
@@ -228,16 +193,20 @@ const change = (of: Fields, name: string, rewrite: (value: unknown) => unknown):
   Object.hasOwn(of, name) ? { ...of, [name]: rewrite(of[name]) } : of;
 
 /** Chat completions: `developer` is what the role `system` is called now. */
-export function respellCompletions(body: unknown): unknown {
+export function respellCompletions(body: unknown, told: Set<string>): unknown {
   if (!isObject(body)) return body;
-  const respellMessage = (message: unknown) =>
-    field(message, 'role') === 'developer' ? { ...(message as Fields), role: 'system' } : message;
+  const respellMessage = (message: unknown) => {
+    if (field(message, 'role') !== 'developer') return message;
+    told.add('developer as system');
+    return { ...(message as Fields), role: 'system' };
+  };
   return change(body, 'messages', (messages) => mapList(messages, respellMessage));
 }
 
 /** Native messages: thinking that is `disabled` is no thinking. */
-export function respellMessages(body: unknown): unknown {
+export function respellMessages(body: unknown, told: Set<string>): unknown {
   if (!isObject(body) || field(body, 'thinking', 'type') !== 'disabled') return body;
+  told.add('disabled thinking as none');
   const { thinking: _, ...rest } = body;
   return rest;
 }
@@ -247,17 +216,21 @@ const camelCase = (name: string) => name.replace(/_([a-z])/g, (_, letter: string
 const opaque = new Set(['args', 'response', 'parameters', 'parametersJsonSchema', 'responseSchema']);
 
 /** Gemini-style generation: its JSON is taken with underscores too, and a JSON schema stands for the other kind. */
-export function respellGeo(body: unknown): unknown {
-  if (Array.isArray(body)) return body.map(respellGeo);
+export function respellGeo(body: unknown, told: Set<string>): unknown {
+  if (Array.isArray(body)) return body.map((item) => respellGeo(item, told));
   if (!isObject(body)) return body;
   const spelled = Object.entries(body).map(([written, value]) => {
-    const camel = camelCase(written);
+    // The document refuses this one by its name.
+    const camel = written === 'max_tokens' ? written : camelCase(written);
     const name = camel === 'responseJsonSchema' ? 'responseSchema' : camel;
-    return [name, opaque.has(name) ? value : respellGeo(value)] as const;
+    if (name !== written) told.add(`${written} as ${name}`);
+    return [name, opaque.has(name) ? value : respellGeo(value, told)] as const;
   });
-  return change(Object.fromEntries(spelled), 'role', (role) =>
-    role === 'function' || role === 'tool' ? 'user' : role,
-  );
+  return change(Object.fromEntries(spelled), 'role', (role) => {
+    if (role !== 'function' && role !== 'tool') return role;
+    told.add(`${role} as user`);
+    return 'user';
+  });
 }
 
 /** Which of the documented endpoint types a model can be called by, and who it belongs to. */
@@ -275,11 +248,7 @@ const geo: ChatModel = { ownedBy: 'geo', endpointTypes: ['openai'], native: true
 
 export const chatModels: Readonly<Record<string, ChatModel>> = {
   ...Object.fromEntries(Object.keys(geoModels).map((id) => [id, geo])),
-  [SANDBOX_CHAT_MODEL]: {
-    ownedBy: 'sandbox',
-    endpointTypes: ['openai', 'anthropic'],
-    native: false,
-  },
+  [SANDBOX_CHAT_MODEL]: { ownedBy: 'sandbox', endpointTypes: ['openai', 'anthropic'], native: false },
 };
 
 /** The model of a request; throws Refusal (400) with the IDs that would do where this endpoint has none such. */

@@ -129,12 +129,7 @@ export function messagesReply(
   pace: Pace,
 ): SandboxReply {
   const blocks = blocksOf(answer);
-  const head = {
-    id: `msg_${answer.seed}`,
-    type: 'message',
-    role: 'assistant',
-    model: question.model,
-  };
+  const head = { id: `msg_${answer.seed}`, type: 'message', role: 'assistant', model: question.model };
   const whole = {
     ...head,
     content: blocks.map((block) => block.whole),

@@ -1,10 +1,6 @@
-import {
-  type CompletionsBody,
-  CompletionsStrictBody,
-  chatCompletions,
-} from '../../gateway/chat/completions.ts';
-import { type GeoBody, GeoStrictBody, geoGenerate, geoStream } from '../../gateway/chat/geo.ts';
-import { chatMessages, type MessagesBody, MessagesStrictBody } from '../../gateway/chat/messages.ts';
+import { type CompletionsBody, chatCompletions } from '../../gateway/chat/completions.ts';
+import { type GeoBody, geoGenerate, geoStream } from '../../gateway/chat/geo.ts';
+import { chatMessages, type MessagesBody } from '../../gateway/chat/messages.ts';
 import { refuseField } from '../request-body.ts';
 import type { Call, Route, World } from '../route.ts';
 import { answer, paceOf } from './answer.ts';
@@ -20,15 +16,17 @@ const geoAnswer =
     if (isStreamed && alt !== null && alt !== 'sse') {
       throw refuseField(['alt'], 'only sse is taken');
     }
-    const question = await readGeo(params.model ?? '', body as GeoBody);
-    return geoReply(question, answer(question), paceOf(world), isStreamed);
+    const request = body as GeoBody;
+    const question = await readGeo(params.model ?? '', request);
+    const further = (request.generationConfig?.candidateCount ?? 1) - 1;
+    const others = Array.from({ length: further }, (_, at) => answer(question, at + 1));
+    return geoReply(question, [answer(question), ...others], paceOf(world), isStreamed);
   };
 
 /** Chat on its three surfaces ("Chat completions", "Native messages", "Gemini-style generation"). */
 export const chatRoutes: readonly Route[] = [
   {
     endpoint: chatCompletions,
-    body: CompletionsStrictBody,
     respell: respellCompletions,
     async answer({ body }, world) {
       const request = body as CompletionsBody;
@@ -39,7 +37,6 @@ export const chatRoutes: readonly Route[] = [
   },
   {
     endpoint: chatMessages,
-    body: MessagesStrictBody,
     respell: respellMessages,
     async answer({ body }, world) {
       const request = body as MessagesBody;
@@ -47,6 +44,6 @@ export const chatRoutes: readonly Route[] = [
       return messagesReply(request, question, answer(question), paceOf(world));
     },
   },
-  { endpoint: geoGenerate, body: GeoStrictBody, respell: respellGeo, answer: geoAnswer(false) },
-  { endpoint: geoStream, body: GeoStrictBody, respell: respellGeo, answer: geoAnswer(true) },
+  { endpoint: geoGenerate, respell: respellGeo, answer: geoAnswer(false) },
+  { endpoint: geoStream, respell: respellGeo, answer: geoAnswer(true) },
 ];

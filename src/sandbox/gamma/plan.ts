@@ -1,21 +1,20 @@
+import { mediumOf, promptOf } from '../../gateway/content.ts';
 import type { GammaContentItem, GammaCreateBody } from '../../gateway/gamma/create.ts';
 import { GAMMA_TOTAL_REFERENCE_S, gammaMedia } from '../../gateway/gamma/models.ts';
 import { gammaScenario } from '../../gateway/gamma/rules.ts';
 import { gammaFamily } from '../../gateway/gamma/task.ts';
-import type { Modality } from '../../gateway/limits.ts';
-import { SENSITIVE_OUTPUT_WORD } from '../faults.ts';
 import { base64Bytes, checkMedia, readImageSize } from '../media-check.ts';
 import { type Film, filmFile, nearestRatio, videoFile } from '../movie.ts';
 import type { OutputSource } from '../output-source.ts';
 import { refuseField } from '../request-body.ts';
 import type { World } from '../route.ts';
-import { seededInt } from '../seeded.ts';
 import {
   findFinished,
   forcedFailure,
   makeTaskId,
+  paceOf,
+  reviewFailure,
   type SandboxTask,
-  type TaskFailure,
   taskTimes,
 } from '../task.ts';
 
@@ -34,15 +33,11 @@ export interface GammaPlan {
 const pace = {
   queueMs: { least: 2000, spread: 5000 },
   runMs: { least: 35_000, spread: 15_000, perOutputS: 3000 },
+  factors: { '480P': 0.8, '768P': 1, '2K': 1.6 },
 };
-const resolutionFactor: Readonly<Record<string, number>> = { '480P': 0.8, '768P': 1, '2K': 1.6 };
 
 /** The ratio of a picture whose size is not known: an input that was not fetched. */
 const UNSEEN_RATIO = '16:9';
-
-/** The text of a request. */
-export const promptOf = ({ content }: GammaCreateBody): string =>
-  content.map((item) => (item.type === 'text' ? item.text : '')).join('\n');
 
 /** Decides everything about a task of family C. */
 export function planTask(body: GammaCreateBody, input: GammaInput, world: World): SandboxTask<GammaPlan> {
@@ -51,15 +46,11 @@ export function planTask(body: GammaCreateBody, input: GammaInput, world: World)
   const { resolution = '768P', duration = 5 } = body;
   const prompt = promptOf(body);
   const failure = forcedFailure(world, 'or cancelled') ?? reviewFailure(prompt);
-  const factor = resolutionFactor[resolution] ?? 1;
-  const runMs =
-    pace.runMs.least + (seededInt(id, 'run') % pace.runMs.spread) + pace.runMs.perOutputS * duration;
-  const queueMs = pace.queueMs.least + (seededInt(id, 'queue') % pace.queueMs.spread);
   return {
     id,
     family: gammaFamily.name,
     model: body.model,
-    ...taskTimes(createdAtMs, { queueMs, runMs: runMs * factor }, world),
+    ...taskTimes(createdAtMs, paceOf(id, pace, { durationS: duration, resolution }), world),
     expiresAtMs: createdAtMs + gammaFamily.recordLifeMs,
     ...(failure && { failure }),
     plan: {
@@ -79,14 +70,6 @@ export function planTask(body: GammaCreateBody, input: GammaInput, world: World)
   };
 }
 
-const reviewFailure = (prompt: string): TaskFailure | undefined =>
-  prompt.includes(SENSITIVE_OUTPUT_WORD)
-    ? {
-        code: 'OutputVideoSensitiveContentDetected',
-        message: 'The output video may contain sensitive content.',
-      }
-    : undefined;
-
 /** Frames are followed whatever was asked for; references are where nothing else was. */
 function ratioOf({ ratio = 'adaptive', content }: GammaCreateBody, { imageSize }: GammaInput): string {
   const follows = ratio === 'adaptive' || gammaScenario(content) === 'frames';
@@ -101,13 +84,6 @@ interface GammaInput {
   readonly audioS: number;
   /** Of the first image, where it came as Base64. */
   readonly imageSize?: { readonly width: number; readonly height: number };
-}
-
-function mediumOf(item: GammaContentItem): { readonly modality: Modality; readonly url: string } | undefined {
-  if (item.type === 'image_url') return { modality: 'image', url: item.image_url.url };
-  if (item.type === 'video_url') return { modality: 'video', url: item.video_url.url };
-  if (item.type === 'audio_url') return { modality: 'audio', url: item.audio_url.url };
-  return undefined;
 }
 
 /**

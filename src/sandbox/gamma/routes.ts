@@ -1,4 +1,5 @@
-import { type GammaCreateBody, GammaStrictCreateBody, gammaCreate } from '../../gateway/gamma/create.ts';
+import { promptOf } from '../../gateway/content.ts';
+import { type GammaCreateBody, gammaCreate } from '../../gateway/gamma/create.ts';
 import { gammaFamily, gammaQuery } from '../../gateway/gamma/task.ts';
 import { statusCallbacks } from '../callbacks.ts';
 import { SENSITIVE_PROMPT_WORD } from '../faults.ts';
@@ -7,13 +8,12 @@ import { signedLink } from '../output-source.ts';
 import { jsonReply, Refusal } from '../reply.ts';
 import type { Route, World } from '../route.ts';
 import { findTask, type SandboxTask, statusAt } from '../task.ts';
-import { type GammaPlan, planTask, promptOf, readGammaInput } from './plan.ts';
+import { type GammaPlan, planTask, readGammaInput } from './plan.ts';
 
 /** Family C: create and query ("Family C endpoints"). */
 export const gammaRoutes: readonly Route[] = [
   {
     endpoint: gammaCreate,
-    body: GammaStrictCreateBody,
     async answer({ body }, world) {
       const request = body as GammaCreateBody;
       const input = await readGammaInput(request.content);
@@ -41,6 +41,14 @@ export const gammaRoutes: readonly Route[] = [
       throw new Refusal(400, `There is no task ${id}; tasks are kept for 7 days.`, 'InvalidParameter');
     },
   },
+  ...['/v2/query/video_generation', '/v2/query/video_generation/'].map(
+    (path): Route => ({
+      endpoint: { ...gammaQuery, path },
+      answer: () => {
+        throw new Refusal(400, 'The task_id is missing.', 'InvalidParameter');
+      },
+    }),
+  ),
 ];
 
 const seconds = (unixMs: number) => Math.floor(unixMs / 1000);
@@ -65,8 +73,7 @@ function taskRecord(task: SandboxTask<GammaPlan>, world: World, nowMs: number): 
   };
   if (!isOver) return head;
   if (failure) return { ...head, error: { code: failure.code, message: failure.message } };
-  const expiresS = seconds(task.endsAtMs + gammaFamily.linkLifeMs);
-  const url = signedLink(world.store.secret, world.outputUrl(), task.id, videoFile(film), expiresS);
+  const url = signedLink(world, task.id, videoFile(film), task.endsAtMs + gammaFamily.linkLifeMs);
   return { ...head, ratio: film.ratio, content: { url }, usage: usageOf(task.plan) };
 }
 

@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto';
 import { type ImageModelFamily, imageFormats, imageModel, imageModels } from '../../gateway/image/models.ts';
 import { type ImageSize, parseImageSize } from '../../gateway/image/size.ts';
 import { SENSITIVE_PROMPT_WORD } from '../faults.ts';
-import { base64Bytes, readImageSize } from '../media-check.ts';
+import { base64Bytes } from '../media-check.ts';
 import { Refusal } from '../reply.ts';
 import { refuseField } from '../request-body.ts';
 import type { World } from '../route.ts';
+import { type SeenImage, seeBytes, TILE_TOKENS } from '../seen-image.ts';
 import { decode, encode, type ImageFormat, makeThumbnail } from './codecs.ts';
 import { type Canvas, draw } from './draw.ts';
 
@@ -121,7 +122,7 @@ const [defaultFormat] = imageFormats;
 /** Decides all that a request leaves open. Throws Refusal (400) for what the sandbox cannot make. */
 export async function orderOf(
   request: ImageSettings,
-  images: readonly InputImage[],
+  images: readonly SeenImage[],
   hasMask: boolean,
   world: World,
 ): Promise<ImageOrder> {
@@ -146,34 +147,8 @@ export async function orderOf(
 /** IDs that begin so stand for files that were uploaded once; the document shows no way to upload one. */
 export const KNOWN_FILE_ID_START = 'file-';
 
-/** An image counts so many tokens a tile; one that is not looked at counts as one tile. */
-const TILE_PX = 512;
-export const TILE_TOKENS = 170;
-
-/** An image of a request, as the sandbox can speak of it. */
-export interface InputImage {
-  /** `PNG 320x200`, or what is known of one that is not here. */
-  readonly words: string;
-  readonly tokens: number;
-  readonly bytes?: Uint8Array;
-  readonly size?: ImageSize;
-}
-
-/** Measures the bytes of an image. Throws Refusal (400) that names the field where they are none. */
-export async function seeBytes(bytes: Uint8Array, path: readonly PropertyKey[]): Promise<InputImage> {
-  const size = await readImageSize(bytes);
-  // Zeros pass for an image of some format without a size.
-  if (!size?.width || !size.height) throw refuseField(path, 'the data are not an image that can be read');
-  return {
-    words: `${(size.type ?? 'image').toUpperCase()} ${size.width}x${size.height}`,
-    tokens: Math.ceil(size.width / TILE_PX) * Math.ceil(size.height / TILE_PX) * TILE_TOKENS,
-    bytes,
-    size: { widthPx: size.width, heightPx: size.height },
-  };
-}
-
 /** Looks at an image given as an address, a Base64 data URL or plain Base64; an address is not fetched. */
-export async function seeUrl(url: string, path: readonly PropertyKey[]): Promise<InputImage> {
+export async function seeUrl(url: string, path: readonly PropertyKey[]): Promise<SeenImage> {
   if (/^https?:/i.test(url)) return { words: `an address ${shortHash(url)}`, tokens: TILE_TOKENS };
   return seeBytes(base64Bytes(url) ?? Buffer.from(url, 'base64'), path);
 }
@@ -182,7 +157,7 @@ export async function seeUrl(url: string, path: readonly PropertyKey[]): Promise
 export async function seeSource(
   source: { readonly file_id?: string | undefined; readonly image_url?: string | undefined },
   path: readonly PropertyKey[],
-): Promise<InputImage> {
+): Promise<SeenImage> {
   const { file_id: fileId, image_url: url } = source;
   if (fileId === undefined) return seeUrl(url ?? '', [...path, 'image_url']);
   if (!fileId.startsWith(KNOWN_FILE_ID_START))
@@ -193,7 +168,7 @@ export async function seeSource(
 const shortHash = (data: string | Uint8Array) => createHash('sha256').update(data).digest('hex').slice(0, 12);
 
 /** How the inputs of a request go into its pictures: in words, and the first as a small one where it can be decoded. */
-export async function shownInputs(images: readonly InputImage[], wasmDir: string) {
+export async function shownInputs(images: readonly SeenImage[], wasmDir: string) {
   const [first] = images;
   const thumbnail = first?.bytes && (await makeThumbnail(first.bytes, wasmDir));
   const hash = first?.bytes && !thumbnail ? ` sha256 ${shortHash(first.bytes)}` : '';

@@ -4,7 +4,8 @@ import { countTokens } from '../chat/answer.ts';
 import { type OutputSource, signedLink } from '../output-source.ts';
 import { eventReply, jsonReply, type ReplyEvent, type SandboxReply } from '../reply.ts';
 import type { World } from '../route.ts';
-import { familyOf, type ImageOrder, type ImageSettings, type InputImage, Picture } from './order.ts';
+import type { SeenImage } from '../seen-image.ts';
+import { familyOf, type ImageOrder, type ImageSettings, Picture } from './order.ts';
 
 /** How long an image takes at speed 1, however many are made. */
 export const IMAGE_S = 4;
@@ -18,7 +19,7 @@ const shownQualities = ['low', 'medium', 'high', 'xhigh', 'max'];
 export interface ImageJob {
   readonly action: 'generation' | 'edit';
   readonly order: ImageOrder;
-  readonly images: readonly InputImage[];
+  readonly images: readonly SeenImage[];
   readonly request: ImageSettings;
 }
 
@@ -116,7 +117,7 @@ export function linksOf(id: string, order: ImageOrder, world: World): string[] {
   const expiresAtMs = world.now() + IMAGE_LINK_LIFE_MS;
   world.store.put(kind, id, order, { expiresAtMs });
   return Array.from({ length: order.count }, (_, nth) =>
-    signedLink(world.store.secret, world.outputUrl(), id, fileOf(order, nth), Math.floor(expiresAtMs / 1000)),
+    signedLink(world, id, fileOf(order, nth), expiresAtMs),
   );
 }
 

@@ -4,9 +4,7 @@ import {
   EDIT_IMAGE_FIELD,
   EDIT_MASK_FIELD,
   ImageEditBody,
-  ImageEditStrictBody,
   type ImageGenerateBody,
-  ImageGenerateStrictBody,
   imageEdit,
   imageGenerate,
 } from '../../gateway/image/create.ts';
@@ -16,19 +14,17 @@ import { SENSITIVE_PROMPT_WORD } from '../faults.ts';
 import { jsonReply, type SandboxReply } from '../reply.ts';
 import { checkBody, type FormBody, type FormFile, refuseField } from '../request-body.ts';
 import type { Call, Route, World } from '../route.ts';
+import { type SeenImage, seeBytes, TILE_TOKENS } from '../seen-image.ts';
 import {
   familyOf,
   type ImageOrder,
-  type InputImage,
   orderOf,
   Picture,
   pixelsOfAspect,
   SANDBOX_IMAGE_URL_MODEL,
-  seeBytes,
   seeSource,
   seeUrl,
   shownInputs,
-  TILE_TOKENS,
 } from './order.ts';
 import { IMAGE_S, imageReply, linksOf, newImageId, usageOf } from './reply.ts';
 
@@ -36,11 +32,10 @@ import { IMAGE_S, imageReply, linksOf, newImageId, usageOf } from './reply.ts';
 export const imageRoutes: readonly Route[] = [
   {
     endpoint: imageGenerate,
-    body: ImageGenerateStrictBody,
     async answer({ body }, world) {
       const request = body as ImageGenerateBody;
       const isList = Array.isArray(request.image);
-      const images: InputImage[] = [];
+      const images: SeenImage[] = [];
       for (const [nth, url] of [request.image ?? []].flat().entries()) {
         images.push(await seeUrl(url, isList ? ['image', nth] : ['image']));
       }
@@ -50,7 +45,6 @@ export const imageRoutes: readonly Route[] = [
   },
   {
     endpoint: imageEdit,
-    body: ImageEditStrictBody,
     multipart: true,
     async answer({ body, form, ...call }, world) {
       const read = form ? await readEditForm(form, call, world) : await readEditBody(body as ImageEditBody);
@@ -60,18 +54,15 @@ export const imageRoutes: readonly Route[] = [
   },
   {
     endpoint: imageNative,
-    body: ImageNativeBody,
     respell: respellGeo,
     answer({ params, body }, world) {
-      // The document shows no body, so that gw sends any; only the public shape can be drawn here.
-      checkBody({ strict: ImageNativeBody }, body, world);
-      return nativeReply(params.model ?? '', body as ImageNativeBody, world);
+      return nativeReply(params.model ?? '', body, world);
     },
   },
 ];
 
 async function readEditBody(request: ImageEditBody) {
-  const images: InputImage[] = [];
+  const images: SeenImage[] = [];
   for (const [nth, source] of request.images.entries()) {
     images.push(await seeSource(source, ['images', nth]));
   }
@@ -84,7 +75,7 @@ const uploaded = { file_id: 'file-uploaded' };
 
 export interface ReadForm {
   readonly request: ImageEditBody;
-  readonly images: readonly InputImage[];
+  readonly images: readonly SeenImage[];
   readonly hasMask: boolean;
 }
 
@@ -119,7 +110,7 @@ async function readEditForm(
     images: images.map(() => uploaded),
     ...(mask && { mask: uploaded }),
   };
-  passOver(checkBody({ strict: ImageEditStrictBody, loose: ImageEditBody }, request, world));
+  passOver(checkBody(ImageEditBody, request, world));
   if (mask) await seeFile(mask, [EDIT_MASK_FIELD]);
   return {
     request: request as unknown as ImageEditBody,
@@ -128,20 +119,20 @@ async function readEditForm(
   };
 }
 
-async function seeAll(files: readonly FormFile[]): Promise<InputImage[]> {
-  const seen: InputImage[] = [];
+async function seeAll(files: readonly FormFile[]): Promise<SeenImage[]> {
+  const seen: SeenImage[] = [];
   for (const [nth, file] of files.entries()) seen.push(await seeFile(file, [EDIT_IMAGE_FIELD, nth]));
   return seen;
 }
 
 /** As `seeBytes`; of a file whose beginning is kept only the size, where it stands there. */
-async function seeFile({ bytes, sizeBytes }: FormFile, path: readonly PropertyKey[]): Promise<InputImage> {
+async function seeFile({ bytes, sizeBytes }: FormFile, path: readonly PropertyKey[]): Promise<SeenImage> {
   if (bytes.length === sizeBytes) return seeBytes(bytes, path);
   const {
     words = `an image of ${sizeBytes} bytes`,
     tokens = TILE_TOKENS,
     size,
-  } = await seeBytes(bytes, path).catch((): Partial<InputImage> => ({}));
+  } = await seeBytes(bytes, path).catch((): Partial<SeenImage> => ({}));
   return { words, tokens, ...(size && { size }) };
 }
 
@@ -149,9 +140,9 @@ async function seeFile({ bytes, sizeBytes }: FormFile, path: readonly PropertyKe
  * The reply of `POST /v1/models/{model}:generateContent`. The document shows neither body nor reply; these are the
  * public ones of that style. Throws Refusal (400).
  */
-async function nativeReply(model: string, body: ImageNativeBody, world: World): Promise<SandboxReply> {
+async function nativeReply(model: string, body: unknown, world: World): Promise<SandboxReply> {
   familyOf(model);
-  const { prompt, images } = await readContents(body);
+  const { prompt, images } = await readNative(body, world);
   const id = newImageId();
   const inputTokens = images.reduce((sum, { tokens }) => sum + tokens, 0);
   const size = textField(body, 'generationConfig', 'imageConfig', 'imageSize') ?? '1K';
@@ -196,10 +187,30 @@ async function partsOf(id: string, order: ImageOrder, world: World): Promise<obj
   return [said, { inlineData: { mimeType, data: Buffer.from(bytes).toString('base64') } }];
 }
 
+/**
+ * The document shows no body, so that any object is taken: of one in the public shape all is read, of another one its
+ * first prompt or text. Throws Refusal (400) for the public shape with faults, and for any other on a strict sandbox.
+ */
+async function readNative(body: unknown, world: World) {
+  if (!world.strict && field(body, 'contents') === undefined)
+    return { prompt: promptIn(body) ?? '', images: [] };
+  checkBody(ImageNativeBody, body, world);
+  return readContents(body as ImageNativeBody);
+}
+
+function promptIn(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  for (const [name, inner] of Object.entries(value)) {
+    const found = typeof inner === 'string' && /^(?:prompt|text)$/.test(name) ? inner : promptIn(inner);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
 /** The words of all user contents and every image in them. */
 async function readContents({ contents }: ImageNativeBody) {
   const texts: string[] = [];
-  const images: InputImage[] = [];
+  const images: SeenImage[] = [];
   for (const [nth, { role, parts }] of contents.entries()) {
     if (role !== undefined && role !== 'user' && role !== 'model') {
       throw refuseField(['contents', nth, 'role'], 'user or model');

@@ -1,5 +1,5 @@
 // Adds COUNT profiles named TAG-N to the configuration in the directory DIR, one write each.
-import { updateConfig } from '../../../src/config/config-file.ts';
+import { updateConfig } from '../../../src/config/change-config.ts';
 
 const [dir = '', count = '0', tag = ''] = process.argv.slice(2);
 const clock = {

@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { alphaFamily } from '../../../src/gateway/alpha/task.ts';
-import { idToConfirm, settleUnanswered } from '../../../src/jobs/create/settle-unanswered.ts';
+import { settleUnanswered } from '../../../src/jobs/create/lost.ts';
+import { idToConfirm } from '../../../src/jobs/create/standing.ts';
 import type { Job } from '../../../src/ledger/event.ts';
 import { openLedger } from '../../../src/ledger/open-ledger.ts';
 import { fakeGateway } from '../../helpers/fake-gateway.ts';

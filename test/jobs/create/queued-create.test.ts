@@ -5,12 +5,12 @@ import { type EndingSignal, Interrupted } from '../../../src/errors.ts';
 import { gammaCreate } from '../../../src/gateway/gamma/create.ts';
 import { gammaFamily } from '../../../src/gateway/gamma/task.ts';
 import { poolOf, type RatePool } from '../../../src/gateway/limits.ts';
-import { createJob } from '../../../src/jobs/create/create.ts';
-import { identifyBody } from '../../../src/jobs/create/external-id.ts';
+import { identifyBody } from '../../../src/jobs/create/job-request.ts';
+import { makeJob } from '../../../src/jobs/create/make.ts';
 import { createLooker } from '../../../src/jobs/watch/looker.ts';
 import { openLedger } from '../../../src/ledger/open-ledger.ts';
 import { json, reset, type Step, startFaultServer } from '../../helpers/fault-server.ts';
-import { errorOf, testClient } from '../../http/test-client.ts';
+import { acceptedOr, errorOf, testClient } from '../../http/test-client.ts';
 import { intent, tempDir } from '../../ledger/fixtures.ts';
 
 const {
@@ -43,7 +43,8 @@ async function scene(
   const ledger = openLedger({ dir: tempDir(), clock, keepPrompts: true });
   const abort = new AbortController();
   const queued: string[] = [];
-  const create = createJob({
+  const making = makeJob({
+    silenceMs: 60_000,
     family: gammaFamily,
     endpoint: gammaCreate,
     ...identifyBody(gammaFamily, { model: 'gamma-H3' }),
@@ -58,10 +59,12 @@ async function scene(
       deadlineMs: clock.steady() + waitMs,
       random: () => 0,
       onQueued: (message) => queued.push(message),
+      onKept: (message) => queued.push(message),
       pool,
       looker: createLooker({ client, family: gammaFamily, clock, account: 'enterprise', random: () => 0.5 }),
     },
   });
+  const create = making.then(acceptedOr);
   return { create, server, clock, ledger, abort, queued };
 }
 
@@ -81,8 +84,11 @@ test.each([
   async (value, sleptMs, thenMs = sleptMs) => {
     const { create, server, clock, queued } = await scene([limited(value), limited(value), fine]);
     expect(await create).toMatchObject({ id: 't-1' });
-    expect([server.requests.length, clock.sleeps]).toEqual([3, [sleptMs, thenMs]]);
-    expect(queued).toEqual([expect.stringContaining('no free slot')]);
+    expect([server.requests.length, clock.sleptMs()]).toEqual([3, sleptMs + thenMs]);
+    // Such a wait is told of every 30 s.
+    expect(Math.max(...clock.sleeps)).toBeLessThan(30_000);
+    expect(queued).toEqual(queued.map(() => expect.stringMatching(/it is sent again at .*Z/)));
+    expect(queued).not.toEqual([]);
   },
 );
 
@@ -98,7 +104,7 @@ test('Retry-After 1e9 passes the deadline: it stops at once, and nothing was mad
 test('the deadline ends a wait for a slot, with the last refusal', async () => {
   const { create, server, clock, ledger } = await scene([limited('30')], 100_000);
   expect(await errorOf(create)).toMatchObject({ kind: 'rate_limited' });
-  expect([server.requests.length, clock.sleeps]).toEqual([4, [30_000, 30_000, 30_000]]);
+  expect([server.requests.length, clock.sleptMs()]).toEqual([4, 90_000]);
   expect((await ledger.find()).map(({ state }) => state)).toEqual(['refused']);
 });
 

@@ -8,7 +8,7 @@ import { type AccountType, poolOf } from '../../../src/gateway/limits.ts';
 import type { TaskFamily } from '../../../src/gateway/task.ts';
 import { takeSlot } from '../../../src/jobs/create/slots.ts';
 import { createLooker } from '../../../src/jobs/watch/looker.ts';
-import { JobIndex } from '../../../src/ledger/job-index.ts';
+import { JobFinder } from '../../../src/ledger/job-finder.ts';
 import { newJobKey } from '../../../src/ledger/job-key.ts';
 import { openLedger } from '../../../src/ledger/open-ledger.ts';
 import { VirtualClock } from '../../helpers/virtual-clock.ts';
@@ -31,6 +31,8 @@ function scene(
     return endMs === undefined ? undefined : atMs >= endMs ? 'succeeded' : 'queued';
   });
   const notes: string[] = [];
+  const beats: string[] = [];
+  const kept: string[] = [];
   const left = leftLedger({ dir, clock });
   const run = (id: string, settings: Record<string, unknown> = {}, changes = {}) => {
     const key = left.begin(intent({ family: family.name, settings, gateway, ...changes }));
@@ -49,8 +51,10 @@ function scene(
         random: () => 0.5,
         signal: new AbortController().signal,
         deadlineMs,
+        silenceMs: 60_000,
         speed: () => speed,
-        onQueued: (text) => notes.push(text),
+        onQueued: (text) => (text.startsWith('still ') ? beats : notes).push(text),
+        onKept: (text) => kept.push(text),
       },
       () => {
         const key = newJobKey();
@@ -58,7 +62,7 @@ function scene(
         return { key, atMs: clock.steady(), hold };
       },
     );
-  return { clock, dir, ledger, left, asked, notes, run, take };
+  return { clock, dir, ledger, left, asked, notes, beats, kept, run, take };
 }
 
 test('a free slot is taken at once, and nothing is asked', async () => {
@@ -74,18 +78,45 @@ test('the ledger is read before the lock is taken: making an index of a long one
   const locks = path.join(dir, 'locks');
   const isLocked = () => existsSync(locks) && readdirSync(locks).some((name) => name.endsWith('.lock'));
   const looks: boolean[] = [];
-  const find = vi.spyOn(JobIndex.prototype, 'find');
-  find.mockImplementation(async () => {
+  const each = vi.spyOn(JobFinder.prototype, 'each');
+  each.mockImplementation(async function* () {
     looks.push(isLocked());
-    return [];
+    yield* [];
   });
-  onTestFinished(() => find.mockRestore());
+  onTestFinished(() => each.mockRestore());
   await clock.until(take());
   expect(looks).toEqual([false, true]);
 });
 
+test('one that is stopped in the line keeps a free slot from nobody for longer than its sign of life is waited for', async () => {
+  const { clock, dir, run, take } = scene({ a: 1e9, b: 1e9 });
+  (await clock.until(take())).hold.release();
+  for (const id of ['a', 'b']) run(id);
+  const locks = path.join(dir, 'locks');
+  const line = readdirSync(locks).find((name) => name.endsWith('.line')) ?? '';
+  // A living process that never shows it.
+  const stopped = { pid: process.ppid, host: hostOf(), started: '', nonce: 'ab12' };
+  writeFileSync(path.join(locks, line, '1'), JSON.stringify(stopped));
+  const { atMs } = await clock.until(take());
+  expect(atMs).toBeGreaterThanOrEqual(60_000);
+  expect(atMs).toBeLessThan(120_000);
+});
+
+test('lost creates of a year ahead keep no slot until that year has passed', async () => {
+  const { clock, left, take } = scene({});
+  const now = clock.now;
+  for (const aheadMs of [0, 0, 0]) {
+    clock.now = () => now() + 365 * 86_400_000 + aheadMs;
+    const key = left.begin(intent({ family: 'alpha', gateway }));
+    left.append(key, { event: 'sent' });
+    left.append(key, { event: 'unknown', message: 'the connection was closed' });
+  }
+  clock.now = now;
+  expect((await clock.until(take())).atMs).toBe(0);
+});
+
 test('a full account is waited for, its tasks are looked at, and what ended is written down', async () => {
-  const { clock, run, take, ledger, notes } = scene({ a: 1e9, b: 50_000, c: 1e9 });
+  const { clock, run, take, ledger, notes, beats } = scene({ a: 1e9, b: 50_000, c: 1e9 });
   for (const id of ['a', 'b', 'c']) run(id);
   const { atMs } = await clock.until(take());
   expect(atMs).toBeGreaterThanOrEqual(50_000);
@@ -94,6 +125,8 @@ test('a full account is waited for, its tasks are looked at, and what ended is w
     expect.stringContaining('no free slot: 3 alpha tasks are queued or running, and the account runs 3'),
   ]);
   expect((await ledger.find({ ids: ['b'] }))[0]?.state).toBe('succeeded');
+  // A sign of life in every 30 s.
+  expect(beats.length).toBeGreaterThanOrEqual(Math.floor(atMs / 30_000));
 });
 
 test('several that wait at once never take more than there are', async () => {
@@ -185,12 +218,23 @@ test('a task that was made just now and is not known yet keeps its slot', async 
 });
 
 test('a create without an answer holds a slot for as long as its task is likely to run', async () => {
-  const { clock, run, take, left } = scene({ a: 1e9, b: 1e9 });
+  const { clock, run, take, left, kept } = scene({ a: 1e9, b: 1e9 });
   for (const id of ['a', 'b']) run(id);
+  const untilIso = new Date(clock.now() + 15 * 60_000).toISOString();
   const lost = left.begin(intent({ gateway, settings: {} }));
   left.append(lost, { event: 'sent' });
   left.append(lost, { event: 'unknown', message: 'no reply' });
-  await expect(clock.until(take({}, 600_000))).rejects.toMatchObject({ kind: 'rate_limited' });
+  const told =
+    `1 slot is kept for a job of unknown outcome: ${lost} until ${untilIso}; ` +
+    `gw jobs list --status unknown shows them, and this frees one: gw jobs resolve ${lost} --as ID|none`;
+  const taking = take({}, 600_000);
+  const refused = expect(clock.until(taking)).rejects.toMatchObject({
+    kind: 'rate_limited',
+    facts: { hint: expect.stringContaining(told) },
+  });
+  await clock.until(clock.sleep(1_000));
+  expect(kept).toEqual([told]);
+  await refused;
   expect((await clock.until(take())).atMs).toBeGreaterThanOrEqual(15 * 60_000);
 });
 

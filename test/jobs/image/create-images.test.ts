@@ -308,6 +308,8 @@ describe('faults: the gateway has accepted one request, and nothing was sent aga
     ['HTTP 502', reply(502, '<html>')],
     ['HTTP 503 with Retry-After', reply(503, '', { 'retry-after': '1' })],
     ['HTML with 200', reply(200, '<!doctype html>')],
+    ['an object that says nothing', json(200, {})],
+    ['a reply that says when it was made, and no more', json(200, { created: 1_750_000_000 })],
     ['an empty 200', reply(200)],
     ['null', reply(200, 'null')],
     ['a list', reply(200, '[]')],
@@ -653,9 +655,8 @@ describe('-o -', () => {
     expect(here.warnings.join()).toContain('it is saved as');
   });
 
-  test('a reader that has left wants no more', async () => {
-    const server = await serve([json(200, imageReply(tinyPng))]);
-    const here = world(server.url);
+  test('what a reader that has left does not take is saved, with one note and without an error', async () => {
+    const here = world((await serve([json(200, imageReply(tinyPng))])).url);
     const outcome = await here.create({
       ...unsaved(here),
       toStdout: async () => {
@@ -663,7 +664,11 @@ describe('-o -', () => {
       },
     });
     expect(outcome.error).toBeInstanceOf(ClosedPipe);
-    expect(here.listing()).toEqual([]);
+    expect(outcome.files.map(({ path: file }) => read(file))).toEqual([tinyPng]);
+    expect((await here.job()).files).toEqual(outcome.files);
+    expect(here.warnings).toEqual([
+      `stdout did not take the image; it is saved as ${outcome.files[0]?.path}`,
+    ]);
   });
 
   test.each([

@@ -1,18 +1,14 @@
 import * as fs from 'node:fs';
-import * as os from 'node:os';
 import * as path from 'node:path';
 import { onTestFinished } from 'vitest';
 import * as z from 'zod/mini';
 import type { Endpoint } from '../../../src/gateway/endpoint.ts';
-import {
-  createImages,
-  type ImageDeps,
-  type ImageOutcome,
-  type ImageRequest,
-} from '../../../src/jobs/image/create-images.ts';
+import type { Came } from '../../../src/jobs/create/make.ts';
+import { createImages, type ImageDeps, type ImageRequest } from '../../../src/jobs/image/create-images.ts';
 import type { Job } from '../../../src/ledger/event.ts';
 import { openLedger } from '../../../src/ledger/open-ledger.ts';
 import { type FaultServerOptions, type Step, startFaultServer } from '../../helpers/fault-server.ts';
+import { newDir } from '../../helpers/new-dir.ts';
 import { testClient } from '../../http/test-client.ts';
 import { noise } from '../save/tiny-media.ts';
 
@@ -46,7 +42,8 @@ export interface World {
   readonly warnings: string[];
   readonly abort: AbortController;
   request(changes?: Partial<ImageRequest>): ImageRequest;
-  create(changes?: Partial<ImageRequest>): Promise<ImageOutcome>;
+  /** What came; throws the error where nothing did. */
+  create(changes?: Partial<ImageRequest>): Promise<Came & { readonly id: string; readonly error?: unknown }>;
   /** The one job of the ledger. */
   job(): Promise<Job>;
   /** What lies in the working directory, hidden files too. */
@@ -55,8 +52,7 @@ export interface World {
 
 /** A working directory, a ledger and a client of a gateway on loopback. */
 export function world(baseUrl: string, settings: { silenceMs?: number } = {}): World {
-  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'gw-image-test-'));
-  onTestFinished(() => fs.rmSync(dir, { recursive: true, force: true }));
+  const dir = newDir();
   const work = path.join(dir, 'work');
   fs.mkdirSync(work);
   const silenceMs = settings.silenceMs ?? 5_000;
@@ -111,7 +107,12 @@ export function world(baseUrl: string, settings: { silenceMs?: number } = {}): W
     warnings,
     abort,
     request,
-    create: (changes) => createImages(request(changes), deps),
+    async create(changes) {
+      const made = await createImages(request(changes), deps);
+      if (!('came' in made)) throw made.kind === 'accepted' ? new Error('an image has no task') : made.error;
+      const { came, job, error } = made;
+      return { ...came, id: job.key, ...(error !== undefined && { error }) };
+    },
     async job() {
       const jobs = await ledger.find();
       if (jobs.length !== 1 || !jobs[0]) throw new Error(`expected one job, got ${jobs.length}`);

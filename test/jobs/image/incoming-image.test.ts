@@ -1,26 +1,20 @@
 import * as fs from 'node:fs';
-import * as os from 'node:os';
 import * as path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { IncomingImage } from '../../../src/jobs/image/incoming-image.ts';
 import { json } from '../../helpers/fault-server.ts';
+import { newDir } from '../../helpers/new-dir.ts';
 import { MemoryJournal } from '../save/harness.ts';
 import { tinyPng } from '../save/tiny-media.ts';
 import { saveTo, serve, world } from './harness.ts';
 
 const base64 = Buffer.from(tinyPng.toString('base64'));
 
-function refuge(): string {
-  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'gw-refuge-'));
-  onTestFinished(() => fs.rmSync(dir, { recursive: true, force: true }));
-  return dir;
-}
-
 test('an image whose directory fails goes on elsewhere, because it comes once', () => {
   const journal = new MemoryJournal();
-  const elsewhere = refuge();
+  const elsewhere = newDir();
   const image = new IncomingImage({
-    dir: path.join(import.meta.filename, 'below-a-file'),
+    home: { dir: path.join(import.meta.filename, 'below-a-file') },
     role: 'image',
     journal,
     refuge: elsewhere,
@@ -30,7 +24,7 @@ test('an image whose directory fails goes on elsewhere, because it comes once', 
   image.end();
   image.keepAs('image');
   expect(image.problem).toBeUndefined();
-  expect(image.detour).toContain('cannot be made');
+  expect(image.fault?.message).toContain('cannot be made');
   expect(fs.readFileSync(image.part?.path ?? '').equals(tinyPng)).toBe(true);
   expect(path.dirname(journal.parts.image?.path ?? '')).toBe(elsewhere);
   expect(journal.parts.image?.totalBytes).toBe(tinyPng.length);
@@ -41,7 +35,7 @@ test('an image whose directory fails goes on elsewhere, because it comes once', 
 test('where the refuge fails as well, there is a reason and no file', () => {
   const journal = new MemoryJournal();
   const nowhere = path.join(import.meta.filename, 'a');
-  const image = new IncomingImage({ dir: nowhere, role: 'image', journal, refuge: `${nowhere}b` });
+  const image = new IncomingImage({ home: { dir: nowhere }, role: 'image', journal, refuge: `${nowhere}b` });
   image.push(base64);
   image.end();
   expect([image.part, image.problem]).toEqual([undefined, expect.stringContaining('cannot be made')]);
@@ -53,9 +47,9 @@ test('a target that went away after it was checked: the image is saved elsewhere
   fs.writeFileSync(path.join(here.dir, 'pictures'), 'a file');
   const { files, error } = await here.create(saveTo(here, 'pictures/{id}.{ext}'));
   const [file] = files;
-  onTestFinished(() => fs.rmSync(file?.path ?? '', { force: true }));
   expect(error).toMatchObject({ kind: 'download' });
-  expect(String(error)).toContain(`the image was saved as ${file?.path} instead`);
+  expect(String(error)).toContain(`it is kept as ${file?.path}`);
+  expect(file).toMatchObject({ rescued: true, path: expect.stringContaining(`/rescued/`) });
   expect(fs.readFileSync(file?.path ?? '').equals(tinyPng)).toBe(true);
 });
 

@@ -47,6 +47,21 @@ test('the final image is saved, the partial ones are told of', async () => {
   expect(server.requests[0]?.headers.accept).toBe('text/event-stream');
 });
 
+test.each([false, true])(
+  '400 partial images leave room for the final one; kept: %s',
+  async (keepPartials) => {
+    const many = Array.from({ length: 400 }, (_, at) => partial(at, fakePng(60, at)));
+    const server = await serve([send(sse(events(...many, completed(final))))]);
+    const here = world(server.url);
+    let most = 0;
+    here.shown.push = () => (most = Math.max(most, fs.readdirSync(here.dir).length));
+    await here.create({ streams: true, partialsExpected: 2, keepPartials });
+    expect(fs.readFileSync(path.join(here.dir, 'fox.png')).equals(final)).toBe(true);
+    expect(most).toBeGreaterThan(1);
+    expect(most).toBeLessThan(110);
+  },
+);
+
 test('the final image may come before the partial ones, which are kept beside it', async () => {
   const server = await serve([send(sse(events(completed(final), partial(0, first), partial(1, second))))]);
   const here = world(server.url);

@@ -1,14 +1,11 @@
 import * as fs from 'node:fs';
-import * as os from 'node:os';
 import * as path from 'node:path';
-import { afterEach } from 'vitest';
 import type { TaskOutput } from '../../../src/gateway/task.ts';
 import type { Clock } from '../../../src/host.ts';
 import { createTransport } from '../../../src/http/transport.ts';
 import type { DownloadJournal, RecordedPart } from '../../../src/jobs/save/part-file.ts';
 import { type SaveInput, saveOutputs } from '../../../src/jobs/save/save-outputs.ts';
 import type { SavedFile } from '../../../src/ledger/event.ts';
-import { type Answer, type OutputServer, startOutputServer } from '../../helpers/output-server.ts';
 
 /** A journal in memory that a later run can start from. */
 export class MemoryJournal implements DownloadJournal {
@@ -56,22 +53,8 @@ export function scriptedClock(): Clock & { readonly slept: number[] } {
   };
 }
 
-const toClose: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const close of toClose.splice(0).reverse()) await close();
-});
-
-export function tempDir(): string {
-  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'gw-download-'));
-  toClose.push(() => fs.rmSync(dir, { recursive: true, force: true }));
-  return dir;
-}
-
-export async function outputServer(answer: Answer): Promise<OutputServer> {
-  const server = await startOutputServer(answer);
-  toClose.push(() => server.close());
-  return server;
-}
+export { newDir as tempDir } from '../../helpers/new-dir.ts';
+export { startOutputServer as outputServer } from '../../helpers/output-server.ts';
 
 export const video = (url: string): TaskOutput => ({ role: 'video', type: 'video', url });
 

@@ -58,4 +58,4 @@ it('two gigabytes, cut in the middle, pass through constant memory', async ({ sk
     expect(ended.peakKb).toBeLessThan(maxPeakKb);
     console.info(`peak memory ${Math.round(ended.peakKb / 1024)} MB`);
   }
-}, 180_000);
+});

@@ -2,9 +2,10 @@ import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { renameToFree } from '../../../src/disk/durable-directory.ts';
+import type { DiskWays } from '../../../src/jobs/save/disk-ways.ts';
 import { PartFile } from '../../../src/jobs/save/part-file.ts';
-import { PartGone, publish } from '../../../src/jobs/save/publish.ts';
+import { type PublishOptions, publish as publishSource, wholePart } from '../../../src/jobs/save/publish.ts';
+import { PartGone } from '../../../src/jobs/save/take-name.ts';
 import { serveFile } from '../../helpers/output-server.ts';
 import { listing, MemoryJournal, outputServer, run, tempDir } from './harness.ts';
 import { noise, sha256, tinyMp4 } from './tiny-media.ts';
@@ -15,18 +16,20 @@ function partOf(dir: string, bytes: Buffer): PartFile {
   return part;
 }
 
+const publish = (part: PartFile, options: PublishOptions) => publishSource(wholePart(part), options);
+
+const ext4: DiskWays = { links: true, renames: true, readsBack: true };
+const linkless: DiskWays = { ...ext4, links: false };
+const nameless: DiskWays = { ...linkless, renames: false };
+
 const options = (dir: string, changes = {}) => ({
   dir,
+  ways: ext4,
   name: (copy: number) => (copy === 0 ? 'fox.mp4' : `fox-${copy}.mp4`),
   force: false,
   mode: 0o644,
   ...changes,
 });
-
-/** What a file system without hard links answers. */
-const noLink = (code: string) => () => {
-  throw Object.assign(new Error(code), { code });
-};
 
 describe('a finished part', () => {
   it('takes the next free name, the permissions, and keeps its own name until it is recorded', async () => {
@@ -45,34 +48,68 @@ describe('a finished part', () => {
     expect(fs.existsSync(path.join(dir, 'nowhere'))).toBe(false);
   });
 
-  it.each(['EPERM', 'ENOTSUP', 'EXDEV', 'ENOSYS', 'EACCES'])(
-    'is renamed over a name of its own where link() says %s',
-    async (code) => {
-      const dir = tempDir();
-      fs.writeFileSync(path.join(dir, 'fox.mp4'), 'mine');
-      const final = await publish(partOf(dir, noise(100, 1)), options(dir, { link: noLink(code) }));
-      expect(final).toBe(path.join(dir, 'fox-1.mp4'));
+  it.each([
+    ['is renamed over a name of its own where there are no links', linkless, ['fox-1.mp4', 'fox.mp4']],
+    [
+      'is copied where it can neither be linked nor renamed',
+      nameless,
+      [expect.stringMatching(/part$/), 'fox-1.mp4', 'fox.mp4'],
+    ],
+  ])('%s', async (_, ways, listed) => {
+    const dir = tempDir();
+    fs.writeFileSync(path.join(dir, 'fox.mp4'), 'mine');
+    const final = await publish(partOf(dir, noise(100, 1)), options(dir, { ways }));
+    expect(final).toBe(path.join(dir, 'fox-1.mp4'));
+    expect(fs.readFileSync(final).equals(noise(100, 1))).toBe(true);
+    expect(fs.readFileSync(path.join(dir, 'fox.mp4'), 'utf8')).toBe('mine');
+    expect(listing(dir)).toEqual(listed);
+  });
+
+  it.each([
+    ['links', ext4],
+    ['no links', linkless],
+    ['neither links nor renames', nameless],
+  ])('of another disk comes to one with %s as a copy, and stays where it is', async (_, ways) => {
+    const [dir, elsewhere] = [tempDir(), tempDir()];
+    fs.writeFileSync(path.join(dir, 'fox.mp4'), 'mine');
+    for (const force of [false, true]) {
+      const part = partOf(elsewhere, noise(100, 1));
+      const final = await publish(part, options(dir, { ways, force }));
+      expect(final).toBe(path.join(dir, force ? 'fox.mp4' : 'fox-1.mp4'));
       expect(fs.readFileSync(final).equals(noise(100, 1))).toBe(true);
+      expect(fs.existsSync(part.path)).toBe(true);
       expect(listing(dir)).toEqual(['fox-1.mp4', 'fox.mp4']);
-    },
-  );
+    }
+  });
+
+  it('is never made another name of a file that is saved: the copy is a file of its own', async () => {
+    for (const ways of [ext4, linkless, nameless]) {
+      const dir = tempDir();
+      const saved = path.join(dir, 'saved.mp4');
+      fs.writeFileSync(saved, noise(100, 1));
+      const source = { path: saved, bytes: 100, sha256: sha256(noise(100, 1)) };
+      const final = await publishSource(source, options(dir, { ways }));
+      expect(listing(dir)).toEqual(['fox.mp4', 'saved.mp4']);
+      expect(fs.statSync(final).ino).not.toBe(fs.statSync(saved).ino);
+    }
+  });
 
   it('tells of a name before it renames to it, and never where it links', async () => {
     const told = async (changes: object) => {
       const dir = tempDir();
       fs.writeFileSync(path.join(dir, 'fox.mp4'), 'mine');
       const names: [string, string[]][] = [];
-      const onRename = (final: string) => names.push([path.basename(final), listing(dir)]);
+      const onName = ({ to }: { to: string }) => names.push([path.basename(to), listing(dir)]);
       const part = partOf(dir, noise(100, 1));
-      await publish(part, options(dir, { onRename, ...changes }));
+      await publish(part, options(dir, { onName, ...changes }));
       const there = [path.basename(part.path), 'fox.mp4'];
       return { names, there };
     };
     const linked = await told({});
     expect(linked.names).toEqual([]);
-    const renamed = await told({ link: noLink('EPERM') });
+    const renamed = await told({ ways: linkless });
     expect(renamed.names).toEqual([['fox-1.mp4', renamed.there]]);
-    const beside = await told({ link: noLink('EPERM'), sidecar: '{}' });
+    const beside = await told({ ways: linkless, sidecar: '{}' });
     // Twice: for the file beside it, and for itself; never the one that was there.
     expect(new Set(beside.names.map(([name]) => name))).toEqual(new Set(['fox-1.mp4']));
     const forced = await told({ force: true });
@@ -83,7 +120,7 @@ describe('a finished part', () => {
     const dir = tempDir();
     const part = partOf(dir, noise(100, 1));
     fs.unlinkSync(part.path);
-    await expect(publish(part, options(dir, { link: noLink('EPERM') }))).rejects.toThrow(PartGone);
+    await expect(publish(part, options(dir, { ways: linkless }))).rejects.toThrow(PartGone);
     expect(listing(dir)).toEqual([]);
   });
 
@@ -194,16 +231,4 @@ describe('a race', () => {
       }
     }
   });
-});
-
-it('without hard links a name that is taken stays as it is, and one that could not be given is free again', () => {
-  const dir = tempDir();
-  const [page, taken, free] = [`${dir}/page`, `${dir}/taken`, `${dir}/free`];
-  expect(() => renameToFree(page, free)).toThrow(/ENOENT/);
-  expect(listing(dir)).toEqual([]);
-  for (const file of [page, taken]) fs.writeFileSync(file, file);
-  expect(() => renameToFree(page, taken)).toThrow(/EEXIST/);
-  expect([page, taken].map((file) => fs.readFileSync(file, 'utf8'))).toEqual([page, taken]);
-  renameToFree(page, free);
-  expect(listing(dir)).toEqual(['free', 'taken']);
 });

@@ -288,20 +288,41 @@ describe('resuming', () => {
     const part = PartFile.create(dir, { etag, totalBytes: file.length }, () => {});
     part.append(file.subarray(0, 1000));
     const options = {
-      dir,
+      home: { dir },
+      refuge: undefined,
       role: 'video',
       type: 'video',
       journal: new MemoryJournal(),
       onBytes: () => {},
     } as const;
-    const goOn = (free: number) =>
-      new PartSink({ ...options, freeBytes: () => free }, part).begin({
-        do: 'append',
-        totalBytes: file.length,
-      });
+    const goOn = (free: number) => {
+      const sink = new PartSink({ ...options, freeBytes: () => free });
+      sink.part = part;
+      sink.begin({ do: 'append', totalBytes: file.length });
+    };
     expect(() => goOn(file.length - 1001)).toThrow(DiskFault);
     expect(() => goOn(file.length - 1000)).not.toThrow();
     part.close();
+  });
+
+  it('stops a file of unannounced length that is longer than the user allows', async () => {
+    const dir = tempDir();
+    const long = tinyMp4(3_000_000);
+    const unannounced = await outputServer((request, response) =>
+      serveFile(long, request, response, { etag, unannounced: true }),
+    );
+    const { failures } = await run({ dir, url: unannounced.url, mostBytes: long.length - 1 });
+    expect(failures).toMatchObject([
+      {
+        error: {
+          kind: 'download',
+          message: expect.stringMatching(/ more than 3\.0 MB came of it \(the setting max_output\)$/),
+        },
+      },
+    ]);
+    expect((await run({ dir, url: unannounced.url, mostBytes: long.length })).files[0]?.sha256).toBe(
+      sha256(long),
+    );
   });
 
   it('stops a file of unannounced length where the disk has less than 256 MiB left, and goes on later', async () => {

@@ -4,7 +4,8 @@ import * as path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { GwError } from '../../../src/errors.ts';
-import { checkTarget, trialNames } from '../../../src/jobs/save/check-target.ts';
+import { checkTarget } from '../../../src/jobs/save/check-target.ts';
+import { trialNames } from '../../../src/jobs/save/disk-ways.ts';
 import {
   cleanNameValue,
   type Naming,
@@ -82,6 +83,7 @@ describe('names', () => {
     ['', 'is empty'],
     ['a\0b', 'NUL'],
     ['-', 'gw writes no video to stdout'],
+    ['{id}'.repeat(20_000), 'has 80000 characters, and no path has more than 4096'],
   ])('--out %j is a usage error', (out, said) => {
     const error = usageOf(() => planTarget(out, '/home/me'));
     expect(error.message).toContain(said);
@@ -91,6 +93,37 @@ describe('names', () => {
         '{id} {family} {model} {index} {date} {time} {ext} {prompt} {seed} {duration} {resolution} {key} {row}',
       );
     }
+  });
+
+  it('that Windows forbids are refused there before anything is sent, and nothing else is', () => {
+    const plain = fc.constantFrom(
+      'fox',
+      '{id}',
+      'out/',
+      'C:\\shots\\',
+      '{prompt}-{index}',
+      'day 1/',
+      'aux-{id}',
+      '{{x}}',
+    );
+    const odd = fc.oneof(
+      fc.constantFrom(...'<>:"|?*\x01').map((each) => `a${each}b`),
+      fc.constantFrom('con', 'NUL.mp4', 'com1.x', 'Lpt9', 'prn.x', 'aux ', 'COM²').map((each) => `./${each}`),
+      fc.constantFrom('fox.', 'fox ', '{id} ', 'dir./fox', 'dir /fox'),
+    );
+    fc.assert(
+      fc.property(plain, odd, fc.constantFrom('', '/x.mp4'), (before, fault, behind) => {
+        const out = `${before}${fault}${behind}`;
+        const error = usageOf(() => planTarget(out, '/home/me', 'win32'));
+        expect([error.message, error.facts.hint]).toEqual([
+          expect.stringMatching(/^--out: Windows forbids /),
+          'choose another name; nothing was sent',
+        ]);
+        planTarget(`${before}x.mp4`, '/home/me', 'win32');
+        planTarget(out, '/home/me', 'linux');
+      }),
+      { numRuns: 500 },
+    );
   });
 
   it.each<[Partial<Naming>, string]>([
@@ -123,8 +156,13 @@ describe('names', () => {
     ['', ''],
     ['a paper boat on a calm sea', 'a-paper-boat-on-a-calm-sea'],
     ['  --Rm -rf /; $(x)\n\x1b[31m..', 'rm-rf-x-31m'],
-    ['Füchse über Ätna, déjà vu', 'fuchse-uber-atna-deja-vu'],
-    ['狐狸', ''],
+    ['Fu\u0308chse über Ätna, déjà vu', 'füchse-über-ätna-déjà-vu'],
+    ['狐狸', '狐狸'],
+    ['狐狸在雪地里奔跑然后停下来看着月亮升起', '狐狸在雪地里奔跑然后停下来看着月'],
+    ['Лиса бежит, по снегу!', 'лиса-бежит-по-снегу'],
+    ['ثعلب في الثلج', 'ثعلب-في-الثلج'],
+    ['हिन्दी में', 'हिन्दी-में'],
+    ['… ✨ 🦊', ''],
     ['con', '_con'],
     [`${'x'.repeat(100)} y`, 'x'.repeat(48)],
     [
@@ -207,19 +245,11 @@ describe('names', () => {
         fc.nat(9_999),
         (id, model, out, isFrame, copy) => {
           const settings = { seed: model, duration: id, resolution: model };
-          const naming = {
-            ...names,
-            id,
-            model,
-            family: id,
-            prompt: id,
-            settings,
-            once: { key: model },
-          };
+          const naming = { ...names, id, model, family: id, prompt: id, settings, once: { key: model } };
           const place = outputPath(planTarget(out, '/home/me'), naming, isFrame ? lastFrame : video(''), 1);
           const name = place.name('mp4', copy);
           expect(path.resolve(place.dir)).toBe('/home/me');
-          expect(name).toMatch(/^[A-Za-z0-9_][A-Za-z0-9._-]*$/);
+          expect(name).toMatch(/^[\p{L}\p{N}_][\p{L}\p{N}\p{M}._-]*$/u);
           expect(name).not.toMatch(/^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i);
           expect(Buffer.byteLength(name.replace(/\.mp4$/, ''))).toBeLessThanOrEqual(120);
         },
@@ -292,7 +322,7 @@ describe('the check before anything is paid', () => {
     expect(listing(dir).sort()).toEqual([alive, mine].sort());
   });
 
-  it('leaves nothing, whenever it is killed, that the next run does not clear', () => {
+  it('leaves nothing, whenever it is killed, that the next run does not clear', { tags: ['strace'] }, () => {
     const script = bundle(path.join(import.meta.dirname, 'check-script.ts'));
     for (const when of [1, 2, 3, 4, 5, 6]) {
       const dir = tempDir();
@@ -302,6 +332,15 @@ describe('the check before anything is paid', () => {
       check(path.join(dir, 'fox.mp4'));
       expect(listing(dir)).toEqual([]);
     }
+  });
+
+  it('refuses a pattern whose name no disk takes, and no other', () => {
+    const dir = tempDir();
+    const error = usageOf(() =>
+      check(path.join(dir, `${'{prompt}-{time}'.repeat(25)}.mp4`), { prompt: 'a fox in the snow' }),
+    );
+    expect(error.message).toMatch(/: the name has at least \d{3} bytes, and no disk takes more than 255$/);
+    check(path.join(dir, `${'{id}{prompt}{model}'.repeat(9)}.mp4`), { prompt: 'a fox in the snow' });
   });
 
   it('does nothing where nothing is to be saved', () => {
@@ -319,6 +358,8 @@ describe('the check before anything is paid', () => {
 
   it.each([
     ['/dev/null', 'a device'],
+    // Nobody, not even root, can write beside it.
+    ['/proc/self/cwd', 'a symbolic link'],
     ['/dev/null/x.mp4', 'not a directory|a file stands'],
     ['/proc/nowhere/x.mp4', 'is missing|permission|not permitted'],
   ])('refuses %s', (target, said) => expect(usageOf(() => check(target)).message).toMatch(new RegExp(said)));
@@ -333,7 +374,7 @@ describe('the check before anything is paid', () => {
     for (const [name, said] of [
       ['link.mp4', 'a symbolic link'],
       ['dir.mp4', 'a directory'],
-      ['fifo.mp4', 'a fifo'],
+      ['fifo.mp4', 'a pipe'],
       ['file/x.mp4', 'directory'],
       [`${'n'.repeat(300)}.mp4`, 'too long'],
     ] as const) {

@@ -110,7 +110,7 @@ async function rehearsal(account: AccountType) {
 }
 
 describe('a thousand tasks waited for at once, counted by the sandbox', () => {
-  test('family B: at most one request for each 50 tasks a round', { timeout: 120_000 }, async () => {
+  test('family B: at most one request for each 50 tasks a round', async () => {
     const { clock, sandbox, client, create } = await rehearsal('enterprise');
     const ids: string[] = [];
     for (let at = 0; at < 1000; at += 1) {
@@ -132,7 +132,6 @@ describe('a thousand tasks waited for at once, counted by the sandbox', () => {
 
   test.each(['enterprise', 'personal'] as const)(
     'family A, %s: the gateway never has to refuse one for its rate',
-    { timeout: 120_000 },
     async (account) => {
       const { clock, sandbox, client, create } = await rehearsal(account);
       const ids: string[] = [];

@@ -12,9 +12,9 @@ import type { TaskFamily } from '../../../src/gateway/task.ts';
 import type { Client, RequestInput } from '../../../src/http/client.ts';
 import type { Transport } from '../../../src/http/exchange.ts';
 import type { Progress } from '../../../src/io/io.ts';
-import { createJob } from '../../../src/jobs/create/create.ts';
-import { identifyBody } from '../../../src/jobs/create/external-id.ts';
-import { settleUnanswered } from '../../../src/jobs/create/settle-unanswered.ts';
+import { identifyBody } from '../../../src/jobs/create/job-request.ts';
+import { settleUnanswered } from '../../../src/jobs/create/lost.ts';
+import { type Made, makeJob } from '../../../src/jobs/create/make.ts';
 import { createImages, type ImageDeps } from '../../../src/jobs/image/create-images.ts';
 import { syncImageJob } from '../../../src/jobs/image/sync-image-job.ts';
 import { openLedger } from '../../../src/ledger/open-ledger.ts';
@@ -33,16 +33,12 @@ function step(): void {
   isLeft(state, at, AT_A_STEP);
 }
 
-const clock = {
-  now: Date.now,
-  steady: () => performance.now(),
-  sleep: async () => {},
-};
+const clock = { now: Date.now, steady: () => performance.now(), sleep: async () => {} };
 const signal = new AbortController().signal;
 const lost = () => new GwError('unknown_outcome', 'the reply was lost');
 /** A create whose reply is lost ends with that, and with nothing else. */
-function onlyLost(error: unknown): void {
-  if (!(error instanceof GwError && error.kind === 'unknown_outcome')) throw error;
+function onlyLost(made: Made): void {
+  if (made.kind !== 'unknown' && made.kind !== 'accepted') throw made.error;
 }
 /** Takes a create, and its reply is lost. */
 const takeAndLose = async (options?: { readonly onSend?: () => void }) => {
@@ -75,19 +71,20 @@ const asked = {
 } as const;
 
 async function createTask({ dir, key }: Order, family: TaskFamily, endpoint: Endpoint): Promise<void> {
-  const made = createJob({
+  const made = await makeJob({
+    silenceMs: 60_000,
     ...{ family, endpoint, ...identifyBody(family, { prompt: 'a fox' }, key) },
     intent: { ...asked, family: family.name, endpoint: endpoint.name },
     ...{ client: deaf, ledger: opened(dir), clock, signal, note: () => {} },
   });
-  await made.catch(onlyLost);
+  onlyLost(made);
 }
 
 const scenes = {
   'create alpha': (order: Order) => createTask(order, alphaFamily, alphaCreate),
   'create beta': (order: Order) => createTask(order, betaFamily, betaCreateText),
   async 'create image'({ dir, key }: Order) {
-    const made = createImages(
+    const made = await createImages(
       {
         ...{ endpoint: imageGenerate, input: { body: {} }, streams: false, key },
         ...{ outputsExpected: 1, partialsExpected: 0, keepPartials: false },
@@ -95,7 +92,7 @@ const scenes = {
       },
       imageDeps(dir),
     );
-    await made.catch(onlyLost);
+    onlyLost(made);
   },
   async sync({ dir }: Order) {
     const ledger = opened(dir);

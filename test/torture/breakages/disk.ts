@@ -4,7 +4,7 @@ import type { Breakage } from './breakage.ts';
 export const disk: readonly Breakage[] = [
   {
     costs: 'the lock of a living process is taken over',
-    find: 'if (isHeld(found, file, own)) return undefined;',
+    find: 'if (isHeld(found, file)) return undefined;',
     replace: '',
     tests: ['ledger/locks'],
   },
@@ -22,7 +22,7 @@ export const disk: readonly Breakage[] = [
   },
   {
     costs: 'a process ID that was given out again keeps the lock of a dead one',
-    find: "return now === undefined || started === '' || now === started;",
+    find: "return now === undefined || started === '' || started.endsWith(':') || now === started;",
     replace: 'return true;',
     tests: ['ledger/locks'],
   },
@@ -84,7 +84,7 @@ export const disk: readonly Breakage[] = [
     costs: 'a line that spans two pieces of a long journal is lost',
     find: 'carried = [Buffer.from(piece.subarray(end + 1))];',
     replace: 'carried = [];',
-    tests: ['ledger/ledger', 'ledger/index', 'ledger/fold'],
+    tests: ['ledger/ledger', 'ledger/contents', 'ledger/fold'],
   },
   {
     costs: 'a directory is open to others',

@@ -8,15 +8,15 @@ const [resume, replies, publish, faults] = ['resume', 'replies', 'publish', 'fau
 export const download: readonly Breakage[] = [
   {
     costs: 'a saved file that was damaged at the same length counts as saved for ever',
-    find: "if (hash.digest('hex') === saved.sha256) return fd;",
-    replace: 'return fd;',
-    tests: [resume],
+    find: 'return hasSize(file) && (await sha256OfFile(file.path, signal)) === file.sha256;',
+    replace: 'return hasSize(file);',
+    tests: ['commands/saved-table'],
   },
   {
-    costs: 'a saved file that has grown counts as saved',
-    find: 'stats.isFile() && stats.size === saved.bytes',
-    replace: 'stats.isFile()',
-    tests: [resume, replies],
+    costs: 'a file that was cut counts as saved in a batch',
+    find: 'return stats?.isFile() === true && stats.size === bytes;',
+    replace: 'return stats?.isFile() === true;',
+    tests: ['commands/saved-table'],
   },
   {
     costs: 'the downloads of earlier runs are forgotten, and the hundred run out unseen',
@@ -26,8 +26,8 @@ export const download: readonly Breakage[] = [
   },
   {
     costs: 'a download is counted only after it was sent',
-    find: 'journal.aboutToGet(role); this.counted++;',
-    replace: 'this.counted++;',
+    find: 'journal.aboutToGet(role); this.left--;',
+    replace: 'this.left--;',
     tests: [replies, resume],
   },
   {
@@ -44,8 +44,8 @@ export const download: readonly Breakage[] = [
   },
   {
     costs: 'a run may ask as often as it likes',
-    find: 'if (this.gets >= MAX_GETS) throw this.exhausted(); this.options.countGet();',
-    replace: 'this.options.countGet();',
+    find: 'return this.left > this.later;',
+    replace: 'return true;',
     tests: [replies],
   },
   {
@@ -68,8 +68,8 @@ export const download: readonly Breakage[] = [
   },
   {
     costs: 'a download goes on though its rest does not fit',
-    find: 'this.needSpace(verdict.totalBytes - this.part.bytes);',
-    replace: '',
+    find: 'this.needSpace(verdict.totalBytes - (this.part?.bytes ?? 0))',
+    replace: 'undefined',
     tests: [resume, faults],
   },
   {
@@ -80,8 +80,8 @@ export const download: readonly Breakage[] = [
   },
   {
     costs: 'a file of the user of equal length is taken for the output, and removed where it is none',
-    find: "if (hash.digest('hex') === sha256) fs.renameSync(to, file);",
-    replace: 'fs.renameSync(to, file);',
+    find: 'size === totalBytes && (await digestOf(left.fd, size, signal)) === sha256',
+    replace: 'size === totalBytes',
     tests: [resume],
   },
   {
@@ -104,8 +104,8 @@ export const download: readonly Breakage[] = [
   },
   {
     costs: 'a part is followed through a symbolic link',
-    find: 'O_RDWR | O_NOFOLLOW | O_NONBLOCK',
-    replace: 'O_RDWR | O_NONBLOCK',
+    find: 'access | O_NOFOLLOW | O_NONBLOCK',
+    replace: 'access | O_NONBLOCK',
     tests: [resume],
   },
   {
@@ -140,14 +140,14 @@ export const download: readonly Breakage[] = [
   },
   {
     costs: 'a file of the user is replaced unasked',
-    find: 'const final = options.force ? replace(part, options) : linkToFreeName(part, identity, options);',
-    replace: 'const final = replace(part, options);',
+    find: 'return await (options.force ? this.replace() : this.takeFreeName());',
+    replace: 'return await this.replace();',
     tests: [publish],
   },
   {
     costs: 'a file whose fsync failed is given its name',
     find: 'throw DiskFault.of(`${part.path} could not be brought safely to disk`, error, false); } try {',
-    replace: 'identity = fs.statSync(part.path, { bigint: true }); } try {',
+    replace: '} try {',
     tests: [publish, faults],
   },
   {
@@ -158,8 +158,8 @@ export const download: readonly Breakage[] = [
   },
   {
     costs: 'a kill between the name and its record leaves a second copy',
-    find: "if (code === 'EEXIST') { if (isSameFile(final, identity)) return final;",
-    replace: "if (code === 'EEXIST') {",
+    find: 'if (identityOf(to) !== undefined) return isSameFile(from, to);',
+    replace: 'if (identityOf(to) !== undefined) return false;',
     tests: [publish, resume],
   },
   {

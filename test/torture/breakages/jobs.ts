@@ -12,14 +12,14 @@ export const jobs: readonly Breakage[] = [
   },
   {
     costs: 'an older task under the same external ID is taken for the lost one',
-    find: 'if (isOlder(claimed)) return true;',
+    find: 'if (isOlder(found, lost, family, nowMs)) return undefined;',
     replace: '',
     tests: ['jobs/create/exactly-once', 'commands/video-beta'],
   },
   {
     costs: "another job's task is taken for the lost one",
-    find: 'return owner !== undefined && owner.key !== key && owner.endpoint !== family.query.endpoint.name;',
-    replace: 'return false;',
+    find: 'if (isAnothers) return undefined;',
+    replace: '',
     tests: ['jobs/create/exactly-once', 'commands/video-beta'],
   },
   {
@@ -78,7 +78,7 @@ export const jobs: readonly Breakage[] = [
   },
   {
     costs: 'a create that was lost takes no slot, and one too many is sent',
-    find: 'if (isLost && clock.now() < (job.sentAtMs ?? job.createdAtMs) + likelyMs) return true;',
+    find: 'if (mayExist(job) && keepsSlot(job, input)) return true;',
     replace: '',
     tests: ['jobs/create/slots'],
   },
@@ -151,9 +151,22 @@ export const jobs: readonly Breakage[] = [
   },
   {
     costs: 'a lost create of family B is looked for at another gateway, and made there once more',
-    find: "if (job.state !== 'intent' && job.gateway !== intent.gateway) return job;",
+    find: "if (job.state !== 'intent' && job.gateway !== intent.gateway) return { job };",
     replace: '',
     tests: ['jobs/create/exactly-once'],
+  },
+  {
+    costs:
+      'a lost create of family B that the gateway never answers is sent without end, a run after the other',
+    find: 'resends + 1 < MOST_SENDINGS',
+    replace: 'resends >= 0 && MOST_SENDINGS > 0',
+    tests: ['jobs/create/next-run'],
+  },
+  {
+    costs: 'a job is paid for beside what a newer gw wrote, and never listed again',
+    find: "if (typeof version !== 'number' || version <= format) return;",
+    replace: "if (typeof version !== 'string' || version <= format) return;",
+    tests: ['updates/newer'],
   },
   {
     costs: 'prune forgets a create that may have been paid for',
@@ -181,9 +194,9 @@ export const jobs: readonly Breakage[] = [
     tests: ['commands/jobs'],
   },
   {
-    costs: 'a job whose create said --no-download counts as home without its second output',
-    find: 'const lacks = wantsOutputs ? lacksOutputs : isUnsaved;',
-    replace: 'const lacks = isUnsaved;',
+    costs: 'a job counts as home without its second output',
+    find: 'return files.length > 0 && missing.length === 0 ? { value: resultOf(job, files) } : undefined;',
+    replace: 'return files.length > 0 ? { value: resultOf(job, files) } : undefined;',
     tests: ['commands/jobs'],
   },
   {
@@ -208,14 +221,14 @@ export const jobs: readonly Breakage[] = [
   },
   {
     costs: 'rows are handed over while a run on this machine makes them: both are paid for',
-    find: 'if (announced.isRefused) {',
-    replace: 'if (!announced) {',
+    find: 'if (announced.isRefused) throw madeHere(input.manifest.named, this.#commandLine());',
+    replace: '',
     tests: ['machines/run'],
   },
   {
     costs: 'a task that runs is made once more by --retry-failed, because a look at it met a wrong API key',
-    find: "new Set<ErrorKind>(['task_failed', 'not_found'])",
-    replace: "new Set<ErrorKind>(['task_failed', 'not_found', 'auth'])",
+    find: "new Set(['task_failed', 'not_found'])",
+    replace: "new Set(['task_failed', 'not_found', 'auth'])",
     tests: ['machines/run'],
   },
   {
@@ -228,8 +241,8 @@ export const jobs: readonly Breakage[] = [
   {
     costs:
       'images that came while their worker was stopped count as not made: another one makes and pays for them again',
-    find: "[value?.status, current?.state].includes('succeeded')",
-    replace: 'false',
+    find: ': imagesMade(record, outcome);',
+    replace: ": notMade(record, error, { kind: 'nothing', error });",
     tests: ['machines/run'],
   },
   {

@@ -1,6 +1,15 @@
 import { usage } from '../../../errors.ts';
 import { flagsOfBodies } from '../../../flags/body-flags.ts';
-import { type Flag, type FlagValues, flagName, on, text, withValue } from '../../../flags/flag.ts';
+import {
+  alsoFrom,
+  everywhere,
+  type Flag,
+  type FlagValues,
+  flagName,
+  on,
+  text,
+  withValue,
+} from '../../../flags/flag.ts';
 import { BetaO1Body, BetaTextBody, betaCreateOf } from '../../../gateway/beta/create.ts';
 import {
   type BetaMode,
@@ -34,13 +43,13 @@ const shot: Flag<readonly Pick<BetaShot, 'seconds' | 'words'>[]> = {
   },
 };
 
-const flags = {
+const flags = alsoFrom(everywhere, {
   mode: text(betaModeNames.join('|'), 'what to make the video from (default text)', {
     choices: betaModeNames,
   }),
   turbo: on('the turbo endpoint (text, image)'),
   shot,
-} as const;
+});
 type Flags = FlagValues<typeof flags>;
 
 const fields = flagsOfBodies([BetaTextBody, BetaO1Body], Object.entries(betaSettings));

@@ -2,7 +2,7 @@ import type * as z from 'zod/mini';
 import { defineCommand, type Outcome } from '../../../command.ts';
 import { commandFor } from '../../../context.ts';
 import { GwError, shellQuote, usage } from '../../../errors.ts';
-import { lookAtBody, refuseLook } from '../../../flags/breaches.ts';
+import { lookAtBody, refuseLook, warnOfUnlisted } from '../../../flags/breaches.ts';
 import { type FlagValues, flagName, list as listFlag, on, parsed, text, whole } from '../../../flags/flag.ts';
 import { type Moment, parseMoment } from '../../../flags/job-flags.ts';
 import { applySets, baseBody, type JsonObject } from '../../../flags/json-body.ts';
@@ -63,6 +63,7 @@ export const list = defineCommand<typeof flags, Listed>({
     let body: JsonObject = applySets(typed, globals.set ?? []);
     const look = lookAtBody(BetaListBody, body, (path) => flagOf(path, flags, body));
     refuseLook(look, globals.validate === undefined, ctx.io);
+    if (globals.set ?? globals.body) warnOfUnlisted(BetaListBody, body, ctx);
     const shown = await showInstead(betaList, { body }, ctx);
     if (shown !== undefined) return yield { value: shown };
     const { client } = await ctx.gateway();

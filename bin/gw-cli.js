@@ -1,0 +1,13 @@
+// `import { gw } from 'gw-cli'`, as dist/gw-cli.d.ts describes it: one run of gw in the caller's process.
+'use strict';
+let library;
+
+exports.gw = (words, options = {}) => {
+  if (library === undefined) {
+    const { bundle, distDir, load } = require('./parts.js');
+    // The parts of others leave out what the command line has loaded at its start.
+    load('main.js');
+    library = load('gw.js').openLibrary({ version: bundle.version, distDir });
+  }
+  return library(words, { ...options, env: options.env ?? process.env, cwd: options.cwd ?? process.cwd() });
+};

@@ -1,0 +1,487 @@
+import { readFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { Readable } from 'node:stream';
+import type * as z from 'zod/mini';
+import { type Row, type RowFault, readRows } from '../batch/rows.ts';
+import type { AnyCommand, Outcome, RowStream } from '../command.ts';
+import { again } from '../commands/again.ts';
+import { balance } from '../commands/balance.ts';
+import { lastOfRow } from '../commands/batch/known-rows.ts';
+import {
+  checkRow,
+  createCommands,
+  createRow,
+  creates,
+  flagsOf,
+  type RowFiles,
+  silent,
+} from '../commands/batch/row-command.ts';
+import { knownJob } from '../commands/jobs/find-jobs.ts';
+import { list } from '../commands/jobs/list.ts';
+import { show } from '../commands/jobs/show.ts';
+import { endedOutcome } from '../commands/jobs/task-job.ts';
+import { wait } from '../commands/jobs/wait.ts';
+import { list as models } from '../commands/models.ts';
+import { type JobResult, resultIn } from '../commands/video/follow-job.ts';
+import { createFollowers } from '../commands/video/followers.ts';
+import { type Context, gatewayName } from '../context.ts';
+import { confinedPaths, isInside } from '../disk/confined-path.ts';
+import { GwError, Interrupted, usage } from '../errors.ts';
+import { confineFiles } from '../flags/body-flags.ts';
+import { onceFlags } from '../flags/job-flags.ts';
+import { nearest } from '../flags/nearest.ts';
+import { modelSheets } from '../gateway/model-facts/sheets.ts';
+import { aborted, once } from '../host.ts';
+import { JobEvents } from '../jobs/job-events.ts';
+import type { JobView } from '../jobs/job-view.ts';
+import { splitTarget } from '../jobs/save/output-path.ts';
+import type { Job } from '../ledger/event.ts';
+import { originOfGateway } from '../ledger/job-key.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { defaultsOf } from '../presets.ts';
+import { settingsOf, type ToolFile, type ToolName, tools } from './tools.ts';
+
+// What the tools of `gw mcp` do: a call is read into the row of a batch and made as one, under its key and within the limits
+// of agents. What was begun goes on when the call that began it ends.
+
+/** The longest call: clients give up after a minute, and some sooner. */
+const CALL_MS = 40_000;
+const SPARE_MS = 2_000;
+const PROGRESS_EVERY_MS = 5_000;
+
+/** Who calls a tool. */
+export interface Caller {
+  /** Aborted where the client no longer waits for the answer. */
+  readonly signal: AbortSignal;
+  readonly beganMs: number;
+  readonly progress: (text: string) => void;
+  /** With --confirm: returns where the user has agreed to this payment, and throws otherwise. */
+  readonly confirm?: ((question: string) => void) | undefined;
+}
+
+/** What a tool answers. */
+export interface Answer {
+  readonly value: Readonly<Record<string, unknown>>;
+  readonly files?: JobResult['files'];
+  /** Pictures of the files are left out. */
+  readonly isBrief?: boolean;
+  readonly error?: unknown;
+}
+
+/** A job that this server makes or waits for. */
+interface Work {
+  readonly key: string;
+  /** Tells requests apart. */
+  readonly asked: string;
+  readonly done: Promise<Answer>;
+  readonly watchers: Set<(text: string) => void>;
+  id?: string | undefined;
+  status: string;
+}
+
+interface Places {
+  /** Real paths of --root and --out. */
+  readonly root: string;
+  readonly out: string;
+}
+
+type Arguments = Readonly<Record<string, unknown>> & {
+  readonly id?: string;
+  readonly key?: string;
+  readonly prompt?: string;
+  readonly settings?: Readonly<Record<string, unknown>>;
+};
+
+export class Desk {
+  readonly #ctx: Context;
+  readonly #files: RowFiles;
+  readonly #works = new Map<string, Work>();
+  /** Ends the waits; what is being paid for is waited for all the same. */
+  readonly #stop: AbortController;
+
+  private constructor(ctx: Context, files: RowFiles, stop: AbortController) {
+    this.#ctx = ctx;
+    this.#files = files;
+    this.#stop = stop;
+  }
+
+  static async open({ root, out }: Places, ctx: Context): Promise<Desk> {
+    const settings = await ctx.settings();
+    const gateway = gatewayName(settings);
+    const origin = originOfGateway(gateway);
+    const stop = new AbortController();
+    const { io } = ctx;
+    const own: Context = {
+      ...ctx,
+      signal: stop.signal,
+      // Stdin is the protocol's.
+      host: { ...ctx.host, cwd: out, stdin: Readable.from([]) },
+      // What is named is a job of this gateway: agents reach no other.
+      globals: { ...ctx.globals, ...(!settings.sandbox && gateway && { baseUrl: gateway }) },
+      ownsJob: async (job) => job.gateway !== '' && originOfGateway(job.gateway) === origin,
+      io: {
+        ...io,
+        mode: { ...io.mode, json: true, bars: false },
+        stdinIsTerminal: false,
+        stdoutIsTerminal: false,
+        stderrIsTerminal: false,
+        progress: () => silent,
+        awaiting: () => () => {},
+      },
+      ledger: once(async () => marked(await ctx.ledger())),
+    };
+    const hint = 'only the user can open more to it: gw mcp --root DIR';
+    const files = { dir: root, confined: confinedPaths({ dir: root, what: '--root', hint }) };
+    return new Desk({ ...own, followers: createFollowers(own) }, files, stop);
+  }
+
+  /** Ends the waits, and resolves when what was being paid for has its answer. */
+  async close(): Promise<void> {
+    this.#stop.abort(new Interrupted('SIGTERM'));
+    await Promise.allSettled([...this.#works.values()].map(({ done }) => done));
+  }
+
+  /** Throws what the tool fails with; an answer with an error has something to say beside it. */
+  async call(name: string, given: unknown, caller: Caller): Promise<Answer> {
+    const args = argumentsOf(name, given);
+    const answer = this.#answer(name as ToolName, args, caller);
+    answer.catch(() => {});
+    // What goes on answers so before.
+    const ended = await this.#within(answer, { ...caller, beganMs: caller.beganMs + SPARE_MS });
+    if (ended) return ended;
+    throw new GwError('unavailable', `${name} has no answer after ${CALL_MS / 1000} s`, {
+      hint: 'call it again later',
+    });
+  }
+
+  /** Undefined where the call may not last any longer. */
+  async #within<T>(what: Promise<T>, { signal, beganMs }: Caller): Promise<T | undefined> {
+    const { clock } = this.#ctx;
+    const timer = new AbortController();
+    const leftMs = Math.max(0, beganMs + CALL_MS - clock.steady());
+    const over = clock.sleep(leftMs, timer.signal).catch(() => {});
+    try {
+      return await Promise.race([what, over.then(() => undefined), aborted(signal).then(() => undefined)]);
+    } finally {
+      timer.abort();
+    }
+  }
+
+  async #answer(name: ToolName, args: Arguments, caller: Caller): Promise<Answer> {
+    switch (name) {
+      case 'make_video':
+        return this.#make(name, `video ${args.family}`, args, caller);
+      case 'make_image':
+        return this.#make(name, `image ${args.command ?? 'create'}`, args, caller);
+      case 'make_again':
+        return this.#makeAgain(args, caller);
+      case 'wait_for_job':
+        return this.#wait(args.id ?? '', caller);
+      case 'get_job':
+        return this.#tell(args.id ?? '');
+      case 'list_jobs': {
+        const { rows } = (await this.#run(list, [], { limit: 20, ...args })) as RowStream<JobView>;
+        const jobs: object[] = [];
+        for await (const job of rows) jobs.push(brief(job));
+        return { value: { jobs } };
+      }
+      case 'list_models':
+        return { value: await this.#models(args as { family?: string; command?: string }) };
+      case 'get_balance': {
+        const { json } = (await this.#run(balance)) as { json: Record<string, unknown> };
+        return { value: json };
+      }
+    }
+  }
+
+  /** A free command, run as it is. */
+  async #run(command: AnyCommand, args: readonly string[] = [], flags = {}): Promise<unknown> {
+    const outcomes = await outcomesOf(command.run({ args, flags, globals: this.#ctx.globals }, this.#ctx));
+    for (const { error } of outcomes) if (error !== undefined) throw error;
+    return outcomes[0]?.value;
+  }
+
+  async #make(name: ToolName, command: string, args: Arguments, caller: Caller): Promise<Answer> {
+    const row = await this.#rowOf(command, args);
+    const ctx = this.#ctx;
+    const question = async () => {
+      const { estimate } = await checkRow(row, this.#files, undefined, ctx, () => {});
+      const cost =
+        estimate === undefined || 'unknown' in estimate
+          ? 'its cost is not known'
+          : `about ${estimate.amount} ${estimate.unit}`;
+      return `Pay for this? ${name} (${command}), ${cost}: ${args.prompt ?? ''}`;
+    };
+    const make = (own: Context) => createRow(row, this.#files, { rows: 1 }, own);
+    return this.#pay(row.key, JSON.stringify([name, args]), question, make, caller);
+  }
+
+  async #makeAgain(args: Arguments, caller: Caller): Promise<Answer> {
+    const { job } = await knownJob([args.id ?? ''], this.#ctx);
+    const { request } = job;
+    const create = request && createCommands[request.command];
+    if (!create) throw usage(`id: what is kept of job ${args.id} is not enough to make it again`);
+    const row = await this.#rowOf(request.command, args, job.key);
+    const { dir, confined } = this.#files;
+    for (const file of Object.keys(request.files))
+      confined(file, `id: ${file}, which job ${args.id} was made of`);
+    const make = async (ctx: Context): Promise<Outcome<JobResult>> => {
+      const typed = confineFiles(await flagsOf(row, 1, ctx), create.flags, confined);
+      const said = { ...typed, once: row.key, ...('wait' in create.flags && { wait: true, queue: true }) };
+      const own = { ...ctx, host: { ...ctx.host, cwd: dir, stdin: Readable.from(['-']) } };
+      const input = { args: [job.key], flags: said, globals: ctx.globals };
+      const [outcome = {}] = await outcomesOf(again.run(input, own));
+      return outcome as Outcome<JobResult>;
+    };
+    const question = async () => `Pay for this? make_again ${args.id}: ${args.prompt ?? job.prompt ?? ''}`;
+    return this.#pay(row.key, JSON.stringify([job.key, args]), question, make, caller);
+  }
+
+  /** Makes the job of a row once, or goes on with the one that stands under its key. */
+  async #pay(
+    key: string,
+    asked: string,
+    question: () => Promise<string>,
+    make: (ctx: Context) => Promise<Outcome<JobResult>>,
+    caller: Caller,
+  ): Promise<Answer> {
+    const mayPay = caller.confirm && !this.#works.has(key) && !(await lastOfRow(key, this.#ctx)).current;
+    if (mayPay) caller.confirm(await question());
+    const known = this.#works.get(key);
+    if (known && known.asked !== asked && !known.asked.startsWith('wait'))
+      throw usage(`key: ${key} names another request, which is being made`, 'give another key for a new job');
+    return this.#follow(known ?? this.#begin(key, asked, make), caller);
+  }
+
+  async #rowOf(command: string, { key, prompt, settings = {} }: Arguments, of?: string): Promise<Row> {
+    const flags = createCommands[command]?.flags ?? {};
+    const { maxCost, unpriced, prompt: promptFlag } = creates[command] ?? {};
+    // What the profile says of limits holds for rows too.
+    const own = { ...Object.fromEntries(settingsOf(flags)), prompt: promptFlag, maxCost, unpriced };
+    const takes = Object.fromEntries(Object.entries(own).filter(([, flag]) => flag !== undefined));
+    const stored = (await this.#ctx.settings()).defaults;
+    const { out } = settings;
+    if (typeof out === 'string' && /^[a-z][a-z0-9+.-]+:/i.test(out))
+      throw usage(`out: ${out}: is an address`, 'name a file or a folder below --out');
+    const misplaced = Object.keys(settings).find((name) => notSettings.has(name.replaceAll('_', '-')));
+    if (misplaced !== undefined)
+      throw unknownArgument(`settings.${misplaced}`, misplaced, Object.keys(takes));
+    // To a row a single dash is stdin; here it is what is sent.
+    const dash = prompt === '-' && { prompt };
+    const rows = readRows({
+      manifest: oneRow({ command, ...settings, prompt: dash ? '- ' : prompt }),
+      name: of === undefined ? 'mcp' : `mcp/${of}`,
+      creates: { [command]: takes } as typeof creates,
+      defaults: {},
+      storedOf: (words) => (of === undefined ? defaultsOf(stored, words.split(' ')) : undefined),
+    });
+    for await (const row of rows) {
+      if ('faults' in row) throw faulty(row);
+      const named = key === undefined ? row.key : onceFlags.once.parse(key, 'key');
+      // Where the agent says no name it is gw's own, wherever the profile would have it saved.
+      return {
+        ...row,
+        key: named,
+        ownOut: true,
+        flags: { ...row.flags, ...dash, out: row.flags.out ?? './' },
+      };
+    }
+    throw new Error('one row gives one');
+  }
+
+  #begin(key: string, asked: string, make: (ctx: Context) => Promise<Outcome<JobResult>>): Work {
+    const notes: string[] = [];
+    const events = new JobEvents({
+      clock: this.#ctx.clock,
+      write: async (event) => hear(work, event as { event: string; id?: string; status?: string }),
+    });
+    const ctx: Context = {
+      ...this.#ctx,
+      events,
+      io: { ...this.#ctx.io, warn: (text) => void notes.push(text) },
+      ledger: once(async () => events.watching(await this.#ctx.ledger())),
+    };
+    const log = (text: string) => this.#ctx.io.note(`${key}: ${text}`);
+    const run = async (): Promise<Answer> => {
+      const outcome = await make(ctx).catch((error: unknown): Outcome<JobResult> => ({ error }));
+      const { error } = outcome;
+      const { id, family, status, files } = resultIn(outcome) ?? {};
+      log(error instanceof Error ? error.message : `${status} ${files?.map((file) => file.path).join(', ')}`);
+      const told = { key, ...(id !== undefined && { id, family, status, files }) };
+      const value = notes.length > 0 ? { ...told, notes } : told;
+      if (error instanceof GwError && error.kind === 'wait_timeout') return { value: running(work) };
+      return { value, ...(files && { files }), ...(error !== undefined && { error }) };
+    };
+    const work: Work = {
+      key,
+      asked,
+      done: Promise.resolve().then(run),
+      watchers: new Set(),
+      status: 'begun',
+    };
+    this.#works.set(key, work);
+    log('begun');
+    return work;
+  }
+
+  /** The answer of a work, or that it goes on. */
+  async #follow(work: Work, caller: Caller): Promise<Answer> {
+    const { watchers, done } = work;
+    const tell = (text: string) => caller.progress(text);
+    watchers.add(tell);
+    const beat = setInterval(() => tell(work.status), PROGRESS_EVERY_MS);
+    try {
+      const answer = await this.#within(done, caller);
+      // Whoever was gone by then hears of a failure from wait_for_job.
+      if (answer && !caller.signal.aborted) this.#works.delete(work.key);
+      return answer ?? { value: running(work) };
+    } finally {
+      clearInterval(beat);
+      watchers.delete(tell);
+    }
+  }
+
+  #workOf(name: string): Work | undefined {
+    return this.#works.get(name) ?? [...this.#works.values()].find(({ id }) => id === name);
+  }
+
+  async #wait(name: string, caller: Caller): Promise<Answer> {
+    const known = this.#workOf(name);
+    if (known) return this.#follow(known, caller);
+    const { job, family } = await knownJob([name], this.#ctx);
+    const key = job.once?.key ?? job.key;
+    const same = this.#works.get(key);
+    if (same) return this.#follow(same, caller);
+    const ended = await endedOutcome({ job, family }, caller.signal);
+    if (!ended) this.#refuseElsewhere(job);
+    const command = wait();
+    const run = async (ctx: Context): Promise<Outcome<JobResult>> => {
+      const input = { args: [job.id ?? job.key], flags: {}, globals: ctx.globals };
+      const [outcome = {}] = await outcomesOf(command.run(input, ctx));
+      return outcome as Outcome<JobResult>;
+    };
+    return this.#follow(this.#begin(key, `wait ${job.key}`, run), caller);
+  }
+
+  /** A job of the user's own is saved where the user said, which is not for an agent to touch. */
+  #refuseElsewhere({ id, key, save: { target } }: Job): void {
+    const out = this.#ctx.host.cwd;
+    const { dir } = splitTarget(target);
+    if (path.resolve(dir) === out || isInside(path.resolve(dir), out)) return;
+    const name = id ?? key;
+    throw usage(`id: job ${name} is saved outside --out`, `the user saves it with: gw jobs wait ${name}`);
+  }
+
+  async #tell(name: string): Promise<Answer> {
+    const work = this.#workOf(name);
+    try {
+      const { record: _, ...job } = (await this.#run(show, [work?.id ?? name])) as JobResult;
+      return { value: { ...(work && { key: work.key }), ...job }, files: job.files, isBrief: true };
+    } catch (error) {
+      if (work && error instanceof GwError && error.kind === 'not_found') return { value: running(work) };
+      throw error;
+    }
+  }
+
+  async #models({ family, command }: { readonly family?: string; readonly command?: string }) {
+    if (family === undefined && command === undefined) {
+      const { json } = (await this.#run(models)) as { readonly json: string };
+      return JSON.parse(json) as Record<string, unknown>;
+    }
+    const words = family === undefined ? `image ${command}` : `video ${family}`;
+    const { assetsDir } = this.#ctx.host;
+    const { settings } = JSON.parse(readFileSync(path.join(assetsDir, 'mcp.json'), 'utf8')) as ToolFile;
+    const isOf = ({ id, kind }: { readonly id: string; readonly kind: string }) =>
+      family === undefined
+        ? kind === 'image'
+        : kind === 'video' && (family === 'beta' ? id.includes('/') : id.startsWith(`${family}-`));
+    const sheets = (await modelSheets()).filter(isOf).map(({ id, facts }) => ({
+      id,
+      ...Object.fromEntries(
+        facts
+          .filter(({ isRule, name }) => !isRule && name !== 'command')
+          .map((each) => [each.name, each.value]),
+      ),
+    }));
+    return { settings: settings[words], models: sheets };
+  }
+}
+
+/** Fields of a row, and what a tool has an argument of its own for. */
+const notSettings = new Set(['id', 'command', 'skip', 'count', 'set', 'body', 'prompt', 'prompt-file']);
+
+const running = ({ key, id, status }: Work) => ({
+  key,
+  ...(id !== undefined && { id }),
+  status: 'running',
+  step: status,
+  next: `the job goes on by itself; call wait_for_job with id ${JSON.stringify(key)}`,
+});
+
+/** The ledger, whose new jobs count as those of agents. */
+const marked = (ledger: Ledger): Ledger =>
+  Object.create(ledger, {
+    begin: {
+      value: (...[intent, key]: Parameters<Ledger['begin']>) => ledger.begin({ ...intent, via: 'mcp' }, key),
+    },
+  }) as Ledger;
+
+function hear(work: Work, { event, id, status }: { event: string; id?: string; status?: string }): void {
+  work.id = id ?? work.id;
+  work.status = status ?? event;
+  for (const tell of work.watchers) tell(work.status);
+}
+
+async function outcomesOf(ran: ReturnType<AnyCommand['run']>): Promise<Outcome<unknown>[]> {
+  if (!(Symbol.asyncIterator in ran)) return [await ran];
+  const outcomes: Outcome<unknown>[] = [];
+  for await (const outcome of ran) outcomes.push(outcome);
+  return outcomes;
+}
+
+/** A job in a list. */
+const brief = ({ id, family, model, status, prompt, created_at, files }: JobView): object => ({
+  id,
+  family,
+  model,
+  status,
+  prompt,
+  created_at,
+  files: files.map((file) => file.path),
+});
+
+const oneRow = (fields: Readonly<Record<string, unknown>>) => ({
+  named: 'settings',
+  file: '',
+  async *rows() {
+    yield { line: 1, fields };
+  },
+});
+
+const faulty = ({ faults: [first = '', ...also] }: RowFault): GwError =>
+  new GwError('usage', first, also.length > 0 ? { also } : {});
+
+const unknownArgument = (named: string, name: string, known: readonly string[]): GwError => {
+  const [near] = nearest(name, known, 1);
+  return usage(`${named.slice(0, 80)}: there is no such argument`, near && `did you mean ${near}?`);
+};
+
+/** The arguments of a tool as its schema reads them. Throws `usage` that names the first that is wrong. */
+function argumentsOf(name: string, given: unknown): Arguments {
+  const { takes } = tools[name as ToolName];
+  const read = takes.safeParse(given ?? {});
+  if (read.success) return read.data as Arguments;
+  const [issue] = read.error.issues as [z.core.$ZodIssue];
+  const at = issue.path.join('.');
+  const known = Object.keys(takes.def.shape);
+  if (issue.code === 'unrecognized_keys')
+    throw unknownArgument(issue.keys[0] ?? '', issue.keys[0] ?? '', known);
+  if (issue.code === 'invalid_value') throw usage(`${at}: one of ${issue.values.join(', ')}`);
+  if (issue.code === 'too_small') throw usage(`${at}: is too short or too small, at least ${issue.minimum}`);
+  if (issue.code === 'too_big') throw usage(`${at}: is too long or too large, at most ${issue.maximum}`);
+  throw usage(
+    at === ''
+      ? 'the arguments are no object'
+      : `${at}: ${issue.code === 'invalid_type' ? `give ${issue.expected}` : issue.message}`,
+  );
+}

@@ -1,0 +1,219 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import {
+  type CallToolResult,
+  CLIENT_CAPABILITIES_META_KEY,
+  type ClientCapabilities,
+  type ContentBlock,
+  inputRequired,
+  inputResponse,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
+import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
+import { faultsOf } from '../batch/rows.ts';
+import type { Context } from '../context.ts';
+import { GwError, usage } from '../errors.ts';
+import { aborted, once } from '../host.ts';
+import { reportError, safeReport } from '../io/error-lines.ts';
+import type { Answer, Caller, Desk } from './desk.ts';
+import type { ToolFile } from './tools.ts';
+
+// The protocol of `gw mcp`, by the official SDK. What the tools do is loaded when the first one is called.
+
+const INSTRUCTIONS =
+  'gw makes videos and images through a paid gateway. The make_ tools cost money; all others are free. Every paid call has a ' +
+  'key, and the same key never pays twice: after a timeout or a lost answer call again with the same key, or wait_for_job. ' +
+  'When an answer says "running", the job goes on by itself: call wait_for_job. When an error is of kind budget, stop and ask ' +
+  'the user. Files are read below the root folder and saved below the out folder that the user has chosen.';
+
+/** The longest message; an image that is sent with a call belongs into a file. */
+const MAX_MESSAGE_BYTES = 8 << 20;
+/** How long a person may think within one call, and the call itself is still in time. */
+const CONFIRM_MS = 25_000;
+
+export interface ServeOptions {
+  readonly confirm: boolean;
+  readonly openDesk: () => Promise<Desk>;
+}
+
+/** Serves the protocol on stdin and stdout until stdin ends or the run is interrupted. */
+export async function serve({ confirm, openDesk }: ServeOptions, ctx: Context): Promise<void> {
+  const { host, io } = ctx;
+  const desk = once(openDesk);
+  let isOpened = false;
+  const { tools } = JSON.parse(readFileSync(path.join(host.assetsDir, 'mcp.json'), 'utf8')) as ToolFile;
+  const names = new Set(tools.map(({ name }) => name));
+  const confirmations = new Confirmations();
+  const make = () => {
+    const server = new Server(
+      { name: 'gw', version: host.version },
+      {
+        capabilities: { tools: {} },
+        instructions: INSTRUCTIONS,
+        inputRequired: { roundTimeoutMs: CONFIRM_MS, maxRounds: 2 },
+        // The only answers are to questions without fields; the SDK's own validator would be loaded for them.
+        jsonSchemaValidator: {
+          getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),
+        },
+      },
+    );
+    server.setRequestHandler('tools/list', () => ({ tools: [...tools] }));
+    server.setRequestHandler('tools/call', async ({ params: { name, arguments: args } }, call) => {
+      if (!names.has(name))
+        throw new ProtocolError(ProtocolErrorCode.InvalidParams, `no tool ${name.slice(0, 60)}`);
+      const beganMs = confirmations.beganMs(call.mcpReq.id, ctx.clock.steady());
+      try {
+        isOpened = true;
+        const caller: Caller = {
+          signal: call.mcpReq.signal,
+          beganMs,
+          progress: progressOf(call, () => ctx.clock.steady() - beganMs),
+          confirm: confirm
+            ? (question) => confirmations.check(question, JSON.stringify([name, args]), call, server)
+            : undefined,
+        };
+        const answer = await (await desk()).call(name, args, caller);
+        confirmations.end(call.mcpReq.id);
+        return await toResult(answer, ctx);
+      } catch (error) {
+        if (error instanceof NotAsked) return error.question;
+        confirmations.end(call.mcpReq.id);
+        if (!(error instanceof GwError)) io.error(error);
+        return toResult({ value: {}, error }, ctx);
+      }
+    });
+    return server;
+  };
+  const transport = new StdioServerTransport(host.stdin, host.stdout, { maxBufferSize: MAX_MESSAGE_BYTES });
+  const handle = serveStdio(make, { transport, onerror: (error) => io.warn(`mcp: ${error.message}`) });
+  const closed = new Promise<void>((resolve) => {
+    host.stdin.once('end', resolve).once('close', resolve).once('error', resolve);
+    host.stdout.once('error', resolve).once('close', resolve);
+    const { onclose } = transport;
+    transport.onclose = () => {
+      onclose?.();
+      resolve();
+    };
+  });
+  await Promise.race([closed, aborted(ctx.signal)]);
+  await handle.close();
+  if (isOpened) await (await desk()).close();
+  ctx.signal.throwIfAborted();
+}
+
+/** The user has not been asked yet: what asks. */
+class NotAsked extends Error {
+  constructor(readonly question: ReturnType<typeof inputRequired>) {
+    super('the user is to be asked');
+  }
+}
+
+/** Questions of --confirm. An answer counts for the request that it was asked for, and for no other. */
+class Confirmations {
+  readonly #secret = randomBytes(32);
+  /** A client of the protocol of 2025 is asked within one call, which is begun anew with the answer. */
+  readonly #began = new Map<string | number, number>();
+
+  beganMs(id: string | number, nowMs: number): number {
+    const began = this.#began.get(id) ?? nowMs;
+    this.#began.set(id, began);
+    return began;
+  }
+
+  end(id: string | number): void {
+    this.#began.delete(id);
+  }
+
+  /** Returns where the user has agreed. Throws NotAsked, and `usage` where the answer is no or the client cannot ask. */
+  check(question: string, asked: string, { mcpReq }: ServerContext, server: Server): void {
+    const state = createHmac('sha256', this.#secret).update(asked).digest('hex');
+    const answer = inputResponse(mcpReq.inputResponses, 'confirm');
+    if (answer.kind === 'elicit' && mcpReq.requestState() === state) {
+      if (answer.action === 'accept') return;
+      throw usage('the user did not agree to this payment; nothing was sent', 'ask the user what to do');
+    }
+    const envelope = mcpReq.envelope as Record<string, ClientCapabilities | undefined> | undefined;
+    const able = envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
+    if (able?.elicitation === undefined) {
+      const hint = 'the user can start gw mcp without --confirm, and with --max-jobs or --max-cost';
+      throw usage('each payment is to be confirmed (--confirm), and this client cannot ask its user', hint);
+    }
+    const requestedSchema = { type: 'object' as const, properties: {} };
+    throw new NotAsked(
+      inputRequired({
+        inputRequests: { confirm: inputRequired.elicit({ message: question, requestedSchema }) },
+        requestState: state,
+      }),
+    );
+  }
+}
+
+/** Tells the client how a call goes on, where it wants to know. */
+function progressOf({ mcpReq }: ServerContext, elapsedMs: () => number): (text: string) => void {
+  const progressToken = mcpReq._meta?.progressToken;
+  if (progressToken === undefined) return () => {};
+  let last = -1;
+  return (message) => {
+    // It must grow with each.
+    last = Math.max(last + 0.001, elapsedMs() / 1000);
+    const params = { progressToken, progress: last, message };
+    void mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {});
+  };
+}
+
+/** An answer as a client takes it: JSON as text, a link to each file, and a small picture of an image. */
+async function toResult(
+  { value, files = [], isBrief = false, error }: Answer,
+  ctx: Context,
+): Promise<CallToolResult> {
+  const { io, host } = ctx;
+  const report = error === undefined ? undefined : reportError(worded(error));
+  const told = report ? { ...value, error: safeReport(report, (text) => io.withoutSecrets(text)) } : value;
+  const links = files.map(({ path: file, type, bytes }): ContentBlock => {
+    const uri = pathToFileURL(file).href;
+    return { type: 'resource_link', uri, name: path.basename(file), mimeType: type, size: bytes };
+  });
+  const pictures: ContentBlock[] = [];
+  for (const { path: file, type } of files) {
+    if (isBrief || !type.startsWith('image/') || pictures.length === MOST_PICTURES) continue;
+    const { smallPicture } = await import('../preview/show-preview.ts');
+    const data = await smallPicture(file, host).catch(() => undefined);
+    if (data !== undefined) pictures.push({ type: 'image', data, mimeType: 'image/jpeg' });
+  }
+  const text = io.withoutSecrets(JSON.stringify(told));
+  return {
+    content: [{ type: 'text', text }, ...links, ...pictures],
+    ...(report && { isError: true }),
+  };
+}
+
+const MOST_PICTURES = 4;
+
+/** What a message says of flags, in the words of a tool. */
+const hints: readonly (readonly [RegExp, string])[] = [
+  [/--again|--retry-failed/, 'give another key for a new job, which is paid for anew'],
+  [/--yes/, 'the user settles it with gw jobs resolve'],
+  [/--prompt TEXT/, 'give prompt'],
+  [
+    /gw jobs list/,
+    'list_jobs tells which jobs there are; a job that was never begun has no entry: make it again with its key',
+  ],
+  [/type -o/, 'only the user can have it saved elsewhere: gw mcp --out DIR'],
+  [/another key/, 'give another key for a new job, which is paid for anew'],
+];
+
+/** An error with the names of arguments in place of those of flags. */
+function worded(error: unknown): unknown {
+  if (!(error instanceof GwError)) return error;
+  const { hint } = error.facts;
+  const [, better = hint] = hints.find(([form]) => form.test(hint ?? '')) ?? [];
+  if (error.kind !== 'usage') return error.told({ hint: better });
+  const faults = faultsOf(error.told({ hint: undefined }));
+  const message = faults.join('; ').replace(/^once: [^:]*: /, 'key: ');
+  return error.told({ hint: better, also: [] }, message.replace(/--(?!root|out|max-|confirm)(?=[a-z])/g, ''));
+}

@@ -1,0 +1,56 @@
+import { usage } from '../errors.ts';
+import type { Flag } from '../flags/flag.ts';
+
+// What a spreadsheet makes of a value when it saves it, turned back into the value (the contract, section "batch").
+
+/** Switches as spreadsheets write them, by the language that they are set to. */
+const truths = ['TRUE', 'WAHR', 'VRAI', 'VERDADERO', 'VERO', 'VERDADEIRO', 'ИСТИНА'];
+const falsehoods = ['FALSE', 'FALSCH', 'FAUX', 'FALSO', 'ЛОЖЬ'];
+
+/** A switch of a spreadsheet as `true` or `false`; any other word as it is. */
+export function truthCell(word: string): string {
+  const upper = word.toUpperCase();
+  if (truths.includes(upper)) return 'true';
+  return falsehoods.includes(upper) ? 'false' : word;
+}
+
+/**
+ * A cell as its flag takes it: `4,0` is 4, `16:09` the ratio 16:9 where the flag has that. `flag` is undefined for what is no
+ * flag: `id`, `count`. Throws `usage` for a number whose digits the spreadsheet has lost or grouped.
+ */
+export function cellOf(name: string, word: string, flag: Flag | undefined): string {
+  if (name === 'prompt' || flag?.choices?.includes(word)) return word;
+  if (flag !== undefined && flag.value === undefined) return truthCell(word);
+  if (/^-?\d[.,]?\d*E[+-]?\d+$/i.test(word)) throw asText(name, word, 'has lost its digits');
+  if (name !== 'count' && (flag === undefined || isTaken(flag, word))) return ratioCell(word, flag) ?? word;
+  const [, whole] = /^(-?\d{1,9})[.,]0{1,2}$/.exec(word) ?? [];
+  if (whole !== undefined) return whole;
+  if (/^-?\d{1,3}([.,'\s\u00a0\u202f]\d{3})+$/.test(word))
+    throw asText(name, word, 'has its digits in groups');
+  return ratioCell(word, flag) ?? word;
+}
+
+const asText = (name: string, word: string, what: string) =>
+  usage(
+    `${name}: ${word.slice(0, 60)}: the number ${what}`,
+    'give the column the format text, and write it again',
+  );
+
+function isTaken(flag: Flag, word: string): boolean {
+  try {
+    flag.parse(word, '--x');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A ratio that was taken for a time: `16:09`, `04:09:00 PM`; undefined where no ratio of the flag fits. */
+function ratioCell(word: string, flag: Flag | undefined): string | undefined {
+  const [, hours = '', minutes = '', half] =
+    /^(\d{1,2}):(\d{2})(?::00)?(?:\s*([AP])\.?M\.?)?$/i.exec(word) ?? [];
+  if (hours === '') return undefined;
+  const at = (Number(hours) % (half === undefined ? 24 : 12)) + (/p/i.test(half ?? '') ? 12 : 0);
+  const ratio = `${at}:${Number(minutes)}`;
+  return flag?.choices?.includes(ratio) ? ratio : undefined;
+}

@@ -1,0 +1,139 @@
+import { pipeline, Readable } from 'node:stream';
+import {
+  BrokenManifest,
+  linesOf,
+  MAX_ROW_BYTES,
+  type TextLine,
+  utf8Of,
+  type WrittenRow,
+} from './read-manifest.ts';
+
+// A spreadsheet's file as it was saved: comma, semicolon or tab, UTF-8 or UTF-16, names in any case, columns and rows that
+// are comments (the contract, section "batch").
+
+const delimiters = [',', ';', '\t'];
+const inWords: Readonly<Record<string, string>> = { ',': 'a comma', ';': 'a semicolon', '\t': 'a tab' };
+
+/** The rows of a file of comma-, semicolon- or tab-separated values, whose first line names the columns. */
+export async function* readCsv(file: string): AsyncGenerator<WrittenRow> {
+  const lines = linesOf(utf8Of(file), MAX_ROW_BYTES);
+  const before: TextLine[] = [];
+  let delimiter: string | undefined;
+  let skipped = 0;
+  for (let next = await lines.next(); !next.done; next = await lines.next()) {
+    const said = /^"?sep=(.)"?$/i.exec(next.value.text)?.[1];
+    if (said !== undefined && before.length === 0) {
+      delimiter = said;
+      skipped = next.value.line;
+      continue;
+    }
+    before.push(next.value);
+    if (next.value.text.trim() !== '' || next.value.fault !== undefined) break;
+  }
+  delimiter ??= likelyDelimiter(before.at(-1)?.text ?? '');
+  yield* rowsOf(chained(before, lines), delimiter, skipped);
+}
+
+async function* chained(
+  before: readonly TextLine[],
+  lines: AsyncIterable<TextLine>,
+): AsyncGenerator<TextLine> {
+  yield* before;
+  yield* lines;
+}
+
+/** The separator that the line of names has most of, outside of quotes. */
+function likelyDelimiter(line: string): string {
+  const bare = line.replace(/"[^"]*"/g, '');
+  const counts = delimiters.map((each) => bare.split(each).length);
+  return delimiters[counts.indexOf(Math.max(...counts))] ?? ',';
+}
+
+async function* rowsOf(
+  lines: AsyncIterable<TextLine>,
+  delimiter: string,
+  skipped: number,
+): AsyncGenerator<WrittenRow> {
+  const { parse } = await import('csv-parse');
+  const parser = parse({ delimiter, info: true, relax_column_count: true, max_record_size: MAX_ROW_BYTES });
+  const source = async function* () {
+    for await (const { line, text, fault } of lines) {
+      if (fault !== undefined) throw new BrokenManifest(line, fault);
+      yield `${text}\n`;
+    }
+  };
+  // What fails in the source fails the parser, and is thrown where its records are taken.
+  pipeline(Readable.from(source()), parser, () => {});
+  let names: readonly string[] | undefined;
+  let read = skipped;
+  try {
+    for await (const { record, info } of parser as AsyncIterable<CsvRecord>) {
+      const line = read + 1;
+      read = skipped + info.lines;
+      const cells = record.map((cell) => cell.trim());
+      if (cells.every((cell) => cell === '')) continue;
+      if (names === undefined) {
+        names = cells.map(nameOf);
+        const fault = headFault(names);
+        if (fault === undefined) continue;
+        yield { line, fault };
+        return;
+      }
+      const [more] = cells.slice(names.length).filter((cell) => cell !== '');
+      if (more !== undefined) {
+        const fault = `the row has ${record.length} columns, and the first line names ${names.length}: put what holds ${inWords[delimiter] ?? delimiter} into double quotes`;
+        yield { line, fault };
+        continue;
+      }
+      const fields = fieldsOf(names, cells);
+      if (Object.keys(fields).length > 0) yield { line, fields, isCells: true };
+    }
+  } catch (error) {
+    yield csvFault(error, read + 1);
+  }
+}
+
+interface CsvRecord {
+  readonly record: readonly string[];
+  readonly info: { readonly lines: number };
+}
+
+/** `First Frame` -> `first-frame`; empty for a column that is a comment. */
+function nameOf(written: string): string {
+  if (/^[_#]/.test(written)) return '';
+  return written.toLowerCase().replace(/[\s_]+/g, '-');
+}
+
+function headFault(names: readonly string[]): string | undefined {
+  const twice = names.find((name, at) => name !== '' && names.indexOf(name) !== at);
+  if (twice === undefined) return undefined;
+  return `${twice}: the first line names it twice; several of one flag are ${twice}, ${twice}.2, ${twice}.3`;
+}
+
+/** The fields of a row; an empty cell says nothing, and `image`, `image.2`, `image.3` are one list. */
+function fieldsOf(names: readonly string[], cells: readonly string[]): Record<string, unknown> {
+  const fields = new Map<string, unknown>();
+  for (const [at, cell] of cells.entries()) {
+    const written = names[at] ?? '';
+    if (cell === '' || written === '') continue;
+    const [, name = written, number] = /^(.+)\.(\d{1,3})$/.exec(written) ?? [];
+    const before = fields.get(name);
+    fields.set(name, number === undefined ? cell : [...(before === undefined ? [] : [before].flat()), cell]);
+  }
+  return Object.fromEntries(fields);
+}
+
+function csvFault(error: unknown, line: number): WrittenRow {
+  if (error instanceof BrokenManifest) return { line: error.line, fault: error.message };
+  const { code } = error as { readonly code?: string };
+  const faults: Readonly<Record<string, string>> = {
+    CSV_QUOTE_NOT_CLOSED: 'a double quote is opened and never closed: a quote inside a cell is written ""',
+    CSV_INVALID_CLOSING_QUOTE: 'text stands behind a closing quote: a quote inside a cell is written ""',
+    INVALID_OPENING_QUOTE:
+      'a quote stands inside a cell without quotes: put the cell into double quotes, the inner one as ""',
+    CSV_MAX_RECORD_SIZE: `the row is longer than ${MAX_ROW_BYTES / 1024 / 1024} MiB, the most that is read`,
+  };
+  const fault = code === undefined ? undefined : faults[code];
+  if (fault === undefined) throw error;
+  return { line, fault };
+}

@@ -1,0 +1,50 @@
+import { ShownRequest } from '../command.ts';
+import type { Context } from '../context.ts';
+import { GwError } from '../errors.ts';
+import type { BudgetFlags } from '../flags/job-flags.ts';
+import { counted } from '../io/quantity-text.ts';
+import type { Estimate } from '../jobs/cost.ts';
+import type { JobRequest } from '../jobs/create/job-request.ts';
+import { limitsOf } from './before-create.ts';
+
+/** Throws GwError `budget` where jobs of a batch have no price and a limit of money is in force; nothing was sent then. */
+export async function refuseUnpriced(
+  { unpriced, whyUnpriced }: { readonly unpriced: number; readonly whyUnpriced: string },
+  flags: BudgetFlags,
+  ctx: Context,
+): Promise<void> {
+  const limits = await limitsOf(flags, ctx);
+  if (unpriced === 0 || flags.unpriced || (limits?.amount ?? limits?.maxCost) === undefined) return;
+  const rows = counted(unpriced, 'row is', 'rows are');
+  throw new GwError('budget', `the cost of ${rows} not known: ${whyUnpriced}; nothing was sent`, {
+    hint: 'let them pass with --unpriced, or say what they cost in the price file',
+  });
+}
+
+/** Whether a profile has a price file or a limit of money, so that costs are worth a word. */
+export async function tellsCosts(flags: BudgetFlags, ctx: Context): Promise<boolean> {
+  if ((await ctx.settings()).sandbox) return false;
+  const limits = await limitsOf(flags, ctx);
+  return (limits?.amount ?? limits?.maxCost ?? (await ctx.pricing()).prices) !== undefined;
+}
+
+/** A request that is shown, with what it is going to cost; that is also said where costs are worth a word. */
+export async function withEstimate(
+  shown: ShownRequest,
+  request: JobRequest,
+  ctx: Context,
+): Promise<ShownRequest> {
+  if ((await ctx.settings()).sandbox) return shown;
+  const { family, how, intent } = request;
+  const estimate = await (await ctx.pricing()).estimate(family, intent);
+  if (await tellsCosts(how, ctx)) ctx.io.note(await estimateText(estimate, how.count ?? 1));
+  return new ShownRequest(shown.text, shown.json, estimate, shown.asked);
+}
+
+async function estimateText(estimate: Estimate, count: number): Promise<string> {
+  if ('unknown' in estimate) return `the cost is not known: ${estimate.unknown}`;
+  const { amount, unit } = estimate;
+  const { exactSum } = await import('../jobs/stats.ts');
+  const all = exactSum(Array.from({ length: count }, () => amount));
+  return `estimated cost: ${all} ${unit}${count > 1 ? ` for ${count} jobs` : ''} by your price file`;
+}

@@ -1,0 +1,116 @@
+import * as path from 'node:path';
+import type { Row } from '../../batch/rows.ts';
+import type { Settings } from '../../config/settings.ts';
+import type { Context } from '../../context.ts';
+import { leaves } from '../../disk/confined-path.ts';
+import { placeFiles } from '../../flags/body-flags.ts';
+import {
+  budgetFlags,
+  countFlags,
+  onceFlags,
+  pollFlags,
+  promptFlags,
+  saveFlags,
+  waitFlags,
+} from '../../flags/job-flags.ts';
+import type { MadeJob } from '../../jobs/create/make.ts';
+import { planTarget } from '../../jobs/save/output-path.ts';
+import type { KeptRequest } from '../../ledger/event.ts';
+import { nameOf, withoutSecrets } from '../../ledger/serialize.ts';
+import type { CarriedJob, RowRecord } from '../../machines/row.ts';
+import { familyOf } from '../batch/places.ts';
+import { type CheckedRow, creates, type RowFiles } from '../batch/row-command.ts';
+
+// A request as it is checked on one machine, goes over the queue, and is kept by another as if it had been made there.
+
+/**
+ * A row with what this machine says of it beside its words: the models of the profile, global flags, and whether the place to
+ * save is a folder here. A worker's own may be other.
+ */
+export function forOthers(row: Row, { models, sidecar }: Settings, { host, globals }: Context): Row {
+  const { command, flags, body, said, ownOut } = row;
+  const kind = familyOf(command);
+  const isSaid = flags.model !== undefined || body?.model !== undefined;
+  const model =
+    isSaid || creates[command]?.model === undefined || !Object.hasOwn(models, kind)
+      ? undefined
+      : models[kind as keyof typeof models].value;
+  const { out } = flags;
+  const isFolder =
+    typeof out === 'string' && !ownOut && !out.endsWith('/') && planTarget(out, host.cwd).endsWith(path.sep);
+  const folder = { out: `${out}/` };
+  return {
+    ...row,
+    ...(isFolder && { flags: { ...flags, ...folder }, said: { ...said, ...folder } }),
+    pinned: {
+      model,
+      ...(sidecar.value && { sidecar: true }),
+      ...(globals.validate === false && { validate: false }),
+    },
+  };
+}
+
+/** What a row asks for, as it was just checked, in the form in which it may stand on a queue. */
+export function carriedCheck(
+  row: Row,
+  { intent, fields = {} }: CheckedRow,
+  { dir, confined }: RowFiles,
+  { io }: Pick<Context, 'io'>,
+): CarriedJob | undefined {
+  if (!intent) return undefined;
+  const { request, endpoint, model, ...asked } = withoutSecrets(intent, (text) => io.withoutSecrets(text));
+  const files: Record<string, string> = {};
+  placeFiles(row.flags, creates[row.command] ?? {}, (name, flag) => {
+    const sha256 = request?.files[path.resolve(dir, confined(name, flag))];
+    if (sha256 !== undefined) files[name] = sha256;
+    return name;
+  });
+  const named = (value: unknown) => (typeof value === 'string' ? nameOf(value) : value);
+  return {
+    endpoint,
+    model,
+    prompt: asked.prompt,
+    settings: Object.fromEntries(Object.entries(asked.settings).map(([name, value]) => [name, named(value)])),
+    media: asked.media.map(nameOf),
+    references: asked.references?.map((each) => ({ ...each, name: nameOf(each.name) })),
+    fields,
+    files,
+    attempt: 1,
+  };
+}
+
+/** What another machine needs of a job to go on with it. */
+export function carriedJob(
+  { key, endpoint, model, prompt, settings, media, references, once, externalId }: MadeJob,
+  { job }: Pick<RowRecord, 'job'>,
+): CarriedJob {
+  const { attempt = 1, fields = {} } = once ?? {};
+  const kept = { key, endpoint, model, settings, media, references, externalId, attempt, fields };
+  // A ledger may keep no prompts.
+  return { ...kept, prompt: prompt ?? job?.prompt, files: job?.files ?? {} };
+}
+
+/** What is no part of a request, but how it is made, waited for and saved. */
+const howKeys = new Set(
+  [promptFlags, waitFlags, pollFlags, saveFlags, onceFlags, countFlags, budgetFlags]
+    .flatMap((flags) => Object.keys(flags))
+    .concat('yes', 'preview', 'externalId'),
+);
+
+/** What `gw again` makes the request of a row from, on a machine where its files lie below `root`. */
+export function requestOf(row: Row, { prompt, files }: CarriedJob, root: string): KeptRequest {
+  const { command, flags, set, body, pinned: { model } = {} } = row;
+  const asked = Object.entries({ ...(model !== undefined && { model }), ...flags });
+  const at = (file: string) => path.resolve(root, file);
+  const makes = Object.fromEntries(asked.filter(([key]) => !howKeys.has(key)));
+  return {
+    command,
+    flags: placeFiles(makes, creates[command] ?? {}, at),
+    ...(set.length > 0 && { set }),
+    ...(body && { body }),
+    prompted: prompt !== undefined,
+    files: Object.fromEntries(
+      Object.entries(files).flatMap(([file, sha256]) => (leaves(file) ? [] : [[at(file), sha256]])),
+    ),
+  };
+}

@@ -1,0 +1,209 @@
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Access } from '../../context.ts';
+import { errorCode, GwError, usage } from '../../errors.ts';
+import type { Endpoint } from '../../gateway/endpoint.ts';
+import { type Clock, once } from '../../host.ts';
+import type { RetryPause, SendOptions } from '../../http/client.ts';
+import { isLoopback, urlHost } from '../../loopback.ts';
+import { ANSWER_MS } from '../../machines/door.ts';
+import { Durations, type Figure, figureLines, mergedExports } from '../../machines/metrics.ts';
+import { rowStates } from '../../machines/row.ts';
+import type { ListenAt } from '../worker.ts';
+import type { OpenQueue } from './open.ts';
+
+// What an operator sees of a worker: whether it does its work, and its figures.
+
+/** What this worker has done since it began. */
+export class Counters {
+  creates = 0;
+  tooMany = 0;
+  downloads = 0;
+  readonly steps = new Durations();
+  /** Since when the gateway has not been reached, by the steady clock. */
+  gatewayAwaySinceMs: number | undefined;
+}
+
+/** A gateway whose replies are counted. */
+export const counted = (
+  of: () => Promise<Access>,
+  counters: Counters,
+  clock: Clock,
+): (() => Promise<Access>) => once(async () => countedAccess(await of(), counters, clock));
+
+export function countedAccess(access: Access, counters: Counters, clock: Clock): Access {
+  const { client } = access;
+  const heard = async <T>(
+    { resend }: Endpoint,
+    options: SendOptions,
+    send: (options: SendOptions) => Promise<T>,
+  ): Promise<T> => {
+    const isPaid = resend === 'paid';
+    const pause = async (pause: RetryPause) => {
+      if (pause.isRateLimited) counters.tooMany += 1;
+      await (options.pause?.(pause) ?? clock.sleep(pause.delayMs, options.signal));
+    };
+    const onSend = () => {
+      options.onSend?.();
+      if (isPaid) counters.creates += 1;
+    };
+    const onUnsent = () => {
+      if (isPaid) counters.creates -= 1;
+      options.onUnsent?.();
+    };
+    try {
+      const reply = await send({ ...options, pause, onSend, onUnsent });
+      counters.gatewayAwaySinceMs = undefined;
+      return reply;
+    } catch (error) {
+      if (!(error instanceof GwError)) throw error;
+      if (error.kind === 'rate_limited') counters.tooMany += 1;
+      if (error.kind !== 'unavailable') counters.gatewayAwaySinceMs = undefined;
+      else counters.gatewayAwaySinceMs ??= clock.steady();
+      throw error;
+    }
+  };
+  return {
+    ...access,
+    client: {
+      ...client,
+      send: (endpoint, request, options = {}) =>
+        heard(endpoint, options, (mine) => client.send(endpoint, request, mine)),
+      receive: (endpoint, request, taker, options = {}) =>
+        heard(endpoint, options, (mine) => client.receive(endpoint, request, taker, mine)),
+    },
+  };
+}
+
+/** Answers `/healthz` and `/metrics` until it is closed. Throws `usage` where it cannot listen there. */
+export async function startObserver(
+  { host, port }: ListenAt,
+  queue: OpenQueue,
+  counters: Counters,
+): Promise<{ readonly url: string; close(): void }> {
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? '/', 'http://worker');
+    // A page in a browser may reach this port by a name of its own.
+    if (isLoopback(urlHost(host)) && !isOwnName(request.headers.host))
+      return answer(response, 403, 'wrong Host\n');
+    if (pathname !== '/healthz' && pathname !== '/metrics')
+      return answer(response, 404, 'healthz or metrics\n');
+    if (request.method !== 'GET' && request.method !== 'HEAD') return answer(response, 405, 'GET\n');
+    if (pathname === '/healthz') return health(response, queue, counters);
+    return withinMs(metrics(queue, counters), ANSWER_MS).then(
+      (text) => answer(response, 200, text),
+      (error: unknown) => answer(response, 503, `${(error as Error).message}\n`),
+    );
+  });
+  await listening(server, { host, port });
+  const at = (server.address() as AddressInfo).port;
+  return {
+    url: `http://${urlHost(host)}:${at}`,
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+const isOwnName = (said: string | undefined): boolean =>
+  said !== undefined && URL.canParse(`http://${said}`) && isLoopback(new URL(`http://${said}`).hostname);
+
+function listening(server: Server, { host, port }: ListenAt): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error) => {
+      const why = { EADDRINUSE: 'the port is taken', EADDRNOTAVAIL: 'this machine has no such address' }[
+        errorCode(error) ?? ''
+      ];
+      reject(
+        usage(`--listen ${urlHost(host)}:${port}: ${why ?? error.message}`, 'name another with --listen'),
+      );
+    });
+    server.listen(port, host, resolve);
+  });
+}
+
+function answer(response: ServerResponse, status: number, text: string): ServerResponse {
+  response.writeHead(status, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' });
+  return response.end(text);
+}
+
+function health(
+  response: ServerResponse,
+  { store }: OpenQueue,
+  { gatewayAwaySinceMs }: Counters,
+): ServerResponse {
+  if (store.door.awayMs() > 0) return answer(response, 503, 'Redis is away\n');
+  if (gatewayAwaySinceMs !== undefined) return answer(response, 503, 'the gateway is away\n');
+  return answer(response, 200, 'ok\n');
+}
+
+/** Redis is asked for as long as this worker runs; who asks for figures waits no longer than for an answer of Redis. */
+function withinMs<T>(made: Promise<T>, ms: number): Promise<T> {
+  const late = pause(ms, undefined, { ref: false }).then(() => {
+    throw new Error('Redis does not answer');
+  });
+  return Promise.race([made, late]);
+}
+
+async function metrics(queue: OpenQueue, counters: Counters): Promise<string> {
+  const { engine, store, pools } = queue;
+  const [counts, states, oldest, exported] = await Promise.all([
+    engine.counts(pools),
+    store.counts(),
+    engine.oldestWaitingS(pools),
+    engine.exported(pools),
+  ]);
+  const own = (value: number) => [{ value }];
+  const figures: Figure[] = [
+    {
+      name: 'gw_rows',
+      help: 'Rows on the queue by state.',
+      type: 'gauge',
+      samples: rowStates.map((state) => ({ value: states[state], labels: { state } })),
+    },
+    {
+      name: 'gw_slots_used',
+      help: 'Tasks that run at once, over all workers.',
+      type: 'gauge',
+      samples: counts.pools.map(({ name, taken }) => ({ value: taken, labels: { pool: name } })),
+    },
+    {
+      name: 'gw_slots_allowed',
+      help: 'Tasks that the account may run at once.',
+      type: 'gauge',
+      samples: counts.pools.map(({ name, atOnce }) => ({ value: atOnce, labels: { pool: name } })),
+    },
+    {
+      name: 'gw_oldest_waiting_row_seconds',
+      help: 'How long the oldest row that waits has been on the queue.',
+      type: 'gauge',
+      samples: oldest.map(({ name, seconds }) => ({ value: seconds, labels: { pool: name } })),
+    },
+    {
+      name: 'gw_creates_total',
+      help: 'Creates that this worker has sent.',
+      type: 'counter',
+      samples: own(counters.creates),
+    },
+    {
+      name: 'gw_replies_429_total',
+      help: 'Replies of the gateway to this worker that there were too many requests.',
+      type: 'counter',
+      samples: own(counters.tooMany),
+    },
+    {
+      name: 'gw_downloads_total',
+      help: 'Outputs that this worker has saved.',
+      type: 'counter',
+      samples: own(counters.downloads),
+    },
+  ];
+  const lines = [
+    ...figures.flatMap(figureLines),
+    ...counters.steps.lines('gw_step_seconds', 'How long the steps of rows took on this worker.'),
+    ...mergedExports(exported),
+  ];
+  return `${lines.join('\n')}\n`;
+}

@@ -1,0 +1,137 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { diskFault, isDiskFault } from '../disk/disk-fault.ts';
+import { ensureDirectory, renameFile, syncDirectory } from '../disk/durable-directory.ts';
+import { type LockFile, waitForLock } from '../disk/lock-file.ts';
+import { refuseUntrusted } from '../disk/trust.ts';
+import { usage } from '../errors.ts';
+import type { Clock } from '../host.ts';
+import { type ConfigFile, checkConfig, configFilePath, type Profile, readConfig } from './config-file.ts';
+import { configDir, type DirHost } from './dirs.ts';
+import { settingNames, settingOf } from './table.ts';
+
+/**
+ * Changes the configuration under the writer lock: reads it, passes it to `change` and writes what comes back.
+ * Throws GwError `usage` where it cannot be read or written, or where `change` made it invalid.
+ */
+export async function updateConfig(
+  host: DirHost & { readonly clock: Clock },
+  change: (config: ConfigFile) => ConfigFile,
+): Promise<ConfigFile> {
+  return withWriterLock(host, async () => {
+    const file = configFilePath(host);
+    const next = checkConfig(change(readConfig(host)), file);
+    await store(file, next);
+    return next;
+  });
+}
+
+/** A configuration in which a profile stands as it is given. */
+export const withProfile = (config: ConfigFile, name: string, profile: Profile): ConfigFile => ({
+  ...config,
+  profiles: { ...config.profiles, [name]: profile },
+});
+
+/** A profile with one setting changed; without a text it is taken out. Throws GwError `usage`. */
+export function withSetting(
+  profile: Profile,
+  name: string,
+  text: string | undefined,
+  { cwd, insecureHttp = false }: { readonly cwd: string; readonly insecureHttp?: boolean | undefined },
+): Profile {
+  const setting = settingOf(name);
+  if (setting === undefined)
+    throw usage(`there is no setting ${JSON.stringify(name)}`, `choose one of ${settingNames.join(', ')}`);
+  if (text === undefined) return withValue(profile, name.split('.'), undefined);
+  setting.parse(text, name, { insecureHttp });
+  return withValue(profile, name.split('.'), setting.stored?.(text, cwd) ?? text);
+}
+
+function withValue(
+  profile: Profile,
+  [first = '', ...rest]: readonly string[],
+  value: string | number | undefined,
+): Profile {
+  const { [first]: before, ...others } = profile;
+  if (rest.length === 0) return value === undefined ? others : { ...others, [first]: value };
+  const below = withValue(typeof before === 'object' ? before : {}, rest, value);
+  return Object.keys(below).length === 0 ? others : { ...others, [first]: below };
+}
+
+/**
+ * Runs `change` while no other process may write to the configuration, so that none undoes another's change.
+ * Throws GwError `usage` where the lock cannot be had within 10 s or the directory not be written.
+ */
+export async function withWriterLock<T>(
+  host: DirHost & { readonly clock: Pick<Clock, 'now' | 'steady' | 'sleep'> },
+  change: () => Promise<T>,
+): Promise<T> {
+  const dir = configDir(host);
+  let lock: LockFile | undefined;
+  try {
+    ensureDirectory(dir);
+    refuseUntrusted(fs.statSync(dir), {
+      kind: 'usage',
+      file: dir,
+      what: 'the configuration directory',
+      platform: host.platform,
+    });
+    lock = await waitForLock(path.join(dir, 'write.lock'), host.clock);
+    return await change();
+  } catch (error) {
+    if (!isDiskFault(error)) throw error;
+    const { reason, remedy } = diskFault(error);
+    throw usage(
+      `the configuration in ${dir} could not be written: ${reason}`,
+      `${remedy}, or set GW_CONFIG_DIR`,
+    );
+  } finally {
+    lock?.release();
+  }
+}
+
+/**
+ * Replaces a JSON file (0600) as a whole and durably, by `conf`; call it within the writer lock. A full disk may take a
+ * part of a file without an error, so the old one keeps a second name until the new one has been read back. A file that
+ * is linked into place stays a link. Throws the system's error, or GwError `usage` for a full disk.
+ */
+export async function store(file: string, value: ConfigFile | Record<string, unknown>): Promise<void> {
+  const target = fs.existsSync(file) ? fs.realpathSync(file) : file;
+  const dir = path.dirname(target);
+  const before = path.join(dir, `.${path.basename(target)}.before`);
+  const text = `${JSON.stringify(value, null, 2)}\n`;
+  fs.rmSync(before, { force: true });
+  if (fs.existsSync(target)) keepAs(target, before);
+  try {
+    const { default: Conf } = await import('conf');
+    const conf = new Conf<Record<string, unknown>>({
+      cwd: dir,
+      configName: path.basename(target, path.extname(target)),
+      fileExtension: path.extname(target).slice(1),
+      configFileMode: 0o600,
+      accessPropertiesByDotNotation: false,
+      serialize: () => text,
+    });
+    conf.store = { ...value };
+    if (fs.readFileSync(target, 'utf8') !== text) {
+      if (fs.existsSync(before)) renameFile(before, target);
+      else fs.rmSync(target, { force: true });
+      throw usage(
+        `${file} could not be written: the disk is full`,
+        'free some space; the old file is unchanged',
+      );
+    }
+    syncDirectory(dir);
+  } finally {
+    fs.rmSync(before, { force: true });
+  }
+}
+
+function keepAs(file: string, name: string): void {
+  try {
+    fs.linkSync(file, name);
+  } catch {
+    // Some file systems have no second names.
+    fs.copyFileSync(file, name);
+  }
+}

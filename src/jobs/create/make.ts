@@ -1,0 +1,225 @@
+import { GwError } from '../../errors.ts';
+import type { RatePool } from '../../gateway/limits.ts';
+import type { TaskFamily } from '../../gateway/task.ts';
+import { type Clock, sleepAloud } from '../../host.ts';
+import type { Client } from '../../http/client.ts';
+import type { SavedFile } from '../../ledger/event.ts';
+import { isOwnExternalId } from '../../ledger/job-key.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { Spend } from '../stats.ts';
+import type { Looker } from '../watch/looker.ts';
+import type { Within } from './budget.ts';
+import { digestOf, type IdentifiedBody, type Intent, type JobRequest } from './job-request.ts';
+
+/**
+ * What became of a request. Whoever makes a job (a command, a row of a batch, a worker) switches on it, and nobody reads the
+ * ledger again to find out what was meant.
+ */
+export type Made =
+  /** The gateway has the task; `unrecorded`: why the ledger could not take its ID, which nothing but this process knows. */
+  | (Accepted & { readonly kind: 'accepted'; readonly job: MadeJob; readonly unrecorded?: unknown })
+  /** Images came; with `error` not all of them could be saved, or something else went wrong behind them. */
+  | { readonly kind: 'images'; readonly job: MadeJob; readonly came: Came; readonly error?: unknown }
+  /** It is over and has nothing to give: the same request would be refused again, or what it made ended badly. */
+  | { readonly kind: 'refused'; readonly job: MadeJob; readonly error: unknown; readonly came?: Came }
+  /** It has certainly made nothing, and asking again may: it was not sent, or was refused for a reason that passes. */
+  | { readonly kind: 'nothing'; readonly job?: MadeJob; readonly error: unknown }
+  /** It may exist; what came before the answer broke off is in `came`. */
+  | { readonly kind: 'unknown'; readonly job: MadeJob; readonly error: unknown; readonly came?: Came };
+
+/** A job as the ledger has it: gw's key, and what was asked for. */
+export interface MadeJob extends Omit<Intent, 'event'> {
+  /** Not the one that was given where the job is an earlier one, whose answer had been lost. */
+  readonly key: string;
+  readonly externalId?: string | undefined;
+}
+
+/** What the gateway said when it accepted a job. */
+export interface Accepted {
+  readonly id: string;
+  readonly status?: string | undefined;
+  /** The create reply as it came; the record, where the reply was lost and the job was found again. */
+  readonly reply: unknown;
+  /** False where `reply` is the record of a task that was found. */
+  readonly isOwnReply: boolean;
+}
+
+/** The images of a reply, as far as they came. */
+export interface Came {
+  /** `succeeded`, `no image`, `refused` or `unknown`. */
+  readonly status: string;
+  /** The gateway's reply with each Base64 text replaced by an empty one; null where no whole reply came, unless links did. */
+  readonly record: unknown;
+  /** The saved images, in their order. */
+  readonly files: readonly (Omit<SavedFile, 'role'> & { readonly role?: string })[];
+  /** Paths of the partial images that were kept, in the order in which they came. */
+  readonly partials: readonly string[];
+}
+
+/** What is needed to make a paid job. */
+export interface MakeInput
+  extends IdentifiedBody,
+    Pick<JobRequest<TaskFamily>, 'family' | 'endpoint' | 'intent'> {
+  readonly client: Client;
+  readonly ledger: Ledger;
+  readonly clock: Clock;
+  /** Ends waiting between attempts, never an exchange under way: its reply holds the ID of what was paid for. */
+  readonly signal: AbortSignal;
+  /** Longest time without a sign of life of another gw that is waited for (`--timeout`). */
+  readonly silenceMs: number;
+  /** Tells when a request is under way, and when not: what cannot be dropped, because it is paid for. */
+  readonly onExchange?: ((isUnderWay: boolean) => void) | undefined;
+  /** Tells that the answer was lost and the job is being looked for. */
+  readonly note: (text: string) => void;
+  /** Begins the job within the user's limits, with what it is going to cost. */
+  readonly within?: Within | undefined;
+  /** Called once the job is begun, before it is sent, while no lock is held that other jobs need. */
+  readonly onBegun?: (() => Promise<void>) | undefined;
+  /** Resolves when nothing else must be done before new money is spent. */
+  readonly calm?: (() => Promise<void>) | undefined;
+  /** An earlier run made this very job and lost the answer: it is gone on with, and no other one is begun. */
+  readonly goesOn?: boolean | undefined;
+  /** With `--queue`: a slot is waited for before anything is sent, and a 429 means that there is none yet. */
+  readonly queue?: QueueOptions | undefined;
+}
+
+interface QueueOptions {
+  /** Steady milliseconds at which the wait for a slot ends. */
+  readonly deadlineMs: number;
+  readonly random: () => number;
+  readonly onQueued: (message: string) => void;
+  /** As in `SlotInput`; told of each 429 too, `about` the rate. */
+  readonly onKept: (message: string, about?: string) => void;
+  /** The account's pool, where tasks at once are limited; looks at what runs in it. */
+  readonly pool: RatePool;
+  readonly looker: Looker;
+  /** As in `SlotInput`. */
+  readonly isOneOfMany?: boolean | undefined;
+}
+
+/**
+ * Makes a paid job: held -> intent durable -> sent -> accepted with its ID durable (promises, section 3). A body with an
+ * external ID is sent exactly once: where the answer is lost, the job is looked up by it (promises, section 2).
+ * Where the user's own external ID is that of a job whose answer was lost, that job is gone on with and none is made.
+ * Throws only before the job is begun: what its limits, the wait for a slot or `onBegun` throw. The ledger holds the rest.
+ */
+export async function makeJob(input: MakeInput): Promise<Made> {
+  const { ledger, queue, key, externalId } = input;
+  const isOwn = isOwnExternalId({ key, externalId, once: input.intent.once });
+  if (externalId !== undefined && (input.goesOn || !isOwn)) {
+    const { takeUpLost } = await import('./lost.ts');
+    const takenUp = await takeUpLost(input);
+    if (takenUp) return takenUp;
+  }
+  const asked = { ...input.intent, bodySha256: digestOf(input.body), externalId };
+  const beginHeld = (estimate?: Spend) => ledger.begin({ ...asked, ...(estimate && { estimate }) }, key);
+  const begin = () => input.within?.(beginHeld) ?? beginHeld();
+  if (!queue) {
+    await input.calm?.();
+    input.signal.throwIfAborted();
+  }
+  const hold = await (queue ? beginInSlot(input, queue, begin) : begin());
+  try {
+    await input.onBegun?.();
+    const attempt = new Attempt(input);
+    try {
+      return acceptedAs(await attempt.send(), input);
+    } catch (error) {
+      const { settleFailure } = await import('./lost.ts');
+      return await settleFailure(error, attempt, input);
+    }
+  } finally {
+    hold.release();
+  }
+}
+
+/** A job and what it was asked with. */
+export const jobOf = ({ key, externalId, intent }: Begun): MadeJob => ({ ...intent, key, externalId });
+
+type Begun = Pick<MakeInput, 'key' | 'externalId' | 'intent'>;
+
+/** Writes the ID down; what hinders that ends no wait for what is paid for, and is given back. */
+export function acceptedAs(accepted: Accepted, input: Begun & { readonly ledger: Ledger }): Made {
+  const made = { kind: 'accepted', job: jobOf(input), ...accepted } as const;
+  try {
+    const { id, status } = accepted;
+    input.ledger.append(input.key, { event: 'accepted', id, status });
+    return made;
+  } catch (unrecorded) {
+    return { ...made, unrecorded };
+  }
+}
+
+/** Begins the job once the account has room for it; loaded where it is asked for. */
+async function beginInSlot<T>(
+  input: MakeInput,
+  queue: QueueOptions,
+  begin: () => T | Promise<T>,
+): Promise<T> {
+  const { takeSlot } = await import('./slots.ts');
+  return takeSlot({ ...input, ...queue, speed: input.client.speed }, begin);
+}
+
+/** Sends one create, and what is known of its sendings while this process lives. */
+export class Attempt {
+  /** A byte of a sending may have left. */
+  isSent = false;
+  /** Steady milliseconds of the first time it was sent. */
+  sentAtMs: number | undefined;
+  /** The last look-up found nothing, and it was not sent since; `serverDateMs` is the gateway's clock then. */
+  absent: { readonly serverDateMs: number | undefined } | undefined;
+  readonly #input: MakeInput;
+
+  constructor(input: MakeInput) {
+    this.#input = input;
+  }
+
+  /** Sends it until it is answered or may exist; with a queue, again after each 429. */
+  async send(): Promise<Accepted> {
+    const { client, clock, endpoint, body, family, ledger, key, queue, signal, onExchange } = this.#input;
+    let wasSent = this.isSent;
+    const onSend = () => {
+      ledger.append(key, { event: 'sent' });
+      queue?.looker.spend(queue.pool);
+      wasSent = this.isSent;
+      this.isSent = true;
+      this.absent = undefined;
+      this.sentAtMs ??= clock.steady();
+    };
+    const onUnsent = () => {
+      this.isSent = wasSent;
+    };
+    const send = async () => {
+      onExchange?.(true);
+      try {
+        return await client.send(endpoint, { body }, { signal, onSend, onUnsent });
+      } finally {
+        onExchange?.(false);
+      }
+    };
+    const reply = queue ? await whenSlotIsFree(send, queue, this.#input) : await send();
+    return { ...family.readCreateReply(reply.json), reply: reply.json, isOwnReply: true };
+  }
+}
+
+/** Tries again after each 429, at the family's pace and never before the gateway allows it, until the deadline. */
+async function whenSlotIsFree<T>(
+  send: () => Promise<T>,
+  { deadlineMs, random, onKept }: QueueOptions,
+  { family, clock, signal }: MakeInput,
+): Promise<T> {
+  const { min, max } = family.pollIntervalMs;
+  for (;;) {
+    try {
+      return await send();
+    } catch (error) {
+      if (!(error instanceof GwError) || error.kind !== 'rate_limited') throw error;
+      const paceMs = min + random() * (max - min);
+      const waitMs = Math.max(paceMs, (error.facts.retryAtMs ?? 0) - clock.now());
+      if (clock.steady() + waitMs >= deadlineMs) throw error;
+      const again = new Date(clock.now() + waitMs).toISOString();
+      const said = `${error.message}; it is sent again at ${again} (--wait-timeout limits the wait)`;
+      await sleepAloud(clock, waitMs, signal, () => onKept(said, 'rate'));
+    }
+  }
+}

@@ -1,0 +1,179 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { ensureDirectory } from '../../disk/durable-directory.ts';
+import { errorCode } from '../../errors.ts';
+import { newPartName } from './output-path.ts';
+
+/** What the disk of a directory can do, found out by doing there what saving does. */
+export interface DiskWays {
+  /** Whether a file can be given a second name. */
+  readonly links: boolean;
+  /** Whether a file can be renamed, also onto a name that another one holds. */
+  readonly renames: boolean;
+  /** Whether what was written can be read before the file is closed; where not, parts grow on another disk. */
+  readonly readsBack: boolean;
+}
+
+/** By directory, with the device that was tried: another one may be mounted there while gw runs. */
+const known = new Map<string, { readonly device: number; readonly ways: DiskWays }>();
+
+/**
+ * What the disk of a directory can do; makes the directory. Tried once a directory and process. Throws the system's error,
+ * or another one in words, where nothing can be saved there.
+ */
+export function waysOf(dir: string): DiskWays {
+  const absolute = path.resolve(dir);
+  const device = madeDirectory(absolute);
+  const before = known.get(absolute);
+  if (before?.device === device) return before.ways;
+  const { found: ways } = tryOut(absolute);
+  known.set(absolute, { device, ways });
+  return ways;
+}
+
+/** As `waysOf`, and sees that the disk still takes a byte and gives it back. */
+export function tryDirectory(dir: string): void {
+  const absolute = path.resolve(dir);
+  const device = madeDirectory(absolute);
+  const isKnown = known.get(absolute)?.device === device;
+  const { found, left } = isKnown ? withTrial(absolute, writeMark, () => undefined) : tryOut(absolute);
+  if (left !== undefined) throw left;
+  if (found) known.set(absolute, { device, ways: found });
+}
+
+/** The device of a directory, which is made where it is not there. */
+function madeDirectory(dir: string): number {
+  try {
+    const there = fs.statSync(dir, { throwIfNoEntry: false });
+    if (there?.isDirectory()) return there.dev;
+  } catch {
+    // Making it says what is wrong.
+  }
+  ensureDirectory(dir, 0o777, false);
+  return fs.statSync(dir).dev;
+}
+
+const MARK = Buffer.from('gw');
+
+const writeMark = (fd: number): number => fs.writeSync(fd, MARK);
+
+/** Does with a small file what saving does with an output. */
+const tryOut = (dir: string): Trial<DiskWays> =>
+  withTrial(
+    dir,
+    (fd) => {
+      writeMark(fd);
+      can(() => fs.fchmodSync(fd, 0o600));
+      fs.fsyncSync(fd);
+      return can(() => expectMark(fd));
+    },
+    (readsBack, file, second) => {
+      if (!readsBack) {
+        const fd = fs.openSync(file, 'r');
+        try {
+          expectMark(fd);
+        } finally {
+          fs.closeSync(fd);
+        }
+      }
+      const links = can(() => fs.linkSync(file, second));
+      const renames = can(() => {
+        if (links) fs.unlinkSync(second);
+        else fs.writeFileSync(second, MARK, { flag: 'wx', mode: 0o600 });
+        fs.renameSync(file, second);
+      });
+      return { links, renames, readsBack };
+    },
+  );
+
+function expectMark(fd: number): void {
+  const buffer = Buffer.alloc(MARK.length);
+  if (fs.readSync(fd, buffer, 0, MARK.length, 0) !== MARK.length || !buffer.equals(MARK)) {
+    throw new Error('what is written there cannot be read back');
+  }
+}
+
+function can(act: () => void): boolean {
+  try {
+    act();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The names of trial files, so that one which a killed gw left is found again without reading the directory. */
+export const trialNames = ['.gw-0.try', '.gw-1.try', '.gw-2.try', '.gw-3.try'];
+/** What a trial file is called by its second name. */
+export const secondOf = (file: string): string => `${file}2`;
+/** A living process needs its trial file for a moment only. */
+const TRIAL_LIFE_MS = 10_000;
+
+interface Trial<T> {
+  readonly found: T;
+  /** Why a trial file is still there. */
+  readonly left?: unknown;
+}
+
+/** Makes a trial file, uses it while it is open and when it is closed, and takes it back; clears what a killed gw left of that. */
+function withTrial<W, T>(
+  dir: string,
+  whileOpen: (fd: number) => W,
+  whenClosed: (found: W, file: string, second: string) => T,
+): Trial<T> {
+  const trials = trialNames.map((name) => path.join(dir, name));
+  const free = trials.find((trial) => !isThere(trial) && !isThere(secondOf(trial)));
+  const { file, fd } = openTrial(free ?? path.join(dir, newPartName()), dir);
+  const second = secondOf(file);
+  try {
+    let found: W;
+    try {
+      found = whileOpen(fd);
+      const nowMs = fs.fstatSync(fd).mtimeMs;
+      for (const trial of trials.flatMap((each) => [each, secondOf(each)])) {
+        if (trial !== file) clearOld(trial, nowMs);
+      }
+    } finally {
+      fs.closeSync(fd);
+    }
+    const result = whenClosed(found, file, second);
+    return { found: result, left: removeTrial(file) ?? removeTrial(second) };
+  } catch (error) {
+    for (const name of [file, second]) removeTrial(name);
+    throw error;
+  }
+}
+
+const isThere = (file: string): boolean => fs.lstatSync(file, { throwIfNoEntry: false }) !== undefined;
+
+/** Gives back why it is still there; whoever took it for an old one has removed it. Node's rmSync would take half a millisecond the first time. */
+function removeTrial(file: string): unknown {
+  try {
+    fs.unlinkSync(file);
+    return undefined;
+  } catch (error) {
+    return errorCode(error) === 'ENOENT' ? undefined : error;
+  }
+}
+
+/** Another process may take the name at the same moment; the name of a part nobody else has. */
+function openTrial(file: string, dir: string): { readonly file: string; readonly fd: number } {
+  try {
+    return { file, fd: fs.openSync(file, 'wx+', 0o600) };
+  } catch (error) {
+    if (errorCode(error) !== 'EEXIST') throw error;
+    const other = path.join(dir, newPartName());
+    return { file: other, fd: fs.openSync(other, 'wx+', 0o600) };
+  }
+}
+
+/** `nowMs` is the time as the file system has it: a file server's clock may differ from this machine's. */
+function clearOld(trial: string, nowMs: number): void {
+  const stats = fs.lstatSync(trial, { throwIfNoEntry: false });
+  if (!stats?.isFile() || stats.size > MARK.length || Math.abs(nowMs - stats.mtimeMs) < TRIAL_LIFE_MS) return;
+  try {
+    fs.unlinkSync(trial);
+  } catch {
+    // Another user's, or gone: it is in nobody's way.
+  }
+}

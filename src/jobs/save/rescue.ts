@@ -1,0 +1,94 @@
+import * as path from 'node:path';
+import { DiskFault, faultReason } from '../../disk/disk-fault.ts';
+import { ensureDirectory } from '../../disk/durable-directory.ts';
+import { GwError } from '../../errors.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { type DiskWays, waysOf } from './disk-ways.ts';
+import { type PublishOptions, publish, type Source } from './publish.ts';
+import { PartGone } from './take-name.ts';
+
+/** Where outputs are kept that cannot be saved where they were wanted, and where parts grow that cannot grow there. */
+export const refugeOf = ({ dir }: Pick<Ledger, 'dir'>): string => path.join(path.dirname(dir), 'rescued');
+
+/** Where the part of an output grows. */
+export interface PartHome {
+  readonly dir: string;
+  /** Why the output is not saved where it was wanted, where that is known already. */
+  readonly fault?: DiskFault;
+}
+
+/** Beside the target, or in the refuge where its disk does not let one read what one writes. Throws DiskFault. */
+export function partHome(target: string, refuge: string | undefined): PartHome {
+  let fault: DiskFault | undefined;
+  try {
+    if (waysOf(target).readsBack) return { dir: target };
+  } catch (error) {
+    fault = cannotSave(target, error);
+  }
+  if (refuge === undefined) throw fault ?? new DiskFault(`no part can be kept in ${target}`, false);
+  try {
+    ensureDirectory(refuge);
+  } catch (error) {
+    throw fault ?? DiskFault.of(`${refuge} cannot be made`, error);
+  }
+  return { dir: refuge, ...(fault && { fault }) };
+}
+
+const cannotSave = (dir: string, error: unknown): DiskFault =>
+  new DiskFault(`files cannot be saved in ${dir}: ${faultReason(error)}`, true);
+
+/** An output under its name, or in the refuge and why. */
+export interface Placed {
+  readonly path: string;
+  readonly rescuedFrom?: DiskFault;
+}
+
+/**
+ * Brings a whole part under its name, or, where that disk fails, under its name in the refuge: a disk that fails after the
+ * payment costs the place, never the output. With a `fault` it is not tried where it was wanted. Throws DiskFault where
+ * neither takes it, or PartGone.
+ */
+export async function publishOrRescue(
+  source: Source,
+  options: Omit<PublishOptions, 'ways'>,
+  refuge: string | undefined,
+  fault?: DiskFault,
+): Promise<Placed> {
+  let why = fault;
+  if (why === undefined) {
+    try {
+      return { path: await publish(source, { ...options, ways: waysIn(options.dir) }) };
+    } catch (error) {
+      if (!(error instanceof DiskFault) || refuge === undefined) throw error;
+      why = error;
+    }
+  }
+  try {
+    if (refuge === undefined) throw why;
+    ensureDirectory(refuge);
+    const rescue = { ...options, dir: refuge, force: false, ways: waysOf(refuge) };
+    return { path: await publish(source, rescue), rescuedFrom: why };
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    throw error instanceof PartGone ? error : why;
+  }
+}
+
+function waysIn(dir: string): DiskWays {
+  try {
+    return waysOf(dir);
+  } catch (error) {
+    throw cannotSave(dir, error);
+  }
+}
+
+/** What is told of an output that is in the refuge, of kind `download`. */
+export const rescuedError = (what: string, id: string, file: string, { message }: DiskFault): GwError =>
+  new GwError(
+    'download',
+    `${what} could not be saved where it was wanted: ${message}; it is kept as ${file}`,
+    {
+      taskId: id,
+      hint: `once that is mended, gw jobs sync moves it there; to have it elsewhere: gw jobs download ${id} -o DIRECTORY/`,
+    },
+  );

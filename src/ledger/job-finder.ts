@@ -1,0 +1,393 @@
+import { endOfLastLine } from '../disk/read-lines.ts';
+import { usage } from '../errors.ts';
+import { formatOf } from '../formats.ts';
+import { bodyOf, byAge, Contents, type ReadJournal, type Row, StaleContents } from './contents.ts';
+import type { Job, JobState } from './event.ts';
+import { addLine, addLostSending, type Draft, jobOf, newDraft, salvage } from './fold.ts';
+import type { JobNames, UnreadableLine, Wanted } from './ledger.ts';
+import { OpenJournals, tailOf } from './open-journals.ts';
+import { jobOfLine, keyIn, parseLine } from './parse-line.ts';
+import { sentMarkMs, sentMarks } from './sent-marks.ts';
+import type { IsSettled } from './settled.ts';
+
+/** How much is read line by line at each start before it goes into the contents: this, and a share of what is there. */
+const READ_BYTES = 1 << 18;
+const READ_SHARE = 1 / 1024;
+/** As much is read before the contents are written, so that the size of the journals does not matter. */
+const SLICE_BYTES = 1 << 23;
+/** Lines of one job that stand further apart are two stretches. */
+const GAP_BYTES = 1 << 16;
+/** So often is looked again while other processes rewrite the journals. */
+const MOST_TRIES = 5;
+/** States that a settled job cannot have. */
+const openStates: ReadonlySet<JobState> = new Set(['intent', 'sent', 'unknown', 'running']);
+
+/** A job with lines that are not in the contents yet. Its row, if it has one, is part of it. */
+type Recent = { -readonly [K in keyof Row]: Row[K] } & { hasIntent: boolean; readonly hasRow: boolean };
+
+type Unreadable = (readonly [journal: number, line: number])[];
+
+/** The ledger at one moment. */
+interface Seen {
+  readonly contents: Contents;
+  readonly recent: ReadonlyMap<string, Recent>;
+  readonly journals: OpenJournals;
+}
+
+/** A stretch of a journal that is to be read, and where its damaged lines are told. */
+interface Reading {
+  readonly journals: OpenJournals;
+  readonly contents: Contents;
+  readonly how: 'heads' | 'whole';
+  readonly at: number;
+  readonly bytes: number;
+  readonly newlines: number;
+  readonly end: number;
+  readonly unreadable: Unreadable;
+}
+
+/**
+ * The one way to find jobs. The contents say where the lines of each job are; what was appended since is read at each start,
+ * and goes into the contents when there is much of it. A job's lines are read when it is asked for, and let go of.
+ */
+export class JobFinder {
+  #contents: Contents | undefined;
+  #recent = new Map<string, Recent>();
+  #read: ReadJournal[] = [];
+  #unreadable: Unreadable = [];
+  /** The same of what has no newline yet and may still be being written. */
+  #torn: Unreadable = [];
+  #paths: readonly string[] = [];
+  #cannotWrite = false;
+  #isSettled: IsSettled | undefined;
+
+  constructor(
+    private readonly dir: string,
+    /** Loads what tells a settled job; only where the contents are written. */
+    private readonly loadSettled: () => Promise<IsSettled>,
+  ) {}
+
+  /**
+   * The jobs that are wanted, newest first, each read when it is its turn. Throws the system's error, and GwError `usage`
+   * for a newer format.
+   */
+  async *each(wanted: Wanted): AsyncGenerator<Job> {
+    const names = wanted.ids && new Set(wanted.ids);
+    const told = new Set<string>();
+    for (let tries = 1; ; tries += 1) {
+      const seen = await this.#upToDate();
+      const found = new Set<string>();
+      try {
+        for (const place of placesIn(seen, wanted)) {
+          if (told.size === wanted.limit) return;
+          if (names) found.add(place.key);
+          if (told.has(place.key)) continue;
+          const job = this.#jobOf(place, seen.journals);
+          if (!job && !('hasRow' in place)) throw new StaleContents();
+          if (!job || !isWanted(job, wanted, names)) continue;
+          told.add(place.key);
+          yield job;
+        }
+        for (const key of names ?? this.#marked(seen)) {
+          const job = found.has(key) || told.has(key) ? undefined : this.#folded(newDraft(key));
+          if (told.size === wanted.limit) return;
+          if (!job || !isWanted(job, wanted, names)) continue;
+          told.add(key);
+          yield job;
+        }
+        return;
+      } catch (error) {
+        this.#forgetAfter(error, seen.contents, tries);
+      } finally {
+        seen.journals.close();
+      }
+    }
+  }
+
+  /** What `read` makes of the names of all jobs. */
+  names<T>(read: (names: Iterable<JobNames>) => T): Promise<T> {
+    return this.#answer(({ contents, recent }) => read(namesOf(contents, recent)));
+  }
+
+  /** Throws NewerFormat where any journal holds a line of a newer format, and the system's error. */
+  refuseNewer(): void {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        const seen = this.#look();
+        seen?.journals.close();
+        if (!seen) this.#checkFormats();
+        return;
+      } catch (error) {
+        this.#forgetAfter(error, this.#contents, tries);
+      }
+    }
+  }
+
+  /** Of what goes into the contents first, keeps nothing in memory. */
+  #checkFormats(): void {
+    const known = `{"v":${formatOf('ledger')},`;
+    const journals = OpenJournals.open(this.dir);
+    if (!journals) throw new StaleContents();
+    try {
+      for (const [at, { size }] of journals.files.entries()) {
+        for (const { text } of journals.linesOf(at, this.#read[at]?.bytes ?? 0, size)) {
+          if (!text.startsWith(known)) parseLine(text, this.#paths[at] ?? '');
+        }
+      }
+    } finally {
+      journals.close();
+    }
+  }
+
+  /** The lines that the last look could not read. */
+  get unreadable(): UnreadableLine[] {
+    return [...this.#unreadable, ...this.#torn].map(([at, line]) => ({ path: this.#paths[at] ?? '', line }));
+  }
+
+  async #answer<T>(look: (seen: Seen) => T): Promise<T> {
+    for (let tries = 1; ; tries += 1) {
+      const seen = await this.#upToDate();
+      try {
+        return look(seen);
+      } catch (error) {
+        this.#forgetAfter(error, seen.contents, tries);
+      } finally {
+        seen.journals.close();
+      }
+    }
+  }
+
+  /** Throws what does not say that the contents are of no use; those that took their place meanwhile may be. */
+  #forgetAfter(error: unknown, contents: Contents | undefined, tries: number): void {
+    if (!(error instanceof StaleContents)) throw error;
+    if (tries === MOST_TRIES) {
+      throw usage(
+        'the ledger is being rewritten again and again',
+        'wait for gw jobs prune to end, then run this again',
+      );
+    }
+    if (this.#contents === contents) this.#take(Contents.empty);
+  }
+
+  /** What a job's lines say, read from where they stand; undefined where none of them says that there is a job. */
+  #jobOf({ key, spans }: Pick<Row, 'key' | 'spans'>, journals: OpenJournals): Job | undefined {
+    const draft = newDraft(key);
+    const quoted = JSON.stringify(key);
+    for (const span of spans) {
+      for (const [at, text] of journals.textOf(span).split('\n').entries()) {
+        if (!text.includes(quoted)) continue;
+        const line = parseLine(text, this.#paths[span[0]] ?? '');
+        if (line === 'bad') this.#tellOfDamage(span[0], journals.newlinesBefore(span) + at + 1);
+        if (typeof line === 'string') salvage(draft, text);
+        else if (line.job === key) addLine(draft, line);
+      }
+    }
+    return this.#folded(draft);
+  }
+
+  #folded(draft: Draft): Job | undefined {
+    const { key, sentAtMs } = draft.job;
+    const markedAtMs = sentAtMs === undefined ? sentMarkMs(this.dir, key) : undefined;
+    if (markedAtMs !== undefined) addLostSending(draft, markedAtMs);
+    return jobOf(draft);
+  }
+
+  /** Jobs that were sent under a key and have no line; where all lines can be read, only who asks for such a one is told. */
+  #marked({ contents, recent }: Seen): Iterable<string> {
+    if (this.unreadable.length === 0) return [];
+    const there = new Set([...contents.newestFirst({})].map(({ key }) => key));
+    return sentMarks(this.dir).filter((key) => !there.has(key) && !recent.has(key));
+  }
+
+  /** It was whole when the contents were written, or is known. */
+  #tellOfDamage(journal: number, line: number): void {
+    const isKnown = [...this.#unreadable, ...this.#torn].some(
+      ([at, known]) => at === journal && known === line,
+    );
+    if (!isKnown) this.#unreadable.push([journal, line]);
+  }
+
+  /** Reads what the journals have more than before, and everything where what was read is no longer there. */
+  async #upToDate(): Promise<Seen> {
+    for (let tries = 1; ; ) {
+      try {
+        // Nothing is awaited in between: this process may look for several jobs at once.
+        const seen = this.#look();
+        if (seen) return seen;
+        this.#isSettled ??= await this.loadSettled();
+      } catch (error) {
+        this.#forgetAfter(error, this.#contents, tries);
+        tries += 1;
+      }
+    }
+  }
+
+  /** Undefined where there is so much that is new that it goes into the contents first, which tell of settled jobs. */
+  #look(): Seen | undefined {
+    const journals = OpenJournals.open(this.dir);
+    let isDone = false;
+    try {
+      const contents = this.#contents ?? this.#take(Contents.open(this.dir));
+      if (!journals?.goOnFrom(this.#read)) throw new StaleContents();
+      this.#paths = journals.paths;
+      const inContents = bytesOf(contents.read.journals);
+      const isDue = !this.#cannotWrite && journals.bytes - inContents > READ_BYTES + inContents * READ_SHARE;
+      if (isDue && !this.#isSettled) return undefined;
+      if (isDue && this.#isSettled) {
+        this.#readOn(journals, contents, 'heads');
+        if (bytesOf(this.#read) > inContents) {
+          this.#write(contents, journals, this.#isSettled);
+          return this.#look();
+        }
+      }
+      this.#readOn(journals, contents, 'whole');
+      isDone = true;
+      return { contents, journals, recent: this.#recent };
+    } finally {
+      if (!isDone) journals?.close();
+    }
+  }
+
+  #take(contents: Contents): Contents {
+    this.#contents?.close();
+    this.#contents = contents;
+    this.#recent = new Map();
+    this.#read = [...contents.read.journals];
+    this.#unreadable = [...contents.read.unreadable];
+    return contents;
+  }
+
+  /** Puts the recent jobs into the contents. Where those cannot be kept, each process reads all that is new. */
+  #write(contents: Contents, journals: OpenJournals, isSettled: IsSettled): void {
+    const rows: Row[] = [];
+    // The last first, as they are read best.
+    for (const { key, spans } of [...this.#recent.values()].reverse()) {
+      const job = this.#jobOf({ key, spans }, journals);
+      if (!job) continue;
+      const { createdAtMs, id, externalId, bodySha256 } = job;
+      const body = bodyOf(bodySha256);
+      rows.push({ key, createdAtMs, id, externalId, body, isSettled: isSettled(job), spans });
+    }
+    const read = { journals: [...this.#read], unreadable: [...this.#unreadable] };
+    const replaced = new Set([...this.#recent.values()].filter((each) => each.hasRow).map(({ key }) => key));
+    this.#cannotWrite = !contents.write(this.dir, rows.sort(byAge), replaced, read);
+    this.#take(Contents.open(this.dir));
+  }
+
+  /** Reads the lines that are new. Of those that go into the contents at once, a slice, and only whose they are. */
+  #readOn(journals: OpenJournals, contents: Contents, how: 'heads' | 'whole'): void {
+    this.#torn = [];
+    let room = how === 'heads' ? SLICE_BYTES : Number.POSITIVE_INFINITY;
+    for (const [at, { name, number, fd, size }] of journals.files.entries()) {
+      const { bytes, newlines } = this.#read[at] ?? { bytes: 0, newlines: 0 };
+      if (fd === undefined || (this.#read[at] && size === bytes)) continue;
+      let sliceEnd = Math.min(size, bytes + room);
+      let end = Math.max(bytes, endOfLastLine(fd, sliceEnd));
+      // A line may be longer than a slice.
+      while (end === bytes && sliceEnd < size) {
+        sliceEnd = Math.min(size, sliceEnd + SLICE_BYTES);
+        end = Math.max(bytes, endOfLastLine(fd, sliceEnd));
+      }
+      const reading = { journals, contents, how, at };
+      const added = this.#readLines({ ...reading, bytes, newlines, end, unreadable: this.#unreadable });
+      this.#read[at] = { name, number, bytes: end, newlines: newlines + added, tail: tailOf(fd, end) };
+      room -= end - bytes;
+      if (sliceEnd < size) return;
+      // What has no newline yet may still be being written, and is read again.
+      const rest = { bytes: end, newlines: newlines + added, end: size, unreadable: this.#torn };
+      if (how === 'whole') this.#readLines({ ...reading, ...rest });
+    }
+  }
+
+  /** Reads the lines of a journal up to a byte; returns how many newlines stand there. */
+  #readLines({ journals, contents, how, at, bytes, newlines, end, unreadable }: Reading): number {
+    if (end <= bytes) return 0;
+    // Behind the last line there is nothing but newlines.
+    let count = end - bytes;
+    const file = this.#paths[at] ?? '';
+    for (const { text, startByte, endByte, newlines: before } of journals.linesOf(at, bytes, end)) {
+      count = before + end - endByte;
+      const head = how === 'heads' ? jobOfLine(text) : undefined;
+      const line = head ? 'foreign' : parseLine(text, file);
+      const key = head ?? (typeof line === 'string' ? keyIn(text) : line.job);
+      if (line === 'bad') unreadable.push([at, newlines + before + 1]);
+      if (key === undefined) continue;
+      const recent = this.#recent.get(key) ?? recentOf(key, contents);
+      this.#recent.set(recent.key, recent);
+      recent.spans = extended(recent.spans, [at, startByte, endByte]);
+      if (typeof line === 'string') continue;
+      if (line.event === 'accepted') recent.id ??= line.id;
+      const isIntent = line.event === 'intent' && !recent.hasIntent;
+      if (isIntent || recent.createdAtMs === 0) recent.createdAtMs = line.t;
+      if (!isIntent) continue;
+      recent.hasIntent = true;
+      recent.externalId = line.externalId;
+      recent.body = bodyOf(line.bodySha256);
+    }
+    return count;
+  }
+}
+
+/** Rows and recent jobs that may be wanted, newest first; of equal times the later seen comes first. */
+function* placesIn({ contents, recent }: Seen, wanted: Wanted): Generator<Row | Recent> {
+  const { bodySha256, externalId, sinceMs, states } = wanted;
+  const ids = wanted.ids ?? (externalId === undefined ? undefined : [externalId]);
+  const isOpen = wanted.isOpen || states?.every((state) => openStates.has(state));
+  const mayBe = (row: Row) => bodySha256 === undefined || row.body === bodyOf(bodySha256(row.externalId));
+  const names = ids && new Set<string | undefined>(ids);
+  // Others may be added while a job is looked at.
+  const isRecent = new Set(recent.keys());
+  const waiting = [...recent.values()]
+    .filter(({ key, id, externalId: own }) => !names || [key, id, own].some((name) => names.has(name)))
+    .filter(mayBe)
+    .sort(byAge);
+  const rows = ids ? contents.named(ids) : contents.newestFirst({ isOpen, sinceMs });
+  for (const row of rows) {
+    if (isRecent.has(row.key) || !mayBe(row)) continue;
+    for (let last = waiting.at(-1); last && byAge(last, row) > 0; last = waiting.at(-1)) {
+      yield last;
+      waiting.pop();
+    }
+    yield row;
+  }
+  yield* waiting.reverse();
+}
+
+function* namesOf(contents: Contents, recent: Seen['recent']): Generator<JobNames> {
+  for (const names of contents.names()) if (!recent.has(names.key)) yield names;
+  yield* recent.values();
+}
+
+function recentOf(key: string, contents: Contents): Recent {
+  const row = contents.named([key]).find((each) => each.key === key);
+  // A copy: a piece of a line would keep the whole line in memory.
+  const names = { key: Buffer.from(key).toString(), id: undefined, externalId: undefined };
+  const unknown = { ...names, createdAtMs: 0, body: '', isSettled: false, spans: [] };
+  return { ...(row ?? unknown), hasIntent: row !== undefined, hasRow: row !== undefined };
+}
+
+/** Adds a stretch to those of a job; what stands near the last one is one with it. */
+function extended(spans: Row['spans'], added: Row['spans'][number]): Row['spans'] {
+  const [journal, startByte, endByte] = added;
+  const last = spans.at(-1);
+  if (last?.[0] === journal && startByte >= last[1] && startByte - last[2] <= GAP_BYTES) {
+    return [...spans.slice(0, -1), [journal, last[1], Math.max(last[2], endByte)]];
+  }
+  return [...spans, added];
+}
+
+function isWanted(job: Job, wanted: Wanted, names: ReadonlySet<string> | undefined): boolean {
+  const { bodySha256, externalId, family, gateway, sinceMs, states, where } = wanted;
+  return (
+    (!names || names.has(job.key) || (job.id !== undefined && names.has(job.id))) &&
+    (externalId === undefined || job.externalId === externalId) &&
+    (!bodySha256 || job.bodySha256 === bodySha256(job.externalId)) &&
+    (family === undefined || job.family === family) &&
+    (gateway === undefined || job.gateway === gateway) &&
+    (sinceMs === undefined || job.createdAtMs >= sinceMs) &&
+    (!states || states.includes(job.state)) &&
+    (where?.(job) ?? true)
+  );
+}
+
+const bytesOf = (read: readonly ReadJournal[]): number => read.reduce((sum, { bytes }) => sum + bytes, 0);

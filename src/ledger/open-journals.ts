@@ -1,0 +1,118 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { crc32 } from 'node:zlib';
+import { type Line, linesOf } from '../disk/read-lines.ts';
+import { errorCode } from '../errors.ts';
+import type { ReadJournal, Span } from './contents.ts';
+import { journals } from './journal-files.ts';
+
+/** As much is read at once around a job: the next one that is asked for is as a rule the one before it. */
+const WINDOW_BYTES = 1 << 16;
+/** As much before a place in a journal tells whether the text is still the one that was read. */
+const TAIL_BYTES = 256;
+
+const namesIn = (dir: string): string[] =>
+  journals(dir).flatMap(({ files }) => files.map((file) => path.basename(file)));
+
+interface OpenJournal {
+  readonly name: string;
+  /** Undefined for a link that leads nowhere, which has no lines. */
+  readonly fd: number | undefined;
+  /** The file's number (inode). */
+  readonly number: number;
+  readonly size: number;
+}
+
+/** The journals of a ledger as they are at one moment; what is read of them stays the same while others rewrite them. */
+export class OpenJournals {
+  readonly files: OpenJournal[] = [];
+  #window = { journal: -1, startByte: 0, endByte: 0 };
+  #bytes = Buffer.alloc(0);
+
+  private constructor(private readonly dir: string) {}
+
+  /** Opens them; undefined where another process rewrites them at this moment. Throws the system's error. */
+  static open(dir: string): OpenJournals | undefined {
+    const opened = new OpenJournals(dir);
+    let isWhole = false;
+    try {
+      for (const name of namesIn(dir)) {
+        const fd = openIfThere(path.join(dir, name));
+        const { ino, size } = fd === undefined ? { ino: 0, size: 0 } : fs.fstatSync(fd);
+        opened.files.push({ name, fd, number: ino, size });
+      }
+      // A journal that was just put in the place of another lacks lines as long as the former one is there.
+      const now = namesIn(dir);
+      isWhole = now.length === opened.files.length && opened.files.every(({ name }, at) => name === now[at]);
+      return isWhole ? opened : undefined;
+    } finally {
+      if (!isWhole) opened.close();
+    }
+  }
+
+  close(): void {
+    for (const { fd } of this.files) if (fd !== undefined) fs.closeSync(fd);
+    this.files.length = 0;
+  }
+
+  get paths(): string[] {
+    return this.files.map(({ name }) => path.join(this.dir, name));
+  }
+
+  get bytes(): number {
+    return this.files.reduce((sum, { size }) => sum + size, 0);
+  }
+
+  /** Whether these are the journals that were read, with all that was read of them, and perhaps more. */
+  goOnFrom(read: readonly ReadJournal[]): boolean {
+    return read.every(({ name, number, bytes, tail }, at) => {
+      const file = this.files[at];
+      if (file?.name !== name || file.fd === undefined) return false;
+      return file.number === number && file.size >= bytes && tailOf(file.fd, bytes) === tail;
+    });
+  }
+
+  /** The text of a stretch of a journal. Throws the system's error. */
+  textOf([journal, startByte, endByte]: Span): string {
+    const { startByte: from, endByte: to } = this.#window;
+    if (journal !== this.#window.journal || startByte < from || endByte > to) {
+      const first = Math.max(0, Math.min(startByte, endByte - WINDOW_BYTES));
+      if (this.#bytes.length < endByte - first) this.#bytes = Buffer.allocUnsafe(endByte - first);
+      const fd = this.files[journal]?.fd;
+      const count = fd === undefined ? 0 : fs.readSync(fd, this.#bytes, 0, endByte - first, first);
+      this.#window = { journal, startByte: first, endByte: first + count };
+    }
+    return this.#bytes.toString('utf8', startByte - this.#window.startByte, endByte - this.#window.startByte);
+  }
+
+  /** The lines of a journal from one byte to another. */
+  linesOf(journal: number, startByte: number, endByte: number): Iterable<Line> {
+    const fd = this.files[journal]?.fd;
+    return fd === undefined ? [] : linesOf(fd, { startByte, endByte });
+  }
+
+  /** How many newlines stand before a stretch of a journal. */
+  newlinesBefore([journal, startByte]: Span): number {
+    // Before the first line and behind the last there is nothing else.
+    let newlines = startByte;
+    for (const line of this.linesOf(journal, 0, startByte))
+      newlines = line.newlines + startByte - line.endByte;
+    return newlines;
+  }
+}
+
+/** A sum of the text before a place in a journal. */
+export function tailOf(fd: number, endByte: number): number {
+  const tail = Buffer.alloc(Math.min(TAIL_BYTES, endByte));
+  const count = fs.readSync(fd, tail, 0, tail.length, endByte - tail.length);
+  return crc32(tail.subarray(0, count));
+}
+
+function openIfThere(file: string): number | undefined {
+  try {
+    return fs.openSync(file, 'r');
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}

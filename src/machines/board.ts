@@ -1,0 +1,70 @@
+import * as z from 'zod/mini';
+import { formatOf } from '../formats.ts';
+import { accountTypes } from '../gateway/limits.ts';
+import { jsonOf } from '../json-text.ts';
+import type { RowStore } from './store.ts';
+
+// What each worker says of itself every few seconds: that it lives, and what stands still there and why. By that the others
+// know of it, and a follower can tell. Whether Redis takes changes is found out by it too.
+
+/** How often a worker says it, and after how long it is not heard any more. */
+export const BEAT_MS = 2_000;
+const HEARD_MS = 20_000;
+
+const said = z.object({
+  t: z.number(),
+  format: z.int(),
+  account: z.enum(accountTypes),
+  /** What stands still on that machine, a sentence each. */
+  stands: z.array(z.string().check(z.maxLength(1_000))).check(z.maxLength(20)),
+});
+export type Said = Omit<z.infer<typeof said>, 't'>;
+export interface WorkerWord extends Said {
+  readonly host: string;
+}
+
+const beatScript = `
+local now = redis.call('TIME')
+local t = string.format('%d%03d', now[1], math.floor(now[2] / 1000))
+redis.call('HSET', KEYS[1], ARGV[1], '{"t":' .. t .. ',' .. string.sub(ARGV[2], 2))
+return 1
+`;
+
+/** The words of an account's workers on one Redis. */
+export class Board {
+  readonly #store: RowStore;
+  readonly #key: string;
+
+  constructor(store: RowStore) {
+    this.#store = store;
+    this.#key = `${store.prefix}:workers`;
+    store.door.redis.defineCommand('gwBeat', { numberOfKeys: 1, lua: beatScript });
+  }
+
+  async say(host: string, word: Omit<Said, 'format'>): Promise<void> {
+    const { door } = this.#store;
+    const scripted = door.redis as unknown as { gwBeat(...args: string[]): Promise<number> };
+    const text = JSON.stringify({ format: formatOf('rows'), ...word });
+    await door.tell(() => scripted.gwBeat(this.#key, host, text));
+  }
+
+  /** The last words of the workers that live. */
+  async heard(): Promise<readonly WorkerWord[]> {
+    const { redis } = this.#store.door;
+    const [[seconds], words] = await this.#store.door.ask(() =>
+      Promise.all([redis.time(), redis.hgetall(this.#key)]),
+    );
+    return Object.entries(words)
+      .flatMap(([host, text]): WorkerWord[] => {
+        const read = said.safeParse(jsonOf(text));
+        const isHeard = read.success && Number(seconds) * 1000 - read.data.t < HEARD_MS;
+        return isHeard && host.length <= 255 ? [{ ...read.data, host }] : [];
+      })
+      .sort((a, b) => (a.host < b.host ? -1 : 1));
+  }
+
+  async leave(host: string): Promise<void> {
+    const { door } = this.#store;
+    await door.tell(() => door.redis.hdel(this.#key, host));
+  }
+}

@@ -1,0 +1,189 @@
+import * as z from 'zod/mini';
+import { unportable } from '../batch/portable.ts';
+import { type CreateFlags, faultsOf, type Row, readWritten, unknownFlag } from '../batch/rows.ts';
+import { refuseNewer } from '../formats.ts';
+import { taskIdPattern } from '../gateway/task-state.ts';
+import { jsonOf } from '../json-text.ts';
+import { type LogEntry, type RowRecord, rowStates, steps } from './row.ts';
+
+// What stands on Redis is a stranger's word. Each row is read here and nowhere else: by a schema, and its flags by the reader
+// that reads a manifest. What does not fit is a row that failed, with its reason, and stops nobody.
+
+/** A later one would outrank every taking there will be. */
+export const MAX_ROUND = 1_000_000;
+
+const text = (most: number) => z.string().check(z.maxLength(most));
+const whole = (least: number, most = Number.MAX_SAFE_INTEGER) => z.int().check(z.gte(least), z.lte(most));
+const words = z.record(z.string(), z.string());
+const sha256 = z.string().check(z.regex(/^[0-9a-f]{64}$/));
+const LONGEST = 1_000_000;
+
+const writtenRow = z.object({
+  row: whole(1),
+  line: whole(1),
+  key: text(200),
+  command: text(100),
+  /** As it was written, by the flags' long names; an older gw wrote down what it had read, by their keys. */
+  said: z.optional(z.record(z.string(), z.unknown())),
+  flags: z.optional(z.record(z.string(), z.unknown())),
+  set: z.array(text(LONGEST)),
+  body: z.optional(z.record(z.string(), z.unknown())),
+  pinned: z.optional(
+    z.object({
+      model: z.optional(text(200)),
+      sidecar: z.optional(z.literal(true)),
+      validate: z.optional(z.literal(false)),
+    }),
+  ),
+});
+
+const carriedJob = z.object({
+  key: z.optional(z.string().check(z.regex(/^gw-[\w-]{1,60}$/))),
+  endpoint: text(200),
+  model: z.optional(text(200)),
+  prompt: z.optional(text(LONGEST)),
+  settings: z.record(z.string(), z.unknown()),
+  media: z.array(text(LONGEST)),
+  references: z.optional(z.array(z.object({ name: text(LONGEST), sha256: z.optional(sha256) }))),
+  attempt: whole(1),
+  fields: words,
+  files: z._default(z.record(z.string(), sha256), {}),
+  externalId: z.optional(text(200)),
+});
+
+/** Fields of the hash that are JSON; the others are texts. */
+const jsonFields = ['round', 'row', 'rows', 'again', 'wanted', 'job', 'files', 'declined', 'error'];
+
+/** The hash of a row. What the queue's script keeps beside it is read by the script alone. */
+const record = z.object({
+  state: z.enum(rowStates),
+  round: whole(0, MAX_ROUND),
+  row: writtenRow,
+  rows: whole(1),
+  named: text(4_096),
+  again: z.boolean(),
+  wanted: z.optional(whole(1)),
+  family: text(100),
+  pool: text(100),
+  id: z.optional(z.union([z.literal(''), z.string().check(z.regex(taskIdPattern))])),
+  job: z.optional(carriedJob),
+  status: z.optional(text(500)),
+  host: z.optional(text(255)),
+  sender: z.optional(text(255)),
+  files: z._default(
+    z.array(
+      z.object({
+        path: text(4_096),
+        bytes: whole(0),
+        sha256,
+        type: text(200),
+      }),
+    ),
+    [],
+  ),
+  declined: z.optional(z.array(text(255))),
+  error: z.optional(z.looseObject({ kind: text(100), message: text(10_000) })),
+});
+
+/** Reads the rows of an account. */
+export interface RowReader {
+  /** The commands that a row can be, with their flags. */
+  readonly creates: CreateFlags;
+  /** The pool that a row counts in. */
+  poolsOf(command: string): { readonly family: string; readonly pools: readonly string[] };
+}
+
+/** The record of a hash; undefined where there is none. One that does not fit has a `fault`, and counts as failed. Throws NewerFormat. */
+export function decode(
+  key: string,
+  fields: Readonly<Record<string, string>>,
+  reader: RowReader,
+): RowRecord | undefined {
+  if (Object.keys(fields).length === 0) return undefined;
+  refuseNewer('rows', Number(fields.v ?? 1), key);
+  const values: Record<string, unknown> = { ...fields };
+  for (const name of jsonFields) {
+    const value = fields[name];
+    if (value !== undefined) values[name] = jsonOf(value) ?? new Error('no JSON');
+  }
+  const read = record.safeParse(values);
+  if (!read.success) {
+    const [issue] = read.error.issues;
+    const [place = 'row', ...deeper] = (issue?.path ?? []).map(String);
+    return damaged(key, fields, [place, ...deeper].join('.'), issue?.message ?? 'does not fit');
+  }
+  const { row: written, id, ...rest } = read.data;
+  const fault = (place: string, why: string) => damaged(key, fields, place, why);
+  if (written.key !== key) return fault('row.key', 'names another row');
+  if (!Object.hasOwn(reader.creates, written.command))
+    return fault('row.command', `${written.command.slice(0, 60)} is no create of this gw`);
+  const { family, pools } = reader.poolsOf(written.command);
+  if (rest.family !== family) return fault('family', `is not ${family}`);
+  if (!pools.includes(rest.pool)) return fault('pool', `is none of ${family}`);
+  const { said = written.flags ?? {}, body, flags: _older, ...own } = written;
+  const strange = unknownFlag(written.command, said, reader.creates);
+  if (strange !== undefined)
+    return fault('row', `${strange.slice(0, 60)} is no flag of gw ${written.command}`);
+  let row: Row;
+  try {
+    row = readWritten({ ...own, said, ...(body && { body }) }, reader.creates);
+    const [unfit] = unportable(row, reader.creates, (text) => text);
+    if (unfit !== undefined) return fault('row', unfit);
+  } catch (error) {
+    const [why = 'does not fit'] = faultsOf(error);
+    return fault('row', why);
+  }
+  return {
+    ...rest,
+    row,
+    id: id || undefined,
+  };
+}
+
+function damaged(
+  key: string,
+  { id, sender, state }: Readonly<Record<string, string>>,
+  place: string,
+  why: string,
+): RowRecord {
+  const isSent = sender !== undefined || state === 'unknown' || (id !== undefined && id !== '');
+  const task = id !== undefined && taskIdPattern.test(id) ? `; its task was ${id}` : '';
+  return {
+    state: 'failed',
+    round: 0,
+    rows: 1,
+    named: '',
+    again: false,
+    family: '',
+    pool: '',
+    files: [],
+    row: { row: 1, line: 1, key, command: '', flags: {}, set: [] },
+    fault: { isSent },
+    error: {
+      kind: 'usage',
+      message: `the queue's record of ${key} cannot be used: ${place}: ${why}${task}`,
+      hint: isSent
+        ? `it was sent once: say what came of it with gw jobs resolve ${key} --as ID|none --redis`
+        : 'gw batch run with --redis and --retry-failed hands it over anew',
+      exit_code: 2,
+    },
+  };
+}
+
+const logEntry = z.object({
+  t: z._default(z.number(), 0),
+  step: z.string(),
+  host: z._default(text(255), '?'),
+  attempt: z.optional(z.number()),
+  id: z.optional(text(128)),
+  message: z.optional(text(10_000)),
+});
+
+/** One line of a row's log, or an event of its batch; undefined where it is none. */
+export function decodeEntry(line: string): LogEntry | undefined {
+  const read = logEntry.safeParse(jsonOf(line));
+  if (!read.success) return undefined;
+  const { step } = read.data;
+  const isStep = step === 'handed_over' || Object.hasOwn(steps, step);
+  return isStep ? { ...read.data, step: step as LogEntry['step'] } : undefined;
+}

@@ -1,0 +1,383 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Redis, type RedisOptions } from 'ioredis';
+import { type ErrorKind, errorCode, GwError, usage } from '../errors.ts';
+import { steadyMs } from '../host.ts';
+
+// The one way to Redis. Every question has an end, a server that is silent counts as away, and one that refuses is told in
+// a sentence. What is asked again is asked after a pause that grows, on whichever connection it was refused.
+
+/** Longest wait for an answer; a connection on which nothing comes for so long is closed and opened again. */
+export const ANSWER_MS = 4_000;
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 5_000;
+
+interface Refusal {
+  readonly kind: ErrorKind;
+  readonly says: string;
+  readonly hint: string;
+}
+
+const unavailable = (says: string, hint: string): Refusal => ({ kind: 'unavailable', says, hint });
+const noAccess = (says: string): Refusal => ({
+  kind: 'auth',
+  says,
+  hint: 'put the password into the URL, redis://:PASSWORD@HOST, and the URL into GW_REDIS_URL',
+});
+/** What Redis answers in place of doing what it was asked, by the first word of its error. */
+const refusals: Readonly<Record<string, Refusal>> = {
+  READONLY: unavailable('it is a replica and takes no changes', 'name the primary server'),
+  OOM: unavailable('its memory is full', 'raise its maxmemory, or delete what it need not hold'),
+  LOADING: unavailable('it is still loading its data', 'wait until it has started'),
+  BUSY: unavailable('a script keeps it busy', 'SCRIPT KILL on that server ends the script'),
+  CLUSTERDOWN: unavailable('its cluster is down', 'gw needs a single server, or a cluster that is up'),
+  MOVED: unavailable('it is one node of a cluster', 'gw needs a single server'),
+  MASTERDOWN: unavailable('it has lost its primary server', 'name the primary server'),
+  NOREPLICAS: unavailable('it has too few replicas to take changes', 'start its replicas'),
+  MISCONF: unavailable('it cannot save to its disk', 'its log says why'),
+  NOSCRIPT: unavailable('it does not keep scripts', 'gw needs EVAL and SCRIPT LOAD'),
+  NOAUTH: noAccess('it wants a password'),
+  WRONGPASS: noAccess('it refuses the password'),
+  NOPERM: noAccess('the user may not do that there'),
+};
+
+/** The first word of an error reply; undefined where an error is none. */
+const replyCode = (error: unknown): string | undefined => {
+  const { name, message = '' } = (error ?? {}) as Partial<Error>;
+  const [, code] = /(?:^|\s|-)([A-Z]{3,})\b/.exec(message.slice(0, 200)) ?? [];
+  return name === 'ReplyError' || (code !== undefined && Object.hasOwn(refusals, code)) ? code : undefined;
+};
+
+/** Whether an error is of one key alone, which holds something else than gw puts there. */
+export const isForeignKey = (error: unknown): boolean => replyCode(error) === 'WRONGTYPE';
+
+/** How a connection failed, in words that ioredis or the system have for it. */
+const isAwayError = (error: unknown): boolean =>
+  errorCode(error) !== undefined ||
+  /Connection is closed|isn't writeable|Socket timeout|max retries per request|Command timed out|aborted due to connection|Protocol error/i.test(
+    (error as Partial<Error> | undefined)?.message ?? '',
+  );
+
+class Silent extends Error {}
+
+interface Trouble {
+  readonly sinceMs: number;
+  /** It is over once a change was made, or any question was answered. */
+  readonly untilChange: boolean;
+  readonly error: GwError;
+}
+
+export interface DoorOptions {
+  /** A further root certificate for rediss://, PEM. */
+  readonly ca?: readonly string[] | undefined;
+  /** Longest wait for the first connection and for an answer, in milliseconds. */
+  readonly answerMs?: number;
+  /** Ends every question with its reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A Redis server, and whether it can be asked just now. */
+export class Door {
+  /** For our own questions: nothing is kept here that could be done long after it was given up. */
+  readonly redis: Redis;
+  /** For BullMQ, which keeps its commands until it is back. */
+  readonly line: Redis;
+  readonly #lines = new Set<Redis>();
+  /** The server, for messages. */
+  readonly where: string;
+  readonly #answerMs: number;
+  /** How long a question is asked again while Redis is away or refuses, in milliseconds. */
+  patienceMs = 0;
+  /** Ends every question. */
+  readonly #signal: AbortSignal;
+  readonly #over = new AbortController();
+  #trouble: Trouble | undefined;
+  #isWanted: (() => void)[] = [];
+  /** What a connection failed with last. */
+  #last: unknown;
+
+  private constructor(url: string, { ca, answerMs = ANSWER_MS, signal }: DoorOptions) {
+    this.where = withoutPassword(url);
+    this.#answerMs = Math.min(answerMs, ANSWER_MS);
+    const over = this.#over.signal;
+    this.#signal = signal ? AbortSignal.any([signal, over]) : over;
+    const common = {
+      lazyConnect: true,
+      connectTimeout: this.#answerMs,
+      socketTimeout: this.#answerMs,
+      retryStrategy: (times) => Math.min(FIRST_PAUSE_MS * times, 1_000),
+      reconnectOnError: (error) => replyCode(error) === 'READONLY',
+      ...(url.startsWith('rediss:') && { tls: { ...(ca && { ca: [...ca] }) } }),
+    } satisfies RedisOptions;
+    this.redis = new Redis(url, { ...common, enableOfflineQueue: false, maxRetriesPerRequest: 0 });
+    const line = new Redis(url, { ...common, maxRetriesPerRequest: null });
+    this.line = tended(line, new Weather(), this.#lines);
+    this.redis.on('error', (error) => {
+      this.#last = error;
+    });
+    this.redis.on('close', () => {
+      if (!this.#over.signal.aborted) this.#fails(this.#away(), steadyMs(), false);
+    });
+    this.redis.on('ready', () => this.#answers(false));
+  }
+
+  /**
+   * Connects to Redis; a connection that is lost later is made again for as long as it takes. Throws GwError `unavailable`
+   * where Redis is not reached in time or refuses, `auth` where it refuses the password, and `usage` for a server that is
+   * too old.
+   */
+  static async open(url: string, options: DoorOptions = {}): Promise<Door> {
+    const door = new Door(url, options);
+    const { redis } = door;
+    const timer = setTimeout(() => redis.disconnect(), door.#answerMs);
+    try {
+      await unlessAborted(redis.connect(), door.#signal);
+      await door.ask(() => checkVersion(redis, door.where));
+      return door;
+    } catch (error) {
+      door.end();
+      options.signal?.throwIfAborted();
+      if (error instanceof GwError) throw error;
+      throw door.#refused(door.#last) ?? door.#refused(error) ?? door.#unreached(door.#last ?? error);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** For how long Redis has been away, or has refused what gw asks; 0 while all is well. */
+  awayMs(): number {
+    return this.#trouble === undefined ? 0 : steadyMs() - this.#trouble.sinceMs;
+  }
+
+  /** What is wrong with Redis, as an error to end with; undefined while nothing is. */
+  trouble(): GwError | undefined {
+    return this.#trouble?.error;
+  }
+
+  /** Resolves when a promise is settled, with true where Redis went away before that. */
+  async isAwayBefore(settled: Promise<unknown>): Promise<boolean> {
+    let wanted = () => {};
+    const away = new Promise<true>((resolve) => {
+      wanted = () => resolve(true);
+      if (this.#trouble) wanted();
+      else this.#isWanted.push(wanted);
+    });
+    const done = settled.then(
+      () => false,
+      () => false,
+    );
+    try {
+      return await Promise.race([done, away]);
+    } finally {
+      this.#isWanted = this.#isWanted.filter((each) => each !== wanted);
+    }
+  }
+
+  /** As `tell`, of a question that changes nothing: its answer says nothing of whether Redis takes changes. */
+  ask<T>(question: () => Promise<T>): Promise<T> {
+    return this.#ask(question, false);
+  }
+
+  /**
+   * Asks until there is an answer, for as long as the door has patience. What may be asked again must do no more the second
+   * time. Throws GwError `unavailable` or `auth`, the signal's reason, and what else the question throws.
+   */
+  tell<T>(question: () => Promise<T>): Promise<T> {
+    return this.#ask(question, true);
+  }
+
+  async #ask<T>(question: () => Promise<T>, isChange: boolean): Promise<T> {
+    const begunMs = steadyMs();
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 2)) {
+      this.#signal.throwIfAborted();
+      const askedMs = steadyMs();
+      let failed: GwError;
+      try {
+        const answer = await this.#within(question());
+        this.#answers(isChange);
+        return answer;
+      } catch (error) {
+        this.#signal.throwIfAborted();
+        const refused = this.#refused(error);
+        if (!refused && !(error instanceof Silent) && !isAwayError(error)) throw error;
+        failed = refused ?? this.#away();
+        this.#fails(failed, askedMs, refused !== undefined && isChange);
+      }
+      if (steadyMs() + pauseMs - begunMs > this.patienceMs) throw failed;
+      await pause(pauseMs, undefined, { signal: this.#signal }).catch(() => this.#signal.throwIfAborted());
+    }
+  }
+
+  async #within<T>(answer: Promise<T>): Promise<T> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(new Silent()), this.#answerMs);
+    });
+    answer.catch(() => {});
+    try {
+      return await unlessAborted(Promise.race([answer, late]), this.#signal);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #answers(isChange: boolean): void {
+    if (this.#trouble && (isChange || !this.#trouble.untilChange)) this.#trouble = undefined;
+  }
+
+  #fails(error: GwError, sinceMs: number, untilChange: boolean): void {
+    const known = this.#trouble;
+    // A connection is closed and opened again after some refusals, which makes none of them good.
+    if (!known?.untilChange || untilChange)
+      this.#trouble = { sinceMs: known?.sinceMs ?? sinceMs, untilChange, error };
+    for (const wanted of this.#isWanted.splice(0)) wanted();
+  }
+
+  #away(): GwError {
+    return new GwError('unavailable', `Redis at ${this.where} does not answer`, {
+      hint: 'what was created is in the ledger, and its rows go on when Redis is back',
+    });
+  }
+
+  #unreached(error: unknown): GwError {
+    const reason = error instanceof Error && !isClosedByUs(error) ? error.message : 'no answer';
+    return new GwError('unavailable', `Redis at ${this.where} cannot be reached: ${reason}`, {
+      hint: 'is it running? gw queue serve starts one for a first try',
+    });
+  }
+
+  #refused(error: unknown): GwError | undefined {
+    const code = replyCode(error);
+    if (code === undefined || isForeignKey(error)) return undefined;
+    const { kind, says, hint } = refusals[code] ?? unavailable('it refuses the command', 'its log says why');
+    const words = (error as Error).message.slice(0, 200);
+    return new GwError(kind, `Redis at ${this.where} cannot be used: ${says} (${words})`, { hint });
+  }
+
+  /** Closes every connection: what was asked and not answered is given up. */
+  end(): void {
+    this.#over.abort(this.#away());
+    for (const line of this.#lines) line.disconnect();
+    this.redis.disconnect();
+  }
+}
+
+const isClosedByUs = ({ message }: Error): boolean => message === 'Connection is closed.';
+
+/** How the server has taken what several connections asked of it. */
+class Weather {
+  #pauseMs = 0;
+  #untilMs = 0;
+
+  waitMs(): number {
+    return Math.max(0, this.#untilMs - steadyMs());
+  }
+
+  refused(): void {
+    // Those that were under way together count once.
+    if (this.waitMs() > 0) return;
+    this.#pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(FIRST_PAUSE_MS, this.#pauseMs * 2));
+    this.#untilMs = steadyMs() + this.#pauseMs;
+  }
+
+  answered(): void {
+    if (steadyMs() > this.#untilMs + LONGEST_PAUSE_MS) this.#pauseMs = 0;
+  }
+}
+
+/**
+ * Makes a connection one for BullMQ, whose loops ask again at once what was refused: after a refusal every further command
+ * waits, on this connection and its copies, so that a worker asks no faster than Redis can be well again.
+ */
+function tended(redis: Redis, weather: Weather, all: Set<Redis>): Redis {
+  all.add(redis);
+  redis.on('error', () => {});
+  const send: Redis['sendCommand'] = redis.sendCommand.bind(redis);
+  const copy: (override?: Partial<RedisOptions>) => Redis = redis.duplicate.bind(redis);
+  redis.sendCommand = (command, stream) => {
+    // ioredis asks for the version and the like before it is ready; a pipeline is sent as a whole.
+    if (redis.status !== 'ready' || stream) return send(command, stream);
+    command.promise.then(
+      () => weather.answered(),
+      (error: unknown) => {
+        const code = replyCode(error);
+        if (code !== undefined && Object.hasOwn(refusals, code)) weather.refused();
+      },
+    );
+    const waitMs = weather.waitMs();
+    if (waitMs === 0) return send(command, stream);
+    setTimeout(() => send(command, stream), waitMs);
+    return command.promise;
+  };
+  Object.assign(redis, {
+    duplicate: (override?: Partial<RedisOptions>) => tended(copy(override), weather, all),
+  });
+  return redis;
+}
+
+/** Rejects with the signal's reason as soon as it is aborted; what was begun goes on. */
+export function unlessAborted<T>(begun: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    begun.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
+
+/** An address for messages. */
+export const withoutPassword = (url: string): string => {
+  const { protocol, host, pathname } = new URL(url);
+  return `${protocol}//${host}${pathname === '/' ? '' : pathname}`;
+};
+
+/** Oldest server whose commands are all there. */
+const OLDEST = [6, 2] as const;
+
+async function checkVersion(redis: Redis, where: string): Promise<void> {
+  const info = await redis.info('server');
+  const said = /^(?:valkey_version|redis_version):(\d+)\.(\d+)/m.exec(info);
+  const [major, minor] = [Number(said?.[1] ?? 0), Number(said?.[2] ?? 0)];
+  if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) return;
+  throw usage(
+    `Redis at ${where} is version ${major}.${minor}, and ${OLDEST.join('.')} or newer is needed`,
+    'use a newer Redis, or Valkey',
+  );
+}
+
+/** What keeps every step that was acknowledged. */
+const SAFE = 'appendonly yes with appendfsync always';
+
+/** What of the server's settings endangers rows, in one sentence; undefined where nothing does or it does not say. */
+export async function dangerOf({ redis }: Pick<Door, 'redis'>): Promise<string | undefined> {
+  const value = async (name: string): Promise<string | undefined> => {
+    try {
+      return ((await redis.config('GET', name)) as string[])[1];
+    } catch {
+      // Hosted servers often keep CONFIG to themselves.
+      return undefined;
+    }
+  };
+  const [policy, isAppending, fsync, save] = await Promise.all([
+    value('maxmemory-policy'),
+    value('appendonly'),
+    value('appendfsync'),
+    value('save'),
+  ]);
+  const faults = [
+    ...(policy !== undefined && policy !== 'noeviction'
+      ? [`may drop rows when it is full (maxmemory-policy ${policy}; noeviction is safe)`]
+      : []),
+    ...(isAppending === 'no'
+      ? [
+          save === ''
+            ? `keeps nothing when it stops (appendonly no; ${SAFE} is safe)`
+            : `forgets the last minutes when it dies (appendonly no; ${SAFE} is safe)`,
+        ]
+      : []),
+    // With `everysec` a step is acknowledged before it is on the disk, up to two seconds before where the disk is slow.
+    ...(isAppending === 'yes' && fsync !== undefined && fsync !== 'always'
+      ? [`may forget the last seconds when it dies (appendfsync ${fsync}; always is safe)`]
+      : []),
+  ];
+  return faults.length === 0 ? undefined : `this Redis ${faults.join(', and ')}`;
+}

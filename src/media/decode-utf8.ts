@@ -1,0 +1,37 @@
+import { usage } from '../errors.ts';
+
+const REPLACEMENT = '\uFFFD';
+
+/**
+ * Bytes as text, without a byte order mark. Throws `usage` where they are not UTF-8, naming the offset of the first
+ * byte that is not; `named` is what messages call the input.
+ */
+export function decodeUtf8(bytes: Uint8Array, named: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    const offset = firstBadByte(bytes);
+    const isUtf16 = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
+    throw usage(
+      `${named}: not UTF-8 text: the byte at offset ${offset} does not belong to it`,
+      isUtf16 ? 'it looks like UTF-16: save it as UTF-8' : 'save it as UTF-8',
+    );
+  }
+}
+
+/** The offset, counted from 0, of the first byte that is no part of a UTF-8 character. */
+function firstBadByte(bytes: Uint8Array): number {
+  const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
+  let offset = 0;
+  let from = 0;
+  for (;;) {
+    const index = text.indexOf(REPLACEMENT, from);
+    if (index < 0) return bytes.length;
+    offset += Buffer.byteLength(text.slice(from, index));
+    // The character itself may stand in a text, as EF BF BD.
+    const isGenuine = bytes[offset] === 0xef && bytes[offset + 1] === 0xbf && bytes[offset + 2] === 0xbd;
+    if (!isGenuine) return offset;
+    offset += 3;
+    from = index + 1;
+  }
+}

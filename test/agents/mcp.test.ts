@@ -1,0 +1,342 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { creates, KEY, openPlace, Place } from '../cli/place.ts';
+import { type Agent, openAgent } from './agent.ts';
+
+// `gw mcp`, driven by the SDK's own client over stdio against a sandbox that counts.
+
+async function opened(
+  args: readonly string[] = [],
+  options: Parameters<typeof openAgent>[2] = {},
+  fault?: string,
+) {
+  const place = await openPlace(fault === undefined ? {} : { fault });
+  const agent = await openAgent(place, args, options);
+  onTestFinished(() => agent.close());
+  return { place, agent, sent: () => creates(place.sandbox).length };
+}
+
+const bodies = (place: { sandbox: { requests: readonly { method: string; body?: unknown }[] } }) =>
+  place.sandbox.requests.filter(({ method }) => method === 'POST').map(({ body }) => JSON.stringify(body));
+
+describe('what a client is told', () => {
+  test('eight tools whose schemas take less than 12 kB, with nothing in them that only the user may say', async () => {
+    const { agent } = await opened();
+    const { tools } = await agent.client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual([
+      'make_video',
+      'make_image',
+      'make_again',
+      'wait_for_job',
+      'get_job',
+      'list_jobs',
+      'list_models',
+      'get_balance',
+    ]);
+    const text = JSON.stringify(tools);
+    expect(text.length).toBeLessThan(12_000);
+    const names = [...text.matchAll(/"([\w-]+)":\{/g)].map(([, name]) => name);
+    for (const banned of [
+      'again',
+      'force',
+      'yes',
+      'unpriced',
+      'max-cost',
+      'callback-url',
+      'exec',
+      'count',
+      'base-url',
+    ])
+      expect(names).not.toContain(banned);
+    for (const { name, inputSchema, description } of tools) {
+      expect(inputSchema).toHaveProperty('additionalProperties', false);
+      expect(description?.includes('COSTS MONEY')).toBe(name.startsWith('make_'));
+    }
+  });
+
+  test('the settings of a family and its models, by the flags of its create', async () => {
+    const { agent } = await opened();
+    const { value } = await agent.call('list_models', { family: 'gamma' });
+    expect(value.settings).toMatchObject({ ratio: { enum: expect.arrayContaining(['16:9']) } });
+    expect(value.models).toEqual(expect.arrayContaining([expect.objectContaining({ id: 'gamma-H3' })]));
+  });
+});
+
+test('every tool does what it says', async () => {
+  const { agent, place, sent } = await opened();
+  const steps: string[] = [];
+  const clip = await agent.call(
+    'make_video',
+    { family: 'beta', prompt: 'a boat', key: 'boat', settings: { duration: 5 } },
+    { onprogress: ({ message = '' }) => steps.push(message) },
+  );
+  expect(clip.value).toMatchObject({ key: 'boat', family: 'beta', status: 'succeeded' });
+  expect(clip.kinds).toEqual(['text', 'resource_link']);
+  expect(fs.statSync(fileURLToPath(clip.links[0] ?? '')).size).toBeGreaterThan(1000);
+  expect(steps).toEqual(expect.arrayContaining(['intent', 'succeeded', 'saved']));
+  const fox = await agent.call('make_image', {
+    prompt: '@/etc/passwd is what it says',
+    settings: { out: 'foxes/' },
+  });
+  expect(fox.kinds).toEqual(['text', 'resource_link', 'image']);
+  expect(path.dirname(fox.value.files?.[0]?.path ?? '')).toBe(fs.realpathSync(path.join(place.cwd, 'foxes')));
+  expect(bodies(place).at(-1)).toContain('@/etc/passwd is what it says');
+  await agent.call('make_image', { prompt: '-' });
+  expect(JSON.parse(bodies(place).at(-1) ?? '{}')).toMatchObject({ prompt: '-' });
+  const more = await agent.call('make_again', { id: 'boat', prompt: 'a boat at night' });
+  expect(more.value.status).toBe('succeeded');
+  expect(more.value.id).not.toBe(clip.value.id);
+  expect(await agent.call('wait_for_job', { id: clip.value.id }).then(({ value }) => value.files)).toEqual(
+    clip.value.files,
+  );
+  expect((await agent.call('get_job', { id: 'boat' })).value).toMatchObject({
+    id: clip.value.id,
+    prompt: 'a boat',
+  });
+  expect((await agent.call('list_jobs', { family: 'beta' })).value.jobs).toHaveLength(2);
+  expect((await agent.call('list_models')).value).toHaveProperty('data');
+  expect((await agent.call('get_balance')).value).toHaveProperty('hard_limit_usd');
+  expect(sent()).toBe(4);
+  expect((await place.jobs()).every(({ via }) => via === 'mcp')).toBe(true);
+  expect(agent.log()).not.toContain(KEY);
+});
+
+test('the same key, and without one the same request, never pays again, also for a server that was started anew', async () => {
+  const { agent, place, sent } = await opened();
+  const asked = { prompt: 'a fox', settings: { size: '1024x1024' } };
+  const first = await agent.call('make_image', asked);
+  expect(first.value.key).toMatch(/^mcp\//);
+  const all = await Promise.all(Array.from({ length: 8 }, () => agent.call('make_image', asked)));
+  for (const { value } of all) expect(value.files).toEqual(first.value.files);
+  await agent.call('make_image', { ...asked, key: 'other' });
+  await agent.close();
+  const next = await openAgent(place);
+  onTestFinished(() => next.close());
+  expect((await next.call('make_image', asked)).value.id).toBe(first.value.id);
+  const other = await next.call('make_image', { prompt: 'a dog', key: 'other' });
+  expect(other.value.error).toMatchObject({
+    kind: 'usage',
+    message: expect.stringMatching(/^key: .*prompt/),
+  });
+  expect(sent()).toBe(2);
+});
+
+describe('a call that breaks a rule sends nothing and names what is wrong', () => {
+  let place: Awaited<ReturnType<typeof openPlace>>;
+  let agent: Agent;
+  beforeAll(async () => {
+    place = await openPlace({}, afterAll);
+    const outside = path.join(place.dir, 'outside.png');
+    fs.writeFileSync(outside, 'x');
+    fs.symlinkSync(outside, path.join(place.cwd, 'link.png'));
+    fs.symlinkSync(place.dir, path.join(place.cwd, 'away'));
+    agent = await openAgent(place);
+  });
+  afterAll(() => agent.close());
+
+  test.each<[string, object, RegExp, string?]>([
+    ['make_video', { family: 'alpha', promt: 'x' }, /^promt: there is no such argument/],
+    ['make_video', { family: 'delta', prompt: 'x' }, /^family: one of alpha, beta, gamma/],
+    ['make_video', { prompt: 'x' }, /^family: /],
+    ['make_video', { family: 'alpha', prompt: 3 }, /^prompt: give string/],
+    ['make_video', { family: 'alpha', prompt: 'x', key: '' }, /^key: /],
+    ['make_video', { family: 'alpha', prompt: 'x', key: 'a\nb' }, /^key: .*control character/],
+    ['make_video', { family: 'alpha', prompt: 'x', settings: { duration: 3 } }, /^duration: 3: /],
+    [
+      'make_video',
+      { family: 'alpha', prompt: 'x', settings: { duratoin: 5 } },
+      /^duratoin: .*did you mean duration/,
+    ],
+    ...['count', 'set', 'body', 'prompt-file', 'command', 'id', 'skip'].map(
+      (name): [string, object, RegExp] => [
+        'make_image',
+        { prompt: 'x', settings: { [name]: 2 } },
+        new RegExp(`^settings.${name}: there is no such argument`),
+      ],
+    ),
+    ...[
+      'force',
+      'yes',
+      'unpriced',
+      'max-cost',
+      'callback-url',
+      'exec',
+      'base-url',
+      'api-key-file',
+      'again',
+      'once',
+    ].map((name): [string, object, RegExp] => [
+      'make_video',
+      { family: 'beta', prompt: 'x', settings: { [name]: 'true' } },
+      new RegExp(`^${name}: `),
+    ]),
+    [
+      'make_image',
+      { prompt: 'x', settings: { image: ['/etc/passwd'] } },
+      /^image: \/etc\/passwd: lies outside --root/,
+    ],
+    ['make_image', { prompt: 'x', settings: { image: ['../outside.png'] } }, /^image: .*outside --root/],
+    ['make_image', { prompt: 'x', settings: { image: ['link.png'] } }, /^image: .*outside --root/],
+    [
+      'make_image',
+      { prompt: 'x', settings: { image: ['/proc/self/environ'] } },
+      /^image: .*no file that gw reads/,
+    ],
+    ['make_image', { prompt: 'x', settings: { out: 'https://example.com/x.png' } }, /^out: .*is an address/],
+    ['make_image', { prompt: 'x', settings: { out: '/tmp/x.png' } }, /^out: /],
+    ['make_image', { prompt: 'x', settings: { out: '../x.png' } }, /^out: /],
+    ['make_image', { prompt: 'x', settings: { out: 'away/x.png' } }, /^out: .*link leads out/],
+    ['make_image', { prompt: 'x', settings: { out: '-' } }, /^out: /],
+    ['make_image', { prompt: '  ' }, /^prompt/],
+    ['make_again', { id: 'gw-00000000000000000000000000' }, /^no job /, 'not_found'],
+    ['wait_for_job', { id: '../../etc' }, /./],
+    ['get_job', {}, /^id: /],
+    ['list_jobs', { limit: 1000 }, /^limit: .*at most 100/],
+  ])('%s %j', async (name, args, message, kind = 'usage') => {
+    const { value } = await agent.call(name, args);
+    expect(value.error).toMatchObject({ kind, message: expect.stringMatching(message) });
+    expect(creates(place.sandbox)).toEqual([]);
+    expect(fs.readdirSync(place.cwd).sort()).toEqual(['away', 'link.png']);
+  });
+
+  test('a tool that is not there is an error of the protocol', async () => {
+    await expect(agent.call('run_shell', { command: 'id' })).rejects.toThrow(/no tool run_shell/);
+  });
+});
+
+test('a job of another gateway, and of the user elsewhere, is not for an agent', async () => {
+  const { agent, place, sent } = await opened();
+  const other = await openPlace();
+  const elsewhere = path.join(place.dir, 'elsewhere/');
+  fs.mkdirSync(elsewhere);
+  const env = { HOME: place.home };
+  const made = await other.run(['image', 'create', 'a fox'], { env });
+  expect(made.code).toBe(0);
+  const [job] = await place.jobs();
+  for (const name of ['get_job', 'wait_for_job', 'make_again'])
+    expect((await agent.call(name, { id: job?.key })).value.error?.kind).toBe('not_found');
+  const { out } = await place.run(['video', 'alpha', 'create', 'a boat', '-o', elsewhere]);
+  const { value } = await agent.call('wait_for_job', { id: out.trim() });
+  expect(value.error).toMatchObject({ kind: 'usage', message: expect.stringContaining('outside --out') });
+  expect((await agent.call('list_jobs')).value.jobs).toHaveLength(1);
+  expect(sent()).toBe(1);
+  expect(fs.readdirSync(elsewhere)).toEqual([]);
+});
+
+test('the limits hold over two servers at once and one that is started after them', async () => {
+  const place = await openPlace();
+  const limit = ['--max-jobs', '5'];
+  const agents = await Promise.all([openAgent(place, limit), openAgent(place, limit)]);
+  const asked = Array.from({ length: 12 }, (_, at) =>
+    agents[at % 2]?.call('make_image', { prompt: `fox ${at}`, settings: { size: '1024x1024' } }),
+  );
+  const said = await Promise.all(asked);
+  const refused = said.flatMap((each) => each?.value.error ?? []);
+  expect(refused.map(({ kind }) => kind)).toEqual(Array(7).fill('budget'));
+  expect(refused[0]?.message).toContain('--max-jobs 5: 5 of gw mcp in the last hour are used');
+  await Promise.all(agents.map((agent) => agent.close()));
+  const next = await openAgent(place, limit);
+  onTestFinished(() => next.close());
+  expect((await next.call('make_video', { family: 'alpha', prompt: 'x' })).value.error?.kind).toBe('budget');
+  expect(creates(place.sandbox)).toHaveLength(5);
+  // What the user types is the user's.
+  expect((await place.run(['image', 'create', 'a fox'])).code).toBe(0);
+});
+
+test('--max-cost counts by the price file, and refuses what has no price', async () => {
+  const place = await openPlace();
+  const prices = path.join(place.dir, 'prices.json');
+  fs.writeFileSync(prices, JSON.stringify({ 'img-2': { per_image: 2, currency: 'CNY' } }));
+  await place.run(['config', 'set', 'prices', prices]);
+  const agent = await openAgent(place, ['--max-cost', '5 CNY']);
+  onTestFinished(() => agent.close());
+  const errors: unknown[] = [];
+  for (const prompt of ['a', 'b', 'c'])
+    errors.push(
+      (await agent.call('make_image', { prompt, settings: { model: 'img-2' } })).value.error?.message,
+    );
+  expect(errors.slice(0, 2)).toEqual([undefined, undefined]);
+  expect(errors[2]).toContain('--max-cost 5 CNY: 4 CNY of gw mcp in the last hour are used');
+  const { value } = await agent.call('make_video', { family: 'alpha', prompt: 'x' });
+  expect(value.error).toMatchObject({ kind: 'budget', message: expect.stringContaining('is not known') });
+  expect(creates(place.sandbox)).toHaveLength(2);
+});
+
+describe.each<[string, object]>([
+  ['2025', {}],
+  ['2026', { versionNegotiation: { mode: { pin: '2026-07-28' } } }],
+])('--confirm, by the protocol of %s', (_, client) => {
+  test('pays where the user agrees, once a job', async () => {
+    const questions: string[] = [];
+    const confirms = (question: string) => {
+      questions.push(question);
+      return 'accept' as const;
+    };
+    const { agent, sent } = await opened(['--confirm'], { client, confirms });
+    const asked = { prompt: 'a fox', key: 'fox' };
+    expect((await agent.call('make_image', asked)).value.status).toBe('succeeded');
+    expect((await agent.call('make_image', asked)).value.status).toBe('succeeded');
+    expect(questions).toEqual([expect.stringMatching(/^Pay for this\? make_image .*a fox$/)]);
+    expect(sent()).toBe(1);
+  });
+
+  test('sends nothing where the user declines, or the client cannot ask', async () => {
+    const no = await opened(['--confirm'], { client, confirms: () => 'decline' });
+    expect((await no.agent.call('make_image', { prompt: 'x' })).value.error?.message).toContain(
+      'did not agree',
+    );
+    const mute = await opened(['--confirm'], { client });
+    expect((await mute.agent.call('make_image', { prompt: 'x' })).value.error?.message).toContain(
+      'cannot ask',
+    );
+    expect(no.sent() + mute.sent()).toBe(0);
+  });
+});
+
+test.each<[string, string, RegExp]>([
+  ['refuses the key', 'create:401', /auth/],
+  ['has no balance', 'create:402', /balance/],
+  ['fails', 'create:reset-after', /unknown_outcome/],
+])('a gateway that %s is told with its kind', async (_, fault, kind) => {
+  const { agent, sent } = await opened([], {}, fault);
+  const { value } = await agent.call('make_video', { family: 'alpha', prompt: 'x', key: 'k' });
+  expect(value.error?.kind).toMatch(kind);
+  const before = sent();
+  const next = await agent.call('make_video', { family: 'alpha', prompt: 'x', key: 'k' });
+  expect(next.value.error?.kind).toMatch(kind);
+  // What may exist is not sent again.
+  expect(sent() - before).toBe(fault.includes('reset') ? 0 : 1);
+});
+
+test('a gateway that is away is unavailable, and the server goes on', async () => {
+  const place = new Place({ baseUrl: 'http://127.0.0.1:9' });
+  onTestFinished(() => place.close());
+  const agent = await openAgent(place, ['--retries', '0']);
+  onTestFinished(() => agent.close());
+  expect((await agent.call('get_balance')).value.error?.kind).toBe('unavailable');
+  expect((await agent.call('list_jobs')).value.jobs).toEqual([]);
+});
+
+test('no call lasts longer than 45 s, and what it began goes on', async () => {
+  const place = await openPlace({ speed: 1 });
+  const agent = await openAgent(place);
+  onTestFinished(() => agent.close());
+  const cancel = new AbortController();
+  const gone = agent.call(
+    'make_video',
+    { family: 'alpha', prompt: 'gone', key: 'gone' },
+    { signal: cancel.signal },
+  );
+  setTimeout(() => cancel.abort(), 3_000);
+  await expect(gone).rejects.toThrow();
+  const began = Date.now();
+  const { value } = await agent.call('make_video', { family: 'alpha', prompt: 'slow', key: 'slow' });
+  expect(Date.now() - began).toBeLessThan(45_000);
+  expect(value).toMatchObject({ status: 'running', key: 'slow', id: expect.stringMatching(/./) });
+  expect(value.next).toContain('wait_for_job');
+  const one = await agent.call('wait_for_job', { id: 'gone' });
+  expect(one.value).toMatchObject({ key: 'gone' });
+  expect(creates(place.sandbox)).toHaveLength(2);
+});

@@ -1,0 +1,65 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { KEY, World } from '../helpers/gw.ts';
+
+// `--exec`, and the setting `after_save`: the user's own command, for each saved file.
+
+let world: World;
+afterEach(() => world.close());
+
+const log = () => path.join(world.dir, 'log');
+const command = () =>
+  `echo "$GW_FILE|$GW_ID|$GW_FAMILY|$GW_KEY" >> '${log()}'; env >> '${log()}.env'; test -s "$GW_FILE" && echo seen`;
+const told = () => (existsSync(log()) ? readFileSync(log(), 'utf8').trim().split('\n') : []);
+const clip = ['--duration', '4', '--resolution', '480p'];
+
+test.each<readonly [string, readonly string[], RegExp[]]>([
+  ['a video', ['video', 'alpha', 'create', 'a fox', '--wait', ...clip], [/\.mp4\|vt-.*\|alpha\|gw-/]],
+  ['a key', ['video', 'beta', 'create', 'a fox', '--wait', '--once', 'my/fox'], [/\|beta\|my\/fox$/]],
+  ['images', ['image', 'create', 'a fox', '--n', '2'], [/-1\.\w+\|gw-.*\|image\|gw-/, /-2\.\w+\|/]],
+  ['rows', ['batch', 'run', 'day.jsonl'], [/\|image\|day\/a$/, /\|image\|day\/b$/]],
+])('%s: typed, by the setting, and told where it fails', async (_, words, expected) => {
+  world = await World.open();
+  const rows = ['a', 'b'].map((id) => JSON.stringify({ id, command: 'image create', prompt: id }));
+  writeFileSync(path.join(world.cwd, 'day.jsonl'), `${rows.join('\n')}\n`);
+  const run = await world.gw([...words, '--exec', command()]);
+  expect(run.code, run.err).toBe(0);
+  const lines = told().sort(
+    (one, other) =>
+      (one.split('|')[3] ?? '').localeCompare(other.split('|')[3] ?? '') || one.localeCompare(other),
+  );
+  expect(lines).toHaveLength(expected.length);
+  for (const [at, form] of expected.entries()) expect(lines[at]).toMatch(form);
+  expect(run.out.split('\n').filter(Boolean).sort()).toEqual(lines.map((line) => line.split('|')[0]).sort());
+  // What it prints is no result of gw.
+  expect(run.err).toContain('seen');
+  expect(readFileSync(`${log()}.env`, 'utf8')).not.toContain(KEY);
+  if (words.includes('--once') || words[0] === 'batch') return;
+  expect((await world.gw(['config', 'set', 'after_save', 'exit 3'])).code).toBe(0);
+  const failed = await world.gw(words);
+  expect([failed.code, failed.out]).toEqual([13, expect.stringMatching(/\.\w+\n$/)]);
+  expect(failed.err).toMatch(
+    /error: the command after \S+ was saved ended with exit code 3; the file stays\n/,
+  );
+});
+
+test('it is of the user alone, and of what is saved', async () => {
+  world = await World.open();
+  const alone = await world.gw(['video', 'alpha', 'create', 'a fox', '--exec', 'true']);
+  expect([alone.code, alone.err]).toEqual([
+    2,
+    'error: --exec: nothing is saved without --wait\nhint: add --wait, or keep it for later: gw config set after_save COMMAND\n',
+  ]);
+  writeFileSync(path.join(world.cwd, 'm.jsonl'), '{"command":"image create","prompt":"a","exec":"true"}\n');
+  const row = await world.gw(['batch', 'run', 'm.jsonl']);
+  expect([row.code, row.err]).toEqual([2, expect.stringContaining('m.jsonl:1: exec: ')]);
+  expect(world.requests()).toEqual([]);
+  // A job that was made without waiting runs it when it comes home.
+  const id = (await world.gw(['video', 'alpha', 'create', 'a fox', ...clip])).out.trim();
+  expect((await world.gw(['jobs', 'wait', id, '--exec', command()])).code).toBe(0);
+  expect(told()).toEqual([expect.stringContaining(`|${id}|alpha|`)]);
+  // Nothing is saved anew.
+  expect((await world.gw(['jobs', 'wait', id, '--exec', command()])).code).toBe(0);
+  expect(told()).toHaveLength(1);
+});

@@ -1,0 +1,257 @@
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { hostOf } from '../../src/disk/lock-file.ts';
+import { World } from '../helpers/gw.ts';
+
+// "Saved" means the same on every way (the contract, section "jobs"): a table of ways, of what is so on the disk, and of
+// families. A row of `facts` says once what is to come of it on every way; `waysOf` says what a way prints beside that.
+
+/** Each family, and images that came as data and as links. */
+const rows: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  alpha: { command: 'video alpha', duration: 4, resolution: '480p' },
+  beta: { command: 'video beta', duration: 3 },
+  gamma: { command: 'video gamma', resolution: '768P', duration: 4, ratio: '16:9' },
+  'image data': { command: 'image create', size: '1024x1024' },
+  'image link': { command: 'image create', model: 'legacy-image-3', 'response-format': 'url' },
+  'native image': { command: 'image native' },
+};
+type FamilyRow = keyof typeof rows & string;
+const commandOf = (family: FamilyRow) => String(rows[family]?.command).split(' ');
+const isVideo = (family: FamilyRow) => commandOf(family)[0] === 'video';
+
+/** The words of a create as a row has them. */
+function typed(family: FamilyRow): string[] {
+  const { command: _, ...fields } = rows[family] ?? {};
+  const words = isVideo(family) ? [...commandOf(family), 'create'] : commandOf(family);
+  return [
+    ...words,
+    'a fox',
+    ...Object.entries(fields).flatMap(([name, value]) => [`--${name}`, String(value)]),
+  ];
+}
+
+interface Way {
+  readonly argv: (family: FamilyRow, id: string) => readonly string[];
+  /** What is saved already is passed over without a word. */
+  readonly isSilent?: boolean;
+  readonly isFor?: (family: FamilyRow) => boolean;
+}
+const ways: Readonly<Record<string, Way>> = {
+  'jobs wait': { argv: (_, id) => ['jobs', 'wait', id] },
+  'jobs download': { argv: (_, id) => ['jobs', 'download', id] },
+  'video wait': { argv: (family, id) => [...commandOf(family), 'wait', id], isFor: isVideo },
+  'video download': { argv: (family, id) => [...commandOf(family), 'download', id], isFor: isVideo },
+  'the create again under --once': {
+    argv: (family) => [...typed(family), '--once', 'day/fox', ...(isVideo(family) ? ['--wait'] : [])],
+  },
+  'batch run again': { argv: () => ['batch', 'run', 'day.jsonl'], isSilent: true },
+};
+
+/** Where the job's one output lies, and where its copy does. */
+interface Places {
+  readonly first: string;
+  readonly copy: string;
+  readonly whole: Buffer;
+  readonly world: World;
+  /** gw's own key of the job. */
+  readonly key: string;
+}
+const stateOf = ({ dir }: World) => path.join(dir, '.local/state/gw');
+/** A process that lives and lets go of nothing. */
+const sleeper = spawn('sleep', ['600'], { stdio: 'ignore' });
+afterAll(() => sleeper.kill());
+interface Fact {
+  /** What is done to the disk before each way. */
+  readonly make: (places: Places) => unknown;
+  /** What it leaves behind goes beyond the files. */
+  readonly isLasting?: boolean;
+  /** Whether a batch, which goes by sizes, does not see it. */
+  readonly isUnseenBySize?: boolean;
+  /** Which path tells of it, or that it has to be fetched anew, which takes the place that is free. */
+  readonly told: 'first' | 'copy' | 'fetched' | 'held';
+}
+const damaged = (whole: Buffer) =>
+  Buffer.from(whole.map((byte, at) => (at === whole.length - 1 ? byte ^ 1 : byte)));
+const facts: Readonly<Record<string, Fact>> = {
+  'whole, and copied elsewhere': { make: () => {}, told: 'first' },
+  'the copy gone': { make: ({ copy }) => rmSync(copy), told: 'first' },
+  'gone, with a copy': { make: ({ first }) => rmSync(first), told: 'copy' },
+  'cut, with a copy': { make: ({ first }) => writeFileSync(first, 'cut 6b'), told: 'copy' },
+  'gone, and the copy too': {
+    make: ({ first, copy }) => {
+      rmSync(first);
+      rmSync(copy);
+    },
+    told: 'fetched',
+  },
+  'cut, and the copy gone': {
+    make: ({ first, copy }) => {
+      writeFileSync(first, 'cut 6b');
+      rmSync(copy);
+    },
+    told: 'fetched',
+  },
+  'whole, with a budget that is reached': {
+    make: ({ world }) => world.gw(['config', 'set', 'budget.jobs', '1/month']),
+    told: 'first',
+    isLasting: true,
+  },
+  'whole, with another default for --out': {
+    make: ({ world }) => world.gw(['config', 'set', 'out', 'other/{id}.{ext}']),
+    told: 'first',
+    isLasting: true,
+  },
+  'whole, with a damaged line': {
+    make({ world, key }) {
+      const dir = path.join(stateOf(world), 'ledger');
+      const [name = ''] = readdirSync(dir).filter((each) => each.endsWith('.jsonl'));
+      const journal = path.join(dir, name);
+      const intent = new RegExp(`^.*"${key}","event":"intent".*$`, 'm');
+      writeFileSync(
+        journal,
+        readFileSync(journal, 'utf8').replace(intent, (line) => line.slice(0, -40)),
+      );
+    },
+    told: 'first',
+    isLasting: true,
+  },
+  'gone, with the copy, and held by another gw': {
+    make({ world, key, first, copy }) {
+      rmSync(first);
+      rmSync(copy, { force: true });
+      const lock = path.join(stateOf(world), 'locks', `${key}.lock`);
+      writeFileSync(lock, JSON.stringify({ pid: sleeper.pid, host: hostOf(), started: '', nonce: 'ab12' }));
+    },
+    told: 'held',
+    isLasting: true,
+  },
+  'changed at the same length, and the copy gone': {
+    make: ({ first, copy, whole }) => {
+      writeFileSync(first, damaged(whole));
+      rmSync(copy);
+    },
+    told: 'fetched',
+    isUnseenBySize: true,
+  },
+};
+
+/** A job that a batch has made and saved, and of which a copy was saved elsewhere. */
+async function openWorld(family: FamilyRow) {
+  const world = await World.open();
+  writeFileSync(
+    path.join(world.cwd, 'day.jsonl'),
+    `${JSON.stringify({ id: 'fox', prompt: 'a fox', ...rows[family] })}\n`,
+  );
+  const made = await world.gw(['batch', 'run', 'day.jsonl']);
+  expect(made.code, made.err).toBe(0);
+  const first = made.out.trim();
+  const job = JSON.parse((await world.gw(['jobs', 'show', 'last', '--json'])).out) as {
+    id: string;
+    job: string;
+  };
+  const whole = readFileSync(first);
+  const copy = path.join(world.cwd, `copy${path.extname(first)}`);
+  if (isVideo(family)) {
+    const copied = await world.gw(['jobs', 'download', job.id, '-o', copy]);
+    expect([copied.code, copied.out], copied.err).toEqual([0, `${copy}\n`]);
+  }
+  return { world, id: job.id, key: job.job, first, copy, whole };
+}
+
+let cells = 0;
+afterAll(() => console.info(`saved means whole: ${cells} cells`));
+
+describe.each(Object.keys(rows))('%s', (family) => {
+  const named = Object.entries(ways).filter(([, { isFor }]) => isFor?.(family) ?? true);
+  const meant = Object.entries(facts).filter(
+    ([what]) => isVideo(family) || !/^(whole, and copied|the copy|.*with a copy)/.test(what),
+  );
+  test.each(named)('%s', async (name, way) => {
+    let opened: Awaited<ReturnType<typeof openWorld>> | undefined;
+    for (const [what, fact] of meant) {
+      // What fetches nothing leaves the job as it was.
+      opened ??= await openWorld(family);
+      const { id, ...places } = opened;
+      const { world } = places;
+      for (const file of [places.first, places.copy]) writeFileSync(file, places.whole);
+      const { first, whole } = places;
+      await fact.make(places);
+      const before = world.sandbox.requests.filter(({ method }) => method === 'POST').length;
+      const run = await world.gw(way.argv(family, id), { env: { GW_TIMEOUT: '2s' } });
+      const here = `${family}, ${name}: ${what}\n${run.err}`;
+      const sent = world.sandbox.requests.filter(({ method }) => method === 'POST').length - before;
+      expect(sent, here).toBe(0);
+      const isSeen = !(fact.isUnseenBySize && way.isSilent);
+      if (fact.told === 'held') {
+        expect([run.code, run.out], here).toEqual([10, '']);
+        expect(run.err, here).toContain(`another gw (process ${sleeper.pid})`);
+      } else if (fact.told !== 'fetched' || !isSeen) {
+        const told = fact.told === 'copy' ? places.copy : first;
+        expect([run.code, run.out], here).toEqual([0, way.isSilent ? '' : `${told}\n`]);
+      } else if (family === 'image data' || family === 'native image') {
+        expect([run.code, run.out], here).toEqual([12, '']);
+        expect(run.err, here).toContain('is gone, or is not what was saved');
+      } else {
+        const path = run.out.trim();
+        expect([run.code, existsSync(path)], here).toEqual([0, true]);
+        expect(digest(readFileSync(path)), here).toBe(digest(whole));
+      }
+      cells += 1;
+      if (fact.told !== 'fetched' && !fact.isLasting) continue;
+      await world.close();
+      opened = undefined;
+    }
+  });
+});
+
+const digest = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+
+const forced: Readonly<Record<string, (ids: readonly string[]) => readonly string[]>> = {
+  'download of two': (ids) => ['jobs', 'download', ...ids, '-o', '{family}.{ext}', '--force'],
+  'wait of two': (ids) => ['jobs', 'wait', ...ids, '-o', '{family}.{ext}', '--force'],
+  'a create of two': () => [...typed('alpha'), '--count', '2', '--wait', '-o', '{family}.{ext}', '--force'],
+  'images of two rows': () => ['batch', 'run', 'images.jsonl', '-o', 'one.png', '--force'],
+  'videos of two rows': () => ['batch', 'run', 'videos.jsonl', '-o', 'one.mp4', '--force'],
+};
+describe('--force replaces what was there before, and no other output of the command', () => {
+  test.each(Object.keys(forced))('%s', async (name) => {
+    const { world, id } = await openWorld('alpha');
+    const other = await world.gw([...typed('alpha'), '--json', '--wait']);
+    const manifest = (family: FamilyRow) =>
+      ['a', 'b'].map((prompt) => `${JSON.stringify({ id: prompt, prompt, ...rows[family] })}\n`).join('');
+    writeFileSync(path.join(world.cwd, 'videos.jsonl'), manifest('alpha'));
+    writeFileSync(path.join(world.cwd, 'images.jsonl'), manifest('image data'));
+    for (const old of ['alpha.mp4', 'one.png', 'one.mp4']) writeFileSync(path.join(world.cwd, old), 'old');
+    const ids = [id, (JSON.parse(other.out) as { id: string }).id];
+    for (const _ of [1, 2]) {
+      const run = await world.gw(forced[name]?.(ids) ?? []);
+      expect(run.code, run.err).toBe(0);
+      const paths = run.out.trim().split('\n').filter(Boolean);
+      // A batch prints nothing the second time.
+      if (paths.length === 0) break;
+      expect(new Set(paths).size, run.err).toBe(2);
+      const [first = '', second = ''] = paths.sort((one, two) => two.length - one.length);
+      expect([path.basename(second), first], run.err).toEqual([
+        expect.stringMatching(/^(alpha|one)\.(mp4|png)$/),
+        second.replace(/(\.\w+)$/, '-1$1'),
+      ]);
+      expect(readFileSync(first).length).toBeGreaterThan(10);
+      expect(readFileSync(second).length).toBeGreaterThan(10);
+    }
+    await world.close();
+  });
+
+  test('also after a first try that took the next name', async () => {
+    const { world, id, whole } = await openWorld('alpha');
+    const final = path.join(world.cwd, 'fin.mp4');
+    writeFileSync(final, 'old');
+    const argv = ['jobs', 'download', id, '-o', 'fin.mp4'];
+    expect((await world.gw(argv)).out).toBe(`${path.join(world.cwd, 'fin-1.mp4')}\n`);
+    expect((await world.gw([...argv, '--force'])).out).toBe(`${final}\n`);
+    expect(digest(readFileSync(final))).toBe(digest(whole));
+    await world.close();
+  });
+});

@@ -1,0 +1,326 @@
+import { execFileSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { clipsDir, KEY, World } from '../helpers/gw.ts';
+
+// Only the user's own word counts (promises, section 5): each source of a request, times each trick. What a stranger's
+// record says reads and writes nothing outside its folder, sends no key, and names nobody who is called.
+
+let world: World;
+let outside = '';
+const SECRET = 'a-secret-of-the-machine';
+const PIPED = 'what was piped for another';
+const GB = 1_000_000_000;
+
+beforeAll(async () => {
+  world = await World.open();
+  outside = path.join(world.dir, 'outside');
+  fs.mkdirSync(outside);
+  // Where `pictures` writes one, so that a file outside could be sent.
+  const made = await world.gw(['image', 'create', 'a boat', '-o', `${outside}/picture.png`]);
+  expect(made.code, made.err).toBe(0);
+  fs.writeFileSync(path.join(outside, 'secret'), SECRET);
+  fs.writeFileSync(path.join(outside, 'mine.mp4'), 'mine');
+  const at = (name: string) => path.join(world.cwd, name);
+  fs.writeFileSync(at('secret'), SECRET);
+  fs.symlinkSync('../outside/picture.png', at('link.png'));
+  fs.symlinkSync('../outside', at('away'));
+  fs.linkSync(path.join(outside, 'picture.png'), at('hard.png'));
+  fs.symlinkSync('/dev/zero', at('zero.png'));
+  execFileSync('mkfifo', [at('fifo.png')]);
+  fs.closeSync(fs.openSync(at('huge.png'), 'w'));
+  fs.truncateSync(at('huge.png'), GB);
+});
+afterAll(() => world.close());
+beforeEach(() => {
+  for (const dir of [path.join(world.cwd, '.gw'), path.join(world.dir, '.config/gw/presets')])
+    fs.rmSync(dir, { recursive: true, force: true });
+});
+
+type Fields = Record<string, unknown>;
+/** A request as a source would hold it, and how it is run. */
+interface Source {
+  readonly isOwn: boolean;
+  run(fields: Fields, name: string): Promise<{ code: number; out: string; err: string }>;
+}
+
+const words = ['video', 'gamma', 'create'];
+const argvOf = (fields: Fields): string[] =>
+  Object.entries(fields).flatMap(([name, value]) =>
+    name === '__proto__'
+      ? ['--set', '__proto__.x=1']
+      : value === true
+        ? [`--${name}`]
+        : [`--${name}`, String(value)],
+  );
+/** What every request of this model says. */
+const plain = { resolution: '768P', duration: 4, ratio: '16:9' };
+const jsonOf = (fields: Fields): string =>
+  `{${Object.entries(fields)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`)}}`;
+const write = (file: string, text: string): string => {
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  fs.writeFileSync(file, text);
+  return file;
+};
+const preset = (dir: () => string): Source['run'] => {
+  return (fields) => {
+    write(path.join(dir(), 'p.json'), jsonOf(fields));
+    return world.gw([...words, '--preset', 'p'], { stdin: PIPED });
+  };
+};
+const manifest =
+  (ending: string, textOf: (fields: Fields) => string): Source['run'] =>
+  (fields, name) => {
+    write(path.join(world.cwd, `${name}${ending}`), textOf(fields));
+    return world.gw(['batch', 'run', `${name}${ending}`, '--command', 'video gamma'], { stdin: PIPED });
+  };
+const csvCell = (value: unknown) => `"${String(value).replaceAll('"', '""')}"`;
+
+const sources: Record<string, Source> = {
+  typed: { isOwn: true, run: (fields) => world.gw([...words, ...argvOf(fields)], { stdin: PIPED }) },
+  'own preset': { isOwn: true, run: preset(() => path.join(world.dir, '.config/gw/presets')) },
+  'preset of the working directory': { isOwn: false, run: preset(() => path.join(world.cwd, '.gw/presets')) },
+  CSV: {
+    isOwn: false,
+    run: manifest('.csv', (fields) =>
+      [Object.keys(fields), Object.values(fields)].map((line) => `${line.map(csvCell).join(',')}\n`).join(''),
+    ),
+  },
+  JSONL: { isOwn: false, run: manifest('.jsonl', (fields) => `${jsonOf(fields)}\n`) },
+  YAML: {
+    isOwn: false,
+    run: manifest(
+      '.yaml',
+      (fields) =>
+        `- ${Object.entries(fields)
+          .map(([name, value]) => `${name}: ${JSON.stringify(value)}\n`)
+          .join('  ')}`,
+    ),
+  },
+  sidecar: {
+    isOwn: false,
+    run(fields, name) {
+      const { prompt, ...flags } = fields;
+      const output = path.join(world.cwd, `${name}.mp4`);
+      fs.copyFileSync(
+        path.join(clipsDir, fs.readdirSync(clipsDir).find((clip) => clip.endsWith('.mp4')) ?? ''),
+        output,
+      );
+      const request = { command: 'video gamma', prompted: true, files: {} };
+      write(
+        `${output}.json`,
+        jsonOf({
+          ...{
+            family: 'gamma',
+            id: `never-${name}`,
+            model: 'gamma-H3',
+            prompt,
+            settings: {},
+            references: [],
+          },
+          request: { ...request, flags: JSON.parse(jsonOf(flags)) },
+        }),
+      );
+      return world.gw(['again', output], { stdin: PIPED });
+    },
+  },
+};
+
+type Verdict = 'sent' | 'refused';
+const everyone: Verdict = 'sent';
+/** What each trick says, and what comes of it: by a stranger, and by the user. */
+const tricks: Record<string, { fields: () => Fields; stranger: Verdict; own: Verdict }> = {
+  '@file': { fields: () => ({ prompt: '@secret' }), stranger: everyone, own: everyone },
+  '/proc/self/environ': {
+    fields: () => ({ prompt: 'a fox', image: '/proc/self/environ' }),
+    stranger: 'refused',
+    own: 'refused',
+  },
+  '/dev/zero': {
+    fields: () => ({ prompt: 'a fox', image: 'zero.png' }),
+    stranger: 'refused',
+    own: 'refused',
+  },
+  FIFO: { fields: () => ({ prompt: 'a fox', image: 'fifo.png' }), stranger: 'refused', own: 'refused' },
+  'a link out of the folder': {
+    fields: () => ({ prompt: 'a fox', image: 'link.png' }),
+    stranger: 'refused',
+    own: 'sent',
+  },
+  // It lies inside: whoever made it could have copied the file.
+  'a hard link': { fields: () => ({ prompt: 'a fox', image: 'hard.png' }), stranger: 'sent', own: 'sent' },
+  '..': {
+    fields: () => ({ prompt: 'a fox', image: '../outside/picture.png' }),
+    stranger: 'refused',
+    own: 'sent',
+  },
+  'an absolute out': {
+    fields: () => ({ prompt: 'a fox', out: path.join(outside, 'mine.mp4') }),
+    stranger: 'refused',
+    own: 'sent',
+  },
+  'an out through a link': {
+    fields: () => ({ prompt: 'a fox', out: 'away/new-{id}.mp4' }),
+    stranger: 'refused',
+    own: 'sent',
+  },
+  'an out whose folder a link may be': {
+    fields: () => ({ prompt: 'away', out: '{prompt}/new-{id}.mp4' }),
+    stranger: 'refused',
+    own: 'sent',
+  },
+  'a prompt that is -': { fields: () => ({ prompt: '-' }), stranger: 'refused', own: 'sent' },
+  force: { fields: () => ({ prompt: 'a fox', force: true }), stranger: 'refused', own: 'sent' },
+  'a callback address': {
+    fields: () => ({ prompt: 'a fox', 'callback-url': 'https://heard.example.com/' }),
+    stranger: 'refused',
+    own: 'sent',
+  },
+  'a file of 1 GB': {
+    fields: () => ({ prompt: 'a fox', image: 'huge.png' }),
+    stranger: 'refused',
+    own: 'refused',
+  },
+  __proto__: {
+    fields: () =>
+      Object.fromEntries([
+        ['prompt', 'a fox'],
+        ['__proto__', 'x'],
+      ]),
+    stranger: 'refused',
+    own: 'refused',
+  },
+  'the API key': { fields: () => ({ prompt: `a fox ${KEY}` }), stranger: 'refused', own: 'refused' },
+};
+
+/** All that lies outside the working directory, the configuration apart. */
+const lying = (): string =>
+  fs
+    .readdirSync(outside)
+    .map((name) => `${name} ${fs.readFileSync(path.join(outside, name)).toString('base64')}`)
+    .join('\n');
+
+const cells = Object.entries(sources).flatMap(([source, { isOwn, run }]) =>
+  Object.entries(tricks).map(([trick, { fields, stranger, own }]) => ({
+    source,
+    trick,
+    run,
+    fields,
+    isOwn,
+    verdict: isOwn ? own : stranger,
+  })),
+);
+let slowestMs = 0;
+
+describe('each source, times each trick', () => {
+  test.each(cells)(
+    '$trick in $source is $verdict',
+    async ({ source, trick, run, fields, isOwn, verdict }) => {
+      const before = lying();
+      const sentBefore = world.sandbox.requests.length;
+      const startedMs = performance.now();
+      const { code, err } = await run(
+        Object.assign(fields(), plain),
+        `${source}-${trick}`.replace(/\W+/g, '-'),
+      );
+      slowestMs = Math.max(slowestMs, performance.now() - startedMs);
+      const sent = world.sandbox.requests.slice(sentBefore);
+      const creates = sent.filter(
+        ({ method, path: at }) => method === 'POST' && at.includes('video_generation'),
+      );
+      const bodies = JSON.stringify(creates.map(({ body }) => body));
+      expect([verdict, creates.length], err).toEqual([code === 0 ? 'sent' : 'refused', code === 0 ? 1 : 0]);
+      if (code !== 0) expect([code, err.split('\n').length], err).toEqual([2, expect.any(Number)]);
+      expect(bodies).not.toContain(SECRET);
+      expect(bodies).not.toContain(KEY);
+      if (isOwn) return;
+      expect(bodies).not.toContain('heard.example.com');
+      expect(bodies).not.toContain(PIPED);
+      expect(lying()).toBe(before);
+      // A refusal says where it stands and what to do.
+      if (code !== 0) expect(err).toMatch(/hint: |; /);
+    },
+  );
+
+  test('tells how many there were', () => {
+    console.log(`${cells.length} cells; the slowest took ${Math.round(slowestMs)} ms`);
+    expect(cells).toHaveLength(Object.keys(sources).length * Object.keys(tricks).length);
+  });
+});
+
+test.each([
+  ['a pipe', (file: string) => execFileSync('mkfifo', [file])],
+  ['a link to /dev/zero', (file: string) => fs.symlinkSync('/dev/zero', file)],
+  [
+    'of a family that is a word of the language',
+    (file: string) => {
+      const settings = { resolution: '768P' };
+      const said = { family: 'constructor', id: 'x', model: null, prompt: 'a fox', settings, references: [] };
+      fs.writeFileSync(file, JSON.stringify(said));
+    },
+  ],
+])('a sidecar that is %s is told at once', async (name, make) => {
+  const output = path.join(world.cwd, `${name.replaceAll(/\W/g, '-')}.mp4`);
+  fs.writeFileSync(output, name);
+  make(`${output}.json`);
+  const { code, err } = await world.gw(['again', output]);
+  expect([2, 4]).toContain(code);
+  expect(err).not.toContain('native code');
+});
+
+test('a preset of the working directory that others may write to is refused with the chmod to run', async () => {
+  const file = write(path.join(world.cwd, '.gw/presets/p.json'), '{"ratio":"16:9"}');
+  for (const [changed, mode] of [
+    [file, 0o666],
+    [path.dirname(file), 0o777],
+  ] as const) {
+    const before = fs.statSync(changed).mode;
+    fs.chmodSync(changed, mode);
+    const { code, err } = await world.gw([...words, 'a fox', '--preset', 'p', '--dry-run']);
+    fs.chmodSync(changed, before & 0o777);
+    expect([code, err]).toEqual([2, expect.stringContaining(`hint: run: chmod go-w ${changed}`)]);
+  }
+});
+
+test('a journal that others may write to is refused with the chmod to run', async () => {
+  const dir = path.join(world.dir, '.local/state/gw/ledger');
+  const [journal = ''] = fs
+    .readdirSync(dir)
+    .map((name) => path.join(dir, name))
+    .filter((file) => fs.statSync(file).isFile());
+  fs.chmodSync(journal, 0o666);
+  const { code, err } = await world.gw(['jobs', 'list']);
+  fs.chmodSync(journal, 0o600);
+  expect([code, err]).toEqual([2, expect.stringContaining(`hint: run: chmod go-w ${journal}`)]);
+});
+
+describe('files of a batch that lie outside its folder', () => {
+  const rows = (name: string, file: string) => {
+    const text = jsonOf({ prompt: 'a fox', image: file, ...plain });
+    return write(path.join(world.cwd, name), `${text}\n${text.replace('a fox', 'an owl')}\n`);
+  };
+  const check = (name: string, ...more: string[]) =>
+    world.gw(['batch', 'check', name, '--command', 'video gamma', ...more]);
+
+  test('are listed once, whatever rows name them, and --root, --allow-outside or a typed flag open them', async () => {
+    const file = path.join(outside, 'picture.png');
+    rows('far.jsonl', '../outside/picture.png');
+    const refused = await check('far.jsonl');
+    expect([refused.code, refused.out]).toEqual([2, '']);
+    expect(refused.err).toBe(
+      `error: far.jsonl: one file lies outside the manifest's folder: ${fs.realpathSync(file)}\n` +
+        'hint: move it there, or give --root DIR or --allow-outside\n',
+    );
+    for (const more of [['--root', outside], ['--allow-outside'], ['--image', file]])
+      expect((await check('far.jsonl', ...more)).code, more[0]).toBe(0);
+    rows('odd.jsonl', 'fifo.png');
+    const odd = await check('odd.jsonl', '--allow-outside');
+    expect([odd.code, odd.out]).toEqual([
+      2,
+      expect.stringContaining('odd.jsonl:1: image: fifo.png: is a pipe'),
+    ]);
+  });
+});

@@ -1,0 +1,33 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+import type { Reporter, Vitest } from 'vitest/node';
+
+/** What runs leave for one another, and what other runs have at the moment. */
+const ofOtherRuns = /^gw-(built|building|tests)-/;
+
+/**
+ * Gives a run a temporary directory of its own and removes it at the end. The build of gw that is spawned stands beside it,
+ * for the next run. In CI, anything else that a run leaves beside it, or in the checkout, makes the run red.
+ */
+export const ownTempDir: Reporter = {
+  onInit(vitest: Vitest) {
+    const outer = tmpdir();
+    const root = vitest.config.root;
+    const seen = () => [
+      ...readdirSync(outer).filter((name) => name.startsWith('gw-') && !ofOtherRuns.test(name)),
+      ...readdirSync(root),
+    ];
+    const before = new Set(seen());
+    const own = mkdtempSync(path.join(outer, 'gw-tests-'));
+    process.env.TMPDIR = own;
+    process.env.GW_TEST_BUILDS = outer;
+    vitest.onClose(() => {
+      rmSync(own, { recursive: true, force: true, maxRetries: 3 });
+      const left = seen().filter((name) => !before.has(name));
+      if (!process.env.CI || left.length === 0) return;
+      console.error(`left behind in ${outer} or ${root}: ${left.join(', ')}`);
+      process.exitCode = 1;
+    });
+  },
+};

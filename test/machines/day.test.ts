@@ -1,0 +1,220 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { KEY, openSandbox, Place, until } from '../cli/place.ts';
+import { make } from '../media/fixtures.ts';
+import { openRedis } from './redis.ts';
+import { openRedisProxy } from './redis-proxy.ts';
+
+// @module-tag redis-server
+// The ordinary day of a batch on several machines: a manifest that changes, rows that are refused, keys that end.
+
+vi.setConfig({ testTimeout: 120_000 });
+
+async function openStudio(options: Parameters<typeof openSandbox>[0] = {}) {
+  const sandbox = await openSandbox({ control: true, ...options });
+  const redis = await openRedis({ appendOnly: true });
+  const machine = () => {
+    const place = new Place(sandbox);
+    onTestFinished(() => place.close());
+    return place;
+  };
+  const laptop = machine();
+  const env = { GW_INTERVAL: '100ms', GW_REDIS_URL: redis.url };
+  const write = (rows: readonly object[]) =>
+    fs.writeFileSync(
+      path.join(laptop.cwd, 'day.jsonl'),
+      rows.map((row) => `${JSON.stringify(row)}\n`).join(''),
+    );
+  return {
+    ...{ sandbox, redis, laptop, machine, env, write },
+    batch: (command: string, ...words: string[]) =>
+      laptop.run(['batch', command, 'day.jsonl', ...words, '--redis'], { env }),
+    worker: (name: string, on = machine()) => on.start(['worker', '--redis', '--name', name], { env }),
+    paid: () => sandbox.requests.filter(({ server, method }) => server === 'api' && method === 'POST'),
+    faults: (faults: string) =>
+      fetch(`${sandbox.baseUrl}/_sandbox/faults`, {
+        method: 'PUT',
+        headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ faults }),
+      }),
+  };
+}
+
+const image = (id: string) => ({ id, command: 'image create', prompt: `a fox ${id}`, size: '256x256' });
+const alpha = (id: string) => ({
+  ...{
+    id,
+    command: 'video alpha',
+    prompt: `a fox ${id}`,
+    model: '2.0-fast',
+    resolution: '480p',
+    duration: 4,
+  },
+});
+
+test('a row that was skipped or deleted since is not made, and --limit counts what stands on the queue', async () => {
+  const { batch, worker, write, paid } = await openStudio();
+  write(['a', 'b', 'c'].map(image));
+  await batch('run', '--detach');
+  write([image('a'), { ...image('b'), skip: true }]);
+  const changed = await batch('run', '--detach');
+  expect(changed.err).toContain('2 rows that the manifest does not hold any more taken out');
+  write(['a', 'd', 'e'].map(image));
+  for (let run = 0; run < 2; run += 1) expect((await batch('run', '--detach', '--limit', '2')).code).toBe(0);
+  expect((await batch('status')).out).toMatch(/2 waiting\n[\s\S]*1 not handed over/);
+  const anna = worker('anna');
+  const { code, err } = await batch('run', '--limit', '2');
+  expect(code, err).toBe(0);
+  expect(
+    paid()
+      .map(({ body }) => (body as { prompt: string }).prompt)
+      .sort(),
+  ).toEqual(['a fox a', 'a fox d']);
+  anna.child.kill('SIGTERM');
+  await anna.ended;
+});
+
+test('a follower that is killed as it hands over leaves no row of unknown outcome', async () => {
+  const { batch, worker, write, paid, redis, laptop, env } = await openStudio();
+  const proxy = await openRedisProxy(redis.port);
+  write(['a', 'b', 'c'].map(image));
+  const reached = proxy.at('fox b', 'swallow');
+  const killed = laptop.start(['batch', 'run', 'day.jsonl', '--redis'], {
+    env: { ...env, GW_REDIS_URL: proxy.url },
+  });
+  await reached;
+  killed.child.kill('SIGKILL');
+  await killed.ended;
+  const anna = worker('anna');
+  const { code, err } = await batch('run');
+  expect(code, err).toBe(0);
+  expect(paid()).toHaveLength(3);
+  anna.child.kill('SIGTERM');
+  await anna.ended;
+});
+
+test('a row that is forbidden ends alone; a key that is refused ends the creates of a worker, which brings home what runs', async () => {
+  const { batch, worker, write, paid, faults, sandbox } = await openStudio({
+    fault: 'create:403:x1',
+    speed: 20,
+  });
+  write([image('a')]);
+  const anna = worker('anna');
+  expect((await batch('run')).code).toBe(3);
+  write([image('a'), alpha('b')]);
+  expect((await batch('run', '--detach')).code).toBe(13);
+  await until('both were sent', () => paid().length === 2);
+  await until('one runs', () => anna.err().includes(': task '));
+  await faults('create:401');
+  write([image('a'), alpha('b'), image('c')]);
+  const following = batch('run');
+  const ended = await anna.ended;
+  expect(ended.code, ended.err).toBe(3);
+  expect(ended.err).toContain('no more rows are begun here');
+  expect(ended.out).toMatch(/\.mp4\n/);
+  await faults('');
+  const bert = worker('bert');
+  const { code, out, err } = await following;
+  expect(code, err).toBe(13);
+  expect(out.split('\n').filter(Boolean)).toHaveLength(2);
+  expect(err).toMatch(/error: day\.jsonl:1: .*403/);
+  expect(sandbox.requests.filter(({ status }) => status === 429)).toEqual([]);
+  bert.child.kill('SIGTERM');
+  await bert.ended;
+});
+
+test('a row whose file was missing is sent by the plain command once it is there', async () => {
+  const { batch, worker, write, paid, machine, laptop } = await openStudio();
+  const frame = ['-f', 'lavfi', '-i', 'testsrc=size=768x432', '-frames:v', '1'];
+  make(laptop.cwd, 'fox.png', ...frame);
+  const settings = { duration: 5, resolution: '768P', ratio: '16:9' };
+  write([{ id: 'a', command: 'video gamma', prompt: 'a fox', ...settings, 'first-frame': 'fox.png' }]);
+  const place = machine();
+  const anna = worker('anna', place);
+  const missing = await batch('run');
+  expect(missing.code, missing.err).toBe(2);
+  expect(missing.err).toMatch(/fox\.png: no such file/);
+  make(place.cwd, 'fox.png', ...frame);
+  const { code, err } = await batch('run');
+  expect(code, err).toBe(0);
+  expect(paid()).toHaveLength(1);
+  anna.child.kill('SIGTERM');
+  await anna.ended;
+});
+
+test('a slot is taken until its task has ended, whatever became of its row and wherever its body says 4k', async () => {
+  const { batch, worker, write, paid, sandbox, faults } = await openStudio({
+    ...{ account: 'personal', speed: 60, minTaskMs: 2_000, fault: 'create:reset-after:x1' },
+  });
+  const large = { command: 'video alpha', model: '2.0', duration: 4 };
+  write([alpha('lost')]);
+  const anna = worker('anna');
+  expect((await batch('run')).code).toBe(14);
+  await faults('');
+  const bert = worker('bert');
+  write([
+    alpha('lost'),
+    { ...large, id: 'set', prompt: 'a fox 1', set: { resolution: '4k' } },
+    { ...large, id: 'body', prompt: 'a fox 2', body: { resolution: '4k' } },
+    ...Array.from({ length: 6 }, (_, at) => ({ ...alpha(`r${at}`), 'wait-timeout': '500ms' })),
+  ]);
+  const first = await batch('run');
+  expect(first.code, first.err).toBe(13);
+  expect(first.err).toContain('anna: a slot of alpha is kept for day/lost: once you know what became of it');
+  expect(first.err).toContain('2 saved, 1 of unknown outcome, 6 not done');
+  const last = await batch('run');
+  expect(last.err).toMatch(/9 rows: [3-8] saved, 1 of unknown outcome/);
+  expect(paid()).toHaveLength(9);
+  expect(sandbox.requests.filter(({ status }) => status === 429)).toEqual([]);
+  for (const { child, ended } of [anna, bert]) {
+    child.kill('SIGTERM');
+    expect((await ended).code).toBe(143);
+  }
+});
+
+test('images that were not saved are fetched by the printed command, by the worker that made them', async () => {
+  const { batch, worker, write, paid, faults } = await openStudio({ fault: 'output:404' });
+  write([{ ...image('a'), model: 'legacy-image-2', 'response-format': 'url' }]);
+  const anna = worker('anna');
+  const failed = await batch('run');
+  expect(failed.code, failed.err).toBe(12);
+  expect(failed.err).toContain('1 not done; go on with: gw batch run day.jsonl --redis');
+  await faults('');
+  const bert = worker('bert');
+  await until('both are there', () => bert.err().includes('takes rows'));
+  const { code, out, err } = await batch('run');
+  expect(code, err).toBe(0);
+  expect(out).toMatch(/^anna:.*\n$/);
+  expect(paid()).toHaveLength(1);
+  for (const { child, ended } of [anna, bert]) {
+    child.kill('SIGTERM');
+    await ended;
+  }
+});
+
+test('a job that another machine has saved is not fetched again by the first, and counts once', async () => {
+  const { batch, worker, write, machine, env, sandbox } = await openStudio({ speed: 20 });
+  write([alpha('a'), alpha('b')]);
+  const [first, second] = [machine(), machine()];
+  const anna = worker('anna', first);
+  await batch('run', '--detach');
+  await until('both run', () => anna.err().match(/: task /g)?.length === 2);
+  anna.child.kill('SIGTERM');
+  await anna.ended;
+  const bert = worker('bert', second);
+  const { code, err } = await batch('run');
+  expect(code, err).toBe(0);
+  const fetched = sandbox.requests.filter(({ server }) => server === 'output').length;
+  const sync = await first.run(['jobs', 'sync'], { env });
+  expect([sync.code, sync.out], sync.err).toEqual([0, '']);
+  expect(sandbox.requests.filter(({ server }) => server === 'output')).toHaveLength(fetched);
+  let jobs = 0;
+  for (const place of [first, second]) {
+    const stats = await place.run(['jobs', 'stats', '--json']);
+    jobs += JSON.parse(stats.out).total.jobs;
+  }
+  expect(jobs).toBe(2);
+  bert.child.kill('SIGTERM');
+  await bert.ended;
+});

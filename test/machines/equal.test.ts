@@ -1,0 +1,195 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import type { Job } from '../../src/ledger/event.ts';
+import { creates, openSandbox, Place, pause, type Running } from '../cli/place.ts';
+import { make } from '../media/fixtures.ts';
+import { openRedis } from './redis.ts';
+
+// @module-tag redis-server
+// What a row keeps on one machine it keeps on many: one manifest is run on one machine, by a worker whose profile says
+// something else, and by a worker that goes on with what another has made. All that is left of each row is compared.
+
+vi.setConfig({ testTimeout: 300_000 });
+
+const alpha = { command: 'video alpha', resolution: '480p', duration: 4 };
+const rows = [
+  { id: 'profile', ...alpha, image: ['fox.png'] },
+  { id: 'set', command: 'video alpha', model: '2.0', duration: 4, set: { resolution: '4k' } },
+  { id: 'body', command: 'video alpha', model: '2.0', body: { resolution: '4k', duration: 5 } },
+  { id: 'broken', ...alpha, duration: 3, set: { model: 'alpha-video-2-0' } },
+  { id: 'file', command: 'video beta', duration: 3, 'prompt-file': 'words.txt' },
+  { id: 'default', command: 'video gamma', resolution: '768P', ratio: '16:9', 'first-frame': 'fox.png' },
+  {
+    id: 'image',
+    command: 'image create',
+    image: ['fox.png'],
+    model: 'delta-image-5-0-pro-260628',
+    size: '2K',
+  },
+  { id: 'edit', command: 'image edit', image: ['fox.png'], model: 'img-2', n: 2 },
+].map((row) => ({ ...('prompt-file' in row ? {} : { prompt: `a fox, ${row.id}` }), ...row }));
+
+type Facts = Record<string, Record<string, unknown>>;
+
+/** Runs the manifest one way; what is left of each row. */
+async function left(
+  way: 'one machine' | 'worker' | 'change of hands',
+): Promise<{ code: number | null; facts: Facts }> {
+  const sandbox = await openSandbox({ speed: way === 'change of hands' ? 30 : 300 });
+  const machine = async (isOwn: boolean) => {
+    const place = new Place(sandbox);
+    onTestFinished(() => place.close());
+    fs.writeFileSync(path.join(place.cwd, 'words.txt'), 'a fox, file');
+    make(place.cwd, 'fox.png', '-f', 'lavfi', '-i', 'testsrc=size=768x432', '-frames:v', '1');
+    const settings = isOwn
+      ? [
+          'models.alpha alpha-video-2-0-fast-260128',
+          'defaults.video.gamma.duration 5',
+          'sidecar on',
+          'account enterprise',
+        ]
+      : ['models.alpha alpha-video-2-5-260628', 'defaults.video.gamma.duration 6', 'account enterprise'];
+    for (const setting of settings) {
+      const set = await place.run(['config', 'set', ...setting.split(' ')]);
+      expect(set.code, set.err).toBe(0);
+    }
+    return place;
+  };
+  const laptop = await machine(true);
+  fs.writeFileSync(
+    path.join(laptop.cwd, 'day.jsonl'),
+    rows.map((row) => `${JSON.stringify(row)}\n`).join(''),
+  );
+  const typed = ['batch', 'run', 'day.jsonl', '--no-validate', '-o', 'clips/{key}.{ext}'];
+  const env: Record<string, string> = { GW_INTERVAL: '100ms' };
+  const places = [laptop];
+  const workers: Running[] = [];
+  if (way !== 'one machine') {
+    const redis = await openRedis({ appendOnly: true });
+    env.GW_REDIS_URL = redis.url;
+    const work = async (name: string) => {
+      const place = await machine(false);
+      places.unshift(place);
+      const worker = place.start(['worker', '--redis', '--name', name], { env });
+      workers.push(worker);
+      return worker;
+    };
+    const anna = await work('anna');
+    if (way === 'change of hands') {
+      const detached = await laptop.run([...typed, '--redis', '--detach'], { env });
+      expect(detached.code, detached.err).toBe(0);
+      const made = () => new Set(anna.err().match(/day\/\w+(?=: (task|saved))|(?<=error: )day\/\w+/g)).size;
+      for (let tries = 0; made() < rows.length && tries < 10_000; tries += 1) await pause(20);
+      anna.child.kill('SIGTERM');
+      await anna.ended;
+      await work('bert');
+    }
+    typed.push('--redis');
+  }
+  const { code, out, err } = await laptop.run([...typed, '--json'], { env });
+  for (const worker of workers) worker.child.kill('SIGTERM');
+  const printed = out
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
+  const facts: Facts = {};
+  for (const { id } of rows) {
+    const key = `day/${id}`;
+    const line = printed.find((each) => each.key === key || each.row_key === key);
+    expect(line, `${way} ${id}: ${err}\n${workers.map((each) => each.err()).join('\n')}`).toBeDefined();
+    let job: Job | undefined;
+    let where = laptop;
+    for (const place of places) {
+      const found = (await place.jobs()).find(({ once }) => once?.key === key);
+      if (!found || job?.files.length) continue;
+      [job, where] = [found, place];
+    }
+    const same = (value: unknown) =>
+      JSON.parse(
+        JSON.stringify(value ?? null)
+          .replaceAll(where.cwd, 'CWD')
+          .replaceAll(/"(bert|anna):/g, '"')
+          .replaceAll(sandbox.baseUrl, 'GATEWAY')
+          .replaceAll(/gw-[0-9a-z]{26}/g, 'KEY')
+          .replaceAll(job?.id ?? 'no task', 'TASK'),
+      );
+    const files = (job?.files ?? []).map((file) => file.path);
+    const again = await where.run([
+      'again',
+      files[0] ?? job?.id ?? job?.key ?? '',
+      '--dry-run',
+      '--json',
+      '--no-validate',
+      '--yes',
+    ]);
+    const sidecar =
+      files[0] && fs.existsSync(`${files[0]}.json`) && fs.readFileSync(`${files[0]}.json`, 'utf8');
+    const {
+      endpoint,
+      model,
+      prompt,
+      settings,
+      media,
+      references,
+      request,
+      once,
+      state,
+      status,
+      save,
+      family,
+    } = job ?? {};
+    facts[id] = {
+      sent: same(
+        creates(sandbox)
+          .filter(({ body }) => JSON.stringify(body ?? '').includes(`a fox, ${id}`))
+          .map(({ path: to, body }) => [to, body]),
+      ),
+      names: files.map((file) => path.relative(where.cwd, file)),
+      sidecar: sidecar && { ...JSON.parse(sidecar), id: 0, created_at: 0, sha256: 0, seed: 0, usage: 0 },
+      ledger: same({
+        endpoint,
+        model,
+        prompt,
+        settings,
+        media,
+        references,
+        request,
+        once,
+        state,
+        status,
+        family,
+      }),
+      plan: same({ ...save, sidecar: save?.sidecar !== undefined, target: save?.target.split('clips')[1] }),
+      json: same({
+        ...line,
+        record: 0,
+        error: line.error?.kind,
+        files: line.files.map((file: { path: string }) => file.path),
+      }),
+      again: same(again.code === 0 ? JSON.parse(again.out).body : again.err),
+    };
+  }
+  for (const worker of workers) await worker.ended;
+  return { code, facts };
+}
+
+test('a row leaves the same on one machine, by a worker, and after a change of hands', {
+  tags: ['ffmpeg'],
+}, async () => {
+  const [alone, ...others] = await Promise.all(
+    (['one machine', 'worker', 'change of hands'] as const).map(left),
+  );
+  let cells = 0;
+  for (const [at, { code, facts }] of others.entries()) {
+    const way = ['worker', 'change of hands'][at];
+    for (const [id, of] of Object.entries(facts))
+      for (const [fact, value] of Object.entries(of)) {
+        cells += 1;
+        expect.soft(value, `${way}: ${id}: ${fact}`).toEqual(alone?.facts[id]?.[fact]);
+      }
+    cells += 1;
+    expect.soft(code, way).toBe(alone?.code);
+  }
+  console.log(`${cells} cells`);
+});

@@ -1,0 +1,241 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { Sandbox } from '../../src/sandbox/server.ts';
+import { openSandbox, Place, until } from '../cli/place.ts';
+import { openRedis, type TestRedis } from './redis.ts';
+import { openRedisProxy, type RedisProxy } from './redis-proxy.ts';
+
+// @module-tag redis-server
+// A Redis that is silent, that refuses, or that holds what gw never put there. The deterministic share of
+// test/torture/machines.torture.ts.
+
+vi.setConfig({ testTimeout: 120_000 });
+
+interface Studio {
+  readonly sandbox: Sandbox;
+  readonly redis: TestRedis;
+  readonly proxy: RedisProxy;
+  readonly env: Record<string, string>;
+  machine(): Place;
+}
+
+async function openStudio(options: Parameters<typeof openSandbox>[0] = {}): Promise<Studio> {
+  const sandbox = await openSandbox(options);
+  const redis = await openRedis({ appendOnly: true });
+  const proxy = await openRedisProxy(redis.port);
+  const machine = () => {
+    const place = new Place(sandbox);
+    onTestFinished(() => place.close());
+    return place;
+  };
+  const env = { GW_INTERVAL: '100ms', GW_TIMEOUT: '3s', GW_REDIS_URL: proxy.url };
+  return { sandbox, redis, proxy, env, machine };
+}
+
+const alpha = { command: 'video alpha', prompt: 'a fox', model: '2.0-fast', resolution: '480p', duration: 4 };
+const image = { command: 'image create', prompt: 'a fox', size: '256x256' };
+const write = (place: Place, rows: readonly object[]) =>
+  fs.writeFileSync(
+    path.join(place.cwd, 'day.jsonl'),
+    rows.map((row, at) => `${JSON.stringify({ id: `r${at}`, ...row })}\n`).join(''),
+  );
+const paid = ({ sandbox }: Studio) =>
+  sandbox.requests.filter(({ server, method }) => server === 'api' && method === 'POST');
+const batch = (place: Place, env: Record<string, string>, command: string, ...words: string[]) =>
+  place.start(['batch', command, 'day.jsonl', '--redis', ...words], { env });
+const rowKey = (prefix: string, at: number) => `${prefix}:row:day/r${at}`;
+const prefixOf = async ({ redis }: Studio) =>
+  ((await redis.client.keys('*:row:day/*'))[0] ?? '').replace(/:row:.*/, '');
+
+test('a Redis that falls silent: what runs is looked at and saved, and the worker ends as unavailable', async () => {
+  const studio = await openStudio({ speed: 60 });
+  const laptop = studio.machine();
+  write(laptop, [alpha]);
+  const anna = studio.machine();
+  const worker = anna.start(['worker', '--redis', '--name', 'anna'], { env: studio.env });
+  const handed = await batch(laptop, studio.env, 'run', '--detach').ended;
+  expect(handed.code, handed.err).toBe(0);
+  await until('it runs', () => worker.err().includes(': task '));
+  studio.proxy.fault = 'swallow';
+  const silentMs = performance.now();
+  const { code, err } = await worker.ended;
+  expect(code, err).toBe(8);
+  expect(err).toMatch(
+    /error: Redis has been away for \d+ s: Redis at redis:\/\/127\.0\.0\.1:\d+ does not answer/,
+  );
+  expect(performance.now() - silentMs).toBeLessThan(40_000);
+  expect(anna.files().filter((name) => name.endsWith('.mp4'))).toHaveLength(1);
+  studio.proxy.fault = 'none';
+  const next = anna.start(['worker', '--redis', '--name', 'anna'], { env: studio.env });
+  const followed = await batch(laptop, studio.env, 'run').ended;
+  expect(followed.code, followed.err).toBe(0);
+  expect(anna.files().filter((name) => name.endsWith('.mp4'))).toHaveLength(1);
+  expect(paid(studio)).toHaveLength(1);
+  next.child.kill('SIGTERM');
+  expect((await next.ended).code).toBe(143);
+});
+
+test.each(['status', 'cancel', 'run'] as const)(
+  'batch %s ends where Redis falls silent under it, and at once where it is told to',
+  async (command) => {
+    const studio = await openStudio();
+    const laptop = studio.machine();
+    write(laptop, [alpha]);
+    expect((await batch(laptop, studio.env, 'run', '--detach').ended).code).toBe(0);
+    const text = { status: 'hgetall', cancel: 'cancelled', run: 'xread' }[command];
+    for (const signal of [undefined, 'SIGTERM'] as const) {
+      const reached = studio.proxy.at(text, 'swallow');
+      const running = batch(laptop, studio.env, command);
+      await reached;
+      const sinceMs = performance.now();
+      if (signal) running.child.kill(signal);
+      const { code, err } = await running.ended;
+      expect(code, err).toBe(signal ? 143 : 8);
+      expect(performance.now() - sinceMs).toBeLessThan(signal ? 10_000 : 20_000);
+      studio.proxy.fault = 'none';
+    }
+  },
+);
+
+describe('a Redis that refuses', () => {
+  test('from the start: every command ends with a kind and a sentence', async () => {
+    const studio = await openStudio();
+    const laptop = studio.machine();
+    write(laptop, [alpha]);
+    const rows = [
+      ['READONLY', 8, 'it is a replica and takes no changes'],
+      ['OOM', 8, 'its memory is full'],
+      ['LOADING', 8, 'it is still loading its data'],
+      ['BUSY', 8, 'a script keeps it busy'],
+      ['CLUSTERDOWN', 8, 'its cluster is down'],
+      ['NOAUTH', 3, 'it wants a password'],
+    ] as const;
+    for (const [fault, exit, sentence] of rows) {
+      studio.proxy.fault = fault;
+      const words = [
+        ['batch', 'run', 'day.jsonl', '--redis'],
+        ['worker', '--redis'],
+      ];
+      for (const { code, err } of await Promise.all(
+        words.map((each) => laptop.run(each, { env: studio.env })),
+      )) {
+        expect([code, err]).toEqual([exit, expect.stringContaining(sentence)]);
+        expect(err).not.toContain('fault of gw');
+      }
+    }
+  });
+
+  test.each(['READONLY', 'OOM'] as const)(
+    '%s, in mid-run: a worker asks at most 100 times a second, and ends',
+    async (fault) => {
+      const studio = await openStudio();
+      const laptop = studio.machine();
+      write(laptop, [image, image, image, image]);
+      const worker = studio.machine().start(['worker', '--redis'], { env: studio.env });
+      await until('the worker is there', () => worker.err().includes('takes rows'));
+      const elsewhere = { ...studio.env, GW_REDIS_URL: studio.redis.url };
+      studio.proxy.fault = fault;
+      expect((await batch(laptop, elsewhere, 'run', '--detach').ended).code).toBe(0);
+      const [sinceMs, before] = [performance.now(), studio.proxy.commands];
+      const { code, err } = await worker.ended;
+      expect(code, err).toBe(8);
+      const perSecond = (studio.proxy.commands - before) / ((performance.now() - sinceMs) / 1000);
+      expect(perSecond).toBeLessThan(100);
+      expect(paid(studio)).toHaveLength(0);
+    },
+  );
+});
+
+describe('rows that gw never wrote', () => {
+  test('twice as many as there are slots, and tickets of none: each ends with its reason, every good row is saved', async () => {
+    const studio = await openStudio();
+    const laptop = studio.machine();
+    write(
+      laptop,
+      Array.from({ length: 12 }, () => alpha),
+    );
+    const elsewhere = { ...studio.env, GW_TIMEOUT: '60s' };
+    expect((await batch(laptop, elsewhere, 'run', '--detach').ended).code).toBe(0);
+    const prefix = await prefixOf(studio);
+    const { client } = studio.redis;
+    for (let at = 0; at < 6; at += 1) {
+      const row = JSON.parse((await client.hget(rowKey(prefix, at), 'row')) ?? '');
+      const forced = JSON.stringify({ ...row, said: { ...row.said, force: true } });
+      const poison =
+        [
+          ['row', '{'],
+          ['family', 'delta'],
+          ['files', '7'],
+          ['row', forced],
+        ][at % 4] ?? [];
+      await client.hset(rowKey(prefix, at), ...(poison as [string, string]));
+    }
+    const tickets = await client.lrange(`${prefix}:alpha:wait`, 0, -1);
+    await client.hset(`${prefix}:alpha:${tickets[0]}`, 'data', '{');
+    await client.hset(`${prefix}:alpha:${tickets[1]}`, 'data', '7');
+    const worker = studio.machine().start(['worker', '--redis', '--name', 'anna'], { env: elsewhere });
+    const { code, out, err } = await batch(laptop, elsewhere, 'run').ended;
+    expect(code, err).toBe(13);
+    expect(out.trimEnd().split('\n')).toHaveLength(6);
+    for (let at = 0; at < 6; at += 1) {
+      expect(err).toContain(`error: day.jsonl:${at + 1}: the queue's record of day/r${at} cannot be used: `);
+      expect(await client.llen(`${prefix}:log:day/r${at}`)).toBeLessThanOrEqual(5);
+    }
+    expect(err + worker.err()).not.toContain('fault of gw');
+    expect(paid(studio)).toHaveLength(6);
+    const status = await batch(laptop, elsewhere, 'status').ended;
+    expect(status).toMatchObject({ code: 0, out: expect.stringMatching(/6 saved\n6 failed\n/) });
+    // What was never sent is handed over anew.
+    const again = await batch(laptop, elsewhere, 'run', '--retry-failed').ended;
+    expect(again.code, again.err).toBe(0);
+    expect(paid(studio)).toHaveLength(12);
+    worker.child.kill('SIGTERM');
+    await worker.ended;
+  });
+});
+
+test('a row of unknown outcome is closed from another machine, and waits again or goes on with the task that was found', async () => {
+  const studio = await openStudio({ fault: 'create:reset-after:x2' });
+  const [laptop, desk] = [studio.machine(), studio.machine()];
+  write(laptop, [alpha, alpha, image]);
+  const env = { ...studio.env, GW_TIMEOUT: '60s', GW_REDIS_URL: studio.redis.url };
+  const worker = studio
+    .machine()
+    .start(['worker', '--redis', '--name', 'anna', '--concurrency', '1'], { env });
+  const lost = await batch(laptop, env, 'run').ended;
+  expect(lost.code, lost.err).toBe(13);
+  const closings = [
+    ...lost.err.matchAll(/close it with: (gw jobs resolve (day\/r\d) --as ID\|none --redis)/g),
+  ];
+  expect(closings.map(([, , key]) => key)).toHaveLength(2);
+  const [first = '', second = ''] = closings.map(([, , key]) => key ?? '');
+  const resolve = (key: string, as: string) =>
+    desk.run(['jobs', 'resolve', key, '--as', as, '--redis'], { env });
+  expect(await resolve(first, 'vt-none-such')).toMatchObject({ code: 4 });
+  const task = paid(studio).find(({ acceptedTaskId }) => acceptedTaskId !== undefined)?.acceptedTaskId ?? '';
+  expect(await resolve(first, task)).toMatchObject({ code: 0, out: `${first}\trunning\n` });
+  expect(await resolve(second, 'none')).toMatchObject({ code: 0, out: `${second}\twaiting\n` });
+  expect((await resolve(second, 'none')).code).toBe(2);
+  const { code, err } = await batch(laptop, env, 'run').ended;
+  expect(code, err).toBe(0);
+  expect(paid(studio)).toHaveLength(4);
+  worker.child.kill('SIGTERM');
+  await worker.ended;
+});
+
+test('a row of unknown outcome is taken out, and is not sent again unasked', async () => {
+  const studio = await openStudio({ fault: 'create:reset-after:x1' });
+  const laptop = studio.machine();
+  write(laptop, [alpha]);
+  const env = { ...studio.env, GW_TIMEOUT: '60s', GW_REDIS_URL: studio.redis.url };
+  const worker = studio.machine().start(['worker', '--redis', '--name', 'anna'], { env });
+  expect((await batch(laptop, env, 'run').ended).code).toBe(14);
+  expect((await batch(laptop, env, 'cancel').ended).out).toBe('1 taken out\n');
+  const { code, err } = await batch(laptop, env, 'run').ended;
+  expect(code, err).toBe(13);
+  expect(err).toContain('it may have been created');
+  expect(paid(studio)).toHaveLength(1);
+  worker.child.kill('SIGTERM');
+  await worker.ended;
+});

@@ -1,0 +1,65 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { type Agent, openAgent } from '../agents/agent.ts';
+import { openPlace } from '../cli/place.ts';
+import { torture } from './torture.ts';
+
+// Agents that repeat what they have asked, cancel calls, and whose servers are killed, two at a time, under one limit: no key is
+// paid for twice, the limit holds, and what was made is in the ledger and comes home.
+
+const CALLS = 20;
+const MAX_JOBS = 5;
+const things = ['boat', 'fox', 'hare', 'owl', 'newt', 'wren', 'toad', 'lynx'] as const;
+
+torture('agents that repeat, cut, kill and cancel', { short: 1 }, async ({ counts, random, pick, after }) => {
+  const place = await openPlace({ speed: pick([100, 300]) }, after);
+  const servers: (Agent | undefined)[] = [undefined, undefined];
+  const opened = async (at: number): Promise<Agent> => {
+    const agent = servers[at] ?? (await openAgent(place, ['--max-jobs', String(MAX_JOBS)]));
+    servers[at] = agent;
+    return agent;
+  };
+  after(() => Promise.all(servers.map((agent) => agent?.close())));
+  const ask = async (at: number, thing: string) => {
+    const agent = await opened(at);
+    const key = thing < 'n' ? { key: thing } : {};
+    const [name, args] =
+      thing.length === 3
+        ? ['make_image', { settings: { size: '1024x1024' } }]
+        : ['make_video', { family: 'alpha', settings: { duration: 4 } }];
+    const began = Date.now();
+    const cancel = new AbortController();
+    const said = agent
+      .call(name, { ...args, prompt: thing, ...key }, { signal: cancel.signal })
+      .catch(() => undefined);
+    const afterMs = random() * 1_500;
+    const fate = random();
+    if (fate < 0.25) {
+      await delay(afterMs);
+      cancel.abort();
+      counts.faults += 1;
+    } else if (fate < 0.5) {
+      await Promise.race([said, delay(afterMs)]);
+      servers[at] = undefined;
+      process.kill(agent.pid, 'SIGKILL');
+      await agent.close();
+      counts.kills += 1;
+    }
+    await said;
+    expect(Date.now() - began).toBeLessThan(45_000);
+  };
+  for (let asked = 0; asked < CALLS; asked += 2) await Promise.all([0, 1].map((at) => ask(at, pick(things))));
+  await Promise.all(servers.map((agent) => agent?.close()));
+  await delay(500);
+  const sent = place.sandbox.requests.filter(({ method, server }) => method === 'POST' && server === 'api');
+  const prompts = sent.map(({ body }) => things.find((thing) => JSON.stringify(body).includes(`"${thing}"`)));
+  counts.doubled += prompts.length - new Set(prompts).size;
+  expect(prompts).not.toContain(undefined);
+  expect(sent.length).toBeLessThanOrEqual(MAX_JOBS);
+  await place.run(['jobs', 'wait', '--all']);
+  const jobs = await place.jobs();
+  for (const prompt of prompts)
+    if (!jobs.some((job) => job.prompt === prompt && job.state !== 'not_sent')) counts.lost += 1;
+  for (const job of jobs)
+    if (job.state === 'running' || (job.state === 'succeeded' && job.files.length === 0)) counts.lost += 1;
+});

@@ -1,0 +1,54 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { World } from '../helpers/gw.ts';
+
+// What scripts read only grows: the fields of --json and --events, held against `gw schema` as it was kept. A new field is
+// kept with GW_KEEP_SCHEMA=1.
+
+const file = path.join(import.meta.dirname, 'kept-schema.json');
+const printed = ['result', 'batch result', 'events', 'error'];
+
+/** Each field of a schema by its path, with what it says of it. */
+function fieldsOf(schema: unknown, at: string): [path: string, type: string][] {
+  if (typeof schema !== 'object' || schema === null) return [];
+  const { properties, items, anyOf, ...own } = schema as {
+    properties?: Record<string, unknown>;
+    items?: unknown;
+    anyOf?: { properties?: { event?: { const?: string } } }[];
+    type?: unknown;
+    required?: readonly string[];
+  };
+  return [
+    [at, JSON.stringify(own.type ?? 'any')],
+    ...(own.required ?? []).map((name): [string, string] => [`${at}.${name} is always there`, 'yes']),
+    ...Object.entries(properties ?? {}).flatMap(([name, field]) => fieldsOf(field, `${at}.${name}`)),
+    ...fieldsOf(items, `${at}[]`),
+    ...(anyOf ?? []).flatMap((each, nth) => fieldsOf(each, `${at}|${each.properties?.event?.const ?? nth}`)),
+  ];
+}
+
+test('no field that scripts read has gone or changed its type', async () => {
+  const world = await World.open();
+  onTestFinished(() => world.close());
+  const now: Record<string, string> = {};
+  for (const name of printed) {
+    const { code, out, err } = await world.gw(['schema', ...name.split(' '), '--json']);
+    expect(code, err).toBe(0);
+    for (const [at, type] of fieldsOf(JSON.parse(out), name)) now[at] = type;
+  }
+  for (const argv of [
+    ['jobs', 'list'],
+    ['jobs', 'show'],
+  ]) {
+    await world.gw(['video', 'alpha', 'create', 'a fox', '--wait']);
+    const [{ id }] = JSON.parse((await world.gw(['jobs', 'list', '--json'])).out);
+    const { out } = await world.gw([...argv, ...(argv[1] === 'show' ? [id] : []), '--json']);
+    const value = JSON.parse(out);
+    for (const [field, found] of Object.entries(Array.isArray(value) ? value[0] : value))
+      now[`${argv.join(' ')}.${field}`] =
+        found === null ? 'null' : Array.isArray(found) ? 'array' : typeof found;
+  }
+  if (process.env.GW_KEEP_SCHEMA) fs.writeFileSync(file, `${JSON.stringify(now, null, 2)}\n`);
+  expect(now).toMatchObject(JSON.parse(fs.readFileSync(file, 'utf8')));
+});

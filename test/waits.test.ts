@@ -1,0 +1,48 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { expect, test } from 'vitest';
+
+// Every wait has an end (promises, section 5). Each file that waits stands here with what ends its waits beside Ctrl-C; a
+// new one is red until somebody has said so.
+
+const ends: Readonly<Record<string, string>> = {
+  'agents/desk.ts': '40 s of a call',
+  'assets/create-once.ts': 'a fixed number of looks for what may have been made',
+  'chat/repl/show-answer.ts': 'the answer, whose pieces it draws',
+  'chat/session/session.ts': '10 s for the lock of a talk',
+  'commands/asset/wait.ts': '--wait-timeout',
+  'commands/batch/run.ts': '--wait-timeout of the row, for a 429',
+  'commands/jobs/list.ts': 'the user: gw jobs watch goes on until Ctrl-C',
+  'commands/listen.ts': 'two pauses for an ID that is not known yet',
+  'commands/machines/follow.ts': 'the rows, or --timeout without Redis',
+  'commands/machines/hands.ts': 'the pause of one refusal',
+  'commands/machines/observe.ts': 'the end of the task, or what the worker is told',
+  'commands/machines/worker-run.ts':
+    'the user: gw worker goes on until it is told to end; SIGTERM within 10 s',
+  'config/change-config.ts': '10 s for the lock of the configuration',
+  'disk/lock-file.ts': '10 s for a lock that is held for a moment',
+  'disk/other-gw.ts': '--wait-timeout, or --timeout without a sign of life of the other gw',
+  'host.ts': 'as whoever says so while it sleeps',
+  'http/http-client.ts': '--retries',
+  'jobs/create/budget.ts': '10 s for the lock of the budget',
+  'jobs/create/make.ts': '--wait-timeout, for a slot that a 429 refused',
+  'jobs/create/look-up.ts': 'five rounds of looking for a lost create',
+  'jobs/create/hold-job.ts': 'as disk/other-gw.ts',
+  'jobs/create/once.ts': 'as disk/other-gw.ts',
+  'jobs/create/slots.ts': '--wait-timeout; one in the line that is silent for --timeout is passed over',
+  'jobs/save/fetch-output.ts': 'six downloads a run and job',
+  'jobs/watch/looker.ts': 'the interval between two looks, and a minute for a task that is young',
+  'jobs/watch/poll.ts': '--wait-timeout',
+  'media/text-input.ts': "the user's own program, whose output is the prompt; said after 2 s",
+};
+
+const src = path.join(import.meta.dirname, '../src');
+
+test('every file that waits says what ends its waits', () => {
+  const files = (readdirSync(src, { recursive: true }) as string[])
+    .filter((file) => file.endsWith('.ts') && !file.startsWith('sandbox'))
+    .filter((file) =>
+      /\.sleep\(|\b(sleepAloud|waitFor(Other|Lock))\(/.test(readFileSync(path.join(src, file), 'utf8')),
+    );
+  expect(files.map((file) => file.split(path.sep).join('/')).sort()).toEqual(Object.keys(ends).sort());
+});
