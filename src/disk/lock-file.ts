@@ -5,12 +5,13 @@ import { errorCode, usage } from '../errors.ts';
 import { type Clock, once } from '../host.ts';
 import { renameFile } from './durable-directory.ts';
 
-// A lock is a file made with open(wx) that says who holds it. The lock of a dead process is taken over by whoever first
-// makes a marker named after that very lock, so a newer lock is never replaced by mistake.
+// A lock is a file that says who holds it. It gets its name by a link once its text is written, so that a kill never
+// leaves one that says nothing. The lock of a dead process is taken over by whoever first makes a marker named after that
+// very lock, so a newer lock is never replaced by mistake.
 
 /** What a process of another machine or container cannot be asked: its lock counts as left behind after this time. */
 const foreignLifeMs = 3_600_000;
-/** A lock that says nothing readable is one being written, unless it is older than this. */
+/** On a disk without links a lock that says nothing readable is one being written, unless it is older than this. */
 const unreadableLifeMs = 10_000;
 
 interface Holder extends ProcessIdentity {
@@ -34,7 +35,6 @@ export type Step = (name: string) => void;
  */
 export function tryLock(file: string, step: Step = () => {}): LockFile | undefined {
   const own: Holder = { ...ownIdentity(), nonce: crypto.randomBytes(12).toString('hex') };
-  if (create(file, own, step)) return lockOf(file, own, step);
   step('read the lock');
   const found = readHolder(file);
   if (found === 'gone') return create(file, own, step) ? lockOf(file, own, step) : undefined;
@@ -89,7 +89,8 @@ function takeOver(file: string, stale: Holder | 'unreadable', own: Holder, step:
       (now === 'unreadable'
         ? stale === 'unreadable' && !isHeld(now, file)
         : stale !== 'unreadable' && now.nonce === stale.nonce);
-    if (!unchanged || !create(fresh, own, step)) return false;
+    if (!unchanged) return false;
+    write(fresh, own);
     step('put the lock in its place');
     renameFile(fresh, file);
     return isOwn(file, own);
@@ -99,17 +100,32 @@ function takeOver(file: string, stale: Holder | 'unreadable', own: Holder, step:
   }
 }
 
-function create(file: string, holder: Holder, step: Step): boolean {
-  let fd: number;
+/** Makes the lock unless there is one; whether it did. Throws the system's error. */
+function create(file: string, own: Holder, step: Step): boolean {
+  const whole = `${file}.${own.nonce}`;
   step('make the lock');
   try {
-    fd = fs.openSync(file, 'wx', 0o600);
+    write(whole, own);
+    fs.linkSync(whole, file);
+    return true;
+  } catch (error) {
+    if (errorCode(error) === 'EEXIST') return false;
+  } finally {
+    fs.rmSync(whole, { force: true });
+  }
+  try {
+    write(file, own);
+    return true;
   } catch (error) {
     if (errorCode(error) === 'EEXIST') return false;
     throw error;
   }
+}
+
+/** Writes a new file. Throws EEXIST where there is one, and leaves none that is not whole unless the process is killed. */
+function write(file: string, holder: Holder): void {
+  const fd = fs.openSync(file, 'wx', 0o600);
   try {
-    step('write the lock');
     fs.writeFileSync(fd, JSON.stringify(holder));
   } catch (error) {
     fs.rmSync(file, { force: true });
@@ -117,7 +133,6 @@ function create(file: string, holder: Holder, step: Step): boolean {
   } finally {
     fs.closeSync(fd);
   }
-  return true;
 }
 
 function isHeld(found: Holder | 'unreadable', file: string): boolean {
@@ -265,7 +280,8 @@ export function isAlive({ pid, started }: ProcessIdentity): boolean {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    return errorCode(error) === 'EPERM';
+    // A process of another user is one all the same; whether it is this one, its start tells.
+    if (errorCode(error) !== 'EPERM') return false;
   }
   const now = processStart(pid);
   if (now === 'ended') return false;

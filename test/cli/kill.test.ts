@@ -23,21 +23,18 @@ import {
 
 type World = Place & { readonly sandbox: Sandbox };
 
-/**
- * Runs `gw jobs sync` until nothing is open, as cron would; returns all it printed. A lock whose maker was killed before it
- * had said who it is counts as held for ten seconds.
- */
+/** Runs `gw jobs sync` until nothing is open, as cron would; returns all it printed. */
 async function syncAll(place: World): Promise<string> {
   let printed = '';
-  for (let round = 0; round < 60; round++) {
+  for (let round = 0; round < 20; round++) {
     const { code, out, err } = await place.run(['jobs', 'sync']);
     printed += out + err;
     expect([0, 14], err).toContain(code);
     const jobs = await place.jobs();
     if (!jobs.some((job) => isOpen(job, alphaFamily, Date.now()))) return printed;
-    await pause(200);
+    await pause(50);
   }
-  throw new Error(`jobs stay open after sixty rounds: ${printed}`);
+  throw new Error(`jobs stay open after twenty rounds: ${printed}`);
 }
 
 /** What must hold after a kill at any moment and the syncs after it. */

@@ -59,6 +59,17 @@ it('another living process holds what it claimed, until it is killed', async () 
   expect(locks(dir)).toHaveLength(1);
 });
 
+it('a process that is killed while it writes its lock leaves none', async () => {
+  const { dir, ledger } = setUp();
+  const dying = path.join(dir, 'dying.cjs');
+  fs.writeFileSync(dying, "require('fs').writeFileSync = () => process.kill(process.pid, 'SIGKILL')");
+  const other = runNode('--require', dying, claimAll, dir, key);
+  await other.printed('ready');
+  other.child.stdin?.write('go\n');
+  expect(await other.finished).toMatchObject({ signal: 'SIGKILL' });
+  expect(await ledger.hold(key)).toBeDefined();
+});
+
 describe('a lock left behind', () => {
   it('of a dead process is taken over', async () => {
     const { dir, put, ledger } = setUp();
@@ -72,6 +83,17 @@ describe('a lock left behind', () => {
     if (ownIdentity().started === '') return test.skip('the system does not tell when a process started');
     const { put, ledger } = setUp();
     put({ ...ownIdentity(), started: 'another-boot:1' });
+    expect(await ledger.hold(key)).toBeDefined();
+  });
+
+  it('of a process whose ID another user has now is taken over', async (test) => {
+    if (ownIdentity().started === '') return test.skip('the system does not tell when a process started');
+    const kill = vi.spyOn(process, 'kill').mockImplementation(() => {
+      throw Object.assign(new Error('not yours'), { code: 'EPERM' });
+    });
+    onTestFinished(() => kill.mockRestore());
+    const { put, ledger } = setUp();
+    put({ ...ownIdentity(), pid: process.ppid });
     expect(await ledger.hold(key)).toBeDefined();
   });
 
@@ -182,19 +204,19 @@ describe('a lock left behind', () => {
   it('is not taken over from a rival that was faster', async () => {
     const { dir, put, lock, ledger } = setUp();
     put({ pid: await deadPid(), host: hostOf(), started: '' });
-    const { openSync } = nodeFs;
+    const { linkSync } = nodeFs;
     const restore = () => {
-      nodeFs.openSync = openSync;
+      nodeFs.linkSync = linkSync;
       syncBuiltinESMExports();
     };
     onTestFinished(restore);
     // Between the look at the lock and the marker of its taking over, another process takes it.
-    nodeFs.openSync = (file, ...rest) => {
-      if (file === `${lock}.ab`) {
+    nodeFs.linkSync = (from, to) => {
+      if (to === `${lock}.ab`) {
         restore();
         put({ ...ownIdentity(), nonce: 'cd' });
       }
-      return openSync(file, ...rest);
+      linkSync(from, to);
     };
     syncBuiltinESMExports();
     expect(await ledger.hold(key)).toBeUndefined();
