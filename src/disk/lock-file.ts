@@ -18,6 +18,9 @@ interface Holder extends ProcessIdentity {
   readonly nonce: string;
 }
 
+/** Stands for whoever made a lock that says nothing readable. */
+const UNREADABLE: Holder = { pid: 0, host: '', started: '', nonce: 'unreadable' };
+
 export interface LockFile {
   /** Removes the lock, if it is still this one. Never throws. */
   release(): void;
@@ -37,7 +40,7 @@ export function tryLock(file: string, step: Step = () => {}): LockFile | undefin
   const own: Holder = { ...ownIdentity(), nonce: crypto.randomBytes(12).toString('hex') };
   step('read the lock');
   const found = readHolder(file);
-  if (found === 'gone') return create(file, own, step) ? lockOf(file, own, step) : undefined;
+  if (!found) return create(file, own, step) ? lockOf(file, own, step) : undefined;
   if (isHeld(found, file)) return undefined;
   return takeOver(file, found, own, step) ? lockOf(file, own, step) : undefined;
 }
@@ -45,27 +48,21 @@ export function tryLock(file: string, step: Step = () => {}): LockFile | undefin
 /** Whether a living process holds the lock at a path; asking takes nothing. Throws the system's error. */
 export function isLocked(file: string): boolean {
   const found = readHolder(file);
-  return found !== 'gone' && isHeld(found, file);
+  return found !== undefined && isHeld(found, file);
 }
 
 /** How long ago the process that held a lock showed itself last, where it died with it, in milliseconds. Throws the system's error. */
 export const leftBehindMs = (file: string): number | undefined =>
-  readHolder(file) === 'gone' || isLocked(file) ? undefined : ageMs(file);
+  !readHolder(file) || isLocked(file) ? undefined : ageMs(file);
 
-export interface LockHolder {
-  readonly pid: number;
-  readonly host: string;
-  /** Whether it is a process of this machine, and this very one. */
-  readonly isHere: boolean;
-  readonly isSelf: boolean;
-  readonly sign: string;
-}
-
-/** Who holds a lock, dead or alive, and what changes as long as it lives; undefined where nobody does. Never throws. */
-export function lockHolder(file: string): LockHolder | undefined {
+/**
+ * Who holds a lock, dead or alive: whether it is a process of this machine, and this very one, and what changes as long as it
+ * lives. Undefined where nobody does. Never throws.
+ */
+export function lockHolder(file: string) {
   try {
     const found = readHolder(file);
-    if (typeof found === 'string') return undefined;
+    if (!found || found === UNREADABLE) return undefined;
     const { pid, host, nonce } = found;
     const isHere = isOfThisMachine(found);
     const isSelf = isHere && pid === process.pid;
@@ -76,20 +73,15 @@ export function lockHolder(file: string): LockHolder | undefined {
 }
 
 /** The marker is a lock too, so one whose maker died is taken over in the same way and never just removed. */
-function takeOver(file: string, stale: Holder | 'unreadable', own: Holder, step: Step): boolean {
-  const name = `${file}.${stale === 'unreadable' ? 'unreadable' : stale.nonce}`;
+function takeOver(file: string, stale: Holder, own: Holder, step: Step): boolean {
+  const name = `${file}.${stale.nonce}`;
   const marker = tryLock(name, step);
   if (!marker) return false;
   const fresh = `${name}.${own.nonce}`;
   try {
     step('read the stale lock again');
     const now = readHolder(file);
-    const unchanged =
-      now !== 'gone' &&
-      (now === 'unreadable'
-        ? stale === 'unreadable' && !isHeld(now, file)
-        : stale !== 'unreadable' && now.nonce === stale.nonce);
-    if (!unchanged) return false;
+    if (now?.nonce !== stale.nonce || (now === UNREADABLE && isHeld(now, file))) return false;
     write(fresh, own);
     step('put the lock in its place');
     renameFile(fresh, file);
@@ -106,19 +98,18 @@ function create(file: string, own: Holder, step: Step): boolean {
   step('make the lock');
   try {
     write(whole, own);
-    fs.linkSync(whole, file);
-    return true;
-  } catch (error) {
-    if (errorCode(error) === 'EEXIST') return false;
-  } finally {
-    fs.rmSync(whole, { force: true });
-  }
-  try {
-    write(file, own);
+    try {
+      fs.linkSync(whole, file);
+    } catch (error) {
+      if (errorCode(error) === 'EEXIST') throw error;
+      write(file, own);
+    }
     return true;
   } catch (error) {
     if (errorCode(error) === 'EEXIST') return false;
     throw error;
+  } finally {
+    fs.rmSync(whole, { force: true });
   }
 }
 
@@ -135,8 +126,8 @@ function write(file: string, holder: Holder): void {
   }
 }
 
-function isHeld(found: Holder | 'unreadable', file: string): boolean {
-  if (found === 'unreadable') return ageMs(file) < unreadableLifeMs;
+function isHeld(found: Holder, file: string): boolean {
+  if (found === UNREADABLE) return ageMs(file) < unreadableLifeMs;
   if (!isOfThisMachine(found)) return ageMs(file) < foreignLifeMs;
   if (!isAlive(found)) return false;
   if (processStart(found.pid) !== undefined || found.pid === process.pid) return true;
@@ -169,12 +160,12 @@ function ageMs(file: string): number {
   }
 }
 
-function readHolder(file: string): Holder | 'unreadable' | 'gone' {
+function readHolder(file: string): Holder | undefined {
   let text: string;
   try {
     text = fs.readFileSync(file, 'utf8');
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') return 'gone';
+    if (errorCode(error) === 'ENOENT') return undefined;
     throw error;
   }
   try {
@@ -183,27 +174,14 @@ function readHolder(file: string): Holder | 'unreadable' | 'gone' {
       typeof pid === 'number' &&
       typeof host === 'string' &&
       typeof started === 'string' &&
-      typeof nonce === 'string' &&
-      /^[0-9a-f]{1,64}$/.test(nonce);
-    return readable ? { pid, host, started, nonce } : 'unreadable';
+      typeof nonce === 'string';
+    return readable && /^[0-9a-f]{1,64}$/.test(nonce) ? { pid, host, started, nonce } : UNREADABLE;
   } catch {
-    return 'unreadable';
+    return UNREADABLE;
   }
 }
 
-function isOwn(file: string, own: Holder): boolean {
-  const found = readHolder(file);
-  return typeof found === 'object' && found.nonce === own.nonce;
-}
-
-/** A lock that cannot be removed says that nobody holds it, or this very process would wait for itself. */
-function giveUp(file: string, own: Holder): void {
-  try {
-    fs.writeFileSync(file, JSON.stringify({ ...own, pid: 0 }));
-  } catch {
-    // It is one of a dead process soon, and taken over then.
-  }
-}
+const isOwn = (file: string, own: Holder): boolean => readHolder(file)?.nonce === own.nonce;
 
 /** How often a holder shows that it lives: by the time of its lock. */
 const BEAT_MS = 1_000;
@@ -221,7 +199,10 @@ function lockOf(file: string, own: Holder, step: Step): LockFile {
       try {
         if (isOwn(file, own)) fs.unlinkSync(file);
       } catch {
-        giveUp(file, own);
+        // One that cannot be removed says that nobody holds it, or this very process would wait for itself.
+        try {
+          fs.writeFileSync(file, JSON.stringify({ ...own, pid: 0 }));
+        } catch {}
       }
     },
   };

@@ -16,8 +16,8 @@ export const disk: readonly Breakage[] = [
   },
   {
     costs: 'two processes take over one lock',
-    find: 'if (!unchanged || !create(fresh, own, step)) return false;',
-    replace: 'if (!create(fresh, own, step)) return false;',
+    find: 'if (now?.nonce !== stale.nonce || (now === UNREADABLE && isHeld(now, file))) return false; write(fresh, own);',
+    replace: 'write(fresh, own);',
     tests: ['ledger/locks'],
   },
   {
