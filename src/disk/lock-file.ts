@@ -109,9 +109,16 @@ function create(file: string, own: Holder, step: Step): boolean {
     if (errorCode(error) === 'EEXIST') return false;
     throw error;
   } finally {
-    fs.rmSync(whole, { force: true });
+    quietly(() => fs.unlinkSync(whole));
   }
 }
+
+/** Does what is of no use to anybody where it fails. */
+const quietly = (act: () => void): void => {
+  try {
+    act();
+  } catch {}
+};
 
 /** Writes a new file. Throws EEXIST where there is one, and leaves none that is not whole unless the process is killed. */
 function write(file: string, holder: Holder): void {
@@ -200,9 +207,7 @@ function lockOf(file: string, own: Holder, step: Step): LockFile {
         if (isOwn(file, own)) fs.unlinkSync(file);
       } catch {
         // One that cannot be removed says that nobody holds it, or this very process would wait for itself.
-        try {
-          fs.writeFileSync(file, JSON.stringify({ ...own, pid: 0 }));
-        } catch {}
+        quietly(() => fs.writeFileSync(file, JSON.stringify({ ...own, pid: 0 })));
       }
     },
   };

@@ -38,12 +38,12 @@ export function writeError(error: unknown, path: string, event: LedgerEvent): un
 export function claimError(error: unknown, path: string, kind: 'usage' | 'download'): unknown {
   if (!isDiskFault(error)) return error;
   const { reason, remedy } = diskFault(error);
-  const so = kind === 'usage' ? 'nothing was sent' : 'the job is left as it is';
+  const so = kind === 'usage' ? '; nothing was sent' : '';
   const next =
     kind === 'usage'
       ? ', or set GW_STATE_DIR to a directory that can be written.'
       : ', then run: gw jobs sync';
-  return new GwError(kind, `no job can be claimed in ${path}: ${reason}; ${so}`, {
+  return new GwError(kind, `no job can be claimed in ${path}: ${reason}${so}`, {
     hint: `${remedy}${next}`,
   });
 }

@@ -8,6 +8,7 @@ import {
   create,
   creates,
   type Ended,
+  fetches,
   openPlace,
   Place,
   sha256AtServer,
@@ -294,24 +295,37 @@ describe('a small disk', { tags: ['mount'] }, () => {
     await expectMended(place, 1, state);
   });
 
-  test('as the state directory, full after the create: sync mends it', async () => {
-    const place = await openPlace({ speed: 60 });
-    const state = path.join(place.dir, 'disk');
-    mountAt(state);
-    const env = { GW_STATE_DIR: state };
-    const running = place.start([...create, 'a fox'], { env });
-    await until('the ID is shown', () => running.err().includes('task vt-'));
-    const ballast = fill(state, 0);
-    // What is left of the journal's last page would take a line or two.
-    const journal = path.join(state, 'ledger', path.basename(place.journal));
-    fs.appendFileSync(journal, `${' '.repeat(4096 - (fs.statSync(journal).size % 4096) - 1)}\n`);
-    const ended = await running.ended;
-    expect(ended.code, ended.err).toBe(12);
-    expect(expectOneError(ended)).toMatch(/the disk is full/);
-    expect(ended.err).toContain('gw jobs sync');
-    fs.unlinkSync(ballast);
-    await expectMended(place, 1, state);
-  });
+  test.each(['full', 'read-only'])(
+    'as the state directory, %s after the create: the output is saved, and sync writes it down',
+    async (how) => {
+      const place = await openPlace({ speed: 60 });
+      const state = path.join(place.dir, 'disk');
+      mountAt(state);
+      const env = { GW_STATE_DIR: state };
+      const running = place.start([...create, 'a fox'], { env });
+      await until('the ID is shown', () => running.err().includes('task vt-'));
+      let mend: () => unknown = () => spawnSync('mount', ['-o', 'remount,rw', state]);
+      if (how === 'read-only') spawnSync('mount', ['-o', 'remount,ro', state]);
+      else {
+        const ballast = fill(state, 0);
+        mend = () => fs.unlinkSync(ballast);
+        // What is left of the journal's last page would take a line or two.
+        const journal = path.join(state, 'ledger', path.basename(place.journal));
+        fs.appendFileSync(journal, `${' '.repeat(4096 - (fs.statSync(journal).size % 4096) - 1)}\n`);
+      }
+      const ended = await running.ended;
+      expect(ended.code, ended.err).toBe(0);
+      expect(ended.err).toMatch(
+        /warning: .* (the disk is full|the file system is read-only) .*; its outputs are saved all the same/,
+      );
+      expect(fetches(place.sandbox)).toHaveLength(1);
+      mend();
+      expect((await place.run(['jobs', 'sync'], { env })).code).toBe(0);
+      const [job] = await place.jobs(state);
+      expect(sha256Of(ended.out.trim())).toBe(job?.files[0]?.sha256);
+      expect(creates(place.sandbox)).toHaveLength(1);
+    },
+  );
 
   test('as the state directory, full when the ID comes: the reserve makes room for it', async () => {
     const place = await openPlace();

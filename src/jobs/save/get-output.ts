@@ -26,7 +26,6 @@ export interface GetOptions {
   readonly silenceMs: number;
   readonly connectMs: number;
   readonly signal: AbortSignal;
-  readonly userAgent?: string | undefined;
   /** Told where the body comes from, before its first byte. */
   readonly onBody: (url: URL) => void;
 }
@@ -58,12 +57,11 @@ export async function getOutput(
 }
 
 async function getOnce(url: URL, asked: Asked, sink: OutputSink, options: GetOptions): Promise<GetResult> {
-  const { transport, silenceMs, connectMs, signal, userAgent, count, onBody } = options;
+  const { transport, silenceMs, connectMs, signal, count, onBody } = options;
   const goesOn = asked.offset > 0 && asked.etag !== undefined;
   const headers = {
     accept: '*/*',
     'accept-encoding': 'identity',
-    ...(userAgent === undefined ? {} : { 'user-agent': userAgent }),
     ...(goesOn ? { range: `bytes=${asked.offset}-`, 'if-range': asked.etag } : {}),
   };
   try {
@@ -282,6 +280,7 @@ export class GetBudget {
     }
     journal.aboutToGet(role);
     this.left--;
+    if (journal.isUncounted?.()) this.left = Math.min(this.left, this.later);
     this.counted++;
     if (this.counted >= maxDownloads * WARN_AT && !this.warned) {
       this.warned = true;

@@ -290,6 +290,8 @@ export interface DownloadJournal {
   readonly files: readonly SavedFile[];
   /** A GET is about to be sent. */
   aboutToGet(role: string): void;
+  /** Whether nothing counts the GETs any more: each output is asked for once. */
+  isUncounted?(): boolean;
   /** The output's one part file is about to be made, or (undefined) is gone. */
   part(role: string, part: PartFacts | undefined): void;
   saved(file: SavedFile): void;

@@ -63,14 +63,8 @@ export class SaveOutput {
     this.sink = sink;
     sink.part = await this.earlierPart();
     const fetch = new OutputFetch(output, sink, {
-      transport: input.transport,
-      clock: input.clock,
-      random: input.random,
-      signal: input.signal,
-      silenceMs: input.silenceMs,
-      connectMs: input.connectMs ?? CONNECT_MS,
-      userAgent: input.userAgent,
-      deadlineMs: input.deadlineMs,
+      ...input,
+      connectMs: CONNECT_MS,
       budget: this.shared.budget,
       refreshLink: () => input.refreshLink(output.role),
     });

@@ -5,8 +5,6 @@ import { errorCode, GwError } from '../../errors.ts';
 import { imageIndex } from '../../gateway/image/job.ts';
 import type { RatePool } from '../../gateway/limits.ts';
 import type { TaskFamily, TaskOutput } from '../../gateway/task.ts';
-import type { Clock } from '../../host.ts';
-import type { Transport } from '../../http/exchange.ts';
 import type { SavedFile, SavePlan } from '../../ledger/event.ts';
 import { firstOfTask } from '../../ledger/ledger.ts';
 import { readTask } from '../../ledger/settled.ts';
@@ -14,15 +12,17 @@ import { holdWhenFree } from '../create/hold-job.ts';
 import { printableRecord } from '../job-view.ts';
 import type { FollowDeps, JobDeps } from '../watch/follow.ts';
 import { endEvent, type SeenTask, type TaskLook } from '../watch/look.ts';
-import type { Claims } from './claims.ts';
 import { GetBudget } from './get-output.ts';
+import { JobNotes } from './job-notes.ts';
 import { isFixedName, type Naming, namingOf } from './output-path.ts';
 import type { DownloadJournal } from './part-file.ts';
 import { refugeOf } from './rescue.ts';
 import { jobWord, SaveOutput } from './save-output.ts';
 import { sidecarOf } from './sidecar.ts';
 
-export interface SaveInput {
+/** What --force may replace is anything where `claims` is absent. */
+export interface SaveInput
+  extends Pick<JobDeps, 'transport' | 'silenceMs' | 'mostBytes' | 'clock' | 'random' | 'signal' | 'claims'> {
   /** Each with a role of its own. */
   readonly outputs: readonly TaskOutput[];
   readonly plan: SavePlan;
@@ -30,8 +30,6 @@ export interface SaveInput {
   /** The text of the file beside an output, from its SHA-256; none when absent. */
   readonly sidecar?: ((sha256: string) => string) | undefined;
   readonly journal: DownloadJournal;
-  /** What --force may replace; anything when absent. */
-  readonly claims?: Claims | undefined;
   /** gw's own key of the job, where it is not the ID. */
   readonly key?: string | undefined;
   /** Takes what cannot be saved where it is wanted; such outputs fail when absent. */
@@ -40,16 +38,6 @@ export interface SaveInput {
   readonly maxDownloads: number | undefined;
   /** Looks at the task again for a new link to the output of a role; asked once an output. */
   readonly refreshLink: (role: string) => Promise<string | undefined>;
-  readonly transport: Transport;
-  /** Longest silence of a transfer, milliseconds. */
-  readonly silenceMs: number;
-  /** What is saved at most of a file of unannounced length. */
-  readonly mostBytes?: number | undefined;
-  readonly connectMs?: number | undefined;
-  readonly userAgent?: string | undefined;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly signal: AbortSignal;
   /** Steady milliseconds after which no pause between tries begins. */
   readonly deadlineMs?: number | undefined;
   readonly onProgress?: ((update: DownloadProgress) => void) | undefined;
@@ -118,35 +106,14 @@ export async function saveOutputs(
 }
 
 /** What a run lends to its downloads; `id` is what their events name. */
-export const transferOf = (
-  {
-    transport,
-    silenceMs,
-    mostBytes,
-    clock,
-    random,
-    signal,
-    progress,
-    events,
-    warn,
-    ledger,
-    claims,
-  }: Omit<JobDeps, 'client'>,
-  id: string,
-) => ({
-  transport,
-  silenceMs,
-  mostBytes,
-  clock,
-  random,
-  signal,
-  onWarning: warn,
-  refuge: refugeOf(ledger),
-  claims,
+export const transferOf = (deps: Omit<JobDeps, 'client'>, id: string) => ({
+  ...deps,
+  onWarning: deps.warn,
+  refuge: refugeOf(deps.ledger),
   key: id,
   onProgress: (update: DownloadProgress) => {
-    progress.download(update);
-    events?.download(id, update);
+    deps.progress.download(update);
+    deps.events?.download(id, update);
   },
 });
 
@@ -183,6 +150,8 @@ export interface SaveJobInput {
   readonly pool?: RatePool | undefined;
   /** Steady milliseconds at which another gw that holds the job is waited for no longer. */
   readonly deadlineMs?: number | undefined;
+  /** Whether this process has waited for the task: its outputs are saved also where nothing can be written down. */
+  readonly ranHere?: boolean | undefined;
   /** Leaves a job to the process that is saving it, and gives back only what this one saved. */
   readonly ownOnly?: boolean | undefined;
 }
@@ -214,11 +183,14 @@ export async function saveJob(look: SeenTask, input: SaveJobInput, deps: FollowD
     };
   }
   let record = printableRecord(look);
-  const hold = ownOnly
-    ? await deps.ledger.hold(key)
-    : await holdWhenFree(key, { ...deps, deadlineMs: input.deadlineMs }, (who) => {
-        deps.progress.line(`${who} is saving task ${id}; waiting for it`);
-      });
+  const notes = new JobNotes(key, deps.ledger, input.ranHere ? deps.warn : undefined);
+  const hold = await notes.hold(() =>
+    ownOnly
+      ? deps.ledger.hold(key)
+      : holdWhenFree(key, { ...deps, deadlineMs: input.deadlineMs }, (who) => {
+          deps.progress.line(`${who} is saving task ${id}; waiting for it`);
+        }),
+  );
   if (!hold) return { record, files: [], errors: [], isElsewhere: true };
   const own: SavedFile[] = [];
   try {
@@ -226,17 +198,18 @@ export async function saveJob(look: SeenTask, input: SaveJobInput, deps: FollowD
     const first = job?.files.length === 0 ? await firstOfTask({ ...job, id }, deps.ledger) : undefined;
     if (first) {
       const saved = await saveJob(look, { ...input, key: first.key, save: first.save }, deps);
-      for (const file of saved.files) deps.ledger.append(key, { event: 'saved', ...file });
+      for (const file of saved.files) notes.append({ event: 'saved', ...file });
       return saved;
     }
     const journal: DownloadJournal = {
       downloadsSoFar: job?.downloads ?? 0,
       parts: job?.parts ?? {},
       files: job?.files ?? [],
-      aboutToGet: (role) => deps.ledger.append(key, { event: 'get', role }),
-      part: (role, part) => deps.ledger.append(key, { event: 'part', role, ...part }),
+      aboutToGet: (role) => notes.append({ event: 'get', role }),
+      isUncounted: () => notes.isUnwritten,
+      part: (role, part) => notes.append({ event: 'part', role, ...part }),
       saved: (file) => {
-        deps.ledger.append(key, { event: 'saved', ...file });
+        notes.append({ event: 'saved', ...file });
         if (!file.cut) own.push(file);
       },
     };
@@ -254,7 +227,7 @@ export async function saveJob(look: SeenTask, input: SaveJobInput, deps: FollowD
       sidecar: job && sidecarOf({ ...job, id, save }, look.view),
       maxDownloads: family.maxDownloads,
       refreshLink: async (role) => {
-        const fresh = await freshLook(input, deps);
+        const fresh = await freshLook(input, deps, notes);
         record = printableRecord(fresh);
         return outputsIn(fresh).find((output) => output.role === role)?.url;
       },
@@ -269,9 +242,9 @@ export async function saveJob(look: SeenTask, input: SaveJobInput, deps: FollowD
 }
 
 /** Looks at the held task again, because the link to an output is dead. */
-async function freshLook({ id, key, pool }: SaveJobInput, deps: FollowDeps): Promise<TaskLook> {
+async function freshLook({ id, pool }: SaveJobInput, deps: FollowDeps, notes: JobNotes): Promise<TaskLook> {
   const look = await deps.looker.look(id, { signal: deps.signal, pool });
   const end = look.view.state === 'succeeded' ? endEvent(look) : undefined;
-  if (end) deps.ledger.append(key, end);
+  if (end) notes.append(end);
   return look;
 }

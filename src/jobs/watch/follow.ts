@@ -113,9 +113,11 @@ export async function followJob(input: FollowInput, deps: FollowDeps): Promise<F
     try {
       await recordLook(ledger, key, seen, status);
     } catch (error) {
-      // A status on the way is for reading only; the end of a job is not.
-      if (seen.view.state !== 'running' || !(error instanceof GwError)) throw error;
-      deps.warn(`${error.message}; still waiting`);
+      const isRunning = seen.view.state === 'running';
+      if (!(error instanceof GwError) || !(isRunning || error.kind === 'download')) throw error;
+      // The next run sees the end for itself, and what is saved says that it could not be written down.
+      if (isRunning) deps.warn(`${error.message}; still waiting`);
+      else if (seen.view.state === 'failed' || !input.save.download) deps.warn(error.message);
     }
   };
   let { firstLook } = input;
@@ -166,7 +168,7 @@ export async function followJob(input: FollowInput, deps: FollowDeps): Promise<F
       },
     });
     unfollow();
-    return await endOf(look, input, deps);
+    return await endOf(look, { ...input, ranHere: true }, deps);
   } catch (error) {
     const seen = last && { status: last.view.status, record: printableRecord(last) };
     const ended = input.succeeded ? unsavedError(error, id) : error;

@@ -16,16 +16,10 @@ describe('the request', () => {
       serveFile(file, request, response, { etag });
     });
     const url = server.url.replace('http://', 'http://user:secret@');
-    await run({ dir: tempDir(), url: `${url}/clip?signature=s#part`, userAgent: 'gw/0' });
+    await run({ dir: tempDir(), url: `${url}/clip?signature=s#part` });
     expect(server.gets).toMatchObject([{ method: 'GET', path: '/clip?signature=s' }]);
     const headers = server.gets[0]?.headers ?? {};
-    expect(Object.keys(headers).sort()).toEqual([
-      'accept',
-      'accept-encoding',
-      'connection',
-      'host',
-      'user-agent',
-    ]);
+    expect(Object.keys(headers).sort()).toEqual(['accept', 'accept-encoding', 'connection', 'host']);
     expect(headers['accept-encoding']).toBe('identity');
   });
 
