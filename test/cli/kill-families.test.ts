@@ -10,11 +10,13 @@ import {
   creates,
   type Ended,
   fetches,
+  inThrees,
   openPlace,
   type Place,
   pause,
   sha256,
   sha256Of,
+  syncAll,
   until,
 } from './place.ts';
 
@@ -35,23 +37,12 @@ const families: Record<'beta' | 'gamma', readonly string[]> = {
 const isAbsentAndYoung = (job: Job, { sandbox }: World): boolean =>
   job.id === undefined && job.externalId !== undefined && sandbox.tasks().length === 0;
 
-/** Runs `gw jobs sync` until nothing is open, as cron would; returns all it printed. */
-async function syncAll(place: World, family: TaskFamily): Promise<string> {
-  let printed = '';
-  for (let round = 0; round < 60; round++) {
-    const { code, out, err } = await place.run(['jobs', 'sync']);
-    printed += out + err;
-    expect([0, 14], err).toContain(code);
-    const open = (await place.jobs()).filter((job) => isOpen(job, family, Date.now()));
-    if (open.every((job) => isAbsentAndYoung(job, place))) return printed;
-    await pause(50);
-  }
-  throw new Error(`jobs stay open after sixty rounds: ${printed}`);
-}
-
 /** What must hold after a kill at any moment and the syncs after it; returns where the job stands. */
 async function expectMended(place: World, family: TaskFamily, killed: Ended, when: string) {
-  const printed = killed.out + killed.err + (await syncAll(place, family));
+  const printed =
+    killed.out +
+    killed.err +
+    (await syncAll(place, (each) => !isOpen(each, family, Date.now()) || isAbsentAndYoung(each, place)));
   const jobs = await place.jobs();
   const tasks = place.sandbox.tasks();
   expect(tasks.length, `${when}: paid at most once`).toBeLessThanOrEqual(1);
@@ -75,15 +66,6 @@ async function expectMended(place: World, family: TaskFamily, killed: Ended, whe
   expect(job.files[0]?.sha256).toBe(sha256Of(file));
   expect(place.files(), `${when}: nothing but the file`).toEqual([path.basename(file)]);
   return job.state;
-}
-
-/** Three at a time. */
-async function inThrees<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
-  const left = [...items];
-  const worker = async () => {
-    for (let item = left.shift(); item !== undefined; item = left.shift()) await work(item);
-  };
-  await Promise.all([worker(), worker(), worker()]);
 }
 
 describe.each(['beta', 'gamma'] as const)('family %s', (name) => {

@@ -3,6 +3,7 @@ import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { alphaFamily } from '../../src/gateway/alpha/task.ts';
 import { isOpen } from '../../src/jobs/watch/sync.ts';
+import type { Job } from '../../src/ledger/event.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { builtGw } from './built.ts';
 import {
@@ -10,12 +11,14 @@ import {
   creates,
   type Ended,
   fetches,
+  inThrees,
   openPlace,
   type Place,
   pause,
   sha256AtServer,
   sha256Of,
   strace,
+  syncAll,
   until,
 } from './place.ts';
 
@@ -23,23 +26,11 @@ import {
 
 type World = Place & { readonly sandbox: Sandbox };
 
-/** Runs `gw jobs sync` until nothing is open, as cron would; returns all it printed. */
-async function syncAll(place: World): Promise<string> {
-  let printed = '';
-  for (let round = 0; round < 20; round++) {
-    const { code, out, err } = await place.run(['jobs', 'sync']);
-    printed += out + err;
-    expect([0, 14], err).toContain(code);
-    const jobs = await place.jobs();
-    if (!jobs.some((job) => isOpen(job, alphaFamily, Date.now()))) return printed;
-    await pause(50);
-  }
-  throw new Error(`jobs stay open after twenty rounds: ${printed}`);
-}
+const isOver = (job: Job) => !isOpen(job, alphaFamily, Date.now());
 
 /** What must hold after a kill at any moment and the syncs after it. */
 async function expectMended(place: World, killed: Ended, when: string): Promise<string | undefined> {
-  const printed = killed.out + killed.err + (await syncAll(place));
+  const printed = killed.out + killed.err + (await syncAll(place, isOver));
   const jobs = await place.jobs();
   const tasks = place.sandbox.tasks();
   expect(tasks.length, `${when}: paid at most once`).toBeLessThanOrEqual(1);
@@ -69,14 +60,6 @@ async function expectMended(place: World, killed: Ended, when: string): Promise<
   return job?.state;
 }
 
-async function inPairs<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
-  const waiting = [...items];
-  const worker = async () => {
-    for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) await work(item);
-  };
-  await Promise.all([worker(), worker(), worker()]);
-}
-
 describe('a kill -9', () => {
   test('at twenty moments of its life', async () => {
     // A build is no part of that life, which the moments are measured by.
@@ -86,7 +69,7 @@ describe('a kill -9', () => {
     expect((await calibrated.run([...create, 'a fox'])).code).toBe(0);
     const lifeMs = performance.now() - startMs;
     const states: (string | undefined)[] = [];
-    await inPairs(
+    await inThrees(
       Array.from({ length: 20 }, (_, at) => (lifeMs * 1.2 * (at + 0.5)) / 20),
       async (afterMs) => {
         const place = await openPlace();
@@ -206,7 +189,7 @@ describe('a kill at the Nth call of', { tags: ['strace'] }, () => {
   ])('$call', async ({ call, paths, most, least }) => {
     const numbers = Array.from({ length: most }, (_, at) => at + 1);
     let kills = 0;
-    await inPairs(numbers, async (number) => {
+    await inThrees(numbers, async (number) => {
       const place = await openPlace();
       const wrap = strace(`${call}:signal=KILL:when=${number}`, paths(place));
       const ended = await place.run([...create, 'a fox'], { wrap });
@@ -226,7 +209,7 @@ describe('a kill at the Nth call of', { tags: ['strace'] }, () => {
     { call: 'fdatasync', numbers: [7, 8, 9], flags: [] },
     { call: 'fdatasync', numbers: [7, 8, 9], flags: ['--force'] },
   ])('$call where there are no hard links, $flags', async ({ call, numbers, flags }) => {
-    await inPairs(numbers, async (number) => {
+    await inThrees(numbers, async (number) => {
       const place = await openPlace();
       const wrap = strace(['link,linkat:error=EPERM', `${call}:signal=KILL:when=${number}`]);
       const ended = await place.run([...create, 'a fox', '-o', 'fox.mp4', ...flags], { wrap });

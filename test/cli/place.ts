@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { alphaTasksPath } from '../../src/gateway/alpha/task.ts';
 import type { Job } from '../../src/ledger/event.ts';
 import { journalNameAt } from '../../src/ledger/journal-files.ts';
@@ -242,4 +242,33 @@ export function strace(inject: string | readonly string[], paths: readonly strin
     ...injects.flatMap((each) => ['-e', `inject=${each}`]),
     ...paths.flatMap((each) => ['-P', each]),
   ];
+}
+
+/** Works on items, three at a time. */
+export async function inThrees<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const left = [...items];
+  const worker = async () => {
+    for (let item = left.shift(); item !== undefined; item = left.shift()) await work(item);
+  };
+  await Promise.all([worker(), worker(), worker()]);
+}
+
+/**
+ * Runs `gw jobs sync` until nothing is open, as cron would; gives back all that it printed. Throws where something is open
+ * after a minute.
+ */
+export async function syncAll(
+  place: Place,
+  isOver: (job: Job) => boolean | Promise<boolean>,
+  codes: readonly number[] = [0, 14],
+): Promise<string> {
+  let printed = '';
+  for (const startMs = performance.now(); performance.now() - startMs < 60_000; await pause(50)) {
+    const { code, out, err } = await place.run(['jobs', 'sync']);
+    printed += out + err;
+    expect(codes, err).toContain(code);
+    const over = await Promise.all((await place.jobs()).map(isOver));
+    if (over.every(Boolean)) return printed;
+  }
+  throw new Error(`jobs stay open after a minute of syncs: ${printed.slice(-2_000)}`);
 }

@@ -1,12 +1,11 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { expect } from 'vitest';
 import { loadTaskFamily } from '../../src/gateway/families.ts';
 import { secondOf, trialNames } from '../../src/jobs/save/disk-ways.ts';
 import { isOpen } from '../../src/jobs/watch/sync.ts';
 import type { Job } from '../../src/ledger/event.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
-import { KEY, openPlace, type Place, pause, sha256, sha256Of } from '../cli/place.ts';
+import { KEY, openPlace, type Place, pause, sha256, sha256Of, syncAll } from '../cli/place.ts';
 import { cmd } from '../helpers/cmd.ts';
 import { leaveOldJob } from '../ledger/fixtures.ts';
 import { type Round, torture } from './torture.ts';
@@ -76,24 +75,12 @@ torture('kills over mixed commands of several processes', { short: 4, atOnce: 2 
   const numbers = Array.from({ length: 6 }, (_, at) => at);
   await Promise.all(numbers.slice(0, 3).map(batch));
   await Promise.all(numbers.slice(3).map(batch));
-  ran.push({ prompt: undefined, printed: await syncAll(place) });
+  ran.push({
+    prompt: undefined,
+    printed: await syncAll(place, (job) => needsNothing(job, place), [0, 13, 14]),
+  });
   await expectMended(place, ran, round);
 });
-
-/** Runs `gw jobs sync` until nothing is open, as cron would; returns all it printed. */
-async function syncAll(place: World): Promise<string> {
-  let printed = '';
-  for (let times = 0; times < 60; times++) {
-    const { code, out, err } = await place.run(['jobs', 'sync']);
-    printed += out + err;
-    expect([0, 13, 14], err).toContain(code);
-    const jobs = await place.jobs();
-    const isOver = await Promise.all(jobs.map((job) => needsNothing(job, place)));
-    if (isOver.every(Boolean)) return printed;
-    await pause(50);
-  }
-  throw new Error(`jobs stay open after sixty rounds: ${printed}`);
-}
 
 async function needsNothing(job: Job, place: World): Promise<boolean> {
   // A lost create of family B that never arrived is looked for again when it is an hour old: no test waits for that.
