@@ -1,6 +1,9 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
 import { defineCommand, type Outcome } from '../command.ts';
+import type { Context } from '../context.ts';
 import { usage } from '../errors.ts';
-import { parsed, text, whole, withValue } from '../flags/flag.ts';
+import { type FlagValues, parsed, text, whole, withValue } from '../flags/flag.ts';
 import { eventsFlag, redisFlags } from '../flags/job-flags.ts';
 import { fileLines, type JobResult } from './video/follow-job.ts';
 
@@ -44,6 +47,19 @@ export function listenAt(raw: string, flag: string): ListenAt {
   return { host: bracketed ?? plain ?? '127.0.0.1', port };
 }
 
+/** Throws `usage` where no row can be read or saved: a worker that began would fail them all. */
+async function refusePlaces({ out, root = '.' }: FlagValues<typeof flags>, { host, clock }: Context) {
+  if (!fs.statSync(path.resolve(host.cwd, root), { throwIfNoEntry: false })?.isDirectory())
+    throw usage(`--root ${root}: there is no such directory`, 'name the one that the rows are from');
+  if (out === undefined) return;
+  const { checkTarget } = await import('../jobs/save/check-target.ts');
+  const { planTarget } = await import('../jobs/save/output-path.ts');
+  checkTarget(
+    { target: planTarget(out, host.cwd), force: false, download: true },
+    { family: '', model: undefined, now: clock.now(), outputsExpected: 1 },
+  );
+}
+
 /** `gw worker`: takes rows from the queue that several machines share, until it is told to end. */
 export const worker = defineCommand<typeof flags, JobResult>({
   flags,
@@ -56,7 +72,8 @@ export const worker = defineCommand<typeof flags, JobResult>({
   ],
   human: fileLines,
   async *run({ flags }, ctx): AsyncGenerator<Outcome<JobResult>> {
-    // Said once, and not for each row: a key that is missing, an address that is none.
+    // Said once, and not for each row: a place that is of no use, a key that is missing, an address that is none.
+    await refusePlaces(flags, ctx);
     await ctx.gateway();
     // What works with Redis is loaded by these commands alone.
     const { openQueue } = await import('./machines/open.ts');

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { openPlace, openSandbox, until } from '../cli/place.ts';
+import { KEY, openPlace, openSandbox, until } from '../cli/place.ts';
 import { World } from '../helpers/gw.ts';
 import { ask } from '../sandbox/fixture.ts';
 
@@ -42,6 +42,27 @@ test('a key that nobody knows, new in each run, printed with what holds', async 
     expect((await models(key)).status).toBe(200);
   }
   expect(new Set(keys).size).toBe(2);
+});
+
+test('--fresh forgets what earlier runs made, for later runs too', async () => {
+  const place = await openPlace();
+  const during = async (flags: readonly string[], ...args: string[]) => {
+    const running = place.start(['sandbox', 'serve', '--json', '--key', KEY, ...flags]);
+    await until('it serves', () => running.out().includes('base_url'));
+    const env = {
+      GW_BASE_URL: JSON.parse(running.out()).base_url,
+      GW_API_KEY: KEY,
+      GW_STATE_DIR: place.temp,
+    };
+    const ended = await place.run(['video', 'alpha', ...args], { env });
+    running.child.kill('SIGTERM');
+    await running.ended;
+    return ended;
+  };
+  const id = (await during([], 'create', 'a fox')).out.trim();
+  const codes: unknown[] = [];
+  for (const flags of [[], ['--fresh'], []]) codes.push((await during(flags, 'get', id)).code);
+  expect(codes).toEqual([0, 4, 4]);
 });
 
 test('--tls serves API and outputs with a certificate of its own, whose file is printed and goes with it', async () => {

@@ -801,6 +801,15 @@ test('flags that do not go with each other, a URL that is none, and a Redis that
   expect(none).toMatchObject({ code: 8 });
   expect(none.err).toContain('Redis at redis://127.0.0.1:1 cannot be reached');
   expect(none.err).not.toContain('secret-of-redis');
+  for (const place of [
+    ['--root', '/nope'],
+    ['-o', '{nope}.mp4'],
+    ['-o', '/dev/null'],
+  ]) {
+    const worker = await studio.laptop.run(['worker', '--redis', studio.redis.url, ...place]);
+    expect(worker, worker.err).toMatchObject({ code: 2, out: '' });
+    expect(worker.err).not.toContain('takes rows');
+  }
 });
 
 test('gw queue serve starts a Redis of this user, and prints its URL', async () => {

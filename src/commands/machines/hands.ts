@@ -2,12 +2,10 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { unportable } from '../../batch/portable.ts';
 import type { Outcome } from '../../command.ts';
-import type { Access, Context } from '../../context.ts';
+import type { Context } from '../../context.ts';
 import { confinedPaths } from '../../disk/confined-path.ts';
 import { endsAll, GwError, Interrupted, isUnknownOutcome, UnknownOutcome, usage } from '../../errors.ts';
-import type { Endpoint } from '../../gateway/endpoint.ts';
 import { once } from '../../host.ts';
-import type { SendOptions } from '../../http/client.ts';
 import { reportError, safeReport } from '../../io/error-lines.ts';
 import { holdWhenFree } from '../../jobs/create/hold-job.ts';
 import type { Made as JobMade } from '../../jobs/create/make.ts';
@@ -29,6 +27,7 @@ import { endedOutcome, planToSave, taskJob } from '../jobs/task-job.ts';
 import { goOnWith } from '../once.ts';
 import { followFromFlags, type JobResult, resultIn, waitDeadlineMs } from '../video/follow-job.ts';
 import { carriedJob, requestOf } from './carried.ts';
+import { type Around, accessAround } from './observe.ts';
 
 // What a worker does with a row on its machine: the row's own create command, the wait and the download, with this machine's
 // ledger and files.
@@ -396,11 +395,7 @@ class LeaseOver extends Error {
  * asked is worth nothing any more where the request leaves too late, and is asked once more.
  */
 function guardedGateway(ctx: Context, before: BeforeSend): Context['gateway'] {
-  const guarded = async <T>(
-    endpoint: Endpoint,
-    options: SendOptions,
-    send: (options: SendOptions) => Promise<T>,
-  ): Promise<T> => {
+  const guarded: Around = async (endpoint, options, send) => {
     if (endpoint.resend !== 'paid') return send(options);
     for (;;) {
       const isInTime = await before();
@@ -418,18 +413,5 @@ function guardedGateway(ctx: Context, before: BeforeSend): Context['gateway'] {
       }
     }
   };
-  return once(async (): Promise<Access> => {
-    const access = await ctx.gateway();
-    const { client } = access;
-    return {
-      ...access,
-      client: {
-        ...client,
-        send: (endpoint, request, options = {}) =>
-          guarded(endpoint, options, (mine) => client.send(endpoint, request, mine)),
-        receive: (endpoint, request, taker, options = {}) =>
-          guarded(endpoint, options, (mine) => client.receive(endpoint, request, taker, mine)),
-      },
-    };
-  });
+  return once(async () => accessAround(await ctx.gateway(), guarded));
 }

@@ -32,13 +32,27 @@ export const counted = (
   clock: Clock,
 ): (() => Promise<Access>) => once(async () => countedAccess(await of(), counters, clock));
 
+/** What is done around each request, with the options that it is sent with. */
+export type Around = <T>(
+  endpoint: Endpoint,
+  options: SendOptions,
+  send: (options: SendOptions) => Promise<T>,
+) => Promise<T>;
+
+/** A gateway whose every request is sent by `around`. */
+export const accessAround = ({ client, ...access }: Access, around: Around): Access => ({
+  ...access,
+  client: {
+    ...client,
+    send: (endpoint, request, options = {}) =>
+      around(endpoint, options, (mine) => client.send(endpoint, request, mine)),
+    receive: (endpoint, request, taker, options = {}) =>
+      around(endpoint, options, (mine) => client.receive(endpoint, request, taker, mine)),
+  },
+});
+
 export function countedAccess(access: Access, counters: Counters, clock: Clock): Access {
-  const { client } = access;
-  const heard = async <T>(
-    { resend }: Endpoint,
-    options: SendOptions,
-    send: (options: SendOptions) => Promise<T>,
-  ): Promise<T> => {
+  return accessAround(access, async ({ resend }, options, send) => {
     const isPaid = resend === 'paid';
     const pause = async (pause: RetryPause) => {
       if (pause.isRateLimited) counters.tooMany += 1;
@@ -63,17 +77,7 @@ export function countedAccess(access: Access, counters: Counters, clock: Clock):
       else counters.gatewayAwaySinceMs ??= clock.steady();
       throw error;
     }
-  };
-  return {
-    ...access,
-    client: {
-      ...client,
-      send: (endpoint, request, options = {}) =>
-        heard(endpoint, options, (mine) => client.send(endpoint, request, mine)),
-      receive: (endpoint, request, taker, options = {}) =>
-        heard(endpoint, options, (mine) => client.receive(endpoint, request, taker, mine)),
-    },
-  };
+  });
 }
 
 /** Answers `/healthz` and `/metrics` until it is closed. Throws `usage` where it cannot listen there. */

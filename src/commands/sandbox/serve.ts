@@ -11,6 +11,7 @@ import { accountTypes } from '../../gateway/limits.ts';
 import { aborted } from '../../host.ts';
 import { makeCertificate } from '../../sandbox/certificate.ts';
 import { controlHelp } from '../../sandbox/control.ts';
+import { diskStore } from '../../sandbox/disk-store.ts';
 import { type Fault, FaultSpecError, parseFaults } from '../../sandbox/faults.ts';
 import { startSandbox } from '../../sandbox/server.ts';
 
@@ -31,7 +32,7 @@ const flags = {
   callbacks: listOf('PORT', 'send status callbacks to this port of this machine', portOf),
   fault: text('SPEC|FILE', 'misbehave (gw help faults); a file has a SPEC a line, # begins a comment'),
   tls: on('serve over TLS with a certificate of its own, whose file is printed as GW_CACERT'),
-  fresh: on('remember nothing between runs'),
+  fresh: on('forget the tasks of earlier runs, and keep none of this one'),
 } as const;
 
 function listOf<T>(value: string, summary: string, parse: Flag<T>['parse']): Flag<readonly T[]> {
@@ -119,6 +120,8 @@ export const serve = defineCommand<typeof flags, Served>({
       );
     const key = flags.key ?? sandboxKey();
     const tls = flags.tls ? makeCertificate(host ?? 'localhost', ctx.clock.now()) : undefined;
+    const stateDir = sandboxStateDir(ctx.host, 'sandbox-serve');
+    if (flags.fresh) diskStore(stateDir).clear();
     const sandbox = await startSandbox({
       key,
       account: flags.account ?? 'enterprise',
@@ -126,7 +129,7 @@ export const serve = defineCommand<typeof flags, Served>({
       faults: flags.fault === undefined ? [] : faultsOf(flags.fault, ctx.host.cwd),
       clipsDir: clipsDir(ctx.host),
       wasmDir: wasmDir(ctx.host),
-      ...(!flags.fresh && { stateDir: sandboxStateDir(ctx.host, 'sandbox-serve') }),
+      ...(!flags.fresh && { stateDir }),
       keepRequests: false,
       port,
       outputPort,
@@ -143,9 +146,7 @@ export const serve = defineCommand<typeof flags, Served>({
       throw cannotListen(error, { outputPort, host });
     });
     const { baseUrl: base_url, outputUrl: output_url } = sandbox;
-    const cacert =
-      tls &&
-      path.join(sandboxStateDir(ctx.host, 'sandbox-serve'), `certificate-${new URL(base_url).port}.pem`);
+    const cacert = tls && path.join(stateDir, `certificate-${new URL(base_url).port}.pem`);
     try {
       if (tls && cacert) fs.writeFileSync(cacert, tls.cert);
       const served = { base_url, output_url, key, ...(cacert && { cacert }), speed, cors, callbacks };
