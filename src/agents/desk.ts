@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
 import type * as z from 'zod/mini';
-import { type Row, type RowFault, readRows } from '../batch/rows.ts';
+import { type Row, readRows } from '../batch/rows.ts';
 import type { AnyCommand, Outcome, RowStream } from '../command.ts';
 import { again } from '../commands/again.ts';
 import { balance } from '../commands/balance.ts';
@@ -71,19 +71,16 @@ export interface Answer {
 /** A job that this server makes or waits for. */
 interface Work {
   readonly key: string;
-  /** Tells requests apart. */
-  readonly asked: string;
+  /** Tells requests apart; absent where a job is only waited for. */
+  readonly asked?: string | undefined;
   readonly done: Promise<Answer>;
   readonly watchers: Set<(text: string) => void>;
   id?: string | undefined;
   status: string;
 }
 
-interface Places {
-  /** Real paths of --root and --out. */
-  readonly root: string;
-  readonly out: string;
-}
+/** Makes a job, or goes on with the one of its key; without `wait` it answers at once. */
+type Make = (ctx: Context, wait?: boolean) => Promise<Outcome<JobResult>>;
 
 type Arguments = Readonly<Record<string, unknown>> & {
   readonly id?: string;
@@ -105,7 +102,8 @@ export class Desk {
     this.#stop = stop;
   }
 
-  static async open({ root, out }: Places, ctx: Context): Promise<Desk> {
+  /** Opens it on the real paths of --root and --out. */
+  static async open({ root, out }: Record<'root' | 'out', string>, ctx: Context): Promise<Desk> {
     const settings = await ctx.settings();
     const gateway = gatewayName(settings);
     const origin = originOfGateway(gateway);
@@ -196,9 +194,10 @@ export class Desk {
 
   /** A free command, run as it is. */
   async #run(command: AnyCommand, args: readonly string[] = [], flags = {}): Promise<unknown> {
-    const outcomes = await outcomesOf(command.run({ args, flags, globals: this.#ctx.globals }, this.#ctx));
-    for (const { error } of outcomes) if (error !== undefined) throw error;
-    return outcomes[0]?.value;
+    const ran = command.run({ args, flags, globals: this.#ctx.globals }, this.#ctx);
+    const { value, error } = await outcomeOf(ran);
+    if (error !== undefined) throw error;
+    return value;
   }
 
   async #make(name: ToolName, command: string, args: Arguments, caller: Caller): Promise<Answer> {
@@ -212,7 +211,7 @@ export class Desk {
           : `about ${estimate.amount} ${estimate.unit}`;
       return `Pay for this? ${name} (${command}), ${cost}: ${args.prompt ?? ''}`;
     };
-    const make = (own: Context) => createRow(row, this.#files, { rows: 1 }, own);
+    const make: Make = (own, wait = true) => createRow(row, this.#files, { rows: 1, wait }, own);
     return this.#pay(row.key, JSON.stringify([name, args]), question, make, caller);
   }
 
@@ -225,13 +224,11 @@ export class Desk {
     const { dir, confined } = this.#files;
     for (const file of Object.keys(request.files))
       confined(file, `id: ${file}, which job ${args.id} was made of`);
-    const make = async (ctx: Context): Promise<Outcome<JobResult>> => {
+    const make: Make = async (ctx, wait = true) => {
       const typed = confineFiles(await flagsOf(row, 1, ctx), create.flags, confined);
-      const said = { ...typed, once: row.key, ...('wait' in create.flags && { wait: true, queue: true }) };
+      const said = { ...typed, once: row.key, ...('wait' in create.flags && { wait, queue: wait }) };
       const own = { ...ctx, host: { ...ctx.host, cwd: dir, stdin: Readable.from(['-']) } };
-      const input = { args: [job.key], flags: said, globals: ctx.globals };
-      const [outcome = {}] = await outcomesOf(again.run(input, own));
-      return outcome as Outcome<JobResult>;
+      return outcomeOf(again.run({ args: [job.key], flags: said, globals: ctx.globals }, own));
     };
     const question = async () => `Pay for this? make_again ${args.id}: ${args.prompt ?? job.prompt ?? ''}`;
     return this.#pay(row.key, JSON.stringify([job.key, args]), question, make, caller);
@@ -242,15 +239,23 @@ export class Desk {
     key: string,
     asked: string,
     question: () => Promise<string>,
-    make: (ctx: Context) => Promise<Outcome<JobResult>>,
+    make: Make,
     caller: Caller,
   ): Promise<Answer> {
-    const mayPay = caller.confirm && !this.#works.has(key) && !(await lastOfRow(key, this.#ctx)).current;
-    if (mayPay) caller.confirm(await question());
-    const known = this.#works.get(key);
-    if (known && known.asked !== asked && !known.asked.startsWith('wait'))
-      throw usage(`key: ${key} names another request, which is being made`, 'give another key for a new job');
-    return this.#follow(known ?? this.#begin(key, asked, make), caller);
+    const { current } = await lastOfRow(key, this.#ctx);
+    if (caller.confirm && !this.#works.has(key) && !current) caller.confirm(await question());
+    const known = this.#works.get(key) ?? this.#begin(key, make, asked);
+    if (known.asked !== asked) {
+      if (known.asked !== undefined || !current)
+        throw usage(
+          `key: ${key} names another request that is still running`,
+          'give another key for a new job',
+        );
+      // The job of this key is only waited for: its create tells whether it was made from this request.
+      const { error } = await make(this.#ctx, false);
+      if (error !== undefined) throw error;
+    }
+    return this.#follow(known, caller);
   }
 
   async #rowOf(command: string, { key, prompt, settings = {} }: Arguments, of?: string): Promise<Row> {
@@ -276,7 +281,7 @@ export class Desk {
       storedOf: (words) => (of === undefined ? defaultsOf(stored, words.split(' ')) : undefined),
     });
     for await (const row of rows) {
-      if ('faults' in row) throw faulty(row);
+      if ('faults' in row) throw new GwError('usage', row.faults[0] ?? '', { also: row.faults.slice(1) });
       const named = key === undefined ? row.key : onceFlags.once.parse(key, 'key');
       // Where the agent says no name it is gw's own, wherever the profile would have it saved.
       return {
@@ -289,7 +294,7 @@ export class Desk {
     throw new Error('one row gives one');
   }
 
-  #begin(key: string, asked: string, make: (ctx: Context) => Promise<Outcome<JobResult>>): Work {
+  #begin(key: string, make: Make, asked?: string): Work {
     const notes: string[] = [];
     const events = new JobEvents({
       clock: this.#ctx.clock,
@@ -355,12 +360,9 @@ export class Desk {
     const ended = await endedOutcome({ job, family }, caller.signal);
     if (!ended) this.#refuseElsewhere(job);
     const command = wait();
-    const run = async (ctx: Context): Promise<Outcome<JobResult>> => {
-      const input = { args: [job.id ?? job.key], flags: {}, globals: ctx.globals };
-      const [outcome = {}] = await outcomesOf(command.run(input, ctx));
-      return outcome as Outcome<JobResult>;
-    };
-    return this.#follow(this.#begin(key, `wait ${job.key}`, run), caller);
+    const run: Make = (ctx) =>
+      outcomeOf(command.run({ args: [job.id ?? job.key], flags: {}, globals: ctx.globals }, ctx));
+    return this.#follow(this.#begin(key, run), caller);
   }
 
   /** A job of the user's own is saved where the user said, which is not for an agent to touch. */
@@ -432,11 +434,12 @@ function hear(work: Work, { event, id, status }: { event: string; id?: string; s
   for (const tell of work.watchers) tell(work.status);
 }
 
-async function outcomesOf(ran: ReturnType<AnyCommand['run']>): Promise<Outcome<unknown>[]> {
-  if (!(Symbol.asyncIterator in ran)) return [await ran];
-  const outcomes: Outcome<unknown>[] = [];
-  for await (const outcome of ran) outcomes.push(outcome);
-  return outcomes;
+/** The outcome of a command that is run for one job. */
+async function outcomeOf<T>(ran: ReturnType<AnyCommand['run']>): Promise<Outcome<T>> {
+  if (!(Symbol.asyncIterator in ran)) return (await ran) as Outcome<T>;
+  let only: Outcome<T> = {};
+  for await (const outcome of ran) only = outcome as Outcome<T>;
+  return only;
 }
 
 /** A job in a list. */
@@ -457,9 +460,6 @@ const oneRow = (fields: Readonly<Record<string, unknown>>) => ({
     yield { line: 1, fields };
   },
 });
-
-const faulty = ({ faults: [first = '', ...also] }: RowFault): GwError =>
-  new GwError('usage', first, also.length > 0 ? { also } : {});
 
 const unknownArgument = (named: string, name: string, known: readonly string[]): GwError => {
   const [near] = nearest(name, known, 1);

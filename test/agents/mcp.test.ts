@@ -123,6 +123,24 @@ test('the same key, and without one the same request, never pays again, also for
   expect(sent()).toBe(2);
 });
 
+test('a key whose job is being waited for does not stand for another request', async () => {
+  const place = await openPlace({ speed: 10 });
+  const { out } = await place.run(['video', 'alpha', 'create', 'a fox', '--once', 'fox']);
+  const agent = await openAgent(place);
+  onTestFinished(() => agent.close());
+  const waited = agent.call('wait_for_job', { id: 'fox' });
+  await expect.poll(() => agent.log()).toContain('fox: begun');
+  const other = await agent.call('make_video', { family: 'alpha', prompt: 'a dog', key: 'fox' });
+  expect(other.value.error).toMatchObject({
+    kind: 'usage',
+    message: expect.stringMatching(/^key: .*prompt/),
+  });
+  const same = await agent.call('make_video', { family: 'alpha', prompt: 'a fox', key: 'fox' });
+  expect(same.value).toMatchObject({ id: out.trim() });
+  expect((await waited).value.id).toBe(out.trim());
+  expect(creates(place.sandbox)).toHaveLength(1);
+});
+
 describe('a call that breaks a rule sends nothing and names what is wrong', () => {
   let place: Awaited<ReturnType<typeof openPlace>>;
   let agent: Agent;

@@ -84,7 +84,6 @@ const failures: Readonly<Record<string, { readonly meaning: string; readonly toD
     toDo: 'create the asset anew with the --type that the file has',
   },
 };
-export const assetFailureCodes: readonly string[] = Object.keys(failures);
 
 /** What a documented failure code means; undefined for any other. */
 export const assetFailure = (code: string | undefined) =>
