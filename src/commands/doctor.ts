@@ -9,6 +9,7 @@ import {
   checkDisk,
   checkGateway,
   checkLedger,
+  checkStorage,
   checkTrust,
   type Finding,
   type FindingState,
@@ -40,6 +41,7 @@ export const doctor = defineCommand<Record<string, never>, Diagnosis>({
       ...(await checkLedger(ctx)),
       ok('formats', formatWords().join(', ')),
       ...checkDisk(settings, ctx),
+      ...checkStorage(ctx),
       ...checkTrust(settings, ctx),
     ];
     const state =

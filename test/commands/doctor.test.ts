@@ -270,3 +270,12 @@ test('a price file that cannot be read is found', async () => {
   const { code, of } = await diagnose(world);
   expect([code, of('prices')]).toEqual([2, expect.stringContaining('p.yaml')]);
 });
+
+test('-v and --json tell of each thing that gw keeps its size, and the command that deletes it', async () => {
+  const world = await World.open();
+  expect((await diagnose(world)).text).not.toContain('kept: ledger');
+  await world.gw(['image', 'create', 'a fox']);
+  const { of } = await diagnose(world);
+  expect(of('kept: ledger')).toMatch(/^ok: 1 file, [\d.]+ kB; gw jobs prune --before 90d/);
+  expect(of('kept: models')).toMatch(/^ok: 1 file, \d+ B; delete the cache directory$/);
+});

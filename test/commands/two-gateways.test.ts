@@ -278,6 +278,6 @@ test('the status of a batch names the gateway where its rows were made, when tha
   ]);
   expect(out).toMatch(/^1 not sent\n/);
   expect(err).toContain(
-    `rows of day were made at ${world.sandbox.baseUrl}: --sandbox, --profile or --base-url`,
+    `rows of day were made at another gateway (${world.sandbox.baseUrl}): name it by --sandbox`,
   );
 });

@@ -82,7 +82,7 @@ export const status = defineCommand<typeof flags, Status>({
       if (counts.has('not_sent'))
         for (const job of await (await ctx.ledger()).find({ limit: 1, where: isElsewhere }))
           ctx.io.note(
-            `rows of ${input.name} were made at ${job.gateway}: --sandbox, --profile or --base-url names it`,
+            `rows of ${input.name} were made at another gateway (${job.gateway}): name it by --sandbox, --profile or --base-url`,
           );
       const sums = rowStates.flatMap((state) =>
         counts.has(state) ? `${counts.get(state)} ${words[state]}\n` : [],

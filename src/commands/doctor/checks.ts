@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { readConfig } from '../../config/config-file.ts';
-import { configDir, stateDir, trustedStateDir } from '../../config/dirs.ts';
+import { cacheDir, configDir, stateDir, trustedStateDir } from '../../config/dirs.ts';
 import { keyOrigin } from '../../config/keys.ts';
 import { defaultProfile } from '../../config/profile-name.ts';
 import type { Settings } from '../../config/settings.ts';
@@ -20,6 +20,7 @@ import type { Job } from '../../ledger/event.ts';
 import type { UnreadableLine } from '../../ledger/ledger.ts';
 import { isLoopback } from '../../loopback.ts';
 import { fetchModels } from '../../models/model-cache.ts';
+import { kept } from '../help/topics.ts';
 import { dyingSoon, withFamilies } from '../jobs/find-jobs.ts';
 
 export type FindingState = 'ok' | 'warning' | 'error' | 'skipped';
@@ -186,9 +187,12 @@ const unreadableText = (lines: readonly UnreadableLine[]): string => {
 /** Writes and removes a file where the ledger is, or where it would be made; whether it is there. Throws GwError `usage`. */
 function probe(dir: string): boolean {
   const at = nearestDirectory(dir);
+  const file = path.join(at, `.gw-doctor-${randomBytes(8).toString('hex')}`);
   try {
-    writeAndRemove(path.join(at, `.gw-doctor-${randomBytes(8).toString('hex')}`));
+    fs.writeFileSync(file, 'probe\n', { flag: 'wx', mode: 0o600 });
+    fs.rmSync(file);
   } catch (error) {
+    fs.rmSync(file, { force: true });
     const { reason, remedy } = diskFault(error);
     throw usage(
       `${at} cannot be written: ${reason}`,
@@ -196,14 +200,6 @@ function probe(dir: string): boolean {
     );
   }
   return at === dir;
-}
-
-function writeAndRemove(file: string): void {
-  try {
-    fs.writeFileSync(file, 'probe\n', { flag: 'wx', mode: 0o600 });
-  } finally {
-    fs.rmSync(file, { force: true });
-  }
 }
 
 /** Finished jobs that are not saved, and unfinished ones, whose links or records die soon. */
@@ -237,31 +233,44 @@ export function checkDisk(settings: Settings | undefined, { host }: Context): Fi
 }
 
 function roomIn(check: string, dirOf: () => string, kind: 'download' | 'usage'): Finding {
-  let dir: string;
   try {
-    dir = nearestDirectory(dirOf());
+    const dir = nearestDirectory(dirOf());
+    const free = freeBytes(dir);
+    if (free === undefined) return skipped(check, `${dir}: the file system does not say`);
+    const message = `${bytesText(free)} free in ${dir}`;
+    if (free >= LITTLE_BYTES) return ok(check, message);
+    if (free >= NOTHING_BYTES) return warning(check, message, 'free some space before long videos are saved');
+    return failed(check, new GwError(kind, message, { hint: 'free some space' }));
   } catch (error) {
     return failed(check, error);
   }
-  const free = freeBytes(dir);
-  if (free === undefined) return skipped(check, `${dir}: the file system does not say`);
-  const message = `${bytesText(free)} free in ${dir}`;
-  if (free >= LITTLE_BYTES) return ok(check, message);
-  if (free >= NOTHING_BYTES) return warning(check, message, 'free some space before long videos are saved');
-  const hint = 'free some space';
-  return failed(check, kind === 'usage' ? usage(message, hint) : new GwError(kind, message, { hint }));
 }
 
 /** A directory, or the closest one above it that is there; a file in the way is returned as it stands. */
 function nearestDirectory(dir: string): string {
   const parent = path.dirname(dir);
-  if (parent === dir) return dir;
-  try {
-    return fs.existsSync(dir) ? dir : nearestDirectory(parent);
-  } catch {
-    return nearestDirectory(parent);
-  }
+  return parent === dir || fs.existsSync(dir) ? dir : nearestDirectory(parent);
 }
+
+/** Each thing that gw keeps: its size, and the command that deletes it. */
+export const checkStorage = ({ host }: Context): Finding[] =>
+  Object.entries({ state: stateDir, config: configDir, cache: cacheDir }).flatMap(([place, dirOf]) => {
+    try {
+      const dir = dirOf(host);
+      const names = fs.existsSync(dir) ? fs.readdirSync(dir, { recursive: true, encoding: 'utf8' }) : [];
+      const files = names.flatMap((name) => {
+        const stat = fs.lstatSync(path.join(dir, name), { throwIfNoEntry: false });
+        return stat?.isFile() ? [{ name: name.replaceAll(path.sep, '/'), bytes: stat.size }] : [];
+      });
+      return kept.flatMap((thing) => {
+        const own = files.filter(({ name }) => thing.place === place && thing.names.test(name));
+        const size = `${counted(own.length, 'file')}, ${bytesText(own.reduce((sum, { bytes }) => sum + bytes, 0))}`;
+        return own.length === 0 ? [] : [ok(`kept: ${thing.name}`, `${size}; ${thing.deletedBy}`)];
+      });
+    } catch (error) {
+      return [skipped(`kept: ${place}`, String(error))];
+    }
+  });
 
 /** What gw trusts: owners and modes of its directories, the roots of TLS, and the compiled code it loads. */
 export const checkTrust = (settings: Settings | undefined, { host }: Context): Finding[] => [
@@ -273,10 +282,14 @@ export const checkTrust = (settings: Settings | undefined, { host }: Context): F
 type TrustHost = Context['host'];
 
 function checkOwners(host: TrustHost): Finding[] {
-  const of = (check: string, dirOf: () => string, look: () => void): Finding => {
+  const of = (
+    check: string,
+    dirOf: (host: TrustHost) => string,
+    look: (host: TrustHost) => void,
+  ): Finding => {
     try {
-      const dir = dirOf();
-      look();
+      const dir = dirOf(host);
+      look(host);
       const stat = fs.statSync(dir, { throwIfNoEntry: false });
       if (!stat) return ok(check, `${dir} is not there yet`);
       if (host.platform === 'win32') return ok(check, `${dir} is there; Windows says who may write to it`);
@@ -287,19 +300,11 @@ function checkOwners(host: TrustHost): Finding[] {
     }
   };
   return [
-    of(
-      'config owner',
-      () => configDir(host),
-      () => {
-        readConfig(host);
-        keyOrigin(host, defaultProfile);
-      },
-    ),
-    of(
-      'state owner',
-      () => stateDir(host),
-      () => trustedStateDir(host),
-    ),
+    of('config owner', configDir, () => {
+      readConfig(host);
+      keyOrigin(host, defaultProfile);
+    }),
+    of('state owner', stateDir, trustedStateDir),
   ];
 }
 
@@ -333,11 +338,8 @@ function checkCodeCache({ codeCache }: TrustHost): Finding {
   if (codeCache === undefined) return skipped('code cache', 'not started by the launcher');
   const { dir, problem } = codeCache;
   if (problem !== undefined) {
-    return warning(
-      'code cache',
-      `not used: ${problem}`,
-      'each start takes longer; remove it, or set GW_CACHE_DIR',
-    );
+    const hint = 'each start takes longer; remove it, or set GW_CACHE_DIR';
+    return warning('code cache', `not used: ${problem}`, hint);
   }
   const isThere = dir !== undefined && fs.existsSync(dir);
   return ok('code cache', isThere ? dir : `${dir} is not there yet, or cannot be made`);

@@ -124,27 +124,34 @@ const deletedBy: Readonly<Partial<Record<keyof typeof formats, string>>> = {
   keys: 'gw logout',
   presets: 'delete the file',
   sandbox: 'gw sandbox serve --fresh',
-  models: 'delete the cache directory',
-  code: 'delete the cache directory',
 };
 
+/** What gw keeps in its directories. */
+export const kept = Object.entries(formats).flatMap(([name, { place, what, names }]) =>
+  place === 'redis' || place === 'outputs'
+    ? []
+    : [
+        {
+          name,
+          place,
+          what,
+          names,
+          deletedBy:
+            deletedBy[name as keyof typeof formats] ??
+            (place === 'cache' ? 'delete the cache directory' : 'goes by itself'),
+        },
+      ],
+);
+
 export const storage: Draw = pages(
-  table(
-    Object.entries(formats).flatMap(([name, { place, what }]) =>
-      place === 'redis' || place === 'outputs'
-        ? []
-        : [[`${what} (${place})`, deletedBy[name as keyof typeof formats] ?? 'goes by itself']],
-    ),
-  ),
+  table(kept.map(({ what, place, deletedBy }) => [`${what} (${place})`, deletedBy])),
   text(
     'The directories: configuration is GW_CONFIG_DIR, else ~/.config/gw. State is GW_STATE_DIR, else ~/.local/state/gw. The ' +
-      'cache is GW_CACHE_DIR, else ~/.cache/gw. gw doctor prints them.',
+      'cache is GW_CACHE_DIR, else ~/.cache/gw. gw doctor -v prints the size of each thing that is there.',
     'Prompts are kept in the ledger, because people look their work up by them; GW_LEDGER_PROMPTS=off keeps them out, and keeps no talk; ' +
-      'nor does gw config set keep_talks off. A talk without a name goes 30 days after its last word. Pictures ' +
-      'and files that were sent are kept as digests only.',
+      'nor does gw config set keep_talks off. A talk without a name goes 30 days after its last word. Of media, only digests are kept.',
     'gw contacts your gateway, the hosts of its outputs, and nobody else. It has no telemetry and looks for no updates.',
-    'To uninstall: npm uninstall --global gw-cli, and delete the three directories. Jobs ' +
-      'whose outputs are not saved are then forgotten.',
+    'To uninstall: npm uninstall --global gw-cli, and delete the three directories. What is not saved is then forgotten.',
   ),
 );
 
@@ -172,22 +179,10 @@ export const trouble: Draw = table([
   ],
   ['exit 10, wait timeout', 'The job goes on. gw jobs wait ID goes on waiting.'],
   ['exit 7, rate limited', 'The account runs as many tasks as it may. --queue waits for a free slot.'],
-  [
-    'exit 3, auth',
-    'gw doctor says which key is used and whether the gateway takes it. gw login stores a new one.',
-  ],
-  [
-    'exit 15, budget',
-    'A limit that you set would be passed. gw config list shows it; gw jobs stats shows what was used.',
-  ],
-  [
-    'exit 9, task failed',
-    'The gateway says why in the message. gw again ID -p "a new prompt" --wait makes a changed one.',
-  ],
-  [
-    'where is my file?',
-    'gw jobs show ID prints its path; gw jobs list shows every job; gw jobs sync saves what is finished.',
-  ],
+  ['exit 3, auth', 'gw doctor says which key is used and whether it is taken; gw login stores another.'],
+  ['exit 15, budget', 'gw config list shows the limit that you set; gw jobs stats shows what was used.'],
+  ['exit 9, task failed', 'The message says why. gw again ID -p "a new prompt" --wait makes a changed one.'],
+  ['where is my file?', 'gw jobs list finds the job, gw jobs show ID its path; gw jobs sync saves the rest.'],
   [
     'the link has died',
     'gw jobs sync asks the task for a new one. Tasks of alpha and gamma are kept for 7 days.',
