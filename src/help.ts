@@ -48,6 +48,13 @@ export function pageOf(node: Node, path: readonly string[], spec: AnyCommand | u
   };
 }
 
+/** The examples of a page; a group has the first of each command in it that runs as printed. */
+export async function examplesOf({ load, children = [] }: Node): Promise<readonly string[]> {
+  if (load) return (await load()).examples;
+  const all = await Promise.all(children.map(examplesOf));
+  return [...new Set(all.flatMap((each) => each.find((example) => !example.includes('# fill in')) ?? []))];
+}
+
 /** The page of a node for a terminal or a pipe. */
 export function drawPage(page: Page, paper: Paper): string {
   const width = paperWidth(paper);
@@ -154,15 +161,10 @@ function optionGroups(spec: AnyCommand) {
     const rows = [...argument, ...flags.map(rowOf)];
     return rows.length === 0 ? [] : [{ title: 'Options', rows }];
   }
-  return used
-    .map((name, at) => ({
-      title: name,
-      rows: [
-        ...(at === 0 ? argument : []),
-        ...flags.filter(([, flag]) => groupsOf(flag) === name).map(rowOf),
-      ],
-    }))
-    .map(({ title, rows }) => ({ title: sentence(title).slice(0, -1), rows }));
+  return used.map((name, at) => ({
+    title: sentence(name).slice(0, -1),
+    rows: [...(at === 0 ? argument : []), ...flags.filter(([, flag]) => groupsOf(flag) === name).map(rowOf)],
+  }));
 }
 
 const LONGEST_TERM = 24;
@@ -191,8 +193,7 @@ export function rowOf([key, flag]: readonly [string, Flag]): Row {
 const mentions = (summary: string, word: string): boolean => summary.split(/:?[\s,;()]+/).includes(word);
 
 function sharedLine(spec: AnyCommand | undefined): string {
-  const sends = spec?.sends ?? 'nothing';
-  const some = { body: '--dry-run, --set', query: '--dry-run', nothing: '--json' }[sends];
+  const some = { body: '--dry-run, --set', query: '--dry-run', nothing: '--json' }[spec?.sends ?? 'nothing'];
   return `Options of every command (--sandbox, ${some}): gw help options`;
 }
 
@@ -272,14 +273,11 @@ export function shellWords(line: string): string[] {
       continue;
     }
     word += letter;
-    if (within === "'") {
-      if (letter === "'") open.pop();
-    } else if (letter === '"') {
-      if (within === '"') open.pop();
-      else open.push('"');
-    } else if (letter === '(' && line[at - 1] === '$') open.push('(');
-    else if (letter === ')' && within === '(') open.pop();
-    else if (letter === "'" && within !== '"') open.push("'");
+    const ends = letter === (within === '(' ? ')' : within);
+    const begins =
+      letter === '"' || (letter === "'" && within !== '"') || (letter === '(' && line[at - 1] === '$');
+    if (ends) open.pop();
+    else if (begins && within !== "'") open.push(letter);
   }
   return word === '' ? words : [...words, word];
 }

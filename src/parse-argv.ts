@@ -161,11 +161,13 @@ export async function parseArgv(
   const helpOf = async ({ node, path, command, spec }: Reached) => {
     const word = spec?.args ? undefined : command.args.find((each) => !each.startsWith('-'));
     if (node.children && word !== undefined) throw unknownCommand(word, node, path);
-    const { drawFrontPage, drawPage, pageOf } = await import('./help.ts');
-    if (path.length > 0)
-      return new HelpShown((style) => drawPage(pageOf(node, path, spec), { columns: host.columns, style }));
-    const examples = (await node.load?.())?.examples ?? [];
-    return new HelpShown((style) => drawFrontPage(node, examples, '', { columns: host.columns, style }));
+    const { drawFrontPage, drawPage, examplesOf, pageOf } = await import('./help.ts');
+    const examples = await examplesOf(node);
+    return new HelpShown((style) =>
+      path.length > 0
+        ? drawPage({ ...pageOf(node, path, spec), examples }, { columns: host.columns, style })
+        : drawFrontPage(node, examples, '', { columns: host.columns, style }),
+    );
   };
 
   grow(top, root, []);

@@ -90,7 +90,7 @@ export const list = defineCommand<Record<string, never>, ProfileRow[]>({
 /** `gw profile remove NAME`: removes a profile and its stored key; jobs stay in the ledger. */
 export const remove = defineCommand<Record<string, never>, { profile: string }>({
   args: { name: 'NAME', summary: 'a name from gw profile list', required: true, completes: 'profile' },
-  examples: ['gw profile add studio --base-url https://gateway.example.com && gw profile remove studio'],
+  examples: ['gw profile add old --base-url https://gateway.example.com && gw profile remove old'],
   async run({ args: [name = ''] }, ctx) {
     await updateConfig(ctx.host, ({ current, ...config }) => {
       if (!profileOf(config, name)) throw usage(`there is no profile ${name}`, 'gw profile list shows them');

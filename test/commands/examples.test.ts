@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { AnyCommand, Node } from '../../src/command.ts';
-import { drawExample } from '../../src/help.ts';
+import { drawExample, examplesOf } from '../../src/help.ts';
 import { program } from '../../src/program.ts';
 import { builtGw } from '../cli/built.ts';
 import { openPlace, Place } from '../cli/place.ts';
@@ -34,6 +34,12 @@ async function* commands(node: Node, words: string): AsyncGenerator<{ words: str
 const pages: { readonly words: string; readonly examples: readonly string[] }[] = [];
 for await (const { words, command } of commands(program, 'gw'))
   pages.push({ words, examples: command.examples });
+async function* groups(node: Node, words: string): AsyncGenerator<{ words: string; node: Node }> {
+  if (!node.load) yield { words, node };
+  for (const child of node.children ?? []) yield* groups(child, `${words} ${child.name}`);
+}
+for await (const { words, node } of groups(program, 'gw'))
+  pages.push({ words, examples: await examplesOf(node) });
 let ran = 0;
 let toFillIn = 0;
 afterAll(() =>
@@ -51,7 +57,7 @@ test('every command has a summary, an example, and help that shows it', async ()
 });
 
 describe.each(pages)('the examples of $words', ({ words, examples }) => {
-  const tags = words === 'gw queue serve' ? ['redis-server'] : [];
+  const tags = words.startsWith('gw queue') ? ['redis-server'] : [];
   test.concurrent('run as printed, in a fresh home', { tags, timeout: LONGEST_MS }, async () => {
     const place = new Place();
     try {
