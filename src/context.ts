@@ -312,6 +312,7 @@ export function makeContext({
       const { trustedStateDir } = await import('./config/dirs.ts');
       const ledger = openLedger({
         dir: trustedStateDir(host),
+        refuseNewPlace: () => trustedStateDir(host),
         clock: host.clock,
         keepPrompts: readSwitch(host.env, 'GW_LEDGER_PROMPTS') ?? true,
         hideSecret: (text) => io.withoutSecrets(text),

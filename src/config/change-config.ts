@@ -75,6 +75,7 @@ export async function withWriterLock<T>(
       file: dir,
       what: 'the configuration directory',
       platform: host.platform,
+      setting: 'GW_CONFIG_DIR',
     });
     lock = await waitForLock(path.join(dir, 'write.lock'), host.clock);
     return await change();
@@ -131,7 +132,7 @@ function keepAs(file: string, name: string): void {
   try {
     fs.linkSync(file, name);
   } catch {
-    // Some file systems have no second names.
-    fs.copyFileSync(file, name);
+    // Some file systems have no second names, and some of them no permissions, which a copy would carry over.
+    fs.writeFileSync(name, fs.readFileSync(file), { mode: 0o600 });
   }
 }

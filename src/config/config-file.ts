@@ -134,8 +134,9 @@ export function readStored(
     // The open file is looked at, not its name.
     const bytes = readRegular(file, MAX_BYTES, (stats) => {
       const dir = path.dirname(file);
-      refuseUntrusted(fs.statSync(dir), { kind, file: dir, what: 'the configuration directory', platform });
-      refuseUntrusted(stats, { ...trust, file, platform });
+      const place = { platform, setting: 'GW_CONFIG_DIR' } as const;
+      refuseUntrusted(fs.statSync(dir), { ...place, kind, file: dir, what: 'the configuration directory' });
+      refuseUntrusted(stats, { ...trust, ...place, file });
     });
     text = bytes.toString();
   } catch (error) {

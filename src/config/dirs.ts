@@ -48,14 +48,14 @@ export function stateDir(host: DirHost): string {
 export function trustedStateDir(host: DirHost): string {
   const dir = stateDir(host);
   const ledger = path.join(dir, 'ledger');
-  const { platform } = host;
+  const trusted = { kind: 'usage', platform: host.platform, setting: 'GW_STATE_DIR' } as const;
   for (const file of [dir, ledger]) {
     const stat = statOf(file);
-    if (stat) refuseUntrusted(stat, { file, what: 'the state directory', kind: 'usage', platform });
+    if (stat) refuseUntrusted(stat, { ...trusted, file, what: 'the state directory' });
   }
   for (const file of filesIn(ledger)) {
     const stat = statOf(file);
-    if (stat?.isFile()) refuseUntrusted(stat, { file, what: "the ledger's file", kind: 'usage', platform });
+    if (stat?.isFile()) refuseUntrusted(stat, { ...trusted, file, what: "the ledger's file" });
   }
   return dir;
 }

@@ -23,6 +23,8 @@ export interface LedgerOptions {
   /** The state directory; journals are kept in `ledger/` below it and locks in `locks/`. */
   readonly dir: string;
   readonly clock: Pick<Clock, 'now'>;
+  /** Throws where the directory cannot be trusted, of which that is known only now that it is made: some disks keep no permissions. */
+  readonly refuseNewPlace?: (() => void) | undefined;
   /** Leaves prompts out of what is written when false (GW_LEDGER_PROMPTS=off). */
   readonly keepPrompts: boolean;
   /** Replaces the exact key in a text before it is written. */
@@ -95,7 +97,10 @@ export function openLedger(options: LedgerOptions): Ledger {
       ensureDirectory(dir);
       if (event.event === 'intent') {
         refuseNewer();
-        keepReserve(dir);
+        if (!fs.existsSync(fileIn(dir))) {
+          options.refuseNewPlace?.();
+          keepReserve(dir);
+        }
       }
       try {
         appendOnce();
@@ -290,12 +295,10 @@ function isOnlyTrace(state: JobState, event: LedgerEvent): boolean {
 const RESERVE_BYTES = 1 << 16;
 const fileIn = (dir: string): string => path.join(dir, 'reserve');
 
-/** Makes the reserve where there is none. Where there is no room for it nothing is said: the next write tells. */
+/** Makes the reserve. Where there is no room for it nothing is said: the next write tells. */
 function keepReserve(dir: string): void {
-  const file = fileIn(dir);
-  if (fs.existsSync(file)) return;
   try {
-    const fd = fs.openSync(file, 'wx', 0o600);
+    const fd = fs.openSync(fileIn(dir), 'wx', 0o600);
     try {
       // Nothing that a file system could store in less.
       fs.writeFileSync(fd, crypto.randomBytes(RESERVE_BYTES));

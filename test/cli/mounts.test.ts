@@ -92,6 +92,10 @@ describe.each(disks)('%s', (_, tags, mount) => {
     expect(await gw(...create, 'a fox', '-o', fox, '--force')).toEqual([fox]);
     expect(await gw('image', 'create', 'a fox', '-o', picture, '--sidecar')).toEqual([picture]);
     expect(await gw('image', 'create', 'a fox', '-o', picture)).toEqual([path.join(dir, 'fox-1.png')]);
+    for (const name of ['native.png', 'native-1.png'])
+      expect(await gw('image', 'native', 'a fox', '-o', path.join(dir, 'native.png'))).toEqual([
+        path.join(dir, name),
+      ]);
     const rows = Array.from({ length: 20 }, (_row, at) =>
       JSON.stringify({ command: 'image create', prompt: `fox ${at}`, id: `r${at}` }),
     );
@@ -99,7 +103,7 @@ describe.each(disks)('%s', (_, tags, mount) => {
     expect(await gw('batch', 'run', 'rows.jsonl', '-o', `${dir}/batch/{row}.{ext}`)).toHaveLength(20);
     const jobs = await place.jobs();
     const files = jobs.flatMap((job) => job.files);
-    expect([creates(place.sandbox).length, jobs.length, files.length]).toEqual([24, 24, 24]);
+    expect([creates(place.sandbox).length, jobs.length, files.length]).toEqual([26, 26, 26]);
     for (const file of files) expect(sha256Of(file.path), file.path).toBe(file.sha256);
     const [last] = jobs.filter(({ family }) => family === 'alpha');
     const odd = await place.run([...create, 'a fox', '-o', `${dir}/what?.mp4`]);
@@ -111,17 +115,42 @@ describe.each(disks)('%s', (_, tags, mount) => {
     expect(fs.readdirSync(dir).sort()).toEqual(
       [
         'batch',
-
         'fox-1.mp4',
         'fox-1.mp4.json',
         'fox-1.png',
         'fox.mp4',
         'fox.png',
         'fox.png.json',
+        'native-1.png',
+        'native.png',
       ].sort(),
     );
     expect(
       fs.existsSync(path.join(place.state, 'rescued')) && fs.readdirSync(path.join(place.state, 'rescued')),
     ).toEqual(tags.includes('fusefat') || mount === disks[1]?.[2] ? [] : false);
+  });
+
+  test('keeps the ledger and the settings, or is refused with a hint that fits', { tags }, async () => {
+    const place = await openPlace({ speed: 3_000, minTaskMs: 1 });
+    const dir = await mountAt(place, mount);
+    const env = { GW_STATE_DIR: path.join(dir, 'state'), GW_CONFIG_DIR: path.join(dir, 'config') };
+    const keepsNoModes = tags.includes('ntfs-3g');
+    // A file that has bytes cannot be opened to append to it.
+    const takesNoLedger = keepsNoModes || mount === disks[1]?.[2];
+    for (const [at, prompt] of ['a fox', 'an owl'].entries()) {
+      const made = await place.run([...create, prompt], { env: { ...env, GW_CONFIG_DIR: undefined } });
+      expect(made.code, made.err).toBe(takesNoLedger ? 2 : 0);
+      if (takesNoLedger) expect(made.err).toMatch(/\nhint: .*set GW_STATE_DIR to a directory/);
+      if (keepsNoModes) expect(made.err).not.toContain('chmod');
+      expect(creates(place.sandbox)).toHaveLength(takesNoLedger ? 0 : at + 1);
+    }
+    if (!takesNoLedger) expect(await place.jobs(env.GW_STATE_DIR)).toHaveLength(2);
+    for (const value of ['2s', '3s']) {
+      const set = await place.run(['config', 'set', 'interval', value], { env });
+      const told = await place.run(['config', 'get', 'interval'], { env });
+      if (keepsNoModes)
+        expect([set.code, set.err]).toEqual([2, expect.stringContaining('set GW_CONFIG_DIR')]);
+      else expect([set.code, told.out], set.err).toEqual([0, `${value}\n`]);
+    }
   });
 });
