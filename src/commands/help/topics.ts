@@ -205,6 +205,9 @@ export const trouble: Draw = table([
   ],
 ]);
 
+// biome-ignore lint/suspicious/noTemplateCurlyInString: this is the syntax of the workflow file
+const RUN_KEY = 'gw-${{ github.run_id }}-${{ github.run_attempt }}';
+
 export const ci: Draw = text(
   'A job in CI pays once, however often it runs, if its state is kept and it has a key of its own:',
   '  gw video alpha create --prompt-file prompt.txt --once "$BRANCH/intro" --wait',
@@ -216,16 +219,17 @@ export const ci: Draw = text(
     '    GW_STATE_DIR: .gw-state\n' +
     '  steps:\n' +
     '    - uses: actions/checkout@v4\n' +
-    '    - uses: actions/cache@v4\n' +
-    '      with:\n' +
-    '        path: .gw-state\n' +
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: this is the syntax of the workflow file
-    '        key: gw-${{ github.run_id }}\n' +
-    '        restore-keys: gw-\n' +
+    '    - uses: actions/cache/restore@v4\n' +
+    `      with:\n        path: .gw-state\n        key: ${RUN_KEY}\n        restore-keys: gw-\n` +
     '    - run: gw batch run shots.csv -o "out/{key}.{ext}"\n' +
+    '    - uses: actions/cache/save@v4\n' +
+    '      if: always()\n' +
+    `      with:\n        path: .gw-state\n        key: ${RUN_KEY}\n` +
     '    - uses: actions/upload-artifact@v4\n' +
-    '      with: { path: out }',
-  'GitLab: keep GW_API_KEY as a masked variable, .gw-state under cache: paths:, and out under artifacts: paths:.',
+    '      if: always()\n' +
+    '      with: { path: out }\n' +
+    'A run that failed has paid as well: its state must be kept too, which actions/cache alone does not do.',
+  'GitLab: keep GW_API_KEY as a masked variable, .gw-state under cache: with when: always, and out under artifacts: with the same.',
   'cron, every five minutes (the key must be stored by gw login, because cron has no environment of yours):\n' +
     '  */5 * * * * gw jobs sync -q',
   'Against the sandbox, without a key or a cost: gw sandbox serve --port 4010 --key test --speed 100, and then\n' +
