@@ -172,7 +172,7 @@ test('a disk that is full from the third row on: nothing more is sent, and the n
     syncBuiltinESMExports();
   });
   // What an image answers when the disk is full cannot be asked for again.
-  const argv = manifest(world, kinds.slice(0, 3));
+  const argv = [...manifest(world, kinds.slice(0, 3)), '--concurrency', '3'];
   const full = await world.gw(argv);
   expect(full.code, full.err).toBe(13);
   expect(full.err).toContain('the disk is full');

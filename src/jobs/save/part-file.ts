@@ -292,6 +292,8 @@ export interface DownloadJournal {
   aboutToGet(role: string): void;
   /** Whether nothing counts the GETs any more: each output is asked for once. */
   isUncounted?(): boolean;
+  /** Whether a job of the ledger has a file of that path. */
+  isRecorded?(path: string): Promise<boolean>;
   /** The output's one part file is about to be made, or (undefined) is gone. */
   part(role: string, part: PartFacts | undefined): void;
   saved(file: SavedFile): void;

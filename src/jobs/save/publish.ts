@@ -23,6 +23,8 @@ export interface PublishOptions {
   readonly force: boolean;
   /** Then asked of each name that it could take; what is there may be replaced when absent. */
   readonly mayReplace?: ((final: string) => Promise<boolean>) | undefined;
+  /** Whether an earlier process gave the name to this very output and recorded nothing. */
+  readonly isOurs?: ((final: string) => Promise<boolean>) | undefined;
   /** Permissions of the final file. */
   readonly mode: number;
   /** The text of the file beside it, which takes its name together with it (`--sidecar`). */
@@ -113,17 +115,18 @@ class Publication {
   }
 
   private async takeFreeName(): Promise<string> {
-    const { dir, name, ways, sidecar } = this.options;
+    const { dir, name, ways, sidecar, isOurs } = this.options;
     for (let copy = 0; copy <= MAX_COPIES; copy++) {
       const final = path.join(dir, name(copy));
       // First: where the output's own name is taken it goes again, and a kill in between leaves what the next run finds.
       if (sidecar !== undefined && isSameFile(this.source.path, final)) return final;
+      if (await isOurs?.(final)) return final;
       const beside = await this.takeBeside(final);
       if (beside === 'taken') continue;
-      const isOurs = this.isElsewhere
+      const isTaken = this.isElsewhere
         ? await this.takeByCopy(final)
         : await takeName(this.whole, final, ways, () => this.tell(final));
-      if (isOurs) return final;
+      if (isTaken) return final;
       if (beside === 'made') fs.rmSync(besideOf(final), { force: true });
     }
     throw new DiskFault(`${path.join(dir, name(0))} and ${MAX_COPIES} names after it are taken`, true);

@@ -195,12 +195,25 @@ export class SaveOutput {
     if (recorded) forgetPart(recorded.path, this.output.role, this.input.journal);
   }
 
+  /**
+   * Whether a file was saved for this job by a process that could write nothing down: it came after the job was made, has
+   * these bytes, and is no other job's.
+   */
+  private async isUnrecorded(final: string, sha256: string): Promise<boolean> {
+    const { names, journal, signal } = this.input;
+    const there = fs.lstatSync(final, { throwIfNoEntry: false });
+    if (!there?.isFile() || there.mtimeMs < names.atMs || !journal.isRecorded) return false;
+    const file = { role: this.output.role, path: path.resolve(final), bytes: there.size, sha256, type: '' };
+    return (await isWhole(file, signal)) && !(await journal.isRecorded(file.path));
+  }
+
   private publishing(extension: string, sha256: string) {
     const { place, input, output } = this;
     return {
       dir: place.dir,
       name: (copy: number) => place.name(extension, copy),
       force: input.plan.force,
+      isOurs: (final: string) => this.isUnrecorded(final, sha256),
       mayReplace: (final: string) => this.mayReplace(final),
       sidecar: input.sidecar?.(sha256),
       warn: this.shared.warn,

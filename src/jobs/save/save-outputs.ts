@@ -207,6 +207,13 @@ export async function saveJob(look: SeenTask, input: SaveJobInput, deps: FollowD
       files: job?.files ?? [],
       aboutToGet: (role) => notes.append({ event: 'get', role }),
       isUncounted: () => notes.isUnwritten,
+      isRecorded: async (at) => {
+        const [of] = await deps.ledger.find({
+          limit: 1,
+          where: (each) => each.files.some((file) => file.path === at),
+        });
+        return of !== undefined;
+      },
       part: (role, part) => notes.append({ event: 'part', role, ...part }),
       saved: (file) => {
         notes.append({ event: 'saved', ...file });
