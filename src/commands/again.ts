@@ -12,6 +12,7 @@ import { GwError, usage } from '../errors.ts';
 import { confineFiles } from '../flags/body-flags.ts';
 import { type Flag, type FlagSet, type FlagValues, flagName, mayStandIn, on } from '../flags/flag.ts';
 import { budgetFlags, pollFlags, saveFlags, waitFlags } from '../flags/job-flags.ts';
+import { assertSafeJson } from '../flags/json-body.ts';
 import { besideOf } from '../jobs/save/sidecar.ts';
 import { type Job, type KeptRequest, mayExist } from '../ledger/event.ts';
 import { EMBEDDED } from '../ledger/job-key.ts';
@@ -89,10 +90,12 @@ export const again = defineCommand<FlagSet, JobResult>({
       (key === 'set' && globals.set) ||
       (key === 'body' && globals.body);
     refuseLacking(named, word, isTyped);
-    const source = withFiles(named, create, word, isTyped);
-    await refuseChanged(source, word, isTyped);
-    const { own, close } = await contextOf(source, ctx);
+    let close = async () => {};
     try {
+      const source = withFiles(named, create, word, isTyped);
+      await refuseChanged(source, word, isTyped);
+      const { own, ...world } = await contextOf(source, ctx);
+      close = world.close;
       await askWhereItMayExist(source, yes === true, own);
       const { args, flags: all, ...rest } = layOver(source, typed, own);
       const input = { args, flags: all, globals: rest.ctx.globals };
@@ -100,6 +103,8 @@ export const again = defineCommand<FlagSet, JobResult>({
       const outcome = create.run(withStored(input, source, create, defaults), rest.ctx);
       if (Symbol.asyncIterator in outcome) yield* outcome as AsyncIterable<{ value?: JobResult }>;
       else yield (await outcome) as { value?: JobResult };
+    } catch (error) {
+      throw named.dir === undefined ? error : inSidecar(besideOf(word), error);
     } finally {
       await close();
     }
@@ -135,8 +140,14 @@ async function sourceOf(word: string, ctx: Context): Promise<Source> {
   }
   if (sidecar) {
     const { id, prompt } = sidecar;
-    const request = sidecar.request ? requestOf(sidecar.request, besideOf(word)) : rebuilt(id, sidecar);
-    return { id, request, prompt, job: undefined, dir: path.dirname(file) };
+    try {
+      if (prompt === '-')
+        throw usage('prompt -: a sidecar reads no stdin', `give it: gw again ${word} --prompt -`);
+      const request = sidecar.request ? requestOf(sidecar.request) : rebuilt(id, sidecar);
+      return { id, request, prompt, job: undefined, dir: path.dirname(file) };
+    } catch (error) {
+      throw inSidecar(besideOf(word), error);
+    }
   }
   if (isPath) throw usage(`${word}: no such file`, 'name an output that gw has saved, or a job');
   if (!isFile) throw notInLedger(word, ctx);
@@ -144,6 +155,12 @@ async function sourceOf(word: string, ctx: Context): Promise<Source> {
     hint: 'gw jobs list shows the jobs this user created',
   });
 }
+
+/** What is wrong with the request of a sidecar, under the sidecar's name. */
+const inSidecar = (sidecar: string, error: unknown): unknown =>
+  error instanceof GwError && error.kind === 'usage'
+    ? usage(`the request of ${sidecar}: ${error.message}`, error.facts.hint)
+    : error;
 
 /** A job of the gateway that flags name, else of any: a rehearsal is made again where it counts. */
 async function jobOfId(word: string, ctx: Context): Promise<Job | undefined> {
@@ -199,23 +216,26 @@ const LARGEST_SIDECAR = 1 << 20;
 
 /** The sidecar of an output; undefined where what lies there is none. */
 function readSidecar(output: string): z.infer<typeof Sidecar> | undefined {
+  let said: unknown;
   try {
-    const text = readRegular(besideOf(output), LARGEST_SIDECAR).toString();
-    return Sidecar.safeParse(JSON.parse(text)).data;
+    said = JSON.parse(readRegular(besideOf(output), LARGEST_SIDECAR).toString());
   } catch {
     return undefined;
   }
+  // The schema would leave out what is not safe, without a word.
+  assertSafeJson(said, `the request of ${besideOf(output)}`);
+  return Sidecar.safeParse(said).data;
 }
 
 /** The request of a sidecar, read as a row of a stranger's manifest is. Throws `usage` for what a sidecar does not say. */
-function requestOf(said: KeptRequest, named: string): KeptRequest {
+function requestOf(said: KeptRequest): KeptRequest {
   const { command, flags, set = [], body } = said;
   const takes: FlagSet = creates[command] ?? {};
   const odd = Object.keys(flags).find(
     (key) => !Object.hasOwn(takes, key) || !mayStandIn(takes[key] ?? {}, 'sidecar'),
   );
   if (odd !== undefined && creates[command])
-    throw usage(`${named}: ${flagName(odd)} does not stand in a sidecar`, 'make it with its create command');
+    throw usage(`${flagName(odd)} does not stand in a sidecar`, 'make it with its create command');
   const { flags: values } = readWritten(
     { row: 1, line: 1, key: '', command, set, body, said: flags },
     creates,

@@ -42,6 +42,8 @@ type Fields = Record<string, unknown>;
 /** A request as a source would hold it, and how it is run. */
 interface Source {
   readonly isOwn: boolean;
+  /** How a refusal names the place. */
+  readonly place: RegExp;
   run(fields: Fields, name: string): Promise<{ code: number; out: string; err: string }>;
 }
 
@@ -80,18 +82,36 @@ const manifest =
 const csvCell = (value: unknown) => `"${String(value).replaceAll('"', '""')}"`;
 
 const sources: Record<string, Source> = {
-  typed: { isOwn: true, run: (fields) => world.gw([...words, ...argvOf(fields)], { stdin: PIPED }) },
-  'own preset': { isOwn: true, run: preset(() => path.join(world.dir, '.config/gw/presets')) },
-  'preset of the working directory': { isOwn: false, run: preset(() => path.join(world.cwd, '.gw/presets')) },
+  typed: {
+    isOwn: true,
+    place: /--|text: holds/,
+    run: (fields) => world.gw([...words, ...argvOf(fields)], { stdin: PIPED }),
+  },
+  'own preset': {
+    isOwn: true,
+    place: /--|text: holds|p\.json: /,
+    run: preset(() => path.join(world.dir, '.config/gw/presets')),
+  },
+  'preset of the working directory': {
+    isOwn: false,
+    place: /\.gw\/presets\/p\.json/,
+    run: preset(() => path.join(world.cwd, '.gw/presets')),
+  },
   CSV: {
     isOwn: false,
+    place: /\.csv(:2)?: /,
     run: manifest('.csv', (fields) =>
       [Object.keys(fields), Object.values(fields)].map((line) => `${line.map(csvCell).join(',')}\n`).join(''),
     ),
   },
-  JSONL: { isOwn: false, run: manifest('.jsonl', (fields) => `${jsonOf(fields)}\n`) },
+  JSONL: {
+    isOwn: false,
+    place: /\.jsonl(:1)?: /,
+    run: manifest('.jsonl', (fields) => `${jsonOf(fields)}\n`),
+  },
   YAML: {
     isOwn: false,
+    place: /\.yaml(:1)?: /,
     run: manifest(
       '.yaml',
       (fields) =>
@@ -102,6 +122,7 @@ const sources: Record<string, Source> = {
   },
   sidecar: {
     isOwn: false,
+    place: /the request of .*\.mp4\.json: /,
     run(fields, name) {
       const { prompt, ...flags } = fields;
       const output = path.join(world.cwd, `${name}.mp4`);
@@ -184,7 +205,8 @@ const tricks: Record<string, { fields: () => Fields; stranger: Verdict; own: Ver
     stranger: 'refused',
     own: 'refused',
   },
-  __proto__: {
+  // In a CSV a column that begins with _ is a comment, and its row is sent without it.
+  ['__proto__']: {
     fields: () =>
       Object.fromEntries([
         ['prompt', 'a fox'],
@@ -203,14 +225,15 @@ const lying = (): string =>
     .map((name) => `${name} ${fs.readFileSync(path.join(outside, name)).toString('base64')}`)
     .join('\n');
 
-const cells = Object.entries(sources).flatMap(([source, { isOwn, run }]) =>
+const cells = Object.entries(sources).flatMap(([source, { isOwn, place, run }]) =>
   Object.entries(tricks).map(([trick, { fields, stranger, own }]) => ({
     source,
+    place,
     trick,
     run,
     fields,
     isOwn,
-    verdict: isOwn ? own : stranger,
+    verdict: isOwn ? own : source === 'CSV' && trick === '__proto__' ? 'sent' : stranger,
   })),
 );
 let slowestMs = 0;
@@ -218,7 +241,7 @@ let slowestMs = 0;
 describe('each source, times each trick', () => {
   test.each(cells)(
     '$trick in $source is $verdict',
-    async ({ source, trick, run, fields, isOwn, verdict }) => {
+    async ({ source, place, trick, run, fields, isOwn, verdict }) => {
       const before = lying();
       const sentBefore = world.sandbox.requests.length;
       const startedMs = performance.now();
@@ -226,14 +249,15 @@ describe('each source, times each trick', () => {
         Object.assign(fields(), plain),
         `${source}-${trick}`.replace(/\W+/g, '-'),
       );
-      slowestMs = Math.max(slowestMs, performance.now() - startedMs);
+      if (code !== 0) slowestMs = Math.max(slowestMs, performance.now() - startedMs);
       const sent = world.sandbox.requests.slice(sentBefore);
       const creates = sent.filter(
         ({ method, path: at }) => method === 'POST' && at.includes('video_generation'),
       );
       const bodies = JSON.stringify(creates.map(({ body }) => body));
       expect([verdict, creates.length], err).toEqual([code === 0 ? 'sent' : 'refused', code === 0 ? 1 : 0]);
-      if (code !== 0) expect([code, err.split('\n').length], err).toEqual([2, expect.any(Number)]);
+      if (code !== 0)
+        expect([code, err.match(/^error: /gm)?.length, err]).toEqual([2, 1, expect.stringMatching(place)]);
       expect(bodies).not.toContain(SECRET);
       expect(bodies).not.toContain(KEY);
       if (isOwn) return;
@@ -246,8 +270,8 @@ describe('each source, times each trick', () => {
   );
 
   test('tells how many there were', () => {
-    console.log(`${cells.length} cells; the slowest took ${Math.round(slowestMs)} ms`);
-    expect(cells).toHaveLength(Object.keys(sources).length * Object.keys(tricks).length);
+    console.log(`${cells.length} cells; the slowest refusal took ${Math.round(slowestMs)} ms`);
+    expect(cells).toHaveLength(7 * 16);
   });
 });
 
