@@ -159,7 +159,7 @@ async function sourceOf(word: string, ctx: Context): Promise<Source> {
 /** What is wrong with the request of a sidecar, under the sidecar's name. */
 const inSidecar = (sidecar: string, error: unknown): unknown =>
   error instanceof GwError && error.kind === 'usage'
-    ? usage(`the request of ${sidecar}: ${error.message}`, error.facts.hint)
+    ? error.told({}, `the request of ${sidecar}: ${error.message}`)
     : error;
 
 /** A job of the gateway that flags name, else of any: a rehearsal is made again where it counts. */
