@@ -84,6 +84,11 @@ test('stats leaves sandbox jobs out and says so, unless they are asked for', asy
     '2 jobs of the sandbox are left out; count them with: gw jobs stats --sandbox\n',
   );
   expect((await world.gw(['jobs', 'stats', '--sandbox'])).err).toBe('');
+  const rehearsing = await world.gw(['jobs', 'stats', '--json'], {
+    bare: true,
+    env: { GW_PROFILE: 'sandbox' },
+  });
+  expect([rehearsing.err, JSON.parse(rehearsing.out).total.jobs]).toEqual(['', 4]);
 });
 
 test('sync looks at the jobs of that gateway only', async () => {

@@ -1,11 +1,11 @@
 import { defineCommand } from '../../command.ts';
+import { gatewayName } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { parsed, withValue } from '../../flags/flag.ts';
 import { parseMoment } from '../../flags/job-flags.ts';
 import { columnsOf } from '../../io/layout.ts';
 import { counted } from '../../io/quantity-text.ts';
 import { JobStats, type StatsGroup, type StatsKey, spendText, statsKeys } from '../../jobs/stats.ts';
-import type { Job } from '../../ledger/event.ts';
 import { EMBEDDED } from '../../ledger/job-key.ts';
 import { taskOf } from '../../ledger/settled.ts';
 import { eachOwnJob, namesGateway } from './find-jobs.ts';
@@ -38,7 +38,7 @@ export const stats = defineCommand<typeof flags, Stats>({
   flags,
   examples: ['gw jobs stats', 'gw jobs stats --since 7d --by model,day', 'gw jobs stats --by family --json'],
   notes: [
-    'Counts the jobs of all gateways but the sandbox; with --profile, --base-url or --sandbox those of that one.',
+    'Counts the jobs of all gateways, and those of the sandbox where it is in force; with --profile, --base-url or --sandbox those of that one.',
     'Seconds, tokens and spend are what the records of the gateway say. What they do not bill is counted apart by the ' +
       'price file (gw config set prices FILE), failed and unknown jobs too; so is test credit. Days are those of ' +
       'the local calendar, by the time of creation.',
@@ -47,14 +47,14 @@ export const stats = defineCommand<typeof flags, Stats>({
     const { by = ['model'] } = flags;
     const counts = new JobStats(by);
     const pricing = await ctx.pricing();
-    // Nothing was paid for those of the sandbox.
-    const isCounted = (job: Job) => namesGateway(ctx) || job.gateway !== EMBEDDED;
+    // Nothing was paid for those of the sandbox; they count where it is in force.
+    const isRehearsal = namesGateway(ctx) || gatewayName(await ctx.settings()) === EMBEDDED;
     let left = 0;
     let unread = 0;
     for await (const { job, family } of eachOwnJob({ sinceMs: flags.since?.(ctx.clock.now()) }, ctx)) {
       // Made by another machine under the same key, whose ledger counts it.
       if (job.once && job.bodySha256 === '' && !job.isDamaged) continue;
-      if (!isCounted(job)) {
+      if (!isRehearsal && job.gateway === EMBEDDED) {
         left += 1;
         continue;
       }
