@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import type { Reporter, Vitest } from 'vitest/node';
 
 /** What runs leave for one another, and what other runs have at the moment. */
-const ofOtherRuns = /^gw-(built|building|tests)-/;
+const ofOtherRuns = /^gw-(built|building|tests|house)-/;
 
 /**
  * Gives a run a temporary directory of its own and removes it at the end. The build of gw that is spawned stands beside it,
