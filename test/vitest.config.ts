@@ -9,8 +9,8 @@ import { ownTempDir } from './helpers/temp-dir.ts';
 const heavy = [
   'test/agents/*.test.ts',
   'test/cli/**/*.test.ts',
-  // A round of those two takes a minute, or builds an earlier version: they are for `npm run test:torture` alone.
-  'test/torture/**/!(pauses|versions).torture.ts',
+  // A round of those takes minutes, or builds an earlier version: they are for `npm run test:torture` alone.
+  'test/torture/**/!(changed-rows|pauses|queue-faults|versions).torture.ts',
   'test/fuzz/**/*.test.ts',
   'test/gallery/**/*.test.ts',
   'test/chat/{pipes,repl-terminal}.test.ts',

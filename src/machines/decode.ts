@@ -70,17 +70,7 @@ const record = z.object({
   status: z.optional(text(500)),
   host: z.optional(text(255)),
   sender: z.optional(text(255)),
-  files: z._default(
-    z.array(
-      z.object({
-        path: text(4_096),
-        bytes: whole(0),
-        sha256,
-        type: text(200),
-      }),
-    ),
-    [],
-  ),
+  files: z._default(z.array(z.object({ path: text(4_096), bytes: whole(0), sha256, type: text(200) })), []),
   declined: z.optional(z.array(text(255))),
   error: z.optional(z.looseObject({ kind: text(100), message: text(10_000) })),
 });
@@ -100,7 +90,9 @@ export function decode(
   reader: RowReader,
 ): RowRecord | undefined {
   if (Object.keys(fields).length === 0) return undefined;
-  refuseNewer('rows', Number(fields.v ?? 1), key);
+  const format = fields.v ?? '1';
+  if (!/^\d+$/.test(format)) return damaged(key, fields, 'v', 'is no number of a format');
+  refuseNewer('rows', Number(format), key);
   const values: Record<string, unknown> = { ...fields };
   for (const name of jsonFields) {
     const value = fields[name];
@@ -120,6 +112,8 @@ export function decode(
   const { family, pools } = reader.poolsOf(written.command);
   if (rest.family !== family) return fault('family', `is not ${family}`);
   if (!pools.includes(rest.pool)) return fault('pool', `is none of ${family}`);
+  const hasTask = rest.state === 'running' || rest.state === 'ended';
+  if (hasTask && family !== 'image' && !id) return fault('id', `is not there, and the row is ${rest.state}`);
   const { said = written.flags ?? {}, body, flags: _older, ...own } = written;
   const strange = unknownFlag(written.command, said, reader.creates);
   if (strange !== undefined)
@@ -133,11 +127,7 @@ export function decode(
     const [why = 'does not fit'] = faultsOf(error);
     return fault('row', why);
   }
-  return {
-    ...rest,
-    row,
-    id: id || undefined,
-  };
+  return { ...rest, row, id: id || undefined };
 }
 
 function damaged(

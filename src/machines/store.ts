@@ -33,7 +33,7 @@ const stepScript = `
 local state = redis.call('HGET', KEYS[1], 'state')
 if not state then return {'gone'} end
 local format = redis.call('HGET', KEYS[1], 'v')
-if (tonumber(format or '1') or 1) > ${formatOf('rows')} then return {'newer'} end
+if tonumber(string.match(format or '1', '^%d+$') or '1') > ${formatOf('rows')} then return {'newer'} end
 if redis.call('HGET', KEYS[1], 'step') == ARGV[8] then return {'ok', redis.call('HGETALL', KEYS[1])} end
 local held = tonumber(redis.call('HGET', KEYS[1], 'fence') or '0') or 0
 if held > ${fenceOf(MAX_ROUND + 1, 'save', 0)} then held = 0 end

@@ -103,7 +103,8 @@ export class TakenAway extends Error {
 /** Works on a row from where it stands to its next resting place. Never throws but what hands and desk throw. */
 export async function workOn(stage: Stage, row: RowRecord, desk: Desk, hands: Hands): Promise<Put> {
   if (isOver(row.state)) return 'done';
-  return stage === 'save' ? saveRow(row, desk, hands) : runTask(row, desk, hands);
+  // Whoever can write to Redis may have put a row on the queue of outputs that has none yet.
+  return stage === 'save' && row.state === 'ended' ? saveRow(row, desk, hands) : runTask(row, desk, hands);
 }
 
 async function runTask(row: RowRecord, desk: Desk, hands: Hands): Promise<Put> {

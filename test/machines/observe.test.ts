@@ -86,6 +86,7 @@ describe('a row that anybody may have changed', () => {
       fc.constantFrom(...Object.keys(whole), 'id', 'job', 'files', 'error', 'sender', 'wanted'),
       hostile,
     ),
+    hostile.filter((text) => !/^\d+$/.test(text)).map((format): [string, string] => ['v', format]),
     said.map((flags): [string, string] => [
       'row',
       JSON.stringify({ ...row, said: { ...row.said, ...flags } }),

@@ -68,6 +68,11 @@ export class TestRedis {
     await ended;
   }
 
+  /** `SIGSTOP`: it is silent, and its connections stay; `SIGCONT`: it goes on. */
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal);
+  }
+
   /** Every key with its value, as text. */
   async everything(): Promise<string> {
     const found: string[] = [];

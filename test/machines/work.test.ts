@@ -347,6 +347,16 @@ test('a row is handed over once, and what was taken out is not sent', async () =
   expect(gateway.made).toBe(0);
 });
 
+test('a row that somebody put on the queue of outputs before it was made is made, and saved', async () => {
+  const gateway = new Gateway();
+  const key = await newRow('gamma');
+  await work(key, 'save', { host: 'one', gateway });
+  expect((await store.read([key]))[0]).toMatchObject({ state: 'ended', id: 'task-1' });
+  await work(key, 'save', { host: 'one', gateway });
+  expect((await store.read([key]))[0]).toMatchObject({ state: 'saved' });
+  expect([gateway.made, gateway.saves]).toEqual([1, 1]);
+});
+
 test('a row that was taken, but not sent, is taken out all the same, and its worker sends nothing', async () => {
   const key = await newRow('alpha');
   const gateway = new Gateway();
