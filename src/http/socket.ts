@@ -35,18 +35,10 @@ export async function openSocket(route: Route, options: OpenSocketOptions): Prom
   let timer: NodeJS.Timeout | undefined;
   let onAbort: (() => void) | undefined;
   const cutShort = new Promise<never>((_, reject) => {
-    const named = addressName(route.proxy ?? route.target);
-    timer = setTimeout(
-      () =>
-        reject(
-          new ExchangeError(
-            `no connection to ${named} within ${connectMs / 1000} s`,
-            'no',
-            exchangeCodes.connectTimeout,
-          ),
-        ),
-      connectMs,
-    );
+    timer = setTimeout(() => {
+      const sentence = `no connection to ${addressName(route.proxy ?? route.target)} within ${connectMs / 1000} s`;
+      reject(new ExchangeError(sentence, 'no', exchangeCodes.connectTimeout));
+    }, connectMs);
     onAbort = () => reject(signal?.reason);
     signal?.addEventListener('abort', onAbort, { once: true });
   });
@@ -114,7 +106,7 @@ function checkedLookup(check: CheckAddresses): net.LookupFunction {
 const contexts: { readonly of: TlsOptions; readonly value: SecureContext }[] = [];
 
 async function secure(under: net.Socket, address: Address, of: TlsOptions, opened: net.Socket[]) {
-  const tls = await import('node:tls');
+  const [tls, { X509Certificate }] = await Promise.all([import('node:tls'), import('node:crypto')]);
   const { ca, identity } = of;
   let context = contexts.find(({ of }) => of.ca === ca && of.identity === identity);
   if (!context) {
@@ -125,6 +117,11 @@ async function secure(under: net.Socket, address: Address, of: TlsOptions, opene
     socket: under,
     host: address.host,
     ...(net.isIP(address.host) === 0 ? { servername: address.host } : {}),
+    // Node 22.23 takes an address of IPv6 for a name, and refuses each certificate.
+    checkServerIdentity: (host, certificate) =>
+      net.isIPv6(host) && new X509Certificate(certificate.raw).checkIP(host) !== undefined
+        ? undefined
+        : tls.checkServerIdentity(host, certificate),
     ALPNProtocols: ['http/1.1'],
     secureContext: context.value,
     // Said, so that NODE_TLS_REJECT_UNAUTHORIZED has no say.

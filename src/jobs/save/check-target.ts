@@ -3,13 +3,7 @@ import * as path from 'node:path';
 import { faultReason, kindOf } from '../../disk/disk-fault.ts';
 import { type GwError, usage } from '../../errors.ts';
 import type { SavePlan } from '../../ledger/event.ts';
-import {
-  type PatternPiece,
-  type Placeholder,
-  parsePattern,
-  placeholdersOf,
-  windowsFault,
-} from '../../placeholders.ts';
+import { type Placeholder, parsePattern, placeholdersOf, windowsFault } from '../../placeholders.ts';
 import { tryDirectory } from './disk-ways.ts';
 import { knownBefore, type Naming, newPartName, outputPath, render, splitTarget } from './output-path.ts';
 
@@ -58,11 +52,17 @@ export function checkTarget(plan: SavePlan, before: BeforeTask): void {
   if (fixed !== undefined) refuseOneName(fixed, before.outputsExpected);
 }
 
-/** A disk of Windows, mounted elsewhere, refuses the characters that Windows forbids. Throws the system's error. */
+/**
+ * A disk of Windows, mounted elsewhere, refuses the characters that Windows forbids. Throws the system's error. The file is
+ * not empty: a mounted cloud drive may make an empty one after it was removed.
+ */
 function tryCharacters(dir: string, target: string): void {
   const file = path.join(dir, `${newPartName()}${target.replace(/[^<>:"|?*]/g, '').slice(0, 20)}`);
-  fs.closeSync(fs.openSync(file, 'wx', 0o600));
-  fs.unlinkSync(file);
+  try {
+    fs.writeFileSync(file, '-', { flag: 'wx', mode: 0o600 });
+  } finally {
+    fs.rmSync(file, { force: true });
+  }
 }
 
 /** Throws `usage` for one name without placeholders for several outputs. */
@@ -79,7 +79,7 @@ export function refuseOneName(fixed: string, outputsExpected: number): void {
 function knownDirectory(pattern: string, values: Partial<Record<Placeholder, string>>) {
   const segments: string[] = [];
   for (const segment of pattern.split(path.sep)) {
-    const pieces: PatternPiece[] = parsePattern(segment);
+    const pieces = parsePattern(segment);
     if ([...placeholdersOf(pieces)].some((name) => values[name] === undefined)) {
       return { dir: segments.join(path.sep) || path.sep, whole: false };
     }
