@@ -199,6 +199,7 @@ describe('what a run does not use, it does not load', () => {
       ...never,
       'assert',
       'http',
+      'crypto',
       'dns',
       'tty',
       'undici',

@@ -238,6 +238,8 @@ async function makeReady<F extends FlagSet>(
 
 /** The body as the first job of a request would send it. */
 function firstBody({ family, body, how, intent }: JobRequest<TaskFamily>): Body {
+  // A key takes random bytes, and node:crypto 2 ms to load.
+  if (!family.externalIds) return body;
   const { once: key, count } = how;
   if (key === undefined) return identifyBody(family, body).body;
   const name = count === undefined ? key : `${key}/1`;
@@ -352,15 +354,13 @@ function promptOf<F extends FlagSet>(
   references: ReturnType<typeof referencesOf>,
   ctx: Context,
 ): Promise<string | undefined> {
-  const { prompt, promptFile } = typed as SharedValues;
   const { apiKeyFile, body, set } = ctx.globals;
   const need = spec.promptNeed?.(typed as unknown as FlagValues<F>, typed) ?? 'required';
   const media = references.filter(({ modality }) => modality);
   return readPrompt(
     {
+      ...(typed as SharedValues),
       words,
-      prompt,
-      promptFile,
       media,
       optional: need !== 'required' || media.length > 0 || body !== undefined || set !== undefined,
       mayReadStdin: need !== 'given' && body === undefined && apiKeyFile !== '-',
