@@ -353,6 +353,20 @@ test('geo: a reply put together from events has an index only where one came', a
   });
 });
 
+test.each([
+  [
+    'completions',
+    { choices: ['one', 'two'].map((content) => ({ delta: { content }, finish_reason: 'stop' })) },
+  ],
+  [
+    'geo',
+    { candidates: ['one', 'two'].map((text) => ({ content: { parts: [{ text }] }, finishReason: 'STOP' })) },
+  ],
+] as const)('%s: answers without an index are told apart by their places', async (api, event) => {
+  const { text, answer } = await talk(api, clientOf([Buffer.from(`data: ${JSON.stringify(event)}\n\n`)]));
+  expect([text, answer?.furtherTexts]).toEqual(['one', ['two']]);
+});
+
 describe('an answer without an end', () => {
   const words = 'x'.repeat(1024 * 1024);
   const sayings: Record<ChatApi, unknown> = {

@@ -43,7 +43,8 @@ export class CompletionsReader implements ReplyReader {
     this.#rebuilder?.add(chunk);
     if (chunk.usage) this.#count(chunk.usage);
     if (!Array.isArray(chunk.choices)) return;
-    for (const choice of chunk.choices) this.#hearOne(choice, numberOf(choice?.index) ?? 0, heard);
+    for (const [place, choice] of chunk.choices.entries())
+      this.#hearOne(choice, numberOf(choice?.index) ?? place, heard);
   }
 
   whole(reply: unknown, heard: Heard): void {
@@ -143,7 +144,7 @@ export class CompletionRebuilder {
   add(chunk: CompletionChunk): void {
     const { choices, object: _, ...top } = chunk as Record<string, unknown>;
     for (const [name, value] of Object.entries(top)) if (value !== null) this.#top[name] = value;
-    for (const each of itemsOf(choices)) this.#addChoice(fieldsOf(each));
+    for (const [place, each] of itemsOf(choices).entries()) this.#addChoice(fieldsOf(each), place);
   }
 
   reply(): unknown {
@@ -162,8 +163,8 @@ export class CompletionRebuilder {
     };
   }
 
-  #addChoice({ index: at, delta, message, ...rest }: Readonly<Record<string, unknown>>): void {
-    const index = numberOf(at) ?? 0;
+  #addChoice({ index: at, delta, message, ...rest }: Readonly<Record<string, unknown>>, place: number): void {
+    const index = numberOf(at) ?? place;
     const choice = this.#choices.get(index) ?? {
       index,
       message: { role: 'assistant', content: null },

@@ -67,21 +67,19 @@ export class GeoReader implements ReplyReader {
     if (usageMetadata) this.#count(fieldsOf(usageMetadata));
     const blocked = fieldsOf(promptFeedback).blockReason;
     if (typeof blocked === 'string' && blocked !== '') this.finishReason = blocked;
-    for (const each of itemsOf(candidates)) this.#takeCandidate(fieldsOf(each), heard);
+    for (const [place, each] of itemsOf(candidates).entries())
+      this.#takeCandidate(fieldsOf(each), place, heard);
   }
 
-  #takeCandidate({ index: at, content, ...fields }: Readonly<Record<string, unknown>>, heard: Heard): void {
-    const index = numberOf(at) ?? 0;
+  #takeCandidate({ index: at, content, ...fields }: Readonly<Part>, place: number, heard: Heard): void {
+    // The document lists no index: candidates are told apart by their places.
+    const index = numberOf(at) ?? place;
     const { parts, role } = fieldsOf(content);
-    if (index === 0) {
-      const { finishReason: reason } = fields;
-      if (typeof reason === 'string' && reason !== '') this.finishReason = reason;
-      for (const part of itemsOf(parts)) this.#hear(fieldsOf(part), heard);
-    } else {
-      for (const part of itemsOf(parts)) {
-        const { text, thought } = fieldsOf(part);
-        if (thought !== true) this.further.add(index, textOf(text), heard);
-      }
+    const { finishReason: reason } = fields;
+    if (index === 0 && typeof reason === 'string' && reason !== '') this.finishReason = reason;
+    for (const part of itemsOf(parts).map(fieldsOf)) {
+      if (index === 0) this.#hear(part, heard);
+      else if (part.thought !== true) this.further.add(index, textOf(part.text), heard);
     }
     if (!this.keepWhole) return;
     const kept = this.#candidates.get(index) ?? { isNumbered: false, fields: {}, role: 'model', parts: [] };
