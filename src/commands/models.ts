@@ -3,17 +3,12 @@ import type { Context } from '../context.ts';
 import { GwError, usage } from '../errors.ts';
 import { text } from '../flags/flag.ts';
 import { nearest } from '../flags/nearest.ts';
-import {
-  kindOf,
-  type ModelKind,
-  type ModelSheet,
-  modelKinds,
-  modelSheets,
-} from '../gateway/model-facts/sheets.ts';
+import { kindOf, type ModelKind, modelKinds, modelSheets } from '../gateway/model-facts/sheets.ts';
 import { endpointTypes, type ModelEntry, modelsList } from '../gateway/models.ts';
 import type { Table } from '../io/io.ts';
 import { columnsOf, fieldLines } from '../io/layout.ts';
 import { fetchModels } from '../models/model-cache.ts';
+import { sourcesOf } from '../sources/model-rows.ts';
 import { showInstead } from './show-instead.ts';
 
 const types = [...modelKinds, ...endpointTypes];
@@ -115,7 +110,8 @@ export const show = defineCommand<Record<string, never>, ShownModel>({
   ],
   notes: [
     'Family B has no model IDs: its create endpoints are shown by their paths, or by the last part of them (several ' +
-      'where they share it). What is not listed is not stated by the document of the gateway; --verbose adds the rules.',
+      'where they share it). What is not listed is not stated by the document of the gateway; --verbose ' +
+      'adds the rules, and the sentence of each row.',
   ],
   sends: 'query',
   async *run({ args: [typed = ''] }, ctx) {
@@ -131,7 +127,7 @@ export const show = defineCommand<Record<string, never>, ShownModel>({
     if (sheets.length === 0 && !isListed(typed)) {
       throw unknown(typed, [...all.map(({ id }) => id), ...(entries ?? []).map(({ read }) => read.id)]);
     }
-    const found: Pick<ModelSheet, 'id' | 'facts'>[] = sheets.length > 0 ? sheets : [{ id: typed, facts: [] }];
+    const found = sheets.length > 0 ? sheets : [{ id: typed, facts: [] }];
     for (const { id, facts } of found) {
       const entry = entries?.find(({ read }) => read.id === id);
       const type = sheets.find((sheet) => sheet.id === id)?.kind ?? (entry && kindOf(entry.read));
@@ -141,7 +137,9 @@ export const show = defineCommand<Record<string, never>, ShownModel>({
       }
       const { json, verbose } = ctx.io.mode;
       const shown = facts.filter(({ isRule }) => json || verbose || isRule !== true);
-      const told = Object.fromEntries(shown.map(({ name, value }) => [name, value]));
+      const sources = verbose && !json ? sourcesOf(id) : {};
+      const said = (name: string) => (sources[name] ? ` (the document says: ${sources[name]})` : '');
+      const told = Object.fromEntries(shown.map(({ name, value }) => [name, `${value}${said(name)}`]));
       yield { value: { id, type: type ?? null, facts: told, entry: entry?.came ?? null } };
     }
   },

@@ -149,6 +149,9 @@ describe('models show', () => {
     expect(run.out).not.toMatch(/^alpha\./m);
     const verbose = await world.gw(['models', 'show', '2.5', '-v']);
     expect(verbose.out).toMatch(/^alpha\.web-search +2\.0 web search: /m);
+    expect(verbose.out).toMatch(
+      /^link lives +24 hours, for 100 downloads \(the document says: video URLs 24 /m,
+    );
   });
 
   test.each([
@@ -183,6 +186,21 @@ describe('models show', () => {
     const world = await World.open();
     const shown = JSON.parse((await world.gw(['models', 'show', id, '--json'])).out);
     expect(shown).toMatchObject({ id, facts, entry: { id, object: 'model' } });
+  });
+
+  test('an image model has the rules that concern it', async () => {
+    const world = await World.open();
+    const rulesOf = async (id: string) =>
+      Object.keys(JSON.parse((await world.gw(['models', 'show', id, '--json'])).out).facts)
+        .filter((name) => name.startsWith('image.'))
+        .map((name) => name.slice('image.'.length));
+    const shared = ['references-in-a-list', 'form-of-a-reference'];
+    const delta = ['fields-of-delta-models', 'input-images-of-other-models', 'size-by-model', ...shared];
+    expect(await rulesOf('delta-image-4-0-250828')).toEqual(delta);
+    const sized = ['prompt-length-of-generate', 'size-by-model', 'quality-by-model-of-generate'];
+    expect(await rulesOf('legacy-image-2')).toEqual([...sized, ...shared]);
+    expect(await rulesOf('legacy-image-3')).toEqual([...sized, 'one-image-a-request', ...shared]);
+    expect(await rulesOf('img-2.5-flare')).not.toContain('transparent-in-preview');
   });
 
   test("family B's endpoints are shown by path, and all that share a name by the name", async () => {

@@ -186,17 +186,24 @@ const factsOf = (model: ImageModel): Fact[] => [
   ...(model.family === 'img' ? imgFacts(model) : []),
   ...fieldFacts(ImageGenerateBody, model),
   ...(model.family === 'legacy' ? [...fact('links live', lifeWords(IMAGE_LINK_LIFE_MS))] : []),
-  ...ruleFacts(ImageGenerateBody).filter(({ name }) => model.family === 'img' || !ofImgAlone.has(name)),
+  ...ruleFacts(ImageGenerateBody).filter(({ name }) => rulesOfSome[name]?.(model) ?? true),
 ];
 
-/** The rules that say nothing of models of another family. */
-const ofImgAlone: ReadonlySet<string> = new Set([
-  'image.transparent-needs-png-or-webp',
-  'image.compression-of-webp-and-jpeg',
-  'image.partial-images-in-a-stream',
-  'image.transparent-in-preview',
-  'image.experimental-size',
-]);
+/** The rules that say nothing of other models than these. */
+const rulesOfSome: Readonly<Record<string, (model: ImageModel) => boolean>> = {
+  'image.transparent-needs-png-or-webp': ({ family }) => family === 'img',
+  'image.compression-of-webp-and-jpeg': ({ family }) => family === 'img',
+  'image.partial-images-in-a-stream': ({ family }) => family === 'img',
+  'image.transparent-in-preview': ({ background }) => background === 'preview',
+  'image.experimental-size': ({ family }) => family === 'img',
+  'image.input-images-of-generate': ({ family }) => family === 'img',
+  'image.quality-of-the-common-variant': ({ family }) => family === 'img',
+  'image.fields-of-delta-models': ({ family }) => family === 'delta',
+  'image.input-images-of-other-models': ({ family }) => family === 'delta',
+  'image.prompt-length-of-generate': ({ family }) => family !== 'delta',
+  'image.quality-by-model-of-generate': ({ family }) => family !== 'delta',
+  'image.one-image-a-request': ({ maxImages }) => maxImages === 1,
+};
 
 /** What only img models take. */
 const imgFacts = (model: ImageModel): Fact[] => [

@@ -1,0 +1,108 @@
+// What the document says of each row of a model sheet, literally; words of several of its places are parted by ` … `.
+
+type Sources = Readonly<Record<string, string>>;
+
+const alpha: Sources = {
+  resolutions: 'resolution 2.0 standard 480p/720p/1080p/4k, Fast and Mini 480p/720p, 2.5 480p/720p/1080p',
+  ratios: 'Ratio 2.0: the six ratios; 2.5: the six plus adaptive.',
+  duration: '2.0: 4-15 and -1 unsupported; 2.5: 4-30 or -1',
+  'task types': '2.5 only: auto, reference, edit, extend',
+  formats: 'settable only on 2.5: mp4 or mov; 2.0 output is always mp4',
+  references: 'up to 9 / 3 / 3 (15 total) … up to 30 / 10 / 10 (50 total)',
+  'image file': 'aspect ratio 0.4-2.5; 300-6000 px; under 30 MB each',
+  'video file':
+    'mp4, mov; 480p/720p; 24-60 FPS; ratio 0.4-2.5; up to 200 MB; ordinary references 2-30 s, editing references 4-30 s',
+  'audio file': 'wav, mp3; 2-30 s; under 15 MB each',
+  'reference length': 'totals at most 30 s',
+  request: 'family A request body 64 MB',
+  'enterprise account': 'enterprise accounts, non-4K 600 requests per minute, 10 concurrent tasks',
+  'personal account': 'personal accounts, non-4K 180 requests per minute, 3 concurrent tasks',
+  'at 4k': 'family A standard 2.0 4K, both account types 15 requests per minute, 1 concurrent task',
+  'record is kept': 'task records 7 days',
+  'link lives': 'video URLs 24 hours; a video can be downloaded up to 100 times',
+};
+
+const beta: Sources = {
+  'several shots': 'settings.multi_shot boolean no true',
+  audio: 'settings.audio string no off',
+  resolutions: 'settings.resolution string no 720p',
+  ratios: '16:9 16:9, 9:16, 1:1',
+  duration: 'settings.duration integer no 5 3-15 seconds',
+  prompt: 'max 3,072 characters (2,500 recommended)',
+  body: 'Request bodies of the image-to-video endpoints, the omni endpoint and the motion-control endpoint of family B (other than the O1 endpoint): not shown.',
+  shots: 'up to six shots … each shot prompt at most 512 characters',
+  'link lives': 'Output URLs are removed after 30 days.',
+};
+
+const betaO1: Sources = {
+  ...beta,
+  duration: 'settings.duration integer no 5 3-10',
+  prompt: 'up to 2,500 characters',
+  'first frame alone': 'first-frame-only input without other references supports only 5 or 10',
+  'images and elements': 'Image plus element count at most 7 without a reference video, 4 with one.',
+  'image file':
+    'images JPG/JPEG/PNG, up to 50 MB, both dimensions at least 300 px, aspect ratio 1:2.5 to 2.5:1',
+  'video file': 'Videos MP4/MOV, up to 200 MB, 3-10 s, 700-2160 px, 24-60 fps',
+};
+
+const gamma: Sources = {
+  resolutions: 'H3: 768P, 2K; H3-Max: 480P, 768P',
+  duration: 'H3: 4-15; H3-Max: 5-15',
+  ratios: 'adaptive, 21:9, 16:9, 4:3, 1:1, 3:4, 9:16',
+  prompt: 'each text item at most 7,000 characters',
+  references:
+    'H3-Max supports neither multimodal reference inputs nor 2K … at most 1 first frame, 1 last frame, 9 reference images',
+  'image file': 'Images JPG/JPEG/PNG/WEBP/HEIC/HEIF, at most 30 MB each, 256-5760 px, aspect ratio 0.4-2.5',
+  'video file':
+    'Video MP4/MOV, H.264/H.265 with AAC/MP3 audio, at most 50 MB each, 2-15 s per clip and 15 s total, at most 3 clips, 23.976-60 fps, H3 only',
+  'audio file': 'Audio WAV/MP3, at most 15 MB each, 2-15 s per clip and 15 s total, at most 3 clips, H3 only',
+  'reference length': '2-15 s per clip and 15 s total',
+  request: 'total body at most 64 MB',
+  'record is kept': 'Tasks are retained 7 days (UTC)',
+  'link lives': 'video URLs are temporary',
+};
+
+const image: Sources = {
+  prompt: 'max 32,000 characters for img models; 1,000 for legacy-image-2; 4,000 for legacy-image-3',
+  qualities:
+    'img models: low/medium/high; xhigh, max only for the 2.5 models and snapshots; hd and standard for legacy-image-3; standard only for legacy-image-2',
+  images: 'number 1-10 legacy-image-3 supports only 1',
+  compression: 'number 0-100, default 100 img models, only for webp or jpeg',
+  backgrounds: 'transparent, opaque, auto (default auto)',
+  streaming: 'number 0-3 streaming; 0 = only the final image in a single event',
+  'images to edit': 'up to 16 for img models',
+  moderation: 'low, auto (default auto) img models',
+  formats: 'png, jpeg, webp img models',
+  styles: 'vivid, natural legacy-image-3 only',
+  replies: 'url, b64_json legacy models only',
+  'links live': 'URLs for legacy models are valid 60 minutes.',
+};
+
+/** The sizes of each kind of image model. */
+const sizes: Sources = {
+  img: "both dimensions divisible by 16, aspect ratio between 1:3 and 3:1, within the model's pixel and edge limits; above 2560x1440 is experimental; maximum 3840x2160",
+  'legacy-image-2': 'legacy-image-2: 256x256, 512x512, 1024x1024',
+  'legacy-image-3': 'legacy-image-3: 1024x1024, 1792x1024, 1024x1792',
+  'delta-image-4-0-250828': 'delta-image-4-0-250828 1K, 2K, 4K 921,600-16,777,216 2048x2048',
+  'delta-image-4-5-251128': 'delta-image-4-5-251128 2K, 4K 3,686,400-16,777,216 2048x2048',
+  'delta-image-5-0-lite-260128': 'delta-image-5-0-lite-260128 2K, 3K, 4K 3,686,400-16,777,216 2048x2048',
+  'delta-image-5-0-pro-260628': 'delta-image-5-0-pro-260628 1K, 1.5K, 2K 921,600-4,624,220 2K',
+};
+
+const chat: Sources = {
+  'reasoning efforts':
+    'For geo models reasoning_effort accepts none, minimal, low, medium, high … low, medium, high map to thinking level; none and minimal return HTTP 400',
+  'thinking levels': 'low, medium, high map to thinking level … thinkingLevel MINIMAL returns HTTP 400',
+  'thinking off':
+    'works on geo-3.5-flash, geo-3.6-flash, geo-3.1-pro-preview (thoughtsTokenCount 0); on geo-3.7-flash it is not reliable',
+};
+
+/** The sentences of the rows of a model's sheet, by its ID or path; how a command is called is gw's own. */
+export function sourcesOf(id: string): Sources {
+  if (id.startsWith('geo-')) return chat;
+  if (id.startsWith('alpha-')) return alpha;
+  if (id.startsWith('gamma-')) return gamma;
+  if (id.includes('/')) return id.endsWith('o1') ? betaO1 : beta;
+  const ofSizes = sizes[id] ?? sizes.img ?? '';
+  return { ...image, sizes: ofSizes, 'default size': ofSizes };
+}
