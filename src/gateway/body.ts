@@ -39,13 +39,14 @@ export function open<S extends z.ZodMiniType>(
 /**
  * An object of which `key` tells the kind, where the document shows some kinds and forbids no other. A strict body takes
  * these and the `known` ones of the public API alone; a loose one holds the shown ones to their schema and lets any other
- * pass (a rule warns of it).
+ * pass, and what has no kind where it `mayLack` one (a rule warns of it).
  */
 export function anyKind<S extends z.ZodMiniObject, K extends z.ZodMiniObject = never>(
   object: ObjectMaker,
   key: string,
   shown: Readonly<Record<string, S>>,
   known: Readonly<Record<string, K>> = {},
+  mayLack = false,
 ): z.ZodMiniType<z.infer<S | K>> {
   leavesOpen ||= object === z.looseObject;
   const kinds: Readonly<Record<string, z.ZodMiniType>> =
@@ -55,7 +56,7 @@ export function anyKind<S extends z.ZodMiniObject, K extends z.ZodMiniObject = n
       z.infer<S | K>
     >;
   }
-  const checked = z.looseObject({ [key]: z.string() }).check(
+  const checked = z.looseObject({ [key]: mayLack ? z.optional(z.string()) : z.string() }).check(
     z.superRefine((value, ctx) => {
       const kind = value[key];
       const schema = typeof kind === 'string' && Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
@@ -271,18 +272,22 @@ export const strictOf = (loose: z.ZodMiniType): z.ZodMiniType => readings.get(lo
 /** The schema that holds to the public API what the document leaves open. */
 export const publicOf = (loose: z.ZodMiniType): z.ZodMiniType => readings.get(loose)?.known ?? loose;
 
-/** The fields that only a strict schema refuses, without places in lists: `tools.function.strict`. */
+/**
+ * The fields that only a strict schema refuses, without places in lists: `tools.function.strict`. With the body also kinds
+ * that no document shows: `tools.type web_search`.
+ */
 export function* unlistedIn(
   issues: readonly z.core.$ZodIssue[],
+  body?: unknown,
   above: readonly PropertyKey[] = [],
 ): Generator<string> {
+  const named = (path: readonly PropertyKey[]) => path.filter((part) => typeof part !== 'number').join('.');
   for (const issue of issues) {
     const path = [...above, ...issue.path];
-    if (issue.code === 'unrecognized_keys') {
-      for (const key of issue.keys) yield [...path, key].filter((part) => typeof part !== 'number').join('.');
-    } else if (issue.code === 'invalid_union') {
-      for (const branch of issue.errors) yield* unlistedIn(branch, path);
-    }
+    if (issue.code === 'unrecognized_keys') for (const key of issue.keys) yield named([...path, key]);
+    const isKind = issue.code === 'invalid_value' || (issue.code === 'invalid_union' && issue.discriminator);
+    if (body && isKind) yield `${named(path)} ${String(valueAt(body, path)).slice(0, 40)}`;
+    if (issue.code === 'invalid_union') for (const each of issue.errors) yield* unlistedIn(each, body, path);
   }
 }
 

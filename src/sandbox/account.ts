@@ -92,11 +92,11 @@ const credentials: Readonly<Record<Credential, CredentialForm>> = {
   geo: { form: 'x-geo-api-key: <API_KEY>', read: (headers) => header(headers, 'x-geo-api-key') },
 };
 
-/** `x-api-key` goes with `provider-version: <date string>`; `Authorization: Bearer` is accepted by itself. */
+/** `x-api-key` goes with `provider-version: <date string>`; `Authorization: Bearer` is accepted without one. */
 function checkProviderVersion(headers: IncomingHttpHeaders): void {
-  if (header(headers, 'x-api-key') === undefined) return;
   const version = header(headers, 'provider-version');
   if (version === undefined) {
+    if (header(headers, 'x-api-key') === undefined) return;
     const said = 'The header provider-version is missing: send a date such as 2023-06-01.';
     throw new Refusal(400, said, 'MissingParameter');
   }

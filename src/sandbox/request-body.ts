@@ -104,7 +104,7 @@ export function readAgainst(
   const listed = strictOf(schema).safeParse(body, { error: inOurWords }).error;
   const broken = strict ? listed : listed && publicOf(schema).safeParse(body, { error: inOurWords }).error;
   const issue = broken?.issues[0];
-  return issue ? { issue } : { unlisted: [...new Set(unlistedIn(listed?.issues ?? []))] };
+  return issue ? { issue } : { unlisted: [...new Set(unlistedIn(listed?.issues ?? [], body))] };
 }
 
 /** As `readAgainst`; throws the Refusal (400 `InvalidParameter`) that names the first field and its rule. */
@@ -122,11 +122,14 @@ function refusalOf(issue: z.core.$ZodIssue | undefined): Refusal {
   return new Refusal(400, said, 'InvalidParameter', {}, unknown);
 }
 
+/** A rule in words for any program: without the flag of gw that stands behind it. */
+export const withoutFlags = (rule: string) => rule.replace(/ \((gw [a-z ]+)?--[a-z-]+\)/, '');
+
 /** The refusal (400 `InvalidParameter`) of a field for a rule that it breaks; an empty path is the body. */
 export const refuseField = (path: readonly PropertyKey[], rule: string): Refusal =>
   new Refusal(
     400,
-    `Invalid parameter ${fieldName(path) || 'body'}: ${rule}.`,
+    `Invalid parameter ${fieldName(path) || 'body'}: ${withoutFlags(rule)}.`,
     'InvalidParameter',
     {},
     fieldName(path) || 'body',

@@ -7,6 +7,11 @@ import { editsPath, generate, postForm } from './image-fixture.ts';
 // what it forbids, or what has a wrong type, is refused all the same. A strict sandbox refuses both.
 
 const user = (content: unknown) => [{ role: 'user', content }];
+const past = { Filter: { GroupType: 'AIGC' }, PageNumber: 1000, PageSize: 100 };
+const deltaEdit = {
+  ...{ model: 'delta-image-4-0-250828', prompt: 'x' },
+  images: [{ image_url: 'https://example.com/a.png' }],
+};
 const tool = (more: object) => ({ type: 'function', function: { name: 'get_weather', ...more } });
 const inline = {
   mime_type: 'image/png',
@@ -105,6 +110,43 @@ describe('what the document does not list', () => {
     ]);
     expect(at.requests.at(-1)?.path).toBe(editsPath);
   });
+});
+
+describe('kinds that the document does not show', () => {
+  const part = (of: object) => ({ messages: user([{ type: 'text', text: 'x' }, of]) });
+  const turn = { messages: [...user('x'), { role: 'robot', content: 'x' }] };
+  it.each<[string, Record<string, unknown>, typeof completions, string]>([
+    ['a part', part({ type: 'document' }), completions, 'passed over messages.content.type document'],
+    ['a block', part({ type: 'search' }), messages, 'passed over messages.content.type search'],
+    ['a role', turn, completions, 'passed over messages.role robot'],
+    ['a role of native messages', turn, messages, 'passed over messages.role robot'],
+    ['a tool', { tools: [{ type: 'web_search' }] }, completions, 'passed over tools.type web_search'],
+    ['a tool without a type', { tools: [{ name: 'f' }] }, completions, 'passed over tools.type undefined'],
+    [
+      'an image as a text',
+      part({ type: 'image_url', image_url: 'https://example.com/a.png' }),
+      completions,
+      'taken; read a text as image_url.url',
+    ],
+    ['the choice any', { tools: [tool({})], tool_choice: 'any' }, completions, 'taken; read any as required'],
+  ])('%s is taken with a note, and refused by a strict sandbox', async (_, body, send, verdict) => {
+    const answer = await send(await quick(), body);
+    expect([answer.status, answer.headers['x-sandbox-verdict']], answer.text).toEqual([200, verdict]);
+    expect((await send(await quick({ strict: true }), body)).status).toBe(400);
+  });
+});
+
+it.each([
+  ['geo', (at: Awaited<ReturnType<typeof quick>>) => geo(at, { max_tokens: 5 })],
+  ['images', (at: Awaited<ReturnType<typeof quick>>) => generate(at, { output_compression: 5 })],
+  ['edits', (at: Awaited<ReturnType<typeof quick>>) => post(at, editsPath, deltaEdit)],
+  [
+    'assets',
+    (at: Awaited<ReturnType<typeof quick>>) => post(at, '/?Action=ListAssets&Version=2024-01-01', past),
+  ],
+])('a refusal names no flag of gw (%s)', async (_, send) => {
+  const answer = await send(await quick());
+  expect([answer.status, answer.text]).toEqual([400, expect.not.stringMatching(/--|gw /)]);
 });
 
 describe('what the document forbids, or has a wrong type, is refused beside fields that it does not list', () => {

@@ -41,6 +41,14 @@ function chatBody(object: ObjectMaker) {
     }),
     tool: object({ role: z.literal('tool'), tool_call_id: z.string().check(z.minLength(1)), content }),
   });
+  const tool = object({
+    type: z.literal('function'),
+    function: object({
+      name: z.string().check(z.minLength(1)),
+      description: z.optional(z.string()),
+      parameters: z.optional(z.looseObject({})),
+    }),
+  });
   return object({
     model: z.string().check(z.minLength(1)),
     messages: z.array(message).check(z.minLength(1, 'a conversation has at least one message')),
@@ -50,20 +58,7 @@ function chatBody(object: ObjectMaker) {
     stream: z.optional(z.boolean()),
     // Not shown in the document; the public shape's way to have the figures in a stream (`--usage`).
     stream_options: z.optional(object({ include_usage: z.optional(z.boolean()) })),
-    tools: z.optional(
-      z.array(
-        anyKind(object, 'type', {
-          function: object({
-            type: z.literal('function'),
-            function: object({
-              name: z.string().check(z.minLength(1)),
-              description: z.optional(z.string()),
-              parameters: z.optional(z.looseObject({})),
-            }),
-          }),
-        }),
-      ),
-    ),
+    tools: z.optional(z.array(anyKind(object, 'type', { function: tool }, {}, true))),
     tool_choice: z.optional(z.union([z.string().check(z.minLength(1)), z.looseObject({})])),
     response_format: z.optional(open(object, z.looseObject({ type: z.string() }), z.looseObject({}))),
     reasoning_effort: z.optional(z.string().check(z.minLength(1))),
@@ -178,23 +173,21 @@ const completionsRules: readonly Rule<CompletionsBody>[] = [
     remark:
       'the document shows messages of system, user, assistant and tool, text and image_url parts, and function tools, and forbids no other',
     *check({ messages, tools = [] }) {
+      const sent = (path: PropertyKey[], what: string) => ({ path, message: `${what} is sent as given` });
       for (const [at, { role, content }] of messages.entries()) {
         if (!['system', 'user', 'assistant', 'tool'].includes(role))
-          yield { path: ['messages', at], message: `a message of ${role} is sent as given` };
+          yield sent(['messages', at], `a message of ${role}`);
         for (const [nth, part] of (Array.isArray(content) ? content : []).entries()) {
           const path = ['messages', at, 'content', nth];
-          if (part.type === 'image_url' && typeof part.image_url === 'string')
-            yield { path, message: 'an address without an object around it is sent as given' };
-          else if (part.type !== 'text' && part.type !== 'image_url')
-            yield {
-              path,
-              message: `a part of the type ${String((part as { type: unknown }).type)} is sent as given`,
-            };
+          const { type }: { readonly type: string } = part;
+          if (type === 'image_url' && typeof valueAt(part, ['image_url']) === 'string')
+            yield sent(path, 'an address without an object around it');
+          else if (type !== 'text' && type !== 'image_url') yield sent(path, `a part of the type ${type}`);
         }
       }
       for (const [at, { type }] of tools.entries())
         if (type !== 'function')
-          yield { path: ['tools', at], message: `a tool of the type ${String(type)} is sent as given` };
+          yield sent(['tools', at], `a tool of ${type ? `the type ${String(type)}` : 'no type'}`);
     },
   },
   {

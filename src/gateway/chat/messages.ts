@@ -96,14 +96,9 @@ function messagesBody(object: ObjectMaker) {
   });
 }
 
-const blockTypes: ReadonlySet<string> = new Set([
-  'text',
-  'image',
-  'tool_use',
-  'tool_result',
-  'thinking',
-  'redacted_thinking',
-]);
+const blockTypes: ReadonlySet<string> = new Set(
+  'text image tool_use tool_result thinking redacted_thinking'.split(' '),
+);
 
 export type MessagesBody = z.infer<ReturnType<typeof messagesBody>>;
 

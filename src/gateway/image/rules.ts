@@ -342,7 +342,7 @@ export const editRules: readonly Rule<Edit>[] = [
       const taken = 'the edits endpoint takes the img models and legacy-image-2';
       const isDelta = imageModel(id)?.family === 'delta';
       const message = isDelta
-        ? `${taken}; a delta model takes references with gw image create --image`
+        ? `${taken}; a delta model takes references at the generations endpoint (gw image create --image)`
         : taken;
       yield { path: ['model'], message, known: imageModelsWhere((each) => each.edits) };
     },

@@ -31,7 +31,7 @@ import { valueAt } from '../../gateway/body.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import { isObject } from '../../gateway/json-value.ts';
 import { jsonReply, Refusal, type SandboxReply } from '../reply.ts';
-import { checkBody, readAgainst } from '../request-body.ts';
+import { checkBody, readAgainst, withoutFlags } from '../request-body.ts';
 import type { Call, Route, World } from '../route.ts';
 import {
   allAssets,
@@ -147,7 +147,8 @@ function checkLibraryBody(schema: z.ZodMiniType, body: unknown, world: Pick<Worl
   const field = path.filter((part) => typeof part !== 'number').join('.');
   // The half of a pair that was left out is missing too.
   const isMissing = issue.code !== 'unrecognized_keys' && valueAt(body, issue.path) === undefined;
-  const rule = issue.code === 'unrecognized_keys' ? 'not a parameter of this action' : issue.message;
+  const isUnknown = issue.code === 'unrecognized_keys';
+  const rule = isUnknown ? 'not a parameter of this action' : withoutFlags(issue.message);
   throw isMissing
     ? new Refusal(400, `The parameter ${field} is required.`, `MissingParameter.${field}`)
     : new Refusal(400, `The parameter ${field} is not valid: ${rule}.`, `InvalidParameter.${field}`);

@@ -71,29 +71,18 @@ function readContent({ content }: Message, nth: number, input: Input): string {
   const texts: string[] = [];
   for (const [at, part] of (content ?? []).entries()) {
     if (part.type === 'text') texts.push(part.text);
-    else if (part.type === 'image_url')
-      input.image(typeof part.image_url === 'string' ? part.image_url : part.image_url.url, [
-        'messages',
-        nth,
-        'content',
-        at,
-        'image_url',
-        'url',
-      ]);
+    else if (part.type === 'image_url') {
+      const path = ['messages', nth, 'content', at, 'image_url', 'url'];
+      input.image(textField(part, 'image_url', 'url') ?? '', path);
+    }
   }
   return texts.join('\n');
 }
 
-const choices: Readonly<Record<string, Question['toolChoice']>> = {
-  auto: 'auto',
-  none: 'none',
-  required: 'any',
-  any: 'any',
-};
-
 function readChoice(choice: CompletionsBody['tool_choice']): Question['toolChoice'] | undefined {
-  if (choice === undefined) return 'auto';
-  if (typeof choice === 'string') return Object.hasOwn(choices, choice) ? choices[choice] : undefined;
+  if (choice === undefined || choice === 'auto') return 'auto';
+  if (choice === 'required') return 'any';
+  if (choice === 'none') return 'none';
   const name = textField(choice, 'function', 'name');
   return name === undefined ? undefined : { name };
 }

@@ -39,14 +39,9 @@ export class Input {
     if (text.trim() !== '') this.prompt = text;
   }
 
-  /** Counts a value as the JSON it came as; throws Refusal (400) where it is nested deeper than can be written. */
+  /** Counts a value as the JSON it came as. */
   json(value: unknown): void {
-    if (value === undefined) return;
-    try {
-      this.text(JSON.stringify(value));
-    } catch {
-      throw refuseField([], 'it is nested too deep');
-    }
+    if (value !== undefined) this.text(JSON.stringify(value));
   }
 
   /** @param path where the image stands in the body */
@@ -192,15 +187,27 @@ const mapList = (value: unknown, each: (item: unknown) => unknown): unknown =>
 const change = (of: Fields, name: string, rewrite: (value: unknown) => unknown): Fields =>
   Object.hasOwn(of, name) ? { ...of, [name]: rewrite(of[name]) } : of;
 
-/** Chat completions: `developer` is what the role `system` is called now. */
+/** Chat completions: `developer` is what the role `system` is called now, and `any` a choice of the other formats. */
 export function respellCompletions(body: unknown, told: Set<string>): unknown {
   if (!isObject(body)) return body;
-  const respellMessage = (message: unknown) => {
-    if (field(message, 'role') !== 'developer') return message;
-    told.add('developer as system');
-    return { ...(message as Fields), role: 'system' };
+  const as = (ours: unknown, said: string) => {
+    told.add(said);
+    return ours;
   };
-  return change(body, 'messages', (messages) => mapList(messages, respellMessage));
+  const respellPart = (part: unknown) => {
+    const url = textField(part, 'image_url');
+    return url === undefined
+      ? part
+      : as({ ...(part as Fields), image_url: { url } }, 'a text as image_url.url');
+  };
+  const respellRole = (role: unknown) => (role === 'developer' ? as('system', 'developer as system') : role);
+  const respellMessage = (message: unknown) =>
+    isObject(message)
+      ? change(change(message, 'role', respellRole), 'content', (content) => mapList(content, respellPart))
+      : message;
+  const respellChoice = (choice: unknown) => (choice === 'any' ? as('required', 'any as required') : choice);
+  const read = change(body, 'messages', (messages) => mapList(messages, respellMessage));
+  return change(read, 'tool_choice', respellChoice);
 }
 
 /** Native messages: thinking that is `disabled` is no thinking. */
