@@ -45,12 +45,18 @@ function isTaken(flag: Flag, word: string): boolean {
   }
 }
 
+/** The half of the day, before or after the time, as spreadsheets write it: `PM`, `nachm.`, `p. m.`, `下午`, `午後`. */
+const half = String.raw`(?:([ap])\.?\s?m\.?|(nachm|vorm)\.|(下午|午後|上午|午前|م|ص))`;
+const time = new RegExp(String.raw`^(?:${half}\s*)?(\d{1,2}):(\d{2})(?::00)?(?:\s*${half})?$`, 'i');
+
 /** A ratio that was taken for a time: `16:09`, `04:09:00 PM`; undefined where no ratio of the flag fits. */
 function ratioCell(word: string, flag: Flag | undefined): string | undefined {
-  const [, hours = '', minutes = '', half] =
-    /^(\d{1,2}):(\d{2})(?::00)?(?:\s*([AP])\.?M\.?)?$/i.exec(word) ?? [];
-  if (hours === '') return undefined;
-  const at = (Number(hours) % (half === undefined ? 24 : 12)) + (/p/i.test(half ?? '') ? 12 : 0);
-  const ratio = `${at}:${Number(minutes)}`;
+  const found = time.exec(word);
+  if (!found) return undefined;
+  const [, ...parts] = found;
+  const [hours = '', minutes = ''] = parts.splice(3, 2);
+  const told = parts.find((part) => part !== undefined);
+  const later = /^(p|nachm|下午|午後|م)$/i.test(told ?? '') ? 12 : 0;
+  const ratio = `${(Number(hours) % (told === undefined ? 24 : 12)) + later}:${Number(minutes)}`;
   return flag?.choices?.includes(ratio) ? ratio : undefined;
 }

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { World } from '../helpers/gw.ts';
@@ -104,11 +104,26 @@ test.each<[what: string, name: string, content: string | Uint8Array]>([
   expect(run.out).toContain('3 rows of video gamma gamma-H3\n');
 });
 
+// LibreOffice's own: `soffice --convert-to 'csv:Text - txt - csv (StarCalc):59,34,76,1,,0,false,true' sheet.fods`, a language a file,
+// with other separators, quotes and letters for the first three figures.
+test('twelve exports of one sheet by LibreOffice, in nine languages, are the same four rows', async () => {
+  const dir = path.join(import.meta.dirname, 'exports');
+  const names = readdirSync(dir);
+  expect(names).toHaveLength(12);
+  const video = ['--name', 'sheet', '--command', 'video alpha'];
+  expect((await world.gw(['batch', 'run', path.join(dir, 'comma.en-US.csv'), ...video])).code).toBe(0);
+  for (const name of names) {
+    const run = await world.gw(['batch', 'check', path.join(dir, name), ...video]);
+    const said = '4 rows of video alpha alpha-video-2-5-260628\n4 of 4 saved already\n';
+    expect.soft([name, run.code, run.out, run.err]).toEqual([name, 0, said, '']);
+  }
+}, 60_000);
+
 test('what was saved in another spelling has the key of the row that it was', async () => {
   const keys = async (name: string, content: string) => {
     writeFileSync(path.join(world.cwd, name), content);
     await world.gw(['batch', 'run', name, '--name', 'same', '--command', 'image create']);
-    return world.requests().filter((each) => each.startsWith('POST')).length;
+    return world.requests().filter((each) => each.startsWith('POST /v1/images')).length;
   };
   expect(await keys('p.csv', 'prompt,n\na fox,1\n')).toBe(1);
   expect(await keys('q.csv', 'Prompt;N;_note\n a fox ;1,0;hm\n')).toBe(1);

@@ -12,7 +12,7 @@ import type { Estimate } from '../../jobs/cost.ts';
 import type { Intent, JobRequest } from '../../jobs/create/job-request.ts';
 import type { Made } from '../../jobs/create/make.ts';
 import { fieldDigests, otherField, pathOf } from '../../jobs/create/once.ts';
-import { cleanNameValue, escapePattern } from '../../jobs/save/output-path.ts';
+import { cleanKey, escapePattern } from '../../jobs/save/output-path.ts';
 import { create as imageCreate, edit as imageEdit, native as imageNative } from '../image.ts';
 import { create as alpha } from '../video/alpha.ts';
 import { create as beta } from '../video/beta/create.ts';
@@ -77,7 +77,7 @@ export async function flagsOf(row: Row, rows: number, ctx: Context): Promise<Rec
   if (row.ownOut) refuseTarget(String(out), { dir, what: 'the working directory' }, `--out ${out}`);
   if (out === undefined) return { ...flags, out: `${base}${path.sep}` };
   const values: Readonly<Record<string, string>> = {
-    '{key}': cleanNameValue(row.key.replaceAll('/', '-')),
+    '{key}': cleanKey(row.key),
     '{row}': String(row.row).padStart(String(rows).length, '0'),
   };
   const filled = String(out).replace(/\{\{|\{key\}|\{row\}/g, (found) => values[found] ?? found);

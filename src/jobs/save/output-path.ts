@@ -111,7 +111,7 @@ function valuesOf(naming: Naming, index: number): Record<Placeholder, string> {
     seed: open('seed'),
     duration: open('duration'),
     resolution: open('resolution'),
-    key: cleanNameValue(naming.once?.key.replaceAll('/', '-') ?? NOT_THERE),
+    key: cleanKey(naming.once?.key ?? NOT_THERE),
     // A batch has filled in its own.
     row: NOT_THERE,
   };
@@ -184,6 +184,23 @@ export function cleanNameValue(value: string): string {
     .slice(0, MAX_STEM_BYTES)
     .replace(/\.+$/, '');
   return reduced === '' ? 'unnamed' : guardDeviceName(reduced);
+}
+
+/** The user's own name of a job as such a piece: letters with their marks, and digits, of any script (NFC) stay. */
+export function cleanKey(key: string): string {
+  const letters =
+    key
+      .normalize('NFC')
+      .replaceAll('/', '-')
+      .match(/[\p{L}\p{N}]\p{M}*|[._-]|[^\p{L}\p{N}._-]+/gu) ?? [];
+  let name = '';
+  for (const letter of letters) {
+    const next = name + (/^[\p{L}\p{N}._-]/u.test(letter) ? letter : '_');
+    if (Buffer.byteLength(next) > MAX_STEM_BYTES) break;
+    name = next;
+  }
+  name = name.replace(/^[.-]+|\.+$/g, '');
+  return name === '' ? 'unnamed' : guardDeviceName(name);
 }
 
 /** Longest slug of a prompt. */

@@ -146,6 +146,8 @@ describe('names', () => {
     ],
     [{ settings: { duration: 'auto' }, made: { duration: null, seed: {} } }, 'none_none_none_none_none_none'],
     [{ prompt: 'nul', once: { key: '../..' } }, '_nul_none_none_none_unnamed_none'],
+    [{ once: { key: 'Ночь/一只 fu\u0308r ثعلب?' } }, 'none_none_none_none_Ночь-一只_für_ثعلب__none'],
+    [{ once: { key: '狐'.repeat(99) } }, `none_none_none_none_${'狐'.repeat(29)}_none`],
   ])('of %j have what the request and the record say', (facts, stem) => {
     const out = '/out/{prompt}_{seed}_{duration}_{resolution}_{key}_{row}.{ext}';
     expect(pathOf(out, video(''), 'mp4', 1, { ...names, ...facts })).toBe(`/out/${stem}.mp4`);
