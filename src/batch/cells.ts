@@ -45,15 +45,13 @@ function isTaken(flag: Flag, word: string): boolean {
   }
 }
 
-/** The half of the day, before or after the time, as spreadsheets write it: `PM`, `nachm.`, `p. m.`, `下午`, `午後`. */
-const half = String.raw`(?:([ap])\.?\s?m\.?|(nachm|vorm)\.|(下午|午後|上午|午前|م|ص))`;
+/** The half of the day, before or after the time, as spreadsheets write it. */
+const half = String.raw`(?:([ap])\.?\s?m\.?|(nachm|vorm)\.|([上下]午|午[前後]|م|ص))`;
 const time = new RegExp(String.raw`^(?:${half}\s*)?(\d{1,2}):(\d{2})(?::00)?(?:\s*${half})?$`, 'i');
 
-/** A ratio that was taken for a time: `16:09`, `04:09:00 PM`; undefined where no ratio of the flag fits. */
+/** A ratio that was taken for a time: `16:09`, `04:09:00 PM`, `下午 4:09`; undefined where no ratio of the flag fits. */
 function ratioCell(word: string, flag: Flag | undefined): string | undefined {
-  const found = time.exec(word);
-  if (!found) return undefined;
-  const [, ...parts] = found;
+  const [, ...parts] = time.exec(word) ?? [];
   const [hours = '', minutes = ''] = parts.splice(3, 2);
   const told = parts.find((part) => part !== undefined);
   const later = /^(p|nachm|下午|午後|م)$/i.test(told ?? '') ? 12 : 0;

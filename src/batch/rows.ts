@@ -85,18 +85,9 @@ export function keysOf(typed: readonly string[], name: string) {
 /** Fields of a row that are no flag of its command. */
 export const ownFields = ['id', 'command', 'skip', 'count', 'set', 'body'] as const;
 /** Flags of the create commands that a batch says for all its rows, or that mean nothing for a row. */
-export const notFields: ReadonlySet<string> = new Set([
-  'events',
-  'exec',
-  'once',
-  'again',
-  'wait',
-  'queue',
-  'download',
-  'preview',
-  'maxCost',
-  'unpriced',
-]);
+export const notFields: ReadonlySet<string> = new Set(
+  'events exec once again wait queue download preview maxCost unpriced'.split(' '),
+);
 /** Longest key of `--once`. */
 const MAX_KEY = 200;
 

@@ -166,9 +166,7 @@ function splitExtension(pieces: readonly PatternPiece[]): {
   };
 }
 
-function isExt(piece: PatternPiece): boolean {
-  return 'placeholder' in piece && piece.placeholder === 'ext';
-}
+const isExt = (piece: PatternPiece): boolean => 'placeholder' in piece && piece.placeholder === 'ext';
 
 /** Most bytes of a name that gw makes up, before the extension. */
 const MAX_STEM_BYTES = 120;
@@ -177,30 +175,27 @@ const MAX_STEM_BYTES = 120;
  * Reduces a value from outside (a task ID, a model) to something that is a safe piece of a file name on every
  * system: `[A-Za-z0-9._-]`, no dot or dash at its start, no dot at its end, no device name, at most 120 bytes.
  */
-export function cleanNameValue(value: string): string {
-  const reduced = value
-    .replace(/[^A-Za-z0-9._-]+/g, '_')
+export function cleanNameValue(value: string, odd = /[^A-Za-z0-9._-]+/g): string {
+  const letters = value
+    .replace(odd, '_')
     .replace(/^[.-]+/, '')
-    .slice(0, MAX_STEM_BYTES)
-    .replace(/\.+$/, '');
+    .match(/.\p{M}*/gu);
+  const reduced = joinUpTo(MAX_STEM_BYTES, letters).replace(/\.+$/, '');
   return reduced === '' ? 'unnamed' : guardDeviceName(reduced);
 }
 
-/** The user's own name of a job as such a piece: letters with their marks, and digits, of any script (NFC) stay. */
-export function cleanKey(key: string): string {
-  const letters =
-    key
-      .normalize('NFC')
-      .replaceAll('/', '-')
-      .match(/[\p{L}\p{N}]\p{M}*|[._-]|[^\p{L}\p{N}._-]+/gu) ?? [];
-  let name = '';
-  for (const letter of letters) {
-    const next = name + (/^[\p{L}\p{N}._-]/u.test(letter) ? letter : '_');
-    if (Buffer.byteLength(next) > MAX_STEM_BYTES) break;
-    name = next;
+/** The user's own name of a job, in which letters of any script stay. */
+export const cleanKey = (key: string): string =>
+  cleanNameValue(key.normalize('NFC').replaceAll('/', '-'), /[^\p{L}\p{N}\p{M}._-]+/gu);
+
+/** As many of the pieces as have at most so many bytes together. */
+function joinUpTo(maxBytes: number, pieces: readonly string[] | null, start = ''): string {
+  let joined = start;
+  for (const piece of pieces ?? []) {
+    if (Buffer.byteLength(joined + piece) > maxBytes) break;
+    joined += piece;
   }
-  name = name.replace(/^[.-]+|\.+$/g, '');
-  return name === '' ? 'unnamed' : guardDeviceName(name);
+  return joined;
 }
 
 /** Longest slug of a prompt. */
@@ -214,38 +209,28 @@ export function slugOf(prompt: string): string {
   // Far more than can be used, so that a prompt of megabytes costs nothing.
   const beginning = prompt.slice(0, 4096).normalize('NFC').toLowerCase();
   const [first = '', ...more] = beginning.match(/[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu) ?? [];
-  let slug = '';
   // A script without blanks is one long word.
-  for (const letter of first.match(/[\p{L}\p{N}]\p{M}*/gu) ?? []) {
-    if (Buffer.byteLength(slug + letter) > MAX_SLUG_BYTES) break;
-    slug += letter;
-  }
-  for (const word of more) {
-    if (Buffer.byteLength(slug) + 1 + Buffer.byteLength(word) > MAX_SLUG_BYTES) break;
-    slug += `-${word}`;
-  }
-  return guardDeviceName(slug);
+  const start = joinUpTo(MAX_SLUG_BYTES, first.match(/[\p{L}\p{N}]\p{M}*/gu));
+  return guardDeviceName(
+    joinUpTo(
+      MAX_SLUG_BYTES,
+      more.map((word) => `-${word}`),
+      start,
+    ),
+  );
 }
 
 /** Puts an underscore before a name that is a device on Windows (`con`, `nul.mp4`). */
-function guardDeviceName(name: string): string {
-  return deviceName.test(name) ? `_${name}` : name;
-}
+const guardDeviceName = (name: string): string => (deviceName.test(name) ? `_${name}` : name);
 
 /** A path that is to be taken as written, as a pattern. */
-export function escapePattern(path: string): string {
-  return path.replaceAll('{', '{{').replaceAll('}', '}}');
-}
+export const escapePattern = (path: string): string => path.replaceAll('{', '{{').replaceAll('}', '}}');
 
 /** A hidden name that nobody can foresee, for a file that is not finished. */
-export function newPartName(): string {
-  return `.gw-${randomBytes(16).toString('hex')}.part`;
-}
+export const newPartName = (): string => `.gw-${randomBytes(16).toString('hex')}.part`;
 
 /** True for names that newPartName makes: nothing else is ever resumed or removed. */
-export function isPartName(name: string): boolean {
-  return /^\.gw-[0-9a-f]{32}\.part$/.test(name);
-}
+export const isPartName = (name: string): boolean => /^\.gw-[0-9a-f]{32}\.part$/.test(name);
 
 /**
  * Turns `--out` into the target of a save plan: an absolute pattern, which ends in the separator where it is a
@@ -271,9 +256,8 @@ export function planTarget(
 }
 
 /** Whether a planned target is one file name, whatever task it is for. */
-export function isFixedName(target: string): boolean {
-  return !target.endsWith(path.sep) && placeholdersOf(parsePattern(target)).size === 0;
-}
+export const isFixedName = (target: string): boolean =>
+  !target.endsWith(path.sep) && placeholdersOf(parsePattern(target)).size === 0;
 
 /** The target of one job of several, in which `{index}` is the job's number; as it is where there is but one. */
 export function withIndex(target: string, index: number | undefined): string {
@@ -290,9 +274,7 @@ function literalOf(pattern: string): string {
     .join('');
 }
 
-function endsInSeparator(out: string): boolean {
-  return out.endsWith('/') || out.endsWith(path.sep);
-}
+const endsInSeparator = (out: string): boolean => out.endsWith('/') || out.endsWith(path.sep);
 
 function isDirectory(file: string): boolean {
   try {
