@@ -11,6 +11,8 @@ export interface JobView {
   readonly id: string;
   /** gw's own ID. */
   readonly job: string;
+  /** The user's name of it: the key of `--once`, or of a batch's row. */
+  readonly once_key: string | null;
   readonly family: string;
   readonly model: string | null;
   /** The gateway's last word, or gw's where the gateway has not spoken: `refused`, `unknown`, … */
@@ -104,6 +106,7 @@ export function jobView(job: Job, family: Family | undefined): JobView {
   return {
     id: job.id ?? job.key,
     job: job.key,
+    once_key: job.once?.key ?? null,
     family: job.family,
     model: job.model ?? null,
     status: statusWord(job),

@@ -11,7 +11,14 @@ import { acceptedJob } from './jobs-seed.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 22, 12);
 const view = (id: string, changes: Partial<JobView> = {}): JobView => ({
-  ...{ id, job: 'gw-0', family: 'alpha', model: 'alpha-video-2-5-260628', status: 'succeeded' },
+  ...{
+    id,
+    job: 'gw-0',
+    once_key: null,
+    family: 'alpha',
+    model: 'alpha-video-2-5-260628',
+    status: 'succeeded',
+  },
   ...{
     prompt: 'a fox in the snow runs far away',
     settings: {},
@@ -110,6 +117,13 @@ test('from 60 to 200 columns no column goes as the terminal grows, with four ima
       view('gw-long', { files: [{ ...images[0], path: `/x/${'long'.repeat(30)}.mp4` }] as typeof images }),
     ],
     [...views, view('gw-play', { gateway: EMBEDDED, profile: 'sandbox', files: images })],
+    [
+      ...[
+        view('gw-key', { once_key: 'day/boat' }),
+        view('gw-long', { once_key: `night/${'雪の狐'.repeat(20)}` }),
+      ],
+      view('gw-play', { gateway: EMBEDDED, profile: 'sandbox', files: images }),
+    ],
   ];
   for (const table of tables) {
     let before: string[] = [];
@@ -126,4 +140,9 @@ test('from 60 to 200 columns no column goes as the terminal grows, with four ima
     }
   }
   expect(bodyAt(120, tables[0]).join('\n')).toMatch(/ fox-1\.png \+3/);
+  const named = views.map((each) => ({ ...each, once_key: `day/${each.id}` }));
+  for (const [at, { id }] of views.entries())
+    expect(bodyAt(120, named)[at]).toMatch(new RegExp(` \\S+${id.slice(-4)} .* ${id}\\.mp4$`));
+  for (const columns of [120, 200])
+    expect(linesAt(columns, tables[3])[1]).toMatch(/^gw-key +succeeded .* day\/boat /);
 });

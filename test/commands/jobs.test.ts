@@ -245,7 +245,11 @@ describe('jobs list', () => {
     succeededJob(world, 't-1', 23 * HOUR_MS);
     succeededJob(world, 't-2', 2 * HOUR_MS);
     acceptedJob(world, 't-3', 5 * DAY_MS);
-    acceptedJob(world, 'b-1', HOUR_MS, { family: 'beta' });
+    acceptedJob(world, 'b-1', HOUR_MS, {
+      family: 'beta',
+      prompt: 'A Für-Elise fox, 雪の狐',
+      once: { key: 'day/boat', attempt: 1, fields: {} },
+    });
     const ids = async (...flags: string[]) =>
       (await world.gw(['jobs', 'list', '-q', ...flags])).out.split('\n').filter(Boolean);
     expect(await ids('--expiring', '2h')).toEqual(['t-1']);
@@ -256,6 +260,13 @@ describe('jobs list', () => {
     expect(await ids('--since', '2026-11-20')).toEqual(['b-1', 't-2']);
     expect(await ids('--since', '2026-11-20T10:30:00Z')).toEqual(['b-1']);
     expect(await ids('--limit', '2')).toEqual(['b-1', 't-2']);
+    // Words of the prompt, in any case and order, each of them.
+    expect(await ids('snow', 'fox', '--limit', '2')).toEqual(['t-2', 't-1']);
+    expect(await ids('狐 fu\u0308r')).toEqual(['b-1']);
+    expect(await ids('fox', 'boat')).toEqual([]);
+    const [named = ''] = (await world.gw(['jobs', 'list'])).out.split('\n');
+    expect(named.split('\t').at(-1)).toBe('day/boat');
+    expect((await world.gw(['jobs', 'show', 'day/boat'])).out).toMatch(/^key +day\/boat$/m);
   });
 
   test.each([

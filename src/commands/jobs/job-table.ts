@@ -19,20 +19,22 @@ export function jobTable(
   beginnings = shortest(views.map(({ id }) => id)),
 ): Table {
   const hasSandbox = views.some(({ gateway }) => gateway === EMBEDDED);
+  const hasKeys = views.some(({ once_key }) => once_key !== null);
   return {
     // What a narrow terminal has no room for goes from the highest number of `optional` down.
     columns: [
       { name: 'id', whole: true },
       { name: 'status', whole: true },
       { name: 'age', align: 'right', whole: true },
-      { name: 'link', align: 'right', whole: true, optional: 3 },
-      { name: 'record', align: 'right', whole: true, optional: 4 },
-      { name: 'saved', whole: true, optional: 5 },
+      { name: 'link', align: 'right', whole: true, optional: 4 },
+      { name: 'record', align: 'right', whole: true, optional: 5 },
+      { name: 'saved', whole: true, optional: 6 },
       { name: 'prompt', least: 20 },
-      { name: 'family', whole: true, optional: 6 },
-      { name: 'model', least: 8, optional: 1 },
-      { name: 'file', least: 9, wholeFrom: 120, cut: 'start', optional: 2 },
-      { name: 'profile', whole: true, ...(hasSandbox ? { terminalAt: 2 } : { optional: 7 }) },
+      { name: 'family', whole: true, optional: 7 },
+      { name: 'model', least: 8, optional: 3 },
+      { name: 'file', least: 9, wholeFrom: 120, cut: 'start', optional: 1 },
+      { name: 'profile', whole: true, ...(hasSandbox ? { terminalAt: 2 } : { optional: 8 }) },
+      ...(hasKeys ? [{ name: 'key', least: 6, cut: 'start', optional: 2, terminalAt: 2 } as const] : []),
     ],
     rows: views.map((view) => {
       const cells = cellsOf(view, nowMs);
@@ -57,6 +59,7 @@ function cellsOf(view: JobView, nowMs: number): string[] {
     view.model ?? '-',
     view.files.map((file) => file.path).join(' ') || '-',
     view.gateway === EMBEDDED ? sandboxProfile : view.profile,
+    view.once_key ?? '-',
   ];
 }
 

@@ -31,21 +31,36 @@ export const batchFilter =
   ({ once }: Pick<Job, 'once'>): boolean =>
     name === undefined || once?.key.startsWith(`${name}/`) === true;
 
+/** The jobs whose prompts hold each of the words, in any case. */
+function promptFilter(args: readonly string[]): (job: Pick<Job, 'prompt'>) => boolean {
+  const plain = (text: string) => text.normalize('NFC').toLowerCase();
+  const words = plain(args.join(' ')).split(/\s+/);
+  return ({ prompt = '' }) => words.every((word) => plain(prompt).includes(word));
+}
+
 /** `gw jobs list`: what is in the ledger, newest first. */
 export const list = defineCommand<typeof listFlags, JobView[]>({
+  args: { name: 'WORDS', summary: 'only jobs whose prompts hold each of these words', many: true },
   flags: listFlags,
-  examples: ['gw jobs list', 'gw jobs list --status running -q', 'gw jobs list --expiring 2h --json'],
+  examples: [
+    'gw jobs list',
+    'gw jobs list fox snow',
+    'gw jobs list --status running -q',
+    'gw jobs list --expiring 2h --json',
+  ],
   notes: [
     'Lists the jobs of all gateways; with --profile, --base-url or --sandbox those of that one.',
-    'LINK and RECORD say how long the links to the outputs and the record on the gateway still live. Jobs that are not ' +
+    'KEY is the --once key, or the key of a batch row: gw jobs show, open and again take it in place of an ID. ' +
+      'LINK and RECORD say how long the links to the outputs and the record on the gateway still live. Jobs that are not ' +
       'saved and have used up most of that are warned of.',
   ],
-  async *run({ flags }, ctx) {
+  async *run({ args, flags }, ctx) {
     const nowMs = ctx.clock.now();
     const wanted = { sinceMs: flags.since?.(nowMs), family: flags.family };
     const hasStatus = await statusFilter(flags.status, wanted, ctx);
     const isOfBatch = batchFilter(flags.batch);
-    const meant = { ...wanted, where: (job: Job) => hasStatus(job) && isOfBatch(job) };
+    const hasWords = promptFilter(args);
+    const meant = { ...wanted, where: (job: Job) => hasStatus(job) && isOfBatch(job) && hasWords(job) };
     yield { value: new RowStream(viewsOf(meant, flags, nowMs, ctx)) };
     // Under a long list, where it is seen.
     const dying = await dyingSoon(eachOwnJob({ ...wanted, isOpen: true, where: isOfBatch }, ctx), nowMs);

@@ -32,6 +32,7 @@ export const show = defineCommand<Record<string, never>, ShownJob>({
 function* rowsOf(job: ShownJob, nowMs: number): Generator<readonly [string, string]> {
   yield ['id', job.id];
   if (job.job !== job.id) yield ['job', job.job];
+  yield ['key', job.once_key ?? ''];
   yield ['status', job.status];
   yield ['message', job.message ?? ''];
   yield ['family', job.family];
