@@ -744,6 +744,41 @@ describe('what is saved later than its create said', () => {
   });
 });
 
+test('a job is named by its key, and by a file that it saved, gone or not, wherever an ID is', async () => {
+  const world = await World.open();
+  const args = [
+    'create',
+    'a fox in the snow',
+    '--resolution',
+    '480p',
+    '--once',
+    'day/boat',
+    '-o',
+    'clips/fox.mp4',
+  ];
+  expect((await world.gw(['video', 'alpha', ...args, '--wait'])).code).toBe(0);
+  const file = path.join(world.cwd, 'clips/fox.mp4');
+  const commands = [
+    ['jobs', 'show'],
+    ['jobs', 'wait'],
+    ['jobs', 'download'],
+    ['open'],
+    ['again', '--dry-run'],
+  ];
+  const named = [...commands, ['video', 'alpha', 'wait'], ['video', 'alpha', 'download']];
+  for (const command of named)
+    for (const name of ['day/boat', file, 'clips/fox.mp4', './clips/../clips/fox.mp4']) {
+      const run = await world.gw([...command, name]);
+      expect.soft([run.code, run.err], [...command, name].join(' ')).toEqual([0, '']);
+    }
+  rmSync(file);
+  expect(await world.gw(['jobs', 'wait', 'clips/fox.mp4'])).toMatchObject({ code: 0, out: `${file}\n` });
+  expect(existsSync(file)).toBe(true);
+  const settled = await world.gw(['jobs', 'resolve', 'clips/fox.mp4', '--as', 'none']);
+  expect(settled).toMatchObject({ code: 2, err: expect.stringContaining('its outcome is known') });
+  expect((await world.gw(['jobs', 'show', 'clips/none.mp4'])).code).toBe(2);
+});
+
 test('jobs download fetches anew what is no longer on disk as it was saved, and replaces nothing', async () => {
   const world = await World.open();
   const saved = (await world.gw(['video', 'alpha', 'create', 'a fox', '--wait'])).out.trim();

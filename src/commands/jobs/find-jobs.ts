@@ -1,3 +1,4 @@
+import * as path from 'node:path';
 import { type Context, gatewayName } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
 import { findFamily, findTaskFamily } from '../../gateway/families.ts';
@@ -157,7 +158,7 @@ export async function syncInput(
 const SHORTEST_BEGINNING = 6;
 
 /** What the `jobs` commands take for an ID. */
-export const jobIdSummary = `the gateway's task ID or gw's own, ${SHORTEST_BEGINNING} or more characters it begins with, or last`;
+export const jobIdSummary = `the gateway's task ID or gw's own, ${SHORTEST_BEGINNING} or more characters it begins with, its --once or batch key, a file that it saved, or last`;
 
 /** The IDs that a command takes: of any job, or with a family of its tasks. */
 export const idArgs = (completes: 'task' | 'output', family?: string) => ({
@@ -201,38 +202,42 @@ export async function namedJobs(
 
 /**
  * The words of a command line as whole IDs: `last` is the newest job, of the family where one is given; a job is named by its
- * --once or batch key too (`day/boat`), and by 6 or more characters that only one job begins with. What the ledger does not
- * know stays as it is. Throws `usage` for what is no ID or begins several, and `not_found` for `last` where there is no job.
+ * --once or batch key too (`day/boat`), by the path of a file that it saved, and by 6 or more characters that only one job begins
+ * with. What the ledger does not know stays as it is. Throws `usage` for what is no ID or begins several, and `not_found` for `last` where there is no job.
  */
 export async function fullIds(args: readonly string[], ctx: Context, family?: string): Promise<string[]> {
   const ledger = await ctx.ledger();
   const isKnown = jobsByName(await ledger.find({ ids: args.filter((arg) => taskIdPattern.test(arg)) }));
   const unknown = args.filter((arg) => arg !== 'last' && !isKnown(arg));
-  const keyed = unknown.length === 0 ? new Map<string, string>() : await byOnceKeys(unknown, ctx, family);
-  taskIds(args.filter((arg) => !keyed.has(arg)));
+  const named = unknown.length === 0 ? new Map<string, string>() : await byOwnNames(unknown, ctx, family);
+  taskIds(args.filter((arg) => !named.has(arg)));
   const full: string[] = [];
   for (const word of args) {
-    const ofKey = keyed.get(word);
+    const ofName = named.get(word);
     if (isKnown(word)) full.push(word);
-    else if (ofKey !== undefined) full.push(ofKey);
+    else if (ofName !== undefined) full.push(ofName);
     else if (word === 'last') full.push(nameOf(await newestJob(ctx, family)));
     else full.push(await ofBeginning(word, ctx, family));
   }
   return [...new Set(full)];
 }
 
-/** The newest job of each key that the user gave. */
-async function byOnceKeys(
-  keys: readonly string[],
+/** The newest job of each key that the user gave, or of the path of a file that it saved. */
+async function byOwnNames(
+  words: readonly string[],
   ctx: Context,
   family: string | undefined,
 ): Promise<Map<string, string>> {
   const ledger = await ctx.ledger();
-  const jobs = await ledger.find({ family, where: ({ once }) => keys.includes(once?.key ?? '') });
+  const paths = new Map(words.map((word) => [path.resolve(ctx.host.cwd, word), word]));
+  const namesOf = ({ once, files }: Job) => [
+    ...words.filter((word) => word === once?.key),
+    ...files.flatMap((file) => paths.get(file.path) ?? []),
+  ];
   const found = new Map<string, string>();
-  for (const job of jobs) {
-    const key = job.once?.key ?? '';
-    if (!found.has(key) && (await ctx.ownsJob(job))) found.set(key, nameOf(job));
+  for (const job of await ledger.find({ family, where: (job) => namesOf(job).length > 0 })) {
+    if (!(await ctx.ownsJob(job))) continue;
+    for (const name of namesOf(job)) if (!found.has(name)) found.set(name, nameOf(job));
   }
   return found;
 }
