@@ -1,6 +1,7 @@
 import {
   appendFileSync,
   copyFileSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -52,6 +53,7 @@ describe.each(Object.keys(creates))('--once, %s', (family) => {
     const requests = world.requests().length;
     same(first, await once(world));
     same(first, await once(world, '-o', 'elsewhere/'));
+    expect(existsSync(path.join(world.cwd, 'elsewhere'))).toBe(false);
     expect(posts(world)).toHaveLength(1);
     expect(world.requests()).toHaveLength(requests);
     expect(Object.keys(world.files())).toHaveLength(1);

@@ -55,11 +55,14 @@ export async function sendImages(
     bodySha256: digestOf(input.multipart?.fields ?? input.body),
   };
   const once = how.once === undefined ? undefined : { key: how.once };
-  checkTarget(intent.save, { ...intent, once, now: ctx.clock.now(), outputsExpected });
+  const check = () => checkTarget(intent.save, { ...intent, once, now: ctx.clock.now(), outputsExpected });
+  if (!once) check();
   const deps = await followDeps(ctx);
   const { timeoutMs: silence } = await ctx.settings();
   const within = await withinBudget(request, ctx);
   const make = async (place?: OncePlace): Promise<Made> => {
+    // A job that stands under the key may be saved elsewhere, and then no folder is made.
+    if (place) check();
     if (ctx.followers) await calmOf(ctx.followers, ctx)();
     ctx.signal.throwIfAborted();
     const stopTelling = tellIfInterrupted(ctx);

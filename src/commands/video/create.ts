@@ -527,10 +527,14 @@ async function send(ready: Checked, place: SendPlace, ctx: Context): Promise<Out
   const request = requestOf(ready, access, place.index, ctx);
   const { family, how, intent, outputsExpected } = request;
   const once = how.once === undefined ? undefined : { key: how.once };
-  checkTarget(intent.save, { ...intent, once, now: ctx.clock.now(), outputsExpected });
+  const check = () => checkTarget(intent.save, { ...intent, once, now: ctx.clock.now(), outputsExpected });
+  if (!once) check();
   const deadlineMs = waitDeadlineMs(how, ctx);
-  const making = async (under?: OncePlace) =>
-    make(request, await ready.finish(), { ...place, access, deadlineMs, under }, ctx);
+  const making = async (under?: OncePlace) => {
+    // A job that stands under the key may be saved elsewhere, and then no folder is made.
+    if (under) check();
+    return make(request, await ready.finish(), { ...place, access, deadlineMs, under }, ctx);
+  };
   const made = await place.turn(async () => {
     if (how.once === undefined) return making();
     const { makeUnderKey } = await import('../once.ts');
