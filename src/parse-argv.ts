@@ -225,7 +225,9 @@ function fromCommander(error: CommanderError, { command, path, spec }: Reached) 
   const unknown = /^unknown option '(--[^='\n]*|-.)/s.exec(message)?.[1];
   if (unknown === undefined) return usage(message.split('\n')[0] ?? '', `see ${words} --help`);
   const long = command.options.flatMap((option) => (option.hidden ? [] : (option.long ?? [])));
-  if (long.includes(unknown)) return usage(`${unknown} takes no value`, `write ${unknown} alone`);
+  const opposite = `--no-${unknown.slice(2)}`;
+  const or = long.includes(opposite) ? `, or ${opposite}` : '';
+  if (long.includes(unknown)) return usage(`${unknown} takes no value`, `write ${unknown} alone${or}`);
   return usage(`unknown option '${shownName(unknown)}'`, hintFor(unknown.replaceAll('_', '-'), long));
 }
 

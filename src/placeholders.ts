@@ -107,6 +107,5 @@ export function windowsFault(out: string): string | undefined {
 }
 
 /** The placeholders that a pattern uses. */
-export function placeholdersOf(pieces: readonly PatternPiece[]): Set<Placeholder> {
-  return new Set(pieces.flatMap((piece) => ('placeholder' in piece ? [piece.placeholder] : [])));
-}
+export const placeholdersOf = (pieces: readonly PatternPiece[]): Set<Placeholder> =>
+  new Set(pieces.flatMap((piece) => ('placeholder' in piece ? [piece.placeholder] : [])));

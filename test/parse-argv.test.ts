@@ -23,6 +23,7 @@ test.each([
   [['config', 'get', `-k${KEY}`], "unknown option '-k'", 'see --help'],
   [['config', 'get', `-k=${KEY}`], "unknown option '-k'", 'see --help'],
   [['login', `--with-key=${KEY}`], '--with-key takes no value', 'write --with-key alone'],
+  [['chat', 'x', `--stream=${KEY}`], '--stream takes no value', 'write --stream alone, or --no-stream'],
   [['login', KEY], 'gw login takes no words after it', 'the address goes into --base-url'],
   [['video', 'alpha', 'create', 'x', `--ratoi=${KEY}`], "unknown option '--ratoi'", '--ratio'],
 ])('%j is refused without the value', async (argv, message, hint) => {

@@ -63,15 +63,9 @@ export const doctor = defineCommand<Record<string, never>, Diagnosis>({
 });
 
 /** What is told where nothing is wrong; -v tells all. */
-const alwaysTold: ReadonlySet<string> = new Set([
-  'node',
-  'configuration',
-  'gateway',
-  'key',
-  'ledger',
-  'links',
-  'disk for outputs',
-]);
+const alwaysTold: ReadonlySet<string> = new Set(
+  'node, configuration, gateway, key, ledger, links, disk for outputs'.split(', '),
+);
 
 /** Every setting in force and where it comes from. */
 async function checkConfiguration(

@@ -55,9 +55,7 @@ export function parseBaseUrl(
 }
 
 /** Scheme, host and port of an address that parseBaseUrl has passed. */
-export function originOf(baseUrl: string): string {
-  return new URL(baseUrl).origin;
-}
+export const originOf = (baseUrl: string): string => new URL(baseUrl).origin;
 
 /** An address for a message: never its user info or query, which may be secret. */
 function shown(text: string): string {

@@ -25,9 +25,7 @@ export interface ConfigFile {
 }
 
 /** The path of the configuration file. */
-export function configFilePath(host: DirHost): string {
-  return path.join(configDir(host), 'config.json');
-}
+export const configFilePath = (host: DirHost): string => path.join(configDir(host), 'config.json');
 
 /**
  * Reads the configuration file; a missing one is an empty configuration. Throws GwError `usage` with its path where it is
@@ -40,9 +38,8 @@ export function readConfig(host: DirHost): ConfigFile {
 }
 
 /** A profile by name; undefined where there is none. */
-export function profileOf(config: ConfigFile, name: string): Profile | undefined {
-  return Object.hasOwn(config.profiles, name) ? config.profiles[name] : undefined;
-}
+export const profileOf = (config: ConfigFile, name: string): Profile | undefined =>
+  Object.hasOwn(config.profiles, name) ? config.profiles[name] : undefined;
 
 /** What a profile holds under a setting's name, as text; undefined where it holds nothing. */
 export function storedSetting(profile: Profile, name: string): string | undefined {

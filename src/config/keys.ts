@@ -20,9 +20,7 @@ interface KeyFile {
 }
 
 /** The path of the file that holds the stored keys. */
-export function keyFilePath(host: DirHost): string {
-  return path.join(configDir(host), 'keys.json');
-}
+export const keyFilePath = (host: DirHost): string => path.join(configDir(host), 'keys.json');
 
 /** Stores a profile's key for one origin (scheme, host, port), in place of the profile's former one. Throws GwError. */
 export async function storeKey(

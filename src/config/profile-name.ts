@@ -7,9 +7,7 @@ export const sandboxProfile = 'sandbox';
 export const defaultProfile = 'default';
 
 /** Whether a text can name a profile. */
-export function isProfileName(text: string): boolean {
-  return /^[a-z0-9][a-z0-9._-]{0,63}$/.test(text);
-}
+export const isProfileName = (text: string): boolean => /^[a-z0-9][a-z0-9._-]{0,63}$/.test(text);
 
 /** Checks a profile's name. `what` is the flag or variable. Throws GwError `usage`. */
 export function parseProfileName(text: string, what: string): string {

@@ -46,8 +46,10 @@ const onOff = {
   value: 'on|off',
   choices: ['on', 'off'],
   parse: (text: string, what: string) =>
-    text === 'on' || text === 'off' ? text === 'on' : noChoice(text, what, 'a switch', ['on', 'off']),
-  stored: (text: string) => text,
+    /^(on|off|true|false)$/.test(text)
+      ? /^(on|true)$/.test(text)
+      : noChoice(text, what, 'a switch', ['on', 'off']),
+  stored: (text: string) => (/^(on|true)$/.test(text) ? 'on' : 'off'),
 };
 
 /** What a budget is counted over, by the local calendar. */

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import * as path from 'node:path';
 import { expect, test } from 'vitest';
 import { spanOf } from '../../src/jobs/create/budget.ts';
 import { World } from '../helpers/gw.ts';
@@ -149,4 +151,26 @@ test('periods are those of the local calendar', () => {
   expect(span('hour')).toEqual([new Date(2026, 1, 28, 23), new Date(2026, 2, 1)]);
   expect(span('day')).toEqual([new Date(2026, 1, 28), new Date(2026, 2, 1)]);
   expect(span('month')).toEqual([new Date(2026, 1, 1), new Date(2026, 2, 1)]);
+});
+
+test('batch check says that a budget has no room for its rows', async () => {
+  const world = await World.open();
+  await set(world, '3/day');
+  expect((await create(world, 'image')).code).toBe(0);
+  writeFileSync(
+    path.join(world.cwd, 'day.csv'),
+    'command,prompt\nimage create,a\nimage create,b\nimage create,c\n',
+  );
+  const run = await world.gw(['batch', 'check', 'day.csv']);
+  expect([run.code, run.out]).toEqual([0, expect.stringContaining('3 rows of image create img-2\n')]);
+  expect(run.err).toMatch(
+    /^warning: budget\.jobs 3\/day: 1 of profile default is used, and its rows would add 3; the day ends at 20.*; nothing was sent\n$/,
+  );
+  await set(world, '4/day');
+  expect((await world.gw(['batch', 'check', 'day.csv'])).err).toBe('');
+  const prices = 'img-2: {per_image: 0.5, currency: CNY}\n';
+  writeFileSync(path.join(world.cwd, 'prices.yaml'), prices);
+  await world.gw(['config', 'set', 'prices', 'prices.yaml']);
+  await world.gw(['config', 'set', 'budget.amount', '1.9 CNY/day']);
+  expect((await world.gw(['batch', 'check', 'day.csv'])).err).toContain('its rows would add 1.5 CNY');
 });

@@ -179,6 +179,7 @@ describe('profiles and settings', () => {
     ['budget.jobs', '100 / day', '100/day'],
     ['budget.amount', '50 CNY/month', '50 CNY/month'],
     ['sidecar', 'on', 'on'],
+    ['sidecar', 'true', 'on'],
     ['retries', '07', '7'],
     ['timeout', '90s', '90s'],
     ['base_url', 'HTTPS://Gateway.example.com/', 'https://gateway.example.com'],

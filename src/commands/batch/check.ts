@@ -11,6 +11,7 @@ import type { Estimate } from '../../jobs/cost.ts';
 import { exactSum, spendText } from '../../jobs/stats.ts';
 import { estimateMs } from '../../ledger/estimate.ts';
 import type { Job } from '../../ledger/event.ts';
+import { warnOfBudget } from '../before-create.ts';
 import { tellsCosts } from '../estimate-cost.ts';
 import {
   allowOutside,
@@ -78,6 +79,8 @@ export class Tally {
   faults = 0;
   /** Of these, what an earlier run has saved. */
   savedBefore = 0;
+  /** Rows that a run would send. */
+  toMake = 0;
   /** Position of the last row. */
   lastRow = 0;
   /** Rows that differ from what their jobs were made of. */
@@ -117,6 +120,7 @@ export class Tally {
     const isRedone = this.isRedone(key);
     const state = isRedone ? undefined : this.known.get(key)?.state;
     const isNew = state === undefined || state === 'not_sent';
+    if (isNew) this.toMake += 1;
     if (estimate && (isNew || state === 'failed')) this.#price(estimate);
     if (changed !== undefined && !isNew) this.changed.push({ key, line, field: changed, state });
     const other = isNew && !isRedone && sameAs !== undefined ? this.lately.get(sameAs) : undefined;
@@ -307,6 +311,7 @@ export const check = defineCommand({
       ];
       yield { value: { text: words.join('; '), json: { estimated_cost: spend, unpriced } } };
     }
+    await warnOfBudget(tally.toMake, costs, ctx);
     if (savedBefore === rows) return;
     const leftMs = await likelyMs(tally, ctx);
     if (leftMs === undefined) {

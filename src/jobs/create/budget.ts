@@ -9,7 +9,7 @@ import type { Clock } from '../../host.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { Hold, Ledger } from '../../ledger/ledger.ts';
 import { claimError } from '../../ledger/write-error.ts';
-import type { Asked, Pricing } from '../cost.ts';
+import type { Asked, Estimate, Pricing } from '../cost.ts';
 import { exactSum, type Spend } from '../stats.ts';
 
 // A limit that the user has set is counted in the ledger, over all processes of this user, under one lock with the intent
@@ -95,26 +95,26 @@ export async function beginWithin(
     } catch (error) {
       throw claimError(error, locks, 'usage');
     }
-    const estimate = await refuseOver(limits, asked, 1, deps);
-    const hold = begin(estimate);
-    const isKnown = estimate !== undefined && estimate.unit === limits.maxCost?.currency;
-    deps.begun.set(hold.key, { amount: isKnown ? estimate.amount : 0, isUnknown: !isKnown });
+    const estimate = await deps.pricing.estimate(asked.family, asked);
+    await refuseOver(limits, estimate, 1, deps);
+    const spend = 'unknown' in estimate ? undefined : estimate;
+    const hold = begin(spend);
+    const isKnown = spend !== undefined && spend.unit === limits.maxCost?.currency;
+    deps.begun.set(hold.key, { amount: isKnown ? spend.amount : 0, isUnknown: !isKnown });
     return hold;
   } finally {
     for (const lock of held) lock.release();
   }
 }
 
-/**
- * Throws GwError `budget` where so many more jobs would pass a limit, or have no price under a limit of money; gives back
- * what one of them is going to cost, where that is known.
- */
+/** Throws GwError `budget` where so many more jobs of one estimate would pass a limit, or have no price under one of money. */
 export async function refuseOver(
   limits: Limits,
-  asked: LimitedJob,
+  estimate: Estimate,
   more: number,
   deps: BudgetDeps,
-): Promise<Spend | undefined> {
+  who = more === 1 ? 'this one' : 'these',
+): Promise<void> {
   const { jobs, amount, maxCost, profile, agents } = limits;
   const nowMs = deps.clock.now();
   const made = async (sinceMs: number) =>
@@ -125,14 +125,13 @@ export async function refuseOver(
     if (used + more > jobs.most) {
       const hint = `raise it with: gw config set budget.jobs N/${jobs.period}`;
       const are = `${used} of profile ${profile} ${used === 1 ? 'is' : 'are'} used`;
-      throw over(`budget.jobs ${jobs.most}/${jobs.period}: ${are}, and ${adds(more, `${more}`)}`, hint, {
+      throw over(`budget.jobs ${jobs.most}/${jobs.period}: ${are}, and ${who} would add ${more}`, hint, {
         period: jobs.period,
         endMs,
       });
     }
   }
-  const ofAgents = agents && (await madeByAgents(agents, more, nowMs, deps.ledger));
-  const estimate = await deps.pricing.estimate(asked.family, asked);
+  const ofAgents = agents && (await madeByAgents(agents, more, who, nowMs, deps.ledger));
   if (agents?.maxCost && ofAgents) {
     const { maxCost: limit } = agents;
     const name = `--max-cost ${limit.most} ${limit.currency}`;
@@ -160,7 +159,6 @@ export async function refuseOver(
     const hint = 'give it more, or run the command again for the rest';
     await refuseCost({ name, hint, of: 'of this command', used, ...maxCost });
   }
-  return 'unknown' in estimate ? undefined : estimate;
 
   async function refuseCost({ name, hint, of, used, ends, most, currency }: CostLimit): Promise<void> {
     if ('unknown' in estimate || estimate.unit !== currency) {
@@ -177,7 +175,7 @@ export async function refuseOver(
     if (exactSum([sum, each]) <= most) return;
     const besides = unknown === 0 ? '' : ` (beside ${unknown} of unknown cost)`;
     const are = `${sum} ${currency} ${of} are used${besides}`;
-    throw over(`${name}: ${are}, and ${adds(more, `${each} ${currency}`)}`, hint, ends);
+    throw over(`${name}: ${are}, and ${who} would add ${each} ${currency}`, hint, ends);
   }
 }
 
@@ -185,6 +183,7 @@ export async function refuseOver(
 async function madeByAgents(
   { maxJobs, hasMade }: AgentLimits,
   more: number,
+  who: string,
   nowMs: number,
   ledger: Ledger,
 ): Promise<Job[]> {
@@ -198,7 +197,7 @@ async function madeByAgents(
     ? `; there is room again at ${new Date(oldest.createdAtMs + AGENTS_MS).toISOString()}`
     : '';
   const are = `${made.length} of gw mcp in the last hour ${made.length === 1 ? 'is' : 'are'} used`;
-  throw over(`--max-jobs ${maxJobs}: ${are}, and ${adds(more, `${more}`)}${room}`, AGENTS_HINT, undefined);
+  throw over(`--max-jobs ${maxJobs}: ${are}, and ${who} would add ${more}${room}`, AGENTS_HINT, undefined);
 }
 
 const AGENTS_HINT = 'only the user can raise it, where gw mcp is started; jobs that run go on';
@@ -215,8 +214,6 @@ interface Ends {
   readonly period: Period;
   readonly endMs: number;
 }
-
-const adds = (more: number, what: string): string => `${more === 1 ? 'this one' : 'these'} would add ${what}`;
 
 const over = (what: string, hint: string, ends: Ends | undefined): GwError =>
   new GwError(

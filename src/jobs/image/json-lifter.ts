@@ -14,17 +14,9 @@ const REST_LIMIT_BYTES = 16 * 1024 * 1024;
 const MAX_LIFTED = 100;
 
 /** Fields that hold Base64: those of "Image response" and of native parts, and the names they have elsewhere. */
-const base64Fields: ReadonlySet<string> = new Set([
-  'b64_json',
-  'data',
-  'base64',
-  'image_base64',
-  'partial_image_b64',
-  'b64',
-  'b64Json',
-  'bytesBase64Encoded',
-  'imageBytes',
-]);
+const base64Fields: ReadonlySet<string> = new Set(
+  'b64_json data base64 image_base64 partial_image_b64 b64 b64Json bytesBase64Encoded imageBytes'.split(' '),
+);
 const DATA_URI = 'data:image';
 
 const BACKSLASH = 0x5c;
