@@ -1,3 +1,5 @@
+import * as path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createGoogleGenerativeAI } from '@ai-sdk/google';
 import { createOpenAI } from '@ai-sdk/openai';
@@ -15,11 +17,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { wasmDir } from '../helpers/assets-dir.ts';
+import { freePort } from '../helpers/free-port.ts';
+import { World } from '../helpers/gw.ts';
 import { clipsDir } from '../sandbox/fixture.ts';
 import { key, pngBase64, weatherSchema } from './served.ts';
 
 // What the clients of others send, call by call: what a sandbox answers, and what a strict one refuses because the document
-// does not list it. `npm run matrix` prints the table.
+// does not list it. `npm run matrix` prints the table, with the clients and servers of .ci/matrix, which it installs first.
 
 const GEO = 'geo-3.6-flash';
 const NATIVE = 'sandbox-chat-1';
@@ -523,7 +527,26 @@ function chainCalls(
 const chainOpenai = (at: string) =>
   new ChatOpenAI({ model: GEO, apiKey: key, maxRetries: 0, configuration: { baseURL: `${at}/v1` } });
 
+/** What .ci/matrix/others.js has; its packages are there under `npm run matrix` alone. */
+interface Others {
+  readonly clientsOf: (asked: Readonly<Record<string, unknown>>) => Readonly<Record<string, readonly Call[]>>;
+  readonly servers: Readonly<
+    Record<
+      string,
+      (
+        key: string,
+        port: number,
+      ) => Promise<{ readonly url: string; readonly answer: string; readonly stop: () => Promise<void> }>
+    >
+  >;
+}
+const others: Others | undefined =
+  process.env.GW_MATRIX === undefined
+    ? undefined
+    : await import(pathToFileURL(path.join(import.meta.dirname, '../../.ci/matrix/others.js')).href);
+
 const clients: Readonly<Record<string, readonly Call[]>> = {
+  ...others?.clientsOf({ key, model: GEO, hello: HELLO, weather: WEATHER, weatherSchema, picture: PICTURE }),
   'openai, chat': openaiCalls,
   'openai, images': imageCalls,
   '@anthropic-ai/sdk': anthropicCalls,
@@ -663,3 +686,17 @@ describe.each(Object.entries(clients))('%s', (client, calls) => {
     expect({ usual: byDefault[0], strict: strictly[0] }, strictly[1]).toEqual({ usual, strict });
   });
 });
+
+if (others)
+  describe.each(Object.entries(others.servers))('gw chat talks to %s', (_, start) => {
+    test.each([['--stream'], ['--no-stream']])('%s', async (way) => {
+      const server = await start(key, await freePort());
+      const world = await World.open();
+      const env = { GW_BASE_URL: server.url, GW_API_KEY: key };
+      const run = await world.gw(['chat', '-m', 'gpt-4', 'hello', '--usage', way], { env });
+      await world.close();
+      await server.stop();
+      expect(run).toMatchObject({ code: 0, out: server.answer });
+      expect(run.err).toMatch(/^tokens: \d+ in|no token figures in its stream; --no-stream may bring them/);
+    });
+  });
