@@ -39,7 +39,10 @@ export function clientsOf({ key, model, hello, weather, weatherSchema, picture }
   const mistralAsk =
     (of, words = hello) =>
     async (at) =>
-      has((await mistral(at).complete({ model, messages: [user(hello)], ...of })).choices[0].message.content, words);
+      has(
+        (await mistral(at).complete({ model, messages: [user(hello)], ...of })).choices[0].message.content,
+        words,
+      );
 
   const google = (at, of = {}) =>
     new GoogleGenerativeAI('unused').getGenerativeModel(
@@ -49,7 +52,12 @@ export function clientsOf({ key, model, hello, weather, weatherSchema, picture }
 
   const openai = (at) => new OpenAI({ apiKey: key, baseURL: `${at}/v1`, maxRetries: 0 });
   const agent = (at, of = {}) =>
-    new Agent({ name: 'Front', instructions: 'be brief', model: new OpenAIChatCompletionsModel(openai(at), model), ...of });
+    new Agent({
+      name: 'Front',
+      instructions: 'be brief',
+      model: new OpenAIChatCompletionsModel(openai(at), model),
+      ...of,
+    });
 
   const together = (at) => new Together({ apiKey: key, baseURL: `${at}/v1`, maxRetries: 0 });
   const edge = (at) => new OpenAIApi(new Configuration({ apiKey: key, basePath: `${at}/v1` }));
@@ -57,7 +65,11 @@ export function clientsOf({ key, model, hello, weather, weatherSchema, picture }
   const person = { name: 'Person', schema: z3.object({ age: z3.number() }) };
   const instructed = (mode) => async (at) => {
     const client = instructor({ client: openai(at), mode });
-    const found = await client.chat.completions.create({ model, messages: [user(hello)], response_model: person });
+    const found = await client.chat.completions.create({
+      model,
+      messages: [user(hello)],
+      response_model: person,
+    });
     if (typeof found.age !== 'number') throw new Error(JSON.stringify(found));
   };
 
@@ -81,7 +93,8 @@ export function clientsOf({ key, model, hello, weather, weatherSchema, picture }
         'the choice any',
         async (at) => {
           const asked = { model, messages: [user(hello)], tools: [offered], toolChoice: 'any' };
-          if ((await mistral(at).complete(asked)).choices[0].message.toolCalls.length !== 1) throw new Error('no call');
+          if ((await mistral(at).complete(asked)).choices[0].message.toolCalls.length !== 1)
+            throw new Error('no call');
         },
         'refused',
       ),
@@ -99,14 +112,24 @@ export function clientsOf({ key, model, hello, weather, weatherSchema, picture }
       ),
       answered(
         'picture, its address a text',
-        mistralAsk({ messages: [user([{ type: 'text', text: hello }, { type: 'image_url', imageUrl: picture }])] }),
+        mistralAsk({
+          messages: [
+            user([
+              { type: 'text', text: hello },
+              { type: 'image_url', imageUrl: picture },
+            ]),
+          ],
+        }),
         'refused',
       ),
     ],
     '@google/generative-ai': [
       answered('plain', async (at) => has((await google(at).generateContent(hello)).response.text(), hello)),
       answered('stream', async (at) =>
-        has(await collect((await google(at).generateContentStream(hello)).stream, (chunk) => chunk.text()), hello),
+        has(
+          await collect((await google(at).generateContentStream(hello)).stream, (chunk) => chunk.text()),
+          hello,
+        ),
       ),
       answered('system prompt, JSON of a schema', async (at) => {
         const generationConfig = { responseMimeType: 'application/json', responseSchema: weatherSchema };
@@ -138,7 +161,9 @@ export function clientsOf({ key, model, hello, weather, weatherSchema, picture }
         'tool and its follow-up',
         async (at) => {
           const parameters = z.object({ city: z.string() });
-          const tools = [tool({ name: 'get_weather', description: 'weather', parameters, execute: () => 'rain' })];
+          const tools = [
+            tool({ name: 'get_weather', description: 'weather', parameters, execute: () => 'rain' }),
+          ];
           has((await new Runner().run(agent(at, { tools }), weather)).finalOutput, 'rain');
         },
         'refused',
@@ -152,7 +177,9 @@ export function clientsOf({ key, model, hello, weather, weatherSchema, picture }
         'handoff beside a tool',
         async (at) => {
           const parameters = z.object({ city: z.string() });
-          const tools = [tool({ name: 'get_weather', description: 'weather', parameters, execute: () => 'rain' })];
+          const tools = [
+            tool({ name: 'get_weather', description: 'weather', parameters, execute: () => 'rain' }),
+          ];
           const front = agent(at, { tools, handoffs: [agent(at, { name: 'Weather' })] });
           const { lastAgent } = await new Runner().run(front, 'transfer_to_Weather please');
           has(lastAgent.name, 'Weather');
@@ -187,7 +214,11 @@ export function clientsOf({ key, model, hello, weather, weatherSchema, picture }
         has(await reply.text(), '[DONE]');
       }),
       answered('image', async (at) => {
-        const reply = await edge(at).createImage({ model: 'legacy-image-2', prompt: 'a fox', size: '256x256' });
+        const reply = await edge(at).createImage({
+          model: 'legacy-image-2',
+          prompt: 'a fox',
+          size: '256x256',
+        });
         if (!(await reply.json()).data) throw new Error('no image');
       }),
     ],
@@ -211,7 +242,9 @@ export const servers = {
   },
   'openai-mock-api': async (key, port) => {
     const cli = createRequire(import.meta.url).resolve('openai-mock-api/dist/cli.js');
-    const child = spawn(process.execPath, [cli, '--port', String(port)], { stdio: ['pipe', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, [cli, '--port', String(port)], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
     const messages = [user('hello'), { role: 'assistant', content: answer }];
     child.stdin.end(JSON.stringify({ apiKey: key, port, responses: [{ id: 'greeting', messages }] }));
     await once(child.stdout, 'data');
