@@ -72,9 +72,11 @@ export const worker = defineCommand<typeof flags, JobResult>({
   ],
   human: fileLines,
   async *run({ flags }, ctx): AsyncGenerator<Outcome<JobResult>> {
-    // Said once, and not for each row: a place that is of no use, a key that is missing, an address that is none.
+    // Said once, and not for each row: a place that is of no use, a key that is missing, an address that is none, a state
+    // directory that is refused.
     await refusePlaces(flags, ctx);
     await ctx.gateway();
+    await ctx.ledger();
     // What works with Redis is loaded by these commands alone.
     const { openQueue } = await import('./machines/open.ts');
     const { WorkerRun } = await import('./machines/worker-run.ts');

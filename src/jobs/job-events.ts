@@ -150,7 +150,7 @@ export class JobEvents {
   async ended(value: Result | RowResult | undefined, error: ToldError | undefined): Promise<void> {
     if (value && 'row_key' in value) {
       const { row, line, row_key, key, family, id } = value;
-      const subject = this.#byKey.get(key ?? '') ?? { key, family, id: id ?? undefined };
+      const subject = this.#byKey.get(key ?? '') ?? { key, family, id: (id !== key && id) || undefined };
       subject.of = { row, line, row_key };
       return this.#end(subject, value, error);
     }

@@ -4,12 +4,14 @@ import { accountTypes } from '../gateway/limits.ts';
 import { jsonOf } from '../json-text.ts';
 import type { RowStore } from './store.ts';
 
-// What each worker says of itself every few seconds: that it lives, and what stands still there and why. By that the others
-// know of it, and a follower can tell. Whether Redis takes changes is found out by it too.
+// What each worker says of itself every few seconds: that it lives, and what stands still there and why; one that ends for an
+// error leaves its reason. By that the others know of it, and a follower can tell. Whether Redis takes changes is found out by it too.
 
 /** How often a worker says it, and after how long it is not heard any more. */
 export const BEAT_MS = 2_000;
 const HEARD_MS = 20_000;
+/** How long it is told why a worker has ended. */
+const ENDED_MS = 3_600_000;
 
 const said = z.object({
   t: z.number(),
@@ -17,6 +19,7 @@ const said = z.object({
   account: z.enum(accountTypes),
   /** What stands still on that machine, a sentence each. */
   stands: z.array(z.string().check(z.maxLength(1_000))).check(z.maxLength(20)),
+  ended: z.optional(z.literal(true)),
 });
 export type Said = Omit<z.infer<typeof said>, 't'>;
 export interface WorkerWord extends Said {
@@ -48,7 +51,7 @@ export class Board {
     await door.tell(() => scripted.gwBeat(this.#key, host, text));
   }
 
-  /** The last words of the workers that live. */
+  /** The last words of the workers that live, and of those that ended lately for an error. */
   async heard(): Promise<readonly WorkerWord[]> {
     const { redis } = this.#store.door;
     const [[seconds], words] = await this.#store.door.ask(() =>
@@ -57,7 +60,8 @@ export class Board {
     return Object.entries(words)
       .flatMap(([host, text]): WorkerWord[] => {
         const read = said.safeParse(jsonOf(text));
-        const isHeard = read.success && Number(seconds) * 1000 - read.data.t < HEARD_MS;
+        const forMs = read.data?.ended ? ENDED_MS : HEARD_MS;
+        const isHeard = read.success && Number(seconds) * 1000 - read.data.t < forMs;
         return isHeard && host.length <= 255 ? [{ ...read.data, host }] : [];
       })
       .sort((a, b) => (a.host < b.host ? -1 : 1));

@@ -144,10 +144,6 @@ export class Engine {
       await this.#change(pool, (queue) => queue.remove(ticketOf(ticket)));
   }
 
-  addToSave(key: string, round: number): Promise<void> {
-    return this.add([{ key, round, queue: SAVE }]);
-  }
-
   /**
    * Gives this worker rows: of each pool as many as it has room for, of the queue of outputs `savesAtOnce`. `work` must not
    * throw; `onLost` hears of a row that was given to another because this worker did not answer for a while.

@@ -204,8 +204,11 @@ export const fenceOf = (round: number, stage: Stage, taking: number): number =>
   (round * stages.length + stages.indexOf(stage)) * TAKINGS + taking;
 
 /** How a row of unknown outcome is closed. */
-export const closingHint = (key: string): string =>
-  `once you know what became of it, close it with: gw jobs resolve ${shellQuote(key)} --as ID|none --redis`;
+export function closingHint({ family, row }: Pick<RowRecord, 'family' | 'row'>): string {
+  const [what, as] =
+    family === 'image' ? ['that nothing was made', 'none'] : ['what became of it', 'ID|none'];
+  return `once you know ${what}, close it with: gw jobs resolve ${shellQuote(row.key)} --as ${as} --redis`;
+}
 
 /** A short name of a text, for keys in Redis. */
 export const digestOf = (text: string, length = 24): string =>

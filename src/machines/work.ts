@@ -50,10 +50,8 @@ export type Made =
       /** The job of the row in this machine's ledger. */
       readonly job?: CarriedJob | undefined;
     }
-  /** It is certain that this try made nothing, and one so much later may. */
-  | { readonly kind: 'nothing_made'; readonly waitMs: number }
-  /** The same, and every further row of this worker would meet it too: a bad key, no balance. */
-  | { readonly kind: 'stop' };
+  /** It is certain that this try made nothing; one so much later may, where `error` is none that ends this worker's creates. */
+  | { readonly kind: 'nothing_made'; readonly waitMs: number; readonly error?: ToldError | undefined };
 
 export interface Saved {
   readonly kind: 'saved';
@@ -81,8 +79,8 @@ export interface Hands {
   looksUp(row: RowRecord): boolean;
   /** Whether this machine's ledger knows the task of a row that another sent. */
   knows(row: RowRecord): Promise<boolean>;
-  /** Creates the row, or goes on with its job where this machine's ledger has one; `beforeSend` is asked before each sending. */
-  create(row: RowRecord, beforeSend: () => Promise<void>): Promise<Made>;
+  /** Creates the row, or goes on with its job where this machine's ledger has one; `beforeSend` is asked before each sending, and told the job. */
+  create(row: RowRecord, beforeSend: (job?: CarriedJob) => Promise<void>): Promise<Made>;
   /** Waits for the end of the row's task. */
   follow(row: RowRecord, id: string): Promise<Followed>;
   save(row: RowRecord, id: string): Promise<Brought>;
@@ -132,7 +130,10 @@ async function runTask(row: RowRecord, desk: Desk, hands: Hands): Promise<Put> {
 
 /** A task that has ended badly, or whose output is saved, and tells the queue. */
 async function atHome(row: RowRecord, home: Brought, desk: Desk, hands: Hands): Promise<Put> {
-  if (home.kind === 'interrupted') return handBack(desk);
+  if (home.kind === 'interrupted') {
+    await desk.step('handed_back');
+    return 'back';
+  }
   const { status } = home;
   const result =
     home.kind === 'saved'
@@ -151,8 +152,8 @@ async function createRow(
   // What another worker was sending may exist until this one has looked for it, which it has before it sends.
   let mayExist = row.state === 'sending';
   try {
-    made = await hands.create(row, async () => {
-      const result = await desk.step('sending');
+    made = await hands.create(row, async (job) => {
+      const result = await desk.step('sending', { job });
       if (result !== 'ok') throw new TakenAway(result);
       mayExist = false;
     });
@@ -189,11 +190,13 @@ async function createRow(
       if (made.error.kind === 'usage' && !made.isOfJob && (await desk.mayDoElsewhere())) return 'back';
       return told(row, await desk.step('failed', { error: made.error, job: made.job }), hands);
     case 'nothing_made':
-    case 'stop':
       // Said before the pause: a worker that dies in it has sent nothing.
-      if ((await desk.step(mayExist ? 'handed_back' : 'nothing_made')) !== 'ok' && !mayExist)
+      if (
+        (await desk.step(mayExist ? 'handed_back' : 'nothing_made', { error: made.error })) !== 'ok' &&
+        !mayExist
+      )
         await desk.neverSent();
-      if (made.kind === 'nothing_made') await hands.pause(made.waitMs);
+      await hands.pause(made.waitMs);
       return 'back';
   }
 }
@@ -227,21 +230,15 @@ async function saveRow(row: RowRecord, desk: Desk, hands: Hands): Promise<Put> {
   return atHome(row, home, desk, hands);
 }
 
-async function handBack(desk: Desk): Promise<Put> {
-  await desk.step('handed_back');
-  return 'back';
-}
-
 function told(row: RowRecord, result: StepResult, hands: Hands): Put {
   if (result !== 'ok') hands.onTakenAway(row, result);
   return 'done';
 }
 
-const lostError = (
-  { sender: host = '?', row: { key } }: RowRecord,
-  more = ', and nobody knows whether it was taken',
-): ToldError =>
-  unknownError(
+function lostError(row: RowRecord, more = ', and nobody knows whether it was taken'): ToldError {
+  const { sender: host = '?' } = row;
+  return unknownError(
     `worker ${host} was lost while it sent this row${more}; it is not sent again`,
-    `the ledger of ${host} may know it: run gw batch run there, or look with gw jobs sync there; ${closingHint(key)}`,
+    `the ledger of ${host} may know it: run gw batch run there, or look with gw jobs sync there; ${closingHint(row)}`,
   );
+}

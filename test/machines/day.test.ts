@@ -54,7 +54,7 @@ const alpha = (id: string) => ({
 });
 
 test('a row that was skipped or deleted since is not made, and --limit counts what stands on the queue', async () => {
-  const { batch, worker, write, paid } = await openStudio();
+  const { batch, worker, write, paid, laptop, env } = await openStudio();
   write(['a', 'b', 'c'].map(image));
   await batch('run', '--detach');
   write([image('a'), { ...image('b'), skip: true }]);
@@ -63,8 +63,11 @@ test('a row that was skipped or deleted since is not made, and --limit counts wh
   write(['a', 'd', 'e'].map(image));
   for (let run = 0; run < 2; run += 1) expect((await batch('run', '--detach', '--limit', '2')).code).toBe(0);
   expect((await batch('status')).out).toMatch(/2 waiting\n[\s\S]*1 not handed over/);
+  // A row that a worker has saved before this run looks counts no more.
+  const following = laptop.start(['batch', 'run', 'day.jsonl', '--limit', '2', '--redis'], { env });
+  await until('it follows', () => following.err().includes('no worker is connected'));
   const anna = worker('anna');
-  const { code, err } = await batch('run', '--limit', '2');
+  const { code, err } = await following.ended;
   expect(code, err).toBe(0);
   expect(
     paid()
@@ -95,7 +98,7 @@ test('a follower that is killed as it hands over leaves no row of unknown outcom
 });
 
 test('a row that is forbidden ends alone; a key that is refused ends the creates of a worker, which brings home what runs', async () => {
-  const { batch, worker, write, paid, faults, sandbox } = await openStudio({
+  const { batch, worker, write, paid, faults, sandbox, laptop, env } = await openStudio({
     fault: 'create:403:x1',
     speed: 20,
   });
@@ -108,14 +111,19 @@ test('a row that is forbidden ends alone; a key that is refused ends the creates
   await until('one runs', () => anna.err().includes(': task '));
   await faults('create:401');
   write([image('a'), alpha('b'), image('c')]);
-  const following = batch('run');
+  const following = laptop.start(['batch', 'run', 'day.jsonl', '--redis'], { env });
   const ended = await anna.ended;
   expect(ended.code, ended.err).toBe(3);
   expect(ended.err).toContain('no more rows are begun here');
   expect(ended.out).toMatch(/\.mp4\n/);
+  const why = 'anna: it has ended: the gateway does not accept the key (HTTP 401';
+  await until('the follower says why nothing is made', () => following.err().includes(why));
+  expect(following.err()).toContain('no worker is connected');
+  expect((await batch('status')).out).toContain(why);
+  expect((await batch('status', '--row', 'c')).out).toMatch(/nothing_made\tanna\t1\t.*HTTP 401/);
   await faults('');
   const bert = worker('bert');
-  const { code, out, err } = await following;
+  const { code, out, err } = await following.ended;
   expect(code, err).toBe(13);
   expect(out.split('\n').filter(Boolean)).toHaveLength(2);
   expect(err).toMatch(/error: day\.jsonl:1: .*403/);

@@ -13,7 +13,7 @@ import { openRedis } from './redis.ts';
 vi.setConfig({ testTimeout: 300_000 });
 
 const alpha = { command: 'video alpha', resolution: '480p', duration: 4 };
-const rows = [
+const everyKind = [
   { id: 'profile', ...alpha, image: ['fox.png'] },
   { id: 'set', command: 'video alpha', model: '2.0', duration: 4, set: { resolution: '4k' } },
   { id: 'body', command: 'video alpha', model: '2.0', body: { resolution: '4k', duration: 5 } },
@@ -31,12 +31,18 @@ const rows = [
 ].map((row) => ({ ...('prompt-file' in row ? {} : { prompt: `a fox, ${row.id}` }), ...row }));
 
 type Facts = Record<string, Record<string, unknown>>;
+type Way = 'one machine' | 'worker' | 'change of hands';
 
-/** Runs the manifest one way; what is left of each row. */
+/** Runs a manifest one way; what is left of each row. */
 async function left(
-  way: 'one machine' | 'worker' | 'change of hands',
+  way: Way,
+  rows: readonly (Record<string, unknown> & { readonly id: string })[],
+  fault?: string,
 ): Promise<{ code: number | null; facts: Facts }> {
-  const sandbox = await openSandbox({ speed: way === 'change of hands' ? 30 : 300 });
+  const sandbox = await openSandbox({
+    speed: way === 'change of hands' ? 30 : 300,
+    ...(fault && { fault }),
+  });
   const machine = async (isOwn: boolean) => {
     const place = new Place(sandbox);
     onTestFinished(() => place.close());
@@ -87,7 +93,7 @@ async function left(
     }
     typed.push('--redis');
   }
-  const { code, out, err } = await laptop.run([...typed, '--json'], { env });
+  const { code, out, err } = await laptop.run([...typed, '--events'], { env });
   for (const worker of workers) worker.child.kill('SIGTERM');
   const printed = out
     .split('\n')
@@ -96,7 +102,8 @@ async function left(
   const facts: Facts = {};
   for (const { id } of rows) {
     const key = `day/${id}`;
-    const line = printed.find((each) => each.key === key || each.row_key === key);
+    const told = printed.filter((each) => each.row_key === key);
+    const line = told.find(({ event }) => event === 'result');
     expect(line, `${way} ${id}: ${err}\n${workers.map((each) => each.err()).join('\n')}`).toBeDefined();
     let job: Job | undefined;
     let where = laptop;
@@ -111,6 +118,7 @@ async function left(
           .replaceAll(where.cwd, 'CWD')
           .replaceAll(/"(bert|anna):/g, '"')
           .replaceAll(sandbox.baseUrl, 'GATEWAY')
+          .replaceAll(new URL(sandbox.baseUrl).host, 'GATEWAY')
           .replaceAll(/gw-[0-9a-z]{26}/g, 'KEY')
           .replaceAll(job?.id ?? 'no task', 'TASK'),
       );
@@ -161,10 +169,28 @@ async function left(
         family,
       }),
       plan: same({ ...save, sidecar: save?.sidecar !== undefined, target: save?.target.split('clips')[1] }),
+      // Who follows hears of what happens from then on, of steps and not of each
+      // look, and of the download of a video when it is over.
+      events:
+        way === 'change of hands'
+          ? undefined
+          : same(
+              told
+                // A task that is found again may have ended by then.
+                .filter(
+                  ({ event, status }) =>
+                    event !== 'status' ||
+                    (!fault?.startsWith('create') && /^(succeeded|failed)$/.test(status)),
+                )
+                .filter(({ event, family }) => event !== 'download' || family !== 'image')
+                .map(({ event, id, model, error }) => [event, Boolean(id), model, error?.kind]),
+            ),
+      keys: same([...new Set(told.map((each) => each.key))]),
       json: same({
         ...line,
+        t: 0,
         record: 0,
-        error: line.error?.kind,
+        error: line.error && [line.error.kind, line.error.message, line.error.task_id],
         files: line.files.map((file: { path: string }) => file.path),
       }),
       again: same(again.code === 0 ? JSON.parse(again.out).body : again.err),
@@ -174,22 +200,41 @@ async function left(
   return { code, facts };
 }
 
+/** Holds the other ways against one machine. */
+function compare(alone: Awaited<ReturnType<typeof left>>, of: Partial<Record<Way, typeof alone>>): number {
+  let cells = 0;
+  for (const [way, { code, facts }] of Object.entries(of)) {
+    for (const [id, row] of Object.entries(facts))
+      for (const [fact, value] of Object.entries(row).filter(([, each]) => each !== undefined)) {
+        cells += 1;
+        expect.soft(value, `${way}: ${id}: ${fact}`).toEqual(alone.facts[id]?.[fact]);
+      }
+    cells += 1;
+    expect.soft(code, way).toBe(alone.code);
+  }
+  return cells;
+}
+
 test('a row leaves the same on one machine, by a worker, and after a change of hands', {
   tags: ['ffmpeg'],
 }, async () => {
-  const [alone, ...others] = await Promise.all(
-    (['one machine', 'worker', 'change of hands'] as const).map(left),
-  );
-  let cells = 0;
-  for (const [at, { code, facts }] of others.entries()) {
-    const way = ['worker', 'change of hands'][at];
-    for (const [id, of] of Object.entries(facts))
-      for (const [fact, value] of Object.entries(of)) {
-        cells += 1;
-        expect.soft(value, `${way}: ${id}: ${fact}`).toEqual(alone?.facts[id]?.[fact]);
-      }
-    cells += 1;
-    expect.soft(code, way).toBe(alone?.code);
-  }
-  console.log(`${cells} cells`);
+  const [alone, worker, hands] = await Promise.all([
+    left('one machine', everyKind),
+    left('worker', everyKind),
+    left('change of hands', everyKind),
+  ]);
+  console.log(`${compare(alone, { worker, 'change of hands': hands })} cells`);
 });
+
+test.each(['task:fail=ContentPolicy', 'create:400', 'create:reset-after'])(
+  'a row that goes wrong (%s) is told the same on one machine and by a worker',
+  { tags: ['ffmpeg'] },
+  async (fault) => {
+    const some = everyKind.filter(({ id }) => /^(profile|file|default|edit)$/.test(id));
+    const [alone, worker] = await Promise.all([
+      left('one machine', some, fault),
+      left('worker', some, fault),
+    ]);
+    console.log(`${compare(alone, { worker })} cells`);
+  },
+);

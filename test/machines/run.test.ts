@@ -230,7 +230,14 @@ test('--events tells of every row what happens to it, wherever that is', async (
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line));
-  expect(events.map(({ event }) => event)).toEqual(['intent', 'accepted', 'status', 'saved', 'result']);
+  expect(events.map(({ event }) => event)).toEqual([
+    'intent',
+    'accepted',
+    'status',
+    'download',
+    'saved',
+    'result',
+  ]);
   expect(events[1]).toMatchObject({
     family: 'alpha',
     row_key: 'day/r0',
@@ -238,7 +245,7 @@ test('--events tells of every row what happens to it, wherever that is', async (
     id: expect.any(String),
     host: 'anna',
   });
-  expect(events[3].path).toMatch(/^anna:/);
+  expect(events[4].path).toMatch(/^anna:/);
   const { out: own } = await stop(worker);
   const names = own
     .trimEnd()
@@ -810,6 +817,11 @@ test('flags that do not go with each other, a URL that is none, and a Redis that
     expect(worker, worker.err).toMatchObject({ code: 2, out: '' });
     expect(worker.err).not.toContain('takes rows');
   }
+  fs.mkdirSync(studio.laptop.state, { recursive: true });
+  fs.chmodSync(studio.laptop.state, 0o777);
+  const open = await studio.laptop.run(['worker', '--redis', studio.redis.url]);
+  expect(open, open.err).toMatchObject({ code: 2, err: expect.stringContaining('hint: run: chmod go-w') });
+  expect(open.err).not.toContain('takes rows');
 });
 
 test('gw queue serve starts a Redis of this user, and prints its URL', async () => {

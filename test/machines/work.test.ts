@@ -296,7 +296,7 @@ describe('a row that a dead worker was sending, and of which the next one', () =
 
   const error = { kind: 'usage', message: 'fox.png: no such file', exit_code: 2 };
   const busy: Made = { kind: 'nothing_made', waitMs: 0 };
-  const stop: Made = { kind: 'stop' };
+  const stop: Made = { kind: 'nothing_made', waitMs: 0 };
 
   test.each([
     { what: 'is told to look later', family: 'beta', made: busy },

@@ -219,7 +219,7 @@ export async function createRow(
 }
 
 /** What --again is to one create, --retry-failed is to a batch. */
-function ofRow(error: unknown): unknown {
+export function ofRow(error: unknown): unknown {
   if (!(error instanceof GwError) || error.facts.hint === undefined) return error;
   const hint =
     error.kind === 'task_failed'

@@ -428,7 +428,7 @@ async function withJob(
   };
 }
 
-const namedBy = ({ row, line, key, command }: Row) =>
+export const namedBy = ({ row, line, key, command }: Row) =>
   ({ row, line, row_key: key, key: null, family: familyOf(command) }) as const;
 
 /** Throws `usage` for a key that no row has. */

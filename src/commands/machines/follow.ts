@@ -11,7 +11,6 @@ import {
   type Changes,
   closingHint,
   isOver,
-  type LogEntry,
   mayRun,
   type RowRecord,
   type Step,
@@ -25,7 +24,7 @@ import { noteSum, rowsLeft, runCommand, soundRows } from '../batch/flags.ts';
 import { digestOfFields, isWanted, type KnownRow, lastOfRow } from '../batch/known-rows.ts';
 import { familyOf, placesOf } from '../batch/places.ts';
 import { checkRow, creates } from '../batch/row-command.ts';
-import type { Batch, RowResult } from '../batch/run.ts';
+import { type Batch, namedBy, type RowResult } from '../batch/run.ts';
 import { withFamilies } from '../jobs/find-jobs.ts';
 import { endedOutcome } from '../jobs/task-job.ts';
 import { resultIn } from '../video/follow-job.ts';
@@ -82,6 +81,8 @@ export async function refuseUnportable(input: Batch['input'], ctx: Context): Pro
   }
 }
 
+type RowEvent = Awaited<ReturnType<OpenQueue['store']['events']>>[number];
+
 class BatchOnQueue {
   readonly #batch: Batch;
   readonly #queue: OpenQueue;
@@ -95,7 +96,7 @@ class BatchOnQueue {
   readonly #wanted = new Set<string>();
   /** Rows that are open on the queue already; --limit counts them. */
   #standing = 0;
-  readonly #saidOfWorkers = new Set<string>();
+  #saidOfWorkers: ReadonlySet<string> = new Set();
   readonly #showing: Context;
 
   constructor(batch: Batch, queue: OpenQueue, memory: Memory) {
@@ -211,7 +212,7 @@ class BatchOnQueue {
         arrived.push(row);
       }
     } finally {
-      this.#memory.handedOver(arrived);
+      this.#memory.handed(arrived, 'keys');
       // What stands on the queue is given out, whatever hindered the rest.
       await engine.add(tickets);
     }
@@ -226,7 +227,7 @@ class BatchOnQueue {
     if (rows.length === 0) return;
     const { announced, input } = this.#batch;
     if (announced.isRefused) throw madeHere(input.manifest.named, this.#commandLine());
-    this.#memory.handing(rows);
+    this.#memory.handed(rows, 'handing');
   }
 
   /** Takes out what this manifest has handed over and does not hold any more, where it was not sent yet. */
@@ -255,19 +256,20 @@ class BatchOnQueue {
     }
   }
 
-  /** Says once what stands still on workers, and why. */
+  /** Says, as long as it lasts once, what stands still on workers, and why. */
   async #tellStanding(): Promise<void> {
     const { ctx } = this.#batch;
+    const said: string[] = [];
     for (const { host, stands, account } of await this.#queue.board.heard()) {
       const differs =
         account !== this.#queue.account &&
         `it is set to a ${account} account; the limits of ${this.#queue.account} hold`;
-      for (const what of [...stands, ...(differs ? [differs] : [])]) {
-        const said = `${host}: ${what}`;
-        if (!this.#saidOfWorkers.has(said)) ctx.io.note(said);
-        this.#saidOfWorkers.add(said);
-      }
+      for (const what of [...stands, ...(differs ? [differs] : [])]) said.push(`${host}: ${what}`);
     }
+    if ((await this.#queue.engine.workers())?.length === 0)
+      said.push('no worker is connected: start one on each machine with gw worker --redis');
+    for (const each of said) if (!this.#saidOfWorkers.has(each)) ctx.io.note(each);
+    this.#saidOfWorkers = new Set(said);
   }
 
   /** A row that the queue has: what is over and wanted again is put back; undefined where nothing is left to do. */
@@ -278,7 +280,7 @@ class BatchOnQueue {
     const put = async (step: Step, changes: Changes) => {
       if (this.#memory.of(row.key) === undefined) {
         this.#remember([row]);
-        this.#memory.handedOver([row]);
+        this.#memory.handed([row], 'keys');
       }
       // Where another run was faster, the row is wherever that one has put it.
       await store.step(row.key, step, { host }, { declined: [], ...changes, round: record.round + 1 });
@@ -396,11 +398,8 @@ class BatchOnQueue {
 
   async *#follow(from: string): AsyncGenerator<Outcome<RowResult>> {
     const { ctx, input } = this.#batch;
-    const { store, engine } = this.#queue;
+    const { store } = this.#queue;
     const { timeoutMs } = await ctx.settings();
-    if (this.#open.size > 0 && (await engine.workers())?.length === 0) {
-      ctx.io.note('no worker is connected: start one on each machine with gw worker --redis');
-    }
     const connection = store.door.line.duplicate();
     const end = () => connection.disconnect();
     ctx.signal.addEventListener('abort', end, { once: true });
@@ -423,9 +422,11 @@ class BatchOnQueue {
         if (store.door.awayMs() > timeoutMs.value) throw away(store.door, this.#commandLine());
         if (events !== undefined) {
           looking = undefined;
-          for (const event of events) await this.#tell(event);
           since = events.at(-1)?.at ?? since;
-          await this.#look(events.map(({ key }) => key).filter((key) => this.#open.has(key)));
+          await this.#look(
+            events.map(({ key }) => key).filter((key) => this.#open.has(key)),
+            events,
+          );
         }
         yield* this.#settled.splice(0);
       }
@@ -464,10 +465,12 @@ class BatchOnQueue {
     });
   }
 
-  /** Settles those of some rows that are over. */
-  async #look(keys: readonly string[]): Promise<void> {
+  /** Tells what happened to some rows, and settles those that are over. */
+  async #look(keys: readonly string[], events: readonly RowEvent[] = []): Promise<void> {
     const wanted = [...new Set(keys)];
-    for (const [at, record] of (await this.#queue.store.read(wanted)).entries()) {
+    const records = await this.#queue.store.read(wanted);
+    for (const event of events) this.#tell(event, records[wanted.indexOf(event.key)]);
+    for (const [at, record] of records.entries()) {
       const row = this.#open.get(wanted[at] ?? '');
       if (!row) continue;
       if (!record) this.#settle(row, undefined, forgotten);
@@ -476,46 +479,53 @@ class BatchOnQueue {
   }
 
   /** A step as an event, with --events. */
-  async #tell({ at, key, entry }: { at: string; key: string; entry: LogEntry | undefined }): Promise<void> {
-    const { ctx } = this.#batch;
+  #tell({ at, key, entry }: RowEvent, record: RowRecord | undefined): void {
     const row = this.#open.get(key);
-    if (!ctx.events || !row || !entry) return;
-    const words: Partial<Record<LogEntry['step'], string>> = {
-      sending: 'intent',
-      accepted: 'accepted',
-      ended: 'status',
-    };
-    const event = words[entry.step];
-    if (event === undefined) return;
-    await ctx.io.outJson({
-      event,
-      t: new Date(Number(at.split('-')[0])).toISOString(),
-      row: row.row,
-      line: row.line,
-      row_key: key,
-      family: familyOf(row.command),
-      key: null,
-      id: entry.id,
-      host: entry.host,
-      ...(event === 'status' && { status: 'succeeded' }),
-    });
+    if (!row || !entry || !record) return;
+    const { step, host, id } = entry;
+    const atMs = Number(at.split('-')[0]);
+    if (step === 'sending') this.#say('intent', row, record, { model: record.job?.model, host }, atMs);
+    if (step === 'accepted') this.#say('accepted', row, record, { id, host }, atMs);
+    if (step === 'ended')
+      this.#say('status', row, record, { id: record.id, status: record.status, host }, atMs);
+  }
+
+  /** One event of a row, as a run on one machine prints it. */
+  #say(event: string, row: Row, record: RowRecord, more: object, atMs = this.#batch.ctx.clock.now()): void {
+    const { ctx } = this.#batch;
+    if (!ctx.events) return;
+    const t = new Date(atMs).toISOString();
+    void ctx.io.outJson({ event, t, ...namedBy(row), key: keyOf(record) ?? null, ...more });
+  }
+
+  /** What no step of its own tells: how a task ended badly, and what was downloaded and saved. */
+  #sayEnd(row: Row, record: RowRecord, result: RowResult): void {
+    const { state, status, family, error } = record;
+    const isImage = family === 'image';
+    // An image has no task, and comes with its answer.
+    const id = isImage ? undefined : result.id;
+    const files = state === 'saved' ? result.files : [];
+    if (isImage ? state === 'saved' : state === 'failed' && error?.kind === 'task_failed')
+      this.#say('status', row, record, { id, status });
+    for (const { bytes } of isImage ? [] : files)
+      this.#say('download', row, record, { id, bytes, total: bytes });
+    for (const file of files) this.#say('saved', row, record, { id, ...file });
   }
 
   /** What came of a row is printed and counted; `error` where the queue does not know it. */
   #settle(row: Row, record: RowRecord | undefined, error?: ToldError): void {
-    const { ctx, input, report } = this.#batch;
+    const { input, report } = this.#batch;
     const isTakenOut = record?.state === 'cancelled';
     // That of an earlier round stays on the row.
     const last = record?.state === 'saved' ? undefined : record?.error;
-    const told = error ?? (!isTakenOut ? last : record && isDoubtful(record) ? doubtful(row.key) : takenOut);
+    const told = error ?? (!isTakenOut ? last : record && isDoubtful(record) ? doubtful(record) : takenOut);
     const result = this.#resultOf(row, record, told);
     this.#open.delete(row.key);
     report.add(result);
+    if (record) this.#sayEnd(row, record, result);
     if (record?.state === 'saved') {
       this.#counts.saved += 1;
       this.#memory.saved(row, result);
-      if (ctx.events)
-        for (const file of result.files) void ctx.io.outJson(this.#savedEvent(row, result, file));
       this.#settled.push({ value: result });
       return;
     }
@@ -526,35 +536,17 @@ class BatchOnQueue {
     this.#settled.push({ value: result, error: errorOf(told, `${input.manifest.named}:${row.line}`) });
   }
 
-  #savedEvent(row: Row, { id, family }: RowResult, file: object): object {
-    return {
-      event: 'saved',
-      t: new Date(this.#batch.ctx.clock.now()).toISOString(),
-      row: row.row,
-      line: row.line,
-      row_key: row.key,
-      family,
-      key: null,
-      id,
-      ...file,
-    };
-  }
-
-  #resultOf({ row, line, key, command }: Row, record: RowRecord | undefined, error?: ToldError): RowResult {
-    const { kind = '', task_id: task }: Partial<ToldError> = error ?? {};
-    const isRefused = kind === 'rejected' || kind === 'not_found';
+  #resultOf(row: Row, record: RowRecord | undefined, error?: ToldError): RowResult {
+    const isRefused = error?.kind === 'rejected' || error?.kind === 'not_found';
     const word = tellsUnknown(error) ? 'unknown' : isRefused ? 'refused' : undefined;
-    // What was refused has a job and no task.
-    const refused = word !== undefined && typeof task === 'string' ? task : undefined;
+    const jobKey = keyOf(record) ?? null;
     const isMade = record?.state === 'saved' || record?.id !== undefined;
     const here = record?.host === undefined || record.host === this.#queue.host;
     return {
-      row,
-      line,
-      row_key: key,
-      key: keyOf(record) ?? refused ?? null,
-      id: record?.id ?? refused ?? null,
-      family: familyOf(command),
+      ...namedBy(row),
+      key: jobKey,
+      // What was refused, or is unknown, has a job and no task.
+      id: record?.id ?? (word ? jobKey : null),
       status: record?.status || (word ?? (isMade ? (record?.state ?? '') : 'not_sent')),
       // A path that Redis tells is a stranger's word: it is one line.
       files: (record?.files ?? []).map((file) => {
@@ -593,7 +585,7 @@ const notDone = (left: number, next: string): GwError =>
 
 /** gw's own key of a row's job. */
 const keyOf = (record: RowRecord | undefined): string | undefined =>
-  record?.family === 'image' ? record.id : record?.job?.key;
+  record?.job?.key ?? (record?.family === 'image' ? record.id : undefined);
 
 /** Whether a row failed on its way home, and what was paid for did not: it is never made anew. */
 const goesOn = (record: RowRecord): boolean =>
@@ -627,11 +619,11 @@ const knownStates: Readonly<Partial<Record<RowRecord['state'], KnownRow['state']
 };
 /** Whether a row was taken out while nobody knew what became of it. */
 const isDoubtful = ({ state, error }: RowRecord): boolean => state === 'cancelled' && tellsUnknown(error);
-const doubtful = (key: string) =>
+const doubtful = (record: RowRecord) =>
   toldAs(
     'partial',
     'it was taken out of the queue while nobody knew what became of it: it may have been created',
-    `${closingHint(key)}; --refill sends it again`,
+    `${closingHint(record)}; --refill sends it again`,
   );
 const madeHere = (named: string, next: string): GwError =>
   usage(

@@ -21,7 +21,7 @@ import {
 } from '../../machines/row.ts';
 import { type Brought, type Followed, type Hands, type Made, TakenAway } from '../../machines/work.ts';
 import { isWanted, lastOfRow } from '../batch/known-rows.ts';
-import { createRow, creates, flagsOf } from '../batch/row-command.ts';
+import { createRow, creates, flagsOf, ofRow } from '../batch/row-command.ts';
 import { withFamilies } from '../jobs/find-jobs.ts';
 import { endedOutcome, planToSave, taskJob } from '../jobs/task-job.ts';
 import { goOnWith } from '../once.ts';
@@ -62,8 +62,8 @@ const LONGEST_WAIT_MS = 86_400_000;
 /** Pause after a create that made nothing, where nobody says how long. */
 const NOTHING_MADE_MS = 15_000;
 
-/** Asks before a sending; what it gives tells whether that one may still leave. */
-type BeforeSend = () => Promise<() => boolean>;
+/** Asks before a sending of a job; what it gives tells whether that one may still leave. */
+type BeforeSend = (job: CarriedJob | undefined) => Promise<() => boolean>;
 
 /** The hands of one row. */
 export function handsOf(input: HandsInput): Omit<Hands, 'create'> & {
@@ -183,7 +183,8 @@ export function handsOf(input: HandsInput): Omit<Hands, 'create'> & {
         return accepted(before, record);
       const guarded = guardedGateway(ctx, async () => {
         await input.turn();
-        return beforeSend();
+        const { last } = await known(record);
+        return beforeSend(last && carriedJob(last, record));
       });
       const { rows, again: isAgain, wanted: again = isAgain, named, job: { fields: expects } = {} } = record;
       const options = { rows, again, named, expects, wait: false };
@@ -205,7 +206,9 @@ export function handsOf(input: HandsInput): Omit<Hands, 'create'> & {
           return error === undefined && value ? savedAs(outcome, value) : imagesMade(record, outcome);
         }
         case 'unknown':
-          return isStopped(error, 'creates') ? { kind: 'stop' } : lostAs(record, error, made.job);
+          return isStopped(error, 'creates')
+            ? { kind: 'nothing_made', waitMs: 0, error: tell(error) }
+            : lostAs(record, error, made.job);
         default:
           return notMade(record, error, made);
       }
@@ -290,7 +293,7 @@ export function handsOf(input: HandsInput): Omit<Hands, 'create'> & {
       kind: 'unknown',
       error: {
         ...tell(isUnknownOutcome(error) ? error : new UnknownOutcome(reasonOf(error))),
-        hint: `it stands in the ledger of ${record.host} as ${key}; ${closingHint(record.row.key)}`,
+        hint: `it stands in the ledger of ${record.host} as ${key}; ${closingHint(record)}`,
       },
     };
   }
@@ -312,10 +315,11 @@ export function handsOf(input: HandsInput): Omit<Hands, 'create'> & {
     if (error instanceof GwError && (error.kind === 'rate_limited' || error.kind === 'unavailable')) {
       const { retryAtMs } = error.facts;
       const toldMs = retryAtMs === undefined ? undefined : Math.max(1_000, retryAtMs - ctx.clock.now());
-      if (error.kind === 'rate_limited' && toldMs !== undefined) input.hold(toldMs);
-      return { kind: 'nothing_made', waitMs: toldMs ?? NOTHING_MADE_MS };
+      const waitMs = toldMs ?? NOTHING_MADE_MS;
+      if (error.kind === 'rate_limited') input.hold(waitMs);
+      return { kind: 'nothing_made', waitMs, error: tell(error) };
     }
-    if (isStopped(error, 'creates')) return { kind: 'stop' };
+    if (isStopped(error, 'creates')) return { kind: 'nothing_made', waitMs: 0, error: tell(error) };
     const job = made.job ?? earlier;
     return { ...failed(record, error, made.kind === 'refused'), job: job && carriedJob(job, record) };
   }
@@ -329,7 +333,7 @@ export function handsOf(input: HandsInput): Omit<Hands, 'create'> & {
 
   function failed(record: RowRecord, error: unknown, isOfJob = true) {
     input.show({ error: underKey(record.row.key, error) });
-    return { kind: 'failed', error: tell(error), isOfJob } as const;
+    return { kind: 'failed', error: tell(ofRow(error)), isOfJob } as const;
   }
 
   function tell(error: unknown): ToldError {
@@ -394,7 +398,7 @@ class LeaseOver extends Error {
  * A gateway that asks before each paid request, and sends none of them again by itself: the queue decides that. What was
  * asked is worth nothing any more where the request leaves too late, and is asked once more.
  */
-function guardedGateway(ctx: Context, before: BeforeSend): Context['gateway'] {
+function guardedGateway(ctx: Context, before: () => ReturnType<BeforeSend>): Context['gateway'] {
   const guarded: Around = async (endpoint, options, send) => {
     if (endpoint.resend !== 'paid') return send(options);
     for (;;) {

@@ -67,17 +67,8 @@ export class Memory {
     return this.rows.get(key);
   }
 
-  /** Rows are about to be handed over; durable when this returns. */
-  handing(rows: readonly Row[]): void {
-    this.#handed(rows, 'handing');
-  }
-
-  /** They stand on the queue; durable when this returns. */
-  handedOver(rows: readonly Row[]): void {
-    this.#handed(rows, 'keys');
-  }
-
-  #handed(rows: readonly Row[], as: 'handing' | 'keys'): void {
+  /** Rows are about to be handed over (`handing`), or stand on the queue (`keys`); durable when this returns. */
+  handed(rows: readonly Row[], as: 'handing' | 'keys'): void {
     if (rows.length === 0) return;
     const asked = rows.map(askedDigest);
     this.#append({ [as]: rows.map(({ key }) => key), asked });
@@ -92,7 +83,7 @@ export class Memory {
 
   saved(row: Row, { id, status, files }: RowResult): void {
     const { key } = row;
-    if (!this.rows.has(key)) this.handedOver([row]);
+    if (!this.rows.has(key)) this.handed([row], 'keys');
     const saved = { id, status, files };
     this.rows.set(key, { ...this.rows.get(key), saved });
     this.#append({ key, saved });

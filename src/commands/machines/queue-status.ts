@@ -15,8 +15,14 @@ export interface RedisWords {
   readonly insecureRedis?: boolean | undefined;
 }
 
-const openReader = ({ redis = '', insecureRedis }: RedisWords, ctx: Context) =>
-  openQueue(redis, { as: 'reader', insecureRedis }, ctx);
+async function withQueue<T>(
+  { redis = '', insecureRedis }: RedisWords,
+  ctx: Context,
+  ask: (queue: OpenQueue) => Promise<T>,
+): Promise<T> {
+  const queue = await openQueue(redis, { as: 'reader', insecureRedis }, ctx);
+  return ask(queue).finally(() => queue.close().catch(() => {}));
+}
 
 type Input = Awaited<ReturnType<typeof openRows>>;
 
@@ -52,13 +58,8 @@ async function* keysOf(input: Input): AsyncGenerator<string[]> {
 }
 
 /** Where the rows of a batch stand on the queue, and who works. */
-export async function statusOnMachines(
-  input: Input,
-  redis: RedisWords,
-  ctx: Context,
-): Promise<MachinesStatus> {
-  const queue = await openReader(redis, ctx);
-  try {
+export function statusOnMachines(input: Input, redis: RedisWords, ctx: Context): Promise<MachinesStatus> {
+  return withQueue(redis, ctx, async (queue) => {
     const counts = Object.fromEntries([...rowStates, 'not_handed_over'].map((state) => [state, 0])) as Record<
       RowState | 'not_handed_over',
       number
@@ -79,21 +80,16 @@ export async function statusOnMachines(
         stands.map((what) => ({ host, what })),
       ),
     };
-  } finally {
-    await queue.close().catch(() => {});
-  }
+  });
 }
 
 /** The log of one row: who did what, when, at which attempt. Throws `not_found` for a row that the queue does not know. */
-export async function logOnMachines(key: string, redis: RedisWords, ctx: Context): Promise<LogEntry[]> {
-  const queue = await openReader(redis, ctx);
-  try {
+export function logOnMachines(key: string, redis: RedisWords, ctx: Context): Promise<LogEntry[]> {
+  return withQueue(redis, ctx, async (queue) => {
     const entries = await queue.store.log(key);
     if (entries.length > 0) return entries;
     throw unknownRow(key);
-  } finally {
-    await queue.close().catch(() => {});
-  }
+  });
 }
 
 /** The rows of a manifest, and those of the batch on the queue that it does not hold any more. */
@@ -116,13 +112,12 @@ const unknownRow = (key: string): GwError =>
   });
 
 /** Takes out of the queue what was not sent yet and what is of unknown outcome; how many rows, and how many are left. */
-export async function cancelOnMachines(
+export function cancelOnMachines(
   input: Input,
   redis: RedisWords,
   ctx: Context,
 ): Promise<{ readonly cancelled: number; readonly left: number }> {
-  const queue = await openReader(redis, ctx);
-  try {
+  return withQueue(redis, ctx, async (queue) => {
     const memory = await Memory.open(input.name, ctx);
     let cancelled = 0;
     let left = 0;
@@ -141,9 +136,7 @@ export async function cancelOnMachines(
       memory.takenBack(out.flatMap(({ key }) => (doubtful.has(key) ? [] : key)));
     }
     return { cancelled, left };
-  } finally {
-    await queue.close().catch(() => {});
-  }
+  });
 }
 
 /** A row of unknown outcome that was closed. */
@@ -157,15 +150,13 @@ export interface ResolvedRow {
  * Closes a row of unknown outcome by what its user found out, and tells the queue: `none` has it wait again, an ID is looked
  * up and gone on with. Throws `usage` where what became of the row is known, and `not_found` where nobody knows the row.
  */
-export async function resolveOnMachines(
+export function resolveOnMachines(
   key: string,
   as: string,
   redis: RedisWords,
   ctx: Context,
 ): Promise<ResolvedRow> {
-  const queue = await openReader(redis, ctx);
-  const { store, engine, host } = queue;
-  try {
+  return withQueue(redis, ctx, async ({ store, engine, host }) => {
     const [record] = await store.read([key]);
     if (!record) throw unknownRow(key);
     const isNone = as === 'none';
@@ -189,9 +180,7 @@ export async function resolveOnMachines(
     if (result === 'ok') await engine.add([{ key, round, queue: record.pool }]);
     const [now = record] = await store.read([key]);
     return { row_key: key, state: now.state, id: now.id ?? null };
-  } finally {
-    await queue.close().catch(() => {});
-  }
+  });
 }
 
 /** Throws where the gateway has no such task, or it cannot be the row's. */

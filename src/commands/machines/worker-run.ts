@@ -81,6 +81,7 @@ export class WorkerRun {
   #idleSinceMs: number | undefined;
   /** What stands still here, and until when by this machine's clock; a sentence each. */
   readonly #stands = new Map<string, number>();
+  #saidOfStands = new Set<string>();
   /** Rows that lack something of this worker's own, and until when they are left to others, by the steady clock. */
   readonly #declined = new Map<string, number>();
   #wake = () => {};
@@ -157,7 +158,10 @@ export class WorkerRun {
   async #beat(): Promise<void> {
     const { board, host, account } = this.#queue;
     while (!this.#isOver()) {
-      await board.say(host, { account, stands: this.#standing() }).catch(() => {});
+      const stands = this.#standing();
+      for (const what of stands) if (!this.#saidOfStands.has(what)) this.#ctx.io.note(what);
+      this.#saidOfStands = new Set(stands);
+      await board.say(host, { account, stands }).catch(() => {});
       await this.#ctx.clock.sleep(BEAT_MS);
     }
   }
@@ -187,17 +191,23 @@ export class WorkerRun {
     else if (!this.#noCreates) {
       this.#noCreates = error;
       this.#queue.engine.closeRoom();
-      const says = `no more rows are begun here: ${error.message}`;
+      const says = `no more rows are begun here, and what runs is brought home: ${error.message}`;
       this.#stands.set(says, Number.POSITIVE_INFINITY);
-      this.#ctx.io.note(`${says}; what runs is brought home first`);
     }
     this.#wake();
   }
 
   async #handBack(): Promise<void> {
-    const { engine, store, board } = this.#queue;
+    const { engine, store, board, account } = this.#queue;
     const { clock, host } = this.#ctx;
-    void board.leave(this.#queue.host).catch(() => {});
+    const stop = this.#stop instanceof GwError ? toldError(this.#stop, this.#ctx) : undefined;
+    const stands = stop && [
+      [`it has ended: ${stop.message}`, stop.hint].filter(Boolean).join('; ').slice(0, 1_000),
+    ];
+    const told = stands
+      ? board.say(this.#queue.host, { account, stands, ended: true })
+      : board.leave(this.#queue.host);
+    void told.catch(() => {});
     let isDone = false;
     const stopped = engine.stop().then(() => {
       isDone = true;
@@ -289,10 +299,10 @@ export class WorkerRun {
       const put = await workOn(stage, record, desk, {
         ...hands,
         create: atWork('create', (row, beforeSend) =>
-          hands.create(row, async () => {
+          hands.create(row, async (job) => {
             const askedMs = clock.steady();
             hasAnnounced = true;
-            await waiting(unlessAborted(beforeSend(), signal));
+            await waiting(unlessAborted(beforeSend(job), signal));
             return () => clock.steady() - askedMs < SEND_WITHIN_MS;
           }),
         ),
@@ -330,7 +340,7 @@ export class WorkerRun {
         } else looking ??= hasEnded(record);
         if (leftMs <= 0) return 'done';
         if (signal.aborted || this.#noCreates) return 'back';
-        const why = record.state === 'unknown' ? closingHint(key) : 'its task may still run';
+        const why = record.state === 'unknown' ? closingHint(record) : 'its task may still run';
         text = `a slot of ${record.pool} is kept for ${key}: ${why}`;
         this.#stands.set(text, Number.POSITIVE_INFINITY);
         const pause = this.#ctx.clock.sleep(KEPT_LOOK_MS, signal);
@@ -362,7 +372,7 @@ export class WorkerRun {
   /** A row of a newer gw is left to newer workers where there are; it stays as it is, and holds no slot for long. */
   async #leaveToNewer(key: string, attempt: number): Promise<Put> {
     const words = await this.#queue.board.heard();
-    if (attempt < MOST_TAKINGS && words.some(({ format }) => format > formatOf('rows'))) {
+    if (attempt < MOST_TAKINGS && words.some(({ format, ended }) => !ended && format > formatOf('rows'))) {
       await this.#ctx.clock.sleep(LEFT_TO_OTHERS_MS);
       return 'back';
     }
@@ -389,12 +399,14 @@ export class WorkerRun {
         if (result === 'ok') this.#tell(key, step, changes);
         return result;
       },
-      toSave: () => engine.addToSave(key, record.round),
+      toSave: () => engine.add([{ key, round: record.round, queue: 'save' }]),
       isAwayBefore: (step) => store.door.isAwayBefore(step),
       found: (made) => this.#found(record, made),
       mayDoElsewhere: async () => {
         const declined = [...new Set([...(record.declined ?? []), host])];
-        const others = (await this.#queue.board.heard()).filter((each) => !declined.includes(each.host));
+        const others = (await this.#queue.board.heard()).filter(
+          ({ host: of, ended }) => !ended && !declined.includes(of),
+        );
         if (others.length === 0) return false;
         await store.step(key, 'handed_back', actor, { declined });
         this.#declined.set(key, clock.steady() + DECLINED_MS);
