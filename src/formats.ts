@@ -139,7 +139,7 @@ const table = {
     place: 'outputs',
     what: 'a part of an output',
     newer: 'not read',
-    names: /(^|\/)\.gw-[0-9a-f]+\.part$/,
+    names: /(^|\/)\.gw-[0-9a-f]+(\.json)?\.part$/,
   },
   sidecars: {
     place: 'outputs',

@@ -1,77 +1,10 @@
-import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { create, creates, openPlace, type Place, pause, sha256AtServer, sha256Of } from './place.ts';
+import { describe, expect, test } from 'vitest';
+import { disks, mountAt } from './mounts.ts';
+import { create, creates, openPlace, sha256AtServer, sha256Of } from './place.ts';
 
-// Real disks that people save to, mounted for the test: what they cannot do is done another way, and nothing is lost.
-
-function run(command: string, ...args: string[]): void {
-  const { status, stderr, error } = spawnSync(command, args, { encoding: 'utf8' });
-  if (status !== 0) throw error ?? new Error(`${command}: ${stderr}`);
-}
-
-/** Mounts a directory of the place; `base` is where the disk itself may lie. */
-type Mount = (dir: string, base: string) => void;
-
-const rclone =
-  (mode: string): Mount =>
-  (dir, base) => {
-    const disk = path.join(base, 'remote');
-    fs.mkdirSync(disk);
-    const cache = [
-      '--vfs-cache-mode',
-      mode,
-      '--cache-dir',
-      path.join(base, 'cache'),
-      '--config',
-      '/dev/null',
-    ];
-    run('rclone', 'mount', `:local:${disk}`, dir, ...cache, '--daemon');
-  };
-
-function image(base: string, ...format: readonly string[]): string {
-  const file = path.join(base, 'image');
-  fs.closeSync(fs.openSync(file, 'w'));
-  fs.truncateSync(file, 64 * 2 ** 20);
-  const [command = '', ...args] = format;
-  run(command, ...args, file);
-  return file;
-}
-
-const sshfs: Mount = (dir, base) => {
-  const [disk, server] = [path.join(base, 'remote'), path.join(base, 'server')];
-  fs.mkdirSync(disk);
-  fs.writeFileSync(server, '#!/bin/sh\nexec /usr/lib/openssh/sftp-server\n', { mode: 0o700 });
-  run('sshfs', '-o', `ssh_command=${server}`, `loopback:${disk}`, dir);
-};
-
-const disks: readonly (readonly [name: string, tags: string[], mount: Mount])[] = [
-  ['a cloud drive with a cache', ['rclone', 'mount'], rclone('writes')],
-  ['a cloud drive without a cache', ['rclone', 'mount'], rclone('off')],
-  [
-    'a memory card with FAT',
-    ['fusefat', 'dosfstools', 'mount'],
-    (dir, base) => run('fusefat', '-o', 'rw+', image(base, 'mkfs.fat', '-F', '32'), dir),
-  ],
-  [
-    'a disk with NTFS',
-    ['ntfs-3g', 'mount'],
-    (dir, base) => run('ntfs-3g', image(base, 'mkfs.ntfs', '-Fq'), dir),
-  ],
-  ['a share over SSH', ['sshfs', 'openssh-server', 'mount'], sshfs],
-];
-
-async function mountAt(place: Place, mount: Mount): Promise<string> {
-  const dir = path.join(place.dir, 'disk');
-  fs.mkdirSync(dir);
-  onTestFinished(async () => {
-    // A cloud drive may still be writing.
-    for (let tries = 0; tries < 50 && spawnSync('umount', [dir]).status !== 0; tries += 1) await pause(100);
-  });
-  mount(dir, place.dir);
-  return dir;
-}
+// On real disks that people save to: what they cannot do is done another way, and nothing is lost.
 
 describe.each(disks)('%s', (_, tags, mount) => {
   test('takes videos, images, their sidecars and a batch, whole and without replacing anything', {

@@ -164,7 +164,7 @@ export class Place {
 }
 
 /** Takes what is to be done when the test, or the round of a longer one, is over. */
-type After = (clean: () => unknown) => void;
+export type After = (clean: () => unknown) => void;
 
 /** A sandbox that keeps its requests, closed after the test. */
 export async function openSandbox(

@@ -12,7 +12,7 @@ import { sidecarOf } from '../save/sidecar.ts';
 import { takeUpPart } from '../save/take-up-part.ts';
 import type { Followed } from '../watch/follow.ts';
 import type { ImageDeps } from './create-images.ts';
-import { imageJournal, type Published, publishImage } from './publish-image.ts';
+import { imageJournal, imagePath, type Published, publishImage } from './publish-image.ts';
 import { downloadImages } from './save-images.ts';
 
 /** Links are called temporary and may outlive the documented hour; after a day nobody need ask any more. */
@@ -172,7 +172,12 @@ async function publishPartOf(
 ): Promise<Published | undefined> {
   // Recorded as whole only once its bytes were on the disk, so a restart of the machine since then does not matter.
   const anyTime = { bootedAtMs: 0, nowMs: Number.POSITIVE_INFINITY };
-  const part = await takeUpPart(recorded, { dirs: [path.dirname(recorded.path)], ...anyTime, signal });
+  const dirs = [
+    path.dirname(recorded.path),
+    imagePath(job.save, namingOf(job), imageIndex(role)).dir,
+    refuge,
+  ];
+  const part = await takeUpPart(recorded, { dirs, ...anyTime, signal });
   if (!part?.isComplete) {
     part?.close();
     return undefined;

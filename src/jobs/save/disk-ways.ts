@@ -3,6 +3,7 @@ import * as path from 'node:path';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { errorCode } from '../../errors.ts';
 import { newPartName } from './output-path.ts';
+import { isThere } from './take-name.ts';
 
 /** What the disk of a directory can do, found out by doing there what saving does. */
 export interface DiskWays {
@@ -143,8 +144,6 @@ function withTrial<W, T>(
     throw error;
   }
 }
-
-const isThere = (file: string): boolean => fs.lstatSync(file, { throwIfNoEntry: false }) !== undefined;
 
 /** Gives back why it is still there; whoever took it for an old one has removed it. Node's rmSync would take half a millisecond the first time. */
 function removeTrial(file: string): unknown {

@@ -229,6 +229,9 @@ export const escapePattern = (path: string): string => path.replaceAll('{', '{{'
 /** A hidden name that nobody can foresee, for a file that is not finished. */
 export const newPartName = (): string => `.gw-${randomBytes(16).toString('hex')}.part`;
 
+/** What the file beside an output is called until it has its name, by the output's part, so that a later run finds it. */
+export const besidePart = (part: string): string => part.replace(/\.part$/, '.json.part');
+
 /** True for names that newPartName makes: nothing else is ever resumed or removed. */
 export const isPartName = (name: string): boolean => /^\.gw-[0-9a-f]{32}\.part$/.test(name);
 

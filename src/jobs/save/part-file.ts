@@ -75,37 +75,6 @@ export class PartFile {
     return undefined;
   }
 
-  /**
-   * Begins a part in another directory with the bytes of this one, whose disk has failed; this one is closed, and its file
-   * goes where it can. Throws DiskFault, and leaves this one as it is then.
-   */
-  moveTo(dir: string, record: (part: PartFacts) => void): PartFile {
-    const { etag, totalBytes } = this;
-    const moved = PartFile.create(dir, { etag, totalBytes }, record);
-    try {
-      while (moved.bytes < this.bytes) {
-        const block = this.read(moved.bytes, READ_BYTES);
-        if (block.length === 0) break;
-        moved.append(block);
-      }
-      if (moved.sha256() !== this.sha256()) {
-        throw new DiskFault(`${this.path} does not hold what was written to it`, false);
-      }
-    } catch (error) {
-      moved.close();
-      removePart(moved.path);
-      record({ path: this.path, etag, totalBytes });
-      throw error;
-    }
-    this.close();
-    try {
-      removePart(this.path);
-    } catch {
-      // A directory that takes no byte may not let one go either.
-    }
-    return moved;
-  }
-
   get isComplete(): boolean {
     return this.totalBytes !== undefined && this.bytes === this.totalBytes;
   }

@@ -3,10 +3,17 @@ import * as path from 'node:path';
 import { promisify } from 'node:util';
 import { DiskFault, faultReason, kindOf } from '../../disk/disk-fault.ts';
 import type { DiskWays } from './disk-ways.ts';
-import { isPartName, newPartName } from './output-path.ts';
+import { besidePart, isPartName, newPartName } from './output-path.ts';
 import { type PartFile, removePart } from './part-file.ts';
-import { type Beside, besideOf, isReplaceable, replaceBeside, writeBeside } from './sidecar.ts';
-import { copyWhole, identityOf, isSameFile, PartGone, takeName, type Whole } from './take-name.ts';
+import {
+  type Beside,
+  type BesideText,
+  besideOf,
+  isReplaceable,
+  replaceBeside,
+  writeBeside,
+} from './sidecar.ts';
+import { copyWhole, isSameFile, isThere, PartGone, takeName, type Whole } from './take-name.ts';
 
 /** `-1`, `-2`, … are tried up to here. */
 const MAX_COPIES = 9_999;
@@ -118,9 +125,10 @@ class Publication {
     const { dir, name, ways, sidecar, isOurs } = this.options;
     for (let copy = 0; copy <= MAX_COPIES; copy++) {
       const final = path.join(dir, name(copy));
-      // First: where the output's own name is taken it goes again, and a kill in between leaves what the next run finds.
       if (sidecar !== undefined && isSameFile(this.source.path, final)) return final;
       if (await isOurs?.(final)) return final;
+      if (sidecar !== undefined && isThere(final)) continue;
+      // First: where the output's own name is taken by now it goes again, and a kill in between leaves what the next run finds.
       const beside = await this.takeBeside(final);
       if (beside === 'taken') continue;
       const isTaken = this.isElsewhere
@@ -134,7 +142,7 @@ class Publication {
 
   private async takeByCopy(final: string): Promise<boolean> {
     const { ways } = this.options;
-    if (identityOf(final) !== undefined) return false;
+    if (isThere(final)) return false;
     this.tell(final);
     if (!ways.links && !ways.renames) return copyWhole(this.whole, final);
     await this.makeCopy();
@@ -142,7 +150,7 @@ class Publication {
   }
 
   private async makeCopy(): Promise<void> {
-    if (this.isCopied && identityOf(this.copy) !== undefined) return;
+    if (this.isCopied && isThere(this.copy)) return;
     if (!(await copyWhole(this.whole, this.copy)))
       throw new DiskFault(`${this.copy} stands there already`, true);
     this.isCopied = true;
@@ -150,22 +158,24 @@ class Publication {
 
   /** Takes the name beside an output's; where the disk does not let it, the output goes without, with a warning. */
   private async takeBeside(final: string): Promise<Beside | undefined> {
-    const { sidecar, mode, ways, warn } = this.options;
-    if (sidecar === undefined) return undefined;
-    const tell = () => {
-      // Where another's file has the output's own name, that name is not told as ours.
-      if (identityOf(final) === undefined) this.tell(final);
-    };
+    const { ways, warn } = this.options;
+    const text = this.besideText();
+    if (text === undefined) return undefined;
     try {
-      return await writeBeside(final, sidecar, mode, (whole, to) => takeName(whole, to, ways, tell));
+      return await writeBeside(final, text, (whole, to) => takeName(whole, to, ways, () => this.tell(final)));
     } catch (error) {
       warn?.(`${besideOf(final)} could not be written: ${faultReason(error)}`);
       return undefined;
     }
   }
 
+  private besideText(): BesideText | undefined {
+    const { sidecar: text, mode } = this.options;
+    return text === undefined ? undefined : { text, mode, trial: besidePart(this.copy) };
+  }
+
   private async replace(): Promise<string> {
-    const { dir, name, mode, sidecar, ways, warn } = this.options;
+    const { dir, name, sidecar, ways, warn } = this.options;
     let copy = 0;
     let final = path.join(dir, name(copy));
     for (; (sidecar !== undefined && !isReplaceable(final)) || !(await this.mayReplace(final)); copy += 1)
@@ -180,7 +190,8 @@ class Publication {
       await copyWhole(this.whole, final);
     }
     try {
-      if (sidecar !== undefined) replaceBeside(final, sidecar, mode);
+      const beside = this.besideText();
+      if (beside) replaceBeside(final, beside);
     } catch (error) {
       warn?.(`${besideOf(final)} could not be written: ${faultReason(error)}`);
     }
@@ -202,7 +213,7 @@ class Publication {
     try {
       fs.renameSync(from, final);
     } catch (error) {
-      if (identityOf(from) === undefined) throw new PartGone(`${from} is gone`);
+      if (!isThere(from)) throw new PartGone(`${from} is gone`);
       throw DiskFault.of(`${final} cannot be replaced`, error);
     }
   }

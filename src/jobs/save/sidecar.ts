@@ -5,7 +5,6 @@ import { readRegular } from '../../disk/small-file.ts';
 import type { TaskView } from '../../gateway/task.ts';
 import type { IntentEvent, Job, KeptRequest } from '../../ledger/event.ts';
 import { trimRequest } from '../../ledger/serialize.ts';
-import { newPartName } from './output-path.ts';
 import type { Whole } from './take-name.ts';
 
 /** What is known of a job when its outputs are saved. */
@@ -91,19 +90,29 @@ function shortNames(files: readonly string[]): ReadonlyMap<string, string> {
 /** The name of the file beside an output. */
 export const besideOf = (output: string): string => `${output}.json`;
 
-/** What came of writing the file beside an output: made, there already with this text, or the name is another file's. */
+/** What came of writing the file beside an output: made, there already for this output, or the name is another file's. */
 export type Beside = 'made' | 'same' | 'taken';
+
+/** The text that is to stand beside an output, and the free name that it is written under first. */
+export interface BesideText {
+  readonly text: string;
+  readonly mode: number;
+  readonly trial: string;
+}
 
 /** Puts the file beside an output, whole or not at all; `take` says whether the name was free. Throws what the disk says. */
 export async function writeBeside(
   output: string,
-  text: string,
-  mode: number,
+  { text, mode, trial }: BesideText,
   take: (whole: Whole, to: string) => Promise<boolean>,
 ): Promise<Beside> {
   const file = besideOf(output);
-  if (fs.lstatSync(file, { throwIfNoEntry: false })) return textOf(file) === text ? 'same' : 'taken';
-  const trial = writeTrial(file, text, mode);
+  if (fs.lstatSync(file, { throwIfNoEntry: false })) {
+    // One that was killed wrote it, and may have known more of the job.
+    const [there, ours] = [textOf(file), text].map(sidecarIn);
+    return ours && there && ours.id === there.id && ours.sha256 === there.sha256 ? 'same' : 'taken';
+  }
+  writeTrial({ text, mode, trial });
   try {
     const sha256 = createHash('sha256').update(text).digest('hex');
     return (await take({ path: trial, sha256, mode }, file)) ? 'made' : 'taken';
@@ -113,25 +122,28 @@ export async function writeBeside(
 }
 
 /** Puts it in the place of one that gw wrote (`--force`). Throws what the disk says. */
-export function replaceBeside(output: string, text: string, mode: number): void {
-  const file = besideOf(output);
-  const trial = writeTrial(file, text, mode);
+export function replaceBeside(output: string, beside: BesideText): void {
+  writeTrial(beside);
   try {
-    fs.renameSync(trial, file);
+    fs.renameSync(beside.trial, besideOf(output));
   } finally {
-    fs.rmSync(trial, { force: true });
+    fs.rmSync(beside.trial, { force: true });
   }
 }
 
 /** Whether the file beside an output may be put there under --force: there is none, or it is a sidecar. */
 export function isReplaceable(output: string): boolean {
   const there = fs.lstatSync(besideOf(output), { throwIfNoEntry: false });
-  if (!there) return true;
+  return !there || sidecarIn(textOf(besideOf(output))) !== undefined;
+}
+
+/** What a text says where gw wrote it beside an output. */
+function sidecarIn(text: string | undefined): Record<string, unknown> | undefined {
   try {
-    const { gw, sha256 } = JSON.parse(textOf(besideOf(output)) ?? '') as Record<string, unknown>;
-    return typeof gw === 'string' && typeof sha256 === 'string';
+    const facts = JSON.parse(text ?? '') as Record<string, unknown>;
+    return typeof facts.gw === 'string' && typeof facts.sha256 === 'string' ? facts : undefined;
   } catch {
-    return false;
+    return undefined;
   }
 }
 
@@ -146,8 +158,7 @@ function textOf(file: string): string | undefined {
   }
 }
 
-function writeTrial(file: string, text: string, mode: number): string {
-  const trial = path.join(path.dirname(file), newPartName());
+function writeTrial({ text, mode, trial }: BesideText): void {
   const fd = fs.openSync(trial, 'wx', 0o600);
   try {
     fs.writeFileSync(fd, text);
@@ -163,5 +174,4 @@ function writeTrial(file: string, text: string, mode: number): string {
   } finally {
     fs.closeSync(fd);
   }
-  return trial;
 }

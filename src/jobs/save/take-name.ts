@@ -41,8 +41,8 @@ export async function takeName(
       // What stands there, if anything, says more than the error.
     }
   }
-  if (identityOf(to) !== undefined) return isSameFile(from, to);
-  if (identityOf(from) === undefined) throw new PartGone(`${from} is gone`);
+  if (isThere(to)) return isSameFile(from, to);
+  if (!isThere(from)) throw new PartGone(`${from} is gone`);
   tell();
   if (ways.renames) {
     if (!reserve(to, from)) return false;
@@ -52,7 +52,7 @@ export async function takeName(
     } catch {
       fs.rmSync(to, { force: true });
     }
-    if (identityOf(from) === undefined) throw new PartGone(`${from} is gone`);
+    if (!isThere(from)) throw new PartGone(`${from} is gone`);
   }
   return copyWhole(whole, to);
 }
@@ -66,7 +66,7 @@ function reserve(to: string, from: string): boolean {
   try {
     fd = fs.openSync(to, 'wx', 0o600);
   } catch (error) {
-    if (identityOf(to) !== undefined) return false;
+    if (isThere(to)) return false;
     throw DiskFault.of(`${to} cannot be made`, error);
   }
   try {
@@ -92,16 +92,15 @@ function firstByte(file: string): Uint8Array {
   }
 }
 
-/** Device and number of what stands under a name; undefined where nothing does. */
-export function identityOf(file: string): string | undefined {
-  const there = fs.lstatSync(file, { bigint: true, throwIfNoEntry: false });
-  return there && `${there.dev}:${there.ino}`;
-}
+/** Whether something stands under a name. */
+export const isThere = (file: string): boolean => fs.lstatSync(file, { throwIfNoEntry: false }) !== undefined;
 
-/** Whether two names are those of one file. */
+/** Whether two names are those of one file: a disk without second names may give the number of one file to another. */
 export function isSameFile(one: string, other: string): boolean {
-  const identity = identityOf(other);
-  return identity !== undefined && identity === identityOf(one);
+  const [there, here] = [other, one].map((file) =>
+    fs.lstatSync(file, { bigint: true, throwIfNoEntry: false }),
+  );
+  return there !== undefined && there.nlink > 1n && there.dev === here?.dev && there.ino === here.ino;
 }
 
 /**
@@ -113,7 +112,7 @@ export async function copyWhole({ path: from, sha256, mode, signal }: Whole, to:
   try {
     fd = fs.openSync(to, 'wx', mode);
   } catch (error) {
-    if (identityOf(to) !== undefined) return false;
+    if (isThere(to)) return false;
     throw DiskFault.of(`${to} cannot be made`, error);
   }
   try {

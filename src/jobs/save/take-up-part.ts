@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { besidePart } from './output-path.ts';
 import {
   hashFile,
   isOwnFile,
@@ -14,8 +15,7 @@ import { besideOf } from './sidecar.ts';
 
 /** Opens what an earlier process left of a part, as `PartFile.reopen` does, also where that was giving it its name. */
 export async function takeUpPart(recorded: RecordedPart, where: PartPlace): Promise<PartFile | undefined> {
-  const { to } = recorded;
-  if (to !== undefined) await takeBack(recorded, to, where);
+  await takeBack(recorded, where);
   return PartFile.reopen(recorded, where);
 }
 
@@ -25,14 +25,15 @@ export async function takeUpPart(recorded: RecordedPart, where: PartPlace): Prom
  * now: what took the name for it, the beginning of a copy, or the part itself. Aborting throws the signal's reason.
  */
 async function takeBack(
-  { path: part, totalBytes, sha256 }: RecordedPart,
-  to: string,
+  { path: part, totalBytes, sha256, to }: RecordedPart,
   where: PartPlace,
 ): Promise<void> {
-  const { signal } = where;
-  for (const name of [to, besideOf(to)]) clearReserved(name);
+  const { signal, dirs } = where;
+  if (to !== undefined) for (const name of [to, besideOf(to)]) clearReserved(name);
   if (!isPartIn(part, where)) return;
   try {
+    for (const dir of dirs) fs.rmSync(path.join(dir, besidePart(path.basename(part))), { force: true });
+    if (to === undefined) return;
     const copy = path.join(path.dirname(to), path.basename(part));
     if (copy !== part) removePart(copy);
     const left = openToRead(to);

@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import * as fs from 'node:fs';
+import nodeFs, * as fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import * as path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { DiskWays } from '../../../src/jobs/save/disk-ways.ts';
 import { PartFile } from '../../../src/jobs/save/part-file.ts';
 import { type PublishOptions, publish as publishSource, wholePart } from '../../../src/jobs/save/publish.ts';
@@ -115,6 +116,28 @@ describe('a finished part', () => {
     const forced = await told({ force: true });
     expect(forced.names).toEqual([['fox.mp4', forced.there]]);
   });
+
+  it.each([undefined, '{"gw":"1","sha256":""}'])(
+    'takes no other file for itself where a disk gives both one number (sidecar %s)',
+    async (sidecar) => {
+      const dir = tempDir();
+      fs.writeFileSync(path.join(dir, 'fox.mp4'), 'mine');
+      const { lstatSync } = nodeFs;
+      const numbered = (...args: Parameters<typeof lstatSync>) => {
+        const stats = lstatSync(...args);
+        return stats && Object.assign(stats, { ino: typeof stats.ino === 'bigint' ? 1n : 1 });
+      };
+      onTestFinished(() => {
+        Object.assign(nodeFs, { lstatSync });
+        syncBuiltinESMExports();
+      });
+      Object.assign(nodeFs, { lstatSync: numbered });
+      syncBuiltinESMExports();
+      const final = await publish(partOf(dir, noise(100, 1)), options(dir, { ways: linkless, sidecar }));
+      expect(final).toBe(path.join(dir, 'fox-1.mp4'));
+      expect(fs.readFileSync(path.join(dir, 'fox.mp4'), 'utf8')).toBe('mine');
+    },
+  );
 
   it('leaves no empty name where the rename fails', async () => {
     const dir = tempDir();

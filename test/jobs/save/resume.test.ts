@@ -17,13 +17,15 @@ const setBack = { ...scriptedClock(), now: () => Date.now() - 3_600_000 };
 const savedBytes = (dir: string) => fs.readFileSync(path.join(dir, 'cgt-1.mp4'));
 
 describe('after a kill where there are no hard links', () => {
-  const sidecar = (digest: string) => `{"gw":"1","sha256":"${digest}"}`;
+  const sidecar = (digest: string) => `{"id":"1","gw":"1","sha256":"${digest}"}`;
   const leave = (changes: { readonly part?: Buffer; readonly final?: Buffer; readonly beside?: string }) => {
     const dir = tempDir();
     const journal = new MemoryJournal();
     const [part, to] = [path.join(dir, `.gw-${'d'.repeat(32)}.part`), path.join(dir, 'cgt-1.mp4')];
     if (changes.part) fs.writeFileSync(part, changes.part);
     if (changes.final) fs.writeFileSync(to, changes.final);
+    // Of the file beside it, which is written under a name of its own first.
+    fs.writeFileSync(part.replace('.part', '.json.part'), '{"gw"');
     if (changes.beside !== undefined) fs.writeFileSync(`${to}.json`, changes.beside);
     journal.parts.video = {
       path: part,
@@ -40,6 +42,10 @@ describe('after a kill where there are no hard links', () => {
     ['the name was an empty file', { part: file, final: Buffer.alloc(0) }],
     ['both names were empty files', { part: file, final: Buffer.alloc(0), beside: '' }],
     ['the name beside it was an empty file', { part: file, beside: '' }],
+    [
+      'the file beside it knew more of the job',
+      { part: file, beside: sidecar(sha256(file)).replace('{', '{"usage":5,') },
+    ],
     ['it had got its name', { final: file, beside: sidecar(sha256(file)) }],
     // The machine was started anew since: it had been brought to the disk before.
     ['it had got its name in the crash', { final: file }, { bootedAtMs: Date.now() + 3_600_000 }],
