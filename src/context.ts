@@ -13,6 +13,7 @@ import type { JobEvents } from './jobs/job-events.ts';
 import type { Job } from './ledger/event.ts';
 import { EMBEDDED } from './ledger/job-key.ts';
 import type { Ledger, UnreadableLine } from './ledger/ledger.ts';
+import type { OutputDoor } from './shots/outputs.ts';
 
 /** Everything a command may use. The costly parts are made when they are first asked for. */
 export interface Context {
@@ -54,6 +55,8 @@ export interface Context {
   readonly online?: (() => Promise<Access>) | undefined;
   /** In a batch: what its rows are looked at and saved with. */
   readonly followers?: Followers | undefined;
+  /** Where a stranger's words may name outputs of jobs: which of them it reaches. */
+  readonly outputs?: OutputDoor | undefined;
   /** In `gw mcp`: how much its tools may make in an hour. */
   readonly agentLimits?: { readonly maxJobs: number; readonly maxCost?: Amount | undefined } | undefined;
 }

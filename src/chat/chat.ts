@@ -7,7 +7,12 @@ export type ChatApi = (typeof chatApis)[number];
 export type ChatPart =
   | { readonly type: 'text'; readonly text: string }
   /** `url` is https or a Base64 data URI. */
-  | { readonly type: 'image'; readonly url: string };
+  | {
+      readonly type: 'image';
+      readonly url: string;
+      /** What a request that is only shown says in its place. */
+      readonly shown?: string;
+    };
 
 export interface ToolCall {
   readonly id: string;

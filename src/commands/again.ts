@@ -207,6 +207,7 @@ const Sidecar = z.object({
       body: z.optional(z.record(z.string(), z.unknown())),
       prompted: z.boolean(),
       files: z.record(z.string(), z.string()),
+      outputs: z.optional(z.record(z.string(), z.string())),
       lacks: z.optional(z.array(z.string())),
     }),
   ),

@@ -11,6 +11,8 @@ import type { JobRequest } from '../jobs/create/job-request.ts';
 import { type Job, type KeptRequest, mayExist } from '../ledger/event.ts';
 import { EMBEDDED } from '../ledger/job-key.ts';
 import { parseReference } from '../media/reference.ts';
+import type { FoundOutput } from '../media/resolve.ts';
+import { outputsByWord, pinned } from '../shots/outputs.ts';
 
 // What a create asks of the ledger before it sends: whether the user's limits leave room, and whether the same was just made.
 
@@ -168,6 +170,7 @@ export interface TypedRequest {
     readonly raw: string;
     readonly flag: string;
     readonly sha256: string | undefined;
+    readonly output?: FoundOutput | undefined;
   }[];
 }
 
@@ -186,11 +189,12 @@ export function keptRequest(request: TypedRequest, { globals, host }: Context): 
   });
   return {
     command,
-    flags: absoluteReferences(flags, takes, cwd),
+    flags: pinned(absoluteReferences(flags, takes, cwd), media),
     ...(globals.set && { set: globals.set.filter((set) => !/^options\.external_task_id[.=]/.test(set)) }),
     ...(globals.body !== undefined && { body: withoutExternalId(base) }),
     prompted,
     files: Object.fromEntries(files),
+    outputs: outputsByWord(media),
   };
 }
 

@@ -8,6 +8,7 @@ import { applySets, type JsonObject } from '../flags/json-body.ts';
 import { refuseSharedStdin } from '../flags/prompt.ts';
 import { geoModels, thinkingLevels } from '../gateway/chat/models.ts';
 import { itemsOf } from '../gateway/json-value.ts';
+import { withShown } from '../shots/outputs.ts';
 import { answerPrinter } from './chat/print-answer.ts';
 import { readStart, type Start, type ToolUse, toolUses } from './chat/read-history.ts';
 import { checkResults, readImages, readQuestion } from './chat/read-question.ts';
@@ -68,7 +69,7 @@ async function askOnce(
   const asked = { model, system: start.system, turns: [...before, ...added], signal: ctx.signal };
   const request = readyRequest(flags, start, asked, ctx);
   const input = { ...surface.input(request.model, request.body, request.stream), stream: request.stream };
-  const shown = await showInstead(surface.endpoint(request.stream), input, ctx);
+  const shown = await showInstead(surface.endpoint(request.stream), withShown(input, added, ctx), ctx);
   if (shown) return { value: shown };
 
   const printer = answerPrinter(io, {

@@ -5,6 +5,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { formatWords } from '../formats.ts';
 import { oneLine } from '../io/escape.ts';
+import { ffmpegVersion } from '../shots/frames.ts';
 import {
   checkDisk,
   checkGateway,
@@ -43,6 +44,7 @@ export const doctor = defineCommand<Record<string, never>, Diagnosis>({
       ...checkDisk(settings, ctx),
       ...checkStorage(ctx),
       ...checkTrust(settings, ctx),
+      await checkFfmpeg(settings, ctx),
     ];
     const state =
       (['error', 'warning'] as const).find((each) => findings.some((finding) => finding.state === each)) ??
@@ -62,9 +64,19 @@ export const doctor = defineCommand<Record<string, never>, Diagnosis>({
   },
 });
 
+/** The program that frames are cut out of videos with. */
+async function checkFfmpeg(settings: Settings | undefined, { signal }: Context): Promise<Finding> {
+  const version = await ffmpegVersion(settings?.childEnvironment() ?? {}, signal);
+  if (version !== undefined) return ok('ffmpeg', version);
+  return skipped(
+    'ffmpeg',
+    'not installed: first and last frames of videos are not cut out (job:ID#last_frame)',
+  );
+}
+
 /** What is told where nothing is wrong; -v tells all. */
 const alwaysTold: ReadonlySet<string> = new Set(
-  'node, configuration, gateway, key, ledger, links, disk for outputs'.split(', '),
+  'node, configuration, gateway, key, ledger, disk for outputs, ffmpeg'.split(', '),
 );
 
 /** Every setting in force and where it comes from. */

@@ -30,6 +30,8 @@ export interface KeptRequest {
   readonly prompted: boolean;
   /** SHA-256 of each local file, by its path. */
   readonly files: Readonly<Record<string, string>>;
+  /** Outputs of jobs that it was made from, `job:ID#PART`, by the words that were typed. */
+  readonly outputs?: Readonly<Record<string, string>> | undefined;
   /** Keys of the flags that were given and are not kept. */
   readonly lacks?: readonly string[] | undefined;
 }

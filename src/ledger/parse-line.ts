@@ -31,6 +31,7 @@ const request: Check = (value) =>
     body: maybe(fields),
     prompted: flag,
     files: (each) => fields(each) && texts(Object.values(each as object)),
+    outputs: maybe((each) => fields(each) && texts(Object.values(each as object))),
     lacks: maybe(texts),
   });
 

@@ -5,12 +5,35 @@ export type Reference =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'url'; readonly url: string }
   | { readonly kind: 'data'; readonly uri: string }
+  | OutputReference
   | { readonly kind: ReferenceScheme; readonly id: string };
+
+/** An output of an earlier job, or of another row of a manifest. */
+export interface OutputReference {
+  readonly kind: 'job' | 'row';
+  readonly which: string;
+  readonly part?: OutputPart | undefined;
+}
+
+/** What of a job is meant, and which of several, from 1. */
+export interface OutputPart {
+  readonly name: (typeof partNames)[number];
+  readonly at: number;
+}
+
+export const partNames = ['video', 'image', 'audio', 'first_frame', 'last_frame'] as const;
+const partAtEnd = new RegExp(`^([\\s\\S]*)#(${partNames.join('|')})(?:\\.(\\d{1,4}))?$`);
+
+/** `last_frame`, `image.2` */
+export const partText = ({ name, at }: OutputPart): string => (at === 1 ? name : `${name}.${at}`);
+
+/** Whether a reference, behind the ID that it may be given (`fox=job:last`), names an output of a job or of a row. */
+export const namesOutput = (raw: string): boolean => /^(?:[\p{L}\p{N}_-]{1,64}=)?(?:job|row):/iu.test(raw);
 
 /** References to what the gateway already holds; `file_id` is for images of `image edit`. */
 export type ReferenceScheme = 'asset' | 'gammafile' | 'file_id';
 
-const forms = 'a file path, an https:// URL, a data: URI, asset://ID or gammafile://ID';
+const forms = 'a file path, an https:// URL, a data: URI, asset://ID, gammafile://ID or job:ID';
 // Not \p{Cc}, whose table takes a third of a millisecond of every start.
 const blankOrControl = /[\s\x00-\x1f\x7f-\x9f]/;
 // One letter before the colon is a Windows drive (`C:\photo.png`).
@@ -33,6 +56,7 @@ export function parseReference(raw: string, flag: string): Reference {
   if (name === undefined) return { kind: 'file', path: raw };
   if (name === 'data') return { kind: 'data', uri: raw.trim() };
   if (name === 'http' || name === 'https') return { kind: 'url', url: checkedUrl(raw, flag) };
+  if (name === 'job' || name === 'row') return outputReference(name, raw.trimStart().slice(4), flag);
   if (name === 'asset' || name === 'gammafile') return { kind: name, id: idOf(raw, `${name}://`, flag) };
   if (name === 'file') {
     throw usage(`${flag} ${shorten(raw)}: gw does not take a file: URL`, 'give the path itself');
@@ -57,6 +81,20 @@ function checkedUrl(raw: string, flag: string): string {
   }
   // The gateway's forms begin in lower case; everything after the scheme stays as it was typed.
   return raw.replace(/^https?/i, (typed) => typed.toLowerCase());
+}
+
+/** A `#` belongs to what is named where no part follows it. */
+function outputReference(kind: 'job' | 'row', rest: string, flag: string): OutputReference {
+  const [, which = rest, name, at = '1'] = partAtEnd.exec(rest) ?? [];
+  const named = `${flag} ${kind}:${shorten(rest)}`;
+  if (which === '')
+    throw usage(
+      `${named}: names no ${kind}`,
+      `write ${kind}:ID, or ${kind}:ID#PART with one of ${partNames.join(', ')}`,
+    );
+  if (Number(at) === 0) throw usage(`${named}: parts are counted from 1`, `write #${name} or #${name}.2`);
+  const part = partNames.find((each) => each === name);
+  return { kind, which, part: part && { name: part, at: Number(at) } };
 }
 
 /** The ID behind the prefix. Which characters an ID may have is the body schema's business. */

@@ -27,7 +27,36 @@ export interface MediaInput {
     readonly schemes: readonly ReferenceScheme[];
   };
   readonly limits?: MediaLimits | undefined;
+  /** Of a reference to an output of a job: what it stands for. */
+  readonly output?: FoundOutput | undefined;
 }
+
+/** An output of a job, found. */
+export interface FoundOutput {
+  /** What is told and kept of it: `job:ID#PART`. */
+  readonly label: string;
+  /** What a key compares of it: the words. */
+  readonly asked: string;
+  /** Its file, or the picture that was cut out of it; absent where it is not made yet, or nothing is sent any more. */
+  readonly file?: string | undefined;
+  readonly sha256?: string | undefined;
+  /** Where the endpoint takes addresses only: its link, which is looked up anew and counted when it is asked for. */
+  readonly link?: (() => Promise<string>) | undefined;
+}
+
+/** What a reference is once it is found: an output is the file that it was saved as. */
+export const referenceOf = ({ raw, flag, output }: MediaInput): Reference =>
+  output === undefined ? parseReference(raw, flag) : outputAs(output);
+
+const outputAs = ({ file, label }: FoundOutput): Reference =>
+  file === undefined ? { kind: 'url', url: standInFor(label) } : { kind: 'file', path: file };
+
+/** Stands for the address of an output in a body that is only checked. */
+export const standInFor = (label: string): string => `https://output.invalid/${encodeURIComponent(label)}`;
+
+/** An output as it is shown in a body: never its link. */
+export const shownAs = ({ label, sha256 }: FoundOutput): string =>
+  sha256 === undefined ? label : `${label} sha256:${sha256}`;
 
 /** A reference made ready for the body. */
 export interface ResolvedMedia {
@@ -118,7 +147,7 @@ export async function resolveMedia(
 }
 
 async function plan(input: MediaInput, deps: ResolveDeps): Promise<Planned> {
-  const reference = parseReference(input.raw, input.flag);
+  const reference = referenceOf(input);
   const named = `${input.flag} ${shorten(input.raw, reference.kind === 'data' ? 40 : 200)}`;
   if (reference.kind !== 'file') {
     return { input, reference, named, bodyBytes: Buffer.byteLength(input.raw) };
@@ -147,15 +176,12 @@ async function resolve({ input, reference, named }: Planned, deps: ReadDeps): Pr
       return fromDataUri(input, reference.uri, named, deps);
     case 'url': {
       const { origin, pathname } = new URL(reference.url);
-      return fromAddress(
-        input,
-        reference.kind,
-        reference.url,
-        `${origin}${pathname}`,
-        input.takes.url,
-        named,
-      );
+      const describe = input.output?.label ?? `${origin}${pathname}`;
+      return fromAddress(input, reference.kind, reference.url, describe, input.takes.url, named);
     }
+    case 'job':
+    case 'row':
+      throw usage(`${named}: an output of a job cannot be used here`, `give ${formsTaken(input.takes)}`);
     case 'file_id': {
       const address = `file_id:${reference.id}`;
       // No URL field can carry it, so nothing could be sent even unchecked.
@@ -195,9 +221,12 @@ async function fromFile(
     const facts = await probe(file, { ...deps, modality: input.modality });
     const content = await file.readAll();
     const url = toDataUri(facts.mime, content);
-    const describe = path.basename(absolutePath);
+    const describe = input.output?.label ?? path.basename(absolutePath);
+    const sha256 = digestOf(content);
+    if (input.output && input.output.sha256 !== sha256)
+      throw usage(`${named}: ${absolutePath} changed while it was read`, 'run it again');
     return {
-      item: { kind: 'file', url, describe, sha256: digestOf(content), facts, bytes: url.length },
+      item: { kind: 'file', url, describe, sha256, facts, bytes: url.length },
       breaches: check(input, facts, named),
     };
   } finally {
@@ -288,6 +317,7 @@ function formsTaken(takes: MediaInput['takes']): string {
   const forms = [
     ...(takes.base64 ? ['a file', 'a data: URI'] : []),
     ...(takes.url ? ['an https:// URL'] : []),
+    'job:ID',
     ...takes.schemes.map((scheme) => (scheme === 'file_id' ? 'file_id:ID' : `${scheme}://ID`)),
   ];
   return forms.length > 1 ? `${forms.slice(0, -1).join(', ')} or ${forms.at(-1)}` : forms.join('');

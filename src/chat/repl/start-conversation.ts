@@ -12,6 +12,7 @@ import type { Io } from '../../io/io.ts';
 import { jsonOf } from '../../json-text.ts';
 import { resolveMedia } from '../../media/resolve.ts';
 import { readTextFile } from '../../media/text-input.ts';
+import { findOutputs } from '../../shots/outputs.ts';
 import type { ChatAnswer, ChatApi, ChatEvent, ChatPart, ChatTurn } from '../chat.ts';
 import type { Session, SessionContext } from '../session/session.ts';
 import { type CommandContext, completerFor, expandHome, parseCommand, runCommand } from './commands.ts';
@@ -240,22 +241,18 @@ async function askAndShow(question: Question, options: AskOptions): Promise<Aske
 function makeCommandContext(
   conversation: Conversation,
   screen: Pick<CommandContext, 'show' | 'copy' | 'columns'>,
-  { host, io, signal }: Context,
+  ctx: Context,
 ): CommandContext {
+  const { host, io, signal } = ctx;
   const inHome = (file: string) => expandHome(file, host.homeDir);
   return {
     conversation,
     ...screen,
     readImage: async (reference) => {
+      const takes = { url: true, base64: true, schemes: [] };
+      const raw = inHome(reference);
       const { items, breaches } = await resolveMedia(
-        [
-          {
-            raw: inHome(reference),
-            flag: '/image',
-            modality: 'image',
-            takes: { url: true, base64: true, schemes: [] },
-          },
-        ],
+        await findOutputs([{ raw, flag: '/image', modality: 'image', takes }], ctx),
         {},
         { cwd: host.cwd, assetsDir: host.assetsDir, signal },
       );

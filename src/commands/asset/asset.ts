@@ -19,6 +19,7 @@ import { ASSET_MAX_DOWNLOAD_BYTES, assetLimits, assetTypes, canonical } from '..
 import { Asset, readAsset } from '../../gateway/asset/record.ts';
 import { assetTypeOfUrl, assetUrlBreach } from '../../gateway/asset/url.ts';
 import { MB, type MediaLimits, type Range } from '../../gateway/limits.ts';
+import { assetOutput } from '../../shots/asset-output.ts';
 import { askFirst, refuseUnasked } from '../ask-first.ts';
 import { create, deleteFlags, lookCommand, remove, updateCommand } from './change.ts';
 import {
@@ -46,7 +47,7 @@ import { waitFlags, waitOutcomes } from './wait.ts';
 const { shape } = CreateAssetBody;
 const createFlags = {
   group: idFlag(shape.GroupId),
-  url: fromField(shape.URL, 'URL'),
+  url: fromField(shape.URL, 'URL|job:ID'),
   type: anyCaseFlag(shape.AssetType, assetTypes),
   name: fromField(shape.Name, 'NAME'),
   ...projectFlag,
@@ -73,7 +74,9 @@ export const assetCreate = (verb: keyof typeof endpoints) =>
     sends: 'body',
     human: idLine,
     async *run({ flags, globals }, ctx): AsyncGenerator<Outcome<LibraryResult>> {
-      const typed = typedFields(flags, 'GroupId', 'URL', 'AssetType', 'Name', 'ProjectName');
+      const output = await assetOutput(flags.url, flags.type, ctx);
+      const said = output ? { ...flags, url: output.standIn, type: output.type } : flags;
+      const typed = typedFields(said, 'GroupId', 'URL', 'AssetType', 'Name', 'ProjectName');
       const make = await bodyMaker(CreateAssetBody, ctx);
       const body = make(typed, (whole) => withType(whole, globals.validate === undefined));
       warnOfEnding(body, ctx);
@@ -83,7 +86,8 @@ export const assetCreate = (verb: keyof typeof endpoints) =>
       const created = await create(
         {
           endpoint: endpoints[verb],
-          body,
+          body: output ? { ...body, URL: output.shown } : body,
+          finish: async (told) => (output ? { ...told, URL: await output.link() } : told),
           what: 'asset',
           // The type of the group is not in the request, and a list shows one type only.
           lookCommand: `${look} (a group of the type LivenessFace needs --type LivenessFace too)`,

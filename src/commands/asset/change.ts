@@ -28,17 +28,27 @@ import {
 
 /** Creates an asset or a group; with --dry-run or --curl the request is given back. Throws as `createOnce`. */
 export async function create(
-  { endpoint, body, what, lookCommand }: Pick<CreateOnce, 'endpoint' | 'body' | 'what' | 'lookCommand'>,
+  {
+    endpoint,
+    body: told,
+    finish,
+    what,
+    lookCommand,
+  }: Pick<CreateOnce, 'endpoint' | 'body' | 'what' | 'lookCommand'> & {
+    /** What is sent of a body that is told with other words. */
+    readonly finish?: (told: CreateOnce['body']) => Promise<CreateOnce['body']>;
+  },
   findOf: (request: Pick<CreateOnce, 'client' | 'body' | 'clock' | 'signal'>) => CreateOnce['find'],
   ctx: Context,
 ) {
-  const shown = await showInstead(endpoint, { body }, ctx);
+  const shown = await showInstead(endpoint, { body: told }, ctx);
   if (shown !== undefined) return shown;
   const { client } = await ctx.gateway();
   const { clock, io, signal } = ctx;
+  const body = (await finish?.(told)) ?? told;
   const request = { client, body, clock, signal };
   const note = (text: string) => io.note(text);
-  const digest = digestOf(JSON.stringify([client.gateway.baseUrl, endpoint.name, body]));
+  const digest = digestOf(JSON.stringify([client.gateway.baseUrl, endpoint.name, told]));
   const { leftAtMs, release } = announce(`asset-${digest}`, ctx);
   const sending = { ...request, endpoint, what, lookCommand, note, leftAtMs };
   try {

@@ -6,8 +6,10 @@ import { readPrompt } from '../../flags/prompt.ts';
 import { itemsOf } from '../../gateway/json-value.ts';
 import { MB } from '../../gateway/limits.ts';
 import { toDataUri } from '../../media/reference.ts';
+import { shownAs } from '../../media/resolve.ts';
 import { SNIFF_BYTES, sniff, typeInWords } from '../../media/signatures.ts';
 import { readPipedPrompt } from '../../media/text-input.ts';
+import { findOutputs, noteOutputsInCurl } from '../../shots/outputs.ts';
 import { type Start, toolUses } from './read-history.ts';
 import { type ChatFlags, readToolResults } from './read-settings.ts';
 
@@ -78,27 +80,31 @@ export async function readQuestion(
 }
 
 /** Images as typed -> what is sent. Throws `usage`. */
-export async function readImages(
-  references: readonly string[],
-  { globals, host, io, signal }: Context,
-): Promise<ChatPart[]> {
+export async function readImages(references: readonly string[], ctx: Context): Promise<ChatPart[]> {
+  const { globals, host, io, signal } = ctx;
   if (references.length === 0) return [];
   const piped = references.includes('-') ? await pictureOnStdin(host.stdin, signal) : undefined;
   const { resolveMedia } = await import('../../media/resolve.ts');
   const validate = globals.validate === undefined;
-  const inputs = references.map((raw) => ({
+  const typed = references.map((raw) => ({
     raw: raw === '-' && piped !== undefined ? piped : raw,
     flag: '--image',
     modality: 'image' as const,
     takes: { url: true, base64: true, schemes: [] },
   }));
+  const inputs = await findOutputs(typed, ctx);
   const { items, breaches } = await resolveMedia(
     inputs,
     { validate },
     { cwd: host.cwd, assetsDir: host.assetsDir, signal },
   );
   refuseOrWarn(breaches, validate, io);
-  return items.map(({ url }) => ({ type: 'image', url }));
+  const isShown = globals.dryRun || globals.curl;
+  if (globals.curl && inputs.some(({ output }) => output)) noteOutputsInCurl(io);
+  return items.map(({ url }, at) => {
+    const { output } = inputs[at] ?? {};
+    return { type: 'image', url, ...(isShown && output && { shown: shownAs(output) }) };
+  });
 }
 
 /** A picture is no text, and a command line that pipes one has meant it as one. */

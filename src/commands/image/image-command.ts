@@ -1,5 +1,6 @@
 import { type AnyCommand, defineCommand, type Outcome } from '../../command.ts';
 import { readSwitch } from '../../config/environment.ts';
+import type { Settings } from '../../config/settings.ts';
 import { type Context, gatewayName } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { type BodyFlags, referencesOf, typedFlagAt } from '../../flags/body-flags.ts';
@@ -13,10 +14,12 @@ import { imageFamily } from '../../gateway/image/job.ts';
 import { imageModels } from '../../gateway/image/models.ts';
 import { wantsColor } from '../../io/style.ts';
 import type { JobRequest } from '../../jobs/create/job-request.ts';
+import type { KeptReference } from '../../ledger/event.ts';
 import { parseReference, type ReferenceScheme } from '../../media/reference.ts';
 import type { MediaInput } from '../../media/resolve.ts';
 import { checkModel } from '../../models/check-model.ts';
 import { placeholderList } from '../../placeholders.ts';
+import { findOutputs, noteOutputsInCurl } from '../../shots/outputs.ts';
 import { keptRequest } from '../before-create.ts';
 import { showInstead } from '../show-instead.ts';
 import { fileLines, type JobResult, resultIn } from '../video/follow-job.ts';
@@ -119,7 +122,8 @@ async function run<F extends FlagSet>(
   const flags = typed as SharedValues;
   const validate = globals.validate === undefined;
   const settings = await ctx.settings();
-  const { base, model, prompt, references, bodyWith } = await read(spec, args, typed, ctx);
+  const { base, model, prompt, references: typedReferences, bodyWith } = await read(spec, args, typed, ctx);
+  const references = await findOutputs(typedReferences, ctx, flags);
   const planned = bodyWith(references.map(standInFor));
   const images = typeof planned.n === 'number' ? planned.n : 1;
   checkBody(spec, planned, typed, args, ctx);
@@ -130,7 +134,13 @@ async function run<F extends FlagSet>(
     throw usage('--keep-partials: no partial images are asked for', 'add --partial-images N');
   }
 
-  const { input, media, breaches } = await requestInput({
+  const {
+    input,
+    shown: toShow,
+    asked: compared,
+    media,
+    breaches,
+  } = await requestInput({
     planned,
     bodyWith,
     references,
@@ -143,12 +153,50 @@ async function run<F extends FlagSet>(
     deps: { cwd: host.cwd, assetsDir: host.assetsDir, signal },
   });
   refuseOrWarn(breaches, validate, io);
-  const isOff = readSwitch(host.env, 'GW_LEDGER_PROMPTS') === false;
-  const request = Object.freeze<JobRequest>({
+  const request = requestOf(
+    spec,
+    { args, typed, base, model, prompt, references, planned, images, media, settings, plan },
+    ctx,
+  );
+  const asked = { request, body: () => askedOf(compared) };
+  const hasOutput = references.some(({ output }) => output);
+  if (hasOutput && globals.curl) noteOutputsInCurl(io);
+  const shown = await showInstead(spec.endpoint, globals.dryRun || globals.curl ? toShow : input, ctx, asked);
+  if (shown) return { value: await (await import('../estimate-cost.ts')).withEstimate(shown, request, ctx) };
+  await checkModel(request.intent.model ?? model, Object.keys(imageModels), ctx);
+  const { keepPartials = false } = flags;
+  const canBeSent = references.every(({ output }) => output === undefined || output.file !== undefined);
+  const result = await sendImages(
+    { request, input, asked: compared, canBeSent, keepPartials, toStdout: plan.toStdout },
+    ctx,
+  );
+  if (flags.preview) await showPreviews(resultIn(result)?.files ?? [], ctx);
+  return result;
+}
+
+interface Read {
+  readonly args: readonly string[];
+  readonly typed: FlagValues<FlagSet>;
+  readonly base: Readonly<Body>;
+  readonly model: string;
+  readonly prompt: string | undefined;
+  readonly references: readonly MediaInput[];
+  readonly planned: Readonly<Body>;
+  readonly images: number;
+  readonly media: readonly KeptReference[];
+  readonly settings: Settings;
+  readonly plan: ReturnType<typeof planOutput>;
+}
+
+/** The request as the ledger keeps it. */
+function requestOf<F extends FlagSet>(spec: ImageCommand<F>, read: Read, ctx: Context): JobRequest {
+  const { args, typed, base, model, prompt, references, planned, images, media, settings, plan } = read;
+  const isOff = readSwitch(ctx.host.env, 'GW_LEDGER_PROMPTS') === false;
+  return Object.freeze<JobRequest>({
     family: imageFamily,
     endpoint: spec.endpoint,
     body: planned,
-    how: flags,
+    how: typed as SharedValues,
     outputsExpected: images,
     flagOf: typedFlagAt(spec.fields, planned, typed, args),
     intent: {
@@ -169,7 +217,7 @@ async function run<F extends FlagSet>(
           model,
           base,
           prompted: prompt !== undefined,
-          media: references.map(({ raw, flag }, at) => ({ raw, flag, sha256: media[at]?.sha256 })),
+          media: references.map((input, at) => ({ ...input, sha256: media[at]?.sha256 })),
         },
         ctx,
       ),
@@ -178,14 +226,6 @@ async function run<F extends FlagSet>(
       save: plan.save,
     },
   });
-  const asked = { request, body: () => askedOf(input) };
-  const shown = await showInstead(spec.endpoint, input, ctx, asked);
-  if (shown) return { value: await (await import('../estimate-cost.ts')).withEstimate(shown, request, ctx) };
-  await checkModel(request.intent.model ?? model, Object.keys(imageModels), ctx);
-  const { keepPartials = false } = flags;
-  const result = await sendImages({ request, input, keepPartials, toStdout: plan.toStdout }, ctx);
-  if (flags.preview) await showPreviews(resultIn(result)?.files ?? [], ctx);
-  return result;
 }
 
 /** Reads flags, --body and --set, and the prompt; gives back what makes the body once each reference has its address. */
@@ -247,7 +287,8 @@ const STAND_IN = 'data:image/png;base64,AAAA';
  * What a body can be checked with before any file is read: addresses as they are, and a stand-in for everything that
  * will be Base64. Throws `usage` for a malformed reference.
  */
-function standInFor({ raw, flag, takes }: MediaInput): string {
+function standInFor({ raw, flag, takes, output }: MediaInput): string {
+  if (output) return STAND_IN;
   const reference = parseReference(raw, flag);
   if (reference.kind === 'url') return reference.url;
   const isHeld = reference.kind === 'file_id' && takes.schemes.includes('file_id');

@@ -7,8 +7,9 @@ import { type MultipartBody, type MultipartField, multipartBody } from '../../ht
 import type { KeptReference } from '../../ledger/event.ts';
 import { checkModality } from '../../media/check.ts';
 import { probeFile } from '../../media/probe.ts';
-import { parseReference, shorten } from '../../media/reference.ts';
-import { type MediaInput, type ResolveDeps, resolveMedia } from '../../media/resolve.ts';
+import { shorten } from '../../media/reference.ts';
+import { type MediaInput, type ResolveDeps, referenceOf, resolveMedia } from '../../media/resolve.ts';
+import { askedOf, shownOf } from '../../shots/outputs.ts';
 
 interface InputPlan {
   /** The body with a stand-in for each file. */
@@ -30,6 +31,9 @@ interface InputPlan {
 
 interface ReadyInput {
   readonly input: RequestInput;
+  /** What is shown of it, and what a key compares: an output of a job by its words. */
+  readonly shown: RequestInput;
+  readonly asked: RequestInput;
   /** Each input image as a name, a URL without query, or a digest. */
   readonly media: readonly KeptReference[];
   readonly breaches: readonly string[];
@@ -44,7 +48,9 @@ export async function requestInput(plan: InputPlan): Promise<ReadyInput> {
   const shared = { ...(params && { params }), ...(planned.stream === true && { stream: true }) };
   if (goesAsForm(plan)) {
     const { multipart, media, breaches } = await editForm(planned, references, deps);
-    return { input: { ...shared, multipart }, media, breaches };
+    const input = { ...shared, multipart };
+    const told = (tell: typeof shownOf) => ({ ...shared, multipart: formWith(multipart, references, tell) });
+    return { input, shown: told(shownOf), asked: told(askedOf), media, breaches };
   }
   const canBeForm = plan.takesForm && references.every(isLocalFile);
   const { items, breaches } = await resolveMedia(
@@ -55,9 +61,14 @@ export async function requestInput(plan: InputPlan): Promise<ReadyInput> {
     },
     deps,
   );
-  const body = plan.bodyWith(items.map((item) => item.url));
+  const told = (tell: typeof shownOf) => ({
+    ...shared,
+    body: plan.bodyWith(items.map(({ url }, at) => tell(references[at] as MediaInput, url))),
+  });
   return {
-    input: { ...shared, body },
+    input: told((_, url) => url),
+    shown: told(shownOf),
+    asked: told(askedOf),
     media: items.map(({ describe, sha256 }) => ({ name: describe, sha256 })),
     breaches,
   };
@@ -114,26 +125,55 @@ async function editForm(
   body: Readonly<Record<string, unknown>>,
   references: readonly MediaInput[],
   deps: ResolveDeps,
-): Promise<Omit<ReadyInput, 'input'> & { readonly multipart: MultipartBody }> {
+): Promise<Pick<ReadyInput, 'media' | 'breaches'> & { readonly multipart: MultipartBody }> {
   const fields: MultipartField[] = editFormTexts(body).map(([name, value]) => ({ name, value }));
   const media: KeptReference[] = [];
   const breaches: string[] = [];
-  for (const { raw, flag } of references) {
-    const reference = parseReference(raw, flag);
-    if (reference.kind !== 'file') continue;
+  for (const input of references) {
+    const { raw, flag, output } = input;
+    const reference = referenceOf(input);
+    if (reference.kind !== 'file') {
+      // An output that is still to come is a file then.
+      const { label } = output ?? { label: raw };
+      media.push({ name: label });
+      fields.push({ name: fieldOf(flag), file: { path: label, name: label, type: 'image/png', bytes: 0 } });
+      continue;
+    }
     const named = `${flag} ${shorten(raw, 200)}`;
     const file = path.resolve(deps.cwd, reference.path);
     const { bytes, mime, ...facts } = await probeFile(file, named, { ...deps, modality: 'image' });
     breaches.push(...checkModality({ bytes, mime, ...facts }, 'image', named));
     const name = path.basename(file);
-    media.push({ name, sha256: await sha256OfFile(file) });
+    const sha256 = await sha256OfFile(file);
+    if (output && output.sha256 !== sha256)
+      throw usage(`${named}: ${file} changed while it was read`, 'run it again');
+    media.push({ name: output?.label ?? name, sha256 });
     fields.push({
-      name: flag === '--mask' ? EDIT_MASK_FIELD : EDIT_IMAGE_FIELD,
+      name: fieldOf(flag),
       file: { path: file, name, type: mime, bytes },
     });
   }
   return { multipart: multipartBody(fields), media, breaches };
 }
 
-/** Whether a reference names a file on this machine. */
-const isLocalFile = ({ raw, flag }: MediaInput): boolean => parseReference(raw, flag).kind === 'file';
+const fieldOf = (flag: string): string => (flag === '--mask' ? EDIT_MASK_FIELD : EDIT_IMAGE_FIELD);
+
+/** The form as it is told: with the words of each output in place of its file. */
+function formWith(
+  form: MultipartBody,
+  references: readonly MediaInput[],
+  tell: typeof shownOf,
+): MultipartBody {
+  const inputs = references.values();
+  const fields = form.fields.map((field) => {
+    const input = 'file' in field ? inputs.next().value : undefined;
+    if (!('file' in field) || !input?.output) return field;
+    const told = tell(input, field.file.path);
+    return { ...field, file: { ...field.file, name: told, path: told } };
+  });
+  return { ...form, fields };
+}
+
+/** Whether a reference names a file on this machine, or an output that is one. */
+const isLocalFile = (input: MediaInput): boolean =>
+  input.output !== undefined || referenceOf(input).kind === 'file';

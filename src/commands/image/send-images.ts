@@ -18,6 +18,7 @@ import { checkTarget, refuseOneName } from '../../jobs/save/check-target.ts';
 import { isFixedName, planTarget } from '../../jobs/save/output-path.ts';
 import type { SavePlan } from '../../ledger/event.ts';
 import { withoutSecrets } from '../../ledger/serialize.ts';
+import { namesOutput } from '../../media/reference.ts';
 import { warnOfAlike, withinBudget } from '../before-create.ts';
 import { followDeps, type JobResult, noteUsage } from '../video/follow-job.ts';
 import { calmOf } from '../video/followers.ts';
@@ -33,13 +34,17 @@ interface Checked {
   readonly request: JobRequest;
   /** What is sent: the body with its files, or a form. */
   readonly input: RequestInput;
+  /** The same as a key compares it. */
+  readonly asked: RequestInput;
+  /** False where an output of a job is only named: the image that was made from it stands. */
+  readonly canBeSent: boolean;
   readonly keepPartials: boolean;
   readonly toStdout: boolean;
 }
 
 /** Makes sure that the images can be kept, sends the request, and gives back what came of it. */
 export async function sendImages(
-  { request, input, keepPartials, toStdout }: Checked,
+  { request, input, asked, canBeSent, keepPartials, toStdout }: Checked,
   ctx: Context,
 ): Promise<Outcome<JobResult>> {
   const { body, endpoint, how, outputsExpected } = request;
@@ -65,6 +70,7 @@ export async function sendImages(
     if (place) check();
     if (ctx.followers) await calmOf(ctx.followers, ctx)();
     ctx.signal.throwIfAborted();
+    if (!canBeSent) throw new Error('the output of a job is not found yet, and nothing was sent');
     const stopTelling = tellIfInterrupted(ctx);
     return createImages(
       {
@@ -91,7 +97,7 @@ export async function sendImages(
     made = await make();
   } else {
     const { goOnWith, makeUnderKey } = await import('../once.ts');
-    const got = await makeUnderKey({ request, asked: await askedOf(input) }, access, make, ctx);
+    const got = await makeUnderKey({ request, asked: await askedOf(asked) }, access, make, ctx);
     if (got.kind === 'stands') return goOnWith(got, how, ctx);
     made = got;
   }
@@ -115,7 +121,8 @@ export async function askedOf({ params, body, multipart }: RequestInput): Promis
   for (const field of multipart.fields) {
     if ('value' in field) fields[field.name] = field.value;
     else {
-      const sha256 = await sha256OfFile(field.file.path);
+      const { path: file } = field.file;
+      const sha256 = namesOutput(file) ? file : await sha256OfFile(file);
       if (field.name === EDIT_MASK_FIELD) fields.mask = sha256;
       else images.push(sha256);
     }

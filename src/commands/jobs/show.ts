@@ -4,13 +4,20 @@ import { durationText } from '../../io/quantity-text.ts';
 import type { Cost } from '../../jobs/cost.ts';
 import { type JobView, jobView, printableRecord } from '../../jobs/job-view.ts';
 import { spendText } from '../../jobs/stats.ts';
+import type { KeptReference } from '../../ledger/event.ts';
 import { EMBEDDED } from '../../ledger/job-key.ts';
+import { namesOutput } from '../../media/reference.ts';
 import { jobIdSummary, knownJob } from './find-jobs.ts';
 
 /** Prompts and records come from outside: whatever they hold, they stay on their line, and are not cut. */
 const whole = (text: string): string => oneLine(text, Number.POSITIVE_INFINITY);
 
-type ShownJob = JobView & { readonly cost: Omit<Cost, 'test'> | null; readonly record: unknown };
+type ShownJob = JobView & {
+  /** The outputs of other jobs that it was made from. */
+  readonly made_from: readonly KeptReference[];
+  readonly cost: Omit<Cost, 'test'> | null;
+  readonly record: unknown;
+};
 
 /** `gw jobs show ID`: everything the ledger knows of one job, its record and links among it. */
 export const show = defineCommand<Record<string, never>, ShownJob>({
@@ -20,7 +27,10 @@ export const show = defineCommand<Record<string, never>, ShownJob>({
     const { job, family } = await knownJob(args, ctx);
     const known = job.gateway === EMBEDDED ? undefined : (await ctx.pricing()).costOf(job, family);
     const cost = known ? { spend: known.spend, by: known.by } : null;
-    return { value: { ...jobView(job, family), cost, record: printableRecord(job) ?? null } };
+    const madeFrom = (job.references ?? []).filter(({ name }) => namesOutput(name));
+    return {
+      value: { ...jobView(job, family), made_from: madeFrom, cost, record: printableRecord(job) ?? null },
+    };
   },
   human: (job, ctx) =>
     [...rowsOf(job, ctx.clock.now())]
@@ -44,6 +54,8 @@ function* rowsOf(job: ShownJob, nowMs: number): Generator<readonly [string, stri
       .map(([name, value]) => `${name}=${value}`)
       .join(' '),
   ];
+  for (const { name, sha256 } of job.made_from)
+    yield ['made from', sha256 === undefined ? name : `${name} (sha256 ${sha256})`];
   yield ['gateway', `${job.gateway} (profile ${job.profile})`];
   yield ['created', job.created_at];
   yield ['finished', job.finished_at ?? ''];

@@ -1,4 +1,3 @@
-import { basename } from 'node:path';
 import { type AnyCommand, defineCommand, type Outcome, ShownRequest } from '../../command.ts';
 import { trustedStateDir } from '../../config/dirs.ts';
 import type { Settings } from '../../config/settings.ts';
@@ -41,6 +40,7 @@ import { firstOfTask } from '../../ledger/ledger.ts';
 import { withoutSecrets } from '../../ledger/serialize.ts';
 import { isLoopback } from '../../loopback.ts';
 import type { MediaInput, resolveMedia } from '../../media/resolve.ts';
+import { askedOf, findOutputs, noteOutputsInCurl, shownOf } from '../../shots/outputs.ts';
 import { keptRequest, refuseOverBudget, warnOfAlike, withinBudget } from '../before-create.ts';
 import { showInstead } from '../show-instead.ts';
 import { followFromFlags, type JobResult, jobLines, outcomeOf, waitDeadlineMs } from './follow-job.ts';
@@ -195,9 +195,16 @@ async function makeReady<F extends FlagSet>(
   ctx: Context,
 ): Promise<Checked | ShownRequest> {
   const flags = await withListener(words, ctx);
-  const { request, media, uploads } = await read(spec, args, flags, words, ctx);
+  const {
+    request,
+    media,
+    uploads,
+    sent,
+    shown: toShow,
+    canBeSent,
+  } = await read(spec, args, flags, words, ctx);
   const { body, endpoint, family, how, flagOf } = request;
-  await check(spec, request, media.breaches, ctx);
+  await check(spec, { ...request, body: sent }, media.breaches, ctx);
   refuseOnce(how, family.externalIds?.idOf(body));
   const { count } = how;
   if (flags.exec !== undefined && !how.wait)
@@ -208,12 +215,13 @@ async function makeReady<F extends FlagSet>(
   if (how.force) refuseSharedName(count ?? 1, how.out, ctx.host.cwd);
   const validate = ctx.globals.validate === undefined;
   const checkFirst = async (asking: Context) =>
-    validate ? spec.checkFirst?.(body, flagOf, asking, flags as FlagValues<F>) : undefined;
+    validate ? spec.checkFirst?.(sent, flagOf, asking, flags as FlagValues<F>) : undefined;
   const asked = { request, body: async () => body };
-  const shown = await showInstead(endpoint, { body: firstBody(request) }, ctx, asked);
+  const shown = await showInstead(endpoint, { body: firstBody({ ...request, body: toShow }) }, ctx, asked);
   if (shown !== undefined) {
-    for (const { named } of uploads)
-      ctx.io.note(`${named}: upload_command gives it an address first; a stand-in is shown`);
+    if (toShow !== sent && ctx.globals.curl) noteOutputsInCurl(ctx.io);
+    for (const { named, link } of uploads)
+      if (!link) ctx.io.note(`${named}: upload_command gives it an address first; a stand-in is shown`);
     if (count !== undefined && count > 1) ctx.io.note(`--count ${count}: ${count} requests like this one`);
     if (ctx.online) await checkFirst({ ...ctx, gateway: ctx.online });
     const { withEstimate } = await import('../estimate-cost.ts');
@@ -226,8 +234,9 @@ async function makeReady<F extends FlagSet>(
   return {
     request,
     finish: once(async () => {
+      if (!canBeSent) throw new Error('the output of a job is not found yet, and nothing was sent');
       await checkFirst(ctx);
-      return upload ? upload(body) : body;
+      return upload ? upload(sent) : sent;
     }),
     warnOfReply(reply) {
       const odd = spec.replyWarning?.(reply);
@@ -250,6 +259,20 @@ function firstBody({ family, body, how, intent }: JobRequest<TaskFamily>): Body 
 
 type Media = Awaited<ReturnType<typeof resolveMedia>>;
 
+/** What stands in the body for a medium; `sent` is what is sent of it. */
+type AddressOf = (input: MediaInput, sent: string) => string;
+
+interface WhatWasRead {
+  readonly request: JobRequest<TaskFamily>;
+  readonly media: Media;
+  readonly uploads: readonly Upload[];
+  /** The body with what is sent of its media, and with what is shown of them. */
+  readonly sent: Body;
+  readonly shown: Body;
+  /** False where an output is only named: its row is not made yet, or the job that was made from it stands. */
+  readonly canBeSent: boolean;
+}
+
 /** Reads what was typed; `words` are the flags as they stood before an address was found for them. */
 async function read<F extends FlagSet>(
   spec: VideoCreate<F>,
@@ -257,11 +280,7 @@ async function read<F extends FlagSet>(
   typed: FlagValues<FlagSet>,
   words: FlagValues<FlagSet>,
   ctx: Context,
-): Promise<{
-  readonly request: JobRequest<TaskFamily>;
-  readonly media: Media;
-  readonly uploads: readonly Upload[];
-}> {
+): Promise<WhatWasRead> {
   const { globals, host } = ctx;
   const flags = typed as unknown as FlagValues<F>;
   const how = typed as SharedValues;
@@ -275,22 +294,21 @@ async function read<F extends FlagSet>(
   const model = modelOf(spec, typed, base, settings);
   const references = referencesOf(spec.fields.items, typed);
   const prompt = await promptOf(spec, args, typed, references, ctx);
-  const inputs = references.flatMap(({ modality, raw, flag }) =>
+  const typedInputs = references.flatMap(({ modality, raw, flag }) =>
     modality ? [{ raw, flag, modality, ...spec.media(modality, model) }] : [],
   );
+  const inputs = await findOutputs(typedInputs, ctx, how);
   const { media, uploads } = await readMedia(spec, endpoint, inputs, model, ctx);
-  const resolved = media.items.values();
-  const items = references.map(({ kind, modality, id, raw }) => {
-    const url = modality === undefined ? raw : (resolved.next().value?.url ?? raw);
-    return { kind, modality, id, url };
-  });
-  const laid = spec.fields.lay(base, spec.knownModels ? { ...typed, model: undefined } : typed);
-  // A model of --body that is no text is left for the schema to refuse.
-  const hasModel =
-    spec.knownModels && (isText(typed.model) || base.model === undefined || isText(base.model));
-  const placed = spec.place({ base: hasModel ? { ...laid, model } : laid, flags, prompt, items });
-  const whole = json?.applySets(placed, globals.set ?? []) ?? placed;
-  const body = spec.fill?.(whole, flags) ?? whole;
+  const bodyWith = bodyMaker(
+    spec,
+    { base, typed, model, prompt, references, inputs, media },
+    json,
+    globals.set,
+  );
+  const sent = bodyWith((_, url) => url);
+  // Made twice only where an output stands in it.
+  const hasOutput = inputs.some(({ output }) => output);
+  const body = hasOutput ? bodyWith(askedOf) : sent;
   const request = keptRequest(
     {
       command: `video ${spec.family.name}`,
@@ -299,7 +317,7 @@ async function read<F extends FlagSet>(
       model,
       base,
       prompted: prompt !== undefined,
-      media: inputs.map(({ raw, flag }, at) => ({ raw, flag, sha256: media.items[at]?.sha256 })),
+      media: inputs.map((input, at) => ({ ...input, sha256: media.items[at]?.sha256 })),
     },
     ctx,
   );
@@ -308,6 +326,9 @@ async function read<F extends FlagSet>(
   return {
     media,
     uploads,
+    sent,
+    shown: hasOutput ? bodyWith(shownOf) : sent,
+    canBeSent: inputs.every(({ output }) => output === undefined || output.file !== undefined),
     request: Object.freeze<JobRequest<TaskFamily>>({
       family: spec.family,
       endpoint,
@@ -329,6 +350,40 @@ async function read<F extends FlagSet>(
         save: savePlanOf(how, out, settings, host),
       },
     }),
+  };
+}
+
+/** What makes the body once each medium has its address. */
+function bodyMaker<F extends FlagSet>(
+  spec: VideoCreate<F>,
+  read: {
+    readonly base: Body;
+    readonly typed: FlagValues<FlagSet>;
+    readonly model: string;
+    readonly prompt: string | undefined;
+    readonly references: ReturnType<typeof referencesOf>;
+    readonly inputs: readonly MediaInput[];
+    readonly media: Media;
+  },
+  json: typeof import('../../flags/json-body.ts') | undefined,
+  sets: readonly string[] = [],
+): (addressOf: AddressOf) => Body {
+  const { base, typed, model, prompt, references, inputs, media } = read;
+  const flags = typed as unknown as FlagValues<F>;
+  const laid = spec.fields.lay(base, spec.knownModels ? { ...typed, model: undefined } : typed);
+  // A model of --body that is no text is left for the schema to refuse.
+  const hasModel =
+    spec.knownModels && (isText(typed.model) || base.model === undefined || isText(base.model));
+  return (addressOf) => {
+    const places = inputs.keys();
+    const items = references.map(({ kind, modality, id, raw }) => {
+      const at = modality === undefined ? undefined : places.next().value;
+      const [input, item] = at === undefined ? [] : [inputs[at], media.items[at]];
+      return { kind, modality, id, url: input && item ? addressOf(input, item.url) : raw };
+    });
+    const placed = spec.place({ base: hasModel ? { ...laid, model } : laid, flags, prompt, items });
+    const whole = json?.applySets(placed, sets) ?? placed;
+    return spec.fill?.(whole, flags) ?? whole;
   };
 }
 
@@ -393,16 +448,18 @@ async function readMedia<F extends FlagSet>(
   if (inputs.length === 0) return { media: { items: [], breaches: [] }, uploads: [] };
   const totalS = spec.totalReferenceS?.(model);
   const deps = { cwd: host.cwd, assetsDir: host.assetsDir, signal };
+  const isLinked = inputs.some(({ output }) => output?.link);
+  const hasCommand = (await settings()).uploadCommand.value !== undefined;
   const plan =
-    (await settings()).uploadCommand.value === undefined
+    !hasCommand && !isLinked
       ? undefined
-      : await (await import('./upload.ts')).planUploads(inputs, totalS, deps);
+      : await (await import('./upload.ts')).planUploads(inputs, { totalS, hasCommand }, deps);
   const { resolveMedia } = await import('../../media/resolve.ts');
   const validate = globals.validate === undefined;
   const resolved = await resolveMedia(plan?.inputs ?? inputs, { maxBodyBytes, totalS, validate }, deps);
   const items = resolved.items.map((item, at) => {
     const upload = plan?.uploads.get(at);
-    return upload ? { ...item, describe: basename(upload.file), sha256: upload.sha256 } : item;
+    return upload ? { ...item, describe: upload.label, sha256: upload.sha256 } : item;
   });
   const breaches = [...resolved.breaches, ...(plan?.breaches ?? [])];
   return { media: { items, breaches }, uploads: [...(plan?.uploads.values() ?? [])] };
@@ -577,13 +634,15 @@ async function make(
   const { makeJob } = await import('../../jobs/create/make.ts');
   const within = await withinBudget(request, ctx);
   const digests = digestsOf(family, request.body);
+  const identified = identifyBody(family, body, under?.key, under?.externalId);
   let isUnderWay = false;
   const stopTelling = tellIfInterrupted(ctx, () => isUnderWay);
   let stopWaiting = () => {};
   try {
     return await makeJob({
       ...request,
-      ...identifyBody(family, body, under?.key, under?.externalId),
+      ...identified,
+      asked: identifyBody(family, request.body, identified.key, identified.externalId).body,
       intent,
       goesOn: under?.goesOn,
       calm: calmOf(followers, ctx),

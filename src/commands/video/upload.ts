@@ -8,8 +8,8 @@ import { confirm } from '../../io/ask.ts';
 import { bytesText, durationText } from '../../io/quantity-text.ts';
 import { checkMedia, checkModality, checkTotals } from '../../media/check.ts';
 import { type MediaFacts, probeFile } from '../../media/probe.ts';
-import { parseReference, shorten } from '../../media/reference.ts';
-import type { MediaInput, ResolveDeps } from '../../media/resolve.ts';
+import { shorten } from '../../media/reference.ts';
+import { type MediaInput, type ResolveDeps, referenceOf } from '../../media/resolve.ts';
 
 // A local file that goes by address only, where the user has a command that gives it one (`upload_command`): it is checked
 // as any file, a stand-in for its address passes all other checks, and it is uploaded when nothing else can fail.
@@ -23,6 +23,10 @@ export interface Upload {
   /** `--video clip.mp4` */
   readonly named: string;
   readonly sha256: string;
+  /** For the ledger and for people. */
+  readonly label: string;
+  /** Of an output of a job, which has an address already. */
+  readonly link?: (() => Promise<string>) | undefined;
   readonly facts: MediaFacts;
 }
 
@@ -34,17 +38,21 @@ export interface UploadPlan {
   readonly breaches: readonly string[];
 }
 
-/** Finds the files that go by address only, and checks them. Throws `usage` for one that cannot be read. */
+/**
+ * Finds the files that go by address only, outputs of jobs and, where there is a command for it, others, and checks them.
+ * Throws `usage` for one that cannot be read.
+ */
 export async function planUploads(
   inputs: readonly MediaInput[],
-  totalS: number | undefined,
+  { totalS, hasCommand }: { readonly totalS: number | undefined; readonly hasCommand: boolean },
   deps: ResolveDeps,
 ): Promise<UploadPlan> {
   const uploads = new Map<number, Upload>();
   const breaches: string[] = [];
-  for (const [at, { raw, flag, modality, takes, limits }] of inputs.entries()) {
-    const reference = parseReference(raw, flag);
-    if (reference.kind !== 'file' || takes.base64 || !takes.url) continue;
+  for (const [at, input] of inputs.entries()) {
+    const { raw, flag, modality, takes, limits, output } = input;
+    const reference = referenceOf(input);
+    if (reference.kind !== 'file' || takes.base64 || !takes.url || !(output?.link ?? hasCommand)) continue;
     const file = path.resolve(deps.cwd, reference.path);
     const named = `${flag} ${shorten(raw, 200)}`;
     const facts = await probeFile(file, named, { ...deps, modality });
@@ -52,11 +60,15 @@ export async function planUploads(
     breaches.push(...(wrongKind.length > 0 ? wrongKind : checkMedia(facts, limits ?? {}, named)));
     const sha256 = await sha256OfFile(file);
     const standIn = `https://upload.invalid/${sha256}/${encodeURIComponent(path.basename(file))}`;
-    uploads.set(at, { standIn, file, flag, named, sha256, facts });
+    const label = output?.label ?? path.basename(file);
+    uploads.set(at, { standIn, file, flag, named, sha256, label, link: output?.link, facts });
   }
   if (totalS !== undefined) breaches.push(...checkTotals([...uploads.values()], totalS));
   return {
-    inputs: inputs.map((input, at) => ({ ...input, raw: uploads.get(at)?.standIn ?? input.raw })),
+    inputs: inputs.map((input, at) => {
+      const { standIn } = uploads.get(at) ?? {};
+      return standIn === undefined ? input : { ...input, raw: standIn, output: undefined };
+    }),
     uploads,
     breaches,
   };
@@ -78,7 +90,8 @@ export function uploader(
   yes: boolean,
   ctx: Context,
 ): (body: Body) => Promise<Body> {
-  const [first] = uploads;
+  const asking = uploads.filter(({ link }) => !link);
+  const [first] = asking;
   if (first && !yes && !isAsked(ctx)) {
     throw usage(
       `${first.named}: upload_command would upload it, and there is no terminal to ask on`,
@@ -86,10 +99,11 @@ export function uploader(
     );
   }
   const addresses = once(async () => {
-    if (!yes) await ask(uploads, ctx);
+    if (!yes && first) await ask(asking, ctx);
     const found = new Map<string, string>();
     for (const upload of uploads) {
-      if (!found.has(upload.standIn)) found.set(upload.standIn, await addressOf(upload, ctx));
+      const { standIn, link } = upload;
+      if (!found.has(standIn)) found.set(standIn, await (link?.() ?? addressOf(upload, ctx)));
     }
     return found;
   });

@@ -232,7 +232,8 @@ export async function takeUpLost(input: MakeInput): Promise<Made | undefined> {
       const which = goesOn ? '' : `external ID ${externalId} is that of `;
       note(`${which}job ${held.key}, whose answer was lost: going on with that job`);
       // The model is in the endpoint: two of them take the same body.
-      const isSame = held.endpoint === input.intent.endpoint && held.bodySha256 === digestOf(input.body);
+      const isSame =
+        held.endpoint === input.intent.endpoint && held.bodySha256 === digestOf(input.asked ?? input.body);
       const own = { ...input, key: held.key };
       const lookedUp = { ...own, externalId, externalIds };
       const made = isSame ? await goOn(held, lookedUp) : await refuseOther(held, lookedUp);

@@ -60,6 +60,8 @@ export interface Came {
 export interface MakeInput
   extends IdentifiedBody,
     Pick<JobRequest<TaskFamily>, 'family' | 'endpoint' | 'intent'> {
+  /** What the body asks for, where that stands for what it holds: words for an output, a stand-in for a file. */
+  readonly asked?: IdentifiedBody['body'] | undefined;
   readonly client: Client;
   readonly ledger: Ledger;
   readonly clock: Clock;
@@ -111,7 +113,7 @@ export async function makeJob(input: MakeInput): Promise<Made> {
     const takenUp = await takeUpLost(input);
     if (takenUp) return takenUp;
   }
-  const asked = { ...input.intent, bodySha256: digestOf(input.body), externalId };
+  const asked = { ...input.intent, bodySha256: digestOf(input.asked ?? input.body), externalId };
   const beginHeld = (estimate?: Spend) => ledger.begin({ ...asked, ...(estimate && { estimate }) }, key);
   const begin = () => input.within?.(beginHeld) ?? beginHeld();
   if (!queue) {

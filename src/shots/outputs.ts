@@ -1,0 +1,84 @@
+import type { ChatTurn } from '../chat/chat.ts';
+import type { Context } from '../context.ts';
+import type { HowAsked } from '../jobs/create/job-request.ts';
+import type { Job } from '../ledger/event.ts';
+import { namesOutput } from '../media/reference.ts';
+import { type MediaInput, shownAs } from '../media/resolve.ts';
+
+// References to outputs (`job:last#last_frame`, `row:fox`), as every command that takes media reads them: found before the media
+// are checked, and told in three ways: what is sent, what a key compares, and what is shown.
+
+/** Whose word names outputs of jobs, where that is a stranger's: of a manifest, a sidecar, a tool call. */
+export interface OutputDoor {
+  /** Throws `usage` where the file of a job's output may not be read. */
+  readonly admit: (file: string, job: Job, named: string) => void;
+  /** True where rows are only checked: what is not made yet may still come. */
+  readonly isEarly?: boolean | undefined;
+  /** Whether a row that is still to be made is one of an image. */
+  readonly makesImages?: ((row: string) => boolean) | undefined;
+  /** The job of another row; undefined where it is still to be made. Throws GwError where there will be none. */
+  readonly rowJob?: ((id: string, named: string) => Promise<Job | undefined>) | undefined;
+}
+
+/** The references with each output of a job found. Throws GwError for one that there is not. */
+export const findOutputs = async (
+  inputs: readonly MediaInput[],
+  ctx: Context,
+  how: HowAsked = {},
+): Promise<readonly MediaInput[]> =>
+  inputs.some(({ raw }) => namesOutput(raw))
+    ? (await import('./resolve.ts')).resolveOutputs(inputs, ctx, how)
+    : inputs;
+
+/** What a key compares of a reference: the words, not what the file holds. `sent` is what goes into the body. */
+export const askedOf = ({ output }: MediaInput, sent: string): string => output?.asked ?? sent;
+
+/** What is shown of a reference, which never is an output's link. */
+export const shownOf = ({ output }: MediaInput, sent: string): string => (output ? shownAs(output) : sent);
+
+/** The flags of a request as they are kept: with the output that was meant, whichever is the last one on another day. */
+export const pinned = (
+  flags: Readonly<Record<string, unknown>>,
+  inputs: readonly Pick<MediaInput, 'raw' | 'output'>[],
+): Record<string, unknown> => {
+  const label = (word: unknown): unknown => {
+    if (typeof word !== 'string' || !namesOutput(word)) return word;
+    const found = inputs.find(({ raw, output }) => output && (word === raw || word.endsWith(`=${raw}`)));
+    return found?.output ? word.slice(0, word.length - found.raw.length) + found.output.label : word;
+  };
+  return Object.fromEntries(
+    Object.entries(flags).map(([key, value]) => [
+      key,
+      Array.isArray(value) ? value.map(label) : label(value),
+    ]),
+  );
+};
+
+/** The outputs that a request was made from, by the words that name them. */
+export const outputsByWord = (
+  inputs: readonly Pick<MediaInput, 'output'>[],
+): Readonly<Record<string, string>> | undefined => {
+  const found = inputs.flatMap(({ output }) => (output ? [[output.asked, output.label] as const] : []));
+  return found.length > 0 ? Object.fromEntries(found) : undefined;
+};
+
+/** Says that a shown command cannot run: it names outputs, whose files and links it must not hold. */
+export const noteOutputsInCurl = (io: Context['io']): void =>
+  io.note('the command names an output of a job in place of its data, and cannot run as it stands');
+
+/** A request of chat as it is only shown: its outputs by their words, in whatever form their data stand in it. */
+export function withShown<T extends { readonly body?: unknown }>(
+  input: T,
+  turns: readonly ChatTurn[],
+  { globals }: Pick<Context, 'globals'>,
+): T {
+  const parts = turns.flatMap((turn) => ('parts' in turn ? turn.parts : []));
+  const shown = new Map<unknown, string>();
+  for (const part of parts) {
+    if (part.type !== 'image' || part.shown === undefined) continue;
+    shown.set(part.url, part.shown);
+    shown.set(part.url.slice(part.url.indexOf(',') + 1), part.shown);
+  }
+  if (shown.size === 0 || !(globals.dryRun ?? globals.curl)) return input;
+  return { ...input, body: JSON.parse(JSON.stringify(input.body, (_, value) => shown.get(value) ?? value)) };
+}

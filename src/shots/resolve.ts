@@ -1,0 +1,347 @@
+import { cacheDir } from '../config/dirs.ts';
+import { type Context, commandFor, gatewayName } from '../context.ts';
+import { sha256OfFile } from '../disk/small-file.ts';
+import { GwError, usage } from '../errors.ts';
+import { findFamily, findTaskFamily } from '../gateway/families.ts';
+import type { Modality } from '../gateway/limits.ts';
+import type { Family } from '../gateway/task.ts';
+import type { HowAsked } from '../jobs/create/job-request.ts';
+import { attemptOf, lastUnderKey } from '../jobs/create/once.ts';
+import { gatewayNowMs } from '../jobs/gateway-clock.ts';
+import { linkExpiresAtMs } from '../jobs/job-view.ts';
+import { GetBudget } from '../jobs/save/get-output.ts';
+import { savedOutputs } from '../jobs/save/saved.ts';
+import { taskFailed } from '../jobs/watch/look.ts';
+import { type Job, mayExist } from '../ledger/event.ts';
+import { originOfGateway } from '../ledger/job-key.ts';
+import { taskOf } from '../ledger/settled.ts';
+import {
+  type OutputReference,
+  parseReference,
+  partText,
+  type Reference,
+  shorten,
+} from '../media/reference.ts';
+import type { FoundOutput, MediaInput } from '../media/resolve.ts';
+import { choosePart, defaultPart, partsOf } from './parts.ts';
+
+// `job:WHICH[#PART]` and `row:ID[#PART]` -> the file that is sent, or the way to its link. The one place that finds an output.
+
+/** One reference, and what is known of its place. */
+interface Asking extends MediaInput {
+  /** `--image job:last` */
+  readonly named: string;
+  readonly waits: boolean;
+}
+
+/** The references with each output of a job found; saved first where it is missing. */
+export async function resolveOutputs(
+  inputs: readonly MediaInput[],
+  ctx: Context,
+  how: HowAsked,
+): Promise<readonly MediaInput[]> {
+  const before = await underKey(how, ctx);
+  const found: MediaInput[] = [];
+  for (const input of inputs) {
+    const reference = parseReference(input.raw, input.flag);
+    const named = `${input.flag} ${shorten(input.raw, 200)}`;
+    if (reference.kind !== 'job' && reference.kind !== 'row') found.push(input);
+    else {
+      const output = await resolveOne(reference, { ...input, named, waits: how.wait === true }, before, ctx);
+      if (ctx.io.mode.verbose && output.file !== undefined && output.sha256 !== undefined)
+        ctx.io.trace(`${named}: ${output.label} sha256:${output.sha256}, from ${output.file}`);
+      found.push({ ...input, output });
+    }
+  }
+  return found;
+}
+
+/** The job that stands under the key of a create, where that is gone on with: it goes on with the outputs that it was made from. */
+async function underKey({ once: key, count, again }: HowAsked, ctx: Context): Promise<Job | undefined> {
+  if (key === undefined) return undefined;
+  const ledger = await ctx.ledger();
+  const origin = originOfGateway(gatewayName(await ctx.settings()));
+  const { current } = await lastUnderKey(
+    origin,
+    count === undefined ? key : `${key}/1`,
+    async (of) => (await ledger.find({ ids: [of] }))[0],
+  );
+  if (!current) return undefined;
+  const isOver = ['failed', 'refused', 'lost'].includes(current.state);
+  const isMadeAnew = typeof again === 'number' ? attemptOf(current) < again : again === true && isOver;
+  return isMadeAnew ? undefined : current;
+}
+
+async function resolveOne(
+  reference: OutputReference,
+  asking: Asking,
+  before: Job | undefined,
+  ctx: Context,
+): Promise<FoundOutput> {
+  const { named, raw, modality } = asking;
+  const meant = before && pinnedOf(before, reference, asking);
+  if (meant && (await isNeverSent(before))) {
+    const sha256 = before.references?.find(({ name }) => name === meant)?.sha256;
+    return { label: meant, asked: askedWord(reference, raw, meant), sha256 };
+  }
+  const of = meant === undefined ? reference : (parseReference(meant, asking.flag) as OutputReference);
+  const job = await jobOf(of, asking, ctx);
+  if (job === undefined) {
+    const part = of.part ?? defaultPart(modality, !ctx.outputs?.makesImages?.(of.which));
+    const label = `${of.kind}:${of.which}#${partText(part)}`;
+    return { label, asked: askedWord(reference, raw, label) };
+  }
+  const family = await findFamily(job.family);
+  const what = `job ${job.id ?? job.key}`;
+  const saved = await savedOutputs(job, family, ctx.signal);
+  const { part, role, isCut } = choosePart(partsOf(job, family, saved), of.part, modality, {
+    named,
+    job: what,
+  });
+  const label = `job:${job.id ?? job.key}#${partText(part)}`;
+  const there = saved.files.find((file) => file.role === role) ?? (await savedFirst(job, role, asking, ctx));
+  ctx.outputs?.admit(there.path, job, named);
+  const asked = askedWord(reference, raw, label);
+  if (!isCut) {
+    const link = async () => linkOf(job, role, named, ctx);
+    return { label, asked, file: there.path, sha256: there.sha256, ...(!asking.takes.base64 && { link }) };
+  }
+  if (!asking.takes.base64)
+    throw usage(
+      `${named}: ${partText(part)} is cut out of the video and has no address, and only an address is taken here`,
+      'make the job with --return-last-frame (alpha), or give the picture an https:// URL',
+    );
+  const { cutFrame } = await import('./frames.ts');
+  const file = await cutFrame(
+    {
+      video: there.path,
+      sha256: there.sha256,
+      part: part.name === 'first_frame' ? 'first_frame' : 'last_frame',
+      named,
+    },
+    {
+      cacheDir: cacheDir(ctx.host),
+      env: (await ctx.settings()).childEnvironment(),
+      signal: ctx.signal,
+      clock: ctx.clock,
+    },
+  );
+  return { label, asked, file, sha256: await sha256OfFile(file, ctx.signal) };
+}
+
+/** Whether nothing of a job is ever sent again: it is made, or only the user can find out whether it is. */
+const isNeverSent = async (job: Job): Promise<boolean> =>
+  job.id !== undefined ||
+  job.state === 'succeeded' ||
+  (mayExist(job) && (await findTaskFamily(job.family))?.externalIds === undefined);
+
+/** A reference to a job is compared as it was typed; one to a row by the row and the part. */
+const askedWord = ({ kind, which }: OutputReference, raw: string, label: string): string =>
+  kind === 'job' ? raw : `row:${which}${label.slice(label.lastIndexOf('#'))}`;
+
+/** The output that a job was made from, where the same words named it. */
+function pinnedOf(
+  { request }: Job,
+  { kind, which, part }: OutputReference,
+  { raw }: Asking,
+): string | undefined {
+  const outputs = request?.outputs ?? {};
+  if (kind === 'job') return Object.hasOwn(outputs, raw) ? outputs[raw] : undefined;
+  const wanted = part ? [`row:${which}#${partText(part)}`] : Object.keys(outputs);
+  const key = wanted.find((each) => each.slice(0, each.lastIndexOf('#')) === `row:${which}`);
+  return key !== undefined && Object.hasOwn(outputs, key) ? outputs[key] : undefined;
+}
+
+/** The job that is named, finished; undefined for one that is still to be made and may come. */
+async function jobOf(reference: OutputReference, asking: Asking, ctx: Context): Promise<Job | undefined> {
+  const { named } = asking;
+  if (reference.kind === 'row') {
+    if (!ctx.outputs?.rowJob)
+      throw usage(
+        `${named}: row: names a row of a manifest, and this is none`,
+        'write job:ID for an output of a job',
+      );
+    const job = await ctx.outputs.rowJob(reference.which, named);
+    return job && finished(job, asking, ctx);
+  }
+  const job = await namedJob(reference.which, named, ctx);
+  return finished(job, asking, ctx);
+}
+
+async function namedJob(which: string, named: string, ctx: Context): Promise<Job> {
+  const gateway = gatewayName(await ctx.settings());
+  const isHere = (job: Job) => gateway === '' || job.gateway === gateway;
+  if (which === 'last') {
+    const [job] = await (await ctx.ledger()).find({
+      states: ['succeeded'],
+      limit: 1,
+      ...(gateway !== '' && { gateway }),
+    });
+    if (job) return job;
+    throw new GwError('not_found', `${named}: no job has made anything yet${gateway && ` at ${gateway}`}`, {
+      hint: 'gw jobs list shows the jobs this user created',
+    });
+  }
+  const { namedJobs } = await import('../commands/jobs/find-jobs.ts');
+  const { profile: _profile, baseUrl: _baseUrl, sandbox: _sandbox, ...globals } = ctx.globals;
+  const among = async (ownsJob: Context['ownsJob']) =>
+    (await namedJobs([which], { ...ctx, globals, ownsJob }))[0]?.known?.job;
+  try {
+    const job = (await among(async (each) => isHere(each))) ?? (await among(async () => true));
+    if (job && isHere(job)) return job;
+    if (job)
+      throw usage(
+        `${named}: job ${job.id ?? job.key} belongs to another gateway (${job.gateway})`,
+        'name that one with --profile, --base-url or --sandbox, or give the file itself',
+      );
+  } catch (error) {
+    throw error instanceof GwError && !error.message.startsWith(named)
+      ? error.told({}, `${named}: ${error.message}`)
+      : error;
+  }
+  throw new GwError('not_found', `${named}: there is no job ${which} in the ledger`, {
+    taskId: which,
+    hint: 'gw jobs list shows the jobs this user created; a file of that name is written ./job:…',
+  });
+}
+
+/** Of what kind an output is where nothing is said of the flag that takes it. */
+export async function kindOf(
+  reference: Reference,
+  { named, ctx }: { readonly named: string; readonly ctx: Context },
+): Promise<Modality> {
+  const { part, which } = reference as OutputReference;
+  if (part) return part.name.endsWith('_frame') ? 'image' : (part.name as Modality);
+  return (await namedJob(which, named, ctx)).family === 'image' ? 'image' : 'video';
+}
+
+/** The job once it has ended well; undefined for one that runs and is waited for later. Throws GwError for any other. */
+async function finished(job: Job, { named, waits }: Asking, ctx: Context): Promise<Job | undefined> {
+  const id = job.id ?? job.key;
+  if (job.state === 'succeeded') return job;
+  if (job.state === 'failed') {
+    const family = await findFamily(job.family);
+    const { message } = taskFailed({ id, status: job.status ?? 'failed', error: taskOf(job, family)?.error });
+    throw usage(`${named}: it has made nothing: ${message}`, `make it anew: gw again ${id}`);
+  }
+  if (mayExist(job))
+    throw usage(
+      `${named}: it is not known what became of job ${id}`,
+      `find out first: ${commandFor('gw jobs sync', ctx)}, or gw jobs resolve ${id} --as ID (or --as none)`,
+    );
+  if (job.state !== 'running')
+    throw usage(
+      `${named}: job ${id} was never created, or is lost${job.message ? `: ${job.message}` : ''}`,
+      'name another job',
+    );
+  if (ctx.outputs?.isEarly) return undefined;
+  const wait = commandFor(`gw jobs wait ${id}`, ctx);
+  if (!waits || ctx.globals.dryRun || ctx.globals.curl)
+    throw usage(`${named}: job ${id} still runs`, `wait for it first: ${wait}; or add --wait`);
+  ctx.io.note(`${named}: waiting for job ${id}`);
+  const { wait: waitFor } = await import('../commands/jobs/wait.ts');
+  await runFor(waitFor(), id, ctx);
+  return again(job, ctx);
+}
+
+const again = async (job: Job, ctx: Context): Promise<Job> =>
+  (await (await ctx.ledger()).find({ ids: [job.key] }))[0] ?? job;
+
+/** Runs a `jobs` command for one job; throws what it ends with. */
+async function runFor(
+  command: { readonly run: (...args: never[]) => unknown },
+  id: string,
+  ctx: Context,
+): Promise<void> {
+  const input = { args: [id], flags: {}, globals: ctx.globals };
+  const run = command.run as unknown as (
+    of: typeof input,
+    ctx: Context,
+  ) => AsyncIterable<{ error?: unknown }>;
+  for await (const { error } of run(input, ctx)) if (error !== undefined) throw error;
+}
+
+/** The file of an output that is gone, changed or never came, once it is saved. Throws `download` where it cannot be. */
+async function savedFirst(job: Job, role: string, { named }: Asking, ctx: Context) {
+  const id = job.id ?? job.key;
+  const next = commandFor(`gw jobs download ${id}`, ctx);
+  const lacking = (why: string, hint = `save it first: ${next}`) =>
+    new GwError('download', `${named}: the output of job ${id} is not on disk as it was saved${why}`, {
+      taskId: id,
+      hint,
+    });
+  if (ctx.globals.dryRun || ctx.globals.curl) throw lacking('');
+  ctx.io.note(`${named}: saving the output of job ${id} first`);
+  try {
+    const { download } = await import('../commands/jobs/download.ts');
+    await runFor(download(), id, ctx);
+  } catch (error) {
+    ctx.signal.throwIfAborted();
+    if (!(error instanceof GwError)) throw error;
+    throw lacking(`: ${error.message}`, error.facts.hint);
+  }
+  const now = await again(job, ctx);
+  const { files } = await savedOutputs(now, await findFamily(now.family), ctx.signal);
+  const file = files.find((each) => each.role === role);
+  if (file) return file;
+  throw lacking(', and could not be saved');
+}
+
+/** A link that lives at least so long is sent as it is. */
+const LONG_MS = 30 * 60_000;
+/** One that lives shorter, also after a look at its task, is not sent. */
+const SHORT_MS = 5 * 60_000;
+
+/** The link of an output, counted as a download before it leaves this machine. */
+async function linkOf(job: Job, role: string, named: string, ctx: Context): Promise<string> {
+  const ledger = await ctx.ledger();
+  const of = await again(job, ctx);
+  const family = await findFamily(of.family);
+  let { url, leftMs } = linkIn(of, family, role, ctx);
+  if (leftMs < LONG_MS) ({ url, leftMs } = await lookedUp(of, url, leftMs, role, ctx));
+  if (url === undefined)
+    throw usage(
+      `${named}: it came with the reply of job ${of.id ?? of.key} and has no address, and only an address is taken here`,
+      'put the file where the gateway can fetch it and give its https:// URL',
+    );
+  if (leftMs < SHORT_MS)
+    throw new GwError(
+      'download',
+      `${named}: the link of job ${of.id ?? of.key} has less than 5 min to live`,
+      {
+        taskId: of.id ?? of.key,
+        hint: 'put the file where the gateway can fetch it and give its https:// URL',
+      },
+    );
+  const journal = {
+    downloadsSoFar: of.downloads,
+    parts: {},
+    files: [],
+    aboutToGet: (what: string) => ledger.append(of.key, { event: 'get', role: what }),
+    part: () => {},
+    saved: () => {},
+  };
+  const warn = (text: string) => ctx.io.warn(text);
+  new GetBudget({ outputs: 1, journal, maxDownloads: family?.maxDownloads, force: false, warn }).take(role);
+  return url;
+}
+
+function linkIn(job: Job, family: Family | undefined, role: string, { clock }: Context) {
+  const url = taskOf(job, family)?.outputs.find((output) => output.role === role)?.url;
+  const endMs = family && linkExpiresAtMs(job, family);
+  return { url, leftMs: endMs === undefined ? 0 : endMs - gatewayNowMs(job, clock.now()) };
+}
+
+/** The link by a new look at its task; where that brings the same one, it lives no longer. */
+async function lookedUp(job: Job, before: string | undefined, leftMs: number, role: string, ctx: Context) {
+  const family = await findTaskFamily(job.family);
+  if (!family || job.id === undefined) return { url: before, leftMs };
+  const { createFollowers } = await import('../commands/video/followers.ts');
+  const access = await ctx.gatewayOf(job);
+  const looker = await createFollowers(ctx).looker(family, access);
+  const seen = await looker.look(job.id, { signal: ctx.signal });
+  const { recordLook } = await import('../jobs/watch/look.ts');
+  await recordLook(await ctx.ledger(), job.key, seen, job.status);
+  const url = seen.view.outputs.find((output) => output.role === role)?.url;
+  return url === before ? { url, leftMs } : { url, leftMs: family.linkLifeMs };
+}

@@ -1,0 +1,255 @@
+import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { AnyCommand } from '../../src/command.ts';
+import { createCommands } from '../../src/commands/batch/row-command.ts';
+import { World } from '../helpers/gw.ts';
+
+// @module-tag ffmpeg
+// `job:WHICH[#PART]` wherever a medium is taken: found in the ledger, checked as a file, sent as data or by its link.
+
+async function made(world: World, words: string, env: Record<string, string> = {}): Promise<string> {
+  const run = await world.gw([...words.split(' '), '--json'], { env: { ...withPath, ...env } });
+  expect(run.code, run.err).toBe(0);
+  return (JSON.parse(run.out) as { id: string }).id;
+}
+const withPath = { PATH: process.env.PATH ?? '' };
+const VIDEO = 'video alpha create --resolution 720p a boat --wait';
+
+async function open() {
+  const world = await World.open();
+  const video = await made(world, VIDEO);
+  const image = await made(world, 'image create a boat');
+  const gw = (...argv: string[]) => world.gw(argv, { env: withPath });
+  return { world, video, image, gw };
+}
+const journal = ({ dir }: World) => {
+  const ledger = path.join(dir, '.local/state/gw/ledger');
+  return readdirSync(ledger)
+    .filter((name) => name.endsWith('.jsonl'))
+    .map((name) => readFileSync(path.join(ledger, name), 'utf8'))
+    .join('');
+};
+
+/** What must stand beside a flag, where a flag alone is no request. */
+const beside: Record<string, string[]> = {
+  'video beta': ['--mode', 'o1', '--duration', '5', '--ratio', '1:1'],
+  'video gamma': ['--resolution', '768P', '--duration', '5'],
+  'image edit --mask': ['--image', 'fox.png'],
+  'video alpha --last-frame': ['--first-frame', 'fox.png'],
+  'video gamma --last-frame': ['--first-frame', 'fox.png'],
+  'video alpha --audio': ['--image', 'fox.png'],
+  'video gamma --audio': ['--image', 'fox.png'],
+  'video beta --last-frame': ['--first-frame', 'fox.png'],
+  'video beta --feature-video': [],
+};
+const media = [
+  ...Object.entries(createCommands).flatMap(([command, { flags }]: [string, AnyCommand]) =>
+    Object.entries(flags)
+      .filter(
+        ([key, flag]) => key !== 'callbackUrl' && /(REF|URL)$/.test((flag as { value?: string }).value ?? ''),
+      )
+      .map(([key]): [string, string] => [
+        command,
+        `--${key.replace(/[A-Z]/g, (big) => `-${big.toLowerCase()}`)}`,
+      ]),
+  ),
+  ['chat', '--image'] as [string, string],
+];
+
+describe('every flag that takes a medium takes an output', () => {
+  test('of an image, of a video, and of a job that cannot serve', async () => {
+    const { world, video, image, gw } = await open();
+    const { makePng } = await import('../../src/sandbox/media-check.ts');
+    writeFileSync(path.join(world.cwd, 'fox.png'), await makePng(512, 512, (row) => row.fill(90)));
+    const told: Record<string, unknown> = {};
+    const sent = world.requests().length;
+    for (const [command, flag] of media) {
+      const words = command.startsWith('video') ? `${command} create` : command;
+      const ask = async (reference: string) => {
+        const more = [...(beside[command] ?? []), ...(beside[`${command} ${flag}`] ?? [])];
+        const id = command === 'video beta' ? 'a=' : '';
+        world.clock.ms += 1;
+        const run = await gw(
+          ...words.split(' '),
+          '@a a boat',
+          ...more,
+          flag,
+          `${id}${reference}`,
+          '--dry-run',
+        );
+        const [part] = /job:[\w-]+#\w+ sha256:[0-9a-f]{64}/.exec(run.out) ?? [];
+        return run.code === 0 ? part?.replace(/^.*#(\w+) .*$/, '$1') : run.code;
+      };
+      told[`${command} ${flag}`] = [
+        await ask(`job:${image}`),
+        await ask(`job:${video}`),
+        await ask(`job:${video}#audio`),
+      ];
+    }
+    const ofImage = ['image', 'last_frame', 2];
+    const ofVideo = [2, 'video', 2];
+    const ofAudio = [2, 2, 2];
+    expect(told).toEqual({
+      'video alpha --first-frame': ofImage,
+      'video alpha --last-frame': ofImage,
+      'video alpha --image': ofImage,
+      'video alpha --video': ofVideo,
+      'video alpha --audio': ofAudio,
+      'video beta --first-frame': ofImage,
+      'video beta --last-frame': ofImage,
+      'video beta --image': ofImage,
+      'video beta --feature-video': ofVideo,
+      'video beta --base-video': ofVideo,
+      'video gamma --first-frame': ofImage,
+      'video gamma --last-frame': ofImage,
+      'video gamma --image': ofImage,
+      'video gamma --video': ofVideo,
+      'video gamma --audio': ofAudio,
+      'image create --image': ofImage,
+      'image edit --image': ofImage,
+      'image edit --mask': ofImage,
+      'image native --image': ofImage,
+      'chat --image': ofImage,
+    });
+    expect(world.requests().length).toBe(sent);
+  });
+});
+
+describe('what is sent', () => {
+  test('is the saved file, or the frame cut out of it, as Base64; what is kept is its name and digest', async () => {
+    const { world, video, gw } = await open();
+    const run = await gw(
+      'video',
+      'alpha',
+      'create',
+      'on',
+      '--first-frame',
+      `job:${video}`,
+      '--sidecar',
+      '--wait',
+      '--json',
+    );
+    expect(run.code, run.err).toBe(0);
+    const { id, files } = JSON.parse(run.out) as { id: string; files: { path: string }[] };
+    const shown = JSON.parse((await gw('jobs', 'show', id, '--json')).out);
+    const label = `job:${video}#last_frame`;
+    expect(shown.made_from).toEqual([{ name: label, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) }]);
+    const beside = JSON.parse(readFileSync(`${files[0]?.path}.json`, 'utf8'));
+    expect(beside.references).toEqual(shown.made_from);
+    expect((await gw('jobs', 'show', id)).out).toContain(`made from   ${label} (sha256 `);
+    expect(journal(world)).not.toContain('base64,');
+    // The same output again, whichever is the last one by now.
+    const again = await gw('again', id, '--dry-run');
+    expect(again.out).toContain(`${label} sha256:${shown.made_from[0].sha256}`);
+  });
+
+  test('is the link where only addresses are taken: counted as a download, and never shown', async () => {
+    const { world, video, gw } = await open();
+    const before = JSON.parse((await gw('jobs', 'show', video, '--json')).out);
+    const link = before.record.content.video_url as string;
+    world.clock.ms += 1_000;
+    const run = await gw('video', 'alpha', 'create', 'on', '--video', `job:${video}`, '-v');
+    expect(run.code, run.err).toBe(0);
+    expect(run.err + run.out).not.toContain(new URL(link).search);
+    const after = JSON.parse((await gw('jobs', 'show', video, '--json')).out);
+    expect(after.downloads).toBe(before.downloads + 1);
+    const made = journal(world)
+      .split('\n')
+      .filter((line) => line.includes(`job:${video}#video`));
+    expect(made.join('')).not.toContain('http://127.0.0.1:0');
+    expect(made.join('')).not.toContain(new URL(link).search);
+    // Near its end it is looked up anew; what lives no longer than five minutes is not sent.
+    world.clock.ms += 23 * 3_600_000 + 58 * 60_000;
+    const late = await gw('video', 'alpha', 'create', 'on', '--video', `job:${video}`);
+    expect([late.code, late.err]).toEqual([12, expect.stringContaining('less than 5 min to live')]);
+  });
+
+  test('is saved first where the file is gone or changed, and is download where it cannot be', async () => {
+    const { world, video, gw } = await open();
+    const file = path.join(world.cwd, `${video}.mp4`);
+    appendFileSync(file, 'x');
+    const changed = await gw('image', 'edit', 'on', '--image', `job:${video}`);
+    expect(changed.code, changed.err).toBe(0);
+    rmSync(file);
+    for (const name of readdirSync(world.cwd)) if (name.startsWith(video)) rmSync(path.join(world.cwd, name));
+    expect((await gw('image', 'edit', 'on', '--image', `job:${video}`, '--dry-run')).code).toBe(12);
+    world.clock.ms += 8 * 24 * 3_600_000;
+    const sent = world.sandbox.requests.filter(({ method }) => method === 'POST').length;
+    const late = await gw('image', 'edit', 'on', '--image', `job:${video}`);
+    expect([late.code, late.err]).toEqual([12, expect.stringContaining(video)]);
+    expect(world.sandbox.requests.filter(({ method }) => method === 'POST').length).toBe(sent);
+  });
+});
+
+describe('what is refused', () => {
+  const opened = open();
+  test.each([
+    ['job:', 2, 'names no job'],
+    ['job:last#image.0', 2, 'counted from 1'],
+    ['job:VIDEO#image', 2, 'its parts are video, first_frame, last_frame'],
+    ['job:VIDEO#video.2', 2, 'has no video.2'],
+    ['job:VIDEO#video', 2, 'an image is taken here'],
+    ['job:gw-nothing', 4, 'there is no job gw-nothing'],
+    ['job:../../etc/passwd', 2, 'not a task ID'],
+    ['job:last#nope', 2, 'not a task ID'],
+    ['row:r1', 2, 'names a row of a manifest'],
+    ['./job:x', 2, 'no such file'],
+  ])('%s', async (reference, code, said) => {
+    const { world, video, gw } = await opened;
+    const sent = world.requests().length;
+    const run = await gw('video', 'alpha', 'create', 'on', '--image', reference.replace('VIDEO', video));
+    expect([run.code, world.requests().length - sent], run.err).toEqual([code, 0]);
+    expect(run.err).toContain(said);
+  });
+
+  test('a job that runs, but with --wait; one that failed, and one of another gateway', async () => {
+    const { world, video, gw } = await open();
+    const running = await made(world, 'video alpha create --resolution 480p a boat');
+    const early = await gw('video', 'alpha', 'create', 'on', '--image', `job:${running}`);
+    expect([early.code, early.err]).toEqual([2, expect.stringContaining(`gw jobs wait ${running}`)]);
+    const waited = await gw('video', 'alpha', 'create', 'on', '--image', `job:${running}`, '--wait');
+    expect(waited.code, waited.err).toBe(0);
+    const elsewhere = await world.gw(
+      ['image', 'edit', 'on', '--image', `job:${video}`, '--sandbox', '--dry-run'],
+      {
+        env: withPath,
+      },
+    );
+    expect([elsewhere.code, elsewhere.err]).toEqual([
+      2,
+      expect.stringContaining('belongs to another gateway'),
+    ]);
+  });
+});
+
+test('a key compares the words, and goes on with the job that they meant the first time', async () => {
+  const { world, image, gw } = await open();
+  const first = await gw('video', 'alpha', 'create', 'on', '--image', 'job:last', '--once', 'k', '--json');
+  expect(first.code, first.err).toBe(0);
+  const { id } = JSON.parse(first.out);
+  await made(world, 'image create another');
+  const second = await gw(
+    'video',
+    'alpha',
+    'create',
+    'on',
+    '--image',
+    'job:last',
+    '--once',
+    'k',
+    '--wait',
+    '--json',
+  );
+  expect([second.code, JSON.parse(second.out).id], second.err).toEqual([0, id]);
+  expect(JSON.parse((await gw('jobs', 'show', id, '--json')).out).made_from[0].name).toBe(
+    `job:${image}#image`,
+  );
+  const other = await gw('video', 'alpha', 'create', 'on', '--image', `job:${image}`, '--once', 'k');
+  expect([other.code, other.err]).toEqual([2, expect.stringContaining('another')]);
+  // Also where what it was made from is gone since.
+  for (const name of readdirSync(world.cwd)) if (name.startsWith(image)) rmSync(path.join(world.cwd, name));
+  expect(
+    (await gw('video', 'alpha', 'create', 'on', '--image', 'job:last', '--once', 'k', '--wait')).code,
+  ).toBe(0);
+});
