@@ -317,7 +317,6 @@ function formsTaken(takes: MediaInput['takes']): string {
   const forms = [
     ...(takes.base64 ? ['a file', 'a data: URI'] : []),
     ...(takes.url ? ['an https:// URL'] : []),
-    'job:ID',
     ...takes.schemes.map((scheme) => (scheme === 'file_id' ? 'file_id:ID' : `${scheme}://ID`)),
   ];
   return forms.length > 1 ? `${forms.slice(0, -1).join(', ')} or ${forms.at(-1)}` : forms.join('');

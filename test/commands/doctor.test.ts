@@ -36,14 +36,20 @@ async function answering(answer: Answer) {
 
 test('all is well: at most eight lines, with -v a line a check; exit 0, one request, the key nowhere', async () => {
   const world = await World.open();
-  const run = await world.gw(['doctor']);
+  const run = await world.gw(['doctor'], { env: { PATH: world.dir } });
   expect(run).toMatchObject({ code: 0, err: '' });
   const linesOf = ({ out }: { out: string }) => out.trimEnd().split('\n');
   expect(linesOf(run).length).toBeLessThanOrEqual(8);
   expect(run.out).toMatch(/^ok +key +present \(environment\), accepted, may call \d+ models$/m);
+  expect(run.out).toMatch(/^skipped +ffmpeg +not installed/m);
   expect(run.out).toMatch(/^ok +more +\d+ further checks: gw doctor -v lists them$/m);
   expect(world.requests()).toEqual(['GET /v1/models']);
-  const verbose = await world.gw(['doctor', '-v']);
+  // As it is found where programs are looked for.
+  writeFileSync(path.join(world.dir, 'ffmpeg'), '#!/bin/sh\necho ffmpeg version 7.1 Copyright', {
+    mode: 0o755,
+  });
+  const verbose = await world.gw(['doctor', '-v'], { env: { PATH: world.dir } });
+  expect(verbose.out).toMatch(/^ok +ffmpeg +7\.1$/m);
   for (const check of [
     'node',
     'configuration',
@@ -53,6 +59,7 @@ test('all is well: at most eight lines, with -v a line a check; exit 0, one requ
     'key',
     'clock',
     'ledger',
+    'links',
   ]) {
     const found = linesOf(verbose).filter((line) => line.startsWith(`ok       ${check}  `));
     expect(found, check).toHaveLength(1);
