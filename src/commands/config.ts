@@ -13,7 +13,13 @@ import { program } from '../program.ts';
 
 /** `gw config get NAME`: one setting in force, as `gw config list` shows it. */
 export const get = defineCommand<Record<string, never>, SettingRow>({
-  args: { name: 'NAME', summary: 'a name from gw config list', required: true, choices: settingNames },
+  args: {
+    name: 'NAME',
+    summary: 'a name from gw config list',
+    required: true,
+    choices: settingNames,
+    completes: 'setting',
+  },
   examples: ['gw config get timeout', 'gw config get models.alpha'],
   async run({ args: [name = ''] }, ctx) {
     const { rows } = await ctx.settings();
@@ -52,6 +58,7 @@ export const set = defineCommand<Record<string, never>, ChangedSetting>({
     required: true,
     many: true,
     choices: settingNames,
+    completes: 'setting',
   },
   examples: [
     'gw config set timeout 90s',
@@ -95,7 +102,13 @@ async function checkOwnDefault(name: string, text: string): Promise<void> {
 
 /** `gw config unset NAME`: takes one setting out of the profile in force. */
 export const unset = defineCommand<Record<string, never>, ChangedSetting>({
-  args: { name: 'NAME', summary: `one of ${settingNames.join(', ')}`, required: true, choices: settingNames },
+  args: {
+    name: 'NAME',
+    summary: `one of ${settingNames.join(', ')}`,
+    required: true,
+    choices: settingNames,
+    completes: 'setting',
+  },
   examples: ['gw config unset timeout'],
   run: async ({ args: [name = ''] }, ctx) => ({ value: await changeSetting(name, undefined, ctx) }),
   human: ({ profile, name }) => `${name} is not set any more (profile ${profile})\n`,

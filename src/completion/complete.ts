@@ -96,7 +96,11 @@ const MAX_FILE_BYTES = 1_048_576;
 /** What this machine knows: the configuration, the lists of models that were kept, the ledger. Reads, never writes. */
 const sourcesOf = (host: DirHost): Sources => ({
   profiles: () => orNone(() => profileNames(path.join(configDir(host), 'config.json'))),
-  sessions: () => orNone(() => sessionNames(path.join(stateDir(host), 'chat', 'sessions'))),
+  sessions: () => orNone(() => namesIn(path.join(stateDir(host), 'chat', 'sessions'), /\.jsonl$/)),
+  presets: () =>
+    [path.join(configDir(host), 'presets'), path.join(host.cwd, '.gw', 'presets')].flatMap((dir) =>
+      orNone(() => namesIn(dir, /\.(json|ya?ml)$/)),
+    ),
   models: () => orNone(() => listedModels(path.join(cacheDir(host), 'models'))),
   jobs: () => orNone(() => recentJobs(path.join(stateDir(host), 'ledger'))),
 });
@@ -115,9 +119,9 @@ function profileNames(file: string): string[] {
   return Object.keys(fieldsOf(profiles)).filter(isProfileName);
 }
 
-function sessionNames(dir: string): string[] {
-  const files = fs.readdirSync(dir).filter((name) => name.endsWith('.jsonl'));
-  return files.map((name) => path.basename(name, '.jsonl')).filter(isSafeWord);
+function namesIn(dir: string, ending: RegExp): string[] {
+  const files = fs.readdirSync(dir).filter((name) => ending.test(name));
+  return files.map((name) => name.replace(ending, '')).filter(isSafeWord);
 }
 
 function listedModels(dir: string): string[] {

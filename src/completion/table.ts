@@ -91,7 +91,8 @@ function flagOf(key: string, flag: Flag): CompletionFlag {
   const name = flagName(key);
   const opposite = `--no-${name.slice(2)}`;
   // A choice of two words would have to be quoted, in each shell in its own way.
-  const choices = (flag.choices ?? []).filter((choice) => !choice.includes(' '));
+  const offered = [...(flag.choices ?? []), ...(flag.offers ?? [])];
+  const choices = offered.filter((choice) => !choice.includes(' '));
   const completes =
     flag.completes ??
     completesByPlaceholder.find(({ form }) => flag.value !== undefined && form.test(flag.value))?.completes;

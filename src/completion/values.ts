@@ -4,7 +4,7 @@ import type { Completes } from '../flags/flag.ts';
 import { kindOf } from '../gateway/model-facts/sheets.ts';
 import type { LedgerLine } from '../ledger/event.ts';
 import { journals } from '../ledger/journal-files.ts';
-import type { CompletionTable } from './table.ts';
+import type { CompletionNode, CompletionTable } from './table.ts';
 
 export interface Candidate {
   readonly value: string;
@@ -24,6 +24,7 @@ export interface Sources {
   profiles(): readonly string[];
   /** Stored conversations. */
   sessions(): readonly string[];
+  presets(): readonly string[];
   /** Model IDs that gateways have listed. */
   models(): readonly string[];
   /** Newest first. */
@@ -66,9 +67,30 @@ function known(completes: Completes, table: CompletionTable, sources: Sources): 
     return plain([...table.models, ...sources.models()].filter((id) => fits(id)));
   }
   if (completes === 'session') return plain(sources.sessions());
+  if (completes === 'preset') return plain(sources.presets());
+  if (completes === 'setting') return [...defaultsIn(table, table.root, [])];
   const [what, family] = completes.split(':');
   if (what === 'task' || what === 'output') return jobsFor(sources.jobs(), what, family);
   return [];
+}
+
+/** The defaults that a profile may have of the flags of creates and of chat: `defaults.video.alpha.resolution`. */
+function* defaultsIn(
+  table: CompletionTable,
+  node: CompletionNode,
+  words: readonly string[],
+): Generator<Candidate> {
+  const shared = new Set(table.root.flags);
+  const [first = '', last = ''] = [words[0], words.at(-1)];
+  const isMade = first === 'chat' || (/^(video|image)$/.test(first) && /^(create|edit|native)$/.test(last));
+  const name = ['defaults', ...(first === 'video' ? words.slice(0, -1) : words)].join('.');
+  for (const at of isMade ? node.flags : []) {
+    const flag = table.flags[at];
+    const isOne = !/^--(prompt(-file)?|events|once)$/.test(flag?.names[0] ?? '');
+    if (flag && isOne && !shared.has(at))
+      yield { value: `${name}.${flag.names[0]?.slice(2)}`, summary: flag.summary };
+  }
+  for (const child of node.children ?? []) yield* defaultsIn(table, child, [...words, child.name]);
 }
 
 const plain = (values: readonly string[]): readonly Candidate[] =>

@@ -135,6 +135,7 @@ function flagOf(field: Field, models: readonly (readonly [string, unknown])[]): 
     summary,
     ...(facts.typed ? { field: field.path } : { from: everywhere }),
     ...(choices && { choices }),
+    ...(facts.offers && { offers: facts.offers }),
     ...(facts.completes && { completes: facts.completes }),
     parse: (raw, flag) => (isSwitch ? true : wordAs(field, raw, flag, summary)),
   };

@@ -13,6 +13,8 @@ export type Completes =
   | 'named-file'
   | 'profile'
   | 'session'
+  | 'preset'
+  | 'setting'
   | 'command'
   | 'model'
   | `model:${string}`
@@ -65,6 +67,8 @@ export interface Flag<T = unknown> {
   readonly group?: FlagGroup | undefined;
   /** The documented values, for help and completion; the schema checks them. */
   readonly choices?: readonly string[] | undefined;
+  /** Values that completion offers, where others are taken too. */
+  readonly offers?: readonly string[] | undefined;
   /** Values that are known only where gw runs, for completion. */
   readonly completes?: Completes | undefined;
   /** What was typed -> the value. Throws GwError `usage` that names the flag. */
@@ -83,7 +87,7 @@ const asTyped = (raw: string) => raw;
 /** A flag with its value, for a sentence: an empty one is shown as such. */
 export const withValue = (flag: string, raw: string): string => `${flag} ${raw === '' ? '""' : raw}`;
 
-type Extra = Partial<Pick<Flag, 'short' | 'choices' | 'completes' | 'group' | 'from'>>;
+type Extra = Partial<Pick<Flag, 'short' | 'choices' | 'offers' | 'completes' | 'group' | 'from'>>;
 
 export const text = (value: string, summary: string, extra: Extra = {}): Flag<string> => ({
   value,
@@ -205,6 +209,7 @@ export const globalFlags = {
   preset: text(
     'NAME',
     'take flags from presets/NAME.yaml or .json of the configuration, or of ./.gw; typed ones win',
+    { completes: 'preset' },
   ),
   notify: on('when it is done, ring and show a notice on the desktop (on a terminal)'),
   set: list('PATH=VALUE', 'set one field of the request body'),

@@ -80,6 +80,8 @@ export interface FieldFacts<Model = unknown> {
   readonly negatable?: true;
   /** Offered in help and completion where the schema holds no set. */
   readonly choices?: readonly string[];
+  /** Offered in completion, where others are taken too. */
+  readonly offers?: readonly string[];
   readonly completes?: `model:${string}`;
   /** Words that stand for a value: `auto` for -1. */
   readonly words?: Readonly<Record<string, unknown>>;

@@ -90,16 +90,21 @@ export function diesSoonAtMs(job: Job, family: Family, nowMs: number): number | 
   return Math.min(...soon);
 }
 
-/** A job's word for lists: the gateway's status, unless gw knows more. */
-export const statusWord = (job: Job): string =>
-  job.isDamaged
-    ? 'damaged'
-    : job.state === 'running' || job.state === 'succeeded' || job.state === 'failed'
-      ? (job.status ?? job.state)
-      : job.state;
+/** Whether a living process holds the job of a key. */
+type IsHeld = (key: string) => boolean;
+
+/** A job's word for lists: the gateway's status, unless gw knows more; a create that nobody waits for any more may exist. */
+export function statusWord(job: Job, isHeld: IsHeld): string {
+  const { state, status = state } = job;
+  if (job.isDamaged) return 'damaged';
+  if (state === 'running' || state === 'succeeded' || state === 'failed') return status;
+  if (state === 'lost') return 'failed';
+  if (state !== 'intent' && state !== 'sent') return state;
+  return isHeld(job.key) ? 'running' : state === 'sent' ? 'unknown' : 'not_sent';
+}
 
 /** A job as it is listed; one of a family that this build does not know has no life and no usage. */
-export function jobView(job: Job, family: Family | undefined): JobView {
+export function jobView(job: Job, family: Family | undefined, isHeld: IsHeld = () => false): JobView {
   const outputs = outputsBySize(job, family);
   // What is gone is told of where nothing of it is there.
   const files = outputs.files.length > 0 ? outputs.files : job.files;
@@ -109,7 +114,7 @@ export function jobView(job: Job, family: Family | undefined): JobView {
     once_key: job.once?.key ?? null,
     family: job.family,
     model: job.model ?? null,
-    status: statusWord(job),
+    status: statusWord(job, isHeld),
     prompt: job.prompt ?? null,
     settings: job.settings,
     profile: job.profile,

@@ -101,6 +101,22 @@ describe('jobs list', () => {
     expect(typo).toMatchObject({ code: 2, out: '', err: expect.stringContaining('--status running') });
   });
 
+  test('a create without its answer is running while somebody makes it, and unknown or not sent then', async () => {
+    const world = await World.open();
+    const ledger = ledgerOf(world);
+    const sent = ledger.begin(intentIn(world));
+    ledger.append(sent, { event: 'sent' });
+    ledger.begin(intentIn(world, { prompt: 'two' }));
+    const lost = acceptedJob(world, 't-1', HOUR_MS);
+    ledger.append(lost, { event: 'lost', message: 'the gateway no longer knows it' });
+    const words = async () => rows((await world.gw(['jobs', 'list'])).out).map((cells) => cells[1]);
+    expect((await words()).sort()).toEqual(['failed', 'not_sent', 'unknown']);
+    expect((await world.gw(['jobs', 'list', '-q', '--status', 'unknown'])).out).toBe(`${sent}\n`);
+    const hold = await ledger.hold(sent);
+    expect((await words()).sort()).toEqual(['failed', 'not_sent', 'running']);
+    hold?.release();
+  });
+
   test.each([[[]], [['-q']]])('a damaged line is named by file and line %j', async (flags) => {
     const world = await World.open();
     savedJob(world, 't-1', HOUR_MS);
@@ -1104,7 +1120,7 @@ describe('a job by the beginning of its ID, and the last one', () => {
   ])('the help says so: %s %s %s', async (...words) => {
     const world = await World.open();
     const help = (await world.gw([...words.filter(Boolean), '--help'])).out.replaceAll(/\s+/g, ' ');
-    expect(help).toContain('6 or more characters it begins with, or last');
+    expect(help).toContain('6 or more characters it begins with, ');
   });
 
   test('video commands mean those of their family', async () => {

@@ -9,7 +9,7 @@ beforeAll(async () => {
   table = await completionTable(program);
 });
 
-const none = { profiles: () => [], sessions: () => [], models: () => [], jobs: () => [] };
+const none = { profiles: () => [], sessions: () => [], presets: () => [], models: () => [], jobs: () => [] };
 
 /** The answer to a line; the last word is the one at the cursor. */
 function at(line: string) {
@@ -48,6 +48,13 @@ test.each([
   ['help env', ['environment']],
   ['config set ti', ['timeout']],
   ['config set timeout t', []],
+  ['config set defaults.video.alpha.resol', ['defaults.video.alpha.resolution']],
+  ['config unset defaults.chat.temp', ['defaults.chat.temperature']],
+  ['config set defaults.video.alpha.create.', []],
+  ['config set defaults.image.create.pro', []],
+  ['jobs list --status un', ['unknown']],
+  ['jobs list --status int', []],
+  ['image create --size 1536', ['1536x1024']],
   ['completion z', ['zsh']],
   ['completion zsh z', []],
   ['--vers', ['--version']],

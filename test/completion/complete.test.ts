@@ -42,6 +42,13 @@ test('unfinished tasks of the family come first for wait, finished ones for down
   expect(place.ask(['jobs', 'show'], 'vt-b').text).toBe('value\t\nvt-beta\tbeta · running · a paper boat\n');
 });
 
+test('presets are those of the configuration and of the working directory', () => {
+  place.write(place.inHome('.config/gw/presets/clip.yaml'), 'duration: 4\n');
+  place.write(`${place.cwd}/.gw/presets/still.json`, '{}');
+  place.write(place.inHome('.config/gw/presets/notes.txt'), 'x');
+  expect(place.ask(['image', 'create', '--preset'], '').values).toEqual(['clip', 'still']);
+});
+
 test('an ID that stands on the line already is not offered again', () => {
   place.job('gw-01', 'vt-1');
   place.job('gw-02', 'vt-2');

@@ -122,6 +122,20 @@ function lifeText(expiresAt: string | null, nowMs: number, over: string): string
   return leftMs > 0 ? shortDuration(leftMs) : over;
 }
 
+/** The words of a list; of the ledger's own states it says none. */
+export const listedStatuses = [
+  ...new Set([
+    'running',
+    'succeeded',
+    'failed',
+    'unknown',
+    'not_sent',
+    'refused',
+    'damaged',
+    ...taskStatuses,
+  ]),
+];
+
 /**
  * The jobs that `--status` chooses, by the gateway's word or the ledger's, in any case. Throws `usage` for a word that no
  * job has and that gw does not know.
@@ -133,15 +147,15 @@ export async function statusFilter(
 ): Promise<(job: Job) => boolean> {
   if (typed === undefined) return () => true;
   const word = typed.toLowerCase();
-  const has = (job: Job) => job.state === word || statusWord(job).toLowerCase() === word;
-  const known = [...new Set<string>([...jobStates, 'damaged', ...taskStatuses])];
-  if (known.includes(word)) return has;
+  const { isHeld } = await ctx.ledger();
+  const has = (job: Job) => job.state === word || statusWord(job, isHeld).toLowerCase() === word;
+  if (listedStatuses.includes(word) || (jobStates as readonly string[]).includes(word)) return has;
   const [one] = await readJobs({ ...wanted, where: has, limit: 1 }, ctx);
   if (one === undefined) {
-    const [near] = nearest(word, known, 1);
+    const [near] = nearest(word, listedStatuses, 1);
     throw usage(
       `--status ${typed}: not a status that a job can have`,
-      near === undefined ? `give one of ${known.join(', ')}` : `did you mean --status ${near}?`,
+      near === undefined ? `give one of ${listedStatuses.join(', ')}` : `did you mean --status ${near}?`,
     );
   }
   return has;

@@ -12,10 +12,12 @@ import type { Job } from '../../ledger/event.ts';
 import type { Wanted } from '../../ledger/ledger.ts';
 import { lacksOutputs } from '../../ledger/settled.ts';
 import { dyingSoon, eachOwnJob, type KnownJob, readOwnJobs, sharedIds } from './find-jobs.ts';
-import { drawnTable, jobTable, statusFilter } from './job-table.ts';
+import { drawnTable, jobTable, listedStatuses, statusFilter } from './job-table.ts';
 
 export const listFlags = {
-  status: text('STATUS', 'only jobs in this state (running, succeeded, failed, unknown, …)'),
+  status: text('STATUS', 'only jobs in this state (running, succeeded, failed, unknown, …)', {
+    offers: listedStatuses,
+  }),
   family: oneOf(familyNames, 'only this family', { value: 'FAMILY' }),
   since: parsed('SPAN|DATE', 'only jobs of the last … (24h, 7d), or since a date', parseMoment),
   batch: text('NAME', 'only the jobs of the batch of this name (gw batch run)'),
@@ -80,10 +82,11 @@ async function* viewsOf(
 ): AsyncGenerator<JobView> {
   // Bare IDs are for other commands, which could not tell two jobs of one ID apart: there such a job goes by gw's own.
   const shared = ctx.io.mode.quiet && !ctx.io.mode.json ? await sharedIds(ctx) : new Set();
+  const { isHeld } = await ctx.ledger();
   let count = 0;
   for await (const known of eachOwnJob(wanted, ctx)) {
     if (expiring !== undefined && !diesWithin(known, nowMs, expiring)) continue;
-    const view = jobView(known.job, known.family);
+    const view = jobView(known.job, known.family, isHeld);
     yield shared.has(view.id) ? { ...view, id: view.job } : view;
     count += 1;
     if (count === limit) return;
@@ -148,7 +151,9 @@ async function read(
 ): Promise<JobView[]> {
   const wanted = { sinceMs: flags.since?.(ctx.clock.now()), family: flags.family };
   const where = await statusFilter(flags.status, wanted, ctx);
-  return (await readOwnJobs({ ...wanted, limit, where }, ctx)).map(({ job, family }) => jobView(job, family));
+  const { isHeld } = await ctx.ledger();
+  const jobs = await readOwnJobs({ ...wanted, limit, where }, ctx);
+  return jobs.map(({ job, family }) => jobView(job, family, isHeld));
 }
 
 function isNew({ job, status, saved, files }: JobView, told: Map<string, string>): boolean {

@@ -28,8 +28,9 @@ export const show = defineCommand<Record<string, never>, ShownJob>({
     const known = job.gateway === EMBEDDED ? undefined : (await ctx.pricing()).costOf(job, family);
     const cost = known ? { spend: known.spend, by: known.by } : null;
     const madeFrom = (job.references ?? []).filter(({ name }) => namesOutput(name));
+    const view = jobView(job, family, (await ctx.ledger()).isHeld);
     return {
-      value: { ...jobView(job, family), made_from: madeFrom, cost, record: printableRecord(job) ?? null },
+      value: { ...view, made_from: madeFrom, cost, record: printableRecord(job) ?? null },
     };
   },
   human: (job, ctx) =>

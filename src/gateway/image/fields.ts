@@ -13,6 +13,7 @@ import {
   MAX_COMPRESSION,
   MAX_IMAGES_PER_REQUEST,
   MAX_PARTIAL_IMAGES,
+  namedSizes,
 } from './models.ts';
 
 /** What makes the flag of the images that a field takes. */
@@ -40,7 +41,7 @@ export const imageFields = (models: readonly string[] = Object.keys(imageModels)
   size: field(
     z.string(),
     'WIDTHxHEIGHT, auto (img), or a preset such as 2K (delta); what a model takes: gw help image-sizes',
-    { value: 'SIZE' },
+    { value: 'SIZE', offers: namedSizes },
   ),
   n: field(whole({ min: 1, max: MAX_IMAGES_PER_REQUEST }), `how many images, 1-${MAX_IMAGES_PER_REQUEST}`, {
     value: 'N',

@@ -138,6 +138,14 @@ export const imageModels: Readonly<Record<string, ImageModel>> = {
   'delta-image-5-0-pro-260628': delta(['1K', '1.5K', '2K'], { min: 921_600, max: 4_624_220 }, '2K'),
 };
 
+/** The sizes that the document names, of any model. */
+export const namedSizes: readonly string[] = [
+  ...new Set([
+    ...['auto', '1024x1024', '1536x1024', '1024x1536'],
+    ...Object.values(imageModels).flatMap(({ size }) => [...size.words, ...(size.list ?? [])]),
+  ]),
+];
+
 /**
  * What the document says of a model; undefined for one that no table lists. The common variant has no closed list of
  * models, so such an ID is not refused: it is held to the rules that name no model.
