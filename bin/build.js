@@ -14,16 +14,14 @@ const distDir = path.join(root, 'dist');
 const target = 'node20.18';
 
 /**
- * What dependencies load and gw never uses: in undici HTTP/2, which costs 7 ms, and forms, which gw writes itself; in
- * commander the starting of subcommands as programs, which costs 2 ms; in the queue the databases and clients that are not
- * Redis and ioredis, the calendar of repeated rows, and the native part of msgpackr.
+ * What dependencies load and gw never uses: in commander the starting of subcommands as programs, which costs 2 ms; in the
+ * queue the databases and clients that are not Redis and ioredis, the calendar of repeated rows, and the native part of
+ * msgpackr.
  */
 const withoutUnused = {
   name: 'without-unused',
   setup({ onResolve, onLoad }) {
     const namespace = 'without-unused';
-    onResolve({ filter: /client-h2\.js$/ }, () => ({ path: 'HTTP/2', namespace }));
-    onResolve({ filter: /web\/fetch\/body\.js$/ }, () => ({ path: 'the body of a form', namespace }));
     onResolve({ filter: /^(luxon|msgpackr-extract|pg|redis|bullmq-otel)$/ }, ({ path: what }) => ({
       path: what,
       namespace,
@@ -66,8 +64,6 @@ async function build() {
     minify: true,
     legalComments: 'none',
     metafile: true,
-    // The whole of undici costs 40 ms at start; gw needs one class of it.
-    alias: { undici: './src/http/lean-undici.ts' },
     plugins: [withoutUnused],
     logLevel: 'warning',
   });
@@ -109,7 +105,7 @@ async function build() {
 }
 
 /** As the bundle is built, for what the build runs of the sources. */
-const loading = { alias: { undici: './src/http/lean-undici.ts' }, plugins: [withoutUnused] };
+const loading = { plugins: [withoutUnused] };
 
 /** What answers the shells' completion: alone, so that an answer loads nothing else. */
 async function buildCompletion() {

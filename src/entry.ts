@@ -12,12 +12,11 @@ const WATCHED_AFTER_MS = 1_000;
 interface Launch {
   readonly version: string;
   readonly distDir: string;
-  readonly mayTouchFlags: () => boolean;
   readonly codeCache: NonNullable<Host['codeCache']>;
 }
 
 /** Runs gw in the real process; the exit code is set, never forced, so that pipes take all that was written. */
-export async function run({ version, distDir, mayTouchFlags, codeCache }: Launch): Promise<void> {
+export async function run({ version, distDir, codeCache }: Launch): Promise<void> {
   // SIGHUP is the closing of its window on Windows, and SIGBREAK Ctrl-Break.
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK'] as const;
   const env = { ...process.env };
@@ -53,7 +52,6 @@ export async function run({ version, distDir, mayTouchFlags, codeCache }: Launch
     },
     clock: machineClock,
     random: Math.random,
-    mayTouchFlags,
     codeCache,
     onSignal: (heard) => {
       const listeners = signals.map((name) => {

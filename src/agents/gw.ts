@@ -38,7 +38,6 @@ export function openLibrary({ version, distDir }: Library) {
       stderr,
       clock: machineClock,
       random: Math.random,
-      mayTouchFlags: () => false,
       guardTerminal: async () => () => {},
       endNow: () => {},
       program: { share, ...(onEvent && { onEvent: (event) => onEvent(event as GwEvent) }) },

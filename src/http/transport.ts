@@ -1,6 +1,6 @@
+import type { Socket } from 'node:net';
 import type * as v8Module from 'node:v8';
 import { steadyMs } from '../host.ts';
-import { type Connection, connectionOn, destroyConnection } from './connection.ts';
 import { codingOf, decodeBody, decodedHead, decodingHandler } from './content-coding.ts';
 import {
   ExchangeError,
@@ -24,8 +24,6 @@ export interface TransportOptions {
   readonly onConnect?: ((connected: Connected) => void) | undefined;
   /** Largest reply of `exchange`, in bytes, as it came and decoded. */
   readonly replyLimitBytes?: number;
-  /** Set V8's flags while the first reply is read; on unless told otherwise. */
-  readonly tuneFirstReply?: boolean;
   /** All the roots that are trusted (PEM); the built-in ones when absent. */
   readonly ca?: readonly string[] | undefined;
   /** A client's certificate (PEM), shown to this origin and to no other. */
@@ -38,6 +36,20 @@ export interface Connected {
   readonly viaProxy: boolean;
   readonly tookMs: number;
 }
+
+/** A connection that waits for its next request. */
+interface Idle {
+  readonly socket: Socket;
+  /** What it had brought by then: whatever it brings after that answers nothing. */
+  readonly readBytes: number;
+  readonly timer: NodeJS.Timeout;
+}
+
+/** How long a connection is kept for the next request where its server does not say how long that keeps it. */
+const IDLE_MS = 4_000;
+/** A server's own time is not used up: a request may be on its way when the server closes. */
+const IDLE_MARGIN_MS = 2_000;
+const LONGEST_IDLE_MS = 600_000;
 
 const REPLY_LIMIT_BYTES = 64 * 1024 * 1024;
 
@@ -54,16 +66,15 @@ const PARTIAL_LIMIT_BYTES = 1024 * 1024;
  */
 export function createTransport(options: TransportOptions): Transport {
   const { proxies, onConnect, replyLimitBytes = REPLY_LIMIT_BYTES, ca, identity } = options;
-  const idle = new Map<string, Connection[]>();
-  const all = new Set<Connection>();
+  const idle = new Map<string, Idle[]>();
+  const all = new Set<Socket>();
   /** The replies that must be seen through, by their connections: each names what was paid for. */
-  const paid = new Map<Connection, Promise<unknown>>();
+  const paid = new Map<Socket, Promise<unknown>>();
   let closed = false;
-  let untuned = options.tuneFirstReply ?? true;
   let cameBytes = 0;
   let letYoungSpaceGrow = () => {};
 
-  async function connect(request: WireRequest, route: Route): Promise<Connection> {
+  async function connect(request: WireRequest, route: Route): Promise<Socket> {
     const began = steadyMs();
     const { connectMs, signal, url, checkAddresses } = request;
     const socket = await openSocket(route, {
@@ -82,35 +93,48 @@ export function createTransport(options: TransportOptions): Transport {
       viaProxy: route.proxy !== undefined,
       tookMs: steadyMs() - began,
     });
-    const connection = connectionOn(socket, url.origin);
-    all.add(connection);
-    socket.once('close', () => {
-      all.delete(connection);
-      const kept = idle.get(route.key)?.filter((other) => other !== connection);
-      if (kept?.length) idle.set(route.key, kept);
-      else idle.delete(route.key);
-    });
-    return connection;
+    all.add(socket);
+    socket.once('close', () => all.delete(socket));
+    return socket;
+  }
+
+  /** Keeps a connection for the next request. */
+  function keep(socket: Socket, { key }: Route, { headers }: WireHead): void {
+    const [, saidS] = /timeout=(\d+)/.exec(headers['keep-alive'] ?? '') ?? [];
+    const idleMs = saidS === undefined ? IDLE_MS : Number(saidS) * 1000 - IDLE_MARGIN_MS;
+    const timer = setTimeout(() => socket.destroy(), Math.min(idleMs, LONGEST_IDLE_MS)).unref();
+    idle.set(key, [...(idle.get(key) ?? []), { socket, readBytes: socket.bytesRead, timer }]);
+  }
+
+  /** A connection that was kept and still stands. */
+  function takeIdle({ key }: Route): Socket | undefined {
+    for (;;) {
+      const kept = idle.get(key)?.pop();
+      if (!kept) return undefined;
+      clearTimeout(kept.timer);
+      if (kept.socket.writable && kept.socket.bytesRead === kept.readBytes) return kept.socket;
+      kept.socket.destroy();
+    }
   }
 
   /** A connection on which nothing of the request has been sent yet. */
-  async function connectionFor(request: WireRequest, route: Route): Promise<Connection> {
+  async function connectionFor(request: WireRequest, route: Route): Promise<Socket> {
     const { signal } = request;
     let isBarred = false;
     try {
       signal?.throwIfAborted();
       if (closed) throw new ExchangeError('gw is ending', 'no', exchangeCodes.closed);
-      const kept = request.freshConnection ? undefined : idle.get(route.key)?.pop();
-      const connection = kept && !kept.socket.destroyed ? kept : await connect(request, route);
+      const socket =
+        (request.freshConnection ? undefined : takeIdle(route)) ?? (await connect(request, route));
       try {
         signal?.throwIfAborted();
         request.onConnected?.();
       } catch (error) {
-        destroyConnection(connection);
+        socket.destroy();
         isBarred = true;
         throw error;
       }
-      return connection;
+      return socket;
     } catch (error) {
       if (signal?.aborted || isBarred) request.onUnsent?.();
       throw error;
@@ -119,14 +143,11 @@ export function createTransport(options: TransportOptions): Transport {
 
   async function send(request: WireRequest, handler: WireHandler): Promise<WireHead> {
     const route = routeTo(request.url, proxies);
-    const connection = await connectionFor(request, route);
-    const untune = untuned ? tuneFirstReply() : undefined;
-    untuned = false;
+    const socket = await connectionFor(request, route);
     let head: WireHead;
     try {
-      const trip = roundTrip(connection, request, framingOf(request, route), {
+      const trip = roundTrip(socket, request, framingOf(request, route), {
         onHead(head) {
-          untune?.();
           if (route.absoluteForm && head.status === 407) {
             throw new ExchangeError(
               'the proxy asks for a user and password',
@@ -143,16 +164,13 @@ export function createTransport(options: TransportOptions): Transport {
           return handler.onData(chunk);
         },
       });
-      if (request.seeThrough) paid.set(connection, trip);
+      if (request.seeThrough) paid.set(socket, trip);
       head = await trip;
     } finally {
-      paid.delete(connection);
-      untune?.();
+      paid.delete(socket);
     }
-    if (request.freshConnection) destroyConnection(connection);
-    else if (!connection.socket.destroyed) {
-      idle.set(route.key, [...(idle.get(route.key) ?? []), connection]);
-    }
+    if (request.freshConnection) socket.destroy();
+    else if (socket.writable) keep(socket, route, head);
     return head;
   }
 
@@ -202,12 +220,12 @@ export function createTransport(options: TransportOptions): Transport {
     async close() {
       closed = true;
       letYoungSpaceGrow();
-      idle.clear();
-      const connections = [...all];
-      for (const connection of connections) if (!paid.has(connection)) destroyConnection(connection);
+      for (const { timer } of [...idle.values()].flat()) clearTimeout(timer);
+      const sockets = [...all];
+      for (const socket of sockets) if (!paid.has(socket)) socket.destroy();
       await Promise.allSettled(paid.values());
-      for (const connection of connections) destroyConnection(connection);
-      await Promise.all(connections.map(({ socket }) => closedSocket(socket)));
+      for (const socket of sockets) socket.destroy();
+      await Promise.all(sockets.map(closedSocket));
     },
   };
 }
@@ -249,20 +267,8 @@ function withPartial(error: unknown, head: WireHead | undefined, came: Uint8Arra
   return new ExchangeError(error.message, error.sent, error.code, { ...head, bytes });
 }
 
-function closedSocket(socket: Connection['socket']): Promise<void> {
+function closedSocket(socket: Socket): Promise<void> {
   return socket.closed ? Promise.resolve() : new Promise((resolve) => socket.once('close', () => resolve()));
-}
-
-/**
- * Keeps V8 of Node 20 from optimising undici's parser while the first reply is read: that costs some 45 ms of CPU and
- * the exit waits for it. Later versions of Node do not have the problem. The flag is set as late and as short as
- * possible, because it is part of the key of V8's code caches.
- */
-function tuneFirstReply(): () => void {
-  if (!process.versions.node.startsWith('20.')) return () => {};
-  const v8: typeof v8Module = process.getBuiltinModule('node:v8');
-  v8.setFlagsFromString('--liftoff-only');
-  return () => v8.setFlagsFromString('--no-liftoff-only');
 }
 
 /** V8's own factor, by which the space of young objects grows. */

@@ -31,7 +31,6 @@ export function testHost(
       },
     },
     random: () => 0.5,
-    mayTouchFlags: () => false,
     guardTerminal: async () => () => {},
     endNow: () => undefined,
     onSignal: () => () => undefined,
