@@ -49,10 +49,7 @@ export interface SettingsFlags {
   readonly verbose?: boolean | undefined;
   /** `gw login` makes the profile it names. */
   readonly profileMayBeNew?: boolean | undefined;
-  /**
-   * Only what is stored under the profile counts: the address and key of flags and environment belong to the gateway
-   * in force, never to another one.
-   */
+  /** Only what is stored counts: an address or key of flags and environment belongs to the gateway in force alone. */
   readonly storedOnly?: boolean | undefined;
 }
 
@@ -137,48 +134,12 @@ export function resolveSettings(input: { readonly flags: SettingsFlags; readonly
   }
   const stored = sandbox ? {} : storedProfile(profile, host, flags.profileMayBeNew ?? false);
   const isPassedOver = isProfileOverEnvironment(profile, stored, flags, host);
-  const named = `${profile.value} in ${fileName(host)}`;
-  const typed: Partial<Record<SettingName, string | undefined>> = {
-    base_url: flags.baseUrl,
-    timeout: flags.timeout,
-    retries: flags.retries?.toString(),
-    cacert: flags.cacert,
-  };
-  /** Each setting that was asked for, as text. */
-  const texts = new Map<SettingName, Sourced<string | undefined>>();
-  /** A setting's value; undefined where nobody says it and it has no default. */
-  const pick = <N extends SettingName>(name: N): Sourced<SettingValue<N> | undefined> => {
-    const setting: Setting = settingsTable[name];
-    const parse = (text: string, what: string, source: Source) => {
-      const value = setting.parse(text, what, { insecureHttp: flags.insecureHttp ?? false });
-      // Shown as `gw config set` takes it.
-      texts.set(name, { value: setting.stored && typeof value === 'string' ? value : text, source });
-      return { value: value as SettingValue<N>, source };
-    };
-    const fromFlag = typed[name];
-    if (fromFlag !== undefined) return parse(fromFlag, setting.flag ?? name, 'flag');
-    const variable = setting.variable as EnvironmentVariable | undefined;
-    const isOfGateway = name === 'base_url' && (isPassedOver || flags.storedOnly === true);
-    const fromEnv = variable && !isOfGateway ? readVariable(env, variable) : undefined;
-    if (fromEnv !== undefined) return parse(fromEnv, variable ?? name, 'environment');
-    const inFile = storedSetting(stored, name);
-    if (inFile !== undefined) return parse(inFile, `${name} of profile ${named}`, 'profile');
-    if (setting.default !== undefined) return parse(setting.default, name, 'default');
-    texts.set(name, unset);
-    return unset;
-  };
-  /** As `pick`, for a setting of the table with a default. */
-  const chosen = <N extends SettingName>(name: N): Sourced<SettingValue<N>> => {
-    const { value, source } = pick(name);
-    if (value === undefined) throw new Error(`the setting ${name} has no default`);
-    return { value, source };
-  };
-
+  const ofKey = isPassedOver ? { ...flags, storedOnly: true } : flags;
+  const { pick, chosen, texts } = picking(ofKey, host, profile, stored);
   const baseUrl: Settings['baseUrl'] = sandbox ? unset : pick('base_url');
   const verbose = chooseVerbose(flags, host);
   const gatewayUrl = () => baseUrl.value ?? noGateway(sandbox);
   const children = once(() => childEnvironment(env, pick('children_env').value));
-  const ofKey = isPassedOver ? { ...flags, storedOnly: true } : flags;
   const places: KeyPlaces = { children, flags: ofKey, host, profile: profile.value, stored };
   const source = () => (sandbox ? 'default' : keySource(places, baseUrl.value));
   const key = once(async () => (sandbox ? sandboxKey() : readAnyKey(places, gatewayUrl())));
@@ -232,6 +193,43 @@ export function resolveSettings(input: { readonly flags: SettingsFlags; readonly
       return rowsOf(settings, texts);
     },
   };
+}
+
+/** How settings are found: in what was typed, in the environment, in the stored profile, or by default. */
+function picking(flags: SettingsFlags, host: Host, profile: Sourced<string>, stored: Profile) {
+  const { baseUrl: base_url, timeout, retries, cacert, insecureHttp = false } = flags;
+  const typed = { base_url, timeout, retries: retries?.toString(), cacert };
+  /** Each setting that was asked for, as text. */
+  const texts = new Map<SettingName, Sourced<string | undefined>>();
+  /** A setting's value; undefined where nobody says it and it has no default. */
+  const pick = <N extends SettingName>(name: N): Sourced<SettingValue<N> | undefined> => {
+    const setting: Setting = settingsTable[name];
+    const parse = (text: string, what: string, source: Source) => {
+      const value = setting.parse(text, what, { insecureHttp });
+      // Shown as `gw config set` takes it.
+      texts.set(name, { value: setting.stored && typeof value === 'string' ? value : text, source });
+      return { value: value as SettingValue<N>, source };
+    };
+    const fromFlag = name in typed ? typed[name as keyof typeof typed] : undefined;
+    if (fromFlag !== undefined) return parse(fromFlag, setting.flag ?? name, 'flag');
+    const variable = setting.variable as EnvironmentVariable | undefined;
+    const isOfGateway = name === 'base_url' && flags.storedOnly === true;
+    const fromEnv = variable && !isOfGateway ? readVariable(host.env, variable) : undefined;
+    if (fromEnv !== undefined) return parse(fromEnv, variable ?? name, 'environment');
+    const inFile = storedSetting(stored, name);
+    if (inFile !== undefined)
+      return parse(inFile, `${name} of profile ${profile.value} in ${fileName(host)}`, 'profile');
+    if (setting.default !== undefined) return parse(setting.default, name, 'default');
+    texts.set(name, unset);
+    return unset;
+  };
+  /** As `pick`, for a setting of the table with a default. */
+  const chosen = <N extends SettingName>(name: N): Sourced<SettingValue<N>> => {
+    const { value, source } = pick(name);
+    if (value === undefined) throw new Error(`the setting ${name} has no default`);
+    return { value, source };
+  };
+  return { pick, chosen, texts };
 }
 
 /** The rows of `gw config list`. */

@@ -80,166 +80,22 @@ const RECORDS_LIMIT_BYTES = 16 * 1024 * 1024;
 
 /** The gateway's client: prepares requests, sends them, and sends again what the resend table allows. */
 export function createClient(options: ClientOptions): Client {
-  const { gateway, transport, clock, budget, random, userAgent } = options;
-  let speed = 1;
-
-  async function wireRequest(
-    request: PreparedRequest,
-    { resend }: Endpoint,
-    { signal, onConnected, onUnsent, silenceMs = options.silenceMs }: SendOptions,
-  ): Promise<WireRequest> {
-    const { multipart, ...rest } = request;
-    return {
-      ...rest,
-      ...(multipart && { body: (await import('./stream-form.ts')).streamForm(multipart) }),
-      signal,
-      onConnected,
-      onUnsent,
-      // A stale keep-alive would make the outcome of what is not sent twice unknown.
-      freshConnection: resend !== 'read',
-      seeThrough: resend === 'paid',
-      silenceMs,
-      connectMs: options.connectMs,
-      ...(resend !== 'chat' && { replyLimitBytes: RECORDS_LIMIT_BYTES }),
-    };
-  }
-
-  let key = gateway.key;
-  let renewing: Promise<unknown> | undefined;
-  /** Whether there is another key now than one that was refused; who finds none asks for it, once for all who wait. */
-  async function otherThan(refused: string): Promise<boolean> {
-    if (key === refused) {
-      renewing ??= (gateway.newKey?.() ?? Promise.resolve(refused))
-        .then((made) => {
-          key = made;
-        })
-        .finally(() => {
-          renewing = undefined;
-        });
-      // A command that gives none leaves the gateway's own word.
-      await renewing.catch(() => {});
-    }
-    return key !== refused;
-  }
-
-  /** One attempt, read and judged: a reply or a stream to return, or a failure with its error. */
-  async function tryOnce<T>(
-    request: PreparedRequest,
-    endpoint: Endpoint<T>,
-    exchange: () => Promise<WireReply | StreamedReply>,
-  ): Promise<Success<T> | { readonly failed: Failed; readonly wire?: WireReply }> {
-    const beganMs = clock.steady();
-    const context = { request, resend: endpoint.resend, nowMs: clock.now() };
-    let wire: WireReply | StreamedReply;
-    try {
-      wire = await exchange();
-    } catch (error) {
-      if (!(error instanceof ExchangeError)) throw error;
-      options.trace?.(`< ${error.message}`);
-      return { failed: failedExchange(error, context) };
-    }
-    speed = saidSpeed(wire.headers, request.url) ?? speed;
-    const now = { ...context, nowMs: clock.now() };
-    if (!(wire.bytes instanceof Uint8Array)) return { streamed: wire };
-    if (options.trace) traceReply(wire, clock.steady() - beganMs).forEach(options.trace);
-    const whole = { ...wire, bytes: wire.bytes };
-    const meaning = meaningOfStatus(wire.status, endpoint.notFoundStatus);
-    if (meaning) return { failed: failedReply(meaning, whole, now), wire: whole };
-    const read = readReply(whole, endpoint);
-    if (!read.ok) return { failed: failedReply('unreadable', whole, now), wire: whole };
-    const refusal = endpoint.refusal?.(read.reply.json);
-    return refusal ? { failed: refusedReply(refusal, whole, now), wire: whole } : { reply: read.reply };
-  }
-
-  /** Attempts, until one is to be returned or the resend table says stop. */
-  async function attempts<T>(
-    endpoint: Endpoint<T>,
-    input: RequestInput,
-    sendOptions: SendOptions,
-    exchange: (wire: WireRequest, stopWaiting: () => void) => Promise<WireReply | StreamedReply>,
-    /** Whoever shows an answer as it comes says so itself. */
-    isSaid = true,
-  ): Promise<Success<T>> {
-    const { signal, onSend, onUnsent, onLost, onRefused, retryNotFoundUntilMs } = sendOptions;
-    if (key === undefined) throw missingKey();
-    signal?.throwIfAborted();
-    let sentKey = key;
-    const prepare = () => prepareRequest({ ...gateway, key: sentKey }, endpoint, input, userAgent);
-    let request = prepare();
-    let wire = await wireRequest(request, endpoint, sendOptions);
-    let isRenewed = false;
-    const startMs = clock.steady();
-    const limits = {
-      retries: sendOptions.retries ?? options.retries,
-      deadlineMs: sendOptions.deadlineMs ?? startMs + DEFAULT_DEADLINE_MS,
-      // Turned into steady time once: a wall clock that steps must not change it.
-      youngUntilMs:
-        retryNotFoundUntilMs === undefined ? undefined : startMs + (retryNotFoundUntilMs - clock.now()),
-      random,
-    };
-    for (let retriesDone = 0; ; retriesDone += 1) {
-      if (options.trace) traceRequest(wire).forEach(options.trace);
-      if (wire.body && 'check' in wire.body) await wire.body.check();
-      onSend?.();
-      const stopWaiting = (isSaid && options.awaiting?.(waitingText(wire))) || (() => {});
-      const outcome = await tryOnce(request, endpoint, () => exchange(wire, stopWaiting)).finally(
-        stopWaiting,
-      );
-      if (!('failed' in outcome)) {
-        budget.earn();
-        return outcome;
-      }
-      const { failure, stopped, unknown } = outcome.failed;
-      if (neverLeft.has(failure.kind)) onUnsent?.();
-      if (mayHaveWorked(failure.kind)) onLost?.();
-      if (gateway.newKey && stopped.facts.status === 401 && !isRenewed) {
-        isRenewed = true;
-        if ((await otherThan(sentKey)) && key !== undefined) {
-          sentKey = key;
-          request = prepare();
-          wire = await wireRequest(request, endpoint, sendOptions);
-          options.trace?.('* sent again with the key that the key command gives now');
-          retriesDone -= 1;
-          continue;
-        }
-      }
-      const decision = decide(endpoint.resend, failure, { ...limits, retriesDone, nowMs: clock.steady() });
-      const goesOn = decision.action === 'retry' && (decision.told || budget.take());
-      if (!goesOn) {
-        if (outcome.wire) onRefused?.(outcome.wire);
-        throw decision.action === 'unknown' ? unknown : withCount(stopped, retriesDone);
-      }
-      options.trace?.(
-        `* sent again in ${(decision.delayMs / 1000).toFixed(1)} s: ${failure.kind.replaceAll('_', ' ')}`,
-      );
-      const { delayMs } = decision;
-      if (sendOptions.pause) {
-        await sendOptions.pause({ delayMs, isRateLimited: failure.kind === 'rate_limited' });
-      } else {
-        const trouble = troubles[failure.kind] ?? 'no whole answer';
-        const said = `${trouble} (${request.url.host}): trying again`;
-        const count = `, ${retriesDone + 1} of ${limits.retries}`;
-        const stopSaying = options.awaiting?.(`${said}${count}`);
-        const line = `${said} at ${new Date(clock.now() + delayMs).toISOString()}${count}`;
-        // In a pipe a chat says nothing.
-        const isTold = delayMs > BEAT_MS && endpoint.resend !== 'chat';
-        const tell = () => (isTold ? options.say?.(line) : undefined);
-        await sleepAloud(clock, delayMs, signal, tell).finally(stopSaying);
-      }
-    }
-  }
-
+  const { gateway, transport, clock, userAgent } = options;
+  const sender: Sender = { options, key: new Key(gateway), speed: 1 };
   return {
     gateway,
-    speed: () => speed,
+    speed: () => sender.speed,
     prepare: (endpoint, input) => prepareRequest(gateway, endpoint, input, userAgent),
     async send(endpoint, input, sendOptions = {}) {
-      const outcome = await attempts(endpoint, input, sendOptions, (wire) => transport.exchange(wire));
+      const outcome = await attempts(sender, endpoint, input, sendOptions, (wire) =>
+        transport.exchange(wire),
+      );
       if ('streamed' in outcome) throw new Error('a whole reply was asked for');
       return outcome.reply;
     },
     async stream(endpoint, input, takeChunk, sendOptions = {}) {
       const outcome = await attempts(
+        sender,
         endpoint,
         { ...input, stream: true },
         sendOptions,
@@ -255,7 +111,7 @@ export function createClient(options: ClientOptions): Client {
       return { streamed: true, requestId: requestIdOf(outcome.streamed.headers) };
     },
     async receive(endpoint, input, taker, sendOptions = {}) {
-      const outcome = await attempts(endpoint, input, sendOptions, (wire, stopWaiting) => {
+      const outcome = await attempts(sender, endpoint, input, sendOptions, (wire, stopWaiting) => {
         const beganMs = clock.steady();
         const onHead = (head: WireHead) => {
           if (options.trace) traceReply(head, clock.steady() - beganMs).forEach(options.trace);
@@ -268,6 +124,175 @@ export function createClient(options: ClientOptions): Client {
       return receivedHead(outcome.streamed);
     },
   };
+}
+
+/** The key in force, and how another is got. */
+class Key {
+  value: string | undefined;
+  #renewing: Promise<unknown> | undefined;
+
+  constructor(private readonly gateway: Gateway) {
+    this.value = gateway.key;
+  }
+
+  /** Whether there is another key now than one that was refused; who finds none asks for it, once for all who wait. */
+  async isOtherThan(refused: string): Promise<boolean> {
+    if (this.value === refused) {
+      this.#renewing ??= (this.gateway.newKey?.() ?? Promise.resolve(refused))
+        .then((made) => {
+          this.value = made;
+        })
+        .finally(() => {
+          this.#renewing = undefined;
+        });
+      // A command that gives none leaves the gateway's own word.
+      await this.#renewing.catch(() => {});
+    }
+    return this.value !== refused;
+  }
+}
+
+/** What the attempts of one client share. */
+interface Sender {
+  readonly options: ClientOptions;
+  readonly key: Key;
+  /** How fast the time of the gateway runs. */
+  speed: number;
+}
+
+async function wireRequest(
+  options: ClientOptions,
+  request: PreparedRequest,
+  { resend }: Endpoint,
+  { signal, onConnected, onUnsent, silenceMs = options.silenceMs }: SendOptions,
+): Promise<WireRequest> {
+  const { multipart, ...rest } = request;
+  return {
+    ...rest,
+    ...(multipart && { body: (await import('./stream-form.ts')).streamForm(multipart) }),
+    signal,
+    onConnected,
+    onUnsent,
+    // A stale keep-alive would make the outcome of what is not sent twice unknown.
+    freshConnection: resend !== 'read',
+    seeThrough: resend === 'paid',
+    silenceMs,
+    connectMs: options.connectMs,
+    ...(resend !== 'chat' && { replyLimitBytes: RECORDS_LIMIT_BYTES }),
+  };
+}
+
+/** One attempt, read and judged: a reply or a stream to return, or a failure with its error. */
+async function tryOnce<T>(
+  sender: Sender,
+  request: PreparedRequest,
+  endpoint: Endpoint<T>,
+  exchange: () => Promise<WireReply | StreamedReply>,
+): Promise<Success<T> | { readonly failed: Failed; readonly wire?: WireReply }> {
+  const { options } = sender;
+  const { clock } = options;
+  const beganMs = clock.steady();
+  const context = { request, resend: endpoint.resend, nowMs: clock.now() };
+  let wire: WireReply | StreamedReply;
+  try {
+    wire = await exchange();
+  } catch (error) {
+    if (!(error instanceof ExchangeError)) throw error;
+    options.trace?.(`< ${error.message}`);
+    return { failed: failedExchange(error, context) };
+  }
+  sender.speed = saidSpeed(wire.headers, request.url) ?? sender.speed;
+  const now = { ...context, nowMs: clock.now() };
+  if (!(wire.bytes instanceof Uint8Array)) return { streamed: wire };
+  if (options.trace) traceReply(wire, clock.steady() - beganMs).forEach(options.trace);
+  const whole = { ...wire, bytes: wire.bytes };
+  const meaning = meaningOfStatus(wire.status, endpoint.notFoundStatus);
+  if (meaning) return { failed: failedReply(meaning, whole, now), wire: whole };
+  const read = readReply(whole, endpoint);
+  if (!read.ok) return { failed: failedReply('unreadable', whole, now), wire: whole };
+  const refusal = endpoint.refusal?.(read.reply.json);
+  return refusal ? { failed: refusedReply(refusal, whole, now), wire: whole } : { reply: read.reply };
+}
+
+/** Attempts, until one is to be returned or the resend table says stop. */
+async function attempts<T>(
+  sender: Sender,
+  endpoint: Endpoint<T>,
+  input: RequestInput,
+  sendOptions: SendOptions,
+  exchange: (wire: WireRequest, stopWaiting: () => void) => Promise<WireReply | StreamedReply>,
+  /** Whoever shows an answer as it comes says so itself. */
+  isSaid = true,
+): Promise<Success<T>> {
+  const { signal, onSend, onUnsent, onLost, onRefused, retryNotFoundUntilMs } = sendOptions;
+  const { options, key } = sender;
+  const { gateway, clock, budget, random, userAgent } = options;
+  if (key.value === undefined) throw missingKey();
+  signal?.throwIfAborted();
+  let sentKey = key.value;
+  const prepare = () => prepareRequest({ ...gateway, key: sentKey }, endpoint, input, userAgent);
+  let request = prepare();
+  let wire = await wireRequest(options, request, endpoint, sendOptions);
+  let isRenewed = false;
+  const startMs = clock.steady();
+  const limits = {
+    retries: sendOptions.retries ?? options.retries,
+    deadlineMs: sendOptions.deadlineMs ?? startMs + DEFAULT_DEADLINE_MS,
+    // Turned into steady time once: a wall clock that steps must not change it.
+    youngUntilMs:
+      retryNotFoundUntilMs === undefined ? undefined : startMs + (retryNotFoundUntilMs - clock.now()),
+    random,
+  };
+  for (let retriesDone = 0; ; retriesDone += 1) {
+    if (options.trace) traceRequest(wire).forEach(options.trace);
+    if (wire.body && 'check' in wire.body) await wire.body.check();
+    onSend?.();
+    const stopWaiting = (isSaid && options.awaiting?.(waitingText(wire))) || (() => {});
+    const outcome = await tryOnce(sender, request, endpoint, () => exchange(wire, stopWaiting)).finally(
+      stopWaiting,
+    );
+    if (!('failed' in outcome)) {
+      budget.earn();
+      return outcome;
+    }
+    const { failure, stopped, unknown } = outcome.failed;
+    if (neverLeft.has(failure.kind)) onUnsent?.();
+    if (mayHaveWorked(failure.kind)) onLost?.();
+    if (gateway.newKey && stopped.facts.status === 401 && !isRenewed) {
+      isRenewed = true;
+      if ((await key.isOtherThan(sentKey)) && key.value !== undefined) {
+        sentKey = key.value;
+        request = prepare();
+        wire = await wireRequest(options, request, endpoint, sendOptions);
+        options.trace?.('* sent again with the key that the key command gives now');
+        retriesDone -= 1;
+        continue;
+      }
+    }
+    const decision = decide(endpoint.resend, failure, { ...limits, retriesDone, nowMs: clock.steady() });
+    const goesOn = decision.action === 'retry' && (decision.told || budget.take());
+    if (!goesOn) {
+      if (outcome.wire) onRefused?.(outcome.wire);
+      throw decision.action === 'unknown' ? unknown : withCount(stopped, retriesDone);
+    }
+    options.trace?.(
+      `* sent again in ${(decision.delayMs / 1000).toFixed(1)} s: ${failure.kind.replaceAll('_', ' ')}`,
+    );
+    const { delayMs } = decision;
+    if (sendOptions.pause) {
+      await sendOptions.pause({ delayMs, isRateLimited: failure.kind === 'rate_limited' });
+    } else {
+      const trouble = troubles[failure.kind] ?? 'no whole answer';
+      const said = `${trouble} (${request.url.host}): trying again`;
+      const count = `, ${retriesDone + 1} of ${limits.retries}`;
+      const stopSaying = options.awaiting?.(`${said}${count}`);
+      const line = `${said} at ${new Date(clock.now() + delayMs).toISOString()}${count}`;
+      // In a pipe a chat says nothing.
+      const isTold = delayMs > BEAT_MS && endpoint.resend !== 'chat';
+      const tell = () => (isTold ? options.say?.(line) : undefined);
+      await sleepAloud(clock, delayMs, signal, tell).finally(stopSaying);
+    }
+  }
 }
 
 type Success<T> = { readonly reply: Reply<T> } | { readonly streamed: StreamedReply };

@@ -59,23 +59,17 @@ const MUCH_BYTES = 1024 * 1024;
 /** How much of a cut reply is kept to look for an ID in it. */
 const PARTIAL_LIMIT_BYTES = 1024 * 1024;
 
-/**
- * Moves requests over HTTP/1.1, one at a time on a connection; idle connections are kept a few seconds. Follows no
- * redirect and sends nothing twice. Through a proxy where one applies: plain requests in absolute form, secure ones
- * through a tunnel.
- */
-export function createTransport(options: TransportOptions): Transport {
-  const { proxies, onConnect, replyLimitBytes = REPLY_LIMIT_BYTES, ca, identity } = options;
-  const idle = new Map<string, Idle[]>();
-  const all = new Set<Socket>();
-  /** The replies that must be seen through, by their connections: each names what was paid for. */
-  const paid = new Map<Socket, Promise<unknown>>();
-  let closed = false;
-  let cameBytes = 0;
-  let letYoungSpaceGrow = () => {};
+/** The connections of a transport; idle ones are kept a few seconds. */
+class Connections {
+  readonly #idle = new Map<string, Idle[]>();
+  readonly #all = new Set<Socket>();
+  #isEnded = false;
 
-  async function connect(request: WireRequest, route: Route): Promise<Socket> {
+  constructor(private readonly options: Pick<TransportOptions, 'ca' | 'identity' | 'onConnect'>) {}
+
+  async #connect(request: WireRequest, route: Route): Promise<Socket> {
     const began = steadyMs();
+    const { ca, identity, onConnect } = this.options;
     const { connectMs, signal, url, checkAddresses } = request;
     const socket = await openSocket(route, {
       connectMs,
@@ -83,7 +77,7 @@ export function createTransport(options: TransportOptions): Transport {
       checkAddresses,
       tls: { ca, identity: identity?.origin === url.origin ? identity : undefined },
     });
-    if (closed) {
+    if (this.#isEnded) {
       socket.destroy();
       throw new ExchangeError('gw is ending', 'no', exchangeCodes.closed);
     }
@@ -93,23 +87,23 @@ export function createTransport(options: TransportOptions): Transport {
       viaProxy: route.proxy !== undefined,
       tookMs: steadyMs() - began,
     });
-    all.add(socket);
-    socket.once('close', () => all.delete(socket));
+    this.#all.add(socket);
+    socket.once('close', () => this.#all.delete(socket));
     return socket;
   }
 
   /** Keeps a connection for the next request. */
-  function keep(socket: Socket, { key }: Route, { headers }: WireHead): void {
+  keep(socket: Socket, { key }: Route, { headers }: WireHead): void {
     const [, saidS] = /timeout=(\d+)/.exec(headers['keep-alive'] ?? '') ?? [];
     const idleMs = saidS === undefined ? IDLE_MS : Number(saidS) * 1000 - IDLE_MARGIN_MS;
     const timer = setTimeout(() => socket.destroy(), Math.min(idleMs, LONGEST_IDLE_MS)).unref();
-    idle.set(key, [...(idle.get(key) ?? []), { socket, readBytes: socket.bytesRead, timer }]);
+    this.#idle.set(key, [...(this.#idle.get(key) ?? []), { socket, readBytes: socket.bytesRead, timer }]);
   }
 
   /** A connection that was kept and still stands. */
-  function takeIdle({ key }: Route): Socket | undefined {
+  #takeIdle({ key }: Route): Socket | undefined {
     for (;;) {
-      const kept = idle.get(key)?.pop();
+      const kept = this.#idle.get(key)?.pop();
       if (!kept) return undefined;
       clearTimeout(kept.timer);
       if (kept.socket.writable && kept.socket.bytesRead === kept.readBytes) return kept.socket;
@@ -118,14 +112,15 @@ export function createTransport(options: TransportOptions): Transport {
   }
 
   /** A connection on which nothing of the request has been sent yet. */
-  async function connectionFor(request: WireRequest, route: Route): Promise<Socket> {
+  async get(request: WireRequest, route: Route): Promise<Socket> {
     const { signal } = request;
     let isBarred = false;
     try {
       signal?.throwIfAborted();
-      if (closed) throw new ExchangeError('gw is ending', 'no', exchangeCodes.closed);
+      if (this.#isEnded) throw new ExchangeError('gw is ending', 'no', exchangeCodes.closed);
       const socket =
-        (request.freshConnection ? undefined : takeIdle(route)) ?? (await connect(request, route));
+        (request.freshConnection ? undefined : this.#takeIdle(route)) ??
+        (await this.#connect(request, route));
       try {
         signal?.throwIfAborted();
         request.onConnected?.();
@@ -141,19 +136,37 @@ export function createTransport(options: TransportOptions): Transport {
     }
   }
 
+  /** No other is opened or kept; gives those that stand. */
+  end(): Socket[] {
+    this.#isEnded = true;
+    for (const { timer } of [...this.#idle.values()].flat()) clearTimeout(timer);
+    return [...this.#all];
+  }
+}
+
+/**
+ * Moves requests over HTTP/1.1, one at a time on a connection; idle connections are kept a few seconds. Follows no
+ * redirect and sends nothing twice. Through a proxy where one applies: plain requests in absolute form, secure ones
+ * through a tunnel.
+ */
+export function createTransport(options: TransportOptions): Transport {
+  const { proxies, replyLimitBytes = REPLY_LIMIT_BYTES } = options;
+  const connections = new Connections(options);
+  /** The replies that must be seen through, by their connections: each names what was paid for. */
+  const paid = new Map<Socket, Promise<unknown>>();
+  let cameBytes = 0;
+  let letYoungSpaceGrow = () => {};
+
   async function send(request: WireRequest, handler: WireHandler): Promise<WireHead> {
     const route = routeTo(request.url, proxies);
-    const socket = await connectionFor(request, route);
+    const socket = await connections.get(request, route);
     let head: WireHead;
     try {
       const trip = roundTrip(socket, request, framingOf(request, route), {
         onHead(head) {
           if (route.absoluteForm && head.status === 407) {
-            throw new ExchangeError(
-              'the proxy asks for a user and password',
-              'no',
-              exchangeCodes.proxyRefused,
-            );
+            const sentence = 'the proxy asks for a user and password';
+            throw new ExchangeError(sentence, 'no', exchangeCodes.proxyRefused);
           }
           handler.onHead(head);
         },
@@ -170,7 +183,7 @@ export function createTransport(options: TransportOptions): Transport {
       paid.delete(socket);
     }
     if (request.freshConnection) socket.destroy();
-    else if (socket.writable) keep(socket, route, head);
+    else if (socket.writable) connections.keep(socket, route, head);
     return head;
   }
 
@@ -180,24 +193,12 @@ export function createTransport(options: TransportOptions): Transport {
       const body = new GatheredBytes();
       let head: WireHead | undefined;
       try {
-        await send(request, {
-          onHead(wireHead) {
-            head = wireHead;
-            codingIn(wireHead);
-            const announced = Number(wireHead.headers['content-length'] ?? 0);
-            if (announced > 0) body.expect(Math.min(announced, limitBytes));
-          },
-          onData(chunk) {
-            body.push(chunk);
-            if (body.byteLength > limitBytes) {
-              throw new ExchangeError(
-                `the reply is larger than ${limitBytes} bytes`,
-                'maybe',
-                exchangeCodes.unreadable,
-              );
-            }
-          },
-        });
+        head = await send(
+          request,
+          gathering(body, limitBytes, (came) => {
+            head = came;
+          }),
+        );
         return wholeReply(head, body.bytes, limitBytes);
       } catch (error) {
         throw withPartial(error, head, body.bytes);
@@ -218,10 +219,8 @@ export function createTransport(options: TransportOptions): Transport {
     },
 
     async close() {
-      closed = true;
       letYoungSpaceGrow();
-      for (const { timer } of [...idle.values()].flat()) clearTimeout(timer);
-      const sockets = [...all];
+      const sockets = connections.end();
       for (const socket of sockets) if (!paid.has(socket)) socket.destroy();
       await Promise.allSettled(paid.values());
       for (const socket of sockets) socket.destroy();
@@ -229,6 +228,22 @@ export function createTransport(options: TransportOptions): Transport {
     },
   };
 }
+
+/** Gathers a whole reply of at most so many bytes. */
+const gathering = (body: GatheredBytes, limitBytes: number, onHead: WireHandler['onHead']): WireHandler => ({
+  onHead(head) {
+    onHead(head);
+    codingIn(head);
+    const announced = Number(head.headers['content-length'] ?? 0);
+    if (announced > 0) body.expect(Math.min(announced, limitBytes));
+  },
+  onData(chunk) {
+    body.push(chunk);
+    if (body.byteLength <= limitBytes) return;
+    const sentence = `the reply is larger than ${limitBytes} bytes`;
+    throw new ExchangeError(sentence, 'maybe', exchangeCodes.unreadable);
+  },
+});
 
 function framingOf({ url, headers }: WireRequest, { absoluteForm, proxy }: Route): Framing {
   const path = `${url.pathname}${url.search}`;
@@ -247,8 +262,7 @@ function framingOf({ url, headers }: WireRequest, { absoluteForm, proxy }: Route
 const codingIn = (head: WireHead) =>
   head.headers['content-encoding'] === undefined ? undefined : codingOf(head);
 
-function wholeReply(head: WireHead | undefined, bytes: Uint8Array, limitBytes: number): WireReply {
-  if (!head) throw new ExchangeError('no reply came', 'maybe', exchangeCodes.unreadable);
+function wholeReply(head: WireHead, bytes: Uint8Array, limitBytes: number): WireReply {
   const coding = codingIn(head);
   if (!coding) return { ...head, bytes };
   return { ...decodedHead(head), bytes: decodeBody(bytes, coding, limitBytes) };

@@ -163,18 +163,6 @@ function onceIn(text: string): IntentEvent['once'] {
   return key === undefined ? undefined : { key, attempt: Number(attempt), fields: {} };
 }
 
-/** Folds lines into jobs, newest first. Lines may come in any order and more than once. */
-export function foldJobs(lines: Iterable<LedgerLine>): Job[] {
-  const drafts = new Map<string, Draft>();
-  for (const line of lines) {
-    const draft = drafts.get(line.job) ?? newDraft(line.job);
-    drafts.set(line.job, draft);
-    addLine(draft, line);
-  }
-  const jobs = [...drafts.values()].map(jobOf).filter((job) => job !== undefined);
-  return jobs.reverse().sort((left, right) => right.createdAtMs - left.createdAtMs);
-}
-
 /** A job of which no line has been seen. */
 export function newDraft(key: string): Draft {
   return {

@@ -6,15 +6,12 @@ import { type AppendCalls, appendLine, ensureDirectory, FailedSync } from '../di
 import { isLocked, type LockFile, type Step, tryLock } from '../disk/lock-file.ts';
 import { usage } from '../errors.ts';
 import type { Clock } from '../host.ts';
-import { removeContents } from './contents.ts';
 import type { IntentEvent, Job, JobState, LedgerEvent, SavedFile } from './event.ts';
 import { bearing, isHoldersOnly, standingOf } from './fold.ts';
 import { JobFinder } from './job-finder.ts';
 import { isJobKey, newJobKey, type RandomBytes } from './job-key.ts';
-import { currentJournal, journals } from './journal-files.ts';
+import { currentJournal } from './journal-files.ts';
 import type { Hold, Ledger, UnreadableLine, Wanted } from './ledger.ts';
-import { jobOfLine } from './parse-line.ts';
-import { FRESH, rewriteJournal } from './rewrite-journal.ts';
 import { markSent } from './sent-marks.ts';
 import { serialize } from './serialize.ts';
 import { claimError, readError, writeError } from './write-error.ts';
@@ -35,45 +32,31 @@ export interface LedgerOptions {
   readonly onSaved?: ((key: string, file: SavedFile) => void) | undefined;
   readonly randomBytes?: RandomBytes | undefined;
   readonly calls?: AppendCalls | undefined;
-  /** Lets a test act between two steps. */
   readonly step?: Step | undefined;
 }
 
-/**
- * How often a line is appended whose journal was rewritten under it; on a file system that numbers its files anew at each
- * look a line stands there as often, which says no more than once.
- */
+/** How often a line is appended whose journal was rewritten under it; a line that stands there twice says no more. */
 const MAX_APPENDS = 3;
 
 /** Opens the ledger of a state directory. Nothing is touched on the disk before the first read or write. */
 export function openLedger(options: LedgerOptions): Ledger {
-  const { clock, calls = fs, step = () => {} } = options;
+  const { step = () => {} } = options;
   const dir = path.join(options.dir, 'ledger');
   const locks = path.join(options.dir, 'locks');
-  const serializing = {
-    hideSecret: options.hideSecret ?? ((text: string) => text),
-    keepPrompts: options.keepPrompts,
-  };
-  let poison: FailedSync | undefined;
-
   const finder = new JobFinder(dir, async () => (await import('./settled.ts')).loadSettled());
-
-  /** Where the jobs stand that this ledger holds, and which of them are made once for a key. */
-  const holding = new Map<string, JobState>();
-  const keyed = new Set<string>();
 
   const append = (key: string, event: LedgerEvent): void => {
     if (!isHoldersOnly(event)) {
       write(key, event);
       return;
     }
-    const state = holding.get(key);
+    const state = holds.states.get(key);
     if (state === undefined) throw new Error(`${event.event} of ${key}: only its holder may say so`);
     const does = bearing(state, event);
     if (does === 'void') return;
     write(key, event, isOnlyTrace(state, event));
-    if (does === 'moves') holding.set(key, standingOf(event)?.state ?? state);
-    if (event.event !== 'sent' || !keyed.has(key)) return;
+    if (does === 'moves') holds.states.set(key, standingOf(event)?.state ?? state);
+    if (event.event !== 'sent' || !holds.keyed.has(key)) return;
     try {
       markSent(dir, key);
     } catch (error) {
@@ -81,7 +64,154 @@ export function openLedger(options: LedgerOptions): Ledger {
     }
   };
 
-  const write = (key: string, event: LedgerEvent, mayUseReserve = false): void => {
+  const tellDamage = (): void => {
+    if (finder.unreadable.length > 0) options.tellDamage?.(finder.unreadable);
+  };
+
+  /** A paid job must not be begun in a ledger that this build could not read back. */
+  const refuseNewer = (): void => {
+    try {
+      finder.refuseNewer();
+      tellDamage();
+    } catch (error) {
+      throw readError(error, dir);
+    }
+  };
+
+  const reads = readsOf(finder, dir, tellDamage);
+  const write = lineWriter(dir, options, refuseNewer);
+
+  const holds = new Holds(locks, step, reads.find);
+
+  return {
+    dir,
+    begin(intent: IntentEvent, key: string = newJobKey(options.randomBytes)): Hold {
+      const hold = holds.one(key, intent);
+      try {
+        append(key, intent);
+        return hold;
+      } catch (error) {
+        hold.release();
+        throw error;
+      }
+    },
+    hold: async (key) => (await holds.many([key]))[0],
+    holdMany: (keys) => holds.many(keys),
+    lockOf: (key) => lockPath(locks, key),
+    isHeld(key) {
+      try {
+        return isLocked(lockPath(locks, key));
+      } catch (error) {
+        throw claimError(error, locks, 'download');
+      }
+    },
+    append,
+    find: reads.find,
+    each: reads.each,
+    names: reads.names,
+    get unreadable() {
+      return finder.unreadable;
+    },
+    remove: async (keys) => {
+      const { removeJobs } = await import('./rewrite-journal.ts');
+      return reads.reading(() => removeJobs({ dir, locks, step }, keys));
+    },
+  };
+}
+
+/** What finds jobs. Throws GwError where the ledger cannot be read. */
+function readsOf(finder: JobFinder, dir: string, tellDamage: () => void) {
+  const reading = async <T>(read: () => T): Promise<Awaited<T>> => {
+    try {
+      return await read();
+    } catch (error) {
+      throw readError(error, dir);
+    }
+  };
+
+  async function* each(wanted: Wanted = {}): AsyncGenerator<Job> {
+    try {
+      yield* finder.each(wanted);
+    } catch (error) {
+      throw readError(error, dir);
+    } finally {
+      tellDamage();
+    }
+  }
+  const find = async (wanted?: Wanted): Promise<Job[]> => {
+    const jobs: Job[] = [];
+    for await (const job of each(wanted)) jobs.push(job);
+    return jobs;
+  };
+  const names: Ledger['names'] = (read) => reading(() => finder.names(read));
+  return { reading, each, find, names };
+}
+
+class Holds {
+  readonly states = new Map<string, JobState>();
+  /** Those that are made once for a key. */
+  readonly keyed = new Set<string>();
+
+  constructor(
+    private readonly locks: string,
+    private readonly step: Step,
+    private readonly find: Ledger['find'],
+  ) {}
+
+  /** Throws GwError `usage` where another process holds a job that is to begin, or the claim cannot be made. */
+  one(key: string, intent: IntentEvent): Hold {
+    let lock: LockFile | undefined;
+    try {
+      lock = this.#claim(key);
+    } catch (error) {
+      throw claimError(error, this.locks, 'usage');
+    }
+    if (!lock) throw usage(`another gw is working on job ${key}; nothing was sent`, `gw jobs show ${key}`);
+    return this.#hold(key, lock, undefined, intent);
+  }
+
+  /** Those of the jobs that no other process holds. */
+  async many(keys: Iterable<string>): Promise<Hold[]> {
+    const claims = new Map<string, LockFile>();
+    try {
+      for (const key of keys) {
+        const lock = this.#claim(key);
+        if (lock) claims.set(key, lock);
+      }
+      if (claims.size === 0) return [];
+      this.step('read what is held');
+      const jobs = new Map((await this.find({ ids: [...claims.keys()] })).map((job) => [job.key, job]));
+      return [...claims].map(([key, lock]) => this.#hold(key, lock, jobs.get(key)));
+    } catch (error) {
+      for (const lock of claims.values()) lock.release();
+      throw claimError(error, this.locks, 'download');
+    }
+  }
+
+  /** Undefined while another process holds the job. Throws the system's error where the claim cannot be made. */
+  #claim(key: string): LockFile | undefined {
+    ensureDirectory(this.locks);
+    return tryLock(lockPath(this.locks, key), this.step);
+  }
+
+  #hold(key: string, lock: LockFile, job: Job | undefined, { once }: Pick<Job, 'once'> = job ?? {}): Hold {
+    // What is not there has not been sent either.
+    this.states.set(key, job?.state ?? 'intent');
+    if (once) this.keyed.add(key);
+    const release = () => {
+      this.keyed.delete(key);
+      if (this.states.delete(key)) lock.release();
+    };
+    return { key, job, release };
+  }
+}
+
+/** What appends a line to the journal of its month, durably; `refuseNewer` is asked before a job is begun. */
+function lineWriter(dir: string, options: LedgerOptions, refuseNewer: () => void) {
+  const { clock, calls = fs, step = () => {}, hideSecret = (text: string) => text } = options;
+  const serializing = { hideSecret, keepPrompts: options.keepPrompts };
+  let poison: FailedSync | undefined;
+  return (key: string, event: LedgerEvent, mayUseReserve = false): void => {
     const now = clock.now();
     const json = serialize(key, now, event, serializing);
     let file = dir;
@@ -114,123 +244,6 @@ export function openLedger(options: LedgerOptions): Ledger {
     }
     if (event.event === 'saved') options.onSaved?.(key, event);
   };
-
-  const reading = async <T>(read: () => T): Promise<Awaited<T>> => {
-    try {
-      return await read();
-    } catch (error) {
-      throw readError(error, dir);
-    }
-  };
-
-  const tellDamage = (): void => {
-    if (finder.unreadable.length > 0) options.tellDamage?.(finder.unreadable);
-  };
-
-  /** A paid job must not be begun in a ledger that this build could not read back. */
-  const refuseNewer = (): void => {
-    try {
-      finder.refuseNewer();
-      tellDamage();
-    } catch (error) {
-      throw readError(error, dir);
-    }
-  };
-
-  async function* each(wanted: Wanted = {}): AsyncGenerator<Job> {
-    try {
-      yield* finder.each(wanted);
-    } catch (error) {
-      throw readError(error, dir);
-    } finally {
-      tellDamage();
-    }
-  }
-  const find = async (wanted?: Wanted): Promise<Job[]> => {
-    const jobs: Job[] = [];
-    for await (const job of each(wanted)) jobs.push(job);
-    return jobs;
-  };
-
-  /** Undefined while another process holds the job. Throws the system's error where the claim cannot be made. */
-  const claim = (key: string): LockFile | undefined => {
-    const file = lockPath(locks, key);
-    ensureDirectory(locks);
-    return tryLock(file, step);
-  };
-  const holdOf = (key: string, lock: LockFile, job: Job | undefined): Hold => ({
-    key,
-    job,
-    release() {
-      keyed.delete(key);
-      if (!holding.delete(key)) return;
-      lock.release();
-    },
-  });
-  const holdMany = async (keys: Iterable<string>): Promise<Hold[]> => {
-    const claims = new Map<string, LockFile>();
-    try {
-      for (const key of keys) {
-        const lock = claim(key);
-        if (lock) claims.set(key, lock);
-      }
-      if (claims.size === 0) return [];
-      step('read what is held');
-      const keysOfJobs = [...claims.keys()];
-      const jobs = new Map((await find({ ids: keysOfJobs })).map((job) => [job.key, job]));
-      return [...claims].map(([key, lock]) => {
-        const job = jobs.get(key);
-        // What is not there has not been sent either.
-        holding.set(key, job?.state ?? 'intent');
-        if (job?.once) keyed.add(key);
-        return holdOf(key, lock, job);
-      });
-    } catch (error) {
-      for (const lock of claims.values()) lock.release();
-      throw claimError(error, locks, 'download');
-    }
-  };
-
-  return {
-    dir,
-    begin(intent: IntentEvent, key: string = newJobKey(options.randomBytes)): Hold {
-      let lock: LockFile | undefined;
-      try {
-        lock = claim(key);
-      } catch (error) {
-        throw claimError(error, locks, 'usage');
-      }
-      if (!lock) throw usage(`another gw is working on job ${key}; nothing was sent`, `gw jobs show ${key}`);
-      holding.set(key, 'intent');
-      if (intent.once) keyed.add(key);
-      const hold = holdOf(key, lock, undefined);
-      try {
-        append(key, intent);
-        return hold;
-      } catch (error) {
-        hold.release();
-        throw error;
-      }
-    },
-    hold: async (key) => (await holdMany([key]))[0],
-    holdMany,
-    lockOf: (key) => lockPath(locks, key),
-    isHeld(key) {
-      try {
-        return isLocked(lockPath(locks, key));
-      } catch (error) {
-        throw claimError(error, locks, 'download');
-      }
-    },
-    append,
-    find,
-    each,
-    names: (read) => reading(() => finder.names(read)),
-    get unreadable() {
-      return finder.unreadable;
-    },
-    remove: (keys) => reading(() => removeJobs({ dir, locks, step }, keys)),
-  };
 }
 
 /** Whether a name still belongs to the file of that number; where that cannot be told, it does. */
@@ -248,39 +261,7 @@ function lockPath(locks: string, key: string): string {
   return path.join(locks, `${name}.lock`);
 }
 
-/**
- * Takes jobs out of every journal; all other lines stay, those that cannot be read among them.
- * Throws GwError `usage` while another process does the same, and the system's error where a journal cannot be rewritten.
- */
-function removeJobs(
-  { dir, locks, step }: { readonly dir: string; readonly locks: string; readonly step?: Step },
-  keys: ReadonlySet<string>,
-): void {
-  if (keys.size === 0) return;
-  ensureDirectory(locks);
-  const lock = tryLock(path.join(locks, 'rewrite.lock'), step);
-  if (!lock)
-    throw usage('another gw is removing jobs from the ledger', 'wait for it to end, then run this again');
-  try {
-    forgetUnfinished(dir);
-    const keeps = (line: string) => !keys.has(jobOfLine(line) ?? '');
-    for (const journal of journals(dir)) rewriteJournal(journal, keeps, step);
-    removeContents(dir);
-  } finally {
-    lock.release();
-  }
-}
-
-/** What a crashed rewriting had not put to use. */
-function forgetUnfinished(dir: string): void {
-  if (!fs.existsSync(dir)) return;
-  for (const name of fs.readdirSync(dir)) {
-    if (name.endsWith(FRESH)) fs.rmSync(path.join(dir, name), { force: true });
-  }
-}
-
-// Room on the disk that is kept for the one line that must not be lost: the ID of what was paid for, or the reply with the
-// links to images, which have no ID.
+// Room on the disk is kept for the one line that must not be lost.
 
 /** Whether nothing else leads to what was paid for: the ID of a task, confirmed or not, or the reply to a job that has none. */
 function isOnlyTrace(state: JobState, event: LedgerEvent): boolean {

@@ -1,24 +1,55 @@
 import * as crypto from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { hasNoLinks, renameFile, syncDirectory } from '../disk/durable-directory.ts';
-import type { Step } from '../disk/lock-file.ts';
+import { ensureDirectory, hasNoLinks, renameFile, syncDirectory } from '../disk/durable-directory.ts';
+import { type Step, tryLock } from '../disk/lock-file.ts';
 import { endOfLastLine, readLines } from '../disk/read-lines.ts';
 import { errorCode, usage } from '../errors.ts';
-import { formerPath, type Journal } from './journal-files.ts';
+import { removeContents } from './contents.ts';
+import { formerPath, type Journal, journals } from './journal-files.ts';
+import { jobOfLine } from './parse-line.ts';
 
 // A journal is rewritten while other processes append to it, and no lock is asked of them. What it was stays readable
 // under another name until every line that must stay is durable under its own, so that a crash loses nothing; and
 // whoever appends looks afterwards whether the file still has its name, and appends again where it has not.
 
 /** How the name of a rewritten journal ends that is not in use yet. */
-export const FRESH = '.new';
+const FRESH = '.new';
+
+/**
+ * Takes jobs out of every journal; all other lines stay, those that cannot be read among them.
+ * Throws GwError `usage` while another process does the same, and the system's error where a journal cannot be rewritten.
+ */
+export function removeJobs(
+  { dir, locks, step }: { readonly dir: string; readonly locks: string; readonly step?: Step },
+  keys: ReadonlySet<string>,
+): void {
+  if (keys.size === 0) return;
+  ensureDirectory(locks);
+  const lock = tryLock(path.join(locks, 'rewrite.lock'), step);
+  if (!lock)
+    throw usage('another gw is removing jobs from the ledger', 'wait for it to end, then run this again');
+  try {
+    forgetUnfinished(dir);
+    const keeps = (line: string) => !keys.has(jobOfLine(line) ?? '');
+    for (const journal of journals(dir)) rewriteJournal(journal, keeps, step);
+    removeContents(dir);
+  } finally {
+    lock.release();
+  }
+}
+
+/** What a crashed rewriting had not put to use. */
+function forgetUnfinished(dir: string): void {
+  for (const name of fs.existsSync(dir) ? fs.readdirSync(dir) : [])
+    if (name.endsWith(FRESH)) fs.rmSync(path.join(dir, name), { force: true });
+}
 
 /**
  * Leaves out of a journal the lines that `keeps` refuses. One process at a time may do this to a journal.
  * Throws the system's error, or GwError `usage` where there are no hard links; then all lines are still there.
  */
-export function rewriteJournal(
+function rewriteJournal(
   { path: file, files }: Journal,
   keeps: (line: string) => boolean,
   step: Step = () => {},

@@ -2,9 +2,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { LedgerLine } from '../../src/ledger/event.ts';
-import { foldJobs } from '../../src/ledger/fold.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
+import { foldJobs } from '../ledger/fixtures.ts';
 
 // What the families share (get, wait, download, sync, --queue), where they differ in how tasks are asked for.
 

@@ -3,8 +3,7 @@ import { isSettled, pruneClocks } from '../../src/commands/jobs/prune.ts';
 import { alphaFamily } from '../../src/gateway/alpha/task.ts';
 import { imageFamily } from '../../src/gateway/image/job.ts';
 import type { Job, LedgerEvent } from '../../src/ledger/event.ts';
-import { foldJobs } from '../../src/ledger/fold.ts';
-import { intent, line, novemberMs } from '../ledger/fixtures.ts';
+import { foldJobs, intent, line, novemberMs } from '../ledger/fixtures.ts';
 
 const DAY_MS = 86_400_000;
 const YEARS_MS = 10 * 365 * DAY_MS;

@@ -10,12 +10,11 @@ import {
   type LedgerEvent,
   type LedgerLine,
 } from '../../src/ledger/event.ts';
-import { foldJobs } from '../../src/ledger/fold.ts';
 import { currentJournal } from '../../src/ledger/journal-files.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { loadSettled } from '../../src/ledger/settled.ts';
-import { handClock, intent, tempDir } from './fixtures.ts';
+import { foldJobs, handClock, intent, tempDir } from './fixtures.ts';
 
 // What is found with the index is what the journals say, whatever has become of the index.
 

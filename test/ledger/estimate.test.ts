@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { estimateMs } from '../../src/ledger/estimate.ts';
 import type { Job } from '../../src/ledger/event.ts';
-import { foldJobs } from '../../src/ledger/fold.ts';
-import { intent, line } from './fixtures.ts';
+import { foldJobs, intent, line } from './fixtures.ts';
 
 let serial = 0;
 function took(ms: number, settings = { resolution: '720p', duration: 5 }, model = 'm'): Job {

@@ -1,7 +1,8 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { appendLine } from '../../src/disk/durable-directory.ts';
-import type { IntentEvent, LedgerEvent, LedgerLine } from '../../src/ledger/event.ts';
+import type { IntentEvent, Job, LedgerEvent, LedgerLine } from '../../src/ledger/event.ts';
+import { addLine, type Draft, jobOf, newDraft } from '../../src/ledger/fold.ts';
 import { newJobKey } from '../../src/ledger/job-key.ts';
 import { currentJournal } from '../../src/ledger/journal-files.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
@@ -92,4 +93,16 @@ export function leftLedger(options: {
       return key;
     },
   };
+}
+
+/** Folds lines into jobs, newest first. Lines may come in any order and more than once. */
+export function foldJobs(lines: Iterable<LedgerLine>): Job[] {
+  const drafts = new Map<string, Draft>();
+  for (const line of lines) {
+    const draft = drafts.get(line.job) ?? newDraft(line.job);
+    drafts.set(line.job, draft);
+    addLine(draft, line);
+  }
+  const jobs = [...drafts.values()].map(jobOf).filter((job) => job !== undefined);
+  return jobs.reverse().sort((left, right) => right.createdAtMs - left.createdAtMs);
 }

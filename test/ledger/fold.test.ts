@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JobState, LedgerEvent, LedgerLine } from '../../src/ledger/event.ts';
-import { bearing, foldJobs } from '../../src/ledger/fold.ts';
-import { intent, line } from './fixtures.ts';
+import { bearing } from '../../src/ledger/fold.ts';
+import { foldJobs, intent, line } from './fixtures.ts';
 
 const key = 'gw-00000000000000000000000001';
 const stateAfter = (...events: LedgerEvent[]) =>

@@ -51,76 +51,76 @@ const isImg = (model: ImageModel | undefined) => model === undefined || model.fa
  * have `response_format` of the common variant, and none of those that the document keeps for img models.
  */
 const owners: Readonly<
-  Partial<
-    Record<
-      keyof ImageSettings,
-      { has(model: ImageModel | undefined): boolean; rule: string; sentence: string }
-    >
-  >
+  Record<string, [has: (model: ImageModel | undefined) => boolean, rule: string, sentence: string]>
 > = {
-  background: {
-    has: isImg,
-    rule: 'only img models take a background',
-    sentence: 'img models only; the 2.5 models and their dated snapshots support opaque and transparent',
-  },
-  moderation: {
-    has: isImg,
-    rule: 'only img models take a moderation level',
-    sentence: 'moderation … img models',
-  },
-  output_format: {
-    has: isImg,
-    rule: 'only img models let the format be chosen',
-    sentence: 'output_format … img models',
-  },
-  output_compression: {
-    has: isImg,
-    rule: 'only img models take a compression',
-    sentence: 'img models, only for webp or jpeg',
-  },
-  stream: { has: isImg, rule: 'only img models stream', sentence: 'stream … img models only' },
-  partial_images: {
-    has: isImg,
-    rule: 'only img models stream partial images',
-    sentence: 'partial_images … streaming … stream … img models only',
-  },
-  response_format: {
-    has: (model) => model?.family !== 'img',
-    rule: 'img models always return Base64 and must not be sent this parameter',
-    sentence: 'legacy models only; img models always return Base64 and must not be sent this parameter',
-  },
-  style: {
-    has: (model) => model?.styles === true,
-    rule: 'only legacy-image-3 takes a style',
-    sentence: 'legacy-image-3 only',
-  },
+  background: [
+    isImg,
+    'only img models take a background',
+    'img models only; the 2.5 models and their dated snapshots support opaque and transparent',
+  ],
+  moderation: [isImg, 'only img models take a moderation level', 'moderation … img models'],
+  output_format: [isImg, 'only img models let the format be chosen', 'output_format … img models'],
+  output_compression: [isImg, 'only img models take a compression', 'img models, only for webp or jpeg'],
+  stream: [isImg, 'only img models stream', 'stream … img models only'],
+  partial_images: [
+    isImg,
+    'only img models stream partial images',
+    'partial_images … streaming … stream … img models only',
+  ],
+  response_format: [
+    (model) => model?.family !== 'img',
+    'img models always return Base64 and must not be sent this parameter',
+    'legacy models only; img models always return Base64 and must not be sent this parameter',
+  ],
+  style: [(model) => model?.styles === true, 'only legacy-image-3 takes a style', 'legacy-image-3 only'],
 };
 
-/** The rules that both endpoints have. */
-const sharedRules = (action: Action): readonly Rule<ImageSettings>[] => [
-  {
-    name: `image.prompt-length-of-${action}`,
-    verdict: 'refuse',
-    sentence:
-      action === 'edit'
-        ? 'required, 1-32,000 characters'
-        : 'max 32,000 characters for img models; 1,000 for legacy-image-2; 4,000 for legacy-image-3',
-    *check({ model: id, prompt }) {
-      const max = action === 'edit' ? MAX_EDIT_PROMPT_CHARACTERS : imageModel(id)?.maxPromptCharacters;
-      if (max === undefined || prompt.length <= max) return;
-      const length = codePoints(prompt);
-      if (length <= max) return;
-      const who = action === 'edit' ? 'an edit' : id;
-      const message = `${who} takes a prompt of up to ${max} characters; this one has ${length}`;
-      yield { path: ['prompt'], message };
-    },
+const promptLength = (action: Action): Rule<ImageSettings> => ({
+  name: `image.prompt-length-of-${action}`,
+  verdict: 'refuse',
+  sentence:
+    action === 'edit'
+      ? 'required, 1-32,000 characters'
+      : 'max 32,000 characters for img models; 1,000 for legacy-image-2; 4,000 for legacy-image-3',
+  *check({ model: id, prompt }) {
+    const max = action === 'edit' ? MAX_EDIT_PROMPT_CHARACTERS : imageModel(id)?.maxPromptCharacters;
+    if (max === undefined || prompt.length <= max) return;
+    const length = codePoints(prompt);
+    if (length <= max) return;
+    const who = action === 'edit' ? 'an edit' : id;
+    const message = `${who} takes a prompt of up to ${max} characters; this one has ${length}`;
+    yield { path: ['prompt'], message };
   },
+});
+
+const qualityByModel = (action: Action): Rule<ImageSettings> => ({
+  name: `image.quality-by-model-of-${action}`,
+  verdict: 'refuse',
+  sentence:
+    action === 'edit'
+      ? 'all img models support low/medium/high; xhigh and max only for the 2.5 models and snapshots'
+      : 'img models: low/medium/high; xhigh, max only for the 2.5 models and snapshots; hd and standard for legacy-image-3; standard only for legacy-image-2',
+  *check({ model: id, quality }) {
+    const model = imageModel(id);
+    if (!model || quality === undefined || qualitiesOf(model, action).includes(quality)) return;
+    const others = imageModelsWhere(
+      (each) => qualitiesOf(each, action).includes(quality) && (action === 'generate' || each.edits),
+    );
+    const elsewhere = others.length > 0 ? `; ${quality} is for ${others.join(', ')}` : '';
+    yield {
+      path: ['quality'],
+      message: `${id} takes ${qualitiesOf(model, action).join(', ')}${elsewhere}`,
+    };
+  },
+});
+
+const fieldsAndSize: readonly Rule<ImageSettings>[] = [
   {
     name: 'image.fields-by-model',
     verdict: 'refuse',
     *check(body) {
       const model = imageModel(body.model);
-      for (const [field, { has, rule, sentence }] of Object.entries(owners)) {
+      for (const [field, [has, rule, sentence]] of Object.entries(owners)) {
         const value = body[field as keyof ImageSettings];
         // Not streaming is what every model does.
         if (value === undefined || has(model) || (field === 'stream' && value === false)) continue;
@@ -137,26 +137,9 @@ const sharedRules = (action: Action): readonly Rule<ImageSettings>[] => [
       if (model && size !== undefined && !takesSize(model.size, size)) yield sizeNote(id, model, size);
     },
   },
-  {
-    name: `image.quality-by-model-of-${action}`,
-    verdict: 'refuse',
-    sentence:
-      action === 'edit'
-        ? 'all img models support low/medium/high; xhigh and max only for the 2.5 models and snapshots'
-        : 'img models: low/medium/high; xhigh, max only for the 2.5 models and snapshots; hd and standard for legacy-image-3; standard only for legacy-image-2',
-    *check({ model: id, quality }) {
-      const model = imageModel(id);
-      if (!model || quality === undefined || qualitiesOf(model, action).includes(quality)) return;
-      const others = imageModelsWhere(
-        (each) => qualitiesOf(each, action).includes(quality) && (action === 'generate' || each.edits),
-      );
-      const elsewhere = others.length > 0 ? `; ${quality} is for ${others.join(', ')}` : '';
-      yield {
-        path: ['quality'],
-        message: `${id} takes ${qualitiesOf(model, action).join(', ')}${elsewhere}`,
-      };
-    },
-  },
+];
+
+const formatAndRemarks: readonly Rule<ImageSettings>[] = [
   {
     name: 'image.transparent-needs-png-or-webp',
     verdict: 'refuse',
@@ -219,6 +202,14 @@ const sharedRules = (action: Action): readonly Rule<ImageSettings>[] => [
       yield { path: ['size'], message: 'above 2560x1440 is experimental' };
     },
   },
+];
+
+/** The rules that both endpoints have. */
+const sharedRules = (action: Action): readonly Rule<ImageSettings>[] => [
+  promptLength(action),
+  ...fieldsAndSize,
+  qualityByModel(action),
+  ...formatAndRemarks,
 ];
 
 /** Which sizes the model takes, and which model of its family takes this one, or else the nearest that it does take. */

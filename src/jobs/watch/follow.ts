@@ -92,8 +92,8 @@ export interface Followed {
 
 /** Polls a job to its end, keeps the final record, and saves its outputs. Never throws: what failed is in `error`. */
 export async function followJob(input: FollowInput, deps: FollowDeps): Promise<Followed> {
-  const { id, key, pool, acceptedAtMs } = input;
-  const { clock, ledger, looker, progress, signal } = deps;
+  const { id, acceptedAtMs } = input;
+  const { clock, looker, progress, signal } = deps;
   const unfollow = looker.follow(id);
   const startedMs = clock.steady();
   // What the ledger already says is not written down again.
@@ -103,29 +103,12 @@ export async function followJob(input: FollowInput, deps: FollowDeps): Promise<F
   const show = (word: string, percent?: number) =>
     progress.task({
       id,
-      // A record may have no status at all.
-      status: word === '' ? 'running' : word,
+      status: word || 'running',
       elapsedMs: clock.steady() - startedMs,
       percent,
       estimateMs: input.estimateMs,
     });
-  const record = async (seen: TaskLook) => {
-    try {
-      await recordLook(ledger, key, seen, status);
-    } catch (error) {
-      const isRunning = seen.view.state === 'running';
-      if (!(error instanceof GwError) || !(isRunning || error.kind === 'download')) throw error;
-      // The next run sees the end for itself, and what is saved says that it could not be written down.
-      if (isRunning) deps.warn(`${error.message}; still waiting`);
-      else if (seen.view.state === 'failed' || !input.save.download) deps.warn(error.message);
-    }
-  };
-  let { firstLook } = input;
-  const takeFirst = (): Promise<TaskLook> | undefined => {
-    const taken = firstLook && Promise.resolve(firstLook);
-    firstLook = undefined;
-    return taken;
-  };
+  const firstLooks = [input.firstLook];
   if (input.status !== undefined && !input.succeeded) show(input.status);
   try {
     const known = input.succeeded?.seen;
@@ -139,12 +122,12 @@ export async function followJob(input: FollowInput, deps: FollowDeps): Promise<F
       random: deps.random,
       signal,
       taskId: id,
-      look: (bounded) =>
-        takeFirst() ??
+      look: async (bounded) =>
+        firstLooks.pop() ??
         looker.look(id, {
           signal: bounded,
           retries: 0,
-          pool,
+          pool: input.pool,
           deadlineMs: input.deadlineMs,
           patienceMs: spedUp(input.intervalMs.max, input.speed?.() ?? 1) * PATIENCE,
         }),
@@ -158,7 +141,7 @@ export async function followJob(input: FollowInput, deps: FollowDeps): Promise<F
           deps.warn(`task ${id}: unknown status "${seen.view.status}", taken as still running`);
         }
         show(seen.view.status, seen.view.progressPercent);
-        await record(seen);
+        await record(seen, status, input, deps);
         status = seen.view.status;
         last = seen;
       },
@@ -176,6 +159,23 @@ export async function followJob(input: FollowInput, deps: FollowDeps): Promise<F
   } finally {
     unfollow();
     progress.stop();
+  }
+}
+
+/** Writes a look down; without room for it, the next run sees the end, and what is saved says so itself. */
+async function record(
+  seen: TaskLook,
+  status: string | undefined,
+  { key, save }: FollowInput,
+  { ledger, warn }: FollowDeps,
+): Promise<void> {
+  try {
+    await recordLook(ledger, key, seen, status);
+  } catch (error) {
+    const isRunning = seen.view.state === 'running';
+    if (!(error instanceof GwError) || !(isRunning || error.kind === 'download')) throw error;
+    if (isRunning) warn(`${error.message}; still waiting`);
+    else if (seen.view.state === 'failed' || !save.download) warn(error.message);
   }
 }
 

@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { betaFamily } from '../../../src/gateway/beta/task.ts';
 import { isProvenAbsent, MOST_SENDINGS, type Next, nextFor } from '../../../src/jobs/create/standing.ts';
 import { type Job, type LedgerEvent, type LedgerLine, mayExist } from '../../../src/ledger/event.ts';
-import { foldJobs } from '../../../src/ledger/fold.ts';
-import { intent, line } from '../../ledger/fixtures.ts';
+import { foldJobs, intent, line } from '../../ledger/fixtures.ts';
 
 // Every way that a gateway, a network and a dying process can answer a create of family B, to a depth, with the ledger's fold
 // and the decision about what may be done next. Whoever acts here does what the decision says and nothing else.
