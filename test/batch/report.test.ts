@@ -89,12 +89,25 @@ test('a report and a check hold nothing that commands a terminal or a CI, and a 
   }
 });
 
-test('a 429 that never ends is waited for within --wait-timeout of the row, and no longer', async () => {
+test.each<readonly [string, Readonly<Record<string, unknown>>, readonly string[]]>([
+  [
+    'that the row says',
+    {
+      command: 'video gamma',
+      resolution: '768P',
+      duration: 4,
+      ratio: '16:9',
+      'wait-timeout': '10m',
+    },
+    [],
+  ],
+  ['typed for a video', { command: 'video beta' }, ['--wait-timeout', '10m']],
+  ['typed for an image, whose own command has none', { command: 'image create' }, ['--wait-timeout', '10m']],
+])('a 429 that never ends is waited for within the --wait-timeout %s', async (_, row, typed) => {
   const { world, at } = await open({ fault: 'create:429+5' });
-  const gamma = { command: 'video gamma', prompt: 'a fox', resolution: '768P', duration: 4, ratio: '16:9' };
-  fs.writeFileSync(at('m.jsonl'), `${JSON.stringify({ ...gamma, 'wait-timeout': '10m' })}\n`);
+  fs.writeFileSync(at('m.jsonl'), `${JSON.stringify({ prompt: 'a fox', ...row })}\n`);
   const startMs = world.clock.steady();
-  const { code, err } = await world.gw(['batch', 'run', 'm.jsonl', '--retries', '0']);
+  const { code, err } = await world.gw(['batch', 'run', 'm.jsonl', '--retries', '0', ...typed]);
   expect([code, err]).toEqual([7, expect.stringContaining('429')]);
   expect(world.clock.steady() - startMs).toBeLessThan(20 * 60_000);
 });

@@ -12,7 +12,7 @@ import {
   usage,
 } from '../../errors.ts';
 import { type FlagValues, on, text, whole } from '../../flags/flag.ts';
-import { budgetFlags, eventsFlag, redisFlags, saveFlags } from '../../flags/job-flags.ts';
+import { budgetFlags, eventsFlag, type PollFlags, redisFlags, saveFlags } from '../../flags/job-flags.ts';
 import { nearest } from '../../flags/nearest.ts';
 import { sleepAloud } from '../../host.ts';
 import { reportError } from '../../io/error-lines.ts';
@@ -67,7 +67,8 @@ const runFlags = {
   detach: on('with --redis: hand the rows over and return'),
   refill: on('with --redis: send rows again that were handed over and that the queue has lost'),
 } as const;
-type RunFlags = FlagValues<typeof runFlags>;
+/** What is typed for the run, and the wait that is typed for its rows. */
+type RunFlags = FlagValues<typeof runFlags> & Pick<PollFlags, 'waitTimeout'>;
 
 /** Throws `usage` for flags that do not go with each other. */
 function refuseApart(flags: RunFlags): void {
@@ -319,7 +320,8 @@ class BatchRun {
   async #work(row: Row, ctx: Context): Promise<Ended> {
     const { input, flags, tally, isRedone } = this.#batch;
     const startedMs = ctx.clock.steady();
-    const deadlineMs = waitDeadlineMs(row.flags, ctx);
+    // An image takes no --wait-timeout of its own, and its 429 waits no longer than the others.
+    const deadlineMs = waitDeadlineMs({ ...flags, ...row.flags }, ctx);
     const { maxCost, unpriced, retryFailed } = flags;
     const anew = isRedone(row.key) ? (tally.known.get(row.key)?.attempt ?? 0) + 1 : retryFailed;
     if (isRedone(row.key)) this.#redone.push(row.key);
