@@ -72,3 +72,28 @@ test('where there is no room for the links, the image is saved all the same, and
   expect(run.err).toMatch(/the disk is full.*\n.*what came is saved/);
   expect(run.err).not.toContain('gw jobs sync');
 });
+
+test.each([
+  ['create', ['video', 'alpha', 'create', 'a fox']],
+  ['create --once', ['video', 'alpha', 'create', 'a fox', '--once', 'k']],
+  ['image create --once', ['image', 'create', 'a fox', '--once', 'k']],
+  ['batch run', ['batch', 'run', 'day.csv']],
+])('where no lock can be made, gw %s says what to do, and sends nothing', async (_, argv) => {
+  const { world } = await openWorld();
+  fs.writeFileSync(path.join(world.cwd, 'day.csv'), 'command,prompt\nimage create,a fox\n');
+  const { openSync } = fs;
+  onTestFinished(() => {
+    fs.openSync = openSync;
+    syncBuiltinESMExports();
+  });
+  fs.openSync = (file, ...rest) => {
+    if (/\.lock\b/.test(String(file)))
+      throw Object.assign(new Error('EROFS'), { code: 'EROFS', syscall: 'open' });
+    return openSync(file, ...rest);
+  };
+  syncBuiltinESMExports();
+  const run = await world.gw(argv);
+  expect([run.code, run.err]).toEqual([2, expect.stringContaining('the file system is read-only (EROFS)')]);
+  expect(run.err).toContain('GW_STATE_DIR');
+  expect(world.requests()).toEqual([]);
+});

@@ -5,6 +5,7 @@ import { type Context, gatewayName } from '../../context.ts';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { isLocked, type LockFile, tryLock } from '../../disk/lock-file.ts';
 import { originOfGateway } from '../../ledger/job-key.ts';
+import { claimError } from '../../ledger/write-error.ts';
 import { digestOf } from '../../machines/row.ts';
 
 // Runs of one batch at one gateway beside each other on this machine. Any number may make its rows, and any number may hand
@@ -22,18 +23,24 @@ export interface Announced extends LockFile {
   readonly isRefused: boolean;
 }
 
-/** Says what a run does; to be called before it looks at what is known of the rows. */
+/**
+ * Says what a run does; to be called before it looks at what is known of the rows. Throws `usage` where the disk takes no lock:
+ * it takes no job either.
+ */
 export async function announce(name: string, doing: Doing, ctx: Context): Promise<Announced> {
   const origin = originOfGateway(gatewayName(await ctx.settings()));
   const dir = path.join(trustedStateDir(ctx.host), 'locks');
-  ensureDirectory(dir);
   const nameOf = (what: Doing) => `batch-${digestOf(`${origin}\n${name}`)}-${what}-`;
-  const { release } = firstFree((place) => path.join(dir, `${nameOf(doing)}${place}.lock`));
   const other = nameOf(others[doing]);
-  const isRefused = fs
-    .readdirSync(dir)
-    .some((file) => file.startsWith(other) && file.endsWith('.lock') && isLocked(path.join(dir, file)));
-  return { isRefused, release };
+  const isOther = (file: string) => file.startsWith(other) && file.endsWith('.lock');
+  try {
+    ensureDirectory(dir);
+    const { release } = firstFree((place) => path.join(dir, `${nameOf(doing)}${place}.lock`));
+    const isRefused = fs.readdirSync(dir).some((file) => isOther(file) && isLocked(path.join(dir, file)));
+    return { isRefused, release };
+  } catch (error) {
+    throw claimError(error, dir, 'usage');
+  }
 }
 
 /** The first place that no living process holds: what killed ones left is taken over, and never becomes more. */
