@@ -255,3 +255,17 @@ describe('--force replaces what was there before, and no other output of the com
     await world.close();
   });
 });
+
+test.each(Object.keys(rows))('%s: a name of another kind than the bytes are is told', async (family) => {
+  const world = await World.open();
+  const file = path.join(world.cwd, isVideo(family) ? 'fox.png' : 'fox.jpg');
+  const { code, out, err } = await world.gw([
+    ...typed(family),
+    ...(isVideo(family) ? ['--wait'] : []),
+    '-o',
+    path.basename(file),
+  ]);
+  expect([code, out], err).toEqual([0, `${file}\n`]);
+  expect(err).toContain(`${file} holds ${isVideo(family) ? 'MP4' : 'PNG'}, whatever its name says`);
+  await world.close();
+});

@@ -5,7 +5,7 @@ import type { Job, LedgerEvent, SavedFile, SavePlan } from '../../ledger/event.t
 import type { Ledger } from '../../ledger/ledger.ts';
 import { type FileType, SNIFF_BYTES, sniff } from '../../media/signatures.ts';
 import type { Claims } from '../save/claims.ts';
-import { type Naming, outputPath } from '../save/output-path.ts';
+import { misnamed, type Naming, outputPath } from '../save/output-path.ts';
 import { type DownloadJournal, forgetPart, type PartFile } from '../save/part-file.ts';
 import { type NamedPart, type PublishOptions, wholePart } from '../save/publish.ts';
 import { type Placed, publishOrRescue, rescuedError } from '../save/rescue.ts';
@@ -65,6 +65,8 @@ export async function publishImage(input: PublishImage): Promise<Published> {
     type,
     ...(rescuedFrom && { rescued: true }),
   };
+  const odd = misnamed(final, fileType?.extension);
+  if (odd !== undefined) warn(odd);
   if (missing !== undefined) warn(`${final} may be cut: ${missing}`);
   let error = rescuedFrom && rescuedError(`the ${role} of ${names.id}`, names.id, final, rescuedFrom);
   try {

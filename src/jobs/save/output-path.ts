@@ -286,3 +286,12 @@ function isDirectory(file: string): boolean {
     return false; // what is wrong with the path is said by the check of the target
   }
 }
+
+const KNOWN_ENDINGS = ['mp4', 'mov', 'webm', 'png', 'jpg', 'jpeg', 'webp', 'gif', 'mp3', 'wav'];
+
+/** What is said of a saved file whose name tells another kind than its bytes are, by the extension of those. */
+export function misnamed(file: string, extension: string | undefined): string | undefined {
+  const written = path.extname(file).slice(1).toLowerCase();
+  const isOdd = KNOWN_ENDINGS.includes(written) && written.replace('jpeg', 'jpg') !== extension;
+  return extension && isOdd ? `${file} holds ${extension.toUpperCase()}, whatever its name says` : undefined;
+}

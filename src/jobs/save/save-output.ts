@@ -8,7 +8,7 @@ import type { SavedFile } from '../../ledger/event.ts';
 import { type FileType, SNIFF_BYTES, sniff } from '../../media/signatures.ts';
 import { OutputFetch } from './fetch-output.ts';
 import type { GetBudget } from './get-output.ts';
-import { type Naming, type OutputPath, outputPath } from './output-path.ts';
+import { misnamed, type Naming, type OutputPath, outputPath } from './output-path.ts';
 import { forgetPart, type PartFile, type RecordedPart } from './part-file.ts';
 import { PartSink } from './part-sink.ts';
 import { type NamedPart, wholePart } from './publish.ts';
@@ -253,7 +253,8 @@ export class SaveOutput {
     } catch (error) {
       this.shared.warn(`${part.path} could not be removed: ${faultReason(error)}`);
     }
-    this.warnOfExtension(final, fileType.extension);
+    const odd = misnamed(final, fileType.extension);
+    if (odd !== undefined) this.shared.warn(odd);
     const { names } = input;
     if (missing !== undefined) return { file, error: this.cutError(final, missing) };
     if (!rescuedFrom) return { file };
@@ -278,16 +279,6 @@ export class SaveOutput {
           hint: 'when the ledger can be written again, gw jobs sync records it',
         },
       );
-    }
-  }
-
-  private warnOfExtension(final: string, extension: string): void {
-    const written = path.extname(final).slice(1).toLowerCase();
-    const isKnown = ['mp4', 'mov', 'webm', 'png', 'jpg', 'jpeg', 'webp', 'gif', 'mp3', 'wav'].includes(
-      written,
-    );
-    if (isKnown && written.replace('jpeg', 'jpg') !== extension) {
-      this.shared.warn(`${final} holds ${extension.toUpperCase()}, whatever its name says`);
     }
   }
 }
