@@ -13,7 +13,7 @@ import {
   type Stands,
 } from '../jobs/create/once.ts';
 import type { KnownJob } from './jobs/find-jobs.ts';
-import { endedOutcome, planToSave, resultOf, taskJob } from './jobs/task-job.ts';
+import { endedOutcome, fromOtherHands, planToSave, resultOf, taskJob } from './jobs/task-job.ts';
 import { followFromFlags, type JobResult, resultIn, waitDeadlineMs } from './video/follow-job.ts';
 import { createFollowers } from './video/followers.ts';
 
@@ -24,8 +24,9 @@ export async function makeUnderKey<T>(
   request: OnceRequest,
   { client, keyId }: Access,
   make: (place: OncePlace) => Promise<T>,
-  { clock, io, ledger, settings, signal }: Context,
+  ctx: Context,
 ) {
+  const { clock, followers, io, signal } = ctx;
   const { how, flagOf } = request.request;
   const other = how.expects && otherField(how.expects, fieldDigests(request.asked));
   if (other !== undefined) {
@@ -34,9 +35,18 @@ export async function makeUnderKey<T>(
       'run the batch again there to hand the row over as it now stands',
     );
   }
-  const silenceMs = (await settings()).timeoutMs.value;
-  const deps = { ledger: await ledger(), clock, signal, keyId, client: async () => client, silenceMs };
-  return makeOnce(request, { ...deps, note: (text) => io.note(text) }, make);
+  const deps = {
+    ledger: await ctx.ledger(),
+    clock,
+    signal,
+    keyId,
+    client: async () => client,
+    silenceMs: (await ctx.settings()).timeoutMs.value,
+    deadlineMs: waitDeadlineMs(how, ctx),
+    // Of a row nothing else is noted while it is made.
+    note: (text: string) => (followers ? followers.tellAll(text, text) : io.note(text)),
+  };
+  return makeOnce(request, deps, make);
 }
 
 /**
@@ -79,7 +89,8 @@ async function pickUp(
   if (ended) return ended;
   if (job.family === 'image') {
     const { syncImage } = await import('./jobs/image-jobs.ts');
-    return syncImage(known, createFollowers(ctx), ctx);
+    const left = await fromOtherHands({ id, known }, ctx, waitDeadlineMs(flags, ctx));
+    return syncImage(left.known ?? known, createFollowers(ctx), ctx);
   }
   ctx.io.note(`task ${id}`);
   const task = await taskToSave(known, flags, ctx).catch((error: unknown) => ({ error }));

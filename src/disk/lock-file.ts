@@ -72,6 +72,17 @@ export function lockHolder(file: string) {
   }
 }
 
+/** Who holds a lock, for a message. */
+export const holderName = (file: string): string => {
+  const holder = lockHolder(file);
+  return holder === undefined
+    ? 'another gw'
+    : `another gw (process ${holder.pid}${holder.isHere ? '' : ` on ${holder.host}`})`;
+};
+
+/** What is to be done about another gw that holds what is wanted. */
+export const LET_GO = 'let that process go on (fg, or kill -CONT) or end it, and run this again';
+
 /** The marker is a lock too, so one whose maker died is taken over in the same way and never just removed. */
 function takeOver(file: string, stale: Holder, own: Holder, step: Step): boolean {
   const name = `${file}.${stale.nonce}`;
@@ -300,10 +311,7 @@ export async function waitForLock(file: string, clock: Pick<Clock, 'steady' | 's
     const lock = tryLock(file);
     if (lock) return lock;
     if (clock.steady() >= endMs) {
-      throw usage(
-        `another gw has held ${file} for 10 s`,
-        'wait for it to end; if none runs, remove that file',
-      );
+      throw usage(`${holderName(file)} has held ${file} for 10 s`, LET_GO);
     }
     // Two that wait must not stay in step.
     await clock.sleep(pauseMs * (0.5 + Math.random()));

@@ -1,6 +1,6 @@
 import { GwError } from '../errors.ts';
 import { BEAT_MS, type Clock } from '../host.ts';
-import { lockHolder } from './lock-file.ts';
+import { holderName, LET_GO, lockHolder } from './lock-file.ts';
 
 // The one way to wait for another gw: it is named, and the wait has an end (promises, section 5, "Every wait on another
 // program has an end"). One that is stopped (Ctrl-Z, a frozen machine) lives, and lets go of nothing.
@@ -33,14 +33,6 @@ export class SignsOfLife {
     return this.#silentMs;
   }
 }
-
-/** Who holds a lock, for a message. */
-export const holderName = (file: string): string => {
-  const holder = lockHolder(file);
-  return holder === undefined
-    ? 'another gw'
-    : `another gw (process ${holder.pid}${holder.isHere ? '' : ` on ${holder.host}`})`;
-};
 
 /**
  * Takes what another gw holds by a lock, as soon as that one lets go; `onWait` hears who has it, again as long as it lasts. Throws `wait_timeout`
@@ -77,5 +69,5 @@ export class StillHeld extends GwError {}
 
 const timedOut = (message: string): GwError =>
   new StillHeld('wait_timeout', message, {
-    hint: 'let that process go on (fg, or kill -CONT) or end it, and run this again',
+    hint: LET_GO,
   });

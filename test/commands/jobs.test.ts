@@ -378,7 +378,7 @@ describe('jobs wait', () => {
     expect(one).toMatchObject({ code: 0, out: '' });
   });
 
-  test('--all tells of what was sent and never answered, once nobody is sending it any more', async () => {
+  test('--all tells of what was sent and never answered, and waits for what somebody is sending', async () => {
     const world = await World.open();
     const ledger = ledgerOf(world);
     const families = ['alpha', 'beta', 'image'] as const;
@@ -403,7 +403,11 @@ describe('jobs wait', () => {
     });
     const hold = held.begin(intentIn(world));
     held.append(hold.key, { event: 'sent' });
-    expect(await world.gw(['jobs', 'wait', '--all'])).toMatchObject({ code: 0, out: '' });
+    const waited = await world.gw(['jobs', 'wait', '--all', '--wait-timeout', '1m']);
+    expect([waited.code, waited.err]).toEqual([
+      10,
+      expect.stringContaining(`still works on job ${hold.key}`),
+    ]);
     hold.release();
   });
 

@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hostOf, tryLock } from '../../src/disk/lock-file.ts';
+import { hostOf, tryLock, waitForLock } from '../../src/disk/lock-file.ts';
 import { waitForOther } from '../../src/disk/other-gw.ts';
 import { onceJobKey } from '../../src/ledger/job-key.ts';
 import { World } from '../helpers/gw.ts';
@@ -17,6 +17,8 @@ afterAll(() => {
   sleeper.kill();
   fs.rmSync(dir, { recursive: true, force: true });
 });
+
+const create = 'video gamma create --resolution 768P --duration 4 --ratio 16:9'.split(' ');
 
 const stop = (file: string): void => {
   fs.mkdirSync(path.dirname(file), { recursive: true });
@@ -96,7 +98,6 @@ describe('each command that meets a stopped gw ends, names it, and sends nothing
   });
   afterAll(() => world.close());
   const locks = () => path.join(world.dir, '.local/state/gw/locks');
-  const create = 'video gamma create --resolution 768P --duration 4 --ratio 16:9'.split(' ');
 
   test.each<readonly [string, () => string[], 'job' | 'once']>([
     ['jobs wait', () => ['jobs', 'wait', id], 'job'],
@@ -113,5 +114,41 @@ describe('each command that meets a stopped gw ends, names it, and sends nothing
     expect(err).toContain(`process ${sleeper.pid}`);
     expect([code, err]).toEqual([10, expect.stringContaining('no sign of life for 5 s')]);
     expect(world.requests().filter((request) => request.startsWith('POST'))).toHaveLength(before);
+  });
+});
+
+describe('a job that another gw is sending is waited for, and is no unknown outcome yet', () => {
+  test.each<readonly [string, readonly string[], readonly string[]]>([
+    ['video', create, ['jobs', 'wait', 'ID']],
+    ['video', create, ['jobs', 'wait', '--all']],
+    ['video', create, ['video', 'gamma', 'wait', 'ID', '--wait-timeout', '5s']],
+    ['video', create, ['jobs', 'download', 'ID']],
+    ['image', ['image', 'create'], ['jobs', 'wait', 'ID', '--wait-timeout', '5s']],
+    ['image', ['image', 'create'], ['jobs', 'download', 'ID']],
+  ])('%s: %j, gw %j', async (_, make, words) => {
+    const world = await World.open({ fault: 'create:reset-after' });
+    expect((await world.gw([...make, 'a fox'])).code).toBe(14);
+    const id = (await world.gw(['jobs', 'list', '-q'])).out.trim();
+    stop(path.join(world.dir, '.local/state/gw/locks', `${id}.lock`));
+    const argv = [...words.map((word) => (word === 'ID' ? id : word)), '--json', '--timeout', '5s'];
+    const { code, out, err } = await world.gw(argv);
+    expect([code, err]).toEqual([10, expect.stringContaining(`process ${sleeper.pid}`)]);
+    if (words[1] !== 'download') expect(JSON.parse(out)).toMatchObject({ id, files: [] });
+    expect(world.requests().filter((request) => request.startsWith('POST'))).toHaveLength(1);
+  });
+});
+
+test('a lock that is held for a moment names its process where it is not let go of', async () => {
+  const file = path.join(dir, 'moment.lock');
+  stop(file);
+  let ms = 0;
+  const clock = {
+    steady: () => ms,
+    sleep: async (sleptMs: number) => {
+      ms += sleptMs;
+    },
+  };
+  await expect(waitForLock(file, clock)).rejects.toMatchObject({
+    message: expect.stringContaining(`another gw (process ${sleeper.pid}) has held`),
   });
 });

@@ -12,7 +12,7 @@ import { createFollowers } from '../video/followers.ts';
 import { eachTask, exampleCreate, refuseSharedName } from '../video/task-ids.ts';
 import { idArgs, type NamedJob, namedJobs } from './find-jobs.ts';
 import { withoutTask } from './image-jobs.ts';
-import { laterSaveFlags, showNamed, tasksOf } from './task-job.ts';
+import { fromOtherHands, laterSaveFlags, showNamed, tasksOf } from './task-job.ts';
 
 const flags = (({ out, force, events, exec }) => ({ out, force, events, exec }))(laterSaveFlags);
 
@@ -39,7 +39,8 @@ export function download(familyName?: string) {
       const followers = createFollowers(ctx, { turns: createTurns(SAVES_AT_ONCE) });
       const reads = createTurns(SAVES_AT_ONCE);
       const taskOf = await tasksOf(named, family, flags, followers, ctx);
-      const downloadOne = async (job: NamedJob): Promise<Outcome<JobResult>> => {
+      const downloadOne = async (asNamed: NamedJob): Promise<Outcome<JobResult>> => {
+        const job = await fromOtherHands(asNamed, ctx);
         // Its bytes are read: no more of them at once than are fetched.
         const over = await reads.take(0, () =>
           withoutTask(job, flags, followers, ctx, familyName !== undefined),

@@ -10,7 +10,7 @@ import { type JobResult, outcomeOf } from '../video/follow-job.ts';
 import type { Followers } from '../video/followers.ts';
 import { ofTask } from '../video/task-ids.ts';
 import { type KnownJob, type NamedJob, syncInput } from './find-jobs.ts';
-import { endedOutcome, planToSave, resultOf, whileHeld } from './task-job.ts';
+import { endedOutcome, planToSave, resultOf } from './task-job.ts';
 
 /**
  * What is to be said of a named job of which no task is looked at: it ended badly, it is saved already, or it is an image.
@@ -45,7 +45,6 @@ export async function syncImage(
     const { download: _download, ...where } = flags;
     const isElsewhere = flags.out !== undefined || flags.force === true;
     const plan = isElsewhere || hasOnlyLinks(known) ? await planToSave(known, where, ctx) : undefined;
-    if ((await ctx.ledger()).isHeld(job.key)) await whileHeld(job.key, ctx);
     const input = await syncInput(known, followers, ctx);
     for await (const { synced } of syncJobs(input ? [input] : [], ctx.signal)) {
       const failed = synced.outcome === 'ended' && synced.followed.error !== undefined;

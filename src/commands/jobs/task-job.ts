@@ -11,7 +11,7 @@ import { savedOutputs } from '../../jobs/save/saved.ts';
 import { type TaskLook, taskFailed } from '../../jobs/watch/look.ts';
 import type { Job, SavedFile, SavePlan } from '../../ledger/event.ts';
 import { adoptedJobKey } from '../../ledger/job-key.ts';
-import type { Hold } from '../../ledger/ledger.ts';
+import type { Hold, Ledger } from '../../ledger/ledger.ts';
 import { lacksOutputs, taskOf } from '../../ledger/settled.ts';
 import type { JobResult } from '../video/follow-job.ts';
 import type { Followers } from '../video/followers.ts';
@@ -280,15 +280,35 @@ export function wholeProgress(total: number, { io, clock }: Context) {
   };
 }
 
+/**
+ * Whether another gw is making, or saving, a job that has no task yet, or none at all: there is nothing to look at before it
+ * has let go.
+ */
+export const isInOtherHands = ({ known }: NamedJob, ledger: Ledger): boolean =>
+  known !== undefined && known.job.id === undefined && ledger.isHeld(known.job.key);
+
+/** A job as the gw leaves it that has it in its hands. Throws as `waitForOther`. */
+export async function fromOtherHands(named: NamedJob, ctx: Context, deadlineMs?: number): Promise<NamedJob> {
+  const ledger = await ctx.ledger();
+  const { known } = named;
+  if (!known || !isInOtherHands(named, ledger)) return named;
+  const { key } = known.job;
+  await whileHeld(key, ctx, async () => {}, deadlineMs);
+  const [job = known.job] = await ledger.find({ ids: [key] });
+  return { id: job.id ?? key, known: { ...known, job } };
+}
+
 /** Another gw may be looking for the job at this moment, or still be creating it; its word comes first. */
 export async function whileHeld(
   key: string,
   { ledger, clock, settings, signal, io }: Context,
-  act: (hold: Hold) => Promise<void> = async () => {},
+  act: (hold: Hold) => Promise<void>,
+  deadlineMs?: number,
 ): Promise<void> {
   const wait = (who: string) => io.note(`${who} is working on job ${key}; waiting for it`);
   const silenceMs = (await settings()).timeoutMs.value;
-  const hold = await holdWhenFree(key, { ledger: await ledger(), clock, signal, silenceMs }, wait);
+  const patience = { ledger: await ledger(), clock, signal, silenceMs, deadlineMs };
+  const hold = await holdWhenFree(key, patience, wait);
   try {
     await act(hold);
   } finally {

@@ -20,7 +20,15 @@ import { exampleCreate, ofTask, refuseSharedName } from '../video/task-ids.ts';
 import { idArgs, type NamedJob, namedJobs, readJobs, readOwnJobs, withoutForeign } from './find-jobs.ts';
 import { withoutTask } from './image-jobs.ts';
 import { diesWithin } from './list.ts';
-import { laterSaveFlags, showNamed, tasksOf, wholeProgress } from './task-job.ts';
+import {
+  fromOtherHands,
+  isInOtherHands,
+  laterSaveFlags,
+  resultOf,
+  showNamed,
+  tasksOf,
+  wholeProgress,
+} from './task-job.ts';
 
 const allFlag = { all: on('every job that is not finished or not saved') } as const;
 const flags = { ...pollFlags, ...laterSaveFlags } as const;
@@ -60,28 +68,40 @@ export const wait = (familyName?: string) =>
       if (globals.dryRun || globals.curl) return yield* showNamed(named, family, ctx);
       const followers = createFollowers(ctx);
       const taskOf = await tasksOf(named, family, flags, followers, ctx);
-      const requests: FollowRequest[] = [];
       const whole = wholeProgress(named.length, ctx);
       const tell = (outcome: Outcome<JobResult>): Outcome<JobResult> => {
         whole.tell(outcome.error !== undefined);
         return outcome;
       };
-      for (const job of named) {
-        try {
-          const over = await withoutTask(job, flags, followers, ctx, familyName !== undefined);
-          if (over) yield tell(over);
-          else requests.push({ ...(await taskOf(job)), flags, deadlineMs, atOnce: true });
-        } catch (error) {
-          ctx.signal.throwIfAborted();
-          yield tell({ error: ofTask(error, job.id) });
-        }
-      }
       const left: Outcome<JobResult>[] = [];
       const interrupted: Outcome<JobResult>[] = [];
-      for await (const outcome of followAll(requests, followers, ctx)) {
-        if (outcome.error instanceof Interrupted && requests.length > 1) interrupted.push(outcome);
-        else if (isTimeout(outcome.error)) left.push(tell(outcome));
-        else yield tell(outcome);
+      const ledger = await ctx.ledger();
+      const isMine = (job: NamedJob) => !isInOtherHands(job, ledger);
+      const others = named
+        .filter((job) => !isMine(job))
+        .map((job) => ({ id: job.id, made: fromOtherHands(job, ctx, deadlineMs) }));
+      // Its failure is heard of when its turn comes.
+      for (const { made } of others) made.catch(() => {});
+      // What another gw is making is waited for beside the others, and followed after them.
+      for (const wave of [named.filter(isMine).map((job) => ({ id: job.id, made: job })), others]) {
+        const requests: FollowRequest[] = [];
+        for (const { id, made } of wave) {
+          try {
+            const job = await made;
+            const over = await withoutTask(job, flags, followers, ctx, familyName !== undefined);
+            if (over) yield tell(over);
+            else requests.push({ ...(await taskOf(job)), flags, deadlineMs, atOnce: true });
+          } catch (error) {
+            ctx.signal.throwIfAborted();
+            const held = isTimeout(error) ? named.find((each) => each.id === id)?.known : undefined;
+            yield tell({ ...(held && { value: resultOf(held.job, []) }), error: ofTask(error, id) });
+          }
+        }
+        for await (const outcome of followAll(requests, followers, ctx)) {
+          if (outcome.error instanceof Interrupted && named.length > 1) interrupted.push(outcome);
+          else if (isTimeout(outcome.error)) left.push(tell(outcome));
+          else yield tell(outcome);
+        }
       }
       whole.stop();
       yield* endOfTimedOut(left, ctx);
@@ -139,10 +159,12 @@ async function jobsToWaitFor(
   // The oldest are the first to finish; they stand where they are seen.
   for (const known of withoutForeign((await readJobs({ isOpen: true }, ctx)).reverse(), ctx)) {
     const { job, family } = known;
-    // Nobody sends it any more, and it may exist: its wait says what can be done.
-    const isUnanswered = mayExist(job) && !ledger.isHeld(job.key) && isOpen(job, family, ctx.clock.now());
+    const named = { id: job.id ?? job.key, known };
+    // Where nobody sends it any more, and it may exist, its wait says what can be done.
+    const isUnanswered =
+      isInOtherHands(named, ledger) || (mayExist(job) && isOpen(job, family, ctx.clock.now()));
     const isWaiting = job.state === 'running' || isUnsaved(job, family) || isUnanswered;
-    if (isWaiting && (await ctx.ownsJob(job))) waiting.push({ id: job.id ?? job.key, known });
+    if (isWaiting && (await ctx.ownsJob(job))) waiting.push(named);
   }
   if (waiting.length > 0) return waiting;
   const nowMs = ctx.clock.now();
