@@ -8,47 +8,11 @@ const esbuild = require('esbuild');
 const { buildAlone } = require('./build-alone.js');
 const { loadSource } = require('./load-source.js');
 const { writeThirdParty } = require('./third-party.js');
+const { lean } = require('./lean.js');
 
 const root = path.join(__dirname, '..');
 const distDir = path.join(root, 'dist');
 const target = 'node20.18';
-
-/**
- * What dependencies load and gw never uses: in commander the starting of subcommands as programs, which costs 2 ms; in the
- * queue the databases and clients that are not Redis and ioredis, the calendar of repeated rows, and the native part of
- * msgpackr.
- */
-const withoutUnused = {
-  name: 'without-unused',
-  setup({ onResolve, onLoad }) {
-    const namespace = 'without-unused';
-    onResolve({ filter: /^(luxon|msgpackr-extract|pg|redis|bullmq-otel)$/ }, ({ path: what }) => ({
-      path: what,
-      namespace,
-    }));
-    onResolve(
-      { filter: /\/(postgres|valkey-glide-client|node-redis-client|bun-redis-client)(\/index)?$/ },
-      (found) => (/node_modules.bullmq/.test(found.importer) ? { path: found.path, namespace } : undefined),
-    );
-    // A program that runs gw may have a zod of its own, which would share these; and a parser that is made for each schema pays
-    // for itself after hundreds of values.
-    onLoad({ filter: /zod.v4.core.(core|registries)\.js$/ }, ({ path: file }) => ({
-      contents: `const own = { __zod_globalConfig: { jitless: true } };\n${fs.readFileSync(file, 'utf8').replaceAll('globalThis', 'own')}`,
-    }));
-    // The validator of the SDK of gw mcp, which has nothing to validate.
-    onResolve({ filter: /server\/_shims$/ }, ({ path: what }) => ({ path: what, namespace: 'shims' }));
-    onLoad({ filter: /.*/, namespace: 'shims' }, () => ({
-      contents:
-        "export class DefaultJsonSchemaValidator {}\nexport { default as process } from 'node:process';",
-    }));
-    onResolve({ filter: /^node:child_process$/ }, ({ importer }) =>
-      /node_modules.commander/.test(importer) ? { path: 'node:child_process', namespace } : undefined,
-    );
-    onLoad({ filter: /.*/, namespace }, ({ path: what }) => ({
-      contents: `module.exports = () => { throw new Error(${JSON.stringify(`${what} is left out of the bundle`)}) };`,
-    }));
-  },
-};
 
 async function build() {
   const { outputFiles, metafile } = await esbuild.build({
@@ -64,7 +28,7 @@ async function build() {
     minify: true,
     legalComments: 'none',
     metafile: true,
-    plugins: [withoutUnused],
+    ...lean,
     logLevel: 'warning',
   });
   const outputs = new Map(
@@ -72,14 +36,16 @@ async function build() {
   );
   const parts = await Promise.all(outputFiles.map((file) => toPart(file, outputs)));
   const completion = await buildCompletion();
-  const { toolFile } = await loadSource('src/agents/tools.ts', loading);
-  const { manual } = await loadSource('src/man.ts', loading);
+  const { toolFile } = await loadSource('src/agents/tools.ts', lean);
+  const { manual } = await loadSource('src/man.ts', lean);
   const man = await manual(require('../package.json').version);
   const threads = await Promise.all(
     ['worker', 'watchdog-thread'].map((name) => buildAlone(`src/${name}.ts`)),
   );
-  fs.rmSync(distDir, { recursive: true, force: true });
   fs.mkdirSync(distDir, { recursive: true });
+  // What `npm run binaries` made is no part of this.
+  for (const name of fs.readdirSync(distDir))
+    if (name !== 'binaries') fs.rmSync(path.join(distDir, name), { recursive: true });
   fs.writeFileSync(path.join(distDir, 'package.json'), '{ "type": "commonjs" }\n');
   writeParts(parts, completion.commands);
   fs.cpSync(path.join(root, 'src', 'sandbox', 'clips'), path.join(distDir, 'clips'), {
@@ -104,13 +70,10 @@ async function build() {
   );
 }
 
-/** As the bundle is built, for what the build runs of the sources. */
-const loading = { plugins: [withoutUnused] };
-
 /** What answers the shells' completion: alone, so that an answer loads nothing else. */
 async function buildCompletion() {
   const { outputFiles, metafile } = await buildAlone('src/completion/complete.ts');
-  const { buildTable } = await loadSource('src/completion/build.ts', loading);
+  const { buildTable } = await loadSource('src/completion/build.ts', lean);
   const table = await buildTable();
   const files = { 'complete.js': outputFiles[0].text, 'complete.json': `${JSON.stringify(table)}\n` };
   return { files, commands: namesUnder(table.root), metafile };

@@ -22,27 +22,10 @@ if (have[0] < required[0] || (have[0] === required[0] && have[1] < required[1]))
   process.stderr.write('error: gw is not built yet\nhint: run npm run build in its folder, and gw again\n');
   process.exitCode = 1;
 } else if (argv[0] === 'complete' && /^--(at|line)=/.test(argv[1])) {
-  complete(argv.slice(1));
+  require('./complete.js').answer(argv.slice(1), () => ({
+    complete: require('../dist/complete.js').complete,
+    table: require('../dist/complete.json'),
+  }));
 } else {
   require('./start.js');
-}
-
-// Answers a shell's completion script without the bundle. A fault offers nothing: a command line is still being typed.
-function complete(asked) {
-  process.stdout.on('error', () => {});
-  try {
-    process.stdout.write(
-      require('../dist/complete.js').complete(asked, {
-        table: require('../dist/complete.json'),
-        env: process.env,
-        get cwd() {
-          return process.cwd();
-        },
-        platform: process.platform,
-        homeDir: process.env.HOME || process.env.USERPROFILE,
-      }),
-    );
-  } catch (_) {
-    // Nothing to offer.
-  }
 }

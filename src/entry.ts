@@ -11,12 +11,13 @@ const WATCHED_AFTER_MS = 1_000;
 /** What the launcher knows and the bundle does not. */
 interface Launch {
   readonly version: string;
+  readonly build?: string;
   readonly distDir: string;
-  readonly codeCache: NonNullable<Host['codeCache']>;
+  readonly codeCache?: Host['codeCache'];
 }
 
 /** Runs gw in the real process; the exit code is set, never forced, so that pipes take all that was written. */
-export async function run({ version, distDir, codeCache }: Launch): Promise<void> {
+export async function run({ version, build, distDir, codeCache }: Launch): Promise<void> {
   // SIGHUP is the closing of its window on Windows, and SIGBREAK Ctrl-Break.
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK'] as const;
   const env = { ...process.env };
@@ -39,6 +40,7 @@ export async function run({ version, distDir, codeCache }: Launch): Promise<void
     platform: process.platform,
     homeDir: process.env.HOME ?? process.env.USERPROFILE,
     version,
+    build,
     assetsDir: distDir,
     // Opened at first use: a stream that nobody asks for costs time and may hold the process.
     get stdin() {

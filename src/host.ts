@@ -8,6 +8,8 @@ export interface Host {
   readonly platform: NodeJS.Platform;
   readonly homeDir: string | undefined;
   readonly version: string;
+  /** The version, platform and commit of gw as one file, which has no code cache. */
+  readonly build?: string | undefined;
   /** Where the files that come with gw are: the sandbox's clips, the image codecs. */
   readonly assetsDir: string;
   readonly stdin: Readable & {
@@ -22,7 +24,7 @@ export interface Host {
   /** Uniform in [0, 1). */
   readonly random: () => number;
   /** Where the launcher keeps compiled code, or why it keeps none; absent where none started this run. */
-  readonly codeCache?: { readonly dir: string | undefined; readonly problem: string | undefined };
+  readonly codeCache?: { readonly dir: string | undefined; readonly problem: string | undefined } | undefined;
   /**
    * Before the terminal's mode is changed: has a second interrupt end the process, and give the terminal back, also while
    * this thread is busy. The function ends the guard.

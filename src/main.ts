@@ -21,7 +21,7 @@ export async function main(argv: readonly string[], host: Host): Promise<number>
     const words = helpLast(argv);
     const invocation = await parseArgv(host.program ? ['--json', ...words] : words, program, {
       columns: host.stdout.columns,
-      version: host.version,
+      version: host.build ?? host.version,
     });
     io = ioFor(invocation.input.globals, host);
     const code = await runCommand(invocation, argv, io, host);

@@ -16,6 +16,7 @@ export const helpTopics: readonly string[] = [
   'ci',
   'machines',
   'agents',
+  'man',
   'asset-files',
   'image-sizes',
   'faults',

@@ -39,6 +39,7 @@ describe('the tarball', () => {
       'CHANGELOG.md',
       'LICENSE',
       'README.md',
+      'bin/complete.js',
       'bin/gw-cli.js',
       'bin/gw.js',
       'bin/package.json',

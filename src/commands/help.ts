@@ -84,6 +84,12 @@ export const help: AnyCommand = defineCommand<Record<string, never>, undefined>(
   examples: ['gw help options', 'gw help exit-codes', 'gw help video alpha create'],
   async run({ args: [name = ''] }, ctx) {
     const { columns } = ctx.host.stdout;
+    // For man itself, so it is not drawn: gw help man > gw.1
+    if (name === 'man') {
+      const { manual } = await import('../man.ts');
+      await ctx.io.out(await manual(ctx.host.version));
+      return {};
+    }
     const topic = topics[name];
     if (!topic) throw new Error(`no text for the topic ${name}`);
     const draw = await topic();

@@ -44,9 +44,10 @@ export async function openAgent(
   args: readonly string[] = [],
   { env, client: more, confirms }: AgentOptions = {},
 ): Promise<Agent> {
+  const [command, ...first] = builtGw().command;
   const transport = new StdioClientTransport({
-    command: process.execPath,
-    args: [builtGw().script, 'mcp', ...args],
+    command,
+    args: [...first, 'mcp', ...args],
     env: place.env(env),
     cwd: place.cwd,
     stderr: 'pipe',

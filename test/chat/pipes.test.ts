@@ -10,9 +10,9 @@ import { builtGw } from '../cli/built.ts';
 // The spawned gw between real pipes.
 
 const home = mkdtempSync(path.join(tmpdir(), 'gw-chat-pipes-'));
-let script = '';
+let gw = '';
 beforeAll(() => {
-  script = builtGw().script;
+  gw = builtGw().command.join(' ');
 });
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
@@ -66,7 +66,7 @@ function start(command: string, url: string): { child: ChildProcess; ended: Prom
       PATH: process.env.PATH,
       HOME: home,
       CI: 'true',
-      GW: `${process.execPath} ${script}`,
+      GW: gw,
       GW_BASE_URL: url,
       GW_API_KEY: 'canary-key-1234567890',
     },

@@ -16,6 +16,8 @@ const LONGEST_BUILD_MS = 300_000;
 export interface Built {
   /** `bin/gw.js`. */
   readonly script: string;
+  /** What runs it: a Node and that script, or the one file that GW_TEST_BINARY names. */
+  readonly command: readonly [string, ...string[]];
   /** A code cache that all runs share, as all runs of one user do. */
   readonly cacheDir: string;
 }
@@ -31,7 +33,10 @@ export function builtGw(): Built {
 function build(): Built {
   const builds = process.env.GW_TEST_BUILDS ?? tmpdir();
   const dir = path.join(builds, `gw-built-${process.getuid?.() ?? 0}-${digestOfSources()}`);
-  const result = { script: path.join(dir, 'bin', 'gw.js'), cacheDir: path.join(dir, 'cache') };
+  const script = path.join(dir, 'bin', 'gw.js');
+  const binary = process.env.GW_TEST_BINARY;
+  const command: Built['command'] = binary === undefined ? [process.execPath, script] : [binary];
+  const result = { script, command, cacheDir: path.join(dir, 'cache') };
   if (markUsed(dir)) return result;
   const fresh = fs.mkdtempSync(path.join(builds, 'gw-building-'));
   for (const name of sources) fs.cpSync(path.join(root, name), path.join(fresh, name), { recursive: true });

@@ -148,7 +148,7 @@ test('1: a fault of gw itself or of the world around it', async () => {
   expect(JSON.parse(err)).toMatchObject({ error: { kind: 'internal', exit_code: 1 } });
 });
 
-test('a fault behind the end of all is told, and no quiet exit code', async () => {
+test('a fault behind the end of all is told, and no quiet exit code', { tags: ['node'] }, async () => {
   const place = new Place();
   onTestFinished(() => place.close());
   const late = path.join(place.dir, 'late.cjs');

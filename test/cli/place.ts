@@ -65,14 +65,14 @@ export class Place {
 
   /** The environment of a run, and nothing of the test's own. */
   env(more: StartOptions['env'] = {}): Record<string, string> {
-    const { script, cacheDir } = builtGw();
+    const { command, cacheDir } = builtGw();
     const all = {
       PATH: process.env.PATH,
       HOME: this.home,
       TMPDIR: this.temp,
       ...shiftedClock,
       XDG_CACHE_HOME: cacheDir,
-      GW: `${process.execPath} ${script}`,
+      GW: command.join(' '),
       ...(this.sandbox && { GW_BASE_URL: this.sandbox.baseUrl, GW_API_KEY: KEY }),
       ...more,
     };
@@ -84,8 +84,7 @@ export class Place {
   start(argv: readonly string[], options: StartOptions = {}): Running {
     const [command = '', ...args] = [
       ...(options.wrap ?? []),
-      process.execPath,
-      options.script ?? builtGw().script,
+      ...(options.script === undefined ? builtGw().command : [process.execPath, options.script]),
       ...argv,
     ];
     return this.spawn(command, args, options);

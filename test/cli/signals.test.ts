@@ -24,7 +24,7 @@ describe('a signal while gw waits', () => {
     expect(await place.jobs()).toMatchObject([{ id: task?.id, state: 'running' }]);
   });
 
-  test("Windows' Ctrl-Break is heard as SIGTERM", async () => {
+  test("Windows' Ctrl-Break is heard as SIGTERM", { tags: ['node'] }, async () => {
     const place = await openPlace({ speed: 1 });
     const sends = path.join(place.dir, 'break.cjs');
     writeFileSync(sends, "process.on('SIGUSR2', () => process.emit('SIGBREAK', 'SIGBREAK'));");

@@ -24,7 +24,7 @@ async function onTerminal(
   env: Record<string, string | undefined> = {},
 ): Promise<Shown> {
   const order = {
-    argv: [process.execPath, builtGw().script, ...argv],
+    argv: [...builtGw().command, ...argv],
     columns: COLUMNS,
     rows: 30,
     types,
@@ -105,7 +105,7 @@ describe('on a terminal', { tags: ['python3'] }, () => {
     expect(shown.screen.cursorIsHidden).toBe(false);
   });
 
-  describe('while the main thread is busy for ever', () => {
+  describe('while the main thread is busy for ever', { tags: ['node'] }, () => {
     /** Makes it so some time after the terminal is raw, or after the start, when the watchdog is there; says so. */
     const busy = (place: Place, once: 'raw' | 'started') => {
       const file = path.join(place.dir, 'busy.cjs');
@@ -149,7 +149,7 @@ describe('on a terminal', { tags: ['python3'] }, () => {
     });
   });
 
-  test('a fault that nothing catches leaves the terminal as it was', async () => {
+  test('a fault that nothing catches leaves the terminal as it was', { tags: ['node'] }, async () => {
     const place = await openPlace();
     const file = path.join(place.dir, 'fault.cjs');
     fs.writeFileSync(file, `setTimeout(() => { throw new Error('fault') }, 1500);`);

@@ -10,12 +10,9 @@ import { builtGw } from '../cli/built.ts';
 const dir = mkdtempSync(path.join(tmpdir(), 'gw-asset-life-'));
 beforeAll(() => {
   mkdirSync(path.join(dir, 'bin'));
-  const { script } = builtGw();
-  writeFileSync(
-    path.join(dir, 'bin/gw'),
-    `#!/bin/sh\nexec "${process.execPath}" "${script}" "$@" --sandbox\n`,
-    { mode: 0o755 },
-  );
+  writeFileSync(path.join(dir, 'bin/gw'), `#!/bin/sh\nexec ${builtGw().command.join(' ')} "$@" --sandbox\n`, {
+    mode: 0o755,
+  });
 });
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 

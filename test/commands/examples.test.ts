@@ -18,8 +18,7 @@ const LONGEST_MS = 400_000;
 const NARROW = 60;
 
 beforeAll(() => {
-  const { script } = builtGw();
-  writeFileSync(path.join(bin, 'gw'), `#!/bin/sh\nexec "${process.execPath}" "${script}" "$@"\n`, {
+  writeFileSync(path.join(bin, 'gw'), `#!/bin/sh\nexec ${builtGw().command.join(' ')} "$@"\n`, {
     mode: 0o755,
   });
 });

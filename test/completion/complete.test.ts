@@ -137,10 +137,11 @@ test('an answer asks no gateway, opens no socket, and writes nothing', { tags: [
   const before = fs.readdirSync(place.home, { recursive: true });
   const traced = spawnSync(
     'strace',
-    cmd`
-      -f -e trace=network,openat,mkdir,unlink,rename ${process.execPath} ${place.script} complete --at= jobs
-      show
-    `,
+    [
+      ...cmd`-f -e trace=network,openat,mkdir,unlink,rename`,
+      ...place.command,
+      ...cmd`complete --at= jobs show`,
+    ],
     {
       cwd: place.cwd,
       env: { ...place.env, GW_BASE_URL: server.baseUrl, GW_API_KEY: 'canary' },
@@ -159,10 +160,7 @@ test.each([
   ['no home', { HOME: '' }],
   ['a home that is no path', { HOME: 'x' }],
 ])('%s offers what needs none', (_, env) => {
-  const run = spawnSync(process.execPath, [place.script, 'complete', '--at=st', 'jobs'], {
-    env: { PATH: process.env.PATH, ...env },
-    encoding: 'utf8',
-  });
+  const run = place.spawn(['complete', '--at=st', 'jobs'], { env: { PATH: process.env.PATH, ...env } });
   expect([run.status, run.stdout, run.stderr]).toEqual([
     0,
     'value\t\nstats\tcount jobs, and what they made and cost\n',
@@ -171,7 +169,7 @@ test.each([
 });
 
 test('complete by itself is no command', () => {
-  const run = spawnSync(process.execPath, [place.script, 'complete'], { env: place.env, encoding: 'utf8' });
+  const run = place.spawn(['complete'], { env: place.env });
   expect([run.status, run.stdout]).toEqual([2, '']);
   expect(run.stderr).toContain('did you mean gw completion?');
 });

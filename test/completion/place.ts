@@ -38,12 +38,12 @@ export class CompletionPlace {
     TERM: 'xterm',
     LANG: 'C.UTF-8',
   };
-  readonly script = builtGw().script;
+  readonly command = builtGw().command;
   private timeMs = Date.UTC(2026, 10, 20, 12);
 
   constructor() {
     for (const dir of [this.home, this.cwd, path.join(this.dir, 'bin')]) fs.mkdirSync(dir);
-    const gw = `#!/bin/sh\ncase $1 in complete|completion) exec "${process.execPath}" "${this.script}" "$@" ;; esac\n`;
+    const gw = `#!/bin/sh\ncase $1 in complete|completion) exec ${this.command.join(' ')} "$@" ;; esac\n`;
     const say = `printf 'RAN'; printf '<%s>' "$@"; printf 'END\\n'\n`;
     fs.writeFileSync(path.join(this.dir, 'bin', 'gw'), gw + say, { mode: 0o755 });
   }
@@ -70,9 +70,15 @@ export class CompletionPlace {
     writeModelCache(host, 'https://gateway.example.com', { fetchedAtMs: this.timeMs, ids });
   }
 
-  /** Runs the real gw. */
+  /** The real gw. */
+  spawn(argv: readonly string[], options: { cwd?: string; env: NodeJS.ProcessEnv }) {
+    const [file, ...first] = this.command;
+    return spawnSync(file, [...first, ...argv], { ...options, encoding: 'utf8' });
+  }
+
+  /** Runs it to a good end. */
   run(...argv: readonly string[]): void {
-    const run = spawnSync(process.execPath, [this.script, ...argv], { env: this.env, encoding: 'utf8' });
+    const run = this.spawn(argv, { env: this.env });
     if (run.status !== 0) throw new Error(run.stderr);
   }
 
@@ -87,10 +93,9 @@ export class CompletionPlace {
     words: readonly string[],
     current: string,
   ): { kind: string; before: string; values: string[]; text: string } {
-    const run = spawnSync(process.execPath, [this.script, 'complete', `--at=${current}`, ...words], {
+    const run = this.spawn(['complete', `--at=${current}`, ...words], {
       cwd: this.cwd,
       env: this.env,
-      encoding: 'utf8',
     });
     if (run.stderr !== '' || run.status !== 0) throw new Error(`${run.status}: ${run.stderr}`);
     const [head = '', ...lines] = run.stdout.split('\n').slice(0, -1);

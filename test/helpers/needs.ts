@@ -52,9 +52,12 @@ const rights = new Map<string, () => boolean>([
   ['mount', canMount],
 ]);
 
+/** What gw as one file is not asked: a Node below it, which GW_TEST_BINARY leaves out (test/cli/built.ts). */
+const node: [string, () => boolean] = ['node', () => process.env.GW_TEST_BINARY === undefined];
+
 /** For the configuration: a test with the tag of something that is missing is skipped. */
 export const tags = (): TestTagDefinition[] =>
-  [...isThere, ...rights].map(([name, has]) => ({ name, ...(!has() && { skip: true }) }));
+  [...isThere, ...rights, node].map(([name, has]) => ({ name, ...(!has() && { skip: true }) }));
 
 /** Whether only root has what a test needs. */
 export const needsRoot = (names: readonly string[]): boolean => names.some((name) => rights.has(name));

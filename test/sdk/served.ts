@@ -40,10 +40,11 @@ const ways: Readonly<Record<string, () => Promise<Running>>> = {
 
 async function spawnServe(): Promise<Running> {
   const home = mkdtempSync(path.join(tmpdir(), 'gw-sdk-'));
-  const { script, cacheDir } = builtGw();
+  const { command, cacheDir } = builtGw();
+  const [file, ...first] = command;
   const child = spawn(
-    process.execPath,
-    [script, 'sandbox', 'serve', '--json', '--quiet', '--fresh', '--speed', '1000000', '--key', key],
+    file,
+    [...first, 'sandbox', 'serve', '--json', '--quiet', '--fresh', '--speed', '1000000', '--key', key],
     {
       env: { HOME: home, PATH: process.env.PATH, XDG_CACHE_HOME: cacheDir },
       stdio: ['ignore', 'pipe', 'inherit'],

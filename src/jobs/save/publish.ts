@@ -2,6 +2,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { promisify } from 'node:util';
 import { DiskFault, faultReason, kindOf } from '../../disk/disk-fault.ts';
+import { renameFile } from '../../disk/durable-directory.ts';
 import type { DiskWays } from './disk-ways.ts';
 import { besidePart, isPartName, newPartName } from './output-path.ts';
 import { type PartFile, removePart } from './part-file.ts';
@@ -60,12 +61,10 @@ export interface NamedPart {
 }
 
 /** A part that has all its bytes, as what is to get a name. */
-export const wholePart = (part: PartFile): Source => ({
-  path: part.path,
-  bytes: part.bytes,
-  sha256: part.sha256(),
-  open: part,
-});
+export const wholePart = (open: PartFile): Source => {
+  const { path, bytes } = open;
+  return { path, bytes, sha256: open.sha256(), open };
+};
 
 /**
  * Brings a finished part under its final name: fsync, close, the first free name in the ways of the disk (with `force`:
@@ -211,7 +210,7 @@ class Publication {
     if (isElsewhere) await this.makeCopy();
     const from = isElsewhere ? copy : source.path;
     try {
-      fs.renameSync(from, final);
+      renameFile(from, final);
     } catch (error) {
       if (!isThere(from)) throw new PartGone(`${from} is gone`);
       throw DiskFault.of(`${final} cannot be replaced`, error);
