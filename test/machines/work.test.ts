@@ -2,7 +2,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { rowReader } from '../../src/commands/machines/open.ts';
 import { Door } from '../../src/machines/door.ts';
-import { fenceOf, type RowRecord, type Stage } from '../../src/machines/row.ts';
+import {
+  fenceOf,
+  type RowRecord,
+  type RowState,
+  rowStates,
+  type Stage,
+  type Step,
+  steps,
+} from '../../src/machines/row.ts';
 import { RowStore } from '../../src/machines/store.ts';
 import { type Desk, type Hands, type Made, workOn } from '../../src/machines/work.ts';
 import { openRedis, type TestRedis } from './redis.ts';
@@ -335,6 +343,59 @@ describe('a row that a dead worker was sending, and of which the next one', () =
     const { record } = await next('beta', made, true);
     expect(record?.state).toBe(state);
   });
+});
+
+/** Every arrow of a row, as the drawing of the README has it: who may make the step, from where, and where it leads. */
+const arrows: readonly (readonly [Step, 'take' | 'own' | 'free' | 'sender', string, RowState?])[] = [
+  ['taken', 'take', 'waiting sending running ended'],
+  ['sending', 'own', 'waiting sending', 'sending'],
+  ['nothing_made', 'own', 'waiting sending', 'waiting'],
+  ['accepted', 'own', 'waiting sending', 'running'],
+  ['ended', 'own', 'running', 'ended'],
+  ['saved', 'own', 'waiting sending running ended', 'saved'],
+  ['failed', 'own', 'waiting sending running ended', 'failed'],
+  ['lost', 'own', 'waiting sending', 'unknown'],
+  ['never_sent', 'sender', 'unknown', 'cancelled'],
+  ['handed_back', 'own', 'waiting sending running ended'],
+  ['cancelled', 'free', 'waiting unknown', 'cancelled'],
+  ['denied', 'free', 'unknown cancelled', 'waiting'],
+  ['cleared', 'free', 'unknown cancelled', 'running'],
+  ['brought', 'free', 'unknown failed', 'saved'],
+  ['again', 'free', 'failed cancelled', 'waiting'],
+  ['changed', 'free', 'waiting cancelled failed', 'waiting'],
+  ['resumed', 'free', 'failed', 'running'],
+  ['unsaved', 'free', 'failed', 'ended'],
+];
+
+const named = arrows.map(([step, by, from, to]) => ({ step, by, from, to }));
+test.each(named)('the step $step is made by $by, from $from alone', async ({ step, by, from, to }) => {
+  const key = await newRow('alpha');
+  const at = (taking: number) => fenceOf(0, 'task', taking);
+  const held = { host: 'one', fence: at(2), announced: 'one' };
+  const put = (state: RowState) =>
+    redis.client.hset(store.rowKey(key), { state, fence: at(2), announced: 'one', place: 0 });
+  const makes = async (state: RowState, actor: object) => {
+    await put(state);
+    const result = await store.step(key, step, { ...held, ...actor });
+    return [result, await redis.client.hget(store.rowKey(key), 'state')];
+  };
+  // Who has no right to it, and who has.
+  const strangers = {
+    take: { fence: at(2) },
+    own: { fence: at(1) },
+    sender: { announced: 'two' },
+    free: undefined,
+  };
+  const maker = by === 'take' ? { fence: at(3) } : by === 'free' ? { fence: 0 } : {};
+  for (const state of rowStates) {
+    if (strangers[by]) expect(await makes(state, strangers[by]), state).toEqual(['fenced', state]);
+    const isAllowed = from.split(' ').includes(state);
+    expect(await makes(state, maker), state).toEqual(isAllowed ? ['ok', to ?? state] : ['over', state]);
+  }
+});
+
+test('these are all steps', () => {
+  expect(arrows.map(([step]) => step)).toEqual(Object.keys(steps));
 });
 
 test('a row is handed over once, and what was taken out is not sent', async () => {
