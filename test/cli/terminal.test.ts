@@ -149,6 +149,20 @@ describe('on a terminal', { tags: ['python3'] }, () => {
     });
   });
 
+  test('gw chat opens, answers, answers what follows, and is left', async () => {
+    const place = await openPlace();
+    const types = [
+      ['> ', 'hello there\r'],
+      ['You wrote: "hello there".', ''],
+      ['> ', 'and then\r'],
+      ['I read 3 messages.', ''],
+      ['> ', '/exit\r'],
+    ] as const;
+    const shown = await onTerminal(place, ['chat'], types, { MODES: 'shown' });
+    expect(shown.code, shown.bytes).toBe(0);
+    expect(shown.bytes).toMatch(/<modes ECHO ICANON ISIG>$/);
+  });
+
   test('a fault that nothing catches leaves the terminal as it was', { tags: ['node'] }, async () => {
     const place = await openPlace();
     const file = path.join(place.dir, 'fault.cjs');
