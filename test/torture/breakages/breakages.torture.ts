@@ -11,12 +11,24 @@ import { jobs } from './jobs.ts';
 import { ledger } from './ledger.ts';
 import { sandbox } from './sandbox.ts';
 
-// A test that no fault turns red promises nothing. Each breakage is made in a copy of the project, and its tests are run:
-// one that survives is red, and so is an entry that no longer fits the code. GW_BREAKAGE=TEXT takes those with that text.
+// A test that no fault turns red promises nothing. Each breakage is made in a copy of the project, and the test that
+// killers.json names for it must turn red, or, where it names none, a test of its files: a build that fails, a file that
+// does not load and a run without a report are errors. GW_BREAKAGE=TEXT takes those with that text, GW_BREAKAGES=fifth those
+// whose turn is today, and GW_BREAKAGES=record writes down which test was the first to notice.
 
 const breakages: readonly Breakage[] = [...download, ...disk, ...sandbox, ...jobs, ...ledger];
 const root = path.join(import.meta.dirname, '../../..');
 const LONGEST_RUN_MS = 180_000;
+/** What hangs is noticed by the test's own end. */
+const LONGEST_TEST_MS = 60_000;
+const DAY_MS = 24 * 60 * 60_000;
+
+/** The test that must notice a breakage: its file, and its whole name. */
+type Killer = readonly [file: string, name: string];
+const killersFile = path.join(import.meta.dirname, 'killers.json');
+const killers = JSON.parse(fs.readFileSync(killersFile, 'utf8')) as Record<string, Killer>;
+const { GW_BREAKAGES: which, GW_BREAKAGE: wantedText = '' } = process.env;
+const today = Math.floor(Date.now() / DAY_MS);
 
 const sources = fs
   .readdirSync(path.join(root, 'src'), { recursive: true, encoding: 'utf8' })
@@ -35,8 +47,24 @@ function placesOf({ find }: Breakage) {
   );
 }
 
+/** What of vitest's report is read. */
+interface Report {
+  readonly numPassedTests: number;
+  readonly testResults: readonly {
+    readonly name: string;
+    readonly status: string;
+    readonly message: string;
+    readonly assertionResults: readonly { readonly status: string; readonly fullName: string }[];
+  }[];
+}
+
 describe('fits the code', () => {
   for (const breakage of breakages) test(breakage.costs, () => expectFitting(breakage));
+  test('whoever is named as a killer is the killer of a breakage', () => {
+    const known = new Map(breakages.map(({ costs, tests }) => [costs, tests]));
+    for (const [costs, [file]] of Object.entries(killers))
+      expect(known.get(costs), costs).toContain(file.replace(/^test\/|\.test\.ts$/g, ''));
+  });
 });
 
 function expectFitting(breakage: Breakage): void {
@@ -53,27 +81,32 @@ if (isLong) describe('is noticed', attemptAll);
 
 function attemptAll(): void {
   const copy = fs.mkdtempSync(path.join(tmpdir(), 'gw-breakages-'));
-  const wanted = breakages.filter(({ costs }) => costs.includes(process.env.GW_BREAKAGE ?? ''));
+  const wanted = breakages.filter(
+    ({ costs }, at) => costs.includes(wantedText) && (which !== 'fifth' || at % 5 === today % 5),
+  );
   let noticed = 0;
 
-  /** Runs tests in the copy; resolves with those that failed, and with what was said. */
+  /** Runs tests in the copy, all of the files or the one; resolves with those that failed. Rejects where that is not known. */
   function run(
     names: readonly string[],
     longestMs = LONGEST_RUN_MS,
-  ): Promise<{ failed: number; passed: number; said: string }> {
+    only?: string,
+  ): Promise<{ failed: Killer[]; passed: number; said: string }> {
     const report = path.join(copy, 'report.json');
     fs.rmSync(report, { force: true });
     const files = names.map((name) => `test/${name}.test.ts`);
     const args = [
-      'run',
-      '--config',
-      'test/vitest.config.ts',
-      '--bail',
-      '1',
-      '--reporter',
-      'json',
-      '--outputFile',
-      report,
+      ...[
+        'run',
+        '--config',
+        'test/vitest.config.ts',
+        '--bail',
+        '1',
+        '--testTimeout',
+        String(LONGEST_TEST_MS),
+      ],
+      ...['--reporter', 'json', '--outputFile', report],
+      ...(only === undefined ? [] : ['-t', `^${only.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`]),
     ];
     const { GW_TORTURE: _, GW_TORTURE_COUNTS: __, ...env } = process.env;
     const vitest = path.join(root, 'node_modules/vitest/vitest.mjs');
@@ -87,10 +120,19 @@ function attemptAll(): void {
     return new Promise((resolve, reject) => {
       child.on('error', reject);
       child.on('close', () => {
-        // Without a report the run was cut off: a breakage that hangs is noticed too.
-        if (!fs.existsSync(report)) return resolve({ failed: 1, passed: 0, said });
-        const { numFailedTests, numPassedTests } = JSON.parse(fs.readFileSync(report, 'utf8'));
-        resolve({ failed: numFailedTests, passed: numPassedTests, said });
+        if (!fs.existsSync(report)) return reject(new Error(`no report of ${files.join(', ')}\n${said}`));
+        const { numPassedTests, testResults } = JSON.parse(fs.readFileSync(report, 'utf8')) as Report;
+        const failed = testResults.flatMap(({ name, assertionResults }) =>
+          assertionResults
+            .filter(({ status }) => status === 'failed')
+            .map(({ fullName }): Killer => [path.relative(copy, name), fullName]),
+        );
+        const unread = testResults.filter(
+          ({ status, assertionResults }) => status === 'failed' && assertionResults.length === 0,
+        );
+        if (failed.length === 0 && unread.length > 0)
+          return reject(new Error(`${unread.map(({ message }) => message).join('; ')}\n${said}`));
+        resolve({ failed, passed: numPassedTests, said });
       });
     });
   }
@@ -103,6 +145,7 @@ function attemptAll(): void {
     fs.symlinkSync(path.join(root, 'node_modules'), path.join(copy, 'node_modules'));
   });
   afterAll(() => {
+    if (which === 'record') fs.writeFileSync(killersFile, `${JSON.stringify(killers, undefined, 2)}\n`);
     fs.rmSync(copy, { recursive: true, force: true });
     tell('single-point breakages', { breakages: wanted.length, noticed, survivors: wanted.length - noticed });
   });
@@ -112,7 +155,7 @@ function attemptAll(): void {
       [...new Set(wanted.flatMap(({ tests }) => tests))],
       4 * LONGEST_RUN_MS,
     );
-    expect([failed, passed > 0], said).toEqual([0, true]);
+    expect([failed, passed > 0], said).toEqual([[], true]);
   });
 
   const attempt = async (breakage: Breakage) => {
@@ -122,8 +165,11 @@ function attemptAll(): void {
     const file = path.join(copy, name);
     fs.writeFileSync(file, text.slice(0, index) + breakage.replace + text.slice(index + found.length));
     try {
-      const { failed, said } = await run(breakage.tests);
-      expect(failed, `it survives ${breakage.tests.join(', ')}\n${said.slice(-2000)}`).toBeGreaterThan(0);
+      const [file, only] = killers[breakage.costs] ?? [];
+      const names = file === undefined ? breakage.tests : [file.replace(/^test\/|\.test\.ts$/g, '')];
+      const { failed, said } = await run(names, LONGEST_RUN_MS, only);
+      expect(failed, `it survives ${only ?? names.join(', ')}\n${said.slice(-2000)}`).not.toEqual([]);
+      if (which === 'record' && failed[0]) killers[breakage.costs] = failed[0];
       noticed += 1;
     } finally {
       fs.writeFileSync(file, text);

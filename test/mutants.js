@@ -1,0 +1,225 @@
+// A random sample of single faults: `npm run test:mutants -- --seed N --count M [--in FOLDER]`. Each is made in a copy of the
+// project, and the tests that test/near.json chooses for its file are run, then all unit tests of its folder. Prints what
+// survives, and the share that was noticed by folder. test/mutants.json holds what nobody can notice, and why.
+import { spawn } from 'node:child_process';
+import * as fs from 'node:fs';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+import { parseAst } from 'vitest/node';
+
+const root = path.join(import.meta.dirname, '..');
+const LONGEST_MS = 60_000;
+const option = (name, fallback) => {
+  const at = process.argv.indexOf(`--${name}`);
+  return at < 0 ? fallback : process.argv[at + 1];
+};
+
+const swaps = {
+  ...{ '===': '!==', '!==': '===', '<': '<=', '<=': '<', '>': '>=', '>=': '>', '+': '-', '-': '+', '*': '/' },
+  ...{ '/': '*', '%': '*', '&&': '||', '||': '&&', '??': '&&', '+=': '-=', '-=': '+=' },
+};
+const methods = {
+  some: 'every',
+  every: 'some',
+  min: 'max',
+  max: 'min',
+  startsWith: 'endsWith',
+  at: 'indexOf',
+};
+
+/** The operators: what each makes of a node's text, or undefined where it has nothing to do. */
+const operators = {
+  'another operator': (node, text) => {
+    if (!/^(Binary|Logical|Assignment)Expression$/.test(node.type) || !swaps[node.operator]) return undefined;
+    const between = text(node.left.end, node.right.start).replace(node.operator, swaps[node.operator]);
+    return text(node.start, node.left.end) + between + text(node.right.start, node.end);
+  },
+  'no negation': (node, text) =>
+    node.type === 'UnaryExpression' && node.operator === '!'
+      ? text(node.argument.start, node.end)
+      : undefined,
+  'the other truth': (node) => (typeof node.value === 'boolean' ? String(!node.value) : undefined),
+  'one more': (node) => (typeof node.value === 'number' ? String(node.value + 1) : undefined),
+  'no text': (node) =>
+    node.type === 'Literal' && typeof node.value === 'string' && node.value !== '' ? "''" : undefined,
+  always: (node, text) =>
+    node.type === 'IfStatement' ? `if (true) ${text(node.consequent.start, node.end)}` : undefined,
+  never: (node, text) =>
+    node.type === 'IfStatement' ? `if (false) ${text(node.consequent.start, node.end)}` : undefined,
+  'one branch': (node, text) =>
+    node.type === 'ConditionalExpression'
+      ? `(${text(node.consequent.start, node.consequent.end)})`
+      : undefined,
+  'the other branch': (node, text) =>
+    node.type === 'ConditionalExpression' ? `(${text(node.alternate.start, node.alternate.end)})` : undefined,
+  'left out': (node) => (node.type === 'ExpressionStatement' && !node.directive ? ';' : undefined),
+  'not thrown': (node) => (node.type === 'ThrowStatement' ? ';' : undefined),
+  'nothing returned': (node) => (node.type === 'ReturnStatement' && node.argument ? 'return;' : undefined),
+  'not waited for': (node, text) =>
+    node.type === 'AwaitExpression' ? `(${text(node.argument.start, node.end)})` : undefined,
+  'another method': (node) =>
+    node.type === 'Identifier' && node.isProperty && Object.hasOwn(methods, node.name)
+      ? methods[node.name]
+      : undefined,
+  'an empty list': (node) =>
+    node.type === 'ArrayExpression' && node.elements.length > 0 && !node.isPattern ? '[]' : undefined,
+  'not caught': (node, text) =>
+    node.type === 'TryStatement' && node.handler && !node.finalizer
+      ? text(node.block.start, node.block.end)
+      : undefined,
+  'without its fallback': (node, text) =>
+    node.type === 'LogicalExpression' && node.operator === '??'
+      ? `(${text(node.left.start, node.left.end)})`
+      : undefined,
+};
+
+/** Every node that runs: types and imports do not. */
+function* nodesOf(node) {
+  if (Array.isArray(node)) for (const each of node) yield* nodesOf(each);
+  else if (node && typeof node.type === 'string') {
+    if (/^(TS|Import|Export(All|Specifier))/.test(node.type) && !/^TS(As|Satisfies|NonNull)/.test(node.type))
+      return;
+    if (node.type === 'MemberExpression' && !node.computed) node.property.isProperty = true;
+    yield node;
+    for (const [name, value] of Object.entries(node))
+      if (value && typeof value === 'object' && !/^(typeAnnotation|returnType|typeArguments|key)$/.test(name))
+        yield* nodesOf(value);
+  }
+}
+
+function mutantsOf(file) {
+  const source = fs.readFileSync(path.join(root, file), 'utf8');
+  const text = (from, to) => source.slice(from, to);
+  const found = [];
+  for (const node of nodesOf(parseAst(source, { lang: 'ts' }).body))
+    for (const [operator, make] of Object.entries(operators)) {
+      const replace = make(node, text);
+      if (replace === undefined || replace === text(node.start, node.end)) continue;
+      found.push({
+        file,
+        operator,
+        from: node.start,
+        to: node.end,
+        find: text(node.start, node.end),
+        replace,
+      });
+    }
+  return found;
+}
+
+/** A source of numbers from 0 to 1 that a seed repeats (mulberry32). */
+function randomOf(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+const near = JSON.parse(fs.readFileSync(path.join(root, 'test/near.json'), 'utf8'));
+const folderOf = (file) => file.split('/')[1];
+/** The test files for a fault, in the order in which they are asked. */
+const rounds = [
+  ({ file }) => (near.near[file] ?? []).map((place) => near.tests[place]),
+  ({ file }) =>
+    [`test/${folderOf(file)}/`, `test/wire/`].filter((dir) => fs.existsSync(path.join(root, dir))),
+];
+
+function copyOfProject() {
+  const copy = fs.mkdtempSync(path.join(tmpdir(), 'gw-mutants-'));
+  const left = ['.git', 'node_modules', 'coverage'];
+  for (const name of fs.readdirSync(root).filter((each) => !left.includes(each)))
+    fs.cpSync(path.join(root, name), path.join(copy, name), { recursive: true, verbatimSymlinks: true });
+  fs.symlinkSync(path.join(root, 'node_modules'), path.join(copy, 'node_modules'));
+  return copy;
+}
+
+/** Whether tests notice: `noticed`, `survived`, or `no verdict` after the longest time or without a report. */
+function run(copy, files) {
+  const report = path.join(copy, 'report.json');
+  fs.rmSync(report, { force: true });
+  const args = [
+    'run',
+    '--config',
+    'test/vitest.config.ts',
+    '--project',
+    'unit',
+    '--bail',
+    '1',
+    '--maxWorkers',
+    '1',
+  ];
+  const vitest = [path.join(root, 'node_modules/vitest/vitest.mjs'), ...args, '--reporter', 'json'];
+  const child = spawn(process.execPath, [...vitest, '--outputFile', report, ...files], {
+    cwd: copy,
+    stdio: 'ignore',
+    detached: true,
+  });
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => process.kill(-child.pid, 'SIGKILL'), LONGEST_MS);
+    child.on('close', () => {
+      clearTimeout(timer);
+      if (!fs.existsSync(report)) return resolve('no verdict');
+      const { numTotalTests, success } = JSON.parse(fs.readFileSync(report, 'utf8'));
+      resolve(success && numTotalTests > 0 ? 'survived' : success ? 'no verdict' : 'noticed');
+    });
+  });
+}
+
+async function attempt(copy, mutant) {
+  const file = path.join(copy, mutant.file);
+  const source = fs.readFileSync(file, 'utf8');
+  fs.writeFileSync(file, source.slice(0, mutant.from) + mutant.replace + source.slice(mutant.to));
+  try {
+    let verdict = 'survived';
+    for (const testsFor of rounds) {
+      const tests = testsFor(mutant);
+      if (tests.length > 0) verdict = await run(copy, tests);
+      if (verdict !== 'survived') return verdict;
+    }
+    return verdict;
+  } finally {
+    fs.writeFileSync(file, source);
+  }
+}
+
+const seed = Number(option('seed', Date.now() % 1_000_000));
+const count = Number(option('count', 20));
+const random = randomOf(seed);
+const equivalents = JSON.parse(fs.readFileSync(path.join(root, 'test/mutants.json'), 'utf8'));
+const isEquivalent = ({ file, find, replace }) =>
+  equivalents.find((each) => each.file === file && each.find === find && each.replace === replace)?.because;
+const files = fs
+  .readdirSync(path.join(root, 'src'), { recursive: true })
+  .map((name) => `src/${name.replaceAll(path.sep, '/')}`)
+  .filter((name) => name.endsWith('.ts') && folderOf(name).startsWith(option('in', '')));
+const all = files.flatMap(mutantsOf);
+const copy = copyOfProject();
+const tally = new Map();
+try {
+  for (let nth = 1; nth <= count; nth += 1) {
+    const mutant = all[Math.floor(random() * all.length)];
+    const because = isEquivalent(mutant);
+    const verdict = because === undefined ? await attempt(copy, mutant) : 'equivalent';
+    const of = tally.get(folderOf(mutant.file)) ?? {};
+    tally.set(folderOf(mutant.file), { ...of, [verdict]: (of[verdict] ?? 0) + 1 });
+    const line = fs
+      .readFileSync(path.join(root, mutant.file), 'utf8')
+      .slice(0, mutant.from)
+      .split('\n').length;
+    const what =
+      verdict === 'noticed' ? '' : `: ${mutant.find.slice(0, 160)} -> ${mutant.replace.slice(0, 160)}`;
+    console.log(
+      `${nth} ${verdict}: ${mutant.file}:${line}, ${mutant.operator}${what.replace(/\s+/g, ' ')}${because ? ` (${because})` : ''}`,
+    );
+  }
+} finally {
+  fs.rmSync(copy, { recursive: true, force: true });
+}
+console.log(`seed ${seed}, ${count} of ${all.length} faults`);
+for (const [folder, { noticed = 0, survived = 0, equivalent = 0, ...rest }] of [...tally].sort())
+  console.log(
+    `${folder}: ${noticed} of ${noticed + survived} noticed, ${equivalent} equivalent, ${rest['no verdict'] ?? 0} without a verdict`,
+  );
