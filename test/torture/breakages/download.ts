@@ -158,8 +158,8 @@ export const download: readonly Breakage[] = [
   },
   {
     costs: 'a kill between the name and its record leaves a second copy',
-    find: 'if (identityOf(to) !== undefined) return isSameFile(from, to);',
-    replace: 'if (identityOf(to) !== undefined) return false;',
+    find: 'if (isThere(to)) return isSameFile(from, to);',
+    replace: 'if (isThere(to)) return false;',
     tests: [publish, resume],
   },
   {

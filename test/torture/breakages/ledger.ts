@@ -164,8 +164,8 @@ export const ledger: readonly Breakage[] = [
   },
   {
     costs: 'the hint of a lost image names an answer that images do not have',
-    find: "family === 'image' ? ['that nothing was made', 'none'] :",
-    replace: '',
+    find: "const [known, answer] = family === 'image' ? ['that nothing was made', 'none'] :",
+    replace: 'const [known, answer] =',
     tests: ['commands/image'],
   },
   {
