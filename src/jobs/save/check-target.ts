@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import { faultReason, kindOf } from '../../disk/disk-fault.ts';
 import { type GwError, usage } from '../../errors.ts';
 import type { SavePlan } from '../../ledger/event.ts';
-import { type Placeholder, parsePattern, placeholdersOf, windowsFault } from '../../placeholders.ts';
+import { type Placeholder, parsePattern, placeholdersOf } from '../../placeholders.ts';
 import { tryDirectory } from './disk-ways.ts';
 import { knownBefore, type Naming, newPartName, outputPath, render, splitTarget } from './output-path.ts';
 
@@ -45,7 +45,7 @@ export function checkTarget(plan: SavePlan, before: BeforeTask): void {
     );
   try {
     tryDirectory(dir);
-    if (windowsFault(plan.target) !== undefined) tryCharacters(dir, plan.target);
+    tryCharacters(dir, split.name + shortest);
   } catch (error) {
     throw refused(plan.target, `files cannot be saved in ${dir}: ${faultReason(error)}`);
   }
@@ -53,11 +53,13 @@ export function checkTarget(plan: SavePlan, before: BeforeTask): void {
 }
 
 /**
- * A disk of Windows, mounted elsewhere, refuses the characters that Windows forbids. Throws the system's error. The file is
- * not empty: a mounted cloud drive may make an empty one after it was removed.
+ * A disk of Windows, mounted elsewhere, refuses the characters that Windows forbids, and may refuse those of other scripts.
+ * Throws the system's error. The file is not empty: a mounted cloud drive may make an empty one after it was removed.
  */
-function tryCharacters(dir: string, target: string): void {
-  const file = path.join(dir, `${newPartName()}${target.replace(/[^<>:"|?*]/g, '').slice(0, 20)}`);
+function tryCharacters(dir: string, names: string): void {
+  const odd = new Set(names.replace(/[^<>:"|?*\P{ASCII}]/gu, ''));
+  if (odd.size === 0) return;
+  const file = path.join(dir, `${newPartName()}${[...odd].slice(0, 20).join('')}`);
   try {
     fs.writeFileSync(file, '-', { flag: 'wx', mode: 0o600 });
   } finally {
