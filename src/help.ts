@@ -2,6 +2,7 @@ import type { AnyCommand, Node } from './command.ts';
 import { type Flag, type FlagGroup, flagGroups, flagName } from './flags/flag.ts';
 import { displayWidth, padToWidth } from './io/display-width.ts';
 import type { Style } from './io/style.ts';
+import { drawExample, wrapLine } from './io/wrap.ts';
 
 // The pages of --help, made from the command tree. Loaded when help is asked for.
 
@@ -218,66 +219,3 @@ const drawNote = (note: string, width: number): string[] =>
     const listed = /^ +[^ :]+(?:, [^ :]+)*: /.test(line) ? indent + 2 : indent;
     return wrapLine(line, width, term !== undefined && term <= width / 2 ? term : listed);
   });
-
-/**
- * A line in lines of `width` columns, broken at blanks only and the later ones indented by `hang`. The blanks at its
- * beginning and those between two words that stay on one line are kept.
- */
-export function wrapLine(text: string, width: number, hang = 0): string[] {
-  const words = text.match(/^ *\S+| +\S+/g) ?? [];
-  const lines: string[] = [];
-  let line = '';
-  for (const word of words) {
-    if (line !== '' && displayWidth(line + word) > width) {
-      lines.push(line);
-      line = ' '.repeat(hang) + word.trimStart();
-    } else line += word;
-  }
-  return line === '' ? lines : [...lines, line];
-}
-
-/** A command line that runs as it is printed: broken between words of the shell, each line but the last ending in `\`. */
-export function drawExample(example: string, width: number): string[] {
-  const lines: string[] = [];
-  let line = ' ';
-  for (const word of withValues(shellWords(example))) {
-    if (line.trim() !== '' && displayWidth(`${line} ${word} \\`) > width) {
-      lines.push(`${line} \\`);
-      line = `     ${word}`;
-    } else line += ` ${word}`;
-  }
-  return [...lines, line];
-}
-
-/** An option and its value stay on one line. */
-function withValues(words: readonly string[]): string[] {
-  const pieces: string[] = [];
-  for (const word of words) {
-    const before = pieces.at(-1);
-    const takesIt = before !== undefined && /^--?[a-z-]+$/.test(before) && /^[^-|>&)]/.test(word);
-    pieces.push(takesIt ? `${pieces.pop()} ${word}` : word);
-  }
-  return pieces;
-}
-
-/** The pieces of a command line between which a line may be broken: not within quotes, but within `$(…)`. */
-export function shellWords(line: string): string[] {
-  const words: string[] = [];
-  const open: string[] = [];
-  let word = '';
-  for (const [at, letter] of [...line].entries()) {
-    const within = open.at(-1);
-    if (letter === ' ' && within !== '"' && within !== "'") {
-      if (word !== '') words.push(word);
-      word = '';
-      continue;
-    }
-    word += letter;
-    const ends = letter === (within === '(' ? ')' : within);
-    const begins =
-      letter === '"' || (letter === "'" && within !== '"') || (letter === '(' && line[at - 1] === '$');
-    if (ends) open.pop();
-    else if (begins && within !== "'") open.push(letter);
-  }
-  return word === '' ? words : [...words, word];
-}

@@ -2,7 +2,8 @@ import type { Node } from './command.ts';
 import { environmentVariables } from './config/environment.ts';
 import { errorKinds, signalExitCodes } from './errors.ts';
 import { globalFlags } from './flags/flag.ts';
-import { drawExample, type Page, pageOf, type Row, rowOf } from './help.ts';
+import { type Page, pageOf, type Row, rowOf } from './help.ts';
+import { drawExample } from './io/wrap.ts';
 import { program } from './program.ts';
 
 // The manual, gw(1), made from the command tree when gw is built.

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { AnyCommand, Node } from '../src/command.ts';
-import { drawExample, drawFrontPage, drawPage, pageOf, wrapLine } from '../src/help.ts';
+import { drawFrontPage, drawPage, pageOf } from '../src/help.ts';
 import { plainStyle } from '../src/io/style.ts';
+import { drawExample, wrapLine } from '../src/io/wrap.ts';
 import { program } from '../src/program.ts';
 
 // Every page of help at every width: whole words, no line wider than the terminal, and every word of the tree on it.

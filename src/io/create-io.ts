@@ -12,6 +12,7 @@ import { ResultStream, wasClosed } from './result-stream.ts';
 import { SecretFilter } from './secret-filter.ts';
 import { SideStream } from './side-stream.ts';
 import { loadStyle, plainStyle, wantsColor } from './style.ts';
+import { wrapMessage } from './wrap.ts';
 
 export interface IoOptions {
   readonly host: Pick<Host, 'stdin' | 'stdout' | 'stderr' | 'env' | 'platform' | 'clock'>;
@@ -66,8 +67,9 @@ export function createIo({ host, mode, noColor = false }: IoOptions): Io {
     },
   });
 
+  const wrap = (text: string) => (stderrIsTerminal ? wrapMessage(text, size().columns) : text);
   const note = (text: string) => {
-    if (!mode.quiet) side.line(() => oneLine(hide(text)));
+    if (!mode.quiet) side.line(() => wrap(oneLine(hide(text))));
   };
   let shownProgress: ProgressHub | undefined;
   const makeProgress = () =>
@@ -142,7 +144,8 @@ export function createIo({ host, mode, noColor = false }: IoOptions): Io {
     },
     warn: (text, urgent) => {
       if (urgent || !mode.quiet) {
-        side.line((style) => `${style.caution('warning:')} ${oneLine(hide(text))}`, true);
+        const told = wrap(`warning: ${oneLine(hide(text))}`);
+        side.line((style) => style.caution('warning:') + told.slice(8), true);
       }
     },
     note,
@@ -154,7 +157,7 @@ export function createIo({ host, mode, noColor = false }: IoOptions): Io {
       const report = reportError(error);
       if (report === undefined) return;
       if (mode.json) side.line(() => errorJson(report, hide));
-      else for (const line of errorLines(report, hide)) side.line(line, true);
+      else for (const line of errorLines(report, hide, wrap)) side.line(line, true);
       for (const line of stackLines(error)) trace(line);
     },
     trace,

@@ -81,13 +81,14 @@ function sourceOf({ message, code, request_id: requestId }: ErrorReport): string
 export function errorLines(
   report: ErrorReport,
   hide: (text: string) => string,
+  wrap = (text: string): string => text,
 ): ((style: Style) => string)[] {
   const message = `${oneLine(hide(report.message), MAX_CODE_POINTS)}${oneLine(hide(sourceOf(report)), MAX_CODE_POINTS)}`;
-  const lines = [(style: Style) => `${style.bad('error:')} ${message}`];
+  const told = (tone: 'bad' | 'active', name: string, text: string) => (style: Style) =>
+    `${style[tone](name)}${wrap(`${name} ${text}`).slice(name.length)}`;
+  const lines = [told('bad', 'error:', message)];
   const { hint } = report;
-  if (hint !== undefined) {
-    lines.push((style) => `${style.active('hint:')} ${oneLine(hide(hint), MAX_CODE_POINTS)}`);
-  }
+  if (hint !== undefined) lines.push(told('active', 'hint:', oneLine(hide(hint), MAX_CODE_POINTS)));
   return lines;
 }
 

@@ -241,7 +241,9 @@ describe('gw image create', () => {
     expect(drawn.err).toContain('▀');
     expect(drawn.out).toMatch(/^\/.*\.png\n$/);
     const plain = await world.gw([...argv, '--no-color'], { terminal: true, env: { TMUX: 'x' } });
-    expect(plain.err).toMatch(/warning: no preview of .*: the terminal shows no colours/);
+    expect(plain.err.replaceAll('\n', ' ')).toMatch(
+      /warning: no preview of .*: the terminal shows no colours/,
+    );
     for (const more of [{ terminal: false }, { terminal: true, env: { TMUX: 'x' } }]) {
       const run = await world.gw(more.terminal ? [...argv, '-q'] : argv, more);
       expect(run.code, run.err).toBe(0);

@@ -92,20 +92,22 @@ describe('bars on a terminal', () => {
     await frame(world);
     expect(both.shown()).toEqual([
       'a note',
-      `warning: a long warning ${'w'.repeat(80 - 24)}`,
-      'w'.repeat(100 - 56),
+      // No word is broken that fits into a line.
+      'warning: a long warning',
+      'w'.repeat(80),
+      'w'.repeat(100 - 80),
       'a line',
       'result 1',
       'result 2 begins',
     ]);
     await world.io.out(' and ends\n');
     await frame(world);
-    expect(both.shown().slice(5, 6)).toEqual(['result 2 begins and ends']);
-    expect(both.shown()[6]).toContain('task-1');
-    expect(both.shown()[7]).toContain('task-2');
-    expect(both.shown()).toHaveLength(8);
+    expect(both.shown().slice(6, 7)).toEqual(['result 2 begins and ends']);
+    expect(both.shown()[7]).toContain('task-1');
+    expect(both.shown()[8]).toContain('task-2');
+    expect(both.shown()).toHaveLength(9);
     progress.stop();
-    expect(both.shown()).toHaveLength(6);
+    expect(both.shown()).toHaveLength(7);
     expect(both.unknown).toEqual([]);
   });
 

@@ -1,0 +1,80 @@
+import { displayWidth } from './display-width.ts';
+
+// Text of gw's own in lines of a terminal's width.
+
+/**
+ * A line in lines of `width` columns, broken at blanks only and the later ones indented by `hang`. The blanks at its
+ * beginning and those between two words that stay on one line are kept.
+ */
+export function wrapLine(text: string, width: number, hang = 0): string[] {
+  const words = text.match(/^ *\S+| +\S+/g) ?? [];
+  const lines: string[] = [];
+  let line = '';
+  for (const word of words) {
+    if (line !== '' && displayWidth(line + word) > width) {
+      lines.push(line);
+      line = ' '.repeat(hang) + word.trimStart();
+    } else line += word;
+  }
+  return line === '' ? lines : [...lines, line];
+}
+
+/** A command line that runs as it is printed: broken between words of the shell, each line but the last ending in `\`. */
+export function drawExample(example: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = ' ';
+  for (const word of withValues(shellWords(example))) {
+    if (line.trim() !== '' && displayWidth(`${line} ${word} \\`) > width) {
+      lines.push(`${line} \\`);
+      line = `     ${word}`;
+    } else line += ` ${word}`;
+  }
+  return [...lines, line];
+}
+
+/** An option and its value stay on one line. */
+function withValues(words: readonly string[]): string[] {
+  const pieces: string[] = [];
+  for (const word of words) {
+    const before = pieces.at(-1);
+    const takesIt = before !== undefined && /^--?[a-z-]+$/.test(before) && /^[^-|>&)]/.test(word);
+    pieces.push(takesIt ? `${pieces.pop()} ${word}` : word);
+  }
+  return pieces;
+}
+
+/** The pieces of a command line between which a line may be broken: not within quotes, but within `$(…)`. */
+export function shellWords(line: string): string[] {
+  const words: string[] = [];
+  const open: string[] = [];
+  let word = '';
+  for (const [at, letter] of [...line].entries()) {
+    const within = open.at(-1);
+    if (letter === ' ' && within !== '"' && within !== "'") {
+      if (word !== '') words.push(word);
+      word = '';
+      continue;
+    }
+    word += letter;
+    const ends = letter === (within === '(' ? ')' : within);
+    const begins =
+      letter === '"' || (letter === "'" && within !== '"') || (letter === '(' && line[at - 1] === '$');
+    if (ends) open.pop();
+    else if (begins && within !== "'") open.push(letter);
+  }
+  return word === '' ? words : [...words, word];
+}
+
+/** A message in lines of so many columns; a command line at its end runs as it is printed. */
+export function wrapMessage(text: string, columns: number): string {
+  if (displayWidth(text) <= columns) return text;
+  const [, before = text, command = ''] = /^(.*: )(gw [a-z][^;]*)$/s.exec(text) ?? [];
+  const lines = wrapLine(before.trimEnd(), columns);
+  const last = `${lines.at(-1)} ${command}`;
+  if (command === '') return lines.join('\n');
+  return (
+    displayWidth(last) <= columns
+      ? [...lines.slice(0, -1), last]
+      : [...lines, ...drawExample(command, columns)]
+  ).join('\n');
+}
