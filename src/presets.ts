@@ -57,7 +57,11 @@ export function withDefaults(input: Input, called: Called, defaults: Profile | u
   const prefix = defaultsName(called.path);
   const said = prefix && defaultsOf(defaults, prefix);
   if (prefix === undefined || said === undefined) return input;
-  return laidUnder(input, said, called, `defaults.${prefix.join('.')}: `);
+  const laid = laidUnder(input, said, called, `defaults.${prefix.join('.')}: `);
+  // Only jobs have rules that a default may break beside what is typed.
+  if (prefix[0] !== 'video' && prefix[0] !== 'image') return laid;
+  const stored = Object.keys(laid.flags).filter((key) => !(key in input.flags));
+  return { ...laid, flags: { ...laid.flags, stored } };
 }
 
 /** As they are stored, the defaults of a command, by the words between `defaults.` and the flag. */

@@ -207,26 +207,29 @@ function readRow({ fields, fault, isCells = false }: WrittenRow, input: RowsInpu
     if (parsed !== undefined) values[meant.key] = parsed;
   }
   const ownOut = values.out !== undefined;
-  const layUnder = (name: string, value: unknown, { key, flag, isNegated }: Meant) => {
+  const layUnder = (name: string, value: unknown, { key, flag, isNegated }: Meant): boolean => {
     const isSaid = key in values || (promptKeys.includes(key) && promptKeys.some((each) => each in values));
-    if (isSaid) return;
+    if (isSaid) return false;
     written[name] = value;
     const parsed = gather(() => typedOf(flag, name, value, isNegated));
     if (parsed !== undefined) values[key] = parsed;
+    return parsed !== undefined;
   };
   for (const [key, value] of Object.entries(input.defaults)) {
     const meant = known(flagName(key).slice(2));
     if (meant) layUnder(flagName(key).slice(2), value, meant);
   }
+  const stored: string[] = [];
   for (const [name, value] of Object.entries(input.storedOf?.(command) ?? {})) {
     const limit = limitKeys.find((key) => flagName(key) === `--${name}`);
     const flag = limit && flags[limit];
     const meant = flag ? { key: limit, flag, isNegated: false } : known(name);
     if (!meant) continue;
-    layUnder(name, value, meant);
+    if (layUnder(name, value, meant)) stored.push(meant.key);
     // What a row may not say, nobody else is told to do.
     if (!mayStandIn(meant.flag, 'row') || limit) delete written[name];
   }
+  if (stored.length > 0) values.stored = stored;
   gather(() => refusePiped(values));
   return {
     skip: false as const,
@@ -442,7 +445,7 @@ function unknownField(name: string, command: string, known: readonly string[]): 
 
 /** Tells whether two rows ask for the same, wherever that is to be saved. */
 export function askedDigest({ command, flags, set, body }: Row): string {
-  const { out: _out, force: _force, sidecar: _sidecar, ...asked } = flags;
+  const { out: _out, force: _force, sidecar: _sidecar, stored: _stored, ...asked } = flags;
   return createHash('sha256')
     .update(JSON.stringify(sorted([command, asked, set, body])))
     .digest('hex')

@@ -88,6 +88,48 @@ test('a preset that is not there names the nearest', async () => {
   expect((await world.gw([...alpha, '--preset', '../x'])).err).toContain('--preset ../x: not a name');
 });
 
+/** A default of each profile, what is typed or written beside it, and the body that is asked for. */
+const yields: Readonly<Record<string, readonly [string, string, Record<string, unknown>, object]>> = {
+  'a ratio to a first frame': [
+    'defaults.video.alpha.ratio',
+    '16:9',
+    { command: 'video alpha', 'first-frame': 'https://example.com/a.png' },
+    { ratio: 'adaptive' },
+  ],
+  'a duration to an edit': [
+    'defaults.video.alpha.duration',
+    '5',
+    { command: 'video alpha', 'task-type': 'edit', video: 'https://example.com/a.mp4' },
+    { duration: -1 },
+  ],
+  'a quality to a model': [
+    'defaults.image.create.quality',
+    'medium',
+    { command: 'image create', model: 'legacy-image-3' },
+    { model: 'legacy-image-3' },
+  ],
+};
+test.each(Object.keys(yields))('a default yields, typed and in a row: %s', async (name) => {
+  const world = await World.open();
+  const [setting = '', value = '', { command, ...fields } = {}, body = {}] = yields[name] ?? [];
+  expect((await world.gw(['config', 'set', setting, value])).code).toBe(0);
+  const flags = Object.entries(fields).flatMap(([flag, typed]) => [`--${flag}`, String(typed)]);
+  const words = [...String(command).split(' '), ...(command === 'video alpha' ? ['create'] : [])];
+  const run = await world.gw([...words, 'a fox', ...flags, '--dry-run', '--json']);
+  expect(run.code, run.err).toBe(0);
+  expect(bodyOf(run.out)).toMatchObject(body);
+  const flag = `--${setting.split('.').at(-1)}`;
+  expect(run.err).toContain(`${flag} ${value} of the profile's defaults is left out`);
+  const typed = await world.gw([...words, 'a fox', ...flags, flag, value, '--dry-run', '--json']);
+  expect([typed.code, typed.err]).toEqual([2, expect.stringContaining(`${flag} ${value}`)]);
+  writeFileSync(
+    path.join(world.cwd, 'm.jsonl'),
+    `${JSON.stringify({ command, prompt: 'a fox', ...fields })}\n`,
+  );
+  const check = await world.gw(['batch', 'check', 'm.jsonl']);
+  expect([check.code, check.err], check.out).toEqual([0, '']);
+});
+
 test("one's own defaults are set, listed, used and taken out; what is typed and a preset win over them", async () => {
   const world = await World.open();
   const name = 'defaults.video.alpha.resolution';

@@ -9,6 +9,7 @@ import { everywhere, type FlagSet, type FlagValues, on } from '../../flags/flag.
 import { budgetFlags, onceFlags, promptFlags, refuseOnce, saveFlags } from '../../flags/job-flags.ts';
 import { applySets, baseBody } from '../../flags/json-body.ts';
 import { readPrompt, refuseSharedStdin, stdinFlags } from '../../flags/prompt.ts';
+import { ANY_MEDIUM, type WithStored, withoutYielding } from '../../flags/yielding.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import { imageFamily } from '../../gateway/image/job.ts';
 import { imageModels } from '../../gateway/image/models.ts';
@@ -115,13 +116,14 @@ export function imageCommand<const F extends FlagSet>(spec: ImageCommand<F>): An
 async function run<F extends FlagSet>(
   spec: ImageCommand<F>,
   args: readonly string[],
-  typed: FlagValues<FlagSet>,
+  given: WithStored,
   ctx: Context,
 ): Promise<Outcome<JobResult>> {
   const { globals, host, io, signal } = ctx;
+  const settings = await ctx.settings();
+  const typed = withoutYielding(given, (values) => asOfFlags(spec, values, settings), io.note);
   const flags = typed as SharedValues;
   const validate = globals.validate === undefined;
-  const settings = await ctx.settings();
   const { base, model, prompt, references: typedReferences, bodyWith } = await read(spec, args, typed, ctx);
   const references = await findOutputs(typedReferences, ctx, flags);
   const planned = bodyWith(references.map(standInFor));
@@ -264,6 +266,19 @@ async function read<F extends FlagSet>(
     return spec.fill?.(whole) ?? whole;
   };
   return { base, model, prompt, references, bodyWith };
+}
+
+/** What flags alone ask for, with a stand-in for each image. */
+function asOfFlags<F extends FlagSet>(
+  { endpoint, fields, fill, place }: ImageCommand<F>,
+  typed: FlagValues<FlagSet>,
+  { models }: Settings,
+) {
+  const media = referencesOf(fields.items, typed).map(({ kind }) => ({ kind, url: ANY_MEDIUM }));
+  const model = (typed as SharedValues).model ?? models.image.value;
+  const base = fields.lay({}, { ...typed, model: undefined });
+  const placed = place({ base, prompt: 'any', model, media });
+  return { schema: endpoint.body, fields, body: fill?.(placed) ?? placed };
 }
 
 /** Refuses a body that breaks a documented rule, and says what is allowed but likely not meant. */

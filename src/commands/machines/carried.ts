@@ -4,6 +4,7 @@ import type { Settings } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { leaves } from '../../disk/confined-path.ts';
 import { placeFiles } from '../../flags/body-flags.ts';
+import { flagName } from '../../flags/flag.ts';
 import {
   budgetFlags,
   countFlags,
@@ -13,6 +14,7 @@ import {
   saveFlags,
   waitFlags,
 } from '../../flags/job-flags.ts';
+import type { WithStored } from '../../flags/yielding.ts';
 import type { MadeJob } from '../../jobs/create/make.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
 import type { KeptRequest } from '../../ledger/event.ts';
@@ -48,6 +50,20 @@ export function forOthers(row: Row, { models, sidecar }: Settings, { host, globa
       ...(globals.validate === false && { validate: false }),
     },
   };
+}
+
+/** A row without the defaults of the profile that yielded to its own words as it was just checked. */
+export function withoutYielded(row: Row, { intent }: CheckedRow): Row {
+  const kept = intent?.request?.flags;
+  const stored = (row.flags as WithStored).stored ?? [];
+  const gone = stored.filter(
+    (key) => kept && !Object.hasOwn(kept, key) && !howKeys.has(key) && key !== 'model',
+  );
+  if (gone.length === 0) return row;
+  const names = gone.map((key) => flagName(key).slice(2));
+  const without = (from: Row['flags'], left: readonly string[]) =>
+    Object.fromEntries(Object.entries(from).filter(([name]) => !left.includes(name)));
+  return { ...row, flags: without(row.flags, gone), said: row.said && without(row.said, names) };
 }
 
 /** What a row asks for, as it was just checked, in the form in which it may stand on a queue. */
@@ -94,7 +110,7 @@ export function carriedJob(
 const howKeys = new Set(
   [promptFlags, waitFlags, pollFlags, saveFlags, onceFlags, countFlags, budgetFlags]
     .flatMap((flags) => Object.keys(flags))
-    .concat('yes', 'preview', 'externalId'),
+    .concat('yes', 'preview', 'externalId', 'stored'),
 );
 
 /** What `gw again` makes the request of a row from, on a machine where its files lie below `root`. */

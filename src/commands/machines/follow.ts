@@ -28,7 +28,7 @@ import { type Batch, namedBy, type RowResult } from '../batch/run.ts';
 import { withFamilies } from '../jobs/find-jobs.ts';
 import { endedOutcome } from '../jobs/task-job.ts';
 import { resultIn } from '../video/follow-job.ts';
-import { carriedCheck, forOthers } from './carried.ts';
+import { carriedCheck, forOthers, withoutYielded } from './carried.ts';
 import { hearOfRows } from './heard.ts';
 import { Memory } from './memory.ts';
 import { type OpenQueue, openQueue } from './open.ts';
@@ -384,7 +384,7 @@ class BatchOnQueue {
       state: isMade ? 'running' : 'waiting',
       ...(isMade && { id: local.id, status: local.status }),
       round: 0,
-      row,
+      row: withoutYielded(row, checked),
       rows: tally.rows,
       family,
       named: input.manifest.named,

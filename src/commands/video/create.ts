@@ -26,6 +26,7 @@ import {
   waitFlags,
 } from '../../flags/job-flags.ts';
 import { readPrompt, refuseSharedStdin, stdinFlags } from '../../flags/prompt.ts';
+import { ANY_MEDIUM, type WithStored, withoutYielding } from '../../flags/yielding.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Modality } from '../../gateway/limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
@@ -191,9 +192,11 @@ interface Checked {
 async function makeReady<F extends FlagSet>(
   spec: VideoCreate<F>,
   args: readonly string[],
-  words: FlagValues<FlagSet>,
+  given: WithStored,
   ctx: Context,
 ): Promise<Checked | ShownRequest> {
+  const settings = await ctx.settings();
+  const words = withoutYielding(given, (flags) => asOfFlags(spec, flags, settings), ctx.io.note);
   const flags = await withListener(words, ctx);
   const {
     request,
@@ -351,6 +354,22 @@ async function read<F extends FlagSet>(
       },
     }),
   };
+}
+
+/** What flags alone ask for, with a stand-in for each medium. */
+function asOfFlags<F extends FlagSet>(spec: VideoCreate<F>, typed: FlagValues<FlagSet>, settings: Settings) {
+  const references = referencesOf(spec.fields.items, typed).map((each) =>
+    each.modality ? { ...each, raw: ANY_MEDIUM } : each,
+  );
+  const model = modelOf(spec, typed, {}, settings);
+  const media = { items: [], breaches: [] };
+  const body = bodyMaker(
+    spec,
+    { base: {}, typed, model, prompt: 'any', references, inputs: [], media },
+    undefined,
+  );
+  const { body: schema } = spec.endpointOf(typed as unknown as FlagValues<F>);
+  return { schema, fields: spec.fields, body: body((_, url) => url) };
 }
 
 /** What makes the body once each medium has its address. */

@@ -1,0 +1,59 @@
+import type * as z from 'zod/mini';
+import { GwError } from '../errors.ts';
+import { inOurWords } from '../gateway/body.ts';
+import type { BodyFlags } from './body-flags.ts';
+import { type FlagSet, type FlagValues, flagName } from './flag.ts';
+
+// What is stored yields to what is typed: a default of the profile that breaks a rule only beside the typed flags is left out.
+
+/** Flags of a create, and which of them the profile gave; that nobody can type. */
+export type WithStored = FlagValues<FlagSet> & { readonly stored?: readonly string[] | undefined };
+
+/** Stands for a medium, of which no rule of another field knows more than that it is there. */
+export const ANY_MEDIUM = 'https://example.com/any';
+
+interface Asked {
+  readonly schema: z.ZodMiniType | undefined;
+  readonly fields: BodyFlags;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** The flags without the defaults that yield; `note` hears of each. `asked` tells what such flags ask for. */
+export function withoutYielding(
+  flags: WithStored,
+  asked: (flags: FlagValues<FlagSet>) => Asked,
+  note: (text: string) => void,
+): FlagValues<FlagSet> {
+  const { stored = [], ...all } = flags;
+  if (stored.length === 0) return all;
+  const alone = brokenBy(stored, Object.fromEntries(stored.map((key) => [key, all[key]])), asked);
+  const left = { ...all };
+  for (const [key, rule] of brokenBy(stored, all, asked)) {
+    if (alone.has(key)) continue;
+    note(`${flagName(key)} ${String(all[key])} of the profile's defaults is left out: ${rule}`);
+    delete left[key];
+  }
+  return left;
+}
+
+/** The stored flags that break a rule, each with the rule. */
+function brokenBy(
+  stored: readonly string[],
+  flags: FlagValues<FlagSet>,
+  asked: (flags: FlagValues<FlagSet>) => Asked,
+): ReadonlyMap<string, string> {
+  try {
+    const { schema, fields, body } = asked(flags);
+    const issues = schema?.safeParse(body, { error: inOurWords }).error?.issues ?? [];
+    return new Map(
+      stored.flatMap((key) => {
+        const issue = issues.find(({ path }) => fields.flagAt(path, body) === flagName(key));
+        return issue ? [[key, issue.message] as const] : [];
+      }),
+    );
+  } catch (error) {
+    // What cannot be laid out at all is told where it is read.
+    if (error instanceof GwError) return new Map();
+    throw error;
+  }
+}
