@@ -96,7 +96,6 @@ function copyWasm() {
     'jpeg/codec/enc/mozjpeg_enc.wasm',
     'png/codec/pkg/squoosh_png_bg.wasm',
     'webp/codec/dec/webp_dec.wasm',
-    'webp/codec/enc/webp_enc.wasm',
     'webp/codec/enc/webp_enc_simd.wasm',
   ]) {
     fs.copyFileSync(path.join(codecs, file), path.join(wasmDir, path.basename(file)));

@@ -14,7 +14,6 @@ const codecs = [
   'jpeg/codec/enc/mozjpeg_enc.wasm',
   'png/codec/pkg/squoosh_png_bg.wasm',
   'webp/codec/dec/webp_dec.wasm',
-  'webp/codec/enc/webp_enc.wasm',
   'webp/codec/enc/webp_enc_simd.wasm',
 ];
 
