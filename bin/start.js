@@ -155,17 +155,28 @@ const cache = cacheFile ? readCache(cacheFile) : new Map();
 parts.cache = cache;
 /** Whether something had to be compiled. */
 const isCold = () => [...scripts.values()].some(({ cachedDataRejected }) => cachedDataRejected !== false);
+let flagsTouched = false;
+
+/**
+ * Whether V8's flags may be touched in this run: only when every part so far came from the cache, because a cache made
+ * after that is always rejected. The first run of a command pays for the next ones.
+ */
+function mayTouchFlags() {
+  flagsTouched ||= !isCold();
+  return flagsTouched;
+}
 
 parts
   .load('main.js')
   .run({
     version: bundle.version,
     distDir,
+    mayTouchFlags,
     codeCache: { dir: cacheDir, problem: cacheState.problem },
   })
   .finally(() => {
     // At the very end, so that what runs last is in it too, and before what ends the process there.
     process.prependOnceListener('beforeExit', () => {
-      if (isCold() && cacheFile) writeCache();
+      if (isCold() && cacheFile && !flagsTouched) writeCache();
     });
   });

@@ -182,13 +182,14 @@ export function makeContext({
     const { createTransport, proxiesFromEnv } = await import('./http/transport.ts');
     const proxies = proxiesFromEnv(host.env);
     const name = `transport ${JSON.stringify(proxies)}`;
-    return runner.share(name, async () => createTransport({ proxies }));
+    return runner.share(name, async () => createTransport({ proxies, tuneFirstReply: false }));
   };
   const makeTransport = async ({ cacert }: Settings): Promise<Transport> => {
     const { createTransport, proxiesFromEnv } = await import('./http/transport.ts');
     const { clientCert, clientKey } = globals;
     const made = createTransport({
       proxies: proxiesFromEnv(host.env),
+      tuneFirstReply: host.mayTouchFlags(),
       ...((cacert.value ?? clientCert ?? clientKey) !== undefined && (await tlsOf(cacert.value))),
     });
     closers.push(() => made.close());

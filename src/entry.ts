@@ -13,11 +13,19 @@ interface Launch {
   readonly version: string;
   readonly build?: string;
   readonly distDir: string;
+  /** Whether V8's flags may be touched in this run; left out, they may not. */
+  readonly mayTouchFlags?: () => boolean;
   readonly codeCache?: Host['codeCache'];
 }
 
 /** Runs gw in the real process; the exit code is set, never forced, so that pipes take all that was written. */
-export async function run({ version, build, distDir, codeCache }: Launch): Promise<void> {
+export async function run({
+  version,
+  build,
+  distDir,
+  mayTouchFlags = () => false,
+  codeCache,
+}: Launch): Promise<void> {
   // SIGHUP is the closing of its window on Windows, and SIGBREAK Ctrl-Break.
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK'] as const;
   const env = { ...process.env };
@@ -54,6 +62,7 @@ export async function run({ version, build, distDir, codeCache }: Launch): Promi
     },
     clock: machineClock,
     random: Math.random,
+    mayTouchFlags,
     codeCache,
     onSignal: (heard) => {
       const listeners = signals.map((name) => {

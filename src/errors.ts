@@ -125,7 +125,7 @@ export class ClosedPipe extends Error {
   override readonly name = 'ClosedPipe';
 }
 
-/** The `code` of a system or library error (`ENOENT`, `HPE_HEADER_OVERFLOW`), if it has one. */
+/** The `code` of a system or library error (`ENOENT`, `UND_ERR_CONNECT_TIMEOUT`), if it has one. */
 export function errorCode(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === 'string' ? code : undefined;

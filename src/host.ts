@@ -23,6 +23,8 @@ export interface Host {
   readonly clock: Clock;
   /** Uniform in [0, 1). */
   readonly random: () => number;
+  /** Whether V8's flags may be set (they spoil a code cache that is still to be made). */
+  readonly mayTouchFlags: () => boolean;
   /** Where the launcher keeps compiled code, or why it keeps none; absent where none started this run. */
   readonly codeCache?: { readonly dir: string | undefined; readonly problem: string | undefined } | undefined;
   /**

@@ -34,6 +34,8 @@ describe.each(Object.keys(allowed))('%s', (layer) => {
     for (const target of importsOf(file)) {
       if (target.startsWith('.')) {
         const to = layerOf(path.relative(src, path.resolve(src, path.dirname(file), target)));
+        // The lean entry into undici is the one import past src.
+        if (to === '..' && file === path.join('http', 'lean-undici.ts')) continue;
         const may = allowed[layer] ?? [];
         expect(to === layer || may.includes('*') || may.includes(to), `${file} imports ${target}`).toBe(true);
       } else if (packages[layer] && !target.startsWith('node:')) {

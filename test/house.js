@@ -90,7 +90,7 @@ function plainSources(dir) {
   fs.writeFileSync(
     path.join(dir, 'gw.js'),
     `import { run } from './src/entry.js';
-await run({ version: '0.0.0', distDir: ${JSON.stringify(path.join(root, 'dist'))}, codeCache: {} });`,
+await run({ version: '0.0.0', distDir: ${JSON.stringify(path.join(root, 'dist'))}, mayTouchFlags: () => false, codeCache: {} });`,
   );
 }
 

@@ -38,6 +38,7 @@ export function openLibrary({ version, distDir }: Library) {
       stderr,
       clock: machineClock,
       random: Math.random,
+      mayTouchFlags: () => false,
       guardTerminal: async () => () => {},
       endNow: () => {},
       program: { share, ...(onEvent && { onEvent: (event) => onEvent(event as GwEvent) }) },

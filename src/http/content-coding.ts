@@ -129,7 +129,7 @@ export function decodingHandler(handler: WireHandler, limitBytes: number): Decod
       if (failure) throw failure.error;
       if (!coding) return handler.onData(chunk);
       bytesIn += chunk.byteLength;
-      // Node reuses nothing of the chunk, so the decoder may keep it.
+      // undici reuses nothing of the chunk, so the decoder may keep it.
       const stream = decoder ?? start(chunk, coding);
       if (stream.write(chunk)) return;
       full ??= new Promise<void>((resolve, reject) => {

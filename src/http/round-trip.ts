@@ -1,6 +1,7 @@
-import { request as beginRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Dispatcher } from 'undici';
 import { steadyMs } from '../host.ts';
+import { type Connection, destroyConnection } from './connection.ts';
 import {
   BodyFault,
   ExchangeError,
@@ -14,9 +15,6 @@ import { reasonOf, systemCode } from './socket.ts';
 /** What goes out in one write. Small enough that a slow uplink shows progress within any silence limit. */
 const SLICE_BYTES = 16 * 1024;
 
-/** Heads with 1xx before a reply (RFC 9110, 15.2): servers send a few. */
-const MOST_INTERIM_HEADS = 1000;
-
 /** What the route adds to a request: the whole URL and a proxy's credential, where it goes through one in the plain. */
 export interface Framing {
   readonly path: string;
@@ -24,204 +22,128 @@ export interface Framing {
 }
 
 /**
- * Sends a request on an open socket, which carries one at a time, and hands the reply to the handler as it comes. Resolves
- * with the head when the reply is complete. Throws ExchangeError, the signal's reason, or what the handler threw; after any
- * of these the socket is gone, and also where the reply says so or came before the request had left.
+ * Sends a request on a connection and hands the reply to the handler as it comes; undici is never paused, the socket is
+ * held back where the handler asks for it. Resolves with the head when the reply is complete. Throws ExchangeError, the signal's reason, or what the handler threw; after any
+ * of these the connection is gone.
  */
-export const roundTrip = (
-  socket: Socket,
+export function roundTrip(
+  connection: Connection,
   request: WireRequest,
   framing: Framing,
   handler: WireHandler,
-): Promise<WireHead> =>
-  new Promise((resolve, reject) => new RoundTrip(socket, request, handler, resolve, reject).begin(framing));
+): Promise<WireHead> {
+  const { client, socket, gate } = connection;
+  const { silenceMs } = request;
+  const signal = request.seeThrough ? undefined : request.signal;
+  const bytesBefore = socket.bytesWritten;
+  return new Promise((resolve, reject) => {
+    let head: WireHead | undefined;
+    let begun = false;
+    let over = false;
+    /** What the handler is still busy with. */
+    let busyCount = 0;
+    let hasEnded = false;
 
-class RoundTrip {
-  readonly #bytesBefore: number;
-  readonly #stopWatch: () => void;
-  #reply: IncomingMessage | undefined;
-  #head: WireHead | undefined;
-  #isOver = false;
-  /** The handler is busy with a piece, and no other is read. */
-  #isHeld = false;
-  #hasEnded = false;
-  #interimHeads = 0;
-
-  constructor(
-    private readonly socket: Socket,
-    private readonly request: WireRequest,
-    private readonly handler: WireHandler,
-    private readonly resolve: (head: WireHead) => void,
-    private readonly reject: (error: unknown) => void,
-  ) {
-    this.#bytesBefore = socket.bytesWritten;
-    const { silenceMs } = request;
-    this.#stopWatch = watchSilence(
-      socket,
-      silenceMs,
-      () => this.#isHeld,
-      () => {
-        const quiet = this.#head ? 'its reply stopped' : 'it did not answer';
-        const sentence = `no word from ${this.#host} for ${silenceMs / 1000} s: ${quiet}`;
-        this.#fail(new ExchangeError(sentence, this.#sent, exchangeCodes.silence));
-      },
-    );
-  }
-
-  begin({ path, headers }: Framing): void {
-    const { method, url, body, freshConnection } = this.request;
-    const signal = this.#signal;
-    if (signal?.aborted) {
-      this.#onAbort();
-      return;
-    }
-    signal?.addEventListener('abort', this.#onAbort, { once: true });
-    let outgoing: ClientRequest;
-    try {
-      outgoing = beginRequest({
-        method,
-        path,
-        headers: {
-          host: url.host,
-          connection: freshConnection ? 'close' : 'keep-alive',
-          ...headers,
-          ...(body && { 'content-length': String(body.byteLength) }),
-        },
-        createConnection: () => this.socket,
-      });
-    } catch (error) {
-      this.#onError(error as Error);
-      return;
-    }
-    outgoing.on('error', this.#onError);
-    outgoing.on('close', () => this.#onError(Object.assign(new Error('closed'), { code: 'ECONNRESET' })));
-    outgoing.on('information', () => {
-      this.#interimHeads += 1;
-      if (this.#interimHeads > MOST_INTERIM_HEADS) this.#failUnreadable('heads with 1xx come without end');
+    const finish = () => {
+      over = true;
+      stopWatch();
+      signal?.removeEventListener('abort', onAbort);
+    };
+    const fail = (error: unknown) => {
+      if (over) return;
+      finish();
+      reject(error);
+      destroyConnection(connection);
+    };
+    const sent = () => (begun && socket.bytesWritten !== bytesBefore ? 'maybe' : 'no');
+    const onAbort = () => fail(signal?.reason);
+    const stopWatch = watchSilence(connection, silenceMs, () => {
+      const quiet = head ? 'its reply stopped' : 'it did not answer';
+      fail(
+        new ExchangeError(
+          `no word from ${request.url.host} for ${silenceMs / 1000} s: ${quiet}`,
+          sent(),
+          exchangeCodes.silence,
+        ),
+      );
     });
-    const onReply = (reply: IncomingMessage) => this.#onReply(reply, outgoing);
-    outgoing.on('response', onReply).on('upgrade', onReply);
-    sendBody(outgoing, body).catch(this.#onError);
-  }
-
-  #onReply(reply: IncomingMessage, outgoing: ClientRequest): void {
-    if (reply.statusCode === 101) {
-      this.#failUnreadable('it switches to another protocol');
-      return;
-    }
-    const head = { status: reply.statusCode ?? 0, headers: flatHeaders(reply.rawHeaders) };
-    this.#reply = reply;
-    this.#head = head;
     const settle = () => {
       // Where the handler fails with the last of the reply, the reply was not taken.
-      if (this.#isOver || !this.#hasEnded || this.#isHeld) return;
-      this.#finish();
-      if (!outgoing.writableFinished) this.socket.destroy();
-      this.resolve(head);
+      if (over || !hasEnded || busyCount > 0) return;
+      finish();
+      if (head) resolve(head);
+      else reject(new ExchangeError(`${request.url.host} sent no reply`, sent(), exchangeCodes.unreadable));
     };
-    reply.on('error', this.#onError);
-    reply.on('end', () => {
-      this.#hasEnded = true;
-      settle();
+    const guarded = (step: () => void) => {
+      if (over) return;
+      try {
+        step();
+      } catch (error) {
+        fail(error);
+      }
+    };
+    if (signal?.aborted) return onAbort();
+    signal?.addEventListener('abort', onAbort, { once: true });
+
+    gate.awaitReply();
+    client.dispatch(dispatchOptions(request, framing), {
+      onRequestStart() {
+        begun = true;
+      },
+      onResponseStart(_controller, status, headers) {
+        head = { status, headers: flatHeaders(headers) };
+        guarded(() => head && handler.onHead(head));
+      },
+      onResponseData(_controller, chunk) {
+        guarded(() => {
+          const busy = handler.onData(chunk);
+          if (!busy) return;
+          busyCount += 1;
+          gate.hold(busy);
+          busy
+            .finally(() => {
+              busyCount -= 1;
+            })
+            .then(settle, fail);
+        });
+      },
+      onResponseEnd() {
+        hasEnded = true;
+        settle();
+      },
+      onResponseError(_controller, error) {
+        fail(brokenReply(earlyEnd(socket, error) ?? error, request.url.host, head !== undefined, sent()));
+      },
     });
-    reply.on('data', (chunk: Uint8Array) =>
-      this.#guarded(() => {
-        const busy = this.handler.onData(chunk);
-        if (!busy) return;
-        this.#isHeld = true;
-        reply.pause();
-        const goOn = () => {
-          this.#isHeld = false;
-          reply.resume();
-          settle();
-        };
-        busy.then(goOn, this.#fail);
-      }),
-    );
-    this.#guarded(() => this.handler.onHead(head));
-  }
-
-  get #host(): string {
-    return this.request.url.host;
-  }
-
-  get #signal(): AbortSignal | undefined {
-    return this.request.seeThrough ? undefined : this.request.signal;
-  }
-
-  get #sent(): 'no' | 'maybe' {
-    return this.socket.bytesWritten === this.#bytesBefore ? 'no' : 'maybe';
-  }
-
-  #guarded(step: () => void): void {
-    if (this.#isOver) return;
-    try {
-      step();
-    } catch (error) {
-      this.#fail(error);
-    }
-  }
-
-  readonly #onAbort = () => this.#fail(this.#signal?.reason);
-
-  readonly #onError = (error: Error) => {
-    // What comes behind a whole reply says nothing of it.
-    if (this.#hasEnded || this.#reply?.complete) return;
-    this.#fail(brokenReply(error, this.socket, this.#host, this.#head !== undefined, this.#sent));
-  };
-
-  #failUnreadable(why: string): void {
-    const sentence = `the reply of ${this.#host} breaks HTTP: ${why}`;
-    this.#fail(new ExchangeError(sentence, this.#sent, exchangeCodes.unreadable));
-  }
-
-  readonly #fail = (error: unknown) => {
-    if (this.#isOver) return;
-    this.#finish();
-    this.reject(error);
-    this.socket.destroy();
-  };
-
-  #finish(): void {
-    this.#isOver = true;
-    this.#stopWatch();
-    this.#signal?.removeEventListener('abort', this.#onAbort);
-  }
-}
-
-/** Writes a body as the socket takes it. Throws what the body throws; a request that is over ends it. */
-async function sendBody(outgoing: ClientRequest, body: WireRequest['body']): Promise<void> {
-  if (body === undefined) return void outgoing.end();
-  if (body instanceof Uint8Array && body.byteLength <= SLICE_BYTES) return void outgoing.end(body);
-  for await (const part of body instanceof Uint8Array ? slices(body) : body.open()) {
-    if (outgoing.destroyed) return;
-    if (!outgoing.write(part)) await nextOf(outgoing, ['drain', 'close']);
-  }
-  outgoing.end();
-}
-
-function nextOf(outgoing: ClientRequest, names: readonly string[]): Promise<void> {
-  return new Promise((resolve) => {
-    const heard = () => {
-      for (const name of names) outgoing.off(name, heard);
-      resolve();
-    };
-    for (const name of names) outgoing.on(name, heard);
   });
+}
+
+function dispatchOptions(request: WireRequest, { path, headers }: Framing): Dispatcher.DispatchOptions {
+  const { body } = request;
+  const whole = body instanceof Uint8Array || body === undefined;
+  const sliced = whole && body !== undefined && body.byteLength > SLICE_BYTES;
+  const made = sliced ? slices(body) : whole ? undefined : body.open();
+  return {
+    path,
+    method: request.method,
+    headers: { ...headers, ...(made ? { 'content-length': String(body?.byteLength) } : {}) },
+    // undici takes any iterable of bytes; its types name fewer kinds.
+    body: made ? (made as unknown as Uint8Array) : ((body as Uint8Array | undefined) ?? null),
+    ...(request.freshConnection ? { reset: true } : {}),
+  };
 }
 
 function* slices(bytes: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < bytes.byteLength; at += SLICE_BYTES) yield bytes.subarray(at, at + SLICE_BYTES);
 }
 
-/** Names and values in turns, as they came. */
-function flatHeaders(raw: readonly string[]): Record<string, string> {
+function flatHeaders(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): Record<string, string> {
   // Without a prototype: a header named `constructor` is a header, and one that is absent is absent.
   const flat: Record<string, string> = Object.create(null);
-  for (let at = 0; at < raw.length; at += 2) {
-    const name = raw[at]?.toLowerCase() ?? '';
-    const value = raw[at + 1] ?? '';
-    flat[name] = name in flat ? `${flat[name]}, ${value}` : value;
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) flat[name.toLowerCase()] = Array.isArray(value) ? value.join(', ') : value;
   }
   return flat;
 }
@@ -240,9 +162,8 @@ const STOPPED_MS = 500;
  * machine): a look that comes late starts the silence anew, and what lies in the socket is read before it is called silent.
  */
 function watchSilence(
-  socket: Socket,
+  { socket, gate }: Pick<Connection, 'socket' | 'gate'>,
   silenceMs: number,
-  isHeld: () => boolean,
   onSilence: () => void,
 ): () => void {
   const startMs = steadyMs();
@@ -264,7 +185,7 @@ function watchSilence(
     const read = socket.bytesRead - readBefore;
     if (sent > sentBytes) lastSentMs = nowMs;
     const wasStopped = nowMs - lookedMs > everyMs + STOPPED_MS;
-    if (sent > sentBytes || read > readBytes || isHeld() || wasStopped) lastMs = nowMs;
+    if (sent > sentBytes || read > readBytes || gate.isHeld() || wasStopped) lastMs = nowMs;
     sentBytes = Math.max(sent, sentBytes);
     readBytes = read;
     lookedMs = nowMs;
@@ -285,26 +206,33 @@ function watchSilence(
   };
 }
 
-/** Whether the parser of Node's could not read what came. */
-const breaksHttp = (code: string | undefined) => code?.startsWith('HPE_') && code !== 'HPE_INVALID_EOF_STATE';
+const unreadableCodes = new Set([
+  'UND_ERR_HEADERS_OVERFLOW',
+  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+  'UND_ERR_RESPONSE',
+]);
 
-function brokenReply(
-  told: Error,
-  socket: Socket,
-  host: string,
-  begun: boolean,
-  sent: 'no' | 'maybe',
-): ExchangeError {
-  if (told instanceof BodyFault) return new ExchangeError(told.message, sent, exchangeCodes.bodyFault);
-  const error = socket.errored ?? told;
+/** undici takes a connection that ends in mid-reply for broken HTTP; what really happened, where that is so. */
+function earlyEnd(socket: Socket, told: Error): Error | undefined {
+  if (told.name !== 'HTTPParserError' && systemCode(told) !== 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH')
+    return undefined;
+  if (socket.errored && socket.errored !== told) return socket.errored;
+  return socket.readableEnded ? Object.assign(new Error('closed'), { code: 'UND_ERR_SOCKET' }) : undefined;
+}
+
+function brokenReply(error: Error, host: string, begun: boolean, sent: 'no' | 'maybe'): ExchangeError {
+  if (error instanceof BodyFault) return new ExchangeError(error.message, sent, exchangeCodes.bodyFault);
   const code = systemCode(error);
-  if (breaksHttp(code)) {
-    const sentence = `the reply of ${host} breaks HTTP: ${reasonOf(error, code)}`;
-    return new ExchangeError(sentence, sent, exchangeCodes.unreadable);
+  if (code === exchangeCodes.unreadable) {
+    return new ExchangeError(`the reply of ${host} breaks HTTP: ${error.message}`, sent, code);
   }
-  // Node says that a connection was reset where it only ended too soon.
-  const hasOnlyEnded = code === 'ECONNRESET' && !socket.errored;
-  const reason = hasOnlyEnded ? 'the connection was closed' : reasonOf(error, code);
+  if (code?.startsWith('HPE_') || (code && unreadableCodes.has(code)) || error.name === 'HTTPParserError') {
+    return new ExchangeError(
+      `the reply of ${host} breaks HTTP: ${reasonOf(error, code)}`,
+      sent,
+      exchangeCodes.unreadable,
+    );
+  }
   const when = begun ? 'in the middle of its reply' : 'before it answered';
-  return new ExchangeError(`${host} broke off ${when}: ${reason}`, sent, code);
+  return new ExchangeError(`${host} broke off ${when}: ${reasonOf(error, code)}`, sent, code);
 }

@@ -166,6 +166,7 @@ const reasons: Readonly<Record<string, string>> = {
   EAI_AGAIN: 'the name could not be looked up now',
   EPIPE: 'the connection was closed',
   ETIMEDOUT: 'the connection timed out',
+  UND_ERR_SOCKET: 'the connection was closed',
 };
 
 /** A system error in words, without the addresses and causes that its own message may carry. */

@@ -1,6 +1,6 @@
-import type { Socket } from 'node:net';
 import type * as v8Module from 'node:v8';
 import { steadyMs } from '../host.ts';
+import { type Connection, connectionOn, destroyConnection } from './connection.ts';
 import { codingOf, decodeBody, decodedHead, decodingHandler } from './content-coding.ts';
 import {
   ExchangeError,
@@ -24,6 +24,8 @@ export interface TransportOptions {
   readonly onConnect?: ((connected: Connected) => void) | undefined;
   /** Largest reply of `exchange`, in bytes, as it came and decoded. */
   readonly replyLimitBytes?: number;
+  /** Set V8's flags while the first reply is read; on unless told otherwise. */
+  readonly tuneFirstReply?: boolean;
   /** All the roots that are trusted (PEM); the built-in ones when absent. */
   readonly ca?: readonly string[] | undefined;
   /** A client's certificate (PEM), shown to this origin and to no other. */
@@ -37,20 +39,6 @@ export interface Connected {
   readonly tookMs: number;
 }
 
-/** A connection that waits for its next request. */
-interface Idle {
-  readonly socket: Socket;
-  /** What it had brought by then: whatever it brings after that answers nothing. */
-  readonly readBytes: number;
-  readonly timer: NodeJS.Timeout;
-}
-
-/** How long a connection is kept for the next request where its server does not say how long that keeps it. */
-const IDLE_MS = 4_000;
-/** A server's own time is not used up: a request may be on its way when the server closes. */
-const IDLE_MARGIN_MS = 2_000;
-const LONGEST_IDLE_MS = 600_000;
-
 const REPLY_LIMIT_BYTES = 64 * 1024 * 1024;
 
 /** From so many bytes of replies on the memory of a run is kept small. */
@@ -59,17 +47,24 @@ const MUCH_BYTES = 1024 * 1024;
 /** How much of a cut reply is kept to look for an ID in it. */
 const PARTIAL_LIMIT_BYTES = 1024 * 1024;
 
-/** The connections of a transport; idle ones are kept a few seconds. */
-class Connections {
-  readonly #idle = new Map<string, Idle[]>();
-  readonly #all = new Set<Socket>();
-  #isEnded = false;
+/**
+ * Moves requests over HTTP/1.1, one at a time on a connection; idle connections are kept a few seconds. Follows no
+ * redirect and sends nothing twice. Through a proxy where one applies: plain requests in absolute form, secure ones
+ * through a tunnel.
+ */
+export function createTransport(options: TransportOptions): Transport {
+  const { proxies, onConnect, replyLimitBytes = REPLY_LIMIT_BYTES, ca, identity } = options;
+  const idle = new Map<string, Connection[]>();
+  const all = new Set<Connection>();
+  /** The replies that must be seen through, by their connections: each names what was paid for. */
+  const paid = new Map<Connection, Promise<unknown>>();
+  let closed = false;
+  let untuned = options.tuneFirstReply ?? true;
+  let cameBytes = 0;
+  let letYoungSpaceGrow = () => {};
 
-  constructor(private readonly options: Pick<TransportOptions, 'ca' | 'identity' | 'onConnect'>) {}
-
-  async #connect(request: WireRequest, route: Route): Promise<Socket> {
+  async function connect(request: WireRequest, route: Route): Promise<Connection> {
     const began = steadyMs();
-    const { ca, identity, onConnect } = this.options;
     const { connectMs, signal, url, checkAddresses } = request;
     const socket = await openSocket(route, {
       connectMs,
@@ -77,7 +72,7 @@ class Connections {
       checkAddresses,
       tls: { ca, identity: identity?.origin === url.origin ? identity : undefined },
     });
-    if (this.#isEnded) {
+    if (closed) {
       socket.destroy();
       throw new ExchangeError('gw is ending', 'no', exchangeCodes.closed);
     }
@@ -87,86 +82,57 @@ class Connections {
       viaProxy: route.proxy !== undefined,
       tookMs: steadyMs() - began,
     });
-    this.#all.add(socket);
-    socket.once('close', () => this.#all.delete(socket));
-    return socket;
-  }
-
-  /** Keeps a connection for the next request. */
-  keep(socket: Socket, { key }: Route, { headers }: WireHead): void {
-    const [, saidS] = /timeout=(\d+)/.exec(headers['keep-alive'] ?? '') ?? [];
-    const idleMs = saidS === undefined ? IDLE_MS : Number(saidS) * 1000 - IDLE_MARGIN_MS;
-    const timer = setTimeout(() => socket.destroy(), Math.min(idleMs, LONGEST_IDLE_MS)).unref();
-    this.#idle.set(key, [...(this.#idle.get(key) ?? []), { socket, readBytes: socket.bytesRead, timer }]);
-  }
-
-  /** A connection that was kept and still stands. */
-  #takeIdle({ key }: Route): Socket | undefined {
-    for (;;) {
-      const kept = this.#idle.get(key)?.pop();
-      if (!kept) return undefined;
-      clearTimeout(kept.timer);
-      if (kept.socket.writable && kept.socket.bytesRead === kept.readBytes) return kept.socket;
-      kept.socket.destroy();
-    }
+    const connection = connectionOn(socket, url.origin);
+    all.add(connection);
+    socket.once('close', () => {
+      all.delete(connection);
+      const kept = idle.get(route.key)?.filter((other) => other !== connection);
+      if (kept?.length) idle.set(route.key, kept);
+      else idle.delete(route.key);
+    });
+    return connection;
   }
 
   /** A connection on which nothing of the request has been sent yet. */
-  async get(request: WireRequest, route: Route): Promise<Socket> {
+  async function connectionFor(request: WireRequest, route: Route): Promise<Connection> {
     const { signal } = request;
     let isBarred = false;
     try {
       signal?.throwIfAborted();
-      if (this.#isEnded) throw new ExchangeError('gw is ending', 'no', exchangeCodes.closed);
-      const socket =
-        (request.freshConnection ? undefined : this.#takeIdle(route)) ??
-        (await this.#connect(request, route));
+      if (closed) throw new ExchangeError('gw is ending', 'no', exchangeCodes.closed);
+      const kept = request.freshConnection ? undefined : idle.get(route.key)?.pop();
+      const connection = kept && !kept.socket.destroyed ? kept : await connect(request, route);
       try {
         signal?.throwIfAborted();
         request.onConnected?.();
       } catch (error) {
-        socket.destroy();
+        destroyConnection(connection);
         isBarred = true;
         throw error;
       }
-      return socket;
+      return connection;
     } catch (error) {
       if (signal?.aborted || isBarred) request.onUnsent?.();
       throw error;
     }
   }
 
-  /** No other is opened or kept; gives those that stand. */
-  end(): Socket[] {
-    this.#isEnded = true;
-    for (const { timer } of [...this.#idle.values()].flat()) clearTimeout(timer);
-    return [...this.#all];
-  }
-}
-
-/**
- * Moves requests over HTTP/1.1, one at a time on a connection; idle connections are kept a few seconds. Follows no
- * redirect and sends nothing twice. Through a proxy where one applies: plain requests in absolute form, secure ones
- * through a tunnel.
- */
-export function createTransport(options: TransportOptions): Transport {
-  const { proxies, replyLimitBytes = REPLY_LIMIT_BYTES } = options;
-  const connections = new Connections(options);
-  /** The replies that must be seen through, by their connections: each names what was paid for. */
-  const paid = new Map<Socket, Promise<unknown>>();
-  let cameBytes = 0;
-  let letYoungSpaceGrow = () => {};
-
   async function send(request: WireRequest, handler: WireHandler): Promise<WireHead> {
     const route = routeTo(request.url, proxies);
-    const socket = await connections.get(request, route);
+    const connection = await connectionFor(request, route);
+    const untune = untuned ? tuneFirstReply() : undefined;
+    untuned = false;
     let head: WireHead;
     try {
-      const trip = roundTrip(socket, request, framingOf(request, route), {
+      const trip = roundTrip(connection, request, framingOf(request, route), {
         onHead(head) {
+          untune?.();
           if (route.absoluteForm && head.status === 407) {
-            const sentence = 'the proxy asks for a user and password';
-            throw new ExchangeError(sentence, 'no', exchangeCodes.proxyRefused);
+            throw new ExchangeError(
+              'the proxy asks for a user and password',
+              'no',
+              exchangeCodes.proxyRefused,
+            );
           }
           handler.onHead(head);
         },
@@ -177,13 +143,16 @@ export function createTransport(options: TransportOptions): Transport {
           return handler.onData(chunk);
         },
       });
-      if (request.seeThrough) paid.set(socket, trip);
+      if (request.seeThrough) paid.set(connection, trip);
       head = await trip;
     } finally {
-      paid.delete(socket);
+      paid.delete(connection);
+      untune?.();
     }
-    if (request.freshConnection) socket.destroy();
-    else if (socket.writable) connections.keep(socket, route, head);
+    if (request.freshConnection) destroyConnection(connection);
+    else if (!connection.socket.destroyed) {
+      idle.set(route.key, [...(idle.get(route.key) ?? []), connection]);
+    }
     return head;
   }
 
@@ -193,12 +162,24 @@ export function createTransport(options: TransportOptions): Transport {
       const body = new GatheredBytes();
       let head: WireHead | undefined;
       try {
-        head = await send(
-          request,
-          gathering(body, limitBytes, (came) => {
-            head = came;
-          }),
-        );
+        await send(request, {
+          onHead(wireHead) {
+            head = wireHead;
+            codingIn(wireHead);
+            const announced = Number(wireHead.headers['content-length'] ?? 0);
+            if (announced > 0) body.expect(Math.min(announced, limitBytes));
+          },
+          onData(chunk) {
+            body.push(chunk);
+            if (body.byteLength > limitBytes) {
+              throw new ExchangeError(
+                `the reply is larger than ${limitBytes} bytes`,
+                'maybe',
+                exchangeCodes.unreadable,
+              );
+            }
+          },
+        });
         return wholeReply(head, body.bytes, limitBytes);
       } catch (error) {
         throw withPartial(error, head, body.bytes);
@@ -219,31 +200,17 @@ export function createTransport(options: TransportOptions): Transport {
     },
 
     async close() {
+      closed = true;
       letYoungSpaceGrow();
-      const sockets = connections.end();
-      for (const socket of sockets) if (!paid.has(socket)) socket.destroy();
+      idle.clear();
+      const connections = [...all];
+      for (const connection of connections) if (!paid.has(connection)) destroyConnection(connection);
       await Promise.allSettled(paid.values());
-      for (const socket of sockets) socket.destroy();
-      await Promise.all(sockets.map(closedSocket));
+      for (const connection of connections) destroyConnection(connection);
+      await Promise.all(connections.map(({ socket }) => closedSocket(socket)));
     },
   };
 }
-
-/** Gathers a whole reply of at most so many bytes. */
-const gathering = (body: GatheredBytes, limitBytes: number, onHead: WireHandler['onHead']): WireHandler => ({
-  onHead(head) {
-    onHead(head);
-    codingIn(head);
-    const announced = Number(head.headers['content-length'] ?? 0);
-    if (announced > 0) body.expect(Math.min(announced, limitBytes));
-  },
-  onData(chunk) {
-    body.push(chunk);
-    if (body.byteLength <= limitBytes) return;
-    const sentence = `the reply is larger than ${limitBytes} bytes`;
-    throw new ExchangeError(sentence, 'maybe', exchangeCodes.unreadable);
-  },
-});
 
 function framingOf({ url, headers }: WireRequest, { absoluteForm, proxy }: Route): Framing {
   const path = `${url.pathname}${url.search}`;
@@ -262,7 +229,8 @@ function framingOf({ url, headers }: WireRequest, { absoluteForm, proxy }: Route
 const codingIn = (head: WireHead) =>
   head.headers['content-encoding'] === undefined ? undefined : codingOf(head);
 
-function wholeReply(head: WireHead, bytes: Uint8Array, limitBytes: number): WireReply {
+function wholeReply(head: WireHead | undefined, bytes: Uint8Array, limitBytes: number): WireReply {
+  if (!head) throw new ExchangeError('no reply came', 'maybe', exchangeCodes.unreadable);
   const coding = codingIn(head);
   if (!coding) return { ...head, bytes };
   return { ...decodedHead(head), bytes: decodeBody(bytes, coding, limitBytes) };
@@ -281,8 +249,20 @@ function withPartial(error: unknown, head: WireHead | undefined, came: Uint8Arra
   return new ExchangeError(error.message, error.sent, error.code, { ...head, bytes });
 }
 
-function closedSocket(socket: Socket): Promise<void> {
+function closedSocket(socket: Connection['socket']): Promise<void> {
   return socket.closed ? Promise.resolve() : new Promise((resolve) => socket.once('close', () => resolve()));
+}
+
+/**
+ * Keeps V8 of Node 20 from optimising undici's parser while the first reply is read: that costs some 45 ms of CPU and
+ * the exit waits for it. Later versions of Node do not have the problem. The flag is set as late and as short as
+ * possible, because it is part of the key of V8's code caches.
+ */
+function tuneFirstReply(): () => void {
+  if (!process.versions.node.startsWith('20.')) return () => {};
+  const v8: typeof v8Module = process.getBuiltinModule('node:v8');
+  v8.setFlagsFromString('--liftoff-only');
+  return () => v8.setFlagsFromString('--no-liftoff-only');
 }
 
 /** V8's own factor, by which the space of young objects grows. */

@@ -31,6 +31,7 @@ export function testHost(
       },
     },
     random: () => 0.5,
+    mayTouchFlags: () => false,
     guardTerminal: async () => () => {},
     endNow: () => undefined,
     onSignal: () => () => undefined,

@@ -129,6 +129,7 @@ export class World {
       stderr,
       clock: this.clock,
       random: () => 0.5,
+      mayTouchFlags: () => false,
       guardTerminal: async () => () => {},
       endNow: () => {
         throw new Error('the run was ended by force');

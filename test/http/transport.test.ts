@@ -74,6 +74,7 @@ describe('heads with 1xx before a reply, on every way that reads one', () => {
     ['one glued to the head that counts', [interim(100) + final]],
     ['one in pieces', [...interim(100, 'a: b').split(/(?<=[\r\n 1P])/), final]],
     ['byte by byte, with all that follows', [...(interim(100) + interim(103, 'x: y') + final)]],
+    ['one with bare line feeds', ['HTTP/1.1 100 Continue\n\n', final]],
     ['none, and a head in pieces', ['HT', 'TP/1.1', ' ', final.slice(9)]],
   ];
   const own = makeSelfSigned();
@@ -115,8 +116,11 @@ describe('heads with 1xx before a reply, on every way that reads one', () => {
   test.each([
     ['101', 'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n', 'switches to another protocol'],
     ['too many', interim(102).repeat(1001) + final, '1xx come without end'],
-    ['one that never ends', `HTTP/1.1 100 X\r\n${'a: b\r\n'.repeat(50_000)}\r\n${final}`, 'Header overflow'],
-    ['one with bare line feeds', `HTTP/1.1 100 Continue\n\n${final}`, 'Missing expected CR'],
+    [
+      'one that never ends',
+      `HTTP/1.1 100 X\r\n${'a: b\r\n'.repeat(50_000)}\r\n${final}`,
+      '1xx come without end',
+    ],
   ])('%s is no reply', async (_, bytes, words) => {
     const server = await serve({ steps: [raw(bytes)] });
     const error = await failure(open().exchange(get(server.url)));
@@ -206,7 +210,7 @@ test('reset before a byte of the reply, and after the request: may have been sen
     const error = await failure(transport.exchange(get(server.url)));
     expect([error.sent, error.partial]).toEqual(['maybe', undefined]);
   }
-  // Nothing beneath the table of resends sends a request again.
+  // undici sends some requests again by itself; here it must not.
   expect(server.requests).toHaveLength(2);
 });
 
