@@ -231,19 +231,8 @@ function readRow({ fields, fault, isCells = false }: WrittenRow, input: RowsInpu
   }
   if (stored.length > 0) values.stored = stored;
   gather(() => refusePiped(values));
-  return {
-    skip: false as const,
-    id,
-    count,
-    command,
-    ownOut,
-    flags: values,
-    said: written,
-    set,
-    body,
-    digest: digestOf(said),
-    unknown,
-  };
+  const made = { flags: values, said: written, digest: digestOf(said) };
+  return { skip: false as const, id, count, command, ownOut, set, body, unknown, ...made };
 }
 
 /** Turns the cells of a spreadsheet into what was written in them; one that cannot be is a fault, and is left out. */

@@ -1,42 +1,20 @@
-import { type ErrorFacts, GwError, UnknownOutcome } from '../errors.ts';
-import { type Endpoint, type Resend, SPEED_HEADER } from '../gateway/endpoint.ts';
-import type { GatewayErrorFacts } from '../gateway/gateway-error.ts';
+import type { GwError } from '../errors.ts';
+import { type Endpoint, SPEED_HEADER } from '../gateway/endpoint.ts';
 import { BEAT_MS, type Clock, sleepAloud } from '../host.ts';
 import type { Client, Gateway, PreparedRequest, Reply, RequestInput, SendOptions } from './client.ts';
 import { missingKey } from './credential.ts';
 import {
   ExchangeError,
-  exchangeCodes,
-  isCertificateTrouble,
   type Transport,
   type WireHead,
   type WireReply,
   type WireRequest,
 } from './exchange.ts';
+import type { Failed } from './failures.ts';
 import { prepareRequest } from './prepare.ts';
-import {
-  cutText,
-  describeBody,
-  errorTextOf,
-  readReply,
-  receivedHead,
-  redirectTarget,
-  replyFacts,
-  requestIdOf,
-  statusError,
-  textOf,
-} from './read-reply.ts';
-import { meaningOfStatus, type StatusMeaning } from './reply-statuses.ts';
-import {
-  DEFAULT_DEADLINE_MS,
-  decide,
-  type Failure,
-  failureOfExchange,
-  mayHaveWorked,
-  parseRetryAfter,
-  type RetryBudget,
-  readDateMs,
-} from './retry.ts';
+import { readReply, receivedHead, requestIdOf } from './read-reply.ts';
+import { meaningOfStatus } from './reply-statuses.ts';
+import { DEFAULT_DEADLINE_MS, decide, type Failure, mayHaveWorked, type RetryBudget } from './retry.ts';
 import { type StreamedReply, streamOnce } from './stream-once.ts';
 import { traceReply, traceRequest } from './trace.ts';
 
@@ -199,6 +177,7 @@ async function tryOnce<T>(
   } catch (error) {
     if (!(error instanceof ExchangeError)) throw error;
     options.trace?.(`< ${error.message}`);
+    const { failedExchange } = await import('./failures.ts');
     return { failed: failedExchange(error, context) };
   }
   sender.speed = saidSpeed(wire.headers, request.url) ?? sender.speed;
@@ -207,11 +186,14 @@ async function tryOnce<T>(
   if (options.trace) traceReply(wire, clock.steady() - beganMs).forEach(options.trace);
   const whole = { ...wire, bytes: wire.bytes };
   const meaning = meaningOfStatus(wire.status, endpoint.notFoundStatus);
-  if (meaning) return { failed: failedReply(meaning, whole, now), wire: whole };
-  const read = readReply(whole, endpoint);
-  if (!read.ok) return { failed: failedReply('unreadable', whole, now), wire: whole };
-  const refusal = endpoint.refusal?.(read.reply.json);
-  return refusal ? { failed: refusedReply(refusal, whole, now), wire: whole } : { reply: read.reply };
+  const read = meaning ? undefined : readReply(whole, endpoint);
+  const refusal = read?.ok ? endpoint.refusal?.(read.reply.json) : undefined;
+  if (read?.ok && !refusal) return { reply: read.reply };
+  const { failedReply, refusedReply } = await import('./failures.ts');
+  const failed = refusal
+    ? refusedReply(refusal, whole, now)
+    : failedReply(meaning ?? 'unreadable', whole, now);
+  return { failed, wire: whole };
 }
 
 /** Attempts, until one is to be returned or the resend table says stop. */
@@ -315,119 +297,4 @@ function saidSpeed(headers: WireHead['headers'], { protocol, hostname }: URL): n
   const isHere = protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
   if (!isHere || said === undefined || !/^\d{1,9}(\.\d{1,9})?$/.test(said)) return undefined;
   return Math.max(1, Number(said));
-}
-
-/** A failed attempt: what the table needs to decide, and the error for either way of giving up. */
-interface Failed {
-  readonly failure: Failure;
-  /** Where it stops here. */
-  readonly stopped: GwError;
-  /** Where it may have created something. */
-  readonly unknown: GwError;
-}
-
-export interface AttemptContext {
-  readonly request: Pick<PreparedRequest, 'method' | 'url'>;
-  readonly resend: Resend;
-  /** Unix milliseconds. */
-  readonly nowMs: number;
-}
-
-// No word of trying again: the user must not pay twice on our advice.
-const unknownHint =
-  'it was not sent again, because it may have been created: look at gw jobs list and the console first';
-
-const cutAnswerHint = 'what came is kept; nothing was sent again';
-
-/** An attempt that brought no complete reply. */
-function failedExchange(error: ExchangeError, context: AttemptContext): Failed {
-  const partial = error.partial;
-  const isAnswer = partial !== undefined && partial.status >= 200 && partial.status < 300;
-  return {
-    failure: { kind: failureOfExchange(error) },
-    stopped: new GwError('unavailable', `${nameOf(context)} failed: ${error.message}`, {
-      status: partial?.status,
-      hint: isAnswer && context.resend === 'chat' ? cutAnswerHint : hintOf(error),
-    }),
-    unknown: unknownOutcome(
-      `but its answer was lost: ${error.message}`,
-      { status: partial?.status },
-      isAnswer ? textOf(partial) : undefined,
-      context,
-    ),
-  };
-}
-
-/** A complete reply that is no success: what its status means, or a 2xx that cannot be read. */
-function failedReply(
-  meaning: StatusMeaning | 'unreadable',
-  wire: WireReply,
-  context: AttemptContext,
-): Failed {
-  const text = errorTextOf(wire);
-  const reply = { status: wire.status, headers: wire.headers, text };
-  // Dates are compared with the server's own clock where it shows it: ours may be years off.
-  const retryAfterMs = parseRetryAfter(
-    wire.headers['retry-after'],
-    readDateMs(wire.headers.date) ?? context.nowMs,
-  );
-  const facts = replyFacts(reply);
-  if (meaning === 'unreadable') {
-    const what = `HTTP ${wire.status} with ${describeBody(text)}`;
-    return {
-      failure: { kind: 'unreadable' },
-      stopped: new GwError('unavailable', `${nameOf(context)} brought an unreadable reply: ${what}`, {
-        ...facts,
-        hint: 'if every call ends like this, check the base URL: something other than the gateway answers',
-      }),
-      unknown: unknownOutcome(`but its answer cannot be read: ${what}`, facts, text, context),
-    };
-  }
-  const target = redirectTarget(wire);
-  const redirectTo = target ? `, a redirect to ${cutText(target)}` : '';
-  const stopped = statusError(reply, meaning, {
-    request: nameOf(context),
-    nowMs: context.nowMs,
-    isCreate: context.resend === 'paid' || context.resend === 'chat',
-    retryAtMs: retryAfterMs === undefined ? undefined : context.nowMs + retryAfterMs,
-  });
-  return {
-    failure: { kind: meaning.failure, retryAfterMs },
-    stopped,
-    // Not in the server's own words: they may say to send it again.
-    unknown: unknownOutcome(`though it answered HTTP ${wire.status}${redirectTo}`, facts, undefined, context),
-  };
-}
-
-/** A 2xx reply that refuses in its body. */
-function refusedReply(said: GatewayErrorFacts, wire: WireReply, context: AttemptContext): Failed {
-  const facts = replyFacts({ status: wire.status, headers: wire.headers, text: '' }, said);
-  const reason = [said.code, said.message].filter(Boolean).join(': ');
-  const message = `the gateway refused the request (${nameOf(context)}): ${cutText(reason)}`;
-  const stopped = new GwError('rejected', message, facts);
-  return { failure: { kind: 'refused' }, stopped, unknown: stopped };
-}
-
-function unknownOutcome(
-  what: string,
-  facts: ErrorFacts,
-  partialText: string | undefined,
-  context: AttemptContext,
-): UnknownOutcome {
-  const taken = context.resend === 'paid' ? 'this job' : 'this request';
-  const message = `the gateway may have taken ${taken}, ${what} (${nameOf(context)})`;
-  return new UnknownOutcome(message, { ...facts, hint: unknownHint }, partialText);
-}
-
-const nameOf = ({ request }: AttemptContext) => `${request.method} ${request.url.pathname}`;
-
-function hintOf({ code }: ExchangeError): string {
-  if (isCertificateTrouble(code)) {
-    return 'if the certificate is one of your own, name its root with --cacert FILE';
-  }
-  if (code === exchangeCodes.silence) return 'a longer silence can be allowed with --timeout';
-  if (code === exchangeCodes.proxyRefused)
-    return 'check HTTPS_PROXY and HTTP_PROXY, or exempt the gateway with NO_PROXY';
-  if (code === 'ENOTFOUND') return 'check the base URL: gw config list shows it and where it comes from';
-  return 'check the network and the base URL: gw config list shows it and where it comes from';
 }

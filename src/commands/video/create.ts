@@ -44,8 +44,8 @@ import type { MediaInput, resolveMedia } from '../../media/resolve.ts';
 import { askedOf, findOutputs, noteOutputsInCurl, shownOf } from '../../shots/outputs.ts';
 import { keptRequest, refuseOverBudget, warnOfAlike, withinBudget } from '../before-create.ts';
 import { showInstead } from '../show-instead.ts';
-import { followFromFlags, type JobResult, jobLines, outcomeOf, waitDeadlineMs } from './follow-job.ts';
 import { calmOf, createFollowers } from './followers.ts';
+import { type JobResult, jobLines, waitDeadlineMs } from './job-result.ts';
 import type { SendPlace } from './send-many.ts';
 import { noteOfName, refuseSharedName } from './task-ids.ts';
 import type { Upload } from './upload.ts';
@@ -721,10 +721,12 @@ async function follow(
   if (how.wait) {
     ctx.io.note(`task ${id}`);
     const request = { id, key, family, flags: how, save, deadlineMs, accepted, isOneOfMany };
+    const { followFromFlags } = await import('./follow-job.ts');
     return { ...failure, ...(await followFromFlags(request, followers, ctx)) };
   }
   if (ctx.signal.aborted) {
     const followed = { ...accepted, files: [], error: ctx.signal.reason };
+    const { outcomeOf } = await import('./follow-job.ts');
     return outcomeOf(followed, { family: family.name, id, accepted }, ctx);
   }
   if (ctx.io.stderrIsTerminal) {

@@ -1,5 +1,4 @@
-import { type Outcome, ShownRequest } from '../../command.ts';
-import { DEFAULT_WAIT_TIMEOUT, parseDuration } from '../../config/table.ts';
+import type { Outcome } from '../../command.ts';
 import { type Access, type Context, commandFor } from '../../context.ts';
 import { GwError, Interrupted } from '../../errors.ts';
 import type { PollFlags } from '../../flags/job-flags.ts';
@@ -10,34 +9,11 @@ import { explainOtherKey } from '../../jobs/create/hold-job.ts';
 import type { Followed, FollowInput, JobDeps } from '../../jobs/watch/follow.ts';
 import { seenInLedger, type TaskLook } from '../../jobs/watch/look.ts';
 import { estimateMs } from '../../ledger/estimate.ts';
-import type { Job, SavedFile, SavePlan } from '../../ledger/event.ts';
+import type { Job, SavePlan } from '../../ledger/event.ts';
 import { createFollowers, type Followers } from './followers.ts';
+import type { JobResult } from './job-result.ts';
 
-/** The one object that a command prints which creates, waits or saves (the contract, section 1). */
-export interface JobResult {
-  readonly family: string;
-  readonly id: string;
-  readonly status: string;
-  /** The gateway's last record as it came. */
-  readonly record: unknown;
-  readonly files: readonly Pick<SavedFile, 'path' | 'bytes' | 'sha256' | 'type'>[];
-}
-
-/** The result of an outcome; undefined where there is none. */
-export const resultIn = ({ value }: Outcome<JobResult>): JobResult | undefined =>
-  value instanceof ShownRequest ? undefined : value;
-
-/** For people and `$(…)`: the saved paths, one a line. */
-export const fileLines = ({ files }: Pick<JobResult, 'files'>): string =>
-  files.map(({ path }) => `${path}\n`).join('');
-
-/** As {@link fileLines}, or the task ID where nothing was saved. */
-export const jobLines = (result: JobResult, _ctx: Context, failed: boolean): string =>
-  result.files.length > 0 || failed ? fileLines(result) : `${result.id}\n`;
-
-/** The steady moment at which a wait ends. */
-export const waitDeadlineMs = (flags: PollFlags, ctx: Context): number =>
-  ctx.clock.steady() + (flags.waitTimeout ?? parseDuration(DEFAULT_WAIT_TIMEOUT, '--wait-timeout'));
+export * from './job-result.ts';
 
 /** What making and saving a job need, from the context. */
 export const followDeps = (ctx: Context): Promise<JobDeps> => createFollowers(ctx).jobDeps();
@@ -87,13 +63,9 @@ export async function* followAll(
     const interval = flags.interval ?? asSet.value;
     ctx.events?.about({ key, id, family: family.name, status: accepted?.status ?? job?.status });
     const { client } = request.access ?? (await ctx.gateway());
+    const own = { request, key, id, family, save, deadlineMs };
     inputs.push({
-      request,
-      key,
-      id,
-      family,
-      save,
-      deadlineMs,
+      ...own,
       intervalMs: interval === undefined ? family.pollIntervalMs : { min: interval, max: interval },
       ...(interval === undefined && { speed: client.speed }),
       ...(request.atOnce && { firstDelayMs: 0 }),
@@ -155,10 +127,7 @@ async function priceOf(key: string, ctx: Context): Promise<Cost | undefined> {
 /** As many of a family's newest jobs are looked through for ones like it. */
 const JUDGED_BY = 200;
 
-/**
- * How long jobs like these took, by their keys; an estimate must never cost a wait, so a ledger that cannot be read
- * gives none.
- */
+/** How long jobs like these took, by their keys; none where the ledger cannot be read, for it must not cost a wait. */
 async function estimates(
   requests: readonly FollowRequest[],
   ctx: Context,
@@ -193,15 +162,10 @@ export function outcomeOf(
   ctx: Context,
 ): Outcome<JobResult> {
   const files = followed.files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type }));
-  const value: JobResult = {
-    family,
-    id,
-    status: followed.status || accepted?.status || '',
-    record: followed.record ?? accepted?.record ?? null,
-    files,
-  };
+  const status = followed.status || accepted?.status || '';
+  const record = followed.record ?? accepted?.record ?? null;
   return {
-    value,
+    value: { family, id, status, record, files },
     ...(followed.error !== undefined && { error: withWayBack(followed.error, family, id, ctx) }),
   };
 }

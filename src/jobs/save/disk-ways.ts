@@ -3,7 +3,6 @@ import * as path from 'node:path';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { errorCode } from '../../errors.ts';
 import { newPartName } from './output-path.ts';
-import { isThere } from './take-name.ts';
 
 /** What the disk of a directory can do, found out by doing there what saving does. */
 export interface DiskWays {
@@ -176,3 +175,6 @@ function clearOld(trial: string, nowMs: number): void {
     // Another user's, or gone: it is in nobody's way.
   }
 }
+
+/** Whether something stands under a name. */
+export const isThere = (file: string): boolean => fs.lstatSync(file, { throwIfNoEntry: false }) !== undefined;

@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import { promisify } from 'node:util';
 import { DiskFault, faultReason, kindOf } from '../../disk/disk-fault.ts';
 import { renameFile } from '../../disk/durable-directory.ts';
-import type { DiskWays } from './disk-ways.ts';
+import { type DiskWays, isThere } from './disk-ways.ts';
 import { besidePart, isPartName, newPartName } from './output-path.ts';
 import { type PartFile, removePart } from './part-file.ts';
 import {
@@ -14,7 +14,7 @@ import {
   replaceBeside,
   writeBeside,
 } from './sidecar.ts';
-import { copyWhole, isSameFile, isThere, PartGone, takeName, type Whole } from './take-name.ts';
+import { copyWhole, isSameFile, PartGone, takeName, type Whole } from './take-name.ts';
 
 /** `-1`, `-2`, … are tried up to here. */
 const MAX_COPIES = 9_999;

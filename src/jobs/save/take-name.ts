@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { DiskFault } from '../../disk/disk-fault.ts';
-import type { DiskWays } from './disk-ways.ts';
+import { type DiskWays, isThere } from './disk-ways.ts';
 
 const BLOCK_BYTES = 1024 * 1024;
 
@@ -91,9 +91,6 @@ function firstByte(file: string): Uint8Array {
     fs.closeSync(fd);
   }
 }
-
-/** Whether something stands under a name. */
-export const isThere = (file: string): boolean => fs.lstatSync(file, { throwIfNoEntry: false }) !== undefined;
 
 /** Whether two names are those of one file: a disk without second names may give the number of one file to another. */
 export function isSameFile(one: string, other: string): boolean {

@@ -1,0 +1,107 @@
+import type { Command, CommanderError } from 'commander';
+import type { AnyCommand, Node } from './command.ts';
+import { usage } from './errors.ts';
+import { nearest } from './flags/nearest.ts';
+
+/** A command whose words are being read. */
+export interface Reached {
+  readonly command: Command;
+  readonly node: Node;
+  readonly path: readonly string[];
+  readonly spec?: AnyCommand | undefined;
+}
+
+const otherCommands: Readonly<Record<string, string>> = {
+  version: '--version',
+  cost: 'jobs stats',
+  costs: 'jobs stats',
+  spend: 'jobs stats',
+};
+
+export function unknownCommand(word: string, { children = [] }: Node, path: readonly string[]) {
+  const where = ['gw', ...path].join(' ');
+  const known = children.map(({ name }) => name);
+  const ofJobs = children.find(({ name }) => name === 'jobs')?.children ?? [];
+  const meant =
+    path.length > 0
+      ? undefined
+      : ofJobs.some(({ name }) => name === word)
+        ? `jobs ${word}`
+        : otherCommands[word];
+  const [near = meant] = meant === undefined ? nearest(word, known, 1) : [];
+  const hint = near ? `did you mean ${where} ${near}?` : `${where} takes ${known.join(', ')}`;
+  return usage(`unknown command: ${where} ${word}`, `${hint}; see ${where} --help`);
+}
+
+/** Commander's error as a sentence; what was typed in a flag's or a word's place may be a key, and is not shown. */
+export function fromCommander(error: CommanderError, { command, path, spec }: Reached) {
+  const words = ['gw', ...path].join(' ');
+  const message = error.message.replace(/^error: /, '');
+  if (error.code === 'commander.excessArguments') {
+    const most = spec?.args ? `only one ${spec.args.name}` : 'no words after it';
+    return usage(`${words} takes ${most}`, spec?.strayWord ?? `see ${words} --help`);
+  }
+  if (error.code === 'commander.missingArgument')
+    return usage(
+      `${words} needs ${spec?.args?.name ?? 'a word'}`,
+      `${spec?.args?.summary}; see ${words} --help`,
+    );
+  const [, valued, value] = /^option '(?:-., )?(--\S+) <(.*)>' argument missing/.exec(message) ?? [];
+  if (valued !== undefined) return usage(`${valued} needs a value`, `write ${valued} ${value}`);
+  const unknown = /^unknown option '(--[^='\n]*|-.)/s.exec(message)?.[1];
+  if (unknown === undefined) return usage(message.split('\n')[0] ?? '', `see ${words} --help`);
+  const long = command.options.flatMap((option) => (option.hidden ? [] : (option.long ?? [])));
+  const opposite = `--no-${unknown.slice(2)}`;
+  const or = long.includes(opposite) ? `, or ${opposite}` : '';
+  if (long.includes(unknown)) return usage(`${unknown} takes no value`, `write ${unknown} alone${or}`);
+  return usage(`unknown option '${shownName(unknown)}'`, hintFor(unknown.replaceAll('_', '-'), long));
+}
+
+function hintFor(unknown: string, long: readonly string[]): string {
+  if (keyFlags.has(unknown)) {
+    return 'no flag takes the key, as it would show in the process list: set GW_API_KEY, or name a file with --api-key-file';
+  }
+  const [, meant] = otherNames.find(([names]) => names.split(' ').includes(unknown)) ?? [];
+  const ours = meant?.flags.find((name) => long.includes(name));
+  if (ours !== undefined) return `here it is ${ours}`;
+  if (meant?.without !== undefined) return meant.without;
+  const [near] = unknown.length > 3 ? nearest(unknown, long, 1) : [];
+  return near ? `did you mean ${near}?` : 'see --help';
+}
+
+const keyFlags: ReadonlySet<string> = new Set(['--api-key', '--key', '--token']);
+
+interface OtherName {
+  /** What it is called here; the first that the command takes. */
+  readonly flags: readonly string[];
+  /** What to say where the command takes none of them. */
+  readonly without?: string;
+}
+/** Names that other tools have for what is called otherwise here. */
+const otherNames: readonly (readonly [names: string, meant: OtherName])[] = [
+  [
+    '-n --n --count --num --number --num-images --num-outputs',
+    { flags: ['--count', '--n'], without: 'one run makes one: run it again for another' },
+  ],
+  ['--aspect --aspect-ratio --ar', { flags: ['--ratio', '--size'] }],
+  ['--res --size', { flags: ['--resolution', '--size'] }],
+  ['--quality', { flags: ['--resolution'] }],
+  ['--length --seconds --time', { flags: ['--duration'] }],
+  ['--output --output-file --save', { flags: ['--out'] }],
+  ['--input --input-image --image-url --reference', { flags: ['--image', '--first-frame'] }],
+  ['--start-image --start-frame', { flags: ['--first-frame'] }],
+  ['--end-image --end-frame', { flags: ['--last-frame'] }],
+  ['--max-completion-tokens --max-output-tokens', { flags: ['--max-tokens', '--limit'] }],
+  ['--temp', { flags: ['--temperature'] }],
+  ['--system-prompt', { flags: ['--system'] }],
+  ['--host --endpoint --api-base', { flags: ['--base-url'] }],
+  ['--yes', { flags: [], without: 'nothing is asked here: leave it out' }],
+  ['--seed', { flags: [], without: 'no documented field takes a seed; --set seed=N sends one all the same' }],
+  [
+    '--negative-prompt',
+    { flags: [], without: 'no documented field takes one; say in the prompt what to leave out' },
+  ],
+];
+
+/** A flag's name for a message; what was typed in its place may be anything. */
+const shownName = (name: string): string => (name.length > 40 ? `${name.slice(0, 40)}…` : name);

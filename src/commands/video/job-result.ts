@@ -1,0 +1,31 @@
+import { type Outcome, ShownRequest } from '../../command.ts';
+import { DEFAULT_WAIT_TIMEOUT, parseDuration } from '../../config/table.ts';
+import type { Context } from '../../context.ts';
+import type { PollFlags } from '../../flags/job-flags.ts';
+import type { SavedFile } from '../../ledger/event.ts';
+
+/** The one object that a command prints which creates, waits or saves (the contract, section 1). */
+export interface JobResult {
+  readonly family: string;
+  readonly id: string;
+  readonly status: string;
+  /** The gateway's last record as it came. */
+  readonly record: unknown;
+  readonly files: readonly Pick<SavedFile, 'path' | 'bytes' | 'sha256' | 'type'>[];
+}
+
+/** The result of an outcome; undefined where there is none. */
+export const resultIn = ({ value }: Outcome<JobResult>): JobResult | undefined =>
+  value instanceof ShownRequest ? undefined : value;
+
+/** For people and `$(…)`: the saved paths, one a line. */
+export const fileLines = ({ files }: Pick<JobResult, 'files'>): string =>
+  files.map(({ path }) => `${path}\n`).join('');
+
+/** As {@link fileLines}, or the task ID where nothing was saved. */
+export const jobLines = (result: JobResult, _ctx: Context, failed: boolean): string =>
+  result.files.length > 0 || failed ? fileLines(result) : `${result.id}\n`;
+
+/** The steady moment at which a wait ends. */
+export const waitDeadlineMs = (flags: PollFlags, ctx: Context): number =>
+  ctx.clock.steady() + (flags.waitTimeout ?? parseDuration(DEFAULT_WAIT_TIMEOUT, '--wait-timeout'));

@@ -1,0 +1,131 @@
+import { type ErrorFacts, GwError, UnknownOutcome } from '../errors.ts';
+import type { Resend } from '../gateway/endpoint.ts';
+import type { GatewayErrorFacts } from '../gateway/gateway-error.ts';
+import type { PreparedRequest } from './client.ts';
+import { type ExchangeError, exchangeCodes, isCertificateTrouble, type WireReply } from './exchange.ts';
+import {
+  cutText,
+  describeBody,
+  errorTextOf,
+  redirectTarget,
+  replyFacts,
+  statusError,
+  textOf,
+} from './read-reply.ts';
+import type { StatusMeaning } from './reply-statuses.ts';
+import { type Failure, failureOfExchange, parseRetryAfter, readDateMs } from './retry.ts';
+
+/** A failed attempt: what the table needs to decide, and the error for either way of giving up. */
+export interface Failed {
+  readonly failure: Failure;
+  /** Where it stops here. */
+  readonly stopped: GwError;
+  /** Where it may have created something. */
+  readonly unknown: GwError;
+}
+
+interface AttemptContext {
+  readonly request: Pick<PreparedRequest, 'method' | 'url'>;
+  readonly resend: Resend;
+  /** Unix milliseconds. */
+  readonly nowMs: number;
+}
+
+// No word of trying again: the user must not pay twice on our advice.
+const unknownHint =
+  'it was not sent again, because it may have been created: look at gw jobs list and the console first';
+
+const cutAnswerHint = 'what came is kept; nothing was sent again';
+
+/** An attempt that brought no complete reply. */
+export function failedExchange(error: ExchangeError, context: AttemptContext): Failed {
+  const partial = error.partial;
+  const isAnswer = partial !== undefined && partial.status >= 200 && partial.status < 300;
+  return {
+    failure: { kind: failureOfExchange(error) },
+    stopped: new GwError('unavailable', `${nameOf(context)} failed: ${error.message}`, {
+      status: partial?.status,
+      hint: isAnswer && context.resend === 'chat' ? cutAnswerHint : hintOf(error),
+    }),
+    unknown: unknownOutcome(
+      `but its answer was lost: ${error.message}`,
+      { status: partial?.status },
+      isAnswer ? textOf(partial) : undefined,
+      context,
+    ),
+  };
+}
+
+/** A complete reply that is no success: what its status means, or a 2xx that cannot be read. */
+export function failedReply(
+  meaning: StatusMeaning | 'unreadable',
+  wire: WireReply,
+  context: AttemptContext,
+): Failed {
+  const text = errorTextOf(wire);
+  const reply = { status: wire.status, headers: wire.headers, text };
+  // Dates are compared with the server's own clock where it shows it: ours may be years off.
+  const retryAfterMs = parseRetryAfter(
+    wire.headers['retry-after'],
+    readDateMs(wire.headers.date) ?? context.nowMs,
+  );
+  const facts = replyFacts(reply);
+  if (meaning === 'unreadable') {
+    const what = `HTTP ${wire.status} with ${describeBody(text)}`;
+    return {
+      failure: { kind: 'unreadable' },
+      stopped: new GwError('unavailable', `${nameOf(context)} brought an unreadable reply: ${what}`, {
+        ...facts,
+        hint: 'if every call ends like this, check the base URL: something other than the gateway answers',
+      }),
+      unknown: unknownOutcome(`but its answer cannot be read: ${what}`, facts, text, context),
+    };
+  }
+  const target = redirectTarget(wire);
+  const redirectTo = target ? `, a redirect to ${cutText(target)}` : '';
+  const stopped = statusError(reply, meaning, {
+    request: nameOf(context),
+    nowMs: context.nowMs,
+    isCreate: context.resend === 'paid' || context.resend === 'chat',
+    retryAtMs: retryAfterMs === undefined ? undefined : context.nowMs + retryAfterMs,
+  });
+  return {
+    failure: { kind: meaning.failure, retryAfterMs },
+    stopped,
+    // Not in the server's own words: they may say to send it again.
+    unknown: unknownOutcome(`though it answered HTTP ${wire.status}${redirectTo}`, facts, undefined, context),
+  };
+}
+
+/** A 2xx reply that refuses in its body. */
+export function refusedReply(said: GatewayErrorFacts, wire: WireReply, context: AttemptContext): Failed {
+  const facts = replyFacts({ status: wire.status, headers: wire.headers, text: '' }, said);
+  const reason = [said.code, said.message].filter(Boolean).join(': ');
+  const message = `the gateway refused the request (${nameOf(context)}): ${cutText(reason)}`;
+  const stopped = new GwError('rejected', message, facts);
+  return { failure: { kind: 'refused' }, stopped, unknown: stopped };
+}
+
+function unknownOutcome(
+  what: string,
+  facts: ErrorFacts,
+  partialText: string | undefined,
+  context: AttemptContext,
+): UnknownOutcome {
+  const taken = context.resend === 'paid' ? 'this job' : 'this request';
+  const message = `the gateway may have taken ${taken}, ${what} (${nameOf(context)})`;
+  return new UnknownOutcome(message, { ...facts, hint: unknownHint }, partialText);
+}
+
+const nameOf = ({ request }: AttemptContext) => `${request.method} ${request.url.pathname}`;
+
+function hintOf({ code }: ExchangeError): string {
+  if (isCertificateTrouble(code)) {
+    return 'if the certificate is one of your own, name its root with --cacert FILE';
+  }
+  if (code === exchangeCodes.silence) return 'a longer silence can be allowed with --timeout';
+  if (code === exchangeCodes.proxyRefused)
+    return 'check HTTPS_PROXY and HTTP_PROXY, or exempt the gateway with NO_PROXY';
+  if (code === 'ENOTFOUND') return 'check the base URL: gw config list shows it and where it comes from';
+  return 'check the network and the base URL: gw config list shows it and where it comes from';
+}
