@@ -1,15 +1,6 @@
-import type { Command, CommanderError } from 'commander';
 import type { AnyCommand, Node } from './command.ts';
 import { usage } from './errors.ts';
 import { nearest } from './flags/nearest.ts';
-
-/** A command whose words are being read. */
-export interface Reached {
-  readonly command: Command;
-  readonly node: Node;
-  readonly path: readonly string[];
-  readonly spec?: AnyCommand | undefined;
-}
 
 const otherCommands: Readonly<Record<string, string>> = {
   version: '--version',
@@ -34,7 +25,13 @@ export function unknownCommand(word: string, { children = [] }: Node, path: read
 }
 
 /** Commander's error as a sentence; what was typed in a flag's or a word's place may be a key, and is not shown. */
-export function fromCommander(error: CommanderError, { command, path, spec }: Reached) {
+export function fromCommander(
+  error: { readonly code: string; readonly message: string },
+  path: readonly string[],
+  spec: AnyCommand | undefined,
+  /** The options that the command takes. */
+  long: readonly string[],
+) {
   const words = ['gw', ...path].join(' ');
   const message = error.message.replace(/^error: /, '');
   if (error.code === 'commander.excessArguments') {
@@ -50,7 +47,6 @@ export function fromCommander(error: CommanderError, { command, path, spec }: Re
   if (valued !== undefined) return usage(`${valued} needs a value`, `write ${valued} ${value}`);
   const unknown = /^unknown option '(--[^='\n]*|-.)/s.exec(message)?.[1];
   if (unknown === undefined) return usage(message.split('\n')[0] ?? '', `see ${words} --help`);
-  const long = command.options.flatMap((option) => (option.hidden ? [] : (option.long ?? [])));
   const opposite = `--no-${unknown.slice(2)}`;
   const or = long.includes(opposite) ? `, or ${opposite}` : '';
   if (long.includes(unknown)) return usage(`${unknown} takes no value`, `write ${unknown} alone${or}`);

@@ -1,5 +1,5 @@
 import { Command, CommanderError, Option } from 'commander';
-import type { Reached, unknownCommand } from './argv-errors.ts';
+import type { unknownCommand } from './argv-errors.ts';
 import type { AnyCommand, CommandInput, Node } from './command.ts';
 import { usage } from './errors.ts';
 import { type Flag, type FlagSet, flagName, type GlobalFlags, globalFlags } from './flags/flag.ts';
@@ -52,6 +52,14 @@ class Typed {
     }
     return found;
   }
+}
+
+/** A command whose words are being read. */
+interface Reached {
+  readonly command: Command;
+  readonly node: Node;
+  readonly path: readonly string[];
+  readonly spec?: AnyCommand | undefined;
 }
 
 function addFlag(command: Command, key: string, flag: Flag, typed: Typed, isHidden = false): void {
@@ -135,7 +143,9 @@ export async function parseArgv(
     if (!(error instanceof CommanderError)) throw error;
     if (error.code === 'commander.helpDisplayed' || error.code === 'commander.help')
       throw await helpOf(deepest, host.columns);
-    throw (await import('./argv-errors.ts')).fromCommander(error, deepest);
+    const { command, path, spec } = deepest;
+    const long = command.options.flatMap((option) => (option.hidden ? [] : (option.long ?? [])));
+    throw (await import('./argv-errors.ts')).fromCommander(error, path, spec, long);
   }
   if (!found) throw await helpOf(deepest, host.columns);
   checkSharedOptions(found);
