@@ -10,8 +10,7 @@ const falsehoods = ['FALSE', 'FALSCH', 'FAUX', 'FALSO', 'ЛОЖЬ'];
 /** A switch of a spreadsheet as `true` or `false`; any other word as it is. */
 export function truthCell(word: string): string {
   const upper = word.toUpperCase();
-  if (truths.includes(upper)) return 'true';
-  return falsehoods.includes(upper) ? 'false' : word;
+  return truths.includes(upper) ? 'true' : falsehoods.includes(upper) ? 'false' : word;
 }
 
 /**

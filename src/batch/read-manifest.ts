@@ -175,7 +175,8 @@ export function textOf(bytes: Uint8Array): { text: string; fault?: string } {
   try {
     return { text: decodeUtf8(bytes, 'the row') };
   } catch (error) {
-    return { text: '', fault: (error as Error).message.replace(/^the row: /, '') };
+    const [, fault] = (error as Error).message.split('the row: ');
+    return { text: '', fault: `${fault}; save the file as UTF-8` };
   }
 }
 

@@ -428,7 +428,7 @@ function unknownField(name: string, command: string, known: readonly string[]): 
   const [near] = nearest(name, known, 1);
   return usage(
     `${name.slice(0, 60)}: no flag of gw ${command}${command.startsWith('video') ? ' create' : ''}`,
-    near ? `did you mean ${near}?` : 'see its --help',
+    near ? `did you mean ${near}?` : 'see its --help; in a spreadsheet a column named _NAME is a comment',
   );
 }
 

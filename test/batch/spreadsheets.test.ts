@@ -137,7 +137,7 @@ test('a fault of a column is told once with its rows, and the faults of the rows
   const lines = run.out.trimEnd().split('\n');
   expect(lines).toHaveLength(2);
   expect(lines[0]).toMatch(
-    /^faults\.csv:2: notes: no flag of gw video gamma create.* \(200 rows: lines 2, 3, 4, 5, 6, …, 201\)$/,
+    /^faults\.csv:2: notes: no flag of gw video gamma create.* a column named _NAME is a comment \(200 rows: lines 2, 3, 4, 5, 6, …, 201\)$/,
   );
   expect(lines[1]).toMatch(/^faults\.csv:9: duration: 99: /);
 });
@@ -149,6 +149,14 @@ test.each([
 ])('a number that was saved as %s is a fault that says so', async (cell, fault) => {
   const run = await check('number.csv', `prompt;duration;resolution;ratio\nfox;${cell};768P;16:9\n`);
   expect([run.code, run.out]).toEqual([2, expect.stringContaining(fault)]);
+});
+
+test('a sheet in the letters of an old Windows is told to be saved as UTF-8', async () => {
+  const run = await check('ansi.csv', Buffer.from('prompt;duration\nein Fuchs f\xfcr alle;5\n', 'latin1'));
+  expect([run.code, run.out]).toEqual([
+    2,
+    expect.stringMatching(/:\d: not UTF-8 text: .*; save the file as UTF-8\n/),
+  ]);
 });
 
 test('a name twice, and a cell too many, are faults', async () => {

@@ -1,5 +1,5 @@
 import type { Outcome } from '../../command.ts';
-import type { Context } from '../../context.ts';
+import { type Context, commandFor } from '../../context.ts';
 import { GwError, UnknownOutcome } from '../../errors.ts';
 import type { SaveFlags } from '../../flags/job-flags.ts';
 import { copyImages } from '../../jobs/image/sync-image-job.ts';
@@ -87,10 +87,9 @@ async function settledOutcome({ job: { key }, family }: KnownJob, ctx: Context):
   if (lost === undefined && files.length > 0) return { ...(value && { value }) };
   const unsaved = files.length > 0 && lost ? `its ${lost.role} was not saved` : 'no image was saved';
   const what = lost?.path === undefined ? unsaved : `${lost.path} is gone, or is not what was saved`;
-  const error = new GwError(
-    'download',
-    `image job ${key}: ${what}, and the gateway keeps none to fetch again`,
-    facts,
-  );
+  const anew = `put the file back, or pay for a new one with: ${commandFor(`gw again ${key}`, ctx)}`;
+  const message = `image job ${key}: ${what}, and the gateway keeps none to fetch again`;
+  const hint = lost?.path === undefined ? facts.hint : anew;
+  const error = new GwError('download', message, { ...facts, hint });
   return { ...(value && { value }), error };
 }
