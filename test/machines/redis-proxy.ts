@@ -22,8 +22,8 @@ export type RedisFault = 'none' | 'swallow' | 'delay' | 'cut' | 'reset' | Refusi
 /** Commands that a server in trouble answers all the same, and that real ones do too. */
 const answered: Partial<Record<Refusing, RegExp>> = {
   READONLY:
-    /^(?:info|hello|client|auth|select|ping|config|command|hgetall|hget|lrange|xread|xrevrange|llen|multi|exec|get|script)$/i,
-  OOM: /^(?:info|hello|client|auth|select|ping|config|command|hgetall|hget|lrange|xread|xrevrange|llen|multi|exec|get|del|script|bzpopmin)$/i,
+    /^(?:info|hello|client|auth|select|ping|config|command|hgetall|hget|hmget|lrange|xread|xrevrange|llen|multi|exec|get|script)$/i,
+  OOM: /^(?:info|hello|client|auth|select|ping|config|command|hgetall|hget|hmget|lrange|xread|xrevrange|llen|multi|exec|get|del|script|bzpopmin)$/i,
 };
 
 export class RedisProxy {

@@ -40,6 +40,8 @@ type Step = keyof typeof steps;
 
 const kinds = {
   alpha: { command: 'video alpha', model: '2.0-fast', resolution: '480p', duration: 4 },
+  beta: { command: 'video beta', duration: 3 },
+  gamma: { command: 'video gamma', resolution: '768P', ratio: '16:9', duration: 4 },
   image: { command: 'image create', model: 'img-2', size: '256x256' },
 } as const;
 type Kind = keyof typeof kinds;
@@ -86,8 +88,13 @@ async function tryCell(
       path.join(laptop.cwd, 'day.jsonl'),
       `${JSON.stringify({ id: 'r0', prompt: 'a fox', ...kinds[kind] })}\n`,
     );
+    const creates = () =>
+      sandbox.requests.filter(({ server, method }) => server === 'api' && method === 'POST');
+    // Family B may be sent again under its external ID: it is one task.
     const paid = () =>
-      sandbox.requests.filter(({ server, method }) => server === 'api' && method === 'POST').length;
+      kind === 'beta'
+        ? new Set(creates().flatMap((each) => each.acceptedTaskId ?? [])).size
+        : creates().length;
     const batch = (command: string, env: Record<string, string>, ...words: string[]) =>
       laptop.start(['batch', command, 'day.jsonl', '--redis', ...words], { env });
     const work = (env: Record<string, string>) =>
@@ -110,7 +117,7 @@ async function tryCell(
     const isLooked = () =>
       sandbox.requests.some(({ method, server }) => method === 'GET' && server === 'api');
     // A row without a worker is followed for ever.
-    if (step === 'looking' && kind === 'alpha') {
+    if (step === 'looking') {
       await until('it is looked at', isLooked, 60_000);
       proxy.fault = injected;
     } else await Promise.race([reached, victim.ended, pause(20_000)]);

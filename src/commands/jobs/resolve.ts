@@ -1,4 +1,5 @@
 import { defineCommand } from '../../command.ts';
+import { readVariable } from '../../config/environment.ts';
 import { type Context, commandFor } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
 import { parsed, withValue } from '../../flags/flag.ts';
@@ -15,7 +16,7 @@ import type { ResolvedRow } from '../machines/queue-status.ts';
 import { createFollowers } from '../video/followers.ts';
 import { jobIdSummary, type KnownJob, knownJob, readJobs } from './find-jobs.ts';
 import { jobTable } from './job-table.ts';
-import { showJobQueries, taskJob, whileHeld } from './task-job.ts';
+import { noTaskOfImage, showJobQueries, taskJob, unchanged, whileHeld } from './task-job.ts';
 
 const flags = {
   as: parsed('ID|none', 'the task that it became, or none: it was never created', parseAnswer),
@@ -41,31 +42,30 @@ export const resolve = defineCommand<typeof flags, JobView | ResolvedRow>({
     'For a create whose answer was lost (exit 14), once you know from the console or the bill what came of it. --as ID ' +
       'looks that task up and takes it for this job; gw jobs sync or wait then goes on with it. --as none closes the job ' +
       'as never created. Images have no task to look up: they can only be closed as none.',
-    'With --redis a row of a queue is closed by its key, from any machine: as none it waits again, as ID a worker goes on ' +
-      'with that task.',
+    'With --redis, or GW_REDIS_URL for a row that is not known here, a row of a queue is closed by its key, from any ' +
+      'machine: as none it waits again, as ID a worker goes on with that task.',
   ],
   sends: 'query',
   async *run({ args, flags, globals }, ctx) {
     if (flags.as === undefined) {
       throw usage('--as is missing', 'say what became of the job: --as and the ID of its task, or --as none');
     }
-    if (flags.redis !== undefined) {
+    const [typed = ''] = args;
+    const hasQueue = readVariable(ctx.host.env, 'GW_REDIS_URL') !== undefined;
+    const orQueue = (error: unknown) => {
+      if (!hasQueue || !typed.includes('/')) throw error;
+    };
+    const known = flags.redis === undefined ? await knownJob(args, ctx).catch(orQueue) : undefined;
+    if (!known) {
       const { resolveOnMachines } = await import('../machines/queue-status.ts');
-      const [rowKey = ''] = args;
-      const row = await resolveOnMachines(rowKey, flags.as, flags, ctx);
+      const row = await resolveOnMachines(typed, flags.as, flags, ctx);
       ctx.io.note(`go on with it: ${commandFor('gw batch run MANIFEST --redis', ctx)}`);
       return yield { value: row };
     }
-    const known = await knownJob(args, ctx);
-    const { key } = known.job;
+    const { key, once } = known.job;
     refuseKnown(known.job, key);
     const isNone = flags.as === 'none';
-    if (!isNone && known.family?.name === 'image') {
-      throw usage(
-        `--as ${flags.as}: image jobs have no task that could be looked up`,
-        `close it, if nothing was made, with: gw jobs resolve ${key} --as none`,
-      );
-    }
+    if (!isNone && known.family?.name === 'image') throw noTaskOfImage(flags.as, `${key} --as none`);
     if (globals.dryRun || globals.curl) {
       if (isNone)
         throw usage(`--as none sends no request that could be shown`, 'leave --dry-run and --curl out');
@@ -75,6 +75,7 @@ export const resolve = defineCommand<typeof flags, JobView | ResolvedRow>({
     if (isNone)
       await whileHeld(key, ctx, async (hold) => closeAsNone(hold, await ctx.ledger(), ctx.clock.now()));
     else await adopt(known, flags.as, ctx);
+    if (hasQueue && once) ctx.io.note(`tell its queue: gw jobs resolve ${once.key} --as ${flags.as} --redis`);
     const [now = known] = await readJobs({ ids: [key] }, ctx);
     if (now.job.id !== undefined) {
       ctx.io.note(`go on with it: ${commandFor(`gw jobs wait ${now.job.id}`, ctx)}`);
@@ -91,18 +92,12 @@ async function adopt(known: KnownJob, id: string, ctx: Context): Promise<void> {
   const looker = await createFollowers(ctx, { ownRates: true }).looker(family, access);
   const look = await looker.look(id, { signal: ctx.signal }).catch((error: unknown) => {
     const told = explainOtherKey(error, job, access.keyId);
-    throw told === error ? unchanged(error, job.key) : told;
+    throw told === error ? unchanged(error, `job ${job.key}`) : told;
   });
   const ledger = await ctx.ledger();
   await whileHeld(job.key, ctx, (hold) => adoptTask(hold, { id, look, family }, ledger));
   await recordLook(ledger, job.key, look, look.view.status);
 }
-
-/** A task that is not there leaves the job as it was. */
-const unchanged = (error: unknown, key: string): unknown =>
-  error instanceof GwError && error.kind === 'not_found'
-    ? error.told({ hint: `check the ID; job ${key} stays as it was` })
-    : error;
 
 // Closes a job of unknown outcome by what its user found out; gw itself never guesses at it.
 

@@ -1,6 +1,6 @@
 import type { Outcome } from '../../command.ts';
 import { type Access, type Context, commandFor } from '../../context.ts';
-import { GwError, UnknownOutcome } from '../../errors.ts';
+import { GwError, UnknownOutcome, usage } from '../../errors.ts';
 import { type SaveFlags, saveFlags, sidecarBy } from '../../flags/job-flags.ts';
 import { findTaskFamily } from '../../gateway/families.ts';
 import type { Family, TaskFamily } from '../../gateway/task.ts';
@@ -315,3 +315,15 @@ export async function whileHeld(
     hold.release();
   }
 }
+
+/** A task that is said to be what became of a create, and is not there, leaves that as it was. */
+export const unchanged = (error: unknown, what: string): unknown =>
+  error instanceof GwError && error.kind === 'not_found'
+    ? error.told({ hint: `check the ID; ${what} stays as it was` })
+    : error;
+
+export const noTaskOfImage = (as: string, closing: string): GwError =>
+  usage(
+    `--as ${as}: image jobs have no task that could be looked up`,
+    `close it, if nothing was made, with: gw jobs resolve ${closing}`,
+  );

@@ -29,14 +29,11 @@ export async function hearOfRows({ store }: Pick<OpenQueue, 'store'>, ctx: Conte
 
 /** The same, where GW_REDIS_URL names a queue; one that does not answer is left out. */
 export async function hearWherePossible(ctx: Context): Promise<void> {
-  const { openQueue } = await import('./open.ts');
-  const queue = await openQueue('', { as: 'reader' }, ctx).catch((error: unknown) => {
+  const { withQueue } = await import('./queue-status.ts');
+  const heard = withQueue({}, ctx, (queue) => hearOfRows(queue, ctx).catch(() => {}));
+  await heard.catch((error: unknown) => {
     ctx.signal.throwIfAborted();
-    ctx.io.warn(
-      `what other machines have saved is not known: ${error instanceof Error ? error.message : error}`,
-    );
+    const why = error instanceof Error ? error.message : error;
+    ctx.io.warn(`what other machines have saved is not known: ${why}`);
   });
-  if (!queue) return;
-  await hearOfRows(queue, ctx).catch(() => {});
-  await queue.close().catch(() => {});
 }

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Access } from '../../context.ts';
 import { errorCode, GwError, usage } from '../../errors.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
-import { type Clock, once } from '../../host.ts';
+import type { Clock } from '../../host.ts';
 import type { RetryPause, SendOptions } from '../../http/client.ts';
 import { isLoopback, urlHost } from '../../loopback.ts';
 import { ANSWER_MS } from '../../machines/door.ts';
@@ -25,13 +25,6 @@ export class Counters {
   gatewayAwaySinceMs: number | undefined;
 }
 
-/** A gateway whose replies are counted. */
-export const counted = (
-  of: () => Promise<Access>,
-  counters: Counters,
-  clock: Clock,
-): (() => Promise<Access>) => once(async () => countedAccess(await of(), counters, clock));
-
 /** What is done around each request, with the options that it is sent with. */
 export type Around = <T>(
   endpoint: Endpoint,
@@ -51,6 +44,7 @@ export const accessAround = ({ client, ...access }: Access, around: Around): Acc
   },
 });
 
+/** A gateway whose replies are counted. */
 export function countedAccess(access: Access, counters: Counters, clock: Clock): Access {
   return accessAround(access, async ({ resend }, options, send) => {
     const isPaid = resend === 'paid';

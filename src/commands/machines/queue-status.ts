@@ -3,6 +3,7 @@ import { GwError, usage } from '../../errors.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
 import { type LogEntry, type RowRecord, type RowState, rowStates, tellsUnknown } from '../../machines/row.ts';
 import { type openRows, soundRows } from '../batch/flags.ts';
+import { noTaskOfImage, unchanged } from '../jobs/task-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { Memory } from './memory.ts';
 import { type OpenQueue, openQueue } from './open.ts';
@@ -15,7 +16,7 @@ export interface RedisWords {
   readonly insecureRedis?: boolean | undefined;
 }
 
-async function withQueue<T>(
+export async function withQueue<T>(
   { redis = '', insecureRedis }: RedisWords,
   ctx: Context,
   ask: (queue: OpenQueue) => Promise<T>,
@@ -44,10 +45,11 @@ export interface MachinesStatus {
   readonly stands: readonly { readonly host: string; readonly what: string }[];
 }
 
-/** The keys of a manifest's rows. Throws `usage` where it has a fault. */
-async function* keysOf(input: Input): AsyncGenerator<string[]> {
+/** The keys of a manifest's rows; the queue knows which --command was typed. Throws `usage` where it has a fault. */
+async function* keysOf(input: Input, { store }: Pick<OpenQueue, 'store'>): AsyncGenerator<string[]> {
   let keys: string[] = [];
-  for await (const { key } of soundRows(input)) {
+  const [any] = input.command ? [] : await store.read((await store.rowsOf(input.name)).slice(0, 1));
+  for await (const { key } of soundRows({ ...input, command: input.command ?? any?.row.command })) {
     keys.push(key);
     if (keys.length === AT_ONCE) {
       yield keys;
@@ -65,7 +67,7 @@ export function statusOnMachines(input: Input, redis: RedisWords, ctx: Context):
       number
     >;
     let rows = 0;
-    for await (const keys of keysOf(input)) {
+    for await (const keys of keysOf(input, queue)) {
       rows += keys.length;
       for (const record of await queue.store.read(keys)) counts[record?.state ?? 'not_handed_over'] += 1;
     }
@@ -121,7 +123,7 @@ export function cancelOnMachines(
     const memory = await Memory.open(input.name, ctx);
     let cancelled = 0;
     let left = 0;
-    for await (const keys of withStrangers(keysOf(input), queue, input.name)) {
+    for await (const keys of withStrangers(keysOf(input, queue), queue, input.name)) {
       const out: { key: string; round: number; pool: string }[] = [];
       const records = await queue.store.read(keys);
       for (const [at, key] of keys.entries()) {
@@ -186,16 +188,9 @@ export function resolveOnMachines(
 /** Throws where the gateway has no such task, or it cannot be the row's. */
 async function lookAt({ row, family }: RowRecord, id: string, ctx: Context): Promise<void> {
   const of = family === 'image' ? undefined : await loadTaskFamily(family);
-  if (!of) {
-    throw usage(
-      `--as ${id}: image jobs have no task that could be looked up`,
-      `close it, if nothing was made, with: gw jobs resolve ${row.key} --as none --redis`,
-    );
-  }
+  if (!of) throw noTaskOfImage(id, `${row.key} --as none --redis`);
   const looker = await createFollowers(ctx, { ownRates: true }).looker(of, await ctx.gateway());
   await looker.look(id, { signal: ctx.signal }).catch((error: unknown) => {
-    throw error instanceof GwError && error.kind === 'not_found'
-      ? error.told({ hint: `check the ID; row ${row.key} stays as it was` })
-      : error;
+    throw unchanged(error, `row ${row.key}`);
   });
 }

@@ -29,7 +29,7 @@ import type { JobResult } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { handsOf, toldError, underKey } from './hands.ts';
 import { hearOfRows } from './heard.ts';
-import { Counters, counted, countedAccess } from './observe.ts';
+import { Counters, countedAccess } from './observe.ts';
 import { type OpenQueue, ratePoolOf } from './open.ts';
 
 // One worker: rows as the queue gives them out, each worked on by hands of its own, until it is told to end.
@@ -98,7 +98,7 @@ export class WorkerRun {
       const own = await ctx.settings();
       return { ...own, account: { ...own.account, value: queue.account } };
     });
-    const gateway = counted(() => ctx.gateway(), this.counters, ctx.clock);
+    const gateway = once(async () => countedAccess(await ctx.gateway(), this.counters, ctx.clock));
     const gatewayOf = async (job: Job) => countedAccess(await ctx.gatewayOf(job), this.counters, ctx.clock);
     const own = { ...ctx, io: quiet, settings, gateway, gatewayOf };
     const shared = { turns: createTurns(SAVES_AT_ONCE), rateOf: (pool: string) => this.#rate(pool) };
@@ -156,12 +156,16 @@ export class WorkerRun {
 
   /** Until Redis is given up, or this worker is over. */
   async #beat(): Promise<void> {
-    const { board, host, account } = this.#queue;
+    const { board, host, account, engine } = this.#queue;
     while (!this.#isOver()) {
       const stands = this.#standing();
       for (const what of stands) if (!this.#saidOfStands.has(what)) this.#ctx.io.note(what);
       this.#saidOfStands = new Set(stands);
       await board.say(host, { account, stands }).catch(() => {});
+      const now = await engine.account().catch(() => undefined);
+      // Whoever hands rows over may have another kind of account.
+      const what = `rows were handed over since, and the limits of ${now} hold: start this worker again to use them`;
+      if (now !== undefined && now !== account) this.#stands.set(what, this.#ctx.clock.now() + 2 * BEAT_MS);
       await this.#ctx.clock.sleep(BEAT_MS);
     }
   }
