@@ -38,6 +38,8 @@ const server = createServer((request, reply) => {
     body += chunk;
   });
   request.on('end', () => {
+    // A list of models is asked for too.
+    if (request.method === 'GET') return reply.end('{}');
     const pieces = streams[JSON.parse(body).model] ?? streams.first;
     reply.writeHead(200, { 'content-type': 'text/event-stream' });
     let at = 0;
