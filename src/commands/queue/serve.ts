@@ -20,6 +20,10 @@ interface Served {
 const STARTED = /Ready to accept connections/;
 const programs = ['redis-server', 'valkey-server'];
 
+/** A server that is stopped, or another program of its name, says nothing and ends at nothing. */
+const START_MS = 20_000;
+const END_MS = 8_000;
+
 /** `gw queue serve`: a Redis of this user's own on this machine, until it is interrupted. */
 export const serve = defineCommand<typeof flags, Served>({
   flags,
@@ -42,16 +46,24 @@ export const serve = defineCommand<typeof flags, Served>({
         resolve(server.said().split('\n').at(-2) ?? `it ended with ${code}`),
       );
     });
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<string>((resolve) => {
+      timer = setTimeout(resolve, START_MS, `it did not say within ${START_MS / 1000} s that it is ready`);
+    });
     try {
-      const failed = await Promise.race([server.ready, ended]);
+      const failed = await Promise.race([server.ready, ended, late, aborted(ctx.signal)]);
+      ctx.signal.throwIfAborted();
       if (failed !== undefined) throw cannotServe(failed, chosen);
       yield { value: { url: `redis://:${password}@127.0.0.1:${chosen}` } };
       ctx.io.note(`Redis listens on 127.0.0.1:${chosen} and keeps its rows in ${dir}, until Ctrl-C`);
       const why = await Promise.race([aborted(ctx.signal), ended]);
       if (why !== undefined) throw new GwError('unavailable', `redis-server ended by itself: ${why}`);
     } finally {
+      clearTimeout(timer);
       server.child.kill('SIGTERM');
+      timer = setTimeout(() => server.child.kill('SIGKILL'), END_MS);
       await ended;
+      clearTimeout(timer);
     }
     throw ctx.signal.reason;
   },
