@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type Fault, honest, startFaultProxy } from '../helpers/fault-proxy.ts';
@@ -5,7 +6,7 @@ import { replyBytes } from '../helpers/fault-server.ts';
 import { World } from '../helpers/gw.ts';
 
 // A task that the gateway does not show yet, and one that succeeded and names no output yet, is looked at again on every way
-// that asks for it (promises, section 2): a table of ways, facts and families.
+// that asks for it (promises, section 2), and one that is gone ends in one way: a table of ways, facts and families.
 
 const creates: Readonly<Record<string, readonly string[]>> = {
   alpha: ['video', 'alpha', 'create', 'a fox', '--duration', '4', '--resolution', '480p'],
@@ -18,7 +19,14 @@ const ways: Readonly<Record<string, (family: string, id: string) => readonly str
   'jobs sync': () => ['jobs', 'sync'],
   'video wait': (family, id) => ['video', family, 'wait', id],
   'video download': (family, id) => ['video', family, 'download', id],
-  'the create again under --once': (family) => [...(creates[family] ?? []), '--once', 'fox', '--wait'],
+  'the create again under --once': (family) => [...(creates[family] ?? []), '--once', 'day/fox', '--wait'],
+  'batch run again': () => ['batch', 'run', 'day.jsonl'],
+};
+/** The same creates as rows. */
+const rows: Readonly<Record<string, object>> = {
+  alpha: { command: 'video alpha', prompt: 'a fox', duration: 4, resolution: '480p' },
+  beta: { command: 'video beta', prompt: 'a fox', duration: 3 },
+  gamma: { command: 'video gamma', prompt: 'fox', resolution: '768P', duration: 4, ratio: '16:9' },
 };
 
 const unknown: Readonly<Record<string, readonly [status: number, body: string]>> = {
@@ -26,11 +34,34 @@ const unknown: Readonly<Record<string, readonly [status: number, body: string]>>
   beta: [200, '{"code":0,"data":[]}'],
   gamma: [400, '{"error":{"message":"no such task"}}'],
 };
-/** What the gateway says to the first looks, in place of what it would say. */
-const facts: Readonly<Record<string, (family: string, text: string) => readonly [number, string]>> = {
-  'not shown yet': (family) => unknown[family] ?? [404, ''],
-  'asked to wait (429)': () => [429, '{"error":{"message":"slow down"}}'],
-  'no address yet': (_, text) => [200, text.replace(/"(video_url|url|watermark_url)":"[^"]*"/g, '"$1":""')],
+interface Fact {
+  /** What the gateway says to the first looks, in place of what it would say. */
+  readonly says: (family: string, text: string) => readonly [status: number, body: string];
+  /** How often; twice when absent. */
+  readonly times?: number;
+  /** How old the task is; a task is young for a minute. */
+  readonly ageMs?: number;
+  /** The exit code, where no output is saved. */
+  readonly code?: number;
+}
+const facts: Readonly<Record<string, Fact>> = {
+  'not shown yet': { says: (family) => unknown[family] ?? [404, ''] },
+  'asked to wait (429)': { says: () => [429, '{"error":{"message":"slow down"}}'] },
+  'broken (503)': { says: () => [503, '{"error":{"message":"broken"}}'] },
+  'no address yet': {
+    says: (_, text) => [200, text.replace(/"(video_url|url|watermark_url)":"[^"]*"/g, '"$1":""')],
+  },
+  'no address ever': {
+    says: (_, text) => [200, text.replace(/"(video_url|url|watermark_url)":"[^"]*"/g, '"$1":""')],
+    times: 1_000,
+    code: 12,
+  },
+  'not known any more': {
+    says: (family) => unknown[family] ?? [404, ''],
+    times: 1_000,
+    ageMs: 3_600_000,
+    code: 4,
+  },
 };
 
 let cells = 0;
@@ -40,27 +71,30 @@ describe.each(Object.keys(creates))('%s', (family) => {
   describe.each(Object.keys(facts))('%s', (fact) => {
     test.each(Object.keys(ways))('gw %s', async (way) => {
       const world = await World.open();
+      const { says, times = 2, ageMs = 40_000, code = 0 } = facts[fact] ?? { says: () => [500, ''] };
       let looks = 0;
       let isMade = false;
       const first: Fault = async (socket, forward) => {
-        const [status, body] = facts[fact]?.(family, (await forward()).body.toString()) ?? [500, ''];
-        socket.end(replyBytes(status, body));
+        const [status, body] = says(family, (await forward()).body.toString());
+        socket.write(replyBytes(status, body));
       };
       const proxy = await startFaultProxy(world.sandbox.baseUrl, {
         faultOf: ({ method }) => {
           if (method === 'GET' && isMade) looks += 1;
-          return method === 'GET' && isMade && looks <= 2 ? first : honest;
+          return method === 'GET' && isMade && looks <= times ? first : honest;
         },
       });
       const env = { GW_BASE_URL: proxy.url };
-      const made = await world.gw([...(creates[family] ?? []), '--once', 'fox'], { env });
+      const made = await world.gw([...(creates[family] ?? []), '--once', 'day/fox'], { env });
+      const row = `${JSON.stringify({ id: 'fox', ...rows[family] })}\n`;
+      writeFileSync(path.join(world.cwd, 'day.jsonl'), row);
       isMade = true;
       const id = made.out.trim();
-      // Finished, and young.
-      world.clock.ms += 40_000;
+      world.clock.ms += ageMs;
       const run = await world.gw(ways[way]?.(family, id) ?? [], { env });
-      expect([run.code, run.out], run.err).toEqual([0, `${path.join(world.cwd, id)}.mp4\n`]);
-      expect(looks).toBe(3);
+      const out = code === 0 ? `${path.join(world.cwd, id)}.mp4\n` : '';
+      expect([run.code, run.out], run.err).toEqual([code, out]);
+      if (code === 0) expect(looks).toBe(3);
       cells += 1;
     });
   });
