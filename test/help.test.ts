@@ -4,6 +4,7 @@ import { drawFrontPage, drawPage, pageOf } from '../src/help.ts';
 import { plainStyle } from '../src/io/style.ts';
 import { drawExample, wrapLine } from '../src/io/wrap.ts';
 import { program } from '../src/program.ts';
+import { faultHelp } from '../src/sandbox/faults.ts';
 
 // Every page of help at every width: whole words, no line wider than the terminal, and every word of the tree on it.
 
@@ -129,4 +130,8 @@ test.each([
   ],
 ])('%s', (_, example, lines) => {
   expect(drawExample(example, 22)).toEqual(lines);
+});
+
+test('each row of the faults hangs below its term', () => {
+  for (const row of faultHelp.slice(2)) expect(row).toMatch(/^ {2}\S+ {2,}\S/);
 });

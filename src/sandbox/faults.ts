@@ -102,7 +102,7 @@ export const faultHelp: readonly string[] = [
   `WHERE is ${whereList}. xCOUNT: only the first COUNT times. P%: in P of 100 requests, the same ones each run.`,
   ...kinds.map(
     (row) =>
-      `  ${written(row).padEnd(13)} ${row[1].does}${row[1].at.length < requestPlaces.length ? ` (${row[1].at.join(', ')})` : ''}`,
+      `  ${written(row).padEnd(13)}  ${row[1].does}${row[1].at.length < requestPlaces.length ? ` (${row[1].at.join(', ')})` : ''}`,
   ),
 ];
 
