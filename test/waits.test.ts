@@ -52,7 +52,8 @@ const ends: Readonly<Record<string, string>> = {
 };
 
 // Sleeps, timers, programs that are started, and waits on another gw; a page of the gallery is not gw.
-const waits = /\.sleep\(|Atomics\.wait\(|\b(sleepAloud|waitFor(Other|Lock)|setTimeout|setInterval|spawn|execFile)\(/;
+const waits =
+  /\.sleep\(|Atomics\.wait\(|\b(sleepAloud|waitFor(Other|Lock)|setTimeout|setInterval|spawn|execFile)\(/;
 
 const src = path.join(import.meta.dirname, '../src');
 
