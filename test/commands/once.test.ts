@@ -10,8 +10,9 @@ import {
 } from 'node:fs';
 import * as path from 'node:path';
 import { PassThrough } from 'node:stream';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { LedgerLine } from '../../src/ledger/event.ts';
+import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { type Run, World } from '../helpers/gw.ts';
 
 // `--once KEY`: each case of the contract is a row.
@@ -229,6 +230,27 @@ describe('family B over machines that share nothing', () => {
     const third = await world.gw([...once, '--again'], machine(world, 'third'));
     expect(third.code, third.err).toBe(0);
     expect(posts(world)).toHaveLength(2);
+  });
+
+  test('a create that was lost, and that no look-up finds, is sent again under its ID, as the job it was', async () => {
+    let isBroken = false;
+    const creates: string[] = [];
+    const reply = (data: unknown) => ({ code: 0, message: 'SUCCEED', request_id: 'r', data });
+    const gateway = await fakeGateway((method) => {
+      if (method === 'GET') return isBroken ? { status: 503, body: {} } : { body: reply([]) };
+      creates.push('sent');
+      isBroken = creates.length === 1;
+      const data = { id: 'bt-1', status: 'submitted', create_time: 1, update_time: 1 };
+      return { body: isBroken ? '<html>' : reply(data) };
+    });
+    onTestFinished(() => gateway.close());
+    const world = await World.open();
+    const run = () => world.gw([...once, '--retries', '0'], { env: { GW_BASE_URL: gateway.url } });
+    expect((await run()).code).toBe(14);
+    isBroken = false;
+    expect(await run()).toMatchObject({ code: 0, out: 'bt-1\n' });
+    expect(creates).toHaveLength(2);
+    expect(new Set(intents(world).map(({ job }) => job)).size).toBe(1);
   });
 
   test('an external ID of the user does not go with it', async () => {
