@@ -10,6 +10,7 @@ const path = require('node:path');
 const esbuild = require('esbuild');
 const { lean } = require('./lean.js');
 const { wrongPages } = require('./mach-o.js');
+const { writeSums } = require('./release.js');
 
 const root = path.join(__dirname, '..');
 const distDir = path.join(root, 'dist');
@@ -187,11 +188,7 @@ async function main(asked) {
       const name = await makeBinary(platform, bun, state, work);
       process.stdout.write(`${path.join(outDir, name)}\n`);
     }
-    const sums = fs
-      .readdirSync(outDir)
-      .sort()
-      .map((name) => `${digestOf('sha256', fs.readFileSync(path.join(outDir, name)), 'hex')}  ${name}\n`);
-    fs.writeFileSync(path.join(outDir, 'SHA256SUMS'), sums.join(''));
+    writeSums(outDir);
   } finally {
     fs.rmSync(work, { recursive: true, force: true });
   }

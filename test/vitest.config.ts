@@ -8,6 +8,7 @@ import { ownTempDir } from './helpers/temp-dir.ts';
 // `npm test` and CI run all.
 const heavy = [
   'test/agents/*.test.ts',
+  'test/binaries/release.test.ts',
   'test/cli/**/*.test.ts',
   // A round of those takes minutes, or builds an earlier version: they are for `npm run test:torture` alone.
   'test/torture/**/!(changed-rows|pauses|queue-faults|versions).torture.ts',
