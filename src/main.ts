@@ -222,7 +222,7 @@ function helpLast(argv: readonly string[]): readonly string[] {
   const [first, second, ...rest] = argv;
   if (first !== 'help') return argv;
   if (second === undefined || second.startsWith('-')) return [...rest, '--help'];
-  if (helpTopics.includes(second)) return argv;
+  if (second === 'man' || helpTopics.includes(second)) return argv;
   const names = (program.children ?? []).map(({ name }) => name);
   if (names.includes(second)) return [second, ...rest, '--help'];
   const [near] = nearest(second, [...names, ...helpTopics], 1);

@@ -16,7 +16,6 @@ export const helpTopics: readonly string[] = [
   'ci',
   'machines',
   'agents',
-  'man',
   'asset-files',
   'image-sizes',
   'faults',

@@ -78,13 +78,13 @@ export const help: AnyCommand = defineCommand<Record<string, never>, undefined>(
     name: 'TOPIC',
     summary: `a command, or ${helpTopics.join(', ')}`,
     required: true,
-    choices: helpTopics,
+    choices: [...helpTopics, 'man'],
     completes: 'command',
   },
   examples: ['gw help options', 'gw help exit-codes', 'gw help video alpha create'],
   async run({ args: [name = ''] }, ctx) {
     const { columns } = ctx.host.stdout;
-    // For man itself, so it is not drawn: gw help man > gw.1
+    // For man itself, so it is not drawn, and no topic of help: gw help man > gw.1
     if (name === 'man') {
       const { manual } = await import('../man.ts');
       await ctx.io.out(await manual(ctx.host.version));
