@@ -12,6 +12,7 @@ import {
   createCommands,
   createRow,
   creates,
+  doorOf,
   flagsOf,
   type RowFiles,
   silent,
@@ -227,7 +228,11 @@ export class Desk {
     const make: Make = async (ctx, wait = true) => {
       const typed = confineFiles(await flagsOf(row, 1, ctx), create.flags, confined);
       const said = { ...typed, once: row.key, ...('wait' in create.flags && { wait, queue: wait }) };
-      const own = { ...ctx, host: { ...ctx.host, cwd: dir, stdin: Readable.from(['-']) } };
+      const own = {
+        ...ctx,
+        outputs: doorOf(this.#files),
+        host: { ...ctx.host, cwd: dir, stdin: Readable.from(['-']) },
+      };
       return outcomeOf(again.run({ args: [job.key], flags: said, globals: ctx.globals }, own));
     };
     const question = async () => `Pay for this? make_again ${args.id}: ${args.prompt ?? job.prompt ?? ''}`;

@@ -65,6 +65,8 @@ export interface RowsInput {
   readonly storedOf?: ((command: string) => Readonly<Record<string, unknown>> | undefined) | undefined;
   /** The rows that are looked at, by their keys; all where absent. */
   readonly isWanted?: ((key: string) => boolean) | undefined;
+  /** Told of each row that is not looked at. */
+  readonly onLeftOut?: ((key: string) => void) | undefined;
 }
 
 /**
@@ -125,13 +127,17 @@ export async function* readRows(input: RowsInput): AsyncGenerator<Row | RowFault
       }
     };
     const made = gather(() => readRow(written, input, gather));
-    if (made?.skip) continue;
+    if (made?.skip) {
+      input.onLeftOut?.(`${input.name}/${made.id}`);
+      continue;
+    }
     if (made?.id !== undefined) {
       const before = lineOfId.get(made.id);
       if (before !== undefined) faults.push(`id: ${made.id}: the row of line ${before} has it too`);
       lineOfId.set(made.id, line);
     }
     if (made === undefined) {
+      input.onLeftOut?.(`${input.name}/${written.fields?.id}`);
       if (input.isWanted?.(`${input.name}/${written.fields?.id}`) ?? true) yield { line, faults };
       continue;
     }
@@ -141,6 +147,7 @@ export async function* readRows(input: RowsInput): AsyncGenerator<Row | RowFault
     const key = `${input.name}/${id ?? made.digest + (same > 0 ? `-${same + 1}` : '')}`;
     const keys = count === undefined ? [key] : Array.from({ length: count }, (_, at) => `${key}/${at + 1}`);
     const wanted = keys.filter((each) => input.isWanted?.(each) ?? true);
+    for (const each of keys) if (faults.length > 0 || !wanted.includes(each)) input.onLeftOut?.(each);
     const rows = wanted.map((each) => ({
       row,
       line,
@@ -174,7 +181,7 @@ function readRow({ fields, fault, isCells = false }: WrittenRow, input: RowsInpu
   const toSkip = said.get('skip');
   const isLeftOut = isCells && typeof toSkip === 'string' ? truthCell(toSkip) : toSkip;
   const skip = gather(() => truthOf('skip', isLeftOut)) ?? false;
-  if (skip) return { skip } as const;
+  if (skip) return { skip, id: String(said.get('id') ?? '').trim() } as const;
   // That a row is not left out is no part of what it asks for, nor of its key.
   said.delete('skip');
   const command = commandOf(said.get('command'), input);

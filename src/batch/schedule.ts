@@ -10,8 +10,40 @@ export interface ScheduleInput<R, T> {
   readonly atOnce: number;
   /** Does a row's work; must not throw. */
   readonly work: (row: R) => Promise<T>;
+  /** What a row is called, and the one that it waits for; undefined where it waits for none, or for none any more. */
+  readonly keyOf?: (row: R) => string;
+  readonly waitsFor?: (row: R) => string | undefined;
   /** Asked before each row: whether no more may begin. */
   readonly isStopped: () => boolean;
+}
+
+/**
+ * Rows that wait for others, by the key of the one they wait for. They take no place, and go before all that wait for
+ * nothing; those whose row never comes are let go when nothing else is left, the first of a chain first.
+ */
+function waitingRows<R>({ keyOf = () => '', waitsFor = () => undefined }: ScheduleInput<R, unknown>) {
+  const waiting = new Map<string, R[]>();
+  const parks = (row: R): boolean => {
+    const key = waitsFor(row);
+    if (key !== undefined) waiting.set(key, [...(waiting.get(key) ?? []), row]);
+    return key !== undefined;
+  };
+  const take = (key: string): R[] => {
+    const rows = waiting.get(key) ?? [];
+    waiting.delete(key);
+    return rows;
+  };
+  return {
+    parks,
+    isEmpty: () => waiting.size === 0,
+    /** Those that may go on once this one is over. */
+    freedBy: (row: R): R[] => take(keyOf(row)).filter((each) => !parks(each)),
+    inVain(): R[] {
+      const here = new Set([...waiting.values()].flat().map(keyOf));
+      const never = [...waiting.keys()].filter((key) => !here.has(key));
+      return (never.length > 0 ? never : [...waiting.keys()]).flatMap(take);
+    },
+  };
 }
 
 /**
@@ -23,6 +55,7 @@ export async function* schedule<R, T>(input: ScheduleInput<R, T>): AsyncGenerato
   const ahead: R[] = [];
   const results: T[] = [];
   const running = new Map<string, number>();
+  const waiting = waitingRows(input);
   let total = 0;
   let isRead = false;
   let broken: { readonly error: unknown } | undefined;
@@ -33,6 +66,7 @@ export async function* schedule<R, T>(input: ScheduleInput<R, T>): AsyncGenerato
     results.push(await work(row));
     running.set(pool, (running.get(pool) ?? 0) - 1);
     total -= 1;
+    ahead.unshift(...waiting.freedBy(row));
     wake();
   };
   for (;;) {
@@ -40,7 +74,7 @@ export async function* schedule<R, T>(input: ScheduleInput<R, T>): AsyncGenerato
       try {
         const next = await rows.next();
         if (next.done) isRead = true;
-        else ahead.push(next.value);
+        else if (!waiting.parks(next.value)) ahead.push(next.value);
       } catch (error) {
         broken = { error };
         isRead = true;
@@ -58,7 +92,9 @@ export async function* schedule<R, T>(input: ScheduleInput<R, T>): AsyncGenerato
         void begin(row, pool);
       }
     }
-    if (total === 0 && results.length === 0 && (isStopped() || (isRead && ahead.length === 0))) break;
+    const isIdle = total === 0 && results.length === 0;
+    if (isIdle && !isStopped() && isRead && ahead.length === 0) ahead.push(...waiting.inVain());
+    if (isIdle && (isStopped() || (isRead && ahead.length === 0))) break;
     if (results.length > 0) continue;
     if (!isRead && ahead.length < AHEAD && !isStopped()) continue;
     if (total > 0) {

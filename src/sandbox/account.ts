@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Credential } from '../gateway/endpoint.ts';
 import { type AccountType, accountLimits, fourKLimits } from '../gateway/limits.ts';
 import { Refusal } from './reply.ts';
+import type { World } from './route.ts';
 import { requestRow, type SandboxStore } from './store.ts';
 import type { Pool, SandboxTask } from './task.ts';
 
@@ -13,22 +14,27 @@ export const limitsOf = (pool: Pool, account: AccountType) =>
   pool === '4k' ? fourKLimits : accountLimits[account];
 
 /**
- * Counts a request against the rate of its pool: so many in any 60 s. Throws Refusal (429, `Retry-After`) where the
+ * Counts a request against the rate of its pool: so many in any 60 s of the sandbox's own, faster time. Throws Refusal (429, `Retry-After`) where the
  * window is full; a refused request does not count.
  */
-export function countRequest(store: SandboxStore, pool: Pool, account: AccountType, nowMs: number): void {
+export function countRequest(
+  { store, account, speed }: Pick<World, 'store' | 'account' | 'speed'>,
+  pool: Pool,
+  nowMs: number,
+): void {
   const most = limitsOf(pool, account).requestsPerMinute;
+  const minuteMs = MINUTE_MS / Math.max(1, speed);
   const minute = Math.floor(nowMs / MINUTE_MS);
-  /** The requests of the last 60 s, without those that came after the first `upTo` of this minute. */
+  /** The requests of the last 60 s of its time, without those that came after the first `upTo` of this minute. */
   const windowBefore = (upTo?: number) =>
     [
       ...store.marks(requestRow(pool, minute - 1)),
       ...store.marks(requestRow(pool, minute)).slice(0, upTo),
-    ].filter((atMs) => atMs > nowMs - MINUTE_MS);
+    ].filter((atMs) => atMs > nowMs - minuteMs);
   const refuseWhenFull = (window: number[]) => {
     const freedBy = window[window.length - most];
     if (freedBy === undefined) return;
-    const waitS = Math.max(1, Math.ceil((freedBy + MINUTE_MS - nowMs) / 1000));
+    const waitS = Math.max(1, Math.ceil((freedBy + minuteMs - nowMs) / 1000));
     const what = `${most} ${pool === '4k' ? '4k requests' : 'requests'} a minute`;
     throw new Refusal(429, `This account takes ${what}: wait ${waitS} s.`, 'RateLimitExceeded', {
       'retry-after': String(waitS),

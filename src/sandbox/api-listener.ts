@@ -74,7 +74,7 @@ async function letIn(
   const json = route.respell && !world.strict ? route.respell(read.json, told) : read.json;
   if (told.size > 0) entry.respelled = [...told];
   const nowMs = world.now();
-  if (route.pool) countRequest(world.store, route.pool(json), world.account, nowMs);
+  if (route.pool) countRequest(world, route.pool(json), nowMs);
   const { body: schema } = route.endpoint;
   if (schema && !form && !route.checksBody) passOver(checkBody(schema, json, world));
   if (faultPlaces[route.endpoint.resend] === 'create') sweepWhenDue(world.store, nowMs);

@@ -14,8 +14,6 @@ export interface OutputDoor {
   readonly admit: (file: string, job: Job, named: string) => void;
   /** True where rows are only checked: what is not made yet may still come. */
   readonly isEarly?: boolean | undefined;
-  /** Whether a row that is still to be made is one of an image. */
-  readonly makesImages?: ((row: string) => boolean) | undefined;
   /** The job of another row; undefined where it is still to be made. Throws GwError where there will be none. */
   readonly rowJob?: ((id: string, named: string) => Promise<Job | undefined>) | undefined;
 }

@@ -17,7 +17,7 @@ export interface JobPart {
 }
 
 /** What a flag takes where no part is named. */
-export const defaultPart = (modality: Modality, isVideoJob: boolean): OutputPart => ({
+const defaultPart = (modality: Modality, isVideoJob: boolean): OutputPart => ({
   name: modality === 'image' && isVideoJob ? 'last_frame' : modality,
   at: 1,
 });
@@ -79,5 +79,6 @@ export function refuseKind(part: OutputPart, modality: Modality, named: string, 
   const kind = part.name.endsWith('_frame') ? 'image' : part.name;
   if (kind === modality) return;
   const word = (each: string) => `${/^[aeiou]/.test(each) ? 'an' : 'a'} ${each}`;
-  throw usage(`${named}: ${partText(part)} is ${word(kind)}, and ${word(modality)} is taken here`, hint);
+  const what = kind === part.name ? 'is' : `${partText(part)} is`;
+  throw usage(`${named}: ${what} ${word(kind)}, and ${word(modality)} is taken here`, hint);
 }

@@ -23,7 +23,7 @@ import {
   shorten,
 } from '../media/reference.ts';
 import type { FoundOutput, MediaInput } from '../media/resolve.ts';
-import { choosePart, defaultPart, partsOf } from './parts.ts';
+import { choosePart, partsOf } from './parts.ts';
 
 // `job:WHICH[#PART]` and `row:ID[#PART]` -> the file that is sent, or the way to its link. The one place that finds an output.
 
@@ -79,18 +79,16 @@ async function resolveOne(
   ctx: Context,
 ): Promise<FoundOutput> {
   const { named, raw, modality } = asking;
-  const meant = before && pinnedOf(before, reference, asking);
-  if (meant && (await isNeverSent(before))) {
+  const meant = before?.request?.outputs?.[raw];
+  if (before && meant !== undefined && (await isNeverSent(before))) {
     const sha256 = before.references?.find(({ name }) => name === meant)?.sha256;
-    return { label: meant, asked: askedWord(reference, raw, meant), sha256 };
+    return { label: meant, asked: raw, sha256 };
   }
   const of = meant === undefined ? reference : (parseReference(meant, asking.flag) as OutputReference);
   const job = await jobOf(of, asking, ctx);
-  if (job === undefined) {
-    const part = of.part ?? defaultPart(modality, !ctx.outputs?.makesImages?.(of.which));
-    const label = `${of.kind}:${of.which}#${partText(part)}`;
-    return { label, asked: askedWord(reference, raw, label) };
-  }
+  // It is still to be made, or to be saved, and the row that names it is only checked.
+  const early = { label: raw, asked: raw };
+  if (job === undefined) return early;
   const family = await findFamily(job.family);
   const what = `job ${job.id ?? job.key}`;
   const saved = await savedOutputs(job, family, ctx.signal);
@@ -99,12 +97,19 @@ async function resolveOne(
     job: what,
   });
   const label = `job:${job.id ?? job.key}#${partText(part)}`;
-  const there = saved.files.find((file) => file.role === role) ?? (await savedFirst(job, role, asking, ctx));
+  const here = saved.files.find((file) => file.role === role);
+  if (!here && ctx.outputs?.isEarly) return early;
+  const there = here ?? (await savedFirst(job, role, asking, ctx));
   ctx.outputs?.admit(there.path, job, named);
-  const asked = askedWord(reference, raw, label);
   if (!isCut) {
     const link = async () => linkOf(job, role, named, ctx);
-    return { label, asked, file: there.path, sha256: there.sha256, ...(!asking.takes.base64 && { link }) };
+    return {
+      label,
+      asked: raw,
+      file: there.path,
+      sha256: there.sha256,
+      ...(!asking.takes.base64 && { link }),
+    };
   }
   if (!asking.takes.base64)
     throw usage(
@@ -126,7 +131,7 @@ async function resolveOne(
       clock: ctx.clock,
     },
   );
-  return { label, asked, file, sha256: await sha256OfFile(file, ctx.signal) };
+  return { label, asked: raw, file, sha256: await sha256OfFile(file, ctx.signal) };
 }
 
 /** Whether nothing of a job is ever sent again: it is made, or only the user can find out whether it is. */
@@ -134,23 +139,6 @@ const isNeverSent = async (job: Job): Promise<boolean> =>
   job.id !== undefined ||
   job.state === 'succeeded' ||
   (mayExist(job) && (await findTaskFamily(job.family))?.externalIds === undefined);
-
-/** A reference to a job is compared as it was typed; one to a row by the row and the part. */
-const askedWord = ({ kind, which }: OutputReference, raw: string, label: string): string =>
-  kind === 'job' ? raw : `row:${which}${label.slice(label.lastIndexOf('#'))}`;
-
-/** The output that a job was made from, where the same words named it. */
-function pinnedOf(
-  { request }: Job,
-  { kind, which, part }: OutputReference,
-  { raw }: Asking,
-): string | undefined {
-  const outputs = request?.outputs ?? {};
-  if (kind === 'job') return Object.hasOwn(outputs, raw) ? outputs[raw] : undefined;
-  const wanted = part ? [`row:${which}#${partText(part)}`] : Object.keys(outputs);
-  const key = wanted.find((each) => each.slice(0, each.lastIndexOf('#')) === `row:${which}`);
-  return key !== undefined && Object.hasOwn(outputs, key) ? outputs[key] : undefined;
-}
 
 /** The job that is named, finished; undefined for one that is still to be made and may come. */
 async function jobOf(reference: OutputReference, asking: Asking, ctx: Context): Promise<Job | undefined> {

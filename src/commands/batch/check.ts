@@ -11,6 +11,8 @@ import type { Estimate } from '../../jobs/cost.ts';
 import { exactSum, spendText } from '../../jobs/stats.ts';
 import { estimateMs } from '../../ledger/estimate.ts';
 import type { Job } from '../../ledger/event.ts';
+import { Chains } from '../../shots/chains.ts';
+import { RowOutputs } from '../../shots/row-outputs.ts';
 import { warnOfBudget } from '../before-create.ts';
 import { tellsCosts } from '../estimate-cost.ts';
 import {
@@ -24,7 +26,7 @@ import {
 } from './flags.ts';
 import { digestOfFields, type KnownRow, knownRows, type RowState } from './known-rows.ts';
 import { familyOf, placesOf } from './places.ts';
-import { type CheckedRow, checkRow } from './row-command.ts';
+import { type CheckedRow, checkRow, creates } from './row-command.ts';
 
 /** One line of what a check prints. */
 export interface CheckLine {
@@ -89,6 +91,8 @@ export class Tally {
   readonly asked = new Map<string, string>();
   /** Rows that are to be made and ask for what was made under another key: that key by their own. */
   readonly alike = new Map<string, string>();
+  /** Which rows wait for which. */
+  readonly chains = new Chains(creates);
   readonly #keys = new Set<string>();
   /** Rows by command and model. */
   readonly kinds = new Map<string, number>();
@@ -113,9 +117,13 @@ export class Tally {
     readonly comparesAll = false,
   ) {}
 
-  add({ command, flags, key, line, row }: Row, checked: CheckedRow): void {
+  add(given: Row, checked: CheckedRow): void {
+    const { command, flags, key, line, row } = given;
     const { model, estimate, changed, sameAs, fields } = checked;
     this.rows += 1;
+    const { resolution, duration } = flags;
+    const like = { family: familyOf(command), model, settings: { resolution, duration } };
+    this.chains.add(given, like);
     if (this.comparesAll && fields) this.asked.set(key, digestOfFields(fields));
     const isRedone = this.isRedone(key);
     const state = isRedone ? undefined : this.known.get(key)?.state;
@@ -129,8 +137,6 @@ export class Tally {
     this.lastRow = row;
     if (state === 'saved') this.savedBefore += 1;
     else {
-      const { resolution, duration } = flags;
-      const like = { family: familyOf(command), model, settings: { resolution, duration } };
       const alike = JSON.stringify(like);
       const counted = this.toDo.get(alike) ?? { rows: 0, like };
       counted.rows += 1;
@@ -144,6 +150,19 @@ export class Tally {
   madeBefore(): { readonly rows: number; readonly names: readonly string[] } {
     const others = [...this.alike.values()].filter((key) => !this.#keys.has(key));
     return { rows: others.length, names: [...new Set(others.map((key) => key.replace(/[^/]*$/, '…')))] };
+  }
+
+  /** The longest chain of rows that wait for each other, in words; undefined where no row waits. */
+  async longestChain(ctx: Context): Promise<CheckLine | undefined> {
+    if (!this.chains.hasAny) return undefined;
+    const gateway = gatewayName(await ctx.settings());
+    const jobs = await (await ctx.ledger()).find({ states: ['succeeded'], gateway, limit: JUDGED_BY });
+    const { rows, ms } = this.chains.longest((like) =>
+      like.family === 'image' ? 0 : estimateMs(jobs, { ...like, gateway }),
+    );
+    const takes = ms === undefined ? 'how long it takes is not known yet' : `about ${durationText(ms)}`;
+    const json = { longest_chain: rows, likely_s: ms === undefined ? null : Math.round(ms / 1000) };
+    return { text: `longest chain: ${counted(rows, 'row')} one after the other, ${takes}`, json };
   }
 
   #price(estimate: Estimate): void {
@@ -218,7 +237,9 @@ async function* faultsIn(
 ): AsyncGenerator<Fault> {
   const { named } = input.manifest;
   const showing = { ...showingOnly(ctx), ...(online && { online: ctx.gateway }) };
-  for await (const read of readRows(input)) {
+  const between = new RowOutputs({ ...input, known: tally.known, isRedone: tally.isRedone });
+  const files = { ...input.files, outputs: between.door(ctx, true) };
+  for await (const read of readRows({ ...input, onLeftOut: (key) => tally.chains.leaveOut(key) })) {
     ctx.signal.throwIfAborted();
     const { line } = read;
     const { faults: readFaults = [], rest } = 'faults' in read ? read : {};
@@ -227,7 +248,7 @@ async function* faultsIn(
     if (row !== undefined) {
       const warn = (text: string) => ctx.io.warn(`${named}:${line}: ${text.replace(/^: /, '')}`);
       try {
-        const checked = await checkRow(row, input.files, tally.known.get(row.key), showing, warn);
+        const checked = await checkRow(row, files, tally.known.get(row.key), showing, warn);
         if (faults.length === 0) tally.add(row, checked);
       } catch (error) {
         ctx.signal.throwIfAborted();
@@ -241,7 +262,13 @@ async function* faultsIn(
       }
     }
     if (faults.length > 0) tally.faults += 1;
+    if (faults.length > 0 && row) tally.chains.leaveOut(row.key);
     for (const message of faults) yield { line, message };
+  }
+  // Who waits for whom is known once all rows are read; a row that is wrong itself has been told of.
+  for (const fault of tally.chains.faults()) {
+    tally.faults += 1;
+    yield fault;
   }
 }
 
@@ -312,6 +339,8 @@ export const check = defineCommand({
       yield { value: { text: words.join('; '), json: { estimated_cost: spend, unpriced } } };
     }
     await warnOfBudget(tally.toMake, costs, ctx);
+    const longest = await tally.longestChain(ctx);
+    if (longest) yield { value: longest };
     if (savedBefore === rows) return;
     const leftMs = await likelyMs(tally, ctx);
     if (leftMs === undefined) {

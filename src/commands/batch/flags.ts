@@ -96,6 +96,7 @@ const OUTSIDE_HINT = 'move it there, or give --root DIR or --allow-outside';
 export const keyFlags = {
   only: list('KEY', 'look at these rows alone (shots/7, or 7)'),
   redo: list('KEY', 'make these rows anew, whatever came of them (shots/7, or 7)'),
+  following: on('with --redo: also the rows that follow them, made from their outputs'),
 } as const;
 
 /** A manifest that is ready to be read, and what ends its use: stdin is kept in a temporary file. */

@@ -10,6 +10,7 @@ import type { Job } from '../../ledger/event.ts';
 import { onceJobKey, originOfGateway } from '../../ledger/job-key.ts';
 import { loadSettled, taskOf } from '../../ledger/settled.ts';
 import { digestOf } from '../../machines/row.ts';
+import { madeFromRows } from '../../shots/row-outputs.ts';
 
 /** Where the row of a key stands, by the ledger alone. */
 export const rowStates = ['saved', 'running', 'unsaved', 'failed', 'unknown', 'not_sent'] as const;
@@ -27,6 +28,8 @@ export interface KnownRow {
   readonly files: readonly string[];
   /** Why it failed, or why its outcome is not known, in the gateway's words; absent where nothing was said. */
   readonly reason?: string | undefined;
+  /** The rows whose outputs it was made from, each with the job that had made it then. */
+  readonly from?: readonly { readonly row: string; readonly id: string }[] | undefined;
   /** Which attempt under its key it is, from 1. */
   readonly attempt: number;
   /** From when on its outputs must be saved soon, Unix milliseconds; absent where none waits to be saved. */
@@ -96,6 +99,7 @@ export async function knownRows(
         status: status ?? '',
         ...(!isDamaged && { fields: JSON.stringify(once.fields) }),
         createdAtMs,
+        from: madeFromRows(job),
         attempt: attemptOf(job),
         reason: of && (state === 'failed' || state === 'unknown') ? reasonOf(job, of) : undefined,
         files: outputs.files.map((file) => file.path),

@@ -13,6 +13,8 @@ import type { Intent, JobRequest } from '../../jobs/create/job-request.ts';
 import type { Made } from '../../jobs/create/make.ts';
 import { fieldDigests, otherField, pathOf } from '../../jobs/create/once.ts';
 import { cleanKey, escapePattern } from '../../jobs/save/output-path.ts';
+import type { Job } from '../../ledger/event.ts';
+import type { OutputDoor } from '../../shots/outputs.ts';
 import { create as imageCreate, edit as imageEdit, native as imageNative } from '../image.ts';
 import { create as alpha } from '../video/alpha.ts';
 import { create as beta } from '../video/beta/create.ts';
@@ -43,10 +45,23 @@ export interface RowFiles {
   /** The manifest's folder, or what a worker was given with --root. */
   readonly dir: string;
   readonly confined: ConfinedPath;
+  /** Which outputs of jobs they may name beside those that are such files, and those of the other rows. */
+  readonly outputs?: Pick<OutputDoor, 'rowJob' | 'isEarly'> & {
+    readonly isOwn: (job: Job) => boolean;
+  };
 }
 
+/** The door of whoever names files: its own batch's outputs, and those of other jobs that are such files. */
+export const doorOf = ({ confined, outputs }: RowFiles): OutputDoor => ({
+  ...outputs,
+  admit(file, job, named) {
+    if (!outputs?.isOwn(job)) confined(file, named);
+  },
+});
+
 /** The world of a row: media are relative to the manifest, outputs to the working directory, and stdin is its body. */
-function contextOf(row: Row, { dir }: RowFiles, ctx: Context): Context {
+function contextOf(row: Row, files: RowFiles, ctx: Context): Context {
+  const { dir } = files;
   const { dryRun: _dryRun, curl: _curl, set: _set, body: _body, ...globals } = ctx.globals;
   const { validate } = row.pinned ?? {};
   // Whoever lets a row say a prompt of a single dash means the dash, which stdin then holds.
@@ -54,6 +69,7 @@ function contextOf(row: Row, { dir }: RowFiles, ctx: Context): Context {
   const stdin = Readable.from(piped === undefined ? [] : [Buffer.from(piped)]);
   return {
     ...ctx,
+    outputs: doorOf(files),
     host: { ...ctx.host, cwd: dir, stdin },
     globals: {
       ...globals,

@@ -1,13 +1,14 @@
-import { keysOf, type Row } from '../../batch/rows.ts';
+import { keysOf, type Row, readRows } from '../../batch/rows.ts';
 import { schedule } from '../../batch/schedule.ts';
 import { defineCommand, type Outcome } from '../../command.ts';
-import type { Context } from '../../context.ts';
+import { type Context, commandFor } from '../../context.ts';
 import {
   type ErrorKind,
   endsAll,
   GwError,
   Interrupted,
   isUnknownOutcome,
+  shellQuote,
   UnknownOutcome,
   usage,
 } from '../../errors.ts';
@@ -20,6 +21,8 @@ import { durationText } from '../../io/quantity-text.ts';
 import { isUnanswered } from '../../jobs/create/standing.ts';
 import { outputsBySize } from '../../jobs/save/saved.ts';
 import { createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
+import { Chains } from '../../shots/chains.ts';
+import { NotReached, RowOutputs, staleRows, warnOfStale } from '../../shots/row-outputs.ts';
 import { askFirst } from '../ask-first.ts';
 import { refuseUnpriced } from '../estimate-cost.ts';
 import { resultOf as resultOfJob } from '../jobs/task-job.ts';
@@ -44,7 +47,7 @@ import {
 import { type KnownRow, knownRows, lastOfRow, rowsElsewhere } from './known-rows.ts';
 import { familyOf, placesOf } from './places.ts';
 import { openReport } from './report.ts';
-import { createRow } from './row-command.ts';
+import { createRow, type RowFiles } from './row-command.ts';
 
 /** Beside those that hold a slot: rows that wait for the next one, and rows whose outputs are being saved. */
 const BESIDE_SLOTS = 4;
@@ -70,8 +73,20 @@ const runFlags = {
 /** What is typed for the run, and the wait that is typed for its rows. */
 type RunFlags = FlagValues<typeof runFlags> & Pick<PollFlags, 'waitTimeout'>;
 
+/** The rows that follow those of --redo. Of a manifest that is wrong none: its check says what is. */
+async function followersOf(
+  input: Batch['input'],
+  isFirst: (key: string) => boolean,
+): Promise<ReadonlySet<string>> {
+  const chains = new Chains(input.creates);
+  for await (const row of readRows(input)) if (!('faults' in row)) chains.add(row);
+  return chains.following(isFirst);
+}
+
 /** Throws `usage` for flags that do not go with each other. */
 function refuseApart(flags: RunFlags): void {
+  if (flags.following && !flags.redo)
+    throw usage('--following: goes with --redo', 'name the row that others follow: --redo KEY --following');
   const { redis, detach, refill, concurrency, stopOnError, maxCost } = flags;
   if (redis === undefined) {
     const name = detach ? '--detach' : refill ? '--refill' : undefined;
@@ -138,14 +153,17 @@ export const run = defineCommand({
       const lately = new Map<string, string>();
       const known = await knownRows(input.name, ctx, lately);
       const elsewhere = machines ? new Set<string>() : await rowsElsewhere(input.name, known, ctx);
-      let tally = new Tally(known, lately, redo.has, machines !== undefined);
+      const following = flags.following ? await followersOf(input, redo.has) : new Set<string>();
+      const isRedone = (key: string) => redo.has(key) || following.has(key);
+      const newTally = () => new Tally(known, lately, isRedone, machines !== undefined);
+      let tally = newTally();
       for (;;) {
         for await (const { line, message } of checkRows(input, tally, ctx, { isMade: queue?.isMade })) {
           yield { error: usage(`${named}:${line}: ${message}`) };
         }
         if (input.files.outside.size === 0) break;
         await allowOutside(input, tally.faults === 0, ctx);
-        tally = new Tally(known, lately, redo.has, machines !== undefined);
+        tally = newTally();
       }
       if (tally.faults > 0) {
         ctx.io.note(`${named}: nothing was sent`);
@@ -155,12 +173,13 @@ export const run = defineCommand({
       refuseUnmet('--redo', redo.unmet, known, named);
       if (tally.rows === 0) throw usage(`${named}: there is no row in it`);
       warnOfChanged(tally, named, flags.retryFailed === true, ctx);
+      if (queue && tally.chains.hasAny) throw notOverRedis(named);
       if (!queue) {
-        refuseUnsettled(tally, redo.has);
+        refuseUnsettled(tally, isRedone);
         await askOfAlike(tally, (typed as { readonly yes?: boolean }).yes === true, ctx);
       }
       await refuseUnpriced(tally, flags, ctx);
-      const batch = { input, flags, tally, isRedone: redo.has, report, ctx, elsewhere, announced };
+      const batch = { input, flags, tally, isRedone, report, ctx, elsewhere, announced };
       if (queue) yield* queue.run(batch);
       else {
         // Said once, and not for each row.
@@ -214,6 +233,8 @@ const settles: ReadonlySet<string> = new Set<ErrorKind>([
 
 class BatchRun {
   readonly #batch: Batch;
+  readonly #between: RowOutputs;
+  readonly #files: RowFiles;
   readonly #counts = { saved: 0, failed: 0, unknown: 0, open: 0 };
   /** Rows of --redo that were begun. */
   readonly #redone: string[] = [];
@@ -224,7 +245,10 @@ class BatchRun {
   #release = () => {};
 
   constructor(batch: Batch) {
+    const { input, tally, isRedone, ctx } = batch;
     this.#batch = batch;
+    this.#between = new RowOutputs({ ...input, known: tally.known, isRedone });
+    this.#files = { ...input.files, outputs: this.#between.door(ctx, false) };
   }
 
   async *outcomes(): AsyncGenerator<Outcome<RowResult>> {
@@ -262,6 +286,8 @@ class BatchRun {
           const { pool, atOnce, isDocumented } = placesOf(task, account);
           return { pool, most: isDocumented ? atOnce + BESIDE_SLOTS : atOnce };
         },
+        keyOf: ({ key }) => key,
+        waitsFor: (row) => this.#between.waitsFor(row),
         atOnce: flags.concurrency ?? Number.POSITIVE_INFINITY,
         work: (row) => this.#work(row, shared).finally(() => urgent.get(row.key)?.()),
         isStopped: () => this.#isStopped || ctx.signal.aborted,
@@ -280,9 +306,21 @@ class BatchRun {
       ctx.signal.removeEventListener('abort', this.#release);
     }
     await this.#reportLeft();
+    await this.#warnOfStale();
     const left = ctx.signal.aborted || this.#isSent ? 'done' : 'sent';
     noteSum(this.#batch.input, tally.rows, this.#counts, { left, redone: this.#redone }, ctx);
     if (ctx.signal.aborted) throw this.#interrupted();
+  }
+
+  /** Rows that were made from what was made anew since, in this run or in an earlier one. */
+  async #warnOfStale(): Promise<void> {
+    const { input, tally, ctx, flags } = this.#batch;
+    if (![...tally.known.values()].some(({ from }) => from)) return;
+    const known = flags.redo ? await knownRows(input.name, ctx) : tally.known;
+    const { named } = input.manifest;
+    const first = (key: string) =>
+      commandFor(`gw batch run ${shellQuote(named)} --redo ${shellQuote(key)} --following`, ctx);
+    warnOfStale([...staleRows(known)].sort(), { named, first }, ctx);
   }
 
   /** The report has all rows, also those that were not begun. */
@@ -324,7 +362,6 @@ class BatchRun {
     const deadlineMs = waitDeadlineMs({ ...flags, ...row.flags }, ctx);
     const { maxCost, unpriced, retryFailed } = flags;
     const anew = isRedone(row.key) ? (tally.known.get(row.key)?.attempt ?? 0) + 1 : retryFailed;
-    if (isRedone(row.key)) this.#redone.push(row.key);
     const options = {
       rows: tally.lastRow,
       named: input.manifest.named,
@@ -334,15 +371,17 @@ class BatchRun {
       ...(maxCost && { maxCost }),
       ...(unpriced && { unpriced }),
     };
-    const ended = async (outcome: Outcome<JobResult>): Promise<Ended> => ({
-      row,
-      ...(await withJob(row, outcome, ctx)),
-      ms: ctx.clock.steady() - startedMs,
-    });
+    const ended = async (outcome: Outcome<JobResult>): Promise<Ended> => {
+      this.#between.end(row.key, outcome.error);
+      return { row, ...(await withJob(row, outcome, ctx)), ms: ctx.clock.steady() - startedMs };
+    };
+    const hindrance = this.#between.hindrance(row);
+    if (hindrance) return ended({ error: hindrance });
+    if (isRedone(row.key)) this.#redone.push(row.key);
     if (this.#batch.elsewhere.has(row.key)) return ended({ error: madeElsewhere(input, ctx) });
     try {
       for (;;) {
-        const outcome = await createRow(row, input.files, options, ctx);
+        const outcome = await createRow(row, this.#files, options, ctx);
         const { error } = outcome;
         const isLimited = error instanceof GwError && error.kind === 'rate_limited';
         const isOver = this.#isStopped || ctx.signal.aborted;
@@ -372,7 +411,8 @@ class BatchRun {
         );
       }
     } else if (!(error instanceof Interrupted)) {
-      const isOpen = kind !== undefined && !settles.has(kind) && !isUnknownOutcome(error);
+      const isSettled = kind === undefined || (settles.has(kind) && !(error instanceof NotReached));
+      const isOpen = !isSettled && !isUnknownOutcome(error);
       this.#isSent ||= isOpen && value !== undefined;
       this.#counts[isUnknownOutcome(error) ? 'unknown' : isOpen ? 'open' : 'failed'] += 1;
       if (flags.stopOnError || (kind !== undefined && endsAll.has(kind) && !isOfItsTask(outcome))) {
@@ -466,6 +506,12 @@ async function askOfAlike(tally: Tally, yes: boolean, ctx: Context): Promise<voi
   if (yes || !ctx.io.stdinIsTerminal || !ctx.io.stderrIsTerminal) return;
   await askFirst('Make them once more?', ctx, 'nothing was sent');
 }
+
+const notOverRedis = (named: string): GwError =>
+  usage(
+    `${named}: rows that wait for rows (row:ID) are made by one machine, and nothing was handed over`,
+    'run it without --redis',
+  );
 
 const beingHandedOver = (input: Batch['input'], ctx: Context): GwError =>
   usage(

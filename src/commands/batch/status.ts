@@ -8,11 +8,19 @@ import { oneLine } from '../../io/escape.ts';
 import { columnsOf } from '../../io/layout.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { LogEntry } from '../../machines/row.ts';
+import { Chains } from '../../shots/chains.ts';
+import { staleRows, waitsFor } from '../../shots/row-outputs.ts';
 import type { MachinesStatus } from '../machines/queue-status.ts';
 import { manifestArgs, nameFlags, openRows, soundRows } from './flags.ts';
 import { knownRows, type RowState, rowStates } from './known-rows.ts';
 
-const words: Readonly<Record<RowState, string>> = {
+/** What a row is beside where its job stands: made from what was made anew since, or waiting for another row. */
+const shownStates = [...rowStates, 'stale', 'waiting'] as const;
+type ShownState = RowState | 'stale' | 'waiting';
+
+const words: Readonly<Record<ShownState, string>> = {
+  stale: 'stale',
+  waiting: 'waiting',
   saved: 'saved',
   running: 'running',
   unsaved: 'finished, not saved yet',
@@ -64,10 +72,16 @@ export const status = defineCommand<typeof flags, Status>({
       }
       const known = await knownRows(input.name, ctx);
       const only = flags.row === undefined ? undefined : keysOf([flags.row], input.name);
-      const counts = new Map<RowState, number>();
+      const counts = new Map<ShownState, number>();
       const listed: RowLine[] = [];
+      const chains = new Chains(input.creates);
+      for await (const each of soundRows(input)) chains.add(each);
+      const stale = staleRows(known);
       for await (const { row, line, key } of soundRows({ ...input, isWanted: only?.has })) {
-        const { state = 'not_sent', id, reason } = known.get(key) ?? {};
+        const { state: ofJob = 'not_sent', id, reason: said } = known.get(key) ?? {};
+        const waits = ofJob === 'not_sent' ? waitsFor(key, chains, known) : undefined;
+        const state = stale.has(key) ? 'stale' : (waits?.state ?? ofJob);
+        const reason = waits?.reason ?? said;
         counts.set(state, (counts.get(state) ?? 0) + 1);
         if (state === 'saved' && !flags.all && !only) continue;
         const cells = [key, words[state], ...(id ? [id] : []), ...(reason ? [oneLine(reason)] : [])];
@@ -84,7 +98,7 @@ export const status = defineCommand<typeof flags, Status>({
           ctx.io.note(
             `rows of ${input.name} were made at another gateway (${job.gateway}): name it by --sandbox, --profile or --base-url`,
           );
-      const sums = rowStates.flatMap((state) =>
+      const sums = shownStates.flatMap((state) =>
         counts.has(state) ? `${counts.get(state)} ${words[state]}\n` : [],
       );
       if (!only && !ctx.io.mode.json) yield { value: { text: sums.join(''), toJSON: () => null } };

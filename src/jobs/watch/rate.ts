@@ -18,7 +18,7 @@ const PROCESSES = 8;
 /** When requests of one rate may leave: evenly, after those of other processes, and never while the gateway holds them back. */
 export class Pace {
   readonly #clock: Clock;
-  readonly #spacingMs: number;
+  readonly #spacing: () => number;
   readonly #shared: SharedRate | undefined;
   #nextMs = Number.NEGATIVE_INFINITY;
   #heldUntilMs = Number.NEGATIVE_INFINITY;
@@ -26,9 +26,10 @@ export class Pace {
   #turnMs: number | undefined;
   #busy = 0;
 
-  constructor(clock: Clock, spacingMs: number, shared: SharedRate | undefined) {
+  /** `spacing` gives the milliseconds between two requests: of a sandbox they become fewer once it has told its speed. */
+  constructor(clock: Clock, spacing: () => number, shared: SharedRate | undefined) {
     this.#clock = clock;
-    this.#spacingMs = spacingMs;
+    this.#spacing = spacing;
     this.#shared = shared;
   }
 
@@ -42,7 +43,7 @@ export class Pace {
     const nowMs = this.#clock.steady();
     if (this.#nextMs > nowMs) return this.#nextMs - nowMs;
     if (this.#turnMs === undefined && this.#shared) {
-      const inMs = this.#shared.take(this.#spacingMs, this.#clock.now());
+      const inMs = this.#shared.take(this.#spacing(), this.#clock.now());
       const againInMs = this.#shared.againInMs?.();
       if (inMs === undefined && againInMs !== undefined) return againInMs;
       if (inMs === undefined && this.#busy < MAX_BUSY) {
@@ -51,7 +52,7 @@ export class Pace {
       }
       this.#busy = 0;
       this.#turnMs = nowMs + (inMs ?? 0);
-      if (this.#turnMs > nowMs + HOLD_MS + PROCESSES * this.#spacingMs) this.#heldUntilMs = this.#turnMs;
+      if (this.#turnMs > nowMs + HOLD_MS + PROCESSES * this.#spacing()) this.#heldUntilMs = this.#turnMs;
     }
     return Math.max(0, (this.#turnMs ?? nowMs) - nowMs);
   }
@@ -59,14 +60,14 @@ export class Pace {
   /** A request leaves. */
   leave(): void {
     this.#turnMs = undefined;
-    this.#nextMs = this.#clock.steady() + this.#spacingMs;
+    this.#nextMs = this.#clock.steady() + this.#spacing();
   }
 
   /** Another request leaves, which is not held up and counts all the same: the turns after it come later. */
   spend(): void {
     const clock = this.#clock;
-    if (this.#shared) this.#shared.take(this.#spacingMs, clock.now());
-    else this.#nextMs = Math.max(this.#nextMs, clock.steady()) + this.#spacingMs;
+    if (this.#shared) this.#shared.take(this.#spacing(), clock.now());
+    else this.#nextMs = Math.max(this.#nextMs, clock.steady()) + this.#spacing();
   }
 
   /** The gateway's word on waiting is meant for everybody who counts against the rate. */

@@ -1,0 +1,216 @@
+import type { CreateFlags, Row } from '../batch/rows.ts';
+import type { Flag } from '../flags/flag.ts';
+import { flagName } from '../flags/flag.ts';
+import type { Modality } from '../gateway/limits.ts';
+import type { Job } from '../ledger/event.ts';
+import { type OutputReference, parseReference, partText } from '../media/reference.ts';
+import { refuseKind } from './parts.ts';
+
+// Rows of a manifest that name outputs of other rows: who waits for whom, and what of that can never come about.
+
+/** A reference of a row to another one. */
+export interface RowNeed {
+  /** The key of the row that is named. */
+  readonly key: string;
+  readonly flag: string;
+  readonly raw: string;
+  readonly reference: OutputReference;
+  readonly modality: Modality;
+}
+
+/** Flags that take a medium; of which kind is in their names. */
+const takesMedium = ([key, flag]: [string, Flag]): boolean =>
+  key !== 'callbackUrl' && /(REF|URL|VIDEO)$/.test(flag.value ?? '');
+const modalityOf = (key: string): Modality =>
+  /video/i.test(key) ? 'video' : /audio/i.test(key) ? 'audio' : 'image';
+
+/** The rows that a row names, in the order of its flags. */
+export function needsOf(row: Row, creates: CreateFlags): RowNeed[] {
+  const flags = Object.entries<Flag>(creates[row.command] ?? {}).filter(takesMedium);
+  const name = row.key.slice(0, row.key.indexOf('/'));
+  return flags.flatMap(([key]) =>
+    [row.flags[key] ?? []].flat().flatMap((word) => {
+      const raw = String(word).replace(/^[\p{L}\p{N}_-]{1,64}=/u, '');
+      if (!/^row:/i.test(raw)) return [];
+      const flag = flagName(key);
+      const reference = parseReference(raw, flag) as OutputReference;
+      return [{ key: `${name}/${reference.which}`, flag, raw, reference, modality: modalityOf(key) }];
+    }),
+  );
+}
+
+interface Node {
+  readonly line: number;
+  readonly command: string;
+  readonly images: number;
+  readonly needs: readonly RowNeed[];
+  readonly like: Like;
+}
+
+/** What tells how long a row takes. */
+type Like = Pick<Job, 'family' | 'model' | 'settings'>;
+
+/** The rows of a manifest and what they wait for, gathered while it is read. */
+export class Chains {
+  readonly #creates: CreateFlags;
+  readonly #rows = new Map<string, Node>();
+  readonly #leftOut = new Set<string>();
+  /** Rows with `count`, under the key that all of them begin with. */
+  readonly #counted = new Set<string>();
+
+  constructor(creates: CreateFlags) {
+    this.#creates = creates;
+  }
+
+  /** A row that is looked at. */
+  add(row: Row, like: Like = { family: '', model: undefined, settings: {} }): void {
+    const { key, line, command, flags } = row;
+    const needs = needsOf(row, this.#creates);
+    this.#rows.set(key, { line, command, images: Number(flags.n ?? 1), needs, like });
+    const [, whole] = /^(.*\/.*)\/\d+$/.exec(key) ?? [];
+    if (whole !== undefined) this.#counted.add(whole);
+  }
+
+  /** A row that is left out: nobody waits for it in vain without being told. */
+  leaveOut(key: string): void {
+    this.#leftOut.add(key);
+  }
+
+  /** Whether a row waits for another one. */
+  get hasAny(): boolean {
+    return [...this.#rows.values()].some(({ needs }) => needs.length > 0);
+  }
+
+  has(key: string): boolean {
+    return this.#rows.has(key);
+  }
+
+  needs(key: string): readonly RowNeed[] {
+    return this.#rows.get(key)?.needs ?? [];
+  }
+
+  /** What can never come about, each with the line of its row. */
+  *faults(): Generator<{ readonly line: number; readonly message: string }> {
+    for (const [key, { line, needs }] of this.#rows) {
+      for (const need of needs) {
+        const message = this.#faultOf(key, need);
+        if (message !== undefined) yield { line, message };
+      }
+    }
+    for (const circle of this.#circles()) {
+      const [first = ''] = circle;
+      const line = this.#rows.get(first)?.line ?? 1;
+      const shown = circle.length > 6 ? [...circle.slice(0, 5), `… (${circle.length} rows)`] : circle;
+      yield {
+        line,
+        message: `the row waits for itself: ${[...shown, first].join(' -> ')}; let one of them begin anew`,
+      };
+    }
+  }
+
+  #faultOf(key: string, { flag, raw, key: wanted, reference, modality }: RowNeed): string | undefined {
+    const named = `${flag.slice(2)}: ${raw}`;
+    const row = this.#rows.get(wanted);
+    if (wanted === key) return `${named}: the row waits for itself; name another row`;
+    if (row === undefined) {
+      const isLeftOut = this.#leftOut.has(wanted) || this.#leftOut.has(wanted.replace(/\/\d+$/, ''));
+      if (isLeftOut) return undefined;
+      if (this.#counted.has(wanted))
+        return `${named}: that row has a count, and is several; name one of them, as in row:${reference.which}/1`;
+      return `${named}: there is no row of this id; name a row by its id`;
+    }
+    const { part } = reference;
+    const isImage = row.command.startsWith('image');
+    const has = isImage ? ['image'] : ['video', 'first_frame', 'last_frame'];
+    const there = `its parts are ${has.join(', ')}`;
+    const most = isImage ? row.images : row.command === 'video beta' ? Number.POSITIVE_INFINITY : 1;
+    const isMore = row.command === 'video beta' || row.command === 'image native';
+    if (part && (!(has.includes(part.name) || isMore) || part.at > most))
+      return `${named}: a row of ${row.command} has no ${partText(part)}; ${there}`;
+    const given = part ?? {
+      name: isImage ? ('image' as const) : modality === 'image' ? 'last_frame' : 'video',
+      at: 1,
+    };
+    try {
+      refuseKind(given as never, modality, named, there);
+    } catch (error) {
+      return `${(error as Error).message}; ${there}`;
+    }
+    return undefined;
+  }
+
+  /** Each circle of rows that wait for each other, once. */
+  *#circles(): Generator<readonly string[]> {
+    const over = new Set<string>();
+    for (const start of this.#rows.keys()) {
+      // A walk without recursion: a chain may be ten thousand rows long.
+      const path: string[] = [];
+      const on = new Map<string, number>();
+      const left: (readonly [string, boolean])[] = [[start, true]];
+      for (let step = left.pop(); step !== undefined; step = left.pop()) {
+        const [key, isIn] = step;
+        if (!isIn) {
+          over.add(key);
+          on.delete(key);
+          path.pop();
+          continue;
+        }
+        const at = on.get(key);
+        if (at !== undefined) {
+          if (path.length - at > 1) yield path.slice(at);
+          continue;
+        }
+        if (over.has(key)) continue;
+        on.set(key, path.length);
+        path.push(key);
+        left.push([key, false]);
+        for (const { key: next } of this.needs(key)) left.push([next, true]);
+      }
+    }
+  }
+
+  /** The rows that follow these, made from their outputs or from those of rows that follow them. */
+  following(isFirst: (key: string) => boolean): Set<string> {
+    const followers = new Map<string, string[]>();
+    for (const [key, { needs }] of this.#rows)
+      for (const need of needs) followers.set(need.key, [...(followers.get(need.key) ?? []), key]);
+    const found = new Set<string>();
+    const left = [...this.#rows.keys()].filter(isFirst);
+    for (let key = left.pop(); key !== undefined; key = left.pop())
+      for (const next of followers.get(key) ?? []) {
+        if (found.has(next)) continue;
+        found.add(next);
+        left.push(next);
+      }
+    return found;
+  }
+
+  /** The longest chain: its rows, and how long they take one after the other where that is known. */
+  longest(msOf: (like: Like) => number | undefined): {
+    readonly rows: number;
+    readonly ms: number | undefined;
+  } {
+    const known = new Map<string, { rows: number; ms: number | undefined }>();
+    const left = [...this.#rows.keys()];
+    for (let key = left.at(-1); key !== undefined; key = left.at(-1)) {
+      const node = this.#rows.get(key);
+      const open = node?.needs.find((need) => this.#rows.has(need.key) && !known.has(need.key));
+      if (open && node && !known.has(key)) {
+        left.push(open.key);
+        continue;
+      }
+      left.pop();
+      if (!node || known.has(key)) continue;
+      const before = node.needs.map((need) => known.get(need.key) ?? { rows: 0, ms: 0 });
+      const rows = 1 + Math.max(0, ...before.map((each) => each.rows));
+      const spent = before.map((each) => each.ms);
+      const own = msOf(node.like);
+      const isKnown = own !== undefined && spent.every((each) => each !== undefined);
+      known.set(key, { rows, ms: isKnown ? own + Math.max(0, ...spent.map(Number)) : undefined });
+    }
+    return [...known.values()].reduce((most, each) => (each.rows > most.rows ? each : most), {
+      rows: 0,
+      ms: 0,
+    });
+  }
+}

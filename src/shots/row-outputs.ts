@@ -1,0 +1,173 @@
+import type { CreateFlags, Row } from '../batch/rows.ts';
+import type { KnownRow } from '../commands/batch/known-rows.ts';
+import type { Context } from '../context.ts';
+import { GwError } from '../errors.ts';
+import { counted } from '../io/quantity-text.ts';
+import type { Job } from '../ledger/event.ts';
+import { type Chains, needsOf } from './chains.ts';
+
+// How the rows of one batch stand to each other while it runs: which of them waits, for whom, and whose output it gets.
+
+/** A row that was not sent because the one that it waits for is not saved. */
+export class NotReached extends GwError {
+  constructor(key: string, why: string) {
+    super('partial', `not sent: it waits for ${key}, which ${why}`, {
+      hint: 'once that row is saved, run the batch again with --retry-failed: it goes on with the chain',
+    });
+  }
+}
+
+interface Batch {
+  /** What the rows' keys begin with. */
+  readonly name: string;
+  readonly creates: CreateFlags;
+  readonly known: ReadonlyMap<string, KnownRow>;
+  readonly isRedone: (key: string) => boolean;
+}
+
+export class RowOutputs {
+  readonly #batch: Batch;
+  /** Rows that are over in this run, each with why it is not saved. */
+  readonly #ended = new Map<string, string | undefined>();
+
+  constructor(batch: Batch) {
+    this.#batch = batch;
+  }
+
+  /** Whether an earlier run has saved a row, and it is not made anew. */
+  #isHome(key: string): boolean {
+    const { known, isRedone } = this.#batch;
+    return known.get(key)?.state === 'saved' && !isRedone(key);
+  }
+
+  /** The rows that one needs; none where its job is made already, and only brought home. */
+  #needs(row: Row): string[] {
+    const { known, isRedone, creates } = this.#batch;
+    const state = known.get(row.key)?.state;
+    if (!isRedone(row.key) && (state === 'running' || state === 'unsaved')) return [];
+    return needsOf(row, creates).map(({ key }) => key);
+  }
+
+  /** The row that one still waits for. */
+  waitsFor(row: Row): string | undefined {
+    return this.#needs(row).find((key) => !this.#ended.has(key) && !this.#isHome(key));
+  }
+
+  /** Why a row cannot be sent; undefined where all that it needs is saved. */
+  hindrance(row: Row): NotReached | undefined {
+    const { known } = this.#batch;
+    for (const key of this.#needs(row)) {
+      if (this.#ended.has(key)) {
+        const why = this.#ended.get(key);
+        if (why !== undefined) return new NotReached(key, why);
+      } else if (!this.#isHome(key)) return new NotReached(key, whyNot(known.get(key)));
+    }
+    return undefined;
+  }
+
+  /** A row is over in this run: saved, or why not. */
+  end(key: string, error: unknown): void {
+    const why =
+      error instanceof NotReached
+        ? 'was not sent'
+        : error instanceof GwError && error.kind === 'unknown_outcome'
+          ? 'is of unknown outcome'
+          : `is not saved: ${error instanceof Error ? error.message : error}`;
+    this.#ended.set(key, error === undefined ? undefined : why);
+  }
+
+  /** What the references of rows reach: outputs of their own batch. */
+  door(ctx: Context, isEarly: boolean) {
+    const { name } = this.#batch;
+    return {
+      isEarly,
+      isOwn: ({ once }: Job) => once?.key.startsWith(`${name}/`) === true,
+      rowJob: async (id: string) => {
+        const key = `${name}/${id}`;
+        if (isEarly && !this.#isHome(key)) return undefined;
+        const { lastOfRow } = await import('../commands/batch/known-rows.ts');
+        const { current } = await lastOfRow(key, ctx);
+        if (current || isEarly) return current;
+        throw new NotReached(key, whyNot(undefined));
+      },
+    };
+  }
+}
+
+/** Why a row that this run does not make is not there. */
+export const whyNot = (row: Pick<KnownRow, 'state' | 'reason'> | undefined): string =>
+  row?.state === 'failed'
+    ? `failed${row.reason ? `: ${row.reason}` : ''}`
+    : row?.state === 'unknown'
+      ? 'is of unknown outcome'
+      : 'was left out and is not saved';
+
+/**
+ * What a row that was not sent waits for: a row that is still to be saved, or one that never will be as things stand.
+ * Undefined where it waits for none.
+ */
+export function waitsFor(
+  key: string,
+  chains: Chains,
+  known: ReadonlyMap<string, KnownRow>,
+): { readonly state: 'waiting' | 'not_sent'; readonly reason: string } | undefined {
+  const seen = new Set<string>();
+  let first: string | undefined;
+  for (let at = key; ; ) {
+    seen.add(at);
+    const need = chains.needs(at).find((each) => known.get(each.key)?.state !== 'saved');
+    if (!need) return first === undefined ? undefined : { state: 'waiting', reason: `waits for ${first}` };
+    first ??= need.key;
+    const row = known.get(need.key);
+    const isOver = row?.state === 'failed' || row?.state === 'unknown' || !chains.has(need.key);
+    if (isOver) {
+      const through = first === need.key ? '' : `waits for ${first}, which waits for `;
+      return { state: 'not_sent', reason: `${through || 'waits for '}${need.key}, which ${whyNot(row)}` };
+    }
+    if (seen.has(need.key)) return { state: 'not_sent', reason: `waits for itself, by way of ${need.key}` };
+    at = need.key;
+  }
+}
+
+/** The saved rows that were made from an output which was made anew since, or from such a row. */
+export function staleRows(known: ReadonlyMap<string, KnownRow>): Set<string> {
+  const stale = new Set<string>();
+  let before = -1;
+  // Once a link of a chain is stale, the next round finds the one behind it.
+  while (stale.size > before) {
+    before = stale.size;
+    for (const [key, { state, from = [] }] of known) {
+      const isOld = ({ row, id }: NonNullable<KnownRow['from']>[number]) =>
+        stale.has(row) || (known.get(row)?.state === 'saved' && known.get(row)?.id !== id);
+      if (state === 'saved' && from.some(isOld)) stale.add(key);
+    }
+  }
+  return stale;
+}
+
+/** The outputs of other rows that a job was made from. */
+export const madeFromRows = ({ once, request }: Pick<Job, 'once' | 'request'>): KnownRow['from'] => {
+  const name = once?.key.slice(0, once.key.indexOf('/'));
+  const from = Object.entries(request?.outputs ?? {}).flatMap(([word, label]) => {
+    const [, row = ''] =
+      /^row:([\s\S]*?)(?:#(?:video|image|audio|first_frame|last_frame)(?:\.\d+)?)?$/.exec(word) ?? [];
+    const [, id = ''] = /^job:(.*)#/.exec(label) ?? [];
+    return row === '' ? [] : [{ row: `${name}/${row}`, id }];
+  });
+  return from.length > 0 ? from : undefined;
+};
+
+/** Says once which rows are stale, and how they are made anew. */
+export function warnOfStale(
+  keys: readonly string[],
+  { named, first }: { readonly named: string; readonly first: (key: string) => string },
+  { io }: Pick<Context, 'io'>,
+): void {
+  const [key] = keys;
+  if (key === undefined) return;
+  const shown = keys.slice(0, 5).join(', ') + (keys.length > 5 ? ', …' : '');
+  io.warn(
+    `${named}: ${counted(keys.length, 'row is', 'rows are')} stale, made from what was made anew since: ${shown}; ` +
+      `left as they are; make them anew with: ${first(key)}`,
+  );
+}
