@@ -15,6 +15,7 @@ export const helpTopics: readonly string[] = [
   'trouble',
   'ci',
   'machines',
+  'shots',
   'agents',
   'asset-files',
   'image-sizes',

@@ -15,6 +15,7 @@ import { spendText } from '../jobs/stats.ts';
 import type { SavedFile } from '../ledger/event.ts';
 import { EMBEDDED } from '../ledger/job-key.ts';
 import { type KnownJob, readOwnJobs, sharedIds } from './jobs/find-jobs.ts';
+import { nextShot, relatedOutputs } from '../shots/related.ts';
 import { batchFilter, listFlags } from './jobs/list.ts';
 import { openOnDesktop } from './open.ts';
 
@@ -55,7 +56,9 @@ export const gallery = defineCommand<typeof flags, Written>({
     const pricing = await ctx.pricing();
     const all = jobs.flatMap((known) => known.job.files.map((file) => ({ known, file })));
     const here = all.filter(({ file }) => fs.existsSync(file.path));
-    const items = here.map(({ known, file }) => itemOf(known, file, { target, shared, pricing }));
+    const related = relatedOutputs(here.map(({ known: { job }, file }) => ({ job, file })));
+    const world = { target, shared, pricing, related };
+    const items = here.map(({ known, file }) => itemOf(known, file, world));
     const gone = all.length - here.length;
     if (gone > 0)
       ctx.io.note(`${gone} of ${all.length} outputs are no longer where they were saved: left out`);
@@ -72,13 +75,15 @@ interface ItemWorld {
   /** The task IDs that several jobs have. */
   readonly shared: ReadonlySet<string>;
   readonly pricing: Pricing;
+  readonly related: ReturnType<typeof relatedOutputs>;
 }
 
 function itemOf(
   { job, family }: KnownJob,
-  { path: file, type }: SavedFile,
-  { target, shared, pricing }: ItemWorld,
+  saved: SavedFile,
+  { target, shared, pricing, related }: ItemWorld,
 ): GalleryItem {
+  const { path: file, type } = saved;
   const id = job.id === undefined || shared.has(job.id) ? job.key : job.id;
   const cost = job.gateway === EMBEDDED ? undefined : pricing.costOf(job, family);
   const settings = Object.entries(job.settings).filter(([name]) => name !== 'model');
@@ -95,6 +100,8 @@ function itemOf(
     href: hrefOf(file, path.dirname(target)),
     type,
     command: `gw again ${id}`,
+    next: nextShot(job, id, type),
+    ...related(job, saved, (there) => hrefOf(there, path.dirname(target))),
   };
 }
 

@@ -51,6 +51,7 @@ const topics: Readonly<Record<string, () => Promise<Draw>>> = {
   trouble: async () => (await explained()).trouble,
   ci: async () => (await explained()).ci,
   machines: async () => (await explained()).machines,
+  shots: async () => (await import('../shots/help-page.ts')).shots,
   agents: async () => (await explained()).agents,
   'asset-files': async () => {
     const { requirementsHelp } = await import('./asset/asset.ts');

@@ -24,6 +24,17 @@ export interface GalleryItem {
   readonly type: string;
   /** What makes it again. */
   readonly command: string;
+  /** What makes the shot that goes on from it; null where none can. */
+  readonly next: string | null;
+  /** The outputs that it was made from, and those that were made from it. */
+  readonly from: readonly Related[];
+  readonly into: readonly Related[];
+}
+
+/** Another output; without a place where it is no longer there. */
+export interface Related {
+  readonly name: string;
+  readonly href: string | null;
 }
 
 /** Stands in every page that gw wrote, near its start: such a page may be replaced. */
@@ -179,6 +190,17 @@ function picture({ href, type, file }) {
   return clip;
 }
 
+function related(title, list, words) {
+  if (list.length === 0) return;
+  const line = element('p', 'facts', title);
+  for (const { name, href } of list) {
+    const link = element(href === null ? 'span' : 'a', '', name);
+    if (href !== null) Object.assign(link, { href, target: '_blank', rel: 'noopener noreferrer' });
+    line.append(' ', link);
+  }
+  words.append(line);
+}
+
 function cardOf(item) {
   const card = element('article', 'card');
   card.tabIndex = -1;
@@ -202,6 +224,9 @@ function cardOf(item) {
   };
   button('Copy prompt', item.prompt);
   button('Copy command', item.command);
+  if (item.next !== null) button('Copy next shot', item.next);
+  related('made from', item.from, words);
+  related('went on as', item.into, words);
   words.append(does);
   card.append(link, words);
   return card;

@@ -296,6 +296,7 @@ describe('in a browser', { tags: ['chromium'] }, () => {
         },
         ...{ settings: 'duration 5', cost: '', amount: 0, createdAtMs: at, file: `${at}.png` },
         ...{ href: 'plain.mp4', type: 'video/mp4', command: `gw again cgt-${at}` },
+        ...{ next: null, from: [], into: [] },
       }),
     );
     const file = path.join(world.cwd, 'many.html');

@@ -1,0 +1,65 @@
+import * as path from 'node:path';
+import { shellQuote } from '../errors.ts';
+import type { Related } from '../gallery/page.ts';
+import type { Job, SavedFile } from '../ledger/event.ts';
+import { EMBEDDED } from '../ledger/job-key.ts';
+import { namesOutput, parseReference } from '../media/reference.ts';
+
+// What outputs have to do with each other, for the page of outputs: both ways, and onwards.
+
+interface Output {
+  readonly job: Job;
+  readonly file: SavedFile;
+}
+
+/** Gives, for each output, those that it was made from and those that were made from it. */
+export function relatedOutputs(outputs: readonly Output[]) {
+  const byJob = new Map<string, Output[]>();
+  for (const output of outputs)
+    for (const id of new Set([output.job.id, output.job.key]))
+      if (id !== undefined) byJob.set(id, [...(byJob.get(id) ?? []), output]);
+  const into = new Map<SavedFile, Output[]>();
+  const sources = new Map<Job, { readonly name: string; readonly of: Output | undefined }[]>();
+  for (const { job } of outputs) {
+    if (sources.has(job)) continue;
+    const found = (job.references ?? []).flatMap(({ name }) => (namesOutput(name) ? [sourceOf(name, byJob)] : []));
+    sources.set(job, found);
+    const [first] = (byJob.get(job.key) ?? []).filter((each) => each.job === job);
+    for (const { of } of found) if (of && first) into.set(of.file, [...(into.get(of.file) ?? []), first]);
+  }
+  return (job: Job, file: SavedFile, hrefOf: (file: string) => string) => ({
+    from: (sources.get(job) ?? []).map(
+      ({ name, of }): Related => ({
+        name: of ? path.basename(of.file.path) : name,
+        href: of ? hrefOf(of.file.path) : null,
+      }),
+    ),
+    into: (into.get(file) ?? []).map(
+      ({ file: { path: there } }): Related => ({ name: path.basename(there), href: hrefOf(there) }),
+    ),
+  });
+}
+
+/** The output that `job:ID#PART` names, as far as it is among them. */
+function sourceOf(name: string, byJob: ReadonlyMap<string, readonly Output[]>) {
+  const reference = parseReference(name, 'a reference');
+  const { which, part } = reference.kind === 'job' ? reference : { which: '', part: undefined };
+  const outputs = byJob.get(which) ?? [];
+  const kind = part?.name === 'image' || part?.name === 'audio' ? part.name : 'video';
+  const own = part?.name === 'last_frame' ? outputs.find(({ file }) => file.role === 'last-frame') : undefined;
+  const alike = outputs.filter(({ file }) => file.type.startsWith(kind));
+  return { name, of: own ?? alike[(part?.at ?? 1) - 1] ?? outputs[0] };
+}
+
+/** The command line of the shot that begins where this output ends; null for what is no picture and no video. */
+export function nextShot({ family, settings, gateway, profile }: Job, id: string, type: string): string | null {
+  if (!/^(image|video)\//.test(type)) return null;
+  const flags: Readonly<Record<string, readonly string[]>> = {
+    beta: ['--mode', 'o1'],
+    gamma: ['--resolution', String(settings.resolution ?? '768P'), '--duration', String(settings.duration ?? 5)],
+  };
+  const name = family === 'image' ? 'alpha' : family;
+  const where = gateway === EMBEDDED ? ['--sandbox'] : profile === 'default' ? [] : ['--profile', profile];
+  const words = ['video', name, 'create', 'what happens next', ...(flags[name] ?? [])];
+  return ['gw', ...words, '--first-frame', `job:${id}`, '--wait', ...where].map(shellQuote).join(' ');
+}
