@@ -23,7 +23,8 @@ export function countRequest(
   nowMs: number,
 ): void {
   const most = limitsOf(pool, account).requestsPerMinute;
-  const minuteMs = MINUTE_MS / Math.max(1, speed);
+  // A speed that cannot be told is one that nobody keeps pace with.
+  const minuteMs = Number.isFinite(speed) ? MINUTE_MS / Math.max(1, speed) : MINUTE_MS;
   const minute = Math.floor(nowMs / MINUTE_MS);
   /** The requests of the last 60 s of its time, without those that came after the first `upTo` of this minute. */
   const windowBefore = (upTo?: number) =>

@@ -54,6 +54,16 @@ describe('requests a minute', () => {
     }
   });
 
+  it('lets a minute last a second at speed 60', async () => {
+    const clock = handClock();
+    const at = await sandbox({ now: clock.now, account: 'personal', speed: 60 });
+    for (let nth = 0; nth < 180; nth++) expect((await query(at, 'nope')).status).toBe(404);
+    const answer = await query(at, 'nope');
+    expect([rateLimited(answer), answer.headers['retry-after']]).toEqual([true, '1']);
+    clock.pass(1_000);
+    expect((await query(at, 'nope')).status).toBe(404);
+  });
+
   it('does not count requests without the key, nor those to other paths', async () => {
     const clock = handClock();
     const at = await sandbox({ now: clock.now, account: 'personal' });
