@@ -52,7 +52,7 @@ export function fakeTasks(
       serverDateMs: undefined,
     };
   };
-  return { client: { send } as unknown as Client, asked };
+  return { client: { send, speed: () => 1 } as unknown as Client, asked };
 }
 
 /** A record that family A and family B both can read. */

@@ -82,7 +82,7 @@ describe('what is sent again', () => {
       }
       return fake.client.send(endpoint, input, options);
     };
-    return { client: { send } as unknown as Client, asked: fake.asked };
+    return { client: { send, speed: () => 1 } as unknown as Client, asked: fake.asked };
   }
 
   test('creates count against the rate too, in this process and over all', async () => {
