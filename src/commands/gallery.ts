@@ -14,8 +14,8 @@ import { takeName } from '../jobs/save/take-name.ts';
 import { spendText } from '../jobs/stats.ts';
 import type { SavedFile } from '../ledger/event.ts';
 import { EMBEDDED } from '../ledger/job-key.ts';
-import { type KnownJob, readOwnJobs, sharedIds } from './jobs/find-jobs.ts';
 import { nextShot, relatedOutputs } from '../shots/related.ts';
+import { type KnownJob, readOwnJobs, sharedIds } from './jobs/find-jobs.ts';
 import { batchFilter, listFlags } from './jobs/list.ts';
 import { openOnDesktop } from './open.ts';
 

@@ -28,7 +28,7 @@ export const shots = (paper: Paper): string =>
         '    --redo s2 --following --force\n' +
         '  gw batch status story.csv --sandbox',
       'The clips in one film, by ffmpeg:\n' +
-        "  printf \"file '%s'\\n\" clips/[2-5].mp4 > clips.txt\n" +
+        '  printf "file \'%s\'\\n" clips/[2-5].mp4 > clips.txt\n' +
         '  ffmpeg -y -loglevel error -f concat -safe 0 -i clips.txt -c copy story.mp4',
       'gw gallery shows what a clip was made from, and copies the command that continues it; gw jobs show ID tells it too.',
     ],

@@ -22,7 +22,9 @@ export function relatedOutputs(outputs: readonly Output[]) {
   const sources = new Map<Job, { readonly name: string; readonly of: Output | undefined }[]>();
   for (const { job } of outputs) {
     if (sources.has(job)) continue;
-    const found = (job.references ?? []).flatMap(({ name }) => (namesOutput(name) ? [sourceOf(name, byJob)] : []));
+    const found = (job.references ?? []).flatMap(({ name }) =>
+      namesOutput(name) ? [sourceOf(name, byJob)] : [],
+    );
     sources.set(job, found);
     const [first] = (byJob.get(job.key) ?? []).filter((each) => each.job === job);
     for (const { of } of found) if (of && first) into.set(of.file, [...(into.get(of.file) ?? []), first]);
@@ -46,17 +48,27 @@ function sourceOf(name: string, byJob: ReadonlyMap<string, readonly Output[]>) {
   const { which, part } = reference.kind === 'job' ? reference : { which: '', part: undefined };
   const outputs = byJob.get(which) ?? [];
   const kind = part?.name === 'image' || part?.name === 'audio' ? part.name : 'video';
-  const own = part?.name === 'last_frame' ? outputs.find(({ file }) => file.role === 'last-frame') : undefined;
+  const own =
+    part?.name === 'last_frame' ? outputs.find(({ file }) => file.role === 'last-frame') : undefined;
   const alike = outputs.filter(({ file }) => file.type.startsWith(kind));
   return { name, of: own ?? alike[(part?.at ?? 1) - 1] ?? outputs[0] };
 }
 
 /** The command line of the shot that begins where this output ends; null for what is no picture and no video. */
-export function nextShot({ family, settings, gateway, profile }: Job, id: string, type: string): string | null {
+export function nextShot(
+  { family, settings, gateway, profile }: Job,
+  id: string,
+  type: string,
+): string | null {
   if (!/^(image|video)\//.test(type)) return null;
   const flags: Readonly<Record<string, readonly string[]>> = {
     beta: ['--mode', 'o1'],
-    gamma: ['--resolution', String(settings.resolution ?? '768P'), '--duration', String(settings.duration ?? 5)],
+    gamma: [
+      '--resolution',
+      String(settings.resolution ?? '768P'),
+      '--duration',
+      String(settings.duration ?? 5),
+    ],
   };
   const name = family === 'image' ? 'alpha' : family;
   const where = gateway === EMBEDDED ? ['--sandbox'] : profile === 'default' ? [] : ['--profile', profile];
