@@ -1,7 +1,7 @@
 import type { CreateFlags, Row } from '../batch/rows.ts';
 import type { KnownRow } from '../commands/batch/known-rows.ts';
 import type { Context } from '../context.ts';
-import { GwError } from '../errors.ts';
+import { GwError, isUnknownOutcome } from '../errors.ts';
 import { counted } from '../io/quantity-text.ts';
 import type { Job } from '../ledger/event.ts';
 import { type Chains, needsOf } from './chains.ts';
@@ -70,7 +70,7 @@ export class RowOutputs {
     const why =
       error instanceof NotReached
         ? 'was not sent'
-        : error instanceof GwError && error.kind === 'unknown_outcome'
+        : isUnknownOutcome(error)
           ? 'is of unknown outcome'
           : `is not saved: ${error instanceof Error ? error.message : error}`;
     this.#ended.set(key, error === undefined ? undefined : why);
