@@ -16,9 +16,10 @@ import { assertSafeJson } from '../flags/json-body.ts';
 import { besideOf } from '../jobs/save/sidecar.ts';
 import { type Job, type KeptRequest, mayExist } from '../ledger/event.ts';
 import { EMBEDDED } from '../ledger/job-key.ts';
+import { namesOutput } from '../media/reference.ts';
 import { defaultsOf, laidUnder } from '../presets.ts';
 import { askFirst, refuseUnasked } from './ask-first.ts';
-import { createCommands, creates } from './batch/row-command.ts';
+import { createCommands, creates, doorOf } from './batch/row-command.ts';
 import { jobIdSummary, namedJobs, namesGateway, notInLedger } from './jobs/find-jobs.ts';
 import { fileLines, type JobResult, jobLines } from './video/follow-job.ts';
 
@@ -100,7 +101,10 @@ export const again = defineCommand<FlagSet, JobResult>({
       const { args, flags: all, ...rest } = layOver(source, typed, own);
       const input = { args, flags: all, globals: rest.ctx.globals };
       const { defaults } = await own.settings();
-      const outcome = create.run(withStored(input, source, create, defaults), rest.ctx);
+      const outcome = create.run(withStored(input, source, create, defaults), {
+        ...rest.ctx,
+        outputs: doorOfSidecar(source),
+      });
       if (Symbol.asyncIterator in outcome) yield* outcome as AsyncIterable<{ value?: JobResult }>;
       else yield (await outcome) as { value?: JobResult };
     } catch (error) {
@@ -378,6 +382,14 @@ function withFiles(
     return real;
   });
   return { ...source, request: { ...request, flags: { ...request.flags, ...placed }, files } };
+}
+
+/** A sidecar is a stranger's word: it names outputs of jobs only where it may name their files. */
+function doorOfSidecar({ dir, request }: Source): Context['outputs'] {
+  const names = Object.values(request.flags).flat().map(String);
+  if (dir === undefined || !names.some(namesOutput)) return undefined;
+  const hint = 'name the output itself on the command line';
+  return doorOf({ dir, confined: confinedPaths({ dir, what: 'the folder of the sidecar', hint }) });
 }
 
 /** Throws `usage` for a local file that no longer holds what it held. */

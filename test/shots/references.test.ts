@@ -1,4 +1,4 @@
-import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { AnyCommand } from '../../src/command.ts';
@@ -252,4 +252,26 @@ test('a key compares the words, and goes on with the job that they meant the fir
   expect(
     (await gw('video', 'alpha', 'create', 'on', '--image', 'job:last', '--once', 'k', '--wait')).code,
   ).toBe(0);
+});
+
+test('a sidecar of a stranger names no output that lies outside its folder', async () => {
+  const { world, image, gw } = await open();
+  const film = path.join(world.cwd, 'film');
+  mkdirSync(film);
+  writeFileSync(path.join(film, 'clip.mp4'), 'not one of ours');
+  const request = { command: 'image edit', flags: { image: [`job:${image}`] }, prompted: true, files: {} };
+  const sidecar = {
+    id: 'vt-elsewhere',
+    family: 'image',
+    model: null,
+    prompt: 'on',
+    settings: {},
+    references: [],
+    request,
+  };
+  writeFileSync(path.join(film, 'clip.mp4.json'), JSON.stringify(sidecar));
+  const sent = world.requests().length;
+  const run = await gw('again', 'film/clip.mp4');
+  expect([run.code, world.requests().length - sent], run.err).toEqual([2, 0]);
+  expect(run.err).toContain('lies outside the folder of the sidecar');
 });
