@@ -695,6 +695,21 @@ test('a row that has changed since it was handed over is made as it now stands, 
   await stop(worker);
 });
 
+test('a default that yielded to the words of a row makes no other row of it, whoever follows', async () => {
+  const studio = await openStudio();
+  const other = studio.machine();
+  write(studio, [{ ...alpha, model: '2.5', 'first-frame': 'https://example.com/a.png' }]);
+  giveManifest(studio, other);
+  for (const place of [studio.laptop, other])
+    await place.run(['config', 'set', 'defaults.video.alpha.ratio', '9:16']);
+  const env = { GW_REDIS_URL: studio.redis.url };
+  for (const place of [studio.laptop, studio.laptop, other]) {
+    const { code, err } = await place.run(['batch', 'run', 'day.jsonl', '--redis', '--detach'], { env });
+    expect(code, err).toBe(0);
+    expect(err).not.toContain('changed');
+  }
+});
+
 test('a run that forgets --redis makes no row that was handed over, unless it was taken out', async () => {
   const studio = await openStudio();
   const alone = () => studio.laptop.run(['batch', 'run', 'day.jsonl'], { env: { GW_INTERVAL: '100ms' } });

@@ -311,7 +311,10 @@ class BatchOnQueue {
   async #changedTo(row: Row, record: RowRecord, isToBeMade: boolean): Promise<Changes | undefined> {
     const { tally, input } = this.#batch;
     const asked = tally.asked.get(row.key);
-    const isOther = askedDigest(record.row) !== askedDigest(row);
+    const isOtherThan = (own: Row) => askedDigest(record.row) !== askedDigest(own);
+    // A default that yielded to the row's own words is not on the queue.
+    const isOther =
+      isOtherThan(row) && (!row.flags.stored || isOtherThan((await this.#recordOf(row, undefined)).row));
     const before = record.job && digestOfFields(record.job.fields);
     if (!isOther && (asked === undefined || before === undefined || asked === before)) return undefined;
     // Two users may have given their batches one name.
@@ -320,11 +323,8 @@ class BatchOnQueue {
       const { row: own, job, pool } = await this.#recordOf(row, undefined);
       return { row: own, job, pool };
     }
-    this.#tellChanged(
-      row,
-      knownStates[record.state] ?? 'running',
-      isOther ? 'the row' : 'a file or a setting',
-    );
+    const what = isOther ? 'the row' : 'a file or a setting';
+    this.#tellChanged(row, knownStates[record.state] ?? 'running', what);
     return undefined;
   }
 
