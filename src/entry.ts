@@ -78,6 +78,7 @@ export async function run({
       };
     },
     guardTerminal: () => watchdog.guardTerminal(),
+    hideKeys: () => watchdog.hideKeys(),
     // The second Ctrl-C: nothing may hold the process any longer.
     endNow: (code) => process.exit(code),
   };

@@ -32,6 +32,8 @@ export interface Host {
    * this thread is busy. The function ends the guard.
    */
   readonly guardTerminal: () => Promise<() => void>;
+  /** Where bars are drawn on the process's own terminal: shows no pressed key until the function is called. */
+  readonly hideKeys?: () => Promise<() => void>;
   /** Ends the process at once; for a second Ctrl-C only. */
   readonly endNow: (exitCode: number) => void;
   /** Set where a program runs gw (`gw` of gw-cli): what it prints is JSON, and events are told beside it. */

@@ -2,6 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { openSync, writeSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { parentPort, workerData } from 'node:worker_threads';
+import { showKeys } from './terminal-keys.ts';
 import { type Pulse, restoreTerminal } from './watchdog.ts';
 
 // The thread that ends gw at a second interrupt while the main thread is busy: signals that are handled reach that one
@@ -78,6 +79,7 @@ setInterval(() => {
 function end(): void {
   const isGuarded = Atomics.load(pulse, 1) === 1;
   if (isGuarded && modeBefore !== '') stty(modeBefore);
+  if (Atomics.load(pulse, 3) === 1) showKeys();
   const fd = [2, 1].find(isatty);
   if (fd !== undefined) writeSync(fd, restoreTerminal(isGuarded));
   process.kill(process.pid, 'SIGKILL');

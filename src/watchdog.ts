@@ -3,8 +3,8 @@ import { Worker } from 'node:worker_threads';
 import { once } from './host.ts';
 
 /**
- * Shared with the thread: a number that the main thread counts up, whether it has changed the terminal's mode, and the
- * interrupts that it has heard.
+ * Shared with the thread: a number that the main thread counts up, whether it has changed the terminal's mode, the
+ * interrupts that it has heard, and whether it has turned the terminal's echo off.
  */
 export type Pulse = Int32Array;
 
@@ -15,7 +15,7 @@ export const restoreTerminal = (isGuarded: boolean): string => `\x1b[?25h${isGua
 
 /** Ends gw at a second interrupt also while the main thread is busy. */
 export class Watchdog {
-  readonly #pulse: Pulse = new Int32Array(new SharedArrayBuffer(12));
+  readonly #pulse: Pulse = new Int32Array(new SharedArrayBuffer(16));
   readonly #thread: () => Worker;
 
   constructor(distDir: string) {
@@ -42,6 +42,18 @@ export class Watchdog {
   /** True while the terminal's mode is changed. */
   get isGuarding(): boolean {
     return this.#pulse[1] === 1;
+  }
+
+  /** Shows no pressed key on the terminal until the function is called; line editing shows its own. */
+  async hideKeys(): Promise<() => void> {
+    if (this.isGuarding) return () => {};
+    const { hideKeys } = await import('./terminal-keys.ts');
+    const show = hideKeys();
+    Atomics.store(this.#pulse, 3, 1);
+    return () => {
+      Atomics.store(this.#pulse, 3, 0);
+      show();
+    };
   }
 
   /** To be called before the terminal's mode is changed: resolves when it is known; the function ends the guard. */

@@ -15,7 +15,7 @@ import { loadStyle, plainStyle, wantsColor } from './style.ts';
 import { wrapMessage } from './wrap.ts';
 
 export interface IoOptions {
-  readonly host: Pick<Host, 'stdin' | 'stdout' | 'stderr' | 'env' | 'platform' | 'clock'>;
+  readonly host: Pick<Host, 'stdin' | 'stdout' | 'stderr' | 'env' | 'platform' | 'clock' | 'hideKeys'>;
   readonly mode: OutputMode;
   /** `--no-color`. */
   readonly noColor?: boolean | undefined;
@@ -38,7 +38,7 @@ export function createIo({ host, mode, noColor = false }: IoOptions): Io {
   const size = () => ({ columns: stderr.columns || 80, rows: stderr.rows || 24 });
   const region =
     mode.bars && stderrIsTerminal
-      ? new LiveRegion((text) => void (stderr.destroyed || stderr.write(text)), size, cursor)
+      ? new LiveRegion((text) => void (stderr.destroyed || stderr.write(text)), size, cursor, host.hideKeys)
       : undefined;
   const sideColor = wantsColor(stderrIsTerminal, env, noColor);
   // Results in a pipe are data: not even FORCE_COLOR colours them.
@@ -132,7 +132,7 @@ export function createIo({ host, mode, noColor = false }: IoOptions): Io {
     liveTable: async () => {
       const screen = () => ({ columns: stdout.columns || 80, rows: stdout.rows || 24 });
       const write = (text: string) => void (stdout.destroyed || stdout.write(text));
-      live ??= new LiveRegion(write, screen, { atLineStart: true });
+      live ??= new LiveRegion(write, screen, { atLineStart: true }, host.hideKeys);
       const shown = live;
       return {
         rows: () => Math.max(1, screen().rows - 2),

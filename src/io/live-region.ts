@@ -1,4 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
+import type { Host } from '../host.ts';
 import { displayWidth } from './display-width.ts';
 
 // The lines at the foot of the terminal that are drawn over again: bars. One write a frame, each line overwritten in
@@ -16,11 +17,14 @@ export class LiveRegion {
   #drawn: readonly string[] = [];
   #wanted: readonly string[] = [];
   #cursorIsHidden = false;
+  /** Gives back what pressed keys show. */
+  #showKeys: Promise<() => void> | undefined;
 
   constructor(
     private readonly write: (text: string) => void,
     private readonly size: () => TerminalSize,
     private readonly cursor: TerminalCursor,
+    private readonly hideKeys?: Host['hideKeys'],
   ) {}
 
   /** Puts these lines at the foot, in place of those that stood there; each must be narrower than the terminal. */
@@ -51,6 +55,8 @@ export class LiveRegion {
     const cursor = this.#cursorIsHidden ? `${ESC}?25h` : '';
     this.#drawn = [];
     this.#cursorIsHidden = false;
+    void this.#showKeys?.then((show) => show());
+    this.#showKeys = undefined;
     if (erase + cursor !== '') this.write(erase + cursor);
   }
 
@@ -62,7 +68,10 @@ export class LiveRegion {
     this.#drawn = lines;
     const erase = hadLines && (text !== '' || lines.length === 0) ? `${ESC}J` : '';
     const hide = lines.length > 0 && !this.#cursorIsHidden ? `${ESC}?25l` : '';
-    if (hide !== '') this.#cursorIsHidden = true;
+    if (hide !== '') {
+      this.#cursorIsHidden = true;
+      this.#showKeys = this.hideKeys?.();
+    }
     const body = lines.length === 0 ? '' : `${lines.map((line) => `${line}${ESC}K`).join('\n')}${ESC}J`;
     const frame = home + erase + text + hide + body;
     if (frame !== '') this.write(frame);

@@ -81,6 +81,14 @@ describe('on a terminal', { tags: ['python3'] }, () => {
     expect(shown.lines.join('\n')).toMatch(/: succeeded after/);
   });
 
+  test('a pressed key shows in no bar, and the echo is back afterwards', async () => {
+    const place = await openPlace({ speed: 10 });
+    const shown = await onTerminal(place, [...create, 'a fox'], [['\x1b[?25l', 'zqj']], { MODES: '1' });
+    expect(shown.code, shown.bytes).toBe(0);
+    expect(shown.bytes).not.toMatch(/[zqj]{2}/);
+    expect(shown.bytes).toContain('<modes ECHO ICANON ISIG>');
+  });
+
   test('Ctrl-C takes the bars down, shows the cursor, and says how to go on', async () => {
     const place = await openPlace({ speed: 1 });
     const shown = await onTerminal(place, [...create, 'a fox'], [['\x1b[?25l', '\x03']]);
