@@ -59,6 +59,11 @@ test('a row that was skipped or deleted since is not made, and --limit counts wh
   write(['a', 'b', 'c'].map((id) => ({ ...image(id), command: undefined })));
   await batch('run', '--detach', '--command', 'image create');
   expect((await batch('status')).out).toContain('3 waiting\n');
+  // Also where other rows name another one.
+  write([alpha('a'), { ...image('b'), command: undefined, size: '1024x1024' }]);
+  await batch('run', '--detach', '--name', 'two', '--command', 'image create');
+  expect((await batch('status', '--name', 'two')).out).toContain('2 waiting\n');
+  expect((await batch('cancel', '--name', 'two')).code).toBe(0);
   write([image('a'), { ...image('b'), skip: true }]);
   const changed = await batch('run', '--detach');
   expect(changed.err).toContain('2 rows that the manifest does not hold any more taken out');

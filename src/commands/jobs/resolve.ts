@@ -1,7 +1,7 @@
 import { defineCommand } from '../../command.ts';
 import { readVariable } from '../../config/environment.ts';
 import { type Context, commandFor } from '../../context.ts';
-import { GwError, usage } from '../../errors.ts';
+import { GwError, shellQuote, usage } from '../../errors.ts';
 import { parsed, withValue } from '../../flags/flag.ts';
 import { redisFlags } from '../../flags/job-flags.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
@@ -75,11 +75,11 @@ export const resolve = defineCommand<typeof flags, JobView | ResolvedRow>({
     if (isNone)
       await whileHeld(key, ctx, async (hold) => closeAsNone(hold, await ctx.ledger(), ctx.clock.now()));
     else await adopt(known, flags.as, ctx);
-    if (hasQueue && once) ctx.io.note(`tell its queue: gw jobs resolve ${once.key} --as ${flags.as} --redis`);
+    if (hasQueue && once?.key.includes('/'))
+      ctx.io.note(`tell its queue: gw jobs resolve ${shellQuote(once.key)} --as ${flags.as} --redis`);
     const [now = known] = await readJobs({ ids: [key] }, ctx);
-    if (now.job.id !== undefined) {
+    if (now.job.id !== undefined)
       ctx.io.note(`go on with it: ${commandFor(`gw jobs wait ${now.job.id}`, ctx)}`);
-    }
     yield { value: jobView(now.job, now.family) };
   },
   human: (view, ctx) =>

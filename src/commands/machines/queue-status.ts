@@ -1,5 +1,6 @@
+import { readRows } from '../../batch/rows.ts';
 import type { Context } from '../../context.ts';
-import { GwError, usage } from '../../errors.ts';
+import { GwError, shellQuote, usage } from '../../errors.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
 import { type LogEntry, type RowRecord, type RowState, rowStates, tellsUnknown } from '../../machines/row.ts';
 import { type openRows, soundRows } from '../batch/flags.ts';
@@ -26,13 +27,14 @@ export async function withQueue<T>(
 }
 
 type Input = Awaited<ReturnType<typeof openRows>>;
+type Counts = Record<RowState | 'not_handed_over', number>;
 
 /** Rows that are asked for in one go. */
 const AT_ONCE = 200;
 
 export interface MachinesStatus {
   readonly rows: number;
-  readonly counts: Readonly<Record<RowState | 'not_handed_over', number>>;
+  readonly counts: Readonly<Counts>;
   readonly workers: readonly string[] | undefined;
   readonly slots: readonly {
     readonly pool: string;
@@ -45,11 +47,23 @@ export interface MachinesStatus {
   readonly stands: readonly { readonly host: string; readonly what: string }[];
 }
 
-/** The keys of a manifest's rows; the queue knows which --command was typed. Throws `usage` where it has a fault. */
-async function* keysOf(input: Input, { store }: Pick<OpenQueue, 'store'>): AsyncGenerator<string[]> {
+/** The --command of the run that handed the rows over: of those that stand on the queue the one that all rows take. */
+async function commandOf(input: Input, { store }: OpenQueue): Promise<string | undefined> {
+  const isSound = async (command: string | undefined) => {
+    for await (const row of readRows({ ...input, command })) if ('faults' in row) return false;
+    return true;
+  };
+  if (input.command || (await isSound(undefined))) return input.command;
+  const records = await store.read(await store.rowsOf(input.name));
+  const commands = new Set(records.map((record) => record?.row.command));
+  for (const command of commands) if (await isSound(command)) return command;
+  return [...commands][0];
+}
+
+/** The keys of a manifest's rows. Throws `usage` where it has a fault. */
+async function* keysOf(input: Input, queue: OpenQueue): AsyncGenerator<string[]> {
   let keys: string[] = [];
-  const [any] = input.command ? [] : await store.read((await store.rowsOf(input.name)).slice(0, 1));
-  for await (const { key } of soundRows({ ...input, command: input.command ?? any?.row.command })) {
+  for await (const { key } of soundRows({ ...input, command: await commandOf(input, queue) })) {
     keys.push(key);
     if (keys.length === AT_ONCE) {
       yield keys;
@@ -62,10 +76,7 @@ async function* keysOf(input: Input, { store }: Pick<OpenQueue, 'store'>): Async
 /** Where the rows of a batch stand on the queue, and who works. */
 export function statusOnMachines(input: Input, redis: RedisWords, ctx: Context): Promise<MachinesStatus> {
   return withQueue(redis, ctx, async (queue) => {
-    const counts = Object.fromEntries([...rowStates, 'not_handed_over'].map((state) => [state, 0])) as Record<
-      RowState | 'not_handed_over',
-      number
-    >;
+    const counts = Object.fromEntries([...rowStates, 'not_handed_over'].map((each) => [each, 0])) as Counts;
     let rows = 0;
     for await (const keys of keysOf(input, queue)) {
       rows += keys.length;
@@ -114,15 +125,10 @@ const unknownRow = (key: string): GwError =>
   });
 
 /** Takes out of the queue what was not sent yet and what is of unknown outcome; how many rows, and how many are left. */
-export function cancelOnMachines(
-  input: Input,
-  redis: RedisWords,
-  ctx: Context,
-): Promise<{ readonly cancelled: number; readonly left: number }> {
-  return withQueue(redis, ctx, async (queue) => {
+export const cancelOnMachines = (input: Input, redis: RedisWords, ctx: Context) =>
+  withQueue(redis, ctx, async (queue) => {
     const memory = await Memory.open(input.name, ctx);
-    let cancelled = 0;
-    let left = 0;
+    let [cancelled, left] = [0, 0];
     for await (const keys of withStrangers(keysOf(input, queue), queue, input.name)) {
       const out: { key: string; round: number; pool: string }[] = [];
       const records = await queue.store.read(keys);
@@ -139,7 +145,6 @@ export function cancelOnMachines(
     }
     return { cancelled, left };
   });
-}
 
 /** A row of unknown outcome that was closed. */
 export interface ResolvedRow {
@@ -152,13 +157,8 @@ export interface ResolvedRow {
  * Closes a row of unknown outcome by what its user found out, and tells the queue: `none` has it wait again, an ID is looked
  * up and gone on with. Throws `usage` where what became of the row is known, and `not_found` where nobody knows the row.
  */
-export function resolveOnMachines(
-  key: string,
-  as: string,
-  redis: RedisWords,
-  ctx: Context,
-): Promise<ResolvedRow> {
-  return withQueue(redis, ctx, async ({ store, engine, host }) => {
+export const resolveOnMachines = (key: string, as: string, redis: RedisWords, ctx: Context) =>
+  withQueue(redis, ctx, async ({ store, engine, host }): Promise<ResolvedRow> => {
     const [record] = await store.read([key]);
     if (!record) throw unknownRow(key);
     const isNone = as === 'none';
@@ -183,12 +183,11 @@ export function resolveOnMachines(
     const [now = record] = await store.read([key]);
     return { row_key: key, state: now.state, id: now.id ?? null };
   });
-}
 
 /** Throws where the gateway has no such task, or it cannot be the row's. */
 async function lookAt({ row, family }: RowRecord, id: string, ctx: Context): Promise<void> {
   const of = family === 'image' ? undefined : await loadTaskFamily(family);
-  if (!of) throw noTaskOfImage(id, `${row.key} --as none --redis`);
+  if (!of) throw noTaskOfImage(id, `${shellQuote(row.key)} --as none --redis`);
   const looker = await createFollowers(ctx, { ownRates: true }).looker(of, await ctx.gateway());
   await looker.look(id, { signal: ctx.signal }).catch((error: unknown) => {
     throw unchanged(error, `row ${row.key}`);
