@@ -55,7 +55,8 @@ export async function waitForOther<T>(
       onWait(who);
       saidAtMs = startMs;
     }
-    if (startMs >= deadlineMs) throw timedOut(`${who} still works on ${what}`);
+    if (startMs >= deadlineMs)
+      throw timedOut(`${who} still works on ${what}`, 'it goes on; run this again to wait longer');
     await clock.sleep(Math.min(pauseMs, deadlineMs - startMs), signal);
     if (life.after(clock.steady() - startMs, pauseMs) < silenceMs) continue;
     throw timedOut(
@@ -67,7 +68,5 @@ export async function waitForOther<T>(
 /** The end of the patience with another gw. */
 export class StillHeld extends GwError {}
 
-const timedOut = (message: string): GwError =>
-  new StillHeld('wait_timeout', message, {
-    hint: LET_GO,
-  });
+const timedOut = (message: string, hint = LET_GO): GwError =>
+  new StillHeld('wait_timeout', message, { hint });

@@ -452,6 +452,10 @@ describe('jobs wait', () => {
       expect(await world.gw(['jobs', 'wait', id]), id).toMatchObject({ code });
     }
     expect((await world.gw(['jobs', 'wait', 't-1'])).err).toContain('X1: not this');
+    // No look finds it: it has no external ID.
+    const { err } = await world.gw(['jobs', 'wait', unknown]);
+    expect(err).toContain(`close it with: gw jobs resolve ${unknown} --as ID|none`);
+    expect(err).not.toContain('sync');
     expect(world.requests()).toEqual([]);
   });
 

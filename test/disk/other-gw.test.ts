@@ -64,6 +64,7 @@ describe('waitForOther', () => {
     await expect(wait(60_000)).rejects.toMatchObject({
       kind: 'wait_timeout',
       message: expect.stringContaining('still works on job x'),
+      facts: { hint: 'it goes on; run this again to wait longer' },
     });
     expect(waitedMs()).toBe(60_000);
     // At once, after 25 and after 50 s.

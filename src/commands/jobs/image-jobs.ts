@@ -78,10 +78,10 @@ async function settledOutcome({ job: { key }, family }: KnownJob, ctx: Context):
       job && namesOutputs(job)
         ? `: its answer was cut, ${saved}, and more may have been made`
         : ' was not answered, or not yet';
-    return {
-      ...(value && { value }),
-      error: new UnknownOutcome(`image job ${key}${how}`, facts),
-    };
+    const { hintOfUnknown } = await import('../../jobs/create/lost.ts');
+    const hint = job && !namesOutputs(job) ? hintOfUnknown(job) : facts.hint;
+    const error = new UnknownOutcome(`image job ${key}${how}`, { ...facts, hint });
+    return { ...(value && { value }), error };
   }
   const [lost] = missing;
   if (lost === undefined && files.length > 0) return { ...(value && { value }) };

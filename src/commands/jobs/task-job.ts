@@ -9,7 +9,7 @@ import { printableRecord } from '../../jobs/job-view.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
 import { savedOutputs } from '../../jobs/save/saved.ts';
 import { type TaskLook, taskFailed } from '../../jobs/watch/look.ts';
-import type { Job, SavedFile, SavePlan } from '../../ledger/event.ts';
+import { type Job, mayExist, type SavedFile, type SavePlan } from '../../ledger/event.ts';
 import { adoptedJobKey } from '../../ledger/job-key.ts';
 import type { Hold, Ledger } from '../../ledger/ledger.ts';
 import { lacksOutputs, taskOf } from '../../ledger/settled.ts';
@@ -40,10 +40,10 @@ export async function taskJob({ job, family: known }: KnownJob, ctx: Context): P
   }
   const { id } = job;
   if (id === undefined) {
-    throw new UnknownOutcome(`job ${job.key} has no task ID: it was not answered, or not yet`, {
-      taskId: job.key,
-      hint: `look for it with: ${commandFor('gw jobs sync', ctx)}`,
-    });
+    const { hintOfUnknown } = await import('../../jobs/create/lost.ts');
+    const hint = mayExist(job) ? hintOfUnknown(job) : `look for it with: ${commandFor('gw jobs sync', ctx)}`;
+    const what = `job ${job.key} has no task ID: it was not answered, or not yet`;
+    throw new UnknownOutcome(what, { taskId: job.key, hint });
   }
   return { job: { ...job, id }, family, access: await ctx.gatewayOf(job) };
 }

@@ -489,7 +489,7 @@ function recordFailure(
   };
   const canBeFound = family.externalIds !== undefined && externalId !== undefined;
   const again = canBeFound ? sentAgainBy({ key, once: intent.once, externalId, resends }) : undefined;
-  const goOn = unknownHint(key, family.name, { canBeFound, again, unconfirmedId });
+  const goOn = unknownHint(key, family.name, canBeFound, unconfirmedId, again);
   if (isUnknownOutcome(error)) {
     const message = lostMessage(error, unconfirmedId);
     const what = canBeFound ? 'the job may exist' : 'the job may exist and was not sent again';
@@ -588,16 +588,10 @@ export function sentAgainBy({
 export function unknownHint(
   key: string,
   family: string,
-  {
-    canBeFound,
-    again,
-    unconfirmedId,
-  }: {
-    readonly canBeFound: boolean;
-    /** What sends it again, as a sentence. */
-    readonly again?: string | undefined;
-    readonly unconfirmedId?: string | undefined;
-  },
+  canBeFound = false,
+  unconfirmedId?: string,
+  /** What sends it again, as a sentence. */
+  again?: string,
 ): string {
   const where = canBeFound
     ? ['gw jobs sync looks for it again', ...(again === undefined ? [] : [again])].join('; ')
@@ -612,3 +606,7 @@ export function unknownHint(
   const close = `once you know ${known}, close it with: gw jobs resolve ${key} --as ${answer}`;
   return `it stands in the ledger as ${key}: ${where}; ${close}`;
 }
+
+/** The same of a job as the ledger has it. */
+export const hintOfUnknown = (job: Job): string =>
+  unknownHint(job.key, job.family, job.externalId !== undefined, idToConfirm(job));

@@ -13,8 +13,8 @@ import { endEvent, taskFailed } from '../watch/look.ts';
 import { isOtherKey } from './hold-job.ts';
 import { digestOf, type IdentifiedBody, identifyBody, type JobRequest } from './job-request.ts';
 import { lookUp } from './look-up.ts';
-import { type SettleDeps, settleUnanswered, unknownHint } from './lost.ts';
-import { idToConfirm, isUnanswered, madeNothing, nextFor } from './standing.ts';
+import { hintOfUnknown, type SettleDeps, settleUnanswered } from './lost.ts';
+import { isUnanswered, madeNothing, nextFor } from './standing.ts';
 
 // `--once KEY`: a job at most once for this key, whatever process, profile or API key asks. Who makes it holds the lock of
 // the key from the look into the ledger until the create is settled, so that two can never both find nothing. Jobs of a key
@@ -263,7 +263,7 @@ function badEnd(job: Job, family: Family): GwError | undefined {
     case 'unknown':
       return new UnknownOutcome(`it is not known what became of job ${key}${message && `: ${message}`}`, {
         taskId: key,
-        hint: `nothing was sent now; ${unknownHint(key, family.name, { canBeFound: job.externalId !== undefined, unconfirmedId: idToConfirm(job) })}`,
+        hint: `nothing was sent now; ${hintOfUnknown(job)}`,
       });
     default:
       return undefined;

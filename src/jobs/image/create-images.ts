@@ -301,7 +301,7 @@ function unknownOutcome(error: unknown, key: string, saved: number, linksHint: s
     saved === 0
       ? ''
       : `; ${saved === 1 ? 'the image' : `${saved} images`} that came whole before it is saved`;
-  const goOn = unknownHint(key, 'image', { canBeFound: false });
+  const goOn = unknownHint(key, 'image');
   return new UnknownOutcome(`${messageOf(error)}${kept}`, {
     ...facts,
     taskId: key,
