@@ -44,6 +44,8 @@ export interface CommandInput<F extends FlagSet> {
   /** What was typed, nothing else. */
   readonly flags: FlagValues<F>;
   readonly globals: GlobalFlags;
+  /** Which outputs of jobs a preset of the working directory may name. */
+  readonly outputs?: Context['outputs'];
 }
 
 export interface CommandSpec<F extends FlagSet, R> {

@@ -90,7 +90,7 @@ async function runCommand(
   try {
     const defaults = command.sends === 'body' ? (await ctx.settings()).defaults : undefined;
     const input = defaults ? (await presets()).withDefaults(preset, called, defaults) : preset;
-    const result = command.run(input, ctx);
+    const result = command.run(input, { ...ctx, outputs: input.outputs });
     if (Symbol.asyncIterator in result) for await (const outcome of result) await show(outcome);
     else await show(await result);
     await endAfterSave();

@@ -13,6 +13,7 @@ import { nearest } from './flags/nearest.ts';
 import type { Host } from './host.ts';
 import type { Io } from './io/io.ts';
 import { parsePattern } from './placeholders.ts';
+import { strangersDoor } from './shots/outputs.ts';
 
 // Flags that were not typed: of --preset NAME, and one's own defaults (the contract, sections 2 and "Small print").
 
@@ -44,10 +45,7 @@ export async function withPreset(
 /** Throws `usage` for a preset of the working directory that another user could have written, or that a link leads to. */
 function refuseForeign(file: string, { cwd, platform }: Host): void {
   const what = 'the preset';
-  const real = confinedPaths({ dir: cwd, what: 'the working directory', hint: MOVE_IT })(
-    file,
-    `${what} ${file}`,
-  );
+  const real = confinedPaths({ ...placeIn(cwd), hint: MOVE_IT })(file, `${what} ${file}`);
   for (const each of [path.dirname(path.dirname(real)), path.dirname(real), real])
     refuseUntrusted(fs.statSync(each), { file: each, what, kind: 'usage', platform });
 }
@@ -115,8 +113,11 @@ export function laidUnder(
       const parsed = typedOf(flag, name, value, negated);
       if (parsed !== undefined) laid[key] = parsed;
     }
-    const flags = strangerIn === undefined ? laid : confinedTo(strangerIn, laid, called.command.flags);
-    return { ...input, flags: { ...flags, ...input.flags } };
+    if (strangerIn === undefined) return { ...input, flags: { ...laid, ...input.flags } };
+    const confined = confinedPaths(placeIn(strangerIn));
+    if (laid.out !== undefined) refuseTarget(String(laid.out), placeIn(strangerIn), `--out ${laid.out}`);
+    const flags = confineFiles(laid, called.command.flags, confined);
+    return { ...input, flags: { ...flags, ...input.flags }, outputs: strangersDoor(laid, confined) };
   } catch (error) {
     throw error instanceof GwError ? usage(`${where}${error.message}`, error.facts.hint) : error;
   }
@@ -124,12 +125,8 @@ export function laidUnder(
 
 const MOVE_IT = 'move the preset into your configuration once you have read it';
 
-/** The flags of a preset of the working directory, which reads and writes nowhere else. */
-function confinedTo(dir: string, laid: Record<string, unknown>, flags: FlagSet): Record<string, unknown> {
-  const place = { dir, what: 'the working directory', hint: `type it, or ${MOVE_IT}` };
-  if (laid.out !== undefined) refuseTarget(String(laid.out), place, `--out ${laid.out}`);
-  return confineFiles(laid, flags, confinedPaths(place));
-}
+/** A preset of the working directory reads and writes nowhere else. */
+const placeIn = (dir: string) => ({ dir, what: 'the working directory', hint: `type it, or ${MOVE_IT}` });
 
 const isPrompt = (key: string): boolean => key === 'prompt' || key === 'promptFile';
 const givesPrompt = ({ args, flags }: Input): boolean => args.length > 0 || Object.keys(flags).some(isPrompt);

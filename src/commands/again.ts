@@ -16,10 +16,10 @@ import { assertSafeJson } from '../flags/json-body.ts';
 import { besideOf } from '../jobs/save/sidecar.ts';
 import { type Job, type KeptRequest, mayExist } from '../ledger/event.ts';
 import { EMBEDDED } from '../ledger/job-key.ts';
-import { namesOutput } from '../media/reference.ts';
 import { defaultsOf, laidUnder } from '../presets.ts';
+import { strangersDoor } from '../shots/outputs.ts';
 import { askFirst, refuseUnasked } from './ask-first.ts';
-import { createCommands, creates, doorOf } from './batch/row-command.ts';
+import { createCommands, creates } from './batch/row-command.ts';
 import { jobIdSummary, namedJobs, namesGateway, notInLedger } from './jobs/find-jobs.ts';
 import { fileLines, type JobResult, jobLines } from './video/follow-job.ts';
 
@@ -93,7 +93,7 @@ export const again = defineCommand<FlagSet, JobResult>({
     refuseLacking(named, word, isTyped);
     let close = async () => {};
     try {
-      const source = withFiles(named, create, word, isTyped);
+      const source = withFiles({ ...named, outputs: ctx.outputs }, create, word, isTyped);
       await refuseChanged(source, word, isTyped);
       const { own, ...world } = await contextOf(source, ctx);
       close = world.close;
@@ -103,7 +103,7 @@ export const again = defineCommand<FlagSet, JobResult>({
       const { defaults } = await own.settings();
       const outcome = create.run(withStored(input, source, create, defaults), {
         ...rest.ctx,
-        outputs: doorOfSidecar(source),
+        outputs: source.outputs,
       });
       if (Symbol.asyncIterator in outcome) yield* outcome as AsyncIterable<{ value?: JobResult }>;
       else yield (await outcome) as { value?: JobResult };
@@ -124,6 +124,8 @@ interface Source {
   readonly job: Job | undefined;
   /** Where the sidecar lies: it names no file that lies elsewhere. */
   readonly dir?: string;
+  /** The outputs of jobs that it may name, where a stranger tells of it. */
+  readonly outputs?: Context['outputs'];
 }
 
 async function sourceOf(word: string, ctx: Context): Promise<Source> {
@@ -381,15 +383,8 @@ function withFiles(
     if (sha256 !== undefined) files[real] = sha256;
     return real;
   });
-  return { ...source, request: { ...request, flags: { ...request.flags, ...placed }, files } };
-}
-
-/** A sidecar is a stranger's word: it names outputs of jobs only where it may name their files. */
-function doorOfSidecar({ dir, request }: Source): Context['outputs'] {
-  const names = Object.values(request.flags).flat().map(String);
-  if (dir === undefined || !names.some(namesOutput)) return undefined;
-  const hint = 'name the output itself on the command line';
-  return doorOf({ dir, confined: confinedPaths({ dir, what: 'the folder of the sidecar', hint }) });
+  const outputs = strangersDoor(kept, confined, source.outputs);
+  return { ...source, request: { ...request, flags: { ...request.flags, ...placed }, files }, outputs };
 }
 
 /** Throws `usage` for a local file that no longer holds what it held. */

@@ -172,14 +172,7 @@ function endGroup(child: ChildProcess): void {
   }
 }
 
-const lastLine = (said: string): string =>
-  oneLine(
-    said
-      .trim()
-      .split(/[\r\n]+/)
-      .at(-1) ?? '',
-    300,
-  );
+const lastLine = (said: string): string => oneLine(/[^\r\n]*$/.exec(said.trim())?.[0] ?? '', 300);
 
 const HINT =
   'a task made with --return-last-frame (alpha) has its last frame by itself; gw doctor names the ffmpeg it finds';

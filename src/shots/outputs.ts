@@ -1,5 +1,7 @@
 import type { ChatTurn } from '../chat/chat.ts';
 import type { Context } from '../context.ts';
+import type { ConfinedPath } from '../disk/confined-path.ts';
+import { flagName } from '../flags/flag.ts';
 import type { HowAsked } from '../jobs/create/job-request.ts';
 import type { Job } from '../ledger/event.ts';
 import { namesOutput } from '../media/reference.ts';
@@ -16,6 +18,25 @@ export interface OutputDoor {
   readonly isEarly?: boolean | undefined;
   /** The job of another row; undefined where it is still to be made. Throws GwError where there will be none. */
   readonly rowJob?: ((id: string, named: string) => Promise<Job | undefined>) | undefined;
+}
+
+/** The door of a stranger who says these flags: their outputs are files that he may name. At other flags stands another's word. */
+export function strangersDoor(
+  said: Readonly<Record<string, unknown>>,
+  confined: ConfinedPath,
+  outer?: OutputDoor,
+): OutputDoor | undefined {
+  const named = Object.entries(said).filter(([, value]) =>
+    [value].flat().some((raw) => namesOutput(`${raw}`)),
+  );
+  if (named.length === 0) return outer;
+  return {
+    ...outer,
+    admit(file, job, what) {
+      outer?.admit(file, job, what);
+      if (named.some(([key]) => what.startsWith(`${flagName(key)} `))) confined(file, what);
+    },
+  };
 }
 
 /** The references with each output of a job found. Throws GwError for one that there is not. */

@@ -90,26 +90,18 @@ async function resolveOne(
   const early = { label: raw, asked: raw };
   if (job === undefined) return early;
   const family = await findFamily(job.family);
-  const what = `job ${job.id ?? job.key}`;
+  const id = job.id ?? job.key;
   const saved = await savedOutputs(job, family, ctx.signal);
-  const { part, role, isCut } = choosePart(partsOf(job, family, saved), of.part, modality, {
-    named,
-    job: what,
-  });
-  const label = `job:${job.id ?? job.key}#${partText(part)}`;
+  const what = { named, job: `job ${id}` };
+  const { part, role, isCut } = choosePart(partsOf(job, family, saved), of.part, modality, what);
+  const label = `job:${id}#${partText(part)}`;
   const here = saved.files.find((file) => file.role === role);
   if (!here && ctx.outputs?.isEarly) return early;
-  const there = here ?? (await savedFirst(job, role, asking, ctx));
-  ctx.outputs?.admit(there.path, job, named);
+  const { path: savedAs, sha256 } = here ?? (await savedFirst(job, role, asking, ctx));
+  ctx.outputs?.admit(savedAs, job, named);
   if (!isCut) {
     const link = async () => linkOf(job, role, named, ctx);
-    return {
-      label,
-      asked: raw,
-      file: there.path,
-      sha256: there.sha256,
-      ...(!asking.takes.base64 && { link }),
-    };
+    return { label, asked: raw, file: savedAs, sha256, ...(!asking.takes.base64 && { link }) };
   }
   if (!asking.takes.base64)
     throw usage(
@@ -117,20 +109,11 @@ async function resolveOne(
       'make the job with --return-last-frame (alpha), or give the picture an https:// URL',
     );
   const { cutFrame } = await import('./frames.ts');
-  const file = await cutFrame(
-    {
-      video: there.path,
-      sha256: there.sha256,
-      part: part.name === 'first_frame' ? 'first_frame' : 'last_frame',
-      named,
-    },
-    {
-      cacheDir: cacheDir(ctx.host),
-      env: (await ctx.settings()).childEnvironment(),
-      signal: ctx.signal,
-      clock: ctx.clock,
-    },
-  );
+  const cut = part.name === 'first_frame' ? part.name : 'last_frame';
+  const { host, signal, clock } = ctx;
+  const env = (await ctx.settings()).childEnvironment();
+  const deps = { cacheDir: cacheDir(host), env, signal, clock };
+  const file = await cutFrame({ video: savedAs, sha256, part: cut, named }, deps);
   return { label, asked: raw, file, sha256: await sha256OfFile(file, ctx.signal) };
 }
 

@@ -9,6 +9,7 @@ import { clipsDir, KEY, World } from '../helpers/gw.ts';
 
 let world: World;
 let outside = '';
+const outputs = { outside: '', inside: '' };
 const SECRET = 'a-secret-of-the-machine';
 const PIPED = 'what was piped for another';
 const GB = 1_000_000_000;
@@ -18,8 +19,14 @@ beforeAll(async () => {
   outside = path.join(world.dir, 'outside');
   fs.mkdirSync(outside);
   // Where `pictures` writes one, so that a file outside could be sent.
-  const made = await world.gw(['image', 'create', 'a boat', '-o', `${outside}/picture.png`]);
-  expect(made.code, made.err).toBe(0);
+  for (const [place, file] of [
+    ['outside', `${outside}/picture.png`],
+    ['inside', 'inside.png'],
+  ] as const) {
+    const made = await world.gw(['image', 'create', 'a boat', '-o', file, '--json']);
+    expect(made.code, made.err).toBe(0);
+    outputs[place] = `job:${JSON.parse(made.out).id}`;
+  }
   fs.writeFileSync(path.join(outside, 'secret'), SECRET);
   fs.writeFileSync(path.join(outside, 'mine.mp4'), 'mine');
   const at = (name: string) => path.join(world.cwd, name);
@@ -193,6 +200,16 @@ const tricks: Record<string, { fields: () => Fields; stranger: Verdict; own: Ver
     stranger: 'refused',
     own: 'sent',
   },
+  'an output outside': {
+    fields: () => ({ prompt: 'a fox', image: outputs.outside }),
+    stranger: 'refused',
+    own: 'sent',
+  },
+  'an output inside': {
+    fields: () => ({ prompt: 'a fox', image: outputs.inside }),
+    stranger: 'sent',
+    own: 'sent',
+  },
   'a prompt that is -': { fields: () => ({ prompt: '-' }), stranger: 'refused', own: 'sent' },
   force: { fields: () => ({ prompt: 'a fox', force: true }), stranger: 'refused', own: 'sent' },
   'a callback address': {
@@ -271,7 +288,7 @@ describe('each source, times each trick', () => {
 
   test('tells how many there were', () => {
     console.log(`${cells.length} cells; the slowest refusal took ${Math.round(slowestMs)} ms`);
-    expect(cells).toHaveLength(7 * 16);
+    expect(cells).toHaveLength(7 * 18);
   });
 });
 

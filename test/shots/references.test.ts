@@ -274,4 +274,7 @@ test('a sidecar of a stranger names no output that lies outside its folder', asy
   const run = await gw('again', 'film/clip.mp4');
   expect([run.code, world.requests().length - sent], run.err).toEqual([2, 0]);
   expect(run.err).toContain('lies outside the folder of the sidecar');
+  // What is typed in its place is the user's own word.
+  const typed = await gw('again', 'film/clip.mp4', '--image', `job:${image}`, '--dry-run');
+  expect(typed.code, typed.err).toBe(0);
 });
