@@ -208,7 +208,10 @@ async function finished(job: Job, { named, waits }: Asking, ctx: Context): Promi
   if (ctx.outputs?.isEarly) return undefined;
   const wait = commandFor(`gw jobs wait ${id}`, ctx);
   if (!waits || ctx.globals.dryRun || ctx.globals.curl)
-    throw usage(`${named}: job ${id} still runs`, `wait for it first: ${wait}; or add --wait`);
+    throw usage(
+      `${named}: job ${id} still runs`,
+      `wait for it first: ${wait}${waits ? '' : '; or add --wait'}`,
+    );
   ctx.io.note(`${named}: waiting for job ${id}`);
   const { wait: waitFor } = await import('../commands/jobs/wait.ts');
   await runFor(waitFor(), id, ctx);

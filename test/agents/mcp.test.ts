@@ -243,6 +243,29 @@ test('a job of another gateway, and of the user elsewhere, is not for an agent',
   expect(fs.readdirSync(elsewhere)).toEqual([]);
 });
 
+test('an output below --root may be sent again, and one of the user elsewhere may not', async () => {
+  const { agent, place, sent } = await opened();
+  const elsewhere = path.join(place.dir, 'elsewhere.png');
+  const { out } = await place.run(['image', 'create', 'a fox', '-o', elsewhere, '--json']);
+  const outside = `job:${JSON.parse(out).id}`;
+  const inside = `job:${(await agent.call('make_image', { prompt: 'a boat' })).value.id}`;
+  const make = async (image: string, tool = 'make_video', more: object = { family: 'alpha' }) =>
+    (await agent.call(tool, { ...more, prompt: `on from ${image}`, settings: { image: [image] } })).value;
+  expect((await make(inside)).error).toBeUndefined();
+  expect((await make(`${inside}#image`, 'make_image', {})).error).toBeUndefined();
+  const before = sent();
+  for (const [tool, more] of [
+    ['make_video', { family: 'alpha' }],
+    ['make_image', {}],
+  ] as const)
+    expect((await make(outside, tool, more)).error).toMatchObject({
+      kind: 'usage',
+      message: expect.stringMatching(/^image: job:.*: lies outside --root/),
+      hint: expect.stringContaining('gw mcp --root DIR'),
+    });
+  expect([before, sent()]).toEqual([4, before]);
+});
+
 test('the limits hold over two servers at once and one that is started after them', async () => {
   const place = await openPlace();
   const limit = ['--max-jobs', '5'];

@@ -3,6 +3,16 @@ import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { AnyCommand } from '../../src/command.ts';
 import { createCommands } from '../../src/commands/batch/row-command.ts';
+import { EMBEDDED } from '../../src/ledger/job-key.ts';
+import {
+  acceptedJob,
+  DAY_MS,
+  HOUR_MS,
+  intentIn,
+  ledgerOf,
+  savedJob,
+  succeededJob,
+} from '../commands/jobs-seed.ts';
 import { World } from '../helpers/gw.ts';
 
 // @module-tag ffmpeg
@@ -183,7 +193,30 @@ describe('what is sent', () => {
 });
 
 describe('what is refused', () => {
-  const opened = open();
+  const opened = (async () => {
+    const { world, video, gw } = await open();
+    const ledger = ledgerOf(world);
+    const key = acceptedJob(world, 'cgt-failed', HOUR_MS);
+    const error = { code: 'Sensitive', message: 'not made' };
+    const record = { id: 'cgt-failed', status: 'failed', error };
+    ledger.append(key, { event: 'final', state: 'failed', status: 'failed', record, serverDateMs: 0 });
+    const unknown = ledger.begin(intentIn(world));
+    ledger.append(unknown, { event: 'sent' });
+    const refused = ledger.begin(intentIn(world));
+    ledger.append(refused, { event: 'sent' });
+    ledger.append(refused, { event: 'refused', kind: 'quota', message: 'no quota' });
+    acceptedJob(world, 'cgt-running', HOUR_MS);
+    succeededJob(world, 'cgt-foreign', HOUR_MS, { gateway: 'https://elsewhere.example/v1' });
+    succeededJob(world, 'cgt-sandbox', HOUR_MS, { gateway: EMBEDDED });
+    savedJob(world, 'cgt-pruned', 90 * DAY_MS);
+    const prune = await gw('jobs', 'prune', '--before', '30d', '--yes');
+    expect([prune.code, prune.out], prune.err).toEqual([0, expect.stringContaining('cgt-pruned')]);
+    return {
+      world,
+      gw,
+      known: { VIDEO: video, UNKNOWN: unknown, REFUSED: refused } as Record<string, string>,
+    };
+  })();
   test.each([
     ['job:', 2, 'names no job'],
     ['job:last#image.0', 2, 'counted from 1'],
@@ -191,23 +224,54 @@ describe('what is refused', () => {
     ['job:VIDEO#video.2', 2, 'has no video.2'],
     ['job:VIDEO#video', 2, 'an image is taken here'],
     ['job:gw-nothing', 4, 'there is no job gw-nothing'],
+    [
+      'job:cgt-failed',
+      2,
+      'it has made nothing: task cgt-failed ended failed: Sensitive: not made; make it anew: gw again cgt-failed',
+    ],
+    [
+      'job:UNKNOWN',
+      2,
+      'not known what became of job UNKNOWN; find out first: gw jobs sync, or gw jobs resolve UNKNOWN --as ID',
+    ],
+    ['job:REFUSED', 2, 'job REFUSED was never created, or is lost: no quota; name another job'],
+    [
+      'job:cgt-running',
+      2,
+      'job cgt-running still runs; wait for it first: gw jobs wait cgt-running; or add --wait',
+    ],
+    [
+      'job:cgt-foreign',
+      2,
+      'belongs to another gateway (https://elsewhere.example/v1); name that one with --profile',
+    ],
+    [
+      'job:cgt-sandbox',
+      2,
+      'belongs to another gateway (sandbox:); name that one with --profile, --base-url or --sandbox',
+    ],
+    ['job:cgt-pruned', 4, 'there is no job cgt-pruned in the ledger'],
     ['job:../../etc/passwd', 2, 'not a task ID'],
     ['job:last#nope', 2, 'not a task ID'],
     ['row:r1', 2, 'names a row of a manifest'],
     ['./job:x', 2, 'no such file'],
   ])('%s', async (reference, code, said) => {
-    const { world, video, gw } = await opened;
+    const { world, known, gw } = await opened;
+    const filled = (text: string) => text.replace(/[A-Z]{5,}/g, (name) => known[name] ?? name);
     const sent = world.requests().length;
-    const run = await gw('video', 'alpha', 'create', 'on', '--image', reference.replace('VIDEO', video));
+    const run = await gw('video', 'alpha', 'create', 'on', '--image', filled(reference));
     expect([run.code, world.requests().length - sent], run.err).toEqual([code, 0]);
-    expect(run.err).toContain(said);
+    expect(run.err.replaceAll('\nhint: ', '; ')).toContain(filled(said));
   });
 
-  test('a job that runs, but with --wait; one that failed, and one of another gateway', async () => {
+  test('a job that runs, but with --wait, also where it then fails; and one made here for the sandbox', async () => {
     const { world, video, gw } = await open();
     const running = await made(world, 'video alpha create --resolution 480p a boat');
-    const early = await gw('video', 'alpha', 'create', 'on', '--image', `job:${running}`);
-    expect([early.code, early.err]).toEqual([2, expect.stringContaining(`gw jobs wait ${running}`)]);
+    const failing = await made(world, 'video alpha create --resolution 480p sensitive-output');
+    const sent = world.sandbox.requests.filter(({ method }) => method === 'POST').length;
+    const failed = await gw('video', 'alpha', 'create', 'on', '--image', `job:${failing}`, '--wait');
+    expect([failed.code, failed.err]).toEqual([9, expect.stringContaining(failing)]);
+    expect(world.sandbox.requests.filter(({ method }) => method === 'POST').length).toBe(sent);
     const waited = await gw('video', 'alpha', 'create', 'on', '--image', `job:${running}`, '--wait');
     expect(waited.code, waited.err).toBe(0);
     const elsewhere = await world.gw(
