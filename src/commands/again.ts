@@ -184,11 +184,11 @@ async function jobOfFile(file: string, id: string | undefined, ctx: Context): Pr
     if (job) return job;
   }
   const sha256 = await sha256OfFile(file);
-  const [job] = await (await ctx.ledger()).find({
-    limit: 1,
+  const jobs = await (await ctx.ledger()).find({
     where: ({ files }) => files.some((each) => each.path === file || each.sha256 === sha256),
   });
-  return job;
+  // Several may have had the name, one after the other.
+  return jobs.find(({ files }) => files.some((each) => each.sha256 === sha256)) ?? jobs[0];
 }
 
 const textOrNull = z.pipe(
