@@ -11,7 +11,7 @@ const heavy = [
   'test/binaries/release.test.ts',
   'test/cli/**/*.test.ts',
   // A round of those takes minutes, or builds an earlier version: they are for `npm run test:torture` alone.
-  'test/torture/**/!(changed-rows|pauses|queue-faults|versions).torture.ts',
+  'test/torture/**/!(changed-rows|last-frames|mounts|pauses|queue-faults|versions).torture.ts',
   'test/fuzz/**/*.test.ts',
   'test/gallery/**/*.test.ts',
   'test/chat/{pipes,repl-terminal}.test.ts',

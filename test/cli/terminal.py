@@ -21,7 +21,7 @@ while True:
     seen += piece
     os.write(1, piece)
     while types and types[0][0].encode() in seen:
-        seen = seen.split(types[0][0].encode(), 1)[1]
+        if types[0][0]: seen = seen.split(types[0][0].encode(), 1)[1]
         # Two interrupts at the same moment are one: the kernel keeps no count of what is not delivered yet.
         if order.get('modes'): select.select([], [], [], 0.3)
         os.write(terminal, types.pop(0)[1].encode())

@@ -132,6 +132,12 @@ export const jobs: readonly Breakage[] = [
     tests: ['http/retry', 'http/resend-matrix'],
   },
   {
+    costs: 'an unasked 100 Continue throws the good reply away',
+    find: 'const rest = interim.skip(chunk);',
+    replace: 'const rest = chunk;',
+    tests: ['http/transport'],
+  },
+  {
     costs: 'a line that is appended beside a prune is lost',
     find: 'if (fd !== undefined) appendRest(fd, copiedBytes, file);',
     replace: '',
