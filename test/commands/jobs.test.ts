@@ -408,6 +408,8 @@ describe('jobs wait', () => {
       10,
       expect.stringContaining(`still works on job ${hold.key}`),
     ]);
+    const { out } = await world.gw(['jobs', 'wait', hold.key, '--wait-timeout', '1m', '--json']);
+    expect(JSON.parse(out)).toMatchObject({ id: hold.key, status: 'running' });
     hold.release();
   });
 

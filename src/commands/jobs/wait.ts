@@ -94,7 +94,8 @@ export const wait = (familyName?: string) =>
           } catch (error) {
             ctx.signal.throwIfAborted();
             const held = isTimeout(error) ? named.find((each) => each.id === id)?.known : undefined;
-            yield tell({ ...(held && { value: resultOf(held.job, []) }), error: ofTask(error, id) });
+            const value = held && { ...resultOf(held.job, []), status: 'running' };
+            yield tell({ ...(value && { value }), error: ofTask(error, id) });
           }
         }
         for await (const outcome of followAll(requests, followers, ctx)) {
