@@ -100,7 +100,7 @@ function itemOf(
     href: hrefOf(file, path.dirname(target)),
     type,
     command: `gw again ${id}`,
-    next: nextShot(job, id, type),
+    next: nextShot(job, family, id, saved.role),
     ...related(job, saved, (there) => hrefOf(there, path.dirname(target))),
   };
 }

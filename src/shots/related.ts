@@ -1,9 +1,11 @@
 import * as path from 'node:path';
 import { shellQuote } from '../errors.ts';
 import type { Related } from '../gallery/page.ts';
+import type { Family } from '../gateway/task.ts';
 import type { Job, SavedFile } from '../ledger/event.ts';
 import { EMBEDDED } from '../ledger/job-key.ts';
-import { namesOutput, parseReference } from '../media/reference.ts';
+import { namesOutput, type OutputPart, parseReference, partText } from '../media/reference.ts';
+import { partsOf } from './parts.ts';
 
 // What outputs have to do with each other, for the page of outputs: both ways, and onwards.
 
@@ -55,23 +57,20 @@ function sourceOf(name: string, byJob: ReadonlyMap<string, readonly Output[]>) {
 }
 
 /** The command line of the shot that begins where this output ends; null for what is no picture and no video. */
-export function nextShot(
-  { family, settings, gateway, profile }: Job,
-  id: string,
-  type: string,
-): string | null {
-  if (!/^(image|video)\//.test(type)) return null;
+export function nextShot(job: Job, made: Family | undefined, id: string, role: string): string | null {
+  const { family, settings, gateway, profile } = job;
+  const parts = partsOf(job, made, { files: job.files, missing: [] });
+  const own = parts.find((each) => each.role === role && !each.isCut)?.part;
+  if (!own || own.name === 'audio') return null;
+  const frame: OutputPart = own.name === 'video' ? { name: 'last_frame', at: own.at } : own;
+  const isMeant = frame.at === 1 && (family === 'image' || frame.name === 'last_frame');
+  const shot = `job:${id}${isMeant ? '' : `#${partText(frame)}`}`;
   const flags: Readonly<Record<string, readonly string[]>> = {
     beta: ['--mode', 'o1'],
-    gamma: [
-      '--resolution',
-      String(settings.resolution ?? '768P'),
-      '--duration',
-      String(settings.duration ?? 5),
-    ],
+    gamma: ['--resolution', `${settings.resolution ?? '768P'}`, '--duration', `${settings.duration ?? 5}`],
   };
   const name = family === 'image' ? 'alpha' : family;
   const where = gateway === EMBEDDED ? ['--sandbox'] : profile === 'default' ? [] : ['--profile', profile];
   const words = ['video', name, 'create', 'what happens next', ...(flags[name] ?? [])];
-  return ['gw', ...words, '--first-frame', `job:${id}`, '--wait', ...where].map(shellQuote).join(' ');
+  return ['gw', ...words, '--first-frame', shot, '--wait', ...where].map(shellQuote).join(' ');
 }

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -38,8 +39,45 @@ describe('what is written', () => {
         ...{ settings: 'resolution 720p, duration 5', cost: '', amount: 0, type: 'video/mp4' },
         ...{ createdAtMs: world.clock.ms - 1000, file: 'cgt-fox.mp4', href: '../cgt-fox.mp4' },
         command: 'gw again cgt-fox',
+        next: "gw video alpha create 'what happens next' --first-frame job:cgt-fox --wait",
+        ...{ from: [], into: [] },
       },
     ]);
+  });
+
+  test('links what was made from what both ways, and has a command for each that runs', async () => {
+    const world = await World.open();
+    const env = { PATH: process.env.PATH ?? '' };
+    const gw = async (...argv: string[]) => {
+      world.clock.ms += 1000;
+      const run = await world.gw(argv, { env });
+      expect(run.code, run.err).toBe(0);
+      return run.out;
+    };
+    await gw('image', 'create', 'a fox', '--n', '2', '-o', 'fox-{index}.png');
+    const from = ['--first-frame', 'job:last#image.2', '--wait', '-o'];
+    await gw('video', 'gamma', 'create', 'it', '--resolution', '768P', '--duration', '4', ...from, 'c.mp4');
+    const on = ['--first-frame', 'job:last', '--wait', '-o'];
+    await gw('video', 'beta', 'create', 'it', '--mode', 'o1', ...on, 'b.mp4');
+    await gw('video', 'alpha', 'create', 'it', '-m', '2.0', '--return-last-frame', ...on, 'a.mp4');
+    await gw('gallery');
+    const items = itemsOf(world);
+    const names = (related: GalleryItem['from']) => related.map(({ name }) => name);
+    const told = items.map(({ file, from, into }) => [names(from), file, names(into)]);
+    expect(told.sort()).toEqual([
+      [[], 'fox-1.png', []],
+      [[], 'fox-2.png', ['c.mp4']],
+      [['b.mp4'], 'a-last-frame.png', []],
+      [['b.mp4'], 'a.mp4', []],
+      [['c.mp4'], 'b.mp4', ['a.mp4']],
+      [['fox-2.png'], 'c.mp4', ['b.mp4']],
+    ]);
+    for (const { id, file, next } of items) {
+      const argv = execFileSync('sh', ['-c', `gw() { printf '%s\\n' "$@"; }; ${next}`]).toString();
+      const part = /fox-(.)/.exec(file)?.[1];
+      const shot = part === '1' ? 'image' : part ? 'image.2' : 'last_frame';
+      expect(await gw(...argv.trim().split('\n'), '--dry-run')).toContain(`job:${id}#${shot} sha256:`);
+    }
   });
 
   test('is chosen by --since, --family, --batch, --profile and --sandbox, and told with --json', async () => {
@@ -243,12 +281,13 @@ describe('in a browser', { tags: ['chromium'] }, () => {
     const labels = await page.evaluate<string[]>(
       "[...document.querySelectorAll('.card')[1].querySelectorAll('button')].map((each) => each.textContent)",
     );
-    expect(labels).toEqual(['Copy prompt', 'Copy command']);
+    expect(labels).toEqual(['Copy prompt', 'Copy command', 'Copy next shot']);
     await page.evaluate(
       "for (const each of document.querySelectorAll('.card')[1].querySelectorAll('button')) each.click(); 0",
     );
-    await page.until('window.copied.length === 2');
-    expect(await copied()).toEqual([hostile[0], 'gw again cgt-1']);
+    await page.until('window.copied.length === 3');
+    const next = expect.stringContaining('--first-frame job:cgt-1 ');
+    expect(await copied()).toEqual([hostile[0], 'gw again cgt-1', next]);
     await page.press('Home');
     await page.press('ArrowRight');
     await page.press('ArrowRight');
@@ -256,8 +295,8 @@ describe('in a browser', { tags: ['chromium'] }, () => {
     await page.press('ArrowRight');
     await page.press('p');
     await page.press('c');
-    await page.until('window.copied.length === 4');
-    expect((await copied()).slice(2)).toEqual([hostile[1], 'gw again cgt-2']);
+    await page.until('window.copied.length === 5');
+    expect((await copied()).slice(3)).toEqual([hostile[1], 'gw again cgt-2']);
     await page.press('End');
     expect(
       await page.evaluate("[...document.querySelectorAll('.card')].indexOf(document.activeElement)"),
