@@ -33,12 +33,21 @@ interface Listed {
   readonly files: readonly { readonly path: string }[];
 }
 
+/** States of a ledger that were listed in its own words once. */
+const readsNow = new Map([
+  ['lost', 'failed'],
+  ['intent', 'not_sent'],
+  ['sent', 'unknown'],
+]);
+
 describe.each(lefts)('what $version left', (left) => {
   test('is listed and counted as it was, and each job is shown by its key and by its ID', async () => {
     const { world, json } = await openRuns(left);
     for (const { argv, answer } of left.answers) {
       // The fixture keeps no saved outputs, which are large: whether one is still there is told now.
-      const text = JSON.stringify(withHome(answer, world.dir)).replaceAll('"saved":true,', '');
+      const text = JSON.stringify(withHome(answer, world.dir))
+        .replaceAll('"saved":true,', '')
+        .replace(/(?<="status":")(lost|intent|sent)(?=")/g, (word) => readsNow.get(word) ?? word);
       const then: unknown = JSON.parse(text);
       expect(await json(argv.filter((word) => word !== '--json')), argv.join(' ')).toMatchObject(
         then as object,
@@ -77,7 +86,7 @@ describe.each(lefts)('what $version left', (left) => {
       'its reply is reset': 'unknown',
       'nobody is there': 'not_sent',
       'it fails': 'failed',
-      'it is lost': 'lost',
+      'it is lost': 'failed',
       'it is swallowed': 'unknown',
       'it is swallowed before it is sent': 'not_sent',
     });
