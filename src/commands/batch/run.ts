@@ -1,6 +1,7 @@
 import { keysOf, type Row, readRows } from '../../batch/rows.ts';
 import { schedule } from '../../batch/schedule.ts';
 import { defineCommand, type Outcome } from '../../command.ts';
+import { parseDuration } from '../../config/table.ts';
 import { type Context, commandFor } from '../../context.ts';
 import {
   type ErrorKind,
@@ -13,7 +14,7 @@ import {
   usage,
 } from '../../errors.ts';
 import { type FlagValues, on, text, whole } from '../../flags/flag.ts';
-import { budgetFlags, eventsFlag, type PollFlags, redisFlags, saveFlags } from '../../flags/job-flags.ts';
+import { budgetFlags, eventsFlag, redisFlags, saveFlags } from '../../flags/job-flags.ts';
 import { nearest } from '../../flags/nearest.ts';
 import { sleepAloud } from '../../host.ts';
 import { reportError } from '../../io/error-lines.ts';
@@ -71,7 +72,7 @@ const runFlags = {
   refill: on('with --redis: send rows again that were handed over and that the queue has lost'),
 } as const;
 /** What is typed for the run, and the wait that is typed for its rows. */
-type RunFlags = FlagValues<typeof runFlags> & Pick<PollFlags, 'waitTimeout'>;
+type RunFlags = FlagValues<typeof runFlags> & { readonly waitTimeout?: string };
 
 /** The rows that follow those of --redo. Of a manifest that is wrong none: its check says what is. */
 async function followersOf(
@@ -359,7 +360,8 @@ class BatchRun {
     const { input, flags, tally, isRedone } = this.#batch;
     const startedMs = ctx.clock.steady();
     // An image takes no --wait-timeout of its own, and its 429 waits no longer than the others.
-    const deadlineMs = waitDeadlineMs({ ...flags, ...row.flags }, ctx);
+    const waitTimeout = flags.waitTimeout && parseDuration(flags.waitTimeout, '--wait-timeout');
+    const deadlineMs = waitDeadlineMs({ ...(waitTimeout && { waitTimeout }), ...row.flags }, ctx);
     const { maxCost, unpriced, retryFailed } = flags;
     const anew = isRedone(row.key) ? (tally.known.get(row.key)?.attempt ?? 0) + 1 : retryFailed;
     const options = {
