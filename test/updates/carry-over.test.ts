@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from 'vitest';
 import type { EndingSignal } from '../../src/errors.ts';
 import { KEY, type World } from '../helpers/gw.ts';
 import { openRedis } from '../machines/redis.ts';
-import { type Left, lefts, openHome, plantRows, withHome } from './left.ts';
+import { asReadNow, type Left, lefts, openHome, plantRows, withHome } from './left.ts';
 
 // What earlier versions left is read, gone on with and brought home by this one, and nothing is made twice.
 
@@ -33,21 +33,12 @@ interface Listed {
   readonly files: readonly { readonly path: string }[];
 }
 
-/** States of a ledger that were listed in its own words once. */
-const readsNow = new Map([
-  ['lost', 'failed'],
-  ['intent', 'not_sent'],
-  ['sent', 'unknown'],
-]);
-
 describe.each(lefts)('what $version left', (left) => {
   test('is listed and counted as it was, and each job is shown by its key and by its ID', async () => {
     const { world, json } = await openRuns(left);
     for (const { argv, answer } of left.answers) {
       // The fixture keeps no saved outputs, which are large: whether one is still there is told now.
-      const text = JSON.stringify(withHome(answer, world.dir))
-        .replaceAll('"saved":true,', '')
-        .replace(/(?<="status":")(lost|intent|sent)(?=")/g, (word) => readsNow.get(word) ?? word);
+      const text = asReadNow(JSON.stringify(withHome(answer, world.dir)).replaceAll('"saved":true,', ''));
       const then: unknown = JSON.parse(text);
       expect(await json(argv.filter((word) => word !== '--json')), argv.join(' ')).toMatchObject(
         then as object,

@@ -29,6 +29,14 @@ export const lefts: readonly Left[] = fs
   .filter((name) => /^left-by-.*\.json$/.test(name))
   .map((name) => JSON.parse(fs.readFileSync(path.join(import.meta.dirname, name), 'utf8')) as Left);
 
+/** States of a ledger that were listed in its own words once, as they are listed now, in JSON or in JSON that a text holds. */
+export const asReadNow = (json: string): string =>
+  json.replace(
+    /(?<="status\\?":\\?")(lost|intent|sent)(?=\\?")/g,
+    (word) => readsNow[word as keyof typeof readsNow],
+  );
+const readsNow = { lost: 'failed', intent: 'not_sent', sent: 'unknown' } as const;
+
 /** The same with the home that it was planted in. */
 export const withHome = <T>(value: T, home: string): T =>
   JSON.parse(JSON.stringify(value).replaceAll('{HOME}', home)) as T;

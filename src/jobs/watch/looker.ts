@@ -140,7 +140,7 @@ class LookQueue {
     const { clock, random, family, followed } = options;
     this.#options = options;
     const spacingMs = Math.ceil(60_000 / (options.requestsPerMinute * SHARE_OF_RATE));
-    const pace = new Pace(clock, () => spacingMs / options.client.speed(), options.shared);
+    const pace = new Pace(clock, () => Math.ceil(spacingMs / options.client.speed()), options.shared);
     this.#pace = pace;
     this.#hold = new RateHold({ pace, clock, random });
     this.#batch = new LookBatch(family.query.maxIds, followed);
