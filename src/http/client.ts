@@ -58,7 +58,7 @@ export interface SendOptions {
   readonly silenceMs?: number | undefined;
   /** Called just before the first byte of each attempt may leave (the ledger's `sent`). */
   readonly onSend?: (() => void) | undefined;
-  /** Called once an attempt has its connection: what it throws ends the call, and no byte has left. */
+  /** Called directly before the first byte of an attempt leaves: what it throws ends the call, and no byte has left. */
   readonly onConnected?: (() => void) | undefined;
   /** Called when no byte of an attempt left, before what follows from it: it was not sent after all. */
   readonly onUnsent?: (() => void) | undefined;

@@ -21,7 +21,7 @@ export interface WireRequest {
   readonly seeThrough?: boolean;
   /** Called where the signal, or `onConnected`, ends the exchange before it has begun: no byte has left. */
   readonly onUnsent?: (() => void) | undefined;
-  /** Called when there is a connection, before the first byte leaves; what it throws ends the exchange. */
+  /** Called on the connection, directly before the first byte leaves; what it throws ends the exchange. */
   readonly onConnected?: (() => void) | undefined;
 }
 

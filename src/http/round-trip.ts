@@ -59,13 +59,8 @@ export function roundTrip(
     const onAbort = () => fail(signal?.reason);
     const stopWatch = watchSilence(connection, silenceMs, () => {
       const quiet = head ? 'its reply stopped' : 'it did not answer';
-      fail(
-        new ExchangeError(
-          `no word from ${request.url.host} for ${silenceMs / 1000} s: ${quiet}`,
-          sent(),
-          exchangeCodes.silence,
-        ),
-      );
+      const message = `no word from ${request.url.host} for ${silenceMs / 1000} s: ${quiet}`;
+      fail(new ExchangeError(message, sent(), exchangeCodes.silence));
     });
     const settle = () => {
       // Where the handler fails with the last of the reply, the reply was not taken.
@@ -87,7 +82,10 @@ export function roundTrip(
 
     gate.awaitReply();
     client.dispatch(dispatchOptions(request, framing), {
+      // The last call before undici writes, in the same turn: gw may have been stopped since it was connected.
       onRequestStart() {
+        guarded(() => request.onConnected?.());
+        if (over) throw barred(request);
         begun = true;
       },
       onResponseStart(_controller, status, headers) {
@@ -116,6 +114,12 @@ export function roundTrip(
       },
     });
   });
+}
+
+/** What keeps undici from writing a request. */
+function barred({ onUnsent }: WireRequest): Error {
+  onUnsent?.();
+  return new Error('the request must not leave any more');
 }
 
 function dispatchOptions(request: WireRequest, { path, headers }: Framing): Dispatcher.DispatchOptions {

@@ -96,23 +96,16 @@ export function createTransport(options: TransportOptions): Transport {
   /** A connection on which nothing of the request has been sent yet. */
   async function connectionFor(request: WireRequest, route: Route): Promise<Connection> {
     const { signal } = request;
-    let isBarred = false;
     try {
       signal?.throwIfAborted();
       if (closed) throw new ExchangeError('gw is ending', 'no', exchangeCodes.closed);
       const kept = request.freshConnection ? undefined : idle.get(route.key)?.pop();
       const connection = kept && !kept.socket.destroyed ? kept : await connect(request, route);
-      try {
-        signal?.throwIfAborted();
-        request.onConnected?.();
-      } catch (error) {
-        destroyConnection(connection);
-        isBarred = true;
-        throw error;
-      }
+      if (signal?.aborted) destroyConnection(connection);
+      signal?.throwIfAborted();
       return connection;
     } catch (error) {
-      if (signal?.aborted || isBarred) request.onUnsent?.();
+      if (signal?.aborted) request.onUnsent?.();
       throw error;
     }
   }

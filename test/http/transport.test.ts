@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import * as zlib from 'node:zlib';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -51,6 +52,34 @@ test('a reply comes whole, with lower-case headers, repeated ones joined', async
   expect([got.status, got.headers['x-a'], text(got.bytes)]).toEqual([200, '1, 2', 'hi']);
   expect(server.requests[0]).toMatchObject({ method: 'GET', target: '/a?b=c' });
   expect(server.requests[0]?.headers.host).toBe(`127.0.0.1:${server.port}`);
+});
+
+test('who is asked last before a request leaves is asked in the turn in which it is written, or keeps it from leaving', async () => {
+  const server = await serve({ steps: [reply(200, 'x')] });
+  const seen: string[] = [];
+  const write = Socket.prototype.write;
+  vi.spyOn(Socket.prototype, 'write').mockImplementation(function (this: Socket, ...args: unknown[]) {
+    if (this.remotePort === server.port) seen.push('written');
+    return Reflect.apply(write, this, args) as boolean;
+  });
+  onTestFinished(() => void vi.restoreAllMocks());
+  const onConnected = () => {
+    seen.push('asked');
+    queueMicrotask(() => seen.push('later'));
+  };
+  const { exchange } = open();
+  await exchange(get(server.url, { onConnected }));
+  expect(seen.slice(0, 2)).toEqual(['asked', 'written']);
+  seen.length = 0;
+  const barred = {
+    onConnected() {
+      throw new Error('too late');
+    },
+    onUnsent: () => seen.push('unsent'),
+  };
+  await expect(exchange(get(server.url, barred))).rejects.toThrow('too late');
+  expect(seen).toEqual(['unsent']);
+  expect(server.requests).toHaveLength(1);
 });
 
 test('an absent header is absent, whatever its name', async () => {
