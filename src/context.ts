@@ -179,15 +179,15 @@ export function makeContext({
     return made;
   };
   const sharedTransport = async (runner: Program): Promise<Transport> => {
-    const { createTransport, proxiesFromEnv } = await import('./http/transport.ts');
+    const { HttpTransport, proxiesFromEnv } = await import('./http/transport.ts');
     const proxies = proxiesFromEnv(host.env);
     const name = `transport ${JSON.stringify(proxies)}`;
-    return runner.share(name, async () => createTransport({ proxies, tuneFirstReply: false }));
+    return runner.share(name, async () => new HttpTransport({ proxies, tuneFirstReply: false }));
   };
   const makeTransport = async ({ cacert }: Settings): Promise<Transport> => {
-    const { createTransport, proxiesFromEnv } = await import('./http/transport.ts');
+    const { HttpTransport, proxiesFromEnv } = await import('./http/transport.ts');
     const { clientCert, clientKey } = globals;
-    const made = createTransport({
+    const made = new HttpTransport({
       proxies: proxiesFromEnv(host.env),
       tuneFirstReply: host.mayTouchFlags(),
       ...((cacert.value ?? clientCert ?? clientKey) !== undefined && (await tlsOf(cacert.value))),

@@ -125,7 +125,8 @@ export function throughThisRun(transport: Transport, { outputUrl }: Pick<Sandbox
       ? new URL(`${url.pathname}${url.search}`, outputUrl)
       : url;
   return {
-    ...transport,
+    exchange: (request) => transport.exchange(request),
+    close: () => transport.close(),
     stream: (request, handler) => transport.stream({ ...request, url: ofThisRun(request.url) }, handler),
   };
 }

@@ -272,8 +272,8 @@ const FORWARD_MS = 10_000;
 
 /** Passes bodies on as they came, without any credential; a failure is said once until one comes through again. */
 async function forwardTo(url: URL, ctx: Context): Promise<(body: Buffer, type: string) => void> {
-  const { createTransport, proxiesFromEnv } = await import('../http/transport.ts');
-  const transport = createTransport({ proxies: proxiesFromEnv(ctx.host.env), tuneFirstReply: false });
+  const { HttpTransport, proxiesFromEnv } = await import('../http/transport.ts');
+  const transport = new HttpTransport({ proxies: proxiesFromEnv(ctx.host.env), tuneFirstReply: false });
   ctx.signal.addEventListener('abort', () => void transport.close(), { once: true });
   const turns = createTurns(FORWARDS_AT_ONCE);
   let waiting = 0;

@@ -9,7 +9,7 @@ export interface WireRequest {
   /** Longest silence (no byte sent or received), in milliseconds. */
   readonly silenceMs: number;
   readonly connectMs: number;
-  /** Largest whole reply, as it came and decoded, where that is less than the transport's own limit. */
+  /** Largest whole reply, as it came and decoded; unset, it is the transport's own limit. */
   readonly replyLimitBytes?: number | undefined;
   /** Asked before a connection to these addresses of a host is made; throws ExchangeError where there may be none. */
   readonly checkAddresses?: CheckAddresses | undefined;

@@ -33,16 +33,15 @@ export function roundTrip(
   handler: WireHandler,
 ): Promise<WireHead> {
   const { client, socket, gate } = connection;
-  const { silenceMs } = request;
+  const { silenceMs, url } = request;
   const signal = request.seeThrough ? undefined : request.signal;
   const bytesBefore = socket.bytesWritten;
   return new Promise((resolve, reject) => {
     let head: WireHead | undefined;
     let begun = false;
     let over = false;
-    /** What the handler is still busy with. */
-    let busyCount = 0;
-    let hasEnded = false;
+    /** What has not ended: the reply, and each chunk with which the handler is busy. */
+    let openCount = 1;
 
     const finish = () => {
       over = true;
@@ -59,15 +58,16 @@ export function roundTrip(
     const onAbort = () => fail(signal?.reason);
     const stopWatch = watchSilence(connection, silenceMs, () => {
       const quiet = head ? 'its reply stopped' : 'it did not answer';
-      const message = `no word from ${request.url.host} for ${silenceMs / 1000} s: ${quiet}`;
+      const message = `no word from ${url.host} for ${silenceMs / 1000} s: ${quiet}`;
       fail(new ExchangeError(message, sent(), exchangeCodes.silence));
     });
     const settle = () => {
+      openCount -= 1;
       // Where the handler fails with the last of the reply, the reply was not taken.
-      if (over || !hasEnded || busyCount > 0) return;
+      if (over || openCount > 0) return;
       finish();
       if (head) resolve(head);
-      else reject(new ExchangeError(`${request.url.host} sent no reply`, sent(), exchangeCodes.unreadable));
+      else reject(new ExchangeError(`${url.host} sent no reply`, sent(), exchangeCodes.unreadable));
     };
     const guarded = (step: () => void) => {
       if (over) return;
@@ -96,21 +96,14 @@ export function roundTrip(
         guarded(() => {
           const busy = handler.onData(chunk);
           if (!busy) return;
-          busyCount += 1;
+          openCount += 1;
           gate.hold(busy);
-          busy
-            .finally(() => {
-              busyCount -= 1;
-            })
-            .then(settle, fail);
+          busy.then(settle, fail);
         });
       },
-      onResponseEnd() {
-        hasEnded = true;
-        settle();
-      },
+      onResponseEnd: settle,
       onResponseError(_controller, error) {
-        fail(brokenReply(earlyEnd(socket, error) ?? error, request.url.host, head !== undefined, sent()));
+        fail(brokenReply(earlyEnd(socket, error) ?? error, url.host, head !== undefined, sent()));
       },
     });
   });

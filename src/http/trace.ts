@@ -100,7 +100,8 @@ export function tracedTransport(
   trace: (line: string) => void,
 ): Transport {
   return {
-    ...transport,
+    exchange: (request) => transport.exchange(request),
+    close: () => transport.close(),
     async stream(request, handler) {
       for (const line of traceRequest(request)) trace(line);
       const beganMs = clock.steady();

@@ -1,5 +1,4 @@
 import type * as v8Module from 'node:v8';
-import { steadyMs } from '../host.ts';
 import { type Connection, connectionOn, destroyConnection } from './connection.ts';
 import { codingOf, decodeBody, decodedHead, decodingHandler } from './content-coding.ts';
 import {
@@ -20,10 +19,6 @@ export { proxiesFromEnv } from './proxy.ts';
 
 export interface TransportOptions {
   readonly proxies: Proxies | undefined;
-  /** Told of each new connection: where it leads, through which proxy, and how long it took. */
-  readonly onConnect?: ((connected: Connected) => void) | undefined;
-  /** Largest reply of `exchange`, in bytes, as it came and decoded. */
-  readonly replyLimitBytes?: number;
   /** Set V8's flags while the first reply is read; on unless told otherwise. */
   readonly tuneFirstReply?: boolean;
   /** All the roots that are trusted (PEM); the built-in ones when absent. */
@@ -32,13 +27,7 @@ export interface TransportOptions {
   readonly identity?: NonNullable<TlsOptions['identity']> & { readonly origin: string };
 }
 
-export interface Connected {
-  readonly origin: string;
-  readonly address: string | undefined;
-  readonly viaProxy: boolean;
-  readonly tookMs: number;
-}
-
+/** Largest reply, in bytes: whole, as it came and decoded; of a stream, from where it may be a bomb. */
 const REPLY_LIMIT_BYTES = 64 * 1024 * 1024;
 
 /** From so many bytes of replies on the memory of a run is kept small. */
@@ -52,19 +41,24 @@ const PARTIAL_LIMIT_BYTES = 1024 * 1024;
  * redirect and sends nothing twice. Through a proxy where one applies: plain requests in absolute form, secure ones
  * through a tunnel.
  */
-export function createTransport(options: TransportOptions): Transport {
-  const { proxies, onConnect, replyLimitBytes = REPLY_LIMIT_BYTES, ca, identity } = options;
-  const idle = new Map<string, Connection[]>();
-  const all = new Set<Connection>();
+export class HttpTransport implements Transport {
+  readonly #options: TransportOptions;
+  readonly #idle = new Map<string, Connection[]>();
+  readonly #all = new Set<Connection>();
   /** The replies that must be seen through, by their connections: each names what was paid for. */
-  const paid = new Map<Connection, Promise<unknown>>();
-  let closed = false;
-  let untuned = options.tuneFirstReply ?? true;
-  let cameBytes = 0;
-  let letYoungSpaceGrow = () => {};
+  readonly #paid = new Map<Connection, Promise<unknown>>();
+  #closed = false;
+  #untuned: boolean;
+  #cameBytes = 0;
+  #letYoungSpaceGrow = () => {};
 
-  async function connect(request: WireRequest, route: Route): Promise<Connection> {
-    const began = steadyMs();
+  constructor(options: TransportOptions) {
+    this.#options = options;
+    this.#untuned = options.tuneFirstReply ?? true;
+  }
+
+  async #connect(request: WireRequest, route: Route): Promise<Connection> {
+    const { ca, identity } = this.#options;
     const { connectMs, signal, url, checkAddresses } = request;
     const socket = await openSocket(route, {
       connectMs,
@@ -72,35 +66,29 @@ export function createTransport(options: TransportOptions): Transport {
       checkAddresses,
       tls: { ca, identity: identity?.origin === url.origin ? identity : undefined },
     });
-    if (closed) {
+    if (this.#closed) {
       socket.destroy();
       throw new ExchangeError('gw is ending', 'no', exchangeCodes.closed);
     }
-    onConnect?.({
-      origin: url.origin,
-      address: socket.remoteAddress,
-      viaProxy: route.proxy !== undefined,
-      tookMs: steadyMs() - began,
-    });
     const connection = connectionOn(socket, url.origin);
-    all.add(connection);
+    this.#all.add(connection);
     socket.once('close', () => {
-      all.delete(connection);
-      const kept = idle.get(route.key)?.filter((other) => other !== connection);
-      if (kept?.length) idle.set(route.key, kept);
-      else idle.delete(route.key);
+      this.#all.delete(connection);
+      const kept = this.#idle.get(route.key)?.filter((other) => other !== connection);
+      if (kept?.length) this.#idle.set(route.key, kept);
+      else this.#idle.delete(route.key);
     });
     return connection;
   }
 
   /** A connection on which nothing of the request has been sent yet. */
-  async function connectionFor(request: WireRequest, route: Route): Promise<Connection> {
+  async #connectionFor(request: WireRequest, route: Route): Promise<Connection> {
     const { signal } = request;
     try {
       signal?.throwIfAborted();
-      if (closed) throw new ExchangeError('gw is ending', 'no', exchangeCodes.closed);
-      const kept = request.freshConnection ? undefined : idle.get(route.key)?.pop();
-      const connection = kept && !kept.socket.destroyed ? kept : await connect(request, route);
+      if (this.#closed) throw new ExchangeError('gw is ending', 'no', exchangeCodes.closed);
+      const kept = request.freshConnection ? undefined : this.#idle.get(route.key)?.pop();
+      const connection = kept && !kept.socket.destroyed ? kept : await this.#connect(request, route);
       if (signal?.aborted) destroyConnection(connection);
       signal?.throwIfAborted();
       return connection;
@@ -110,15 +98,15 @@ export function createTransport(options: TransportOptions): Transport {
     }
   }
 
-  async function send(request: WireRequest, handler: WireHandler): Promise<WireHead> {
-    const route = routeTo(request.url, proxies);
-    const connection = await connectionFor(request, route);
-    const untune = untuned ? tuneFirstReply() : undefined;
-    untuned = false;
+  async #send(request: WireRequest, handler: WireHandler): Promise<WireHead> {
+    const route = routeTo(request.url, this.#options.proxies);
+    const connection = await this.#connectionFor(request, route);
+    const untune = this.#untuned ? tuneFirstReply() : undefined;
+    this.#untuned = false;
     let head: WireHead;
     try {
       const trip = roundTrip(connection, request, framingOf(request, route), {
-        onHead(head) {
+        onHead: (head) => {
           untune?.();
           if (route.absoluteForm && head.status === 407) {
             throw new ExchangeError(
@@ -129,80 +117,78 @@ export function createTransport(options: TransportOptions): Transport {
           }
           handler.onHead(head);
         },
-        onData(chunk) {
-          const isMuch = cameBytes < MUCH_BYTES && cameBytes + chunk.length >= MUCH_BYTES;
-          cameBytes += chunk.length;
-          if (isMuch) letYoungSpaceGrow = keepYoungSpaceSmall();
+        onData: (chunk) => {
+          const isMuch = this.#cameBytes < MUCH_BYTES && this.#cameBytes + chunk.length >= MUCH_BYTES;
+          this.#cameBytes += chunk.length;
+          if (isMuch) this.#letYoungSpaceGrow = keepYoungSpaceSmall();
           return handler.onData(chunk);
         },
       });
-      if (request.seeThrough) paid.set(connection, trip);
+      if (request.seeThrough) this.#paid.set(connection, trip);
       head = await trip;
     } finally {
-      paid.delete(connection);
+      this.#paid.delete(connection);
       untune?.();
     }
     if (request.freshConnection) destroyConnection(connection);
     else if (!connection.socket.destroyed) {
-      idle.set(route.key, [...(idle.get(route.key) ?? []), connection]);
+      this.#idle.set(route.key, [...(this.#idle.get(route.key) ?? []), connection]);
     }
     return head;
   }
 
-  return {
-    async exchange(request) {
-      const limitBytes = Math.min(request.replyLimitBytes ?? replyLimitBytes, replyLimitBytes);
-      const body = new GatheredBytes();
-      let head: WireHead | undefined;
-      try {
-        await send(request, {
-          onHead(wireHead) {
-            head = wireHead;
-            codingIn(wireHead);
-            const announced = Number(wireHead.headers['content-length'] ?? 0);
-            if (announced > 0) body.expect(Math.min(announced, limitBytes));
-          },
-          onData(chunk) {
-            body.push(chunk);
-            if (body.byteLength > limitBytes) {
-              throw new ExchangeError(
-                `the reply is larger than ${limitBytes} bytes`,
-                'maybe',
-                exchangeCodes.unreadable,
-              );
-            }
-          },
-        });
-        return wholeReply(head, body.bytes, limitBytes);
-      } catch (error) {
-        throw withPartial(error, head, body.bytes);
-      }
-    },
+  async exchange(request: WireRequest): Promise<WireReply> {
+    const limitBytes = request.replyLimitBytes ?? REPLY_LIMIT_BYTES;
+    const body = new GatheredBytes();
+    let head: WireHead | undefined;
+    try {
+      await this.#send(request, {
+        onHead(wireHead) {
+          head = wireHead;
+          codingIn(wireHead);
+          const announced = Number(wireHead.headers['content-length'] ?? 0);
+          if (announced > 0) body.expect(Math.min(announced, limitBytes));
+        },
+        onData(chunk) {
+          body.push(chunk);
+          if (body.byteLength > limitBytes) {
+            throw new ExchangeError(
+              `the reply is larger than ${limitBytes} bytes`,
+              'maybe',
+              exchangeCodes.unreadable,
+            );
+          }
+        },
+      });
+      return wholeReply(head, body.bytes, limitBytes);
+    } catch (error) {
+      throw withPartial(error, head, body.bytes);
+    }
+  }
 
-    async stream(request, handler) {
-      const decoding = decodingHandler(handler, replyLimitBytes);
-      try {
-        const head = await send(request, decoding);
-        await decoding.finished();
-        return decoding.head() ?? head;
-      } catch (error) {
-        // What came before the break has been handed over; the decoder may still hold some of it.
-        await decoding.finished().catch(() => {});
-        throw withPartial(error, decoding.head(), new Uint8Array());
-      }
-    },
+  async stream(request: WireRequest, handler: WireHandler): Promise<WireHead> {
+    const decoding = decodingHandler(handler, REPLY_LIMIT_BYTES);
+    try {
+      const head = await this.#send(request, decoding);
+      await decoding.finished();
+      return decoding.head() ?? head;
+    } catch (error) {
+      // What came before the break has been handed over; the decoder may still hold some of it.
+      await decoding.finished().catch(() => {});
+      throw withPartial(error, decoding.head(), new Uint8Array());
+    }
+  }
 
-    async close() {
-      closed = true;
-      letYoungSpaceGrow();
-      idle.clear();
-      const connections = [...all];
-      for (const connection of connections) if (!paid.has(connection)) destroyConnection(connection);
-      await Promise.allSettled(paid.values());
-      for (const connection of connections) destroyConnection(connection);
-      await Promise.all(connections.map(({ socket }) => closedSocket(socket)));
-    },
-  };
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#letYoungSpaceGrow();
+    this.#idle.clear();
+    const connections = [...this.#all];
+    for (const connection of connections) if (!this.#paid.has(connection)) destroyConnection(connection);
+    await Promise.allSettled(this.#paid.values());
+    for (const connection of connections) destroyConnection(connection);
+    await Promise.all(connections.map(({ socket }) => closedSocket(socket)));
+  }
 }
 
 function framingOf({ url, headers }: WireRequest, { absoluteForm, proxy }: Route): Framing {

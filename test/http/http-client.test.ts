@@ -11,7 +11,7 @@ async function gateway(...steps: Parameters<typeof startFaultServer>[0]['steps']
 
 function clientOf(url: string, settings: Parameters<typeof testClient>[1] = {}) {
   const made = testClient(url, settings);
-  onTestFinished(made.transport.close);
+  onTestFinished(() => made.transport.close());
   return made.client;
 }
 

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { insideOf, outputTransport } from '../../src/http/output-links.ts';
-import { createTransport } from '../../src/http/transport.ts';
+import { HttpTransport } from '../../src/http/transport.ts';
 
 let asked = 0;
 const server = createServer((_, response) => {
@@ -20,7 +20,7 @@ afterAll(() => void server.close());
 async function fetched(link: string, baseUrl: string) {
   const warnings: string[] = [];
   // What would come to the proxy would be counted too.
-  const plain = createTransport({ proxies: { httpProxy: `http://127.0.0.1:${port}` } });
+  const plain = new HttpTransport({ proxies: { httpProxy: `http://127.0.0.1:${port}` } });
   const transport = outputTransport(plain, { baseUrl, warn: (text) => warnings.push(text) });
   const request = {
     method: 'GET',

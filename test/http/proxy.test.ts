@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { GwError } from '../../src/errors.ts';
 import type { ExchangeError, WireRequest } from '../../src/http/exchange.ts';
 import { isExempt, type Proxies, proxiesFromEnv, proxyFor } from '../../src/http/proxy.ts';
-import { createTransport, type TransportOptions } from '../../src/http/transport.ts';
+import { HttpTransport, type TransportOptions } from '../../src/http/transport.ts';
 import { closedPort, dribble, json, replyBytes, reset, startFaultServer } from '../helpers/fault-server.ts';
 import { type ProxyServerOptions, startProxyServer } from '../helpers/proxy-server.ts';
 import { makeSelfSigned } from '../helpers/self-signed.ts';
@@ -14,7 +14,7 @@ const kept = <T extends { close(): Promise<void> }>(made: T): T => {
   return made;
 };
 const open = (proxies: Proxies | undefined, more: Partial<TransportOptions> = {}) =>
-  kept(createTransport({ proxies, ...more }));
+  kept(new HttpTransport({ proxies, ...more }));
 const proxyServer = async (options?: ProxyServerOptions) => kept(await startProxyServer(options));
 const get = (url: string): WireRequest => ({
   method: 'GET',

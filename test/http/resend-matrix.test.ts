@@ -26,7 +26,7 @@ async function serve(steps: readonly Step[], more: Partial<FaultServerOptions> =
 
 function clientOf(url: string, settings: Parameters<typeof testClient>[1] = {}) {
   const made = testClient(url, settings);
-  onTestFinished(made.transport.close);
+  onTestFinished(() => made.transport.close());
   return made;
 }
 

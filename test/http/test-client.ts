@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import type { Endpoint } from '../../src/gateway/endpoint.ts';
 import { createClient } from '../../src/http/http-client.ts';
 import { createRetryBudget } from '../../src/http/retry.ts';
-import { createTransport } from '../../src/http/transport.ts';
+import { HttpTransport } from '../../src/http/transport.ts';
 import type { Made } from '../../src/jobs/create/make.ts';
 import { scriptedClock } from './scripted-clock.ts';
 
@@ -42,7 +42,7 @@ interface Settings {
 /** A client of a gateway on loopback, with scripted time and half-way jitter. */
 export function testClient(baseUrl: string, settings: Settings = {}) {
   const clock = scriptedClock();
-  const transport = createTransport({ proxies: undefined });
+  const transport = new HttpTransport({ proxies: undefined });
   const key = 'key' in settings ? settings.key : KEY;
   const client = createClient({
     transport,

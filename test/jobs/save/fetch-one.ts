@@ -1,7 +1,7 @@
 // A run in a process of its own, for tests that kill it, deny it system calls or measure its memory:
 // node fetch-one.cjs '{"url","target","ledger","force"?}'. Facts go to a file of JSON lines as the ledger's do.
 import * as fs from 'node:fs';
-import { createTransport } from '../../../src/http/transport.ts';
+import { HttpTransport } from '../../../src/http/transport.ts';
 import type { DownloadJournal, RecordedPart } from '../../../src/jobs/save/part-file.ts';
 import { saveOutputs } from '../../../src/jobs/save/save-outputs.ts';
 import type { SavedFile } from '../../../src/ledger/event.ts';
@@ -40,7 +40,7 @@ const journal: DownloadJournal = {
 };
 
 async function main(): Promise<void> {
-  const transport = createTransport({ proxies: undefined });
+  const transport = new HttpTransport({ proxies: undefined });
   const result = await saveOutputs({
     outputs: [{ role: 'video', type: 'video', url: order.url }],
     plan: { target: order.target, force: order.force ?? false, download: true },

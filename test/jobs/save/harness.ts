@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import type { TaskOutput } from '../../../src/gateway/task.ts';
 import type { Clock } from '../../../src/host.ts';
-import { createTransport } from '../../../src/http/transport.ts';
+import { HttpTransport } from '../../../src/http/transport.ts';
 import type { DownloadJournal, RecordedPart } from '../../../src/jobs/save/part-file.ts';
 import { type SaveInput, saveOutputs } from '../../../src/jobs/save/save-outputs.ts';
 import type { SavedFile } from '../../../src/ledger/event.ts';
@@ -70,7 +70,7 @@ export async function run({ dir, url, ...changes }: Run) {
   const warnings: string[] = [];
   const progress: { bytes: number; totalBytes: number | undefined }[] = [];
   let refreshed = 0;
-  const transport = changes.transport ?? createTransport({ proxies: undefined });
+  const transport = changes.transport ?? new HttpTransport({ proxies: undefined });
   const input: SaveInput = {
     outputs: [video(url ?? 'http://127.0.0.1:1/')],
     plan: { target: path.join(dir, '{id}.{ext}'), force: false, download: true },

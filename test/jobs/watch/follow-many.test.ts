@@ -7,7 +7,7 @@ import type { TaskFamily } from '../../../src/gateway/task.ts';
 import type { Client } from '../../../src/http/client.ts';
 import { createClient } from '../../../src/http/http-client.ts';
 import { createRetryBudget } from '../../../src/http/retry.ts';
-import { createTransport } from '../../../src/http/transport.ts';
+import { HttpTransport } from '../../../src/http/transport.ts';
 import type { Progress } from '../../../src/io/io.ts';
 import type { FollowDeps, FollowInput } from '../../../src/jobs/watch/follow.ts';
 import { followMany } from '../../../src/jobs/watch/follow-many.ts';
@@ -80,7 +80,7 @@ async function rehearsal(account: AccountType) {
     wasmDir,
     now: clock.now,
   });
-  const transport = createTransport({ proxies: undefined });
+  const transport = new HttpTransport({ proxies: undefined });
   onTestFinished(async () => {
     await transport.close();
     await sandbox.close();
