@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest';
-import { type CompletionNode, completionTable } from '../src/completion/table.ts';
 import { refuseOrWarn } from '../src/flags/breaches.ts';
 import type { Io } from '../src/io/io.ts';
-import { program } from '../src/program.ts';
 // @ts-expect-error A script that also runs by itself.
 import { messages } from './messages.js';
 
@@ -52,41 +50,6 @@ test('the hint of a broken rule begins with why it is one', () => {
     }),
   );
 });
-
-test('a command line in a message is one that gw takes: its words, and each flag', async () => {
-  const table = await completionTable(program);
-  const leaves = function* (node: CompletionNode, path: readonly string[]): Generator<Leaf> {
-    if (path.length > 0) yield { path, flags: node.flags.flatMap((at) => table.flags[at]?.names ?? []) };
-    for (const child of node.children ?? []) yield* leaves(child, [...path, child.name]);
-  };
-  const commands = [...leaves(table.root, [])];
-  const isOf = (words: readonly string[], { path }: Leaf) =>
-    path.every((word, at) => words[at] === word || /^([A-Z]+|\{…\})$/.test(words[at] ?? ''));
-  let count = 0;
-  const odd = all.flatMap(({ name, line, text }) =>
-    [...text.matchAll(/\bgw ([a-z][^;:,()"`]*)/g)].flatMap(([, said = '']) => {
-      const words = said.split(' ').map((word) => word.replace(/[?.]$/, ''));
-      const found = commands.filter((leaf) => isOf(words, leaf));
-      const longest = Math.max(0, ...found.map(({ path }) => path.length));
-      // "gw adds itself": no command stands there.
-      if (longest === 0) return [];
-      count += 1;
-      const known = new Set(
-        found.filter(({ path }) => path.length === longest).flatMap(({ flags }) => flags),
-      );
-      return words
-        .filter((word) => /^--[a-z-]+$/.test(word) && !known.has(word))
-        .map((flag) => `${name}:${line} gw ${said}: ${flag}`);
-    }),
-  );
-  expect(odd).toEqual([]);
-  expect(count).toBeGreaterThan(100);
-});
-
-interface Leaf {
-  readonly path: readonly string[];
-  readonly flags: readonly string[];
-}
 
 test('no message says what nobody would say', () => {
   expect(breaking(/\b(is|are) taken$|the outcome of|interrupted by SIG/)).toEqual([]);

@@ -308,7 +308,7 @@ function fileNotTaken({ modality, takes }: MediaInput, named: string, form: stri
   const type = `${modality.slice(0, 1).toUpperCase()}${modality.slice(1)}`;
   return usage(
     message,
-    `put the file where the gateway can fetch it and give its https:// URL, or add that URL to the asset library (gw asset create --type ${type} --url …) and give asset://ID; or let a command of yours do it: gw config set upload_command COMMAND`,
+    `put the file where the gateway can fetch it and give its https:// URL, or add that URL to the asset library (gw asset create --group ID --name NAME --type ${type} --url …) and give asset://ID; or let a command of yours do it: gw config set upload_command COMMAND`,
   );
 }
 

@@ -82,7 +82,7 @@ test.each<[argv: readonly string[], err: string]>([
     [...alpha, 'fox', '--video', 'clip.mp4'],
     'error: --video clip.mp4: is a file, and a video is sent here by address only (an https:// URL or asset://ID)\n' +
       'hint: put the file where the gateway can fetch it and give its https:// URL, or add that URL to the asset library ' +
-      '(gw asset create --type Video --url …) and give asset://ID; or let a command of yours do it: gw config set upload_command COMMAND\n',
+      '(gw asset create --group ID --name NAME --type Video --url …) and give asset://ID; or let a command of yours do it: gw config set upload_command COMMAND\n',
   ],
   [['chat', 'fox', '--max-output-tokens=9'], noFlag('--max-output-tokens', 'here it is --max-tokens')],
   [['image', 'create', 'fox', '--output', 'a.png'], noFlag('--output', 'here it is --out')],

@@ -154,7 +154,7 @@ describe('files', () => {
       '--video clip.mp4: is a file, and a video is sent here by address only (an https:// URL or asset://ID)',
     );
     expect(error.facts.hint).toMatch(
-      /asset library \(gw asset create --type Video --url …\) and give asset:\/\/ID/,
+      /asset library \(gw asset create --group ID --name NAME --type Video --url …\) and give asset:\/\/ID/,
     );
     expect((await refusal([video('none.mp4')], cwd)).message).toBe('--video none.mp4: no such file');
   });
