@@ -22,11 +22,10 @@ import { createFollowers } from './video/followers.ts';
 /** Makes the job of --once, or finds the one that stands under its key; throws as `makeOnce` does. */
 export async function makeUnderKey<T>(
   request: OnceRequest,
-  { client, keyId }: Access,
+  access: Access,
   make: (place: OncePlace) => Promise<T>,
   ctx: Context,
 ) {
-  const { clock, followers, io, signal } = ctx;
   const { how, flagOf } = request.request;
   const other = how.expects && otherField(how.expects, fieldDigests(request.asked));
   if (other !== undefined) {
@@ -36,15 +35,9 @@ export async function makeUnderKey<T>(
     );
   }
   const deps = {
-    ledger: await ctx.ledger(),
-    clock,
-    signal,
-    keyId,
-    client: async () => client,
-    silenceMs: (await ctx.settings()).timeoutMs.value,
+    ...(await createFollowers(ctx).jobDeps(access)),
+    client: async () => access.client,
     deadlineMs: waitDeadlineMs(how, ctx),
-    // Of a row nothing else is noted while it is made.
-    note: (text: string) => (followers ? followers.tellAll(text, text) : io.note(text)),
   };
   return makeOnce(request, deps, make);
 }

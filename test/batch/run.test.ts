@@ -2,6 +2,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
 import { expect, onTestFinished, test } from 'vitest';
+import { onceJobKey } from '../../src/ledger/job-key.ts';
+import { openLedger } from '../../src/ledger/open-ledger.ts';
+import { intentIn } from '../commands/jobs-seed.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
 
@@ -178,6 +181,47 @@ test('a row of unknown outcome is not made anew before it is known', async () =>
   const changed = await run(world);
   expect(changed.err).toContain('was sent, and its outcome is not known');
   expect([changed.code, creates(world)]).toEqual([14, 1]);
+});
+
+test('a row that another gw is sending is running, and whoever waits for a gw that saves one says so', async () => {
+  const world = await World.open();
+  write(world, [{ id: 'a', ...alpha }]);
+  const { clock, sandbox } = world;
+  const ledger = openLedger({ dir: path.join(world.dir, '.local/state/gw'), clock, keepPrompts: true });
+  const status = async () =>
+    JSON.parse((await world.gw(['batch', 'status', 'day.jsonl', '--row', 'a', '--json'])).out).status;
+  const once = { key: 'day/a', attempt: 1, fields: {} };
+  const sending = ledger.begin(
+    intentIn(world, { once }),
+    onceJobKey(new URL(sandbox.baseUrl).origin, once.key),
+  );
+  expect(await status()).toBe('running');
+  ledger.append(sending.key, { event: 'sent' });
+  expect(await status()).toBe('running');
+  expect((await run(world, '--redo', 'a')).err).toContain('it is not known what became of');
+  ledger.append(sending.key, { event: 'refused', kind: 'absent', message: '' });
+  sending.release();
+  const made = await world.gw([
+    'video',
+    'alpha',
+    'create',
+    '--json',
+    '--again',
+    '--once',
+    once.key,
+    'a fox',
+    '--model',
+    alpha.model,
+  ]);
+  expect(made.code, made.err).toBe(0);
+  const [job] = await ledger.find({ limit: 1 });
+  const saving = await ledger.hold(job?.key ?? '');
+  const waited = await run(world, '--wait-timeout', '1m');
+  expect([waited.code, waited.err]).toEqual([
+    10,
+    expect.stringMatching(/^another gw \(process \d+\) is saving task .*; waiting for it$/m),
+  ]);
+  saving?.release();
 });
 
 test('the line that says how to go on holds every flag that was typed, and runs as printed', async () => {

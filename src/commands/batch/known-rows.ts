@@ -4,7 +4,7 @@ import type { Family } from '../../gateway/task.ts';
 import { attemptOf, lastUnderKey } from '../../jobs/create/once.ts';
 import { madeNothing } from '../../jobs/create/standing.ts';
 import { seenAtMs } from '../../jobs/gateway-clock.ts';
-import { OLD_AGE } from '../../jobs/job-view.ts';
+import { OLD_AGE, statusWord } from '../../jobs/job-view.ts';
 import { outputsBySize } from '../../jobs/save/saved.ts';
 import type { Job } from '../../ledger/event.ts';
 import { onceJobKey, originOfGateway } from '../../ledger/job-key.ts';
@@ -24,6 +24,7 @@ export interface KnownRow {
   readonly jobKey?: string;
   /** The task's ID, or gw's own. */
   readonly id: string;
+  /** As a list of jobs has it: `running` too where another gw is sending it. */
   readonly status: string;
   readonly files: readonly string[];
   /** Why it failed, or why its outcome is not known, in the gateway's words; absent where nothing was said. */
@@ -71,10 +72,11 @@ export async function knownRows(
       return super.get(key) ?? super.get(onceJobKey(origin, key));
     }
   })();
-  await (await ctx.ledger()).find({
+  const ledger = await ctx.ledger();
+  await ledger.find({
     // Each job is looked at and let go of: their records would take more memory than all that is kept of the rows.
     where(job) {
-      const { gateway, id, key, family, status, createdAtMs, isDamaged } = job;
+      const { gateway, id, key, family, createdAtMs, isDamaged } = job;
       const { once = isDamaged && { key, fields: {} } } = job;
       if (!once || madeNothing(job)) return false;
       if (!isDamaged && originOfGateway(gateway) !== origin) return false;
@@ -96,7 +98,7 @@ export async function knownRows(
         family,
         jobKey: key,
         id: id ?? key,
-        status: status ?? '',
+        status: statusWord(job, ledger.isHeld),
         ...(!isDamaged && { fields: JSON.stringify(once.fields) }),
         createdAtMs,
         from: madeFromRows(job),

@@ -71,6 +71,8 @@ export const status = defineCommand<typeof flags, Status>({
         return yield { value: { log: await logOnMachines(key, flags, ctx) } };
       }
       const known = await knownRows(input.name, ctx);
+      for (const [key, row] of known)
+        if (row.state === 'unknown' && row.status === 'running') known.set(key, { ...row, state: 'running' });
       const only = flags.row === undefined ? undefined : keysOf([flags.row], input.name);
       const counts = new Map<ShownState, number>();
       const listed: RowLine[] = [];

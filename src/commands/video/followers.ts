@@ -68,6 +68,15 @@ export function createFollowers(
     own.set(family.name, made);
     return made;
   };
+  const tellAll: Followers['tellAll'] =
+    shared?.tellAll ??
+    ((text, about) => {
+      const toldMs = told.get(about ?? text);
+      const nowMs = ctx.clock.steady();
+      if (toldMs !== undefined && (about === undefined || nowMs - toldMs < TOLD_EVERY_MS)) return;
+      told.set(about ?? text, nowMs);
+      ctx.io.note(text);
+    });
   const jobDeps = async (access?: Access): Promise<JobDeps> => {
     const { client, transport, keyId } = access ?? (await ctx.gateway());
     const { timeoutMs, maxOutputBytes } = await ctx.settings();
@@ -81,6 +90,7 @@ export function createFollowers(
       progress: ctx.io.progress(),
       events: ctx.events,
       warn: (text) => ctx.io.warn(text),
+      note: (text) => tellAll(text, text),
       silenceMs: timeoutMs.value,
       mostBytes: maxOutputBytes.value,
       claims: await claims(),
@@ -90,15 +100,7 @@ export function createFollowers(
     jobDeps,
     looker,
     claims,
-    tellAll:
-      shared?.tellAll ??
-      ((text, about) => {
-        const toldMs = told.get(about ?? text);
-        const nowMs = ctx.clock.steady();
-        if (toldMs !== undefined && (about === undefined || nowMs - toldMs < TOLD_EVERY_MS)) return;
-        told.set(about ?? text, nowMs);
-        ctx.io.note(text);
-      }),
+    tellAll,
     turns: shared?.turns ?? turns,
     followDeps: async (family, access) => ({
       ...(await jobDeps(access)),

@@ -184,12 +184,9 @@ export async function saveJob(look: SeenTask, input: SaveJobInput, deps: FollowD
   }
   let record = printableRecord(look);
   const notes = new JobNotes(key, deps.ledger, input.ranHere ? deps.warn : undefined);
+  const tell = (who: string) => deps.note(`${who} is saving task ${id}; waiting for it`);
   const hold = await notes.hold(() =>
-    ownOnly
-      ? deps.ledger.hold(key)
-      : holdWhenFree(key, { ...deps, deadlineMs: input.deadlineMs }, (who) => {
-          deps.progress.line(`${who} is saving task ${id}; waiting for it`);
-        }),
+    ownOnly ? deps.ledger.hold(key) : holdWhenFree(key, { ...deps, deadlineMs: input.deadlineMs }, tell),
   );
   if (!hold) return { record, files: [], errors: [], isElsewhere: true };
   const own: SavedFile[] = [];

@@ -32,6 +32,8 @@ export interface JobDeps {
   /** With `--events`: what is told as it happens. */
   readonly events?: JobEvents | undefined;
   readonly warn: (text: string) => void;
+  /** Tells what is waited for, also of a row of a batch. */
+  readonly note: (text: string) => void;
   /** Longest silence of a download. */
   readonly silenceMs: number;
   /** Of an output of unannounced length. */

@@ -71,6 +71,7 @@ export function world(baseUrl: string, settings: { silenceMs?: number } = {}): W
     signal: abort.signal,
     silenceMs,
     warn: (text) => warnings.push(text),
+    note: (text) => shown.push(text),
     progress: {
       task: ({ status }) => shown.push(status),
       download: () => {},

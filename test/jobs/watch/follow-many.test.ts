@@ -55,6 +55,7 @@ function depsFor(client: Client, clock: VirtualClock, family: TaskFamily, accoun
     signal: new AbortController().signal,
     progress,
     warn: (text) => lines.push(text),
+    note: (text) => lines.push(text),
     silenceMs: 60_000,
   };
   return { deps, lines };

@@ -120,7 +120,16 @@ const scenes = {
 };
 
 const imageDeps = (dir: string): ImageDeps => ({
-  ...{ ledger: opened(dir), client: deaf, clock, signal, random: () => 0.5, silenceMs: 1000, warn() {} },
+  ...{
+    ledger: opened(dir),
+    client: deaf,
+    clock,
+    signal,
+    random: () => 0.5,
+    silenceMs: 1000,
+    warn() {},
+    note() {},
+  },
   transport: {} as Transport,
   progress: { task() {}, download() {}, stop() {} } as unknown as Progress,
 });
