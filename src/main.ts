@@ -56,7 +56,9 @@ async function runCommand(
   const presets = once(() => import('./presets.ts'));
   const called = { path, command };
   const preset =
-    typed.globals.preset === undefined ? typed : await (await presets()).withPreset(typed, called, host, io);
+    typed.globals.preset === undefined
+      ? typed
+      : await (await presets()).withPreset(typed, called, host, io, program);
   const abort = new AbortController();
   // Hundreds of jobs may wait on it; that is no leak.
   setMaxListeners(0, abort.signal);

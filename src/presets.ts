@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { typedOf } from './batch/rows.ts';
-import type { AnyCommand, CommandInput } from './command.ts';
+import type { AnyCommand, CommandInput, Node } from './command.ts';
 import type { Profile } from './config/config-file.ts';
 import { configDir } from './config/dirs.ts';
 import { confinedPaths, refuseTarget } from './disk/confined-path.ts';
@@ -30,6 +30,7 @@ export async function withPreset(
   called: Called,
   host: Host,
   io: Pick<Io, 'note'>,
+  program: Node,
 ): Promise<Input> {
   const name = input.globals.preset;
   if (name === undefined) return input;
@@ -39,7 +40,20 @@ export async function withPreset(
     refuseForeign(file, host);
   }
   const said = await readPreset(file);
+  for (const written of Object.keys(said)) {
+    const flag = written.replaceAll('_', '-');
+    if (hasFlag(called.command, flag) || !(await isFlagOfAny(program, flag))) continue;
+    io.note(`${file}: gw ${called.path.join(' ')} has no --${flag}, so it is left out`);
+    delete said[written];
+  }
   return laidUnder(input, said, called, `${file}: `, isOwn ? undefined : host.cwd);
+}
+
+/** Whether a command below a node has a flag: one preset serves several commands. */
+async function isFlagOfAny({ load, children = [] }: Node, name: string): Promise<boolean> {
+  if (load && hasFlag(await load(), name)) return true;
+  for (const child of children) if (await isFlagOfAny(child, name)) return true;
+  return false;
 }
 
 /** Throws `usage` for a preset of the working directory that another user could have written, or that a link leads to. */
@@ -131,16 +145,24 @@ const placeIn = (dir: string) => ({ dir, what: 'the working directory', hint: `t
 const isPrompt = (key: string): boolean => key === 'prompt' || key === 'promptFile';
 const givesPrompt = ({ args, flags }: Input): boolean => args.length > 0 || Object.keys(flags).some(isPrompt);
 
-/** The flag of a name. Throws `usage` with the nearest; an address, a key and a gateway are no flags of a command. */
-function flagOf(name: string, { path: words, command }: Called) {
-  const known = new Map(
-    Object.entries<Flag>(command.flags).map(([key, flag]) => [flagName(key).slice(2), { key, flag }]),
-  );
+const flagsOf = ({ flags }: AnyCommand) =>
+  new Map(Object.entries<Flag>(flags).map(([key, flag]) => [flagName(key).slice(2), { key, flag }]));
+function findFlag(known: ReturnType<typeof flagsOf>, name: string) {
   const found = known.get(name);
   if (found && !found.flag.negativeOnly) return { ...found, negated: false };
   const opposite = name.startsWith('no-') ? known.get(name.slice(3)) : undefined;
-  if (opposite && (opposite.flag.negatable || opposite.flag.negativeOnly))
-    return { ...opposite, negated: true };
+  return opposite && (opposite.flag.negatable || opposite.flag.negativeOnly)
+    ? { ...opposite, negated: true }
+    : undefined;
+}
+const hasFlag = (command: AnyCommand, name: string): boolean =>
+  findFlag(flagsOf(command), name) !== undefined;
+
+/** The flag of a name. Throws `usage` with the nearest; an address, a key and a gateway are no flags of a command. */
+function flagOf(name: string, { path: words, command }: Called) {
+  const known = flagsOf(command);
+  const found = findFlag(known, name);
+  if (found) return found;
   const [near] = nearest(name, [...known.keys()], 1);
   throw usage(
     `${name.slice(0, 60)} is no flag of gw ${words.join(' ')}`,

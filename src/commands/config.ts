@@ -34,8 +34,11 @@ export const get = defineCommand<Record<string, never>, SettingRow>({
     const hint = `set it with: gw config set ${name} VALUE`;
     throw new GwError('not_found', `${name} is not set`, { hint });
   },
-  human: ({ value }) => `${value}\n`,
+  human: ({ value }) => `${textOf(value)}\n`,
 });
+
+const textOf = (value: SettingRow['value']): string =>
+  String(typeof value === 'boolean' ? (value ? 'on' : 'off') : (value ?? '-'));
 
 /** `gw config list`: each setting in force and where it comes from. */
 export const list = defineCommand<Record<string, never>, SettingRow[]>({
@@ -43,10 +46,7 @@ export const list = defineCommand<Record<string, never>, SettingRow[]>({
   run: async (_, ctx) => ({ value: [...(await ctx.settings()).rows] }),
   human: (rows) => ({
     columns: columnsOf(['name'], ['value', 'source']),
-    rows: rows.map(({ name, value, source }) => ({
-      id: name,
-      cells: [name, value === undefined ? '-' : String(value), source],
-    })),
+    rows: rows.map(({ name, value, source }) => ({ id: name, cells: [name, textOf(value), source] })),
   }),
 });
 

@@ -28,6 +28,17 @@ test('a preset gives flags, as JSON or YAML, and what is typed wins', async () =
   expect(bodyOf(tall.out)).toMatchObject({ ratio: '9:16', watermark: false });
 });
 
+test('a preset serves several commands: what another has is left out, and said', async () => {
+  const world = await World.open();
+  const file = preset(world, 'day.yaml', 'ratio: "21:9"\nsize: 1024x1024\n');
+  const image = await world.gw(['image', 'create', 'a fox', '--dry-run', '--json', '--preset', 'day']);
+  expect(bodyOf(image.out), image.err).toMatchObject({ size: '1024x1024' });
+  expect(image.err).toContain(`${file}: gw image create has no --ratio, so it is left out\n`);
+  const video = await world.gw([...alpha, '--preset', 'day']);
+  expect(bodyOf(video.out), video.err).toMatchObject({ ratio: '21:9' });
+  expect(video.err).toContain(`${file}: gw video alpha create has no --size, so it is left out\n`);
+});
+
 test('a preset of the configuration goes before one of the working directory, which is named', async () => {
   const world = await World.open();
   const dir = path.join(world.dir, '.config/gw/presets');
