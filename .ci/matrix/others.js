@@ -3,7 +3,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
+import { createDeepSeek } from '@ai-sdk/deepseek';
+import { createMistral } from '@ai-sdk/mistral';
+import Cerebras from '@cerebras/cerebras_cloud_sdk';
 import { GoogleGenerativeAI } from '@google/generative-ai';
+import { InferenceClient } from '@huggingface/inference';
 import instructor from '@instructor-ai/instructor';
 import { Mistral } from '@mistralai/mistralai';
 import { Agent, OpenAIChatCompletionsModel, Runner, setTracingDisabled, tool } from '@openai/agents';
@@ -31,8 +35,8 @@ async function collect(stream, textOf) {
   return text;
 }
 
-/** @param key of the sandboxes; `model` and `tool` are a model that chats and a function's name and schema */
-export function clientsOf({ key, model, hello, weather, weatherSchema, picture }) {
+/** @param key of the sandboxes; `model` is one that chats, and `aiCalls` are the calls of the AI SDK with such a model */
+export function clientsOf({ key, model, hello, weather, weatherSchema, picture, aiCalls }) {
   const offered = { type: 'function', function: { name: 'get_weather', parameters: weatherSchema } };
 
   const mistral = (at) => new Mistral({ apiKey: key, serverURL: at, retryConfig: { strategy: 'none' } }).chat;
@@ -61,6 +65,9 @@ export function clientsOf({ key, model, hello, weather, weatherSchema, picture }
 
   const together = (at) => new Together({ apiKey: key, baseURL: `${at}/v1`, maxRetries: 0 });
   const edge = (at) => new OpenAIApi(new Configuration({ apiKey: key, basePath: `${at}/v1` }));
+
+  const cerebras = (at) => new Cerebras({ apiKey: key, baseURL: at, maxRetries: 0, warmTCPConnection: false });
+  const hugging = (at) => new InferenceClient(key, { endpointUrl: `${at}/v1` });
 
   const person = { name: 'Person', schema: z3.object({ age: z3.number() }) };
   const instructed = (mode) => async (at) => {
@@ -225,6 +232,56 @@ export function clientsOf({ key, model, hello, weather, weatherSchema, picture }
     '@instructor-ai/instructor': [
       answered('as a tool', instructed('TOOLS')),
       answered('as a JSON schema', instructed('JSON_SCHEMA')),
+    ],
+    // It asks for any JSON object, and tells the schema in the words of the prompt.
+    'ai, @ai-sdk/deepseek': aiCalls(
+      (at) => createDeepSeek({ apiKey: key, baseURL: `${at}/v1` })(model),
+      {},
+    ).filter(({ name }) => name !== 'JSON of a schema'),
+    'ai, @ai-sdk/mistral': aiCalls((at) => createMistral({ apiKey: key, baseURL: `${at}/v1` })(model), {
+      'tools in steps': 'refused',
+      'tools in steps, streamed': 'refused',
+      picture: 'refused',
+    }),
+    '@cerebras/cerebras_cloud_sdk': [
+      answered('plain', async (at) => {
+        const reply = await cerebras(at).chat.completions.create({ model, messages: [user(hello)] });
+        has(reply.choices[0].message.content, hello);
+      }),
+      answered('stream', async (at) => {
+        const asked = { model, messages: [user(hello)], stream: true };
+        const stream = await cerebras(at).chat.completions.create(asked);
+        has(await collect(stream, (chunk) => chunk.choices[0]?.delta?.content), hello);
+      }),
+      answered('tool', async (at) => {
+        const asked = { model, messages: [user(weather)], tools: [offered] };
+        const reply = await cerebras(at).chat.completions.create(asked);
+        has(reply.choices[0].message.tool_calls[0].function.name, 'get_weather');
+      }),
+      answered('models', async (at) => has(JSON.stringify(await cerebras(at).models.list()), model)),
+      outside('one model', (at) => cerebras(at).models.retrieve(model)),
+      outside('text completion', (at) => cerebras(at).completions.create({ model, prompt: hello })),
+    ],
+    '@huggingface/inference': [
+      answered('plain', async (at) => {
+        const reply = await hugging(at).chatCompletion({ model, messages: [user(hello)] });
+        has(reply.choices[0].message.content, hello);
+      }),
+      answered('stream with a limit', async (at) => {
+        const stream = hugging(at).chatCompletionStream({ model, messages: [user(hello)], max_tokens: 400 });
+        has(await collect(stream, (chunk) => chunk.choices[0]?.delta?.content), hello);
+      }),
+      answered('tool', async (at) => {
+        const asked = { model, messages: [user(weather)], tools: [offered], tool_choice: 'auto' };
+        const reply = await hugging(at).chatCompletion(asked);
+        has(reply.choices[0].message.tool_calls[0].function.name, 'get_weather');
+      }),
+      answered('JSON object', async (at) => {
+        const asked = { model, messages: [user(hello)], response_format: { type: 'json_object' } };
+        JSON.parse((await hugging(at).chatCompletion(asked)).choices[0].message.content);
+      }),
+      outside('text generation', (at) => hugging(at).textGeneration({ model, inputs: hello })),
+      outside('embeddings', (at) => hugging(at).featureExtraction({ model, inputs: hello })),
     ],
   };
 }

@@ -17,13 +17,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { wasmDir } from '../helpers/assets-dir.ts';
+import { document, isQuoted } from '../helpers/document.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { World } from '../helpers/gw.ts';
 import { clipsDir } from '../sandbox/fixture.ts';
 import { key, pngBase64, weatherSchema } from './served.ts';
 
 // What the clients of others send, call by call: what a sandbox answers, and what a strict one refuses because the document
-// does not list it. `npm run matrix` prints the table, with the clients and servers of .ci/matrix, which it installs first.
+// does not list it, with the document's sentence. `npm run matrix` prints the table, with the clients and servers of
+// .ci/matrix, which it installs first.
 
 const GEO = 'geo-3.6-flash';
 const NATIVE = 'sandbox-chat-1';
@@ -546,7 +548,15 @@ const others: Others | undefined =
     : await import(pathToFileURL(path.join(import.meta.dirname, '../../.ci/matrix/others.js')).href);
 
 const clients: Readonly<Record<string, readonly Call[]>> = {
-  ...others?.clientsOf({ key, model: GEO, hello: HELLO, weather: WEATHER, weatherSchema, picture: PICTURE }),
+  ...others?.clientsOf({
+    key,
+    model: GEO,
+    hello: HELLO,
+    weather: WEATHER,
+    weatherSchema,
+    picture: PICTURE,
+    aiCalls,
+  }),
   'openai, chat': openaiCalls,
   'openai, images': imageCalls,
   '@anthropic-ai/sdk': anthropicCalls,
@@ -669,10 +679,56 @@ async function outcomeOf(ask: Call['ask'], sandbox: Sandbox | undefined): Promis
   ];
 }
 
+/** What the document says where a call is not answered, by the client and what the sandbox refuses. */
+const sentences: readonly (readonly [RegExp, string])[] = [
+  [/NotFound$/, '404 wrong path (for example a missing /v1 prefix)'],
+  [/ image$/, 'multipart uploads use the field image[]'],
+  [
+    / response_format$/,
+    'legacy models only; img models always return Base64 and must not be sent this parameter',
+  ],
+  [/ tool_choice$/, 'tool_choice string or object e.g. auto'],
+  [
+    /\.strict$/,
+    'items of type function with function.name, function.description, function.parameters (JSON schema)',
+  ],
+  [
+    /\.index$/,
+    'message.tool_calls holds the call ID, type function, function name and arguments (a JSON string)',
+  ],
+  [
+    /\.name$/,
+    'The follow-up request appends the assistant message and a message with role tool, tool_call_id and content, with the same tools.',
+  ],
+  [
+    /thinking\.type$/,
+    'type enabled with budget_tokens (at least 1,024, normally below max_tokens), or type adaptive without budget_tokens',
+  ],
+  [
+    / generationConfig\./,
+    'maxOutputTokens, temperature, topP, topK, stopSequences, candidateCount, responseMimeType, responseSchema, thinkingConfig (thinkingLevel, thinkingBudget, includeThoughts)',
+  ],
+  [
+    /^(?!@anthropic).* messages\[0\]\.content(\[1\]\.image_url\.detail)?$/,
+    'content may be text or an array with text and image_url parts (URL or Base64 data URL',
+  ],
+  [
+    / (messages\[0\]\.(role|content)|system\[0\]\.cache_control|seed, store, .*|top_p, stop)$/,
+    'Which parameters a given model accepts varies by model; sending an unsupported parameter may produce an error.',
+  ],
+];
+
+test.runIf(document !== undefined)(
+  'what is said of calls that are not answered stands in the document',
+  () => {
+    expect(sentences.map(([, sentence]) => sentence).filter((sentence) => !isQuoted(sentence))).toEqual([]);
+  },
+);
+
 const totals = { calls: 0, answered: 0, strict: 0 };
 function tableOf(lines: readonly string[]): string {
   const sum = `${totals.calls} calls of ${Object.keys(clients).length} clients: ${totals.answered} answered, ${totals.calls - totals.answered} outside the document; ${totals.strict} answered under --strict`;
-  return ['client | call | by default | --strict | refused for', ...lines, sum].join('\n');
+  return ['client | call | by default | --strict | refused for | the document', ...lines, sum].join('\n');
 }
 
 describe.each(Object.entries(clients))('%s', (client, calls) => {
@@ -682,8 +738,11 @@ describe.each(Object.entries(clients))('%s', (client, calls) => {
     totals.calls += 1;
     totals.answered += byDefault[0] === 'answered' ? 1 : 0;
     totals.strict += strictly[0] === 'answered' ? 1 : 0;
-    rows.push([client, name, byDefault[0], strictly[0], strictly[1] || byDefault[1]].join(' | '));
+    const row = [client, name, byDefault[0], strictly[0], strictly[1] || byDefault[1]].join(' | ');
+    const [, sentence = ''] = sentences.find(([of]) => of.test(row)) ?? [];
+    rows.push(`${row} | ${sentence}`);
     expect({ usual: byDefault[0], strict: strictly[0] }, strictly[1]).toEqual({ usual, strict });
+    expect(sentence !== '', 'a sentence stands where the call is not answered').toBe(strict !== 'answered');
   });
 });
 
