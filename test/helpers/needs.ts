@@ -55,9 +55,12 @@ const rights = new Map<string, () => boolean>([
 /** What gw as one file is not asked: a Node below it, which GW_TEST_BINARY leaves out (test/cli/built.ts). */
 const node: [string, () => boolean] = ['node', () => process.env.GW_TEST_BINARY === undefined];
 
+/** The clients of others, which `npm run matrix` installs. */
+const matrix: [string, () => boolean] = ['matrix', () => process.env.GW_MATRIX !== undefined];
+
 /** For the configuration: a test with the tag of something that is missing is skipped. */
 export const tags = (): TestTagDefinition[] =>
-  [...isThere, ...rights, node].map(([name, has]) => ({ name, ...(!has() && { skip: true }) }));
+  [...isThere, ...rights, node, matrix].map(([name, has]) => ({ name, ...(!has() && { skip: true }) }));
 
 /** Whether only root has what a test needs. */
 export const needsRoot = (names: readonly string[]): boolean => names.some((name) => rights.has(name));

@@ -31,6 +31,7 @@ export function closingLine(count: number, wanted: ReadonlySet<string>): string 
   const ways = [
     ...(install.length > 0 ? [`apt-get install ${install.join(' ')}`] : []),
     ...(needsRoot([...wanted]) ? ['run them as root'] : []),
+    ...(wanted.has('matrix') ? ['npm run matrix'] : []),
     ...(wanted.has('node') ? ['unset GW_TEST_BINARY'] : []),
   ];
   const what = count === 1 ? '1 test was' : `${count} tests were`;
