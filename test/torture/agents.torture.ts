@@ -11,7 +11,8 @@ const CALLS = 20;
 const MAX_JOBS = 5;
 const things = ['boat', 'fox', 'hare', 'owl', 'newt', 'wren', 'toad', 'lynx'] as const;
 
-torture('agents that repeat, cut, kill and cancel', { short: 1 }, async ({ counts, random, pick, after }) => {
+torture('agents that repeat, cut, kill and cancel', { short: 1, atOnce: 6 }, async (round) => {
+  const { counts, random, pick, after } = round;
   const place = await openPlace({ speed: pick([100, 300]) }, after);
   const servers: (Agent | undefined)[] = [undefined, undefined];
   const opened = async (at: number): Promise<Agent> => {
@@ -32,6 +33,7 @@ torture('agents that repeat, cut, kill and cancel', { short: 1 }, async ({ count
     const said = agent
       .call(name, { ...args, prompt: thing, ...key }, { signal: cancel.signal })
       .catch(() => undefined);
+    counts.calls = (counts.calls ?? 0) + 1;
     const afterMs = random() * 1_500;
     const fate = random();
     if (fate < 0.25) {
@@ -45,21 +47,29 @@ torture('agents that repeat, cut, kill and cancel', { short: 1 }, async ({ count
       await agent.close();
       counts.kills += 1;
     }
-    await said;
-    expect(Date.now() - began).toBeLessThan(45_000);
+    const answer = await said;
+    if (answer?.value.error?.kind === 'budget') counts.overLimit = (counts.overLimit ?? 0) + 1;
+    const tookMs = Date.now() - began;
+    counts.longestCallMs = Math.max(counts.longestCallMs ?? 0, tookMs);
+    expect(tookMs).toBeLessThan(45_000);
   };
   for (let asked = 0; asked < CALLS; asked += 2) await Promise.all([0, 1].map((at) => ask(at, pick(things))));
   await Promise.all(servers.map((agent) => agent?.close()));
   await delay(500);
   const sent = place.sandbox.requests.filter(({ method, server }) => method === 'POST' && server === 'api');
   const prompts = sent.map(({ body }) => things.find((thing) => JSON.stringify(body).includes(`"${thing}"`)));
+  counts.jobs = (counts.jobs ?? 0) + sent.length;
   counts.doubled += prompts.length - new Set(prompts).size;
   expect(prompts).not.toContain(undefined);
   expect(sent.length).toBeLessThanOrEqual(MAX_JOBS);
-  await place.run(['jobs', 'wait', '--all']);
+  const waited = await place.run(['jobs', 'wait', '--all']);
   const jobs = await place.jobs();
-  for (const prompt of prompts)
-    if (!jobs.some((job) => job.prompt === prompt && job.state !== 'not_sent')) counts.lost += 1;
-  for (const job of jobs)
-    if (job.state === 'running' || (job.state === 'succeeded' && job.files.length === 0)) counts.lost += 1;
+  const gone = prompts.filter(
+    (prompt) => !jobs.some((job) => job.prompt === prompt && job.state !== 'not_sent'),
+  );
+  const unsaved = jobs.filter(
+    ({ state, files }) => state === 'running' || (state === 'succeeded' && files.length === 0),
+  );
+  if (gone.length + unsaved.length > 0) console.error(round.index, gone, unsaved, waited);
+  counts.lost += gone.length + unsaved.length;
 });

@@ -27,6 +27,8 @@ export interface Counts {
   doubled: number;
   /** Final names that hold something else than the whole output. */
   halfFiles: number;
+  /** What a suite counts of its own. */
+  [own: string]: number;
 }
 
 export interface Round {
