@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { cmd } from '../helpers/cmd.ts';
 import { World } from '../helpers/gw.ts';
@@ -105,6 +107,10 @@ describe('what cannot be used is refused before anything is paid', () => {
     expect(refused.err).toMatch(/--project NAME/);
     const taken = await create('--image', `asset://${id}`, '--project', 'film');
     expect(taken, taken.err).toMatchObject({ code: 0, requests: [getAsset, paid] });
+    const row = { command: 'video alpha', prompt: 'image 1 sits', image: `asset://${id}`, project: 'film' };
+    writeFileSync(path.join(world.cwd, 'rows.jsonl'), JSON.stringify(row));
+    const batch = await world.gw(['batch', 'run', 'rows.jsonl', '--interval', '10ms']);
+    expect(batch.code, batch.err).toBe(0);
   });
 
   test('a library that does not answer', async () => {

@@ -1,7 +1,7 @@
 import type { Context } from '../../context.ts';
 import { flagsOfBodies } from '../../flags/body-flags.ts';
 import type { FlagOfPath } from '../../flags/breaches.ts';
-import { text } from '../../flags/flag.ts';
+import { everywhere, text } from '../../flags/flag.ts';
 import { AlphaCreateBody, alphaCreate, assetIdOf } from '../../gateway/alpha/create.ts';
 import { alphaModels } from '../../gateway/alpha/models.ts';
 import { fillAlphaBody } from '../../gateway/alpha/rules.ts';
@@ -26,7 +26,7 @@ export const create = videoCreate({
     Object.values(alphaModels).map((model) => [model.short, model]),
   ),
   flags: {
-    project: text('NAME', 'project of the asset:// references'),
+    project: text('NAME', 'project of the asset:// references', { from: everywhere }),
   },
   endpointOf: () => alphaCreate,
   modelOf: ({ typed, base }, _, settings) => modelId(typed ?? base ?? settings.models.alpha.value),
