@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { newPartName } from '../../src/jobs/save/output-path.ts';
 import { json, startFaultServer } from '../helpers/fault-server.ts';
 import { World } from '../helpers/gw.ts';
@@ -53,13 +53,29 @@ async function linkedJob(world: World, download: boolean, isCut = false) {
 
 const images = (world: World) => readdirSync(world.cwd).filter((name) => name.endsWith('.png'));
 
-test('an image whose bytes are here is brought home without a key or a gateway', async () => {
-  const world = await openWorld();
-  const { key, ledger } = sentJob(world);
-  ledger.append(key, { event: 'part', role: 'image', path: wholePart(world), totalBytes: tinyPng.length });
-  const run = await world.gw(['jobs', 'sync'], { bare: true });
-  expect(run.out, run.err).toBe(`${path.join(world.cwd, `${key}.png`)}\n`);
-  expect(readFileSync(run.out.trim())).toEqual(tinyPng);
+describe.each([
+  ['before its reply was recorded', false],
+  ['between its reply and its name', true],
+])('an image whose bytes are here, killed %s', (_, isFinal) => {
+  test.each(['sync', 'wait --all', 'wait last', 'download last'])(
+    'is brought home by jobs %s, without a key or a gateway',
+    async (words) => {
+      const world = await openWorld();
+      const { key, ledger } = sentJob(world);
+      ledger.append(key, {
+        event: 'part',
+        role: 'image',
+        path: wholePart(world),
+        totalBytes: tinyPng.length,
+      });
+      const record = { data: [{ b64_json: 'left out' }] };
+      const final = { event: 'final', state: 'succeeded', status: 'succeeded', record } as const;
+      if (isFinal) ledger.append(key, { ...final, serverDateMs: world.clock.now() });
+      const run = await world.gw(['jobs', ...words.split(' ')], { bare: true });
+      expect(run.out, run.err).toBe(`${path.join(world.cwd, `${key}.png`)}\n`);
+      expect(readFileSync(run.out.trim())).toEqual(tinyPng);
+    },
+  );
 });
 
 test('an image behind a link is fetched without a key or a gateway', async () => {

@@ -161,9 +161,9 @@ async function jobsToWaitFor(
   for (const known of withoutForeign((await readJobs({ isOpen: true }, ctx)).reverse(), ctx)) {
     const { job, family } = known;
     const named = { id: job.id ?? job.key, known };
-    // Where nobody sends it any more, and it may exist, its wait says what can be done.
-    const isUnanswered =
-      isInOtherHands(named, ledger) || (mayExist(job) && isOpen(job, family, ctx.clock.now()));
+    // Where nobody sends it any more, and it may exist, its wait says what can be done; images that came have no name yet.
+    const isLeft = mayExist(job) || (job.state === 'succeeded' && family.name === 'image');
+    const isUnanswered = isInOtherHands(named, ledger) || (isLeft && isOpen(job, family, ctx.clock.now()));
     const isWaiting = job.state === 'running' || isUnsaved(job, family) || isUnanswered;
     if (isWaiting && (await ctx.ownsJob(job))) waiting.push(named);
   }
