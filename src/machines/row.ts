@@ -69,6 +69,12 @@ export const steps = {
 } as const satisfies Record<string, StepRule>;
 export type Step = keyof typeof steps;
 
+/** Whether nothing more happens to a row by itself after a step. */
+export function isEnd(step: LogEntry['step']): boolean {
+  const { to }: Partial<StepRule> = step === 'handed_over' ? {} : steps[step];
+  return to !== undefined && isOver(to);
+}
+
 /**
  * What a row asks for, as it was checked where it was handed over: with it another machine makes the row, or goes on with its
  * job. It holds what a ledger keeps, and neither key nor save plan.

@@ -9,6 +9,7 @@ import { openServer } from '../cli/fake-gateway.ts';
 import { KEY, openSandbox, Place, pause, type Running, sha256Of, until } from '../cli/place.ts';
 import { make, pngHead } from '../media/fixtures.ts';
 import { openRedis, type TestRedis } from './redis.ts';
+import { openRedisProxy } from './redis-proxy.ts';
 
 // @module-tag redis-server
 // gw batch run --redis and gw worker as processes, each machine with a home of its own, a real Redis and one gateway.
@@ -220,41 +221,50 @@ test('Redis away: what runs is brought home, nothing is created, and the worker 
   await stop(second);
 });
 
-test('--events tells of every row what happens to it, wherever that is', async () => {
-  const studio = await openStudio();
-  write(studio, [alpha]);
-  const worker = studio.worker('anna', ['--events']);
-  const { code, out, err } = await studio.batch('run', '--events');
-  expect(code, err).toBe(0);
-  const events = out
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line));
-  expect(events.map(({ event }) => event)).toEqual([
-    'intent',
-    'accepted',
-    'status',
-    'download',
-    'saved',
-    'result',
-  ]);
-  expect(events[1]).toMatchObject({
-    family: 'alpha',
-    row_key: 'day/r0',
-    line: 1,
-    id: expect.any(String),
-    host: 'anna',
-  });
-  expect(events[4].path).toMatch(/^anna:/);
-  const { out: own } = await stop(worker);
-  const names = own
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line))
-    .filter(({ row_key }) => row_key === 'day/r0')
-    .map(({ event }) => event);
-  expect(names).toEqual(expect.arrayContaining(['intent', 'accepted', 'saved', 'result']));
-});
+test.each([0, 1_500])(
+  '--events tells what happens to a row elsewhere, and Redis answers after %i ms',
+  async (delayMs) => {
+    const studio = await openStudio();
+    const proxy = await openRedisProxy(studio.redis.port);
+    proxy.delayMs = delayMs;
+    write(studio, [alpha]);
+    const follows = proxy.at('xread', 'delay');
+    const env = { GW_INTERVAL: '100ms', GW_REDIS_URL: proxy.url };
+    const running = studio.laptop.start(['batch', 'run', 'day.jsonl', '--events', '--redis'], { env });
+    await follows;
+    const worker = studio.worker('anna', ['--events']);
+    const { code, out, err } = await running.ended;
+    expect(code, err).toBe(0);
+    const events = out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(events.map(({ event }) => event)).toEqual([
+      'intent',
+      'accepted',
+      'status',
+      'download',
+      'saved',
+      'result',
+    ]);
+    expect(events[1]).toMatchObject({
+      family: 'alpha',
+      row_key: 'day/r0',
+      line: 1,
+      id: expect.any(String),
+      host: 'anna',
+    });
+    expect(events[4].path).toMatch(/^anna:/);
+    const { out: own } = await stop(worker);
+    const names = own
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+      .filter(({ row_key }) => row_key === 'day/r0')
+      .map(({ event }) => event);
+    expect(names).toEqual(expect.arrayContaining(['intent', 'accepted', 'saved', 'result']));
+  },
+);
 
 test('what was not sent yet is taken out, and put back by the next run', async () => {
   const studio = await openStudio();

@@ -10,6 +10,7 @@ import type { Door } from '../../machines/door.ts';
 import {
   type Changes,
   closingHint,
+  isEnd,
   isOver,
   mayRun,
   type RowRecord,
@@ -89,6 +90,8 @@ class BatchOnQueue {
   readonly #memory: Memory;
   /** Rows that are not over, by their keys. */
   readonly #open = new Map<string, Row>();
+  /** Those of them that were over at the last look at all rows. */
+  #over: readonly string[] = [];
   /** `open`: ended for this run, and the next one goes on with them. */
   readonly #counts = { saved: 0, failed: 0, unknown: 0, open: 0, cancelled: 0, before: 0, handedOver: 0 };
   readonly #settled: Outcome<RowResult>[] = [];
@@ -465,16 +468,21 @@ class BatchOnQueue {
     });
   }
 
-  /** Tells what happened to some rows, and settles those that are over. */
-  async #look(keys: readonly string[], events: readonly RowEvent[] = []): Promise<void> {
+  /**
+   * Tells what happened to some rows, and settles those that are over and whose last event has come. A look without events
+   * settles a row that was over at the last such look too: its events are lost.
+   */
+  async #look(keys: readonly string[], events?: readonly RowEvent[]): Promise<void> {
     const wanted = [...new Set(keys)];
     const records = await this.#queue.store.read(wanted);
-    for (const event of events) this.#tell(event, records[wanted.indexOf(event.key)]);
+    for (const event of events ?? []) this.#tell(event, records[wanted.indexOf(event.key)]);
+    const ended = events?.flatMap(({ key, entry }) => (entry && isEnd(entry.step) ? key : [])) ?? this.#over;
+    if (!events) this.#over = wanted.filter((_, at) => isOver(records[at]?.state ?? 'waiting'));
     for (const [at, record] of records.entries()) {
       const row = this.#open.get(wanted[at] ?? '');
       if (!row) continue;
       if (!record) this.#settle(row, undefined, forgotten);
-      else if (isOver(record.state)) this.#settle(row, record);
+      else if (isOver(record.state) && (record.fault || ended.includes(row.key))) this.#settle(row, record);
     }
   }
 
