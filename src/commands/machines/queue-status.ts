@@ -179,8 +179,9 @@ export const resolveOnMachines = (key: string, as: string, redis: RedisWords, ct
     const result = isNone
       ? await store.step(key, 'denied', { host }, { again: true, wanted, round, id: '' })
       : await store.step(key, 'cleared', { host }, { id: as, round });
-    if (result === 'ok') await engine.add([{ key, round, queue: record.pool }]);
+    // Read before a worker can have gone on with it.
     const [now = record] = await store.read([key]);
+    if (result === 'ok') await engine.add([{ key, round, queue: record.pool }]);
     return { row_key: key, state: now.state, id: now.id ?? null };
   });
 
