@@ -153,6 +153,13 @@ export class Door {
     return this.#trouble?.error;
   }
 
+  /** Why a command ends that has nothing left to do without Redis. */
+  gone(facts?: GwError['facts']): GwError {
+    const { kind, message, facts: known } = this.trouble() ?? this.#away();
+    const seconds = Math.round(this.awayMs() / 1000);
+    return new GwError(kind, `Redis has been away for ${seconds} s: ${message}`, facts ?? known);
+  }
+
   /** Resolves when a promise is settled, with true where Redis went away before that. */
   async isAwayBefore(settled: Promise<unknown>): Promise<boolean> {
     let wanted = () => {};

@@ -108,18 +108,13 @@ export class Engine {
     return accountTypes.find((each) => each === said);
   }
 
-  /** Says whose limits hold: of whoever hands rows over. */
-  async setAccount(mine: AccountType): Promise<void> {
+  /** The same, once this one has said its own: whoever hands rows over, and a worker where nobody has said so before. */
+  async agree(mine: AccountType, as: 'follower' | 'worker' | 'reader'): Promise<AccountType> {
     const { door, prefix } = this.#store;
-    await this.account();
-    await door.tell(() => door.redis.hset(`${prefix}:meta`, 'account', mine));
-  }
-
-  /** The same, as whoever came first has set it. */
-  async agree(mine: AccountType): Promise<AccountType> {
-    const { door, prefix } = this.#store;
-    await this.account();
-    await door.tell(() => door.redis.hsetnx(`${prefix}:meta`, 'account', mine));
+    const known = await this.account();
+    if (as === 'reader') return known ?? mine;
+    const say = as === 'follower' ? 'hset' : 'hsetnx';
+    await door.tell(() => door.redis[say](`${prefix}:meta`, 'account', mine));
     return (await this.account()) ?? mine;
   }
 

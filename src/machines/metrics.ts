@@ -6,13 +6,6 @@ export interface Sample {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-export interface Figure {
-  readonly name: `gw_${string}`;
-  readonly help: string;
-  readonly type: 'gauge' | 'counter';
-  readonly samples: readonly Sample[];
-}
-
 /** How long something took, counted in buckets. */
 export class Durations {
   static readonly #boundsS = [0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600];
@@ -46,7 +39,13 @@ const labelsText = (labels: Readonly<Record<string, string>> = {}): string => {
   return said.length === 0 ? '' : `{${said.join(',')}}`;
 };
 
-export const figureLines = ({ name, help, type, samples }: Figure): string[] => [
+/** A figure with its values. */
+export const figureLines = (
+  type: 'gauge' | 'counter',
+  name: `gw_${string}`,
+  help: string,
+  samples: readonly Sample[],
+): string[] => [
   `# HELP ${name} ${help}`,
   `# TYPE ${name} ${type}`,
   ...samples.map(({ value, labels }) => `${name}${labelsText(labels)} ${value}`),

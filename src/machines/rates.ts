@@ -47,28 +47,18 @@ export class PoolRate implements SharedRate {
 
   /** Takes a turn; in how many milliseconds it may be asked for again where there is none now, else 0. */
   async #take(): Promise<number> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<undefined>((resolve) => {
+      timer = setTimeout(resolve, ANSWER_MS, undefined);
+    });
     try {
-      await this.#consume();
+      const isAway = this.#door.awayMs() > 0;
+      const came = isAway ? undefined : await Promise.race([this.#limiter.consume(this.#key), late]);
+      if (!came) await this.#own.consume(this.#key);
       return 0;
     } catch (error) {
       if (error instanceof RateLimiterRes) return Math.max(1, error.msBeforeNext);
       throw error;
-    }
-  }
-
-  /** Throws RateLimiterRes where there is no turn now. */
-  async #consume(): Promise<void> {
-    if (this.#door.awayMs() > 0) {
-      await this.#own.consume(this.#key);
-      return;
-    }
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<'late'>((resolve) => {
-      timer = setTimeout(resolve, ANSWER_MS, 'late');
-    });
-    try {
-      const came = await Promise.race([this.#limiter.consume(this.#key), late]);
-      if (came === 'late') await this.#own.consume(this.#key);
     } finally {
       clearTimeout(timer);
     }

@@ -6,7 +6,6 @@ import { type ErrorKind, errorKinds, GwError, Interrupted, usage } from '../../e
 import { oneLine } from '../../io/escape.ts';
 import { counted } from '../../io/quantity-text.ts';
 import { attemptOf } from '../../jobs/create/once.ts';
-import type { Door } from '../../machines/door.ts';
 import {
   type Changes,
   closingHint,
@@ -239,17 +238,14 @@ class BatchOnQueue {
     const { store, engine, host } = this.#queue;
     const strange = (await store.rowsOf(input.name)).filter((key) => !this.#wanted.has(key));
     let [out, others] = [0, 0];
-    for (let at = 0; at < strange.length; at += AT_ONCE) {
-      const keys = strange.slice(at, at + AT_ONCE);
-      for (const [place, record] of (await store.read(keys)).entries()) {
-        const key = keys[place] ?? '';
-        if (record?.state !== 'waiting' || record.fault) continue;
-        if (record.named !== input.manifest.named || this.#memory.of(key) === undefined) others += 1;
-        else if ((await store.step(key, 'cancelled', { host })) === 'ok') {
-          await engine.remove([{ key, round: record.round, pool: record.pool }]);
-          this.#memory.takenBack([key]);
-          out += 1;
-        }
+    for (const record of await store.read(strange)) {
+      if (record?.state !== 'waiting' || record.fault) continue;
+      const { row, named, round, pool } = record;
+      if (named !== input.manifest.named || this.#memory.of(row.key) === undefined) others += 1;
+      else if ((await store.step(row.key, 'cancelled', { host })) === 'ok') {
+        await engine.remove([{ key: row.key, round, pool }]);
+        this.#memory.takenBack([row.key]);
+        out += 1;
       }
     }
     if (out > 0) ctx.io.note(`${counted(out, 'row')} that the manifest does not hold any more taken out`);
@@ -422,7 +418,7 @@ class BatchOnQueue {
         looking ??= store.events(connection, input.name, since, BLOCK_MS);
         looking.catch(() => {});
         const events = await Promise.race([looking, ctx.clock.sleep(BLOCK_MS)]).catch(() => undefined);
-        if (store.door.awayMs() > timeoutMs.value) throw away(store.door, this.#commandLine());
+        if (store.door.awayMs() > timeoutMs.value) throw this.#gone();
         if (events !== undefined) {
           looking = undefined;
           since = events.at(-1)?.at ?? since;
@@ -436,7 +432,7 @@ class BatchOnQueue {
       if (ctx.signal.aborted) throw this.#interrupted();
     } catch (error) {
       if (ctx.signal.aborted) throw this.#interrupted();
-      if (error === store.door.trouble()) throw away(store.door, this.#commandLine());
+      if (error === store.door.trouble()) throw this.#gone();
       throw error;
     } finally {
       ctx.signal.removeEventListener('abort', end);
@@ -571,6 +567,11 @@ class BatchOnQueue {
     return runCommand(this.#batch.input, ' --redis', this.#batch.ctx);
   }
 
+  #gone(): GwError {
+    const hint = `the workers finish what they run; follow the batch again with: ${this.#commandLine()}`;
+    return this.#queue.store.door.gone({ hint });
+  }
+
   #interrupted(): unknown {
     const { reason } = this.#batch.ctx.signal;
     return reason instanceof Interrupted
@@ -578,13 +579,6 @@ class BatchOnQueue {
       : reason;
   }
 }
-
-const away = (door: Door, next: string): GwError => {
-  const seconds = Math.round(door.awayMs() / 1000);
-  const hint = `the workers finish what they run; follow the batch again with: ${next}`;
-  const { kind, message } = door.trouble() ?? new GwError('unavailable', 'it does not answer');
-  return new GwError(kind, `Redis has been away for ${seconds} s: ${message}`, { hint });
-};
 
 const notDone = (left: number, next: string): GwError =>
   new GwError('partial', `${counted(left, 'row')} of the batch ${left === 1 ? 'is' : 'are'} not done`, {

@@ -4,9 +4,6 @@ import type { OpenQueue } from './open.ts';
 
 // What a queue knows of jobs that this machine has begun and another has gone on with.
 
-/** Rows that are asked for in one go. */
-const AT_ONCE = 500;
-
 /** What other machines have saved of this ledger's jobs is not fetched here once more. */
 export async function hearOfRows({ store }: Pick<OpenQueue, 'store'>, ctx: Context): Promise<void> {
   const ledger = await ctx.ledger();
@@ -16,14 +13,11 @@ export async function hearOfRows({ store }: Pick<OpenQueue, 'store'>, ctx: Conte
     where: ({ once, save, gateway }) =>
       once !== undefined && save.download && originOfGateway(gateway) === origin,
   });
-  for (let at = 0; at < jobs.length; at += AT_ONCE) {
-    const some = jobs.slice(at, at + AT_ONCE);
-    const records = await store.read(some.map(({ once }) => once?.key ?? ''));
-    for (const [place, { key, id, save }] of some.entries()) {
-      const record = records[place];
-      const isHome = record?.state === 'saved' && id !== undefined && record.id === id;
-      if (isHome) ledger.append(key, { event: 'plan', save: { ...save, download: false } });
-    }
+  const records = await store.read(jobs.map(({ once }) => once?.key ?? ''));
+  for (const [at, { key, id, save }] of jobs.entries()) {
+    const record = records[at];
+    const isHome = record?.state === 'saved' && id !== undefined && record.id === id;
+    if (isHome) ledger.append(key, { event: 'plan', save: { ...save, download: false } });
   }
 }
 

@@ -8,7 +8,7 @@ import type { Clock } from '../../host.ts';
 import type { RetryPause, SendOptions } from '../../http/client.ts';
 import { isLoopback, urlHost } from '../../loopback.ts';
 import { ANSWER_MS } from '../../machines/door.ts';
-import { Durations, type Figure, figureLines, mergedExports } from '../../machines/metrics.ts';
+import { Durations, figureLines, mergedExports } from '../../machines/metrics.ts';
 import { rowStates } from '../../machines/row.ts';
 import type { ListenAt } from '../worker.ts';
 import type { OpenQueue } from './open.ts';
@@ -153,53 +153,24 @@ async function metrics(queue: OpenQueue, counters: Counters): Promise<string> {
     engine.oldestWaitingS(pools),
     engine.exported(pools),
   ]);
-  const own = (value: number) => [{ value }];
-  const figures: Figure[] = [
-    {
-      name: 'gw_rows',
-      help: 'Rows on the queue by state.',
-      type: 'gauge',
-      samples: rowStates.map((state) => ({ value: states[state], labels: { state } })),
-    },
-    {
-      name: 'gw_slots_used',
-      help: 'Tasks that run at once, over all workers.',
-      type: 'gauge',
-      samples: counts.pools.map(({ name, taken }) => ({ value: taken, labels: { pool: name } })),
-    },
-    {
-      name: 'gw_slots_allowed',
-      help: 'Tasks that the account may run at once.',
-      type: 'gauge',
-      samples: counts.pools.map(({ name, atOnce }) => ({ value: atOnce, labels: { pool: name } })),
-    },
-    {
-      name: 'gw_oldest_waiting_row_seconds',
-      help: 'How long the oldest row that waits has been on the queue.',
-      type: 'gauge',
-      samples: oldest.map(({ name, seconds }) => ({ value: seconds, labels: { pool: name } })),
-    },
-    {
-      name: 'gw_creates_total',
-      help: 'Creates that this worker has sent.',
-      type: 'counter',
-      samples: own(counters.creates),
-    },
-    {
-      name: 'gw_replies_429_total',
-      help: 'Replies of the gateway to this worker that there were too many requests.',
-      type: 'counter',
-      samples: own(counters.tooMany),
-    },
-    {
-      name: 'gw_downloads_total',
-      help: 'Outputs that this worker has saved.',
-      type: 'counter',
-      samples: own(counters.downloads),
-    },
-  ];
+  const byState = rowStates.map((state) => ({ value: states[state], labels: { state } }));
+  const ofPool = (name: string, value: number) => ({ value, labels: { pool: name } });
+  const used = counts.pools.map(({ name, taken }) => ofPool(name, taken));
+  const allowed = counts.pools.map(({ name, atOnce }) => ofPool(name, atOnce));
+  const waited = oldest.map(({ name, seconds }) => ofPool(name, seconds));
+  const waits = 'How long the oldest row that waits has been on the queue.';
+  const told = 'Replies of the gateway to this worker that there were too many requests.';
+  const { creates, tooMany, downloads } = counters;
   const lines = [
-    ...figures.flatMap(figureLines),
+    ...figureLines('gauge', 'gw_rows', 'Rows on the queue by state.', byState),
+    ...figureLines('gauge', 'gw_slots_used', 'Tasks that run at once, over all workers.', used),
+    ...figureLines('gauge', 'gw_slots_allowed', 'Tasks that the account may run at once.', allowed),
+    ...figureLines('gauge', 'gw_oldest_waiting_row_seconds', waits, waited),
+    ...figureLines('counter', 'gw_creates_total', 'Creates that this worker has sent.', [{ value: creates }]),
+    ...figureLines('counter', 'gw_replies_429_total', told, [{ value: tooMany }]),
+    ...figureLines('counter', 'gw_downloads_total', 'Outputs that this worker has saved.', [
+      { value: downloads },
+    ]),
     ...counters.steps.lines('gw_step_seconds', 'How long the steps of rows took on this worker.'),
     ...mergedExports(exported),
   ];

@@ -101,8 +101,7 @@ export async function openQueue(
     const danger = await dangerOf(door);
     if (danger !== undefined) ctx.io.warn(danger);
     const mine = settings.account.value;
-    if (as === 'follower') await engine.setAccount(mine);
-    const account = as === 'worker' ? await engine.agree(mine) : ((await engine.account()) ?? mine);
+    const account = await engine.agree(mine, as);
     if (account !== mine) {
       ctx.io.warn(`the queue was opened for a ${account} account, whose limits hold; here it is ${mine}`);
     }

@@ -10,7 +10,7 @@ import { spedUp } from '../../jobs/watch/poll.ts';
 import { createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
 import type { Job } from '../../ledger/event.ts';
 import { BEAT_MS } from '../../machines/board.ts';
-import { type Door, unlessAborted } from '../../machines/door.ts';
+import { unlessAborted } from '../../machines/door.ts';
 import { type Given, LEASE_MS, type Put } from '../../machines/engine.ts';
 import { PoolRate } from '../../machines/rates.ts';
 import {
@@ -145,7 +145,7 @@ export class WorkerRun {
       const awayMs = door.awayMs();
       this.#idleSinceMs = this.#underWay.size > 0 ? undefined : (this.#idleSinceMs ?? clock.steady());
       const isIdle = this.#idleSinceMs !== undefined && clock.steady() - this.#idleSinceMs > LAST_SAVES_MS;
-      if (awayMs > timeoutMs.value && this.#busy === 0) this.#stop = redisGone(door);
+      if (awayMs > timeoutMs.value && this.#busy === 0) this.#stop = door.gone();
       else if (this.#noCreates && isIdle) this.#stop = this.#noCreates;
       else await Promise.race([clock.sleep(LOOK_MS), new Promise<void>((wake) => (this.#wake = wake))]);
     }
@@ -419,39 +419,31 @@ export class WorkerRun {
       },
       neverSent: async () => {
         if ((await store.step(key, 'nothing_made', actor)) === 'ok') return;
-        // Whoever was given the row may just be about to call it unknown.
-        for (let tries = 0; tries < FOUND_TRIES; tries += 1) {
-          const { announced } = actor;
-          if ((await store.step(key, 'never_sent', { host, announced }, { error: neverSent })) === 'ok') {
-            this.#ctx.io.note(`${key}: it was never sent; gw batch run with --redis puts it back`);
-            return;
-          }
-          await clock.sleep(FOUND_PAUSE_MS);
-        }
+        const { announced } = actor;
+        if (await this.#clears(key, 'never_sent', { host, announced }, { error: neverSent }))
+          this.#ctx.io.note(`${key}: it was never sent; gw batch run with --redis puts it back`);
       },
     };
   }
 
-  /** The row may just be about to be called unknown, by the worker that was given it. */
-  async #found({ row, round, pool }: RowRecord, made: Found): Promise<boolean> {
-    const { store, engine, host } = this.#queue;
+  async #found({ row: { key }, round, pool }: RowRecord, made: Found): Promise<boolean> {
+    const { engine, host } = this.#queue;
+    const { id, status } = made;
+    const changes = { id, status, round: round + 1 };
+    const isCleared =
+      made.kind === 'saved'
+        ? await this.#clears(key, 'brought', { host }, { ...changes, files: made.files, host })
+        : await this.#clears(key, 'cleared', { host }, { ...changes, job: made.job });
+    if (!isCleared) return false;
+    if (made.kind === 'accepted') await engine.add([{ key, round: changes.round, queue: pool }]);
+    this.#ctx.io.note(`${key}: ${id ?? 'it'} was made after all`);
+    return true;
+  }
+
+  /** Makes a step of a row that may just be about to be called unknown, by the worker that was given it. */
+  async #clears(key: string, step: Step, actor: Actor, changes: Changes): Promise<boolean> {
     for (let tries = 0; tries < FOUND_TRIES; tries += 1) {
-      const { id, status } = made;
-      const next = round + 1;
-      const result =
-        made.kind === 'saved'
-          ? await store.step(
-              row.key,
-              'brought',
-              { host },
-              { files: made.files, status, id, host, round: next },
-            )
-          : await store.step(row.key, 'cleared', { host }, { id, status, job: made.job, round: next });
-      if (result === 'ok') {
-        if (made.kind === 'accepted') await engine.add([{ key: row.key, round: next, queue: pool }]);
-        this.#ctx.io.note(`${row.key}: ${id ?? 'it'} was made after all`);
-        return true;
-      }
+      if ((await this.#queue.store.step(key, step, actor, changes)) === 'ok') return true;
       await this.#ctx.clock.sleep(FOUND_PAUSE_MS);
     }
     return false;
@@ -489,10 +481,3 @@ const neverSent = toldAs(
   'it was called unknown, and its worker has said since that it was never sent',
   'the next run with --redis puts it back',
 );
-
-/** Why a worker ends that has nothing left to do without Redis. */
-function redisGone(door: Door): GwError {
-  const seconds = Math.round(door.awayMs() / 1000);
-  const { kind, message, facts } = door.trouble() ?? new GwError('unavailable', 'Redis does not answer');
-  return new GwError(kind, `Redis has been away for ${seconds} s: ${message}`, facts);
-}
