@@ -4,6 +4,7 @@
 const crypto = require('node:crypto');
 const fs = require('node:fs');
 const path = require('node:path');
+require('./needs-packages.js');
 const esbuild = require('esbuild');
 const { buildAlone } = require('./build-alone.js');
 const { loadSource } = require('./load-source.js');
@@ -29,7 +30,6 @@ async function build() {
     legalComments: 'none',
     metafile: true,
     ...lean,
-    logLevel: 'warning',
   });
   const outputs = new Map(
     Object.entries(metafile.outputs).map(([file, output]) => [path.posix.basename(file), output]),

@@ -1,8 +1,9 @@
-import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { execFile, spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { promisify } from 'node:util';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { builtGw } from './cli/built.ts';
 
 // What is handed on: the tarball, what is bundled in it and under which licences, and what a fresh clone installs.
@@ -23,6 +24,17 @@ test('everything that is installed is pinned by its content, wherever it is fetc
     [],
   );
   expect(locked.filter(([, entry]) => entry.resolved !== undefined).map(([name]) => name)).toEqual([]);
+});
+
+test('a bare checkout is told to install its packages first', () => {
+  const bare = mkdtempSync(path.join(tmpdir(), 'gw-bare-'));
+  onTestFinished(() => rmSync(bare, { recursive: true }));
+  cpSync(path.join(root, 'bin'), path.join(bare, 'bin'), { recursive: true });
+  const { status, stderr } = spawnSync(process.execPath, ['bin/build.js'], { cwd: bare, encoding: 'utf8' });
+  expect([status, stderr]).toEqual([
+    1,
+    'error: the packages that build gw are not here\nhint: run npm ci in this folder first, then the same again\n',
+  ]);
 });
 
 describe('the tarball', () => {
