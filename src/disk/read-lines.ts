@@ -44,27 +44,24 @@ export function* linesOf(
     throw error;
   }
   try {
-    const chunk = Buffer.allocUnsafe(Math.max(1, Math.min(chunkBytes, endByte - startByte)));
-    let carried: Buffer[] = [];
-    let carriedBytes = 0;
+    let block = Buffer.allocUnsafe(Math.max(1, Math.min(chunkBytes, endByte - startByte)));
+    /** So much of a line that has not ended yet stands at the start of the block. */
+    let carried = 0;
     let position = startByte;
     let newlines = 0;
     for (;;) {
-      const count = fs.readSync(fd, chunk, 0, Math.min(chunk.length, endByte - position), position);
-      const blockByte = position - carriedBytes;
+      if (carried >= maxLineBytes) carried = 0;
+      else if (carried === block.length) block = Buffer.concat([block], 2 * carried);
+      const room = Math.min(block.length - carried, endByte - position);
+      const count = fs.readSync(fd, block, carried, room, position);
+      const blockByte = position - carried;
       position += count;
-      const piece = chunk.subarray(0, count);
-      const end = count === 0 ? -1 : piece.lastIndexOf(0x0a);
-      if (count > 0 && end === -1) {
-        carriedBytes += count;
-        if (carriedBytes <= maxLineBytes) carried.push(Buffer.from(piece));
-        continue;
-      }
-      const whole = Buffer.concat([...carried, piece.subarray(0, Math.max(end, 0))]);
-      newlines = yield* linesIn(whole, blockByte, newlines);
+      const filled = block.subarray(0, carried + count);
+      const end = count === 0 ? filled.length : filled.lastIndexOf(NEWLINE);
+      if (end !== -1) newlines = yield* linesIn(filled.subarray(0, end), blockByte, newlines);
       if (count === 0) return;
-      carried = [Buffer.from(piece.subarray(end + 1))];
-      carriedBytes = count - end - 1;
+      carried = filled.length - end - 1;
+      block.copyWithin(0, end + 1, filled.length);
     }
   } finally {
     if (fd !== file) fs.closeSync(fd);
@@ -76,7 +73,7 @@ function* linesIn(block: Buffer, blockByte: number, newlinesBefore: number): Gen
   let newlines = newlinesBefore;
   let start = 0;
   while (start < block.length) {
-    const newline = block.indexOf(0x0a, start);
+    const newline = block.indexOf(NEWLINE, start);
     const end = newline === -1 ? block.length : newline;
     if (end > start) {
       const text = block.toString('utf8', start, end);

@@ -109,26 +109,27 @@ export class Contents {
   /** The piece that was read last: what is asked next is often near. */
   #last: { readonly at: number; readonly text: string } | undefined;
 
-  /** The pages that were read: whoever makes a batch asks for very many names. */
-  readonly #pages = new Map<number, Float64Array>();
+  /** Which pages stand in the room for all of them: whoever makes a batch asks for very many names. */
+  readonly #pages = new Set<number>();
+  readonly #room: ArrayBuffer;
   /** Where each piece begins, and where the pages do. */
   readonly #starts: readonly number[];
 
   private constructor(
     private readonly table: Table,
-    private fd: number | undefined,
+    private fd?: number | undefined,
+    room = new ArrayBuffer(0),
   ) {
+    const roomBytes = table.pages.length * NAMES_A_PAGE * 8;
+    this.#room = room.byteLength < roomBytes ? new ArrayBuffer(roomBytes * 2) : room;
     let end = 0;
     this.#starts = [0, ...table.pieces.map(([bytes]) => (end += bytes))];
   }
 
-  static readonly empty = new Contents(
-    { journals: [], unreadable: [], count: 0, pieces: [], pages: [] },
-    undefined,
-  );
+  static readonly empty = new Contents({ journals: [], unreadable: [], count: 0, pieces: [], pages: [] });
 
-  /** The contents of a ledger as they were written last; empty where there are none that can be used. */
-  static open(dir: string): Contents {
+  /** Those that were written last, empty where none can be used. They take the room of those before, which V8 lets go of late. */
+  static open(dir: string, before?: Contents): Contents {
     let fd: number | undefined;
     try {
       fd = fs.openSync(path.join(dir, NAME), 'r');
@@ -136,7 +137,7 @@ export class Contents {
       const [format, bytes, sum] = readAt(fd, trailerAt, TRAILER_BYTES).toString('latin1').trim().split(' ');
       if (format !== FORMAT) throw new StaleContents();
       const table = checked(readAt(fd, trailerAt - Number(bytes), Number(bytes)), Number(sum));
-      return new Contents(JSON.parse(table.toString()), fd);
+      return new Contents(JSON.parse(table.toString()), fd, before ? before.#room : undefined);
     } catch {
       if (fd !== undefined) fs.closeSync(fd);
       return Contents.empty;
@@ -147,6 +148,7 @@ export class Contents {
   close(): void {
     if (this.fd !== undefined) fs.closeSync(this.fd);
     this.fd = undefined;
+    this.#pages.clear();
   }
 
   get read(): Read {
@@ -261,7 +263,8 @@ export class Contents {
     const kept = this.#firstChanged(added, replaced);
     const pieces = this.table.pieces.slice(0, kept);
     const names: number[] = [];
-    for (let at = 0; at < kept; at += 1) fs.writeFileSync(fd, this.#piece(at));
+    for (const [at, [bytes, sum]] of pieces.entries())
+      fs.writeFileSync(fd, this.#readAt(this.#starts[at] ?? 0, bytes, sum));
     let count = kept * ROWS_A_PIECE;
     for (const rows of cut(this.#rowsWith(added, replaced, kept), ROWS_A_PIECE)) {
       for (const row of rows) {
@@ -301,21 +304,19 @@ export class Contents {
 
   #piece(at: number): string {
     if (this.#last?.at === at) return this.#last.text;
-    const { pieces } = this.table;
-    const [bytes = 0, sum = 0] = pieces[at] ?? [];
+    const [bytes = 0, sum = 0] = this.table.pieces[at] ?? [];
     const text = this.#readAt(this.#starts[at] ?? 0, bytes, sum).toString();
     this.#last = { at, text };
     return text;
   }
 
   #page(at: number): Float64Array {
-    const known = this.#pages.get(at);
-    if (known) return known;
     const [sum = 0, count = 0] = this.table.pages[at] ?? [];
-    const begin = (this.#starts.at(-1) ?? 0) + at * NAMES_A_PAGE * 8;
-    const page = new Float64Array(new Uint8Array(this.#readAt(begin, count * 8, sum)).buffer);
-    this.#pages.set(at, page);
-    return page;
+    const start = at * NAMES_A_PAGE * 8;
+    const bytes = Buffer.from(this.#room, start, count * 8);
+    if (!this.#pages.has(at)) this.#readAt((this.#starts.at(-1) ?? 0) + start, bytes.length, sum, bytes);
+    this.#pages.add(at);
+    return new Float64Array(this.#room, start, count);
   }
 
   /** The pieces that may hold the row of a job of this name. */
@@ -335,9 +336,9 @@ export class Contents {
     return found;
   }
 
-  #readAt(at: number, bytes: number, sum: number): Buffer {
+  #readAt(at: number, bytes: number, sum: number, into?: Buffer): Buffer {
     if (this.fd === undefined) throw new StaleContents();
-    return checked(readAt(this.fd, at, bytes), sum);
+    return checked(readAt(this.fd, at, bytes, into), sum);
   }
 }
 
@@ -352,8 +353,7 @@ function* cut<T>(values: Iterable<T>, most: number): Generator<T[]> {
   if (some.length > 0) yield some;
 }
 
-function readAt(fd: number, at: number, count: number): Buffer {
-  const bytes = Buffer.allocUnsafe(count);
+function readAt(fd: number, at: number, count: number, bytes: Buffer = Buffer.allocUnsafe(count)): Buffer {
   try {
     if (fs.readSync(fd, bytes, 0, count, at) === count) return bytes;
   } catch {

@@ -201,10 +201,8 @@ export class JobFinder {
 
   /** It was whole when the contents were written, or is known. */
   #tellOfDamage(journal: number, line: number): void {
-    const isKnown = [...this.#unreadable, ...this.#torn].some(
-      ([at, known]) => at === journal && known === line,
-    );
-    if (!isKnown) this.#unreadable.push([journal, line]);
+    const known = [...this.#unreadable, ...this.#torn];
+    if (!known.some(([at, each]) => at === journal && each === line)) this.#unreadable.push([journal, line]);
   }
 
   /** Reads what the journals have more than before, and everything where what was read is no longer there. */
@@ -268,10 +266,10 @@ export class JobFinder {
       const body = bodyOf(bodySha256);
       rows.push({ key, createdAtMs, id, externalId, body, isSettled: isSettled(job), spans });
     }
-    const read = { journals: [...this.#read], unreadable: [...this.#unreadable] };
+    const read = { journals: this.#read, unreadable: this.#unreadable };
     const replaced = new Set([...this.#recent.values()].filter((each) => each.hasRow).map(({ key }) => key));
     this.#cannotWrite = !contents.write(this.dir, rows.sort(byAge), replaced, read);
-    this.#take(Contents.open(this.dir));
+    this.#take(Contents.open(this.dir, contents));
   }
 
   /** Reads the lines that are new. Of those that go into the contents at once, a slice, and only whose they are. */
@@ -360,10 +358,11 @@ function* namesOf(contents: Contents, recent: Seen['recent']): Generator<JobName
 
 function recentOf(key: string, contents: Contents): Recent {
   const row = contents.named([key]).find((each) => each.key === key);
-  // A copy: a piece of a line would keep the whole line in memory.
-  const names = { key: Buffer.from(key).toString(), id: undefined, externalId: undefined };
-  const unknown = { ...names, createdAtMs: 0, body: '', isSettled: false, spans: [] };
-  return { ...(row ?? unknown), hasIntent: row !== undefined, hasRow: row !== undefined };
+  const { id, externalId, createdAtMs = 0, body = '', isSettled = false, spans = [] } = row ?? {};
+  const hasRow = row !== undefined;
+  // A copy of the key: a piece of a line would keep the whole line. A spread would take five times the memory.
+  const own = Buffer.from(key).toString();
+  return { key: own, id, externalId, createdAtMs, body, isSettled, spans, hasIntent: hasRow, hasRow };
 }
 
 /** Adds a stretch to those of a job; what stands near the last one is one with it. */
@@ -371,9 +370,10 @@ function extended(spans: Row['spans'], added: Row['spans'][number]): Row['spans'
   const [journal, startByte, endByte] = added;
   const last = spans.at(-1);
   if (last?.[0] === journal && startByte >= last[1] && startByte - last[2] <= GAP_BYTES) {
-    return [...spans.slice(0, -1), [journal, last[1], Math.max(last[2], endByte)]];
+    return spans.with(-1, [journal, last[1], Math.max(last[2], endByte)]);
   }
-  return [...spans, added];
+  // A spread would leave room for sixteen more.
+  return spans.concat([added]);
 }
 
 function isWanted(job: Job, wanted: Wanted, names: ReadonlySet<string> | undefined): boolean {
