@@ -73,6 +73,9 @@ export class DiskFault extends Error {
   }
 }
 
+/** The longest name that the usual file systems take. */
+export const MAX_NAME_BYTES = 255;
+
 /** Bytes that this user may still write in a directory's file system; undefined where it does not say. */
 export function freeBytes(dir: string): number | undefined {
   try {

@@ -46,6 +46,20 @@ const sshfs: Mount = (dir, base) => {
   run('sshfs', '-o', `ssh_command=${server}`, `loopback:${disk}`, dir);
 };
 
+const gocryptfs: Mount = (dir, base) => {
+  const disk = path.join(base, 'remote');
+  fs.mkdirSync(disk);
+  const password = ['-q', '-extpass', 'echo password'];
+  run('gocryptfs', '-init', ...password, disk);
+  run('gocryptfs', ...password, disk, dir);
+};
+
+const mergerfs: Mount = (dir, base) => {
+  const branches = ['one', 'two'].map((name) => path.join(base, name));
+  for (const branch of branches) fs.mkdirSync(branch);
+  run('mergerfs', branches.join(':'), dir);
+};
+
 export const disks: readonly (readonly [name: string, tags: string[], mount: Mount])[] = [
   ['a cloud drive with a cache', ['rclone', 'mount'], rclone('writes')],
   ['a cloud drive without a cache', ['rclone', 'mount'], rclone('off')],
@@ -60,6 +74,8 @@ export const disks: readonly (readonly [name: string, tags: string[], mount: Mou
     (dir, base) => run('ntfs-3g', image(base, 'mkfs.ntfs', '-Fq'), dir),
   ],
   ['a share over SSH', ['sshfs', 'openssh-server', 'mount'], sshfs],
+  ['a folder that is encrypted', ['gocryptfs', 'mount'], gocryptfs],
+  ['two disks as one', ['mergerfs', 'mount'], mergerfs],
 ];
 
 /** Mounts it in the place, until the test or the round is over. */

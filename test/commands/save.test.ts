@@ -139,12 +139,14 @@ describe('--sidecar', () => {
     expect(readJson(world, 'fox.mp4.json')).toMatchObject({ id: made.out.trim(), prompt: 'a fox' });
   });
 
-  test('a disk that takes no more costs the sidecar and not the output', async () => {
+  test('a disk that takes no more costs the sidecar and not the output, and a taken name is cut for the next', async () => {
     const world = await World.open();
     const name = 'x'.repeat(255 - '.png'.length);
     const run = await world.gw(['image', 'create', 'a fox', '-o', `${name}.png`, '--sidecar']);
     expect(run.code, run.err).toBe(0);
     expect(run.err).toContain('.png.json could not be written: ');
     expect(Object.keys(world.files())).toEqual([`${name}.png`]);
+    const next = await world.gw(['image', 'create', 'a fox', '-o', `${name}.png`]);
+    expect(next, next.err).toMatchObject({ code: 0, out: `${world.cwd}/${name.slice(2)}-1.png\n` });
   });
 });

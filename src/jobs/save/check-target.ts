@@ -1,14 +1,12 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { faultReason, kindOf } from '../../disk/disk-fault.ts';
+import { faultReason, kindOf, MAX_NAME_BYTES } from '../../disk/disk-fault.ts';
 import { type GwError, usage } from '../../errors.ts';
 import type { SavePlan } from '../../ledger/event.ts';
 import { type Placeholder, parsePattern, placeholdersOf } from '../../placeholders.ts';
 import { tryDirectory } from './disk-ways.ts';
 import { knownBefore, type Naming, newPartName, outputPath, render, splitTarget } from './output-path.ts';
 
-/** The longest name that the usual file systems take. */
-const MAX_NAME_BYTES = 255;
 const MAIN = { type: 'video', role: 'video', url: '' } as const;
 
 /** What is known of a job before it is paid for. */

@@ -1,5 +1,6 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { DiskFault } from '../../disk/disk-fault.ts';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { errorCode } from '../../errors.ts';
 import { newPartName } from './output-path.ts';
@@ -89,7 +90,7 @@ const tryOut = (dir: string): Trial<DiskWays> =>
 function expectMark(fd: number): void {
   const buffer = Buffer.alloc(MARK.length);
   if (fs.readSync(fd, buffer, 0, MARK.length, 0) !== MARK.length || !buffer.equals(MARK)) {
-    throw new Error('what is written there cannot be read back');
+    throw new DiskFault('what is written there cannot be read back', true);
   }
 }
 

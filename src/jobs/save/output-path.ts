@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { MAX_NAME_BYTES } from '../../disk/disk-fault.ts';
 import { usage } from '../../errors.ts';
 import type { MadeFacts, TaskOutput } from '../../gateway/task.ts';
 import { localDay } from '../../io/quantity-text.ts';
@@ -71,7 +72,11 @@ export function outputPath(target: string, naming: Naming, output: TaskOutput, i
       const room = MAX_STEM_BYTES - COPY_BYTES - Buffer.byteLength(suffix);
       const copySuffix = copy === 0 ? '' : `-${copy}`;
       const tail = extension.length === 0 ? '' : isMain ? render(extension, all) : `.${ext}`;
-      return fitStem(stem, all, room) + suffix + copySuffix + tail;
+      const end = suffix + copySuffix;
+      const written = fitStem(stem, all, room);
+      // A typed name that is too long is refused; what gw puts behind a name takes the place of its end.
+      const most = end === '' ? Number.POSITIVE_INFINITY : MAX_NAME_BYTES - Buffer.byteLength(end + tail);
+      return joinUpTo(most, written.match(/.\p{M}*/gsu)) + end + tail;
     },
   };
 }

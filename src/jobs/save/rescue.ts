@@ -1,9 +1,9 @@
 import * as path from 'node:path';
-import { DiskFault, faultReason } from '../../disk/disk-fault.ts';
+import { DiskFault, faultReason, isDiskFault } from '../../disk/disk-fault.ts';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { GwError } from '../../errors.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { type DiskWays, waysOf } from './disk-ways.ts';
+import { waysOf } from './disk-ways.ts';
 import { type PublishOptions, publish, type Source } from './publish.ts';
 import { PartGone } from './take-name.ts';
 
@@ -57,10 +57,10 @@ export async function publishOrRescue(
   let why = fault;
   if (why === undefined) {
     try {
-      return { path: await publish(source, { ...options, ways: waysIn(options.dir) }) };
+      return { path: await publish(source, { ...options, ways: waysOf(options.dir) }) };
     } catch (error) {
-      if (!(error instanceof DiskFault) || refuge === undefined) throw error;
-      why = error;
+      why = isDiskFault(error) ? cannotSave(options.dir, error) : (error as DiskFault);
+      if (!(why instanceof DiskFault) || refuge === undefined) throw why;
     }
   }
   try {
@@ -71,14 +71,6 @@ export async function publishOrRescue(
   } catch (error) {
     options.signal?.throwIfAborted();
     throw error instanceof PartGone ? error : why;
-  }
-}
-
-function waysIn(dir: string): DiskWays {
-  try {
-    return waysOf(dir);
-  } catch (error) {
-    throw cannotSave(dir, error);
   }
 }
 

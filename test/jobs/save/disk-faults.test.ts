@@ -18,6 +18,7 @@ let fault: { readonly call: Call; readonly code: string; readonly dir: string } 
 const calls = {
   'a second name': ['linkSync'],
   'a rename': ['renameSync'],
+  'a look at a name': ['lstatSync'],
   permissions: ['fchmodSync'],
   'the sync of a directory': ['fsync', 'fsyncSync'],
   'reading back': ['readSync', 'read'],
@@ -156,7 +157,7 @@ describe.each([
 test('every failure was met, and nothing was refused that can be done another way', () => {
   const cells = Object.keys(calls).length * codes.length * 4;
   const outcomes = Object.values(counts).reduce((sum, count) => sum + count, 0);
-  // Refused is a disk that does not take a byte or does not bring it to safety, and one that cannot be read.
-  expect([outcomes, counts['nothing sent']]).toEqual([cells, 3 * codes.length * 2]);
+  // Refused is a disk that does not take a byte or does not bring it to safety, and one that cannot be read or looked at.
+  expect([outcomes, counts['nothing sent']]).toEqual([cells, 4 * codes.length * 2]);
   console.info(`disk faults: ${cells} cells, ${JSON.stringify(counts)}`);
 });
