@@ -37,13 +37,13 @@ const table = {
   },
   sent: {
     place: 'state',
-    what: 'the mark of a job under a key that was sent',
+    what: 'a note that a job with a --once key was sent',
     newer: 'not read',
     names: /^ledger\/sent\/gw-[0-9a-z]{26}$/,
   },
   reserve: {
     place: 'state',
-    what: 'the room that is kept for an ID',
+    what: 'some room on the disk, so that an ID can be written when it is full',
     newer: 'not read',
     names: /^ledger\/reserve$/,
   },

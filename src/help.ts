@@ -1,4 +1,5 @@
 import type { AnyCommand, Node } from './command.ts';
+import { settingsTable } from './config/table.ts';
 import { type Flag, type FlagGroup, flagGroups, flagName } from './flags/flag.ts';
 import { displayWidth, padToWidth } from './io/display-width.ts';
 import type { Style } from './io/style.ts';
@@ -185,9 +186,12 @@ export function rowOf([key, flag]: readonly [string, Flag]): Row {
   const isShown = placeholder === value && (isList || value === undefined);
   const rest =
     isShown || choices.every((choice) => mentions(summary, choice)) ? '' : ` (${choices.join(', ')})`;
+  const setting = flag.completes?.startsWith('model:') && flag.completes.replace(':', 's.');
+  const without =
+    setting && ` (default ${settingsTable[setting as 'models.chat'].default}, or the setting ${setting})`;
   return [
     placeholder === undefined ? head : `${head} ${placeholder}${list ? '...' : ''}`,
-    `${summary}${rest}`,
+    `${summary}${without || ''}${rest}`,
   ];
 }
 

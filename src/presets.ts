@@ -42,7 +42,7 @@ export async function withPreset(
   const said = await readPreset(file);
   for (const written of Object.keys(said)) {
     const flag = written.replaceAll('_', '-');
-    if (hasFlag(called.command, flag) || !(await isFlagOfAny(program, flag))) continue;
+    if (findFlag(called.command.flags, flag) || !(await isFlagOfAny(program, flag))) continue;
     io.note(`${file}: gw ${called.path.join(' ')} has no --${flag}, so it is left out`);
     delete said[written];
   }
@@ -51,7 +51,7 @@ export async function withPreset(
 
 /** Whether a command below a node has a flag: one preset serves several commands. */
 async function isFlagOfAny({ load, children = [] }: Node, name: string): Promise<boolean> {
-  if (load && hasFlag(await load(), name)) return true;
+  if (load && findFlag((await load()).flags, name)) return true;
   for (const child of children) if (await isFlagOfAny(child, name)) return true;
   return false;
 }
@@ -145,25 +145,24 @@ const placeIn = (dir: string) => ({ dir, what: 'the working directory', hint: `t
 const isPrompt = (key: string): boolean => key === 'prompt' || key === 'promptFile';
 const givesPrompt = ({ args, flags }: Input): boolean => args.length > 0 || Object.keys(flags).some(isPrompt);
 
-const flagsOf = ({ flags }: AnyCommand) =>
-  new Map(Object.entries<Flag>(flags).map(([key, flag]) => [flagName(key).slice(2), { key, flag }]));
-function findFlag(known: ReturnType<typeof flagsOf>, name: string) {
-  const found = known.get(name);
+function findFlag(flags: FlagSet, name: string) {
+  const known = Object.entries<Flag>(flags).map(([key, flag]) => ({ key, flag, is: flagName(key).slice(2) }));
+  const found = known.find(({ is }) => is === name);
   if (found && !found.flag.negativeOnly) return { ...found, negated: false };
-  const opposite = name.startsWith('no-') ? known.get(name.slice(3)) : undefined;
-  return opposite && (opposite.flag.negatable || opposite.flag.negativeOnly)
-    ? { ...opposite, negated: true }
-    : undefined;
+  const opposite = known.find(({ is }) => `no-${is}` === name);
+  const hasNo = opposite?.flag.negatable || opposite?.flag.negativeOnly;
+  return opposite && hasNo ? { ...opposite, negated: true } : undefined;
 }
-const hasFlag = (command: AnyCommand, name: string): boolean =>
-  findFlag(flagsOf(command), name) !== undefined;
 
 /** The flag of a name. Throws `usage` with the nearest; an address, a key and a gateway are no flags of a command. */
 function flagOf(name: string, { path: words, command }: Called) {
-  const known = flagsOf(command);
-  const found = findFlag(known, name);
+  const found = findFlag(command.flags, name);
   if (found) return found;
-  const [near] = nearest(name, [...known.keys()], 1);
+  const [near] = nearest(
+    name,
+    Object.keys(command.flags).map((key) => flagName(key).slice(2)),
+    1,
+  );
   throw usage(
     `${name.slice(0, 60)} is no flag of gw ${words.join(' ')}`,
     near ? `did you mean ${near}?` : `only the flags that gw ${words.join(' ')} --help lists can stand there`,

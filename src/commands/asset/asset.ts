@@ -159,7 +159,7 @@ function limitsText({
 /** What a file must be to become `Active`, a line a type, from the table of the document. */
 export const requirementsHelp = (): string =>
   [
-    `What a file must be (of a URL nothing of it can be checked here; at most ${ASSET_MAX_DOWNLOAD_BYTES / MB} MB are downloaded):`,
+    `What a file must be (gw cannot check a URL; the gateway downloads at most ${ASSET_MAX_DOWNLOAD_BYTES / MB} MB):`,
     ...Object.entries(assetLimits).map(([type, limits]) => `  ${type}: ${limitsText(limits)}`),
   ].join('\n');
 

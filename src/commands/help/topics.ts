@@ -148,10 +148,13 @@ export const storage: Draw = pages(
   text(
     'The directories: configuration is GW_CONFIG_DIR, else ~/.config/gw. State is GW_STATE_DIR, else ~/.local/state/gw. The ' +
       'cache is GW_CACHE_DIR, else ~/.cache/gw. gw doctor -v prints the size of each thing that is there.',
-    'Prompts are kept in the ledger, because people look their work up by them; GW_LEDGER_PROMPTS=off keeps them out, and keeps no talk; ' +
-      'nor does gw config set keep_talks off. A talk without a name goes 30 days after its last word. Of media, only digests are kept.',
-    'gw contacts your gateway, the hosts of its outputs, and nobody else. It has no telemetry and looks for no updates.',
-    'To uninstall: npm uninstall --global gw-cli, and delete the three directories. What is not saved is then forgotten.',
+    'Prompts are kept in the ledger, because people look their work up by them, until gw jobs prune removes the job; those of --once ' +
+      'stay. GW_LEDGER_PROMPTS=off keeps no prompt and no talk; gw config set keep_talks off keeps no talk. A talk without a name ' +
+      'goes 30 days after its last word. Of media, only digests are kept.',
+    'gw contacts your gateway, the hosts of its outputs, a proxy or Redis that you name, and nobody else. It has no telemetry and ' +
+      'looks for no updates.',
+    'To update, install the newer version as you did this one: what is kept is carried over. To uninstall: npm uninstall --global ' +
+      'gw-cli, or delete the one file, and delete the three directories. What is not saved is then forgotten.',
   ),
 );
 
@@ -171,7 +174,8 @@ export const trouble: Draw = table([
   [
     'exit 14, unknown outcome',
     'A paid create was sent and its answer was lost: the job may exist. It is not sent again. gw jobs sync looks for it (family ' +
-      'B). Else look at your gateway, then: gw jobs resolve KEY --as TASK_ID, or --as none if it is not there.',
+      'B). Else look at your gateway, then: gw jobs resolve ID --as TASK_ID, or --as none if it is not there: after none the ' +
+      'same key or row pays again.',
   ],
   [
     'exit 12, download',
@@ -189,11 +193,11 @@ export const trouble: Draw = table([
   ],
   [
     'Ctrl-C',
-    'Every job made so far is in the ledger. A second Ctrl-C ends gw at once. gw jobs sync goes on.',
+    'gw ends; the task goes on at the gateway and is billed, and gw jobs sync saves it. A second Ctrl-C ends gw at once.',
   ],
   [
     'Ctrl-Z',
-    'gw stops and goes on with fg. A pause loses nothing; other gws wait for a stopped one no longer than --timeout.',
+    'gw stops and goes on with fg. Nothing is lost; another gw waits for the stopped one no longer than its --timeout.',
   ],
   [
     'a proxy or a certificate',
@@ -201,7 +205,7 @@ export const trouble: Draw = table([
   ],
   [
     'to report a fault',
-    'Send the command, its output with -v, and gw --version. Keys are hidden there; prompts and addresses are not.',
+    'Send the maintainers of your copy the command, its output with -v, and gw --version. Keys are hidden; prompts and addresses are not.',
   ],
 ]);
 
@@ -228,7 +232,7 @@ export const ci: Draw = text(
     '    - uses: actions/upload-artifact@v4\n' +
     '      if: always()\n' +
     '      with: { path: out }\n' +
-    'A run that failed has paid as well: its state must be kept too, which actions/cache alone does not do.',
+    'A run that failed has paid too, so its state is saved always: actions/cache by itself saves none after a failure.',
   'GitLab: keep GW_API_KEY as a masked variable, .gw-state under cache: with when: always, and out under artifacts: with the same.',
   'cron, every five minutes (the key must be stored by gw login, because cron has no environment of yours):\n' +
     '  */5 * * * * gw jobs sync -q',
@@ -254,8 +258,8 @@ export const machines: Draw = text(
     'unknown outcome, names the machine, and is never sent again by itself.',
   'Redis is away, silent or refuses: nothing is made, what runs is waited for and saved, and a worker with nothing left to do ' +
     'ends with exit 8 after --timeout. A row that the queue has lost is of unknown outcome; --refill sends such rows again.',
-  'A key, a balance or a budget that ends: that worker makes nothing more, brings home what runs, and ends. HTTP 429 of a ' +
-    'create holds creates, never looks. The limits are those of the account of whoever handed the rows over last.',
+  'A key, a balance or a budget that ends: that worker makes nothing more, brings home what runs, and ends. After HTTP ' +
+    '429 creates wait, and looks go on. The limits are those of the account that handed rows over last.',
   'SIGTERM: no new row, and what runs is handed back within 10 s; exit 143.',
   'gw worker --listen 9464 answers /healthz (200, or 503 while Redis or the gateway is away) and /metrics for Prometheus, on ' +
     'this machine alone unless an address is given.',

@@ -29,7 +29,8 @@ export const prune = defineCommand<typeof flags, JobView[]>({
   ],
   notes: [
     'Removes what is finished and saved, and what failed, was refused or is lost; never a job that still runs or is not ' +
-      'saved while its links or its record live, and none that was made with --once, whose key holds for good, or that a budget of its profile still counts. Saved files stay where they are. With --dry-run nothing is removed.',
+      'saved while its links or its record live. A job made with --once stays, because its key holds for good, and so does one ' +
+      'that a budget still counts. Saved files stay where they are. With --dry-run nothing is removed.',
     'Prints the jobs that were removed. Other gw processes may go on at the same time.',
   ],
   // For --dry-run; there is no request that --curl could show.

@@ -41,7 +41,7 @@ export const resolve = defineCommand<typeof flags, JobView | ResolvedRow>({
   notes: [
     'For a create whose answer was lost (exit 14), once you know from the console or the bill what came of it. --as ID ' +
       'looks that task up and takes it for this job; gw jobs sync or wait then goes on with it. --as none closes the job ' +
-      'as never created. Images have no task to look up: they can only be closed as none.',
+      'as never created: if it exists after all, it is paid for and not saved, and the same key or row pays again. Images have no task to look up: they can only be closed as none.',
     'With --redis, or GW_REDIS_URL for a row that is not known here, a row of a queue is closed by its key, from any ' +
       'machine: as none it waits again, as ID a worker goes on with that task.',
   ],

@@ -39,8 +39,8 @@ export const stats = defineCommand<typeof flags, Stats>({
   examples: ['gw jobs stats', 'gw jobs stats --since 7d --by model,day', 'gw jobs stats --by family --json'],
   notes: [
     'Counts the jobs of all gateways, and those of the sandbox where it is in force; with --profile, --base-url or --sandbox those of that one.',
-    'Seconds, tokens and spend are what the records of the gateway say. What they do not bill is counted apart by the ' +
-      'price file (gw config set prices FILE), failed and unknown jobs too; so is test credit. Days are those of ' +
+    'Seconds, tokens and spend are what the records of the gateway say. Jobs without a bill, failed and unknown ' +
+      'ones too, are counted apart, by the price file (gw config set prices FILE); so is test credit. Days are those of ' +
       'the local calendar, by the time of creation.',
   ],
   async run({ flags }, ctx) {

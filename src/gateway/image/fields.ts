@@ -27,16 +27,12 @@ const ofImg =
 
 /** The fields that generation and editing share ("Image endpoints"); `models`: those that the endpoint takes. */
 export const imageFields = (models: readonly string[] = Object.keys(imageModels)) => ({
-  model: requiredField(
-    z.string().check(z.minLength(1, 'is empty')),
-    'model ID (default: the setting models.image)',
-    {
-      short: 'm',
-      value: 'MODEL',
-      choices: models,
-      completes: 'model:image',
-    },
-  ),
+  model: requiredField(z.string().check(z.minLength(1, 'is empty')), 'model ID', {
+    short: 'm',
+    value: 'MODEL',
+    choices: models,
+    completes: 'model:image',
+  }),
   prompt: words(),
   size: field(
     z.string(),
