@@ -3,6 +3,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/server.ts';
+import { openRedis } from '../machines/redis.ts';
 import { openServer, sendJson, TASK_ID } from './fake-gateway.ts';
 import {
   create,
@@ -327,6 +328,47 @@ describe('a small disk', { tags: ['mount'] }, () => {
       const [job] = await place.jobs(state);
       expect(sha256Of(ended.out.trim())).toBe(job?.files[0]?.sha256);
       expect(creates(place.sandbox)).toHaveLength(1);
+    },
+  );
+
+  test.each(['a batch', 'a worker'])(
+    'as the state directory of %s, read-only in mid-run: what runs is saved, and the next run sends the rest',
+    { tags: ['redis-server'] },
+    async (whose) => {
+      const place = await openPlace({ speed: 30 });
+      const state = path.join(place.dir, 'disk');
+      mountAt(state);
+      const row = { command: 'video alpha', model: '2.0-fast', resolution: '480p', duration: 4 };
+      const rows = Array.from({ length: 6 }, (_, at) =>
+        JSON.stringify({ ...row, id: `r${at}`, prompt: 'fox' }),
+      );
+      const redis = whose === 'a worker' ? [`--redis=${(await openRedis({ appendOnly: true })).url}`] : [];
+      const laptop = redis.length > 0 ? new Place(place.sandbox) : place;
+      if (laptop !== place) onTestFinished(() => laptop.close());
+      fs.writeFileSync(path.join(laptop.cwd, 'day.jsonl'), rows.join('\n'));
+      const env = { GW_STATE_DIR: state, GW_INTERVAL: '200ms' };
+      const run = () =>
+        laptop.start(['batch', 'run', 'day.jsonl', ...redis], { env: laptop === place ? env : {} });
+      const worker = redis.length > 0 ? place.start(['worker', ...redis], { env }) : undefined;
+      const running = run();
+      const journal = path.join(state, 'ledger', path.basename(place.journal));
+      const accepted = () => fs.existsSync(journal) && fs.readFileSync(journal, 'utf8').split('"accepted"');
+      await until('three jobs have their IDs', () => (accepted() || []).length > 3);
+      spawnSync('mount', ['-o', 'remount,ro', state]);
+      const { code, err } = await running.ended;
+      expect(code, err).toBe(13);
+      const made = creates(place.sandbox).length;
+      expect(err).toMatch(
+        RegExp(`6 rows: ${made} saved, ${6 - made} not (sent|done); go on with: gw batch run day`),
+      );
+      expect(err + worker?.err()).not.toContain('fault of gw');
+      spawnSync('mount', ['-o', 'remount,rw', state]);
+      const next = await run().ended;
+      expect(next.code, next.err).toBe(0);
+      expect(creates(place.sandbox)).toHaveLength(6);
+      expect(place.files().filter((name) => name.endsWith('.mp4'))).toHaveLength(6);
+      worker?.child.kill('SIGTERM');
+      await worker?.ended;
     },
   );
 
