@@ -70,10 +70,8 @@ export const steps = {
 export type Step = keyof typeof steps;
 
 /** Whether nothing more happens to a row by itself after a step. */
-export function isEnd(step: LogEntry['step']): boolean {
-  const { to }: Partial<StepRule> = step === 'handed_over' ? {} : steps[step];
-  return to !== undefined && isOver(to);
-}
+export const isEnd = (step: LogEntry['step']): boolean =>
+  step !== 'handed_over' && isOver((steps[step] as StepRule).to ?? 'waiting');
 
 /**
  * What a row asks for, as it was checked where it was handed over: with it another machine makes the row, or goes on with its
@@ -199,6 +197,10 @@ export const badEnds: ReadonlySet<string> = new Set(['task_failed', 'not_found']
 /** Whether the task of a row that is over may still take a slot of the account: for how long is for its worker to find out. */
 export const mayRun = ({ state, id, error }: RowRecord): boolean =>
   state === 'unknown' || (state === 'failed' && id !== undefined && !badEnds.has(error?.kind ?? ''));
+
+/** The attempt that comes after those that are known of a row. */
+export const nextAttempt = ({ job, wanted = 1 }: RowRecord): number =>
+  Math.max(job?.attempt ?? 1, wanted) + 1;
 
 const TAKINGS = 1_000_000;
 

@@ -44,11 +44,9 @@ export interface KnownRow {
 /** A short digest of each field of a body, by its path. */
 export type Fields = Readonly<Record<string, string>>;
 
+/** With the endpoint it tells whether two creates ask for the same, whatever their keys are. */
 export const digestOfFields = (fields: Fields, endpoint?: string): string =>
   digestOf(JSON.stringify([endpoint, Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1))]));
-
-/** Tells whether two creates ask for the same, whatever their keys are. */
-export const sameAsKey = (endpoint: string, fields: Fields): string => digestOfFields(fields, endpoint);
 
 /** What was made so long ago is likely meant to be made again. */
 const MADE_LATELY_MS = 30 * 24 * 3_600_000;
@@ -81,7 +79,7 @@ export async function knownRows(
       if (!once || madeNothing(job)) return false;
       if (!isDamaged && originOfGateway(gateway) !== origin) return false;
       if (!isDamaged && createdAtMs > ctx.clock.now() - MADE_LATELY_MS && isMade(job))
-        lately.set(sameAsKey(job.endpoint, once.fields), once.key);
+        lately.set(digestOfFields(once.fields, job.endpoint), once.key);
       if (once.key !== key && !once.key.startsWith(`${name}/`)) return false;
       if ((found.get(once.key)?.createdAtMs ?? Number.NEGATIVE_INFINITY) > createdAtMs) return false;
       const of = families.get(family);

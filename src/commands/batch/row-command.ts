@@ -20,7 +20,7 @@ import { create as alpha } from '../video/alpha.ts';
 import { create as beta } from '../video/beta/create.ts';
 import type { JobResult } from '../video/follow-job.ts';
 import { create as gamma } from '../video/gamma.ts';
-import { type Fields, type KnownRow, sameAsKey } from './known-rows.ts';
+import { digestOfFields, type Fields, type KnownRow } from './known-rows.ts';
 
 // A row runs the create command that it names, with its fields as typed flags: what the command takes a row takes, and
 // what the command refuses is refused here in the same words.
@@ -150,7 +150,7 @@ export async function checkRow(
     model: typeof model === 'string' ? model : undefined,
     estimate: isShown ? value.estimate : undefined,
     changed: asked && fields && known && changedField(row, known, fields, asked.request),
-    sameAs: asked && fields && sameAsKey(asked.request.endpoint.name, fields),
+    sameAs: asked && fields && digestOfFields(fields, asked.request.endpoint.name),
     fields,
     intent: asked?.request.intent,
   };

@@ -95,19 +95,13 @@ function refuseApart(flags: RunFlags): void {
       throw usage(`${name}: goes with --redis`, 'without it the rows are worked on by this run alone');
     return;
   }
-  if (concurrency !== undefined) {
-    throw usage(
-      `--concurrency ${concurrency}: does not go with --redis`,
-      'each gw worker has a --concurrency',
-    );
-  }
-  if (maxCost !== undefined) {
-    throw usage('--max-cost: does not go with --redis', 'each worker keeps to the budget of its own machine');
-  }
-  const rows = flags.only ? '--only' : flags.redo ? '--redo' : undefined;
-  if (rows)
-    throw usage(`${rows}: does not go with --redis`, 'run those rows without it, or all of them with it');
-  if (stopOnError) throw usage('--stop-on-error: does not go with --redis', 'gw batch cancel takes rows out');
+  const apart = [
+    [concurrency && `--concurrency ${concurrency}`, 'each gw worker has a --concurrency'],
+    [maxCost && '--max-cost', 'each worker keeps to the budget of its own machine'],
+    [flags.only ? '--only' : flags.redo && '--redo', 'run those rows without it, or all of them with it'],
+    [stopOnError && '--stop-on-error', 'gw batch cancel takes rows out'],
+  ] as const;
+  for (const [name, hint] of apart) if (name) throw usage(`${name}: does not go with --redis`, hint);
 }
 
 /** What is printed of a row as it ends (the contract, section "batch"). */

@@ -12,6 +12,7 @@ import {
   isEnd,
   isOver,
   mayRun,
+  nextAttempt,
   type RowRecord,
   type Step,
   type ToldError,
@@ -290,8 +291,7 @@ class BatchOnQueue {
     const isRetried = record.state === 'failed' && flags.retryFailed === true && !lacksImages(record);
     const isUnmade = record.state === 'waiting' || isOut || isUnsent(record);
     const anew = isRetried && !goesOn(record) && !isUnmade;
-    const wanted = Math.max(record.job?.attempt ?? 1, record.wanted ?? 1) + 1;
-    const another = anew ? { again: true, wanted, id: '' } : {};
+    const another = anew ? { again: true, wanted: nextAttempt(record), id: '' } : {};
     const changed = await this.#changedTo(row, record, isUnmade || anew);
     if (changed) return put('changed', { ...changed, ...another });
     if (isOut || isUnsent(record)) return put('again', {});

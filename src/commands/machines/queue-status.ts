@@ -2,7 +2,14 @@ import { readRows } from '../../batch/rows.ts';
 import type { Context } from '../../context.ts';
 import { GwError, shellQuote, usage } from '../../errors.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
-import { type LogEntry, type RowRecord, type RowState, rowStates, tellsUnknown } from '../../machines/row.ts';
+import {
+  type LogEntry,
+  nextAttempt,
+  type RowRecord,
+  type RowState,
+  rowStates,
+  tellsUnknown,
+} from '../../machines/row.ts';
 import { type openRows, soundRows } from '../batch/flags.ts';
 import { noTaskOfImage, unchanged } from '../jobs/task-job.ts';
 import { createFollowers } from '../video/followers.ts';
@@ -175,7 +182,7 @@ export const resolveOnMachines = (key: string, as: string, redis: RedisWords, ct
     }
     if (!isNone) await lookAt(record, as, ctx);
     const round = record.round + 1;
-    const wanted = Math.max(record.job?.attempt ?? 1, record.wanted ?? 1) + 1;
+    const wanted = nextAttempt(record);
     const result = isNone
       ? await store.step(key, 'denied', { host }, { again: true, wanted, round, id: '' })
       : await store.step(key, 'cleared', { host }, { id: as, round });
