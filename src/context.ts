@@ -130,86 +130,93 @@ const USER_AGENT = 'gw';
 /** Longest wait for a connection, apart from the silence that --timeout bounds. */
 const CONNECT_MS = 10_000;
 
-interface Parts {
-  readonly host: Host;
-  readonly io: Io;
-  readonly globals: GlobalFlags;
-  readonly argv?: readonly string[];
-  readonly signal: AbortSignal;
-  readonly events?: JobEvents | undefined;
-  readonly afterSave?: AfterSave | undefined;
-}
+type Parts = Pick<Context, 'host' | 'io' | 'globals' | 'argv' | 'signal' | 'events' | 'afterSave'>;
 
-/** Builds the context of one run, and the function that ends what it started. */
-export function makeContext({
-  host,
-  io,
-  globals,
-  argv = [],
-  signal,
-  events,
-  afterSave = afterSaveWith(undefined),
-}: Parts): {
-  ctx: Context;
-  close: () => Promise<void>;
-} {
-  const closers: (() => Promise<void>)[] = [];
-  const showsOnly = globals.dryRun === true || globals.curl === true;
-  const settingsWith = async (flags: SettingsFlags) => {
-    const { resolveSettings } = await import('./config/settings.ts');
-    return resolveSettings({ flags, host });
-  };
-  const settings = once(() => settingsWith(globals));
-  const sandbox = once(async () => {
+/** The gateways that a run reaches, and how it reaches them. */
+class Gateways {
+  readonly #parts: Parts;
+  readonly #showsOnly: boolean;
+  readonly #closers: (() => Promise<void>)[] = [];
+  readonly #transports = new Map<string | undefined, Promise<Transport>>();
+  readonly #budget = once(async () =>
+    (await import('./http/retry.ts')).createRetryBudget(this.#parts.host.clock),
+  );
+  readonly settings = once(() => this.settingsWith(this.#parts.globals));
+  readonly sandbox = once(async () => {
+    const { host, io } = this.#parts;
     const { startEmbedded } = await import('./embedded-sandbox.ts');
-    const tell = (what: string) => io.note(what);
-    const running = await startEmbedded(host, (await settings()).account.value, { showsOnly, tell });
-    closers.push(() => running.close());
+    const how = { showsOnly: this.#showsOnly, tell: (what: string) => io.note(what) };
+    const running = await startEmbedded(host, (await this.settings()).account.value, how);
+    this.#closers.push(() => running.close());
     return running;
   });
-  const transports = new Map<string | undefined, Promise<Transport>>();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#showsOnly = parts.globals.dryRun === true || parts.globals.curl === true;
+  }
+
+  async settingsWith(flags: SettingsFlags): Promise<Settings> {
+    const { resolveSettings } = await import('./config/settings.ts');
+    return resolveSettings({ flags, host: this.#parts.host });
+  }
+
+  async close(): Promise<void> {
+    for (const close of this.#closers.reverse()) await close();
+  }
+
   /** One for each set of trusted roots. A proxy never stands before this machine, so the embedded gateway needs none apart. */
-  const transportFor = (inForce: Settings): Promise<Transport> => {
+  #transportFor(inForce: Settings): Promise<Transport> {
+    const { program } = this.#parts.host;
     const cacert = inForce.cacert.value;
-    const known = transports.get(cacert);
+    const known = this.#transports.get(cacert);
     if (known) return known;
-    const isPlain = (cacert ?? globals.clientCert ?? globals.clientKey) === undefined;
-    const made = host.program && isPlain ? sharedTransport(host.program) : makeTransport(inForce);
-    transports.set(cacert, made);
+    const isShared = program && !this.#hasCertificates(inForce);
+    const made = isShared ? this.#sharedTransport(program) : this.#makeTransport(inForce);
+    this.#transports.set(cacert, made);
     return made;
-  };
-  const sharedTransport = async (runner: Program): Promise<Transport> => {
+  }
+
+  #hasCertificates({ cacert }: Settings): boolean {
+    const { clientCert, clientKey } = this.#parts.globals;
+    return (cacert.value ?? clientCert ?? clientKey) !== undefined;
+  }
+
+  async #sharedTransport(runner: Program): Promise<Transport> {
     const { HttpTransport, proxiesFromEnv } = await import('./http/transport.ts');
-    const proxies = proxiesFromEnv(host.env);
+    const proxies = proxiesFromEnv(this.#parts.host.env);
     const name = `transport ${JSON.stringify(proxies)}`;
     return runner.share(name, async () => new HttpTransport({ proxies, tuneFirstReply: false }));
-  };
-  const makeTransport = async ({ cacert }: Settings): Promise<Transport> => {
+  }
+
+  async #makeTransport(inForce: Settings): Promise<Transport> {
     const { HttpTransport, proxiesFromEnv } = await import('./http/transport.ts');
-    const { clientCert, clientKey } = globals;
+    const { host } = this.#parts;
     const made = new HttpTransport({
       proxies: proxiesFromEnv(host.env),
       tuneFirstReply: host.mayTouchFlags(),
-      ...((cacert.value ?? clientCert ?? clientKey) !== undefined && (await tlsOf(cacert.value))),
+      ...(this.#hasCertificates(inForce) && (await this.#tlsOf(inForce.cacert.value))),
     });
-    closers.push(() => made.close());
+    this.#closers.push(() => made.close());
     return made;
-  };
-  const tlsOf = async (cacert: string | undefined) => {
+  }
+
+  async #tlsOf(cacert: string | undefined) {
     const { readCertificates } = await import('./config/certificates.ts');
     const { originOf } = await import('./config/base-url.ts');
+    const { host, globals } = this.#parts;
     const { clientCert, clientKey } = globals;
     const { ca, identity } = await readCertificates({ cacert, clientCert, clientKey }, host);
-    const { sandbox, baseUrl } = await settings();
+    const { sandbox, baseUrl } = await this.settings();
     const isShown = identity !== undefined && !sandbox && baseUrl.value !== undefined;
     return { ca, ...(isShown && { identity: { ...identity, origin: originOf(baseUrl.value) } }) };
-  };
-  const budget = once(async () => (await import('./http/retry.ts')).createRetryBudget(host.clock));
+  }
 
-  const accessTo = async (inForce: Settings): Promise<Access> => {
+  async accessTo(inForce: Settings): Promise<Access> {
+    const { io } = this.#parts;
     if (inForce.note !== undefined) io.note(inForce.note);
-    const baseUrl = inForce.sandbox ? (await sandbox()).baseUrl : inForce.gatewayUrl();
-    const key = showsOnly ? undefined : await inForce.key();
+    const baseUrl = inForce.sandbox ? (await this.sandbox()).baseUrl : inForce.gatewayUrl();
+    const key = this.#showsOnly ? undefined : await inForce.key();
     // A request that is only shown needs no key, but one that is there must not stand anywhere in it.
     const hidden = key ?? (await inForce.keyAtHand());
     if (hidden !== undefined && !inForce.sandbox) io.hideSecret(hidden);
@@ -221,25 +228,21 @@ export function makeContext({
         io.hideSecret(another);
         return another;
       });
-    return accessWith(
+    return this.accessWith(
       { baseUrl, key, newKey: made, providerVersion: inForce.providerVersion.value },
       inForce,
     );
-  };
-  const accessWith = async (
-    gateway: Gateway,
-    inForce: Settings,
-    name = gatewayName(inForce),
-  ): Promise<Access> => {
-    const { clientCert, clientKey } = globals;
-    const hasOwnCertificates = (inForce.cacert.value ?? clientCert ?? clientKey) !== undefined;
+  }
+
+  async accessWith(gateway: Gateway, inForce: Settings, name = gatewayName(inForce)): Promise<Access> {
+    const { host, io } = this.#parts;
     // A request that is only shown is not sent; certificates that cannot be read are told of all the same.
     const made =
-      showsOnly && !hasOwnCertificates
-        ? lateTransport(() => transportFor(inForce))
-        : await transportFor(inForce);
+      this.#showsOnly && !this.#hasCertificates(inForce)
+        ? lateTransport(() => this.#transportFor(inForce))
+        : await this.#transportFor(inForce);
     const transport = inForce.sandbox
-      ? (await import('./embedded-sandbox.ts')).throughThisRun(made, await sandbox())
+      ? (await import('./embedded-sandbox.ts')).throughThisRun(made, await this.sandbox())
       : made;
     const makeClient = async () =>
       (await import('./http/http-client.ts')).createClient({
@@ -250,19 +253,18 @@ export function makeContext({
         connectMs: CONNECT_MS,
         clock: host.clock,
         random: host.random,
-        budget: await budget(),
+        budget: await this.#budget(),
         userAgent: USER_AGENT,
         awaiting: (what: string) => io.awaiting(what),
         ...(!io.stderrIsTerminal && { say: (line: string) => io.note(line) }),
         ...(io.mode.verbose && { trace: (line: string) => io.trace(line) }),
       });
-    const client = showsOnly ? await lateClient(gateway, makeClient) : await makeClient();
+    const client = this.#showsOnly ? await lateClient(gateway, makeClient) : await makeClient();
     const outputs = once(async () => {
       const { outputTransport } = await import('./http/output-links.ts');
       const made = outputTransport(transport, { baseUrl: gateway.baseUrl, warn: (text) => io.warn(text) });
       if (!io.mode.verbose) return made;
-      const { tracedTransport } = await import('./http/trace.ts');
-      return tracedTransport(made, host.clock, (line) => io.trace(line));
+      return (await import('./http/trace.ts')).tracedTransport(made, host.clock, (line) => io.trace(line));
     });
     const { keyIdOf } = await import('./config/api-key.ts');
     const { key } = gateway;
@@ -276,8 +278,16 @@ export function makeContext({
       },
       transport: lateTransport(outputs),
     };
-  };
-  const gateway = once(async () => accessTo(await settings()));
+  }
+}
+
+/** Builds the context of one run, and the function that ends what it started. */
+export function makeContext(parts: Parts): { ctx: Context; close: () => Promise<void> } {
+  const { host, io, globals, argv, signal, events, afterSave } = parts;
+  const gateways = new Gateways(parts);
+  const { settings } = gateways;
+  const settingsWith = (flags: SettingsFlags) => gateways.settingsWith(flags);
+  const gateway = once(async () => gateways.accessTo(await settings()));
   const jobGateways = once(async () => {
     const { createJobGateways } = await import('./job-gateways.ts');
     return createJobGateways({
@@ -285,10 +295,10 @@ export function makeContext({
       settings,
       gateway,
       settingsWith,
-      accessTo,
+      accessTo: (inForce) => gateways.accessTo(inForce),
       accessWithoutKey: async (job, own) => {
-        const baseUrl = own.sandbox ? (await sandbox()).baseUrl : job.gateway;
-        return accessWith({ baseUrl, key: undefined }, own, job.gateway);
+        const baseUrl = own.sandbox ? (await gateways.sandbox()).baseUrl : job.gateway;
+        return gateways.accessWith({ baseUrl, key: undefined }, own, job.gateway);
       },
     });
   });
@@ -305,40 +315,13 @@ export function makeContext({
     settings,
     settingsOfNewProfile: () => settingsWith({ ...globals, profileMayBeNew: true }),
     gateway,
-    gatewayWith: async (made) => accessWith(made, await settingsWith({ ...globals, profileMayBeNew: true })),
+    gatewayWith: async (made) =>
+      gateways.accessWith(made, await settingsWith({ ...globals, profileMayBeNew: true })),
     ownsJob: async (job) => (await jobGateways()).ownsJob(job),
     gatewayOf: async (job) => (await jobGateways()).gatewayOf(job),
     gatewayWithoutKey: async (job) => (await jobGateways()).gatewayWithoutKey(job),
     ledger: once(async () => {
-      let isTold = false;
-      const { openLedger } = await import('./ledger/open-ledger.ts');
-      const { trustedStateDir } = await import('./config/dirs.ts');
-      const ledger = openLedger({
-        dir: trustedStateDir(host),
-        refuseNewPlace: () => trustedStateDir(host),
-        clock: host.clock,
-        keepPrompts: readSwitch(host.env, 'GW_LEDGER_PROMPTS') ?? true,
-        hideSecret: (text) => io.withoutSecrets(text),
-        tellDamage: (lines) => {
-          // Once a run, however often it is looked.
-          if (!isTold) warnOfDamage(lines, io);
-          isTold = true;
-        },
-        onSaved: (key, { path, rescued }) =>
-          rescued ||
-          afterSave.add(async () => {
-            const inForce = await settings();
-            const command = afterSave.command ?? inForce.afterSave.value;
-            const [job] = command === undefined ? [] : await ledger.find({ ids: [key] });
-            if (command === undefined || !job) return;
-            const { runAfterSave } = await import('./commands/after-save.ts');
-            await runAfterSave(command, path, job, {
-              host,
-              note: (text) => io.note(text),
-              settings: inForce,
-            });
-          }),
-      });
+      const ledger = await openLedgerOf(parts, settings);
       return events ? events.watching(ledger) : ledger;
     }),
     pricing: once(async () => {
@@ -350,12 +333,37 @@ export function makeContext({
     }),
     begun: new Map(),
   };
-  return {
-    ctx,
-    close: async () => {
-      for (const close of closers.reverse()) await close();
+  return { ctx, close: () => gateways.close() };
+}
+
+async function openLedgerOf({ host, io, afterSave }: Parts, settings: Context['settings']): Promise<Ledger> {
+  let isTold = false;
+  const { openLedger } = await import('./ledger/open-ledger.ts');
+  const { trustedStateDir } = await import('./config/dirs.ts');
+  const ledger: Ledger = openLedger({
+    dir: trustedStateDir(host),
+    refuseNewPlace: () => trustedStateDir(host),
+    clock: host.clock,
+    keepPrompts: readSwitch(host.env, 'GW_LEDGER_PROMPTS') ?? true,
+    hideSecret: (text) => io.withoutSecrets(text),
+    tellDamage: (lines) => {
+      // Once a run, however often it is looked.
+      if (!isTold) warnOfDamage(lines, io);
+      isTold = true;
     },
-  };
+    onSaved: (key, { path, rescued }) =>
+      rescued ||
+      afterSave.add(async () => {
+        const inForce = await settings();
+        const command = afterSave.command ?? inForce.afterSave.value;
+        const [job] = command === undefined ? [] : await ledger.find({ ids: [key] });
+        if (command === undefined || !job) return;
+        const { runAfterSave } = await import('./commands/after-save.ts');
+        const note = (text: string) => io.note(text);
+        await runAfterSave(command, path, job, { host, note, settings: inForce });
+      }),
+  });
+  return ledger;
 }
 
 /** How many unreadable lines are named. */

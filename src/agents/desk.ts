@@ -121,7 +121,6 @@ export class Desk {
       io: {
         ...io,
         mode: { ...io.mode, json: true, bars: false },
-        stdinIsTerminal: false,
         stdoutIsTerminal: false,
         stderrIsTerminal: false,
         progress: () => silent,

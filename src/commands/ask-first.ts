@@ -1,14 +1,18 @@
 import type { Context } from '../context.ts';
 import { GwError, usage } from '../errors.ts';
 
+/** Whether a question is seen on a terminal and answered there. */
+export const canAsk = ({ host, io }: Pick<Context, 'host' | 'io'>): boolean =>
+  host.stdin.isTTY === true && io.stderrIsTerminal;
+
 /** Throws `usage` off a terminal without --yes, before anything is sent. `what` is told as a sentence without its end. */
 export function refuseUnasked(
   what: string,
   yes: boolean | undefined,
-  { globals, io }: Pick<Context, 'globals' | 'io'>,
+  ctx: Pick<Context, 'globals' | 'host' | 'io'>,
   hint = 'give --yes to do it, or --dry-run to see it',
 ): void {
-  if (yes || globals.dryRun || globals.curl || (io.stdinIsTerminal && io.stderrIsTerminal)) return;
+  if (yes || ctx.globals.dryRun || ctx.globals.curl || canAsk(ctx)) return;
   throw usage(`${what}, and gw cannot ask here`, hint);
 }
 

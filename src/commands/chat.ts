@@ -153,7 +153,7 @@ const noModel = () =>
 async function converseOnTerminal(flags: ChatFlags, start: Start, ctx: Context): Promise<Outcome<never>> {
   const { startConversation } = await import('../chat/repl/start-conversation.ts');
   const { surface, session, system, model } = start;
-  return startConversation(
+  await startConversation(
     {
       api: surface.api,
       model,
@@ -172,13 +172,11 @@ async function converseOnTerminal(flags: ChatFlags, start: Start, ctx: Context):
         await checkListed(request.model, ctx);
         return converse(request, { client }, onEvent);
       },
-      judge: (answer) => {
-        const error = judge(answer, flags, ctx);
-        if (error) throw error;
-      },
+      judge: (answer) => judge(answer, flags, ctx),
     },
     ctx,
   );
+  return {};
 }
 
 /** The chat models of gw's tables and of the list that the gateway gave last; no request is made. */

@@ -35,14 +35,13 @@ export function roundTrip(
   const { client, socket, gate } = connection;
   const { silenceMs, url } = request;
   const signal = request.seeThrough ? undefined : request.signal;
-  const bytesBefore = socket.bytesWritten;
   return new Promise((resolve, reject) => {
     let head: WireHead | undefined;
-    let begun = false;
+    /** What the socket had written before this request; undefined until undici is about to write it. */
+    let bytesBefore: number | undefined;
     let over = false;
     /** What has not ended: the reply, and each chunk with which the handler is busy. */
     let openCount = 1;
-
     const finish = () => {
       over = true;
       stopWatch();
@@ -54,7 +53,7 @@ export function roundTrip(
       reject(error);
       destroyConnection(connection);
     };
-    const sent = () => (begun && socket.bytesWritten !== bytesBefore ? 'maybe' : 'no');
+    const sent = () => ((bytesBefore ?? socket.bytesWritten) !== socket.bytesWritten ? 'maybe' : 'no');
     const onAbort = () => fail(signal?.reason);
     const stopWatch = watchSilence(connection, silenceMs, () => {
       const quiet = head ? 'its reply stopped' : 'it did not answer';
@@ -86,7 +85,7 @@ export function roundTrip(
       onRequestStart() {
         guarded(() => request.onConnected?.());
         if (over) throw barred(request);
-        begun = true;
+        bytesBefore = socket.bytesWritten;
       },
       onResponseStart(_controller, status, headers) {
         head = { status, headers: flatHeaders(headers) };
@@ -102,9 +101,8 @@ export function roundTrip(
         });
       },
       onResponseEnd: settle,
-      onResponseError(_controller, error) {
-        fail(brokenReply(earlyEnd(socket, error) ?? error, url.host, head !== undefined, sent()));
-      },
+      onResponseError: (_controller, error) =>
+        fail(brokenReply(earlyEnd(socket, error) ?? error, url.host, head !== undefined, sent())),
     });
   });
 }

@@ -1,5 +1,5 @@
 import { ClosedPipe, GwError } from '../errors.ts';
-import type { Clock, Host } from '../host.ts';
+import type { Host } from '../host.ts';
 import { errorJson, errorLines, reportError, stackLines } from './error-lines.ts';
 import { oneLine, safeJson } from './escape.ts';
 import type { Io, OutputMode, Table } from './io.ts';
@@ -11,7 +11,7 @@ import { durationText } from './quantity-text.ts';
 import { ResultStream, wasClosed } from './result-stream.ts';
 import { SecretFilter } from './secret-filter.ts';
 import { SideStream } from './side-stream.ts';
-import { loadStyle, plainStyle, wantsColor } from './style.ts';
+import { loadStyle, plainStyle, type Style, wantsColor } from './style.ts';
 import { wrapMessage } from './wrap.ts';
 
 export interface IoOptions {
@@ -27,193 +27,204 @@ const MAX_TRACE = 2_000;
 /** Rows of JSON go out in pieces of this many characters. */
 const MAX_ROWS_TEXT = 1 << 16;
 
-/** Makes the run's one sink. Writes nothing and loads nothing until it is used. */
-export function createIo({ host, mode, noColor = false }: IoOptions): Io {
-  const { env, stdout, stderr } = host;
-  const stdoutIsTerminal = stdout.isTTY === true;
-  const stderrIsTerminal = stderr.isTTY === true;
-  const secrets = new SecretFilter();
-  const hide = (text: string) => secrets.hide(text);
-  const cursor: TerminalCursor = { atLineStart: true };
-  const size = () => ({ columns: stderr.columns || 80, rows: stderr.rows || 24 });
-  const region =
-    mode.bars && stderrIsTerminal
-      ? new LiveRegion((text) => void (stderr.destroyed || stderr.write(text)), size, cursor, host.hideKeys)
-      : undefined;
-  const sideColor = wantsColor(stderrIsTerminal, env, noColor);
-  // Results in a pipe are data: not even FORCE_COLOR colours them.
-  const resultColor = stdoutIsTerminal && wantsColor(true, env, noColor);
-  let page: TerminalPage | undefined;
-  let live: LiveRegion | undefined;
-  let awaited: Awaited | undefined;
-  const side = new SideStream({
-    stream: stderr,
-    secrets,
-    cursor,
-    color: sideColor,
-    loadStyle,
-    region,
-    page: () => (stderrIsTerminal && page?.isOpen ? page : undefined),
-  });
-  const result = new ResultStream({
-    stream: stdout,
-    secrets,
-    before: () => {
-      region?.lift();
-      return side.settled();
-    },
-    after: (text) => {
-      if (stdoutIsTerminal) cursor.atLineStart = text.endsWith('\n');
-    },
-  });
+/** The run's one sink. It writes nothing and loads nothing until it is used; copies of it with other parts are made. */
+class RunIo implements Io {
+  readonly mode: OutputMode;
+  readonly stdoutIsTerminal: boolean;
+  readonly stderrIsTerminal: boolean;
+  readonly #host: IoOptions['host'];
+  readonly #secrets = new SecretFilter();
+  readonly #cursor: TerminalCursor = { atLineStart: true };
+  readonly #region: LiveRegion | undefined;
+  readonly #sideColor: boolean;
+  readonly #resultColor: boolean;
+  readonly #side: SideStream;
+  readonly #result: ResultStream;
+  #page: TerminalPage | undefined;
+  #live: LiveRegion | undefined;
+  #awaited: Awaited | undefined;
+  #progress: ProgressHub | undefined;
 
-  const wrap = (text: string) => (stderrIsTerminal ? wrapMessage(text, size().columns) : text);
-  const note = (text: string) => {
-    if (!mode.quiet) side.line(() => wrap(oneLine(hide(text))));
-  };
-  let shownProgress: ProgressHub | undefined;
-  const makeProgress = () =>
-    new ProgressHub({
-      mode,
-      hide,
-      note,
-      openLines: () => new ProgressLines((line) => side.line(() => line), host.clock),
-      openBars: async () => {
-        if (region === undefined) throw new Error('no terminal to draw on');
-        const { openProgressBars } = await import('./progress-bars.ts');
-        const style = sideColor ? await loadStyle() : plainStyle;
-        const hasUnicode = canShowUnicode(host.platform, env);
-        const print = (line: Parameters<SideStream['line']>[0]) => side.line(line, true);
-        return openProgressBars({
-          stream: stderr,
-          region,
-          size,
-          clock: host.clock,
-          print,
-          style,
-          hasUnicode,
-        });
+  constructor({ host, mode, noColor = false }: IoOptions) {
+    const { env, stdout, stderr } = host;
+    this.#host = host;
+    this.mode = mode;
+    this.stdoutIsTerminal = stdout.isTTY === true;
+    this.stderrIsTerminal = stderr.isTTY === true;
+    if (mode.bars && this.stderrIsTerminal) this.#region = liveRegionOn(stderr, this.#cursor, host);
+    this.#sideColor = wantsColor(this.stderrIsTerminal, env, noColor);
+    // Results in a pipe are data: not even FORCE_COLOR colours them.
+    this.#resultColor = this.stdoutIsTerminal && wantsColor(true, env, noColor);
+    this.#side = new SideStream({
+      stream: stderr,
+      secrets: this.#secrets,
+      cursor: this.#cursor,
+      color: this.#sideColor,
+      loadStyle,
+      region: this.#region,
+      page: () => (this.stderrIsTerminal && this.#page?.isOpen ? this.#page : undefined),
+    });
+    this.#result = new ResultStream({
+      stream: stdout,
+      secrets: this.#secrets,
+      before: () => {
+        this.#region?.lift();
+        return this.#side.settled();
+      },
+      after: (text) => {
+        if (this.stdoutIsTerminal) this.#cursor.atLineStart = text.endsWith('\n');
       },
     });
-  const trace = (text: string) => {
-    if (mode.verbose && !mode.quiet) side.line((style) => style.faint(oneLine(hide(text), MAX_TRACE)), true);
-  };
-
-  return {
-    mode,
-    get stdinIsTerminal() {
-      return host.stdin.isTTY === true;
-    },
-    stdoutIsTerminal,
-    stderrIsTerminal,
-    out: (text) => result.text(text),
-    outStyled: async (make) => result.ownText(make(resultColor ? await loadStyle() : plainStyle)),
-    outJson: (value) => result.text(`${safeJson(value)}\n`),
-    outJsonRows: async (rows) => {
-      let text = '[';
-      let between = '';
-      for await (const row of rows) {
-        text += between + safeJson(row);
-        between = ',';
-        if (text.length < MAX_ROWS_TEXT) continue;
-        await result.text(text);
-        text = '';
-      }
-      await result.text(`${text}]\n`);
-    },
-    outRaw: (reply) => result.text(reply),
-    outBytes: async (bytes) => {
-      if (stdoutIsTerminal) throw binaryOnTerminal();
-      if (wasClosed(stdout)) throw new ClosedPipe('stdout was closed');
-      await result.bytes(bytes);
-    },
-    outReply: (bytes) => result.filteredBytes(bytes),
-    table: async (table) => result.ownText(await tableText(table)),
-    liveTable: async () => {
-      const screen = () => ({ columns: stdout.columns || 80, rows: stdout.rows || 24 });
-      const write = (text: string) => void (stdout.destroyed || stdout.write(text));
-      live ??= new LiveRegion(write, screen, { atLineStart: true }, host.hideKeys);
-      const shown = live;
-      return {
-        rows: () => Math.max(1, screen().rows - 2),
-        // One column stays free, as under the bars, and two for the ^C that the terminal itself writes.
-        draw: async (table) =>
-          shown.draw((await tableText(table, screen().columns - 3)).split('\n').slice(0, -1)),
-        end: () => shown.end(),
-      };
-    },
-    warn: (text, urgent) => {
-      if (urgent || !mode.quiet) {
-        const told = wrap(`warning: ${oneLine(hide(text))}`);
-        side.line((style) => style.caution('warning:') + told.slice(8), true);
-      }
-    },
-    note,
-    aside: (text) => {
-      if (!mode.quiet) side.text(text);
-    },
-    error: (error) => {
-      shownProgress?.clear();
-      const report = reportError(error);
-      if (report === undefined) return;
-      if (mode.json) side.line(() => errorJson(report, hide));
-      else for (const line of errorLines(report, hide, wrap)) side.line(line, true);
-      for (const line of stackLines(error)) trace(line);
-    },
-    trace,
-    hideSecret: (secret) => secrets.add(secret),
-    holdsSecret: (text) => secrets.isIn(text),
-    withoutSecrets: hide,
-    progress() {
-      shownProgress ??= makeProgress();
-      return shownProgress.open();
-    },
-    awaiting: (what) => {
-      if (region === undefined || mode.quiet) return () => {};
-      awaited ??= new Awaited({
-        stream: stderr,
-        clock: host.clock,
-        columns: () => size().columns,
-        hasUnicode: canShowUnicode(host.platform, env),
-        // Bars say more, and stand in the same place.
-        isFree: () => !shownProgress?.isShown,
-        draw: (lines) => {
-          if (page) page.draw(lines);
-          else if (lines.length > 0) region.draw(lines);
-          else region.end();
-        },
-      });
-      return awaited.begin(hide(what));
-    },
-    page: async () => {
-      const { TerminalPage } = await import('./page.ts');
-      page ??= new TerminalPage({
-        stream: stdout,
-        secrets,
-        cursor,
-        hasColor: resultColor,
-        hasUnicode: canShowUnicode(host.platform, env),
-        canRedraw: stdoutIsTerminal && env.TERM !== 'dumb',
-      });
-      return page;
-    },
-    drain: async () => {
-      shownProgress?.clear();
-      region?.end();
-      live?.end();
-      page?.close();
-      await side.drain();
-      await result.drain();
-    },
-  };
-
-  async function tableText(table: Table, columns = stdout.columns || 80): Promise<string> {
-    const { alignedLines, idLines, tabbedLines } = await import('./table-text.ts');
-    const safe = hideInTable(table, hide);
-    if (mode.quiet) return idLines(safe);
-    if (!stdoutIsTerminal) return tabbedLines(safe);
-    return alignedLines(safe, columns, resultColor ? await loadStyle() : plainStyle);
   }
+
+  readonly out = (text: string) => this.#result.text(text);
+  readonly outStyled = async (make: (style: Style) => string) =>
+    this.#result.ownText(make(await this.#resultStyle()));
+  readonly outJson = (value: unknown) => this.#result.text(`${safeJson(value)}\n`);
+  readonly outJsonRows = async (rows: AsyncIterable<unknown>) => {
+    let text = '[';
+    let between = '';
+    for await (const row of rows) {
+      text += between + safeJson(row);
+      between = ',';
+      if (text.length < MAX_ROWS_TEXT) continue;
+      await this.#result.text(text);
+      text = '';
+    }
+    await this.#result.text(`${text}]\n`);
+  };
+  readonly outRaw = (reply: string | Uint8Array) => this.#result.text(reply);
+  readonly outBytes = async (bytes: Uint8Array) => {
+    if (this.stdoutIsTerminal) throw binaryOnTerminal();
+    if (wasClosed(this.#host.stdout)) throw new ClosedPipe('stdout was closed');
+    await this.#result.bytes(bytes);
+  };
+  readonly outReply = (bytes: Uint8Array) => this.#result.filteredBytes(bytes);
+  readonly table = async (table: Table) => this.#result.ownText(await this.#tableText(table));
+  readonly liveTable = async () => {
+    const { stdout } = this.#host;
+    this.#live ??= liveRegionOn(stdout, { atLineStart: true }, this.#host);
+    const shown = this.#live;
+    return {
+      rows: () => Math.max(1, sizeOf(stdout).rows - 2),
+      // One column stays free, as under the bars, and two for the ^C that the terminal itself writes.
+      draw: async (table: Table) =>
+        shown.draw((await this.#tableText(table, sizeOf(stdout).columns - 3)).split('\n').slice(0, -1)),
+      end: () => shown.end(),
+    };
+  };
+  readonly warn = (text: string, urgent?: 'urgent') => {
+    if (this.mode.quiet && !urgent) return;
+    const told = this.#wrap(`warning: ${oneLine(this.withoutSecrets(text))}`);
+    this.#side.line((style) => style.caution('warning:') + told.slice(8), true);
+  };
+  readonly note = (text: string) => {
+    if (!this.mode.quiet) this.#side.line(() => this.#wrap(oneLine(this.withoutSecrets(text))));
+  };
+  readonly aside = (text: string) => {
+    if (!this.mode.quiet) this.#side.text(text);
+  };
+  readonly error = (error: unknown) => {
+    this.#progress?.clear();
+    const report = reportError(error);
+    if (report === undefined) return;
+    if (this.mode.json) this.#side.line(() => errorJson(report, this.withoutSecrets));
+    else
+      for (const line of errorLines(report, this.withoutSecrets, (text) => this.#wrap(text)))
+        this.#side.line(line, true);
+    for (const line of stackLines(error)) this.trace(line);
+  };
+  readonly trace = (text: string) => {
+    if (this.mode.verbose && !this.mode.quiet)
+      this.#side.line((style) => style.faint(oneLine(this.withoutSecrets(text), MAX_TRACE)), true);
+  };
+  readonly hideSecret = (secret: string) => this.#secrets.add(secret);
+  readonly holdsSecret = (text: string) => this.#secrets.isIn(text);
+  readonly withoutSecrets = (text: string) => this.#secrets.hide(text);
+  readonly progress = () => {
+    this.#progress ??= new ProgressHub({
+      mode: this.mode,
+      hide: this.withoutSecrets,
+      note: this.note,
+      openLines: () => new ProgressLines((line) => this.#side.line(() => line), this.#host.clock),
+      openBars: () => this.#openBars(),
+    });
+    return this.#progress.open();
+  };
+  readonly awaiting = (what: string) => {
+    const region = this.#region;
+    if (region === undefined || this.mode.quiet) return () => {};
+    this.#awaited ??= new Awaited({
+      host: this.#host,
+      // Bars say more, and stand in the same place.
+      isFree: () => !this.#progress?.isShown,
+      draw: (lines) => {
+        if (this.#page) this.#page.draw(lines);
+        else if (lines.length > 0) region.draw(lines);
+        else region.end();
+      },
+    });
+    return this.#awaited.begin(this.withoutSecrets(what));
+  };
+  readonly page = async () => {
+    const { TerminalPage } = await import('./page.ts');
+    this.#page ??= new TerminalPage({
+      stream: this.#host.stdout,
+      secrets: this.#secrets,
+      cursor: this.#cursor,
+      hasColor: this.#resultColor,
+      hasUnicode: canShowUnicode(this.#host),
+      canRedraw: this.stdoutIsTerminal && this.#host.env.TERM !== 'dumb',
+    });
+    return this.#page;
+  };
+  readonly drain = async () => {
+    this.#progress?.clear();
+    this.#region?.end();
+    this.#live?.end();
+    this.#page?.close();
+    await this.#side.drain();
+    await this.#result.drain();
+  };
+
+  #wrap(text: string): string {
+    return this.stderrIsTerminal ? wrapMessage(text, sizeOf(this.#host.stderr).columns) : text;
+  }
+
+  async #resultStyle(): Promise<Style> {
+    return this.#resultColor ? loadStyle() : plainStyle;
+  }
+
+  async #tableText(table: Table, columns = sizeOf(this.#host.stdout).columns): Promise<string> {
+    const { alignedLines, idLines, tabbedLines } = await import('./table-text.ts');
+    const safe = hideInTable(table, this.withoutSecrets);
+    if (this.mode.quiet) return idLines(safe);
+    if (!this.stdoutIsTerminal) return tabbedLines(safe);
+    return alignedLines(safe, columns, await this.#resultStyle());
+  }
+
+  async #openBars() {
+    if (this.#region === undefined) throw new Error('no terminal to draw on');
+    const { openProgressBars } = await import('./progress-bars.ts');
+    return openProgressBars({
+      stream: this.#host.stderr,
+      region: this.#region,
+      size: () => sizeOf(this.#host.stderr),
+      clock: this.#host.clock,
+      print: (line) => this.#side.line(line, true),
+      style: this.#sideColor ? await loadStyle() : plainStyle,
+      hasUnicode: canShowUnicode(this.#host),
+    });
+  }
+}
+
+export const createIo = (options: IoOptions): Io => new RunIo(options);
+
+const sizeOf = ({ columns, rows }: Host['stdout']) => ({ columns: columns || 80, rows: rows || 24 });
+
+function liveRegionOn(stream: Host['stdout'], cursor: TerminalCursor, { hideKeys }: IoOptions['host']) {
+  const write = (text: string) => void (stream.destroyed || stream.write(text));
+  return new LiveRegion(write, () => sizeOf(stream), cursor, hideKeys);
 }
 
 /** Before cells are cut: half a key is no longer recognised. */
@@ -233,7 +244,7 @@ function binaryOnTerminal(): GwError {
 }
 
 /** Everything but the Linux console and the old Windows one shows block characters. */
-function canShowUnicode(platform: NodeJS.Platform, env: Host['env']): boolean {
+function canShowUnicode({ platform, env }: Pick<Host, 'platform' | 'env'>): boolean {
   if (platform !== 'win32') return env.TERM !== 'linux';
   return env.WT_SESSION !== undefined || env.TERM_PROGRAM !== undefined || env.TERM === 'xterm-256color';
 }
@@ -274,10 +285,7 @@ const FRAME_MS = 100;
 const BESIDE_COLUMNS = 16;
 
 interface AwaitedWorld {
-  readonly stream: Host['stderr'];
-  readonly clock: Pick<Clock, 'steady'>;
-  readonly columns: () => number;
-  readonly hasUnicode: boolean;
+  readonly host: Pick<Host, 'stderr' | 'clock' | 'platform' | 'env'>;
   /** Whether the foot of the terminal is nobody else's. */
   readonly isFree: () => boolean;
   /** Puts lines at the foot of the terminal; none takes them away. */
@@ -303,7 +311,7 @@ class Awaited {
 
   /** Until the returned function is called: then it is gone. */
   begin(what: string): () => void {
-    const wait: Wait = { what, beganMs: this.#world.clock.steady() };
+    const wait: Wait = { what, beganMs: this.#world.host.clock.steady() };
     this.#waits.add(wait);
     this.#start ??= setTimeout(() => void this.#begin(), AFTER_MS);
     return () => {
@@ -313,20 +321,20 @@ class Awaited {
   }
 
   async #begin(): Promise<void> {
-    const { stream, hasUnicode, columns, clock, isFree, draw } = this.#world;
+    const { host, isFree, draw } = this.#world;
     const { default: ora } = await import('ora');
     if (this.#waits.size === 0 || this.#frames !== undefined) return;
     const quiet = { isEnabled: false, discardStdin: false, color: false, hideCursor: false } as const;
-    const spinner = ora({ stream, ...quiet });
+    const spinner = ora({ stream: host.stderr, ...quiet });
     const show = () => {
       const wait = [...this.#waits].at(-1);
       if (!isFree() || wait === undefined) {
         this.#isDrawn = false;
         return;
       }
-      const mark = hasUnicode ? `${spinner.frame().trim()} ` : '';
-      const room = Math.max(10, columns() - BESIDE_COLUMNS);
-      draw([`${mark}${oneLine(wait.what, room)} (${durationText(clock.steady() - wait.beganMs)})`]);
+      const mark = canShowUnicode(host) ? `${spinner.frame().trim()} ` : '';
+      const room = Math.max(10, sizeOf(host.stderr).columns - BESIDE_COLUMNS);
+      draw([`${mark}${oneLine(wait.what, room)} (${durationText(host.clock.steady() - wait.beganMs)})`]);
       this.#isDrawn = true;
     };
     show();

@@ -17,7 +17,6 @@ export interface OutputMode {
  */
 export interface Io {
   readonly mode: OutputMode;
-  readonly stdinIsTerminal: boolean;
   readonly stdoutIsTerminal: boolean;
   readonly stderrIsTerminal: boolean;
   /**

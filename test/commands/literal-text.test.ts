@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { readRows } from '../../src/batch/rows.ts';
 import { ShownRequest } from '../../src/command.ts';
 import { createCommands, creates } from '../../src/commands/batch/row-command.ts';
-import { makeContext } from '../../src/context.ts';
+import { afterSaveWith, makeContext } from '../../src/context.ts';
 import { cmd } from '../helpers/cmd.ts';
 import { KEY, World } from '../helpers/gw.ts';
 import { testIo } from '../io/memory-host.ts';
@@ -284,6 +284,8 @@ test('of ten thousand rows each sends its prompt as it stands, or is refused', {
     host: { ...world.host(), stdin: Readable.from([]) },
     io: { ...io, note: () => {}, warn: () => {} },
     globals,
+    argv: [],
+    afterSave: afterSaveWith(undefined),
     signal: new AbortController().signal,
   });
   const prompts = fc.oneof(

@@ -8,7 +8,6 @@ import { tryLock } from '../../disk/lock-file.ts';
 import { readLines } from '../../disk/read-lines.ts';
 import { ClosedPipe, GwError, usage } from '../../errors.ts';
 import { oneLine, visible } from '../../io/escape.ts';
-import type { Io } from '../../io/io.ts';
 import { jsonOf } from '../../json-text.ts';
 import { resolveMedia } from '../../media/resolve.ts';
 import { readTextFile } from '../../media/text-input.ts';
@@ -20,7 +19,7 @@ import { Conversation, saveConversation } from './conversation.ts';
 import { LineEditor } from './line-editor.ts';
 import { loadLex } from './markdown/markdown-stream.ts';
 import { loadInk } from './markdown/spans.ts';
-import { type AnswerView, showAnswer } from './show-answer.ts';
+import { type AnswerView, type AnswerViewOptions, showAnswer } from './show-answer.ts';
 
 export interface ConversationOptions {
   readonly api: ChatApi;
@@ -39,130 +38,185 @@ export interface ConversationOptions {
   readonly models?: readonly string[] | undefined;
   /** Puts a question: `converse` with what the flags say beside the conversation. */
   readonly ask: Ask;
-  /** Called with each answer once it has been shown: figures and warnings on stderr. Throws GwError `incomplete`. */
-  readonly judge?: ((answer: ChatAnswer) => void) | undefined;
+  /** Called with each answer once it has been shown: figures and warnings on stderr. What it returns makes it no answer. */
+  readonly judge?: ((answer: ChatAnswer) => GwError | undefined) | undefined;
 }
 
 /**
  * Holds a conversation on the terminal until the user leaves it. Throws GwError `usage` where stdin or stdout is no
  * terminal or JSON is asked for, and the reason of the run's signal.
  */
-export async function startConversation(
-  options: ConversationOptions,
-  ctx: Context,
-): Promise<{ readonly error?: unknown }> {
+export async function startConversation(options: ConversationOptions, ctx: Context): Promise<void> {
   const { io, host } = ctx;
-  if (!io.stdinIsTerminal || !io.stdoutIsTerminal) {
+  if (!host.stdin.isTTY || !io.stdoutIsTerminal) {
     throw usage('a conversation needs a terminal', 'give the prompt as words, with --prompt, or on stdin');
   }
   if (io.mode.json) {
     throw usage('--json: a conversation on a terminal has no JSON form', 'give a prompt');
   }
-  const conversation = new Conversation(options.api, options, options.session);
-  conversation.images = options.images ?? [];
-  conversation.raw = options.raw ?? false;
   const page = await io.page();
   const [ink, lex, endGuard] = await Promise.all([loadInk(page.hasColor), loadLex(), host.guardTerminal()]);
-  const history = openHistory(ctx);
-  let answering: AbortController | undefined;
-  const editor = new LineEditor({
-    host,
-    page,
-    history: history.lines,
-    complete: completerFor(host, options.models),
-    onInterrupt: () => answering?.abort(),
-  });
-  const close = () => editor.close();
+  const talk = new Talk(options, { page, ink, lex }, ctx);
+  const close = () => talk.close();
   ctx.signal.addEventListener('abort', close, { once: true });
-  const show = (text: string) => page.print(`${ink.faint(visible(text))}\n`);
-  const commandContext = makeCommandContext(
-    conversation,
-    { show, copy: (text) => page.copy(visible(text)), columns: () => page.size().columns },
-    ctx,
-  );
+  try {
+    await talk.hold();
+    ctx.signal.throwIfAborted();
+  } finally {
+    ctx.signal.removeEventListener('abort', close);
+    talk.close();
+    page.close();
+    endGuard();
+  }
+}
+
+type Terminal = Pick<AnswerViewOptions, 'page' | 'ink' | 'lex'>;
+
+/** The result of a question. */
+interface Asked {
+  /** The turn to keep; undefined where nothing came that could be gone on from. */
+  readonly turn: Extract<ChatTurn, { role: 'assistant' }> | undefined;
+  /** Absent where the answer was stopped or broke off. */
+  readonly answer?: ChatAnswer;
+}
+
+/** A conversation while it is held on a terminal. */
+class Talk {
+  readonly #options: ConversationOptions;
+  readonly #terminal: Terminal;
+  readonly #ctx: Context;
+  readonly #conversation: Conversation;
+  readonly #history: History;
+  readonly #editor: LineEditor;
+  readonly #commands: CommandContext;
+  #answering: AbortController | undefined;
+
+  constructor(options: ConversationOptions, terminal: Terminal, ctx: Context) {
+    const { page } = terminal;
+    this.#options = options;
+    this.#terminal = terminal;
+    this.#ctx = ctx;
+    this.#conversation = new Conversation(options.api, options, options.session);
+    this.#conversation.images = options.images ?? [];
+    this.#conversation.raw = options.raw ?? false;
+    this.#history = openHistory(ctx);
+    this.#editor = new LineEditor({
+      host: ctx.host,
+      page,
+      history: this.#history.lines,
+      complete: completerFor(ctx.host, options.models),
+      onInterrupt: () => this.#answering?.abort(),
+    });
+    const show = (text: string) => this.#show(text);
+    const copy = (text: string) => page.copy(visible(text));
+    const screen = { show, copy, columns: () => page.size().columns };
+    this.#commands = makeCommandContext(this.#conversation, screen, ctx);
+  }
+
+  close(): void {
+    this.#editor.close();
+  }
+
+  async hold(): Promise<void> {
+    this.#show(welcome(this.#conversation));
+    for (let entered = await this.#read(); entered !== undefined; entered = await this.#read()) {
+      if (entered.text.trim() === '') continue;
+      if (!entered.hasFoldedPaste) this.#history.add(entered.text);
+      try {
+        if (await this.#take(entered.text)) break;
+      } catch (error) {
+        // What the user can mend does not end the conversation.
+        if (!(error instanceof GwError) || this.#ctx.signal.aborted) throw error;
+        this.#ctx.io.error(error);
+      }
+    }
+  }
+
+  #show(text: string): void {
+    const { page, ink } = this.#terminal;
+    page.print(`${ink.faint(visible(text))}\n`);
+  }
 
   /** Undefined where the user left. */
-  const read = async (prompt: string) => {
+  async #read() {
     for (;;) {
-      const entered = await editor.read(ink.strong(prompt));
-      if (entered.kind === 'interrupted') show('Ctrl-D or /exit leaves');
+      const entered = await this.#editor.read(this.#terminal.ink.strong('> '));
+      if (entered.kind === 'interrupted') this.#show('Ctrl-D or /exit leaves');
       else return entered.kind === 'left' ? undefined : entered;
     }
-  };
+  }
+
+  /** Whether the conversation ends with what was entered. */
+  async #take(text: string): Promise<boolean> {
+    const command = parseCommand(text);
+    if (command) return runCommand(command.name, command.rest, this.#commands);
+    const parts: ChatPart[] = [{ type: 'text', text: messageOf(text) }, ...this.#conversation.images];
+    await this.#put([{ role: 'user', parts }]);
+    return false;
+  }
 
   /** Puts the turns, shows the answer, and answers the model's calls as the user says. */
-  const put = async (asked: readonly ChatTurn[]): Promise<void> => {
-    const { model, system } = conversation;
+  async #put(asked: readonly ChatTurn[]): Promise<void> {
+    const { model, system, turns: earlier, raw } = this.#conversation;
     if (model === undefined) throw usage('no model is set', 'name one with /model NAME');
-    answering = new AbortController();
-    const signal = AbortSignal.any([answering.signal, ctx.signal]);
-    const view = showAnswer({ page, clock: ctx.clock, lex, ink, raw: conversation.raw });
-    const turns = [...conversation.turns, ...asked];
-    const { turn, answer } = await askAndShow(
-      { turns, model, system, signal },
-      { ask: options.ask, view, io, showThoughts: options.showThoughts === true },
-    );
-    answering = undefined;
-    if (turn && turn.text !== '') page.print('\n');
+    this.#answering = new AbortController();
+    const signal = AbortSignal.any([this.#answering.signal, this.#ctx.signal]);
+    const view = showAnswer({ ...this.#terminal, clock: this.#ctx.clock, raw });
+    const { turn, answer } = await this.#ask({ turns: [...earlier, ...asked], model, system, signal }, view);
+    this.#answering = undefined;
+    if (turn && turn.text !== '') this.#terminal.page.print('\n');
+    const fault = answer && this.#options.judge?.(answer);
+    if (fault) this.#ctx.io.error(fault);
     // What is no answer is not gone on from.
-    if (turn === undefined || (answer && !isUsable(answer))) return;
+    if (turn === undefined || fault) return;
     const calls = answer?.toolCalls ?? [];
     if (calls.length === 0) {
-      if (turn.text !== '') await conversation.add([...asked, turn]);
+      if (turn.text !== '') await this.#conversation.add([...asked, turn]);
       return;
     }
     const results: ChatTurn[] = [];
     for (const { id, name, arguments: given } of calls) {
-      show(`the model calls ${oneLine(name, 100)} with ${oneLine(given, 2_000)}`);
-      const entered = await editor.read(ink.strong(`result of ${oneLine(name, 40)}> `));
+      this.#show(`the model calls ${oneLine(name, 100)} with ${oneLine(given, 2_000)}`);
+      const entered = await this.#editor.read(this.#terminal.ink.strong(`result of ${oneLine(name, 40)}> `));
       if (entered.kind !== 'line' || entered.text === '') {
-        show('no result was given: the question is taken back');
+        this.#show('no result was given: the question is taken back');
         return;
       }
       results.push({ role: 'tool', toolCallId: id, name, content: entered.text });
     }
-    await put([...asked, turn, ...results]);
-  };
+    await this.#put([...asked, turn, ...results]);
+  }
 
-  const isUsable = (answer: ChatAnswer): boolean => {
+  /**
+   * Asks and shows what comes. A stopped answer and one that breaks off are kept as far as they came; an error is shown
+   * and the conversation goes on. Throws only what ends the conversation.
+   */
+  async #ask(question: Question, view: AnswerView): Promise<Asked> {
+    const { ask, showThoughts = false } = this.#options;
+    const { io } = this.#ctx;
+    let came = '';
+    const stopWaiting = io.awaiting(`waiting for ${question.model}`);
+    const stop = () => {
+      stopWaiting();
+      view.end();
+    };
     try {
-      options.judge?.(answer);
-      return true;
+      const answer = await ask(question, (event) => {
+        if (event.type === 'text' || showThoughts) stopWaiting();
+        if (event.type === 'text') {
+          came += event.text;
+          view.text(event.text);
+        } else if (event.type === 'thinking' && showThoughts) io.aside(event.text);
+      });
+      stop();
+      return { turn: answer.turn, answer };
     } catch (error) {
-      if (!(error instanceof GwError)) throw error;
-      io.error(error);
-      return false;
+      stop();
+      if (error instanceof ClosedPipe) throw error;
+      if (question.signal.aborted) io.note(came === '' ? 'stopped' : 'stopped; what came is kept');
+      else io.error(error);
+      return { turn: came === '' ? undefined : { role: 'assistant', text: came } };
     }
-  };
-
-  const take = async (text: string): Promise<boolean> => {
-    const command = parseCommand(text);
-    if (command) return runCommand(command.name, command.rest, commandContext);
-    const parts: ChatPart[] = [{ type: 'text', text: messageOf(text) }, ...conversation.images];
-    await put([{ role: 'user', parts }]);
-    return false;
-  };
-
-  try {
-    show(welcome(conversation));
-    for (let entered = await read('> '); entered !== undefined; entered = await read('> ')) {
-      if (entered.text.trim() === '') continue;
-      if (!entered.hasFoldedPaste) history.add(entered.text);
-      try {
-        if (await take(entered.text)) break;
-      } catch (error) {
-        // What the user can mend does not end the conversation.
-        if (!(error instanceof GwError) || ctx.signal.aborted) throw error;
-        io.error(error);
-      }
-    }
-    ctx.signal.throwIfAborted();
-    return {};
-  } finally {
-    ctx.signal.removeEventListener('abort', close);
-    editor.close();
-    page.close();
-    endGuard();
   }
 }
 
@@ -179,7 +233,7 @@ function welcome({ model, session }: Conversation): string {
 }
 
 /** A question as it is put: the whole conversation, and what it is asked with. */
-export interface Question {
+interface Question {
   readonly turns: readonly ChatTurn[];
   readonly model: string;
   readonly system: string | undefined;
@@ -192,50 +246,6 @@ export type Ask = (
   question: Question,
   onEvent: (event: ChatEvent) => void | Promise<void>,
 ) => Promise<ChatAnswer>;
-
-export interface AskOptions {
-  readonly ask: Ask;
-  readonly view: AnswerView;
-  readonly io: Pick<Io, 'aside' | 'note' | 'error' | 'awaiting'>;
-  readonly showThoughts: boolean;
-}
-
-/** What came of a question. */
-export interface Asked {
-  /** The turn to keep; undefined where nothing came that could be gone on from. */
-  readonly turn: Extract<ChatTurn, { role: 'assistant' }> | undefined;
-  /** Absent where the answer was stopped or broke off. */
-  readonly answer?: ChatAnswer;
-}
-
-/**
- * Asks and shows what comes. A stopped answer and one that breaks off are kept as far as they came; an error is shown
- * and the conversation goes on. Throws only what ends the conversation.
- */
-async function askAndShow(question: Question, options: AskOptions): Promise<Asked> {
-  const { ask, view, io, showThoughts } = options;
-  let came = '';
-  const stopWaiting = io.awaiting(`waiting for ${question.model}`);
-  try {
-    const answer = await ask(question, (event) => {
-      if (event.type === 'text' || showThoughts) stopWaiting();
-      if (event.type === 'text') {
-        came += event.text;
-        view.text(event.text);
-      } else if (event.type === 'thinking' && showThoughts) io.aside(event.text);
-    });
-    stopWaiting();
-    view.end();
-    return { turn: answer.turn, answer };
-  } catch (error) {
-    stopWaiting();
-    view.end();
-    if (error instanceof ClosedPipe) throw error;
-    if (question.signal.aborted) io.note(came === '' ? 'stopped' : 'stopped; what came is kept');
-    else io.error(error);
-    return { turn: came === '' ? undefined : { role: 'assistant', text: came } };
-  }
-}
 
 /** What the commands of a conversation work on, and with. */
 function makeCommandContext(

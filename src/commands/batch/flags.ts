@@ -11,6 +11,7 @@ import { absoluteReferences, placeFiles } from '../../flags/body-flags.ts';
 import { type Flag, type FlagSet, type FlagValues, list, on, oneOf, text } from '../../flags/flag.ts';
 import { counted } from '../../io/quantity-text.ts';
 import { defaultsOf } from '../../presets.ts';
+import { canAsk } from '../ask-first.ts';
 import { creates, type RowFiles } from './row-command.ts';
 
 // What every batch command takes: the manifest, its name, and defaults for the rows that do not say.
@@ -151,7 +152,7 @@ export async function allowOutside(
   const many = found.length === 1 ? 'one file lies' : `${found.length} files lie`;
   const message = `${manifest.named}: ${many} outside the manifest's folder: ${listed}${more}`;
   const { host, io } = ctx;
-  if (mayAsk && io.stdinIsTerminal && io.stderrIsTerminal) {
+  if (mayAsk && canAsk(ctx)) {
     io.note(message);
     const { confirm } = await import('../../io/ask.ts');
     if (await confirm(host, 'Send them with the rows?')) {

@@ -24,7 +24,7 @@ import { outputsBySize } from '../../jobs/save/saved.ts';
 import { createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
 import { Chains } from '../../shots/chains.ts';
 import { NotReached, RowOutputs, staleRows, warnOfStale } from '../../shots/row-outputs.ts';
-import { askFirst } from '../ask-first.ts';
+import { askFirst, canAsk } from '../ask-first.ts';
 import { refuseUnpriced } from '../estimate-cost.ts';
 import { resultOf as resultOfJob } from '../jobs/task-job.ts';
 import type { FollowedQueue } from '../machines/follow.ts';
@@ -499,7 +499,7 @@ async function askOfAlike(tally: Tally, yes: boolean, ctx: Context): Promise<voi
   const before = tally.madeBefore();
   if (before.rows === 0) return;
   ctx.io.warn(madeBeforeText(before));
-  if (yes || !ctx.io.stdinIsTerminal || !ctx.io.stderrIsTerminal) return;
+  if (yes || !canAsk(ctx)) return;
   await askFirst('Make them once more?', ctx, 'nothing was sent');
 }
 

@@ -66,7 +66,7 @@ export async function readQuestion(
         })
       : undefined;
   const texts = [prompt, piped].filter((text) => text !== undefined && text.trim() !== '');
-  const isInteractive = io.stdinIsTerminal && io.stdoutIsTerminal && !globals.dryRun && !globals.curl;
+  const isInteractive = host.stdin.isTTY === true && io.stdoutIsTerminal && !globals.dryRun && !globals.curl;
   if (texts.length === 0 && !hasQuestion) {
     if (isInteractive) return undefined;
     if (!flags.image)

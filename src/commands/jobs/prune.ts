@@ -1,7 +1,7 @@
 import { defineCommand } from '../../command.ts';
 import { resolveSettings } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
-import { GwError, usage } from '../../errors.ts';
+import { usage } from '../../errors.ts';
 import { on, parsed } from '../../flags/flag.ts';
 import { parseMoment } from '../../flags/job-flags.ts';
 import type { Family } from '../../gateway/task.ts';
@@ -11,6 +11,7 @@ import { type JobView, jobView, linkExpiresAtMs, recordExpiresAtMs } from '../..
 import type { Job } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { lacksOutputs } from '../../ledger/settled.ts';
+import { askFirst, canAsk } from '../ask-first.ts';
 import { type KnownJob, readJobs } from './find-jobs.ts';
 import { jobTable } from './job-table.ts';
 
@@ -68,17 +69,14 @@ export const prune = defineCommand<typeof flags, JobView[]>({
 
 const viewsOf = (jobs: readonly KnownJob[]): JobView[] => jobs.map(({ job, family }) => jobView(job, family));
 
-async function ask(count: number, { host, io }: Context): Promise<void> {
-  if (!io.stdinIsTerminal || !io.stderrIsTerminal) {
+async function ask(count: number, ctx: Context): Promise<void> {
+  if (!canAsk(ctx)) {
     throw usage(
       `gw jobs prune would remove ${counted(count, 'job')} from the ledger and cannot ask here`,
       'give --yes to remove them, or --dry-run to see them',
     );
   }
-  const { confirm } = await import('../../io/ask.ts');
-  if (!(await confirm(host, `Remove ${counted(count, 'job')} from the ledger?`))) {
-    throw new GwError('usage', 'nothing was removed');
-  }
+  await askFirst(`Remove ${counted(count, 'job')} from the ledger?`, ctx, 'nothing was removed');
 }
 
 /** Tells of a job whether the budget of its profile counts it in the period that runs: forgotten, it would be spent twice. */

@@ -66,37 +66,131 @@ const NOTHING_MADE_MS = 15_000;
 type BeforeSend = (job: CarriedJob | undefined) => Promise<() => boolean>;
 
 /** The hands of one row. */
-export function handsOf(input: HandsInput): Omit<Hands, 'create'> & {
-  create(record: RowRecord, beforeSend: BeforeSend): Promise<Made>;
+export class RowHands implements Omit<Hands, 'create'> {
+  readonly onTakenAway: Hands['onTakenAway'];
+  readonly #input: HandsInput;
+  readonly #ctx: Context;
+  /** For a place that a row names: it lies below that of this worker. */
+  readonly #placing: Context;
+
+  constructor(input: HandsInput) {
+    this.onTakenAway = input.onTakenAway;
+    this.#input = input;
+    this.#ctx = { ...input.ctx, signal: input.signal };
+    const { host } = input.ctx;
+    this.#placing = { ...this.#ctx, host: { ...host, cwd: folderOf(input.out, host.cwd) } };
+  }
+
+  readonly looksUp = ({ family }: RowRecord) => family === 'beta';
+  readonly knows = async (record: RowRecord) => {
+    const { current } = await this.#known(record);
+    if (!isWanted(current, record)) return false;
+    return current.id !== undefined || (current.family === 'image' && current.state === 'succeeded');
+  };
+  readonly create = async (record: RowRecord, beforeSend: BeforeSend): Promise<Made> => {
+    // What stands on a queue is believed as little as anything from outside.
+    const [fault] = unportable(record.row, creates, (text) => this.#ctx.io.withoutSecrets(text));
+    if (fault !== undefined) return this.#failed(record, usage(fault), false);
+    const { current: before } = await this.#known(record);
+    if (
+      isWanted(before, record) &&
+      record.family !== 'image' &&
+      before.id !== undefined &&
+      /^(running|succeeded)$/.test(before.state)
+    )
+      return accepted(before, record);
+    const guarded = guardedGateway(this.#ctx, async () => {
+      await this.#input.turn();
+      const { last } = await this.#known(record);
+      return beforeSend(last && carriedJob(last, record));
+    });
+    const { rows, again: isAgain, wanted: again = isAgain, named, job: { fields: expects } = {} } = record;
+    const options = { rows, again, named, expects, wait: false };
+    const { root: dir } = this.#input;
+    const confined = confinedPaths({ dir, what: '--root', hint: 'a worker reads no other files' });
+    const own = { ...this.#placeOf(record), gateway: guarded };
+    const outcome = await createRow(this.#rowOf(record), { dir, confined }, options, own);
+    const { error, made } = outcome;
+    if (error instanceof TakenAway) throw error;
+    switch (made.kind) {
+      case 'accepted': {
+        const { id, status, job, unrecorded } = made;
+        // A ledger that takes nothing knows no further task either.
+        if (unrecorded instanceof GwError) this.#input.onStop(unrecorded, 'all');
+        return { kind: 'accepted', id, status, job: carriedJob(job, record) };
+      }
+      case 'images': {
+        const value = resultIn(outcome);
+        return error === undefined && value
+          ? this.#savedAs(outcome, value)
+          : this.#imagesMade(record, outcome);
+      }
+      case 'unknown':
+        return this.#isStopped(error, 'creates')
+          ? { kind: 'nothing_made', waitMs: 0, error: this.#tell(error) }
+          : this.#lostAs(record, error, made.job);
+      default:
+        return this.#notMade(record, error, made);
+    }
+  };
+  readonly follow = async (record: RowRecord, id: string): Promise<Followed> => {
+    const outcome = await this.#follow(record, id, false).catch(orStopped);
+    if (outcome.error !== undefined) return this.#endedBadly(record, outcome);
+    return { kind: 'ended', status: resultIn(outcome)?.status ?? '' };
+  };
   /** Whether the task of a row whose wait is over has ended; waits for it. */
-  hasEnded(record: RowRecord): Promise<boolean>;
-} {
-  const ctx: Context = { ...input.ctx, signal: input.signal };
-  // A place that a row names lies below that of this worker.
-  const below = folderOf(input.out, ctx.host.cwd);
-  const placing: Context = { ...ctx, host: { ...ctx.host, cwd: below } };
-  const placeOf = ({ row }: RowRecord) => (row.flags.out === undefined ? ctx : placing);
-  const rowOf = ({ row }: RowRecord) => ({
-    ...row,
-    flags: { ...(input.out && { out: input.out }), ...row.flags },
-  });
+  readonly hasEnded = async (record: RowRecord) => {
+    const { row, id = '' } = record;
+    const patient = { ...record, row: { ...row, flags: { ...row.flags, waitTimeout: LONGEST_WAIT_MS } } };
+    const { error } = await this.#follow(patient, id, false).catch((error: unknown) => ({ error }));
+    return error === undefined || (error instanceof GwError && badEnds.has(error.kind));
+  };
+  readonly save = async (record: RowRecord, id: string): Promise<Brought> => {
+    const image = record.family === 'image' ? (await this.#known(record)).current : undefined;
+    if (record.family === 'image' && !isWanted(image, record)) {
+      const error = record.error ?? this.#tell(new GwError('download', 'its images lie on another machine'));
+      return { kind: 'failed', error, isElsewhere: true };
+    }
+    const saving = image
+      ? goOnWith({ kind: 'stands', job: image }, record.row.flags, this.#ctx)
+      : this.#follow(record, id, true);
+    const outcome = await saving.catch(orStopped);
+    if (outcome.error !== undefined) return this.#endedBadly(record, outcome);
+    this.#input.show(outcome);
+    const { files = [], status = '' } = resultIn(outcome) ?? {};
+    return { kind: 'saved', files, status };
+  };
+  readonly pause = async (waitMs: number) => {
+    await this.#ctx.clock.sleep(waitMs, this.#ctx.signal).catch(() => {});
+  };
+
+  #placeOf({ row }: RowRecord): Context {
+    return row.flags.out === undefined ? this.#ctx : this.#placing;
+  }
+
+  #rowOf({ row }: RowRecord) {
+    const { out } = this.#input;
+    return { ...row, flags: { ...(out && { out }), ...row.flags } };
+  }
 
   /** The last job of the row in this machine's ledger, as it stands. */
-  const known = ({ row }: RowRecord) => lastOfRow(row.key, ctx);
+  #known({ row }: RowRecord) {
+    return lastOfRow(row.key, this.#ctx);
+  }
 
   /** The row's job in this machine's ledger; one that another machine made is taken in with what it carried. */
-  const jobOf = async (record: RowRecord, id: string): Promise<Job> => {
-    const ledger = await ctx.ledger();
-    const { key, attempt, current } = await known(record);
+  async #jobOf(record: RowRecord, id: string): Promise<Job> {
+    const ledger = await this.#ctx.ledger();
+    const { key, attempt, current } = await this.#known(record);
     if (current?.id === id) return current;
     const isLost = isWanted(current, record) && current.id === undefined;
     const hold = isLost
       ? await holdWhenFree(
           current.key,
-          { ledger, clock: ctx.clock, signal: ctx.signal, silenceMs: (await ctx.settings()).timeoutMs.value },
+          { ...this.#ctx, ledger, silenceMs: (await this.#ctx.settings()).timeoutMs.value },
           () => {},
         )
-      : ledger.begin(await carriedIntent(record, attempt), key);
+      : ledger.begin(await this.#carriedIntent(record, attempt), key);
     try {
       ledger.append(isLost ? current.key : key, { event: 'accepted', id, status: record.status });
     } finally {
@@ -105,19 +199,19 @@ export function handsOf(input: HandsInput): Omit<Hands, 'create'> & {
     const [job] = await ledger.find({ ids: [isLost ? current.key : key] });
     if (!job) throw new Error('a job that was begun is in the ledger');
     return job;
-  };
+  }
 
-  const carriedIntent = async (record: RowRecord, attempt: number) => {
-    const [settings, access] = [await ctx.settings(), await ctx.gateway()];
-    const row = rowOf(record);
-    const flags = await flagsOf(row, record.rows, placeOf(record));
+  async #carriedIntent(record: RowRecord, attempt: number) {
+    const [settings, access] = [await this.#ctx.settings(), await this.#ctx.gateway()];
+    const row = this.#rowOf(record);
+    const flags = await flagsOf(row, record.rows, this.#placeOf(record));
     const { model, attempt: made, fields, files: _, key: _key, ...asked } = record.job ?? noCheck;
     return {
       event: 'intent' as const,
       family: record.family,
       ...asked,
       model,
-      request: record.job && requestOf(record.row, record.job, input.root),
+      request: record.job && requestOf(record.row, record.job, this.#input.root),
       // Empty: it was made elsewhere, and is no news here.
       bodySha256: '',
       once: { key: row.key, attempt: Math.max(made, attempt, record.wanted ?? 1), fields },
@@ -125,20 +219,20 @@ export function handsOf(input: HandsInput): Omit<Hands, 'create'> & {
       keyId: access.keyId,
       gateway: access.name,
       save: {
-        target: planTarget(typeof flags.out === 'string' ? flags.out : undefined, ctx.host.cwd),
+        target: planTarget(typeof flags.out === 'string' ? flags.out : undefined, this.#ctx.host.cwd),
         force: flags.force === true,
         download: flags.download !== false,
-        sidecar: (flags.sidecar ?? settings.sidecar.value) ? ctx.host.version : undefined,
+        sidecar: (flags.sidecar ?? settings.sidecar.value) ? this.#ctx.host.version : undefined,
       },
     };
-  };
+  }
 
-  const follow = async (record: RowRecord, id: string, download: boolean): Promise<Outcome<JobResult>> => {
-    const [entry] = await withFamilies([await jobOf(record, id)]);
+  async #follow(record: RowRecord, id: string, download: boolean): Promise<Outcome<JobResult>> {
+    const [entry] = await withFamilies([await this.#jobOf(record, id)]);
     if (!entry) throw new Error('a job has an entry');
-    const ended = await endedOutcome(entry, ctx.signal);
+    const ended = await endedOutcome(entry, this.#ctx.signal);
     if (ended) return ended;
-    const { family, job } = await taskJob(entry, ctx);
+    const { family, job } = await taskJob(entry, this.#ctx);
     const { flags } = record.row;
     const outcome = await followFromFlags(
       {
@@ -149,119 +243,38 @@ export function handsOf(input: HandsInput): Omit<Hands, 'create'> & {
         job,
         atOnce: job.state === 'running' && record.state === 'running',
         // A row wants its outputs, whatever was said where its job was made.
-        save: download ? await planToSave(entry, { force: job.save.force }, ctx) : { ...job.save, download },
-        deadlineMs: waitDeadlineMs(flags, ctx),
+        save: download
+          ? await planToSave(entry, { force: job.save.force }, this.#ctx)
+          : { ...job.save, download },
+        deadlineMs: waitDeadlineMs(flags, this.#ctx),
       },
-      followersOf(ctx),
-      ctx,
+      followersOf(this.#ctx),
+      this.#ctx,
     );
     const isSaved = (resultIn(outcome)?.files ?? []).length > 0;
     if (!download || outcome.error !== undefined || isSaved) return outcome;
     // Another gw of this machine may have saved it meanwhile.
-    const [now] = await withFamilies(await (await ctx.ledger()).find({ ids: [job.key] }));
-    return (now && (await endedOutcome(now, ctx.signal))) ?? outcome;
-  };
-
-  return {
-    looksUp: ({ family }) => family === 'beta',
-    async knows(record) {
-      const { current } = await known(record);
-      if (!isWanted(current, record)) return false;
-      return current.id !== undefined || (current.family === 'image' && current.state === 'succeeded');
-    },
-    async create(record, beforeSend): Promise<Made> {
-      // What stands on a queue is believed as little as anything from outside.
-      const [fault] = unportable(record.row, creates, (text) => ctx.io.withoutSecrets(text));
-      if (fault !== undefined) return failed(record, usage(fault), false);
-      const { current: before } = await known(record);
-      if (
-        isWanted(before, record) &&
-        record.family !== 'image' &&
-        before.id !== undefined &&
-        /^(running|succeeded)$/.test(before.state)
-      )
-        return accepted(before, record);
-      const guarded = guardedGateway(ctx, async () => {
-        await input.turn();
-        const { last } = await known(record);
-        return beforeSend(last && carriedJob(last, record));
-      });
-      const { rows, again: isAgain, wanted: again = isAgain, named, job: { fields: expects } = {} } = record;
-      const options = { rows, again, named, expects, wait: false };
-      const { root: dir } = input;
-      const confined = confinedPaths({ dir, what: '--root', hint: 'a worker reads no other files' });
-      const own = { ...placeOf(record), gateway: guarded };
-      const outcome = await createRow(rowOf(record), { dir, confined }, options, own);
-      const { error, made } = outcome;
-      if (error instanceof TakenAway) throw error;
-      switch (made.kind) {
-        case 'accepted': {
-          const { id, status, job, unrecorded } = made;
-          // A ledger that takes nothing knows no further task either.
-          if (unrecorded instanceof GwError) input.onStop(unrecorded, 'all');
-          return { kind: 'accepted', id, status, job: carriedJob(job, record) };
-        }
-        case 'images': {
-          const value = resultIn(outcome);
-          return error === undefined && value ? savedAs(outcome, value) : imagesMade(record, outcome);
-        }
-        case 'unknown':
-          return isStopped(error, 'creates')
-            ? { kind: 'nothing_made', waitMs: 0, error: tell(error) }
-            : lostAs(record, error, made.job);
-        default:
-          return notMade(record, error, made);
-      }
-    },
-    async follow(record, id): Promise<Followed> {
-      const outcome = await follow(record, id, false).catch(orStopped);
-      if (outcome.error !== undefined) return endedBadly(record, outcome);
-      return { kind: 'ended', status: resultIn(outcome)?.status ?? '' };
-    },
-    async hasEnded(record) {
-      const { row, id = '' } = record;
-      const patient = { ...record, row: { ...row, flags: { ...row.flags, waitTimeout: LONGEST_WAIT_MS } } };
-      const { error } = await follow(patient, id, false).catch((error: unknown) => ({ error }));
-      return error === undefined || (error instanceof GwError && badEnds.has(error.kind));
-    },
-    async save(record, id): Promise<Brought> {
-      const image = record.family === 'image' ? (await known(record)).current : undefined;
-      if (record.family === 'image' && !isWanted(image, record)) {
-        const error = record.error ?? tell(new GwError('download', 'its images lie on another machine'));
-        return { kind: 'failed', error, isElsewhere: true };
-      }
-      const saving = image
-        ? goOnWith({ kind: 'stands', job: image }, record.row.flags, ctx)
-        : follow(record, id, true);
-      const outcome = await saving.catch(orStopped);
-      if (outcome.error !== undefined) return endedBadly(record, outcome);
-      input.show(outcome);
-      const { files = [], status = '' } = resultIn(outcome) ?? {};
-      return { kind: 'saved', files, status };
-    },
-    async pause(waitMs) {
-      await ctx.clock.sleep(waitMs, ctx.signal).catch(() => {});
-    },
-    onTakenAway: input.onTakenAway,
-  };
-
-  function endedBadly(record: RowRecord, outcome: Outcome<JobResult>): Followed & Brought {
-    const { error } = outcome;
-    const isInterrupted = ctx.signal.aborted || error instanceof Interrupted;
-    if (isInterrupted || isStopped(error, 'all')) return { kind: 'interrupted' };
-    return { ...failed(record, error), status: resultIn(outcome)?.status ?? '' };
+    const [now] = await withFamilies(await (await this.#ctx.ledger()).find({ ids: [job.key] }));
+    return (now && (await endedOutcome(now, this.#ctx.signal))) ?? outcome;
   }
 
-  function savedAs(outcome: Outcome<JobResult>, { files, status, id }: JobResult) {
-    input.show(outcome);
+  #endedBadly(record: RowRecord, outcome: Outcome<JobResult>): Followed & Brought {
+    const { error } = outcome;
+    const isInterrupted = this.#ctx.signal.aborted || error instanceof Interrupted;
+    if (isInterrupted || this.#isStopped(error, 'all')) return { kind: 'interrupted' };
+    return { ...this.#failed(record, error), status: resultIn(outcome)?.status ?? '' };
+  }
+
+  #savedAs(outcome: Outcome<JobResult>, { files, status, id }: JobResult) {
+    this.#input.show(outcome);
     return { kind: 'saved', files, status, id } as const;
   }
 
   /** Images that were made are paid for: whatever else went wrong, their row is saved or lacks its download. */
-  async function imagesMade(record: RowRecord, outcome: Outcome<JobResult>): Promise<Made> {
+  async #imagesMade(record: RowRecord, outcome: Outcome<JobResult>): Promise<Made> {
     const { error } = outcome;
     const value = resultIn(outcome);
-    const { current } = await known(record);
+    const { current } = await this.#known(record);
     const [entry] = await withFamilies(current ? [current] : []);
     // The ledger may be what could not be written.
     const task = entry?.family && value?.record ? entry.family.readTask(value.record, value.id) : undefined;
@@ -271,13 +284,13 @@ export function handsOf(input: HandsInput): Omit<Hands, 'create'> & {
       (entry !== undefined && (await endedOutcome(entry, new AbortController().signal)) !== undefined) ||
       (value !== undefined && came !== undefined && value.files.length >= Math.max(1, came));
     if (value && isHome) {
-      if (error instanceof GwError) ctx.io.warn(`${record.row.key}: ${error.message}`);
-      return savedAs({ value }, value);
+      if (error instanceof GwError) this.#ctx.io.warn(`${record.row.key}: ${error.message}`);
+      return this.#savedAs({ value }, value);
     }
-    if (error instanceof GwError && error.kind === 'download') return failed(record, error);
+    if (error instanceof GwError && error.kind === 'download') return this.#failed(record, error);
     const why = reasonOf(error);
     const { host = 'its worker' } = record;
-    return failed(
+    return this.#failed(
       record,
       new GwError('download', `its images were made, and are not all saved: ${why}`, {
         taskId: value?.id ?? current?.key,
@@ -287,57 +300,58 @@ export function handsOf(input: HandsInput): Omit<Hands, 'create'> & {
   }
 
   /** A create whose job may exist, here and nowhere else. */
-  function lostAs(record: RowRecord, error: unknown, { key }: Pick<Job, 'key'>): Made {
-    input.show({ error: underKey(record.row.key, error) });
+  #lostAs(record: RowRecord, error: unknown, { key }: Pick<Job, 'key'>): Made {
+    this.#input.show({ error: underKey(record.row.key, error) });
     return {
       kind: 'unknown',
       error: {
-        ...tell(isUnknownOutcome(error) ? error : new UnknownOutcome(reasonOf(error))),
+        ...this.#tell(isUnknownOutcome(error) ? error : new UnknownOutcome(reasonOf(error))),
         hint: `it stands in the ledger of ${record.host} as ${key}; ${closingHint(record)}`,
       },
     };
   }
 
   /** A create that gave no task and no file. */
-  async function notMade(
+  async #notMade(
     record: RowRecord,
     error: unknown,
     made: Extract<JobMade, { kind: 'refused' | 'nothing' }>,
   ): Promise<Made> {
-    const { current } = made.job ? { current: undefined } : await known(record);
+    const { current } = made.job ? { current: undefined } : await this.#known(record);
     // What an earlier run of this machine made, and this one could not go on with.
     const earlier = isWanted(current, record) ? current : undefined;
-    if (error instanceof Interrupted || ctx.signal.aborted) {
+    if (error instanceof Interrupted || this.#ctx.signal.aborted) {
       return earlier && mayExist(earlier)
-        ? lostAs(record, error, earlier)
+        ? this.#lostAs(record, error, earlier)
         : { kind: 'nothing_made', waitMs: 0 };
     }
     if (error instanceof GwError && (error.kind === 'rate_limited' || error.kind === 'unavailable')) {
       const { retryAtMs } = error.facts;
-      const toldMs = retryAtMs === undefined ? undefined : Math.max(1_000, retryAtMs - ctx.clock.now());
+      const toldMs = retryAtMs === undefined ? undefined : Math.max(1_000, retryAtMs - this.#ctx.clock.now());
       const waitMs = toldMs ?? NOTHING_MADE_MS;
-      if (error.kind === 'rate_limited') input.hold(waitMs);
-      return { kind: 'nothing_made', waitMs, error: tell(error) };
+      if (error.kind === 'rate_limited') this.#input.hold(waitMs);
+      return { kind: 'nothing_made', waitMs, error: this.#tell(error) };
     }
-    if (isStopped(error, 'creates')) return { kind: 'nothing_made', waitMs: 0, error: tell(error) };
+    if (this.#isStopped(error, 'creates'))
+      return { kind: 'nothing_made', waitMs: 0, error: this.#tell(error) };
     const job = made.job ?? earlier;
-    return { ...failed(record, error, made.kind === 'refused'), job: job && carriedJob(job, record) };
+    return { ...this.#failed(record, error, made.kind === 'refused'), job: job && carriedJob(job, record) };
   }
 
   /** Whether every further row would meet an error too. */
-  function isStopped(error: unknown, what: 'creates' | 'all'): boolean {
+  #isStopped(error: unknown, what: 'creates' | 'all'): boolean {
     const isOver = isOfAccount(error);
-    if (isOver) input.onStop(error, what);
+    if (isOver) this.#input.onStop(error, what);
     return isOver;
   }
 
-  function failed(record: RowRecord, error: unknown, isOfJob = true) {
-    input.show({ error: underKey(record.row.key, error) });
-    return { kind: 'failed', error: tell(ofRow(error)), isOfJob } as const;
+  #failed(record: RowRecord, error: unknown, isOfJob = true) {
+    this.#input.show({ error: underKey(record.row.key, error) });
+    return { kind: 'failed', error: this.#tell(ofRow(error)), isOfJob } as const;
   }
 
-  function tell(error: unknown): ToldError {
-    return toldError(error, ctx);
+  #tell(error: unknown): ToldError {
+    return toldError(error, this.#ctx);
   }
 }
 

@@ -27,7 +27,7 @@ import { type Desk, workOn } from '../../machines/work.ts';
 import { silent } from '../batch/row-command.ts';
 import type { JobResult } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
-import { handsOf, toldError, underKey } from './hands.ts';
+import { RowHands, toldError, underKey } from './hands.ts';
 import { hearOfRows } from './heard.ts';
 import { Counters, countedAccess } from './observe.ts';
 import { type OpenQueue, ratePoolOf } from './open.ts';
@@ -289,7 +289,7 @@ export class WorkerRun {
       desk = this.#desk(record, given, actor);
       isAnnounced = () => record.state === 'sending' || hasAnnounced;
       if (record.fault) return result === 'ok' ? await this.#endUnread(record, desk) : 'done';
-      const hands = handsOf({
+      const hands = new RowHands({
         ctx: this.#rowCtx,
         root: path.resolve(this.#ctx.host.cwd, this.#flags.root ?? '.'),
         out: this.#flags.out,
@@ -323,11 +323,7 @@ export class WorkerRun {
   }
 
   /** The slot of a task is taken until it has ended, or for as long as one is likely to run, whatever came of its row. */
-  async #keepSlot(
-    { key, round }: Given,
-    { hasEnded }: ReturnType<typeof handsOf>,
-    signal: AbortSignal,
-  ): Promise<Put> {
+  async #keepSlot({ key, round }: Given, { hasEnded }: RowHands, signal: AbortSignal): Promise<Put> {
     const { store, pools } = this.#queue;
     let looking: Promise<boolean> | undefined;
     let text = '';
