@@ -15,6 +15,8 @@ const root = path.join(__dirname, '..');
 const distDir = path.join(root, 'dist');
 const target = 'node20.18';
 
+const write = (name, text) => fs.writeFileSync(path.join(distDir, name), text);
+
 async function build() {
   const { outputFiles, metafile } = await esbuild.build({
     absWorkingDir: root,
@@ -39,14 +41,12 @@ async function build() {
   const { toolFile } = await loadSource('src/agents/tools.ts', lean);
   const { manual } = await loadSource('src/man.ts', lean);
   const man = await manual(require('../package.json').version);
-  const threads = await Promise.all(
-    ['worker', 'watchdog-thread'].map((name) => buildAlone(`src/${name}.ts`)),
-  );
+  const threads = [await buildAlone('src/worker.ts'), await buildAlone('src/watchdog-thread.ts')];
   fs.mkdirSync(distDir, { recursive: true });
   // What `npm run binaries` made is no part of this.
   for (const name of fs.readdirSync(distDir))
     if (name !== 'binaries') fs.rmSync(path.join(distDir, name), { recursive: true });
-  fs.writeFileSync(path.join(distDir, 'package.json'), '{ "type": "commonjs" }\n');
+  write('package.json', '{ "type": "commonjs" }\n');
   writeParts(parts, completion.commands);
   fs.cpSync(path.join(root, 'src', 'sandbox', 'clips'), path.join(distDir, 'clips'), {
     recursive: true,
@@ -54,20 +54,13 @@ async function build() {
   });
   copyWasm();
   fs.mkdirSync(path.join(distDir, 'man'));
-  fs.writeFileSync(path.join(distDir, 'man', 'gw.1'), man);
-  for (const { outputFiles } of threads) {
-    fs.writeFileSync(path.join(distDir, path.basename(outputFiles[0].path)), outputFiles[0].text);
-  }
+  write('man/gw.1', man);
+  for (const { outputFiles } of threads) write(path.basename(outputFiles[0].path), outputFiles[0].text);
   fs.copyFileSync(path.join(root, 'src/agents/gw-cli.d.ts'), path.join(distDir, 'gw-cli.d.ts'));
-  fs.writeFileSync(path.join(distDir, 'mcp.json'), JSON.stringify(toolFile()));
-  for (const [name, text] of Object.entries(completion.files))
-    fs.writeFileSync(path.join(distDir, name), text);
-  writeThirdParty(
-    distDir,
-    root,
-    [metafile, completion.metafile, ...threads.map((thread) => thread.metafile)],
-    codecPackages,
-  );
+  write('mcp.json', JSON.stringify(toolFile()));
+  for (const [name, text] of Object.entries(completion.files)) write(name, text);
+  const metafiles = [metafile, completion.metafile, ...threads.map((thread) => thread.metafile)];
+  writeThirdParty(distDir, root, metafiles, codecPackages);
 }
 
 /** What answers the shells' completion: alone, so that an answer loads nothing else. */
@@ -168,12 +161,9 @@ function writeParts(parts, commands) {
   // The name holds the content's hash: a code cache made for it fits no other.
   const hash = crypto.createHash('sha256').update(all).digest('hex').slice(0, 12);
   const file = `parts-${hash}.js`;
-  fs.writeFileSync(path.join(distDir, file), all);
+  write(file, all);
   const { version } = require('../package.json');
-  fs.writeFileSync(
-    path.join(distDir, 'parts.json'),
-    `${JSON.stringify({ version, file, commands, names, starts, together })}\n`,
-  );
+  write('parts.json', `${JSON.stringify({ version, file, commands, names, starts, together })}\n`);
 }
 
 build().catch((error) => {

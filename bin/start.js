@@ -7,6 +7,7 @@ const { crc32 } = require('node:zlib');
 const parts = require('./parts.js');
 
 const { bundle, distDir, scripts } = parts;
+
 /** The directories that gw makes for its code cache, from the outermost; undefined where there is no place for one. */
 function cacheDirsOf(env) {
   const absolute = (dir) => (dir && path.isAbsolute(dir) ? dir : undefined);
@@ -36,13 +37,13 @@ function distrust(stat) {
     : `may be written by others (mode ${(stat.mode & 0o777).toString(8)})`;
 }
 
-/** Looks at the directories; `missing` is whether the innermost is still to be made. */
+/** Looks at the directories, as far as there are any yet. */
 function lookAtCache(dirs) {
   if (!dirs) return { problem: 'there is no home directory to keep it in' };
   for (const dir of dirs) {
     try {
       const stat = fs.lstatSync(dir, { throwIfNoEntry: false });
-      if (!stat) return { missing: true };
+      if (!stat) return {};
       const problem = distrust(stat) ?? (stat.isDirectory() ? undefined : 'is no directory');
       if (problem) return { problem: `${dir} ${problem}` };
     } catch (error) {
@@ -148,8 +149,8 @@ function commandName(argv) {
 }
 
 const cacheDirs = cacheDirsOf(process.env);
-const cacheState = lookAtCache(cacheDirs);
-const cacheDir = cacheState.problem ? undefined : cacheDirs[2];
+const { problem } = lookAtCache(cacheDirs);
+const cacheDir = problem ? undefined : cacheDirs[2];
 const cacheFile = cacheDir && path.join(cacheDir, `${bundle.file}.${commandName(process.argv.slice(2))}.bin`);
 const cache = cacheFile ? readCache(cacheFile) : new Map();
 parts.cache = cache;
@@ -168,12 +169,7 @@ function mayTouchFlags() {
 
 parts
   .load('main.js')
-  .run({
-    version: bundle.version,
-    distDir,
-    mayTouchFlags,
-    codeCache: { dir: cacheDir, problem: cacheState.problem },
-  })
+  .run({ version: bundle.version, distDir, mayTouchFlags, codeCache: { dir: cacheDir, problem } })
   .finally(() => {
     // At the very end, so that what runs last is in it too, and before what ends the process there.
     process.prependOnceListener('beforeExit', () => {
