@@ -3,7 +3,7 @@ import { readSwitch } from './config/environment.ts';
 import type { Settings, SettingsFlags } from './config/settings.ts';
 import type { Amount } from './config/table.ts';
 import type { GlobalFlags } from './flags/flag.ts';
-import { type Clock, type Host, once, type Program } from './host.ts';
+import { type Clock, type Host, once } from './host.ts';
 import type { Client, Gateway } from './http/client.ts';
 import type { Transport } from './http/exchange.ts';
 import type { Io } from './io/io.ts';
@@ -167,12 +167,10 @@ class Gateways {
 
   /** One for each set of trusted roots. A proxy never stands before this machine, so the embedded gateway needs none apart. */
   #transportFor(inForce: Settings): Promise<Transport> {
-    const { program } = this.#parts.host;
     const cacert = inForce.cacert.value;
     const known = this.#transports.get(cacert);
     if (known) return known;
-    const isShared = program && !this.#hasCertificates(inForce);
-    const made = isShared ? this.#sharedTransport(program) : this.#makeTransport(inForce);
+    const made = this.#makeTransport(inForce);
     this.#transports.set(cacert, made);
     return made;
   }
@@ -182,18 +180,15 @@ class Gateways {
     return (cacert.value ?? clientCert ?? clientKey) !== undefined;
   }
 
-  async #sharedTransport(runner: Program): Promise<Transport> {
-    const { HttpTransport, proxiesFromEnv } = await import('./http/transport.ts');
-    const proxies = proxiesFromEnv(this.#parts.host.env);
-    const name = `transport ${JSON.stringify(proxies)}`;
-    return runner.share(name, async () => new HttpTransport({ proxies, tuneFirstReply: false }));
-  }
-
   async #makeTransport(inForce: Settings): Promise<Transport> {
     const { HttpTransport, proxiesFromEnv } = await import('./http/transport.ts');
     const { host } = this.#parts;
+    const proxies = proxiesFromEnv(host.env);
+    const shared = async () => new HttpTransport({ proxies, tuneFirstReply: false });
+    if (host.program && !this.#hasCertificates(inForce))
+      return host.program.share(`transport ${JSON.stringify(proxies)}`, shared);
     const made = new HttpTransport({
-      proxies: proxiesFromEnv(host.env),
+      proxies,
       tuneFirstReply: host.mayTouchFlags(),
       ...(this.#hasCertificates(inForce) && (await this.#tlsOf(inForce.cacert.value))),
     });
@@ -228,10 +223,8 @@ class Gateways {
         io.hideSecret(another);
         return another;
       });
-    return this.accessWith(
-      { baseUrl, key, newKey: made, providerVersion: inForce.providerVersion.value },
-      inForce,
-    );
+    const providerVersion = inForce.providerVersion.value;
+    return this.accessWith({ baseUrl, key, newKey: made, providerVersion }, inForce);
   }
 
   async accessWith(gateway: Gateway, inForce: Settings, name = gatewayName(inForce)): Promise<Access> {
@@ -366,7 +359,6 @@ async function openLedgerOf({ host, io, afterSave }: Parts, settings: Context['s
   return ledger;
 }
 
-/** How many unreadable lines are named. */
 const NAMED_LINES = 5;
 
 /** Says which lines of the ledger cannot be read, also under -q: each may be all that is known of a paid job. */

@@ -31,7 +31,6 @@ export interface Page {
 }
 export type Row = readonly [term: string, text: string];
 
-/** The page of a node: of a command with its `spec`, of a group of commands without. */
 export function pageOf(node: Node, path: readonly string[], spec: AnyCommand | undefined): Page {
   const name = ['gw', ...path].join(' ');
   const children = node.children ?? [];

@@ -79,7 +79,6 @@ export async function sleepAloud(
   }
 }
 
-/** The clock of this machine. */
 export const machineClock: Clock = {
   now: Date.now,
   steady: steadyMs,

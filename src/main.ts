@@ -143,7 +143,7 @@ async function print(command: AnyCommand, { value, error }: Outcome<unknown>, ct
   }
   if (io.mode.json) {
     if (value instanceof RowStream) await io.outJsonRows(value.rows);
-    else if (command.raw) await io.outRaw(command.raw(value));
+    else if (command.raw) await io.out(command.raw(value));
     else await io.outJson(value);
     return;
   }

@@ -106,6 +106,5 @@ export function windowsFault(out: string): string | undefined {
   return undefined;
 }
 
-/** The placeholders that a pattern uses. */
 export const placeholdersOf = (pieces: readonly PatternPiece[]): Set<Placeholder> =>
   new Set(pieces.flatMap((piece) => ('placeholder' in piece ? [piece.placeholder] : [])));

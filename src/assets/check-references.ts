@@ -4,7 +4,6 @@ import { assetFailure, readAsset } from '../gateway/asset/record.ts';
 import type { Client } from '../http/client.ts';
 import { lookAtAssets } from './ask-library.ts';
 
-/** An `asset://` reference of a request. */
 export interface AssetReference {
   readonly id: string;
   /** What the request uses it as. */

@@ -150,7 +150,7 @@ type Form = 'json' | 'text' | 'file';
  * Passes a reply on as it comes: byte for byte into a pipe, whatever it is; as visible text to a terminal, JSON pretty
  * there without --json. Throws GwError `download` for bytes that no terminal can show; `end` may throw as Io's `out`.
  */
-export function passOn(io: Pick<Io, 'mode' | 'stdoutIsTerminal' | 'out' | 'outRaw' | 'outReply'>): PassedOn {
+export function passOn(io: Pick<Io, 'mode' | 'stdoutIsTerminal' | 'out' | 'outReply'>): PassedOn {
   let form: Form = 'text';
   let type = '';
   // A byte order mark is a byte of the reply.
@@ -165,7 +165,7 @@ export function passOn(io: Pick<Io, 'mode' | 'stdoutIsTerminal' | 'out' | 'outRa
     // In a pipe the bytes have gone already.
     if (text === '' || !io.stdoutIsTerminal) return;
     lastCharacter = text.slice(-1);
-    await io.outRaw(text);
+    await io.out(text);
   };
   const take = async (text: string) => {
     if (kept !== undefined && kept.length + text.length <= KEPT_CHARACTERS) {

@@ -72,7 +72,6 @@ export async function withinBudget(request: JobRequest, ctx: Context): Promise<W
   return (begin) => beginWithin(limits, asked, deps, begin);
 }
 
-/** What of a request decides its cost. */
 const costOf = ({ family, intent }: JobRequest): LimitedJob => ({ ...intent, family });
 
 const budgetDeps = async ({ ledger, clock, pricing, begun }: Context) => ({

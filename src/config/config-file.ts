@@ -24,7 +24,6 @@ export interface ConfigFile {
   readonly profiles: Readonly<Record<string, Profile>>;
 }
 
-/** The path of the configuration file. */
 export const configFilePath = (host: DirHost): string => path.join(configDir(host), 'config.json');
 
 /**

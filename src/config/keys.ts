@@ -19,7 +19,6 @@ interface KeyFile {
   readonly keys: Readonly<Record<string, { readonly origin: string; readonly key: string }>>;
 }
 
-/** The path of the file that holds the stored keys. */
 export const keyFilePath = (host: DirHost): string => path.join(configDir(host), 'keys.json');
 
 /** Stores a profile's key for one origin (scheme, host, port), in place of the profile's former one. Throws GwError. */

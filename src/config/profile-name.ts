@@ -6,7 +6,6 @@ export const sandboxProfile = 'sandbox';
 /** The profile in force where none is chosen. */
 export const defaultProfile = 'default';
 
-/** Whether a text can name a profile. */
 export const isProfileName = (text: string): boolean => /^[a-z0-9][a-z0-9._-]{0,63}$/.test(text);
 
 /** Checks a profile's name. `what` is the flag or variable. Throws GwError `usage`. */

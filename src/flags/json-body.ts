@@ -24,7 +24,8 @@ export interface JsonBodyDeps {
  */
 export async function readJsonBody(source: string, deps: JsonBodyDeps, flag = '--body'): Promise<JsonObject> {
   const value = await readJsonFile(source, deps, flag);
-  return checkedObject(value, `${flag} ${source}`);
+  if (isObject(value)) return value;
+  throw usage(`${flag} ${source}: must be a JSON object, not ${kindOf(value)}`, 'a body begins with {');
 }
 
 /** What the body of a request begins with: that of --body, else nothing. Throws as {@link readJsonBody}. */
@@ -64,19 +65,6 @@ export async function readJsonAsWritten(
   const value = parseJson(text, named);
   assertSafeJson(value, named);
   return { text, value };
-}
-
-/** A JSON text that must be an object. Throws `usage` as {@link readJsonBody}. */
-export function parseJsonObject(text: string, named: string): JsonObject {
-  const value = checkedObject(parseJson(text, named), named);
-  assertSafeJson(value, named);
-  assertExactIntegers(text, named);
-  return value;
-}
-
-function checkedObject(value: unknown, named: string): JsonObject {
-  if (isObject(value)) return value;
-  throw usage(`${named}: must be a JSON object, not ${kindOf(value)}`, 'a body begins with {');
 }
 
 function parseJson(text: string, named: string): unknown {

@@ -144,7 +144,6 @@ export function field<S extends z.ZodMiniType, Model = unknown>(
   return declare(optional, extra as FieldFacts);
 }
 
-/** A field that is required. */
 export const requiredField = <S extends z.ZodMiniType>(schema: S, help: string, extra: FieldFacts = {}): S =>
   declare(described(schema, help), extra);
 

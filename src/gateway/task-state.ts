@@ -13,7 +13,6 @@ const knownRunning = new Set(['queued', 'running', 'submitted', 'processing']);
 /** Every status word that gw knows, of any family. */
 export const taskStatuses: readonly string[] = [...knownRunning, 'succeeded', ...badEnds];
 
-/** A status as it was read. */
 export interface ReadStatus {
   /** The gateway's word; one that gw knows in lower case, as documented. */
   readonly status: string;

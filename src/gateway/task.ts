@@ -119,7 +119,6 @@ export interface TaskQuery {
 export interface ExternalIds {
   /** The external ID that a create body carries; undefined where it carries none. */
   idOf(body: unknown): string | undefined;
-  /** The body with that external ID. */
   withId(body: Readonly<Record<string, unknown>>, externalId: string): Record<string, unknown>;
   readonly endpoint: Endpoint;
   /** What fills the endpoint's row for these external IDs; a look-up of a lost create asks for one. */

@@ -17,7 +17,6 @@ import { wrapMessage } from './wrap.ts';
 export interface IoOptions {
   readonly host: Pick<Host, 'stdin' | 'stdout' | 'stderr' | 'env' | 'platform' | 'clock' | 'hideKeys'>;
   readonly mode: OutputMode;
-  /** `--no-color`. */
   readonly noColor?: boolean | undefined;
 }
 
@@ -77,7 +76,7 @@ class RunIo implements Io {
     });
   }
 
-  readonly out = (text: string) => this.#result.text(text);
+  readonly out = (text: string | Uint8Array) => this.#result.text(text);
   readonly outStyled = async (make: (style: Style) => string) =>
     this.#result.ownText(make(await this.#resultStyle()));
   readonly outJson = (value: unknown) => this.#result.text(`${safeJson(value)}\n`);
@@ -93,7 +92,6 @@ class RunIo implements Io {
     }
     await this.#result.text(`${text}]\n`);
   };
-  readonly outRaw = (reply: string | Uint8Array) => this.#result.text(reply);
   readonly outBytes = async (bytes: Uint8Array) => {
     if (this.stdoutIsTerminal) throw binaryOnTerminal();
     if (wasClosed(this.#host.stdout)) throw new ClosedPipe('stdout was closed');

@@ -20,19 +20,16 @@ export interface Io {
   readonly stdoutIsTerminal: boolean;
   readonly stderrIsTerminal: boolean;
   /**
-   * Result text for people; newline added by the caller. Waits for back-pressure. Throws ClosedPipe, or GwError
+   * A result's text, or its bytes in UTF-8; newline added by the caller. Waits for back-pressure. Throws ClosedPipe, or GwError
    * `internal` when stdout cannot be written. A tail that may be the beginning of the key, or is half a surrogate
    * pair, waits for the next call or for `drain`.
    */
-  out(text: string): Promise<void>;
+  out(text: string | Uint8Array): Promise<void>;
   /** Text of gw's own making (help), coloured on a terminal; nothing in it may come from outside. */
   outStyled(make: (style: Style) => string): Promise<void>;
-  /** One JSON value as one line. */
   outJson(value: unknown): Promise<void>;
   /** An array as one line, row by row as they come. */
   outJsonRows(rows: AsyncIterable<unknown>): Promise<void>;
-  /** A gateway reply, its text or its bytes in UTF-8, that must reach stdout unchanged (`get --json`). */
-  outRaw(reply: string | Uint8Array): Promise<void>;
   /** A file's bytes (`-o -`), exactly; the key is not looked for in them. Throws GwError `usage` on a terminal. */
   outBytes(bytes: Uint8Array): Promise<void>;
   /** A reply's bytes as they came, in a pipe; only the key is replaced, also where it is cut over several calls. */
@@ -77,7 +74,6 @@ export interface LiveTable {
   /** How many rows have room beside the header. */
   rows(): number;
   draw(table: Table): Promise<void>;
-  /** Takes it off the screen. */
   end(): void;
 }
 

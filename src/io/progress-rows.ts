@@ -110,7 +110,6 @@ function row(
   );
 }
 
-/** Cuts a row to `columns`, piece by piece. */
 export function fitPieces(pieces: readonly Piece[], columns: number): Piece[] {
   let free = columns;
   return pieces.map(({ text, tone }) => {

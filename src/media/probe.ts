@@ -86,7 +86,6 @@ export async function probeFile(path: string, named: string, options: ProbeOptio
   }
 }
 
-/** Bytes in memory as a source. */
 export function sourceOf(bytes: Uint8Array): ByteSource {
   return { bytes: bytes.length, content: bytes, read: async (start, end) => bytes.subarray(start, end) };
 }

@@ -31,7 +31,6 @@ export interface MediaInput {
   readonly output?: FoundOutput | undefined;
 }
 
-/** An output of a job, found. */
 export interface FoundOutput {
   /** What is told and kept of it: `job:ID#PART`. */
   readonly label: string;

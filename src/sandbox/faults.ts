@@ -255,7 +255,6 @@ function oddly({ text, atMs }: ReplyEvent, nth: number): ReplyEvent[] {
 
 export const isStreamFault = (kind: string): kind is StreamFaultKind => Object.hasOwn(bends, kind);
 
-/** What a fault makes of a stream's events. */
 export const bendEvents = (kind: StreamFaultKind, events: Iterable<ReplyEvent>): ReplyEvent[] =>
   bends[kind]([...events]);
 

@@ -64,7 +64,6 @@ const clientWords = {
 
 const wordsOf = (status: number) => words[status] ?? (status >= 500 ? serverWords : clientWords);
 
-/** A JSON reply. */
 export function jsonReply(
   status: number,
   value: unknown,

@@ -191,7 +191,6 @@ export const formNote = ({ fields, files }: FormBody): object => ({
 export interface FormPart {
   /** The name of its field. */
   readonly field: string;
-  /** The name of its file, where it is one. */
   readonly fileName?: string;
   readonly type?: string;
   /** What is kept of it. */

@@ -51,7 +51,6 @@ export interface KeptDocument extends DocumentLife {
 export const hasOutlived = ({ expiresAtMs }: DocumentLife, nowMs: number): boolean =>
   expiresAtMs !== undefined && nowMs >= expiresAtMs;
 
-/** The row of marks of a pool's requests within one minute. */
 export const requestRow = (pool: Pool, minute: number): string => `requests.${pool}.${minute}`;
 
 /** The minute in the name of a row of requests; undefined for any other row. */
@@ -60,10 +59,8 @@ export function minuteOfRow(row: string): number | undefined {
   return minute === undefined ? undefined : Number(minute);
 }
 
-/** The row of marks of a file's downloads. */
 export const downloadRow = (taskId: string, file: string): string => `downloads.${taskId}.${file}`;
 
-/** Whether a row counts the downloads of this task. */
 export const isDownloadRowOf = (row: string, taskId: string): boolean =>
   row.startsWith(`downloads.${taskId}.`);
 

@@ -12,7 +12,6 @@ function printing(stdoutIsTerminal = false, form: 'text' | 'reply' = 'text') {
     stdoutIsTerminal,
     out: async (text: string) => void written.push(text),
     outJson: async (value: unknown) => void written.push(`${JSON.stringify(value)}\n`),
-    outRaw: async (text: string) => void written.push(text),
     aside: () => {},
   } as unknown as Io;
   return { written, printer: answerPrinter(io, { form, showThoughts: false }) };

@@ -435,7 +435,6 @@ describe('passOn', () => {
         mode: { json: false, quiet: false, verbose: false, bars: false },
         stdoutIsTerminal,
         out: push,
-        outRaw: push,
         outReply: async (bytes: Uint8Array) => void written.push(Buffer.from(bytes).toString('latin1')),
       },
     };

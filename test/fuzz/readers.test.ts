@@ -2,6 +2,7 @@ import * as fs from 'node:fs';
 import { createRequire } from 'node:module';
 import * as net from 'node:net';
 import * as path from 'node:path';
+import { Readable } from 'node:stream';
 import { Worker } from 'node:worker_threads';
 import * as fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
@@ -12,7 +13,7 @@ import { loadInk } from '../../src/chat/repl/markdown/spans.ts';
 import { configFilePath, readConfig } from '../../src/config/config-file.ts';
 import type { DirHost } from '../../src/config/dirs.ts';
 import { GwError } from '../../src/errors.ts';
-import { applySets, parseJsonObject } from '../../src/flags/json-body.ts';
+import { applySets, readJsonBody } from '../../src/flags/json-body.ts';
 import { parseJson, UnreadableJson } from '../../src/http/parse-json.ts';
 import { addLine, jobOf, newDraft } from '../../src/ledger/fold.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
@@ -165,7 +166,7 @@ target(
 target(
   'bodies',
   [json, json.replace('__proto__', 'f')],
-  (bytes) => parseJsonObject(bytes.toString(), '--body'),
+  (bytes) => readJsonBody('-', { cwd: '', stdin: Readable.from([bytes]) }),
   isRefusal,
 );
 target(

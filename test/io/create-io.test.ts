@@ -30,12 +30,6 @@ describe.each(allModes().map((options) => [nameOf(options), options] as const))(
     expect(stderr.text).toBe('');
   });
 
-  test('outRaw', async () => {
-    const { io, stdout } = testIo(options);
-    await io.outRaw(hostile);
-    expect(stdout.text).toBe(isTerminal ? hostileShown : hostile);
-  });
-
   test('outJsonRows', async () => {
     const { io, stdout } = testIo(options);
     let written = 0;
@@ -144,7 +138,7 @@ describe.each(allModes().map((options) => [nameOf(options), options] as const))(
       await io.out(piece);
       io.aside(piece);
     }
-    await io.outRaw(`${key}\n`);
+    await io.out(`${key}\n`);
     await io.outJson({ key, coded: Buffer.from(key).toString('base64') });
     await io.table({ columns: [{ name: 'x' }], rows: [{ id: key, cells: [`${'x'.repeat(490)}${key}`] }] });
     io.warn(key);

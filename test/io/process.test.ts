@@ -96,7 +96,7 @@ describe('a terminal', () => {
       const evil = '\\u001b]0;owned\\u0007 \\u009b2J \\r \\u202e \\u001b[31m';
       io.hideSecret('sk-canary-012345');
       await io.out('text ' + evil + ' sk-canary-012345\\n');
-      await io.outRaw('raw ' + evil + '\\n');
+      await io.out('raw ' + evil + '\\n');
       await io.table({ columns: [{ name: 'c' }], rows: [{ id: 'x', cells: ['cell ' + evil] }] });
       io.note('note ' + evil);
       io.aside('aside ' + evil + '\\n');

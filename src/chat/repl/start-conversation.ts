@@ -57,28 +57,20 @@ export async function startConversation(options: ConversationOptions, ctx: Conte
   const page = await io.page();
   const [ink, lex, endGuard] = await Promise.all([loadInk(page.hasColor), loadLex(), host.guardTerminal()]);
   const talk = new Talk(options, { page, ink, lex }, ctx);
-  const close = () => talk.close();
+  const close = () => talk.editor.close();
   ctx.signal.addEventListener('abort', close, { once: true });
   try {
     await talk.hold();
     ctx.signal.throwIfAborted();
   } finally {
     ctx.signal.removeEventListener('abort', close);
-    talk.close();
+    talk.editor.close();
     page.close();
     endGuard();
   }
 }
 
 type Terminal = Pick<AnswerViewOptions, 'page' | 'ink' | 'lex'>;
-
-/** The result of a question. */
-interface Asked {
-  /** The turn to keep; undefined where nothing came that could be gone on from. */
-  readonly turn: Extract<ChatTurn, { role: 'assistant' }> | undefined;
-  /** Absent where the answer was stopped or broke off. */
-  readonly answer?: ChatAnswer;
-}
 
 /** A conversation while it is held on a terminal. */
 class Talk {
@@ -87,7 +79,7 @@ class Talk {
   readonly #ctx: Context;
   readonly #conversation: Conversation;
   readonly #history: History;
-  readonly #editor: LineEditor;
+  readonly editor: LineEditor;
   readonly #commands: CommandContext;
   #answering: AbortController | undefined;
 
@@ -100,7 +92,7 @@ class Talk {
     this.#conversation.images = options.images ?? [];
     this.#conversation.raw = options.raw ?? false;
     this.#history = openHistory(ctx);
-    this.#editor = new LineEditor({
+    this.editor = new LineEditor({
       host: ctx.host,
       page,
       history: this.#history.lines,
@@ -111,10 +103,6 @@ class Talk {
     const copy = (text: string) => page.copy(visible(text));
     const screen = { show, copy, columns: () => page.size().columns };
     this.#commands = makeCommandContext(this.#conversation, screen, ctx);
-  }
-
-  close(): void {
-    this.#editor.close();
   }
 
   async hold(): Promise<void> {
@@ -140,7 +128,7 @@ class Talk {
   /** Undefined where the user left. */
   async #read() {
     for (;;) {
-      const entered = await this.#editor.read(this.#terminal.ink.strong('> '));
+      const entered = await this.editor.read(this.#terminal.ink.strong('> '));
       if (entered.kind === 'interrupted') this.#show('Ctrl-D or /exit leaves');
       else return entered.kind === 'left' ? undefined : entered;
     }
@@ -177,7 +165,7 @@ class Talk {
     const results: ChatTurn[] = [];
     for (const { id, name, arguments: given } of calls) {
       this.#show(`the model calls ${oneLine(name, 100)} with ${oneLine(given, 2_000)}`);
-      const entered = await this.#editor.read(this.#terminal.ink.strong(`result of ${oneLine(name, 40)}> `));
+      const entered = await this.editor.read(this.#terminal.ink.strong(`result of ${oneLine(name, 40)}> `));
       if (entered.kind !== 'line' || entered.text === '') {
         this.#show('no result was given: the question is taken back');
         return;
@@ -189,9 +177,10 @@ class Talk {
 
   /**
    * Asks and shows what comes. A stopped answer and one that breaks off are kept as far as they came; an error is shown
-   * and the conversation goes on. Throws only what ends the conversation.
+   * and the conversation goes on. Throws only what ends the conversation. Gives the turn to keep, where there is one,
+   * and the answer, where it came to its end.
    */
-  async #ask(question: Question, view: AnswerView): Promise<Asked> {
+  async #ask(question: Question, view: AnswerView) {
     const { ask, showThoughts = false } = this.#options;
     const { io } = this.#ctx;
     let came = '';
@@ -215,7 +204,7 @@ class Talk {
       if (error instanceof ClosedPipe) throw error;
       if (question.signal.aborted) io.note(came === '' ? 'stopped' : 'stopped; what came is kept');
       else io.error(error);
-      return { turn: came === '' ? undefined : { role: 'assistant', text: came } };
+      return { turn: came === '' ? undefined : { role: 'assistant' as const, text: came } };
     }
   }
 }

@@ -67,7 +67,6 @@ export const create = defineCommand<typeof createFlags, LibraryResult>({
 
 const groupListFlags = { ...listFlags, sortBy: fromField(ListGroupsBody.shape.SortBy) } as const;
 
-/** `gw asset group list` */
 export const list = defineCommand<typeof groupListFlags, Listed<GroupPage>>({
   flags: groupListFlags,
   examples: [

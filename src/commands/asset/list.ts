@@ -76,7 +76,6 @@ export const listJson = ({ reply, page, all }: Listed<LibraryPage>): string | Ui
         .join('')
     : reply.bytes;
 
-/** `gw asset list` */
 export const list = defineCommand<typeof flags, ListedAssets>({
   flags,
   examples: [

@@ -12,10 +12,8 @@ export interface PrintOptions {
   readonly draw?: (() => Promise<AnswerView>) | undefined;
 }
 
-/** Prints an answer as it comes. */
 export interface AnswerPrinter {
   onEvent(event: ChatEvent): void | Promise<void>;
-  /** The end of a finished answer. */
   finish(answer: ChatAnswer): Promise<void>;
   /** The end of one that broke off; `came` is the reply as far as it came, if it did. */
   breakOff(came?: unknown): Promise<void>;
@@ -59,7 +57,7 @@ export function answerPrinter(io: Io, { form, showThoughts, draw }: PrintOptions
       if (event.type === 'thinking') return think(event.text);
       if (event.type === 'raw') {
         // Data in several lines is JSON all the same: its line breaks are blanks.
-        return form === 'events' ? io.outRaw(`${event.data.replaceAll('\n', ' ')}\n`) : undefined;
+        return form === 'events' ? io.out(`${event.data.replaceAll('\n', ' ')}\n`) : undefined;
       }
       closeThought();
       if (form !== 'text') return undefined;
@@ -70,8 +68,8 @@ export function answerPrinter(io: Io, { form, showThoughts, draw }: PrintOptions
       endDrawing();
       if (form === 'reply') {
         if (replyBytes === undefined) return printReply(reply, io);
-        await io.outRaw(replyBytes);
-        if (replyBytes.at(-1) !== LINE_END) await io.outRaw('\n');
+        await io.out(replyBytes);
+        if (replyBytes.at(-1) !== LINE_END) await io.out('\n');
       }
       if (form === 'events' && replyBytes !== undefined) await io.outJson(reply);
       if (form !== 'text') return;
@@ -116,10 +114,10 @@ async function printReply(reply: unknown, io: Io): Promise<void> {
   };
   const frame = JSON.stringify(framed(reply));
   const [first = '', ...others] = `${safeJson(new RawJson(frame))}\n`.split(mark);
-  await io.outRaw(first);
+  await io.out(first);
   for (const [index, after] of others.entries()) {
-    for (const piece of texts[index] ?? []) await io.outRaw(safeJson(piece).slice(1, -1));
-    await io.outRaw(after);
+    for (const piece of texts[index] ?? []) await io.out(safeJson(piece).slice(1, -1));
+    await io.out(after);
   }
 }
 

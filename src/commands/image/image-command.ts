@@ -45,7 +45,6 @@ export interface ImageCommand<F extends FlagSet> {
   /** Its words: `image edit`. */
   readonly command: string;
   readonly endpoint: Endpoint;
-  /** The flags of the body's fields. */
   readonly fields: BodyFlags;
   /** The flags that are no field of the body: `--multipart`. */
   readonly flags: F;

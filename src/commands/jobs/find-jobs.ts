@@ -29,7 +29,6 @@ export async function* eachJob(wanted: Wanted, ctx: Context): AsyncGenerator<Kno
   }
 }
 
-/** As `eachJob`, all of them. */
 export const readJobs = (wanted: Wanted, ctx: Context): Promise<KnownJob[]> => all(eachJob(wanted, ctx));
 
 async function all<T>(values: AsyncIterable<T>): Promise<T[]> {
@@ -299,7 +298,6 @@ export async function knownJob(
   return { ...named.known, id: named.id };
 }
 
-/** The error of an ID that the ledger does not know. */
 export function notInLedger(id: string, { globals: { profile, baseUrl } }: Context): GwError {
   const of = profile ? ` of profile ${profile}` : baseUrl ? ` of ${baseUrl}` : '';
   return new GwError('not_found', `no job ${id}${of} in the ledger`, {

@@ -78,7 +78,6 @@ export interface VideoCreate<F extends FlagSet> {
   readonly family: TaskFamily;
   /** What tells it from the other families, in a sentence. */
   readonly about: string;
-  /** The flags of the body's fields. */
   readonly fields: BodyFlags;
   /** The flags that are no field of the body: `--mode`. */
   readonly flags: F;
@@ -248,7 +247,6 @@ async function makeReady<F extends FlagSet>(
   };
 }
 
-/** The body as the first job of a request would send it. */
 function firstBody({ family, body, how, intent }: JobRequest<TaskFamily>): Body {
   // A key takes random bytes, and node:crypto 2 ms to load.
   if (!family.externalIds) return body;

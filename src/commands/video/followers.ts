@@ -22,7 +22,6 @@ export interface Followers {
   readonly tellAll: (text: string, about?: string) => void;
   /** Who saves first, where a batch saves many. */
   readonly turns?: Turns | undefined;
-  /** The pool that a job counts in. */
   poolOf(job: Pick<Job, 'family' | 'settings'>): Promise<RatePool>;
 }
 

@@ -39,7 +39,6 @@ export const textUpTo = (max: number) =>
     }),
   );
 
-/** As {@link textUpTo}, and not empty. */
 export const wordsUpTo = (max: number) => textUpTo(max).check(z.minLength(1, 'is empty'));
 
 const ASSET_SCHEME = /^asset:\/\//i;

@@ -103,9 +103,7 @@ const textFields = shared((object: ObjectMaker) =>
   object({ prompt: words(), settings: settings(object), options: options(object) }),
 );
 
-/** The body of `POST /text-to-video/beta-3.0`. */
 export const BetaTextBody = withRules(textFields, plainRules);
-/** The body of `POST /text-to-video/beta-3.0-turbo`. */
 export const BetaTurboBody = withRules(textFields, turboRules);
 export type BetaTextBody = z.infer<ReturnType<typeof textFields>>;
 
@@ -221,7 +219,6 @@ const openRules: readonly Rule<Record<string, unknown>>[] = [
 /** The body of an endpoint whose body the document does not show: any object. */
 export const BetaOpenBody = addRules(z.looseObject({}), openRules);
 
-/** A create endpoint and the variant that it is the endpoint of. */
 export interface BetaCreate extends Endpoint {
   readonly variant: BetaVariant;
   readonly body: z.ZodMiniType;

@@ -201,7 +201,6 @@ const completionsRules: readonly Rule<CompletionsBody>[] = [
   },
 ];
 
-/** The body of a chat completion. */
 export const CompletionsBody = withRules(chatBody, completionsRules);
 
 /** What gw reads of a complete reply; each field is looked at again where it is used. */

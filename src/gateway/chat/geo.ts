@@ -133,7 +133,6 @@ export const geoModelRules = (model: string): readonly Rule<GeoBody>[] => [
   },
 ];
 
-/** {@link GeoBody} with the rules of one model. */
 export const geoBodyFor = (model: string) => addRules(GeoBody, geoModelRules(model));
 
 /** What gw reads of a complete reply; each field is looked at again where it is used. */

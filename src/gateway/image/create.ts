@@ -20,7 +20,6 @@ const generateFields = (object: ObjectMaker) =>
     ),
   });
 
-/** The body of `POST /v1/images/generations`. */
 export const ImageGenerateBody = withRules(generateFields, generateRules);
 export type ImageGenerateBody = z.infer<ReturnType<typeof generateFields>>;
 

@@ -9,7 +9,6 @@ import { amountOf, type TaskUsage } from '../task.ts';
 export const ImageReply = z.looseObject({});
 export type ImageReply = z.infer<typeof ImageReply>;
 
-/** One image of a reply. */
 export interface ImageInReply extends FoundImage {
   /** Its place among the images of the reply, from 0; an item of `data[]` that holds none leaves its place empty. */
   readonly index: number;

@@ -15,7 +15,6 @@ export function parseImageSize(text: string): ImageSize | undefined {
 
 const textOf = ({ widthPx, heightPx }: ImageSize): string => `${widthPx}x${heightPx}`;
 
-/** Whether a rule takes this `size`. */
 export function takesSize(rule: SizeRule, text: string): boolean {
   if (rule.words.includes(text) || rule.list?.includes(text)) return true;
   const size = parseImageSize(text);

@@ -58,7 +58,6 @@ export async function modelSheets(): Promise<readonly ModelSheet[]> {
 export const fact = (name: string, value: string | undefined): Fact[] =>
   value === undefined || value === '' ? [] : [{ name, value }];
 
-/** What a model takes of each field of a body that has a row. */
 export function fieldFacts(body: z.ZodMiniType, model: unknown): Fact[] {
   return fieldsOf(body).flatMap(({ schema, facts }) => {
     const takes = facts.takes ? facts.takes(model) : setOf(schema);

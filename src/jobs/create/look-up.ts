@@ -9,7 +9,6 @@ import type { Accepted } from './make.ts';
 
 // How a task is asked for that no answer named: by the external ID of its create, or by the ID in a cut reply.
 
-/** What a look-up needs. */
 export interface LookUp {
   readonly client: Client;
   readonly externalIds: ExternalIds;
@@ -90,7 +89,6 @@ export async function lookUpPatiently(request: LookUp): Promise<LookedUp | { rea
   return answer;
 }
 
-/** A create that was lost. */
 export interface LostCreate {
   readonly key: string;
   readonly externalId: string;
@@ -136,7 +134,6 @@ function isOlder(
   return madeMs !== undefined && madeMs < nowMs - Math.max(0, sinceSentMs) - CLOCK_MARGIN_MS;
 }
 
-/** What to say of an external ID that another task has. */
 export const takenBy = ({ id }: Pick<FoundTask, 'id'>, externalId: string): { readonly hint: string } => ({
   hint: `external ID ${externalId} belongs to task ${id}; give another with --external-id, or none`,
 });

@@ -152,7 +152,6 @@ const confirming =
     if (job && job.state !== 'intent') throw new MadeMeanwhile();
   };
 
-/** The place of a job that is gone on with. */
 const placeOf = ({ key, externalId = '', once }: Job, asked: Once, deps: OnceDeps): OncePlace => ({
   key,
   externalId,

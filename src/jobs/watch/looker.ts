@@ -359,7 +359,6 @@ class Resends {
     return true;
   }
 
-  /** Ends the waiting of each for which `refusalOf` its deadline has an error. */
   refuse(refusalOf: (deadlineMs: number | undefined) => GwError | undefined): void {
     for (const again of this.#again) {
       const error = refusalOf(again.deadlineMs);

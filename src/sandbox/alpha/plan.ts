@@ -26,7 +26,6 @@ export interface AlphaPlan {
   readonly film: Film;
   readonly lastFrame: boolean;
   readonly seed: number;
-  /** Number of searches of a web search task. */
   readonly webSearches?: number;
 }
 

@@ -176,7 +176,6 @@ function restPage({ url, passOver }: Call, world: World): object {
   return { items, data: items, total: matches.length };
 }
 
-/** What the library does for an action. */
 interface LibraryAction {
   readonly endpoint: Endpoint;
   /** The `Result`, from a checked body. May throw Refusal. */

@@ -183,7 +183,6 @@ export const tokensForBudget = (budget: number): number =>
 
 const mapList = (value: unknown, each: (item: unknown) => unknown): unknown =>
   Array.isArray(value) ? value.map(each) : value;
-/** An object with a field rewritten, where it has it. */
 const change = (of: Fields, name: string, rewrite: (value: unknown) => unknown): Fields =>
   Object.hasOwn(of, name) ? { ...of, [name]: rewrite(of[name]) } : of;
 

@@ -166,7 +166,6 @@ export function usageOf(
   };
 }
 
-/** `usage` of an image response. */
 function usageField({ textTokens, inputImageTokens, outputTokens }: ImageUsage) {
   const inputTokens = textTokens + inputImageTokens;
   return {
