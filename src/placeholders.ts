@@ -18,10 +18,10 @@ export const placeholderMeanings = {
   row: 'the position of the row in its manifest, from 1, padded with zeros',
 } as const;
 export type Placeholder = keyof typeof placeholderMeanings;
-export const placeholders = Object.keys(placeholderMeanings) as readonly Placeholder[];
+const placeholders = Object.keys(placeholderMeanings) as readonly Placeholder[];
 
 /** As people read them. */
-export const placeholderList = placeholders.map((name) => `{${name}}`).join(' ');
+export const placeholderList = `{${placeholders.join('} {')}}`;
 
 /** A pattern in pieces: what the user wrote stays as written, placeholders are filled in. */
 export type PatternPiece = { readonly literal: string } | { readonly placeholder: Placeholder };

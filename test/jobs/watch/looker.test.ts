@@ -2,8 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { GwError } from '../../../src/errors.ts';
 import { alphaFamily } from '../../../src/gateway/alpha/task.ts';
 import { betaFamily } from '../../../src/gateway/beta/task.ts';
-import { accountLimits, fourKLimits, poolOf } from '../../../src/gateway/limits.ts';
+import { type AccountType, accountLimits, fourKLimits, poolOf } from '../../../src/gateway/limits.ts';
 import type { TaskFamily } from '../../../src/gateway/task.ts';
+import type { Client } from '../../../src/http/client.ts';
 import { createLooker } from '../../../src/jobs/watch/looker.ts';
 import { poll } from '../../../src/jobs/watch/poll.ts';
 import { VirtualClock } from '../../helpers/virtual-clock.ts';
@@ -12,6 +13,13 @@ import { fakeTasks, mostInAMinute } from '../fake-client.ts';
 const idsOf = (count: number) =>
   Array.from({ length: count }, (_, at) => `task-${String(at).padStart(5, '0')}`);
 const never = () => new AbortController().signal;
+
+const lookerOf = (
+  client: Client,
+  clock: VirtualClock,
+  family: TaskFamily = betaFamily,
+  account: AccountType = 'personal',
+) => createLooker({ client, family, clock, account, random: () => 0.5 });
 
 /** Follows tasks as `wait` does, without a ledger, until each has succeeded. */
 async function waitForAll(
@@ -74,13 +82,7 @@ describe('many tasks of family B', () => {
   test('a look that nobody else follows does not wait for company', async () => {
     const clock = new VirtualClock();
     const { client, asked } = fakeTasks(clock, () => 'queued');
-    const looker = createLooker({
-      client,
-      family: betaFamily,
-      clock,
-      random: () => 0.5,
-      account: 'personal',
-    });
+    const looker = lookerOf(client, clock);
     await clock.until(looker.look('alone', { signal: never(), patienceMs: 4000 }));
     expect(asked).toEqual([{ atMs: 0, ids: ['alone'] }]);
   });
@@ -88,13 +90,7 @@ describe('many tasks of family B', () => {
   test('one that waits for the others waits no longer than its patience', async () => {
     const clock = new VirtualClock();
     const { client, asked } = fakeTasks(clock, () => 'queued');
-    const looker = createLooker({
-      client,
-      family: betaFamily,
-      clock,
-      random: () => 0.5,
-      account: 'personal',
-    });
+    const looker = lookerOf(client, clock);
     looker.follow('here');
     looker.follow('elsewhere');
     await clock.until(looker.look('here', { signal: never(), patienceMs: 4000 }));
@@ -104,13 +100,7 @@ describe('many tasks of family B', () => {
   test('a task that the reply leaves out is not found; the others are', async () => {
     const clock = new VirtualClock();
     const { client } = fakeTasks(clock, (id) => (id === 'b' ? undefined : 'queued'));
-    const looker = createLooker({
-      client,
-      family: betaFamily,
-      clock,
-      random: () => 0.5,
-      account: 'personal',
-    });
+    const looker = lookerOf(client, clock);
     const looks = ['a', 'b', 'c'].map((id) => looker.look(id, { signal: never() }));
     const [a, b, c] = await clock.until(Promise.allSettled(looks));
     expect([a?.status, b?.status, c?.status]).toEqual(['fulfilled', 'rejected', 'fulfilled']);
@@ -124,13 +114,7 @@ describe('many tasks of family B', () => {
         throw new GwError('unavailable', 'HTTP 503');
       },
     });
-    const looker = createLooker({
-      client,
-      family: betaFamily,
-      clock,
-      random: () => 0.5,
-      account: 'personal',
-    });
+    const looker = lookerOf(client, clock);
     const looks = ['a', 'b', 'c'].map((id) => looker.look(id, { signal: never() }));
     const ends = await clock.until(Promise.allSettled(looks));
     expect(ends.map((end) => (end.status === 'rejected' ? end.reason.kind : ''))).toEqual(
@@ -146,13 +130,7 @@ describe('many tasks of family B', () => {
         if (ids.includes('task-00033')) throw new GwError('rejected', 'HTTP 400');
       },
     });
-    const looker = createLooker({
-      client,
-      family: betaFamily,
-      clock,
-      random: () => 0.5,
-      account: 'personal',
-    });
+    const looker = lookerOf(client, clock);
     const round = () =>
       clock.until(Promise.allSettled(idsOf(50).map((id) => looker.look(id, { signal: never() }))));
     const ends = await round();
@@ -166,13 +144,7 @@ describe('many tasks of family B', () => {
   test('the addresses of requests stay short, however long the IDs are', async () => {
     const clock = new VirtualClock();
     const { client, asked } = fakeTasks(clock, () => 'queued');
-    const looker = createLooker({
-      client,
-      family: betaFamily,
-      clock,
-      random: () => 0.5,
-      account: 'personal',
-    });
+    const looker = lookerOf(client, clock);
     const ids = idsOf(60).map((id) => `${id}-${'x'.repeat(110)}`);
     await clock.until(Promise.all(ids.map((id) => looker.look(id, { signal: never() }))));
     expect(asked.map(({ ids }) => ids.length)).toEqual([33, 27]);
@@ -181,13 +153,7 @@ describe('many tasks of family B', () => {
   test('a task not known yet is asked for again while it is young', async () => {
     const clock = new VirtualClock();
     const { client, asked } = fakeTasks(clock, (_, atMs) => (atMs < 9000 ? undefined : 'queued'));
-    const looker = createLooker({
-      client,
-      family: betaFamily,
-      clock,
-      random: () => 0.5,
-      account: 'personal',
-    });
+    const looker = lookerOf(client, clock);
     const look = (untilMs: number) =>
       clock.until(looker.look('young', { signal: never(), retryNotFoundUntilMs: clock.now() + untilMs }));
     await expect(look(5000)).rejects.toMatchObject({ kind: 'not_found' });
@@ -206,13 +172,7 @@ describe('many tasks of family B', () => {
         });
       },
     });
-    const looker = createLooker({
-      client,
-      family: betaFamily,
-      clock,
-      random: () => 0.5,
-      account: 'personal',
-    });
+    const looker = lookerOf(client, clock);
     const [one, two] = [new AbortController(), new AbortController()];
     const first = looker.look('a', { signal: one.signal });
     const second = looker.look('b', { signal: two.signal });
@@ -262,13 +222,7 @@ describe('many tasks of family A', () => {
         open -= 1;
       },
     });
-    const looker = createLooker({
-      client,
-      family: alphaFamily,
-      clock,
-      random: () => 0.5,
-      account: 'enterprise',
-    });
+    const looker = lookerOf(client, clock, alphaFamily, 'enterprise');
     await clock.until(Promise.all(idsOf(100).map((id) => looker.look(id, { signal: never() }))));
     expect(most).toBe(16);
   });
@@ -281,13 +235,7 @@ describe('many tasks of family A', () => {
         throw new GwError('rate_limited', 'HTTP 429', { retryAtMs: clock.now() + 20_000 });
       },
     });
-    const looker = createLooker({
-      client,
-      family: alphaFamily,
-      clock,
-      random: () => 0.5,
-      account: 'enterprise',
-    });
+    const looker = lookerOf(client, clock, alphaFamily, 'enterprise');
     const looks = idsOf(3).map((id) => looker.look(id, { signal: never(), retries: 0 }));
     await clock.until(Promise.allSettled(looks));
     expect(asked.map(({ atMs }) => atMs)).toEqual([0, 20_000, 20_104]);
@@ -296,13 +244,7 @@ describe('many tasks of family A', () => {
   test('an unknown task is asked for alone and says so', async () => {
     const clock = new VirtualClock();
     const { client } = fakeTasks(clock, () => undefined);
-    const looker = createLooker({
-      client,
-      family: alphaFamily,
-      clock,
-      random: () => 0.5,
-      account: 'enterprise',
-    });
+    const looker = lookerOf(client, clock, alphaFamily, 'enterprise');
     await expect(clock.until(looker.look('gone', { signal: never() }))).rejects.toMatchObject({
       kind: 'not_found',
     });
