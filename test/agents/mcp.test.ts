@@ -351,6 +351,12 @@ test.each<[string, string, RegExp]>([
   expect(sent() - before).toBe(fault.includes('reset') ? 0 : 1);
 });
 
+test('a gateway that answers 429 is asked again, and one job is made', async () => {
+  const { agent, place, sent } = await opened([], {}, 'create:429:x1');
+  expect((await agent.call('make_image', { prompt: 'a fox', key: 'fox' })).value.status).toBe('succeeded');
+  expect([sent(), await place.jobs()]).toEqual([2, [expect.objectContaining({ state: 'succeeded' })]]);
+});
+
 test('a gateway that is away is unavailable, and the server goes on', async () => {
   const place = new Place({ baseUrl: 'http://127.0.0.1:9' });
   onTestFinished(() => place.close());
