@@ -204,6 +204,7 @@ const hints: readonly (readonly [RegExp, string])[] = [
     'list_jobs tells which jobs there are; a job that was never begun has no entry: make it again with its key',
   ],
   [/type -o/, 'only the user can have it saved elsewhere: gw mcp --out DIR'],
+  [/--project NAME/, 'give the project of an asset that is in another one than the default'],
   [/another key/, 'give another key for a new job, which is paid for anew'],
 ];
 
@@ -212,8 +213,7 @@ function worded(error: unknown): unknown {
   if (!(error instanceof GwError)) return error;
   const { hint } = error.facts;
   const [, better = hint] = hints.find(([form]) => form.test(hint ?? '')) ?? [];
-  if (error.kind !== 'usage') return error.told({ hint: better });
-  const faults = faultsOf(error.told({ hint: undefined }));
+  const faults = error.kind === 'usage' ? faultsOf(error.told({ hint: undefined })) : [error.message];
   const message = faults.join('; ').replace(/^once: [^:]*: /, 'key: ');
   return error.told({ hint: better, also: [] }, message.replace(/--(?!root|out|max-|confirm)(?=[a-z])/g, ''));
 }
