@@ -252,8 +252,16 @@ const USUAL_GROWTH = 2;
  * through and nothing of it stays. It costs no time that could be measured. The function returned ends it: a code cache
  * that is made under another flag is rejected.
  */
-function keepYoungSpaceSmall(): () => void {
+export function keepYoungSpaceSmall(): () => void {
   const v8: typeof v8Module = process.getBuiltinModule('node:v8');
-  v8.setFlagsFromString('--semi-space-growth-factor=1');
-  return () => v8.setFlagsFromString(`--semi-space-growth-factor=${USUAL_GROWTH}`);
+  const grow = (factor: number) => v8.setFlagsFromString(`--semi-space-growth-factor=${factor}`);
+  // V8 sets it back wherever a thread begins.
+  grow(1);
+  const keeper = {};
+  keepers.add(keeper);
+  return () => {
+    if (keepers.delete(keeper) && keepers.size === 0) grow(USUAL_GROWTH);
+  };
 }
+/** Who wants it small: the flag is the whole process's. */
+const keepers = new Set<object>();

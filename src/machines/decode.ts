@@ -48,6 +48,7 @@ const carriedJob = z.object({
   attempt: whole(1),
   fields: words,
   files: z._default(z.record(z.string(), sha256), {}),
+  outputs: z.optional(words),
   externalId: z.optional(text(200)),
 });
 

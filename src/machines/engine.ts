@@ -18,6 +18,11 @@ type Ticket = z.infer<typeof ticket>;
 /** BullMQ's name of it: a row that is put on the queue twice in a round is there once. */
 const ticketOf = ({ key, round }: Ticket): string => `${digestOf(key)}-${round}`;
 
+/** A row, and the queue that it is put on. */
+export interface QueuedRow extends Ticket {
+  readonly queue: string;
+}
+
 const SAVE = 'save';
 
 /** A worker that says nothing for so long has lost its rows; the next look for such rows is at most `STALLED_MS` later. */
@@ -118,8 +123,11 @@ export class Engine {
     return (await this.account()) ?? mine;
   }
 
-  /** Puts rows on the queue of their pool, or on that of what is to be saved; one that is there already stays as it is. */
-  async add(rows: readonly { readonly key: string; readonly round: number; readonly queue: string }[]) {
+  /**
+   * Puts rows on the queue of their pool, or on that of what is to be saved; one that is there already stays as it is.
+   * `first`: before those that wait there.
+   */
+  async add(rows: readonly QueuedRow[], { first = false } = {}) {
     const names = new Set(rows.map(({ queue }) => queue));
     for (const name of names) {
       const tickets = rows
@@ -127,7 +135,12 @@ export class Engine {
         .map(({ key, round }) => ({
           name: 'row',
           data: { key, round },
-          opts: { jobId: ticketOf({ key, round }), removeOnComplete: true, removeOnFail: true },
+          opts: {
+            jobId: ticketOf({ key, round }),
+            lifo: first,
+            removeOnComplete: true,
+            removeOnFail: true,
+          },
         }));
       await this.#change(name, (queue) => queue.addBulk(tickets));
     }

@@ -87,6 +87,8 @@ export interface CarriedJob
   readonly fields: Readonly<Record<string, string>>;
   /** SHA-256 of each local file, as the row names it. */
   readonly files: Readonly<Record<string, string>>;
+  /** Outputs of jobs that it is made from, `job:ID#PART`, by the words that name them. */
+  readonly outputs?: Readonly<Record<string, string>> | undefined;
   readonly externalId?: string | undefined;
 }
 

@@ -116,6 +116,7 @@ export class RowStore {
   #batchKey = (batch: string): string => `${this.prefix}:batch:${batch}`;
   #countsKey = (): string => `${this.prefix}:counts`;
   #logKey = (key: string): string => `${this.prefix}:log:${key}`;
+  #nextKey = (key: string): string => `${this.prefix}:next:${key}`;
   #eventsKey = (batch: string): string => `${this.prefix}:events:${batch}`;
 
   /** Puts a row in; false where it is there already. */
@@ -133,6 +134,21 @@ export class RowStore {
       key,
     ];
     return (await this.door.tell(() => this.#scripted.gwHandOver(...args))) === 1;
+  }
+
+  /** Writes down, before a row is handed over, which rows it waits for. */
+  async follows(key: string, needed: readonly string[]): Promise<void> {
+    for (const each of needed) await this.door.tell(() => this.door.redis.sadd(this.#nextKey(each), key));
+  }
+
+  /** The rows of its batch that wait for a row. */
+  async followers(key: string): Promise<string[]> {
+    const asked = this.door.ask(() => this.door.redis.smembers(this.#nextKey(key)));
+    const keys = await asked.catch((error: unknown): string[] => {
+      if (isForeignKey(error)) return [];
+      throw error;
+    });
+    return keys.filter((each) => batchOf(each) === batchOf(key));
   }
 
   /** Takes from a row that cannot be read what says that it was sent: whoever looked says that nothing was made. */

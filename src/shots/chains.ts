@@ -54,6 +54,7 @@ type Like = Pick<Job, 'family' | 'model' | 'settings'>;
 export class Chains {
   readonly #creates: CreateFlags;
   readonly #rows = new Map<string, Node>();
+  readonly #followers = new Map<string, string[]>();
   readonly #leftOut = new Set<string>();
   /** Rows with `count`, under the key that all of them begin with. */
   readonly #counted = new Set<string>();
@@ -67,6 +68,11 @@ export class Chains {
     const { key, line, command, flags } = row;
     const needs = needsOf(row, this.#creates);
     this.#rows.set(key, { line, command, images: Number(flags.n ?? 1), needs, like });
+    for (const need of needs) {
+      const known = this.#followers.get(need.key);
+      if (known) known.push(key);
+      else this.#followers.set(need.key, [key]);
+    }
     const [, whole] = /^(.*\/.*)\/\d+$/.exec(key) ?? [];
     if (whole !== undefined) this.#counted.add(whole);
   }
@@ -78,7 +84,7 @@ export class Chains {
 
   /** Whether a row waits for another one. */
   get hasAny(): boolean {
-    return [...this.#rows.values()].some(({ needs }) => needs.length > 0);
+    return this.#followers.size > 0;
   }
 
   has(key: string): boolean {
@@ -169,15 +175,17 @@ export class Chains {
     }
   }
 
+  /** The rows that name a row. */
+  followers(key: string): readonly string[] {
+    return this.#followers.get(key) ?? [];
+  }
+
   /** The rows that follow these, made from their outputs or from those of rows that follow them. */
   following(isFirst: (key: string) => boolean): Set<string> {
-    const followers = new Map<string, string[]>();
-    for (const [key, { needs }] of this.#rows)
-      for (const need of needs) followers.set(need.key, [...(followers.get(need.key) ?? []), key]);
     const found = new Set<string>();
     const left = [...this.#rows.keys()].filter(isFirst);
     for (let key = left.pop(); key !== undefined; key = left.pop())
-      for (const next of followers.get(key) ?? []) {
+      for (const next of this.followers(key)) {
         if (found.has(next)) continue;
         found.add(next);
         left.push(next);

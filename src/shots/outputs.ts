@@ -18,6 +18,8 @@ export interface OutputDoor {
   readonly isEarly?: boolean | undefined;
   /** The job of another row; undefined where it is still to be made. Throws GwError where there will be none. */
   readonly rowJob?: ((id: string, named: string) => Promise<Job | undefined>) | undefined;
+  /** What the words of a row were found to mean where it was handed over, such as `job:last`. */
+  readonly meant?: Readonly<Record<string, string>> | undefined;
 }
 
 /** The door of a stranger who says these flags: their outputs are files that he may name. At other flags stands another's word. */

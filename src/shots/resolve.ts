@@ -84,24 +84,24 @@ async function resolveOne(
     const sha256 = before.references?.find(({ name }) => name === meant)?.sha256;
     return { label: meant, asked: raw, sha256 };
   }
-  const of = meant === undefined ? reference : (parseReference(meant, asking.flag) as OutputReference);
+  const label = meant ?? (reference.kind === 'job' ? ctx.outputs?.meant?.[raw] : undefined);
+  const of = label === undefined ? reference : (parseReference(label, asking.flag) as OutputReference);
   const job = await jobOf(of, asking, ctx);
-  // It is still to be made, or to be saved, and the row that names it is only checked.
-  const early = { label: raw, asked: raw };
-  if (job === undefined) return early;
+  // It is still to be made, and the row that names it is only checked.
+  if (job === undefined) return { label: raw, asked: raw };
   const family = await findFamily(job.family);
   const id = job.id ?? job.key;
   const saved = await savedOutputs(job, family, ctx.signal);
   const what = { named, job: `job ${id}` };
   const { part, role, isCut } = choosePart(partsOf(job, family, saved), of.part, modality, what);
-  const label = `job:${id}#${partText(part)}`;
+  const output = { label: `job:${id}#${partText(part)}`, asked: raw };
   const here = saved.files.find((file) => file.role === role);
-  if (!here && ctx.outputs?.isEarly) return early;
+  if (!here && ctx.outputs?.isEarly) return output;
   const { path: savedAs, sha256 } = here ?? (await savedFirst(job, role, asking, ctx));
   ctx.outputs?.admit(savedAs, job, named);
   if (!isCut) {
     const link = async () => linkOf(job, role, named, ctx);
-    return { label, asked: raw, file: savedAs, sha256, ...(!asking.takes.base64 && { link }) };
+    return { ...output, file: savedAs, sha256, ...(!asking.takes.base64 && { link }) };
   }
   if (!asking.takes.base64)
     throw usage(
@@ -114,7 +114,7 @@ async function resolveOne(
   const env = (await ctx.settings()).childEnvironment();
   const deps = { cacheDir: cacheDir(host), env, signal, clock };
   const file = await cutFrame({ video: savedAs, sha256, part: cut, named }, deps);
-  return { label, asked: raw, file, sha256: await sha256OfFile(file, ctx.signal) };
+  return { ...output, file, sha256: await sha256OfFile(file, ctx.signal) };
 }
 
 /** Whether nothing of a job is ever sent again: it is made, or only the user can find out whether it is. */

@@ -8,6 +8,7 @@ import type { Sandbox } from '../../src/sandbox/server.ts';
 import { openServer } from '../cli/fake-gateway.ts';
 import { KEY, openSandbox, Place, pause, type Running, sha256Of, until } from '../cli/place.ts';
 import { make, pngHead } from '../media/fixtures.ts';
+import { framesOf, ids, story } from '../shots/chain.ts';
 import { openRedis, type TestRedis } from './redis.ts';
 import { openRedisProxy } from './redis-proxy.ts';
 
@@ -876,4 +877,109 @@ exec redis-server "$@"
   expect(err).not.toContain('warning');
   await stop(worker);
   expect(await stop(queue)).toMatchObject({ code: 143 });
+});
+
+const rowsIn = (out: string) =>
+  out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+const endsOf = (out: string) =>
+  rowsIn(out).map(({ row_key, status, error }) => [row_key, status, error?.kind]);
+
+test('rows that wait for rows are made by whoever is there, each from the last picture of the one before it', {
+  tags: ['ffmpeg'],
+}, async () => {
+  const studio = await openStudio();
+  write(studio, story);
+  // Who lacks the image hands its row back; a video is fetched by a look at its task.
+  for (const name of ['anna', 'bert']) studio.worker(name);
+  const run = await studio.batch('run', '--json');
+  expect([run.code, endsOf(run.out)], run.err).toEqual([
+    0,
+    ids.map((id) => [`day/${id}`, 'succeeded', undefined]),
+  ]);
+  const saved = rowsIn(run.out).map(({ files: [file] }) => file.path.replace(/^\w+:/, ''));
+  const { sent, last, different } = framesOf(studio.sandbox, saved, studio.laptop.temp);
+  expect([sent, different]).toEqual([last, 4]);
+  expect(await studio.batch('run')).toMatchObject({ code: 0, out: '' });
+  expect(paid(studio)).toHaveLength(5);
+  expect(await studio.redis.everything()).not.toMatch(/https?:\/\//);
+});
+
+test('what follows a failed row is not sent and says why, on workers too; after the cure one command makes the rest', {
+  tags: ['ffmpeg'],
+}, async () => {
+  const studio = await openStudio();
+  write(
+    studio,
+    story.map((row) => (row.id === 's2' ? { ...row, prompt: 'shot s2. sensitive-output' } : row)),
+  );
+  studio.worker('anna');
+  const run = await studio.batch('run', '--json');
+  expect([run.code, endsOf(run.out)], run.err).toEqual([
+    13,
+    [
+      ['day/s0', 'succeeded', undefined],
+      ['day/s1', 'succeeded', undefined],
+      ['day/s2', 'failed', 'task_failed'],
+      ['day/s3', 'not_sent', 'partial'],
+      ['day/s4', 'not_sent', 'partial'],
+    ],
+  ]);
+  expect(run.err).toContain('not sent: it waits for day/s2, which is not saved: ');
+  expect(await studio.batch('run')).toMatchObject({ code: 13 });
+  expect(paid(studio)).toHaveLength(3);
+  write(studio, story);
+  const cured = await studio.batch('run', '--retry-failed', '--json');
+  expect([cured.code, endsOf(cured.out).length], cured.err).toEqual([0, 3]);
+  expect(paid(studio)).toHaveLength(6);
+});
+
+test('an output that no live worker has is named with its machine; the row is sent once one has it', {
+  tags: ['ffmpeg'],
+}, async () => {
+  const studio = await openStudio();
+  const [s1, s0] = story.slice(3);
+  // The row on its own machine is not on the queue; the image of `job:last` is in the ledger of this machine alone.
+  const kept = await studio.laptop.run(['image', 'create', 'a boat', '--size', '256x256', '--json']);
+  const { id } = JSON.parse(kept.out);
+  write(studio, [{ ...s0 }, { ...alpha, id: 'boat', 'first-frame': 'job:last' }]);
+  expect((await studio.batch('run', '--detach')).code).toBe(0);
+  const anna = studio.worker('anna');
+  const lacks = await studio.batch('run', '--json');
+  expect(endsOf(lacks.out), lacks.err).toContainEqual(['day/boat', 'not_sent', 'usage']);
+  await stop(anna);
+  write(studio, [{ ...s0 }, { ...alpha, id: 'boat', 'first-frame': 'job:last' }, { ...s1 }]);
+  // By now another job is the last one.
+  await studio.laptop.run(['image', 'create', 'a fox', '--size', '256x256']);
+  studio.worker('bert', [], studio.laptop);
+  const run = await studio.batch('run', '--json');
+  expect(endsOf(run.out), run.err).toEqual(
+    expect.arrayContaining([
+      ['day/boat', 'succeeded', undefined],
+      ['day/s1', 'not_sent', 'usage'],
+    ]),
+  );
+  expect(run.err).toMatch(/its image lies on another machine: anna:\/\S+\.png/);
+  const made = (await studio.laptop.jobs()).find(({ once }) => once?.key === 'day/boat');
+  expect(made?.request?.outputs).toEqual({ 'job:last': `job:${id}#image` });
+  studio.worker('anna', [], anna.place);
+  expect(await studio.batch('run')).toMatchObject({ code: 0 });
+  expect(paid(studio)).toHaveLength(5);
+});
+
+test('a row that one machine has saved alone is there for workers that make what follows it', {
+  tags: ['ffmpeg'],
+}, async () => {
+  const studio = await openStudio();
+  const [s2, s1] = story.slice(2);
+  write(studio, [{ ...s1, 'first-frame': undefined }]);
+  const alone = await studio.laptop.run(['batch', 'run', 'day.jsonl'], { env: { GW_INTERVAL: '100ms' } });
+  expect(alone.code, alone.err).toBe(0);
+  write(studio, [{ ...s1, 'first-frame': undefined }, { ...s2 }]);
+  studio.worker('anna');
+  const run = await studio.batch('run', '--json');
+  expect([run.code, endsOf(run.out)], run.err).toEqual([0, [['day/s2', 'succeeded', undefined]]]);
+  expect(paid(studio)).toHaveLength(2);
 });

@@ -46,7 +46,7 @@ export interface RowFiles {
   readonly dir: string;
   readonly confined: ConfinedPath;
   /** Which outputs of jobs they may name beside those that are such files, and those of the other rows. */
-  readonly outputs?: Pick<OutputDoor, 'rowJob' | 'isEarly'> & {
+  readonly outputs?: Pick<OutputDoor, 'rowJob' | 'isEarly' | 'meant'> & {
     readonly isOwn: (job: Job) => boolean;
   };
 }

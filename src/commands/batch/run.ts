@@ -17,6 +17,7 @@ import { type FlagValues, on, text, whole } from '../../flags/flag.ts';
 import { budgetFlags, eventsFlag, redisFlags, saveFlags } from '../../flags/job-flags.ts';
 import { nearest } from '../../flags/nearest.ts';
 import { sleepAloud } from '../../host.ts';
+import { keepYoungSpaceSmall } from '../../http/transport.ts';
 import { reportError } from '../../io/error-lines.ts';
 import { durationText } from '../../io/quantity-text.ts';
 import { isUnanswered } from '../../jobs/create/standing.ts';
@@ -168,7 +169,6 @@ export const run = defineCommand({
       refuseUnmet('--redo', redo.unmet, known, named);
       if (tally.rows === 0) throw usage(`${named}: there is no row in it`);
       warnOfChanged(tally, named, flags.retryFailed === true, ctx);
-      if (queue && tally.chains.hasAny) throw notOverRedis(named);
       if (!queue) {
         refuseUnsettled(tally, isRedone);
         await askOfAlike(tally, (typed as { readonly yes?: boolean }).yes === true, ctx);
@@ -284,7 +284,13 @@ class BatchRun {
         keyOf: ({ key }) => key,
         waitsFor: (row) => this.#between.waitsFor(row),
         atOnce: flags.concurrency ?? Number.POSITIVE_INFINITY,
-        work: (row) => this.#work(row, shared).finally(() => urgent.get(row.key)?.()),
+        work: (row) => {
+          const letGrow = keepYoungSpaceSmall();
+          return this.#work(row, shared).finally(() => {
+            letGrow();
+            urgent.get(row.key)?.();
+          });
+        },
         isStopped: () => this.#isStopped || ctx.signal.aborted,
       });
       // Rows that an earlier run has saved are not printed, and count for the exit code.
@@ -502,12 +508,6 @@ async function askOfAlike(tally: Tally, yes: boolean, ctx: Context): Promise<voi
   if (yes || !canAsk(ctx)) return;
   await askFirst('Make them once more?', ctx, 'nothing was sent');
 }
-
-const notOverRedis = (named: string): GwError =>
-  usage(
-    `${named}: rows that wait for rows (row:ID) are made by one machine, and nothing was handed over`,
-    'run it without --redis',
-  );
 
 const beingHandedOver = (input: Batch['input'], ctx: Context): GwError =>
   usage(

@@ -20,6 +20,7 @@ import { planTarget } from '../../jobs/save/output-path.ts';
 import type { KeptRequest } from '../../ledger/event.ts';
 import { nameOf, withoutSecrets } from '../../ledger/serialize.ts';
 import type { CarriedJob, RowRecord } from '../../machines/row.ts';
+import { pinned } from '../../shots/outputs.ts';
 import { familyOf } from '../batch/places.ts';
 import { type CheckedRow, creates, type RowFiles } from '../batch/row-command.ts';
 
@@ -91,19 +92,28 @@ export function carriedCheck(
     references: asked.references?.map((each) => ({ ...each, name: nameOf(each.name) })),
     fields,
     files,
+    // Which outputs of other rows these will be is known to who makes the row.
+    outputs: outputsIn(request, /^job:/i),
     attempt: 1,
   };
 }
 
+/** The outputs that a request is made from, of those whose words look so. */
+const outputsIn = (request: KeptRequest | undefined, like: RegExp): CarriedJob['outputs'] => {
+  const found = Object.entries(request?.outputs ?? {}).filter(([word]) => like.test(word));
+  return found.length > 0 ? Object.fromEntries(found) : undefined;
+};
+
 /** What another machine needs of a job to go on with it. */
 export function carriedJob(
-  { key, endpoint, model, prompt, settings, media, references, once, externalId }: MadeJob,
+  { key, endpoint, model, prompt, settings, media, references, once, externalId, request }: MadeJob,
   { job }: Pick<RowRecord, 'job'>,
 ): CarriedJob {
   const { attempt = 1, fields = {} } = once ?? {};
   const kept = { key, endpoint, model, settings, media, references, externalId, attempt, fields };
   // A ledger may keep no prompts.
-  return { ...kept, prompt: prompt ?? job?.prompt, files: job?.files ?? {} };
+  const outputs = outputsIn(request, /./s) ?? job?.outputs;
+  return { ...kept, prompt: prompt ?? job?.prompt, files: job?.files ?? {}, outputs };
 }
 
 /** What is no part of a request, but how it is made, waited for and saved. */
@@ -114,14 +124,16 @@ const howKeys = new Set(
 );
 
 /** What `gw again` makes the request of a row from, on a machine where its files lie below `root`. */
-export function requestOf(row: Row, { prompt, files }: CarriedJob, root: string): KeptRequest {
+export function requestOf(row: Row, { prompt, files, outputs }: CarriedJob, root: string): KeptRequest {
   const { command, flags, set, body, pinned: { model } = {} } = row;
   const asked = Object.entries({ ...(model !== undefined && { model }), ...flags });
   const at = (file: string) => path.resolve(root, file);
   const makes = Object.fromEntries(asked.filter(([key]) => !howKeys.has(key)));
+  const found = Object.entries(outputs ?? {}).map(([raw, label]) => ({ raw, output: { label, asked: raw } }));
   return {
     command,
-    flags: placeFiles(makes, creates[command] ?? {}, at),
+    flags: pinned(placeFiles(makes, creates[command] ?? {}, at), found),
+    ...(outputs && { outputs }),
     ...(set.length > 0 && { set }),
     ...(body && { body }),
     prompted: prompt !== undefined,

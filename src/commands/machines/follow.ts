@@ -6,6 +6,7 @@ import { type ErrorKind, errorKinds, GwError, Interrupted, usage } from '../../e
 import { oneLine } from '../../io/escape.ts';
 import { counted } from '../../io/quantity-text.ts';
 import { attemptOf } from '../../jobs/create/once.ts';
+import type { Job } from '../../ledger/event.ts';
 import {
   type Changes,
   closingHint,
@@ -20,18 +21,21 @@ import {
   toldAs,
   unknownError,
 } from '../../machines/row.ts';
+import { RowOutputs } from '../../shots/row-outputs.ts';
 import { showingOnly, warnOfChanged } from '../batch/check.ts';
 import { noteSum, rowsLeft, runCommand, soundRows } from '../batch/flags.ts';
 import { digestOfFields, isWanted, type KnownRow, lastOfRow } from '../batch/known-rows.ts';
 import { familyOf, placesOf } from '../batch/places.ts';
-import { checkRow, creates } from '../batch/row-command.ts';
+import { checkRow, creates, type RowFiles } from '../batch/row-command.ts';
 import { type Batch, namedBy, type RowResult } from '../batch/run.ts';
 import { withFamilies } from '../jobs/find-jobs.ts';
 import { endedOutcome } from '../jobs/task-job.ts';
 import { resultIn } from '../video/follow-job.ts';
 import { carriedCheck, forOthers, withoutYielded } from './carried.ts';
+import { toldError } from './hands.ts';
 import { hearOfRows } from './heard.ts';
 import { Memory } from './memory.ts';
+import { giveOut, neededBy } from './next-rows.ts';
 import { type OpenQueue, openQueue } from './open.ts';
 import type { RedisWords } from './queue-status.ts';
 
@@ -101,12 +105,22 @@ class BatchOnQueue {
   #standing = 0;
   #saidOfWorkers: ReadonlySet<string> = new Set();
   readonly #showing: Context;
+  /** What came of the rows that others wait for, by the queue's word alone. */
+  readonly #between: RowOutputs;
+  /** Where rows are handed over, what they name may still be made. */
+  readonly #files: RowFiles;
+  /** Rows that are over, whose followers are still to be looked at. */
+  #justOver: string[] = [];
 
   constructor(batch: Batch, queue: OpenQueue, memory: Memory) {
+    const { input, tally, isRedone, ctx } = batch;
     this.#batch = batch;
     this.#queue = queue;
     this.#memory = memory;
-    this.#showing = showingOnly(batch.ctx);
+    this.#showing = showingOnly(ctx);
+    this.#between = new RowOutputs({ ...input, known: new Map(), isRedone });
+    const here = new RowOutputs({ ...input, known: tally.known, isRedone });
+    this.#files = { ...input.files, outputs: here.door(ctx, true) };
   }
 
   async *outcomes(): AsyncGenerator<Outcome<RowResult>> {
@@ -126,6 +140,7 @@ class BatchOnQueue {
     }
     await this.#handOver(chunk);
     if (flags.only === undefined) await this.#takeOutUnwanted();
+    await this.#beginChains();
     // From here on it only follows, whoever makes rows beside it.
     this.#batch.announced.release();
     // Rows that an earlier run has saved are not printed, and count for the exit code.
@@ -176,9 +191,8 @@ class BatchOnQueue {
       } else if (!isRenewed && (told?.saved || local?.state === 'saved')) {
         if (local?.state !== 'saved' && (told?.asked ?? askedDigest(row)) !== askedDigest(row))
           this.#tellChanged(row, 'saved', 'the row');
-        this.#counts.saved += 1;
-        this.#counts.before += 1;
-        this.#batch.report.add({ ...this.#resultOf(row, undefined), ...(told?.saved ?? fromLedger(local)) });
+        this.#countBefore({ ...this.#resultOf(row, undefined), ...(told?.saved ?? fromLedger(local)) });
+        if (tally.chains.followers(row.key).length > 0) await this.#tellSavedHere(row, local);
       } else if (local?.state === 'unknown') this.#settle(row, undefined, unknownHere);
       // Nobody else could go on with it: it would be made and paid for once more.
       else if (isHere && (record !== undefined || familyOf(row.command) === 'image'))
@@ -205,12 +219,13 @@ class BatchOnQueue {
       for (const [row, record] of there) {
         const now = await this.#takeUp(row, record);
         const queue = now?.state === 'ended' ? 'save' : now?.pool;
-        if (now && queue) tickets.push({ key: row.key, round: now.round, queue });
+        if (now && queue && !this.#mayWait(now)) tickets.push({ key: row.key, round: now.round, queue });
       }
       for (const row of fresh) {
         const record = await this.#recordOf(row, tally.known.get(row.key));
+        await store.follows(row.key, neededBy(row));
         await store.handOver(record, this.#queue.host);
-        tickets.push({ key: row.key, round: record.round, queue: record.pool });
+        if (!this.#mayWait(record)) tickets.push({ key: row.key, round: record.round, queue: record.pool });
         this.#open.set(row.key, row);
         arrived.push(row);
       }
@@ -220,6 +235,61 @@ class BatchOnQueue {
       await engine.add(tickets);
     }
     this.#counts.handedOver += fresh.length;
+  }
+
+  /** Whether a row may have to wait for another one: it is given out once that is known to be saved. */
+  #mayWait({ state, row }: RowRecord): boolean {
+    return state === 'waiting' && neededBy(row).length > 0;
+  }
+
+  /** A row that this machine has saved alone stands on the queue too, where others are to be made from its output. */
+  async #tellSavedHere(row: Row, local: KnownRow | undefined): Promise<void> {
+    const home = local && (await this.#homeHere((await lastOfRow(row.key, this.#batch.ctx)).current));
+    if (!home) return;
+    const record = await this.#recordOf(row, local);
+    await this.#queue.store.handOver({ ...record, state: 'saved', ...home }, this.#queue.host);
+  }
+
+  /** Gives out the rows whose chain can go on, and settles those whose chain cannot. */
+  async #beginChains(): Promise<void> {
+    const { chains } = this.#batch.tally;
+    if (!chains.hasAny) return;
+    const waiting = [...this.#open.keys()].filter((key) => chains.needs(key).length > 0);
+    await giveOut(waiting, this.#queue);
+    const beside = waiting.flatMap((key) =>
+      chains.needs(key).flatMap((need) => (this.#open.has(need.key) ? [] : need.key)),
+    );
+    for (const [at, record] of (await this.#queue.store.read(beside)).entries()) {
+      const key = beside[at] ?? '';
+      if (record?.state === 'saved') this.#between.end(key, undefined);
+      this.#justOver.push(key);
+    }
+    await this.#endChains();
+  }
+
+  /** Settles the rows that wait for one that is over and not saved, and those behind them; the next run goes on with them. */
+  async #endChains(): Promise<void> {
+    const { tally, ctx } = this.#batch;
+    for (let key = this.#justOver.pop(); key !== undefined; key = this.#justOver.pop()) {
+      const next = tally.chains.followers(key).flatMap((each) => this.#open.get(each) ?? []);
+      const whole = next.filter((row) =>
+        tally.chains.needs(row.key).every((need) => !this.#open.has(need.key)),
+      );
+      const hindered = whole.filter((row) => this.#between.hindrance(row));
+      const records = await this.#queue.store.read(hindered.map((row) => row.key));
+      for (const [at, row] of hindered.entries()) {
+        const hindrance = this.#between.hindrance(row);
+        if (records[at]?.state !== 'waiting' || !hindrance) continue;
+        this.#settle(row, undefined, toldError(hindrance, ctx));
+        this.#between.end(row.key, hindrance);
+      }
+    }
+  }
+
+  #countBefore(result: Parameters<Batch['report']['add']>[0]): void {
+    this.#counts.before += 1;
+    this.#counts.saved += 1;
+    this.#batch.report.add(result);
   }
 
   /**
@@ -341,9 +411,7 @@ class BatchOnQueue {
       return record;
     }
     if (record?.state === 'saved' && this.#memory.of(row.key)?.saved) {
-      this.#counts.before += 1;
-      this.#counts.saved += 1;
-      this.#batch.report.add(this.#resultOf(row, record));
+      this.#countBefore(this.#resultOf(row, record));
     } else this.#settle(row, record, record ? undefined : forgotten);
     return undefined;
   }
@@ -355,11 +423,15 @@ class BatchOnQueue {
   }
 
   /** The images of a row that this machine has made and, by its ledger, has saved meanwhile. */
-  async #imagesInReach(record: RowRecord): Promise<object | undefined> {
+  async #imagesInReach(record: RowRecord): Promise<Changes | undefined> {
     if (record.state !== 'unknown' && !lacksImages(record)) return undefined;
     const { current } = await lastOfRow(record.row.key, this.#batch.ctx);
-    if (!isWanted(current, record) || current.family !== 'image') return undefined;
-    const [entry] = await withFamilies([current]);
+    return isWanted(current, record) && current.family === 'image' ? this.#homeHere(current) : undefined;
+  }
+
+  /** The outputs of a job that this machine has saved. */
+  async #homeHere(job: Job | undefined) {
+    const [entry] = await withFamilies(job ? [job] : []);
     const ended = entry && (await endedOutcome(entry, this.#batch.ctx.signal));
     const value = ended && resultIn(ended);
     if (!value || ended.error !== undefined) return undefined;
@@ -370,12 +442,13 @@ class BatchOnQueue {
   /** A new row; one that this machine has created before goes on with its task. */
   async #recordOf(row: Row, local: KnownRow | undefined): Promise<RowRecord> {
     const { flags, tally, input, ctx } = this.#batch;
+    const files = this.#files;
     const family = familyOf(row.command);
     // What other ledgers know of it is left to them.
     const last = local && (await lastOfRow(row.key, ctx));
     const wanted = local?.state === 'failed' ? last?.attempt : last?.current && attemptOf(last.current);
-    const checked = await checkRow(row, input.files, undefined, this.#showing, () => {});
-    const job = carriedCheck(row, checked, input.files, ctx);
+    const checked = await checkRow(row, files, undefined, this.#showing, () => {});
+    const job = carriedCheck(row, checked, files, ctx);
     // By the body that is sent: 4k may stand in `set`, in `body`, or be what a model makes by itself.
     const { pool } = placesOf({ family, settings: job?.settings ?? {} }, this.#queue.account);
     const isMade = (local?.state === 'running' || local?.state === 'unsaved') && family !== 'image';
@@ -443,16 +516,14 @@ class BatchOnQueue {
 
   /** Rows that wait and have no ticket any more are put on the queue again; one that is there stays as it is. */
   async #putBack(): Promise<void> {
-    const { engine, store, pools } = this.#queue;
+    const { engine, pools } = this.#queue;
     const counts = await engine.counts(pools);
     const there = [...counts.pools, counts.save].reduce(
       (sum, { taken, waiting }) => sum + taken + waiting,
       0,
     );
     if (there >= this.#open.size) return;
-    const records = await store.read([...this.#open.keys()]);
-    const waiting = records.flatMap((record) => (record?.state === 'waiting' ? record : []));
-    await engine.add(waiting.map(({ row: { key }, round, pool: queue }) => ({ key, round, queue })));
+    await giveOut([...this.#open.keys()], this.#queue);
   }
 
   #draw(bars: ReturnType<Context['io']['progress']>): void {
@@ -480,6 +551,7 @@ class BatchOnQueue {
       if (!record) this.#settle(row, undefined, forgotten);
       else if (isOver(record.state) && (record.fault || ended.includes(row.key))) this.#settle(row, record);
     }
+    await this.#endChains();
   }
 
   /** A step as an event, with --events. */
@@ -526,6 +598,9 @@ class BatchOnQueue {
     const result = this.#resultOf(row, record, told);
     this.#open.delete(row.key);
     report.add(result);
+    const failure = errorOf(told, `${input.manifest.named}:${row.line}`);
+    this.#between.end(row.key, record?.state === 'saved' ? undefined : failure);
+    this.#justOver.push(row.key);
     if (record) this.#sayEnd(row, record, result);
     if (record?.state === 'saved') {
       this.#counts.saved += 1;
@@ -535,9 +610,10 @@ class BatchOnQueue {
     }
     if (isTakenOut) this.#counts.cancelled += 1;
     else if (tellsUnknown(told)) this.#counts.unknown += 1;
-    else if (record && (goesOn(record) || isUnsent(record))) this.#counts.open += 1;
+    else if (error?.kind === 'partial' || (record && (goesOn(record) || isUnsent(record))))
+      this.#counts.open += 1;
     else this.#counts.failed += 1;
-    this.#settled.push({ value: result, error: errorOf(told, `${input.manifest.named}:${row.line}`) });
+    this.#settled.push({ value: result, error: failure });
   }
 
   #resultOf(row: Row, record: RowRecord | undefined, error?: ToldError): RowResult {

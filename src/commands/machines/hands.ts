@@ -7,6 +7,7 @@ import { confinedPaths } from '../../disk/confined-path.ts';
 import { endsAll, GwError, Interrupted, isUnknownOutcome, UnknownOutcome, usage } from '../../errors.ts';
 import { once } from '../../host.ts';
 import { reportError, safeReport } from '../../io/error-lines.ts';
+import { oneLine } from '../../io/escape.ts';
 import { holdWhenFree } from '../../jobs/create/hold-job.ts';
 import type { Made as JobMade } from '../../jobs/create/make.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
@@ -19,9 +20,10 @@ import {
   type ToldError,
   withoutLinks,
 } from '../../machines/row.ts';
+import { batchOf } from '../../machines/store.ts';
 import { type Brought, type Followed, type Hands, type Made, TakenAway } from '../../machines/work.ts';
 import { isWanted, lastOfRow } from '../batch/known-rows.ts';
-import { createRow, creates, flagsOf, ofRow } from '../batch/row-command.ts';
+import { createRow, creates, flagsOf, ofRow, type RowFiles } from '../batch/row-command.ts';
 import { withFamilies } from '../jobs/find-jobs.ts';
 import { endedOutcome, planToSave, taskJob } from '../jobs/task-job.ts';
 import { goOnWith } from '../once.ts';
@@ -46,6 +48,8 @@ export interface HandsInput {
   readonly turn: () => Promise<void>;
   /** The gateway wants no request for so long. */
   readonly hold: (delayMs: number) => void;
+  /** Another row of its batch, as the queue has it. */
+  readonly other: (key: string) => Promise<RowRecord | undefined>;
   /** Shows what came of the row. */
   readonly show: (outcome: Outcome<JobResult>) => void;
   /** What every further create would meet, or every further request: `creates` or `all` end. */
@@ -109,7 +113,8 @@ export class RowHands implements Omit<Hands, 'create'> {
     const { root: dir } = this.#input;
     const confined = confinedPaths({ dir, what: '--root', hint: 'a worker reads no other files' });
     const own = { ...this.#placeOf(record), gateway: guarded };
-    const outcome = await createRow(this.#rowOf(record), { dir, confined }, options, own);
+    const files = { dir, confined, outputs: this.#outputsOf(record) };
+    const outcome = await createRow(this.#rowOf(record), files, options, own);
     const { error, made } = outcome;
     if (error instanceof TakenAway) throw error;
     switch (made.kind) {
@@ -163,6 +168,31 @@ export class RowHands implements Omit<Hands, 'create'> {
   readonly pause = async (waitMs: number) => {
     await this.#ctx.clock.sleep(waitMs, this.#ctx.signal).catch(() => {});
   };
+
+  /** The outputs that a row reaches: those of its own batch, by this ledger or by a look at their tasks. */
+  #outputsOf({ row, job }: RowRecord): NonNullable<RowFiles['outputs']> {
+    return {
+      isOwn: ({ once }) => once?.key.startsWith(`${batchOf(row.key)}/`) === true,
+      meant: job?.outputs,
+      rowJob: async (id, named) => {
+        const key = `${batchOf(row.key)}/${id}`;
+        const of = await this.#input.other(key);
+        if (of?.state !== 'saved') throw usage(`${named}: ${key} is not saved, and nothing was sent`);
+        if (of.family === 'image') {
+          const { current } = await this.#known(of);
+          if (isWanted(current, of)) return current;
+          const there = of.files.map((file) => oneLine(`${of.host}:${file.path}`)).join(', ');
+          throw usage(
+            `${named}: its image lies on another machine: ${there}`,
+            'start a gw worker there, and run the batch again',
+          );
+        }
+        const { error } = await this.#follow(of, of.id ?? '', true);
+        if (error !== undefined) throw error;
+        return (await this.#known(of)).current;
+      },
+    };
+  }
 
   #placeOf({ row }: RowRecord): Context {
     return row.flags.out === undefined ? this.#ctx : this.#placing;
@@ -335,6 +365,9 @@ export class RowHands implements Omit<Hands, 'create'> {
     if (this.#isStopped(error, 'creates'))
       return { kind: 'nothing_made', waitMs: 0, error: this.#tell(error) };
     const job = made.job ?? earlier;
+    // An output that it is to be made from may be had on another machine, and is no failed job or download of its own.
+    if (!job && error instanceof GwError && (error.kind === 'download' || isUnheardOf(error)))
+      return this.#failed(record, usage(error.message, error.facts.hint), false);
     return { ...this.#failed(record, error, made.kind === 'refused'), job: job && carriedJob(job, record) };
   }
 
@@ -361,6 +394,9 @@ export function toldError(error: unknown, { io }: Pick<Context, 'io'>): ToldErro
   const safe = safeReport(report, (text) => withoutLinks(io.withoutSecrets(text)));
   return Object.fromEntries(Object.entries(safe).filter(([, value]) => value !== undefined)) as ToldError;
 }
+
+/** Whether this ledger does not know a job that a row names. */
+const isUnheardOf = ({ kind, facts }: GwError): boolean => kind === 'not_found' && facts.status === undefined;
 
 /** Whether an error is of the key or the account, and not of one row: HTTP 403 may be of a model, or of a file. */
 const isOfAccount = (error: unknown): error is GwError =>

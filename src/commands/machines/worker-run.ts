@@ -29,6 +29,7 @@ import type { JobResult } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { RowHands, toldError, underKey } from './hands.ts';
 import { hearOfRows } from './heard.ts';
+import { giveOutNext } from './next-rows.ts';
 import { Counters, countedAccess } from './observe.ts';
 import { type OpenQueue, ratePoolOf } from './open.ts';
 
@@ -42,7 +43,7 @@ const SEND_WITHIN_MS = LEASE_MS / 2;
 /** How often, and how soon, a row that was given up is looked at again. */
 const FOUND_TRIES = 5;
 const FOUND_PAUSE_MS = 500;
-/** How often a row of a newer gw is handed back, and after how long. */
+/** How often a row is handed back that is a newer gw's, or whose followers cannot be given out; and after how long. */
 const MOST_TAKINGS = 3;
 const LEFT_TO_OTHERS_MS = 2_000;
 /** How often a slot that is kept is looked at. */
@@ -244,7 +245,12 @@ export class WorkerRun {
     const entry = { own, ended };
     this.#underWay.set(key, entry);
     try {
-      return await ended;
+      if ((await ended) === 'back') return 'back';
+      // It stays on its queue until they are on theirs: who goes on with it after a kill looks for them again.
+      return await giveOutNext(key, this.#queue).then(
+        () => 'done',
+        () => (given.attempt < MOST_TAKINGS ? 'back' : 'done'),
+      );
     } finally {
       if (this.#underWay.get(key) === entry) this.#underWay.delete(key);
     }
@@ -296,6 +302,7 @@ export class WorkerRun {
         signal,
         turn: () => waiting(this.#rate(record.pool).turn((ms) => this.#ctx.clock.sleep(ms, signal))),
         hold: (ms) => this.#holdCreates(record.pool, ms),
+        other: async (of) => (await store.read([of]))[0],
         show: (outcome) => this.#show(outcome),
         onStop: (error, what) => this.#stopFor(error, what),
         onTakenAway: (row, why) => this.#takenAway(row, why),

@@ -78,11 +78,12 @@ export async function makeOnce<T>(
     if (current) {
       // What a damaged job asked for is not known, and under another key it would be paid for again.
       const { again = false, keepsOther } = request.request.how;
-      if (!keepsOther && !current.isDamaged) refuseOther(current, place.once, request.request);
+      // Who numbers the attempt knows that the ones before it are over, also where this ledger has not heard of their end.
+      const isNext = typeof again === 'number' && attemptOf(current) < again;
+      if (!keepsOther && !isNext && !current.isDamaged) refuseOther(current, place.once, request.request);
       const error = badEnd(current, request.request.family);
       const isOver = error !== undefined && !isUnknownOutcome(error);
-      // Who numbers the attempt knows that the ones before it are over, also where this ledger has not heard of their end.
-      const isWanted = typeof again === 'number' ? attemptOf(current) < again : again && isOver;
+      const isWanted = typeof again === 'number' ? isNext : again && isOver;
       if (!isWanted && goesOn(current, request, deps)) return await make(placeOf(current, place.once, deps));
       if (!isWanted && current.isDamaged && isUnanswered(current)) {
         const { origin, name } = keyOf(request);

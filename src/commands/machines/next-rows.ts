@@ -1,0 +1,36 @@
+import type { QueuedRow } from '../../machines/engine.ts';
+import type { RowRecord } from '../../machines/row.ts';
+import { needsOf } from '../../shots/chains.ts';
+import { creates } from '../batch/row-command.ts';
+import type { OpenQueue } from './open.ts';
+
+// Rows that wait for rows stand in Redis like any other and are on no queue, so that they hold no slot. The step that saves a
+// row puts those on their queue that waited for it: no machine but the workers is needed for that.
+
+/** The keys of the rows that a row waits for. */
+export const neededBy = (row: RowRecord['row']): string[] => needsOf(row, creates).map(({ key }) => key);
+
+/** Puts those of some rows on their queue that wait to be made, and for no other row any more. */
+export async function giveOut(
+  keys: readonly string[],
+  { store, engine }: OpenQueue,
+  how?: { first: boolean },
+) {
+  const records = await store.read(keys);
+  const waiting = records.flatMap((record) => (record?.state === 'waiting' && !record.fault ? record : []));
+  const needed = [...new Set(waiting.flatMap(({ row }) => neededBy(row)))];
+  const saved = new Set<string>();
+  for (const [at, record] of (await store.read(needed)).entries())
+    if (record?.state === 'saved') saved.add(needed[at] ?? '');
+  const ready = waiting.filter(({ row }) => neededBy(row).every((key) => saved.has(key)));
+  await engine.add(
+    ready.map(({ row: { key }, round, pool: queue }): QueuedRow => ({ key, round, queue })),
+    how,
+  );
+}
+
+/** Puts the rows on their queue that waited for this one, before those that wait for nothing. */
+export async function giveOutNext(key: string, queue: OpenQueue): Promise<void> {
+  const followers = await queue.store.followers(key);
+  if (followers.length > 0) await giveOut(followers, queue, { first: true });
+}
