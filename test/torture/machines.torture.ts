@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { expect } from 'vitest';
@@ -6,7 +7,7 @@ import { loadTaskFamily } from '../../src/gateway/families.ts';
 import { decode } from '../../src/machines/decode.ts';
 import type { LogEntry, RowRecord } from '../../src/machines/row.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
-import { KEY, openSandbox, Place, pause, type Running, sha256, sha256Of } from '../cli/place.ts';
+import { KEY, openSandbox, Place, pause, type Running, sha256, sha256Of, until } from '../cli/place.ts';
 import { openRedis, type TestRedis } from '../machines/redis.ts';
 import { isLong, type Round, tell, torture } from './torture.ts';
 
@@ -24,6 +25,7 @@ const kinds = [
   { command: 'video gamma', model: 'gamma-H3-Max', resolution: '480P', duration: 5, ratio: '1:1' },
   { command: 'image create', model: 'img-2', size: '256x256' },
 ];
+const in4k = { command: 'video alpha', model: '2.0', body: { resolution: '4k', duration: 5 } };
 
 interface Studio {
   readonly sandbox: Sandbox;
@@ -35,13 +37,21 @@ interface Studio {
   readonly killed: Set<string>;
 }
 
-async function openStudio(rows: number, speed: number, after: Round['after']): Promise<Studio> {
+async function openStudio(
+  rows: number,
+  speed: number,
+  after: Round['after'],
+  has4k = false,
+): Promise<Studio> {
   const sandbox = await openSandbox({ speed }, after);
   const redis = await openRedis({ appendOnly: true }, after);
   const laptop = new Place(sandbox);
   after(() => laptop.close());
   const lines = Array.from({ length: rows }, (_, at) =>
-    JSON.stringify({ ...kinds[at % kinds.length], id: `r${at}`, prompt: `fox number ${at}.` }),
+    JSON.stringify({
+      ...(has4k && at % 25 === 0 ? in4k : kinds[at % kinds.length]),
+      ...{ id: `r${at}`, prompt: `fox number ${at}.` },
+    }),
   );
   fs.writeFileSync(path.join(laptop.cwd, 'day.jsonl'), `${lines.join('\n')}\n`);
   // The account allows ten tasks at once.
@@ -50,12 +60,15 @@ async function openStudio(rows: number, speed: number, after: Round['after']): P
   return { sandbox, redis, laptop, rows, env, places: new Map(), killed: new Set() };
 }
 
-function startWorker(studio: Studio, after: Round['after']): Running & { readonly name: string } {
+type Worker = Running & { readonly name: string };
+
+function startWorker(studio: Studio, after: Round['after']): Worker {
   const name = `m${studio.places.size}`;
   const place = new Place(studio.sandbox);
   after(() => place.close());
   studio.places.set(name, place);
-  return Object.assign(place.start(['worker', '--redis', '--name', name], { env: studio.env }), { name });
+  const words = ['worker', '--listen', '0', '--redis', '--name', name];
+  return Object.assign(place.start(words, { env: studio.env }), { name });
 }
 
 const batch = ({ laptop, env }: Studio) => laptop.start(['batch', 'run', 'day.jsonl', '--redis'], { env });
@@ -115,38 +128,130 @@ async function expectOnce(studio: Studio, { counts }: Round): Promise<{ unknown:
   return { unknown };
 }
 
-torture('three workers, one killed every few seconds', { short: 1, longestRoundMs }, async (round) => {
-  const [rows, everyMs, speed] = isLong ? [300, 10_000, 10] : [16, 5_000, 60];
-  const studio = await openStudio(rows, speed, round.after);
-  const workers = Array.from({ length: 3 }, () => startWorker(studio, round.after));
-  const running = batch(studio);
+interface Strikes {
+  readonly workers: number;
+  readonly rows: number;
+  readonly speed: number;
+  /** A worker is killed and replaced, or is stopped for a while, so often. */
+  readonly everyMs: number;
+  readonly kills: number;
+  /** Longest a stopped worker stands still: longer than the queue waits for one. Without it none is stopped. */
+  readonly stopMs?: number;
+  /** Every 25th row is 4K, by its body. */
+  readonly has4k?: boolean;
+}
+
+/** The end of a run: what is never sent waits for the next one, and a row of unknown outcome for its user. */
+async function follow(studio: Studio): Promise<void> {
+  for (let tries = 0; ; tries += 1) {
+    const { code, err } = await batch(studio).ended;
+    expect([0, 13, 14], err).toContain(code);
+    expect(err).toContain(`${studio.rows} rows: `);
+    expect(err).not.toContain('fault of gw');
+    if (!/never sent/.test(err) || tries === 5) return;
+  }
+}
+
+async function strike(round: Round, { workers: most, everyMs, kills, stopMs, ...of }: Strikes) {
+  const { random, counts, after } = round;
+  const studio = await openStudio(of.rows, of.speed, after, of.has4k);
+  const workers = Array.from({ length: most }, () => startWorker(studio, after));
   let isOver = false;
-  void running.ended.then(() => {
+  const followed = follow(studio).finally(() => {
     isOver = true;
   });
-  const killer = async () => {
-    while (!isOver && (isLong || round.counts.kills < 1)) {
-      await Promise.race([pause(everyMs), running.ended]);
-      if (isOver) return;
-      const at = Math.floor(round.random() * workers.length);
-      const [victim] = workers.splice(at, 1);
-      if (!victim) return;
+  const stopped = new Set<Promise<void>>();
+  const killed = counts.kills + kills;
+  while (!isOver && (counts.kills < killed || stopMs !== undefined)) {
+    await Promise.race([pause(everyMs * (0.5 + random())), followed]);
+    if (isOver) break;
+    const at = Math.floor(random() * workers.length);
+    const victim = workers[at];
+    if (!victim) break;
+    if (stopMs !== undefined && random() < 0.5) {
+      victim.child.kill('SIGSTOP');
+      counts.faults += 1;
+      const goesOn = pause(random() * stopMs).then(() => {
+        victim.child.kill('SIGCONT');
+        stopped.delete(goesOn);
+      });
+      stopped.add(goesOn);
+    } else if (counts.kills < killed) {
       studio.killed.add(victim.name);
       victim.child.kill('SIGKILL');
-      round.counts.kills += 1;
-      workers.push(startWorker(studio, round.after));
+      counts.kills += 1;
+      workers[at] = startWorker(studio, after);
     }
-  };
-  const [{ code, err }] = await Promise.all([running.ended, killer()]);
-  expect([0, 13, 14], err).toContain(code);
-  expect(err).toContain(`${rows} rows: `);
-  for (const worker of workers) {
-    worker.child.kill('SIGTERM');
-    expect(await worker.ended).toMatchObject({ code: 143 });
+  }
+  await followed;
+  await Promise.all(stopped);
+  await expectFigures(studio, workers);
+  for (const { child, ended } of workers) {
+    child.kill('SIGTERM');
+    expect(await ended).toMatchObject({ code: 143, err: expect.not.stringContaining('fault of gw') });
   }
   const { unknown } = await expectOnce(studio, round);
-  tell('rows of several machines', { rows, unknown });
-});
+  tell('rows of several machines', { rows: of.rows, unknown });
+}
+
+/** /metrics of the workers that are left against the gateway's own counts, and against the checker of who reads it. */
+async function expectFigures({ sandbox, redis, rows }: Studio, workers: readonly Worker[]): Promise<void> {
+  const logs = await Promise.all(
+    Array.from({ length: rows }, async (_, at) => {
+      const lines = await redis.client.lrange((await redis.client.keys(`*:log:day/r${at}`))[0] ?? '', 0, -1);
+      return lines.map((line) => JSON.parse(line) as LogEntry);
+    }),
+  );
+  const paid = sandbox.requests.flatMap(({ server, method, body, atMs }) => {
+    if (server !== 'api' || method !== 'POST') return [];
+    const row = Number(/fox number (\d+)\./.exec(JSON.stringify(body ?? ''))?.[1]);
+    return logs[row]?.filter(({ step, t }) => step === 'sending' && t <= atMs + 1).at(-1)?.host ?? [];
+  });
+  const saved = logs.flatMap((log) => log.filter(({ step }) => step === 'saved').map(({ host }) => host));
+  const countOf = (hosts: readonly string[], name: string) => hosts.filter((host) => host === name).length;
+  for (const { name, err } of workers) {
+    await until('it listens', () => /metrics, health/.test(err()), 60_000);
+    const [, url = ''] = /(http:\S+)\/metrics/.exec(err()) ?? [];
+    const text = await (await fetch(`${url}/metrics`)).text();
+    const figureOf = (figure: string) => Number(new RegExp(`^${figure} (\\d+)$`, 'm').exec(text)?.[1]);
+    const told = ['gw_creates_total', 'gw_downloads_total', 'gw_replies_429_total'].map(figureOf);
+    expect(told, name).toEqual([countOf(paid, name), countOf(saved, name), 0]);
+    const states = [...text.matchAll(/^gw_rows\{state="\w+"\} (\d+)$/gm)].map(([, count]) => Number(count));
+    expect(states.reduce((sum, count) => sum + count, 0)).toBe(rows);
+    const slots = [...text.matchAll(/^gw_slots_used\{pool="[\w-]+"\} (\d+)$/gm)].map(([, used]) =>
+      Number(used),
+    );
+    expect(slots).toHaveLength(5);
+    // The task of a row of unknown outcome may still run.
+    const unknown = logs.filter((log) => log.at(-1)?.step === 'lost').length;
+    expect(slots.reduce((sum, used) => sum + used, 0)).toBeLessThanOrEqual(unknown);
+    // It is none of the packages that every run of the suite has.
+    if (!isLong) continue;
+    const checked = spawnSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' });
+    // BullMQ's own names may fail its lint.
+    const lines = `${checked.stdout}${checked.stderr}`.split('\n');
+    expect(lines.filter((line) => line !== '' && !line.startsWith('bullmq_'))).toEqual([]);
+  }
+}
+
+const strikes: Readonly<Record<string, readonly [short: Strikes | undefined, long: Strikes]>> = {
+  'three workers, one killed every few seconds': [
+    { workers: 3, rows: 16, speed: 60, everyMs: 5_000, kills: 1 },
+    { workers: 3, rows: 300, speed: 10, everyMs: 10_000, kills: 60 },
+  ],
+  'twenty workers, killed and stopped at random': [
+    undefined,
+    { workers: 20, rows: 300, speed: 2, everyMs: 4_000, kills: 100, stopMs: 25_000 },
+  ],
+  '1,000 rows with 4K by body, and 20 kills': [
+    undefined,
+    { workers: 3, rows: 1_000, speed: 20, everyMs: 10_000, kills: 20, has4k: true },
+  ],
+};
+for (const [name, [short, long]] of Object.entries(strikes))
+  torture(name, { short: short ? 1 : 0, longestRoundMs }, (round) =>
+    strike(round, isLong || !short ? long : short),
+  );
 
 torture('Redis stopped in mid-run and started again', { short: 1, longestRoundMs }, async (round) => {
   const [rows, awayMs, speed] = isLong ? [60, 60_000, 10] : [8, 3_000, 60];

@@ -77,7 +77,7 @@ async function oneRow({ random, pick, after, counts }: Round): Promise<{ unknown
   return { unknown: isLost ? 1 : 0 };
 }
 
-torture('a pause of 15 to 25 s at "about to send"', { short: 0, atOnce: 5 }, async (round) => {
+torture('a pause of 15 to 25 s at "about to send"', { short: 0, atOnce: 10 }, async (round) => {
   const { unknown } = await oneRow(round);
   tell('rows that were called lost by another meanwhile', { unknown });
 });
