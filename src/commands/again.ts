@@ -133,13 +133,12 @@ async function sourceOf(word: string, ctx: Context): Promise<Source> {
   const isFile = word !== 'last' && fs.statSync(file, { throwIfNoEntry: false })?.isFile() === true;
   const sidecar = isFile ? readSidecar(file) : undefined;
   const isPath = !isFile && /[/\\]/.test(word);
-  const job = isFile
-    ? await jobOfFile(file, sidecar?.id, ctx)
-    : await jobOfId(word, ctx).catch((error: unknown) => {
-        // A key of the user's may hold a slash, and no ID does.
-        if (isPath && error instanceof GwError && error.kind === 'usage') return undefined;
-        throw error;
-      });
+  const named = await jobOfId(word, ctx).catch((error: unknown) => {
+    // A file may have any name, and a key of the user's may hold a slash; no ID does.
+    if ((isFile || isPath) && error instanceof GwError && error.kind === 'usage') return undefined;
+    throw error;
+  });
+  const job = named ?? (sidecar?.id && (await (await ctx.ledger()).find({ ids: [sidecar.id] }))[0]);
   if (job) {
     const id = job.id ?? job.key;
     return { id, request: job.request ?? rebuilt(id, job), prompt: job.prompt, job };
@@ -175,20 +174,6 @@ async function jobOfId(word: string, ctx: Context): Promise<Job | undefined> {
   const { profile: _profile, baseUrl: _baseUrl, sandbox: _sandbox, ...globals } = ctx.globals;
   const [anywhere] = await namedJobs([word], { ...ctx, globals, ownsJob: async () => true });
   return anywhere?.known?.job;
-}
-
-/** The job of an output: by its sidecar, its path, or what it holds, wherever it lies now. */
-async function jobOfFile(file: string, id: string | undefined, ctx: Context): Promise<Job | undefined> {
-  if (id !== undefined) {
-    const [job] = await (await ctx.ledger()).find({ ids: [id] });
-    if (job) return job;
-  }
-  const sha256 = await sha256OfFile(file);
-  const jobs = await (await ctx.ledger()).find({
-    where: ({ files }) => files.some((each) => each.path === file || each.sha256 === sha256),
-  });
-  // Several may have had the name, one after the other.
-  return jobs.find(({ files }) => files.some((each) => each.sha256 === sha256)) ?? jobs[0];
 }
 
 const textOrNull = z.pipe(

@@ -262,14 +262,6 @@ describe('is told the job', () => {
     expect(alone.body).toEqual(before);
   });
 
-  test('by a file that another job has saved under its name before: the one whose bytes it holds', async () => {
-    const world = await open();
-    await make(world, cmd`image create "an owl" -o owl.png`);
-    await make(world, cmd`image create "a fox" -o x.png`);
-    renameSync(path.join(world.cwd, 'owl.png'), path.join(world.cwd, 'x.png'));
-    expect(await shown(world, ['again', 'x.png'])).toMatchObject({ prompt: 'an owl' });
-  });
-
   test('and says so where there is none', async () => {
     const world = await open();
     const none = await world.gw(['again', 'fox.png']);

@@ -1,4 +1,13 @@
-import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -803,6 +812,50 @@ test('a job is named by its key, and by a file that it saved, gone or not, where
   const settled = await world.gw(['jobs', 'resolve', 'clips/fox.mp4', '--as', 'none']);
   expect(settled).toMatchObject({ code: 2, err: expect.stringContaining('its outcome is known') });
   expect((await world.gw(['jobs', 'show', 'clips/none.mp4'])).code).toBe(2);
+});
+
+const byKey = [
+  ...['show', 'wait', 'download'].map((way) => ['jobs', way]),
+  ['jobs', 'resolve', '--as', 'none'],
+  ['open'],
+];
+/** Which job a file names, after an owl and then a fox were saved as x.png, and the owl's file was moved away before. */
+const fileTable: [string, (cwd: string) => void, string, 'an owl' | 'a fox'][] = [
+  ['the newest that had the name', () => {}, 'x.png', 'a fox'],
+  ['moved away', () => {}, 'y.png', 'an owl'],
+  [
+    'the older one put back',
+    (cwd) => renameSync(path.join(cwd, 'y.png'), path.join(cwd, 'x.png')),
+    'x.png',
+    'an owl',
+  ],
+  ['gone', (cwd) => rmSync(path.join(cwd, 'x.png')), 'x.png', 'a fox'],
+  ['changed', (cwd) => writeFileSync(path.join(cwd, 'x.png'), 'edited'), 'x.png', 'a fox'],
+  [
+    'what another holds too',
+    (cwd) => copyFileSync(path.join(cwd, 'x.png'), path.join(cwd, 'y.png')),
+    'y.png',
+    'a fox',
+  ],
+];
+test.each(fileTable)('a file names one job on every way: %s', async (_, change, name, prompt) => {
+  const world = await World.open();
+  const make = async (what: string) =>
+    expect((await world.gw(['image', 'create', what, '-o', 'x.png'])).err).not.toContain('error');
+  await make('an owl');
+  renameSync(path.join(world.cwd, 'x.png'), path.join(world.cwd, 'y.png'));
+  await make('a fox');
+  const { out } = await world.gw(['jobs', 'list', '--json']);
+  const keys = (JSON.parse(out) as { job: string }[]).map(({ job }) => job);
+  const [fox = '', owl = ''] = keys;
+  change(world.cwd);
+  for (const way of [...byKey, ['again', '--dry-run']]) {
+    const run = await world.gw([...way, name, '--json']);
+    const told = `${run.out}${run.err}`;
+    const meant = way[0] === 'again' ? ['a fox', 'an owl'] : [fox, owl];
+    const found = meant.map((each) => told.includes(each));
+    expect.soft(found, `${way.join(' ')}: ${told}`).toEqual([prompt === 'a fox', prompt === 'an owl']);
+  }
 });
 
 test('jobs download fetches anew what is no longer on disk as it was saved, and replaces nothing', async () => {

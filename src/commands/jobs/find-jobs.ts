@@ -1,5 +1,6 @@
 import * as path from 'node:path';
 import { type Context, gatewayName } from '../../context.ts';
+import { sha256OfFile } from '../../disk/small-file.ts';
 import { GwError, usage } from '../../errors.ts';
 import { findFamily, findTaskFamily } from '../../gateway/families.ts';
 import type { Family, TaskFamily } from '../../gateway/task.ts';
@@ -201,7 +202,7 @@ export async function namedJobs(
 
 /**
  * The words of a command line as whole IDs: `last` is the newest job, of the family where one is given; a job is named by its
- * --once or batch key too (`day/boat`), by the path of a file that it saved, and by 6 or more characters that only one job begins
+ * --once or batch key too (`day/boat`), by a file that it saved, and by 6 or more characters that only one job begins
  * with. What the ledger does not know stays as it is. Throws `usage` for what is no ID or begins several, and `not_found` for `last` where there is no job.
  */
 export async function fullIds(args: readonly string[], ctx: Context, family?: string): Promise<string[]> {
@@ -221,25 +222,40 @@ export async function fullIds(args: readonly string[], ctx: Context, family?: st
   return [...new Set(full)];
 }
 
-/** The newest job of each key that the user gave, or of the path of a file that it saved. */
+/**
+ * The job of each key that the user gave, or of a file: of those that fit best, the newest. A file is told by what it holds and
+ * where it lies, else by what it holds; one that is gone, or was changed, by its path.
+ */
 async function byOwnNames(
   words: readonly string[],
   ctx: Context,
   family: string | undefined,
 ): Promise<Map<string, string>> {
-  const ledger = await ctx.ledger();
-  const paths = new Map(words.map((word) => [path.resolve(ctx.host.cwd, word), word]));
-  const namesOf = ({ once, files }: Job) => [
-    ...words.filter((word) => word === once?.key),
-    ...files.flatMap((file) => paths.get(file.path) ?? []),
-  ];
+  const named = await Promise.all(
+    words.map(async (word) => {
+      const file = path.resolve(ctx.host.cwd, word);
+      return { word, file, sha256: await sha256OfFile(file).catch(() => undefined) };
+    }),
+  );
+  const fitOf = ({ once, files }: Job, { word, file, sha256 }: (typeof named)[number]): number =>
+    once?.key === word
+      ? KEY_FITS
+      : Math.max(0, ...files.map((each) => +(each.path === file) + 2 * +(each.sha256 === sha256)));
   const found = new Map<string, string>();
-  for (const job of await ledger.find({ family, where: (job) => namesOf(job).length > 0 })) {
+  const best = new Map<string, number>();
+  const where = (job: Job) => named.some((each) => fitOf(job, each) > 0);
+  for (const job of await (await ctx.ledger()).find({ family, where })) {
     if (!(await ctx.ownsJob(job))) continue;
-    for (const name of namesOf(job)) if (!found.has(name)) found.set(name, nameOf(job));
+    for (const each of named) {
+      if (fitOf(job, each) <= (best.get(each.word) ?? 0)) continue;
+      best.set(each.word, fitOf(job, each));
+      found.set(each.word, nameOf(job));
+    }
   }
   return found;
 }
+/** More than any file. */
+const KEY_FITS = 4;
 
 const nameOf = ({ id, key }: Job): string => id ?? key;
 
