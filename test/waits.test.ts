@@ -21,6 +21,7 @@ const ends: Readonly<Record<string, string>> = {
     'the user: gw worker goes on until it is told to end; SIGTERM within 10 s',
   'commands/open.ts': 'a moment, after which the opener is taken to run',
   'commands/queue/serve.ts': '20 s for redis-server to be ready, 8 s for it to end',
+  'commands/video/create.ts': 'nothing waits: that an answer is awaited is told again and again',
   'config/change-config.ts': '10 s for the lock of the configuration',
   'config/keys.ts': '10 s for the command of a key, 10 minutes for one that uploads',
   'disk/durable-directory.ts': 'a fixed number of pauses for a file that Windows holds',

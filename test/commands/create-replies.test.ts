@@ -1,7 +1,8 @@
 import { readdirSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import * as path from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { type Fault, honest, startFaultProxy } from '../helpers/fault-proxy.ts';
 import { closedPort, json, replyBytes, startFaultServer } from '../helpers/fault-server.ts';
 import { type RunOptions, World } from '../helpers/gw.ts';
@@ -323,4 +324,20 @@ describe.each(['alpha', 'gamma'])('one task of %s as the answer to three creates
     expect(run.out + third.out).toBe(`${path.join(world.cwd, family)}.mp4\n`.repeat(3));
     expect((await ledgerOf(world).find()).map(({ files }) => files.length)).toEqual([1, 1, 1]);
   });
+});
+
+test('of an answer that does not come for half a minute, a wait that nobody sees is told', async () => {
+  const world = await World.open();
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const gateway = await fakeGateway(() => {
+    vi.advanceTimersByTime(30_000);
+    return { body: { id: 'vt-20261121001503-1', status: 'queued' } };
+  });
+  onTestFinished(() => gateway.close());
+  const run = await world.gw(creates.alpha ?? [], { env: { GW_BASE_URL: gateway.url } });
+  expect([run.code, run.err]).toEqual([
+    0,
+    'the gateway has not answered a create yet: waiting for its answer\n',
+  ]);
 });

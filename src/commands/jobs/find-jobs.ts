@@ -226,11 +226,7 @@ export async function fullIds(args: readonly string[], ctx: Context, family?: st
  * The job of each key that the user gave, or of a file: of those that fit best, the newest. A file is told by what it holds and
  * where it lies, else by what it holds; one that is gone, or was changed, by its path.
  */
-async function byOwnNames(
-  words: readonly string[],
-  ctx: Context,
-  family: string | undefined,
-): Promise<Map<string, string>> {
+async function byOwnNames(words: readonly string[], ctx: Context, family?: string) {
   const named = await Promise.all(
     words.map(async (word) => {
       const file = path.resolve(ctx.host.cwd, word);
@@ -239,7 +235,7 @@ async function byOwnNames(
   );
   const fitOf = ({ once, files }: Job, { word, file, sha256 }: (typeof named)[number]): number =>
     once?.key === word
-      ? KEY_FITS
+      ? 4
       : Math.max(0, ...files.map((each) => +(each.path === file) + 2 * +(each.sha256 === sha256)));
   const found = new Map<string, string>();
   const best = new Map<string, number>();
@@ -254,8 +250,6 @@ async function byOwnNames(
   }
   return found;
 }
-/** More than any file. */
-const KEY_FITS = 4;
 
 const nameOf = ({ id, key }: Job): string => id ?? key;
 

@@ -30,7 +30,7 @@ import { ANY_MEDIUM, type WithStored, withoutYielding } from '../../flags/yieldi
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Modality } from '../../gateway/limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
-import { once } from '../../host.ts';
+import { BEAT_MS, once } from '../../host.ts';
 import { digestsOf, identifyBody, type JobRequest } from '../../jobs/create/job-request.ts';
 import type { Made } from '../../jobs/create/make.ts';
 import type { OncePlace } from '../../jobs/create/once.ts';
@@ -655,6 +655,9 @@ async function make(
   let isUnderWay = false;
   const stopTelling = tellIfInterrupted(ctx, () => isUnderWay);
   let stopWaiting = () => {};
+  let beat: NodeJS.Timeout | undefined;
+  const tellOfWait = () =>
+    followers.tellAll('the gateway has not answered a create yet: waiting for its answer', 'answer');
   try {
     return await makeJob({
       ...request,
@@ -678,6 +681,9 @@ async function make(
       },
       onExchange: (isNow) => {
         isUnderWay = isNow;
+        clearInterval(beat);
+        // On a terminal it stands there all the time.
+        if (isNow && !ctx.io.stderrIsTerminal) beat = setInterval(tellOfWait, BEAT_MS);
       },
       ...(queues(how) && {
         queue: {
