@@ -98,7 +98,7 @@ export function jobOf({ job, intent, salvaged, plan, parts, files }: Draft): Job
   const asked = intent ?? { ...nothingAsked, ...salvaged };
   const save = plan ?? asked.save;
   // Spreads would do the same, in three times the time and with garbage that outlives the next hundred jobs.
-  return Object.assign({}, asked, job, isDamaged && { isDamaged }, {
+  return Object.assign(job, asked, isDamaged && { isDamaged }, {
     save,
     parts: Object.fromEntries(parts),
     files: withoutMoved([...files.values()]),

@@ -44,10 +44,9 @@ export const namesGateway = ({ globals: { profile, baseUrl, sandbox } }: Context
 
 /** As `eachJob`, of the profile or gateway that the flags name; of all where they name none. */
 export async function* eachOwnJob({ limit, ...wanted }: Wanted, ctx: Context): AsyncGenerator<KnownJob> {
-  const isMeant = namesGateway(ctx) ? (job: Job) => ctx.ownsJob(job) : () => true;
   let count = 0;
   for await (const known of eachJob(wanted, ctx)) {
-    if (!(await isMeant(known.job))) continue;
+    if (namesGateway(ctx) && !(await ctx.ownsJob(known.job))) continue;
     yield known;
     count += 1;
     if (count === limit) return;
