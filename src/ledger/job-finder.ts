@@ -259,12 +259,12 @@ export class JobFinder {
   #write(contents: Contents, journals: OpenJournals, isSettled: IsSettled): void {
     const rows: Row[] = [];
     // The last first, as they are read best.
-    for (const { key, spans } of [...this.#recent.values()].reverse()) {
-      const job = this.#jobOf({ key, spans }, journals);
+    for (const recent of [...this.#recent.values()].reverse()) {
+      const job = this.#jobOf(recent, journals);
       if (!job) continue;
       const { createdAtMs, id, externalId, bodySha256 } = job;
       const body = bodyOf(bodySha256);
-      rows.push({ key, createdAtMs, id, externalId, body, isSettled: isSettled(job), spans });
+      rows.push(Object.assign(recent, { createdAtMs, id, externalId, body, isSettled: isSettled(job) }));
     }
     const read = { journals: this.#read, unreadable: this.#unreadable };
     const replaced = new Set([...this.#recent.values()].filter((each) => each.hasRow).map(({ key }) => key));
