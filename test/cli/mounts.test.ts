@@ -29,6 +29,16 @@ describe.each(disks)('%s', (_, tags, mount) => {
       expect(await gw('image', 'native', 'a fox', '-o', path.join(dir, 'native.png'))).toEqual([
         path.join(dir, name),
       ]);
+    const [long, next] = [251, 249].map((length, copy) =>
+      path.join(dir, `${'x'.repeat(length)}${copy === 0 ? '' : '-1'}.mp4`),
+    ) as [string, string];
+    // This driver loses some files of long names when they are renamed.
+    const hasLongNames = !tags.includes('fusefat');
+    if (hasLongNames) {
+      fs.writeFileSync(long, 'mine');
+      expect(await gw(...create, 'a fox', '-o', long)).toEqual([next]);
+      expect(fs.readFileSync(long, 'utf8')).toBe('mine');
+    }
     const rows = Array.from({ length: 20 }, (_row, at) =>
       JSON.stringify({ command: 'image create', prompt: `fox ${at}`, id: `r${at}` }),
     );
@@ -36,7 +46,8 @@ describe.each(disks)('%s', (_, tags, mount) => {
     expect(await gw('batch', 'run', 'rows.jsonl', '-o', `${dir}/batch/{row}.{ext}`)).toHaveLength(20);
     const jobs = await place.jobs();
     const files = jobs.flatMap((job) => job.files);
-    expect([creates(place.sandbox).length, jobs.length, files.length]).toEqual([26, 26, 26]);
+    const made = hasLongNames ? 27 : 26;
+    expect([creates(place.sandbox).length, jobs.length, files.length]).toEqual([made, made, made]);
     for (const file of files) expect(sha256Of(file.path), file.path).toBe(file.sha256);
     const [last] = jobs.filter(({ family }) => family === 'alpha');
     for (const name of ['what?.mp4', 'été.mp4']) {
@@ -57,11 +68,11 @@ describe.each(disks)('%s', (_, tags, mount) => {
         'fox.png.json',
         'native-1.png',
         'native.png',
+        ...(hasLongNames ? [long, next].map((file) => path.basename(file)) : []),
       ].sort(),
     );
-    expect(
-      fs.existsSync(path.join(place.state, 'rescued')) && fs.readdirSync(path.join(place.state, 'rescued')),
-    ).toEqual(tags.includes('fusefat') || mount === disks[1]?.[2] ? [] : false);
+    const rescued = path.join(place.state, 'rescued');
+    expect(fs.existsSync(rescued) ? fs.readdirSync(rescued) : []).toEqual([]);
   });
 
   test('keeps the ledger and the settings, or is refused with a hint that fits', { tags }, async () => {
@@ -78,7 +89,14 @@ describe.each(disks)('%s', (_, tags, mount) => {
       if (keepsNoModes) expect(made.err).not.toContain('chmod');
       expect(creates(place.sandbox)).toHaveLength(takesNoLedger ? 0 : at + 1);
     }
-    if (!takesNoLedger) expect(await place.jobs(env.GW_STATE_DIR)).toHaveLength(2);
+    if (!takesNoLedger) {
+      expect(await place.jobs(env.GW_STATE_DIR)).toHaveLength(2);
+      // The driver of FAT lets some files grow no further.
+      for (const question of tags.includes('fusefat') ? [] : ['a fox', 'an owl']) {
+        const { code, err } = await place.run(['chat', question, '--session', 'talk'], { env });
+        expect(code, err).toBe(0);
+      }
+    }
     for (const value of ['2s', '3s']) {
       const set = await place.run(['config', 'set', 'interval', value], { env });
       const told = await place.run(['config', 'get', 'interval'], { env });

@@ -11,7 +11,7 @@ import type { Made } from '../create/make.ts';
 import { isKeptRefusal } from '../create/standing.ts';
 import type { Naming } from '../save/output-path.ts';
 import type { DownloadJournal } from '../save/part-file.ts';
-import { type PartHome, partHome, refugeOf } from '../save/rescue.ts';
+import { partHome, refugeOf } from '../save/rescue.ts';
 import type { Spend } from '../stats.ts';
 import type { JobDeps } from '../watch/follow.ts';
 import { IncomingImage } from './incoming-image.ts';
@@ -44,7 +44,7 @@ export async function createImages(request: ImageRequest, deps: ImageDeps): Prom
     begin(role) {
       const { dir } = imagePath(intent.save, names, begun);
       begun += 1;
-      return new IncomingImage({ home: imageHome(dir, refuge), refuge, role, journal });
+      return new IncomingImage({ home: partHome(dir, refuge, true), refuge, role, journal });
     },
     onPartial: (count) => show(`partial ${count}${partialsExpected > 0 ? ` of ${partialsExpected}` : ''}`),
   });
@@ -105,15 +105,6 @@ export async function createImages(request: ImageRequest, deps: ImageDeps): Prom
 /** Ends the taking of a stream that has said all it had to say. */
 class StreamOver extends Error {
   override readonly name = 'StreamOver';
-}
-
-/** What fails of both places fails when the part is made. */
-function imageHome(dir: string, refuge: string): PartHome {
-  try {
-    return partHome(dir, refuge);
-  } catch {
-    return { dir };
-  }
 }
 
 /** What a request for images has come to so far. */

@@ -25,7 +25,7 @@ export interface PartSinkOptions {
 }
 
 /** A file of unannounced length leaves this much of the disk free (promises, section 5). */
-const LEAST_FREE_BYTES = 256 * 1024 * 1024;
+export const LEAST_FREE_BYTES = 256 * 1024 * 1024;
 /** What is written between two looks at what is free. */
 const LOOK_BYTES = 8 * 1024 * 1024;
 

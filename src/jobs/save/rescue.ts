@@ -1,9 +1,10 @@
 import * as path from 'node:path';
-import { DiskFault, faultReason, isDiskFault } from '../../disk/disk-fault.ts';
+import { DiskFault, faultReason, freeBytes, isDiskFault } from '../../disk/disk-fault.ts';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { GwError } from '../../errors.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { waysOf } from './disk-ways.ts';
+import { isThere, waysOf } from './disk-ways.ts';
+import { LEAST_FREE_BYTES } from './part-sink.ts';
 import { type PublishOptions, publish, type Source } from './publish.ts';
 import { PartGone } from './take-name.ts';
 
@@ -17,11 +18,13 @@ export interface PartHome {
   readonly fault?: DiskFault;
 }
 
-/** Beside the target, or in the refuge where its disk does not let one read what one writes. Throws DiskFault. */
-export function partHome(target: string, refuge: string | undefined): PartHome {
+/** Beside the target; in the refuge where that disk cannot be read, or where a rename may lose what comes once. Throws DiskFault. */
+export function partHome(target: string, refuge: string | undefined, comesOnce = false): PartHome {
   let fault: DiskFault | undefined;
   try {
-    if (waysOf(target).readsBack) return { dir: target };
+    const { readsBack, links } = waysOf(target);
+    const room = refuge === undefined ? 0 : (freeBytes(path.dirname(refuge)) ?? 0);
+    if (readsBack && (links || !comesOnce || room < LEAST_FREE_BYTES)) return { dir: target };
   } catch (error) {
     fault = cannotSave(target, error);
   }
@@ -29,6 +32,8 @@ export function partHome(target: string, refuge: string | undefined): PartHome {
   try {
     ensureDirectory(refuge);
   } catch (error) {
+    // What fails of both places fails when the part is made.
+    if (comesOnce) return { dir: target };
     throw fault ?? DiskFault.of(`${refuge} cannot be made`, error);
   }
   return { dir: refuge, ...(fault && { fault }) };
@@ -59,7 +64,8 @@ export async function publishOrRescue(
     try {
       return { path: await publish(source, { ...options, ways: waysOf(options.dir) }) };
     } catch (error) {
-      why = isDiskFault(error) ? cannotSave(options.dir, error) : (error as DiskFault);
+      const isCopyLost = error instanceof PartGone && isThere(source.path);
+      why = isCopyLost || isDiskFault(error) ? cannotSave(options.dir, error) : (error as DiskFault);
       if (!(why instanceof DiskFault) || refuge === undefined) throw why;
     }
   }

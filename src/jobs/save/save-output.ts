@@ -73,8 +73,11 @@ export class SaveOutput {
         const { part, fileType } = await fetch.run();
         return await this.publish(sink, part, fileType);
       } catch (error) {
-        if (error instanceof DiskFault && sink.beginElsewhere(error)) continue;
-        if (!(error instanceof PartGone) || round === MAX_ROUNDS) throw error;
+        const isGone = error instanceof PartGone;
+        // A disk that has lost them all would lose the next one too.
+        const fault = isGone && round === MAX_ROUNDS ? new DiskFault(error.message, false) : error;
+        if (fault instanceof DiskFault && sink.beginElsewhere(fault)) continue;
+        if (!isGone || round >= MAX_ROUNDS) throw error;
         sink.discard();
       }
     }

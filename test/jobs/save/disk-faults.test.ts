@@ -12,7 +12,7 @@ import { sha256, tinyMp4, tinyPng } from './tiny-media.ts';
 // way, or nothing is sent; after it the output is saved, or rescued and moved home once the disk is mended.
 
 /** What fails, in which directory. */
-let fault: { readonly call: Call; readonly code: string; readonly dir: string } | undefined;
+let fault: { readonly call: Fault; readonly code: string; readonly dir: string } | undefined;
 
 /** By the functions of Node that make it, and where they are told which file they are about. */
 const calls = {
@@ -28,15 +28,24 @@ const calls = {
 type Call = keyof typeof calls;
 type Named = (typeof calls)[Call][number];
 
+/** As the driver of a memory card was seen to do it: an error, and neither file is there any more. */
+const LOSING = 'a rename that loses both files';
+type Fault = Call | typeof LOSING;
+
 const codes = ['EIO', 'EPERM', 'ENOSYS', 'EOPNOTSUPP', 'EINVAL', 'EROFS', 'ENOSPC', 'EDQUOT'];
 
-function failsAt(name: Named, file: unknown): Error | undefined {
-  if (!fault || !(calls[fault.call] as readonly string[]).includes(name)) return undefined;
+function failsAt(name: Named, [file, to]: unknown[]): Error | undefined {
+  const failing: readonly Named[] = { ...calls, [LOSING]: ['linkSync', 'renameSync'] as const }[
+    fault?.call ?? 'a rename'
+  ];
+  if (!fault || !failing.includes(name)) return undefined;
   const at = typeof file === 'number' ? nodeFs.readlinkSync(`/proc/self/fd/${file}`) : String(file);
   if (at !== fault.dir && path.dirname(at) !== fault.dir) return undefined;
   const isDirectory = at === fault.dir;
   if (fault.call.startsWith('the sync') && isDirectory !== (fault.call === 'the sync of a directory'))
     return undefined;
+  if (fault.call === LOSING && name === 'renameSync')
+    for (const lost of [file, to]) nodeFs.unlinkSync(String(lost));
   const errno = -((os.constants.errno as unknown as Record<string, number>)[fault.code] ?? 0);
   // As Node says it, which has no name for some.
   const code = fault.code === 'EDQUOT' ? 'UNKNOWN' : fault.code;
@@ -47,7 +56,7 @@ type Callable = (...args: unknown[]) => unknown;
 for (const name of new Set(Object.values(calls).flat())) {
   const real = nodeFs[name] as unknown as Callable;
   const failing: Callable = (...args) => {
-    const error = failsAt(name, args[0]);
+    const error = failsAt(name, args);
     if (!error) return real(...args);
     const done = args.at(-1);
     if (typeof done !== 'function') throw error;
@@ -84,11 +93,11 @@ function isRefused(target: string, family: string): boolean {
 
 const file = tinyMp4(20_000);
 
-async function saveVideo(call: Call, code: string, isBefore: boolean): Promise<Outcome> {
+async function saveVideo(call: Fault, code: string, before?: Call): Promise<Outcome> {
   const [dir, refuge] = [tempDir(), path.join(tempDir(), 'rescued')];
   nodeFs.writeFileSync(path.join(dir, 'fox.mp4'), 'mine');
   const plan = { target: path.join(dir, 'fox.mp4'), force: false, download: true };
-  if (isBefore) fault = { call, code, dir };
+  if (before) fault = { call: before, code, dir };
   if (isRefused(plan.target, 'alpha')) return 'nothing sent';
   fault = { call, code, dir };
   const server = await outputServer((request, response) =>
@@ -114,12 +123,12 @@ async function saveVideo(call: Call, code: string, isBefore: boolean): Promise<O
   return saved?.rescued ? 'rescued' : 'saved';
 }
 
-async function saveImage(call: Call, code: string, isBefore: boolean): Promise<Outcome> {
+async function saveImage(call: Fault, code: string, before?: Call): Promise<Outcome> {
   const server = await serve([json(200, { data: [{ b64_json: tinyPng.toString('base64') }] })]);
   const here = world(server.url);
   const { dir } = here;
   nodeFs.writeFileSync(path.join(dir, 'fox.png'), 'mine');
-  if (isBefore) fault = { call, code, dir };
+  if (before) fault = { call: before, code, dir };
   if (isRefused(path.join(dir, 'fox.png'), 'image')) return 'nothing sent';
   fault = { call, code, dir };
   const first = await here.create();
@@ -149,8 +158,12 @@ describe.each([
     ['after the payment', false],
   ])('%s', (_when, isBefore) => {
     test.each(Object.keys(calls) as Call[])('%s fails in eight ways, and nothing is lost', async (call) => {
-      for (const code of codes) counts[await save(call, code, isBefore)] += 1;
+      for (const code of codes) counts[await save(call, code, isBefore ? call : undefined)] += 1;
     });
+  });
+
+  test('a rename that fails and loses both files costs the place alone', async () => {
+    expect(await save(LOSING, 'EPERM', 'a second name')).toBe('rescued');
   });
 });
 
