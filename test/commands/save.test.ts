@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { KEY, World } from '../helpers/gw.ts';
@@ -150,3 +150,36 @@ describe('--sidecar', () => {
     expect(next, next.err).toMatchObject({ code: 0, out: `${world.cwd}/${name.slice(2)}-1.png\n` });
   });
 });
+
+test.each<[what: string, code: number, make: (dir: string) => void]>([
+  ['a file', 12, (dir) => writeFileSync(dir, 'mine')],
+  ['a link to nowhere', 12, (dir) => symlinkSync('nowhere', dir)],
+  [
+    'a link to another folder',
+    0,
+    (dir) => {
+      mkdirSync(`${dir}-2`);
+      symlinkSync('clips-2', dir);
+    },
+  ],
+])(
+  'a folder that becomes %s while the task runs costs the place, never the output',
+  async (_, code, make) => {
+    const world = await World.open();
+    const [dir, file] = ['clips', 'clips/fox.mp4'].map((name) => path.join(world.cwd, name)) as [
+      string,
+      string,
+    ];
+    const id = (await world.gw(['video', 'alpha', 'create', 'a fox', '-o', file])).out.trim();
+    rmSync(dir, { recursive: true });
+    make(dir);
+    const waited = await world.gw(['jobs', 'wait', id]);
+    const rescued = path.join(world.dir, '.local/state/gw/rescued/fox.mp4');
+    expect([waited.code, waited.out]).toEqual([code, `${code === 0 ? file : rescued}\n`]);
+    const bytes = readFileSync(waited.out.trim());
+    if (code === 0) return;
+    rmSync(dir);
+    expect(await world.gw(['jobs', 'sync'])).toMatchObject({ code: 0, out: `${file}\n` });
+    expect(readFileSync(file)).toEqual(bytes);
+  },
+);

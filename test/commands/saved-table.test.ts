@@ -194,7 +194,7 @@ describe.each(Object.keys(rows))('%s', (family) => {
       } else if (family === 'image data' || family === 'native image') {
         expect([run.code, run.out], here).toEqual([12, '']);
         expect(run.err, here).toMatch(
-          /is gone, or is not what was saved.*\n(hint: |.*"hint":").*pay for a new one with: gw again gw-/,
+          /is gone, unreadable or not what was saved.*\n(hint: |.*"hint":").*pay for a new one with: gw again gw-/,
         );
       } else {
         const path = run.out.trim();

@@ -86,8 +86,8 @@ async function settledOutcome({ job: { key }, family }: KnownJob, ctx: Context):
   const [lost] = missing;
   if (lost === undefined && files.length > 0) return { ...(value && { value }) };
   const unsaved = files.length > 0 && lost ? `its ${lost.role} was not saved` : 'no image was saved';
-  const what = lost?.path === undefined ? unsaved : `${lost.path} is gone, or is not what was saved`;
-  const anew = `put the file back, or pay for a new one with: ${commandFor(`gw again ${key}`, ctx)}`;
+  const what = lost?.path === undefined ? unsaved : `${lost.path} is gone, unreadable or not what was saved`;
+  const anew = `mend its disk or put it back, or pay for a new one with: ${commandFor(`gw again ${key}`, ctx)}`;
   const message = `image job ${key}: ${what}, and the gateway keeps none to fetch again`;
   const hint = lost?.path === undefined ? facts.hint : anew;
   const error = new GwError('download', message, { ...facts, hint });
