@@ -86,10 +86,7 @@ export const partialFlags = {
 /** The flags that every image command has, or that only some have. */
 type SharedValues = FlagValues<
   typeof promptFlags & typeof outputFlags & typeof partialFlags & typeof onceFlags & typeof budgetFlags
-> & {
-  readonly model?: string;
-  readonly multipart?: boolean;
-};
+> & { readonly model?: string; readonly multipart?: boolean };
 
 /** An image command: argv -> body -> job on disk -> reply -> images on disk. */
 export function imageCommand<const F extends FlagSet>(spec: ImageCommand<F>): AnyCommand {
