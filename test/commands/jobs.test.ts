@@ -10,14 +10,12 @@ import {
 } from 'node:fs';
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { alphaTasksPath } from '../../src/gateway/alpha/task.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
-import { startSandbox } from '../../src/sandbox/server.ts';
-import { wasmDir } from '../helpers/assets-dir.ts';
 import { cmd } from '../helpers/cmd.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
-import { clipsDir, World } from '../helpers/gw.ts';
+import { World } from '../helpers/gw.ts';
 import { serveFile, startOutputServer } from '../helpers/output-server.ts';
 import { tinyMp4, tinyPng } from '../jobs/save/tiny-media.ts';
 import {
@@ -356,16 +354,7 @@ describe('jobs wait', () => {
 
   test('--all waits for what is not finished or not saved, on every gateway', async () => {
     const world = await World.open();
-    const other = await startSandbox({
-      key: 'other-key',
-      account: 'enterprise',
-      speed: 10,
-      faults: [],
-      clipsDir,
-      wasmDir,
-      now: world.clock.now,
-    });
-    onTestFinished(() => other.close());
+    const other = await world.serve({ key: 'other-key' });
     await world.gw(['login', '--profile', 'work', '--base-url', other.baseUrl, '--with-key'], {
       bare: true,
       stdin: 'other-key',

@@ -1,26 +1,15 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { startSandbox } from '../../src/sandbox/server.ts';
-import { wasmDir } from '../helpers/assets-dir.ts';
+import { describe, expect, test } from 'vitest';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
-import { clipsDir, KEY, World } from '../helpers/gw.ts';
+import { KEY, World } from '../helpers/gw.ts';
 import { acceptedJob, HOUR_MS, intentIn, ledgerOf } from './jobs-seed.ts';
 
 // One ledger, several gateways: each job stays with its own, and so does each key.
 
 test('jobs sync serves a stored profile with its stored key, never with the key of the environment', async () => {
   const world = await World.open();
-  const other = await startSandbox({
-    key: 'other-key',
-    account: 'enterprise',
-    speed: 10,
-    faults: [],
-    clipsDir,
-    wasmDir,
-    now: world.clock.now,
-  });
-  onTestFinished(() => other.close());
+  const other = await world.serve({ key: 'other-key' });
   await world.gw(['login', '--profile', 'work', '--base-url', other.baseUrl, '--with-key'], {
     bare: true,
     stdin: 'other-key',
@@ -39,16 +28,7 @@ test('jobs sync serves a stored profile with its stored key, never with the key 
 
 test('a job of a gateway that nothing here can reach is named, and the others are served', async () => {
   const world = await World.open();
-  const other = await startSandbox({
-    key: KEY,
-    account: 'enterprise',
-    speed: 10,
-    faults: [],
-    clipsDir,
-    wasmDir,
-    now: world.clock.now,
-  });
-  onTestFinished(() => other.close());
+  const other = await world.serve();
   await world.gw(['video', 'alpha', 'create', 'there'], { env: { GW_BASE_URL: other.baseUrl } });
   await world.gw(['video', 'alpha', 'create', 'here']);
   world.clock.ms += 60_000;

@@ -157,11 +157,3 @@ async function drive(
     },
   };
 }
-
-/** What the page looks like, as a PNG. */
-export async function pictureOf(page: BrowserPage): Promise<Buffer> {
-  const { data } = (await page.send('Page.captureScreenshot', { format: 'png' })) as {
-    readonly data: string;
-  };
-  return Buffer.from(data, 'base64');
-}

@@ -74,17 +74,22 @@ export class World {
     const world = new World();
     mkdirSync(world.cwd);
     const { fault, ...rest } = options;
-    world.sandbox = await startSandbox({
-      key: KEY,
-      account: 'enterprise',
-      speed: 10,
-      faults: fault === undefined ? [] : parseFaults(fault),
-      clipsDir,
-      wasmDir,
-      now: world.clock.now,
+    world.sandbox = await world.#start({
+      ...(fault !== undefined && { faults: parseFaults(fault) }),
       ...rest,
     });
     return closing(world);
+  }
+
+  /** A sandbox beside that of the world, with its clock. */
+  async serve(options: Partial<SandboxOptions> = {}): Promise<Sandbox> {
+    return closing(await this.#start(options));
+  }
+
+  #start(options: Partial<SandboxOptions>): Promise<Sandbox> {
+    const { now } = this.clock;
+    const usual = { key: KEY, account: 'enterprise' as const, speed: 10, faults: [], clipsDir, wasmDir, now };
+    return startSandbox({ ...usual, ...options });
   }
 
   async close(): Promise<void> {

@@ -12,25 +12,33 @@ const V20 = 'alpha-video-2-0-260128';
 const FAST = 'alpha-video-2-0-fast-260128';
 const MINI = 'alpha-video-2-0-mini-260615';
 const V25 = 'alpha-video-2-5-260628';
-const text = { type: 'text', text: 'a fox in the snow' };
-const image = {
+export const text = { type: 'text', text: 'a fox in the snow' };
+export const image = {
   type: 'image_url',
   image_url: { url: 'https://example.com/fox.png' },
   role: 'reference_image',
 };
-const video = {
+export const video = {
   type: 'video_url',
   video_url: { url: 'https://example.com/fox.mp4' },
   role: 'reference_video',
 };
-const audio = {
+export const audio = {
   type: 'audio_url',
   audio_url: { url: 'https://example.com/fox.mp3' },
   role: 'reference_audio',
 };
-const first = { type: 'image_url', image_url: { url: 'https://example.com/first.png' }, role: 'first_frame' };
-const last = { type: 'image_url', image_url: { url: 'https://example.com/last.png' }, role: 'last_frame' };
-const times = <T>(count: number, item: T): T[] => Array.from({ length: count }, () => item);
+export const first = {
+  type: 'image_url',
+  image_url: { url: 'https://example.com/first.png' },
+  role: 'first_frame',
+};
+export const last = {
+  type: 'image_url',
+  image_url: { url: 'https://example.com/last.png' },
+  role: 'last_frame',
+};
+export const times = <T>(count: number, item: T): T[] => Array.from({ length: count }, () => item);
 const wav = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=';
 const png =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';

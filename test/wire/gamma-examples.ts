@@ -1,29 +1,10 @@
-import type { Example } from './alpha-examples.ts';
+import { audio, type Example, first, image, last, text, times, video } from './alpha-examples.ts';
 
 // Literal request bodies of family C, copied from or written by hand after the gateway's document: what it accepts and
 // what it refuses, rule by rule. Nothing here may be computed from the product's own tables.
 
 const H3 = 'gamma-H3';
 const MAX = 'gamma-H3-Max';
-const text = { type: 'text', text: 'a fox in the snow' };
-const image = {
-  type: 'image_url',
-  image_url: { url: 'https://example.com/fox.png' },
-  role: 'reference_image',
-};
-const video = {
-  type: 'video_url',
-  video_url: { url: 'https://example.com/fox.mp4' },
-  role: 'reference_video',
-};
-const audio = {
-  type: 'audio_url',
-  audio_url: { url: 'https://example.com/fox.mp3' },
-  role: 'reference_audio',
-};
-const first = { type: 'image_url', image_url: { url: 'https://example.com/first.png' }, role: 'first_frame' };
-const last = { type: 'image_url', image_url: { url: 'https://example.com/last.png' }, role: 'last_frame' };
-const times = <T>(count: number, item: T): T[] => Array.from({ length: count }, () => item);
 // Text-to-video as it must be; image-to-video and reference generation leave the ratio out.
 const t2v = { model: H3, content: [text], resolution: '768P', duration: 5, ratio: '16:9' };
 const t2vMax = { model: MAX, content: [text], resolution: '768P', duration: 5, ratio: '16:9' };

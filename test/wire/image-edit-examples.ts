@@ -1,22 +1,11 @@
-import type { ImageExample } from './image-examples.ts';
+import { type ImageExample, img2, img25, png, times } from './image-examples.ts';
 
 // Literal JSON bodies of POST /v1/images/edits, written by hand after the gateway's document.
 
-const png =
-  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 const byUrl = { image_url: 'https://example.com/fox.png' };
 const byData = { image_url: png };
 const byId = { file_id: 'file-fox' };
 const hat = 'put a hat on the fox';
-const times = <T>(count: number, item: T): T[] => Array.from({ length: count }, () => item);
-
-const img2 = ['img-2', 'img-2-2026-04-21'];
-const img25 = [
-  'img-2.5-sunburst',
-  'img-2.5-sunburst-2026-09-08',
-  'img-2.5-flare',
-  'img-2.5-flare-2026-09-08',
-];
 
 const edit = (model: string, fields: Readonly<Record<string, unknown>> = {}) => ({
   model,

@@ -10,14 +10,14 @@ export interface ImageExample {
   readonly notDrawn?: true;
 }
 
-const png =
+export const png =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 const url = 'https://example.com/fox.png';
 const fox = 'a fox in the snow';
-const times = <T>(count: number, item: T): T[] => Array.from({ length: count }, () => item);
+export const times = <T>(count: number, item: T): T[] => Array.from({ length: count }, () => item);
 
-const img2 = ['img-2', 'img-2-2026-04-21'];
-const img25 = [
+export const img2 = ['img-2', 'img-2-2026-04-21'];
+export const img25 = [
   'img-2.5-sunburst',
   'img-2.5-sunburst-2026-09-08',
   'img-2.5-flare',
