@@ -186,10 +186,7 @@ async function toResult(
     if (data !== undefined) pictures.push({ type: 'image', data, mimeType: 'image/jpeg' });
   }
   const text = io.withoutSecrets(JSON.stringify(told));
-  return {
-    content: [{ type: 'text', text }, ...links, ...pictures],
-    ...(report && { isError: true }),
-  };
+  return { content: [{ type: 'text', text }, ...links, ...pictures], ...(report && { isError: true }) };
 }
 
 const MOST_PICTURES = 4;

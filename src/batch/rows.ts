@@ -148,17 +148,7 @@ export async function* readRows(input: RowsInput): AsyncGenerator<Row | RowFault
     const keys = count === undefined ? [key] : Array.from({ length: count }, (_, at) => `${key}/${at + 1}`);
     const wanted = keys.filter((each) => input.isWanted?.(each) ?? true);
     for (const each of keys) if (faults.length > 0 || !wanted.includes(each)) input.onLeftOut?.(each);
-    const rows = wanted.map((each) => ({
-      row,
-      line,
-      key: each,
-      command,
-      ownOut,
-      flags,
-      said,
-      set,
-      body,
-    }));
+    const rows = wanted.map((each) => ({ row, line, key: each, command, ownOut, flags, said, set, body }));
     if (faults.length === 0) yield* rows;
     else if (rows.length > 0)
       yield { line, faults, rest: made.unknown === faults.length ? rows[0] : undefined };

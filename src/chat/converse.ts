@@ -244,7 +244,5 @@ const tooLong = () =>
   new GwError(
     'unavailable',
     `the answer grew beyond ${WHOLE_LIMIT_BYTES / 2 ** 20} MiB, more than gw keeps of one, and was broken off`,
-    {
-      hint: 'what came is shown; text without --session and --json --stream take an answer of any length',
-    },
+    { hint: 'what came is shown; text without --session and --json --stream take an answer of any length' },
   );

@@ -109,12 +109,7 @@ export const parsed = <T>(
   summary: string,
   parse: Flag<T>['parse'],
   extra: Extra = {},
-): Flag<T> => ({
-  value,
-  summary,
-  parse,
-  ...extra,
-});
+): Flag<T> => ({ value, summary, parse, ...extra });
 
 /** A flag for one of a set of words, spelled as it is there. */
 export const oneOf = <T extends string>(

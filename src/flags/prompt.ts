@@ -32,12 +32,7 @@ export interface PromptWorld {
 export const stdinFlags = (
   { prompt, promptFile }: { readonly prompt?: string; readonly promptFile?: string },
   { apiKeyFile, body }: { readonly apiKeyFile?: string; readonly body?: string },
-) => ({
-  '--api-key-file': apiKeyFile,
-  '--body': body,
-  '--prompt': prompt,
-  '--prompt-file': promptFile,
-});
+) => ({ '--api-key-file': apiKeyFile, '--body': body, '--prompt': prompt, '--prompt-file': promptFile });
 
 /** Stdin can be read once. Throws `usage` where two flags ask for it. */
 export function refuseSharedStdin(values: Readonly<Record<string, string | undefined>>): void {

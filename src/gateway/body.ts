@@ -302,10 +302,7 @@ export function unlistedFields(
 ): { readonly unlisted: readonly string[]; readonly listed: readonly string[] } {
   const strict = strictOf(schema);
   const unlisted = new Set(unlistedIn(strict.safeParse(body).error?.issues ?? []));
-  return {
-    unlisted: [...unlisted],
-    listed: unlisted.size === 0 ? [] : namesIn(strict),
-  };
+  return { unlisted: [...unlisted], listed: unlisted.size === 0 ? [] : namesIn(strict) };
 }
 
 /** The names of all fields that a schema declares, also within lists and alternatives. */

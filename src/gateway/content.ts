@@ -45,12 +45,7 @@ export const contentFlags = (
       value: 'REF',
       help: 'image that the video starts from',
     },
-    lastFrame: {
-      kind: 'last_frame',
-      modality: 'image',
-      value: 'REF',
-      help: lastFrame,
-    },
+    lastFrame: { kind: 'last_frame', modality: 'image', value: 'REF', help: lastFrame },
     image: {
       kind: 'reference_image',
       modality: 'image',
@@ -129,10 +124,7 @@ export const mediaWithoutRole = (family: string): Rule<{ readonly content: reado
   *check({ content }) {
     for (const [index, item] of content.entries()) {
       if (item.type === 'text' || item.role !== undefined) continue;
-      yield {
-        path: ['content', index],
-        message: 'a medium has no role, and a reference should have one',
-      };
+      yield { path: ['content', index], message: 'a medium has no role, and a reference should have one' };
     }
   },
 });

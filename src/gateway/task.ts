@@ -147,10 +147,7 @@ export interface ExternalIds {
   }): boolean;
 }
 
-const loose = z.looseObject({
-  code: z.optional(z.unknown()),
-  message: z.optional(z.unknown()),
-});
+const loose = z.looseObject({ code: z.optional(z.unknown()), message: z.optional(z.unknown()) });
 
 /** An `error` field in any shape it may take: object, string, array, number or null. */
 export function readTaskError(error: unknown): TaskView['error'] {

@@ -43,9 +43,7 @@ export function claimError(error: unknown, path: string, kind: 'usage' | 'downlo
     kind === 'usage'
       ? ', or set GW_STATE_DIR to a directory that can be written.'
       : ', then run: gw jobs sync';
-  return new GwError(kind, `no job can be claimed in ${path}: ${reason}${so}`, {
-    hint: `${remedy}${next}`,
-  });
+  return new GwError(kind, `no job can be claimed in ${path}: ${reason}${so}`, { hint: `${remedy}${next}` });
 }
 
 /** The error of a ledger that could not be read, naming the path and the reason. */

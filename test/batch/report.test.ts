@@ -92,13 +92,7 @@ test('a report and a check hold nothing that commands a terminal or a CI, and a 
 test.each<readonly [string, Readonly<Record<string, unknown>>, readonly string[]]>([
   [
     'that the row says',
-    {
-      command: 'video gamma',
-      resolution: '768P',
-      duration: 4,
-      ratio: '16:9',
-      'wait-timeout': '10m',
-    },
+    { command: 'video gamma', resolution: '768P', duration: 4, ratio: '16:9', 'wait-timeout': '10m' },
     [],
   ],
   ['typed for a video', { command: 'video beta' }, ['--wait-timeout', '10m']],

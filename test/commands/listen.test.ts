@@ -46,9 +46,7 @@ test.each([
   ['beta', beta],
 ])(
   '--once and --callback-url auto: a %s job is the same under another listener',
-  {
-    timeout: 300_000,
-  },
+  { timeout: 300_000 },
   async (_, create) => {
     const place = await openPlace({ callbackPorts: 'any' });
     const once = [...create, '--once', 'shots/1', '--callback-url'];

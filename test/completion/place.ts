@@ -93,10 +93,7 @@ export class CompletionPlace {
     words: readonly string[],
     current: string,
   ): { kind: string; before: string; values: string[]; text: string } {
-    const run = this.spawn(['complete', `--at=${current}`, ...words], {
-      cwd: this.cwd,
-      env: this.env,
-    });
+    const run = this.spawn(['complete', `--at=${current}`, ...words], { cwd: this.cwd, env: this.env });
     if (run.stderr !== '' || run.status !== 0) throw new Error(`${run.status}: ${run.stderr}`);
     const [head = '', ...lines] = run.stdout.split('\n').slice(0, -1);
     const [kind = '', before = ''] = head.split('\t');

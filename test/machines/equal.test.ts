@@ -39,10 +39,7 @@ async function left(
   rows: readonly (Record<string, unknown> & { readonly id: string })[],
   fault?: string,
 ): Promise<{ code: number | null; facts: Facts }> {
-  const sandbox = await openSandbox({
-    speed: way === 'change of hands' ? 30 : 300,
-    ...(fault && { fault }),
-  });
+  const sandbox = await openSandbox({ speed: way === 'change of hands' ? 30 : 300, ...(fault && { fault }) });
   const machine = async (isOwn: boolean) => {
     const place = new Place(sandbox);
     onTestFinished(() => place.close());

@@ -276,9 +276,7 @@ describe('what is refused', () => {
     expect(waited.code, waited.err).toBe(0);
     const elsewhere = await world.gw(
       ['image', 'edit', 'on', '--image', `job:${video}`, '--sandbox', '--dry-run'],
-      {
-        env: withPath,
-      },
+      { env: withPath },
     );
     expect([elsewhere.code, elsewhere.err]).toEqual([
       2,

@@ -226,11 +226,7 @@ const rows: Readonly<Record<string, Row>> = {
     },
   },
   'POST /tasks': {
-    section: {
-      from: 'Response: `data.result`',
-      to: '### Family C endpoints',
-      values: '',
-    },
+    section: { from: 'Response: `data.result`', to: '### Family C endpoints', values: '' },
     reply: {
       ...{ code: 0, message: 'SUCCEED', request_id: 'request-1' },
       data: { result: [betaRecord], count: 1, next_cursor: 'next', has_more: true },
@@ -369,11 +365,7 @@ const rows: Readonly<Record<string, Row>> = {
     ],
   },
   'POST /v1beta/models/{model}:generateContent': {
-    section: {
-      from: '### Gemini-style response',
-      to: '### Model list entry',
-      values: 'STOP MAX_TOKENS',
-    },
+    section: { from: '### Gemini-style response', to: '### Model list entry', values: 'STOP MAX_TOKENS' },
     reply: {
       candidates: [
         {

@@ -15,10 +15,7 @@ export const geo: Surface = {
   historyField: 'contents',
   endpoint: (stream) => (stream ? geoStream : geoGenerate),
   // The model and the way of answering stand in the path.
-  input: (model, { stream: _, model: __, ...body }) => ({
-    params: { model },
-    body,
-  }),
+  input: (model, { stream: _, model: __, ...body }) => ({ params: { model }, body }),
   body,
   schema: geoBodyFor,
   undocumented: ({ reasoningEffort, compatMaxTokens, thinking }) => [
@@ -118,9 +115,7 @@ const modes: Readonly<Record<string, string>> = { auto: 'AUTO', none: 'NONE', re
 function toolConfig(choice: string | undefined): JsonObject | undefined {
   if (choice === undefined) return undefined;
   const mode = modes[choice];
-  return {
-    functionCallingConfig: mode ? { mode } : { mode: 'ANY', allowedFunctionNames: [choice] },
-  };
+  return { functionCallingConfig: mode ? { mode } : { mode: 'ANY', allowedFunctionNames: [choice] } };
 }
 
 interface Content {

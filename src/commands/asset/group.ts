@@ -109,10 +109,7 @@ const { shape: updated } = UpdateGroupBody;
 export const update = updateCommand({
   family: 'asset-group',
   summary: 'group ID',
-  flags: {
-    name: fromField(updated.Name, 'NAME'),
-    description: fromField(updated.Description, 'TEXT'),
-  },
+  flags: { name: fromField(updated.Name, 'NAME'), description: fromField(updated.Description, 'TEXT') },
   examples: [
     'gw asset group update "$(gw asset group create --sandbox --name foxes)" --sandbox --name "foxes, winter"',
   ],

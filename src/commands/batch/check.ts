@@ -319,9 +319,7 @@ export const check = defineCommand({
     if (tally.rows === 0) throw usage(`${named}: there is no row in it`);
     for (const [kind, rows] of tally.kinds) {
       const [, command = '', model] = /^(\S+ \S+)(?: (.*))?$/.exec(kind) ?? [];
-      yield {
-        value: { text: `${counted(rows, 'row')} of ${kind}`, json: { command, model, rows } },
-      };
+      yield { value: { text: `${counted(rows, 'row')} of ${kind}`, json: { command, model, rows } } };
     }
     const { savedBefore, rows } = tally;
     if (savedBefore > 0) {

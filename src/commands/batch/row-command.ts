@@ -132,11 +132,7 @@ export async function checkRow(
   const globals = { ...own.globals, dryRun: true };
   const outcome = await commandOf(row).run(
     { args: [], flags: await readyFlags(row, row.row, files, ctx), globals },
-    {
-      ...own,
-      globals,
-      io: { ...ctx.io, warn, note: () => {} },
-    },
+    { ...own, globals, io: { ...ctx.io, warn, note: () => {} } },
   );
   if (Symbol.asyncIterator in outcome) throw new Error('a create that is only shown has one outcome');
   if (outcome.error !== undefined) throw outcome.error;

@@ -135,9 +135,7 @@ export const chatFlags = alsoFrom(['preset'], {
   reasoningEffort: text(
     reasoningEfforts.join('|'),
     'how much to reason, depending on the model (completions)',
-    {
-      choices: reasoningEfforts,
-    },
+    { choices: reasoningEfforts },
   ),
   thinking,
   thinkingLevel: {

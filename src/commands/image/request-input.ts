@@ -148,10 +148,7 @@ async function editForm(
     if (output && output.sha256 !== sha256)
       throw usage(`${named}: ${file} changed while it was read`, 'run it again');
     media.push({ name: output?.label ?? name, sha256 });
-    fields.push({
-      name: fieldOf(flag),
-      file: { path: file, name, type: mime, bytes },
-    });
+    fields.push({ name: fieldOf(flag), file: { path: file, name, type: mime, bytes } });
   }
   return { multipart: multipartBody(fields), media, breaches };
 }

@@ -30,12 +30,7 @@ function parseAnswer(raw: string, flag: string): string {
 
 /** `gw jobs resolve ID --as ID|none`: closes a job of unknown outcome by what its user found out. */
 export const resolve = defineCommand<typeof flags, JobView | ResolvedRow>({
-  args: {
-    name: 'ID',
-    summary: jobIdSummary,
-    required: true,
-    completes: 'task',
-  },
+  args: { name: 'ID', summary: jobIdSummary, required: true, completes: 'task' },
   flags,
   examples: ['gw jobs list --status unknown', 'gw jobs resolve ID --as none # fill in ID'],
   notes: [
@@ -111,11 +106,7 @@ function closeAsNone({ key, job }: Hold, ledger: Ledger, nowMs: number): void {
   if (job && (hasLinks || Object.keys(job.parts).length > 0)) {
     throw usage(`job ${key}: what came of it is still to be saved`, 'first run: gw jobs sync');
   }
-  ledger.append(key, {
-    event: 'refused',
-    kind: 'absent',
-    message: 'you said that it was never created',
-  });
+  ledger.append(key, { event: 'refused', kind: 'absent', message: 'you said that it was never created' });
 }
 
 /**

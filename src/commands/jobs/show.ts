@@ -29,9 +29,7 @@ export const show = defineCommand<Record<string, never>, ShownJob>({
     const cost = known ? { spend: known.spend, by: known.by } : null;
     const madeFrom = (job.references ?? []).filter(({ name }) => namesOutput(name));
     const view = jobView(job, family, (await ctx.ledger()).isHeld);
-    return {
-      value: { ...view, made_from: madeFrom, cost, record: printableRecord(job) ?? null },
-    };
+    return { value: { ...view, made_from: madeFrom, cost, record: printableRecord(job) ?? null } };
   },
   human: (job, ctx) =>
     [...rowsOf(job, ctx.clock.now())]

@@ -73,9 +73,7 @@ export async function* followAll(
       acceptedAtMs: accepted ? ctx.clock.now() : job?.acceptedAtMs,
       estimateMs: estimateOf(key),
       firstLook: request.look,
-      ...(job?.state === 'succeeded' && {
-        succeeded: { seen: seenInLedger(job, family, ctx.clock.now()) },
-      }),
+      ...(job?.state === 'succeeded' && { succeeded: { seen: seenInLedger(job, family, ctx.clock.now()) } }),
       ...(job && { pool: await followers.poolOf(job) }),
     });
   }

@@ -38,11 +38,7 @@ const model20 = {
 } as const;
 
 export const alphaModels: Readonly<Record<string, AlphaModel>> = {
-  'alpha-video-2-0-260128': {
-    ...model20,
-    short: '2.0',
-    resolutions: ['480p', '720p', '1080p', '4k'],
-  },
+  'alpha-video-2-0-260128': { ...model20, short: '2.0', resolutions: ['480p', '720p', '1080p', '4k'] },
   'alpha-video-2-0-fast-260128': { ...model20, short: '2.0-fast', resolutions: ['480p', '720p'] },
   'alpha-video-2-0-mini-260615': { ...model20, short: '2.0-mini', resolutions: ['480p', '720p'] },
   'alpha-video-2-5-260628': {

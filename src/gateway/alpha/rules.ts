@@ -25,10 +25,7 @@ export const alphaRules: readonly Rule<AlphaCreateBody>[] = [
     },
   },
   takenByModel(
-    {
-      name: 'alpha.settings-by-model',
-      sentence: 'settable only on 2.5',
-    },
+    { name: 'alpha.settings-by-model', sentence: 'settable only on 2.5' },
     Object.fromEntries(Object.values(alphaModels).map((model) => [model.short, model])),
     ({ model }) => modelOf(model)?.short ?? model,
   ),

@@ -29,14 +29,14 @@ const refusal = (reply: unknown): GatewayErrorFacts | undefined =>
 
 /** An envelope whose `Result` has this shape, or that refuses. */
 export const envelopeOf = (result: z.ZodMiniType) =>
-  z.unknown().check(
-    z.refine(
-      (reply) => refusal(reply) !== undefined || z.looseObject({ Result: result }).safeParse(reply).success,
-      {
-        error: 'the reply holds no such result',
-      },
-    ),
-  );
+  z
+    .unknown()
+    .check(
+      z.refine(
+        (reply) => refusal(reply) !== undefined || z.looseObject({ Result: result }).safeParse(reply).success,
+        { error: 'the reply holds no such result' },
+      ),
+    );
 
 /** The row of an action. */
 export const actionEndpoint = (

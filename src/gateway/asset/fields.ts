@@ -79,11 +79,7 @@ export const assetLimits: Readonly<Record<AssetType, MediaLimits>> = {
     pixels: { min: 407_696, max: 8_295_044 },
     framesPerS: { min: 24, max: 60 },
   },
-  Audio: {
-    formats: mediaFormats.audio,
-    bytes: { max: 15 * MB },
-    durationS: { min: 2, max: 30 },
-  },
+  Audio: { formats: mediaFormats.audio, bytes: { max: 15 * MB }, durationS: { min: 2, max: 30 } },
 };
 
 /** What the service downloads of one asset, at most. */

@@ -67,10 +67,7 @@ function chatBody(object: ObjectMaker) {
         geo: z.optional(
           object({
             thinking_config: z.optional(
-              object({
-                thinking_level: z.optional(z.string()),
-                include_thoughts: z.optional(z.boolean()),
-              }),
+              object({ thinking_level: z.optional(z.string()), include_thoughts: z.optional(z.boolean()) }),
             ),
           }),
         ),

@@ -29,12 +29,7 @@ function geoBody(object: ObjectMaker) {
   const parts = z.array(part).check(z.minLength(1, 'a content needs at least one part'));
   return object({
     contents: z
-      .array(
-        object({
-          role: z.optional(z.string()),
-          parts,
-        }),
-      )
+      .array(object({ role: z.optional(z.string()), parts }))
       .check(z.minLength(1, 'a conversation has at least one content')),
     systemInstruction: z.optional(object({ role: z.optional(z.string()), parts })),
     generationConfig: z.optional(
@@ -144,13 +139,7 @@ const GeoReplyObject = z.looseObject({
 /** One reply, an error in its place, or what would be the events of a stream in one list. */
 export const GeoReply = z.union([GeoReplyObject, z.array(GeoReplyObject).check(z.minLength(1))]);
 
-const row = {
-  method: 'POST',
-  credential: 'geo',
-  resend: 'chat',
-  body: GeoBody,
-  reply: GeoReply,
-} as const;
+const row = { method: 'POST', credential: 'geo', resend: 'chat', body: GeoBody, reply: GeoReply } as const;
 
 export const geoGenerate: Endpoint = {
   ...row,

@@ -75,10 +75,7 @@ function messagesBody(object: ObjectMaker) {
     stop_sequences: z.optional(z.array(z.string().check(z.minLength(1)))),
     stream: z.optional(z.boolean()),
     thinking: z.optional(
-      object({
-        type: z.enum(['enabled', 'adaptive']),
-        budget_tokens: z.optional(z.int()),
-      }),
+      object({ type: z.enum(['enabled', 'adaptive']), budget_tokens: z.optional(z.int()) }),
     ),
     tools: z.optional(
       z.array(

@@ -54,9 +54,7 @@ export const gammaFields = (object: ObjectMaker) =>
     content: requiredField(
       z.array(contentItem(object, textItem(object), mediaUrl)),
       'the prompt and its media',
-      {
-        items: contentFlags({ image: reference, video: reference, audio: reference }),
-      },
+      { items: contentFlags({ image: reference, video: reference, audio: reference }) },
     ),
     resolution: field(z.enum(gammaResolutions), 'output resolution, required', {
       takes: (model: GammaModel) => model.resolutions,

@@ -43,11 +43,7 @@ export const gammaMedia = {
     videoCodecs: ['avc', 'hevc'],
     audioCodecs: ['aac', 'mp3'],
   },
-  audio: {
-    formats: ['wav', 'mp3'],
-    bytes: { max: 15 * MB },
-    durationS: { min: 2, max: 15 },
-  },
+  audio: { formats: ['wav', 'mp3'], bytes: { max: 15 * MB }, durationS: { min: 2, max: 15 } },
 } as const satisfies { readonly [M in Modality]: MediaLimits };
 
 /** The MIME subtypes by which a data URI may name those formats. */

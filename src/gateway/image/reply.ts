@@ -174,11 +174,7 @@ function imageOfPart(value: unknown): FoundImage | undefined {
   const inline = fieldsOf(part.inlineData ?? part.inline_data);
   if (typeof inline.data === 'string') {
     const mimeType = firstText(inline.mimeType, inline.mime_type);
-    return {
-      kind: 'base64',
-      ...(inline.data === '' && { isEmpty: true }),
-      ...(mimeType && { mimeType }),
-    };
+    return { kind: 'base64', ...(inline.data === '' && { isEmpty: true }), ...(mimeType && { mimeType }) };
   }
   const file = fieldsOf(part.fileData ?? part.file_data);
   const url = firstText(file.fileUri, file.file_uri);

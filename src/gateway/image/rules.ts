@@ -107,10 +107,7 @@ const qualityByModel = (action: Action): Rule<ImageSettings> => ({
       (each) => qualitiesOf(each, action).includes(quality) && (action === 'generate' || each.edits),
     );
     const elsewhere = others.length > 0 ? `; ${quality} is for ${others.join(', ')}` : '';
-    yield {
-      path: ['quality'],
-      message: `${id} takes ${qualitiesOf(model, action).join(', ')}${elsewhere}`,
-    };
+    yield { path: ['quality'], message: `${id} takes ${qualitiesOf(model, action).join(', ')}${elsewhere}` };
   },
 });
 

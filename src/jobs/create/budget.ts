@@ -187,10 +187,7 @@ async function madeByAgents(
   nowMs: number,
   ledger: Ledger,
 ): Promise<Job[]> {
-  const made = await ledger.find({
-    sinceMs: nowMs - AGENTS_MS,
-    where: (job) => hasMade(job) && counts(job),
-  });
+  const made = await ledger.find({ sinceMs: nowMs - AGENTS_MS, where: (job) => hasMade(job) && counts(job) });
   if (made.length + more <= maxJobs) return made;
   const oldest = made[maxJobs - more];
   const room = oldest

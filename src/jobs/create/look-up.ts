@@ -46,11 +46,7 @@ export async function lookUp(request: LookUp, { isRetried = false } = {}): Promi
   const { json, status, serverDateMs } = await client.send(
     externalIds.endpoint,
     externalIds.input([externalId]),
-    {
-      signal,
-      ...(!isRetried && { retries: 0 }),
-      silenceMs: LOOK_UP_SILENCE_MS,
-    },
+    { signal, ...(!isRetried && { retries: 0 }), silenceMs: LOOK_UP_SILENCE_MS },
   );
   let found: FoundTask | undefined;
   try {

@@ -170,11 +170,7 @@ export class OutputFetch {
       throw new GwError(
         'download',
         `${verdict.reason} and asks to wait until ${new Date(retryAtMs).toISOString()}`,
-        {
-          status: verdict.status,
-          retryAtMs,
-          hint: 'after that, gw jobs sync fetches it',
-        },
+        { status: verdict.status, retryAtMs, hint: 'after that, gw jobs sync fetches it' },
       );
     }
     await clock.sleep(pauseMs, signal);

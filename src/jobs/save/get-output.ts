@@ -273,9 +273,7 @@ export class GetBudget {
       throw new GwError(
         'download',
         `${this.counted} of the ${maxDownloads} downloads of this task are used`,
-        {
-          hint: 'keep the rest for when it matters, or use --force',
-        },
+        { hint: 'keep the rest for when it matters, or use --force' },
       );
     }
     journal.aboutToGet(role);

@@ -278,9 +278,7 @@ export class SaveOutput {
       throw new GwError(
         'download',
         `${file.path} is whole, but that could not be recorded: ${faultReason(error)}`,
-        {
-          hint: 'when the ledger can be written again, gw jobs sync records it',
-        },
+        { hint: 'when the ledger can be written again, gw jobs sync records it' },
       );
     }
   }

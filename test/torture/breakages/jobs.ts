@@ -241,8 +241,8 @@ export const jobs: readonly Breakage[] = [
   {
     costs:
       'images that came while their worker was stopped count as not made: another one makes and pays for them again',
-    find: ': imagesMade(record, outcome);',
-    replace: ": notMade(record, error, { kind: 'nothing', error });",
+    find: ': this.#imagesMade(record, outcome);',
+    replace: ": this.#notMade(record, error, { kind: 'nothing', error });",
     tests: ['machines/run'],
   },
   {
