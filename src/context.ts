@@ -31,7 +31,6 @@ export interface Context {
   settingsOfNewProfile(): Promise<Settings>;
   /** The gateway in force. Throws GwError `auth` where none is configured or its key cannot be read. */
   gateway(): Promise<Access>;
-  /** A gateway with a key that is not stored yet. */
   gatewayWith(gateway: { readonly baseUrl: string; readonly key: string }): Promise<Access>;
   /** Whether a job belongs to the profile or gateway that the flags name; true where they name none. */
   ownsJob(job: Job): Promise<boolean>;

@@ -115,7 +115,6 @@ export type ChatEvent =
   /** The data of an event exactly as it came (`--json --stream`). */
   | { readonly type: 'raw'; readonly data: string };
 
-/** A finished answer. */
 export interface ChatAnswer {
   /** Empty where it was not kept; `hasText` tells whether there was any. */
   readonly text: string;

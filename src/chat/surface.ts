@@ -29,13 +29,11 @@ export interface Surface {
   input(model: string, body: Readonly<JsonObject>, stream: boolean): RequestInput;
   /** The body of a request: what is asked for in this surface's own words, and nothing else. Pure. */
   body(request: BodyRequest): JsonObject;
-  /** The body's schema with the rules of that model. */
   schema(model: string): z.ZodMiniType;
   /** The settings among these that this surface does not document. */
   undocumented(settings: ChatSettings): readonly Undocumented[];
   /** The flag that a field of the body comes from. */
   flagOf(path: readonly PropertyKey[]): string | undefined;
-  /** Reads one reply, streamed or whole. */
   reader(keepWhole: boolean): ReplyReader;
 }
 
@@ -45,7 +43,6 @@ const loaders: { readonly [A in ChatApi]: () => Promise<Surface> } = {
   geo: async () => (await import('./geo/surface.ts')).geo,
 };
 
-/** A surface, loaded when it is asked for. */
 export const loadSurface = (api: ChatApi): Promise<Surface> => loaders[api]();
 
 /** A setting that only `--set` sends; none where it was not given. */
@@ -66,7 +63,6 @@ export function wrappedSchema(format: Fields): Fields | undefined {
     : undefined;
 }
 
-/** The type and the Base64 of a data URI; undefined for any other address. */
 export function splitDataUri(url: string): { readonly mime: string; readonly base64: string } | undefined {
   if (!url.startsWith('data:')) return undefined;
   // No pattern over the whole: images are megabytes.
@@ -114,7 +110,6 @@ export class FurtherTexts {
 export interface ReplyReader {
   /** Takes the data of one event. Throws StreamedError for an error event, SyntaxError for bad JSON. */
   event(data: string, heard: Heard): void;
-  /** Takes a whole reply instead. */
   whole(reply: unknown, heard: Heard): void;
   /** Whether the surface has said that the answer is complete. */
   isFinished(): boolean;

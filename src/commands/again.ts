@@ -206,7 +206,6 @@ const Sidecar = z.object({
 
 const LARGEST_SIDECAR = 1 << 20;
 
-/** The sidecar of an output; undefined where what lies there is none. */
 function readSidecar(output: string): z.infer<typeof Sidecar> | undefined {
   let said: unknown;
   try {

@@ -73,7 +73,6 @@ const topics: Readonly<Record<string, () => Promise<Draw>>> = {
 
 const explained = () => import('./help/topics.ts');
 
-/** `gw help TOPIC`: the long tables; any other word is that command's --help. */
 export const help: AnyCommand = defineCommand<Record<string, never>, undefined>({
   args: {
     name: 'TOPIC',

@@ -47,7 +47,6 @@ export const create = imageCommand({
 const imageField = (urls: readonly string[], model: string): string | readonly string[] =>
   imageModel(model)?.family === 'delta' && urls.length === 1 ? (urls[0] ?? '') : urls;
 
-/** The sizes and qualities of each model, for `gw help image-sizes`. */
 export const sizesHelp = (): readonly string[] => [
   `Sizes:\n${byModel((model) => sizeInWords(model.size))}`,
   `Qualities:\n${byModel((model) => model.qualities.join(', '))}`,

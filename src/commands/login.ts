@@ -72,7 +72,6 @@ export const login = defineCommand<typeof flags, LoggedIn>({
   human: ({ profile, base_url, models }) => `profile ${profile}: ${base_url}, ${models} models\n`,
 });
 
-/** Asks for the address on a terminal; undefined where there is nobody to ask. */
 async function askAddress({ host, globals }: Context): Promise<string | undefined> {
   if (!host.stdin.isTTY || !host.stderr.isTTY) return undefined;
   const { readTyped } = await import('../io/ask.ts');

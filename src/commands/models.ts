@@ -19,7 +19,6 @@ const flags = {
 
 interface Listed {
   readonly entries: readonly ModelEntry[];
-  /** What --json prints. */
   readonly json: string;
 }
 

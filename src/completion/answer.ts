@@ -90,7 +90,6 @@ function operands(
   return { ...found, candidates: candidates.filter(({ value }) => !args.includes(value)) };
 }
 
-/** The jobs of the profile that the line names, where it names one. */
 function jobsOfProfile(jobs: readonly RecentJob[], given: Walked['given']): readonly RecentJob[] {
   for (const [{ names }, [name]] of given) {
     const profile = names[0] === '--sandbox' ? sandboxProfile : names[0] === '--profile' ? name : undefined;
@@ -118,7 +117,6 @@ interface Walked {
   readonly node: CompletionNode;
   /** Words after the command. */
   readonly args: readonly string[];
-  /** Each flag that was given, with its values. */
   readonly given: ReadonlyMap<CompletionFlag, readonly string[]>;
   /** The flag whose value the next word is. */
   readonly pending: CompletionFlag | undefined;

@@ -31,7 +31,6 @@ export interface Sources {
   jobs(): readonly RecentJob[];
 }
 
-/** The candidates that begin with what is typed. */
 export const fitting = (candidates: readonly Candidate[], typed: string): readonly Candidate[] =>
   candidates.filter(({ value }) => value.startsWith(typed));
 

@@ -26,7 +26,6 @@ export async function updateConfig(
   });
 }
 
-/** A configuration in which a profile stands as it is given. */
 export const withProfile = (config: ConfigFile, name: string, profile: Profile): ConfigFile => ({
   ...config,
   profiles: { ...config.profiles, [name]: profile },

@@ -36,11 +36,9 @@ export function readConfig(host: DirHost): ConfigFile {
   return value === undefined ? { version: CONFIG_VERSION, profiles: {} } : checkConfig(value, file);
 }
 
-/** A profile by name; undefined where there is none. */
 export const profileOf = (config: ConfigFile, name: string): Profile | undefined =>
   Object.hasOwn(config.profiles, name) ? config.profiles[name] : undefined;
 
-/** What a profile holds under a setting's name, as text; undefined where it holds nothing. */
 export function storedSetting(profile: Profile, name: string): string | undefined {
   let value: string | number | Profile | undefined = profile;
   for (const part of name.split('.')) {

@@ -2,7 +2,6 @@ import { usage } from '../errors.ts';
 import { type Setting, type SettingName, settingNames, settingsTable } from './table.ts';
 
 type Table = typeof settingsTable;
-/** The variables that stand in the table of settings. */
 export type SettingVariable = {
   [N in SettingName]: Table[N] extends { readonly variable: infer V extends string } ? V : never;
 }[SettingName];

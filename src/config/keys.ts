@@ -43,7 +43,6 @@ export async function removeKey(
   return true;
 }
 
-/** The origin that a profile's stored key belongs to; undefined where none is stored. */
 export function keyOrigin(host: DirHost, profile: string): string | undefined {
   const { keys } = readKeys(host);
   return Object.hasOwn(keys, profile) ? keys[profile]?.origin : undefined;
@@ -161,7 +160,6 @@ export interface OwnCommand {
   readonly kind: ErrorKind;
   /** What it finds in its environment beside that of all children. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Longest time. */
   readonly longestMs: number;
   /** Told once it has run for ten seconds. */
   readonly onSlow?: () => void;

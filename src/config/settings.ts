@@ -36,7 +36,6 @@ export interface Sourced<T> {
   readonly source: Source;
 }
 
-/** The global flags that settings depend on, as typed. */
 export interface SettingsFlags {
   readonly profile?: string | undefined;
   readonly baseUrl?: string | undefined;

@@ -201,7 +201,6 @@ const ofFlag: Setting = {
   parse: asTyped,
 };
 
-/** A row of the table; undefined for a name that is none. */
 export const settingOf = (name: string): Setting | undefined =>
   Object.hasOwn(settingsTable, name)
     ? settingsTable[name as SettingName]

@@ -233,7 +233,6 @@ export interface ProcessIdentity {
   readonly started: string;
 }
 
-/** The running process. */
 export function ownIdentity(): ProcessIdentity {
   return { pid: process.pid, host: hostOf(), started: processStart(process.pid) ?? markOfMachine() };
 }

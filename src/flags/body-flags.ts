@@ -19,7 +19,6 @@ import { everywhere, type Flag, type FlagSet, flagName, withValue } from './flag
 
 // The flags of a body's fields, every way: field -> flag, typed values -> body, place in the body -> flag.
 
-/** Values by the flags' keys: what was typed. */
 export type TypedValues = Readonly<Record<string, unknown>>;
 
 /** What a field of a body is set from, and the items of a list that flags make. */

@@ -30,7 +30,6 @@ export interface Page {
   close(): void;
 }
 
-/** A line that is being typed, as the page needs it. */
 export interface TypedLine {
   /** Takes the line off the screen and leaves the cursor where it began. */
   lift(): void;

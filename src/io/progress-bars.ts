@@ -28,7 +28,6 @@ export interface BarsWorld {
   readonly region: LiveRegion;
   readonly size: () => { readonly columns: number; readonly rows: number };
   readonly clock: Pick<Clock, 'steady'>;
-  /** Prints a lasting line above the bars. */
   readonly print: (line: Line) => void;
   readonly style: Style;
   /** Whether the terminal can be trusted with block characters and check marks. */

@@ -47,7 +47,6 @@ export class ResultStream {
     return this.#inOrder(() => this.#write(this.#release() + this.#options.secrets.hide(text)));
   }
 
-  /** Bytes as they are. */
   bytes(bytes: Uint8Array): Promise<void> {
     return this.#inOrder(async () => {
       await this.#write(this.#release());

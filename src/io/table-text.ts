@@ -9,7 +9,6 @@ const MIN_WIDTH = 6;
 /** Below this width a cut column does not tell enough to be worth an optional one beside it. */
 const READABLE_WIDTH = 20;
 
-/** One ID a line (`-q`). */
 export function idLines(table: Table): string {
   return lines(table.rows.map(({ id }) => oneLine(id)));
 }

@@ -113,7 +113,6 @@ function idOf(raw: string, prefix: string, flag: string): string {
   return id;
 }
 
-/** A data URI taken apart. */
 export interface DataUri {
   /** As declared, in lower case; empty where none is. */
   readonly mime: string;
@@ -146,7 +145,6 @@ export function parseDataUri(uri: string, named: string): DataUri {
   return { mime: mime.trim().toLowerCase(), content: Buffer.from(payload, 'base64') };
 }
 
-/** Bytes as a data URI of the type. */
 export function toDataUri(mime: string, content: Uint8Array): string {
   const base64 = Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('base64');
   return `data:${mime};base64,${base64}`;

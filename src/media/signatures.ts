@@ -16,7 +16,6 @@ interface Signature extends FileType {
   readonly matches: (bytes: Uint8Array) => boolean;
 }
 
-/** Whether the ASCII text stands at the offset. */
 function at(bytes: Uint8Array, offset: number, text: string): boolean {
   for (let index = 0; index < text.length; index += 1) {
     if (bytes[offset + index] !== text.charCodeAt(index)) return false;

@@ -60,7 +60,6 @@ function namedByText(text: string, cwd: string): string | undefined {
   return isFileAt(cwd, name) ? name : undefined;
 }
 
-/** Whether a word is the name of a regular file. */
 export function isFileAt(cwd: string, word: string): boolean {
   try {
     return statSync(path.resolve(cwd, word)).isFile();

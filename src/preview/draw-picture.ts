@@ -121,7 +121,6 @@ async function smallJpeg({ data, width, height }: Pixels, wasmDir: string): Prom
   return Buffer.from(await encode(pixels, { quality: 75 })).toString('base64');
 }
 
-/** Sixel graphics, in at most 256 colours. */
 async function sixelGraphics(picture: Pixels, box: Cells): Promise<string> {
   const { default: sixel } = await import('sixel');
   const { width, height, data } = inBox(picture, box);

@@ -8,7 +8,6 @@ const DAY_MS = 86_400_000;
 /** Clients take none of more days. */
 const LIFE_MS = 397 * DAY_MS;
 
-/** Key and certificate of a server, in PEM. */
 export interface ServerCertificate {
   readonly key: string;
   readonly cert: string;

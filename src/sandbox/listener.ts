@@ -92,7 +92,6 @@ function answerForBrowsers(
 export interface SandboxRequest {
   readonly server: 'api' | 'output';
   readonly method: string;
-  /** Path and query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Unix milliseconds. */

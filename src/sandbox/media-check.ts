@@ -92,7 +92,6 @@ function checkCodec(
   }
 }
 
-/** The bytes of a Base64 data URI; undefined for an address. */
 export function base64Bytes(url: string): Uint8Array | undefined {
   if (!url.startsWith('data:')) return undefined;
   return Buffer.from(url.slice(url.indexOf(',') + 1), 'base64');

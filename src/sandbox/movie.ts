@@ -129,7 +129,6 @@ function freeBox(text: string): Uint8Array {
 /** Frame rate of every clip and so of every output. */
 export const framesPerS = 24;
 
-/** Length of a clip in `clips/`, in frames. */
 const clipFrames = 48;
 
 const even = (value: number) => Math.round(value / 2) * 2;

@@ -1,9 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { World } from './route.ts';
 
-/** A file that the output listener can send. */
 export interface OutputFile {
-  /** Its Content-Type. */
   readonly type: string;
   /** How often it may be fetched, where the document says so. */
   readonly maxDownloads?: number;

@@ -189,7 +189,6 @@ export const formNote = ({ fields, files }: FormBody): object => ({
 
 /** A part of a multipart body. */
 export interface FormPart {
-  /** The name of its field. */
   readonly field: string;
   readonly fileName?: string;
   readonly type?: string;

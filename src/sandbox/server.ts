@@ -45,7 +45,6 @@ export interface SandboxOptions {
   readonly outputPort?: number | undefined;
   /** Address of this machine to listen at, or a name of it (default 127.0.0.1). */
   readonly host?: string | undefined;
-  /** Serves both over TLS. */
   readonly tls?: ServerCertificate | undefined;
   /** Origins whose pages may call; none unless said. */
   readonly cors?: readonly string[] | undefined;
@@ -73,7 +72,6 @@ export interface SandboxOptions {
   readonly slowGapMs?: number | undefined;
 }
 
-/** A task as the sandbox sees it now. */
 export interface SandboxTaskView {
   readonly id: string;
   readonly model: string;

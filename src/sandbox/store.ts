@@ -13,7 +13,6 @@ export interface SandboxStore {
   unfinished(pool: Pool, nowMs: number): string[];
   /** Appends a mark to a row of marks; returns how many stood before it. Exact between processes. */
   append(row: string, atMs: number): number;
-  /** The times of a row of marks, in order. */
   marks(row: string): number[];
   /**
    * Keeps a document, in place of the one that is there under this kind and ID.
@@ -41,7 +40,6 @@ export interface DocumentLife {
   readonly expiresAtMs?: number;
 }
 
-/** A document as it is kept. */
 export interface KeptDocument extends DocumentLife {
   readonly id: string;
   readonly value: unknown;

@@ -148,7 +148,6 @@ export async function runCommand(name: string, rest: string, ctx: CommandContext
   return (await command.run(rest, ctx)) === true;
 }
 
-/** The commands that a line may be the beginning of. */
 function matchingCommands(line: string): string[] {
   return names.filter((name) => name.startsWith(line));
 }

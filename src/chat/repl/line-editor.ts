@@ -30,7 +30,6 @@ export interface LineEditorOptions {
   readonly onInterrupt: () => void;
 }
 
-/** A key as it arrived, or a block that was pasted. */
 type Stroke = { readonly text: string | undefined; readonly key: Key } | { readonly paste: string };
 
 const PASTE_MODE_ON = '\x1b[?2004h';

@@ -34,7 +34,6 @@ export interface ConversationOptions {
   readonly showThoughts?: boolean | undefined;
   /** Begin with answers as they come (`/raw`). */
   readonly raw?: boolean | undefined;
-  /** What `/model` is completed with. */
   readonly models?: readonly string[] | undefined;
   /** Puts a question: `converse` with what the flags say beside the conversation. */
   readonly ask: Ask;

@@ -19,7 +19,6 @@ interface Exchange {
   readonly settings: SessionSettings;
 }
 
-/** The JSON of one line; `hide` replaces the key in every text. */
 export function exchangeLine(exchange: Exchange, timeMs: number, hide: (text: string) => string): string {
   const { turns, settings } = exchange;
   const line = { v: formatOf('talks'), t: timeMs, ...settings, turns };

@@ -93,7 +93,6 @@ export function answerPrinter(io: Io, { form, showThoughts, draw }: PrintOptions
   };
 }
 
-/** The line between several answers to one question. */
 const BETWEEN_ANSWERS = '---';
 const LINE_END = 0x0a;
 const PIECE_CHARACTERS = 32 * 1024;

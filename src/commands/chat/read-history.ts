@@ -162,7 +162,6 @@ function toolUseOfMessage(message: unknown): ToolUse {
   return { calls, results };
 }
 
-/** Where a question starts from. */
 export interface Start {
   readonly surface: Surface;
   readonly model: string | undefined;

@@ -134,7 +134,6 @@ export async function askedOf({ params, body, multipart }: RequestInput): Promis
 /** Fields that hold what the ledger keeps apart, or not at all: images can be megabytes, and their URLs credentials. */
 const keptApart = new Set(['prompt', 'image', 'images', 'mask', 'contents']);
 
-/** The settings of a body, as the ledger keeps them. */
 export const settingsIn = (body: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(body).filter(([field, value]) => typeof value !== 'object' && !keptApart.has(field)),

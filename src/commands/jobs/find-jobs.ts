@@ -53,7 +53,6 @@ export async function* eachOwnJob({ limit, ...wanted }: Wanted, ctx: Context): A
   }
 }
 
-/** As `eachOwnJob`, all of them. */
 export const readOwnJobs = (wanted: Wanted, ctx: Context): Promise<KnownJob[]> =>
   all(eachOwnJob(wanted, ctx));
 
@@ -69,7 +68,6 @@ async function completed(job: Job, ctx: Context): Promise<Job> {
   };
 }
 
-/** Each job with its family; each family is loaded once. */
 export async function withFamilies(jobs: readonly Job[]): Promise<KnownJob[]> {
   const names = [...new Set(jobs.map((job) => job.family))];
   const families = new Map(
@@ -78,7 +76,6 @@ export async function withFamilies(jobs: readonly Job[]): Promise<KnownJob[]> {
   return jobs.map((job) => ({ job, family: families.get(job.family) }));
 }
 
-/** A job whose family this build knows. */
 export type OwnJob = KnownJob & { readonly family: Family };
 
 /**

@@ -133,7 +133,6 @@ async function adoptTask(
   ledger.append(key, { event: 'accepted', id, status: look.view.status });
 }
 
-/** The external ID that a task's record names; undefined where it names none. */
 function externalIdOf(id: string, { reply }: TaskLook, { externalIds }: TaskFamily): string | undefined {
   const records = externalIds?.findMany(reply.json).records ?? new Map<string, { id: string }>();
   return [...records].find(([, record]) => record.id === id)?.[0];

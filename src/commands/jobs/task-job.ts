@@ -18,7 +18,6 @@ import type { Followers } from '../video/followers.ts';
 import { showQueries } from '../video/task-ids.ts';
 import { type KnownJob, type NamedJob, notInLedger } from './find-jobs.ts';
 
-/** A job that is a task on a gateway, with the way there. */
 interface TaskJob {
   readonly job: Job & { readonly id: string };
   readonly family: TaskFamily;
@@ -57,7 +56,6 @@ interface NamedTask {
   readonly save: SavePlan;
   /** As the ledger knew it; absent where it did not. */
   readonly job?: Job;
-  /** The look that confirmed a task which was taken in. */
   readonly look?: TaskLook;
 }
 

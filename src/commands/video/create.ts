@@ -88,7 +88,6 @@ export interface VideoCreate<F extends FlagSet> {
     flags: FlagValues<F>,
     settings: Settings,
   ): string;
-  /** The models of its table; absent where it has no model IDs. */
   readonly knownModels?: readonly string[];
   /** What a reference of a kind may be, and the limits of its file. */
   media(modality: Modality, model: string): Pick<MediaInput, 'takes' | 'limits'>;

@@ -14,7 +14,6 @@ export interface JobResult {
   readonly files: readonly Pick<SavedFile, 'path' | 'bytes' | 'sha256' | 'type'>[];
 }
 
-/** The result of an outcome; undefined where there is none. */
 export const resultIn = ({ value }: Outcome<JobResult>): JobResult | undefined =>
   value instanceof ShownRequest ? undefined : value;
 

@@ -81,7 +81,6 @@ export async function* showQueries(
   }
 }
 
-/** An error that says which task it concerns. */
 export function ofTask(error: unknown, taskId: string): unknown {
   if (!(error instanceof GwError) || error.facts.taskId !== undefined) return error;
   return error.told({ taskId });

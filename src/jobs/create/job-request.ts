@@ -59,7 +59,6 @@ export interface JobRequest<F extends Family = Family> {
 export interface IdentifiedBody {
   readonly key: string;
   readonly body: Body;
-  /** The external ID that the body carries; undefined where it carries none. */
   readonly externalId: string | undefined;
 }
 

@@ -6,7 +6,6 @@ import { EventSplitter } from './event-splitter.ts';
 import type { IncomingImage } from './incoming-image.ts';
 import { finishedTexts, JsonLifter, type Rest } from './json-lifter.ts';
 
-/** An image that has a place among the outputs, `index` from 0. */
 export interface PlacedImage {
   readonly index: number;
   readonly image: IncomingImage;

@@ -109,7 +109,6 @@ export class LookBatch {
   }
 }
 
-/** What one look came to. */
 export type LookOutcome = { readonly look: TaskLook } | { readonly error: unknown };
 
 /** A reply, and what it holds of one task; no record where it does not name the task. */

@@ -7,10 +7,8 @@ import { taskOf } from '../../ledger/settled.ts';
 import { gatewayNowMs, notAhead, seenAtMs } from '../gateway-clock.ts';
 import { linkExpiresAtMs } from '../job-view.ts';
 
-/** A task as it was seen last. */
 export interface SeenTask {
   readonly view: TaskView;
-  /** The record as it came. */
   readonly record: unknown;
   /** Its JSON as it came, where the record holds a number that JavaScript would write in another way. */
   readonly recordText?: string | undefined;
@@ -78,7 +76,6 @@ function writeId(ledger: Ledger, key: string, { id, status }: TaskView): void {
   }
 }
 
-/** The end of a task as the ledger keeps it; undefined for one that still runs. */
 export function endEvent({ view, record, recordText, serverDateMs }: SeenTask): LedgerEvent | undefined {
   if (view.state === 'running') return undefined;
   return {

@@ -57,7 +57,6 @@ export class Pace {
     return Math.max(0, (this.#turnMs ?? nowMs) - nowMs);
   }
 
-  /** A request leaves. */
   leave(): void {
     this.#turnMs = undefined;
     this.#nextMs = this.#clock.steady() + this.#spacing();

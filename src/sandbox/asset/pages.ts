@@ -15,7 +15,6 @@ import {
   statusOf,
 } from './library.ts';
 
-/** The body of a list, checked against its schema. */
 export interface ListBody {
   readonly Filter: {
     readonly GroupType: string;

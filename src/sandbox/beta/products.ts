@@ -96,7 +96,6 @@ const table: Readonly<Record<BetaProduct, Product>> = {
   },
 };
 
-/** The field `outputs` of a task that has succeeded. */
 export function outputItems(task: Task, world: World): Record<string, unknown>[] {
   const link: Link = (file) => signedLink(world, task.id, file, task.endsAtMs + betaFamily.linkLifeMs);
   return task.plan.products.map((product) => table[product].item(task, link));

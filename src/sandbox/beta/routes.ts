@@ -85,7 +85,6 @@ type Task = SandboxTask<BetaPlan>;
 
 const kind = 'beta-external-id';
 
-/** The task that holds an external ID; undefined where none does. */
 function findByExternalId(externalId: string, world: World): Task | undefined {
   const claim = world.store.get(kind, externalId) as { readonly task: Task } | undefined;
   if (!claim) return undefined;

@@ -39,7 +39,6 @@ export class Input {
     if (text.trim() !== '') this.prompt = text;
   }
 
-  /** Counts a value as the JSON it came as. */
   json(value: unknown): void {
     if (value !== undefined) this.text(JSON.stringify(value));
   }

@@ -246,10 +246,8 @@ const box = Uint8Array.of(0x7f, 0x41, 0x41, 0x41, 0x7f);
 
 const FIRST = ' '.charCodeAt(0);
 
-/** The columns of a character; a hollow box where it is not ASCII. */
 export const glyphOf = (character: string): Uint8Array => glyphs[character.charCodeAt(0) - FIRST] ?? box;
 
-/** A colour, each channel 0-255. */
 type Colour = readonly [red: number, green: number, blue: number];
 
 const isLittleEndian = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
@@ -298,7 +296,6 @@ export class Canvas {
     }
   }
 
-  /** Tints a disc. */
   disc(centreX: number, centreY: number, radius: number, colour: Colour, share: number): void {
     const bottom = Math.min(this.height - 1, Math.ceil(centreY + radius));
     for (let y = Math.max(0, Math.floor(centreY - radius)); y <= bottom; y++) {

@@ -220,7 +220,6 @@ function pixelsFor(
 
 const squareOf = (edgePx: number): ImageSize => ({ widthPx: edgePx, heightPx: edgePx });
 
-/** The listed size that comes closest to the shape of an image. */
 function shapedAs({ widthPx, heightPx }: ImageSize): ImageSize {
   const aspect = widthPx / heightPx;
   if (aspect > 1.2) return wide;
@@ -254,7 +253,6 @@ export const SANDBOX_IMAGE_URL_MODEL = 'sandbox-image-url-1';
 
 const own = [SANDBOX_IMAGE_MODEL, SANDBOX_IMAGE_URL_MODEL];
 
-/** Every image model of the sandbox, and who it belongs to. */
 export const sandboxImageModels: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.entries(imageModels).map(([id, { family }]) => [id, family])),
   ...Object.fromEntries(own.map((id) => [id, 'sandbox'])),

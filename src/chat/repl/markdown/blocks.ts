@@ -17,7 +17,6 @@ const TAB = '    ';
 /** What stands deep within lists and quotes is wider than the terminal rather than narrower than this. */
 const MIN_COLUMNS = 8;
 
-/** Blocks of Markdown -> painted lines with a blank one between blocks. */
 export function blockLines(tokens: readonly Token[], drawing: Drawing): string[] {
   return (tokens as readonly Tokens.Generic[])
     .filter(({ type }) => type !== 'space')

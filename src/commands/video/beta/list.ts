@@ -155,7 +155,6 @@ function nextCursor({ data }: BetaPage, seen: Set<string>): string | undefined {
   return next;
 }
 
-/** The command that shows the next page. */
 function nextCommand(cursor: string, { status = [], type = [], limit }: ListFlags): string {
   return [
     'gw video beta list',
