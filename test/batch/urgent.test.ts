@@ -34,8 +34,7 @@ test('an output whose link is near its end is fetched before a new row is create
   world.clock.ms += 50 * MINUTE_MS;
   const from = world.sandbox.requests.length;
   write(world, [{ id: 'new', command: 'image create', prompt: 'a boat' }, { id: 'b', ...gamma }, ...all]);
-  const run = await world.gw(['batch', 'run', 'day.jsonl']);
-  expect(run.code, run.err).toBe(0);
+  await world.ok(['batch', 'run', 'day.jsonl']);
   expect(order(world, from).slice(0, 5)).toEqual(['output', 'output', 'output', 'create', 'create']);
 });
 
@@ -84,7 +83,7 @@ test('check --online looks assets up, and only then; one that is not there is a 
     { ...row, prompt: 'a boat' },
   ]);
   const before = world.requests().length;
-  expect((await world.gw(['batch', 'check', 'day.jsonl'], { bare: true })).code).toBe(0);
+  await world.ok(['batch', 'check', 'day.jsonl'], { bare: true });
   expect(world.requests()).toHaveLength(before);
   const online = await world.gw(['batch', 'check', 'day.jsonl', '--online']);
   expect(online.code, online.err).toBe(2);

@@ -23,8 +23,7 @@ test.each<readonly [string, readonly string[], RegExp[]]>([
   world = await World.open();
   const rows = ['a', 'b'].map((id) => JSON.stringify({ id, command: 'image create', prompt: id }));
   writeFileSync(path.join(world.cwd, 'day.jsonl'), `${rows.join('\n')}\n`);
-  const run = await world.gw([...words, '--exec', command()]);
-  expect(run.code, run.err).toBe(0);
+  const run = await world.ok([...words, '--exec', command()]);
   const lines = told().sort(
     (one, other) =>
       (one.split('|')[3] ?? '').localeCompare(other.split('|')[3] ?? '') || one.localeCompare(other),
@@ -36,7 +35,7 @@ test.each<readonly [string, readonly string[], RegExp[]]>([
   expect(run.err).toContain('seen');
   expect(readFileSync(`${log()}.env`, 'utf8')).not.toContain(KEY);
   if (words.includes('--once') || words[0] === 'batch') return;
-  expect((await world.gw(['config', 'set', 'after_save', 'exit 3'])).code).toBe(0);
+  await world.ok(['config', 'set', 'after_save', 'exit 3']);
   const failed = await world.gw(words);
   expect([failed.code, failed.out]).toEqual([13, expect.stringMatching(/\.\w+\n$/)]);
   expect(failed.err).toMatch(
@@ -57,9 +56,9 @@ test('it is of the user alone, and of what is saved', async () => {
   expect(world.requests()).toEqual([]);
   // A job that was made without waiting runs it when it comes home.
   const id = (await world.gw(['video', 'alpha', 'create', 'a fox', ...clip])).out.trim();
-  expect((await world.gw(['jobs', 'wait', id, '--exec', command()])).code).toBe(0);
+  await world.ok(['jobs', 'wait', id, '--exec', command()]);
   expect(told()).toEqual([expect.stringContaining(`|${id}|alpha|`)]);
   // Nothing is saved anew.
-  expect((await world.gw(['jobs', 'wait', id, '--exec', command()])).code).toBe(0);
+  await world.ok(['jobs', 'wait', id, '--exec', command()]);
   expect(told()).toHaveLength(1);
 });

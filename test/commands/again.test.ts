@@ -20,8 +20,7 @@ const open = async (options: Parameters<typeof World.open>[0] = {}) => {
 
 /** Runs a command that goes well, and gives back its one object. */
 async function json(world: World, argv: readonly string[], env: Record<string, string> = {}) {
-  const run = await world.gw([...argv, '--json'], { env });
-  expect(run.code, run.err).toBe(0);
+  const run = await world.ok([...argv, '--json'], { env });
   return JSON.parse(run.out) as Record<string, unknown> & { id: string; body: Record<string, unknown> };
 }
 const make = async (world: World, argv: readonly string[], env: Record<string, string> = {}) =>
@@ -95,8 +94,7 @@ describe('makes the same request', () => {
     const argv = words(line);
     const id = await make(world, [...argv, '-o', 'out/']);
     expect(await shown(world, ['again', id])).toEqual(await shown(world, argv));
-    const anew = await world.gw(['again', id]);
-    expect(anew.code, anew.err).toBe(0);
+    const anew = await world.ok(['again', id]);
     // Printed as an image command prints it, and saved where one without -o saves it.
     expect(path.dirname(anew.out.split('\n')[0] ?? '')).toBe(world.cwd);
   });
@@ -115,7 +113,7 @@ describe('makes the same request', () => {
     const id = await make(world, cmd`video alpha create "a fox" --image fox.png --body b.json`);
     const before = await shown(world, ['again', id]);
     expect(before).toMatchObject({ duration: 7, resolution: '480p', model: 'alpha-video-2-5-260628' });
-    expect((await world.gw(['config', 'set', 'models.alpha', 'alpha-video-2-0-fast-260128'])).code).toBe(0);
+    await world.ok(['config', 'set', 'models.alpha', 'alpha-video-2-0-fast-260128']);
     const elsewhere = { ...world, cwd: world.dir };
     expect(await shown(Object.setPrototypeOf(elsewhere, World.prototype), ['again', id])).toEqual(before);
 
@@ -123,7 +121,7 @@ describe('makes the same request', () => {
       path.join(world.cwd, 'm.csv'),
       'command,prompt,image,model\nvideo alpha,a row,fox.png,2.0\n',
     );
-    expect((await world.gw(['batch', 'run', 'm.csv', '-o', 'rows/'])).code).toBe(0);
+    await world.ok(['batch', 'run', 'm.csv', '-o', 'rows/']);
     const row = (await shown(world, ['again', 'last'])) as { content: { text?: string }[] };
     expect(row.content[0]).toEqual({ type: 'text', text: 'a row' });
     expect(journal(world).split('"once":').length).toBe(2);
@@ -148,8 +146,7 @@ describe('makes the same request', () => {
         'options.callback_url="https://example.com/a"',
       ],
     ]);
-    const run = await world.gw(['again', first]);
-    expect(run.code, run.err).toBe(0);
+    await world.ok(['again', first]);
     expect(Object.keys(world.files()).sort()).toEqual(['fox.png', 'x.mp4']);
     const ids = [...journal(world).matchAll(/"externalId":"([^"]+)"/g)].map(([, id]) => id);
     expect(new Set(ids).size).toBe(2);
@@ -169,8 +166,7 @@ describe('lays what is typed over it', () => {
     expect(body).toMatchObject({ duration: 6, ratio: '16:9', seed: 8 });
     expect(body.content).toHaveLength(2);
     expect(JSON.stringify(body.content)).toContain(Buffer.from(hare).toString('base64'));
-    const waited = await world.gw(['again', id, '--resolution', '480p', '--wait', '-o', 'anew.mp4']);
-    expect(waited.code, waited.err).toBe(0);
+    const waited = await world.ok(['again', id, '--resolution', '480p', '--wait', '-o', 'anew.mp4']);
     expect(waited.out).toBe(`${path.join(world.cwd, 'anew.mp4')}\n`);
     const many = await world.gw(['again', id, '--count', '2']);
     expect(many.out.trim().split('\n')).toHaveLength(2);
@@ -208,8 +204,7 @@ describe('by a sidecar on another machine, which keeps neither links nor paths',
     const world = await open();
     const argv = words(line.replace(/ --(callback-url|external-id) \S+/, ''));
     const wait = line.startsWith('video') ? ['--wait'] : [];
-    const made = await world.gw([...argv, ...wait, '--sidecar', '-o', 'out/', '--json']);
-    expect(made.code, made.err).toBe(0);
+    const made = await world.ok([...argv, ...wait, '--sidecar', '-o', 'out/', '--json']);
     const { files } = JSON.parse(made.out) as { files: { path: string }[] };
     const output = path.join('moved', path.basename(files[0]?.path ?? ''));
     renameSync(path.join(world.cwd, 'out'), path.join(world.cwd, 'moved'));
@@ -305,7 +300,7 @@ describe('refuses, and sends nothing', () => {
     );
     const shots = await make(world, ['video', 'beta', 'create', '--shot', '3:a secret'], off);
     const image = ['image', 'create', 'a secret fox', '-m', 'legacy-image-3', '-o', '{prompt}.{ext}'];
-    expect((await world.gw(image, { env: off })).code).toBe(0);
+    await world.ok(image, { env: off });
     expect(journal(world)).not.toContain('secret');
     expect(await refused(world, ['again', id])).toBe(
       `error: the prompt of job ${id} is not in the ledger: GW_LEDGER_PROMPTS=off keeps prompts out\nhint: give it: gw again ${id} --prompt TEXT\n`,
@@ -332,8 +327,7 @@ describe('refuses, and sends nothing', () => {
       cover: wrapped,
     };
     writeFileSync(path.join(world.cwd, 'body.json'), JSON.stringify(body));
-    const made = await world.gw('video beta create --mode motion --no-validate --body body.json'.split(' '));
-    expect(made.code, made.err).toBe(0);
+    await world.ok('video beta create --mode motion --no-validate --body body.json'.split(' '));
     expect(journal(world)).not.toContain(bare.slice(0, 60));
     expect(journal(world)).toContain('base64;sha256=');
   });
@@ -394,12 +388,10 @@ describe('goes to the gateway that the job was made at', () => {
     const world = await open();
     const id = await make(world, ['video', 'alpha', 'create', 'a fox', '--sandbox']);
     const before = world.requests().length;
-    const run = await world.gw(['again', id]);
-    expect(run.code, run.err).toBe(0);
+    await world.ok(['again', id]);
     expect(world.requests().length).toBe(before);
     // Where it counts it is named.
-    const real = await world.gw(['again', id, '--base-url', world.sandbox.baseUrl]);
-    expect(real.code, real.err).toBe(0);
+    await world.ok(['again', id, '--base-url', world.sandbox.baseUrl]);
     expect(world.requests().slice(before)).toHaveLength(1);
   });
 

@@ -107,8 +107,7 @@ describe('gw asset wait', () => {
   test('several are looked at with one request', async () => {
     const { ids, world } = await withAssets(3);
     const before = world.sandbox.requests.length;
-    const run = await world.gw(['asset', 'wait', ...ids.map((id) => `asset://${id}`)]);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok(['asset', 'wait', ...ids.map((id) => `asset://${id}`)]);
     expect(lines(run.out).sort()).toEqual([...ids].sort());
     expect(world.requests().slice(before)).toEqual(['GET /api/assets?limit=100']);
   });

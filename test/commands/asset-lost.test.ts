@@ -38,11 +38,10 @@ describe('a create whose answer was lost', () => {
     '%s: it is found, and not made twice',
     async (fault) => {
       const { world, group, sent, count } = await withGroup(`create:${fault}:x1`);
-      const run = await world.gw(argvOf(group));
-      expect(run.code, run.err).toBe(0);
+      const run = await world.ok(argvOf(group));
       expect(run.err).toMatch(/the answer was lost; looking for the asset\n.*found: the asset asset-/s);
       expect([sent('CreateAsset'), await count()]).toEqual([1, 1]);
-      expect((await world.gw(['asset', 'get', run.out.trim()])).code).toBe(0);
+      await world.ok(['asset', 'get', run.out.trim()]);
     },
   );
 
@@ -70,8 +69,7 @@ describe('a create whose answer was lost', () => {
     '%s: it is not there, so it is sent once more',
     async (fault) => {
       const { world, group, sent, count } = await withGroup(`create:${fault}:x1`);
-      const run = await world.gw(argvOf(group));
-      expect(run.code, run.err).toBe(0);
+      const run = await world.ok(argvOf(group));
       expect(run.err).toMatch(/no such asset; sending it once more/);
       expect([sent('CreateAsset'), await count()]).toEqual([2, 1]);
     },
@@ -100,8 +98,7 @@ describe('a create whose answer was lost', () => {
       await calm.gw(argvOf(group));
       calm.clock.ms += 3_600_000;
     });
-    const run = await world.gw(argvOf(group));
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok(argvOf(group));
     expect(run.err).toMatch(/sending it once more/);
     expect(await count()).toBe(2);
   });
@@ -109,8 +106,7 @@ describe('a create whose answer was lost', () => {
   test('a group is looked for by its name', async () => {
     const world = await open({ fault: 'create:reset-after:x1' });
     const argv = ['asset', 'group', 'create', '--name', 'foxes', '--type', 'LivenessFace', '--project', 'p'];
-    const run = await world.gw(argv);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok(argv);
     const list = await world.gw(['asset', 'group', 'list', '--type', 'LivenessFace', '--project', 'p', '-q']);
     expect(list.out).toBe(run.out);
   });
@@ -136,7 +132,7 @@ describe('a create whose answer was lost', () => {
 
   test('a 429 waits and is sent again', async () => {
     const { world, group, sent, count } = await withGroup('create:429+3:x2');
-    expect((await world.gw(argvOf(group))).code).toBe(0);
+    await world.ok(argvOf(group));
     expect([sent('CreateAsset'), await count()]).toEqual([3, 1]);
     expect(world.clock.slept).toEqual([3000, 3000]);
   });
@@ -183,8 +179,7 @@ describe('update and delete', () => {
     const no = await world.gw(['asset', 'delete', id], { terminal: true, stdin: typing('n') });
     expect(no).toMatchObject({ code: 2, err: expect.stringContaining(`Delete asset ${id} for good?`) });
     expect(await count()).toBe(1);
-    const yes = await world.gw(['asset', 'delete', id], { terminal: true, stdin: typing('y') });
-    expect(yes.code, yes.err).toBe(0);
+    await world.ok(['asset', 'delete', id], { terminal: true, stdin: typing('y') });
     expect(await count()).toBe(0);
   });
 

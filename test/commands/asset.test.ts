@@ -11,8 +11,7 @@ const png = 'https://example.com/fox.png';
 describe('the request', () => {
   const sent = async (argv: string[]) => {
     const world = await World.open();
-    const run = await world.gw([...argv, '--dry-run', '--json']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok([...argv, '--dry-run', '--json']);
     expect(world.sandbox.requests).toEqual([]);
     const { method, url, body } = JSON.parse(run.out);
     return { method, at: String(url).replace(world.sandbox.baseUrl, ''), body };
@@ -314,8 +313,7 @@ describe('create', () => {
   test('--wait looks until it is Active; the ID is told before', async () => {
     const world = await World.open();
     const group = await newGroup(world);
-    const run = await world.gw(cmd`asset create --group ${group} --url ${png} --name fox --wait`);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok(cmd`asset create --group ${group} --url ${png} --name fox --wait`);
     expect(run.err).toContain(`asset ${run.out.trim()}`);
     expect(actionsSent(world).filter((action) => action === 'GetAsset').length).toBeGreaterThan(0);
     const seen = await world.gw(['asset', 'get', run.out.trim()]);
@@ -356,6 +354,6 @@ describe('create', () => {
     const argv = ['asset', 'create', '--group', group, '--url', png, '--name', 'fox'];
     const run = await world.gw(argv);
     expect(run).toMatchObject({ code: 4, err: expect.stringMatching(/ResourceNotFound, request \w+/) });
-    expect((await world.gw([...argv, '--project', 'film'])).code).toBe(0);
+    await world.ok([...argv, '--project', 'film']);
   });
 });

@@ -8,8 +8,7 @@ import { World } from '../helpers/gw.ts';
 
 const posts = (world: World) => world.sandbox.requests.filter(({ method }) => method === 'POST');
 const set = async (world: World, value: string) => {
-  const run = await world.gw(['config', 'set', 'budget.jobs', value]);
-  expect(run.code, run.err).toBe(0);
+  await world.ok(['config', 'set', 'budget.jobs', value]);
 };
 const creates = {
   alpha: ['video', 'alpha', 'create', 'a fox', '--duration', '4'],

@@ -117,8 +117,7 @@ describe.each(surfaces)('on %s', (api, words) => {
   test('a tool call is one JSON line, and its result goes on with the tools that the session keeps', async () => {
     const tool = file('weather.json', weather);
     const question = cmd`chat weather? ${words} --tool ${tool} --tool-choice required --session w`;
-    const { out, code } = await world.gw(question);
-    expect(code).toBe(0);
+    const { out } = await world.ok(question);
     const call = JSON.parse(out) as { id: string; name: string; arguments: string };
     expect(call).toEqual({ id: expect.any(String), name: 'get_weather', arguments: expect.any(String) });
     expect(JSON.parse(call.arguments)).toMatchObject({ city: expect.any(String) });
@@ -194,8 +193,7 @@ describe.each(surfaces)('on %s', (api, words) => {
 
 test.each(surfaces)('--usage has its figures in a stream on %s', async (_, words) => {
   await setUp();
-  const { code, err } = await world.gw(['chat', 'hello', '--usage', ...words]);
-  expect(code).toBe(0);
+  const { err } = await world.ok(['chat', 'hello', '--usage', ...words]);
   expect(err).toMatch(/^tokens: \d+ in, \d+ out.* \d+ in all\n$/);
 });
 
@@ -210,8 +208,7 @@ test.each([['--no-stream'], ['--stream']])(
   async (how) => {
     const asked = ['chat', 'hello', '--api', 'geo', how];
     const { out: first } = await world.gw(asked);
-    const { code, out } = await world.gw([...asked, '--candidates', '3']);
-    expect(code).toBe(0);
+    const { out } = await world.ok([...asked, '--candidates', '3']);
     const answers = out.split('\n---\n');
     expect(answers[0]).toBe(first);
     expect(new Set(answers).size).toBe(3);

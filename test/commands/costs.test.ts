@@ -8,8 +8,7 @@ import { World } from '../helpers/gw.ts';
 
 const posts = (world: World) => world.sandbox.requests.filter(({ method }) => method === 'POST');
 const set = async (world: World, name: string, value: string) => {
-  const run = await world.gw(['config', 'set', name, value]);
-  expect(run.code, run.err).toBe(0);
+  await world.ok(['config', 'set', name, value]);
 };
 const price = async (world: World, text: string, name = 'prices.yaml') => {
   writeFileSync(path.join(world.cwd, name), text);
@@ -35,12 +34,10 @@ test.each([
 ] as const)('--dry-run shows the estimate: %s', async (_, argv, amount) => {
   const world = await World.open();
   await price(world, PRICES);
-  const run = await world.gw([...argv, '--dry-run']);
-  expect(run.code, run.err).toBe(0);
+  const run = await world.ok([...argv, '--dry-run']);
   expect(run.err).toContain(`estimated cost: ${amount} CNY`);
   expect(run.err).toContain('by your price file');
-  const sandboxed = await world.gw([...argv, '--dry-run', '--sandbox'], { bare: true });
-  expect(sandboxed.code, sandboxed.err).toBe(0);
+  const sandboxed = await world.ok([...argv, '--dry-run', '--sandbox'], { bare: true });
   expect(sandboxed.err).not.toContain('cost');
 });
 
@@ -88,7 +85,7 @@ test.each([
     expect(run.err).toContain('budget.amount 5 CNY/day: the cost of this one is not known');
     expect(run.err).toContain(why);
     expect(posts(world)).toHaveLength(0);
-    expect((await world.gw([...argv, '--unpriced'])).code).toBe(0);
+    await world.ok([...argv, '--unpriced']);
   },
 );
 
@@ -96,8 +93,8 @@ test('the one that would pass budget.amount is exit 15, with what is used and wh
   const world = await World.open();
   await price(world, PRICES);
   await set(world, 'budget.amount', '1 CNY/day');
-  expect((await world.gw([...alpha, '4'])).code).toBe(0);
-  expect((await world.gw([...image, '--n', '2'])).code).toBe(0);
+  await world.ok([...alpha, '4']);
+  await world.ok([...image, '--n', '2']);
   const third = await world.gw([...alpha, '4', '--json']);
   expect(third.code).toBe(15);
   const { error } = JSON.parse(third.err.trim().split('\n').at(-1) ?? '');
@@ -106,7 +103,7 @@ test('the one that would pass budget.amount is exit 15, with what is used and wh
     /^budget\.amount 1 CNY\/day: 0\.8 CNY of profile default are used, and this one would add 0\.4 CNY; the day ends at 20.*nothing was sent$/,
   );
   expect(posts(world)).toHaveLength(2);
-  expect((await world.gw(image)).code).toBe(0);
+  await world.ok(image);
   expect((await world.gw(image)).code).toBe(15);
 });
 
@@ -126,8 +123,7 @@ test('what was billed takes the place of the estimate', async () => {
   const world = await World.open();
   await price(world, PRICES);
   await set(world, 'budget.amount', '2 CNY/day');
-  const made = await world.gw([...beta, '--wait', '--json']);
-  expect(made.code, made.err).toBe(0);
+  const made = await world.ok([...beta, '--wait', '--json']);
   const { billing } = JSON.parse(made.out).record;
   const billed = billing
     .filter(
@@ -150,7 +146,7 @@ test('--count is checked as a whole', async () => {
   expect(many.code).toBe(15);
   expect(many.err).toContain('these would add 1.2 CNY');
   expect(posts(world)).toHaveLength(0);
-  expect((await world.gw([...alpha, '4', '--count', '2'])).code).toBe(0);
+  await world.ok([...alpha, '4', '--count', '2']);
 });
 
 test('--max-cost limits one command, and the next has its own', async () => {
@@ -162,9 +158,8 @@ test('--max-cost limits one command, and the next has its own', async () => {
     '--max-cost 0.39 CNY: 0 CNY of this command are used, and this one would add 0.4 CNY; nothing was sent',
   );
   expect(posts(world)).toHaveLength(0);
-  for (let time = 0; time < 2; time += 1)
-    expect((await world.gw([...alpha, '4', '--max-cost', '0.4'])).code).toBe(0);
-  expect((await world.gw([...alpha, '4', '--count', '2', '--max-cost', '0.8 CNY'])).code).toBe(0);
+  for (let time = 0; time < 2; time += 1) await world.ok([...alpha, '4', '--max-cost', '0.4']);
+  await world.ok([...alpha, '4', '--count', '2', '--max-cost', '0.8 CNY']);
   expect((await world.gw([...alpha, '4', '--count', '3', '--max-cost', '1.1 CNY'])).code).toBe(15);
   expect(posts(world)).toHaveLength(4);
 });
@@ -195,13 +190,13 @@ test('a batch sends within --max-cost, says what it costs before, and refuses ro
     'the cost of 1 row is not known: the price file has no price of alpha-video-2-0-mini',
   );
   expect(posts(world)).toHaveLength(2);
-  expect((await world.gw(['batch', 'run', 'day.csv', '--max-cost', '9', '--unpriced'])).code).toBe(0);
+  await world.ok(['batch', 'run', 'day.csv', '--max-cost', '9', '--unpriced']);
 });
 
 test('what the profile says of a command holds for a typed create, for a row and for gw again', async () => {
   const world = await World.open();
   await price(world, PRICES);
-  expect((await world.gw([...alpha, '4'])).code).toBe(0);
+  await world.ok([...alpha, '4']);
   await set(world, 'defaults.video.alpha.max-cost', '1 CNY');
   await set(world, 'defaults.video.alpha.resolution', '480p');
   const dear = ['video', 'alpha', 'create', 'a fox', '-m', '2.0-fast', '--duration', '11'];
@@ -224,8 +219,7 @@ test('tokens are estimated by their past mean in this ledger, and counted as the
   const world = await World.open();
   await price(world, PRICES);
   const create = ['video', 'alpha', 'create', 'a fox', '--resolution', '480p', '--duration', '4'];
-  const first = await world.gw([...create, '--wait', '--json']);
-  expect(first.code, first.err).toBe(0);
+  const first = await world.ok([...create, '--wait', '--json']);
   const tokens = JSON.parse(first.out).record.usage.total_tokens;
   const amount = Math.round((tokens * 40 * 1e6) / 1e6) / 1e6;
   expect(first.err).toContain(`${amount} CNY by your price file`);

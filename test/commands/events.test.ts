@@ -23,8 +23,7 @@ const alpha = ['video', 'alpha', 'create', 'a fox', '--events'];
 
 test('a create that waits tells its job from the intent to the result', async () => {
   const world = await World.open();
-  const { code, out } = await world.gw([...alpha, '--wait']);
-  expect(code).toBe(0);
+  const { out } = await world.ok([...alpha, '--wait']);
   const told = toldIn(out);
   expect(new Set(names(out))).toEqual(
     new Set(['intent', 'accepted', 'status', 'download', 'saved', 'result']),
@@ -94,8 +93,7 @@ test('a wait that ends has a result and calls nothing failed', async () => {
 
 test('an image tells no accepted', async () => {
   const world = await World.open();
-  const { code, out } = await world.gw(['image', 'create', 'a fox', '--events']);
-  expect(code).toBe(0);
+  const { out } = await world.ok(['image', 'create', 'a fox', '--events']);
   expect(names(out)).toEqual(['intent', 'status', 'saved', 'result']);
   expect(toldIn(out)[3]).toMatchObject({ family: 'image', id: expect.stringContaining('gw-') });
 });
@@ -115,8 +113,7 @@ test.each([
   const ids = [];
   for (let at = 0; at < 2; at += 1)
     ids.push((await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim());
-  const { code, out } = await world.gw([...words, ...ids, '--events']);
-  expect(code).toBe(0);
+  const { out } = await world.ok([...words, ...ids, '--events']);
   const told = toldIn(out);
   const results = told.filter(({ event }) => event === 'result');
   expect(results.map(({ id }) => id).sort()).toEqual(ids.sort());
@@ -134,8 +131,7 @@ test.each([
 ])('%s %s tells what it saves', async (...words) => {
   const world = await World.open();
   const id = (await world.gw(['video', 'alpha', 'create', 'a fox', '--wait', '--no-download'])).out.trim();
-  const { code, out } = await world.gw([...words, id, '--events']);
-  expect(code).toBe(0);
+  const { out } = await world.ok([...words, id, '--events']);
   expect(names(out)).toEqual(['download', 'saved', 'result']);
 });
 

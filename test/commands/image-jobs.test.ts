@@ -81,8 +81,7 @@ describe.each([
 test('an image behind a link is fetched without a key or a gateway', async () => {
   const world = await openWorld();
   const { key, outputs } = await linkedJob(world, true);
-  const run = await world.gw(['jobs', 'sync'], { bare: true });
-  expect(run.code, run.err).toBe(0);
+  await world.ok(['jobs', 'sync'], { bare: true });
   expect(images(world)).toEqual([`${key}.png`]);
   expect(outputs.gets.map(({ headers }) => headers.authorization)).toEqual([undefined]);
 });
@@ -93,8 +92,7 @@ test.each([
 ])('jobs download saves what was to go to stdout, %s', async (_, flags, name) => {
   const world = await openWorld();
   const { key } = await linkedJob(world, false);
-  const run = await world.gw(['jobs', 'download', key, ...flags], { bare: true });
-  expect(run.code, run.err).toBe(0);
+  await world.ok(['jobs', 'download', key, ...flags], { bare: true });
   expect(images(world)).toEqual([expect.stringMatching(name)]);
 });
 
@@ -102,8 +100,7 @@ test.each(['download', 'wait'])('jobs %s saves each of four that were to go to s
   const world = await openWorld();
   const keys: string[] = [];
   for (let count = 0; count < 4; count += 1) keys.push((await linkedJob(world, false)).key);
-  const run = await world.gw(['jobs', word, ...keys], { bare: true });
-  expect(run.code, run.err).toBe(0);
+  const run = await world.ok(['jobs', word, ...keys], { bare: true });
   expect(run.out.trim().split('\n').sort()).toEqual(
     keys.map((key) => path.join(world.cwd, `${key}.png`)).sort(),
   );
@@ -118,7 +115,7 @@ test('an image that nobody fetched while its link lived is told of by a sync, an
   expect(run.err).toContain(`image job ${key}: its image was not saved while its link lived`);
   const named = await world.gw(['jobs', 'download', key]);
   expect([named.code, images(world)], named.err).toEqual([0, [`${key}.png`]]);
-  expect((await world.gw(['jobs', 'sync'])).code).toBe(0);
+  await world.ok(['jobs', 'sync']);
 });
 
 test('a job that broke off after one of three images: what is saved is printed, and it does not count as saved', async () => {
@@ -139,8 +136,7 @@ test('several image jobs named at once are all saved, though their creates wrote
   const world = await openWorld();
   const keys = [];
   for (let made = 0; made < 4; made += 1) keys.push((await linkedJob(world, false)).key);
-  const run = await world.gw(['jobs', 'download', ...keys]);
-  expect(run.code).toBe(0);
+  const run = await world.ok(['jobs', 'download', ...keys]);
   expect(run.out.trim().split('\n').sort()).toEqual(keys.map((key) => `${world.cwd}/${key}.png`).sort());
   expect(Object.keys(world.files())).toHaveLength(4);
 });

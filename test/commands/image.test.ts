@@ -32,8 +32,7 @@ const small = ['--size', '64x48'];
 describe('gw image create', () => {
   test.each([true, false])('saves the image and prints its path (terminal: %s)', async (terminal) => {
     const world = await open();
-    const run = await world.gw(['image', 'create', 'a', 'fox', ...small], { terminal });
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok(['image', 'create', 'a', 'fox', ...small], { terminal });
     const file = run.out.trimEnd();
     expect(path.dirname(file)).toBe(world.cwd);
     expect(path.basename(file)).toMatch(new RegExp(`^${id}\\.png$`));
@@ -43,8 +42,7 @@ describe('gw image create', () => {
 
   test('--json prints one object, its record without Base64', async () => {
     const world = await open();
-    const run = await world.gw(['image', 'create', 'a fox', ...small, '--json']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok(['image', 'create', 'a fox', ...small, '--json']);
     const result = JSON.parse(run.out);
     expect(Object.keys(result)).toEqual(['family', 'id', 'status', 'record', 'files']);
     expect(result).toMatchObject({
@@ -67,8 +65,7 @@ describe('gw image create', () => {
   test('a revised prompt is told on stderr and kept in the sidecar', async () => {
     const world = await open();
     const small = ['-m', 'legacy-image-3', '--size', '1024x1024', '--sidecar'];
-    const run = await world.gw(['image', 'create', 'a fox', ...small]);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok(['image', 'create', 'a fox', ...small]);
     const sidecar = JSON.parse(readFileSync(`${run.out.trimEnd()}.json`, 'utf8'));
     expect(sidecar).toMatchObject({ prompt: 'a fox', revised_prompt: expect.stringContaining('a fox, in') });
     expect(run.err).toContain(`revised prompt: ${sidecar.revised_prompt}`);
@@ -79,12 +76,11 @@ describe('gw image create', () => {
 
   test('every flag stands in the body under its field', async () => {
     const world = await open();
-    const run = await world.gw([
+    await world.ok([
       ...cmd`image create "a fox" -m img-2.5-flare --size 64x64 --quality xhigh --n 2`,
       ...['--background', 'opaque', '--moderation', 'low', '--format', 'webp', '--compression', '70'],
       ...cmd`--partial-images 1 --input-fidelity low --user me --image fox.png -o foxes/`,
     ]);
-    expect(run.code, run.err).toBe(0);
     expect(bodies(world)).toEqual([
       {
         model: 'img-2.5-flare',
@@ -108,11 +104,10 @@ describe('gw image create', () => {
 
   test('legacy flags stand in the body, and an image that comes as a URL is saved', async () => {
     const world = await open();
-    const run = await world.gw([
+    const run = await world.ok([
       ...['image', 'create', 'a fox', '-m', 'legacy-image-3', '--style', 'vivid', '--quality', 'hd'],
       ...['--response-format', 'url', '-o', 'fox.{ext}'],
     ]);
-    expect(run.code, run.err).toBe(0);
     expect(bodies(world)[0]).toEqual({
       model: 'legacy-image-3',
       prompt: 'a fox',
@@ -125,8 +120,7 @@ describe('gw image create', () => {
 
   test('several images are numbered', async () => {
     const world = await open();
-    const run = await world.gw(['image', 'create', 'a fox', ...small, '--n', '2']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok(['image', 'create', 'a fox', ...small, '--n', '2']);
     expect(run.out).toMatch(new RegExp(`/(${id})-1\\.png\n.*/\\1-2\\.png\n$`));
     const inDir = await world.gw(['image', 'create', 'a fox', ...small, '--n', '2', '-o', 'foxes/']);
     expect(inDir.out).toMatch(new RegExp(`/foxes/(${id})-1\\.png\n.*/foxes/\\1-2\\.png\n$`));
@@ -144,8 +138,7 @@ describe('gw image create', () => {
 
   test('--out - writes the image to stdout and nothing else', async () => {
     const world = await open();
-    const run = await world.gw(['image', 'create', 'a fox', ...small, '-o', '-']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok(['image', 'create', 'a fox', ...small, '-o', '-']);
     expect(run.out).toMatch(/^\uFFFDPNG\r\n/);
     expect(run.out).toMatch(/IEND/);
     expect(run.out.includes('gw-')).toBe(false);
@@ -175,14 +168,12 @@ describe('gw image create', () => {
 
   test('partial images are told of, and kept only where that is asked for', async () => {
     const world = await open();
-    const told = await world.gw(['image', 'create', 'a fox', ...small, '--partial-images', '2']);
-    expect(told.code, told.err).toBe(0);
+    const told = await world.ok(['image', 'create', 'a fox', ...small, '--partial-images', '2']);
     expect(told.err).toMatch(/partial 1 of 2/);
     expect(Object.keys(world.files())).toHaveLength(2);
-    const kept = await world.gw([
+    const kept = await world.ok([
       ...['image', 'create', 'a fox', ...small, '--partial-images', '2', '--keep-partials', '-o', 'kept.png'],
     ]);
-    expect(kept.code, kept.err).toBe(0);
     expect(kept.out).toBe(`${path.join(world.cwd, 'kept.png')}\n`);
     expect(kept.err).toMatch(/partial image kept: .*kept\.partial-1\.png/);
     expect(Object.keys(world.files())).toContain('kept.partial-2.png');
@@ -192,10 +183,9 @@ describe('gw image create', () => {
     const world = await open();
     const shown = async (...refs: string[]) => {
       const images = refs.flatMap((ref) => ['--image', ref]);
-      const run = await world.gw([
+      const run = await world.ok([
         ...['image', 'create', 'a fox', '-m', 'delta-image-4-0-250828', ...images, '--dry-run', '--json'],
       ]);
-      expect(run.code, run.err).toBe(0);
       return JSON.parse(run.out).body;
     };
     expect(await shown('fox.png')).toMatchObject({ image: dataUrl });
@@ -208,10 +198,8 @@ describe('gw image create', () => {
   test('the ledger keeps the settings and names the images, without data and without what signs a URL', async () => {
     const world = await open();
     const refs = ['--image', 'https://example.com/a.png?signature=canary', '-m', 'delta-image-4-0-250828'];
-    const run = await world.gw(['image', 'create', 'a fox', ...refs, '--size', '1K', '--json']);
-    expect(run.code, run.err).toBe(0);
-    const one = await world.gw(['image', 'edit', 'x', ...small, '--image', 'fox.png', '--json']);
-    expect(one.code, one.err).toBe(0);
+    await world.ok(['image', 'create', 'a fox', ...refs, '--size', '1K', '--json']);
+    await world.ok(['image', 'edit', 'x', ...small, '--image', 'fox.png', '--json']);
     const state = path.join(world.dir, '.local/state/gw/ledger');
     const lines = (readdirSync(state, { recursive: true }) as string[])
       .filter((name) => name.endsWith('.jsonl'))
@@ -236,8 +224,7 @@ describe('gw image create', () => {
   test('--preview draws on a terminal, and nowhere else', async () => {
     const world = await open();
     const argv = ['image', 'create', 'a fox', ...small, '--preview'];
-    const drawn = await world.gw(argv, { terminal: true, env: { TERM: 'xterm-256color', TMUX: 'x' } });
-    expect(drawn.code, drawn.err).toBe(0);
+    const drawn = await world.ok(argv, { terminal: true, env: { TERM: 'xterm-256color', TMUX: 'x' } });
     expect(drawn.err).toContain('▀');
     expect(drawn.out).toMatch(/^\/.*\.png\n$/);
     const plain = await world.gw([...argv, '--no-color'], { terminal: true, env: { TMUX: 'x' } });
@@ -245,8 +232,7 @@ describe('gw image create', () => {
       /warning: no preview of .*: the terminal shows no colours/,
     );
     for (const more of [{ terminal: false }, { terminal: true, env: { TMUX: 'x' } }]) {
-      const run = await world.gw(more.terminal ? [...argv, '-q'] : argv, more);
-      expect(run.code, run.err).toBe(0);
+      const run = await world.ok(more.terminal ? [...argv, '-q'] : argv, more);
       expect(run.err).not.toContain('▀');
     }
   });
@@ -321,10 +307,9 @@ describe('gw image create', () => {
       path.join(world.cwd, 'body.json'),
       JSON.stringify({ prompt: 'old', quality: 'low', later: 1 }),
     );
-    const run = await world.gw([
+    const run = await world.ok([
       ...cmd`image create --body body.json --prompt new --set user=u --dry-run --json`,
     ]);
-    expect(run.code, run.err).toBe(0);
     expect(JSON.parse(run.out).body).toEqual({
       prompt: 'new',
       quality: 'low',
@@ -372,13 +357,12 @@ describe('gw image create', () => {
     const { task_id: key, hint } = error;
     expect(hint).toContain(`look for it on the gateway's console or bill (gw jobs show ${key} tells`);
     expect(hint).toMatch(new RegExp(`nothing was made, close it with: gw jobs resolve ${key} --as none$`));
-    expect((await world.gw(['jobs', 'resolve', key, '--as', 'none'])).code).toBe(0);
+    await world.ok(['jobs', 'resolve', key, '--as', 'none']);
   });
 
   test('a 429 is waited out', async () => {
     const world = await open({ fault: 'create:429+7:x2' });
-    const run = await world.gw(['image', 'create', 'a fox', ...small]);
-    expect(run.code, run.err).toBe(0);
+    await world.ok(['image', 'create', 'a fox', ...small]);
     expect(creates(world)).toHaveLength(3);
     expect(world.clock.slept.filter((ms) => ms >= 7000)).toHaveLength(2);
   });
@@ -433,8 +417,7 @@ describe('gw image edit', () => {
   test('local files go out as a form', async () => {
     const world = await open();
     writeFileSync(path.join(world.cwd, 'mask.png'), png);
-    const run = await world.gw([...edit, '--image', 'fox.png', '--mask', 'mask.png', '--n', '2']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok([...edit, '--image', 'fox.png', '--mask', 'mask.png', '--n', '2']);
     const [request] = world.sandbox.requests;
     expect(request?.path).toBe('/v1/images/edits');
     expect(String(request?.headers['content-type'])).toMatch(/^multipart\/form-data; boundary=/);
@@ -474,8 +457,7 @@ describe('gw image edit', () => {
     [['--image', 'fox.png', '--set', 'mask.file_id=file-hat'], { mask: { file_id: 'file-hat' } }],
   ])('%j goes out as JSON', async (more, body) => {
     const world = await open();
-    const run = await world.gw([...edit, ...more]);
-    expect(run.code, run.err).toBe(0);
+    await world.ok([...edit, ...more]);
     expect(bodies(world)).toEqual([
       expect.objectContaining({ model: 'img-2', prompt: 'put a hat on it', ...(body as object) }),
     ]);
@@ -525,8 +507,7 @@ describe('gw image edit', () => {
 
   test('--json prints the object of every image command', async () => {
     const world = await open();
-    const run = await world.gw([...edit, '--image', 'fox.png', '--partial-images', '1', '--json']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok([...edit, '--image', 'fox.png', '--partial-images', '1', '--json']);
     expect(JSON.parse(run.out)).toMatchObject({
       family: 'image',
       status: 'succeeded',
@@ -538,8 +519,7 @@ describe('gw image edit', () => {
 describe('gw image native', () => {
   test('sends the public shape and saves the Base64 parts of the reply', async () => {
     const world = await open();
-    const run = await world.gw(['image', 'native', 'a fox', '--image', 'fox.png', '-o', 'n.png']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok(['image', 'native', 'a fox', '--image', 'fox.png', '-o', 'n.png']);
     expect(run.out).toBe(`${path.join(world.cwd, 'n.png')}\n`);
     expect(world.requests()).toEqual(['POST /v1/models/img-2:generateContent']);
     expect(bodies(world)).toEqual([
@@ -559,8 +539,7 @@ describe('gw image native', () => {
 
   test('an image URL in the reply is downloaded', async () => {
     const world = await open();
-    const run = await world.gw(['image', 'native', 'a fox', '-m', 'sandbox-image-url-1', '--json']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok(['image', 'native', 'a fox', '-m', 'sandbox-image-url-1', '--json']);
     const [file] = JSON.parse(run.out).files;
     expect(imageSize(readFileSync(file.path)).width).toBeGreaterThan(0);
   });
@@ -592,8 +571,7 @@ describe('gw image native', () => {
   test('a body of another shape is drawn by the sandbox from its prompt, with one warning', async () => {
     const world = await open();
     writeFileSync(path.join(world.cwd, 'body.json'), JSON.stringify({ instances: [{ prompt: 'a fox' }] }));
-    const run = await world.gw(['image', 'native', '--body', 'body.json', '-o', 'n.png']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok(['image', 'native', '--body', 'body.json', '-o', 'n.png']);
     expect(run.err.match(/warning: .*/g)).toEqual([
       expect.stringMatching(/body of this endpoint is not documented/),
     ]);
@@ -622,8 +600,7 @@ describe('gw image native', () => {
 
 test.each(['create', 'edit', 'native'])('the help of %s is complete', async (name) => {
   const world = await open();
-  const { out, code } = await world.gw(['image', name, '--help']);
-  expect(code).toBe(0);
+  const { out } = await world.ok(['image', name, '--help']);
   for (const flag of ['--prompt', '--model', '--image', '--out', '--preview', '--force'])
     expect(out).toContain(flag);
   const settings = [

@@ -51,8 +51,7 @@ test('a task that is named is looked up and taken for the job, and sync goes on 
   expect((await world.gw(['video', 'alpha', 'create', 'a fox'])).code).toBe(14);
   const [{ key = '' } = {}] = await ledgerOf(world).find();
   const [{ id = '' } = {}] = world.sandbox.tasks();
-  const run = await world.gw(['jobs', 'resolve', key, '--as', id]);
-  expect(run.code, run.err).toBe(0);
+  const run = await world.ok(['jobs', 'resolve', key, '--as', id]);
   expect(run.out.split('\t').slice(0, 2)).toEqual([id, expect.stringMatching(/^(queued|running)$/)]);
   expect(run.err).toBe(`go on with it: gw jobs wait ${id}\n`);
   world.clock.ms += 600_000;
@@ -74,16 +73,14 @@ test('--json prints the job as jobs list does, -q its ID', async () => {
 test('a task that has ended is recorded with its end', async () => {
   const { world, key, id } = await withLost();
   world.clock.ms += 600_000;
-  const run = await world.gw(['jobs', 'resolve', key, '--as', id, '--json']);
-  expect(run.code, run.err).toBe(0);
+  const run = await world.ok(['jobs', 'resolve', key, '--as', id, '--json']);
   expect(JSON.parse(run.out)).toMatchObject({ status: 'succeeded', saved: false });
 });
 
 test('none closes the job for good, and nothing is asked of the gateway', async () => {
   const world = await openWorld();
   const key = sentJob(world);
-  const run = await world.gw(['jobs', 'resolve', key, '--as', 'none', '--json']);
-  expect(run.code, run.err).toBe(0);
+  const run = await world.ok(['jobs', 'resolve', key, '--as', 'none', '--json']);
   expect(JSON.parse(run.out)).toMatchObject({
     id: key,
     status: 'refused',
@@ -150,7 +147,7 @@ test('an image job can only be closed as none', async () => {
   expect(run.code).toBe(2);
   expect(run.err).toContain('image jobs have no task that could be looked up');
   expect(run.err).toContain(`gw jobs resolve ${key} --as none`);
-  expect((await world.gw(['jobs', 'resolve', key, '--as', 'none'])).code).toBe(0);
+  await world.ok(['jobs', 'resolve', key, '--as', 'none']);
   expect(await stateOf(world, key)).toBe('refused');
 });
 
@@ -233,8 +230,8 @@ test('a job is named by the beginning of its ID, or last; one that two begin wit
   const cutOf = (key: string) => key.slice(0, 12);
   const both = await world.gw(['jobs', 'resolve', 'gw-', '--as', 'none']);
   expect(both.code).toBe(4);
-  expect((await world.gw(['jobs', 'resolve', cutOf(first), '--as', 'none'])).code).toBe(0);
-  expect((await world.gw(['jobs', 'resolve', 'last', '--as', 'none'])).code).toBe(0);
+  await world.ok(['jobs', 'resolve', cutOf(first), '--as', 'none']);
+  await world.ok(['jobs', 'resolve', 'last', '--as', 'none']);
   const states = await Promise.all([first, second, third].map((key) => stateOf(world, key)));
   expect(states).toEqual(['refused', 'unknown', 'refused']);
 });

@@ -41,8 +41,7 @@ describe('jobs list', () => {
     savedJob(world, 't-1', 3 * HOUR_MS);
     succeededJob(world, 't-2', 25 * HOUR_MS);
     acceptedJob(world, 't-3', 8 * DAY_MS);
-    const { code, out } = await world.gw(['jobs', 'list']);
-    expect(code).toBe(0);
+    const { out } = await world.ok(['jobs', 'list']);
     const model = 'alpha-video-2-5-260628';
     expect(rows(out)).toEqual([
       [
@@ -209,7 +208,7 @@ describe('jobs list', () => {
     const run = await world.gw(['jobs', 'sync', '-q']);
     expect(run.err).toContain(`${id}: the line that tells its family is damaged`);
     expect(run.err).toContain(`gw video FAMILY wait ${id}`);
-    expect((await world.gw(['video', 'alpha', 'wait', id])).code).toBe(0);
+    await world.ok(['video', 'alpha', 'wait', id]);
     expect(Object.keys(world.files())).toEqual([`${id}.mp4`]);
   });
 
@@ -217,8 +216,7 @@ describe('jobs list', () => {
     const world = await World.open();
     succeededJob(world, 'd-1', HOUR_MS, { family: 'delta' }, { anything: true });
     succeededJob(world, 'o-1', HOUR_MS, { family: 'constructor' }, { anything: true });
-    const { code, out } = await world.gw(['jobs', 'list']);
-    expect(code).toBe(0);
+    const { out } = await world.ok(['jobs', 'list']);
     expect(rows(out).map(([id, , , link, record]) => [id, link, record])).toEqual([
       ['o-1', '-', '-'],
       ['d-1', '-', '-'],
@@ -345,8 +343,7 @@ describe('jobs wait', () => {
       made.push((await world.gw(['video', 'alpha', 'create', prompt])).out.trim());
     }
     const job = (await ledgerOf(world).find({ ids: [made[1] ?? ''] }))[0];
-    const run = await world.gw(['jobs', 'wait', made[0] ?? '', job?.key ?? '', made[2] ?? '']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok(['jobs', 'wait', made[0] ?? '', job?.key ?? '', made[2] ?? '']);
     expect(run.out.split('\n').filter(Boolean).sort()).toEqual(
       made.map((id) => `${world.cwd}/${id}.mp4`).sort(),
     );
@@ -365,8 +362,7 @@ describe('jobs wait', () => {
       (await world.gw(there, { bare: true })).out.trim(),
     ];
     savedJob(world, 't-saved', HOUR_MS);
-    const run = await world.gw(['jobs', 'wait', '--all', '--json']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok(['jobs', 'wait', '--all', '--json']);
     const results = rows(run.out).map(([line = '']) => JSON.parse(line) as { id: string; files: unknown[] });
     expect(results.map(({ id }) => id).sort()).toEqual([...made].sort());
     for (const { files } of results) expect(files).toHaveLength(1);
@@ -528,8 +524,7 @@ describe('jobs wait', () => {
       return { body: { code: 0, data: asked.map((id) => ({ id, status: 'succeeded', outputs })) } };
     });
     for (const id of ids) acceptedJob(world, id, HOUR_MS, { family: 'beta', gateway: fake.url });
-    const run = await world.gw(['jobs', 'wait', ...ids], { env: { GW_BASE_URL: fake.url } });
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok(['jobs', 'wait', ...ids], { env: { GW_BASE_URL: fake.url } });
     expect(run.out.split('\n').filter(Boolean).sort()).toEqual(ids.sort());
     expect(fake.requests).toHaveLength(2);
   });
@@ -569,8 +564,7 @@ describe('jobs wait', () => {
     acceptedJob(world, 'b-1', HOUR_MS, { family: 'beta' });
     acceptedJob(world, 'b-2', HOUR_MS, { family: 'beta' });
     for (const words of [['wait', '--all'], ['sync'], ['download', 't-1', 'b-1', 'b-2']]) {
-      const { code, out } = await world.gw(['jobs', ...words, '--dry-run', '--json']);
-      expect(code).toBe(0);
+      const { out } = await world.ok(['jobs', ...words, '--dry-run', '--json']);
       const urls = rows(out).map(([line = '']) => (JSON.parse(line) as { url: string }).url);
       expect(urls).toHaveLength(2);
       expect(urls.join(' ')).toMatch(/t-1.*b-[12](,|%2C)b-[12]|b-[12](,|%2C)b-[12].*t-1/);
@@ -588,8 +582,7 @@ describe('jobs download', () => {
     const early = await world.gw(['jobs', 'download', first]);
     expect(early).toMatchObject({ code: 10, err: expect.stringContaining(`gw jobs wait ${first}`) });
     world.clock.ms += HOUR_MS;
-    const run = await world.gw(['jobs', 'download', first, second, '-o', 'clips/']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok(['jobs', 'download', first, second, '-o', 'clips/']);
     expect(run.out).toBe([first, second].map((id) => `${world.cwd}/clips/${id}.mp4\n`).join(''));
   });
 
@@ -780,7 +773,7 @@ test('a job is named by its key, and by a file that it saved, gone or not, where
     '-o',
     'clips/fox.mp4',
   ];
-  expect((await world.gw(['video', 'alpha', ...args, '--wait'])).code).toBe(0);
+  await world.ok(['video', 'alpha', ...args, '--wait']);
   const file = path.join(world.cwd, 'clips/fox.mp4');
   const commands = [
     ['jobs', 'show'],
@@ -891,8 +884,7 @@ test.each([['wait', '--all'], ['sync']])(
 test('jobs wait --all leaves jobs of a family that this gw does not know alone, with one warning', async () => {
   const world = await World.open();
   acceptedJob(world, 'd-1', HOUR_MS, { family: 'delta' });
-  const run = await world.gw(['jobs', 'wait', '--all']);
-  expect(run.code, run.err).toBe(0);
+  const run = await world.ok(['jobs', 'wait', '--all']);
   expect(run.err.match(/family delta left alone/g)).toHaveLength(1);
 });
 
@@ -929,8 +921,7 @@ describe('jobs sync', () => {
   test('many that go on are told of in one line', async () => {
     const world = await World.open();
     for (const prompt of ['one', 'two', 'three']) await world.gw(['video', 'alpha', 'create', prompt]);
-    const run = await world.gw(['jobs', 'sync']);
-    expect(run.code).toBe(0);
+    const run = await world.ok(['jobs', 'sync']);
     expect(run.err).toMatch(/^3 tasks go on: /);
     expect(run.err.trim().split('\n')).toHaveLength(1);
   });
@@ -1000,8 +991,7 @@ describe('jobs stats', () => {
     succeededJob(world, 't-2', DAY_MS);
     acceptedJob(world, 't-3', HOUR_MS, { model: 'alpha-video-2-0' });
     ledgerOf(world).begin(intentIn(world, { model: undefined }));
-    const { code, out, err } = await world.gw(['jobs', 'stats']);
-    expect(code).toBe(0);
+    const { out, err } = await world.ok(['jobs', 'stats']);
     expect(rows(out)).toEqual([
       ['-', '1', '0', '0', '1', '0', '-', '-', '-', '-', '-'],
       ['alpha-video-2-0', '1', '0', '0', '1', '0', '-', '-', '-', '-', '-'],
@@ -1079,8 +1069,7 @@ describe('jobs prune', () => {
     const dry = await world.gw(['jobs', 'prune', '--before', '20d', '--dry-run', '-q']);
     expect(dry.out.split('\n').filter(Boolean).sort()).toEqual(['t-failed', 't-over', 't-saved']);
     expect((await ledger.find()).length).toBe(8);
-    const run = await world.gw(['jobs', 'prune', '--before', '20d', '--yes']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok(['jobs', 'prune', '--before', '20d', '--yes']);
     expect(
       rows(run.out)
         .map(([id]) => id)

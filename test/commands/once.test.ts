@@ -63,9 +63,8 @@ describe.each(Object.keys(creates))('--once, %s', (family) => {
   test('another key, and none, make another job', async () => {
     const world = await World.open();
     await once(world);
-    const other = await world.gw([...words(family), '--once', 'shots/2']);
-    expect(other.code, other.err).toBe(0);
-    expect((await world.gw(words(family))).code).toBe(0);
+    await world.ok([...words(family), '--once', 'shots/2']);
+    await world.ok(words(family));
     expect(posts(world)).toHaveLength(3);
   });
 
@@ -146,8 +145,7 @@ describe.each(Object.keys(creates))('--once, %s', (family) => {
     expect(first.err).toMatch(/gw jobs resolve gw-[0-9a-z]{26} --as (ID\|none|none)/);
     expect(posts(world)).toHaveLength(sent);
     const [, key = ''] = /gw jobs resolve (\S+)/.exec(first.err) ?? [];
-    const resolved = await world.gw(['jobs', 'resolve', key, '--as', 'none']);
-    expect(resolved.code, resolved.err).toBe(0);
+    await world.ok(['jobs', 'resolve', key, '--as', 'none']);
     await once(world);
     expect(posts(world).length).toBeGreaterThan(sent);
   });
@@ -225,10 +223,8 @@ describe('family B over machines that share nothing', () => {
   test('a task that ended badly on another machine: --again makes the second attempt there too', async () => {
     const world = await World.open({ fault: 'task:fail=policy:x1' });
     expect((await world.gw([...once, '--wait'])).code).toBe(9);
-    const again = await world.gw([...once, '--wait', '--again'], machine(world, 'second'));
-    expect(again.code, again.err).toBe(0);
-    const third = await world.gw([...once, '--again'], machine(world, 'third'));
-    expect(third.code, third.err).toBe(0);
+    await world.ok([...once, '--wait', '--again'], machine(world, 'second'));
+    await world.ok([...once, '--again'], machine(world, 'third'));
     expect(posts(world)).toHaveLength(2);
   });
 
@@ -301,8 +297,7 @@ describe.each(Object.keys(creates))('the same request again without --once, %s',
     const first = await world.gw([...words(family), ...more]);
     expect(first.err).not.toContain('the same was asked for');
     world.clock.ms += 120_000;
-    const second = await world.gw(words(family));
-    expect(second.code, second.err).toBe(0);
+    const second = await world.ok(words(family));
     expect(second.err.match(/the same was asked for/g)).toHaveLength(1);
     expect(second.err).toMatch(/2 minutes ago, as \S+, saved in \S+(clip\.mp4|fox\.png)/);
     const other = await world.gw(words(family).map((word) => (word.endsWith('fox') ? 'a cat' : word)));
@@ -326,7 +321,7 @@ test.each(['alpha', 'gamma', 'image'])(
     const lost = await world.gw(words(family));
     expect(lost.code, lost.err).toBe(14);
     const key = /gw jobs resolve (gw-\S+)/.exec(lost.err)?.[1] ?? '';
-    expect((await world.gw(words(family))).code).toBe(0);
+    await world.ok(words(family));
     const warned = await world.gw(words(family));
     expect(warned.err).toContain(`as ${key}, whose outcome is not known; it is made once more`);
     const before = posts(world).length;
@@ -341,7 +336,7 @@ test.each(['alpha', 'gamma', 'image'])(
       stdin.write(answer);
       expect((await world.gw(['again', key], { stdin, terminal: true })).code).toBe(code);
     }
-    expect((await world.gw(['again', key, '--yes'])).code).toBe(0);
+    await world.ok(['again', key, '--yes']);
     expect(posts(world).length - before).toBe(2);
   },
 );
@@ -354,9 +349,9 @@ test('the jobs of one --count are alike by intention', async () => {
 
 test('a key whose lock was lost during the wait for a slot makes no second job', async () => {
   const world = await World.open();
-  expect((await world.gw(['config', 'set', 'account', 'personal'])).code).toBe(0);
+  await world.ok(['config', 'set', 'account', 'personal']);
   const alpha = words('alpha');
-  for (let count = 0; count < 3; count += 1) expect((await world.gw([...alpha, '--no-queue'])).code).toBe(0);
+  for (let count = 0; count < 3; count += 1) await world.ok([...alpha, '--no-queue']);
   const sleep = world.clock.sleep.bind(world.clock);
   let other: Run | undefined;
   world.clock.sleep = async (...args) => {

@@ -20,8 +20,7 @@ test('a preset gives flags, as JSON or YAML, and what is typed wins', async () =
     'ratio: "21:9"\nduration: 6\nwatermark: true\nimage: [https://example.com/a.png]\n',
   );
   preset(world, 'tall.json', '{"ratio":"9:16","no-watermark":true}');
-  const wide = await world.gw([...alpha, '--preset', 'wide', '--duration', '8']);
-  expect(wide.code, wide.err).toBe(0);
+  const wide = await world.ok([...alpha, '--preset', 'wide', '--duration', '8']);
   expect(bodyOf(wide.out)).toMatchObject({ ratio: '21:9', duration: 8, watermark: true });
   expect(JSON.stringify(bodyOf(wide.out).content)).toContain('https://example.com/a.png');
   const tall = await world.gw([...alpha, '--preset', 'tall']);
@@ -123,11 +122,10 @@ const yields: Readonly<Record<string, readonly [string, string, Record<string, u
 test.each(Object.keys(yields))('a default yields, typed and in a row: %s', async (name) => {
   const world = await World.open();
   const [setting = '', value = '', { command, ...fields } = {}, body = {}] = yields[name] ?? [];
-  expect((await world.gw(['config', 'set', setting, value])).code).toBe(0);
+  await world.ok(['config', 'set', setting, value]);
   const flags = Object.entries(fields).flatMap(([flag, typed]) => [`--${flag}`, String(typed)]);
   const words = [...String(command).split(' '), ...(command === 'video alpha' ? ['create'] : [])];
-  const run = await world.gw([...words, 'a fox', ...flags, '--dry-run', '--json']);
-  expect(run.code, run.err).toBe(0);
+  const run = await world.ok([...words, 'a fox', ...flags, '--dry-run', '--json']);
   expect(bodyOf(run.out)).toMatchObject(body);
   const flag = `--${setting.split('.').at(-1)}`;
   expect(run.err).toContain(`${flag} ${value} of the profile's defaults is left out`);
@@ -180,8 +178,7 @@ test.each([
 test('--notify rings and shows a notice when it is done, on a terminal only', async () => {
   const world = await World.open();
   const create = ['video', 'alpha', 'create', 'a fox', '--notify'];
-  const rung = await world.gw(create, { terminal: true });
-  expect(rung.code, rung.err).toBe(0);
+  const rung = await world.ok(create, { terminal: true });
   expect(rung.err).toContain(
     '\u0007\u001b]9;gw video alpha create: done\u0007\u001b]777;notify;gw;gw video alpha create: done\u0007',
   );

@@ -147,8 +147,7 @@ test('looks follow the speed of the sandbox, unless --interval says', async () =
   const create = ['video', 'alpha', 'create', 'a fox', '--wait', '--no-download'];
   const pauses = async (argv: readonly string[]) => {
     const before = here.clock.slept.length;
-    const { code, err } = await here.gw(argv);
-    expect(code, err).toBe(0);
+    await here.ok(argv);
     return here.clock.slept.slice(before).filter((ms) => ms >= 50);
   };
   const sped = await pauses(create);
@@ -161,8 +160,7 @@ test('looks follow the speed of the sandbox, unless --interval says', async () =
 test('a link of the embedded sandbox works in the next run', async () => {
   const here = await world();
   const create = ['video', 'alpha', 'create', 'a fox', '--sandbox', '--wait', '--no-download', '--json'];
-  const made = await here.gw(create, { bare: true });
-  expect(made.code, made.err).toBe(0);
+  const made = await here.ok(create, { bare: true });
   const { id } = JSON.parse(made.out);
   const { code, out, err } = await here.gw(['jobs', 'download', id], { bare: true });
   expect([code, out], err).toEqual([0, `${path.join(here.cwd, `${id}.mp4`)}\n`]);

@@ -12,11 +12,10 @@ const pattern = '{prompt}/{duration}-{resolution}-{seed}-{key}-{row}.{ext}';
 describe('a pattern of --out', () => {
   test('names a video by what was asked for, and by its record where that was left open', async () => {
     const world = await World.open();
-    const run = await world.gw([
+    const run = await world.ok([
       ...['video', 'alpha', 'create', 'A fox, in the Snow!', '--wait', '-o', pattern, '--json'],
       ...['--duration', '4'],
     ]);
-    expect(run.code, run.err).toBe(0);
     const { record, files } = JSON.parse(run.out);
     expect(record.seed).toEqual(expect.any(Number));
     const name = `a-fox-in-the-snow/4-${record.resolution}-${record.seed}-none-none.mp4`;
@@ -25,16 +24,14 @@ describe('a pattern of --out', () => {
 
   test('names it the same where a later run brings it home', async () => {
     const world = await World.open();
-    const made = await world.gw(['video', 'alpha', 'create', 'A fox', '-o', '{prompt}-{resolution}.{ext}']);
-    expect(made.code, made.err).toBe(0);
-    expect((await world.gw(['jobs', 'wait', made.out.trim()])).code).toBe(0);
+    const made = await world.ok(['video', 'alpha', 'create', 'A fox', '-o', '{prompt}-{resolution}.{ext}']);
+    await world.ok(['jobs', 'wait', made.out.trim()]);
     expect(Object.keys(world.files())).toEqual(['a-fox-720p.mp4']);
   });
 
   test('names images', async () => {
     const world = await World.open();
-    const run = await world.gw(['image', 'create', 'A red boat', '-o', '{prompt}-{seed}.{ext}']);
-    expect(run.code, run.err).toBe(0);
+    await world.ok(['image', 'create', 'A red boat', '-o', '{prompt}-{seed}.{ext}']);
     expect(Object.keys(world.files())).toEqual(['a-red-boat-none.png']);
   });
 
@@ -63,11 +60,10 @@ describe('--sidecar', () => {
 
   test('writes what was asked for and what came of it beside a video, and no link, key or data', async () => {
     const world = await World.open();
-    const run = await world.gw([
+    const run = await world.ok([
       ...['video', 'alpha', 'create', 'a fox', '--wait', '-o', 'fox.mp4', '--sidecar', '--json'],
       ...['--duration', '4', '--image', 'https://example.com/in/fox.png?secret=1'],
     ]);
-    expect(run.code, run.err).toBe(0);
     const { id, record, files } = JSON.parse(run.out);
     expect(Object.keys(world.files()).sort()).toEqual(['fox.mp4', 'fox.mp4.json']);
     const sidecar = readJson(world, 'fox.mp4.json');
@@ -92,10 +88,9 @@ describe('--sidecar', () => {
   test('of images is written for each, with the digest of a file that was sent, by setting too', async () => {
     const world = await World.open();
     writeFileSync(path.join(world.cwd, 'in.png'), tinyPng);
-    expect((await world.gw(['config', 'set', 'sidecar', 'on'])).code).toBe(0);
+    await world.ok(['config', 'set', 'sidecar', 'on']);
     for (const form of ['--multipart', '--no-multipart']) {
-      const run = await world.gw(['image', 'edit', 'a boat', '--image', 'in.png', form, '--json']);
-      expect(run.code, run.err).toBe(0);
+      const run = await world.ok(['image', 'edit', 'a boat', '--image', 'in.png', form, '--json']);
       const { files } = JSON.parse(run.out);
       const sidecar = readJson(world, `${path.basename(files[0].path)}.json`);
       expect(sidecar).toMatchObject({
@@ -106,8 +101,7 @@ describe('--sidecar', () => {
       });
       expect(sidecar.references).toEqual([{ name: 'in.png', sha256: sha256(tinyPng) }]);
     }
-    const off = await world.gw(['image', 'create', 'a boat', '-o', 'plain.png', '--no-sidecar']);
-    expect(off.code, off.err).toBe(0);
+    await world.ok(['image', 'create', 'a boat', '-o', 'plain.png', '--no-sidecar']);
     expect(Object.keys(world.files())).not.toContain('plain.png.json');
   });
 
@@ -133,17 +127,15 @@ describe('--sidecar', () => {
 
   test('is written by the run that brings the job home, with the words of its create', async () => {
     const world = await World.open();
-    const made = await world.gw(['video', 'beta', 'create', 'a fox', '-o', 'fox.mp4', '--sidecar']);
-    expect(made.code, made.err).toBe(0);
-    expect((await world.gw(['jobs', 'wait', made.out.trim()])).code).toBe(0);
+    const made = await world.ok(['video', 'beta', 'create', 'a fox', '-o', 'fox.mp4', '--sidecar']);
+    await world.ok(['jobs', 'wait', made.out.trim()]);
     expect(readJson(world, 'fox.mp4.json')).toMatchObject({ id: made.out.trim(), prompt: 'a fox' });
   });
 
   test('a disk that takes no more costs the sidecar and not the output, and a taken name is cut for the next', async () => {
     const world = await World.open();
     const name = 'x'.repeat(255 - '.png'.length);
-    const run = await world.gw(['image', 'create', 'a fox', '-o', `${name}.png`, '--sidecar']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok(['image', 'create', 'a fox', '-o', `${name}.png`, '--sidecar']);
     expect(run.err).toContain('.png.json could not be written: ');
     expect(Object.keys(world.files())).toEqual([`${name}.png`]);
     const next = await world.gw(['image', 'create', 'a fox', '-o', `${name}.png`]);

@@ -145,8 +145,7 @@ async function openWorld(family: FamilyRow) {
     path.join(world.cwd, 'day.jsonl'),
     `${JSON.stringify({ id: 'fox', prompt: 'a fox', ...rows[family] })}\n`,
   );
-  const made = await world.gw(['batch', 'run', 'day.jsonl']);
-  expect(made.code, made.err).toBe(0);
+  const made = await world.ok(['batch', 'run', 'day.jsonl']);
   const first = made.out.trim();
   const job = JSON.parse((await world.gw(['jobs', 'show', 'last', '--json'])).out) as {
     id: string;
@@ -229,8 +228,7 @@ describe('--force replaces what was there before, and no other output of the com
     for (const old of ['alpha.mp4', 'one.png', 'one.mp4']) writeFileSync(path.join(world.cwd, old), 'old');
     const ids = [id, (JSON.parse(other.out) as { id: string }).id];
     for (const _ of [1, 2]) {
-      const run = await world.gw(forced[name]?.(ids) ?? []);
-      expect(run.code, run.err).toBe(0);
+      const run = await world.ok(forced[name]?.(ids) ?? []);
       const paths = run.out.trim().split('\n').filter(Boolean);
       // A batch prints nothing the second time.
       if (paths.length === 0) break;

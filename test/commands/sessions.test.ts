@@ -18,8 +18,7 @@ const stored = () => readdirSync(dir()).filter((name) => name.endsWith('.jsonl')
 
 /** A stored conversation of one exchange, talked in so many seconds after the first. */
 async function talk(name: string, words: string, seconds: number): Promise<void> {
-  const run = await world.gw(['chat', '--session', name, words]);
-  expect(run.code, run.err).toBe(0);
+  await world.ok(['chat', '--session', name, words]);
   const at = Date.UTC(2026, 10, 20, 11) / 1000 + seconds;
   utimesSync(path.join(dir(), `${name}.jsonl`), at, at);
 }
@@ -139,10 +138,10 @@ test('a talk that a person sees is kept without a word, gone on with by --contin
   await world.gw(['chat', 'in a pipe']);
   await world.gw(['chat', 'shown', '--dry-run'], terminal);
   await world.gw(['chat', 'secret'], { terminal: true, env: { GW_LEDGER_PROMPTS: 'off' } });
-  expect((await world.gw(['config', 'set', 'keep_talks', 'off'])).code).toBe(0);
+  await world.ok(['config', 'set', 'keep_talks', 'off']);
   await world.gw(['chat', 'secret too'], terminal);
   expect(names()).toEqual([first]);
-  expect((await world.gw(['config', 'unset', 'keep_talks'])).code).toBe(0);
+  await world.ok(['config', 'unset', 'keep_talks']);
   const more = await world.gw(['chat', '--continue', 'and a fourth?'], terminal);
   expect(more.err).toContain(`this goes on with the talk ${first}, 2 turns so far`);
   expect((await world.gw(['sessions', 'list'])).out).toMatch(
@@ -174,8 +173,7 @@ const piped = (bytes: Buffer) => Object.assign(Readable.from([bytes]), { isTTY: 
 
 test('--image - takes a picture from stdin, beside others', async () => {
   const words = cmd`chat "what is this?" --image - --image https://example.com/fox.png --dry-run --json`;
-  const run = await world.gw(words, { stdin: piped(pixel) });
-  expect(run.code, run.err).toBe(0);
+  const run = await world.ok(words, { stdin: piped(pixel) });
   expect(JSON.parse(run.out).body.messages[0].content).toEqual([
     { type: 'text', text: 'what is this?' },
     { type: 'image_url', image_url: { url: `data:image/png;base64,${pixel.toString('base64')}` } },

@@ -11,16 +11,14 @@ const keyFile = (world: World) => path.join(world.dir, '.config/gw/keys.json');
 describe('login and logout', () => {
   test('stores a key that the gateway accepts, readable by this user only, and uses it from then on', async () => {
     const world = await World.open();
-    const login = await world.gw(['login', '--base-url', `${world.sandbox.baseUrl}/`, '--with-key'], {
+    const login = await world.ok(['login', '--base-url', `${world.sandbox.baseUrl}/`, '--with-key'], {
       ...bare,
       stdin: `${KEY}\n`,
     });
-    expect(login.code, login.err).toBe(0);
     expect(world.requests()).toEqual(['GET /v1/models']);
     expect(statSync(keyFile(world)).mode & 0o777).toBe(0o600);
     expect(statSync(path.dirname(keyFile(world))).mode & 0o777).toBe(0o700);
-    const created = await world.gw(['video', 'alpha', 'create', 'a fox'], bare);
-    expect(created.code, created.err).toBe(0);
+    const created = await world.ok(['video', 'alpha', 'create', 'a fox'], bare);
     expect(login.out + login.err + created.out + created.err).not.toContain(KEY);
     expect(await world.gw(['logout'], bare)).toMatchObject({ code: 0 });
     expect(await world.gw(['video', 'alpha', 'create', 'a fox'], bare)).toMatchObject({ code: 3 });
@@ -187,8 +185,7 @@ describe('profiles and settings', () => {
   ])('%s is shown as config set takes it', async (name, text, shown) => {
     const world = await World.open();
     for (const typed of [text, shown]) {
-      const set = await world.gw(['config', 'set', name, typed], bare);
-      expect(set.code, set.err).toBe(0);
+      await world.ok(['config', 'set', name, typed], bare);
       expect(await world.gw(['config', 'get', name], bare)).toMatchObject({ code: 0, out: `${shown}\n` });
       const list = await world.gw(['config', 'list'], bare);
       expect(list.out).toContain(`\n${name}\t${shown}\tprofile\n`);

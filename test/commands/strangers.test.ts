@@ -23,8 +23,7 @@ beforeAll(async () => {
     ['outside', `${outside}/picture.png`],
     ['inside', 'inside.png'],
   ] as const) {
-    const made = await world.gw(['image', 'create', 'a boat', '-o', file, '--json']);
-    expect(made.code, made.err).toBe(0);
+    const made = await world.ok(['image', 'create', 'a boat', '-o', file, '--json']);
     outputs[place] = `job:${JSON.parse(made.out).id}`;
   }
   fs.writeFileSync(path.join(outside, 'secret'), SECRET);

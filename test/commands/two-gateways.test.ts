@@ -14,10 +14,9 @@ test('jobs sync serves a stored profile with its stored key, never with the key 
     bare: true,
     stdin: 'other-key',
   });
-  const made = await world.gw(['video', 'alpha', 'create', 'a fox', '--profile', 'work', '-o', 'work/'], {
+  await world.ok(['video', 'alpha', 'create', 'a fox', '--profile', 'work', '-o', 'work/'], {
     bare: true,
   });
-  expect(made.code, made.err).toBe(0);
   world.clock.ms += 60_000;
   const sync = await world.gw(['jobs', 'sync']); // base URL and key of the first gateway in the environment
   expect(sync.code, sync.err).toBe(0);
@@ -75,8 +74,7 @@ async function twoAccounts() {
   });
   for (const [profile, key] of Object.entries(accountKeys)) {
     const words = ['login', '--profile', profile, '--base-url', fake.url, '--with-key'];
-    const run = await world.gw(words, { bare: true, stdin: key });
-    expect(run.code, run.err).toBe(0);
+    await world.ok(words, { bare: true, stdin: key });
   }
   const gw = (...words: string[]) => world.gw(words, { bare: true });
   return { world, fake, gw, used };
@@ -247,7 +245,7 @@ describe('tasks that the ledger does not know', () => {
 test('the status of a batch names the gateway where its rows were made, when that is another', async () => {
   const world = await World.open();
   writeFileSync(path.join(world.cwd, 'day.jsonl'), '{"command":"image create","prompt":"a fox"}\n');
-  expect((await world.gw(['batch', 'run', 'day.jsonl'])).code).toBe(0);
+  await world.ok(['batch', 'run', 'day.jsonl']);
   expect(await world.gw(['batch', 'status', 'day.jsonl'])).toMatchObject({ out: '1 saved\n', err: '' });
   const { out, err } = await world.gw([
     'batch',

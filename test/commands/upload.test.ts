@@ -14,8 +14,7 @@ async function open(command?: string): Promise<World> {
   writeFileSync(path.join(world.cwd, 'a clip.mp4'), clip);
   const log = path.join(world.dir, 'log');
   const own = `echo "$GW_FILE" >> '${log}'; env >> '${log}.env'; echo "https://files.example.com/$(wc -l < '${log}' | tr -d ' ').mp4?sig=s3cret"; echo more`;
-  const set = await world.gw(['config', 'set', 'upload_command', command ?? own]);
-  expect(set.code, set.err).toBe(0);
+  await world.ok(['config', 'set', 'upload_command', command ?? own]);
   return world;
 }
 const uploads = (world: World): string[] => {
@@ -26,8 +25,7 @@ const create = ['video', 'alpha', 'create', 'run on', '--video', 'a clip.mp4'];
 
 test('the command runs once for all jobs of a create, with the file and without the key; its first line is sent', async () => {
   const world = await open();
-  const run = await world.gw([...create, '--yes', '--count', '2']);
-  expect(run.code, run.err).toBe(0);
+  const run = await world.ok([...create, '--yes', '--count', '2']);
   expect(uploads(world)).toEqual([path.join(world.cwd, 'a clip.mp4')]);
   expect(readFileSync(path.join(world.dir, 'log.env'), 'utf8')).not.toContain(KEY);
   expect(world.sandbox.tasks()).toHaveLength(2);
@@ -78,8 +76,7 @@ test('is checked before it is uploaded, and so is all else of the request', asyn
 
 test('a request that is only shown uploads nothing and has a stand-in', async () => {
   const world = await open();
-  const run = await world.gw([...create, '--dry-run', '--json']);
-  expect(run.code, run.err).toBe(0);
+  const run = await world.ok([...create, '--dry-run', '--json']);
   const digest = createHash('sha256').update(clip).digest('hex');
   expect(run.out).toContain(`https://upload.invalid/${digest}/a%20clip.mp4`);
   expect(run.err).toBe('--video a clip.mp4: upload_command gives it an address first; a stand-in is shown\n');
@@ -89,8 +86,7 @@ test('a request that is only shown uploads nothing and has a stand-in', async ()
 test('under --once a second run uploads nothing, and another file is another request', async () => {
   const world = await open();
   const argv = [...create, '--yes', '--once', 'k'];
-  const first = await world.gw(argv);
-  expect(first.code, first.err).toBe(0);
+  const first = await world.ok(argv);
   const second = await world.gw(argv);
   expect([second.code, second.out]).toEqual([0, first.out]);
   expect(uploads(world)).toHaveLength(1);
@@ -101,8 +97,8 @@ test('under --once a second run uploads nothing, and another file is another req
 
 test('gw again uploads the file anew, where it holds what it held', async () => {
   const world = await open();
-  expect((await world.gw([...create, '--yes'])).code).toBe(0);
-  expect((await world.gw(['again', 'last', '--yes'])).code).toBe(0);
+  await world.ok([...create, '--yes']);
+  await world.ok(['again', 'last', '--yes']);
   expect(uploads(world)).toHaveLength(2);
   writeFileSync(path.join(world.cwd, 'a clip.mp4'), 'else');
   const changed = await world.gw(['again', 'last', '--yes']);

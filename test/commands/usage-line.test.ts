@@ -19,19 +19,16 @@ test.each([
   ['image', /^[\d,]+ tokens$/m],
 ] as const)('%s: what its record says, on stderr, and not under -q', async (family, line) => {
   const world = await World.open();
-  const told = await world.gw(creates[family]);
-  expect(told.code, told.err).toBe(0);
+  const told = await world.ok(creates[family]);
   expect(told.err).toMatch(line);
   expect(told.out).not.toMatch(line);
-  const quiet = await world.gw([...creates[family], '-q', '-o', 'quiet-{id}.{ext}']);
-  expect(quiet.code, quiet.err).toBe(0);
+  const quiet = await world.ok([...creates[family], '-q', '-o', 'quiet-{id}.{ext}']);
   expect(quiet.err).not.toMatch(/\d s|tokens|billed/);
 });
 
 test('of several jobs each line names its task', async () => {
   const world = await World.open();
-  const run = await world.gw([...creates.beta, '--count', '2', '--json']);
-  expect(run.code, run.err).toBe(0);
+  const run = await world.ok([...creates.beta, '--count', '2', '--json']);
   const results = run.out
     .trim()
     .split('\n')
@@ -45,8 +42,7 @@ test('a job that failed, or is not waited for, has no such line', async () => {
   expect(failed.code).toBe(9);
   expect(failed.err).not.toMatch(/\d s\b.*tokens/);
   const world = await World.open();
-  const made = await world.gw(creates.beta.filter((word) => word !== '--wait'));
-  expect(made.code, made.err).toBe(0);
+  const made = await world.ok(creates.beta.filter((word) => word !== '--wait'));
   expect(made.err).not.toMatch(/billed|test credit/);
 });
 

@@ -25,8 +25,7 @@ const eventsOf = (world: World): { event: string; [field: string]: unknown }[] =
 describe('create --wait', () => {
   test('saves the video and prints its path alone on stdout, the task ID on stderr', async () => {
     const world = await World.open();
-    const run = await world.gw([...create, 'a fox in the snow', '--wait']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok([...create, 'a fox in the snow', '--wait']);
     const [id] = world.sandbox.tasks().map((task) => task.id);
     expect(run.out).toBe(`${world.cwd}/${id}.mp4\n`);
     expect(run.err).toContain(`task ${id}\n`);
@@ -117,8 +116,7 @@ describe('create --wait', () => {
 
   test('survives three of ten polls failing, and says so once a spell', async () => {
     const world = await World.open({ speed: 0.2, fault: 'query:503:30%' });
-    const run = await world.gw([...create, 'a fox', '--wait']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok([...create, 'a fox', '--wait']);
     expect(run.err).toContain('still waiting');
   });
 
@@ -135,8 +133,7 @@ describe('create --wait', () => {
     const [task] = world.sandbox.tasks();
     expect(run.code).toBe(130);
     expect(run.err).toContain(`gw video alpha wait ${task?.id}`);
-    const sync = await world.gw(['video', 'alpha', 'wait', String(task?.id)]);
-    expect(sync.code, sync.err).toBe(0);
+    await world.ok(['video', 'alpha', 'wait', String(task?.id)]);
     expect(world.sandbox.tasks()).toHaveLength(1);
   });
 });
@@ -173,7 +170,7 @@ describe('create without --wait', () => {
 describe('the request', () => {
   test('every flag reaches its field', async () => {
     const world = await World.open();
-    const run = await world.gw([
+    await world.ok([
       ...create,
       '--prompt',
       'the fox of image 1 runs',
@@ -198,7 +195,6 @@ describe('the request', () => {
       '--task-type',
       'reference',
     ]);
-    expect(run.code, run.err).toBe(0);
     // The one before looked at the asset.
     const request = world.sandbox.requests.at(-1);
     expect(request).toMatchObject({ method: 'POST', path: '/api/v3/contents/generations/tasks' });
@@ -252,8 +248,7 @@ describe('the request', () => {
     ['web search', ['-m', '2.0', '--web-search'], { tools: [{ type: 'web_search' }] }],
   ])('%s', async (_, flags, wanted) => {
     const world = await World.open();
-    const run = await world.gw([...create, 'a fox', ...flags]);
-    expect(run.code, run.err).toBe(0);
+    await world.ok([...create, 'a fox', ...flags]);
     expect(world.sandbox.requests[0]?.body).toMatchObject(wanted);
   });
 
@@ -281,11 +276,10 @@ describe('the request', () => {
 
   test('--dry-run prints the request with the key hidden, needs no key, sends nothing, writes no job', async () => {
     const world = await World.open();
-    const run = await world.gw([...create, 'a fox', '--dry-run'], {
+    const run = await world.ok([...create, 'a fox', '--dry-run'], {
       bare: true,
       env: { GW_BASE_URL: 'https://gateway.example.com' },
     });
-    expect(run.code, run.err).toBe(0);
     expect(run.out).toContain('POST https://gateway.example.com/api/v3/contents/generations/tasks');
     expect(run.out).toMatch(/authorization: .*\*\*\*/i);
     expect(run.out).toContain('"a fox"');
@@ -311,10 +305,9 @@ describe('the request', () => {
 
   test('a prompt that names more media than are given is a warning', async () => {
     const world = await World.open();
-    const run = await world.gw(cmd`
+    const run = await world.ok(cmd`
       ${create} "image 1 and image 3" --image https://example.com/a.png --image https://example.com/b.png
     `);
-    expect(run.code).toBe(0);
     expect(run.err).toContain('warning: --prompt: the prompt says "image 3", but only 2 are given');
   });
 });
@@ -444,8 +437,7 @@ describe('bad days', () => {
     ['of images', ['image', 'create'], 100],
   ])('a 429 is told of every 30 s, with its time: %s', async (_, argv, seconds) => {
     const world = await World.open({ fault: `create:429+${seconds}:x1` });
-    const { code, err } = await world.gw([...argv, 'a fox']);
-    expect(code, err).toBe(0);
+    const { err } = await world.ok([...argv, 'a fox']);
     const lines = err.split('\n').filter((line) => /again at 2026-11-20T12:0\d:\d\d\.\d{3}Z/.test(line));
     expect(lines.length, err).toBe(seconds / 25);
     expect(Math.max(...world.clock.slept)).toBeLessThan(30_000);
@@ -485,8 +477,7 @@ describe('bad days', () => {
 
   test('a 429 is waited out as long as the gateway says', async () => {
     const world = await World.open({ fault: 'create:429+7:x2' });
-    const run = await world.gw([...create, 'a fox']);
-    expect(run.code, run.err).toBe(0);
+    await world.ok([...create, 'a fox']);
     expect(world.clock.slept.filter((ms) => ms >= 7000)).toHaveLength(2);
   });
 
@@ -494,8 +485,7 @@ describe('bad days', () => {
     const world = await World.open({ account: 'personal', speed: 0.5 });
     for (let made = 0; made < 3; made += 1) await world.gw([...create, `fox ${made}`]);
     expect(await world.gw([...create, 'one too many'])).toMatchObject({ code: 7 });
-    const run = await world.gw([...create, 'one too many', '--queue']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok([...create, 'one too many', '--queue']);
     expect(run.err).toMatch(/no free slot|it is sent again at/);
     expect(world.sandbox.tasks()).toHaveLength(4);
   });
@@ -513,8 +503,7 @@ describe('bad days', () => {
 
   test('an expired link is refreshed from the task', async () => {
     const world = await World.open({ fault: 'output:expired:x1' });
-    const run = await world.gw([...create, 'a fox', '--wait']);
-    expect(run.code, run.err).toBe(0);
+    await world.ok([...create, 'a fox', '--wait']);
     expect(Object.keys(world.files())).toHaveLength(1);
   });
 
@@ -632,8 +621,7 @@ describe('what a hostile, careful user tries', () => {
 
   test('an asset ID that is an ordinary word may stand in the prompt', async () => {
     const world = await World.open();
-    const run = await world.gw([...create, 'a fox', '--image', 'asset://fox', '--dry-run']);
-    expect(run.code, run.err).toBe(0);
+    await world.ok([...create, 'a fox', '--image', 'asset://fox', '--dry-run']);
   });
 
   test('a content that is no list is named, and sent as it is when asked to', async () => {

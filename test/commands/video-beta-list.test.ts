@@ -51,8 +51,7 @@ describe('the request', () => {
     ['a field of its own', ['--set', 'foo=1'], { foo: 1 }],
   ])('%s', async (_, argv, body) => {
     const world = await World.open();
-    const run = await world.gw([...list, ...argv, '--dry-run', '--json']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok([...list, ...argv, '--dry-run', '--json']);
     expect(JSON.parse(run.out)).toMatchObject({
       method: 'POST',
       url: `${world.sandbox.baseUrl}/tasks`,
@@ -95,8 +94,7 @@ describe('the request', () => {
 describe('the result', () => {
   test('in a pipe: rows without a header, newest first, links left out', async () => {
     const { world, ids } = await withTasks(2);
-    const run = await world.gw(list);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok(list);
     const rows = run.out
       .trim()
       .split('\n')
@@ -166,8 +164,7 @@ describe('the result', () => {
   test('--all goes through every page, one object a line, each page as it comes', async () => {
     const { world, ids } = await withTasks(5);
     const before = world.requests().length;
-    const run = await world.gw([...list, '--all', '--limit', '2', '--json']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok([...list, '--all', '--limit', '2', '--json']);
     expect(run.err).toBe('');
     const lines = run.out
       .trim()

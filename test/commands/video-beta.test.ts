@@ -12,8 +12,7 @@ const create = ['video', 'beta', 'create'];
 
 /** What would be sent: the path and the body, without the external ID that gw makes. */
 async function shown(world: World, argv: readonly string[]) {
-  const run = await world.gw([...create, ...argv, '--dry-run', '--json']);
-  expect(run.code, run.err).toBe(0);
+  const run = await world.ok([...create, ...argv, '--dry-run', '--json']);
   const { method, url, body } = JSON.parse(run.out);
   const { external_task_id: id, ...options } = body.options ?? {};
   if (id?.startsWith('gw-')) body.options = options;
@@ -317,8 +316,7 @@ describe('refused before anything is sent', () => {
 
   test('a prompt above the recommended length is warned of', async () => {
     const world = await World.open();
-    const run = await world.gw([...create, 'a'.repeat(2501)]);
-    expect(run.code).toBe(0);
+    const run = await world.ok([...create, 'a'.repeat(2501)]);
     expect(run.err).toMatch(/warning: --prompt: has 2501 characters; at most 2500 are recommended/);
     expect((await world.gw([...create, 'a'.repeat(2500)])).err).not.toMatch(/recommended/);
   });
@@ -366,8 +364,7 @@ describe('O1 looks at the files it is given', () => {
 describe('create', () => {
   test('--wait saves the video; the external ID is sent and stands in the ledger', async () => {
     const world = await World.open();
-    const run = await world.gw([...create, 'a fox', '--duration', '3', '--wait']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok([...create, 'a fox', '--duration', '3', '--wait']);
     const [task] = world.sandbox.tasks();
     expect(run.out).toBe(`${world.cwd}/${task?.id}.mp4\n`);
     expect(world.sandbox.requests[0]?.body).toEqual({
@@ -396,8 +393,7 @@ describe('create', () => {
     ['output-video output-image', ['.mp4', '-image-1.png']],
   ])('%s is saved', async (words, endings) => {
     const world = await World.open();
-    const run = await world.gw([...create, words, '--wait', '-o', 'out/']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok([...create, words, '--wait', '-o', 'out/']);
     const [task] = world.sandbox.tasks();
     expect(run.out.trim().split('\n')).toEqual(
       endings.map((ending) => `${world.cwd}/out/${task?.id}${ending}`),
@@ -421,8 +417,7 @@ describe('create', () => {
       body: { code: 0, data: [{ id: 't-1', status: 'succeeded', outputs }] },
     }));
     const env = { GW_BASE_URL: gateway.url };
-    const run = await world.gw(['video', 'beta', 'wait', 't-1', '-o', 'fox.mp4'], { env });
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok(['video', 'beta', 'wait', 't-1', '-o', 'fox.mp4'], { env });
     const names = ['fox.mp4', 'fox-video-2.mp4', 'fox-hologram.mp4'];
     expect(run.out).toBe(names.map((name) => `${world.cwd}/${name}\n`).join(''));
     expect(run.err).toContain(`saved as ${names.join(', ')}; put {index} into --out`);
@@ -435,8 +430,7 @@ describe('create', () => {
 
   test('an element has nothing to save, and that is no failure', async () => {
     const world = await World.open();
-    const run = await world.gw([...create, 'output-element', '--wait', '--json']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok([...create, 'output-element', '--wait', '--json']);
     expect(JSON.parse(run.out)).toMatchObject({ status: 'succeeded', files: [] });
     expect(world.files()).toEqual({});
   });
@@ -515,8 +509,7 @@ describe('create', () => {
 
 test('help names every mode, what each takes, and that some bodies are not documented', async () => {
   const world = await World.open();
-  const { out, code } = await world.gw([...create, '--help']);
-  expect(code).toBe(0);
+  const { out } = await world.ok([...create, '--help']);
   const text = out.replace(/\s+/g, ' ');
   expect(text).toContain(
     '--mode MODE what to make the video from (default text) (text, image, omni, motion, o1)',

@@ -26,8 +26,7 @@ const jobsOf = (world: World) => {
 const beta = ['video', 'beta'];
 const quick = ['--duration', '3'];
 const createBeta = async (world: World, ...words: string[]) => {
-  const run = await world.gw([...beta, 'create', 'a fox', ...quick, ...words]);
-  expect(run.code, run.err).toBe(0);
+  const run = await world.ok([...beta, 'create', 'a fox', ...quick, ...words]);
   return run.out.trim();
 };
 const lines = (text: string) => text.trim().split('\n');
@@ -87,8 +86,7 @@ describe('looking at tasks of family B', () => {
     const one = await world.gw([...beta, 'get', ids[0] ?? '', '--json']);
     expect(JSON.parse(one.out)).toMatchObject({ code: 0, data: [{ id: ids[0] }] });
     const before = looks(world).length;
-    const all = await world.gw([...beta, 'get', ...ids, '--json']);
-    expect(all.code, all.err).toBe(0);
+    const all = await world.ok([...beta, 'get', ...ids, '--json']);
     expect(lines(all.out).map((line) => JSON.parse(line).id)).toEqual(ids);
     expect(looks(world).length - before).toBe(1);
   });
@@ -109,8 +107,7 @@ describe('looking at tasks of family B', () => {
   test('get --external asks by the external ID', async () => {
     const world = await World.open();
     const id = await createBeta(world, '--external-id', 'order-17');
-    const run = await world.gw([...beta, 'get', '--external', 'order-17', '--json']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok([...beta, 'get', '--external', 'order-17', '--json']);
     expect(JSON.parse(run.out).data[0]).toMatchObject({ id, external_id: 'order-17' });
     const lost = await world.gw([...beta, 'get', '--external', 'order-18', 'order-17']);
     expect(lost.code).toBe(13);
@@ -125,8 +122,7 @@ describe('looking at tasks of family B', () => {
     const ids: string[] = [];
     for (let at = 0; at < 6; at += 1) ids.push(await createBeta(world));
     const before = looks(world).length;
-    const run = await world.gw([...beta, 'wait', ...ids, '--json']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok([...beta, 'wait', ...ids, '--json']);
     const results = lines(run.out).map((line) => JSON.parse(line));
     expect(new Set(results.map(({ id }) => id))).toEqual(new Set(ids));
     expect(results.every(({ files }) => files.length === 1)).toBe(true);
@@ -158,8 +154,7 @@ describe('looking at tasks of family B', () => {
     expect(run.err).toContain('gw jobs sync');
     expect(jobsOf(world)).toMatchObject([{ state: 'unknown', id: undefined }]);
     world.clock.ms += 120_000;
-    const sync = await world.gw(['jobs', 'sync']);
-    expect(sync.code, sync.err).toBe(0);
+    await world.ok(['jobs', 'sync']);
     const [task] = world.sandbox.tasks();
     expect(jobsOf(world)).toMatchObject([{ state: 'succeeded', id: task?.id }]);
     expect(Object.keys(world.files())).toEqual([`${task?.id}.mp4`]);
@@ -199,8 +194,7 @@ describe('looking at tasks of family B', () => {
 
   test('a lost create that is found has no warning about a reply of its own', async () => {
     const world = await World.open({ fault: 'create:reset-after:x1' });
-    const run = await world.gw([...beta, 'create', 'a fox', ...quick]);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok([...beta, 'create', 'a fox', ...quick]);
     expect(run.err).not.toContain('warning');
   });
 
@@ -223,10 +217,9 @@ describe('looking at tasks of family B', () => {
       return { body: { code: 0, message: '', request_id: 'r', data } };
     });
     onTestFinished(() => gateway.close());
-    const run = await world.gw([...beta, 'get', '--external', 'a', 'b', '--json'], {
+    const run = await world.ok([...beta, 'get', '--external', 'a', 'b', '--json'], {
       env: { GW_BASE_URL: gateway.url },
     });
-    expect(run.code, run.err).toBe(0);
     expect(lines(run.out).map((line) => JSON.parse(line).id)).toEqual(['t-a', 't-b']);
     expect(gateway.requests).toHaveLength(3);
   });
@@ -245,21 +238,16 @@ describe('looking at tasks of family B', () => {
 
   test('an element is no file: the wait ends well, nothing is missing, and sync leaves it alone', async () => {
     const world = await World.open();
-    const run = await world.gw([...beta, 'create', 'a fox output-element', ...quick, '--wait', '--json']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok([...beta, 'create', 'a fox output-element', ...quick, '--wait', '--json']);
     expect(JSON.parse(run.out)).toMatchObject({ status: 'succeeded', files: [] });
     const before = world.requests().length;
-    const sync = await world.gw(['jobs', 'sync']);
-    expect(sync.code, sync.err).toBe(0);
+    await world.ok(['jobs', 'sync']);
     expect(world.requests()).toHaveLength(before);
   });
 
   test('a watermarked result lies beside the clip, also where the name is fixed', async () => {
     const world = await World.open();
-    const run = await world.gw([
-      ...[...beta, 'create', 'a fox', ...quick, '--watermark', '--wait', '-o', 'fox.mp4'],
-    ]);
-    expect(run.code, run.err).toBe(0);
+    await world.ok([...[...beta, 'create', 'a fox', ...quick, '--watermark', '--wait', '-o', 'fox.mp4']]);
     expect(Object.keys(world.files()).sort()).toEqual(['fox-watermarked.mp4', 'fox.mp4']);
   });
 
@@ -289,8 +277,7 @@ describe('--queue', () => {
     });
     expect(posts()).toBe(3);
     expect(jobsOf(world)).toHaveLength(3);
-    const run = await world.gw([...create, '--queue']);
-    expect(run.code, run.err).toBe(0);
+    await world.ok([...create, '--queue']);
     expect(posts()).toBe(4);
     expect(jobsOf(world).filter(({ state }) => state === 'succeeded').length).toBeGreaterThan(0);
   });
@@ -301,8 +288,7 @@ describe('--queue', () => {
     for (let at = 0; at < 3; at += 1) await world.gw(create);
     const refused = await world.gw([...create, '--wait', '--no-queue', '--retries', '0']);
     expect(refused).toMatchObject({ code: 7, err: expect.stringContaining('with --queue gw waits') });
-    const run = await world.gw([...create, '--wait']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok([...create, '--wait']);
     expect(run.err).toMatch(/no free slot|it is sent again at/);
     expect(Object.keys(world.files())).toHaveLength(1);
   });

@@ -14,16 +14,14 @@ const hasLedger = (world: World) => {
 };
 /** The body that would be sent. */
 const bodyOf = async (world: World, words: readonly string[]) => {
-  const run = await world.gw([...create, ...words, '--dry-run', '--json']);
-  expect(run.code, run.err).toBe(0);
+  const run = await world.ok([...create, ...words, '--dry-run', '--json']);
   return JSON.parse(run.out).body;
 };
 
 describe('create', () => {
   test('--wait saves the video and prints its path alone', async () => {
     const world = await World.open();
-    const run = await world.gw([...create, ...text, '--wait']);
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok([...create, ...text, '--wait']);
     const [id] = world.sandbox.tasks().map((task) => task.id);
     expect(run.out).toBe(`${world.cwd}/${id}.mp4\n`);
     expect(run.err).toContain(`task ${id}\n`);
@@ -49,8 +47,7 @@ describe('create', () => {
     expect(run).toMatchObject({ code: 0, out: `${task?.id}\n`, err: '' });
     const id = String(task?.id);
     expect((await world.gw(['video', 'gamma', 'get', id])).out).toMatch(/^status +(queued|running)$/m);
-    const waited = await world.gw(['video', 'gamma', 'wait', id, '--no-download']);
-    expect(waited.code, waited.err).toBe(0);
+    await world.ok(['video', 'gamma', 'wait', id, '--no-download']);
     expect(await world.gw(['video', 'gamma', 'download', id])).toMatchObject({
       code: 0,
       out: `${world.cwd}/${id}.mp4\n`,
@@ -415,7 +412,7 @@ describe('local clips', { tags: ['ffmpeg'] }, () => {
         '--audio: the 2 audio files together are 16 s long; at most 15 s together are allowed',
       ),
     });
-    expect((await world.gw([...create, ...words, '--audio', short, '--video', video])).code).toBe(0);
+    await world.ok([...create, ...words, '--audio', short, '--video', video]);
   });
 
   test('a codec that is not taken is named with its flag', async () => {
@@ -431,8 +428,7 @@ describe('local clips', { tags: ['ffmpeg'] }, () => {
 
 test('help shows what each model takes, and examples', async () => {
   const world = await World.open();
-  const { code, out } = await world.gw([...create, '--help']);
-  expect(code).toBe(0);
+  const { out } = await world.ok([...create, '--help']);
   expect(out.replace(/\s+/g, ' ')).toContain('768P, 2K (gamma-H3); 480P, 768P (gamma-H3-Max)');
   expect(out.replace(/\s+/g, ' ')).toContain('4-15 (gamma-H3); 5-15 (gamma-H3-Max)');
   expect(out).toContain('gw video gamma create --sandbox');

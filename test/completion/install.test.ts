@@ -42,8 +42,7 @@ test.each([
 ])('%s: %s is honoured, a relative one is not', async (shell, name, place) => {
   const run = await world.gw(['completion', '--install', shell], { env: { [name]: inHome('else') } });
   expect(run.out).toBe(`${inHome('else', place)}\n`);
-  const relative = await world.gw(['completion', '--install', shell], { env: { [name]: 'else' } });
-  expect(relative.code).toBe(0);
+  const relative = await world.ok(['completion', '--install', shell], { env: { [name]: 'else' } });
   expect(relative.out).not.toContain('else');
 });
 
@@ -70,7 +69,7 @@ test('a file that is not gw’s is overwritten with --force only', async () => {
   expect(refused).toMatchObject({ code: 2, out: '' });
   expect(refused.err).toContain('--force');
   expect(fs.readFileSync(file, 'utf8')).toBe('# mine\n');
-  expect((await world.gw(['completion', '--install', 'zsh', '--force'])).code).toBe(0);
+  await world.ok(['completion', '--install', 'zsh', '--force']);
   expect(fs.readFileSync(file, 'utf8')).toBe(shells.zsh.script);
 });
 
@@ -80,7 +79,7 @@ test('a link is followed, one that leads nowhere is left alone', async () => {
   fs.mkdirSync(inHome('.zfunc'));
   fs.writeFileSync(path.join(kept, '_gw'), shells.zsh.script.replace('local', 'old'));
   fs.symlinkSync(path.join(kept, '_gw'), inHome('.zfunc/_gw'));
-  expect((await world.gw(['completion', '--install', 'zsh'])).code).toBe(0);
+  await world.ok(['completion', '--install', 'zsh']);
   expect(fs.lstatSync(inHome('.zfunc/_gw')).isSymbolicLink()).toBe(true);
   expect(fs.readFileSync(path.join(kept, '_gw'), 'utf8')).toBe(shells.zsh.script);
   fs.rmSync(path.join(kept, '_gw'));

@@ -50,8 +50,7 @@ describe('what is written', () => {
     const env = { PATH: process.env.PATH ?? '' };
     const gw = async (...argv: string[]) => {
       world.clock.ms += 1000;
-      const run = await world.gw(argv, { env });
-      expect(run.code, run.err).toBe(0);
+      const run = await world.ok(argv, { env });
       return run.out;
     };
     await gw('image', 'create', 'a fox', '--n', '2', '-o', 'fox-{index}.png');
@@ -86,8 +85,7 @@ describe('what is written', () => {
     output(world, 'cgt-b', { family: 'gamma', endpoint: 'gamma.create', profile: 'other' });
     output(world, 'cgt-c', { once: { key: 'day/c', attempt: 1, fields: {} } });
     const ids = async (...argv: string[]) => {
-      const run = await world.gw(['gallery', '--json', ...argv]);
-      expect(run.code, run.err).toBe(0);
+      const run = await world.ok(['gallery', '--json', ...argv]);
       const items = itemsOf(world).map(({ id }) => id);
       expect(JSON.parse(run.out)).toEqual({
         path: path.join(world.cwd, 'gallery.html'),
@@ -110,10 +108,10 @@ describe('what is written', () => {
       path.join(world.cwd, 'p.json'),
       JSON.stringify({ 'alpha-video-2-5-260628': { per_second: 0.1, currency: 'CNY' } }),
     );
-    expect((await world.gw(['config', 'set', 'prices', 'p.json'])).code).toBe(0);
+    await world.ok(['config', 'set', 'prices', 'p.json']);
     output(world, 'cgt-a');
     output(world, 'cgt-s', { gateway: 'sandbox:', profile: 'sandbox' });
-    expect((await world.gw(['gallery'])).code).toBe(0);
+    await world.ok(['gallery']);
     const costs = itemsOf(world).map(({ id, cost, amount }) => [id, cost, amount]);
     expect(costs.sort()).toEqual([
       ['cgt-a', '0.5 CNY by your price file', 0.5],
@@ -124,7 +122,7 @@ describe('what is written', () => {
   test('replaces a page that gw wrote, and never another file', async () => {
     const world = await World.open();
     output(world, 'cgt-a');
-    for (let time = 0; time < 2; time += 1) expect((await world.gw(['gallery'])).code).toBe(0);
+    for (let time = 0; time < 2; time += 1) await world.ok(['gallery']);
     const mine = path.join(world.cwd, 'mine.html');
     writeFileSync(mine, `<p>mine</p>${' '.repeat(600)}${GALLERY_MARK}`);
     symlinkSync(path.join(world.cwd, 'gallery.html'), path.join(world.cwd, 'link.html'));
@@ -199,7 +197,7 @@ describe('in a browser', { tags: ['chromium'] }, () => {
       const type = at === 0 ? 'video/mp4' : 'image/png';
       ledger.append(key, { event: 'saved', role: 'video', path: file, bytes: 1, sha256: 'ab', type });
     }
-    expect((await world.gw(['gallery'])).code).toBe(0);
+    await world.ok(['gallery']);
     url = pathToFileURL(path.join(world.cwd, 'gallery.html')).href;
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     page = await openChromium();

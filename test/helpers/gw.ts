@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { PassThrough, Readable, Writable } from 'node:stream';
+import { expect } from 'vitest';
 import type { EndingSignal } from '../../src/errors.ts';
 import type { Clock, Host } from '../../src/host.ts';
 import { main } from '../../src/main.ts';
@@ -104,6 +105,13 @@ export class World {
     const host = this.host(options);
     const code = await main(argv, host);
     return { code, out: host.stdout.text, err: host.stderr.text };
+  }
+
+  /** As `gw`, for a run that must end well. */
+  async ok(argv: readonly string[], options?: RunOptions): Promise<Run> {
+    const run = await this.gw(argv, options);
+    expect(run.code, run.err).toBe(0);
+    return run;
   }
 
   /** The world as a run sees it. */

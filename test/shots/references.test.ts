@@ -19,8 +19,7 @@ import { World } from '../helpers/gw.ts';
 // `job:WHICH[#PART]` wherever a medium is taken: found in the ledger, checked as a file, sent as data or by its link.
 
 async function made(world: World, words: string, env: Record<string, string> = {}): Promise<string> {
-  const run = await world.gw([...words.split(' '), '--json'], { env: { ...withPath, ...env } });
-  expect(run.code, run.err).toBe(0);
+  const run = await world.ok([...words.split(' '), '--json'], { env: { ...withPath, ...env } });
   return (JSON.parse(run.out) as { id: string }).id;
 }
 const withPath = { PATH: process.env.PATH ?? '' };

@@ -187,8 +187,7 @@ describe('through the command', () => {
   test('get shows every field of usage, the actual ratio and no link; --json the reply as it came', async () => {
     const text = JSON.stringify({ task: { ...succeeded, ratio: '4:3' } }, undefined, 1);
     const { world, env } = await start(() => ({ body: text }));
-    const run = await world.gw(['video', 'gamma', 'get', 'task-1'], { env });
-    expect(run.code, run.err).toBe(0);
+    const run = await world.ok(['video', 'gamma', 'get', 'task-1'], { env });
     for (const [name, value] of Object.entries(succeeded.usage)) {
       expect(run.out).toMatch(new RegExp(`^usage\\.${name} +${value}$`, 'm'));
     }
