@@ -1,12 +1,12 @@
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import * as path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { wasmDir } from '../helpers/assets-dir.ts';
 import { honest, startFaultProxy } from '../helpers/fault-proxy.ts';
 import { replyBytes } from '../helpers/fault-server.ts';
-import { clipsDir, KEY, World } from '../helpers/gw.ts';
+import { clipsDir, KEY, test, World } from '../helpers/gw.ts';
 import { newDir } from '../helpers/new-dir.ts';
 
 // Bad days of a batch: whatever happens in the middle, run again it goes on; each row has one task, and its file is whole.
@@ -54,8 +54,7 @@ function atWait(world: World, act: () => void): void {
   };
 }
 
-test('every second create is met with a 429: the rows wait, and all are made once', async () => {
-  const world = await World.open();
+test('every second create is met with a 429: the rows wait, and all are made once', async ({ world }) => {
   let creates = 0;
   const proxy = await startFaultProxy(world.sandbox.baseUrl, {
     faultOf: ({ method }) => {
@@ -137,8 +136,7 @@ test('a clock that jumps an hour, as when a laptop sleeps, ends no row and pays 
   expectOnce(world);
 });
 
-test('a clock that jumps back ends no row either', async () => {
-  const world = await World.open();
+test('a clock that jumps back ends no row either', async ({ world }) => {
   const { now } = world.clock;
   let offMs = 0;
   world.clock.now = () => now() - offMs;

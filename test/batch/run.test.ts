@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { onceJobKey } from '../../src/ledger/job-key.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { intentIn } from '../commands/jobs-seed.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
-import { World } from '../helpers/gw.ts';
+import { test, World } from '../helpers/gw.ts';
 
 const gamma = { command: 'video gamma', prompt: 'a fox', duration: 5, resolution: '768P', ratio: '16:9' };
 const alpha = { command: 'video alpha', prompt: 'a fox', model: '2.0-fast', resolution: '480p', duration: 4 };
@@ -46,8 +46,7 @@ test('every row is made, waited for and saved; paths go to stdout, one line sums
   expect(creates(world)).toBe(5);
 });
 
-test('run again, nothing is sent and nothing is printed; a new row is', async () => {
-  const world = await World.open();
+test('run again, nothing is sent and nothing is printed; a new row is', async ({ world }) => {
   write(world, mixed);
   await run(world);
   const before = world.requests().length;
@@ -60,8 +59,7 @@ test('run again, nothing is sent and nothing is printed; a new row is', async ()
   expect(await world.gw(['batch', 'status', 'day.jsonl'])).toMatchObject({ code: 0, out: '6 saved\n' });
 });
 
-test('rows without an id are made once too, the same row twice is two jobs', async () => {
-  const world = await World.open();
+test('rows without an id are made once too, the same row twice is two jobs', async ({ world }) => {
   write(world, [image, image]);
   await run(world);
   expect(creates(world)).toBe(2);
@@ -118,8 +116,7 @@ test('a row that the filter refused is mended by one edit and one command', asyn
   expect(JSON.stringify(world.sandbox.requests.at(-1)?.body)).toContain('a kind fox');
 });
 
-test('--only looks at its rows alone, past the faults of others', async () => {
-  const world = await World.open();
+test('--only looks at its rows alone, past the faults of others', async ({ world }) => {
   write(world, [
     { id: 'a', ...image },
     { id: 'b', ...image, sise: '1x1' },
@@ -275,8 +272,7 @@ test('rows that were made before under another name are counted before they are 
   );
 });
 
-test('a faulty row stops all of them', async () => {
-  const world = await World.open();
+test('a faulty row stops all of them', async ({ world }) => {
   write(world, [
     { id: 'a', ...image },
     { id: 'b', ...image, sise: '1x1' },
@@ -289,8 +285,7 @@ test('a faulty row stops all of them', async () => {
   expect(creates(world)).toBe(0);
 });
 
-test('--json is one object a row as it ends; --report holds all of them', async () => {
-  const world = await World.open();
+test('--json is one object a row as it ends; --report holds all of them', async ({ world }) => {
   write(world, mixed.slice(0, 2));
   await run(world);
   write(world, mixed.slice(0, 3));
@@ -394,8 +389,7 @@ test('a row that fails has a line of its own, the others are saved, and --retry-
   expect(creates(world)).toBe(3);
 });
 
-test('--limit takes the first that are not done, --stop-on-error begins no more', async () => {
-  const world = await World.open();
+test('--limit takes the first that are not done, --stop-on-error begins no more', async ({ world }) => {
   write(
     world,
     ['a', 'b', 'c', 'd'].map((id) => ({ id, ...image })),
@@ -419,8 +413,7 @@ test('on a terminal a saved row is one line, and the whole is what this run look
   expect(err).toContain('of 2 done');
 });
 
-test('outputs that were lost from the disk are no reason to pay again', async () => {
-  const world = await World.open();
+test('outputs that were lost from the disk are no reason to pay again', async ({ world }) => {
   write(world, [{ id: 'a', ...gamma }]);
   const first = await run(world, '-o', 'a.mp4');
   rmSync(first.out.trimEnd());
@@ -428,8 +421,7 @@ test('outputs that were lost from the disk are no reason to pay again', async ()
   expect(creates(world)).toBe(1);
 });
 
-test('an interrupt ends it with 130, and the next run goes on', async () => {
-  const world = await World.open();
+test('an interrupt ends it with 130, and the next run goes on', async ({ world }) => {
   write(
     world,
     Array.from({ length: 6 }, (_, at) => ({ id: at, ...gamma })),
@@ -467,8 +459,7 @@ test('a personal account of three slots is never met with a 429', async () => {
   expect(world.sandbox.requests.filter(({ status }) => status === 429)).toEqual([]);
 });
 
-test('rows that nobody could send all fail alike', async () => {
-  const world = await World.open();
+test('rows that nobody could send all fail alike', async ({ world }) => {
   write(world, [
     { id: 'a', ...image },
     { id: 'b', ...image },
@@ -478,8 +469,7 @@ test('rows that nobody could send all fail alike', async () => {
   expect(run.err.match(/error:/g)).toHaveLength(1);
 });
 
-test('--events tells what happens to each row, its result last', async () => {
-  const world = await World.open();
+test('--events tells what happens to each row, its result last', async ({ world }) => {
   write(world, mixed.slice(1, 3));
   const told = await run(world, '--events');
   expect(told.code, told.err).toBe(0);

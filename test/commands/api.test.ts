@@ -2,11 +2,11 @@ import { writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import * as path from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { passOn } from '../../src/commands/api.ts';
 import { prettyJson } from '../../src/http/parse-json.ts';
 import { createIo } from '../../src/io/create-io.ts';
-import { KEY, World } from '../helpers/gw.ts';
+import { KEY, test, World } from '../helpers/gw.ts';
 import {
   type RecordedRequest,
   type RecordingGateway,
@@ -98,8 +98,7 @@ test('reaches every endpoint of the summary table with the credential of its pat
   }
 });
 
-test('reaches every endpoint of the summary table in the sandbox', async () => {
-  const world = await World.open();
+test('reaches every endpoint of the summary table in the sandbox', async ({ world }) => {
   await world.gw(['config', 'set', 'provider_version', '2026-01-31']);
   for (const [method, url] of summary) {
     const run = await world.gw(['api', method, url, ...(method === 'POST' ? ['--set', 'field=1'] : [])]);
@@ -323,8 +322,7 @@ describe('the reply', () => {
     expect(await gw(['DELETE', '/x'])).toMatchObject({ code: 0, out: '', err: '' });
   });
 
-  test('of a stream comes through as its events came', async () => {
-    const world = await World.open();
+  test('of a stream comes through as its events came', async ({ world }) => {
     const body = { model: 'geo-3.6-flash', messages: [{ role: 'user', content: 'hello' }], stream: true };
     const run = await world.ok(['api', 'POST', '/v1/chat/completions', '--body', '-'], {
       stdin: JSON.stringify(body),
@@ -405,8 +403,7 @@ describe('what is sent again', () => {
   });
 });
 
-test('a paid create says that no job is kept of it, and none is', async () => {
-  const world = await World.open();
+test('a paid create says that no job is kept of it, and none is', async ({ world }) => {
   const body = { model: 'alpha-video-2-5-260628', content: [{ type: 'text', text: 'a fox' }] };
   const url = '/api/v3/contents/generations/tasks';
   const run = await world.gw(['api', 'POST', url, '--body', '-'], { stdin: JSON.stringify(body) });

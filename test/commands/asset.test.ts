@@ -1,6 +1,6 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { cmd } from '../helpers/cmd.ts';
-import { KEY, World } from '../helpers/gw.ts';
+import { KEY, test, World } from '../helpers/gw.ts';
 
 const actionsSent = (world: World): (string | undefined)[] =>
   world.requests().map((line) => /Action=(\w+)/.exec(line)?.[1] ?? line);
@@ -182,8 +182,7 @@ describe('the request', () => {
     expect((await sent(argv)).body.AssetType).toBe(type);
   });
 
-  test('a curl command names the action and hides the key', async () => {
-    const world = await World.open();
+  test('a curl command names the action and hides the key', async ({ world }) => {
     const { out } = await world.gw(['asset', 'get', 'asset-1', '--curl']);
     expect(out).toContain('Action=GetAsset&Version=2024-01-01');
     expect(out).toContain('$GW_API_KEY');
@@ -275,8 +274,7 @@ describe('bad input: one sentence, and nothing is sent', () => {
     expect(world.sandbox.requests).toEqual([]);
   });
 
-  test('--no-validate sends it all the same and warns', async () => {
-    const world = await World.open();
+  test('--no-validate sends it all the same and warns', async ({ world }) => {
     const group = await newGroup(world);
     const argv = ['asset', 'create', '--group', group, '--url', 'http://localhost/fox.png', '--name', 'x'];
     const run = await world.gw([...argv, '--no-validate']);
@@ -284,8 +282,7 @@ describe('bad input: one sentence, and nothing is sent', () => {
     expect(run.err).toMatch(/error: CreateAsset: .*InvalidParameter\.URL, request \w+/);
   });
 
-  test('a type against the ending is a warning', async () => {
-    const world = await World.open();
+  test('a type against the ending is a warning', async ({ world }) => {
     const argv = ['asset', 'create', '--group', await newGroup(world), '--url', png, '--type', 'video'];
     const run = await world.gw([...argv, '--name', 'x']);
     expect(run).toMatchObject({
@@ -296,8 +293,7 @@ describe('bad input: one sentence, and nothing is sent', () => {
 });
 
 describe('create', () => {
-  test('prints the ID; with --json the one object', async () => {
-    const world = await World.open();
+  test('prints the ID; with --json the one object', async ({ world }) => {
     const group = await newGroup(world);
     expect(group).toMatch(/^group-[\w-]+$/);
     const run = await world.gw(cmd`asset upload --group ${group} --url ${png} --name fox --json`);
@@ -310,8 +306,7 @@ describe('create', () => {
     });
   });
 
-  test('--wait looks until it is Active; the ID is told before', async () => {
-    const world = await World.open();
+  test('--wait looks until it is Active; the ID is told before', async ({ world }) => {
     const group = await newGroup(world);
     const run = await world.ok(cmd`asset create --group ${group} --url ${png} --name fox --wait`);
     expect(run.err).toContain(`asset ${run.out.trim()}`);
@@ -348,8 +343,7 @@ describe('create', () => {
     expect(run.err).toMatch(/hint: gw asset wait asset-\S+/);
   });
 
-  test('a group of another project is not there', async () => {
-    const world = await World.open();
+  test('a group of another project is not there', async ({ world }) => {
     const group = await newGroup(world, '--project', 'film');
     const argv = ['asset', 'create', '--group', group, '--url', png, '--name', 'fox'];
     const run = await world.gw(argv);

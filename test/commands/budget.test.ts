@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { spanOf } from '../../src/jobs/create/budget.ts';
-import { World } from '../helpers/gw.ts';
+import { test, World } from '../helpers/gw.ts';
 
 // `budget.jobs N/PERIOD`: counted in the ledger under the lock that writes the intent.
 
@@ -67,8 +67,7 @@ test('what was refused does not count; a failed task and an unknown outcome do',
   expect((await create(world, 'beta')).code).toBe(15);
 });
 
-test('--count is checked as a whole, and another profile has its own', async () => {
-  const world = await World.open();
+test('--count is checked as a whole, and another profile has its own', async ({ world }) => {
   await set(world, '3/day');
   await create(world, 'beta');
   const many = await create(world, 'beta', '--count', '3');
@@ -82,8 +81,7 @@ test('--count is checked as a whole, and another profile has its own', async () 
   expect(other.code, other.err).toBe(0);
 });
 
-test('the period ends: the next day has its own', async () => {
-  const world = await World.open();
+test('the period ends: the next day has its own', async ({ world }) => {
   await set(world, '1/day');
   await create(world, 'beta');
   expect((await create(world, 'beta')).code).toBe(15);
@@ -91,8 +89,7 @@ test('the period ends: the next day has its own', async () => {
   expect((await create(world, 'beta')).code).toBe(0);
 });
 
-test('what a budget still counts is not pruned, and what it does not is', async () => {
-  const world = await World.open();
+test('what a budget still counts is not pruned, and what it does not is', async ({ world }) => {
   await set(world, '1/day');
   expect((await create(world, 'image')).code).toBe(0);
   world.clock.ms += 5_000;
@@ -104,8 +101,7 @@ test('what a budget still counts is not pruned, and what it does not is', async 
   expect((await create(world, 'image')).code).toBe(0);
 });
 
-test('a key that the budget refused is free, and one that was made needs no place', async () => {
-  const world = await World.open();
+test('a key that the budget refused is free, and one that was made needs no place', async ({ world }) => {
   await set(world, '1/day');
   const first = await create(world, 'beta', '--once', 'a');
   expect((await create(world, 'beta', '--once', 'b')).code).toBe(15);
@@ -152,8 +148,7 @@ test('periods are those of the local calendar', () => {
   expect(span('month')).toEqual([new Date(2026, 1, 1), new Date(2026, 2, 1)]);
 });
 
-test('batch check says that a budget has no room for its rows', async () => {
-  const world = await World.open();
+test('batch check says that a budget has no room for its rows', async ({ world }) => {
   await set(world, '3/day');
   expect((await create(world, 'image')).code).toBe(0);
   writeFileSync(

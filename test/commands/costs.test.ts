@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { cmd } from '../helpers/cmd.ts';
-import { World } from '../helpers/gw.ts';
+import { test, World } from '../helpers/gw.ts';
 
 // Money: estimates by the price file, limits of amounts, and what is said of what a job cost.
 
@@ -41,8 +41,7 @@ test.each([
   expect(sandboxed.err).not.toContain('cost');
 });
 
-test('without a price file and a limit nothing is said of money', async () => {
-  const world = await World.open();
+test('without a price file and a limit nothing is said of money', async ({ world }) => {
   const run = await world.gw([...alpha, '5', '--dry-run']);
   expect(run.err).not.toContain('cost');
 });
@@ -119,8 +118,7 @@ test('unknown and failed jobs count, refused ones do not', async () => {
   expect(over.err).toContain('0.8 CNY of profile default');
 });
 
-test('what was billed takes the place of the estimate', async () => {
-  const world = await World.open();
+test('what was billed takes the place of the estimate', async ({ world }) => {
   await price(world, PRICES);
   await set(world, 'budget.amount', '2 CNY/day');
   const made = await world.ok([...beta, '--wait', '--json']);
@@ -138,8 +136,7 @@ test('what was billed takes the place of the estimate', async () => {
   );
 });
 
-test('--count is checked as a whole', async () => {
-  const world = await World.open();
+test('--count is checked as a whole', async ({ world }) => {
   await price(world, PRICES);
   await set(world, 'budget.amount', '1 CNY/day');
   const many = await world.gw([...alpha, '4', '--count', '3']);
@@ -149,8 +146,7 @@ test('--count is checked as a whole', async () => {
   await world.ok([...alpha, '4', '--count', '2']);
 });
 
-test('--max-cost limits one command, and the next has its own', async () => {
-  const world = await World.open();
+test('--max-cost limits one command, and the next has its own', async ({ world }) => {
   await price(world, PRICES);
   const dear = await world.gw([...alpha, '4', '--max-cost', '0.39']);
   expect(dear.code).toBe(15);
@@ -226,8 +222,7 @@ test('tokens are estimated by their past mean in this ledger, and counted as the
   expect((await world.gw([...create, '--dry-run'])).err).toContain(`estimated cost: ${amount} CNY`);
 });
 
-test('what a job cost: the line at its end, jobs show and jobs stats', async () => {
-  const world = await World.open();
+test('what a job cost: the line at its end, jobs show and jobs stats', async ({ world }) => {
   await price(world, PRICES);
   const made = await world.gw([...alpha, '4', '--wait']);
   expect(made.err).toMatch(/^4 s, [\d,]+ tokens, 0\.4 CNY by your price file$/m);
@@ -335,8 +330,7 @@ test.each([
   expect(posts(world)).toHaveLength(0);
 });
 
-test('a price file that is not there is named', async () => {
-  const world = await World.open();
+test('a price file that is not there is named', async ({ world }) => {
   await set(world, 'prices', 'nowhere.yaml');
   const run = await world.gw([...alpha, '4']);
   expect(run.code).toBe(2);

@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest';
-import { World } from '../helpers/gw.ts';
+import { expect } from 'vitest';
+import { test, World } from '../helpers/gw.ts';
 
 // `--count N`: N jobs of the same body.
 
@@ -8,8 +8,7 @@ const create = (world: World, ...more: string[]) =>
 const posts = (world: World) => world.sandbox.requests.filter(({ method }) => method === 'POST');
 const lines = (text: string) => text.trim().split('\n');
 
-test('each is a job of its own, with an external ID of its own and a line', async () => {
-  const world = await World.open();
+test('each is a job of its own, with an external ID of its own and a line', async ({ world }) => {
   const run = await create(world, '--count', '3');
   expect(run.code, run.err).toBe(0);
   expect(new Set(lines(run.out)).size).toBe(3);
@@ -17,8 +16,7 @@ test('each is a job of its own, with an external ID of its own and a line', asyn
   expect(new Set(ids.map(({ external_task_id: id }) => id)).size).toBe(3);
 });
 
-test('with --wait --json one object a line, each with its file', async () => {
-  const world = await World.open();
+test('with --wait --json one object a line, each with its file', async ({ world }) => {
   const run = await create(world, '--count', '3', '--wait', '--json', '-o', 'clip.mp4');
   expect(run.code, run.err).toBe(0);
   const results = lines(run.out).map((line) => JSON.parse(line));
@@ -26,8 +24,7 @@ test('with --wait --json one object a line, each with its file', async () => {
   expect(Object.keys(world.files()).sort()).toEqual(['clip-1.mp4', 'clip-2.mp4', 'clip.mp4']);
 });
 
-test('{index} is the number of the job', async () => {
-  const world = await World.open();
+test('{index} is the number of the job', async ({ world }) => {
   const run = await create(world, '--count', '3', '--wait', '-o', 'clips/{{a}}-{index}.{ext}');
   expect(run.code, run.err).toBe(0);
   expect(Object.keys(world.files()).sort()).toEqual([
@@ -67,8 +64,7 @@ test('what one create is refused for the next would be too: nothing more is sent
   expect(run.err).toContain('4 of 5 jobs were not sent');
 });
 
-test('an interrupt names what goes on, once', async () => {
-  const world = await World.open();
+test('an interrupt names what goes on, once', async ({ world }) => {
   let interrupt = () => {};
   const run = world.gw(
     ['video', 'beta', 'create', 'a fox', '--duration', '3', '--count', '3', '--wait', '--interval', '50s'],
@@ -99,8 +95,7 @@ test.each([
   expect(world.requests()).toEqual([]);
 });
 
-test('--dry-run shows the request once and says how many there are', async () => {
-  const world = await World.open();
+test('--dry-run shows the request once and says how many there are', async ({ world }) => {
   const run = await create(world, '--count', '3', '--dry-run', '--json');
   expect(JSON.parse(run.out)).toMatchObject({ method: 'POST' });
   expect(run.err).toContain('3 requests like this one');

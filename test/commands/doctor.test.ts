@@ -1,9 +1,9 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { worstOf } from '../../src/commands/doctor/checks.ts';
 import { type Answer, fakeGateway } from '../helpers/fake-gateway.ts';
-import { KEY, World } from '../helpers/gw.ts';
+import { KEY, test, World } from '../helpers/gw.ts';
 import { HOUR_MS, succeededJob } from './jobs-seed.ts';
 
 interface Diagnosis {
@@ -70,8 +70,7 @@ test('all is well: at most eight lines, with -v a line a check; exit 0, one requ
   expect((await world.gw(['doctor', '-q'])).out).toBe('');
 });
 
-test('the embedded gateway is well too', async () => {
-  const world = await World.open();
+test('the embedded gateway is well too', async ({ world }) => {
   expect(await world.gw(['doctor', '--sandbox'], { bare: true })).toMatchObject({ code: 0, err: '' });
 });
 
@@ -83,8 +82,7 @@ test('no gateway: exit 3, and what does not need one is looked at all the same',
   expect(of('ledger')).toMatch(/^ok/);
 });
 
-test('no key: exit 3, and the gateway is not asked', async () => {
-  const world = await World.open();
+test('no key: exit 3, and the gateway is not asked', async ({ world }) => {
   const { code, of } = await diagnose(world, { bare: true, env: { GW_BASE_URL: world.sandbox.baseUrl } });
   expect(code).toBe(3);
   expect(of('key')).toMatch(/^error: there is no key/);
@@ -101,8 +99,7 @@ test('a key that is not accepted: the gateway is there, exit 3, and the key is n
   expect(text).not.toContain('wrong-key-123456');
 });
 
-test('a broken configuration: exit 2, with the file', async () => {
-  const world = await World.open();
+test('a broken configuration: exit 2, with the file', async ({ world }) => {
   mkdirSync(path.join(world.dir, '.config/gw'), { recursive: true });
   const file = path.join(world.dir, '.config/gw/config.json');
   writeFileSync(file, '{');
@@ -111,8 +108,7 @@ test('a broken configuration: exit 2, with the file', async () => {
   expect(of('configuration')).toBe(`error: the configuration file ${file} is not valid JSON`);
 });
 
-test('nobody there: exit 8, asked once', async () => {
-  const world = await World.open();
+test('nobody there: exit 8, asked once', async ({ world }) => {
   await world.sandbox.close();
   const { code, of } = await diagnose(world);
   expect(code).toBe(8);
@@ -166,16 +162,14 @@ test('a proxy is named without its password, and an unusable one is an error', a
   expect(dead.text).not.toContain('proxy-secret');
 });
 
-test('a ledger that cannot be made: exit 2, with the path', async () => {
-  const world = await World.open();
+test('a ledger that cannot be made: exit 2, with the path', async ({ world }) => {
   writeFileSync(path.join(world.dir, 'taken'), '');
   const { code, of } = await diagnose(world, { env: { GW_STATE_DIR: path.join(world.dir, 'taken') } });
   expect(code).toBe(2);
   expect(of('ledger')).toMatch(/^error: .*taken/);
 });
 
-test('leaves nothing in the ledger that was not there', async () => {
-  const world = await World.open();
+test('leaves nothing in the ledger that was not there', async ({ world }) => {
   const dir = path.join(world.dir, '.local/state/gw');
   await diagnose(world);
   expect(existsSync(dir)).toBe(false);
@@ -185,8 +179,7 @@ test('leaves nothing in the ledger that was not there', async () => {
   expect(readdirSync(path.join(dir, 'ledger'))).toEqual(before);
 });
 
-test('links about to die are a warning that names what to run', async () => {
-  const world = await World.open();
+test('links about to die are a warning that names what to run', async ({ world }) => {
   succeededJob(world, 'vt-1', HOUR_MS);
   expect((await diagnose(world)).of('links')).toMatch(/^ok: 1 job waits/);
   succeededJob(world, 'vt-2', 23 * HOUR_MS);
@@ -208,8 +201,7 @@ test('the exit code is that of the first error in the order of the checks', () =
   expect(worst).toMatchObject({ kind: 'auth', message: 'b: first' });
 });
 
-test('the clock is read off a refusal too, and a 404 points to the base URL', async () => {
-  const world = await World.open();
+test('the clock is read off a refusal too, and a 404 points to the base URL', async ({ world }) => {
   const date = new Date(world.clock.now() - 3 * HOUR_MS).toUTCString();
   const gateway = await fakeGateway(() => ({ status: 404, headers: { date }, body: {} }));
   const { of } = await diagnose(world, { env: { GW_BASE_URL: gateway.url } });
@@ -219,8 +211,7 @@ test('the clock is read off a refusal too, and a 404 points to the base URL', as
   expect(out).not.toContain('check the ID');
 });
 
-test('a ledger that is not made yet is not called readable, and is not made', async () => {
-  const world = await World.open();
+test('a ledger that is not made yet is not called readable, and is not made', async ({ world }) => {
   const dir = path.join(world.dir, 'fresh/state');
   const { of } = await diagnose(world, { env: { GW_STATE_DIR: dir } });
   expect(of('ledger')).toMatch(/^ok: .*not made yet/);
@@ -233,8 +224,7 @@ test('a place where nothing can be written is found by writing', async () => {
   expect(of('ledger')).toMatch(/^error: \/proc cannot be written/);
 });
 
-test('a TLS variable that is not obeyed is a warning, and one that adds roots is told', async () => {
-  const world = await World.open();
+test('a TLS variable that is not obeyed is a warning, and one that adds roots is told', async ({ world }) => {
   const off = await diagnose(world, { env: { NODE_TLS_REJECT_UNAUTHORIZED: '0' } });
   expect(off.code).toBe(0);
   expect(off.of('tls')).toBe(
@@ -270,8 +260,7 @@ test.skipIf(process.platform === 'win32')(
   },
 );
 
-test('a price file that cannot be read is found', async () => {
-  const world = await World.open();
+test('a price file that cannot be read is found', async ({ world }) => {
   writeFileSync(path.join(world.cwd, 'p.yaml'), 'nobody: {per_second: much}');
   await world.gw(['config', 'set', 'prices', 'p.yaml']);
   const { code, of } = await diagnose(world);

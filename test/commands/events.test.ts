@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest';
-import { World } from '../helpers/gw.ts';
+import { expect } from 'vitest';
+import { test, World } from '../helpers/gw.ts';
 import { acceptedJob, HOUR_MS } from './jobs-seed.ts';
 
 // `--events`: stdout is one JSON object a line as it happens, last `result`, one a job.
@@ -21,8 +21,7 @@ const names = (out: string): string[] => toldIn(out).map(({ event }) => event);
 
 const alpha = ['video', 'alpha', 'create', 'a fox', '--events'];
 
-test('a create that waits tells its job from the intent to the result', async () => {
-  const world = await World.open();
+test('a create that waits tells its job from the intent to the result', async ({ world }) => {
   const { out } = await world.ok([...alpha, '--wait']);
   const told = toldIn(out);
   expect(new Set(names(out))).toEqual(
@@ -47,8 +46,7 @@ test('a create that waits tells its job from the intent to the result', async ()
   expect(statuses.at(-1)).toBe('succeeded');
 });
 
-test('without --wait the accepted job is the result', async () => {
-  const world = await World.open();
+test('without --wait the accepted job is the result', async ({ world }) => {
   const { out } = await world.gw(alpha);
   expect(names(out)).toEqual(['intent', 'accepted', 'result']);
   expect(toldIn(out)[2]).toMatchObject({ status: 'queued', files: [] });
@@ -91,15 +89,13 @@ test('a wait that ends has a result and calls nothing failed', async () => {
   expect(toldIn(out).at(-1)).toMatchObject({ event: 'result', id: expect.stringContaining('vt-') });
 });
 
-test('an image tells no accepted', async () => {
-  const world = await World.open();
+test('an image tells no accepted', async ({ world }) => {
   const { out } = await world.ok(['image', 'create', 'a fox', '--events']);
   expect(names(out)).toEqual(['intent', 'status', 'saved', 'result']);
   expect(toldIn(out)[3]).toMatchObject({ family: 'image', id: expect.stringContaining('gw-') });
 });
 
-test('--out - and --events do not go together', async () => {
-  const world = await World.open();
+test('--out - and --events do not go together', async ({ world }) => {
   const { code, err } = await world.gw(['image', 'create', 'a fox', '--events', '-o', '-']);
   expect(code).toBe(2);
   expect(err).toContain('stdout holds the image, and --events prints there too');
@@ -135,8 +131,7 @@ test.each([
   expect(names(out)).toEqual(['download', 'saved', 'result']);
 });
 
-test('a task of another machine is taken in without an intent, and waited for', async () => {
-  const world = await World.open();
+test('a task of another machine is taken in without an intent, and waited for', async ({ world }) => {
   const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();
   const elsewhere = { env: { GW_STATE_DIR: `${world.dir}/other` } };
   const { out } = await world.gw(['video', 'alpha', 'wait', id, '--events'], elsewhere);
@@ -154,8 +149,7 @@ test('sync: a result for each job, the running ones too', async () => {
   expect(results.find((each) => each.key === gone)?.key).toBe(gone);
 });
 
-test('a dry run prints the request, and an ID that nobody knows is told as failed', async () => {
-  const world = await World.open();
+test('a dry run prints the request, and an ID that nobody knows is told as failed', async ({ world }) => {
   expect((await world.gw([...alpha, '--dry-run'])).out).toContain('POST');
   const named = { kind: 'not_found', task_id: 'nothing-1' };
   for (const noun of [['jobs'], ['video', 'alpha'], ['video', 'beta'], ['video', 'gamma']]) {

@@ -1,6 +1,6 @@
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import type { EndingSignal } from '../../src/errors.ts';
-import { World } from '../helpers/gw.ts';
+import { test, type World } from '../helpers/gw.ts';
 import { acceptedJob, HOUR_MS, ledgerOf, savedJob } from './jobs-seed.ts';
 
 /** Watches for a few seconds of the world's clock; `at` is called before each second passes. */
@@ -26,8 +26,7 @@ async function watch(world: World, words: readonly string[], at: (second: number
   return run;
 }
 
-test('in a pipe: each job once, and a line whenever one changes; no gateway is asked', async () => {
-  const world = await World.open();
+test('in a pipe: each job once, and a line whenever one changes; no gateway is asked', async ({ world }) => {
   savedJob(world, 't-1', 3 * HOUR_MS);
   const key = acceptedJob(world, 't-2', HOUR_MS);
   const { out } = await watch(world, [], (second) => {
@@ -45,8 +44,7 @@ test('in a pipe: each job once, and a line whenever one changes; no gateway is a
   expect(world.requests()).toEqual([]);
 });
 
-test('--json prints an object a change; flags limit what is watched', async () => {
-  const world = await World.open();
+test('--json prints an object a change; flags limit what is watched', async ({ world }) => {
   acceptedJob(world, 't-1', HOUR_MS);
   acceptedJob(world, 't-2', HOUR_MS, { gateway: 'https://elsewhere.example' });
   const words = ['--json', '--base-url', 'https://elsewhere.example'];
@@ -59,8 +57,7 @@ test('--json prints an object a change; flags limit what is watched', async () =
   ).toMatchObject([{ id: 't-2', status: 'queued' }]);
 });
 
-test('on a terminal the list is drawn in place, and the last one stays', async () => {
-  const world = await World.open();
+test('on a terminal the list is drawn in place, and the last one stays', async ({ world }) => {
   const key = acceptedJob(world, 't-1', HOUR_MS);
   const { out } = await watch(
     world,

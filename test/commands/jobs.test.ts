@@ -10,12 +10,12 @@ import {
 } from 'node:fs';
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { alphaTasksPath } from '../../src/gateway/alpha/task.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { cmd } from '../helpers/cmd.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
-import { World } from '../helpers/gw.ts';
+import { test, World } from '../helpers/gw.ts';
 import { serveFile, startOutputServer } from '../helpers/output-server.ts';
 import { tinyMp4, tinyPng } from '../jobs/save/tiny-media.ts';
 import {
@@ -36,8 +36,7 @@ const rows = (out: string): string[][] =>
     .map((line) => line.split('\t'));
 
 describe('jobs list', () => {
-  test('newest first, with how long the link and the record still live', async () => {
-    const world = await World.open();
+  test('newest first, with how long the link and the record still live', async ({ world }) => {
     savedJob(world, 't-1', 3 * HOUR_MS);
     succeededJob(world, 't-2', 25 * HOUR_MS);
     acceptedJob(world, 't-3', 8 * DAY_MS);
@@ -62,8 +61,7 @@ describe('jobs list', () => {
     ]);
   });
 
-  test('-q prints the IDs alone, gw’s own where there is no other', async () => {
-    const world = await World.open();
+  test('-q prints the IDs alone, gw’s own where there is no other', async ({ world }) => {
     acceptedJob(world, 't-1', HOUR_MS);
     const key = ledgerOf(world).begin(intentIn(world));
     const { out, err } = await world.gw(['jobs', 'list', '-q']);
@@ -71,8 +69,7 @@ describe('jobs list', () => {
     expect(err).toBe('');
   });
 
-  test('-q prints gw’s own ID where two gateways gave out the same', async () => {
-    const world = await World.open();
+  test('-q prints gw’s own ID where two gateways gave out the same', async ({ world }) => {
     const there = acceptedJob(world, 'same-1', HOUR_MS, { gateway: 'https://elsewhere.example' });
     const here = acceptedJob(world, 'same-1', 2 * HOUR_MS);
     acceptedJob(world, 't-1', 3 * HOUR_MS);
@@ -212,8 +209,7 @@ describe('jobs list', () => {
     expect(Object.keys(world.files())).toEqual([`${id}.mp4`]);
   });
 
-  test('a family that this gw does not know is listed like any other', async () => {
-    const world = await World.open();
+  test('a family that this gw does not know is listed like any other', async ({ world }) => {
     succeededJob(world, 'd-1', HOUR_MS, { family: 'delta' }, { anything: true });
     succeededJob(world, 'o-1', HOUR_MS, { family: 'constructor' }, { anything: true });
     const { out } = await world.ok(['jobs', 'list']);
@@ -227,14 +223,12 @@ describe('jobs list', () => {
     expect(sync).toMatchObject({ code: 0, err: expect.stringContaining('family delta left alone') });
   });
 
-  test('a record that cannot be read does not end the list', async () => {
-    const world = await World.open();
+  test('a record that cannot be read does not end the list', async ({ world }) => {
     succeededJob(world, 't-1', HOUR_MS, {}, 'not a record');
     expect((await world.gw(['jobs', 'list', '-q'])).out).toBe('t-1\n');
   });
 
-  test('one warning for what is not saved and about to die, none for the rest', async () => {
-    const world = await World.open();
+  test('one warning for what is not saved and about to die, none for the rest', async ({ world }) => {
     savedJob(world, 't-saved', 23 * HOUR_MS);
     succeededJob(world, 't-young', 2 * HOUR_MS);
     succeededJob(world, 't-dead', 25 * HOUR_MS);
@@ -261,8 +255,7 @@ describe('jobs list', () => {
     });
   });
 
-  test('--expiring, --status, --family, --since and --limit choose', async () => {
-    const world = await World.open();
+  test('--expiring, --status, --family, --since and --limit choose', async ({ world }) => {
     succeededJob(world, 't-1', 23 * HOUR_MS);
     succeededJob(world, 't-2', 2 * HOUR_MS);
     acceptedJob(world, 't-3', 5 * DAY_MS);
@@ -305,8 +298,7 @@ describe('jobs list', () => {
 });
 
 describe('jobs show', () => {
-  test('tells everything, usage and charges among it', async () => {
-    const world = await World.open();
+  test('tells everything, usage and charges among it', async ({ world }) => {
     const record = {
       id: 'b-1',
       status: 'succeeded',
@@ -329,15 +321,13 @@ describe('jobs show', () => {
     expect(out).toContain('https://outputs.example/v.mp4');
   });
 
-  test('an ID that is none is exit 4', async () => {
-    const world = await World.open();
+  test('an ID that is none is exit 4', async ({ world }) => {
     expect(await world.gw(['jobs', 'show', 'nope'])).toMatchObject({ code: 4 });
   });
 });
 
 describe('jobs wait', () => {
-  test('waits for several at once, by either ID, and saves them', async () => {
-    const world = await World.open();
+  test('waits for several at once, by either ID, and saves them', async ({ world }) => {
     const made: string[] = [];
     for (const prompt of ['one', 'two', 'three']) {
       made.push((await world.gw(['video', 'alpha', 'create', prompt])).out.trim());
@@ -349,8 +339,7 @@ describe('jobs wait', () => {
     );
   });
 
-  test('--all waits for what is not finished or not saved, on every gateway', async () => {
-    const world = await World.open();
+  test('--all waits for what is not finished or not saved, on every gateway', async ({ world }) => {
     const other = await world.serve({ key: 'other-key' });
     await world.gw(['login', '--profile', 'work', '--base-url', other.baseUrl, '--with-key'], {
       bare: true,
@@ -423,16 +412,14 @@ describe('jobs wait', () => {
     expect(existsSync(`${world.cwd}/${id}.mp4`)).toBe(true);
   });
 
-  test('some fail: exit 13; all alike: their common code', async () => {
-    const world = await World.open();
+  test('some fail: exit 13; all alike: their common code', async ({ world }) => {
     const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();
     expect(await world.gw(['jobs', 'wait', id, 'nope-1'])).toMatchObject({ code: 13 });
     const none = await world.gw(['jobs', 'wait', 'nope-1', 'nope-2']);
     expect(none).toMatchObject({ code: 4, err: expect.stringContaining('no job nope-2 in the ledger') });
   });
 
-  test('a job that ended badly or has no ID is told of from the ledger', async () => {
-    const world = await World.open();
+  test('a job that ended badly or has no ID is told of from the ledger', async ({ world }) => {
     const ledger = ledgerOf(world);
     const failed = acceptedJob(world, 't-1', HOUR_MS);
     const record = { status: 'failed', error: { code: 'X1', message: 'not this' } };
@@ -515,8 +502,7 @@ describe('jobs wait', () => {
     expect(world.requests()).toHaveLength(before);
   });
 
-  test('sixty tasks of family B are asked for together', async () => {
-    const world = await World.open();
+  test('sixty tasks of family B are asked for together', async ({ world }) => {
     const ids = Array.from({ length: 60 }, (_, at) => `b-${at}`);
     const fake = await fakeGateway((_, url) => {
       const asked = new URL(url, 'http://x').searchParams.get('task_ids')?.split(',') ?? [];
@@ -542,8 +528,7 @@ describe('jobs wait', () => {
     expect(world.requests()).toEqual([]);
   });
 
-  test('the end of the wait is exit 10, and every job is named', async () => {
-    const world = await World.open();
+  test('the end of the wait is exit 10, and every job is named', async ({ world }) => {
     const ids: string[] = [];
     for (const prompt of ['one', 'two'])
       ids.push((await world.gw(['video', 'alpha', 'create', prompt])).out.trim());
@@ -558,8 +543,7 @@ describe('jobs wait', () => {
     );
   });
 
-  test('--dry-run shows the requests and sends nothing', async () => {
-    const world = await World.open();
+  test('--dry-run shows the requests and sends nothing', async ({ world }) => {
     acceptedJob(world, 't-1', HOUR_MS);
     acceptedJob(world, 'b-1', HOUR_MS, { family: 'beta' });
     acceptedJob(world, 'b-2', HOUR_MS, { family: 'beta' });
@@ -574,8 +558,7 @@ describe('jobs wait', () => {
 });
 
 describe('jobs download', () => {
-  test('saves what is finished and names the wait for what is not', async () => {
-    const world = await World.open();
+  test('saves what is finished and names the wait for what is not', async ({ world }) => {
     const [first = '', second = ''] = await Promise.all(
       ['one', 'two'].map(async (prompt) => (await world.gw(['video', 'alpha', 'create', prompt])).out.trim()),
     );
@@ -586,8 +569,7 @@ describe('jobs download', () => {
     expect(run.out).toBe([first, second].map((id) => `${world.cwd}/clips/${id}.mp4\n`).join(''));
   });
 
-  test('another name is fetched or copied again, an ID that is none is exit 4', async () => {
-    const world = await World.open();
+  test('another name is fetched or copied again, an ID that is none is exit 4', async ({ world }) => {
     const run = await world.gw(['video', 'alpha', 'create', 'a fox', '--wait']);
     const id = run.out.trim().split('/').at(-1)?.slice(0, -4) ?? '';
     const again = await world.gw(['jobs', 'download', id, '-o', 'again.mp4']);
@@ -888,8 +870,7 @@ test('jobs wait --all leaves jobs of a family that this gw does not know alone, 
   expect(run.err.match(/family delta left alone/g)).toHaveLength(1);
 });
 
-test('every job that cannot be reached is told of under its own ID', async () => {
-  const world = await World.open();
+test('every job that cannot be reached is told of under its own ID', async ({ world }) => {
   for (const id of ['t-1', 't-2']) {
     acceptedJob(world, id, HOUR_MS, { gateway: 'https://elsewhere.example', profile: 'work' });
   }
@@ -901,16 +882,14 @@ test('every job that cannot be reached is told of under its own ID', async () =>
 });
 
 describe('jobs sync', () => {
-  test('some fail while others go on: exit 13', async () => {
-    const world = await World.open();
+  test('some fail while others go on: exit 13', async ({ world }) => {
     await world.gw(['video', 'alpha', 'create', 'a fox']);
     acceptedJob(world, 't-1', HOUR_MS, { gateway: 'https://elsewhere.example', profile: 'work' });
     const run = await world.gw(['jobs', 'sync']);
     expect(run).toMatchObject({ code: 13, out: '' });
   });
 
-  test('what was never sent is settled without its gateway', async () => {
-    const world = await World.open();
+  test('what was never sent is settled without its gateway', async ({ world }) => {
     const key = ledgerOf(world).begin(
       intentIn(world, { gateway: 'https://elsewhere.example', profile: 'work' }),
     );
@@ -918,16 +897,14 @@ describe('jobs sync', () => {
     expect((await ledgerOf(world).find({ ids: [key] }))[0]?.state).toBe('not_sent');
   });
 
-  test('many that go on are told of in one line', async () => {
-    const world = await World.open();
+  test('many that go on are told of in one line', async ({ world }) => {
     for (const prompt of ['one', 'two', 'three']) await world.gw(['video', 'alpha', 'create', prompt]);
     const run = await world.ok(['jobs', 'sync']);
     expect(run.err).toMatch(/^3 tasks go on: /);
     expect(run.err.trim().split('\n')).toHaveLength(1);
   });
 
-  test('a gateway that cannot be reached is told of once', async () => {
-    const world = await World.open();
+  test('a gateway that cannot be reached is told of once', async ({ world }) => {
     for (const id of ['t-1', 't-2', 't-3']) {
       acceptedJob(world, id, HOUR_MS, { gateway: 'https://elsewhere.example' });
     }
@@ -950,8 +927,7 @@ describe('jobs sync', () => {
     expect(await ledgerOf(world).find()).toMatchObject([{ state: 'succeeded' }]);
   });
 
-  test('what another gw is saving is left to it', async () => {
-    const world = await World.open();
+  test('what another gw is saving is left to it', async ({ world }) => {
     const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();
     world.clock.ms += HOUR_MS;
     const ledger = ledgerOf(world);
@@ -965,8 +941,7 @@ describe('jobs sync', () => {
     expect(await world.gw(['jobs', 'sync'])).toMatchObject({ code: 0, out: `${world.cwd}/${id}.mp4\n` });
   });
 
-  test('two at once save each file once', async () => {
-    const world = await World.open();
+  test('two at once save each file once', async ({ world }) => {
     for (const prompt of ['one', 'two', 'three']) await world.gw(['video', 'alpha', 'create', prompt]);
     world.clock.ms += HOUR_MS;
     const runs = await Promise.all([world.gw(['jobs', 'sync']), world.gw(['jobs', 'sync'])]);
@@ -985,8 +960,7 @@ describe('jobs sync', () => {
 });
 
 describe('jobs stats', () => {
-  test('counts by model, and sums what records say', async () => {
-    const world = await World.open();
+  test('counts by model, and sums what records say', async ({ world }) => {
     savedJob(world, 't-1', HOUR_MS);
     succeededJob(world, 't-2', DAY_MS);
     acceptedJob(world, 't-3', HOUR_MS, { model: 'alpha-video-2-0' });
@@ -1000,8 +974,7 @@ describe('jobs stats', () => {
     expect(err).toBe('total: 4 jobs, 2 succeeded, 0 failed, 2 running, 10 seconds, 2000 tokens\n');
   });
 
-  test('spend by currency and package, test credit apart, by day and family', async () => {
-    const world = await World.open();
+  test('spend by currency and package, test credit apart, by day and family', async ({ world }) => {
     const billing = [
       { charge_type: 'cash', cash_type: 'balance', amount: '0.1', currency: 'CNY', list_price: '0.2' },
       { charge_type: 'cash', cash_type: 'test_balance', amount: '7', currency: 'CNY', list_price: '7' },
@@ -1047,8 +1020,7 @@ describe('jobs stats', () => {
 });
 
 describe('jobs prune', () => {
-  test('forgets old jobs that need nothing any more, and leaves their files', async () => {
-    const world = await World.open();
+  test('forgets old jobs that need nothing any more, and leaves their files', async ({ world }) => {
     const ledger = ledgerOf(world);
     writeFileSync(`${world.cwd}/t-saved.mp4`, 'mp4');
     savedJob(world, 't-saved', 40 * DAY_MS);
@@ -1087,8 +1059,7 @@ describe('jobs prune', () => {
     expect(existsSync(`${world.cwd}/t-saved.mp4`)).toBe(true);
   });
 
-  test('does not ask where it cannot, and needs to be told how old', async () => {
-    const world = await World.open();
+  test('does not ask where it cannot, and needs to be told how old', async ({ world }) => {
     savedJob(world, 't-1', 40 * DAY_MS);
     const run = await world.gw(['jobs', 'prune', '--before', '30d']);
     expect(run).toMatchObject({ code: 2, out: '', err: expect.stringContaining('--yes') });
@@ -1115,8 +1086,7 @@ describe('jobs prune', () => {
     expect(await ledgerOf(world).find()).toHaveLength(left);
   });
 
-  test('with nothing to forget it says so and succeeds', async () => {
-    const world = await World.open();
+  test('with nothing to forget it says so and succeeds', async ({ world }) => {
     const run = await world.gw(['jobs', 'prune', '--before', '30d', '--yes']);
     expect(run).toMatchObject({ code: 0, out: '', err: '0 jobs removed from the ledger\n' });
   });
@@ -1150,8 +1120,7 @@ describe('a job by the beginning of its ID, and the last one', () => {
     for (const word of ['bt-7-', 'vt-20271']) expect(await shown('jobs', 'show', word)).toMatch(/^4 /);
   });
 
-  test('without jobs, last is not found', async () => {
-    const world = await World.open();
+  test('without jobs, last is not found', async ({ world }) => {
     expect((await world.gw(['jobs', 'show', 'last'])).code).toBe(4);
   });
 

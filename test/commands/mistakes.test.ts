@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { cmd } from '../helpers/cmd.ts';
-import { clipsDir, World } from '../helpers/gw.ts';
+import { clipsDir, test, World } from '../helpers/gw.ts';
 
 // What people type by mistake, and the whole of what they are told: nothing is sent.
 
@@ -138,8 +138,7 @@ test('a model misspelt in chat: the list is asked for before anything is sent, a
   expect((await world.gw(['chat', 'hi', '-m', 'geo-3.6-falsh', '--no-validate'])).code).toBe(5);
 });
 
-test('a picture on the stdin of chat', async () => {
-  const world = await World.open();
+test('a picture on the stdin of chat', async ({ world }) => {
   const stdin = Readable.from([Buffer.from('\x89PNG\r\n\x1a\nxx', 'latin1')]);
   const run = await world.gw(['chat', 'what is this?'], { stdin });
   expect([run.code, run.err]).toEqual([
@@ -149,8 +148,7 @@ test('a picture on the stdin of chat', async () => {
   expect(world.requests()).toEqual([]);
 });
 
-test('a login without an address, where nobody can be asked', async () => {
-  const world = await World.open();
+test('a login without an address, where nobody can be asked', async ({ world }) => {
   const run = await world.gw(['login', '--with-key'], { stdin: 'sk-0123456789abcdef0', bare: true });
   expect([run.code, run.err]).toEqual([
     3,
@@ -168,8 +166,7 @@ test('a loop over the limit of slots: the way out, with what the gateway said', 
   );
 });
 
-test('a gateway that is not there: nothing was sent, and no list calls it refused', async () => {
-  const world = await World.open();
+test('a gateway that is not there: nothing was sent, and no list calls it refused', async ({ world }) => {
   const env = { GW_BASE_URL: 'http://127.0.0.1:9' };
   const run = await world.gw([...alpha, 'fox', '--retries', '0'], { env });
   expect([run.code, run.err]).toEqual([
@@ -182,8 +179,7 @@ test('a gateway that is not there: nothing was sent, and no list calls it refuse
   expect(listed.out).not.toContain('refused');
 });
 
-test('what is refused is not said to be sent', async () => {
-  const world = await World.open();
+test('what is refused is not said to be sent', async ({ world }) => {
   const given = 'the body of this endpoint is not documented: it is sent as given';
   const refused = await world.gw(cmd`video beta create fox --mode omni --external-id a,b`);
   expect([refused.code, refused.err]).toEqual([

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { alphaModels } from '../../src/gateway/alpha/models.ts';
 import { betaVariants } from '../../src/gateway/beta/modes.ts';
 import { geoModels } from '../../src/gateway/chat/models.ts';
@@ -9,7 +9,7 @@ import { imageModels } from '../../src/gateway/image/models.ts';
 import { kindOf, modelSheets } from '../../src/gateway/model-facts/sheets.ts';
 import { readModelCache } from '../../src/models/model-cache.ts';
 import { type Answer, fakeGateway } from '../helpers/fake-gateway.ts';
-import { World } from '../helpers/gw.ts';
+import { test, World } from '../helpers/gw.ts';
 
 /** A world whose gateway answers `GET /v1/models` with this. */
 async function listing(answer: Answer) {
@@ -102,8 +102,7 @@ describe('models list', () => {
     expect(out.split('\n')).toHaveLength(3);
   });
 
-  test('a wrong key, a mistyped subcommand, --dry-run', async () => {
-    const world = await World.open();
+  test('a wrong key, a mistyped subcommand, --dry-run', async ({ world }) => {
     expect(await world.gw(['models'], { env: { GW_API_KEY: 'wrong' } })).toMatchObject({ code: 3, out: '' });
     expect(await world.gw(['models', 'lst'])).toMatchObject({
       code: 2,
@@ -130,8 +129,7 @@ describe('models list', () => {
 });
 
 describe('models show', () => {
-  test('tells what the tables say and what the gateway lists', async () => {
-    const world = await World.open();
+  test('tells what the tables say and what the gateway lists', async ({ world }) => {
     const run = await world.gw(['models', 'show', 'alpha-video-2-5-260628']);
     expect(run, run.err).toMatchObject({ code: 0, err: '' });
     for (const line of [
@@ -188,8 +186,7 @@ describe('models show', () => {
     expect(shown).toMatchObject({ id, facts, entry: { id, object: 'model' } });
   });
 
-  test('an image model has the rules that concern it', async () => {
-    const world = await World.open();
+  test('an image model has the rules that concern it', async ({ world }) => {
     const rulesOf = async (id: string) =>
       Object.keys(JSON.parse((await world.gw(['models', 'show', id, '--json'])).out).facts)
         .filter((name) => name.startsWith('image.'))
@@ -203,8 +200,7 @@ describe('models show', () => {
     expect(await rulesOf('img-2.5-flare')).not.toContain('transparent-in-preview');
   });
 
-  test("family B's endpoints are shown by path, and all that share a name by the name", async () => {
-    const world = await World.open();
+  test("family B's endpoints are shown by path, and all that share a name by the name", async ({ world }) => {
     const one = await world.gw(['models', 'show', 'text-to-video/beta-3.0-turbo', '--json']);
     expect(JSON.parse(one.out)).toMatchObject({
       type: 'video',
@@ -242,8 +238,7 @@ describe('models show', () => {
     });
   });
 
-  test('without a gateway the tables still tell what they know', async () => {
-    const world = await World.open();
+  test('without a gateway the tables still tell what they know', async ({ world }) => {
     expect(await world.gw(['models', 'show', 'gamma-H3'], { bare: true })).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^resolutions +768P, 2K$/m),
@@ -255,8 +250,7 @@ describe('models show', () => {
     });
   });
 
-  test('a model that nobody knows is exit 4 with the nearest ones', async () => {
-    const world = await World.open();
+  test('a model that nobody knows is exit 4 with the nearest ones', async ({ world }) => {
     expect(await world.gw(['models', 'show', 'gamma-h2'])).toMatchObject({
       code: 4,
       out: '',
@@ -284,8 +278,7 @@ test('every model of every table has a sheet, and a word that means it means not
 describe('a paid create with a model that no table lists', () => {
   const apiRequests = (world: World) => world.requests().filter((line) => !line.includes(' /outputs/'));
 
-  test('is sent where the gateway lists it, which is asked for once', async () => {
-    const world = await World.open();
+  test('is sent where the gateway lists it, which is asked for once', async ({ world }) => {
     for (const _ of [1, 2]) {
       expect(await world.gw(['image', 'create', 'a fox', '-m', 'sandbox-image-1'])).toMatchObject({
         code: 0,
@@ -307,8 +300,7 @@ describe('a paid create with a model that no table lists', () => {
     expect((await world.gw(['jobs', 'list', '-q'])).out).toBe('');
   });
 
-  test('is sent with --no-validate, and where there is no list to be had', async () => {
-    const world = await World.open();
+  test('is sent with --no-validate, and where there is no list to be had', async ({ world }) => {
     await world.gw(['image', 'create', 'a fox', '-m', 'sandbox-image-2', '--no-validate']);
     expect(apiRequests(world)).toEqual(['POST /v1/images/generations']);
     const { gateway, gw } = await listing({ status: 500, body: {} });

@@ -10,10 +10,10 @@ import {
 } from 'node:fs';
 import * as path from 'node:path';
 import { PassThrough } from 'node:stream';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished } from 'vitest';
 import type { LedgerLine } from '../../src/ledger/event.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
-import { type Run, World } from '../helpers/gw.ts';
+import { type Run, test, World } from '../helpers/gw.ts';
 
 // `--once KEY`: each case of the contract is a row.
 
@@ -46,8 +46,7 @@ describe.each(Object.keys(creates))('--once, %s', (family) => {
   const once = (world: World, ...more: string[]) =>
     world.gw([...words(family), '--once', 'shots/1', ...(isVideo(family) ? ['--wait'] : []), ...more]);
 
-  test('run again, nothing is sent and the same is printed, wherever -o points', async () => {
-    const world = await World.open();
+  test('run again, nothing is sent and the same is printed, wherever -o points', async ({ world }) => {
     const first = await once(world);
     expect(first.code, first.err).toBe(0);
     expect(first.out).toMatch(/\.(mp4|png)\n$/);
@@ -60,16 +59,14 @@ describe.each(Object.keys(creates))('--once, %s', (family) => {
     expect(Object.keys(world.files())).toHaveLength(1);
   });
 
-  test('another key, and none, make another job', async () => {
-    const world = await World.open();
+  test('another key, and none, make another job', async ({ world }) => {
     await once(world);
     await world.ok([...words(family), '--once', 'shots/2']);
     await world.ok(words(family));
     expect(posts(world)).toHaveLength(3);
   });
 
-  test('another body under the key is refused, and the field that differs is named', async () => {
-    const world = await World.open();
+  test('another body under the key is refused, and the field that differs is named', async ({ world }) => {
     const hidden = { env: { GW_LEDGER_PROMPTS: 'off' } };
     await world.gw([...words(family), '--once', 'shots/1'], hidden);
     const other = words(family).map((word) => (word.endsWith('fox') ? 'a cat' : word));
@@ -161,8 +158,7 @@ describe.each(Object.keys(creates))('--once, %s', (family) => {
 describe.each(['alpha', 'beta', 'gamma'])('--once, a task of %s', (family) => {
   const once = (world: World, ...more: string[]) => world.gw([...words(family), '--once', 'k', ...more]);
 
-  test('without --wait the ID is printed at once, running or not', async () => {
-    const world = await World.open();
+  test('without --wait the ID is printed at once, running or not', async ({ world }) => {
     const first = await once(world);
     same(first, await once(world));
     await once(world, '--wait');
@@ -183,8 +179,7 @@ describe.each(['alpha', 'beta', 'gamma'])('--once, a task of %s', (family) => {
   });
 });
 
-test('one key is one job whatever makes it: another command under it is refused', async () => {
-  const world = await World.open();
+test('one key is one job whatever makes it: another command under it is refused', async ({ world }) => {
   await world.gw([...words('beta'), '--once', 'k']);
   const run = await world.gw([...words('image'), '--once', 'k']);
   expect(run.code).toBe(2);
@@ -195,8 +190,7 @@ describe('family B over machines that share nothing', () => {
   const machine = (world: World, name: string) => ({ env: { GW_STATE_DIR: path.join(world.dir, name) } });
   const once = [...words('beta'), '--once', 'k'];
 
-  test('the task of another machine is looked for and gone on with', async () => {
-    const world = await World.open();
+  test('the task of another machine is looked for and gone on with', async ({ world }) => {
     const first = await world.gw(once);
     const second = await world.gw(once, machine(world, 'second'));
     same(first, second);
@@ -204,8 +198,7 @@ describe('family B over machines that share nothing', () => {
     expect(posts(world)).toHaveLength(1);
   });
 
-  test('the external ID comes from the key: --dry-run shows the one that is sent', async () => {
-    const world = await World.open();
+  test('the external ID comes from the key: --dry-run shows the one that is sent', async ({ world }) => {
     const shown = JSON.parse((await world.gw([...once, '--dry-run', '--json'])).out);
     await world.gw(once);
     const sent = posts(world)[0]?.body as { options: { external_task_id: string } };
@@ -249,8 +242,7 @@ describe('family B over machines that share nothing', () => {
     expect(new Set(intents(world).map(({ job }) => job)).size).toBe(1);
   });
 
-  test('an external ID of the user does not go with it', async () => {
-    const world = await World.open();
+  test('an external ID of the user does not go with it', async ({ world }) => {
     const run = await world.gw([...once, '--external-id', 'mine']);
     expect(run.code).toBe(2);
     expect(run.err).toContain('--external-id mine');
@@ -283,8 +275,7 @@ test('an edit that goes as a form is the same by what its files hold, not by the
   expect(posts(world)).toHaveLength(2);
 });
 
-test('an image to stdout is not kept: --once does not go with it', async () => {
-  const world = await World.open();
+test('an image to stdout is not kept: --once does not go with it', async ({ world }) => {
   const run = await world.gw([...words('image'), '--once', 'k', '-o', '-']);
   expect(run.code).toBe(2);
   expect(run.err).toContain('--once');
@@ -341,14 +332,12 @@ test.each(['alpha', 'gamma', 'image'])(
   },
 );
 
-test('the jobs of one --count are alike by intention', async () => {
-  const world = await World.open();
+test('the jobs of one --count are alike by intention', async ({ world }) => {
   const run = await world.gw([...words('beta'), '--count', '3']);
   expect(run.err).not.toContain('the same was asked for');
 });
 
-test('a key whose lock was lost during the wait for a slot makes no second job', async () => {
-  const world = await World.open();
+test('a key whose lock was lost during the wait for a slot makes no second job', async ({ world }) => {
   await world.ok(['config', 'set', 'account', 'personal']);
   const alpha = words('alpha');
   for (let count = 0; count < 3; count += 1) await world.ok([...alpha, '--no-queue']);

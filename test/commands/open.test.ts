@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { expect, test } from 'vitest';
-import { KEY, World } from '../helpers/gw.ts';
+import { expect } from 'vitest';
+import { KEY, test, World } from '../helpers/gw.ts';
 import { acceptedJob, savedJob } from './jobs-seed.ts';
 
 /** A desktop whose program for everything writes down what it was asked to open and what it was given. */
@@ -49,8 +49,7 @@ test('prints the path where there is no desktop, none of its programs, or one th
   expect(opened()[1]).toBe(file);
 });
 
-test('says what there is not: an output, a file, a job', async () => {
-  const world = await World.open();
+test('says what there is not: an output, a file, a job', async ({ world }) => {
   acceptedJob(world, 'cgt-run', 2000);
   savedJob(world, 'cgt-gone', 1000);
   rmSync(`${world.cwd}/cgt-gone.mp4`);

@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { expect, test } from 'vitest';
-import { World } from '../helpers/gw.ts';
+import { expect } from 'vitest';
+import { test, World } from '../helpers/gw.ts';
 
 const alpha = ['video', 'alpha', 'create', 'a fox', '--dry-run', '--json'];
 const bodyOf = (out: string): Record<string, unknown> => JSON.parse(out).body;
@@ -12,8 +12,7 @@ function preset(world: World, file: string, text: string): string {
   return at;
 }
 
-test('a preset gives flags, as JSON or YAML, and what is typed wins', async () => {
-  const world = await World.open();
+test('a preset gives flags, as JSON or YAML, and what is typed wins', async ({ world }) => {
   preset(
     world,
     'wide.yaml',
@@ -27,8 +26,7 @@ test('a preset gives flags, as JSON or YAML, and what is typed wins', async () =
   expect(bodyOf(tall.out)).toMatchObject({ ratio: '9:16', watermark: false });
 });
 
-test('a preset serves several commands: what another has is left out, and said', async () => {
-  const world = await World.open();
+test('a preset serves several commands: what another has is left out, and said', async ({ world }) => {
   const file = preset(world, 'day.yaml', 'ratio: "21:9"\nsize: 1024x1024\n');
   const image = await world.gw(['image', 'create', 'a fox', '--dry-run', '--json', '--preset', 'day']);
   expect(bodyOf(image.out), image.err).toMatchObject({ size: '1024x1024' });
@@ -86,8 +84,7 @@ test.each([
   expect(world.requests()).toEqual([]);
 });
 
-test('a preset that is not there names the nearest', async () => {
-  const world = await World.open();
+test('a preset that is not there names the nearest', async ({ world }) => {
   preset(world, 'wide.yaml', 'duration: 5\n');
   const run = await world.gw([...alpha, '--preset', 'wied']);
   expect(run.code).toBe(2);
@@ -175,8 +172,7 @@ test.each([
   });
 });
 
-test('--notify rings and shows a notice when it is done, on a terminal only', async () => {
-  const world = await World.open();
+test('--notify rings and shows a notice when it is done, on a terminal only', async ({ world }) => {
   const create = ['video', 'alpha', 'create', 'a fox', '--notify'];
   const rung = await world.ok(create, { terminal: true });
   expect(rung.err).toContain(

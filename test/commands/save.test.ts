@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, test } from 'vitest';
-import { KEY, World } from '../helpers/gw.ts';
+import { describe, expect } from 'vitest';
+import { KEY, test, World } from '../helpers/gw.ts';
 import { tinyPng } from '../jobs/save/tiny-media.ts';
 
 // Where outputs go and what is kept beside them, from the command line to the disk.
@@ -22,15 +22,13 @@ describe('a pattern of --out', () => {
     expect(files).toEqual([expect.objectContaining({ path: path.join(world.cwd, name) })]);
   });
 
-  test('names it the same where a later run brings it home', async () => {
-    const world = await World.open();
+  test('names it the same where a later run brings it home', async ({ world }) => {
     const made = await world.ok(['video', 'alpha', 'create', 'A fox', '-o', '{prompt}-{resolution}.{ext}']);
     await world.ok(['jobs', 'wait', made.out.trim()]);
     expect(Object.keys(world.files())).toEqual(['a-fox-720p.mp4']);
   });
 
-  test('names images', async () => {
-    const world = await World.open();
+  test('names images', async ({ world }) => {
     await world.ok(['image', 'create', 'A red boat', '-o', '{prompt}-{seed}.{ext}']);
     expect(Object.keys(world.files())).toEqual(['a-red-boat-none.png']);
   });
@@ -105,8 +103,7 @@ describe('--sidecar', () => {
     expect(Object.keys(world.files())).not.toContain('plain.png.json');
   });
 
-  test('takes the next free name together with its output, and never another file', async () => {
-    const world = await World.open();
+  test('takes the next free name together with its output, and never another file', async ({ world }) => {
     const mine = path.join(world.cwd, 'fox.png.json');
     writeFileSync(mine, '{"mine": true}');
     const create = ['image', 'create', 'a fox', '-o', 'fox.png', '--sidecar'];
@@ -125,8 +122,7 @@ describe('--sidecar', () => {
     ]);
   });
 
-  test('is written by the run that brings the job home, with the words of its create', async () => {
-    const world = await World.open();
+  test('is written by the run that brings the job home, with the words of its create', async ({ world }) => {
     const made = await world.ok(['video', 'beta', 'create', 'a fox', '-o', 'fox.mp4', '--sidecar']);
     await world.ok(['jobs', 'wait', made.out.trim()]);
     expect(readJson(world, 'fox.mp4.json')).toMatchObject({ id: made.out.trim(), prompt: 'a fox' });

@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { helpTopics } from '../../src/program.ts';
 import { cmd } from '../helpers/cmd.ts';
-import { KEY, World } from '../helpers/gw.ts';
+import { KEY, test, World } from '../helpers/gw.ts';
 
 const bare = { bare: true } as const;
 const keyFile = (world: World) => path.join(world.dir, '.config/gw/keys.json');
@@ -25,8 +25,7 @@ describe('login and logout', () => {
     expect(await world.gw(['logout'], bare)).toMatchObject({ code: 4 });
   });
 
-  test('a wrong key is exit 3 and nothing is stored', async () => {
-    const world = await World.open();
+  test('a wrong key is exit 3 and nothing is stored', async ({ world }) => {
     const run = await world.gw(['login', '--base-url', world.sandbox.baseUrl, '--with-key'], {
       ...bare,
       stdin: 'wrong-key',
@@ -36,14 +35,12 @@ describe('login and logout', () => {
     expect(existsSync(path.join(world.dir, '.config/gw/config.json'))).toBe(false);
   });
 
-  test('asks on a terminal only', async () => {
-    const world = await World.open();
+  test('asks on a terminal only', async ({ world }) => {
     const run = await world.gw(['login', '--base-url', world.sandbox.baseUrl], { ...bare, stdin: 'key' });
     expect(run).toMatchObject({ code: 2, err: expect.stringContaining('--with-key') });
   });
 
-  test('a stdin that holds no key is told by the flag that asked for it', async () => {
-    const world = await World.open();
+  test('a stdin that holds no key is told by the flag that asked for it', async ({ world }) => {
     const login = ['login', '--base-url', world.sandbox.baseUrl, '--with-key'];
     expect(await world.gw(login, { ...bare, stdin: '\n' })).toMatchObject({
       code: 3,
@@ -51,8 +48,7 @@ describe('login and logout', () => {
     });
   });
 
-  test('a stored key goes to its own origin and to no other', async () => {
-    const world = await World.open();
+  test('a stored key goes to its own origin and to no other', async ({ world }) => {
     await world.gw(['login', '--base-url', world.sandbox.baseUrl, '--with-key'], { ...bare, stdin: KEY });
     const before = world.requests().length;
     const run = await world.gw(['video', 'alpha', 'get', 'x', '--base-url', world.sandbox.outputUrl], bare);
@@ -77,8 +73,7 @@ describe('login and logout', () => {
 });
 
 describe('profiles and settings', () => {
-  test('add, use, list, set, get, unset, remove', async () => {
-    const world = await World.open();
+  test('add, use, list, set, get, unset, remove', async ({ world }) => {
     const run = (...argv: string[]) => world.gw(argv, bare);
     expect(
       await run(
@@ -125,8 +120,7 @@ describe('profiles and settings', () => {
     expect((await world.gw(['config', 'get', 'out'], bare)).code).toBe(4);
   });
 
-  test('flag over environment over profile over default', async () => {
-    const world = await World.open();
+  test('flag over environment over profile over default', async ({ world }) => {
     await world.gw(['config', 'set', 'retries', '1'], bare);
     const source = async (argv: string[], env: Record<string, string>) =>
       (await world.gw(['config', 'list', ...argv], { ...bare, env })).out
@@ -137,8 +131,7 @@ describe('profiles and settings', () => {
     expect(await source([], {})).toBe('retries\t1\tprofile');
   });
 
-  test('the model of a profile is used where none is named', async () => {
-    const world = await World.open();
+  test('the model of a profile is used where none is named', async ({ world }) => {
     await world.gw(['config', 'set', 'models.alpha', 'alpha-video-2-0-mini-260615'], bare);
     await world.gw(['video', 'alpha', 'create', 'a fox']);
     expect(world.sandbox.requests[0]?.body).toMatchObject({ model: 'alpha-video-2-0-mini-260615' });
@@ -192,8 +185,7 @@ describe('profiles and settings', () => {
     }
   });
 
-  test('an address that needs --insecure-http is stored with it alone', async () => {
-    const world = await World.open();
+  test('an address that needs --insecure-http is stored with it alone', async ({ world }) => {
     const set = ['config', 'set', 'base_url', 'http://gateway.example.com'];
     expect(await world.gw(set, bare)).toMatchObject({
       code: 2,
@@ -220,8 +212,7 @@ describe('profiles and settings', () => {
     expect(await world.gw([...set, '--profile', 'none'], bare)).toMatchObject({ code: 2 });
   });
 
-  test('a base URL with a path and a trailing slash is joined once', async () => {
-    const world = await World.open();
+  test('a base URL with a path and a trailing slash is joined once', async ({ world }) => {
     const run = await world.gw(cmd`
       video alpha get x --dry-run --base-url https://gateway.example.com/proxy/
     `);
@@ -230,8 +221,7 @@ describe('profiles and settings', () => {
 });
 
 describe('help', () => {
-  test('gw alone, gw help, and gw help COMMAND print help and exit 0', async () => {
-    const world = await World.open();
+  test('gw alone, gw help, and gw help COMMAND print help and exit 0', async ({ world }) => {
     for (const argv of [[], ['help'], ['--help'], ['video'], ['help', 'video', 'alpha', 'create']]) {
       const run = await world.gw(argv, bare);
       expect(run, argv.join(' ')).toMatchObject({
@@ -242,8 +232,7 @@ describe('help', () => {
     }
   });
 
-  test('gw alone says where one stands', async () => {
-    const world = await World.open();
+  test('gw alone says where one stands', async ({ world }) => {
     expect((await world.gw([])).out).toContain('Now: ');
     expect((await world.gw([], bare)).out).toContain('Now: no gateway yet');
   });
@@ -267,8 +256,7 @@ describe('help', () => {
     }
   });
 
-  test('the topics', async () => {
-    const world = await World.open();
+  test('the topics', async ({ world }) => {
     expect((await world.gw(['help', 'exit-codes'], bare)).out).toMatch(/^14 +unknown_outcome/m);
     expect((await world.gw(['help', 'environment'], bare)).out).toMatch(/^GW_API_KEY/m);
     for (const topic of helpTopics) {
@@ -284,8 +272,7 @@ describe('help', () => {
     expect(JSON.parse(out)).toEqual({ version: '0.0.0-test' });
   });
 
-  test('an unknown command names what there is', async () => {
-    const world = await World.open();
+  test('an unknown command names what there is', async ({ world }) => {
     expect(await world.gw(['vidoe'], bare)).toMatchObject({
       code: 2,
       out: '',
@@ -297,8 +284,7 @@ describe('help', () => {
     });
   });
 
-  test('shared options that mean nothing to a command are refused, not ignored', async () => {
-    const world = await World.open();
+  test('shared options that mean nothing to a command are refused, not ignored', async ({ world }) => {
     expect(await world.gw(['jobs', 'list', '--dry-run'], bare)).toMatchObject({ code: 2 });
     expect(await world.gw(['video', 'alpha', 'get', 'x', '--set', 'a=1'])).toMatchObject({ code: 2 });
   });

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
-import { KEY, World } from '../helpers/gw.ts';
+import { KEY, test, World } from '../helpers/gw.ts';
 import { acceptedJob, HOUR_MS, intentIn, ledgerOf } from './jobs-seed.ts';
 
 // One ledger, several gateways: each job stays with its own, and so does each key.
@@ -37,8 +37,7 @@ test('a job of a gateway that nothing here can reach is named, and the others ar
   expect(other.requests).toHaveLength(1);
 });
 
-test('the same task ID on two gateways is two jobs', async () => {
-  const world = await World.open();
+test('the same task ID on two gateways is two jobs', async ({ world }) => {
   const here = await fakeGateway((method) => ({
     body: method === 'POST' ? { id: 't-1' } : { id: 't-1', status: 'running' },
   }));
@@ -213,16 +212,14 @@ describe('two profiles of one gateway', () => {
 });
 
 describe('tasks that the ledger does not know', () => {
-  test('a mistyped ID becomes no job', async () => {
-    const world = await World.open();
+  test('a mistyped ID becomes no job', async ({ world }) => {
     for (const word of ['wait', 'download']) {
       expect(await world.gw(['video', 'alpha', word, 'gone-1'])).toMatchObject({ code: 4 });
     }
     expect((await world.gw(['jobs', 'list', '-q'])).out).toBe('');
   });
 
-  test('taken in by several runs at once, a task is one job with one file', async () => {
-    const world = await World.open();
+  test('taken in by several runs at once, a task is one job with one file', async ({ world }) => {
     const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();
     world.clock.ms += 60_000;
     const elsewhere = { env: { GW_STATE_DIR: `${world.dir}/elsewhere` } };
@@ -232,8 +229,7 @@ describe('tasks that the ledger does not know', () => {
     expect(world.requests().filter((line) => line.includes('/outputs/'))).toHaveLength(1);
   });
 
-  test('several tasks and one fixed name are refused', async () => {
-    const world = await World.open();
+  test('several tasks and one fixed name are refused', async ({ world }) => {
     for (const word of ['wait', 'download']) {
       const run = await world.gw(['video', 'alpha', word, 'a-1', 'a-2', '-o', 'same.mp4', '--force']);
       expect(run).toMatchObject({ code: 2, err: expect.stringContaining('{id}') });

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { EndingSignal } from '../../src/errors.ts';
 import { cmd } from '../helpers/cmd.ts';
-import { KEY, World } from '../helpers/gw.ts';
+import { KEY, test, World } from '../helpers/gw.ts';
 
 const create = ['video', 'alpha', 'create'];
 const ledgerOf = (world: World) => {
@@ -23,8 +23,7 @@ const eventsOf = (world: World): { event: string; [field: string]: unknown }[] =
     .map((line) => JSON.parse(line));
 
 describe('create --wait', () => {
-  test('saves the video and prints its path alone on stdout, the task ID on stderr', async () => {
-    const world = await World.open();
+  test('saves the video and prints its path alone on stdout, the task ID on stderr', async ({ world }) => {
     const run = await world.ok([...create, 'a fox in the snow', '--wait']);
     const [id] = world.sandbox.tasks().map((task) => task.id);
     expect(run.out).toBe(`${world.cwd}/${id}.mp4\n`);
@@ -33,8 +32,7 @@ describe('create --wait', () => {
     expect(world.sandbox.tasks()).toHaveLength(1);
   });
 
-  test('the ledger goes first, in order, and ends with the saved file', async () => {
-    const world = await World.open();
+  test('the ledger goes first, in order, and ends with the saved file', async ({ world }) => {
     await world.gw([...create, 'a fox', '--wait']);
     const order = eventsOf(world)
       .map((event) => event.event)
@@ -49,8 +47,7 @@ describe('create --wait', () => {
     });
   });
 
-  test('--json prints one object with the record as it came', async () => {
-    const world = await World.open();
+  test('--json prints one object with the record as it came', async ({ world }) => {
     const run = await world.gw(cmd`${create} "a fox" --wait --json --duration 4 --resolution 480p`);
     const result = JSON.parse(run.out);
     expect(run.out.trim().split('\n')).toHaveLength(1);
@@ -72,8 +69,7 @@ describe('create --wait', () => {
     expect(Math.max(...waits)).toBeLessThanOrEqual(30_000);
   });
 
-  test('the last frame of a 2.0 video is saved beside it', async () => {
-    const world = await World.open();
+  test('the last frame of a 2.0 video is saved beside it', async ({ world }) => {
     const run = await world.gw(cmd`${create} "a fox" -m 2.0-fast --return-last-frame --wait -o fox.mp4`);
     expect(run.out).toBe(`${world.cwd}/fox.mp4\n${world.cwd}/fox-last-frame.png\n`);
     expect(Object.keys(world.files()).sort()).toEqual(['fox-last-frame.png', 'fox.mp4']);
@@ -139,8 +135,7 @@ describe('create --wait', () => {
 });
 
 describe('create without --wait', () => {
-  test('prints the task ID alone and leaves the rest to jobs sync', async () => {
-    const world = await World.open();
+  test('prints the task ID alone and leaves the rest to jobs sync', async ({ world }) => {
     const run = await world.gw([...create, 'a fox', '-o', 'clips/']);
     const [task] = world.sandbox.tasks();
     expect(run).toMatchObject({ code: 0, out: `${task?.id}\n`, err: '' });
@@ -152,8 +147,7 @@ describe('create without --wait', () => {
     expect(world.requests().filter((line) => line.includes('/outputs/'))).toHaveLength(1);
   });
 
-  test('the prompt may come from stdin, a file, or --prompt -', async () => {
-    const world = await World.open();
+  test('the prompt may come from stdin, a file, or --prompt -', async ({ world }) => {
     writeFileSync(path.join(world.cwd, 'prompt.txt'), 'a boat at dawn\n');
     await world.gw([...create, '--prompt-file', 'prompt.txt']);
     await world.gw([...create, '--prompt', '-'], { stdin: 'a boat at dawn' });
@@ -168,8 +162,7 @@ describe('create without --wait', () => {
 });
 
 describe('the request', () => {
-  test('every flag reaches its field', async () => {
-    const world = await World.open();
+  test('every flag reaches its field', async ({ world }) => {
     await world.ok([
       ...create,
       '--prompt',
@@ -220,8 +213,7 @@ describe('the request', () => {
     });
   });
 
-  test('nothing is sent that was not said: a prompt alone makes a body of two fields', async () => {
-    const world = await World.open();
+  test('nothing is sent that was not said: a prompt alone makes a body of two fields', async ({ world }) => {
     await world.gw([...create, 'a fox']);
     expect(world.sandbox.requests[0]?.body).toEqual({
       model: 'alpha-video-2-5-260628',
@@ -252,8 +244,7 @@ describe('the request', () => {
     expect(world.sandbox.requests[0]?.body).toMatchObject(wanted);
   });
 
-  test('flags and --set are laid over --body, in that order', async () => {
-    const world = await World.open();
+  test('flags and --set are laid over --body, in that order', async ({ world }) => {
     writeFileSync(
       path.join(world.cwd, 'body.json'),
       JSON.stringify({
@@ -287,24 +278,21 @@ describe('the request', () => {
     expect(ledgerOf(world)).toBe('');
   });
 
-  test('--curl prints a command that reads the key from $GW_API_KEY', async () => {
-    const world = await World.open();
+  test('--curl prints a command that reads the key from $GW_API_KEY', async ({ world }) => {
     const run = await world.gw([...create, "a fox's den", '--curl']);
     expect(run.out).toContain('$GW_API_KEY');
     expect(run.out).not.toContain(KEY);
     expect(world.requests()).toEqual([]);
   });
 
-  test('--no-validate sends a request that breaks a rule, with a warning', async () => {
-    const world = await World.open();
+  test('--no-validate sends a request that breaks a rule, with a warning', async ({ world }) => {
     const run = await world.gw([...create, 'a fox', '--duration', '31', '--no-validate']);
     expect(run.code).toBe(5);
     expect(run.err).toContain('warning: --duration 31: 2.5 takes 4-30 seconds');
     expect(world.requests()).toHaveLength(1);
   });
 
-  test('a prompt that names more media than are given is a warning', async () => {
-    const world = await World.open();
+  test('a prompt that names more media than are given is a warning', async ({ world }) => {
     const run = await world.ok(cmd`
       ${create} "image 1 and image 3" --image https://example.com/a.png --image https://example.com/b.png
     `);
@@ -391,15 +379,13 @@ describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the le
     expect(eventsOf(world)).toEqual([]);
   });
 
-  test('a tenth image on 2.0', async () => {
-    const world = await World.open();
+  test('a tenth image on 2.0', async ({ world }) => {
     const images = Array.from({ length: 10 }, (_, index) => ['--image', `https://e.com/${index}.png`]).flat();
     const run = await world.gw([...create, 'x', '-m', '2.0', ...images]);
     expect(run).toMatchObject({ code: 2, err: expect.stringContaining('up to 9 image files, 10 given') });
   });
 
-  test('no gateway and no key', async () => {
-    const world = await World.open();
+  test('no gateway and no key', async ({ world }) => {
     expect(await world.gw([...create, 'x'], { bare: true })).toMatchObject({
       code: 3,
       err: expect.stringContaining('no gateway is configured'),
@@ -516,8 +502,7 @@ describe('bad days', () => {
     expect(Object.keys(world.files())).toHaveLength(1);
   });
 
-  test('an existing file is never overwritten unasked', async () => {
-    const world = await World.open();
+  test('an existing file is never overwritten unasked', async ({ world }) => {
     writeFileSync(path.join(world.cwd, 'fox.mp4'), 'mine');
     const run = await world.gw([...create, 'a fox', '--wait', '-o', 'fox.mp4']);
     expect(run.out).toBe(`${world.cwd}/fox-1.mp4\n`);
@@ -540,8 +525,7 @@ describe('bad days', () => {
 });
 
 describe('get, wait, download', () => {
-  test('get --json prints the reply unchanged; several print one line each', async () => {
-    const world = await World.open();
+  test('get --json prints the reply unchanged; several print one line each', async ({ world }) => {
     const ids = [];
     for (const words of ['one', 'two']) ids.push((await world.gw([...create, words])).out.trim());
     world.clock.ms += 60_000;
@@ -560,8 +544,7 @@ describe('get, wait, download', () => {
     ).toEqual(ids);
   });
 
-  test('get for people shows no link', async () => {
-    const world = await World.open();
+  test('get for people shows no link', async ({ world }) => {
     const id = (await world.gw([...create, 'a fox'])).out.trim();
     world.clock.ms += 60_000;
     const run = await world.gw(['video', 'alpha', 'get', id]);
@@ -579,8 +562,7 @@ describe('get, wait, download', () => {
     expect(world.requests()).toHaveLength(before);
   });
 
-  test('wait and download do the two halves on a machine that does not know the job', async () => {
-    const world = await World.open();
+  test('wait and download do the two halves on a machine that does not know the job', async ({ world }) => {
     const id = (await world.gw([...create, 'a fox'])).out.trim();
     const elsewhere = { env: { GW_STATE_DIR: path.join(world.dir, 'elsewhere') } };
     mkdirSync(path.join(world.cwd, 'there'));
@@ -600,8 +582,7 @@ describe('get, wait, download', () => {
 });
 
 describe('what a hostile, careful user tries', () => {
-  test('a key from stdin is never taken for the prompt', async () => {
-    const world = await World.open();
+  test('a key from stdin is never taken for the prompt', async ({ world }) => {
     const options = { bare: true, stdin: KEY, env: { GW_BASE_URL: world.sandbox.baseUrl } };
     const run = await world.gw([...create, '--api-key-file', '-'], options);
     expect(run).toMatchObject({ code: 2, err: expect.stringContaining('no prompt') });
@@ -611,21 +592,18 @@ describe('what a hostile, careful user tries', () => {
     expect(world.requests()).toEqual([]);
   });
 
-  test('a prompt of words may begin with @; only a flag names a file', async () => {
-    const world = await World.open();
+  test('a prompt of words may begin with @; only a flag names a file', async ({ world }) => {
     await world.gw([...create, '@alice', 'waves']);
     expect(world.sandbox.requests[0]?.body).toMatchObject({
       content: [{ type: 'text', text: '@alice waves' }],
     });
   });
 
-  test('an asset ID that is an ordinary word may stand in the prompt', async () => {
-    const world = await World.open();
+  test('an asset ID that is an ordinary word may stand in the prompt', async ({ world }) => {
     await world.ok([...create, 'a fox', '--image', 'asset://fox', '--dry-run']);
   });
 
-  test('a content that is no list is named, and sent as it is when asked to', async () => {
-    const world = await World.open();
+  test('a content that is no list is named, and sent as it is when asked to', async ({ world }) => {
     writeFileSync(path.join(world.cwd, 'odd.json'), '{"content":"weird"}');
     expect(await world.gw([...create, '--body', 'odd.json'])).toMatchObject({
       code: 2,
@@ -635,8 +613,7 @@ describe('what a hostile, careful user tries', () => {
     expect(world.sandbox.requests[0]?.body).toMatchObject({ content: 'weird' });
   });
 
-  test('--dry-run --json prints the request as an object', async () => {
-    const world = await World.open();
+  test('--dry-run --json prints the request as an object', async ({ world }) => {
     const run = await world.gw([...create, 'a fox', '--dry-run', '--json']);
     expect(JSON.parse(run.out)).toMatchObject({
       method: 'POST',
@@ -646,15 +623,13 @@ describe('what a hostile, careful user tries', () => {
     });
   });
 
-  test('-v shows the fetch of the output too, without its signature', async () => {
-    const world = await World.open();
+  test('-v shows the fetch of the output too, without its signature', async ({ world }) => {
     const run = await world.gw([...create, 'a fox', '--wait', '-v']);
     expect(run.err).toMatch(/> GET \S+\/outputs\/\S+/);
     expect(run.err).toMatch(/signature=\*\*\*/);
   });
 
-  test('an error of one of several IDs says which', async () => {
-    const world = await World.open();
+  test('an error of one of several IDs says which', async ({ world }) => {
     const run = await world.gw(['video', 'alpha', 'get', 'n-1', 'n-2', '--json']);
     expect(
       run.err
@@ -664,8 +639,7 @@ describe('what a hostile, careful user tries', () => {
     ).toEqual(['n-1', 'n-2']);
   });
 
-  test('-V and --version work wherever they stand', async () => {
-    const world = await World.open();
+  test('-V and --version work wherever they stand', async ({ world }) => {
     for (const argv of [['-V'], ['--version'], ['video', 'alpha', 'create', '-V']]) {
       expect(await world.gw(argv)).toMatchObject({ code: 0, out: '0.0.0-test\n' });
     }

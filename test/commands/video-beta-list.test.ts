@@ -1,6 +1,6 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { type Answer, fakeGateway } from '../helpers/fake-gateway.ts';
-import { World } from '../helpers/gw.ts';
+import { test, World } from '../helpers/gw.ts';
 
 const openFake = async (answer: (method: string, url: string) => Answer) => {
   const gateway = await fakeGateway(answer);
@@ -112,8 +112,7 @@ describe('the result', () => {
     expect(row).toContain(ids[0]);
   });
 
-  test('each kind of result in a word, and why there is none', async () => {
-    const world = await World.open();
+  test('each kind of result in a word, and why there is none', async ({ world }) => {
     const url = 'https://example.com/x?signature=1';
     const result = [
       { id: 'a', status: 'succeeded', outputs: [{ type: 'element', id: 'e' }] },
@@ -153,8 +152,7 @@ describe('the result', () => {
     expect(next).toMatchObject({ out: `${ids[2]}\n`, err: '' });
   });
 
-  test('the reply goes out as it came, digits and white space too', async () => {
-    const world = await World.open();
+  test('the reply goes out as it came, digits and white space too', async ({ world }) => {
     const text =
       '{ "code": 0,\n "data": {"result": [{"id": "t-1", "n": 12345678901234567890}], "count": 1} }';
     const { env } = await openFake(() => ({ body: text }));
@@ -183,8 +181,7 @@ describe('the result', () => {
     expect(world.sandbox.requests.at(-1)?.body).toEqual({ limit: 1, cursor: expect.any(String) });
   });
 
-  test('a page that fails in the middle ends with its error, what came stays', async () => {
-    const world = await World.open();
+  test('a page that fails in the middle ends with its error, what came stays', async ({ world }) => {
     let asked = 0;
     const { env } = await openFake(() => {
       asked += 1;
@@ -211,8 +208,7 @@ describe('the result', () => {
     expect(gateway.requests.length).toBeLessThanOrEqual(2);
   });
 
-  test('a list is a read: asked again after a 503', async () => {
-    const world = await World.open();
+  test('a list is a read: asked again after a 503', async ({ world }) => {
     let asked = 0;
     const { env } = await openFake(() => {
       asked += 1;
@@ -222,8 +218,7 @@ describe('the result', () => {
     expect(asked).toBe(3);
   });
 
-  test('an empty list is empty, and no failure', async () => {
-    const world = await World.open();
+  test('an empty list is empty, and no failure', async ({ world }) => {
     expect(await world.gw(list)).toEqual({ code: 0, out: '', err: '' });
   });
 });

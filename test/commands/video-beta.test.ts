@@ -2,11 +2,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import * as path from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished } from 'vitest';
 import { makePng } from '../../src/sandbox/media-check.ts';
 import { cmd } from '../helpers/cmd.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
-import { clipsDir, World } from '../helpers/gw.ts';
+import { clipsDir, test, World } from '../helpers/gw.ts';
 
 const create = ['video', 'beta', 'create'];
 
@@ -150,8 +150,7 @@ describe('argv becomes the body', () => {
     expect(world.requests()).toEqual([]);
   });
 
-  test('a file of O1 goes as Base64, and the ID before it is not part of its name', async () => {
-    const world = await World.open();
+  test('a file of O1 goes as Base64, and the ID before it is not part of its name', async ({ world }) => {
     writeFileSync(path.join(world.cwd, 'fox.png'), png);
     const { body } = await shown(world, cmd`--mode o1 @fox --image fox=fox.png --ratio 1:1 --no-validate`);
     expect(body.contents[1]).toEqual({
@@ -190,8 +189,7 @@ describe('argv becomes the body', () => {
     });
   });
 
-  test('shots leave stdin alone', async () => {
-    const world = await World.open();
+  test('shots leave stdin alone', async ({ world }) => {
     const run = await world.gw([...create, '--turbo', '--shot', '5:a fox', '--dry-run', '--json'], {
       stdin: 'the next line of a loop',
     });
@@ -301,28 +299,24 @@ describe('refused before anything is sent', () => {
     expect(world.requests()).toEqual([]);
   });
 
-  test('shots shorter than any video are told of as that', async () => {
-    const world = await World.open();
+  test('shots shorter than any video are told of as that', async ({ world }) => {
     const run = await world.gw([...create, '--turbo', '--shot', '1:fox']);
     expect(run).toMatchObject({ code: 2, err: expect.stringContaining('the shots are 1 s together') });
   });
 
-  test('with --no-validate the breach is a warning, and the request is sent', async () => {
-    const world = await World.open();
+  test('with --no-validate the breach is a warning, and the request is sent', async ({ world }) => {
     const run = await world.gw([...create, 'a', '--duration', '16', '--no-validate']);
     expect(run.err).toMatch(/warning: --duration 16: beta text takes 3-15 seconds/);
     expect(world.requests()[0]).toBe('POST /text-to-video/beta-3.0');
   });
 
-  test('a prompt above the recommended length is warned of', async () => {
-    const world = await World.open();
+  test('a prompt above the recommended length is warned of', async ({ world }) => {
     const run = await world.ok([...create, 'a'.repeat(2501)]);
     expect(run.err).toMatch(/warning: --prompt: has 2501 characters; at most 2500 are recommended/);
     expect((await world.gw([...create, 'a'.repeat(2500)])).err).not.toMatch(/recommended/);
   });
 
-  test('a name that the prompt says and no item has is warned of', async () => {
-    const world = await World.open();
+  test('a name that the prompt says and no item has is warned of', async ({ world }) => {
     const run = await world.gw([...create, '--mode', 'o1', '@fox runs', '--ratio', '1:1', '--dry-run']);
     expect(run.err).toMatch(/the prompt says @fox, and no item has that ID/);
   });
@@ -362,8 +356,7 @@ describe('O1 looks at the files it is given', () => {
 });
 
 describe('create', () => {
-  test('--wait saves the video; the external ID is sent and stands in the ledger', async () => {
-    const world = await World.open();
+  test('--wait saves the video; the external ID is sent and stands in the ledger', async ({ world }) => {
     const run = await world.ok([...create, 'a fox', '--duration', '3', '--wait']);
     const [task] = world.sandbox.tasks();
     expect(run.out).toBe(`${world.cwd}/${task?.id}.mp4\n`);
@@ -376,8 +369,7 @@ describe('create', () => {
     expect([list].flat()[0]).toMatchObject({ family: 'beta', model: 'beta-3.0', prompt: 'a fox' });
   });
 
-  test('the watermarked result is saved beside the clean one', async () => {
-    const world = await World.open();
+  test('the watermarked result is saved beside the clean one', async ({ world }) => {
     const run = await world.gw([...create, 'a fox', '--watermark', '--wait', '-o', 'clips/']);
     const [task] = world.sandbox.tasks();
     expect(run.out.trim().split('\n')).toEqual([
@@ -428,8 +420,7 @@ describe('create', () => {
     expect(numbered.err).not.toContain('one name');
   });
 
-  test('an element has nothing to save, and that is no failure', async () => {
-    const world = await World.open();
+  test('an element has nothing to save, and that is no failure', async ({ world }) => {
     const run = await world.ok([...create, 'output-element', '--wait', '--json']);
     expect(JSON.parse(run.out)).toMatchObject({ status: 'succeeded', files: [] });
     expect(world.files()).toEqual({});
@@ -443,8 +434,7 @@ describe('create', () => {
     expect(run.err).toMatch(/Whatever/);
   });
 
-  test('an external ID that is taken is reported as that, with the task that has it', async () => {
-    const world = await World.open();
+  test('an external ID that is taken is reported as that, with the task that has it', async ({ world }) => {
     const id = (await world.gw([...create, 'a fox', '--external-id', 'order-17'])).out.trim();
     const run = await world.gw([...create, 'an owl', '--external-id', 'order-17']);
     expect(run).toMatchObject({ code: 5, out: '' });
@@ -452,8 +442,7 @@ describe('create', () => {
     expect(world.sandbox.tasks()).toHaveLength(1);
   });
 
-  test('code 5 with HTTP 200 is a refusal, said once and not sent again', async () => {
-    const world = await World.open();
+  test('code 5 with HTTP 200 is a refusal, said once and not sent again', async ({ world }) => {
     const gateway = await fakeGateway(() => ({
       body: { code: 5, message: 'no such style', request_id: 'r-1' },
     }));
@@ -507,8 +496,7 @@ describe('create', () => {
   const externalIdIn = (url: string) => new URL(url, 'http://host').searchParams.get('external_task_ids');
 });
 
-test('help names every mode, what each takes, and that some bodies are not documented', async () => {
-  const world = await World.open();
+test('help names every mode, what each takes, and that some bodies are not documented', async ({ world }) => {
   const { out } = await world.ok([...create, '--help']);
   const text = out.replace(/\s+/g, ' ');
   expect(text).toContain(

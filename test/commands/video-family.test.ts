@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished } from 'vitest';
 import type { LedgerLine } from '../../src/ledger/event.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
-import { World } from '../helpers/gw.ts';
+import { test, World } from '../helpers/gw.ts';
 import { foldJobs } from '../ledger/fixtures.ts';
 
 // What the families share (get, wait, download, sync, --queue), where they differ in how tasks are asked for.
@@ -59,8 +59,7 @@ describe('create of family B', () => {
     expect(body.options.external_task_id).toBe(job?.key);
   });
 
-  test('--dry-run shows the external ID that would be sent', async () => {
-    const world = await World.open();
+  test('--dry-run shows the external ID that would be sent', async ({ world }) => {
     const run = await world.gw([...beta, 'create', 'a fox', '--dry-run', '--json']);
     expect(JSON.parse(run.out).body.options.external_task_id).toMatch(/^gw-[0-7][0-9a-z]{25}$/);
     expect(world.requests()).toEqual([]);
@@ -91,8 +90,7 @@ describe('looking at tasks of family B', () => {
     expect(looks(world).length - before).toBe(1);
   });
 
-  test('an unknown ID is exit 4, of several 13; the young are asked for again', async () => {
-    const world = await World.open();
+  test('an unknown ID is exit 4, of several 13; the young are asked for again', async ({ world }) => {
     const id = await createBeta(world);
     expect((await world.gw([...beta, 'get', 'nobody'])).code).toBe(4);
     const both = await world.gw([...beta, 'get', 'nobody', id, '--json']);
@@ -104,8 +102,7 @@ describe('looking at tasks of family B', () => {
     });
   });
 
-  test('get --external asks by the external ID', async () => {
-    const world = await World.open();
+  test('get --external asks by the external ID', async ({ world }) => {
     const id = await createBeta(world, '--external-id', 'order-17');
     const run = await world.ok([...beta, 'get', '--external', 'order-17', '--json']);
     expect(JSON.parse(run.out).data[0]).toMatchObject({ id, external_id: 'order-17' });
@@ -117,8 +114,7 @@ describe('looking at tasks of family B', () => {
     expect((await world.gw(['video', 'alpha', 'get', '--external', 'x'])).code).toBe(2);
   });
 
-  test('wait saves many, asking for all of them in one request a round', async () => {
-    const world = await World.open();
+  test('wait saves many, asking for all of them in one request a round', async ({ world }) => {
     const ids: string[] = [];
     for (let at = 0; at < 6; at += 1) ids.push(await createBeta(world));
     const before = looks(world).length;
@@ -198,8 +194,7 @@ describe('looking at tasks of family B', () => {
     expect(run.err).not.toContain('warning');
   });
 
-  test('get --external asks for many in one request; what is missing is not found', async () => {
-    const world = await World.open();
+  test('get --external asks for many in one request; what is missing is not found', async ({ world }) => {
     for (const id of ['e-1', 'e-2', 'e-3']) await createBeta(world, '--external-id', id);
     const before = looks(world).length;
     const run = await world.gw([...beta, 'get', '--external', 'e-1', 'e-9', 'e-2', 'e-3', '--json']);
@@ -209,8 +204,7 @@ describe('looking at tasks of family B', () => {
     expect(looks(world).length - before).toBe(1);
   });
 
-  test('records that do not say whose they are are asked for one by one', async () => {
-    const world = await World.open();
+  test('records that do not say whose they are are asked for one by one', async ({ world }) => {
     const gateway = await fakeGateway((_, url) => {
       const asked = new URL(url, 'http://here').searchParams.get('external_task_ids')?.split(',') ?? [];
       const data = asked.map((id) => ({ id: `t-${id}`, status: 'processing' }));
@@ -224,8 +218,7 @@ describe('looking at tasks of family B', () => {
     expect(gateway.requests).toHaveLength(3);
   });
 
-  test('two syncs at once save each file once', async () => {
-    const world = await World.open();
+  test('two syncs at once save each file once', async ({ world }) => {
     for (let at = 0; at < 6; at += 1) await createBeta(world);
     world.clock.ms += 120_000;
     const runs = await Promise.all([world.gw(['jobs', 'sync']), world.gw(['jobs', 'sync'])]);
@@ -245,14 +238,12 @@ describe('looking at tasks of family B', () => {
     expect(world.requests()).toHaveLength(before);
   });
 
-  test('a watermarked result lies beside the clip, also where the name is fixed', async () => {
-    const world = await World.open();
+  test('a watermarked result lies beside the clip, also where the name is fixed', async ({ world }) => {
     await world.ok([...[...beta, 'create', 'a fox', ...quick, '--watermark', '--wait', '-o', 'fox.mp4']]);
     expect(Object.keys(world.files()).sort()).toEqual(['fox-watermarked.mp4', 'fox.mp4']);
   });
 
-  test('of several records each keeps a number that JavaScript cannot hold', async () => {
-    const world = await World.open();
+  test('of several records each keeps a number that JavaScript cannot hold', async ({ world }) => {
     const records = ['{"id":"t-1","status":"processing","n":9007199254740993}', '{"id":"t-2","n":1}'];
     const gateway = await fakeGateway(() => ({ body: `{"code":0,"data":[${records.join(', ')}]}` }));
     onTestFinished(() => gateway.close());
@@ -293,8 +284,7 @@ describe('--queue', () => {
     expect(Object.keys(world.files())).toHaveLength(1);
   });
 
-  test('an enterprise profile has ten places', async () => {
-    const world = await World.open();
+  test('an enterprise profile has ten places', async ({ world }) => {
     await world.gw(['config', 'set', 'account', 'enterprise']);
     const create = ['video', 'alpha', 'create', 'a fox', '--queue'];
     for (let at = 0; at < 5; at += 1) {

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { cmd } from '../helpers/cmd.ts';
-import { KEY, World } from '../helpers/gw.ts';
+import { KEY, test, World } from '../helpers/gw.ts';
 import { endlessClip, make, picture, pngHead, sparse, tone } from '../media/fixtures.ts';
 
 const create = ['video', 'gamma', 'create'];
@@ -19,8 +19,7 @@ const bodyOf = async (world: World, words: readonly string[]) => {
 };
 
 describe('create', () => {
-  test('--wait saves the video and prints its path alone', async () => {
-    const world = await World.open();
+  test('--wait saves the video and prints its path alone', async ({ world }) => {
     const run = await world.ok([...create, ...text, '--wait']);
     const [id] = world.sandbox.tasks().map((task) => task.id);
     expect(run.out).toBe(`${world.cwd}/${id}.mp4\n`);
@@ -28,8 +27,7 @@ describe('create', () => {
     expect(Object.keys(world.files())).toEqual([`${id}.mp4`]);
   });
 
-  test('--wait --json prints one object with the record as it came', async () => {
-    const world = await World.open();
+  test('--wait --json prints one object with the record as it came', async ({ world }) => {
     const run = await world.gw([...create, ...text, '--wait', '--json']);
     const result = JSON.parse(run.out);
     expect(Object.keys(result)).toEqual(['family', 'id', 'status', 'record', 'files']);
@@ -40,8 +38,7 @@ describe('create', () => {
     });
   });
 
-  test('without --wait prints the ID alone; get, wait and download take it', async () => {
-    const world = await World.open();
+  test('without --wait prints the ID alone; get, wait and download take it', async ({ world }) => {
     const run = await world.gw([...create, ...text]);
     const [task] = world.sandbox.tasks();
     expect(run).toMatchObject({ code: 0, out: `${task?.id}\n`, err: '' });
@@ -81,8 +78,7 @@ describe('create', () => {
 });
 
 describe('the request', () => {
-  test('every flag reaches its field', async () => {
-    const world = await World.open();
+  test('every flag reaches its field', async ({ world }) => {
     const run = await world.gw([
       ...create,
       ...['--prompt', 'the fox runs', '-m', 'gamma-H3', '--image', 'https://example.com/fox.png'],
@@ -119,8 +115,7 @@ describe('the request', () => {
     });
   });
 
-  test('nothing is sent that was not said: frames and references leave the ratio out', async () => {
-    const world = await World.open();
+  test('nothing is sent that was not said: frames and references leave the ratio out', async ({ world }) => {
     const frames = cmd`--first-frame https://example.com/a.png --last-frame https://example.com/b.png`;
     expect(await bodyOf(world, ['a fox', ...sized, ...frames])).toEqual({
       model: 'gamma-H3',
@@ -137,8 +132,7 @@ describe('the request', () => {
     ).not.toHaveProperty('ratio');
   });
 
-  test('the model is that of the flag, else of --body, else of the settings', async () => {
-    const world = await World.open();
+  test('the model is that of the flag, else of --body, else of the settings', async ({ world }) => {
     writeFileSync(path.join(world.cwd, 'body.json'), '{"model":"gamma-H3","duration":7}');
     expect(await bodyOf(world, text)).toMatchObject({ model: 'gamma-H3' });
     await world.gw(['config', 'set', 'models.gamma', 'gamma-H3-Max']);
@@ -177,8 +171,7 @@ describe('the request', () => {
     });
   });
 
-  test('--curl prints a command that reads the key from $GW_API_KEY', async () => {
-    const world = await World.open();
+  test('--curl prints a command that reads the key from $GW_API_KEY', async ({ world }) => {
     const run = await world.gw([...create, ...text, '--curl']);
     expect(run.out).toContain('/v2/video_generation');
     expect(run.out).toContain('$GW_API_KEY');
@@ -186,8 +179,7 @@ describe('the request', () => {
     expect(world.requests()).toEqual([]);
   });
 
-  test('--no-validate sends a request that breaks a rule, with a warning', async () => {
-    const world = await World.open();
+  test('--no-validate sends a request that breaks a rule, with a warning', async ({ world }) => {
     const sent = await world.gw(cmd`${create} "a fox" --resolution 768P --duration 16 --no-validate`);
     expect(sent.err).toContain('warning: --duration 16: gamma-H3 takes 4-15 seconds');
     expect(sent.err).toContain('warning: --ratio: is required for text-to-video');
@@ -195,8 +187,7 @@ describe('the request', () => {
     expect(world.requests()).toHaveLength(1);
   });
 
-  test('a ratio beside a frame is a warning: the video follows the image', async () => {
-    const world = await World.open();
+  test('a ratio beside a frame is a warning: the video follows the image', async ({ world }) => {
     const frame = ['a fox', ...sized, '--first-frame', 'https://example.com/a.png', '--dry-run'];
     const run = await world.gw([...create, ...frame, '--ratio', '16:9']);
     expect(run).toMatchObject({
@@ -359,8 +350,7 @@ describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the le
     expect(hasLedger(world)).toBe(false);
   });
 
-  test('a prompt of 7,001 characters, counted as code points', async () => {
-    const world = await World.open();
+  test('a prompt of 7,001 characters, counted as code points', async ({ world }) => {
     writeFileSync(path.join(world.cwd, 'long.txt'), '🦊'.repeat(7001));
     writeFileSync(path.join(world.cwd, 'longest.txt'), '🦊'.repeat(7000));
     const at = (name: string) => ['--prompt-file', name, ...sized, '--ratio', '1:1', '--dry-run'];
@@ -381,8 +371,7 @@ describe('local clips', { tags: ['ffmpeg'] }, () => {
     };
   };
 
-  test('a video, audio and an image go as Base64', async () => {
-    const world = await World.open();
+  test('a video, audio and an image go as Base64', async ({ world }) => {
     const clip = clips(world);
     const video = clip('a.mp4', ...picture('160x120', 3));
     const audio = clip('a.mp3', ...tone(3), '-c:a', 'libmp3lame');
@@ -415,8 +404,7 @@ describe('local clips', { tags: ['ffmpeg'] }, () => {
     await world.ok([...create, ...words, '--audio', short, '--video', video]);
   });
 
-  test('a codec that is not taken is named with its flag', async () => {
-    const world = await World.open();
+  test('a codec that is not taken is named with its flag', async ({ world }) => {
     const file = clips(world)('a.mp4', ...tone(3), ...picture('160x120', 3), '-c:a', 'ac3');
     const run = await world.gw([...create, 'a fox', ...sized, '--video', file]);
     expect(run).toMatchObject({
@@ -426,8 +414,7 @@ describe('local clips', { tags: ['ffmpeg'] }, () => {
   });
 });
 
-test('help shows what each model takes, and examples', async () => {
-  const world = await World.open();
+test('help shows what each model takes, and examples', async ({ world }) => {
   const { out } = await world.ok([...create, '--help']);
   expect(out.replace(/\s+/g, ' ')).toContain('768P, 2K (gamma-H3); 480P, 768P (gamma-H3-Max)');
   expect(out.replace(/\s+/g, ' ')).toContain('4-15 (gamma-H3); 5-15 (gamma-H3-Max)');

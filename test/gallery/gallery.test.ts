@@ -5,10 +5,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import * as path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { GALLERY_MARK, type GalleryItem, galleryPage } from '../../src/gallery/page.ts';
 import { ledgerOf, savedJob, succeededJob } from '../commands/jobs-seed.ts';
-import { clipsDir, World } from '../helpers/gw.ts';
+import { clipsDir, test, World } from '../helpers/gw.ts';
 import { tinyPng } from '../jobs/save/tiny-media.ts';
 import { type BrowserPage, openChromium } from './chromium.ts';
 
@@ -25,8 +25,7 @@ const itemsOf = (world: World, name = 'gallery.html'): GalleryItem[] => {
 };
 
 describe('what is written', () => {
-  test('is one page with the outputs that are on disk, linked from where it lies', async () => {
-    const world = await World.open();
+  test('is one page with the outputs that are on disk, linked from where it lies', async ({ world }) => {
     output(world, 'cgt-fox');
     savedJob(world, 'cgt-gone', 2000);
     rmSync(`${world.cwd}/cgt-gone.mp4`);
@@ -45,8 +44,7 @@ describe('what is written', () => {
     ]);
   });
 
-  test('links what was made from what both ways, and has a command for each that runs', async () => {
-    const world = await World.open();
+  test('links what was made from what both ways, and has a command for each that runs', async ({ world }) => {
     const env = { PATH: process.env.PATH ?? '' };
     const gw = async (...argv: string[]) => {
       world.clock.ms += 1000;
@@ -102,8 +100,7 @@ describe('what is written', () => {
     expect(listed.out).toBe('cgt-c\n');
   });
 
-  test('says what each cost, and that the sandbox costs nothing', async () => {
-    const world = await World.open();
+  test('says what each cost, and that the sandbox costs nothing', async ({ world }) => {
     writeFileSync(
       path.join(world.cwd, 'p.json'),
       JSON.stringify({ 'alpha-video-2-5-260628': { per_second: 0.1, currency: 'CNY' } }),
@@ -119,8 +116,7 @@ describe('what is written', () => {
     ]);
   });
 
-  test('replaces a page that gw wrote, and never another file', async () => {
-    const world = await World.open();
+  test('replaces a page that gw wrote, and never another file', async ({ world }) => {
     output(world, 'cgt-a');
     for (let time = 0; time < 2; time += 1) await world.ok(['gallery']);
     const mine = path.join(world.cwd, 'mine.html');

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { PassThrough, Readable, Writable } from 'node:stream';
-import { expect } from 'vitest';
+import { expect, test as plainTest } from 'vitest';
 import type { EndingSignal } from '../../src/errors.ts';
 import type { Clock, Host } from '../../src/host.ts';
 import { main } from '../../src/main.ts';
@@ -169,3 +169,6 @@ export class World {
     return this.sandbox.requests.map((request) => `${request.method} ${request.path}`);
   }
 }
+
+/** A test with a world of its own for whoever asks for it. */
+export const test = plainTest.extend('world', () => World.open());
