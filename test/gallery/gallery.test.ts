@@ -44,7 +44,9 @@ describe('what is written', () => {
     ]);
   });
 
-  test('links what was made from what both ways, and has a command for each that runs', async ({ world }) => {
+  test('links what was made from what both ways, and has a command for each that runs', {
+    tags: ['ffmpeg'],
+  }, async ({ world }) => {
     const env = { PATH: process.env.PATH ?? '' };
     const gw = async (...argv: string[]) => {
       world.clock.ms += 1000;

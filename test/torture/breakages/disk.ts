@@ -82,8 +82,8 @@ export const disk: readonly Breakage[] = [
   },
   {
     costs: 'a line that spans two pieces of a long journal is lost',
-    find: 'carried = [Buffer.from(piece.subarray(end + 1))];',
-    replace: 'carried = [];',
+    find: 'carried = filled.length - end - 1;',
+    replace: 'carried = 0;',
     tests: ['ledger/ledger', 'ledger/contents', 'ledger/fold'],
   },
   {

@@ -200,8 +200,8 @@ export const ledger: readonly Breakage[] = [
   },
   {
     costs: 'a job of the contents that went on is what its last lines alone say',
-    find: '...(row ?? unknown), hasIntent',
-    replace: '...unknown, hasIntent',
+    find: 'spans = [] } = row ?? {};',
+    replace: 'spans = [] } = {};',
     tests: ['ledger/contents'],
   },
   {
