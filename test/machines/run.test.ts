@@ -222,17 +222,22 @@ test('Redis away: what runs is brought home, nothing is created, and the worker 
   await stop(second);
 });
 
-test.each([0, 1_500])(
-  '--events tells what happens to a row elsewhere, and Redis answers after %i ms',
-  async (delayMs) => {
+test.each([
+  ['delay', 0],
+  ['delay', 1_500],
+  ['NOAUTH', 0],
+] as const)(
+  '--events tells what happens to a row elsewhere, whatever becomes of its first look: %s, %i ms',
+  async (fault, delayMs) => {
     const studio = await openStudio();
     const proxy = await openRedisProxy(studio.redis.port);
     proxy.delayMs = delayMs;
     write(studio, [alpha]);
-    const follows = proxy.at('xread', 'delay');
+    const follows = proxy.at('xread', fault);
     const env = { GW_INTERVAL: '100ms', GW_REDIS_URL: proxy.url };
     const running = studio.laptop.start(['batch', 'run', 'day.jsonl', '--events', '--redis'], { env });
     await follows;
+    if (fault !== 'delay') proxy.fault = 'none';
     const worker = studio.worker('anna', ['--events']);
     const { code, out, err } = await running.ended;
     expect(code, err).toBe(0);

@@ -476,8 +476,7 @@ class BatchOnQueue {
     const end = () => connection.disconnect();
     ctx.signal.addEventListener('abort', end, { once: true });
     const bars = ctx.io.progress();
-    let since = from;
-    let scannedMs = Number.NEGATIVE_INFINITY;
+    let [since, scannedMs] = [from, Number.NEGATIVE_INFINITY];
     let looking: ReturnType<typeof store.events> | undefined;
     try {
       while (this.#open.size > 0 && !ctx.signal.aborted) {
@@ -488,9 +487,11 @@ class BatchOnQueue {
           await this.#putBack();
           await this.#tellStanding();
         }
-        looking ??= store.events(connection, input.name, since, BLOCK_MS);
-        looking.catch(() => {});
-        const events = await Promise.race([looking, ctx.clock.sleep(BLOCK_MS)]).catch(() => undefined);
+        // What was refused at once is asked again after a pause.
+        looking ??= store
+          .events(connection, input.name, since, BLOCK_MS)
+          .catch(() => ctx.clock.sleep(BLOCK_MS).then(() => []));
+        const events = await Promise.race([looking, ctx.clock.sleep(BLOCK_MS)]);
         if (store.door.awayMs() > timeoutMs.value) throw this.#gone();
         if (events !== undefined) {
           looking = undefined;
@@ -535,10 +536,7 @@ class BatchOnQueue {
     });
   }
 
-  /**
-   * Tells what happened to some rows, and settles those that are over and whose last event has come. A look without events
-   * settles a row that was over at the last such look too: its events are lost.
-   */
+  /** Tells what happened to rows; settles one that is over with its last event, or at the second look without events. */
   async #look(keys: readonly string[], events?: readonly RowEvent[]): Promise<void> {
     const wanted = [...new Set(keys)];
     const records = await this.#queue.store.read(wanted);
