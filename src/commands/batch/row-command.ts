@@ -7,6 +7,7 @@ import { type ConfinedPath, refuseTarget } from '../../disk/confined-path.ts';
 import { GwError, usage } from '../../errors.ts';
 import { confineFiles } from '../../flags/body-flags.ts';
 import type { BudgetFlags } from '../../flags/job-flags.ts';
+import { keepYoungSpaceSmall } from '../../http/transport.ts';
 import type { RunProgress } from '../../io/io.ts';
 import type { Estimate } from '../../jobs/cost.ts';
 import type { Intent, JobRequest } from '../../jobs/create/job-request.ts';
@@ -130,7 +131,8 @@ export async function checkRow(
 ): Promise<CheckedRow> {
   const own = contextOf(row, files, ctx);
   const globals = { ...own.globals, dryRun: true };
-  const outcome = await commandOf(row).run(
+  const outcome = await runCreate(
+    commandOf(row),
     { args: [], flags: await readyFlags(row, row.row, files, ctx), globals },
     { ...own, globals, io: { ...ctx.io, warn, note: () => {} } },
   );
@@ -150,6 +152,16 @@ export async function checkRow(
     fields,
     intent: asked?.request.intent,
   };
+}
+
+/** Runs a create; of the objects that a row makes few stay, and thousands of rows must not take more memory than one. */
+async function runCreate(command: AnyCommand, ...[input, ctx]: Parameters<AnyCommand['run']>) {
+  const letGrow = keepYoungSpaceSmall();
+  try {
+    return await command.run(input, ctx);
+  } finally {
+    letGrow();
+  }
 }
 
 type Body = Readonly<Record<string, unknown>>;
@@ -219,7 +231,7 @@ export async function createRow(
     },
   };
   try {
-    const outcome = await command.run(input, rowContext);
+    const outcome = await runCreate(command, input, rowContext);
     if (Symbol.asyncIterator in outcome) throw new Error('a row makes one job');
     const { error, made, ...rest } = outcome as Outcome<JobResult>;
     if (!made) throw new Error('a create tells what became of it');

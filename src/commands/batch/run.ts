@@ -140,6 +140,7 @@ export const run = defineCommand({
     const report = openReport(flags.report, ctx.host.cwd, ctx.io);
     let announced: Announced | undefined;
     let queue: FollowedQueue | undefined;
+    const letGrow = keepYoungSpaceSmall();
     try {
       const machines = flags.redis === undefined ? undefined : await import('../machines/follow.ts');
       await machines?.refuseUnportable(input, ctx);
@@ -189,6 +190,7 @@ export const run = defineCommand({
       announced?.release();
       await queue?.close();
       input.close();
+      letGrow();
     }
     const fault = report.write();
     if (fault) yield { error: fault };
@@ -284,13 +286,7 @@ class BatchRun {
         keyOf: ({ key }) => key,
         waitsFor: (row) => this.#between.waitsFor(row),
         atOnce: flags.concurrency ?? Number.POSITIVE_INFINITY,
-        work: (row) => {
-          const letGrow = keepYoungSpaceSmall();
-          return this.#work(row, shared).finally(() => {
-            letGrow();
-            urgent.get(row.key)?.();
-          });
-        },
+        work: (row) => this.#work(row, shared).finally(() => urgent.get(row.key)?.()),
         isStopped: () => this.#isStopped || ctx.signal.aborted,
       });
       // Rows that an earlier run has saved are not printed, and count for the exit code.
