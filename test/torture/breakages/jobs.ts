@@ -215,7 +215,7 @@ export const jobs: readonly Breakage[] = [
   },
   {
     costs: 'one new attempt is asked for, and a third is made where the second has failed too',
-    find: "const isWanted = typeof again === 'number' ? attemptOf(current) < again : again && isOver;",
+    find: "const isWanted = typeof again === 'number' ? isNext : again && isOver;",
     replace: 'const isWanted = again && isOver;',
     tests: ['machines/run'],
   },
