@@ -141,8 +141,9 @@ export const native = imageCommand({
   ],
 });
 
-/** A part with the image: Base64 apart from its type, an address as it is. */
+/** A part with the image: Base64 apart from its type, an address as it is; an output, which is shown by its label, is Base64. */
 function partOf(url: string): Record<string, unknown> {
+  if (url.startsWith('job:')) return { inlineData: { data: url } };
   if (!url.startsWith('data:')) return { fileData: { fileUri: url } };
   // No pattern over the whole: images are megabytes.
   const comma = url.indexOf(',');

@@ -51,6 +51,7 @@ const beside: Record<string, string[]> = {
   'video gamma --audio': ['--image', 'fox.png'],
   'video beta --last-frame': ['--first-frame', 'fox.png'],
   'video beta --feature-video': [],
+  'asset create': ['--group', 'group-1', '--name', 'shot', '--type', 'Video'],
 };
 const media = [
   ...Object.entries(createCommands).flatMap(([command, { flags }]: [string, AnyCommand]) =>
@@ -64,6 +65,7 @@ const media = [
       ]),
   ),
   ['chat', '--image'] as [string, string],
+  ['asset create', '--url'] as [string, string],
 ];
 
 describe('every flag that takes a medium takes an output', () => {
@@ -81,7 +83,7 @@ describe('every flag that takes a medium takes an output', () => {
         world.clock.ms += 1;
         const run = await gw(
           ...words.split(' '),
-          '@a a boat',
+          ...(command === 'asset create' ? [] : ['@a a boat']),
           ...more,
           flag,
           `${id}${reference}`,
@@ -120,12 +122,22 @@ describe('every flag that takes a medium takes an output', () => {
       'image edit --mask': ofImage,
       'image native --image': ofImage,
       'chat --image': ofImage,
+      'asset create --url': ofVideo,
     });
     expect(world.requests().length).toBe(sent);
   });
 });
 
 describe('what is sent', () => {
+  test('is shown where it will stand: Base64 is no address', async () => {
+    const { image, gw } = await open();
+    const run = await gw('image', 'native', 'on', '--image', `job:${image}`, '--dry-run', '--json');
+    const { body } = JSON.parse(run.out);
+    expect(body.contents[0].parts[1]).toEqual({
+      inlineData: { data: expect.stringMatching(/^job:[\w-]+#image sha256:/) },
+    });
+  });
+
   test('is the saved file, or the frame cut out of it, as Base64; what is kept is its name and digest', async () => {
     const { world, video, gw } = await open();
     const run = await gw(

@@ -177,6 +177,10 @@ test('a row reaches outputs of its own batch, and those of other jobs only where
   expect([run.code, run.err]).toEqual([2, expect.stringContaining("lies outside the manifest's folder")]);
   const allowed = await gw('batch run day.jsonl --allow-outside');
   expect(allowed.code, allowed.err).toBe(0);
+  await gw('image create a boat -o ../elsewhere/');
+  writeFileSync(path.join(world.cwd, 'day.jsonl'), `${shot('b')}\n`);
+  const typed = await gw('batch run day.jsonl --first-frame job:last');
+  expect(typed.code, typed.err).toBe(0);
 });
 
 test('a row that waits takes no place, and goes before those that wait for nothing', async () => {

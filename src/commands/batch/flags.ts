@@ -88,7 +88,7 @@ function filesOf(
     },
     hint: OUTSIDE_HINT,
   });
-  return { dir, confined, outside, allowed };
+  return { dir, confined, typed: new Set(Object.values(defaults).flat()), outside, allowed };
 }
 
 const OUTSIDE_HINT = 'move it there, or give --root DIR or --allow-outside';

@@ -41,22 +41,23 @@ export const creates: CreateFlags = Object.fromEntries(
   Object.entries(createCommands).map(([words, { flags }]) => [words, flags]),
 );
 
-/** Where the files of rows lie, and which of them may be read. */
+/** Where the files of rows lie, which of them may be read, and the references that the user has typed for all rows. */
 export interface RowFiles {
   /** The manifest's folder, or what a worker was given with --root. */
   readonly dir: string;
   readonly confined: ConfinedPath;
+  readonly typed?: ReadonlySet<unknown>;
   /** Which outputs of jobs they may name beside those that are such files, and those of the other rows. */
   readonly outputs?: Pick<OutputDoor, 'rowJob' | 'isEarly' | 'meant'> & {
     readonly isOwn: (job: Job) => boolean;
   };
 }
 
-/** The door of whoever names files: its own batch's outputs, and those of other jobs that are such files. */
-export const doorOf = ({ confined, outputs }: RowFiles): OutputDoor => ({
+/** The door of whoever names files: what the user has typed, its own batch's outputs, and those of other jobs that are such files. */
+export const doorOf = ({ confined, typed, outputs }: RowFiles): OutputDoor => ({
   ...outputs,
   admit(file, job, named) {
-    if (!outputs?.isOwn(job)) confined(file, named);
+    if (!outputs?.isOwn(job) && !typed?.has(named.slice(named.indexOf(' ') + 1))) confined(file, named);
   },
 });
 
