@@ -180,8 +180,8 @@ export function fileFault(error: unknown, named: string, hint?: string): GwError
 
 /** The sha256 of a regular file's bytes, in hex; of any size. Throws as `openRegular`. */
 export async function sha256OfFile(file: string, signal?: AbortSignal): Promise<string> {
-  const { createHash } = await import('node:crypto');
   const { fd } = openRegular(file);
+  const { createHash } = await import('node:crypto');
   const hash = createHash('sha256');
   for await (const chunk of fs.createReadStream('', { fd, ...(signal && { signal }) }))
     hash.update(chunk as Buffer);
