@@ -119,10 +119,10 @@ export const syntax: Draw = text(
 const deletedBy: Readonly<Partial<Record<keyof typeof formats, string>>> = {
   ledger: 'gw jobs prune --before 90d (finished jobs; the files stay)',
   talks: 'gw sessions delete NAME --yes',
-  history: 'delete the file',
+  history: 'delete chat/history.jsonl',
   settings: 'gw config unset NAME; gw profile remove NAME',
   keys: 'gw logout',
-  presets: 'delete the file',
+  presets: 'delete presets/NAME.json or .yaml',
   sandbox: 'gw sandbox serve --fresh',
 };
 
@@ -147,14 +147,13 @@ export const storage: Draw = pages(
   table(kept.map(({ what, place, deletedBy }) => [`${what} (${place})`, deletedBy])),
   text(
     'The directories: configuration is GW_CONFIG_DIR, else ~/.config/gw. State is GW_STATE_DIR, else ~/.local/state/gw. The ' +
-      'cache is GW_CACHE_DIR, else ~/.cache/gw. gw doctor -v prints the size of each thing that is there.',
-    'Prompts are kept in the ledger, because people look their work up by them, until gw jobs prune removes the job; those of --once ' +
-      'stay. GW_LEDGER_PROMPTS=off keeps no prompt and no talk; gw config set keep_talks off keeps no talk. A talk without a name ' +
-      'goes 30 days after its last word. Of media, only digests are kept.',
-    'gw contacts your gateway, the hosts of its outputs, a proxy or Redis that you name, and nobody else. It has no telemetry and ' +
-      'looks for no updates.',
-    'To update, install the newer version as you did this one: what is kept is carried over. To uninstall: npm uninstall --global ' +
-      'gw-cli, or delete the one file, and delete the three directories. What is not saved is then forgotten.',
+      'cache is GW_CACHE_DIR, else ~/.cache/gw. gw doctor -v prints the size of each thing that is there. What goes by itself goes ' +
+      'with the process or the job that it is for.',
+    'Prompts are kept in the ledger, because people look their work up by them, until gw jobs prune removes the job; those of ' +
+      '--once and of the rows of batches stay, so that none is paid for again. GW_LEDGER_PROMPTS=off keeps no prompt and no talk; gw config set keep_talks off keeps no talk. A talk without a name goes 30 days after its last word. Of media, only digests are kept.',
+    'gw contacts your gateway, the hosts of its outputs, what you name yourself (a proxy, a Redis, --forward), and nobody ' +
+      'else. It has no telemetry and looks for no updates.',
+    'To update, install the newer version as you did this one: what is kept is carried over. To uninstall: npm uninstall --global gw-cli, or delete the one file, and delete the three directories. What is not saved is then forgotten.',
   ),
 );
 
@@ -232,7 +231,8 @@ export const ci: Draw = text(
     '    - uses: actions/upload-artifact@v4\n' +
     '      if: always()\n' +
     '      with: { path: out }\n' +
-    'A run that failed has paid too, so its state is saved always: actions/cache by itself saves none after a failure.',
+    'Install gw in a step before. A file that a run has saved and the next one lacks is fetched again while its link lives; without the ' +
+    'state it would be paid for again. A run that failed has paid too, so its state is saved always: actions/cache by itself saves none after a failure.',
   'GitLab: keep GW_API_KEY as a masked variable, .gw-state under cache: with when: always, and out under artifacts: with the same.',
   'cron, every five minutes (the key must be stored by gw login, because cron has no environment of yours):\n' +
     '  */5 * * * * gw jobs sync -q',
