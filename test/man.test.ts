@@ -25,5 +25,5 @@ test('the package names the manual that the build writes', () => {
   const root = path.join(import.meta.dirname, '..');
   const { man } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
   expect(man).toEqual(['./dist/man/gw.1']);
-  expect(readFileSync(path.join(root, 'bin/build.js'), 'utf8')).toContain("'man', 'gw.1'");
+  expect(readFileSync(path.join(root, 'bin/build.js'), 'utf8')).toContain("write('man/gw.1', man)");
 });
