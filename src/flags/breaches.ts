@@ -99,12 +99,12 @@ function ruleOf(
   helps: (value: string) => boolean,
 ): string {
   const known = issue.code === 'custom' ? (issue.params?.known as readonly string[] | undefined) : undefined;
-  const values = issue.code === 'invalid_value' ? issue.values.map(String) : undefined;
-  const meant = values?.filter(helps) ?? (known && [...known.filter(helps), ...suggestions]);
-  const [near] = meant && value !== undefined ? nearest(String(value), meant, 1) : [];
-  const message =
-    values && meant?.length ? issue.message.replace(values.join(', '), meant.join(', ')) : issue.message;
-  return near ? `${message}; did you mean ${near}?` : message;
+  const meant =
+    issue.code === 'invalid_value' ? issue.values.map(String) : known && [...known, ...suggestions];
+  const mayHelp = (each: string) => suggestions.includes(each) || helps(each);
+  const near =
+    meant && value !== undefined ? nearest(String(value), meant, meant.length).find(mayHelp) : undefined;
+  return near ? `${issue.message}; did you mean ${near}?` : issue.message;
 }
 
 const MAX_SHOWN = 60;
