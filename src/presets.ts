@@ -49,9 +49,9 @@ export async function withPreset(
   return laidUnder(input, said, called, `${file}: `, isOwn ? undefined : host.cwd);
 }
 
-/** Whether a command below a node has a flag: one preset serves several commands. */
+/** Whether a command below a node has a flag that any preset may say: one preset serves several commands. */
 async function isFlagOfAny({ load, children = [] }: Node, name: string): Promise<boolean> {
-  if (load && findFlag((await load()).flags, name)) return true;
+  if (load && mayStandIn(findFlag((await load()).flags, name)?.flag ?? {}, 'preset')) return true;
   for (const child of children) if (await isFlagOfAny(child, name)) return true;
   return false;
 }

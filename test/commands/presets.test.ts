@@ -36,6 +36,25 @@ test('a preset serves several commands: what another has is left out, and said',
   expect(video.err).toContain(`${file}: gw video alpha create has no --size, so it is left out\n`);
 });
 
+test.each([
+  'callback-url: https://example.com/',
+  'force: true',
+  'yes: true',
+  'exec: id',
+  'base-url: https://example.com/',
+])('what no preset of the working directory may say is never left out: %s', async (said) => {
+  const world = await World.open();
+  preset(world, 'day.yaml', `${said}\n`);
+  for (const words of [
+    ['image', 'create', 'a fox'],
+    ['video', 'alpha', 'create', 'a fox'],
+    ['chat', 'hello'],
+  ]) {
+    const run = await world.gw([...words, '--dry-run', '--preset', 'day']);
+    expect([words[0], run.code]).toEqual([words[0], 2]);
+  }
+});
+
 test('a preset of the configuration goes before one of the working directory, which is named', async () => {
   const world = await World.open();
   const dir = path.join(world.dir, '.config/gw/presets');
