@@ -26,6 +26,8 @@ const withoutUnused = {
     onLoad({ filter: /zod.v4.core.(core|registries)\.js$/ }, ({ path: file }) => ({
       contents: `const own = { __zod_globalConfig: { jitless: true } };\n${fs.readFileSync(file, 'utf8').replaceAll('globalThis', 'own')}`,
     }));
+    // The writer of conf's file would listen to signals for as long as the process lives, which may be another program's.
+    onLoad({ filter: /when-exit.dist.node.index\.js$/ }, () => ({ contents: 'export default () => {};' }));
     // The validator of the SDK of gw mcp, which has nothing to validate.
     onResolve({ filter: /server\/_shims$/ }, ({ path: what }) => ({ path: what, namespace: 'shims' }));
     onLoad({ filter: /.*/, namespace: 'shims' }, () => ({

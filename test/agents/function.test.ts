@@ -150,7 +150,8 @@ void run;`,
   expect(ran).toMatchObject({ code: 0, out: expect.stringMatching(/\.png\n$/) });
   write(
     'plain.cjs',
-    "require('gw-cli').gw(['balance']).then((run) => process.stdout.write(String(run.exitCode)));",
+    `require('gw-cli').gw(['config', 'set', 'interval', '5s']).then(({ exitCode }) =>
+      process.stdout.write([exitCode, ...process.eventNames().filter((name) => /^SIG/.test(name))].join()));`,
   );
   expect(await place.command(process.execPath, ['plain.cjs'])).toMatchObject({ code: 0, out: '0', err: '' });
 });
