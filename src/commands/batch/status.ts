@@ -4,7 +4,6 @@ import { gatewayName } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { on, text } from '../../flags/flag.ts';
 import { redisFlags } from '../../flags/job-flags.ts';
-import { oneLine } from '../../io/escape.ts';
 import { columnsOf } from '../../io/layout.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { LogEntry } from '../../machines/row.ts';
@@ -29,11 +28,11 @@ const words: Readonly<Record<ShownState, string>> = {
   not_sent: 'not sent',
 };
 
-/** Where a row stands, or how many stand so: a line for people, and with --json one object a row. */
-interface RowLine {
-  readonly text: string;
-  readonly toJSON: () => unknown;
-}
+/** Where a row stands. */
+type RowLine = Readonly<Record<'row' | 'line', number> & Record<'id' | 'reason', string | null>> & {
+  readonly row_key: string;
+  readonly status: ShownState;
+};
 
 const flags = {
   ...nameFlags,
@@ -42,8 +41,8 @@ const flags = {
   all: on('saved rows too'),
 } as const;
 
-/** By the ledger, by the queue, or what the queue wrote down of one row. */
-type Status = RowLine | MachinesStatus | { readonly log: readonly LogEntry[] };
+/** By the ledger the sums and the rows, with --json each row alone; by the queue; or what the queue wrote down of one row. */
+type Status = string | RowLine | RowLine[] | MachinesStatus | { readonly log: readonly LogEntry[] };
 
 /** `gw batch status`: where the rows of a manifest stand, by the ledger alone; with --redis by the queue. */
 export const status = defineCommand<typeof flags, Status>({
@@ -57,9 +56,9 @@ export const status = defineCommand<typeof flags, Status>({
       'are not saved are listed, each with its state, the ID of its job and the reason.',
   ],
   human(value) {
+    if (typeof value === 'string') return value;
     if ('log' in value) return logTable(value.log);
-    if ('slots' in value) return machinesText(value);
-    return value.text;
+    return 'slots' in value ? machinesText(value) : rowTable([value].flat());
   },
   async *run({ args, flags }, ctx): AsyncGenerator<Outcome<Status>> {
     const input = await openRows(args, flags, ctx);
@@ -86,9 +85,7 @@ export const status = defineCommand<typeof flags, Status>({
         const reason = waits?.reason ?? said;
         counts.set(state, (counts.get(state) ?? 0) + 1);
         if (state === 'saved' && !flags.all && !only) continue;
-        const cells = [key, words[state], ...(id ? [id] : []), ...(reason ? [oneLine(reason)] : [])];
-        const told = { row, line, row_key: key, status: state, id: id ?? null, reason: reason ?? null };
-        listed.push({ text: `${cells.join('  ')}\n`, toJSON: () => told });
+        listed.push({ row, line, row_key: key, status: state, id: id ?? null, reason: reason ?? null });
       }
       const [unmet] = only?.unmet ?? [];
       if (unmet !== undefined) throw usage(`--row ${unmet}: ${input.manifest.named} has no row of this key`);
@@ -100,15 +97,23 @@ export const status = defineCommand<typeof flags, Status>({
           ctx.io.note(
             `rows of ${input.name} were made at another gateway (${job.gateway}): name it by --sandbox, --profile or --base-url`,
           );
-      const sums = shownStates.flatMap((state) =>
-        counts.has(state) ? `${counts.get(state)} ${words[state]}\n` : [],
-      );
-      if (!only && !ctx.io.mode.json) yield { value: { text: sums.join(''), toJSON: () => null } };
-      for (const value of listed) yield { value };
+      if (ctx.io.mode.json) for (const value of listed) yield { value };
+      if (ctx.io.mode.json) return;
+      const sums = shownStates.map((state) => counts.has(state) && `${counts.get(state)} ${words[state]}\n`);
+      if (!only && !ctx.io.mode.quiet) yield { value: sums.filter(Boolean).join('') };
+      yield { value: listed.filter(({ id }) => id !== null || !ctx.io.mode.quiet) };
     } finally {
       input.close();
     }
   },
+});
+
+const rowTable = (rows: readonly RowLine[]) => ({
+  columns: columnsOf(['KEY', 'STATE', 'ID'], ['REASON']),
+  rows: rows.map(({ row_key, status, id, reason }) => ({
+    id: id ?? '',
+    cells: [row_key, words[status], id ?? '-', reason ?? '-'],
+  })),
 });
 
 /** The words of the queue are its states; what is nothing is left out. */
@@ -132,13 +137,7 @@ const logTable = (log: readonly LogEntry[]) => ({
   columns: columnsOf(['TIME'], ['STEP', 'HOST', 'ATTEMPT', 'WHAT']),
   rows: log.map(({ t, step, host, attempt, id, message }) => ({
     id: step,
-    cells: [
-      new Date(t).toISOString(),
-      step,
-      host,
-      attempt === undefined ? '' : String(attempt),
-      id ?? message ?? '',
-    ],
+    cells: [new Date(t).toISOString(), step, host, String(attempt ?? ''), id ?? message ?? ''],
   })),
 });
 
