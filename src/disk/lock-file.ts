@@ -147,7 +147,7 @@ function write(file: string, holder: Holder): void {
 function isHeld(found: Holder, file: string): boolean {
   if (found === UNREADABLE) return ageMs(file) < unreadableLifeMs;
   if (!isOfThisMachine(found)) return ageMs(file) < foreignLifeMs;
-  if (!isAlive(found)) return false;
+  if (!isAlive(found) || released.has(found.nonce)) return false;
   if (processStart(found.pid) !== undefined || found.pid === process.pid) return true;
   // Nobody tells whether the process ID was given out again: then its holder shows no sign of life.
   return ageMs(file) < foreignLifeMs || beats(file);
@@ -201,6 +201,9 @@ function readHolder(file: string): Holder | undefined {
 
 const isOwn = (file: string, own: Holder): boolean => readHolder(file)?.nonce === own.nonce;
 
+/** The nonces of this process's locks that were released and could not be removed, as on a disk that turned read-only. */
+const released = new Set<string>();
+
 /** How often a holder shows that it lives: by the time of its lock. */
 const BEAT_MS = 1_000;
 
@@ -217,7 +220,8 @@ function lockOf(file: string, own: Holder, step: Step): LockFile {
       try {
         if (isOwn(file, own)) fs.unlinkSync(file);
       } catch {
-        // One that cannot be removed says that nobody holds it, or this very process would wait for itself.
+        // One that cannot be removed says that nobody holds it, and this very process never waits for itself.
+        released.add(own.nonce);
         quietly(() => fs.writeFileSync(file, JSON.stringify({ ...own, pid: 0 })));
       }
     },

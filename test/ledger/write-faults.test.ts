@@ -3,6 +3,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { AppendCalls } from '../../src/disk/durable-directory.ts';
+import { tryLock } from '../../src/disk/lock-file.ts';
 import type { LedgerEvent } from '../../src/ledger/event.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { bundle, Running } from './bundle.ts';
@@ -360,6 +361,17 @@ it('a read-only file system stops the request', { tags: ['mount'] }, () => {
     kind: 'usage',
     message: expect.stringContaining('EROFS'),
   });
+});
+
+it('a disk that turned read-only under a lock is told of, and its own lock is not waited for', {
+  tags: ['mount'],
+}, () => {
+  const mounted = mountSmall();
+  const file = path.join(mounted, 'lock');
+  const lock = tryLock(file);
+  spawnSync('mount', ['-o', 'remount,ro', mounted]);
+  lock?.release();
+  expect(() => tryLock(file)).toThrow(/EROFS/);
 });
 
 it('a limit on the size of files loses nothing that was acknowledged', async () => {
