@@ -267,9 +267,12 @@ it('knows a process that only waits to be collected for a dead one', async (test
   for (const pid of [0, -1, 1.5, Number.NaN]) expect(isAlive({ pid, host: '', started: '' })).toBe(false);
   if (ownIdentity().started === '') return test.skip('the system does not tell the state of a process');
   // The shell starts a child and becomes a program that never collects it.
-  const parent = new Running('sh', ['-c', 'sleep 0.05 & echo "pid $!"; exec sleep 30']);
+  const parent = new Running('sh', ['-c', 'sleep 30 & echo "pid $!"; exec tail -f /dev/null']);
   await parent.printed('\n');
   const pid = Number(/pid (\d+)/.exec(parent.out)?.[1]);
+  while (!fs.readFileSync(`/proc/${parent.child.pid}/comm`, 'latin1').startsWith('tail'))
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  process.kill(pid);
   while (!/\) Z /.test(fs.readFileSync(`/proc/${pid}/stat`, 'latin1')))
     await new Promise((resolve) => setTimeout(resolve, 5));
   expect(isAlive({ pid, host: '', started: '' })).toBe(false);

@@ -156,8 +156,8 @@ it('nothing comes after the close, of what was due later and of what was under w
   });
   const { url, bodies, came } = await caller();
   closed.send(held.url, bodyOf('under way'), true);
-  closed.send(url, [{ atMs: 20, body: () => ({ from: 'later' }) }], false);
   await held.came(1);
+  closed.send(url, [{ atMs: 20, body: () => ({ from: 'later' }) }], false);
   closed.close();
   closed.send(url, bodyOf('closed before'), false);
   reply({});
