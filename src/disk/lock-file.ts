@@ -74,10 +74,8 @@ export function lockHolder(file: string) {
 
 /** Who holds a lock, for a message. */
 export const holderName = (file: string): string => {
-  const holder = lockHolder(file);
-  return holder === undefined
-    ? 'another gw'
-    : `another gw (process ${holder.pid}${holder.isHere ? '' : ` on ${holder.host}`})`;
+  const { pid, host, isHere } = lockHolder(file) ?? {};
+  return pid === undefined ? 'another gw' : `another gw (process ${pid}${isHere ? '' : ` on ${host}`})`;
 };
 
 /** What is to be done about another gw that holds what is wanted. */
@@ -201,7 +199,7 @@ function readHolder(file: string): Holder | undefined {
 
 const isOwn = (file: string, own: Holder): boolean => readHolder(file)?.nonce === own.nonce;
 
-/** The nonces of this process's locks that were released and could not be removed, as on a disk that turned read-only. */
+/** Nonces of this process's locks that were let go and could not be removed, as on a disk that turned read-only. */
 const released = new Set<string>();
 
 /** How often a holder shows that it lives: by the time of its lock. */
@@ -313,9 +311,7 @@ export async function waitForLock(file: string, clock: Pick<Clock, 'steady' | 's
   for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 1.5, 50)) {
     const lock = tryLock(file);
     if (lock) return lock;
-    if (clock.steady() >= endMs) {
-      throw usage(`${holderName(file)} has held ${file} for 10 s`, LET_GO);
-    }
+    if (clock.steady() >= endMs) throw usage(`${holderName(file)} has held ${file} for 10 s`, LET_GO);
     // Two that wait must not stay in step.
     await clock.sleep(pauseMs * (0.5 + Math.random()));
   }
