@@ -8,6 +8,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const esbuild = require('esbuild');
+const { buildAlone } = require('./build-alone.js');
 const { lean } = require('./lean.js');
 const { wrongPages } = require('./mach-o.js');
 const { writeSums } = require('./release.js');
@@ -103,8 +104,11 @@ async function stageFor(platform, { commit }, work) {
     logOverride: { 'empty-import-meta': 'silent' },
     ...lean,
   });
-  for (const name of [...threads, ...assets])
-    fs.cpSync(path.join(distDir, name), path.join(stage, name), { recursive: true });
+  for (const name of threads) {
+    const { outputFiles } = await buildAlone(`src/${name.replace('.js', '.ts')}`);
+    fs.writeFileSync(path.join(stage, name), outputFiles[0].text);
+  }
+  for (const name of assets) fs.cpSync(path.join(distDir, name), path.join(stage, name), { recursive: true });
   return stage;
 }
 

@@ -20,7 +20,7 @@ const write = (name, text) => fs.writeFileSync(path.join(distDir, name), text);
 async function build() {
   const { outputFiles, metafile } = await esbuild.build({
     absWorkingDir: root,
-    entryPoints: { main: 'src/entry.ts', gw: 'src/agents/gw.ts' },
+    entryPoints: { main: 'src/entry.ts', gw: 'src/agents/gw.ts', worker: 'src/worker.ts' },
     outdir: distDir,
     write: false,
     bundle: true,
@@ -41,7 +41,7 @@ async function build() {
   const { toolFile } = await loadSource('src/agents/tools.ts', lean);
   const { manual } = await loadSource('src/man.ts', lean);
   const man = await manual(require('../package.json').version);
-  const threads = [await buildAlone('src/worker.ts'), await buildAlone('src/watchdog-thread.ts')];
+  const watchdog = await buildAlone('src/watchdog-thread.ts');
   fs.mkdirSync(distDir, { recursive: true });
   // What `npm run binaries` made is no part of this.
   for (const name of fs.readdirSync(distDir))
@@ -55,12 +55,12 @@ async function build() {
   copyWasm();
   fs.mkdirSync(path.join(distDir, 'man'));
   write('man/gw.1', man);
-  for (const { outputFiles } of threads) write(path.basename(outputFiles[0].path), outputFiles[0].text);
+  write('watchdog-thread.js', watchdog.outputFiles[0].text);
+  write('worker.js', "require('../bin/parts.js').load('worker.js');\n");
   fs.copyFileSync(path.join(root, 'src/agents/gw-cli.d.ts'), path.join(distDir, 'gw-cli.d.ts'));
   write('mcp.json', JSON.stringify(toolFile()));
   for (const [name, text] of Object.entries(completion.files)) write(name, text);
-  const metafiles = [metafile, completion.metafile, ...threads.map((thread) => thread.metafile)];
-  writeThirdParty(distDir, root, metafiles, codecPackages);
+  writeThirdParty(distDir, root, [metafile, completion.metafile, watchdog.metafile], codecPackages);
 }
 
 /** What answers the shells' completion: alone, so that an answer loads nothing else. */
@@ -135,7 +135,7 @@ const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')
 /**
  * Writes the text of all parts into one file, those that are loaded together beside each other, and `parts.json`: the names
  * of what stands in it, where each begins and the last one ends, and for each entry the places of all that it loads at once,
- * without main's, which are there.
+ * without main's, which are there; the first that a thread loads has all of its own.
  */
 function writeParts(parts, commands) {
   const byName = new Map(parts.map((part) => [part.name, part]));
@@ -150,8 +150,8 @@ function writeParts(parts, commands) {
   const entries = parts.filter(({ isEntry }) => isEntry).map(({ name }) => name);
   const names = [...new Set([...main, ...entries.flatMap((name) => [...closure(name)])])];
   const placesOf = (found) => names.flatMap((name, place) => (found.has(name) ? [place] : []));
-  const together = Object.fromEntries(entries.map((name) => [name, placesOf(without(closure(name), main))]));
-  together['main.js'] = placesOf(main);
+  const own = (name) => (/^(main|worker)\.js$/.test(name) ? closure(name) : without(closure(name), main));
+  const together = Object.fromEntries(entries.map((name) => [name, placesOf(own(name))]));
 
   // Neighbours make up an array when they are read together. In ASCII alone, a letter is a byte.
   const pieces = names.map((name) => `(${byName.get(name).code}),\n`.replace(/[^\0-\x7f]/g, escaped));

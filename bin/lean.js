@@ -1,11 +1,13 @@
 // How esbuild is to take gw's sources: without what it never uses.
 'use strict';
 const fs = require('node:fs');
+const path = require('node:path');
 
 /**
  * What dependencies load and gw never uses: in undici HTTP/2, which costs 7 ms, and forms, which gw writes itself; in
  * commander the starting of subcommands as programs, which costs 2 ms; in the queue the databases and clients that are not
- * Redis and ioredis, the calendar of repeated rows, and the native part of msgpackr.
+ * Redis and ioredis, the calendar of repeated rows, and the native part of msgpackr; in conf the judging by schemas and the
+ * carrying over of older files; stores of the limiter; the encoder of WebP for processors without SIMD.
  */
 const withoutUnused = {
   name: 'without-unused',
@@ -13,13 +15,18 @@ const withoutUnused = {
     const namespace = 'without-unused';
     onResolve({ filter: /client-h2\.js$/ }, () => ({ path: 'HTTP/2', namespace }));
     onResolve({ filter: /web\/fetch\/body\.js$/ }, () => ({ path: 'the body of a form', namespace }));
-    onResolve({ filter: /^(luxon|msgpackr-extract|pg|redis|bullmq-otel)$/ }, ({ path: what }) => ({
-      path: what,
-      namespace,
-    }));
-    onResolve(
-      { filter: /\/(postgres|valkey-glide-client|node-redis-client|bun-redis-client)(\/index)?$/ },
-      (found) => (/node_modules.bullmq/.test(found.importer) ? { path: found.path, namespace } : undefined),
+    const leaveOut = ({ path: what }) => ({ path: what, namespace });
+    const leaveOutOf = (importers, filter, but = /^$/) =>
+      onResolve({ filter }, (found) =>
+        importers.test(found.importer) && !but.test(found.path) ? leaveOut(found) : undefined,
+      );
+    onResolve({ filter: /^(cron-parser|msgpackr-extract|pg|redis|bullmq-otel)$/ }, leaveOut);
+    onResolve({ filter: /\/webp_enc\.js$/ }, leaveOut);
+    leaveOutOf(/node_modules.conf/, /^(ajv|ajv-formats|semver)(\/|$)/);
+    leaveOutOf(/rate-limiter-flexible.index/, /^\.\/lib\//, /RateLimiter(Memory|Redis|Res)$/);
+    leaveOutOf(
+      /node_modules.bullmq/,
+      /\/(postgres|valkey-glide-client|node-redis-client|bun-redis-client)(\/index)?$/,
     );
     // A program that runs gw may have a zod of its own, which would share these; and a parser that is made for each schema pays
     // for itself after hundreds of values.
@@ -34,9 +41,15 @@ const withoutUnused = {
       contents:
         "export class DefaultJsonSchemaValidator {}\nexport { default as process } from 'node:process';",
     }));
-    onResolve({ filter: /^node:child_process$/ }, ({ importer }) =>
-      /node_modules.commander/.test(importer) ? { path: 'node:child_process', namespace } : undefined,
-    );
+    leaveOutOf(/node_modules.commander/, /^node:child_process$/);
+    // Both of a kind have the same functions; each Node that gw runs on takes the one with SIMD.
+    onResolve({ filter: /\/llhttp-wasm\.js$/ }, ({ resolveDir }) => ({
+      path: path.join(resolveDir, '../llhttp/llhttp_simd-wasm.js'),
+    }));
+    onLoad({ filter: /cli-spinners.spinners\.json$/ }, ({ path: file }) => {
+      const { dots, line } = JSON.parse(fs.readFileSync(file, 'utf8'));
+      return { contents: JSON.stringify({ dots, line }), loader: 'json' };
+    });
     onLoad({ filter: /.*/, namespace }, ({ path: what }) => ({
       contents: `module.exports = () => { throw new Error(${JSON.stringify(`${what} is left out of the bundle`)}) };`,
     }));

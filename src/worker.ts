@@ -14,4 +14,4 @@ async function run(task: Task): Promise<void> {
   }
 }
 
-void run(workerData as Task);
+export const running = run(workerData as Task);

@@ -41,12 +41,13 @@ describe('the tarball', () => {
   const packed = async () => {
     const args = ['pack', '--dry-run', '--json', '--ignore-scripts'];
     const { stdout } = await promisify(execFile)('npm', args, { cwd: root });
-    const [{ files }] = JSON.parse(stdout);
-    return (files as { path: string }[]).map((file) => file.path).sort();
+    const [{ files, size }] = JSON.parse(stdout);
+    return { paths: (files as { path: string }[]).map((file) => file.path).sort(), bytes: size as number };
   };
 
   test('holds what runs and what tells of it, and nothing that builds or tests', async () => {
-    const paths = await packed();
+    const { paths, bytes } = await packed();
+    expect(bytes).toBeLessThan(2_000_000);
     expect(paths.filter((file) => !/^(dist|completions)\//.test(file))).toEqual([
       'CHANGELOG.md',
       'LICENSE',

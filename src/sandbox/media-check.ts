@@ -3,12 +3,12 @@ import { deflate, crc32 as zlibCrc32 } from 'node:zlib';
 import type { MediaLimits, Modality, Range } from '../gateway/limits.ts';
 import type { Refusal } from './reply.ts';
 
-type Refuse = (rule: string) => Refusal;
+export type Refuse = (rule: string) => Refusal;
 
-const outside = (value: number, range: Range | undefined) =>
+export const outside = (value: number, range: Range | undefined) =>
   range !== undefined &&
   (range.exclusive ? value <= range.min || value >= range.max : value < range.min || value > range.max);
-const inWords = ({ min, max }: Range) =>
+export const inWords = ({ min, max }: Range) =>
   max === Number.POSITIVE_INFINITY ? `at least ${min}` : `${min}-${max}`;
 
 /**
@@ -26,14 +26,17 @@ export async function checkMedia(
   if (size && (bytes.length > size.max || (size.exclusive && bytes.length === size.max))) {
     throw refuse(`${bytes.length} bytes, ${size.exclusive ? 'under' : 'up to'} ${size.max} bytes are taken`);
   }
-  if (modality !== 'image') return { durationS: await checkClip(modality, bytes, limits, refuse) };
+  if (modality !== 'image') {
+    const { checkClip } = await import('./film.ts');
+    return { durationS: await checkClip(modality, bytes, limits, refuse) };
+  }
   const image = await readImageSize(bytes);
   if (!image) throw refuse(`not an image (${limits.formats?.join(', ')} are taken)`);
   checkPicture(image, limits, refuse);
   return {};
 }
 
-function checkPicture(
+export function checkPicture(
   { width, height }: { readonly width: number; readonly height: number },
   { edgePx, aspect }: MediaLimits,
   refuse: Refuse,
@@ -43,52 +46,6 @@ function checkPicture(
   }
   if (aspect && outside(width / height, aspect)) {
     throw refuse(`${width}x${height}; width divided by height must be ${inWords(aspect)}`);
-  }
-}
-
-/** Checks a video or audio clip and returns its length in seconds. */
-async function checkClip(
-  modality: 'video' | 'audio',
-  bytes: Uint8Array,
-  limits: MediaLimits,
-  refuse: Refuse,
-): Promise<number> {
-  const media = await import('mediabunny');
-  // It would write what a file holds straight to the terminal of whoever runs the sandbox.
-  media.Logging.level = media.LogLevel.Silent;
-  const formats = modality === 'audio' ? [media.WAVE, media.MP3] : [media.MP4, media.QTFF];
-  const input = new media.Input({ formats, source: new media.BufferSource(bytes) });
-  const durationS = await input.computeDuration().catch(() => undefined);
-  if (durationS === undefined) throw refuse(`not ${modality} (${limits.formats?.join(', ')} are taken)`);
-  if (limits.durationS && outside(durationS, limits.durationS)) {
-    throw refuse(`${durationS.toFixed(1)} s long, ${inWords(limits.durationS)} s are taken`);
-  }
-  if (modality === 'audio') return durationS;
-  const picture = await input.getPrimaryVideoTrack();
-  if (!picture) throw refuse('a video without a picture');
-  checkPicture({ width: picture.displayWidth, height: picture.displayHeight }, limits, refuse);
-  const { averagePacketRate } = await picture.computePacketStats(RATE_PACKETS);
-  // A rate is measured over whole ticks of the file's clock: 23.976 may come out a hair lower.
-  if (limits.framesPerS && outside(Number(averagePacketRate.toFixed(2)), roundedRange(limits.framesPerS))) {
-    throw refuse(`${averagePacketRate.toFixed(2)} frames a second, ${inWords(limits.framesPerS)} are taken`);
-  }
-  const sound = await input.getPrimaryAudioTrack();
-  checkCodec(picture.codec, limits.videoCodecs, 'video', refuse);
-  if (sound) checkCodec(sound.codec, limits.audioCodecs, 'audio', refuse);
-  return durationS;
-}
-
-const RATE_PACKETS = 100;
-const roundedRange = ({ min, max }: Range): Range => ({ min: Math.floor(min * 100) / 100, max });
-
-function checkCodec(
-  codec: string | null,
-  taken: readonly string[] | undefined,
-  kind: string,
-  refuse: Refuse,
-): void {
-  if (taken && !(codec !== null && taken.includes(codec))) {
-    throw refuse(`its ${kind} is ${codec ?? 'of an unknown codec'}, ${taken.join(', ')} are taken`);
   }
 }
 

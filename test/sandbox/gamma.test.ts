@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { gammaFixedRatios, gammaModels } from '../../src/gateway/gamma/models.ts';
 import { parseFaults } from '../../src/sandbox/faults.ts';
-import { makeMovie } from '../../src/sandbox/movie.ts';
+import { makeMovie } from '../../src/sandbox/film.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { newDir } from '../helpers/new-dir.ts';
 import {

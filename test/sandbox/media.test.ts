@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { alphaFixedRatios, alphaResolutions } from '../../src/gateway/alpha/models.ts';
-import { type Film, makeMovie, nearestRatio, pictureSize } from '../../src/sandbox/movie.ts';
+import { makeMovie } from '../../src/sandbox/film.ts';
+import { type Film, nearestRatio, pictureSize } from '../../src/sandbox/movie.ts';
 import { ask, bodyOf, clipsDir, decode, finished, probe, run, sandbox } from './fixture.ts';
 
 let folder = '';
